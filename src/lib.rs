@@ -1,0 +1,7 @@
+#![forbid(unsafe_code)]
+//! sync-report reads Nsight Systems exports and says which lines of Python make the CPU wait for the GPU.
+
+pub mod catalogue;
+pub mod report;
+pub mod verdict;
+pub mod vocabulary;

@@ -1,0 +1,228 @@
+//! The result: one tree of plain structs, which every renderer prints and none computes.
+//!
+//! All times are integer nanoseconds of the capture's clock. The JSON format is this tree as it stands.
+
+use crate::vocabulary::{Attribution, Class, Copy, DriverApi, Evidence, Kind, ThreadRole};
+use serde::Serialize;
+
+/// What one run of the tool found, over all exports given.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Version of this tree's layout: fields may be added, never renamed.
+    pub schema_version: u32,
+    pub tool: Tool,
+    pub profiles: Vec<ProfileInfo>,
+    pub totals: Totals,
+    pub iterations: Option<Iterations>,
+    /// Ranked as `--sort` says; with `--top` cut, `sites_omitted` counts the rest.
+    pub sites: Vec<Site>,
+    pub sites_omitted: usize,
+    pub warnings: Vec<Warning>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Tool {
+    pub name: &'static str,
+    pub version: &'static str,
+}
+
+/// One export.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProfileInfo {
+    pub path: String,
+    /// Version of the nsys that wrote the export, e.g. "2025.3.2.0"; `None` before 2022.
+    pub export_version: Option<String>,
+    /// Schema version, e.g. "3.20.3".
+    pub schema: Option<String>,
+    /// First call or op to last.
+    pub span_ns: i64,
+    pub gpus: Vec<Gpu>,
+    pub processes: Vec<Process>,
+    /// The command line that was profiled, as far as the export holds it.
+    pub command: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Gpu {
+    /// Number that the report's `device` columns use.
+    pub id: u32,
+    pub name: Option<String>,
+    /// First to last op of this device and the waits on it.
+    pub span_ns: i64,
+    /// Union of all ops, graph launches included.
+    pub busy_ns: i64,
+    pub idle_ns: i64,
+    /// The part of `idle_ns` that is drain: it follows a wait.
+    pub drain_ns: i64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Process {
+    pub pid: u32,
+    pub name: Option<String>,
+    /// Index of its export in `profiles`.
+    pub profile: usize,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Totals {
+    pub waits: u64,
+    pub sites: u64,
+    /// Host time inside waits, summed over threads: not a saving.
+    pub blocked_ns: i64,
+    pub gpu_busy_ns: i64,
+    pub gpu_idle_ns: i64,
+    /// Idle time of all devices that follows waits.
+    pub drain_ns: i64,
+    pub by_class: ByClass,
+    /// Simulated saving of fixing every false site; `None` until simulated.
+    pub recoverable_false_joint_ns: Option<i64>,
+    pub recoverable_low_ns: Option<i64>,
+    pub recoverable_high_ns: Option<i64>,
+    pub simulation_error: Option<f64>,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ByClass {
+    #[serde(rename = "false")]
+    pub false_: ClassTotals,
+    #[serde(rename = "true")]
+    pub true_: ClassTotals,
+    pub unknown: ClassTotals,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ClassTotals {
+    pub waits: u64,
+    pub sites: u64,
+    pub blocked_ns: i64,
+    pub drain_ns: i64,
+    pub recoverable_ns: Option<i64>,
+}
+
+/// Repeated NVTX ranges that divide the capture into iterations.
+#[derive(Clone, Debug, Serialize)]
+pub struct Iterations {
+    /// What they were recognised by, e.g. "NVTX ranges `iteration N`".
+    pub source: String,
+    pub count: u64,
+    pub median_ns: i64,
+    /// Waits inside iterations divided by iterations.
+    pub waits_per_iteration: f64,
+}
+
+/// All waits that share API, Python stack (or the best substitute) and process role.
+#[derive(Clone, Debug, Serialize)]
+pub struct Site {
+    /// Rank in this report: "S1" is the first.
+    pub id: String,
+    /// Stable over runs: made of file, function, line, API.
+    pub key: String,
+    /// Runtime or driver name without its version suffix.
+    pub api: String,
+    pub driver_api: DriverApi,
+    pub class: Class,
+    pub kind: Kind,
+    pub confidence: f64,
+    /// Catalogue entry.
+    pub pattern: Option<String>,
+    pub evidence: Vec<Evidence>,
+    pub attribution: Attribution,
+    /// How far to trust the attribution, e.g. "31 of 40 samples agree"; empty where exact.
+    pub attribution_note: String,
+    /// Innermost first.
+    pub frames: Vec<Frame>,
+    pub user_frame: Option<Frame>,
+    /// C++ chain, innermost first, demangled; interpreter frames left out.
+    pub native: Vec<String>,
+    /// Enclosing NVTX ranges of an example, outermost first.
+    pub nvtx: Vec<String>,
+    /// Text of the user line, where the source was at hand.
+    pub source: Option<String>,
+    pub thread: Thread,
+    pub process: Process,
+    /// Device waited for, where one is known.
+    pub device: Option<u32>,
+    /// CUPTI stream id, where all waits share one.
+    pub stream: Option<u32>,
+    pub copy: Option<Copy>,
+    pub waits: u64,
+    pub per_iteration: Option<f64>,
+    pub blocked_ns: i64,
+    pub blocked_p50_ns: i64,
+    pub blocked_p99_ns: i64,
+    pub blocked_max_ns: i64,
+    /// `blocked_ns` in percent of the thread's span.
+    pub blocked_percent: f64,
+    /// Device-idle time between the end of the awaited work and the next op.
+    pub drain_ns: i64,
+    /// `drain_ns` in percent of the device's span (of all devices' where several).
+    pub drain_percent: f64,
+    /// Waits that found nothing pending on the GPU.
+    pub found_idle: u64,
+    /// Whether this wait would make a CUDA graph capture fail.
+    pub blocks_capture: bool,
+    pub recoverable: Option<Recoverable>,
+    pub fix: Option<Fix>,
+    /// Blocked times in powers of two: (upper bound in ns, waits).
+    pub histogram: Vec<(i64, u64)>,
+    /// Waits to look at in the nsys GUI: longest first, then the first of the capture.
+    pub examples: Vec<Example>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Frame {
+    pub function: String,
+    pub file: String,
+    pub line: u32,
+    /// Outside the standard library, PyTorch and installed packages.
+    pub user: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Thread {
+    pub tid: u32,
+    pub name: Option<String>,
+    pub role: ThreadRole,
+    /// Of how many threads the site's waits are.
+    pub count: usize,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Recoverable {
+    pub alone_ns: i64,
+    pub joint_ns: i64,
+    pub low_ns: i64,
+    pub high_ns: i64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Fix {
+    pub title: String,
+    pub why: String,
+    pub before: String,
+    pub after: String,
+    pub caveat: String,
+}
+
+/// One wait of a site.
+#[derive(Clone, Debug, Serialize)]
+pub struct Example {
+    /// On the export's clock, as the nsys GUI shows it.
+    pub start_ns: i64,
+    pub end_ns: i64,
+    pub blocked_ns: i64,
+    pub drain_ns: i64,
+    /// Which of the awaited ops ended last, e.g. "ampere_sgemm_128x64_tn on stream 7".
+    pub awaited: Option<String>,
+}
+
+/// Something that limits what this report can say, with the command that mends it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// Stable word: "python-payload-missing", "events-lost", …
+    pub code: &'static str,
+    pub message: String,
+    /// The exact command, or an empty string where nothing can be done.
+    pub fix: String,
+}

@@ -1,0 +1,3 @@
+//! Verdicts: false, true or unknown, with the evidence.
+
+pub mod source;
