@@ -2,6 +2,8 @@
 //! sync-report reads Nsight Systems exports and says which lines of Python make the CPU wait for the GPU.
 
 pub mod catalogue;
+pub mod error;
+pub mod profile;
 pub mod report;
 pub mod verdict;
 pub mod vocabulary;

@@ -1,0 +1,105 @@
+//! Native call chains: the C++ stacks that nsys recorded with CUDA calls and CPU samples.
+
+use crate::error::InputError;
+use crate::profile::database::{Cells, Database};
+use crate::profile::strings::Strings;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// Deepest frame read: below the Python method only the interpreter's own frames follow.
+const MAX_DEPTH: i64 = 128;
+
+/// Call chains by id, innermost symbol first. Unresolved frames (`0x7f…`) are left out.
+#[derive(Default)]
+pub struct Chains {
+    chains: FxHashMap<u32, Arc<[i64]>>,
+    /// Whether any chain had a frame, and whether any frame had a symbol.
+    pub frames: u64,
+    pub resolved: u64,
+    /// Chains with two frames at one depth: no stack looks so.
+    pub damaged: u64,
+}
+
+/// Which table of chains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChainTable {
+    /// Chains of CUDA calls.
+    Cuda,
+    /// Chains of CPU samples, by `COMPOSITE_EVENTS.id`.
+    Sampling,
+    /// Chains of traced operating-system calls.
+    Osrt,
+}
+
+impl ChainTable {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cuda => "CUDA_CALLCHAINS",
+            Self::Sampling => "SAMPLING_CALLCHAINS",
+            Self::Osrt => "OSRT_CALLCHAINS",
+        }
+    }
+}
+
+/// (chain id, depth, symbol id)
+type Row = (u32, i64, i64);
+
+impl Chains {
+    /// Fetches the chains with these ids, by the table's primary key (id, stackDepth): the table is the largest of an
+    /// export and is never scanned, unless an export without that key leaves nothing else.
+    pub fn fetch(
+        &mut self,
+        db: &Database,
+        strings: &mut Strings,
+        table: ChainTable,
+        ids: impl IntoIterator<Item = u32>,
+    ) -> Result<(), InputError> {
+        let mut ids: Vec<i64> =
+            ids.into_iter().filter(|id| *id != 0 && !self.chains.contains_key(id)).map(i64::from).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        const COLUMNS: &[&str] = &["id", "stackDepth", "symbol", "unresolved"];
+        let rows = if db.is_indexed(table.name(), "id") {
+            db.look_up(table.name(), COLUMNS, "id", "LIMIT 512", &ids, |out, _, row| read_row(out, row))?
+        } else {
+            let wanted: FxHashSet<i64> = ids.iter().copied().collect();
+            db.scan(table.name(), COLUMNS, |out, row| {
+                if row.int(0).is_some_and(|id| wanted.contains(&id)) {
+                    read_row(out, row);
+                }
+            })?
+        };
+        let mut rows: Vec<Row> = rows.into_iter().flatten().collect();
+        rows.sort_unstable();
+        strings.fetch(db, rows.iter().map(|r| r.2))?;
+        self.collect(strings, &rows);
+        Ok(())
+    }
+
+    fn collect(&mut self, strings: &Strings, rows: &[Row]) {
+        for chain in rows.chunk_by(|a, b| a.0 == b.0) {
+            let named = |id: &i64| strings.get(*id).is_some_and(|s| !s.is_empty() && !s.starts_with("0x"));
+            let symbols: Arc<[i64]> = chain.iter().map(|r| r.2).filter(named).collect();
+            self.damaged += u64::from(chain.windows(2).any(|w| w[0].1 == w[1].1));
+            self.frames += chain.len() as u64;
+            self.resolved += symbols.len() as u64;
+            self.chains.insert(chain[0].0, symbols);
+        }
+    }
+
+    /// Symbol ids of a chain, innermost first; empty for an unknown id.
+    pub fn get(&self, id: u32) -> Arc<[i64]> {
+        self.chains.get(&id).cloned().unwrap_or_default()
+    }
+}
+
+fn read_row(out: &mut Vec<Row>, row: &Cells) {
+    if let (Some(id), Some(depth), Some(symbol)) = (row.id(0), row.int(1), row.int(2))
+        && (0..MAX_DEPTH).contains(&depth)
+    {
+        out.push((id, depth, symbol));
+    }
+}

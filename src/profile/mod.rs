@@ -1,0 +1,101 @@
+//! An Nsight Systems export as typed columns. The only room that knows SQLite and nsys.
+
+pub mod calls;
+pub mod chains;
+pub mod commands;
+pub mod correlation;
+pub mod database;
+pub mod nvtx;
+pub mod ops;
+pub mod payload;
+pub mod samples;
+pub mod strings;
+pub mod syncs;
+pub mod target;
+
+use crate::error::InputError;
+use calls::Calls;
+use correlation::Correlation;
+use database::Database;
+use nvtx::{Nvtx, process};
+use ops::Ops;
+use std::path::Path;
+use strings::Strings;
+use syncs::Syncs;
+use target::Target;
+
+/// One export, its large tables read.
+pub struct Profile {
+    pub db: Database,
+    pub strings: Strings,
+    pub target: Target,
+    pub calls: Calls,
+    pub ops: Ops,
+    pub syncs: Syncs,
+    pub nvtx: Nvtx,
+    pub correlation: Correlation,
+    /// When the call that issued each op began; `i64::MIN` where the export holds no such call (trimmed exports).
+    pub issued: Vec<i64>,
+}
+
+/// Time of an op whose launch is not recorded: before everything, so that it counts as issued when it ran.
+pub const ISSUE_UNKNOWN: i64 = i64::MIN;
+
+impl Profile {
+    /// Reads an export on `threads` threads.
+    ///
+    /// # Errors
+    /// [`InputError`]: the file cannot be read, is damaged, or is no nsys export. An export without CUDA calls is not
+    /// an error here: `doctor` has something to say about it.
+    pub fn load(path: &Path, threads: usize) -> Result<Self, InputError> {
+        let db = Database::open(path, threads)?;
+        if !is_nsys(&db) {
+            let command = commands::export(path);
+            return Err(InputError::NotNsys { path: path.to_owned(), command });
+        }
+        let mut strings = Strings::default();
+        let target = Target::read(&db, &mut strings)?;
+        let calls = Calls::read(&db, &mut strings)?;
+        let mut ops = Ops::read(&db)?;
+        let mut syncs = Syncs::read(&db)?;
+        let nvtx = Nvtx::read(&db)?;
+        if let Some(pid) = only_process(&calls) {
+            ops.streams.iter_mut().filter(|s| s.pid == 0).for_each(|s| s.pid = pid);
+            syncs.set_missing_pid(pid);
+        }
+        let correlation = Correlation::new(&calls);
+        let issued = (0..ops.len())
+            .map(|i| {
+                let pid = ops.streams[ops.stream[i] as usize].pid;
+                correlation.call(pid, ops.correlation[i]).map_or(ISSUE_UNKNOWN, |c| calls.start[c as usize])
+            })
+            .collect();
+        Ok(Self { db, strings, target, calls, ops, syncs, nvtx, correlation, issued })
+    }
+
+    pub fn path(&self) -> &Path {
+        self.db.path()
+    }
+
+    /// First start to last end of all calls and ops, in ns.
+    pub fn bounds(&self) -> Option<(i64, i64)> {
+        let first = self.calls.start.first().into_iter().chain(self.ops.start.first()).min()?;
+        let last = self.calls.end.iter().chain(&self.ops.end).max()?;
+        Some((*first, *last))
+    }
+}
+
+/// A table of strings and at least one table of events: what every export since 2019 has.
+fn is_nsys(db: &Database) -> bool {
+    let event = |t: &str| {
+        t.starts_with("CUPTI_ACTIVITY_KIND_") || t == "NVTX_EVENTS" || t.starts_with("TARGET_INFO_")
+    };
+    db.has_table("StringIds") && db.table_names().any(event)
+}
+
+/// The process of all calls, if there is only one: rows that name none are its.
+fn only_process(calls: &Calls) -> Option<i64> {
+    let mut pids = calls.threads.iter().map(|&t| process(t)).filter(|&p| p != 0);
+    let first = pids.next()?;
+    pids.all(|p| p == first).then_some(first)
+}

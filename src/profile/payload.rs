@@ -1,0 +1,266 @@
+//! Python stacks: the payloads of NVTX marks, as JSON text (`--include-json`) or binary (`--include-blobs`).
+
+use crate::error::InputError;
+use crate::profile::database::Database;
+use crate::profile::strings::Strings;
+use rustc_hash::FxHashMap;
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// More frames than CPython's default recursion limit allows mean a damaged payload.
+const MAX_FRAMES: usize = 1024;
+
+/// One Python frame.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PyFrame {
+    pub function: Arc<str>,
+    pub file: Arc<str>,
+    pub line: u32,
+}
+
+/// Distinct Python stacks, innermost frame first; marks refer to them by index.
+#[derive(Default)]
+pub struct Stacks {
+    pub stacks: Vec<Vec<PyFrame>>,
+}
+
+/// What the payloads of some marks turned out to be.
+pub struct MarkStacks {
+    /// For each mark asked for: its stack, where the payload was there and held frames.
+    pub stack: Vec<Option<u32>>,
+    /// Marks without any payload: exported without `--include-json`.
+    pub missing: u64,
+    /// Marks whose payload could not be understood.
+    pub broken: u64,
+}
+
+/// A frame as the payload holds it: ids of strings.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Deserialize)]
+struct RawFrame {
+    #[serde(rename = "Function")]
+    function: i64,
+    #[serde(rename = "File")]
+    file: i64,
+    #[serde(rename = "Line")]
+    line: i64,
+}
+
+#[derive(Deserialize)]
+struct Payload {
+    #[serde(rename = "Frames", default)]
+    frames: Vec<RawFrame>,
+}
+
+#[derive(Clone)]
+enum Parsed {
+    Missing,
+    Broken,
+    Frames(Arc<[RawFrame]>),
+}
+
+impl Stacks {
+    /// Reads the stacks of the marks with these rowids.
+    ///
+    /// Waits of one line carry equal payload bytes: each distinct payload is parsed once a worker.
+    pub fn read(
+        &mut self,
+        db: &Database,
+        strings: &mut Strings,
+        rowids: &[i64],
+    ) -> Result<MarkStacks, InputError> {
+        let layout = Layout::read(db)?;
+        #[derive(Default)]
+        struct Slice {
+            cache: FxHashMap<Box<[u8]>, u32>,
+            parsed: Vec<Parsed>,
+            of: Vec<(usize, u32)>,
+        }
+        let columns = ["jsonText", "binaryData"];
+        let slices = db.look_up::<Slice>("NVTX_EVENTS", &columns, "rowid", "", rowids, |out, k, row| {
+            let (json, blob) = (row.bytes(0), row.bytes(1));
+            let bytes = json.or(blob).unwrap_or_default();
+            let at = match out.cache.get(bytes) {
+                Some(&at) => at,
+                None => {
+                    let parsed = match (json, blob) {
+                        (Some(json), _) => parse_json(json),
+                        (None, Some(blob)) => layout.parse(blob),
+                        (None, None) => Parsed::Missing,
+                    };
+                    out.parsed.push(parsed);
+                    out.cache.insert(bytes.into(), out.parsed.len() as u32 - 1);
+                    out.parsed.len() as u32 - 1
+                }
+            };
+            out.of.push((k, at));
+        })?;
+        let ids = slices.iter().flat_map(|s| &s.parsed).flat_map(|p| match p {
+            Parsed::Frames(f) => f.to_vec(),
+            _ => Vec::new(),
+        });
+        strings.fetch(db, ids.flat_map(|f| [f.function, f.file]))?;
+
+        let mut out = MarkStacks { stack: vec![None; rowids.len()], missing: 0, broken: 0 };
+        let mut known: FxHashMap<Arc<[RawFrame]>, u32> = FxHashMap::default();
+        for slice in slices {
+            for (k, at) in slice.of {
+                match &slice.parsed[at as usize] {
+                    Parsed::Missing => out.missing += 1,
+                    Parsed::Broken => out.broken += 1,
+                    Parsed::Frames(f) if f.is_empty() => {}
+                    Parsed::Frames(f) => {
+                        let id = known.get(f).copied().unwrap_or_else(|| {
+                            self.stacks.push(f.iter().map(|f| f.resolve(strings)).collect());
+                            known.insert(f.clone(), self.stacks.len() as u32 - 1);
+                            self.stacks.len() as u32 - 1
+                        });
+                        out.stack[k] = Some(id);
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+}
+
+impl RawFrame {
+    fn resolve(self, strings: &Strings) -> PyFrame {
+        let name = |id, what: &str| strings.get(id).cloned().unwrap_or_else(|| what.into());
+        PyFrame {
+            function: name(self.function, "<unknown function>"),
+            file: name(self.file, "<unknown file>"),
+            line: u32::try_from(self.line).unwrap_or(0),
+        }
+    }
+}
+
+/// `{"Python Backtrace on CUDA":{"Thread state":"Running","Frames count":3,"Frames":[{"Function":510,"File":234,"Line":18},…]}}`
+fn parse_json(text: &[u8]) -> Parsed {
+    match serde_json::from_slice::<FxHashMap<String, Payload>>(text) {
+        Ok(map) => match map.into_values().next() {
+            Some(p) if p.frames.len() <= MAX_FRAMES => Parsed::Frames(p.frames.into()),
+            _ => Parsed::Broken,
+        },
+        Err(_) => Parsed::Broken,
+    }
+}
+
+/// Where the binary payload keeps its fields, in bytes.
+///
+/// ```text
+/// header  u64 1 | u64 schema | u64 size | u64 offset of the payload
+/// payload u64 thread state id | u32 thread state | u32 count | count x frame
+/// frame   u64 function | u64 file | i32 line | 4 bytes of garbage
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layout {
+    count: usize,
+    frames: usize,
+    function: usize,
+    file: usize,
+    line: usize,
+    /// Distance of two frames.
+    stride: usize,
+}
+
+/// As nsys 2025.3 writes it; the export's own schema goes before.
+const DEFAULT_LAYOUT: Layout = Layout { count: 12, frames: 16, function: 0, file: 8, line: 16, stride: 24 };
+
+impl Layout {
+    /// Offsets from `NVTX_PAYLOAD_SCHEMA_ENTRIES`, by the names of the entries.
+    fn read(db: &Database) -> Result<Self, InputError> {
+        let mut layout = DEFAULT_LAYOUT;
+        db.rows("NVTX_PAYLOAD_SCHEMA_ENTRIES", &["name", "offset"], |row| {
+            let offset = row.int(1).and_then(|o| usize::try_from(o).ok()).filter(|&o| o <= 4096).unwrap_or(0);
+            match row.text(0).as_deref() {
+                Some("Frames count") => layout.count = offset,
+                Some("Frames") => layout.frames = offset,
+                Some("Function") => layout.function = offset,
+                Some("File") => layout.file = offset,
+                Some("Line") => layout.line = offset,
+                _ => {}
+            }
+        })?;
+        // The line is 4 bytes wide and frames are aligned to 8.
+        layout.stride = (layout.function.max(layout.file) + 8).max(layout.line + 4).next_multiple_of(8);
+        Ok(layout)
+    }
+
+    fn parse(self, blob: &[u8]) -> Parsed {
+        self.try_parse(blob).map_or(Parsed::Broken, |f| Parsed::Frames(f.into()))
+    }
+
+    fn try_parse(self, blob: &[u8]) -> Option<Vec<RawFrame>> {
+        let base = usize::try_from(u64_at(blob, 24)?).ok()?;
+        let payload = blob.get(base..)?;
+        let count = u32_at(payload, self.count)? as usize;
+        // A count that lies must not reach past the payload.
+        if count > MAX_FRAMES
+            || payload.len()
+                < self.frames + count * self.stride - (self.stride - self.line - 4) * usize::from(count > 0)
+        {
+            return None;
+        }
+        (0..count)
+            .map(|i| {
+                let frame = payload.get(self.frames + i * self.stride..)?;
+                Some(RawFrame {
+                    function: i64::try_from(u64_at(frame, self.function)?).ok()?,
+                    file: i64::try_from(u64_at(frame, self.file)?).ok()?,
+                    // The 4 bytes after the line are uninitialised: it is read as the 32 bits it is.
+                    line: i64::from(u32_at(frame, self.line)? as i32),
+                })
+            })
+            .collect()
+    }
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blob(count: u32, frames: &[(u64, u64, i32)]) -> Vec<u8> {
+        let mut b = Vec::new();
+        for v in [1, 4_294_967_301, 16 + 24 * frames.len() as u64, 32, 1] {
+            b.extend(v.to_le_bytes());
+        }
+        b.extend(1u32.to_le_bytes());
+        b.extend(count.to_le_bytes());
+        for (function, file, line) in frames {
+            b.extend(function.to_le_bytes());
+            b.extend(file.to_le_bytes());
+            b.extend(line.to_le_bytes());
+            b.extend([0xfd, 0x7f, 0, 0]);
+        }
+        b
+    }
+
+    #[test]
+    fn binary_and_json_payloads_say_the_same() {
+        let from_blob =
+            DEFAULT_LAYOUT.try_parse(&blob(2, &[(510, 234, 18), (233, 234, 41)])).expect("well formed");
+        let json = br#"{"Python Backtrace on CUDA":{"Thread state ID":1,"Frames count":2,"Frames":[{"Function":510,"File":234,"Line":18},{"Function":233,"File":234,"Line":41}]}}"#;
+        let Parsed::Frames(from_json) = parse_json(json) else { panic!("well formed") };
+        assert_eq!(from_blob, from_json.to_vec());
+    }
+
+    #[test]
+    fn counts_that_lie_are_refused() {
+        assert_eq!(DEFAULT_LAYOUT.try_parse(&blob(3, &[(1, 2, 3)])), None);
+        assert_eq!(DEFAULT_LAYOUT.try_parse(&blob(u32::MAX, &[(1, 2, 3)])), None);
+        assert_eq!(DEFAULT_LAYOUT.try_parse(&blob(0, &[])), Some(vec![]));
+        assert_eq!(DEFAULT_LAYOUT.try_parse(&[0; 20]), None);
+        for cut in 0..=87 {
+            DEFAULT_LAYOUT.try_parse(&blob(2, &[(1, 2, 3), (4, 5, 6)])[..cut]);
+        }
+        assert!(matches!(parse_json(b"{\"Python Backtrace on CUDA\":{\"Frames\":[{\"Func"), Parsed::Broken));
+    }
+}

@@ -1,0 +1,48 @@
+//! CPU samples and traced operating-system calls: native chains where CUDA calls carry none.
+
+use crate::error::InputError;
+use crate::profile::database::Database;
+
+/// A moment (or stretch) of a thread with a native call chain, sorted by thread and start.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    pub tid: i64,
+    pub start: i64,
+    pub chain: u32,
+}
+
+/// CPU samples that have a chain: `COMPOSITE_EVENTS` by `SAMPLING_CALLCHAINS.id`.
+pub fn cpu_samples(db: &Database) -> Result<Vec<Sample>, InputError> {
+    if !db.has_table("SAMPLING_CALLCHAINS") {
+        return Ok(Vec::new());
+    }
+    read(db, "COMPOSITE_EVENTS", "id")
+}
+
+/// Operating-system calls (sem_wait, poll, ioctl, futex) that have a chain: a wait that blocks in the driver holds one.
+pub fn os_calls(db: &Database) -> Result<Vec<Sample>, InputError> {
+    if !db.has_table("OSRT_CALLCHAINS") {
+        return Ok(Vec::new());
+    }
+    read(db, "OSRT_API", "callchainId")
+}
+
+fn read(db: &Database, table: &str, chain: &str) -> Result<Vec<Sample>, InputError> {
+    let chunks = db.scan(table, &["globalTid", "start", chain], |out: &mut Vec<Sample>, row| {
+        if let (Some(tid), Some(start), Some(chain)) = (row.int(0), row.int(1), row.id(2))
+            && chain != 0
+        {
+            out.push(Sample { tid, start, chain });
+        }
+    })?;
+    let mut samples = chunks.concat();
+    samples.sort_unstable_by_key(|s| (s.tid, s.start, s.chain));
+    Ok(samples)
+}
+
+/// The samples of `tid` that start within `from..=to`.
+pub fn within(samples: &[Sample], tid: i64, from: i64, to: i64) -> &[Sample] {
+    let first = samples.partition_point(|s| (s.tid, s.start) < (tid, from));
+    let len = samples[first..].partition_point(|s| (s.tid, s.start) <= (tid, to));
+    &samples[first..first + len]
+}

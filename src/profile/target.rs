@@ -1,0 +1,161 @@
+//! What an export says about itself and its machine: versions, GPUs, processes, threads, the capture's flags.
+
+use crate::error::InputError;
+use crate::profile::database::Database;
+use crate::profile::strings::{Strings, clean};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Versions, machine and capture settings. Everything may be absent: trimmed and old exports lack most of it.
+#[derive(Default)]
+pub struct Target {
+    /// Version of the nsys that wrote the export (not of the one that captured), e.g. "2025.3.2.0".
+    pub export_version: Option<String>,
+    pub schema_version: Option<String>,
+    /// Name of each GPU, by GPU id.
+    pub gpu_names: FxHashMap<u32, Arc<str>>,
+    /// GPU of a process's CUDA ordinal: (pid, ordinal) to GPU id.
+    pub gpu_of: FxHashMap<(u32, u32), u32>,
+    /// Context ids per process: (pid, context) to CUDA ordinal.
+    pub device_of_context: FxHashMap<(u32, u32), u32>,
+    /// Process names by `globalPid`.
+    pub process_names: FxHashMap<i64, Arc<str>>,
+    /// Thread names by `globalTid`.
+    pub thread_names: FxHashMap<i64, Arc<str>>,
+    /// Program and its arguments. Never the environment: it holds secrets.
+    pub command: Option<String>,
+    pub capture: Capture,
+    /// Messages of the profiler.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// How the capture was made, as far as META_DATA_CAPTURE says.
+#[derive(Default, Debug)]
+pub struct Capture {
+    /// Backtraces of CUDA calls were asked for.
+    pub cuda_backtrace: Option<bool>,
+    pub python_backtrace: Option<bool>,
+    /// Waits shorter than this got no backtrace, in ns.
+    pub sync_threshold_ns: Option<i64>,
+    /// CUDA graphs were traced as a whole: their kernels are not recorded.
+    pub graph_level: bool,
+    pub cuda_trace: Option<bool>,
+}
+
+/// One row of DIAGNOSTIC_EVENT.
+#[derive(Clone, Debug)]
+pub struct Diagnostic {
+    /// ENUM_DIAGNOSTIC_SEVERITY_LEVEL: 1 information, 2 warning, 3 error.
+    pub severity: i64,
+    pub text: Arc<str>,
+}
+
+impl Target {
+    pub fn read(db: &Database, strings: &mut Strings) -> Result<Self, InputError> {
+        let mut target = Self::default();
+        target.read_versions(db)?;
+        target.read_gpus(db)?;
+        target.read_contexts(db)?;
+        target.read_names(db, strings)?;
+        target.read_capture(db)?;
+        db.rows("DIAGNOSTIC_EVENT", &["severity", "text"], |row| {
+            if let (Some(severity), Some(text)) = (row.int(0), row.bytes(1)) {
+                target.diagnostics.push(Diagnostic { severity, text: clean(text) });
+            }
+        })?;
+        Ok(target)
+    }
+
+    fn read_versions(&mut self, db: &Database) -> Result<(), InputError> {
+        for table in ["META_DATA_EXPORT", "EXPORT_META_DATA"] {
+            db.rows(table, &["name", "value"], |row| {
+                let value = || row.bytes(1).map(|b| clean(b).to_string());
+                match row.text(0).as_deref() {
+                    Some("EXPORT_PRODUCT_VERSION") => self.export_version = value(),
+                    Some("EXPORT_SCHEMA_VERSION") => self.schema_version = value(),
+                    _ => {}
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// TARGET_INFO_GPU numbered adapters by `deviceId` in 2020 and 2021, by `id` since.
+    fn read_gpus(&mut self, db: &Database) -> Result<(), InputError> {
+        db.rows("TARGET_INFO_GPU", &["id", "deviceId", "name"], |row| {
+            if let (Some(id), Some(name)) = (row.id(0).or(row.id(1)), row.bytes(2)) {
+                self.gpu_names.insert(id, clean(name));
+            }
+        })?;
+        db.rows("TARGET_INFO_CUDA_DEVICE", &["gpuId", "cudaId", "pid"], |row| {
+            if let (Some(gpu), Some(ordinal), Some(pid)) = (row.id(0), row.id(1), row.id(2)) {
+                self.gpu_of.insert((pid, ordinal), gpu);
+            }
+        })
+    }
+
+    fn read_contexts(&mut self, db: &Database) -> Result<(), InputError> {
+        for table in ["TARGET_INFO_CUDA_CONTEXT_INFO", "TARGET_INFO_CUDA_NULL_STREAM"] {
+            db.rows(table, &["processId", "contextId", "deviceId"], |row| {
+                if let (Some(pid), Some(context), Some(device)) = (row.id(0), row.id(1), row.id(2)) {
+                    self.device_of_context.insert((pid, context), device);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn read_names(&mut self, db: &Database, strings: &mut Strings) -> Result<(), InputError> {
+        db.rows("PROCESSES", &["globalPid", "name"], |row| {
+            if let (Some(pid), Some(name)) = (row.int(0), row.bytes(1)) {
+                self.process_names.insert(pid, clean(name));
+            }
+        })?;
+        let mut threads = Vec::new();
+        db.rows("ThreadNames", &["globalTid", "nameId"], |row| threads.extend(row.int(0).zip(row.int(1))))?;
+        strings.fetch(db, threads.iter().map(|t| t.1))?;
+        for (tid, id) in threads {
+            if let Some(name) = strings.get(id) {
+                self.thread_names.insert(tid, name.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn read_capture(&mut self, db: &Database) -> Result<(), InputError> {
+        let mut words: Vec<(u32, String)> = Vec::new();
+        let capture = &mut self.capture;
+        db.rows("META_DATA_CAPTURE", &["name", "value"], |row| {
+            let (Some(name), Some(value)) = (row.text(0), row.bytes(1).map(clean)) else { return };
+            let on = Some(&*value == "true");
+            // Since 2026.1 most settings stand outside `PROCESS_n:`.
+            let key =
+                name.split_once(':').filter(|(p, _)| p.starts_with("PROCESS_")).map_or(&*name, |(_, k)| k);
+            match key {
+                "COMMAND" => words.push((0, value.to_string())),
+                "CUDA_GRAPH_TRACE_OPTIONS:MODE" => capture.graph_level = &*value == "Graph",
+                "COLLECT_CUDA_TRACE" => capture.cuda_trace = on,
+                "CUDA_BACKTRACE_OPTIONS:COLLECT_PYTHON_BACKTRACES" => capture.python_backtrace = on,
+                "CUDA_BACKTRACE_OPTIONS:COLLECT_SYNCHRONOIZATION_BACKTRACES" // nsys spells it so
+                | "CUDA_BACKTRACE_OPTIONS:COLLECT_SYNCHRONIZATION_BACKTRACES" => capture.cuda_backtrace = on,
+                "CUDA_BACKTRACE_OPTIONS:SYNCHRONOIZATION_BACKTRACES_THRESHOLD_NS"
+                | "CUDA_BACKTRACE_OPTIONS:SYNCHRONIZATION_BACKTRACES_THRESHOLD_NS" => {
+                    capture.sync_threshold_ns = value.parse().ok();
+                }
+                _ => {
+                    if let Some(n) = key.strip_prefix("ARGUMENT_").and_then(|n| n.parse::<u32>().ok()) {
+                        words.push((n.saturating_add(1), value.to_string()));
+                    }
+                }
+            }
+        })?;
+        words.sort();
+        words.dedup_by_key(|w| w.0);
+        if words.first().is_some_and(|w| w.0 == 0) {
+            let words: Vec<String> =
+                words.iter().map(|(_, w)| crate::profile::commands::shell_quote(w)).collect();
+            self.command = Some(words.join(" "));
+        }
+        Ok(())
+    }
+}
