@@ -7,3 +7,4 @@ pub mod profile;
 pub mod report;
 pub mod verdict;
 pub mod vocabulary;
+pub mod waits;

@@ -1,0 +1,122 @@
+//! Which API calls make the host wait, by name.
+//!
+//! Names decide, never `syncType`: its numbers meant other things before 2026, and queries have rows too.
+//! Sources: CUDA runtime and driver API, "API synchronization behavior"; the behaviour of each class is stated below.
+
+use crate::vocabulary::DriverApi;
+
+/// How a call may block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocking {
+    /// Until all earlier work of one stream has ended.
+    Stream,
+    /// Until one recorded event has been reached.
+    Event,
+    /// Until all earlier work of every stream of a context has ended.
+    Context,
+    /// A copy without a stream argument: until it is done, unless both sides are device memory.
+    Copy,
+    /// A copy on a stream: only from or to pageable memory.
+    CopyAsync,
+    /// A memset without a stream argument: only on host or managed memory.
+    Memset,
+    /// Frees device memory: the driver synchronises the device first.
+    Free,
+    /// Frees, registers or unregisters host memory: waits for work that may use it.
+    HostFree,
+    /// Allocates page-locked host memory: waits only where the driver happens to drain.
+    HostAlloc,
+}
+
+/// How the call with this name (version suffix gone) may block; `None` for one that never does: queries,
+/// `StreamWaitEvent`, event records, launches that only fill the queue.
+pub fn classify(name: &str) -> Option<Blocking> {
+    use Blocking::*;
+    let name = name.strip_suffix("_v2").unwrap_or(name);
+    Some(match name {
+        "cudaStreamSynchronize" | "cuStreamSynchronize" => Stream,
+        "cudaEventSynchronize" | "cuEventSynchronize" => Event,
+        "cudaDeviceSynchronize" | "cudaThreadSynchronize" | "cuCtxSynchronize" => Context,
+        "cudaFree" | "cudaFreeArray" | "cudaFreeMipmappedArray" | "cuMemFree" | "cuArrayDestroy" => Free,
+        "cudaFreeHost" | "cudaHostUnregister" | "cuMemFreeHost" | "cuMemHostUnregister" => HostFree,
+        "cudaHostAlloc" | "cudaMallocHost" | "cudaHostRegister" | "cuMemHostAlloc" | "cuMemAllocHost"
+        | "cuMemHostRegister" => HostAlloc,
+        _ if is_copy(name) => {
+            if name.ends_with("Async") {
+                CopyAsync
+            } else {
+                Copy
+            }
+        }
+        _ if is_memset(name) => Memset,
+        _ => return None,
+    })
+}
+
+fn is_copy(name: &str) -> bool {
+    let kind = name.strip_prefix("cudaMemcpy").or_else(|| name.strip_prefix("cuMemcpy"));
+    // Batched copies take attributes and a stream: they never block by themselves.
+    kind.is_some_and(|k| !k.contains("Batch"))
+}
+
+fn is_memset(name: &str) -> bool {
+    (name.starts_with("cudaMemset") || name.starts_with("cuMemset")) && !name.ends_with("Async")
+}
+
+impl Blocking {
+    /// The driver call behind it.
+    pub const fn driver_api(self) -> DriverApi {
+        match self {
+            Self::Stream => DriverApi::StreamSynchronize,
+            Self::Event => DriverApi::EventSynchronize,
+            Self::Context => DriverApi::CtxSynchronize,
+            Self::Copy => DriverApi::Memcpy,
+            Self::CopyAsync => DriverApi::MemcpyAsync,
+            Self::Memset => DriverApi::Memset,
+            Self::Free => DriverApi::MemFree,
+            Self::HostFree => DriverApi::HostFree,
+            Self::HostAlloc => DriverApi::HostAlloc,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Blocking::*, classify};
+
+    #[test]
+    fn names_decide() {
+        for (name, blocking) in [
+            ("cudaStreamSynchronize", Some(Stream)),
+            ("cuStreamSynchronize", Some(Stream)),
+            ("cudaEventSynchronize", Some(Event)),
+            ("cuCtxSynchronize", Some(Context)),
+            ("cuCtxSynchronize_v2", Some(Context)),
+            ("cudaMemcpy", Some(Copy)),
+            ("cudaMemcpy2D", Some(Copy)),
+            ("cudaMemcpyToSymbol", Some(Copy)),
+            ("cuMemcpyDtoH_v2", Some(Copy)),
+            ("cuMemcpyHtoDAsync_v2", Some(CopyAsync)),
+            ("cudaMemcpyAsync", Some(CopyAsync)),
+            ("cudaMemcpyBatchAsync", None),
+            ("cudaMemset", Some(Memset)),
+            ("cuMemsetD8_v2", Some(Memset)),
+            ("cudaMemsetAsync", None),
+            ("cudaFree", Some(Free)),
+            ("cuMemFree_v2", Some(Free)),
+            ("cudaFreeAsync", None),
+            ("cudaFreeHost", Some(HostFree)),
+            ("cudaHostAlloc", Some(HostAlloc)),
+            ("cudaMalloc", None),
+            ("cudaEventQuery", None),
+            ("cudaStreamQuery", None),
+            ("cudaStreamWaitEvent", None),
+            ("cudaEventRecord", None),
+            ("cudaLaunchKernel", None),
+            ("cudaGraphLaunch", None),
+            ("", None),
+        ] {
+            assert_eq!(classify(name), blocking, "{name}");
+        }
+    }
+}
