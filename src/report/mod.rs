@@ -2,6 +2,9 @@
 //!
 //! All times are integer nanoseconds of the capture's clock. The JSON format is this tree as it stands.
 
+pub mod style;
+pub mod text;
+
 use crate::vocabulary::{Attribution, Class, Copy, DriverApi, Evidence, Kind, ThreadRole};
 use serde::Serialize;
 
