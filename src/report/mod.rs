@@ -2,8 +2,13 @@
 //!
 //! All times are integer nanoseconds of the capture's clock. The JSON format is this tree as it stands.
 
+mod phrase;
 pub mod style;
+pub mod table;
 pub mod text;
+
+#[cfg(test)]
+mod sample;
 
 use crate::vocabulary::{Attribution, Class, Copy, DriverApi, Evidence, Kind, ThreadRole};
 use serde::Serialize;
