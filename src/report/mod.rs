@@ -2,6 +2,7 @@
 //!
 //! All times are integer nanoseconds of the capture's clock. The JSON format is this tree as it stands.
 
+pub mod details;
 mod phrase;
 pub mod style;
 pub mod table;
