@@ -2,7 +2,9 @@
 //!
 //! All times are integer nanoseconds of the capture's clock. The JSON format is this tree as it stands.
 
+pub mod csv;
 pub mod details;
+pub mod json;
 mod phrase;
 pub mod style;
 pub mod table;
