@@ -2,7 +2,7 @@
 //!
 //! Cells are measured, cut and aligned before they are coloured, and escape codes would spoil the measuring.
 //! So text carries *marks* while it is laid out: characters without width, which [`escape_terminal`] keeps out
-//! of every name of an export. [`Style::finish`] turns them into escape codes, or into nothing.
+//! of every name of an export. `Style::finish` turns them into escape codes, or into nothing.
 //!
 //! [`escape_terminal`]: super::text::escape_terminal
 
