@@ -2,6 +2,17 @@
 //!
 //! All times are integer nanoseconds of the capture's clock. The JSON format is this tree as it stands.
 
+pub mod csv;
+pub mod details;
+pub mod json;
+mod phrase;
+pub mod style;
+pub mod table;
+pub mod text;
+
+#[cfg(test)]
+mod sample;
+
 use crate::vocabulary::{Attribution, Class, Copy, DriverApi, Evidence, Kind, ThreadRole};
 use serde::Serialize;
 

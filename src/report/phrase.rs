@@ -1,0 +1,262 @@
+//! What the formats for people say about a site, in the same words. All text comes out escaped.
+
+use super::text::{self, escape_terminal};
+use super::{Frame, Report, Site};
+use crate::vocabulary::{Attribution, Class, Copy, Direction, DriverApi, HostMemory, ThreadRole};
+use std::collections::{HashMap, HashSet};
+
+/// The shortest ends of paths that still tell a report's files apart: `train.py`, or `a/utils.py` and `b/utils.py`.
+pub(crate) struct FileNames<'a>(HashMap<&'a str, String>);
+
+impl<'a> FileNames<'a> {
+    /// Names for the files that the sites' location column can show.
+    pub(crate) fn of(report: &'a Report) -> Self {
+        Self::new(report.sites.iter().filter_map(location).map(|frame| frame.file.as_str()))
+    }
+
+    pub(crate) fn new(paths: impl Iterator<Item = &'a str>) -> Self {
+        // Past this many components, the whole path reads no worse.
+        const DEEPEST: usize = 8;
+        let mut open: HashSet<&str> = paths.collect();
+        let mut names = HashMap::new();
+        let mut components = 1;
+        while !open.is_empty() {
+            let mut users: HashMap<&str, usize> = HashMap::new();
+            for path in &open {
+                *users.entry(text::path_end(path, components)).or_default() += 1;
+            }
+            open.retain(|path| {
+                let end = if components > DEEPEST { path } else { text::path_end(path, components) };
+                let unique = users.get(end) == Some(&1) || end.len() == path.len();
+                if unique {
+                    names.insert(*path, escape_terminal(end).into_owned());
+                }
+                !unique
+            });
+            components += 1;
+        }
+        Self(names)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> String {
+        self.0.get(path).cloned().unwrap_or_else(|| escape_terminal(path).into_owned())
+    }
+}
+
+/// The frame that stands for a site: the user's, or the innermost where all are of libraries.
+pub(crate) fn location(site: &Site) -> Option<&Frame> {
+    site.user_frame.as_ref().or(site.frames.first())
+}
+
+/// Where a site is, in the best terms at hand.
+pub(crate) struct Place {
+    /// `train.py:18`, where Python frames are known.
+    file: Option<String>,
+    /// Function, PyTorch method, NVTX range, or API.
+    name: String,
+    /// How it is known, unless from the frames of the call itself: `~sampled`.
+    mark: Option<&'static str>,
+}
+
+impl Place {
+    pub(crate) fn of(site: &Site, files: &FileNames<'_>) -> Self {
+        let mark = mark(site.attribution);
+        if let Some(frame) = location(site) {
+            let file = at_line(&files.get(&frame.file), frame.line);
+            return Self { file: Some(file), name: escape_terminal(&frame.function).into_owned(), mark };
+        }
+        let (name, mark) = if let Some(function) = native_method(&site.native) {
+            (function, mark)
+        } else if let Some(range) = site.nvtx.last() {
+            (escape_terminal(range).into_owned(), mark)
+        } else {
+            (escape_terminal(&site.api).into_owned(), None)
+        };
+        Self { file: None, name, mark }
+    }
+
+    /// At most `max` columns of it. The file and line stay longest: they say where to look.
+    pub(crate) fn fit(&self, max: usize) -> String {
+        let mark = self.mark.map_or(String::new(), |mark| format!(" {mark}"));
+        let rest = max.saturating_sub(text::width(&mark));
+        let Some(file) = &self.file else {
+            return format!("{}{mark}", text::shorten_symbol(&self.name, rest));
+        };
+        let used = text::width(file);
+        // A name cut below a few letters is noise.
+        const LEAST: usize = 6;
+        let room = rest.saturating_sub(used + 1);
+        if room < LEAST.min(text::width(&self.name)) {
+            return format!("{}{mark}", text::shorten_path(file, rest));
+        }
+        format!("{file} {}{mark}", text::shorten_symbol(&self.name, room))
+    }
+}
+
+/// `file:line`, without the line where none is known.
+pub(crate) fn at_line(file: &str, line: u32) -> String {
+    if line == 0 { file.to_owned() } else { format!("{file}:{line}") }
+}
+
+/// The innermost function of a native chain; the Tensor method that Python called, where the chain names one.
+fn native_method(native: &[String]) -> Option<String> {
+    const BINDING: &str = "THPVariable_";
+    let method = native.iter().find_map(|function| {
+        let (_, rest) = function.split_once(BINDING)?;
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        (end > 0).then(|| format!("Tensor.{}", &rest[..end]))
+    });
+    let innermost = native.first().map(|function| function.strip_prefix("void ").unwrap_or(function));
+    method.or_else(|| innermost.map(|function| escape_terminal(function).into_owned()))
+}
+
+/// The sign of a location that is not from the Python frames of the call itself.
+const fn mark(attribution: Attribution) -> Option<&'static str> {
+    match attribution {
+        Attribution::PythonBacktrace | Attribution::None => None,
+        Attribution::PythonSample => Some("~sampled"),
+        Attribution::Native => Some("~native"),
+        Attribution::Nvtx => Some("~nvtx"),
+    }
+}
+
+/// What the signs mean.
+pub(crate) const fn mark_meaning(attribution: Attribution) -> Option<&'static str> {
+    match attribution {
+        Attribution::PythonBacktrace | Attribution::None => None,
+        Attribution::PythonSample => Some("~sampled: from Python samples nearby, not from the call itself"),
+        Attribution::Native => Some("~native: no Python frames, the C++ function"),
+        Attribution::Nvtx => Some("~nvtx: no frames, the enclosing NVTX range"),
+    }
+}
+
+/// "95 %", or "?" where the class itself is open.
+pub(crate) fn confidence(site: &Site) -> String {
+    match site.class {
+        Class::Unknown => "?".to_owned(),
+        Class::False | Class::True => text::confidence(site.confidence),
+    }
+}
+
+/// What blocks: "stream sync, 512 KiB H2D pageable".
+pub(crate) fn call(site: &Site) -> String {
+    let api = match site.driver_api {
+        DriverApi::StreamSynchronize => "stream sync",
+        DriverApi::EventSynchronize => "event sync",
+        DriverApi::CtxSynchronize => "device sync",
+        DriverApi::Memcpy => "copy",
+        DriverApi::MemcpyAsync => "async copy",
+        DriverApi::Memset => "memset",
+        DriverApi::MemFree => "device free",
+        DriverApi::HostAlloc => "host alloc",
+        DriverApi::HostFree => "host free",
+    };
+    site.copy.map_or_else(|| api.to_owned(), |moved| format!("{api}, {}", copy(moved)))
+}
+
+/// "512 KiB H2D pageable".
+pub(crate) fn copy(copy: Copy) -> String {
+    let direction = match copy.direction {
+        Direction::HostToDevice => "H2D",
+        Direction::DeviceToHost => "D2H",
+        Direction::DeviceToDevice => "D2D",
+        Direction::HostToHost => "H2H",
+        Direction::Other => "copy",
+    };
+    let size = text::bytes(copy.bytes);
+    match copy.host_memory {
+        HostMemory::Unknown => format!("{size} {direction}"),
+        memory => format!("{size} {direction} {memory}"),
+    }
+}
+
+/// "main", "autograd", "pt_nccl_watchdg", "thread 4243", with "×4" for several.
+pub(crate) fn thread(site: &Site) -> String {
+    let thread = &site.thread;
+    let name = thread.name.as_deref().map(escape_terminal);
+    let label = match (thread.role, name) {
+        (ThreadRole::Autograd, _) => "autograd".to_owned(),
+        (ThreadRole::Library, Some(name)) => name.into_owned(),
+        (ThreadRole::Library, None) => format!("library thread {}", thread.tid),
+        _ if is_main(site) => "main".to_owned(),
+        (_, Some(name)) => format!("{name} {}", thread.tid),
+        (_, None) => format!("thread {}", thread.tid),
+    };
+    if thread.count > 1 { format!("{label} ×{}", thread.count) } else { label }
+}
+
+/// Whether a site's waits are of the first thread of its process: what a reader expects.
+pub(crate) fn is_main(site: &Site) -> bool {
+    let thread = &site.thread;
+    thread.count <= 1
+        && thread.tid == site.process.pid
+        && matches!(thread.role, ThreadRole::Python | ThreadRole::Unknown)
+}
+
+/// The processes of a report as people tell them apart: by export where each is of its own, else by name and id.
+pub(crate) struct Processes {
+    exports: Vec<String>,
+    /// Whether some export holds several processes.
+    crowded: bool,
+}
+
+impl Processes {
+    /// `None` where there is but one process.
+    pub(crate) fn of(report: &Report) -> Option<Self> {
+        let crowded = report.profiles.iter().any(|profile| profile.processes.len() > 1);
+        if report.profiles.len() < 2 && !crowded {
+            return None;
+        }
+        let names = FileNames::new(report.profiles.iter().map(|profile| profile.path.as_str()));
+        let exports = report.profiles.iter().map(|profile| names.get(&profile.path)).collect();
+        Some(Self { exports, crowded })
+    }
+
+    pub(crate) fn label(&self, site: &Site) -> String {
+        let process = &site.process;
+        let name = process.name.as_deref().map_or("pid".into(), escape_terminal);
+        match self.exports.get(process.profile) {
+            Some(export) if self.exports.len() > 1 && self.crowded => format!("{export} {}", process.pid),
+            Some(export) if self.exports.len() > 1 => export.clone(),
+            _ => format!("{name} {}", process.pid),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_are_as_short_as_they_can_be() {
+        let paths = ["/a/train.py", "/a/x/utils.py", "/a/y/utils.py", "/b/y/utils.py", "utils.py"];
+        let names = FileNames::new(paths.into_iter());
+        assert_eq!(
+            paths.map(|path| names.get(path)),
+            ["train.py", "x/utils.py", "a/y/utils.py", "b/y/utils.py", "utils.py"]
+        );
+    }
+
+    #[test]
+    fn the_binding_names_the_tensor_method() {
+        let chain = ["at::native::item(at::Tensor const&)", "torch::autograd::THPVariable_item(_object*)"];
+        assert_eq!(native_method(&chain.map(str::to_owned)).as_deref(), Some("Tensor.item"));
+        assert_eq!(
+            native_method(&chain[..1].iter().map(|&f| f.to_owned()).collect::<Vec<_>>()).as_deref(),
+            Some(chain[0])
+        );
+        assert_eq!(native_method(&[]), None);
+    }
+
+    #[test]
+    fn places_keep_file_and_line() {
+        let place = Place {
+            file: Some("modeling_llama.py:1204".to_owned()),
+            name: "LlamaForCausalLM.prepare_inputs".to_owned(),
+            mark: Some("~sampled"),
+        };
+        assert_eq!(place.fit(80), "modeling_llama.py:1204 LlamaForCausalLM.prepare_inputs ~sampled");
+        assert_eq!(place.fit(45), "modeling_llama.py:1204 LlamaF…inputs ~sampled");
+        assert_eq!(place.fit(34), "modeling_llama.py:1204 ~sampled");
+    }
+}

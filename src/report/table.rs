@@ -1,0 +1,259 @@
+//! The report for people: what was captured, the sites ranked, totals by class, warnings.
+
+mod grid;
+mod sites;
+
+pub use super::style::Style;
+
+use super::style::Tone;
+use super::text::{self, escape_terminal};
+use super::{ClassTotals, Gpu, Iterations, ProfileInfo, Report, Totals, phrase};
+use crate::vocabulary::{Attribution, Class};
+use grid::Column;
+use std::io::{self, Write};
+
+/// Exports and GPUs named one by one; more are summed up.
+const MOST_NAMED: usize = 2;
+
+/// Prints the report as tables for a terminal or a pipe.
+pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let mut parts = vec![header(report, style)];
+    if report.sites.is_empty() {
+        parts.push(nothing(report));
+    } else {
+        parts.push(sites::table(report, style));
+        parts.push(notes(report, style));
+        parts.push(totals(&report.totals, style));
+    }
+    parts.extend(warnings(report, style));
+    if let Some(first) = report.sites.first() {
+        let id = escape_terminal(&first.id);
+        parts.push(
+            Tone::Faint.paint(format!("--details {id} shows a site whole: stack, evidence, times, fix.")),
+        );
+    }
+    writeln!(out, "{}", style.finish(&parts.join("\n\n")))
+}
+
+/// Lines of `label  text`, the texts aligned and, on a terminal, wrapped below themselves.
+fn labelled(lines: Vec<(String, String)>, style: &Style) -> String {
+    let label_width = lines.iter().map(|(label, _)| text::width(label)).max().unwrap_or(0);
+    let indent = label_width + grid::GAP;
+    let mut out = Vec::new();
+    for (label, words) in &lines {
+        let pad = " ".repeat(label_width - text::width(label) + grid::GAP);
+        let wrapped = wrap(words, style, indent);
+        let label = Tone::Faint.paint(label);
+        for (index, line) in wrapped.into_iter().enumerate() {
+            out.push(if index == 0 {
+                format!("{label}{pad}{line}")
+            } else {
+                format!("{:indent$}{line}", "")
+            });
+        }
+    }
+    out.join("\n")
+}
+
+/// `words` in lines that fit beside an indent; a pipe gets one line.
+fn wrap(words: &str, style: &Style, indent: usize) -> Vec<String> {
+    match style.width {
+        Some(width) => text::wrap(words, width.saturating_sub(indent).max(20)),
+        None => vec![words.to_owned()],
+    }
+}
+
+/// What was captured, and how busy the GPU was.
+fn header(report: &Report, style: &Style) -> String {
+    let mut lines: Vec<(String, String)> = Vec::new();
+    let mut previous = None;
+    for profile in report.profiles.iter().take(MOST_NAMED) {
+        let label = if previous.is_none() { "profile" } else { "" };
+        lines.push((label.to_owned(), profile_line(profile, previous)));
+        previous = Some(profile);
+    }
+    let more = report.profiles.len().saturating_sub(MOST_NAMED);
+    if more > 0 {
+        lines.push((String::new(), format!("and {more} more")));
+    }
+    lines.extend(gpu_lines(report));
+    if let Some(iterations) = &report.iterations {
+        lines.push(("iterations".to_owned(), iterations_line(iterations)));
+    }
+    let totals = &report.totals;
+    if totals.waits > 0 {
+        let waits = format!("{} at {}", text::count(totals.waits), text::counted(totals.sites, "site"));
+        lines.push(("waits".to_owned(), waits));
+    }
+    labelled(lines, style)
+}
+
+/// Path, span, and what the export before does not say already.
+fn profile_line(profile: &ProfileInfo, previous: Option<&ProfileInfo>) -> String {
+    let mut parts = vec![escape_terminal(&profile.path), text::duration(profile.span_ns).into()];
+    let version = profile.export_version.as_deref();
+    if previous.is_none_or(|previous| previous.export_version.as_deref() != version) {
+        parts.extend(version.map(|version| format!("nsys {}", escape_terminal(version)).into()));
+    }
+    let command = profile.command.as_deref().filter(|command| !command.is_empty());
+    if previous.is_none_or(|previous| previous.command.as_deref() != command) {
+        const LONG_ENOUGH: usize = 120;
+        let short = |command| text::shorten_end(&escape_terminal(command), LONG_ENOUGH).into_owned().into();
+        parts.extend(command.map(short));
+    }
+    parts.join(", ")
+}
+
+fn gpu_lines(report: &Report) -> Vec<(String, String)> {
+    let gpus: Vec<&Gpu> = report.profiles.iter().flat_map(|profile| &profile.gpus).collect();
+    if gpus.len() <= MOST_NAMED {
+        let line = |gpu: &&Gpu| {
+            let use_ = busy(gpu.busy_ns, gpu.idle_ns, gpu.drain_ns);
+            (format!("GPU {}", gpu.id), format!("{}: {use_}", gpu_name(gpu)))
+        };
+        return gpus.iter().map(line).collect();
+    }
+    let mut names: Vec<(String, u64)> = Vec::new();
+    for gpu in &gpus {
+        let name = gpu_name(gpu);
+        match names.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += 1,
+            None => names.push((name, 1)),
+        }
+    }
+    let names: Vec<String> = names.into_iter().map(|(name, count)| format!("{count} × {name}")).collect();
+    let totals = &report.totals;
+    let use_ = busy(totals.gpu_busy_ns, totals.gpu_idle_ns, totals.drain_ns);
+    vec![("GPUs".to_owned(), format!("{}: {use_}", names.join(", ")))]
+}
+
+fn gpu_name(gpu: &Gpu) -> String {
+    gpu.name.as_deref().map_or_else(|| "unnamed".to_owned(), |name| escape_terminal(name).into_owned())
+}
+
+fn busy(busy_ns: i64, idle_ns: i64, drain_ns: i64) -> String {
+    let span = busy_ns.saturating_add(idle_ns);
+    if span <= 0 {
+        return "no work".to_owned();
+    }
+    let line = format!("busy {}, idle {}", text::share(busy_ns, span), text::share(idle_ns, span));
+    if idle_ns > 0 { format!("{line}, {} of it after waits", text::share(drain_ns, idle_ns)) } else { line }
+}
+
+fn iterations_line(iterations: &Iterations) -> String {
+    format!(
+        "{} by {}, median {}, {} waits each",
+        text::count(iterations.count),
+        escape_terminal(&iterations.source),
+        text::duration(iterations.median_ns),
+        text::rate(iterations.waits_per_iteration),
+    )
+}
+
+/// The sentence in place of an empty table.
+fn nothing(report: &Report) -> String {
+    if report.totals.waits > 0 {
+        return "No site passes the filters.".to_owned();
+    }
+    let doubt = if report.warnings.is_empty() { "" } else { " The capture may hide some; see below." };
+    format!("No waits: nothing in this capture makes the CPU wait for the GPU.{doubt}")
+}
+
+/// Below the table: how many sites are left out, and what its signs mean.
+fn notes(report: &Report, style: &Style) -> String {
+    let mut notes = Vec::new();
+    if report.sites_omitted > 0 {
+        let more = text::counted(report.sites_omitted as u64, "more site");
+        notes.push(format!("{more} not shown; --top 0 shows all."));
+    }
+    let marked =
+        |attribution: &&Attribution| report.sites.iter().any(|site| site.attribution == **attribution);
+    let meanings = Attribution::ALL.iter().filter(marked);
+    notes.extend(meanings.filter_map(|&attribution| phrase::mark_meaning(attribution)).map(str::to_owned));
+    notes.push(
+        "blocked: host time inside waits, summed over threads, not a saving. drain: GPU idle after them."
+            .to_owned(),
+    );
+    let lines = notes.iter().flat_map(|note| wrap(note, style, 0));
+    lines.map(|line| Tone::Faint.paint(line)).collect::<Vec<_>>().join("\n")
+}
+
+/// Waits and costs by class.
+fn totals(totals: &Totals, style: &Style) -> String {
+    let classes = &totals.by_class;
+    let of = |class: Class| match class {
+        Class::False => &classes.false_,
+        Class::True => &classes.true_,
+        Class::Unknown => &classes.unknown,
+    };
+    const ORDER: [(Class, &str); 3] =
+        [(Class::False, "avoidable"), (Class::Unknown, "open"), (Class::True, "needed")];
+    let column = |value: &dyn Fn(&ClassTotals) -> String| -> Vec<Vec<String>> {
+        ORDER.iter().map(|&(class, _)| vec![value(of(class))]).collect()
+    };
+    let names = ORDER.iter().map(|&(class, meaning)| {
+        vec![format!(
+            "{} {}",
+            Tone::of(class).paint(class.as_str()),
+            Tone::Faint.paint(format!("({meaning})"))
+        )]
+    });
+    let mut columns = vec![
+        Column::left(&["class"], names.collect()),
+        Column::right(&["sites"], column(&|class| text::count(class.sites))),
+        Column::right(&["waits"], column(&|class| text::count(class.waits))),
+        Column::right(&["blocked"], column(&|class| text::duration(class.blocked_ns))),
+        Column::right(&["drain"], column(&|class| text::duration(class.drain_ns))),
+    ];
+    if ORDER.iter().any(|&(class, _)| of(class).recoverable_ns.is_some()) {
+        let saved = |class: &ClassTotals| class.recoverable_ns.map(text::duration).unwrap_or_default();
+        columns.push(Column::right(&["recoverable"], column(&saved)));
+    }
+    let mut out = grid::set(&columns, style.width.is_some(), false);
+    if let Some(saving) = saving(totals) {
+        let lines = wrap(&saving, style, 0);
+        out.push_str(&format!("\n\n{}", lines.join("\n")));
+    }
+    out
+}
+
+/// What fixing all false sites would save, once simulated.
+fn saving(totals: &Totals) -> Option<String> {
+    let joint = text::duration(totals.recoverable_false_joint_ns?);
+    let mut line = format!("Without the false waits, the run would be {joint} shorter");
+    if let (Some(low), Some(high)) = (totals.recoverable_low_ns, totals.recoverable_high_ns) {
+        line.push_str(&format!(", proven between {} and {}", text::duration(low), text::duration(high)));
+    }
+    if let Some(error) = totals.simulation_error {
+        line.push_str(&format!(
+            "; the simulation misses the measured run by {}",
+            text::percent(error * 100.0)
+        ));
+    }
+    line.push('.');
+    Some(line)
+}
+
+/// What limits the report; commands on lines of their own, never wrapped, to be copied.
+fn warnings(report: &Report, style: &Style) -> Vec<String> {
+    let warning = |warning: &super::Warning| {
+        let message = format!("{} [{}]", escape_terminal(&warning.message), warning.code);
+        let mut lines: Vec<String> = Vec::new();
+        for line in wrap(&message, style, 2) {
+            let lead = if lines.is_empty() { Tone::Unsure.paint("!") } else { " ".to_owned() };
+            lines.push(format!("{lead} {line}"));
+        }
+        if !warning.fix.is_empty() {
+            lines.push(format!("    {}", escape_terminal(&warning.fix)));
+        }
+        lines.join("\n")
+    };
+    if report.warnings.is_empty() {
+        return Vec::new();
+    }
+    vec![report.warnings.iter().map(warning).collect::<Vec<_>>().join("\n")]
+}
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

@@ -1,0 +1,72 @@
+//! Columns of finished lines, set side by side.
+
+use crate::report::style::Tone;
+use crate::report::text;
+use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
+
+/// Columns between two columns.
+pub(super) const GAP: usize = 2;
+
+/// A rule below the titles and nothing else: rows are told apart by their ids. (A junction would make comfy-table
+/// set a column of its own between two columns.)
+const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
+
+/// One column: titles on top, then a cell per row, each a list of lines.
+pub(super) struct Column {
+    titles: Vec<&'static str>,
+    cells: Vec<Vec<String>>,
+    align: CellAlignment,
+}
+
+impl Column {
+    pub(super) fn left(titles: &[&'static str], cells: Vec<Vec<String>>) -> Self {
+        Self { titles: titles.to_vec(), cells, align: CellAlignment::Left }
+    }
+
+    pub(super) fn right(titles: &[&'static str], cells: Vec<Vec<String>>) -> Self {
+        Self { titles: titles.to_vec(), cells, align: CellAlignment::Right }
+    }
+
+    /// Columns of its widest line.
+    pub(super) fn width(&self) -> usize {
+        let titles = self.titles.iter().copied();
+        let lines = self.cells.iter().flatten().map(String::as_str);
+        titles.chain(lines).map(text::width).max().unwrap_or(0)
+    }
+}
+
+/// Columns that `columns` take side by side.
+pub(super) fn width(columns: &[Column]) -> usize {
+    columns.iter().map(|column| column.width() + GAP).sum::<usize>().saturating_sub(GAP)
+}
+
+/// Sets the columns side by side. The lines are broken already, so nothing is arranged here. A blank line parts
+/// rows where asked for.
+pub(super) fn set(columns: &[Column], ruled: bool, parted: bool) -> String {
+    let mut style = if ruled { RULED } else { TableStyle::new() };
+    if parted {
+        style = style.row_separator(LineStyle::none().fill(' '));
+    }
+    let mut table = Table::new();
+    table.force_no_tty().load_style(style);
+    table.set_header(columns.iter().map(title));
+    let rows = columns.iter().map(|column| column.cells.len()).max().unwrap_or(0);
+    for row in 0..rows {
+        table.add_row(columns.iter().map(|column| cell(column, row)));
+    }
+    let last = columns.len().saturating_sub(1);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, if index == last { 0 } else { GAP as u16 }));
+    }
+    table.trim_fmt()
+}
+
+fn title(column: &Column) -> Cell {
+    let lines: Vec<String> = column.titles.iter().map(|title| Tone::Strong.paint(title)).collect();
+    Cell::new_owned(lines.join("\n")).set_alignment(column.align)
+}
+
+fn cell(column: &Column, row: usize) -> Cell {
+    let lines = column.cells.get(row).map(|lines| lines.join("\n")).unwrap_or_default();
+    Cell::new_owned(lines).set_alignment(column.align)
+}

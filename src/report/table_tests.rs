@@ -1,0 +1,134 @@
+use super::*;
+use crate::report::sample;
+
+fn rendered(report: &Report, width: Option<usize>, color: bool) -> String {
+    let mut out = Vec::new();
+    render(report, &Style { width, color }, &mut out).expect("a Vec takes everything");
+    String::from_utf8(out).expect("renderers write UTF-8")
+}
+
+/// A report of extremes: numbers, names, nothing where something is usual.
+fn extremes() -> Report {
+    let mut report = sample::sample();
+    let huge = &mut report.sites[0];
+    huge.waits = u64::MAX;
+    huge.per_iteration = Some(f64::NAN);
+    (huge.blocked_ns, huge.drain_ns) = (i64::MAX, i64::MIN);
+    (huge.blocked_percent, huge.drain_percent) = (f64::NAN, f64::INFINITY);
+    let long = &mut report.sites[1];
+    if let Some(frame) = &mut long.user_frame {
+        frame.function = "模型".repeat(5_000);
+        frame.file = format!("/{}/🚀🚀🚀.py", "deep/".repeat(1_000));
+        frame.line = u32::MAX;
+    }
+    let bare = &mut report.sites[3];
+    bare.waits = 0;
+    (bare.native, bare.fix, bare.api) = (Vec::new(), None, String::new());
+    report.totals.gpu_busy_ns = i64::MAX;
+    report.totals.gpu_idle_ns = i64::MAX;
+    report.profiles[0].gpus[0].busy_ns = -1;
+    report
+}
+
+#[test]
+fn two_ranks_on_80_columns() {
+    insta::assert_snapshot!(rendered(&sample::sample(), Some(80), false));
+}
+
+#[test]
+fn two_ranks_on_120_columns() {
+    insta::assert_snapshot!(rendered(&sample::sample(), Some(120), false));
+}
+
+#[test]
+fn two_ranks_in_a_pipe() {
+    insta::assert_snapshot!(rendered(&sample::sample(), None, false));
+}
+
+#[test]
+fn one_process_on_120_columns() {
+    insta::assert_snapshot!(rendered(&sample::single(), Some(120), false));
+}
+
+#[test]
+fn one_process_on_200_columns() {
+    insta::assert_snapshot!(rendered(&sample::single(), Some(200), false));
+}
+
+#[test]
+fn one_process_in_colour() {
+    insta::assert_snapshot!(rendered(&sample::single(), Some(120), true).replace('\u{1b}', "^"));
+}
+
+#[test]
+fn no_waits() {
+    insta::assert_snapshot!(rendered(&sample::empty(), Some(80), false));
+}
+
+#[test]
+fn colour_adds_codes_and_nothing_else() {
+    let report = sample::sample();
+    for width in [Some(60), Some(80), Some(120), Some(250), None] {
+        let plain = rendered(&report, width, false);
+        assert!(!plain.contains('\u{1b}'));
+        let colored = rendered(&report, width, true);
+        assert_eq!(anstream::adapter::strip_str(&colored).to_string(), plain);
+    }
+}
+
+#[test]
+fn lines_fit_the_width() {
+    let copied = |line: &&str| line.starts_with("    nsys profile");
+    for report in [sample::sample(), sample::single(), sample::empty(), extremes()] {
+        for width in (80..=240).step_by(5) {
+            let text = rendered(&report, Some(width), false);
+            for line in text.lines().filter(|line| !copied(line)) {
+                assert!(text::width(line) <= width, "{line:?} is wider than {width}");
+            }
+        }
+    }
+}
+
+#[test]
+fn narrow_terminals_get_something() {
+    for width in (0..80).step_by(8) {
+        let text = rendered(&extremes(), Some(width), false);
+        assert!(text.contains("S7"));
+    }
+}
+
+#[test]
+fn a_pipe_gets_a_line_per_site() {
+    for report in [sample::sample(), extremes()] {
+        let text = rendered(&report, None, false);
+        for site in &report.sites {
+            let lines = text.lines().filter(|line| line.starts_with(&format!("{} ", site.id)));
+            assert_eq!(lines.count(), 1, "{}", site.id);
+        }
+    }
+}
+
+#[test]
+fn nothing_of_a_hostile_name_reaches_the_terminal() {
+    for width in [Some(80), Some(200), None] {
+        let text = rendered(&sample::sample(), width, false);
+        let bad = text.chars().find(|&c| (c.is_control() && c != '\n') || c == '\u{202e}');
+        assert_eq!(bad, None);
+    }
+}
+
+#[test]
+fn filters_that_leave_nothing_say_so() {
+    let mut report = sample::single();
+    report.sites.clear();
+    assert!(rendered(&report, Some(80), false).contains("No site passes the filters."));
+}
+
+#[test]
+fn many_gpus_are_summed_up() {
+    let mut report = sample::sample();
+    let gpu = report.profiles[0].gpus[0].clone();
+    report.profiles[0].gpus = vec![gpu; 7];
+    let text = rendered(&report, Some(120), false);
+    assert!(text.contains("GPUs        8 × NVIDIA H200: busy 61.2 %"), "{text}");
+}

@@ -1,0 +1,344 @@
+//! Numbers and names as people read them, and as a terminal survives them.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// What stands for text left out.
+pub const ELLIPSIS: char = '…';
+
+/// `text` with everything that could move the cursor, reorder or hide text shown as a visible escape (`\x1b`,
+/// `\u{202e}`). Names and paths of an export come from the profiled program and are not trusted.
+pub fn escape_terminal(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        match character {
+            '\0' => out.push_str("\\0"),
+            '\t' => out.push_str("\\t"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            c if !is_unsafe(c) => out.push(c),
+            c if c.is_ascii() => push(&mut out, format_args!("\\x{:02x}", u32::from(c))),
+            c => push(&mut out, format_args!("{}", c.escape_unicode())),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Controls, and what Unicode calls default-ignorable: format, bidi, joiners, fillers, tags. Variation selectors
+/// 15 and 16 stay, because ordinary emoji carry them.
+fn is_unsafe(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// `write!` to a string, which cannot fail.
+fn push(out: &mut String, arguments: std::fmt::Arguments<'_>) {
+    let _ = out.write_fmt(arguments);
+}
+
+/// Columns that `text` takes on a terminal.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// A duration to three significant digits: "412 ns", "3.21 µs", "12.4 ms", "1.83 s", "2 min 03 s", "1 h 05 min".
+pub fn duration(ns: i64) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    let ns = ns.unsigned_abs();
+    for (unit, name) in [(1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s")] {
+        if ns < unit && unit == 1_000 {
+            return format!("{sign}{ns} ns");
+        }
+        // Whole seconds end at the minute, the other units at the next one.
+        let end = if name == "s" { 60 } else { 1_000 };
+        if let Some(number) = three_digits(ns, unit, end) {
+            return format!("{sign}{number} {name}");
+        }
+    }
+    let seconds = rounded(ns, 1_000_000_000);
+    if seconds < 3_600 {
+        return format!("{sign}{} min {:02} s", seconds / 60, seconds % 60);
+    }
+    let minutes = rounded(ns, 60_000_000_000);
+    format!("{sign}{} h {:02} min", count(minutes / 60), minutes % 60)
+}
+
+/// `value / unit` with three significant digits, unless that rounds up to `end`.
+fn three_digits(value: u64, unit: u64, end: u64) -> Option<String> {
+    if value / unit >= end {
+        return None;
+    }
+    for (decimals, limit) in [(2, 1_000), (1, 1_000), (0, end)] {
+        let scale = 10_u64.pow(decimals);
+        let scaled = rounded(value * scale, unit);
+        if scaled < limit && scaled < end * scale {
+            return Some(decimal(scaled, decimals));
+        }
+    }
+    None
+}
+
+/// `numerator / denominator`, to the nearest.
+fn rounded(numerator: u64, denominator: u64) -> u64 {
+    numerator / denominator + u64::from(numerator % denominator >= denominator.div_ceil(2))
+}
+
+fn decimal(scaled: u64, decimals: u32) -> String {
+    if decimals == 0 {
+        return scaled.to_string();
+    }
+    let scale = 10_u64.pow(decimals);
+    format!("{}.{:0digits$}", scaled / scale, scaled % scale, digits = decimals as usize)
+}
+
+/// A time stamp as the nsys GUI shows it: seconds with all nanoseconds, "1.234567890 s".
+pub fn timestamp(ns: i64) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    let ns = ns.unsigned_abs();
+    format!("{sign}{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000)
+}
+
+/// A number with commas: "1,204".
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// "1 site", "2 sites".
+pub fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// A share given in percent: "0 %", "<0.1 %", "12.3 %", "100 %"; "n/a" where it is no number.
+pub fn percent(percent: f64) -> String {
+    let size = percent.abs();
+    if !percent.is_finite() {
+        "n/a".to_owned()
+    } else if size == 0.0 {
+        "0 %".to_owned()
+    } else if size < 0.1 {
+        "<0.1 %".to_owned()
+    } else if size < 99.95 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
+}
+
+/// `part` of `whole` in percent; "n/a" of nothing.
+pub fn share(part: i64, whole: i64) -> String {
+    percent(part as f64 / whole as f64 * 100.0)
+}
+
+/// How sure, from 0 to 1: "95 %"; "?" where it is no number.
+pub fn confidence(share: f64) -> String {
+    if share.is_finite() { format!("{:.0} %", share.clamp(0.0, 1.0) * 100.0) } else { "?".to_owned() }
+}
+
+/// How many in the mean: "12", "2.5", "0.33", "<0.01".
+pub fn rate(rate: f64) -> String {
+    if !rate.is_finite() {
+        return "n/a".to_owned();
+    }
+    if rate > 0.0 && rate < 0.01 {
+        return "<0.01".to_owned();
+    }
+    if rate >= 1_000.0 {
+        return count(rate.round() as u64);
+    }
+    let decimals = if rate < 9.995 { 2 } else { 1 };
+    trim_zeros(format!("{rate:.decimals$}"))
+}
+
+/// A size: "4 B", "512 KiB", "1.5 MiB", "32 GiB".
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1_024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1_024.0;
+    let mut unit = 0;
+    // From 1,023.5 on, the next unit reads better than "1024".
+    while value >= 1_023.5 && unit + 1 < UNITS.len() {
+        value /= 1_024.0;
+        unit += 1;
+    }
+    let decimals = if value < 9.995 {
+        2
+    } else if value < 99.95 {
+        1
+    } else {
+        0
+    };
+    format!("{} {}", trim_zeros(format!("{value:.decimals$}")), UNITS[unit])
+}
+
+fn trim_zeros(number: String) -> String {
+    if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.').to_owned() } else { number }
+}
+
+/// An upper bound of the columns that one character takes; a variation selector can widen the one before it.
+fn columns(character: char) -> usize {
+    if character == '\u{fe0f}' { 1 } else { character.width().unwrap_or(1) }
+}
+
+/// The longest start of `text` that fits `max` columns.
+fn head(text: &str, max: usize) -> &str {
+    let mut used = 0;
+    let end = text.char_indices().find(|&(_, c)| {
+        used += columns(c);
+        used > max
+    });
+    &text[..end.map_or(text.len(), |(index, _)| index)]
+}
+
+/// The longest end of `text` that fits `max` columns.
+fn tail(text: &str, max: usize) -> &str {
+    let mut used = 0;
+    let start = text.char_indices().rev().find(|&(_, c)| {
+        used += columns(c);
+        used > max
+    });
+    &text[start.map_or(0, |(index, c)| index + c.len_utf8())..]
+}
+
+/// `text` cut at its end to `max` columns.
+pub fn shorten_end(text: &str, max: usize) -> Cow<'_, str> {
+    if width(text) <= max {
+        return Cow::Borrowed(text);
+    }
+    let mut short = head(text, max.saturating_sub(1)).trim_end().to_owned();
+    short.push(ELLIPSIS);
+    Cow::Owned(short)
+}
+
+/// `text` cut in its middle to `max` columns: both ends of a name tell more than its middle.
+pub fn shorten_middle(text: &str, max: usize) -> Cow<'_, str> {
+    if width(text) <= max {
+        return Cow::Borrowed(text);
+    }
+    let rest = max.saturating_sub(1);
+    let left = head(text, rest / 2);
+    let right = tail(text, rest - width(left).min(rest));
+    Cow::Owned(format!("{left}{ELLIPSIS}{right}"))
+}
+
+/// A path cut to `max` columns by whole components from the left: `…/site-packages/torch/_tensor.py`.
+pub fn shorten_path(path: &str, max: usize) -> Cow<'_, str> {
+    if width(path) <= max {
+        return Cow::Borrowed(path);
+    }
+    let fits = separators(path).find(|&at| width(&path[at..]) < max);
+    match fits {
+        Some(at) => Cow::Owned(format!("{ELLIPSIS}{}", &path[at..])),
+        None => {
+            let name = separators(path).last().map_or(path, |at| &path[at + 1..]);
+            Cow::Owned(shorten_middle(name, max).into_owned())
+        }
+    }
+}
+
+/// Byte offsets of a path's separators, left to right.
+fn separators(path: &str) -> impl Iterator<Item = usize> + '_ {
+    path.match_indices(['/', '\\']).map(|(index, _)| index)
+}
+
+/// The last `components` components of a path.
+pub fn path_end(path: &str, components: usize) -> &str {
+    let cut = path.rmatch_indices(['/', '\\']).nth(components.saturating_sub(1));
+    cut.map_or(path, |(index, _)| &path[index + 1..])
+}
+
+/// A C++ or Python name cut to `max` columns: first the arguments go, then the leading scopes, then the middle.
+pub fn shorten_symbol(name: &str, max: usize) -> Cow<'_, str> {
+    if width(name) <= max {
+        return Cow::Borrowed(name);
+    }
+    let bare = without_arguments(name).unwrap_or_else(|| name.to_owned());
+    if width(&bare) <= max {
+        return Cow::Owned(bare);
+    }
+    let scopes = bare.match_indices("::").map(|(index, _)| &bare[index..]);
+    let local = scopes.filter(|local| width(local) < max).max_by_key(|local| local.len());
+    match local {
+        Some(local) => Cow::Owned(format!("{ELLIPSIS}{local}")),
+        None => Cow::Owned(shorten_middle(&bare, max).into_owned()),
+    }
+}
+
+/// `f<…>(…)` for a C++ name with template and call arguments; `None` where its brackets do not pair
+/// (`operator<`), or where nothing is left.
+fn without_arguments(name: &str) -> Option<String> {
+    let mut out = String::new();
+    let mut open = Vec::new();
+    for character in name.chars() {
+        match character {
+            '<' | '(' => {
+                if open.is_empty() {
+                    out.push(character);
+                    out.push(ELLIPSIS);
+                }
+                open.push(if character == '<' { '>' } else { ')' });
+            }
+            '>' | ')' => {
+                if open.pop() != Some(character) {
+                    return None;
+                }
+                if open.is_empty() {
+                    out.push(character);
+                }
+            }
+            _ if open.is_empty() => out.push(character),
+            _ => {}
+        }
+    }
+    (open.is_empty() && !out.starts_with(['<', '('])).then_some(out)
+}
+
+/// Breaks `text` between words into lines of at most `max` columns; a longer word is broken itself.
+pub fn wrap(text: &str, max: usize) -> Vec<String> {
+    let max = max.max(1);
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for mut word in text.split(' ') {
+        if !line.is_empty() && width(&line) + 1 + width(word) > max {
+            lines.push(std::mem::take(&mut line));
+        }
+        while width(word) > max {
+            let part = head(word, max);
+            // One character can be wider than the line; it still has to go somewhere.
+            let part =
+                if part.is_empty() { &word[..word.chars().next().map_or(0, char::len_utf8)] } else { part };
+            lines.push(part.to_owned());
+            word = &word[part.len()..];
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    if !line.is_empty() || lines.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;
