@@ -5,6 +5,7 @@ pub mod catalogue;
 pub mod error;
 pub mod profile;
 pub mod report;
+pub mod sites;
 pub mod verdict;
 pub mod vocabulary;
 pub mod waits;

@@ -35,7 +35,7 @@ pub struct Ops {
     pub stream: Vec<u32>,
     pub correlation: Vec<u32>,
     pub kind: Vec<OpKind>,
-    /// StringIds id of a kernel's short name (0 for other ops); index into [`Ops::copies`] for copies.
+    /// StringIds id of a kernel's demangled name (0 for other ops); index into [`Ops::copies`] for copies.
     pub detail: Vec<u32>,
     pub copies: Vec<Copy>,
     /// Ascending.
@@ -90,7 +90,7 @@ impl Ops {
             let name = |row: &Cells, _: &mut Vec<Copy>| row.id(7).unwrap_or(0);
             db.scan(table, &columns(more), |out: &mut Chunk, row| place(out, row, kind, name))
         };
-        let mut chunks = simple("CUPTI_ACTIVITY_KIND_KERNEL", OpKind::Kernel, &["shortName"])?;
+        let mut chunks = simple("CUPTI_ACTIVITY_KIND_KERNEL", OpKind::Kernel, &["demangledName"])?;
         chunks.extend(db.scan(
             "CUPTI_ACTIVITY_KIND_MEMCPY",
             &columns(&["bytes", "copyKind", "srcKind", "dstKind"]),

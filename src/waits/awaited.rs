@@ -245,7 +245,7 @@ impl<'a> Queues<'a> {
             any = true;
             let (issued, ended) = (self.issued(last), self.profile.ops.end[last as usize]);
             let drained = earlier.iter().rev().take(LOOK_BACK).any(|w| {
-                self.covers(w, stream) && issued != ISSUE_UNKNOWN && issued < w.end && ended <= w.end + CLOCK_SLOP_NS
+                self.surely_covers(w, stream) && issued != ISSUE_UNKNOWN && issued < w.end && ended <= w.end + CLOCK_SLOP_NS
             });
             if !drained {
                 return false;
@@ -254,6 +254,12 @@ impl<'a> Queues<'a> {
         any
     }
 
+    /// Whether a wait's return proves `stream` drained: not where the device it waited for is not recorded.
+    fn surely_covers(&self, wait: &Wait, stream: u32) -> bool {
+        wait.covers != Covers::AnyDevice && self.covers(wait, stream)
+    }
+
+    /// Whether a wait may have drained `stream`.
     fn covers(&self, wait: &Wait, stream: u32) -> bool {
         let device = self.devices.of_stream[stream as usize];
         match wait.covers {

@@ -5,6 +5,7 @@ use super::awaited::Queues;
 use super::device::Devices;
 use super::{Covers, Found, Wait};
 use crate::profile::Profile;
+use crate::profile::database::MAX_TIME;
 use crate::profile::nvtx::process;
 use crate::vocabulary::{Copy, Direction, HostMemory};
 
@@ -53,7 +54,7 @@ impl Finder<'_> {
         let table = &self.profile.calls;
         let mut waits: Vec<Wait> = Vec::new();
         let mut previous: Option<u32> = None;
-        let mut covered_until = i64::MIN;
+        let mut covered_until = -MAX_TIME; // before every call
         for &call in calls {
             let (start, end) = (table.start[call as usize], table.end[call as usize]);
             if end <= covered_until && start < covered_until {

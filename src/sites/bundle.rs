@@ -1,0 +1,315 @@
+//! Forming bundles: which waits are alike, and what speaks for them.
+
+use super::chain::Signatures;
+use super::context::Context;
+use super::frames::PathRules;
+use super::neighbours::{self, Neighbours};
+use super::{Bundle, native, ranges, sampled};
+use crate::error::InputError;
+use crate::profile::Profile;
+use crate::profile::payload::PyFrame;
+use crate::vocabulary::{Attribution, Direction, HostMemory, ThreadRole};
+use crate::waits::api::Blocking;
+use crate::waits::device::Devices;
+use crate::waits::{Found, Wait};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Chains looked at per bundle of one Python stack. If they agree, so do the others: one line, one copy size, one
+/// outcome. If not, every chain is read and the bundle split.
+const CHAINS_PER_STACK: usize = 8;
+
+/// What places a wait, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Place {
+    Stack(u32),
+    Chain(u32),
+    /// Path of NVTX range names, and the op before the wait where Python samples have to be told apart.
+    Ranges(u32, u64),
+}
+
+/// What waits of one bundle share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Key {
+    pid: i64,
+    role: ThreadRole,
+    api: u32,
+    place: Place,
+    copy: Option<(Direction, HostMemory, SizeClass)>,
+    found: Option<u8>,
+    completes: bool,
+    /// Set where one Python stack did different things natively.
+    signature: Option<u32>,
+}
+
+/// Bytes of a copy: exact up to 16 (which scalar was read), in powers of two above.
+type SizeClass = u64;
+
+fn size_class(bytes: u64) -> SizeClass {
+    if bytes <= 16 { bytes } else { bytes.next_power_of_two() }
+}
+
+/// Groups all waits into bundles, in order of their first wait.
+///
+/// # Errors
+/// Chains, strings or ranges could not be read.
+pub fn form(
+    profile: &mut Profile,
+    devices: &Devices,
+    waits: &[Wait],
+    context: &mut Context,
+    rules: &PathRules,
+) -> Result<Vec<Bundle>, InputError> {
+    let mut signatures = Signatures::default();
+    let groups = group(profile, devices, waits, context, &mut signatures)?;
+    let around: Vec<_> =
+        groups.iter().map(|(_, w)| neighbours::around(profile, devices, &waits[typical(w, waits) as usize])).collect();
+    let neighbours = neighbours::names(profile, &around)?;
+    let examples: Vec<Vec<Arc<str>>> = range_texts(profile, context, groups.iter().map(|(_, w)| w[w.len() / 2]))?;
+    let former = Former { profile, waits, context, rules, signatures: &mut signatures };
+    let mut bundles = former.bundles(groups, neighbours, examples);
+    sampled::place(profile, waits, rules, &mut bundles)?;
+    sampled::place_natively(profile, waits, &mut bundles)?;
+    Ok(bundles)
+}
+
+/// The wait that speaks for a bundle: one with an awaited op where there is one, from the middle.
+fn typical(members: &[u32], waits: &[Wait]) -> u32 {
+    let middle = members[members.len() / 2];
+    let awaiting = |w: &&u32| waits[**w as usize].awaited.is_some();
+    members[members.len() / 2..].iter().find(awaiting).copied().unwrap_or(middle)
+}
+
+fn group(
+    profile: &mut Profile,
+    devices: &Devices,
+    waits: &[Wait],
+    context: &mut Context,
+    signatures: &mut Signatures,
+) -> Result<Vec<(Key, Vec<u32>)>, InputError> {
+    let unplaced: Vec<u32> = (0..waits.len() as u32).filter(|&i| context.stack[i as usize].is_none()).collect();
+    context.fetch_chains(profile, unplaced.iter().copied())?;
+    let mut places: Vec<Option<Place>> = context.stack.iter().map(|s| s.map(Place::Stack)).collect();
+    let mut rest = Vec::new();
+    for &i in &unplaced {
+        let signature = signatures.of(&context.chains, &profile.strings, context.chain[i as usize]);
+        places[i as usize] = signature.map(Place::Chain);
+        if signature.is_none() {
+            rest.push(i);
+        }
+    }
+    for (i, place) in by_ranges(profile, devices, waits, context, &rest)? {
+        places[i as usize] = Some(place);
+    }
+    let mut groups: FxHashMap<Key, Vec<u32>> = FxHashMap::default();
+    for (i, (wait, place)) in waits.iter().zip(places).enumerate() {
+        let Some(place) = place else { continue };
+        let key = Key {
+            pid: wait.pid,
+            role: context.role[i],
+            api: profile.calls.name[wait.call as usize],
+            place,
+            copy: wait.copy.map(|c| (c.direction, c.host_memory, size_class(c.bytes))),
+            // With a copy, the copy is what was waited for; bare synchronisations differ by what they found.
+            found: wait.copy.is_none().then_some(wait.found as u8),
+            completes: wait.completes.is_some(),
+            signature: None,
+        };
+        groups.entry(key).or_default().push(i as u32);
+    }
+    let mut groups = split_by_chain(profile, context, signatures, groups)?;
+    groups.sort_by_key(|(_, w)| w[0]);
+    Ok(groups)
+}
+
+/// Splits the waits of one stack that did different things: `repeat_interleave` reads a total, then checks a sign.
+fn split_by_chain(
+    profile: &mut Profile,
+    context: &mut Context,
+    signatures: &mut Signatures,
+    groups: FxHashMap<Key, Vec<u32>>,
+) -> Result<Vec<(Key, Vec<u32>)>, InputError> {
+    let mut groups: Vec<(Key, Vec<u32>)> = groups.into_iter().collect();
+    groups.sort_unstable();
+    let sample = |w: &[u32]| {
+        let step = w.len().div_ceil(CHAINS_PER_STACK).max(1);
+        w.iter().copied().step_by(step).collect::<Vec<_>>()
+    };
+    let on_stack = |k: &Key| matches!(k.place, Place::Stack(_));
+    let first: Vec<u32> = groups.iter().filter(|(k, _)| on_stack(k)).flat_map(|(_, w)| sample(w)).collect();
+    context.fetch_chains(profile, first.into_iter())?;
+    let mut agree = |context: &Context, strings: &_, w: &[u32]| {
+        let mut seen = sample(w).into_iter().map(|i| signatures.of(&context.chains, strings, context.chain[i as usize]));
+        let first = seen.next().flatten();
+        (seen.all(|s| s == first), first)
+    };
+    let mut out = Vec::new();
+    let mut mixed = Vec::new();
+    for (mut key, w) in groups {
+        let (same, signature) = agree(context, &profile.strings, &w);
+        if same || !on_stack(&key) {
+            key.signature = signature;
+            out.push((key, w));
+        } else {
+            mixed.push((key, w));
+        }
+    }
+    context.fetch_chains(profile, mixed.iter().flat_map(|(_, w)| w.iter().copied()))?;
+    for (key, w) in mixed {
+        let mut parts: Vec<(Option<u32>, Vec<u32>)> = Vec::new();
+        for i in w {
+            let signature = signatures.of(&context.chains, &profile.strings, context.chain[i as usize]);
+            match parts.iter_mut().find(|p| p.0 == signature) {
+                Some(part) => part.1.push(i),
+                None => parts.push((signature, vec![i])),
+            }
+        }
+        out.extend(parts.into_iter().map(|(signature, w)| (Key { signature, ..key }, w)));
+    }
+    Ok(out)
+}
+
+/// Places waits by their NVTX ranges; those of a capture with Python samples also by the op before them, since one
+/// iteration range would hold them all.
+fn by_ranges(
+    profile: &mut Profile,
+    devices: &Devices,
+    waits: &[Wait],
+    context: &Context,
+    rest: &[u32],
+) -> Result<Vec<(u32, Place)>, InputError> {
+    let mut paths: FxHashMap<Option<u32>, u32> = FxHashMap::default();
+    let mut names: FxHashMap<Vec<String>, u32> = FxHashMap::default();
+    let mut innermost: Vec<u32> = rest.iter().filter_map(|&i| context.range[i as usize]).collect();
+    innermost.sort_unstable();
+    innermost.dedup();
+    let texts = texts_outwards(profile, &innermost)?;
+    for &range in &innermost {
+        let path: Vec<String> =
+            profile.nvtx.ranges.outwards(Some(range)).filter_map(|r| Some(ranges::stable_name(texts.get(&r)?))).collect();
+        let next = names.len() as u32;
+        paths.insert(Some(range), *names.entry(path).or_insert(next));
+    }
+    let none = names.len() as u32;
+    let tell_apart = !profile.nvtx.sample_marks.is_empty();
+    Ok(rest
+        .iter()
+        .map(|&i| {
+            let path = paths.get(&context.range[i as usize]).copied().unwrap_or(none);
+            let before = if tell_apart { op_before(profile, devices, &waits[i as usize]) } else { 0 };
+            (i, Place::Ranges(path, before))
+        })
+        .collect())
+}
+
+/// A number for the op before a wait on its stream: the kernel's name, or the kind of another op.
+fn op_before(profile: &Profile, devices: &Devices, wait: &Wait) -> u64 {
+    let around = neighbours::around(profile, devices, wait);
+    around.first_before().map_or(0, |op| {
+        1 + profile.ops.kind[op as usize] as u64 + (u64::from(profile.ops.detail[op as usize]) << 8)
+            * u64::from(profile.ops.kind[op as usize] == crate::profile::ops::OpKind::Kernel)
+    })
+}
+
+/// Texts of ranges and of all ranges around them.
+fn texts_outwards(profile: &mut Profile, innermost: &[u32]) -> Result<FxHashMap<u32, Arc<str>>, InputError> {
+    let mut all: Vec<u32> = innermost.iter().flat_map(|&r| profile.nvtx.ranges.outwards(Some(r))).collect();
+    all.sort_unstable();
+    all.dedup();
+    let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &all)?;
+    Ok(all.into_iter().zip(texts).filter_map(|(r, t)| Some((r, t?))).collect())
+}
+
+/// Range texts around some waits, outermost first.
+fn range_texts(
+    profile: &mut Profile,
+    context: &Context,
+    examples: impl Iterator<Item = u32>,
+) -> Result<Vec<Vec<Arc<str>>>, InputError> {
+    let ranges: Vec<Option<u32>> = examples.map(|i| context.range[i as usize]).collect();
+    let mut innermost: Vec<u32> = ranges.iter().flatten().copied().collect();
+    innermost.sort_unstable();
+    innermost.dedup();
+    let texts = texts_outwards(profile, &innermost)?;
+    Ok(ranges
+        .into_iter()
+        .map(|r| {
+            let mut path: Vec<Arc<str>> =
+                profile.nvtx.ranges.outwards(r).filter_map(|r| texts.get(&r).cloned()).collect();
+            path.reverse();
+            path
+        })
+        .collect())
+}
+
+/// Turns groups into bundles.
+struct Former<'a> {
+    profile: &'a Profile,
+    waits: &'a [Wait],
+    context: &'a Context,
+    rules: &'a PathRules,
+    signatures: &'a mut Signatures,
+}
+
+impl Former<'_> {
+    fn bundles(
+        self,
+        groups: Vec<(Key, Vec<u32>)>,
+        neighbours: Vec<Neighbours>,
+        ranges: Vec<Vec<Arc<str>>>,
+    ) -> Vec<Bundle> {
+        groups.into_iter().zip(neighbours).zip(ranges).map(|(((key, w), n), r)| self.bundle(key, w, n, r)).collect()
+    }
+
+    fn bundle(&self, key: Key, members: Vec<u32>, neighbours: Neighbours, ranges: Vec<Arc<str>>) -> Bundle {
+        let first = &self.waits[members[0] as usize];
+        let (mut frames, mut attribution) = match key.place {
+            Place::Stack(s) => (self.context.stacks.stacks[s as usize].clone(), Attribution::PythonBacktrace),
+            Place::Chain(_) => (Vec::new(), Attribution::Native),
+            Place::Ranges(..) if !ranges.is_empty() => (Vec::new(), Attribution::Nvtx),
+            Place::Ranges(..) => (Vec::new(), Attribution::None),
+        };
+        if attribution == Attribution::Nvtx {
+            frames = marker_frames(&ranges);
+        }
+        let chain = match key.place {
+            Place::Chain(s) => self.signatures.symbols(&self.profile.strings, s),
+            _ => key.signature.map_or_else(Vec::new, |s| self.signatures.symbols(&self.profile.strings, s)),
+        };
+        // A chain without a Python method still beats nothing, but not a range that names the operator.
+        if attribution == Attribution::Native && native::method(&chain).is_none() && names_operator(&ranges) {
+            attribution = Attribution::Nvtx;
+        }
+        let same_bytes = members.iter().all(|&w| {
+            self.waits[w as usize].copy.map(|c| c.bytes) == first.copy.map(|c| c.bytes)
+        });
+        Bundle {
+            pid: key.pid,
+            role: key.role,
+            api: self.profile.calls.base_name(first.call).clone(),
+            blocking: first.blocking,
+            attribution,
+            note: String::new(),
+            user: self.rules.user_index(&frames),
+            frames,
+            chain,
+            ranges,
+            copy: first.copy,
+            same_bytes,
+            found: if key.found.is_some() || first.blocking == Blocking::Stream { first.found } else { Found::Pending },
+            completes: key.completes,
+            neighbours,
+            waits: members,
+        }
+    }
+}
+
+/// Whether the innermost range is an operator of PyTorch.
+fn names_operator(ranges: &[Arc<str>]) -> bool {
+    ranges.last().is_some_and(|r| r.starts_with("aten::") || r.starts_with("c10d::"))
+}
+
+/// Python frames that a profiler of its own wrote into the ranges, of the innermost range that has some.
+fn marker_frames(ranges: &[Arc<str>]) -> Vec<PyFrame> {
+    ranges.iter().rev().find_map(|r| ranges::trace_marker(r)).unwrap_or_default()
+}

@@ -1,0 +1,101 @@
+//! What the export knows about each wait besides its times: Python stack, native chain, NVTX range.
+
+use crate::error::InputError;
+use crate::profile::Profile;
+use crate::profile::chains::{ChainTable, Chains};
+use crate::profile::payload::Stacks;
+use crate::vocabulary::ThreadRole;
+use crate::waits::Wait;
+use crate::waits::device::{pid_of, tid_of};
+
+/// Per wait (by index) what places it; texts and frames fetched for waits only.
+#[derive(Default)]
+pub struct Context {
+    pub stacks: Stacks,
+    /// Python stack of the call, where one was recorded.
+    pub stack: Vec<Option<u32>>,
+    /// Id of the native chain, 0 for none.
+    pub chain: Vec<u32>,
+    /// Innermost NVTX range.
+    pub range: Vec<Option<u32>>,
+    pub role: Vec<ThreadRole>,
+    pub chains: Chains,
+    /// Waits that have a Python mark at all.
+    pub marked: u64,
+    /// Marks of waits without payload, and with one that cannot be understood.
+    pub missing: u64,
+    pub broken: u64,
+}
+
+impl Context {
+    /// Looks up stacks of all waits. Chains are fetched later, for those that need them.
+    pub fn read(profile: &mut Profile, waits: &[Wait]) -> Result<Self, InputError> {
+        let mut context = Self::default();
+        let mut marks: Vec<(usize, i64)> = Vec::new();
+        for (i, wait) in waits.iter().enumerate() {
+            let tid = profile.calls.threads[wait.thread as usize];
+            let (mark, chain) = backtrace(profile, wait, tid);
+            marks.extend(mark.map(|m| (i, m)));
+            context.chain.push(chain);
+            context.range.push(profile.nvtx.ranges.innermost(tid, wait.start));
+        }
+        let rowids: Vec<i64> = marks.iter().map(|m| m.1).collect();
+        let read = context.stacks.read(&profile.db, &mut profile.strings, &rowids)?;
+        context.stack = vec![None; waits.len()];
+        for ((i, _), stack) in marks.iter().zip(read.stack) {
+            context.stack[*i] = stack;
+        }
+        (context.marked, context.missing, context.broken) = (marks.len() as u64, read.missing, read.broken);
+        context.roles(profile, waits);
+        Ok(context)
+    }
+
+    fn roles(&mut self, profile: &Profile, waits: &[Wait]) {
+        let threads = profile.calls.threads.len();
+        let mut has_python = vec![false; threads];
+        for (wait, stack) in waits.iter().zip(&self.stack) {
+            has_python[wait.thread as usize] |= stack.is_some();
+        }
+        let roles: Vec<ThreadRole> = (0..threads)
+            .map(|t| {
+                let tid = profile.calls.threads[t];
+                let name = profile.target.thread_names.get(&tid).map(|n| &**n);
+                super::thread::role(name, tid_of(tid) == pid_of(tid), has_python[t])
+            })
+            .collect();
+        self.role = waits.iter().map(|w| roles[w.thread as usize]).collect();
+    }
+
+    /// Fetches the CUDA call chains of some waits.
+    pub fn fetch_chains(
+        &mut self,
+        profile: &mut Profile,
+        waits: impl Iterator<Item = u32>,
+    ) -> Result<(), InputError> {
+        let ids: Vec<u32> = waits.map(|w| self.chain[w as usize]).collect();
+        self.chains.fetch(&profile.db, &mut profile.strings, ChainTable::Cuda, ids)
+    }
+}
+
+/// Rowid of the Python mark and id of the native chain of a wait: those of its synchronisation, else of its copy.
+fn backtrace(profile: &Profile, wait: &Wait, tid: i64) -> (Option<i64>, u32) {
+    let calls = &profile.calls;
+    let (mut mark, mut chain) = (None, 0);
+    for call in [Some(wait.call), wait.copy_call].into_iter().flatten() {
+        let i = call as usize;
+        let twin = calls.twins.of(wait.thread, calls.start[i], calls.correlation[i]);
+        if mark.is_none()
+            && let Some(twin) = twin
+        {
+            let at = profile.nvtx.call_marks.at(tid, calls.twins.start[twin]);
+            mark = at.map(|m| profile.nvtx.call_marks.rowid[m]);
+        }
+        if chain == 0 {
+            chain = twin.map_or(0, |t| calls.twins.chain[t]);
+        }
+        if chain == 0 {
+            chain = calls.chain[i];
+        }
+    }
+    (mark, chain)
+}

@@ -1,0 +1,130 @@
+//! Whose code a Python frame is: the user's, or that of the standard library, PyTorch and installed packages.
+
+use crate::profile::payload::PyFrame;
+
+/// Which files are the user's. The longest prefix given on the command line decides; else the built-in rules.
+#[derive(Clone, Debug, Default)]
+pub struct PathRules {
+    /// `--user-path`
+    pub user: Vec<String>,
+    /// `--library-path`
+    pub library: Vec<String>,
+}
+
+/// Directories of PyTorch's own package, for installs from source, where no `site-packages` tells.
+const TORCH_PARTS: &[&str] = &[
+    "_C", "_decomp", "_dynamo", "_export", "_functorch", "_higher_order_ops", "_inductor", "_library", "_numpy",
+    "_prims", "_refs", "_subclasses", "accelerator", "amp", "ao", "autograd", "backends", "cuda", "distributed",
+    "distributions", "export", "fft", "func", "futures", "fx", "jit", "linalg", "masked", "multiprocessing", "nested",
+    "nn", "onnx", "optim", "profiler", "sparse", "special", "testing", "utils", "xpu", "__init__.py", "_compile.py",
+    "_jit_internal.py", "_linalg_utils.py", "_lobpcg.py", "_ops.py", "_tensor.py", "_tensor_str.py", "_utils.py",
+    "functional.py", "hub.py", "overrides.py", "random.py", "serialization.py", "storage.py",
+];
+
+impl PathRules {
+    /// Whether code in `file` is the user's.
+    pub fn is_user(&self, file: &str) -> bool {
+        let longest = |list: &[String]| list.iter().filter(|p| has_prefix(file, p)).map(String::len).max();
+        match (longest(&self.user), longest(&self.library)) {
+            (Some(user), Some(library)) => user >= library,
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (None, None) => !is_library(file),
+        }
+    }
+
+    /// Index of the innermost user frame of a stack (innermost first).
+    pub fn user_index(&self, stack: &[PyFrame]) -> Option<usize> {
+        stack.iter().position(|f| self.is_user(&f.file))
+    }
+}
+
+/// Whether `prefix` holds `file`, by whole path components.
+fn has_prefix(file: &str, prefix: &str) -> bool {
+    let prefix = prefix.trim_end_matches(is_separator);
+    file.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(is_separator))
+}
+
+fn is_separator(c: char) -> bool {
+    c == '/' || c == '\\'
+}
+
+/// Standard library, installed package, PyTorch from source, or code that is no file.
+fn is_library(file: &str) -> bool {
+    if file.is_empty() || (file.starts_with('<') && !is_interactive(file)) {
+        return true; // <frozen importlib._bootstrap>, <string>, <eval_with_key>.3
+    }
+    let parts: Vec<&str> = file.split(is_separator).collect();
+    let installed = |p: &&str| matches!(*p, "site-packages" | "dist-packages");
+    parts.iter().any(installed)
+        || parts.windows(2).any(|w| is_standard_library(w[0], w[1]))
+        || parts.windows(2).any(|w| w[0] == "torch" && TORCH_PARTS.contains(&w[1]))
+        || parts.iter().any(|p| p.starts_with("torchinductor_") || is_zipped_library(p))
+}
+
+/// A prompt or a notebook cell: code that the user typed.
+fn is_interactive(file: &str) -> bool {
+    file.starts_with("<stdin") || file.starts_with("<ipython-input")
+}
+
+/// `lib/python3.12/…` and, on Windows, `Python312\Lib\…`.
+fn is_standard_library(dir: &str, inside: &str) -> bool {
+    let versioned = |s: &str, prefix: &str| {
+        s.get(..prefix.len()).is_some_and(|p| p.eq_ignore_ascii_case(prefix))
+            && s[prefix.len()..].starts_with(|c: char| c.is_ascii_digit())
+    };
+    (matches!(dir, "lib" | "lib64") && versioned(inside, "python"))
+        || (versioned(dir, "python") && inside.eq_ignore_ascii_case("lib"))
+}
+
+/// `python312.zip`
+fn is_zipped_library(part: &str) -> bool {
+    part.strip_prefix("python").and_then(|p| p.strip_suffix(".zip")).is_some_and(|d| d.bytes().all(|b| b.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_user_is_whoever_is_not_installed() {
+        let rules = PathRules::default();
+        for (file, user) in [
+            ("/workspace/train_mlp.py", true),
+            ("train.py", true),
+            ("/home/me/lib/helpers.py", true),
+            ("/home/me/torch/train.py", true),
+            ("C:\\Users\\me\\train.py", true),
+            ("<stdin>", true),
+            ("<ipython-input-3-abc>", true),
+            ("/tmp/ipykernel_12/123.py", true),
+            ("/venv/lib/python3.12/site-packages/torch/_tensor.py", false),
+            ("/usr/lib/python3/dist-packages/numpy/core.py", false),
+            ("/usr/lib/python3.10/threading.py", false),
+            ("/root/.pyenv/versions/3.11.7/lib/python3.11/json/encoder.py", false),
+            ("C:\\Python311\\Lib\\threading.py", false),
+            ("/opt/pytorch/pytorch/torch/nn/modules/module.py", false),
+            ("/opt/pytorch/pytorch/torch/_tensor_str.py", false),
+            ("/tmp/torchinductor_root/ab/cab.py", false),
+            ("<frozen importlib._bootstrap>", false),
+            ("<string>", false),
+            ("<eval_with_key>.3", false),
+            ("", false),
+        ] {
+            assert_eq!(rules.is_user(file), user, "{file}");
+        }
+    }
+
+    #[test]
+    fn the_longest_prefix_given_decides() {
+        let rules = PathRules {
+            user: vec!["/venv/lib/python3.12/site-packages/mine".into()],
+            library: vec!["/workspace/vendor/".into(), "/venv/lib/python3.12/site-packages/mine/_vendored".into()],
+        };
+        assert!(rules.is_user("/venv/lib/python3.12/site-packages/mine/a.py"));
+        assert!(!rules.is_user("/venv/lib/python3.12/site-packages/mine/_vendored/a.py"));
+        assert!(!rules.is_user("/venv/lib/python3.12/site-packages/mineral/a.py"));
+        assert!(!rules.is_user("/workspace/vendor/a.py"));
+        assert!(rules.is_user("/workspace/vendored.py"));
+    }
+}

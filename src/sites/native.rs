@@ -1,0 +1,139 @@
+//! The C++ chain of a call: the operation it names, and its readable part.
+
+use std::sync::Arc;
+
+/// Prefixes of the C functions behind Python methods of tensors, streams, events and the `torch.cuda` module.
+const METHODS: &[&str] = &["THPVariable_", "THCPModule_", "THCPStream_", "THCPEvent_", "THPStream_", "THPEvent_", "THPModule_"];
+
+/// The Python-level method that a chain names: the innermost `THPVariable_…` of it, prefix stripped.
+///
+/// `torch::autograd::THPVariable_is_nonzero(_object*, _object*)` gives `is_nonzero`;
+/// `THCPModule_cudaSynchronize` gives `synchronize`.
+pub fn method(chain: &[Arc<str>]) -> Option<&str> {
+    chain.iter().find_map(|symbol| {
+        let name = METHODS.iter().find_map(|p| symbol.split_once(p).map(|(_, rest)| rest))?;
+        let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
+        let name = &name[..end];
+        Some(if name == "cudaSynchronize" { "synchronize" } else { name }).filter(|n| !n.is_empty())
+    })
+}
+
+/// The innermost ATen operator of a chain that is not one of the general steps of every copy.
+pub fn operator(chain: &[Arc<str>]) -> Option<&str> {
+    const GENERAL: &[&str] = &["copy_", "_to_copy", "to", "item", "_local_scalar_dense", "contiguous", "clone", "detach"];
+    let mut last = None;
+    for symbol in chain {
+        let Some((_, rest)) = symbol.split_once("at::_ops::") else { continue };
+        let name = rest.split("::").next().unwrap_or(rest);
+        if !GENERAL.contains(&name) && !name.starts_with("to_") {
+            return Some(name);
+        }
+        last = last.or(Some(name));
+    }
+    last
+}
+
+/// A chain without the interpreter below the Python method, without wrappers, demangled and without parameter lists.
+///
+/// Innermost first.
+pub fn readable(chain: &[Arc<str>]) -> Vec<String> {
+    let end = chain.iter().position(|s| is_interpreter(s)).unwrap_or(chain.len());
+    let mut out: Vec<String> = Vec::new();
+    for symbol in &chain[..end] {
+        if is_wrapper(symbol) {
+            continue;
+        }
+        let name = short(&demangle(symbol));
+        if out.last() != Some(&name) && !name.is_empty() {
+            out.push(name);
+        }
+    }
+    out
+}
+
+/// Frames of CPython: below them the chain says nothing that the Python stack does not say better.
+pub fn is_interpreter(symbol: &str) -> bool {
+    const STARTS: &[&str] = &[
+        "_PyEval", "PyEval_", "_PyObject", "PyObject_", "_PyFunction", "PyCFunction", "cfunction_", "method_vectorcall",
+        "_PyVectorcall", "vectorcall_", "PyVectorcall", "slot_", "PyNumber_", "builtin_", "object_", "tp_new",
+        "cfunction_vectorcall", "method_", "wrapper_", "type_call", "PyRun_", "Py_Run", "Py_Bytes", "pymain", "_start",
+        "__libc_start", "call_function", "do_call_core", "PyFloat_", "PyLong_",
+    ];
+    STARTS.iter().any(|s| symbol.starts_with(s))
+}
+
+/// Dispatcher and registration wrappers: one stands around every operator.
+fn is_wrapper(symbol: &str) -> bool {
+    const PARTS: &[&str] = &["c10::impl::wrap_kernel_functor", "make_boxed_from_unboxed", "c10::impl::BoxedKernelWrapper", "::redispatch("];
+    PARTS.iter().any(|p| symbol.contains(p))
+}
+
+fn demangle(symbol: &str) -> String {
+    /// A longer mangled name is damaged or hostile.
+    const LONGEST: usize = 4096;
+    if !symbol.starts_with("_Z") || symbol.len() > LONGEST {
+        return symbol.to_owned();
+    }
+    cpp_demangle::Symbol::new(symbol).ok().and_then(|s| s.demangle().ok()).unwrap_or_else(|| symbol.to_owned())
+}
+
+/// `void at::native::nonzero_cuda_out_impl<bool>(at::Tensor const&, at::Tensor&)` as `at::native::nonzero_cuda_out_impl`:
+/// cut at the first template or parameter list outside `(anonymous namespace)`, return type dropped.
+fn short(symbol: &str) -> String {
+    let plain = symbol.replace("(anonymous namespace)", "anonymous");
+    let end = plain.find(['(', '<']).unwrap_or(plain.len());
+    let head = plain[..end].trim_end();
+    let name = head.rsplit(' ').next().unwrap_or(head);
+    // A symbol that begins with a template (`std::tuple<…> f(…)`) keeps its whole text: cutting would lose its name.
+    if end < plain.len() && plain.as_bytes()[end] == b'<' && plain[end..].contains("> ") {
+        return plain[end..].rsplit_once("> ").map_or_else(|| plain.clone(), |(_, rest)| short(rest));
+    }
+    name.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chain(symbols: &[&str]) -> Vec<Arc<str>> {
+        symbols.iter().map(|&s| s.into()).collect()
+    }
+
+    #[test]
+    fn a_chain_names_method_and_operator() {
+        let c = chain(&[
+            "cudaStreamSynchronize",
+            "void at::native::nonzero_cuda_out_impl<bool>(at::Tensor const&, at::Tensor&)",
+            "at::native::nonzero_cuda(at::Tensor const&)",
+            "c10::impl::wrap_kernel_functor_unboxed_<x>::call(y)",
+            "at::_ops::nonzero::call(at::Tensor const&)",
+            "at::_ops::index_Tensor::call(at::Tensor const&)",
+            "torch::autograd::THPVariable_getitem(_object*, _object*)",
+            "_PyEval_EvalFrameDefault",
+        ]);
+        assert_eq!(method(&c), Some("getitem"));
+        assert_eq!(operator(&c), Some("nonzero"));
+        assert_eq!(
+            readable(&c),
+            [
+                "cudaStreamSynchronize",
+                "at::native::nonzero_cuda_out_impl",
+                "at::native::nonzero_cuda",
+                "at::_ops::nonzero::call",
+                "at::_ops::index_Tensor::call",
+                "torch::autograd::THPVariable_getitem"
+            ]
+        );
+    }
+
+    #[test]
+    fn general_steps_stand_back() {
+        let c = chain(&["at::_ops::copy_::call(x)", "at::_ops::_to_copy::call(x)", "at::_ops::bincount::call(x)"]);
+        assert_eq!(operator(&c), Some("bincount"));
+        assert_eq!(operator(&c[..2]), Some("copy_"));
+        assert_eq!(method(&chain(&["THCPModule_cudaSynchronize(_object*, _object*)"])), Some("synchronize"));
+        assert_eq!(method(&chain(&["main", "0x7f"])), None);
+        assert_eq!(short("std::tuple<at::Tensor, at::Tensor> at::native::f<long>(at::Tensor const&)"), "at::native::f");
+        assert_eq!(short("at::(anonymous namespace)::wrapper(int)"), "at::anonymous::wrapper");
+    }
+}

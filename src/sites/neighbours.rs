@@ -1,0 +1,97 @@
+//! The ops around a wait on its stream: what produced the value, and what was launched with it.
+
+use crate::error::InputError;
+use crate::profile::Profile;
+use crate::profile::ops::OpKind;
+use crate::waits::Wait;
+use crate::waits::device::Devices;
+use std::sync::Arc;
+
+/// Names of ops on the wait's stream; kernels by name, other ops as `[memcpy]`, `[memset]`, `[graph]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Neighbours {
+    /// Before the wait's own copy, nearest first.
+    pub before: Vec<Arc<str>>,
+    /// Issued after the wait, nearest first.
+    pub after: Vec<Arc<str>>,
+    /// The awaited op that ended last.
+    pub awaited: Option<Arc<str>>,
+}
+
+/// How many ops either way a rule may look at.
+const REACH: usize = 8;
+
+/// Op indices around one wait.
+#[derive(Default)]
+pub struct Around {
+    before: Vec<u32>,
+    after: Vec<u32>,
+    awaited: Option<u32>,
+}
+
+/// Finds the ops around a wait: two binary searches.
+pub fn around(profile: &Profile, devices: &Devices, wait: &Wait) -> Around {
+    let ops = &profile.ops;
+    let own = if wait.copy.is_some() { wait.awaited } else { None };
+    let stream = wait.awaited.map(|op| ops.stream[op as usize]).or_else(|| only_stream(profile, devices, wait));
+    let Some(stream) = stream else { return Around { awaited: wait.awaited, ..Around::default() } };
+    let list = &devices.stream_ops[stream as usize];
+    let from = match own {
+        Some(op) => list.partition_point(|&o| (ops.start[o as usize], o) < (ops.start[op as usize], op)),
+        None => list.partition_point(|&o| ops.start[o as usize] < wait.end),
+    };
+    let issued_before = |o: &u32| profile.issued[*o as usize] < wait.end;
+    let before = list[..from].iter().rev().copied().filter(issued_before).take(REACH).collect();
+    let later = list[from..].iter().copied().filter(|o| Some(*o) != own);
+    Around { before, after: later.take(REACH).collect(), awaited: wait.awaited }
+}
+
+/// The stream that a wait names, or the only one of its process.
+fn only_stream(profile: &Profile, devices: &Devices, wait: &Wait) -> Option<u32> {
+    let mut mine = profile.ops.streams.iter().enumerate().filter(|(i, key)| {
+        key.pid == wait.pid
+            && wait.stream.is_none_or(|s| s == key.stream)
+            && wait.device.is_none_or(|d| d == devices.of_stream[*i])
+    });
+    let first = mine.next()?.0;
+    mine.next().is_none().then_some(first as u32)
+}
+
+/// Names of many waits' neighbours, their strings fetched at once.
+pub fn names(profile: &mut Profile, around: &[Around]) -> Result<Vec<Neighbours>, InputError> {
+    let all = around.iter().flat_map(|a| a.before.iter().chain(&a.after).chain(&a.awaited));
+    let ids: Vec<i64> = all
+        .filter(|&&op| profile.ops.kind[op as usize] == OpKind::Kernel)
+        .map(|&op| i64::from(profile.ops.detail[op as usize]))
+        .collect();
+    profile.strings.fetch(&profile.db, ids)?;
+    let name = |&op: &u32| op_name(profile, op);
+    Ok(around
+        .iter()
+        .map(|a| Neighbours {
+            before: a.before.iter().map(name).collect(),
+            after: a.after.iter().map(name).collect(),
+            awaited: a.awaited.as_ref().map(name),
+        })
+        .collect())
+}
+
+/// Name of an op whose strings were fetched.
+pub fn op_name(profile: &Profile, op: u32) -> Arc<str> {
+    match profile.ops.kind[op as usize] {
+        OpKind::Kernel => {
+            let id = i64::from(profile.ops.detail[op as usize]);
+            profile.strings.get(id).cloned().unwrap_or_else(|| "[kernel]".into())
+        }
+        OpKind::Memcpy => "[memcpy]".into(),
+        OpKind::Memset => "[memset]".into(),
+        OpKind::GraphLaunch => "[graph]".into(),
+    }
+}
+
+impl Around {
+    /// The op before the wait's own copy, on its stream.
+    pub fn first_before(&self) -> Option<u32> {
+        self.before.first().copied()
+    }
+}
