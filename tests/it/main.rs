@@ -2,3 +2,4 @@
 
 mod export;
 mod hostile;
+mod scripts;
