@@ -1,6 +1,7 @@
 //! What surrounds the calls: names, NVTX ranges, diagnostics, metadata, GPUs.
 
 use super::{Export, Gpu, Schema, Thread, row};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// One virtual machine, as every export so far had.
@@ -160,43 +161,49 @@ impl Export {
 
     /// Notes that a process used a stream, for the tables that describe devices, contexts and streams.
     pub(super) fn use_gpu(&mut self, gpu: Gpu, thread: Thread) {
-        self.gpus.entry(gpu).or_insert(thread);
+        self.gpus.insert((thread.pid, gpu));
     }
 
-    /// The device, context and stream tables for what was used.
+    /// The device, context and stream tables for what was used. The first stream that a process used on a device is its
+    /// null stream there.
     pub(super) fn gpu_rows(&mut self) {
-        let mut described = Vec::new();
-        for (gpu, thread) in self.gpus.clone() {
-            let (pid, context) = (thread.pid, gpu.context());
-            let null_stream = !described.contains(&gpu.device);
-            if null_stream {
-                described.push(gpu.device);
-                self.device_rows(gpu.device, pid);
-                self.row(
-                    "TARGET_INFO_CUDA_CONTEXT_INFO",
-                    row! {
-                        nullStreamId: gpu.stream, hwId: 0, vmId: 1, processId: pid, deviceId: gpu.device,
-                        contextId: context, parentContextId: 0, isGreenContext: 0
-                    },
-                );
-                self.row(
-                    "TARGET_INFO_CUDA_NULL_STREAM",
-                    row! {
-                        streamId: gpu.stream, hwId: 0, vmId: 1, processId: pid, deviceId: gpu.device, contextId: context
-                    },
-                );
+        let devices: BTreeSet<i64> = self.gpus.iter().map(|(_, gpu)| gpu.device).collect();
+        for device in devices {
+            self.device_rows(device);
+        }
+        let mut contexts = BTreeSet::new();
+        for (pid, gpu) in self.gpus.clone() {
+            let fresh = contexts.insert((pid, gpu.device));
+            if fresh {
+                self.context_rows(pid, gpu);
             }
             self.row(
                 "TARGET_INFO_CUDA_STREAM",
                 row! {
-                    streamId: gpu.stream, hwId: 0, vmId: 1, processId: pid, contextId: context, priority: 0,
-                    flag: if null_stream { 3 } else { 2 }
+                    streamId: gpu.stream, hwId: 0, vmId: 1, processId: pid, contextId: gpu.context(), priority: 0,
+                    flag: if fresh { 3 } else { 2 }
                 },
             );
         }
     }
 
-    fn device_rows(&mut self, device: i64, pid: i64) {
+    fn context_rows(&mut self, pid: i64, gpu: Gpu) {
+        let Gpu { device, stream } = gpu;
+        self.row(
+            "TARGET_INFO_CUDA_CONTEXT_INFO",
+            row! {
+                nullStreamId: stream, hwId: 0, vmId: 1, processId: pid, deviceId: device, contextId: gpu.context(),
+                parentContextId: 0, isGreenContext: 0
+            },
+        );
+        self.row(
+            "TARGET_INFO_CUDA_NULL_STREAM",
+            row! { streamId: stream, hwId: 0, vmId: 1, processId: pid, deviceId: device, contextId: gpu.context() },
+        );
+        self.row("TARGET_INFO_CUDA_DEVICE", row! { gpuId: device, cudaId: device, pid: pid });
+    }
+
+    fn device_rows(&mut self, device: i64) {
         let name = self.gpu_names.get(&device).map_or("NVIDIA H200", String::as_str).to_owned();
         self.row(
             "TARGET_INFO_GPU",
@@ -206,7 +213,6 @@ impl Export {
                 memoryBandwidth: 4_814_304_000_000i64, clockRate: 1_980_000_000i64
             },
         );
-        self.row("TARGET_INFO_CUDA_GPU", row! { vmId: VM, name: name, deviceId: device, pid: pid });
-        self.row("TARGET_INFO_CUDA_DEVICE", row! { gpuId: device, cudaId: device, pid: pid });
+        self.row("TARGET_INFO_CUDA_GPU", row! { vmId: VM, name: name, deviceId: device });
     }
 }

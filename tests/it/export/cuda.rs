@@ -102,7 +102,7 @@ impl Export {
         call
     }
 
-    /// A kernel started by any call (or by none that was traced, if the call's thread is all that is true about it).
+    /// A kernel started by any call.
     pub fn kernel(&mut self, call: Call, gpu: Gpu, op: Range<i64>, name: &str) {
         let id = self.string(name);
         let grid = self.next("grid", 0);

@@ -33,7 +33,7 @@ pub use python::{NativeFrame, Payload, PythonFrame};
 pub use schema::Schema;
 
 use rusqlite::types::Value;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 /// "Not applicable" in device, context, stream and event columns.
@@ -88,7 +88,8 @@ pub struct Export {
     strings: Vec<String>,
     string_ids: HashMap<String, i64>,
     threads: HashSet<Thread>,
-    gpus: BTreeMap<Gpu, Thread>,
+    /// Streams by the process that used them.
+    gpus: BTreeSet<(i64, Gpu)>,
     gpu_names: BTreeMap<i64, String>,
     /// `eventSyncId` of the last record of each event.
     records: HashMap<i64, i64>,
@@ -112,7 +113,7 @@ impl Export {
             strings: Vec::new(),
             string_ids: HashMap::new(),
             threads: HashSet::new(),
-            gpus: BTreeMap::new(),
+            gpus: BTreeSet::new(),
             gpu_names: BTreeMap::new(),
             records: HashMap::new(),
             counters: HashMap::new(),

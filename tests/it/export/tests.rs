@@ -154,6 +154,21 @@ fn ids_are_reused_across_processes() {
 }
 
 #[test]
+fn each_process_has_a_context_of_its_own_on_a_shared_device() {
+    let mut e = Export::new(Schema::V2025_3);
+    for pid in [10, 20] {
+        let t = e.thread(pid, pid);
+        e.launch(t, 1..2, GPU0, 3..4, "gemm");
+        e.launch(t, 5..6, Gpu { stream: 13, ..GPU0 }, 7..8, "gemm");
+    }
+    let (_folder, path) = e.write_temp();
+    assert_eq!(column::<i64>(&path, "SELECT count(*) FROM TARGET_INFO_GPU"), [1]);
+    assert_eq!(column::<i64>(&path, "SELECT processId FROM TARGET_INFO_CUDA_CONTEXT_INFO"), [10, 20]);
+    assert_eq!(column::<i64>(&path, "SELECT pid FROM TARGET_INFO_CUDA_DEVICE"), [10, 20]);
+    assert_eq!(column::<i64>(&path, "SELECT flag FROM TARGET_INFO_CUDA_STREAM"), [3, 2, 3, 2]);
+}
+
+#[test]
 fn the_newest_exports_come_in_no_order() {
     let mut e = Export::new(Schema::V2026_2);
     let t = e.thread(1, 1);
