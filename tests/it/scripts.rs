@@ -1,0 +1,254 @@
+//! The scripts for users: what they run, write and refuse.
+
+use crate::export::{Export, GPU0, Schema};
+use rusqlite::Connection;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The first column of the first row.
+fn count(database: &Path, query: &str) -> i64 {
+    let db = Connection::open(database).expect("the database opens");
+    db.query_row(query, [], |row| row.get(0)).expect("one number")
+}
+
+#[cfg(unix)]
+mod capture {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// Records its arguments and its environment beside itself and leaves the files that nsys would.
+    const FAKE_NSYS: &str = r#"#!/bin/bash
+here=$(dirname "$0")
+printf '%s\n' "$*" >>"$here/arguments"
+for word in "$@"; do case $word in --output=*) output=${word#*=} ;; esac; done
+case "$*" in
+  *--help*) echo "  --include-json=" ;;
+  profile*) env >"$here/environment"; [ ! -e "$here/records" ] || touch "$output.$(cat "$here/records")" ;;
+  export*) touch "$output" ;;
+esac
+"#;
+    const FAKE_IMPORTER: &str = "#!/bin/bash\ntouch \"$4\"\n";
+
+    /// An installation of nsys that writes this kind of file, and a folder to work in.
+    struct Bench {
+        folder: tempfile::TempDir,
+    }
+
+    impl Bench {
+        fn new(records: Option<&str>) -> Self {
+            let bench = Self { folder: tempfile::tempdir().expect("a folder") };
+            bench.program("host/target-linux-x64/nsys", FAKE_NSYS);
+            if let Some(extension) = records {
+                fs::write(bench.path("host/target-linux-x64/records"), extension).expect("the kind of file");
+            }
+            bench
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.folder.path().join(name)
+        }
+
+        fn program(&self, name: &str, source: &str) {
+            let path = self.path(name);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("its folder");
+            fs::write(&path, source).expect("the program");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its permissions");
+        }
+
+        fn capture(&self, arguments: &[&str]) -> Output {
+            Command::new("bash")
+                .arg(root().join("scripts/capture.sh"))
+                .args(arguments)
+                .current_dir(self.folder.path())
+                .env("NSYS", self.path("host/target-linux-x64/nsys"))
+                .env("CUDA_VISIBLE_DEVICES", "0")
+                .env("CUDA_API_KEY", "key")
+                .env("MY_TOKEN", "token")
+                .env("MASTER_PORT", "29500")
+                .output()
+                .expect("bash runs")
+        }
+
+        fn recorded(&self, what: &str) -> String {
+            fs::read_to_string(self.path("host/target-linux-x64").join(what)).unwrap_or_default()
+        }
+    }
+
+    #[test]
+    fn printed_commands_are_complete_and_show_no_values() {
+        let bench = Bench::new(None);
+        let shown = bench.capture(&[
+            "--print",
+            "--range",
+            "nvtx:epoch 1",
+            "-o",
+            "out",
+            "python",
+            "train.py",
+            "--n",
+            "a b",
+        ]);
+        let shown = text(&shown.stdout);
+        for part in [
+            "CUDA_VISIBLE_DEVICES=\"$CUDA_VISIBLE_DEVICES\"",
+            "--trace=cuda,nvtx --cudabacktrace=sync:0,memory:0,other:0 --python-backtrace=cuda --sample=process-tree",
+            "--capture-range=nvtx --nvtx-capture=epoch\\ 1 --env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0",
+            "python train.py --n a\\ b",
+            "--include-json=true --output=out.sqlite out.nsys-rep",
+        ] {
+            assert!(shown.contains(part), "{part}\n{shown}");
+        }
+        assert!(!shown.contains("TOKEN") && !shown.contains("API_KEY"), "{shown}");
+        let light = bench.capture(&["--light", "--keep-env", "--print", "--", "python", "train.py"]);
+        let light = text(&light.stdout);
+        assert!(light.contains("--sample=none --cpuctxsw=none python train.py"), "{light}");
+        assert!(!light.contains("backtrace") && !light.contains("env -i"), "{light}");
+        assert_eq!(bench.recorded("arguments"), "");
+    }
+
+    #[test]
+    fn the_program_gets_a_clean_environment() {
+        let bench = Bench::new(Some("nsys-rep"));
+        let done = bench.capture(&["--keep", "MASTER_*", "python", "train.py"]);
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        let environment = bench.recorded("environment");
+        assert!(environment.contains("CUDA_VISIBLE_DEVICES=0") && environment.contains("MASTER_PORT=29500"));
+        assert!(!environment.contains("MY_TOKEN") && !environment.contains("CUDA_API_KEY"), "{environment}");
+        assert!(bench.path("sync-report.sqlite").exists());
+        let again = bench.capture(&["python", "train.py"]);
+        assert!(text(&again.stderr).contains("sync-report.nsys-rep exists"), "{}", text(&again.stderr));
+        let forced = bench.capture(&["--force", "--keep-env", "python", "train.py"]);
+        assert!(forced.status.success() && bench.recorded("environment").contains("MY_TOKEN=token"));
+    }
+
+    #[test]
+    fn a_recording_of_nsight_compute_is_converted() {
+        let bench = Bench::new(Some("qdstrm"));
+        let alone = bench.capture(&["python", "train.py"]);
+        assert!(text(&alone.stderr).contains("QdstrmImporter"), "{}", text(&alone.stderr));
+        bench.program("host/linux-desktop-glibc_2_11_3-x64/QdstrmImporter", FAKE_IMPORTER);
+        let done = bench.capture(&["--force", "python", "train.py"]);
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        assert!(bench.path("sync-report.nsys-rep").exists() && !bench.path("sync-report.qdstrm").exists());
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        let bench = Bench::new(None);
+        for (arguments, message) in [
+            (&[][..], "which program?"),
+            (&["--fast", "python"], "unknown option --fast"),
+            (&["--range", "nvtx:", "python"], "--range is none, cudaProfilerApi or nvtx:NAME"),
+            (&["-o"], "-o needs a value"),
+            (&["--range", "cudaProfilerApi", "python"], "torch.cuda.profiler.start()"),
+        ] {
+            let refused = bench.capture(arguments);
+            assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
+            assert!(text(&refused.stderr).contains(message), "{arguments:?}: {}", text(&refused.stderr));
+        }
+        let help = bench.capture(&["--help"]);
+        assert!(help.status.success() && text(&help.stdout).contains("--range"));
+    }
+}
+
+/// Runs a script of ours, unless there is no Python here.
+fn python(script: &str, arguments: &[&std::ffi::OsStr]) -> Option<Output> {
+    let run = Command::new("python3").arg(root().join("scripts").join(script)).args(arguments).output();
+    if run.is_err() {
+        eprintln!("skipped: {script} needs python3");
+    }
+    run.ok()
+}
+
+#[test]
+fn an_export_can_be_repeated() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (input, output) = (root().join("sample-profiles/train_mlp.sqlite"), folder.path().join("x3.sqlite"));
+    let arguments = [input.as_ref(), output.as_ref(), "3".as_ref(), "--renumber".as_ref()];
+    let Some(done) = python("repeat_export.py", &arguments) else { return };
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    for table in [
+        "CUPTI_ACTIVITY_KIND_RUNTIME",
+        "CUPTI_ACTIVITY_KIND_KERNEL",
+        "CUDA_CALLCHAINS",
+        "SAMPLING_CALLCHAINS",
+    ] {
+        let query = format!("SELECT count(*) FROM {table}");
+        assert_eq!(count(&output, &query), 3 * count(&input, &query), "{table}");
+    }
+    // Two rows of NVTX_EVENTS create domains, before the capture began.
+    let nvtx = "SELECT count(*) FROM NVTX_EVENTS";
+    assert_eq!(count(&output, nvtx), 3 * (count(&input, nvtx) - 2) + 2);
+    assert_eq!(
+        count(&output, "SELECT count(DISTINCT text) FROM NVTX_EVENTS WHERE text LIKE 'iteration %'"),
+        90
+    );
+    let ids = "SELECT count(*) - count(DISTINCT correlationId) FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE eventClass < 2";
+    assert_eq!(count(&output, ids), 0);
+    let chains = "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE callchainId NOT IN (SELECT id FROM CUDA_CALLCHAINS)";
+    assert_eq!(count(&output, chains), 0);
+    let joined = "SELECT count(*) FROM NVTX_EVENTS JOIN CUPTI_ACTIVITY_KIND_RUNTIME USING (start, globalTid)
+                  WHERE eventType = 34 AND eventClass = 67";
+    assert_eq!(count(&output, joined), 3 * count(&input, joined));
+
+    let refused = python("repeat_export.py", &arguments).expect("Python ran before");
+    assert!(!refused.status.success() && text(&refused.stderr).contains("exists"));
+}
+
+#[test]
+fn an_export_can_be_made_fit_to_share() {
+    let mut e = Export::new(Schema::V2025_3);
+    let (t, other) = (e.thread(4242, 4242), e.thread(77, 77));
+    e.process(77, "/usr/bin/secret-daemon").name_thread(other, "secret-thread").name_thread(t, "python3");
+    let wait = e.sync(t, "cudaStreamSynchronize", 10..20, GPU0);
+    e.python(wait, &[("step", "/home/jane/work/train.py", 3)]);
+    e.native(wait, &[("at::native::item(at::Tensor const&)", "/home/jane/venv/libtorch_cpu.so")]);
+    e.capture_meta("PROCESS_0:ENVIRONMENT:API_KEY", "abc")
+        .export_meta("EXPORT_USER", "jane")
+        .export_meta("EXPORT_HOST", "gpu-box-7");
+    e.string("HF_TOKEN=abc\0HOSTNAME=gpu-box-7");
+    e.nvtx(t, 0..30, "on gpu-box-7").command(&["python", "/home/jane/work/train.py"]);
+    let (folder, input) = e.write_temp();
+    let output = folder.path().join("shared.sqlite");
+    let rename = "/home/jane/work=/w";
+    let Some(done) = python(
+        "sanitize_export.py",
+        &[input.as_ref(), output.as_ref(), "--rename".as_ref(), rename.as_ref()],
+    ) else {
+        return;
+    };
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let bytes = fs::read(&output).expect("the output");
+    let holds = |word: &str| bytes.windows(word.len()).any(|window| window == word.as_bytes());
+    for word in ["jane", "gpu-box-7", "API_KEY", "HF_TOKEN", "secret"] {
+        assert!(!holds(word), "{word}");
+    }
+    for word in ["/w/train.py", "/home/user/venv/libtorch_cpu.so", "at::native::item", "step", "on host"] {
+        assert!(holds(word), "{word}");
+    }
+}
+
+#[test]
+fn what_looks_like_a_credential_is_reported_but_not_shown() {
+    let mut e = Export::new(Schema::V2025_3);
+    let t = e.thread(1, 1);
+    e.nvtx(t, 0..1, "api_key=hunter2");
+    let (folder, input) = e.write_temp();
+    let Some(done) =
+        python("sanitize_export.py", &[input.as_ref(), folder.path().join("out.sqlite").as_ref()])
+    else {
+        return;
+    };
+    assert_eq!(done.status.code(), Some(1));
+    let message = text(&done.stderr);
+    assert!(message.contains("NVTX_EVENTS.text: 1 rows") && !message.contains("hunter2"), "{message}");
+}
