@@ -1,11 +1,18 @@
 #![forbid(unsafe_code)]
 //! sync-report reads Nsight Systems exports and says which lines of Python make the CPU wait for the GPU.
+//!
+//! Data flows one way: [`profile`] (the export as columns) → [`waits`] → [`sites`] → [`verdict`] → [`cost`] →
+//! [`report`] (result structs and renderers). [`analysis`] runs that flow, [`doctor`] judges the capture itself.
 
+pub mod analysis;
 pub mod catalogue;
+pub mod cost;
+pub mod doctor;
 pub mod error;
 pub mod profile;
 pub mod report;
 pub mod sites;
+pub mod text;
 pub mod verdict;
 pub mod vocabulary;
 pub mod waits;

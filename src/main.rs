@@ -1,1 +1,39 @@
-fn main() {}
+#![forbid(unsafe_code)]
+//! The command line: parse, configure, run, exit code.
+//!
+//! Exit code: 0 done; 1 a gate failed; 2 wrong usage, or an input that is bad in whole or in part.
+
+mod cli;
+
+use anyhow::Result;
+use clap::Parser;
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = cli::args::Cli::parse();
+    match run(cli) {
+        Ok(code) => code,
+        // Whoever reads has seen enough: `sync-report … | head`.
+        Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
+        Err(e) => {
+            let text = format!("{e:#}");
+            let _ = writeln!(std::io::stderr(), "sync-report: {}", sync_report::text::escape_terminal(&text));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: cli::args::Cli) -> Result<ExitCode> {
+    use cli::args::Command;
+    match cli.command {
+        None => cli::report::run(cli.report),
+        Some(Command::Doctor(args)) => cli::doctor::run(args),
+        Some(Command::Completions { shell }) => cli::generate::completions(shell),
+        Some(Command::Man) => cli::generate::man(),
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|e| e.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe))
+}

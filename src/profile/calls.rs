@@ -15,6 +15,10 @@ const BACKTRACE: i64 = 67;
 /// Correlation id of a row that has none.
 pub const NO_CORRELATION: u32 = u32::MAX;
 
+/// Chain id of a row that has none. 0 is an id like any other: that of a capture's first call, though some versions
+/// store no frames for it.
+pub const NO_CHAIN: u32 = u32::MAX;
+
 /// Runtime and driver calls, sorted by start, outermost first; one entry of each column a call.
 #[derive(Default)]
 pub struct Calls {
@@ -25,7 +29,7 @@ pub struct Calls {
     pub correlation: Vec<u32>,
     /// Index into [`Calls::names`].
     pub name: Vec<u32>,
-    /// Call chain of the row itself, 0 for none (older exports have no twins).
+    /// Call chain of the row itself, [`NO_CHAIN`] for none (older exports have no twins).
     pub chain: Vec<u32>,
     /// `globalTid` of each thread, ascending.
     pub threads: Vec<i64>,
@@ -200,7 +204,7 @@ fn read_row(out: &mut Chunk, row: &Cells) {
         tid: row.int(3).unwrap_or(0),
         correlation: row.id(4).unwrap_or(NO_CORRELATION),
         name: row.int(5).unwrap_or(-1),
-        chain: row.id(6).unwrap_or(0),
+        chain: row.id(6).unwrap_or(NO_CHAIN),
     };
     match class {
         RUNTIME | DRIVER => out.calls.push(raw),

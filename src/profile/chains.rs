@@ -1,6 +1,7 @@
 //! Native call chains: the C++ stacks that nsys recorded with CUDA calls and CPU samples.
 
 use crate::error::InputError;
+use crate::profile::calls::NO_CHAIN;
 use crate::profile::database::{Cells, Database};
 use crate::profile::strings::Strings;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -55,7 +56,7 @@ impl Chains {
         ids: impl IntoIterator<Item = u32>,
     ) -> Result<(), InputError> {
         let mut ids: Vec<i64> =
-            ids.into_iter().filter(|id| *id != 0 && !self.chains.contains_key(id)).map(i64::from).collect();
+            ids.into_iter().filter(|id| *id != NO_CHAIN && !self.chains.contains_key(id)).map(i64::from).collect();
         ids.sort_unstable();
         ids.dedup();
         if ids.is_empty() {

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Rows a worker takes at a time: large enough that preparing a statement does not show (measured: 100 ranges of a
@@ -21,6 +21,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const RANGE_ROWS: i64 = 1 << 18;
 /// No more ranges than this, however sparse the rowids of a hostile file.
 const MAX_RANGES: i64 = 4096;
+
+/// Hears how far reading has come.
+pub trait Progress: Send + Sync {
+    /// A table of about `rows` rows is read next.
+    fn table(&self, name: &str, rows: u64);
+    /// So many rows more have been read.
+    fn advance(&self, rows: u64);
+}
 
 /// An export, open for reading.
 pub struct Database {
@@ -31,6 +39,7 @@ pub struct Database {
     /// Columns of each table of the file (not of its views), by table name.
     tables: FxHashMap<String, Vec<String>>,
     main: Connection,
+    progress: Option<Arc<dyn Progress>>,
 }
 
 /// Bounds on times, in ns: 73 years either way. An export with a time beyond holds damaged rows, and within them
@@ -86,7 +95,7 @@ impl Database {
     ///
     /// # Errors
     /// Everything that shows before the first row is read: missing, unreadable, truncated, not SQLite, not nsys.
-    pub fn open(path: &Path, threads: usize) -> Result<Self, InputError> {
+    pub fn open(path: &Path, threads: usize, progress: Option<Arc<dyn Progress>>) -> Result<Self, InputError> {
         check_header(path)?;
         let (main, immutable) = match connect(path, false).and_then(probe) {
             Ok(c) => (c, false),
@@ -99,7 +108,7 @@ impl Database {
             Err(e) => return Err(sqlite_error(path, &e)),
         };
         let tables = list_tables(&main).map_err(|e| sqlite_error(path, &e))?;
-        Ok(Self { path: path.to_owned(), immutable, threads: threads.max(1), tables, main })
+        Ok(Self { path: path.to_owned(), immutable, threads: threads.max(1), tables, main, progress })
     }
 
     pub fn path(&self) -> &Path {
@@ -129,10 +138,13 @@ impl Database {
         rows: impl Fn(&mut T, &Cells) + Sync,
     ) -> Result<Vec<T>, InputError> {
         let Some(select) = self.select(table, columns) else { return Ok(Vec::new()) };
-        let (path, immutable) = (&self.path, self.immutable);
+        let (path, immutable, progress) = (&self.path, self.immutable, self.progress.as_deref());
         let run = || -> rusqlite::Result<Vec<T>> {
             let Some((first, last)) = rowid_bounds(&self.main, table)? else { return Ok(Vec::new()) };
             let ranges = split(first, last);
+            if let Some(p) = progress {
+                p.table(table, last.abs_diff(first) + 1);
+            }
             let sql = format!("{select} WHERE rowid BETWEEN ?1 AND ?2");
             parallel(
                 self.threads.min(ranges.len()),
@@ -446,6 +458,9 @@ mod tests {
             [(1, 1), (1, RANGE_ROWS), (1, RANGE_ROWS + 1), (-5, 3 * RANGE_ROWS), (i64::MIN, i64::MAX)]
         {
             let ranges = split(first, last);
+            if let Some(p) = progress {
+                p.table(table, last.abs_diff(first) + 1);
+            }
             assert_eq!((ranges[0].0, ranges[ranges.len() - 1].1), (first, last));
             assert!(ranges.windows(2).all(|w| w[0].1 + 1 == w[1].0), "{first}..{last}");
             assert!(ranges.len() as i64 <= MAX_RANGES + 2);

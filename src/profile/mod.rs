@@ -16,10 +16,11 @@ pub mod target;
 use crate::error::InputError;
 use calls::Calls;
 use correlation::Correlation;
-use database::Database;
+use database::{Database, Progress};
 use nvtx::{Nvtx, process};
 use ops::Ops;
 use std::path::Path;
+use std::sync::Arc;
 use strings::Strings;
 use syncs::Syncs;
 use target::Target;
@@ -47,8 +48,8 @@ impl Profile {
     /// # Errors
     /// [`InputError`]: the file cannot be read, is damaged, or is no nsys export. An export without CUDA calls is not
     /// an error here: `doctor` has something to say about it.
-    pub fn load(path: &Path, threads: usize) -> Result<Self, InputError> {
-        let db = Database::open(path, threads)?;
+    pub fn load(path: &Path, threads: usize, progress: Option<Arc<dyn Progress>>) -> Result<Self, InputError> {
+        let db = Database::open(path, threads, progress)?;
         if !is_nsys(&db) {
             let command = commands::export(path);
             return Err(InputError::NotNsys { path: path.to_owned(), command });

@@ -1,6 +1,6 @@
 //! The sites as CSV, one line each, for spreadsheets and scripts.
 
-use super::text::escape_terminal;
+use crate::text::escape_terminal;
 use super::{Report, Site, phrase};
 use std::fmt::Display;
 use std::io::{self, Write};

@@ -2,7 +2,7 @@
 
 use super::phrase::{self, FileNames, Place, Processes};
 use super::style::{Style, Tone};
-use super::text::{self, escape_terminal};
+use crate::text::{self, escape_terminal};
 use super::{Example, Fix, Frame, Report, Site};
 use crate::vocabulary::{Attribution, Class};
 use std::io::{self, Write};

@@ -8,7 +8,6 @@ pub mod json;
 mod phrase;
 pub mod style;
 pub mod table;
-pub mod text;
 
 #[cfg(test)]
 mod sample;

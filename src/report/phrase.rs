@@ -1,6 +1,6 @@
 //! What the formats for people say about a site, in the same words. All text comes out escaped.
 
-use super::text::{self, escape_terminal};
+use crate::text::{self, escape_terminal};
 use super::{Frame, Report, Site};
 use crate::vocabulary::{Attribution, Class, Copy, Direction, DriverApi, HostMemory, ThreadRole};
 use std::collections::{HashMap, HashSet};

@@ -4,7 +4,7 @@
 //! So text carries *marks* while it is laid out: characters without width, which [`escape_terminal`] keeps out
 //! of every name of an export. `Style::finish` turns them into escape codes, or into nothing.
 //!
-//! [`escape_terminal`]: super::text::escape_terminal
+//! [`escape_terminal`]: crate::text::escape_terminal
 
 use crate::vocabulary::Class;
 use anstyle::{AnsiColor, Effects};
@@ -95,7 +95,7 @@ impl Style {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::text::{escape_terminal, width};
+    use crate::text::{escape_terminal, width};
 
     #[test]
     fn marks_have_no_width_and_become_codes() {

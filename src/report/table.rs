@@ -6,7 +6,7 @@ mod sites;
 pub use super::style::Style;
 
 use super::style::Tone;
-use super::text::{self, escape_terminal};
+use crate::text::{self, escape_terminal};
 use super::{ClassTotals, Gpu, Iterations, ProfileInfo, Report, Totals, phrase};
 use crate::vocabulary::{Attribution, Class};
 use grid::Column;

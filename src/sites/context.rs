@@ -2,6 +2,7 @@
 
 use crate::error::InputError;
 use crate::profile::Profile;
+use crate::profile::calls::NO_CHAIN;
 use crate::profile::chains::{ChainTable, Chains};
 use crate::profile::payload::Stacks;
 use crate::vocabulary::ThreadRole;
@@ -14,7 +15,7 @@ pub struct Context {
     pub stacks: Stacks,
     /// Python stack of the call, where one was recorded.
     pub stack: Vec<Option<u32>>,
-    /// Id of the native chain, 0 for none.
+    /// Id of the native chain, [`NO_CHAIN`] for none.
     pub chain: Vec<u32>,
     /// Innermost NVTX range.
     pub range: Vec<Option<u32>>,
@@ -80,7 +81,7 @@ impl Context {
 /// Rowid of the Python mark and id of the native chain of a wait: those of its synchronisation, else of its copy.
 fn backtrace(profile: &Profile, wait: &Wait, tid: i64) -> (Option<i64>, u32) {
     let calls = &profile.calls;
-    let (mut mark, mut chain) = (None, 0);
+    let (mut mark, mut chain) = (None, NO_CHAIN);
     for call in [Some(wait.call), wait.copy_call].into_iter().flatten() {
         let i = call as usize;
         let twin = calls.twins.of(wait.thread, calls.start[i], calls.correlation[i]);
@@ -90,10 +91,10 @@ fn backtrace(profile: &Profile, wait: &Wait, tid: i64) -> (Option<i64>, u32) {
             let at = profile.nvtx.call_marks.at(tid, calls.twins.start[twin]);
             mark = at.map(|m| profile.nvtx.call_marks.rowid[m]);
         }
-        if chain == 0 {
-            chain = twin.map_or(0, |t| calls.twins.chain[t]);
+        if chain == NO_CHAIN {
+            chain = twin.map_or(NO_CHAIN, |t| calls.twins.chain[t]);
         }
-        if chain == 0 {
+        if chain == NO_CHAIN {
             chain = calls.chain[i];
         }
     }

@@ -79,7 +79,7 @@ fn demangle(symbol: &str) -> String {
 
 /// `void at::native::nonzero_cuda_out_impl<bool>(at::Tensor const&, at::Tensor&)` as `at::native::nonzero_cuda_out_impl`:
 /// cut at the first template or parameter list outside `(anonymous namespace)`, return type dropped.
-fn short(symbol: &str) -> String {
+pub fn short(symbol: &str) -> String {
     let plain = symbol.replace("(anonymous namespace)", "anonymous");
     let end = plain.find(['(', '<']).unwrap_or(plain.len());
     let head = plain[..end].trim_end();

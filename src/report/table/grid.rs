@@ -1,7 +1,7 @@
 //! Columns of finished lines, set side by side.
 
 use crate::report::style::Tone;
-use crate::report::text;
+use crate::text;
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
 /// Columns between two columns.

@@ -6,7 +6,7 @@
 use super::grid::{self, Column, GAP};
 use crate::report::phrase::{self, FileNames, Place, Processes};
 use crate::report::style::{Style, Tone};
-use crate::report::text::{self, escape_terminal};
+use crate::text::{self, escape_terminal};
 use crate::report::{Report, Site};
 
 /// Columns of location and advice below which a poorer layout reads better.

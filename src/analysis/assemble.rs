@@ -1,0 +1,368 @@
+//! Result structs from analysed exports: what every renderer prints.
+
+use super::{Analysed, Options, Sort};
+use crate::catalogue;
+use crate::cost::statistics::{Summary, histogram, summarise};
+use crate::doctor;
+use crate::report::*;
+use crate::sites::native;
+use crate::sites::neighbours::op_name;
+use crate::sites::{Site as FoundSite, frames::PathRules};
+use crate::vocabulary::{Class, Kind, ThreadRole};
+use crate::waits::api::Blocking;
+use crate::waits::device::{pid_of, tid_of};
+use crate::waits::{Found, Wait};
+use std::collections::BTreeSet;
+
+/// Waits listed as examples of a site.
+const EXAMPLES: usize = 4;
+
+/// Collects exports into one report.
+pub struct Assembler<'a> {
+    options: &'a Options,
+    report: Report,
+}
+
+impl<'a> Assembler<'a> {
+    pub fn new(options: &'a Options) -> Self {
+        let report = Report {
+            schema_version: 1,
+            tool: Tool { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") },
+            profiles: Vec::new(),
+            totals: Totals::default(),
+            iterations: None,
+            sites: Vec::new(),
+            sites_omitted: 0,
+            warnings: Vec::new(),
+        };
+        Self { options, report }
+    }
+
+    /// Adds one export's sites, devices and warnings.
+    pub fn add(&mut self, found: &Analysed) -> anyhow::Result<()> {
+        let number = self.report.profiles.len();
+        let sites = Sites { found, options: self.options, number, spans: Spans::new(found, self.options) };
+        let summaries = sites.summaries()?;
+        let listed: Vec<Site> =
+            found.sites.iter().zip(&summaries).map(|(site, summary)| sites.site(site, summary)).collect();
+        self.report.sites.extend(
+            listed.into_iter().filter(|s| self.options.classes.is_empty() || self.options.classes.contains(&s.class)),
+        );
+        self.report.profiles.push(sites.profile());
+        if self.report.iterations.is_none() {
+            self.report.iterations = sites.iterations();
+        }
+        for warning in doctor::warnings(found) {
+            if !self.report.warnings.contains(&warning) {
+                self.report.warnings.push(warning);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ranks, numbers, totals and cuts.
+    pub fn finish(mut self) -> Report {
+        let sort = self.options.sort;
+        self.report.sites.sort_by(|a, b| rank(sort, a, b));
+        for (i, site) in self.report.sites.iter_mut().enumerate() {
+            site.id = format!("S{}", i + 1);
+        }
+        self.report.totals = totals(&self.report);
+        if self.options.top > 0 && self.report.sites.len() > self.options.top {
+            self.report.sites_omitted = self.report.sites.len() - self.options.top;
+            self.report.sites.truncate(self.options.top);
+        }
+        self.report
+    }
+}
+
+fn rank(sort: Sort, a: &Site, b: &Site) -> std::cmp::Ordering {
+    let line = |s: &Site| s.user_frame.as_ref().map(|f| (f.file.clone(), f.line));
+    let first = match sort {
+        Sort::Drain => std::cmp::Ordering::Equal,
+        Sort::Blocked => b.blocked_ns.cmp(&a.blocked_ns),
+        Sort::Waits => b.waits.cmp(&a.waits),
+        Sort::Max => b.blocked_max_ns.cmp(&a.blocked_max_ns),
+        // Sites without a line come last.
+        Sort::Location => (line(a).is_none(), line(a)).cmp(&(line(b).is_none(), line(b))),
+    };
+    first
+        .then(b.drain_ns.cmp(&a.drain_ns))
+        .then(b.blocked_ns.cmp(&a.blocked_ns))
+        .then_with(|| line(a).cmp(&line(b)))
+        .then_with(|| (a.process.profile, a.process.pid, &a.key).cmp(&(b.process.profile, b.process.pid, &b.key)))
+}
+
+fn totals(report: &Report) -> Totals {
+    let mut totals = Totals { sites: report.sites.len() as u64, ..Totals::default() };
+    for gpu in report.profiles.iter().flat_map(|p| &p.gpus) {
+        totals.gpu_busy_ns += gpu.busy_ns;
+        totals.gpu_idle_ns += gpu.idle_ns;
+    }
+    for site in &report.sites {
+        let class = match site.class {
+            Class::False => &mut totals.by_class.false_,
+            Class::True => &mut totals.by_class.true_,
+            Class::Unknown => &mut totals.by_class.unknown,
+        };
+        class.sites += 1;
+        class.waits += site.waits;
+        class.blocked_ns += site.blocked_ns;
+        class.drain_ns += site.drain_ns;
+        totals.waits += site.waits;
+        totals.blocked_ns += site.blocked_ns;
+        totals.drain_ns += site.drain_ns;
+    }
+    totals
+}
+
+/// Lengths that percentages refer to, in ns.
+struct Spans {
+    /// By thread index: first call to last.
+    thread: Vec<i64>,
+    /// By device index: first op to last, and the busy part of it.
+    device: Vec<(i64, i64)>,
+}
+
+impl Spans {
+    fn new(found: &Analysed, options: &Options) -> Self {
+        let calls = &found.profile.calls;
+        let clip = |from, to| options.filter.clip(from, to);
+        let thread = calls
+            .by_thread
+            .iter()
+            .map(|list| {
+                let from = list.first().map_or(0, |&c| calls.start[c as usize]);
+                let to = list.iter().map(|&c| calls.end[c as usize]).max().unwrap_or(from);
+                let (from, to) = clip(from, to);
+                to - from
+            })
+            .collect();
+        let device = found
+            .devices
+            .list
+            .iter()
+            .map(|d| {
+                let (from, to) = d.timeline.span().unwrap_or((0, 0));
+                let (from, to) = clip(from, to);
+                (to - from, d.timeline.busy_within(from, to))
+            })
+            .collect();
+        Self { thread, device }
+    }
+}
+
+/// `part` of `whole` in percent; 0 of nothing. Never over 100: parts are disjoint pieces of the whole.
+fn percent(part: i64, whole: i64) -> f64 {
+    if whole <= 0 { 0.0 } else { (part as f64 / whole as f64 * 100.0).clamp(0.0, 100.0) }
+}
+
+/// Turns one export's sites into result structs.
+struct Sites<'a> {
+    found: &'a Analysed,
+    options: &'a Options,
+    /// Index of the export in the report.
+    number: usize,
+    spans: Spans,
+}
+
+impl Sites<'_> {
+    fn summaries(&self) -> anyhow::Result<Vec<Summary>> {
+        let (mut group, mut blocked, mut drain) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, site) in (0u32..).zip(&self.found.sites) {
+            for &w in &site.bundle.waits {
+                group.push(i);
+                blocked.push(self.found.waits[w as usize].blocked);
+                drain.push(self.found.drains[w as usize]);
+            }
+        }
+        summarise(group, blocked, drain, self.found.sites.len())
+    }
+
+    fn waits<'s>(&'s self, site: &'s FoundSite) -> impl Iterator<Item = (u32, &'s Wait)> {
+        site.bundle.waits.iter().map(|&w| (w, &self.found.waits[w as usize]))
+    }
+
+    fn site(&self, site: &FoundSite, summary: &Summary) -> Site {
+        let b = &site.bundle;
+        let v = &site.verdict;
+        let frames: Vec<Frame> = b.frames.iter().map(|f| frame(f, &self.options.rules)).collect();
+        let threads: BTreeSet<u32> = self.waits(site).map(|(_, w)| w.thread).collect();
+        let devices: BTreeSet<u32> = self.waits(site).filter_map(|(_, w)| self.device_of(w)).collect();
+        let streams: BTreeSet<Option<u32>> = self.waits(site).map(|(_, w)| w.stream).collect();
+        let thread_span = threads.iter().map(|&t| self.spans.thread[t as usize]).sum();
+        let device_span = match devices.len() {
+            0 => self.spans.device.iter().map(|d| d.0).sum(),
+            _ => devices.iter().map(|&d| self.spans.device[d as usize].0).sum(),
+        };
+        Site {
+            id: String::new(),
+            key: site.key.clone(),
+            api: b.api.to_string(),
+            driver_api: b.blocking.driver_api(),
+            class: v.class,
+            kind: v.kind,
+            confidence: v.confidence,
+            pattern: v.pattern.map(str::to_owned),
+            evidence: v.evidence.clone(),
+            attribution: b.attribution,
+            attribution_note: b.note.clone(),
+            user_frame: b.user.and_then(|u| frames.get(u)).cloned(),
+            frames,
+            native: native::readable(&b.chain),
+            nvtx: b.ranges.iter().map(|r| r.to_string()).collect(),
+            source: None,
+            thread: self.thread(&threads, b.role),
+            process: self.process(b.pid),
+            device: only(&devices).map(|d| self.found.devices.list[d as usize].id),
+            stream: only(&streams).flatten(),
+            copy: b.copy,
+            waits: summary.count,
+            per_iteration: self.per_iteration(site),
+            blocked_ns: summary.sum,
+            blocked_p50_ns: summary.p50,
+            blocked_p99_ns: summary.p99,
+            blocked_max_ns: summary.max,
+            blocked_percent: percent(summary.sum, thread_span),
+            drain_ns: summary.drain,
+            drain_percent: percent(summary.drain, device_span),
+            found_idle: self.waits(site).filter(|(_, w)| matches!(w.found, Found::Nothing | Found::Drained)).count()
+                as u64,
+            blocks_capture: b.blocking != Blocking::HostAlloc && b.role != ThreadRole::Library,
+            recoverable: None,
+            fix: fix(v.pattern, v.kind),
+            histogram: histogram(self.waits(site).map(|(_, w)| w.blocked)),
+            examples: self.examples(site),
+        }
+    }
+
+    /// The device a wait is known to be for, else that of the work it awaited.
+    fn device_of(&self, wait: &Wait) -> Option<u32> {
+        let of = |op: u32| self.found.devices.of_stream[self.found.profile.ops.stream[op as usize] as usize];
+        wait.device.or_else(|| wait.awaited.map(of))
+    }
+
+    fn thread(&self, threads: &BTreeSet<u32>, role: ThreadRole) -> Thread {
+        let first = threads.first().map_or(0, |&t| self.found.profile.calls.threads[t as usize]);
+        let name = self.found.profile.target.thread_names.get(&first).map(|n| n.to_string());
+        Thread { tid: tid_of(first), name, role, count: threads.len() }
+    }
+
+    fn process(&self, pid: i64) -> Process {
+        let name = self.found.profile.target.process_names.get(&pid).map(|n| n.to_string());
+        Process { pid: pid_of(pid), name, profile: self.number }
+    }
+
+    /// Waits inside iterations per iteration; iterations of another process say nothing about this one.
+    fn per_iteration(&self, site: &FoundSite) -> Option<f64> {
+        let iterations = self.found.iterations.as_ref()?;
+        if pid_of(iterations.tid) != pid_of(site.bundle.pid) {
+            return None;
+        }
+        let inside = self.waits(site).filter(|(_, w)| iterations.at(w.start).is_some()).count();
+        Some(inside as f64 / iterations.spans.len() as f64)
+    }
+
+    fn iterations(&self) -> Option<Iterations> {
+        let found = self.found.iterations.as_ref()?;
+        let mine = |w: &&Wait| pid_of(w.pid) == pid_of(found.tid) && found.at(w.start).is_some();
+        let inside = self.found.waits.iter().filter(mine).count();
+        Some(Iterations {
+            source: format!("NVTX ranges `{}`", found.name),
+            count: found.spans.len() as u64,
+            median_ns: found.median_ns(),
+            waits_per_iteration: inside as f64 / found.spans.len() as f64,
+        })
+    }
+
+    /// The longest waits, then the first.
+    fn examples(&self, site: &FoundSite) -> Vec<Example> {
+        let mut longest = site.bundle.waits.clone();
+        longest.sort_by_key(|&w| (std::cmp::Reverse(self.found.waits[w as usize].blocked), w));
+        longest.truncate(EXAMPLES - 1);
+        let first = site.bundle.waits[0];
+        if !longest.contains(&first) {
+            longest.push(first);
+        }
+        longest
+            .into_iter()
+            .map(|w| {
+                let wait = &self.found.waits[w as usize];
+                Example {
+                    start_ns: wait.start,
+                    end_ns: wait.end,
+                    blocked_ns: wait.blocked,
+                    drain_ns: self.found.drains[w as usize],
+                    awaited: wait.awaited.map(|op| self.awaited(op)),
+                }
+            })
+            .collect()
+    }
+
+    fn awaited(&self, op: u32) -> String {
+        let profile = &self.found.profile;
+        let stream = profile.ops.streams[profile.ops.stream[op as usize] as usize].stream;
+        format!("{} on stream {stream}", native::short(&op_name(profile, op)))
+    }
+
+    fn profile(&self) -> ProfileInfo {
+        let profile = &self.found.profile;
+        let drained = |device: u32| -> i64 {
+            let pairs = self.found.waits.iter().zip(&self.found.drains);
+            pairs.filter(|(w, _)| self.device_of(w) == Some(device)).map(|(_, d)| d).sum()
+        };
+        let gpus = (0..)
+            .zip(&self.found.devices.list)
+            .map(|(i, d)| {
+                let (span_ns, busy_ns) = self.spans.device[i as usize];
+                Gpu {
+                    id: d.id,
+                    name: d.name.as_ref().map(|n| n.to_string()),
+                    span_ns,
+                    busy_ns,
+                    idle_ns: span_ns - busy_ns,
+                    drain_ns: drained(i),
+                }
+            })
+            .collect();
+        let pids: BTreeSet<i64> =
+            profile.calls.threads.iter().map(|&t| crate::profile::nvtx::process(t)).collect();
+        let (from, to) = profile.bounds().unwrap_or((0, 0));
+        let (from, to) = self.options.filter.clip(from, to);
+        ProfileInfo {
+            path: profile.path().display().to_string(),
+            export_version: profile.target.export_version.clone(),
+            schema: profile.target.schema_version.clone(),
+            span_ns: to - from,
+            gpus,
+            processes: pids.into_iter().map(|p| self.process(p)).collect(),
+            command: profile.target.command.clone(),
+        }
+    }
+}
+
+fn frame(f: &crate::profile::payload::PyFrame, rules: &PathRules) -> Frame {
+    Frame { function: f.function.to_string(), file: f.file.to_string(), line: f.line, user: rules.is_user(&f.file) }
+}
+
+/// The only element of a set.
+fn only<T: Copy + Ord>(set: &BTreeSet<T>) -> Option<T> {
+    (set.len() == 1).then(|| set.first().copied()).flatten()
+}
+
+/// The catalogue's fix for a pattern. A wait that waits for nothing goes, whatever call it is.
+fn fix(pattern: Option<&'static str>, kind: Kind) -> Option<Fix> {
+    let entry = catalogue::by_id(pattern?)?;
+    let title = match kind {
+        Kind::Redundant => "delete it: the wait before has drained the GPU",
+        Kind::Idle => "delete it: it found nothing to wait for",
+        _ => entry.fix.title,
+    };
+    Some(Fix {
+        title: title.to_owned(),
+        why: entry.why.to_owned(),
+        before: entry.fix.before.to_owned(),
+        after: entry.fix.after.to_owned(),
+        caveat: entry.fix.caveat.to_owned(),
+    })
+}

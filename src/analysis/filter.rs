@@ -1,0 +1,91 @@
+//! Which waits a report is about: by time, process, thread, device, NVTX range.
+
+use crate::error::InputError;
+use crate::profile::Profile;
+use crate::sites::ranges::stable_name;
+use crate::waits::Wait;
+use crate::waits::device::{Devices, pid_of, tid_of};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// All conditions must hold. Empty: every wait.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// A range around the wait has this text, or this name without its number; case matters.
+    pub nvtx: Option<String>,
+    pub process: Option<u32>,
+    /// Thread id, or a part of the thread's name.
+    pub thread: Option<String>,
+    /// GPU waited for.
+    pub device: Option<u32>,
+    /// Waits that begin at or after this time of the capture's clock, in ns.
+    pub from: Option<i64>,
+    /// Waits that end at or before this time, in ns.
+    pub to: Option<i64>,
+}
+
+impl Filter {
+    /// For each wait: whether it passes.
+    pub fn select(
+        &self,
+        profile: &mut Profile,
+        devices: &Devices,
+        waits: &[Wait],
+    ) -> Result<Vec<bool>, InputError> {
+        let mut keep: Vec<bool> = waits.iter().map(|w| self.plain(profile, devices, w)).collect();
+        if let Some(wanted) = &self.nvtx {
+            let inside = in_range(profile, waits, wanted)?;
+            keep.iter_mut().zip(inside).for_each(|(k, i)| *k &= i);
+        }
+        Ok(keep)
+    }
+
+    fn plain(&self, profile: &Profile, devices: &Devices, wait: &Wait) -> bool {
+        let tid = profile.calls.threads[wait.thread as usize];
+        let device = || {
+            let of_op = |op: u32| devices.of_stream[profile.ops.stream[op as usize] as usize];
+            wait.device.or_else(|| wait.awaited.map(of_op)).map(|d| devices.list[d as usize].id)
+        };
+        let named = |want: &String| {
+            want.parse() == Ok(tid_of(tid))
+                || profile.target.thread_names.get(&tid).is_some_and(|n| n.contains(want.as_str()))
+        };
+        self.from.is_none_or(|t| wait.start >= t)
+            && self.to.is_none_or(|t| wait.end <= t)
+            && self.process.is_none_or(|p| pid_of(wait.pid) == p)
+            && self.thread.as_ref().is_none_or(named)
+            && self.device.is_none_or(|d| device() == Some(d))
+    }
+
+    /// The part of `from..to` that the time filter leaves.
+    pub fn clip(&self, from: i64, to: i64) -> (i64, i64) {
+        let from = self.from.map_or(from, |t| t.max(from));
+        let to = self.to.map_or(to, |t| t.min(to));
+        (from, to.max(from))
+    }
+}
+
+/// For each wait: whether a range of that name is around it. Texts are read once per range.
+fn in_range(profile: &mut Profile, waits: &[Wait], wanted: &str) -> Result<Vec<bool>, InputError> {
+    let ranges = &profile.nvtx.ranges;
+    let innermost: Vec<Option<u32>> =
+        waits.iter().map(|w| ranges.innermost(profile.calls.threads[w.thread as usize], w.start)).collect();
+    let all: FxHashSet<u32> = innermost.iter().flat_map(|r| ranges.outwards(*r)).collect();
+    let mut all: Vec<u32> = all.into_iter().collect();
+    all.sort_unstable();
+    let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &all)?;
+    let stable = stable_name(wanted);
+    let matches: FxHashMap<u32, bool> = all
+        .into_iter()
+        .zip(texts)
+        .map(|(r, t)| {
+            let hit = t.is_some_and(|t| {
+                let name = stable_name(&t);
+                // `step 12` asks for that one; `step` or `step #` for every one.
+                *t == *wanted || (wanted == stable && name == stable) || name.trim_end_matches([' ', '#']) == wanted
+            });
+            (r, hit)
+        })
+        .collect();
+    let ranges = &profile.nvtx.ranges;
+    Ok(innermost.into_iter().map(|r| ranges.outwards(r).any(|r| matches.get(&r) == Some(&true))).collect())
+}

@@ -1,0 +1,124 @@
+//! The flow from exports to a report: profile → waits → sites → verdicts → cost → result structs.
+
+pub mod assemble;
+pub mod filter;
+
+use crate::cost::{drain, iterations};
+use crate::error::InputError;
+use crate::profile::Profile;
+use crate::profile::database::Progress;
+use crate::report::Report;
+use crate::sites::context::Context;
+use crate::sites::frames::PathRules;
+use crate::sites::{Bundle, Site, bundle};
+use crate::verdict::trace;
+use crate::vocabulary::{Class, Verdict};
+use crate::waits::device::Devices;
+use crate::waits::{Covers, Wait};
+use crate::{doctor, waits};
+use filter::Filter;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What a run is asked to do, whatever the format.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// Worker threads for reading; never changes a byte of the result.
+    pub threads: usize,
+    pub rules: PathRules,
+    pub filter: Filter,
+    pub classes: Vec<Class>,
+    pub sort: Sort,
+    /// Sites listed; 0 for all.
+    pub top: usize,
+    pub progress: Option<Arc<dyn Progress>>,
+}
+
+/// What ranks sites. Ties go by drain, blocked, then file and line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// Drain, then blocked.
+    #[default]
+    Drain,
+    Blocked,
+    Waits,
+    /// Longest single wait.
+    Max,
+    /// File and line.
+    Location,
+}
+
+/// One export, analysed.
+pub struct Analysed {
+    pub profile: Profile,
+    pub devices: Devices,
+    /// Waits that passed the filter.
+    pub waits: Vec<Wait>,
+    pub context: Context,
+    pub sites: Vec<Site>,
+    /// Drain of each wait, in ns.
+    pub drains: Vec<i64>,
+    pub iterations: Option<iterations::Iterations>,
+}
+
+/// Reads and analyses all exports into one report.
+///
+/// # Errors
+/// [`InputError`] for an export that cannot be read or holds no CUDA calls; other errors are defects.
+pub fn run(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
+    let mut assembler = assemble::Assembler::new(options);
+    for path in paths {
+        assembler.add(&analyse(path, options)?)?;
+    }
+    Ok(assembler.finish())
+}
+
+/// Analyses one export.
+///
+/// # Errors
+/// As [`run`].
+pub fn analyse(path: &std::path::Path, options: &Options) -> anyhow::Result<Analysed> {
+    let mut profile = Profile::load(path, options.threads, options.progress.clone())?;
+    if profile.calls.is_empty() {
+        return Err(no_cuda(&profile).into());
+    }
+    let devices = Devices::new(&profile);
+    let found = waits::find::find(&profile, &devices);
+    // Drains are decided over all waits: a filtered-out wait still owns its gap.
+    let drains = drain::drains(&profile, &devices, &found);
+    let iterations = iterations::detect(&mut profile)?;
+    let keep = options.filter.select(&mut profile, &devices, &found)?;
+    let (waits, drains): (Vec<Wait>, Vec<i64>) =
+        found.into_iter().zip(drains).zip(keep).filter_map(|(w, keep)| keep.then_some(w)).unzip();
+    let mut context = Context::read(&mut profile, &waits)?;
+    let bundles = bundle::form(&mut profile, &devices, &waits, &mut context, &options.rules)?;
+    let judged: Vec<(Bundle, Verdict)> = bundles
+        .into_iter()
+        .map(|b| {
+            let verdict = trace::judge(&subject(&b, &waits));
+            (b, verdict)
+        })
+        .collect();
+    let sites = crate::sites::join(judged);
+    Ok(Analysed { profile, devices, waits, context, sites, drains, iterations })
+}
+
+fn subject<'a>(bundle: &'a Bundle, waits: &[Wait]) -> trace::Subject<'a> {
+    let of = |test: fn(&Wait) -> bool| bundle.waits.iter().filter(|&&w| test(&waits[w as usize])).count();
+    trace::Subject {
+        bundle,
+        waits: bundle.waits.len(),
+        other_device: of(|w| w.not_for.is_some()),
+        device_unknown: of(|w| w.covers == Covers::AnyDevice) > 0,
+    }
+}
+
+/// An export without CUDA calls, with what the profiler itself said about that.
+pub fn no_cuda(profile: &Profile) -> InputError {
+    let said = doctor::profiler_messages(&profile.target, &["CUDA"]);
+    InputError::NoCuda {
+        path: profile.path().to_owned(),
+        why: said.first().map_or_else(String::new, |m| format!(" (nsys says: {m})")),
+        command: crate::profile::commands::capture(profile.target.command.as_deref()),
+    }
+}

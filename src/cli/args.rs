@@ -1,0 +1,199 @@
+//! What can be typed.
+
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 a gate failed; 2 wrong usage or bad input. A damaged export is reported as far as it \
+can be read, with one sentence per kind of damage, and exits with 2.";
+
+/// Which lines of Python make the CPU wait for the GPU, which of those waits are avoidable, and what each costs.
+///
+/// Reads Nsight Systems exports (.sqlite) of PyTorch programs; a report (.nsys-rep) is exported first, when nsys is
+/// installed. The input is never changed.
+#[derive(Parser)]
+#[command(name = "sync-report", version, args_conflicts_with_subcommands = true, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(subcommand_negates_reqs = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub report: ReportArgs,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Is this capture good enough, and the command that makes it better
+    Doctor(DoctorArgs),
+    /// Shell completions on stdout
+    #[command(hide = true)]
+    Completions { shell: clap_complete::Shell },
+    /// Manual page on stdout
+    #[command(hide = true)]
+    Man,
+}
+
+#[derive(Args)]
+pub struct ReportArgs {
+    /// Nsight Systems exports (.sqlite) or reports (.nsys-rep); several, one per rank, make one report
+    #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
+    pub profiles: Vec<PathBuf>,
+    /// How to print the report
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    /// Where to write it; `-` for stdout
+    #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
+    /// Show one site whole: stack, evidence, histogram, examples
+    #[arg(long, value_name = "SITE", conflicts_with = "format")]
+    pub details: Option<String>,
+    #[command(flatten)]
+    pub select: SelectArgs,
+    #[command(flatten)]
+    pub shared: SharedArgs,
+}
+
+/// Which waits and sites, in which order.
+#[derive(Args)]
+#[command(next_help_heading = "Selection")]
+pub struct SelectArgs {
+    /// List at most N sites; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
+    /// What ranks sites
+    #[arg(long, value_enum, default_value_t = Sort::Drain)]
+    pub sort: Sort,
+    /// Only sites of this class; may be given more than once
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub class: Vec<Class>,
+    /// Only waits inside NVTX ranges of this name (`step` or `step #` for every `step 12`)
+    #[arg(long, value_name = "RANGE")]
+    pub nvtx: Option<String>,
+    /// Only waits of this process
+    #[arg(long, value_name = "PID")]
+    pub process: Option<u32>,
+    /// Only waits of this thread: its id, or a part of its name
+    #[arg(long, value_name = "TID|NAME")]
+    pub thread: Option<String>,
+    /// Only waits for this GPU
+    #[arg(long, value_name = "GPU")]
+    pub device: Option<u32>,
+    /// Only waits that begin at this time of the capture or later: seconds, or with a unit (1.5, 1500ms, 20us)
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
+    pub from: Option<i64>,
+    /// Only waits that end at this time or earlier
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
+    pub to: Option<i64>,
+    /// Code under this path is yours, wherever it is installed; may be given more than once
+    #[arg(long, value_name = "PREFIX")]
+    pub user_path: Vec<String>,
+    /// Code under this path is a library; may be given more than once
+    #[arg(long, value_name = "PREFIX")]
+    pub library_path: Vec<String>,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "General")]
+pub struct SharedArgs {
+    /// Colours; NO_COLOR and CLICOLOR are heeded under auto
+    #[arg(long, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
+    /// Columns of the table; by default those of the terminal, and one line per site into a pipe
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(40..))]
+    pub width: Option<u16>,
+    /// Threads that read; the result is the same with any number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
+    /// No progress bar
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
+pub struct DoctorArgs {
+    /// Nsight Systems export (.sqlite) or report (.nsys-rep)
+    #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
+    pub profiles: Vec<PathBuf>,
+    #[command(flatten)]
+    pub shared: SharedArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Table,
+    Json,
+    Csv,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Sort {
+    /// Device-idle time that follows the waits, then blocked time
+    Drain,
+    /// Host time inside the waits
+    Blocked,
+    /// Number of waits
+    Waits,
+    /// Longest single wait
+    Max,
+    /// File and line
+    Location,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Class {
+    False,
+    True,
+    Unknown,
+}
+
+/// A time of the capture in ns: `1.5` and `1.5s` are seconds, `20ms`, `7us`, `400ns`.
+///
+/// Decimal digits are counted, not multiplied as floating point, so that a time copied from the report hits exactly.
+fn parse_time(text: &str) -> Result<i64, String> {
+    let bad = || format!("`{text}` is no time; write seconds (1.5) or a number with a unit (20ms, 7us, 400ns)");
+    let units = [("ns", 0u32), ("us", 3), ("µs", 3), ("ms", 6), ("s", 9)];
+    let (number, power) =
+        units.iter().find_map(|(u, p)| text.strip_suffix(u).map(|n| (n.trim(), *p))).unwrap_or((text, 9));
+    let (sign, number) = number.strip_prefix('-').map_or((1, number), |n| (-1, n));
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    if (whole.is_empty() && fraction.is_empty()) || !digits(whole) || !digits(fraction) {
+        return Err(bad());
+    }
+    let fraction = &fraction[..fraction.len().min(power as usize)];
+    let scale = |exponent: u32| 10i64.checked_pow(exponent);
+    let parse = |s: &str| if s.is_empty() { Ok(0) } else { s.parse::<i64>() };
+    let whole = parse(whole).ok().and_then(|w| w.checked_mul(scale(power)?));
+    let part = parse(fraction).ok().and_then(|f| f.checked_mul(scale(power - fraction.len() as u32)?));
+    whole.zip(part).and_then(|(w, p)| w.checked_add(p)).map(|t| sign * t).ok_or_else(bad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn times_take_units() {
+        for (text, ns) in [
+            ("1.5", 1_500_000_000),
+            ("1.5s", 1_500_000_000),
+            ("0.183008925", 183_008_925),
+            ("20ms", 20_000_000),
+            ("7.25us", 7_250),
+            ("400ns", 400),
+            ("400.9ns", 400),
+            ("-2.5", -2_500_000_000),
+            (".5", 500_000_000),
+        ] {
+            assert_eq!(parse_time(text), Ok(ns), "{text}");
+        }
+        for text in ["", "s", "-", "1e3", "1.5.2", "12h", "99999999999999"] {
+            assert!(parse_time(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! From what was typed to a validated configuration, and from a result to an exit code. Only this room knows clap.
+
+pub mod args;
+pub mod doctor;
+pub mod generate;
+pub mod input;
+pub mod output;
+pub mod progress;
+pub mod report;

@@ -1,0 +1,97 @@
+//! The default command: the report.
+
+use super::args::{self, Format, ReportArgs, SelectArgs, SharedArgs};
+use super::{input, output, progress};
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+use sync_report::analysis::filter::Filter;
+use sync_report::analysis::{self, Options, Sort};
+use sync_report::report::{Report, csv, details, json, table};
+use sync_report::sites::frames::PathRules;
+use sync_report::vocabulary::Class;
+use sync_report::{doctor, text};
+
+pub fn run(args: ReportArgs) -> Result<ExitCode> {
+    let exports = input::exports(&args.profiles, &args.shared)?;
+    let mut options = options(&args.select, &args.shared);
+    if args.details.is_some() {
+        options.top = 0;
+    }
+    let report = analysis::run(&exports.paths, &options)?;
+    options.progress = None; // the bar goes before the report comes
+    let mut out = output::Output::open(&args.output, &args.shared)?;
+    let style = out.style();
+    match (&args.details, args.format) {
+        (Some(site), _) => {
+            if !details::render(&report, site, &style, out.writer())? {
+                bail!("no site {site} in this report; it has {}", sites(&report));
+            }
+        }
+        (None, Format::Table) => table::render(&report, &style, out.writer())?,
+        (None, Format::Json) => json::render(&report, out.writer())?,
+        (None, Format::Csv) => csv::render(&report, out.writer())?,
+    }
+    out.finish()?;
+    Ok(exit_code(&report))
+}
+
+fn sites(report: &Report) -> String {
+    match report.sites.last() {
+        Some(last) => format!("S1 to {}", last.id),
+        None => "no sites".to_owned(),
+    }
+}
+
+/// 2 where rows of the export were damaged: one sentence each on stderr, after the report of the rest.
+pub fn exit_code(report: &Report) -> ExitCode {
+    let mut code = ExitCode::SUCCESS;
+    for warning in report.warnings.iter().filter(|w| w.code.starts_with(doctor::DAMAGED)) {
+        let advice = format!("{}; export it again with: {}", warning.message, warning.fix);
+        eprintln!("sync-report: {}", text::escape_terminal(&advice));
+        code = ExitCode::from(2);
+    }
+    code
+}
+
+/// What was typed, as the library wants it.
+pub fn options(select: &SelectArgs, shared: &SharedArgs) -> Options {
+    Options {
+        threads: threads(shared),
+        rules: PathRules { user: select.user_path.clone(), library: select.library_path.clone() },
+        filter: Filter {
+            nvtx: select.nvtx.clone(),
+            process: select.process,
+            thread: select.thread.clone(),
+            device: select.device,
+            from: select.from,
+            to: select.to,
+        },
+        classes: select.class.iter().map(|c| class(*c)).collect(),
+        sort: sort(select.sort),
+        top: select.top,
+        progress: progress::bar(shared.quiet),
+    }
+}
+
+pub fn threads(shared: &SharedArgs) -> usize {
+    let all = || std::thread::available_parallelism().map_or(1, usize::from);
+    shared.threads.map_or_else(all, usize::from)
+}
+
+fn class(class: args::Class) -> Class {
+    match class {
+        args::Class::False => Class::False,
+        args::Class::True => Class::True,
+        args::Class::Unknown => Class::Unknown,
+    }
+}
+
+fn sort(sort: args::Sort) -> Sort {
+    match sort {
+        args::Sort::Drain => Sort::Drain,
+        args::Sort::Blocked => Sort::Blocked,
+        args::Sort::Waits => Sort::Waits,
+        args::Sort::Max => Sort::Max,
+        args::Sort::Location => Sort::Location,
+    }
+}
