@@ -1,4 +1,4 @@
-//! B01 to B15 and B27: outputs whose size only the GPU knows.
+//! B01 to B15: outputs whose size only the GPU knows.
 
 use super::{Category::*, Pattern, Strategy::*, fix};
 use crate::vocabulary::Kind::*;
@@ -139,6 +139,127 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
         ),
         sources: "PyTorch UniqueCub.cu",
+        ..BASE
+    },
+    Pattern {
+        id: "B09",
+        title: "torch.unique(dim=...)",
+        triggers: &["torch.unique(x, dim=0)"],
+        op: "aten::unique_dim",
+        trace: "thrust sort and unique kernels with several bare cudaStreamSynchronize calls between them",
+        why: "The thrust algorithms behind it wait for their own results, and the count sizes the output.",
+        fix: fix(
+            Offload,
+            "deduplicate in the data loader",
+            "rows = torch.unique(edges, dim=0)",
+            "edges_cpu = torch.unique(edges_cpu, dim=0)  # in the dataset\nrows = edges_cpu.pin_memory().to('cuda', non_blocking=True)",
+            "",
+        ),
+        sources: "PyTorch Unique.cu",
+        ..BASE
+    },
+    Pattern {
+        id: "B10",
+        title: "repeat_interleave() with repeats on the GPU",
+        triggers: &["torch.repeat_interleave(x, repeats)", "x.repeat_interleave(repeats)"],
+        op: "aten::repeat_interleave",
+        trace: "a scan, a copy of 8 bytes and cudaStreamSynchronize, a reduction, a copy of 1 byte (8 since 2.15) and cudaStreamSynchronize: two waits",
+        why: "The sum of the repeats is the output's length, and their sign is checked as well.",
+        fix: fix(
+            SyncFreeApi,
+            "pass output_size=N when the total is known",
+            "y = torch.repeat_interleave(x, repeats)",
+            "y = torch.repeat_interleave(x, repeats, output_size=total)",
+            "total must be the exact sum of repeats.",
+        ),
+        sources: "PyTorch Repeat.h; test_sync_warning",
+        ..BASE
+    },
+    Pattern {
+        id: "B11",
+        title: "F.one_hot() without num_classes",
+        triggers: &["F.one_hot(idx)", "torch.nn.functional.one_hot(idx)"],
+        op: "aten::one_hot",
+        trace: "a reduction, a copy of 8 bytes to pinned host memory and cudaStreamSynchronize, then fill and scatter kernels",
+        why: "The number of classes is taken from the largest index.",
+        fix: fix(
+            SyncFreeApi,
+            "pass num_classes=C",
+            "y = F.one_hot(labels)",
+            "y = F.one_hot(labels, num_classes=10)",
+            "An index out of range is then caught by a device-side assertion.",
+        ),
+        sources: "PyTorch Onehot.cpp; test_sync_warning",
+        ..BASE
+    },
+    Pattern {
+        id: "B12",
+        title: "torch.bincount()",
+        triggers: &["torch.bincount(x)", "x.bincount()"],
+        op: "aten::bincount",
+        trace: "a reduction and a pageable copy of one value, a reduction and a pinned copy of one value, each with cudaStreamSynchronize, then a histogram kernel",
+        why: "The smallest value is checked and the largest sizes the result; minlength does not avoid either.",
+        fix: fix(
+            SyncFreeApi,
+            "use scatter_add_ into a fixed number of bins",
+            "hist = torch.bincount(labels, minlength=C)",
+            "ones = torch.ones_like(labels)\nhist = torch.zeros(C, dtype=labels.dtype, device='cuda').scatter_add_(0, labels, ones)",
+            "Values must lie in 0..C-1.",
+        ),
+        sources: "PyTorch SummaryOps.cu; torchmetrics#1413",
+        ..BASE
+    },
+    Pattern {
+        id: "B13",
+        title: "torch.histc() without a range",
+        triggers: &["torch.histc(x, bins)"],
+        op: "aten::histc",
+        trace: "two reductions, each with a pageable copy of one value and cudaStreamSynchronize",
+        kind: Some(CpuCompute),
+        why: "The range of the data is read to the CPU to compute the bin edges.",
+        fix: fix(
+            SyncFreeApi,
+            "pass min= and max=",
+            "h = torch.histc(x, bins=100)",
+            "h = torch.histc(x, bins=100, min=0.0, max=1.0)",
+            "Values outside the range are not counted.",
+        ),
+        sources: "PyTorch SummaryOps.cu",
+        ..BASE
+    },
+    Pattern {
+        id: "B14",
+        title: "torch.combinations()",
+        triggers: &["torch.combinations(t)"],
+        op: "aten::combinations -> aten::masked_select",
+        kind: Some(RoundTrip),
+        why: "The size is known beforehand, but the implementation selects with a mask and counts it.",
+        fix: fix(
+            SyncFreeApi,
+            "gather pairs with torch.triu_indices",
+            "pairs = torch.combinations(t)",
+            "i, j = torch.triu_indices(len(t), len(t), offset=1, device='cuda')\npairs = torch.stack([t[i], t[j]], dim=1)",
+            "For pairs (r=2) only.",
+        ),
+        sources: "PyTorch Itertools.cpp",
+        ..BASE
+    },
+    Pattern {
+        id: "B15",
+        title: "torch.isin() with many test elements",
+        triggers: &["torch.isin(a, b)"],
+        op: "aten::isin -> aten::_unique2",
+        trace: "sort and selection kernels with a copy of 8 bytes and cudaStreamSynchronize, twice",
+        kind: Some(RoundTrip),
+        why: "The result has a fixed shape, but the sorting implementation removes duplicates first and counts them.",
+        fix: fix(
+            SyncFreeApi,
+            "compare by broadcasting, or pass assume_unique=True",
+            "m = torch.isin(tokens, stop_ids)",
+            "m = (tokens[..., None] == stop_ids).any(-1)",
+            "Broadcasting takes memory for every pair; assume_unique=True is only right if both sides have no duplicates.",
+        ),
+        sources: "PyTorch TensorCompare.cpp",
         ..BASE
     },
 ];
