@@ -1,7 +1,7 @@
 //! A15 to A34: reads of values inside PyTorch's own code: printing, comparing, optimizers, validation.
 
 use super::{Category::*, Pattern, STREAM_SYNC, Strategy::*, fix, torch};
-use crate::vocabulary::Kind::*;
+use crate::vocabulary::Kind::{self, *};
 
 const BOOL_READ: &str = "comparison and reduction kernels, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize";
 const BASE: Pattern = Pattern { op: "aten::_local_scalar_dense", trace: BOOL_READ, ..Pattern::BASE };
