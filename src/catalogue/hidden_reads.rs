@@ -1,6 +1,6 @@
 //! A15 to A34: reads of values inside PyTorch's own code: printing, comparing, optimizers, validation.
 
-use super::{Category::*, Pattern, STREAM_SYNC, Strategy::*, fix, torch};
+use super::{Category::{self, *}, Pattern, Strategy::*, fix, torch};
 use crate::vocabulary::Kind::{self, *};
 
 const BOOL_READ: &str = "comparison and reduction kernels, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize";
@@ -213,7 +213,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &["torch.autograd.set_detect_anomaly(True)", "torch.autograd.detect_anomaly()"],
         op: "aten::_is_any_true after each backward op",
         trace: "isnan and reduction kernels, a copy of 1 byte and cudaStreamSynchronize after every backward op, on an autograd thread without Python frames",
-        kind: Some(ErrorCheck),
+        kind: Some(Kind::ErrorCheck),
         intended: true,
         why: "A debugging switch that tests the result of each backward op for NaN.",
         fix: fix(
@@ -228,12 +228,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
     },
     Pattern {
         id: "A26",
-        category: ErrorCheck,
+        category: Category::ErrorCheck,
         title: "argument checks of torch.distributions",
         triggers: &["torch.distributions.Normal(loc, scale)", "dist.log_prob(value)"],
         op: "Distribution.__init__, Distribution._validate_sample",
         trace: "constraint kernels and a reduction, a copy of 1 byte to pinned host memory and cudaStreamSynchronize per parameter and per log_prob",
-        kind: Some(ErrorCheck),
+        kind: Some(Kind::ErrorCheck),
         why: "Parameters and samples are tested for validity, and a failed test must raise at once. On by default since 1.8.",
         fix: fix(
             Remove,
@@ -252,11 +252,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
     },
     Pattern {
         id: "A27",
-        category: ErrorCheck,
+        category: Category::ErrorCheck,
         title: "TransformerEncoder/Decoder without is_causal",
         triggers: &["nn.TransformerEncoder(layer, n)(x, mask=m)", "nn.TransformerDecoder(layer, n)(x, memory, tgt_mask=m)"],
         op: "_detect_is_causal_mask",
-        kind: Some(ErrorCheck),
+        kind: Some(Kind::ErrorCheck),
         why: "The mask is compared with a causal one to find out something that the caller knows.",
         fix: fix(
             SyncFreeApi,
@@ -326,12 +326,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
     },
     Pattern {
         id: "A31",
-        category: ErrorCheck,
+        category: Category::ErrorCheck,
         title: "torch.searchsorted(sorter=...)",
         triggers: &["torch.searchsorted(seq, v, sorter=idx)"],
         op: "aten::searchsorted",
         trace: "two reductions, each with a copy of 8 bytes to pinned host memory and cudaStreamSynchronize",
-        kind: Some(ErrorCheck),
+        kind: Some(Kind::ErrorCheck),
         why: "The smallest and largest entry of the sorter are read to check its range.",
         fix: fix(
             SyncFreeApi,
@@ -370,7 +370,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
         ),
         sources: "torch/utils/tensorboard/_convert_np.py",
-        driver_api: STREAM_SYNC,
         library: torch(&[("torch/utils/tensorboard/_convert_np.py", "")]),
         ..BASE
     },

@@ -1,6 +1,6 @@
 //! B16 to B27: sizes in sparse, nested, ragged and segmented data, and in the backward of embeddings.
 
-use super::{Category::*, Pattern, Strategy::*, fix, torch};
+use super::{Category::{self, *}, Pattern, Strategy::*, fix, torch};
 use crate::vocabulary::Kind::{self, *};
 
 const BASE: Pattern = Pattern {
@@ -122,7 +122,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
     },
     Pattern {
         id: "B22",
-        category: ErrorCheck,
+        category: Category::ErrorCheck,
         title: "cuDNN's eligibility check for ctc_loss",
         triggers: &["F.ctc_loss(log_probs, int32_targets, in_len, tgt_len, blank=0)"],
         op: "aten::_use_cudnn_ctc_loss",
@@ -195,7 +195,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
     },
     Pattern {
         id: "B26",
-        category: ErrorCheck,
+        category: Category::ErrorCheck,
         title: "torch.segment_reduce()",
         triggers: &["torch.segment_reduce(x, 'sum', lengths=lengths)"],
         op: "aten::segment_reduce",

@@ -220,7 +220,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "Random initialisation draws other numbers on the GPU.",
         ),
         sources: "seen in captures",
-        library: torch(&[("torch/nn/modules/module.py", "convert"), ("torch/nn/modules/module.py", "_apply")]),
         ..BASE
     },
     Pattern {
