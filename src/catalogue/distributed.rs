@@ -1,7 +1,7 @@
 //! H01 to H14: collectives, DDP, FSDP, pipelines.
 
 use super::{Category::*, EVENT_SYNC, Pattern, Strategy::*, fix, torch};
-use crate::vocabulary::Kind::*;
+use crate::vocabulary::Kind::{self, *};
 
 const BASE: Pattern = Pattern { category: Distributed, ..Pattern::BASE };
 
@@ -207,7 +207,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &["nn.SyncBatchNorm(n)(x)", "nn.SyncBatchNorm.convert_sync_batchnorm(model)"],
         op: "torch.nn.modules._functions.SyncBatchNorm.forward",
         trace: "an NCCL all-gather, a comparison, then three mask selections with counts (4 bytes to the host): three waits per layer",
-        kind: Some(ErrorCheck),
+        kind: Some(Kind::ErrorCheck),
         why: "Ranks with an empty input are filtered out by a mask, although no rank normally has one.",
         fix: fix(
             SyncFreeApi,

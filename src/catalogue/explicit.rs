@@ -45,7 +45,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ),
         driver_api: super::STREAM_SYNC,
         sources: "PyTorch CUDAStream.h; seen in captures",
-        library: torch(&[("torch/cuda/streams.py", "synchronize")]),
+        library: torch(&[("torch/cuda/streams.py", "synchronize"), ("torch/cuda/streams.py", "Stream.synchronize")]),
         ..BASE
     },
     Pattern {
@@ -64,7 +64,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ),
         driver_api: EVENT_SYNC,
         sources: "PyTorch CUDAEvent.h; seen in captures",
-        library: torch(&[("torch/cuda/streams.py", "synchronize")]),
+        // Frames without the class name are those of F02: the driver call tells the two apart.
+        library: torch(&[("torch/cuda/streams.py", "Event.synchronize")]),
         ..BASE
     },
     Pattern {
