@@ -1,6 +1,28 @@
 //! The knowledge base: every synchronising pattern that the tool knows, as data.
+//!
+//! One file per subject holds the entries; `lookup` finds them, `quick` orders them by NVIDIA's nine categories,
+//! `explain` prints them.
 
 use crate::vocabulary::Kind;
+
+mod allocator;
+mod checks;
+mod distributed;
+mod explicit;
+mod hidden_reads;
+mod library_data;
+mod library_models;
+mod library_parallel;
+mod library_training;
+mod lookalikes;
+mod lookup;
+mod readback;
+mod scalar;
+mod shape;
+mod sparse;
+mod upload;
+
+pub use lookup::{all, by_id, library_site, search};
 
 /// One synchronising pattern of PyTorch or of a library built on it.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +45,7 @@ pub struct Pattern {
     pub intended: bool,
     /// Why the CPU waits, in one or two sentences.
     pub why: &'static str,
+    /// How to get rid of it.
     pub fix: Fix,
     /// Which PyTorch (or library) versions it concerns; empty: all.
     pub versions: &'static str,
@@ -46,6 +69,57 @@ pub struct Fix {
     pub after: &'static str,
     /// When the fix is unsafe or changes behaviour; empty: nothing to mind.
     pub caveat: &'static str,
+}
+
+impl Pattern {
+    /// What an entry says unless it says otherwise: most waits are `cuStreamSynchronize` after a scalar copy.
+    const BASE: Pattern = Pattern {
+        id: "",
+        category: Category::DataDependentControlFlow,
+        title: "",
+        triggers: &[],
+        op: "",
+        trace: "",
+        kind: None,
+        intended: false,
+        why: "",
+        fix: fix(Strategy::Leave, "", "", "", ""),
+        versions: "",
+        driver_api: STREAM_SYNC,
+        sources: "",
+        library: None,
+    };
+}
+
+/// Driver calls as the entries name them.
+const STREAM_SYNC: &str = "cuStreamSynchronize";
+const EVENT_SYNC: &str = "cuEventSynchronize";
+const CTX_SYNC: &str = "cuCtxSynchronize";
+
+/// A fix in the order strategy, title, before, after, caveat: entries stay short.
+const fn fix(
+    strategy: Strategy,
+    title: &'static str,
+    before: &'static str,
+    after: &'static str,
+    caveat: &'static str,
+) -> Fix {
+    Fix { strategy, title, before, after, caveat }
+}
+
+/// Frames of PyTorch's own Python files that hold a pattern.
+const fn torch(frames: &'static [(&'static str, &'static str)]) -> Option<LibrarySite> {
+    site("torch", frames, "", "")
+}
+
+/// A place in a library: name, frames, distinctive text of the line, how often it runs.
+const fn site(
+    library: &'static str,
+    frames: &'static [(&'static str, &'static str)],
+    line_text: &'static str,
+    frequency: &'static str,
+) -> Option<LibrarySite> {
+    Some(LibrarySite { library, frames, line_text, frequency })
 }
 
 /// Fixes in the order in which to try them.

@@ -1,0 +1,114 @@
+//! G01 to G06: waits of the memory allocator, on whatever line needs memory.
+
+use super::{Category, Pattern, Strategy::*, fix, torch};
+use crate::vocabulary::Kind;
+
+const BASE: Pattern = Pattern {
+    category: Category::Allocator,
+    op: "CUDACachingAllocator",
+    kind: Some(Kind::Allocator),
+    driver_api: "cuMemFree",
+    ..Pattern::BASE
+};
+
+pub(super) const PATTERNS: &[Pattern] = &[
+    Pattern {
+        id: "G01",
+        title: "torch.cuda.empty_cache()",
+        triggers: &["torch.cuda.empty_cache()"],
+        op: "torch.cuda.empty_cache",
+        trace: "cudaEventSynchronize per outstanding event, then many cudaFree, later cudaMalloc again",
+        why: "Memory is handed back to the driver, which waits until the GPU no longer uses it; soon it is asked for again.",
+        fix: fix(
+            Remove,
+            "remove it; set expandable_segments:True instead",
+            "for x in loader:\n    train_step(x)\n    torch.cuda.empty_cache()",
+            "# PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\nfor x in loader:\n    train_step(x)",
+            "Keep it where another process on the GPU needs the memory.",
+        ),
+        sources: "PyTorch CUDACachingAllocator.cpp",
+        library: torch(&[("torch/cuda/memory.py", "empty_cache"), ("torch/accelerator/memory.py", "empty_cache")]),
+        ..BASE
+    },
+    Pattern {
+        id: "G02",
+        title: "retry after running out of memory",
+        triggers: &["any op that allocates"],
+        trace: "a failing cudaMalloc, a burst of cudaEventSynchronize and cudaFree, then cudaMalloc again; any line can be the leaf",
+        why: "Memory ran out, so the allocator frees its cache, which waits for the GPU, and tries again.",
+        fix: fix(
+            Delay,
+            "lower peak memory, or use expandable segments",
+            "loader = DataLoader(ds, batch_size=64)",
+            "# PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,garbage_collection_threshold:0.8\nloader = DataLoader(ds, batch_size=48)",
+            "Another batch size changes training.",
+        ),
+        sources: "PyTorch CUDACachingAllocator.cpp",
+        ..BASE
+    },
+    Pattern {
+        id: "G03",
+        title: "unmapping of expandable segments",
+        triggers: &["torch.cuda.empty_cache()"],
+        trace: "a bare cudaStreamSynchronize or cudaDeviceSynchronize, then cuMemUnmap and cuMemRelease",
+        why: "Before memory is unmapped the stream must be drained.",
+        fix: fix(
+            Remove,
+            "avoid empty_cache() and running out of memory",
+            "torch.cuda.empty_cache()\ny = model(x)",
+            "y = model(x)",
+            "",
+        ),
+        driver_api: "cuStreamSynchronize or cuCtxSynchronize",
+        sources: "PyTorch CUDACachingAllocator.cpp",
+        ..BASE
+    },
+    Pattern {
+        id: "G04",
+        title: "cudaMalloc in the steady state",
+        triggers: &["inputs of changing shape"],
+        trace: "cudaMalloc in iterations after the first ones",
+        why: "New sizes do not fit the cached blocks. The call takes a driver lock and can wait for other work.",
+        fix: fix(
+            SyncFreeApi,
+            "fix or bucket the shapes, or allocate once",
+            "x = torch.nn.utils.rnn.pad_sequence(seqs, batch_first=True)",
+            "x = torch.nn.utils.rnn.pad_sequence(seqs, batch_first=True)\nx = F.pad(x, (0, -x.size(1) % 64))  # few distinct lengths",
+            "Padding must be masked out.",
+        ),
+        driver_api: "cuMemAlloc",
+        sources: "seen in captures",
+        ..BASE
+    },
+    Pattern {
+        id: "G05",
+        title: "PYTORCH_NO_CUDA_MEMORY_CACHING=1",
+        triggers: &["os.environ['PYTORCH_NO_CUDA_MEMORY_CACHING'] = '1'"],
+        trace: "cudaMalloc and cudaFree for every tensor",
+        intended: true,
+        why: "A debugging switch turns the cache off, so each freed tensor waits for the GPU.",
+        fix: fix(
+            Remove,
+            "unset PYTORCH_NO_CUDA_MEMORY_CACHING",
+            "os.environ['PYTORCH_NO_CUDA_MEMORY_CACHING'] = '1'",
+            "os.environ.pop('PYTORCH_NO_CUDA_MEMORY_CACHING', None)",
+            "Set it for memory checkers only.",
+        ),
+        sources: "PyTorch CUDACachingAllocator.cpp",
+        ..BASE
+    },
+    Pattern {
+        id: "G06",
+        category: Category::NotAWait,
+        title: "polling by the pinned-memory cache",
+        triggers: &["x.pin_memory()"],
+        op: "CachingHostAllocator",
+        trace: "cudaEventQuery only",
+        kind: None,
+        why: "Finished events are looked up, none is waited for.",
+        fix: fix(Leave, "nothing to do: does not wait", "", "", ""),
+        driver_api: "cuEventQuery",
+        sources: "PyTorch CachingHostAllocator.cpp",
+        ..BASE
+    },
+];

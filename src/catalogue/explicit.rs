@@ -1,0 +1,250 @@
+//! F01 to F12: synchronisation that the code asks for by name.
+
+use super::{CTX_SYNC, Category::*, EVENT_SYNC, Pattern, Strategy::*, fix, torch};
+use crate::vocabulary::Kind::*;
+
+const BASE: Pattern = Pattern {
+    category: ExplicitSync,
+    kind: Some(Explicit),
+    driver_api: CTX_SYNC,
+    trace: "cudaDeviceSynchronize without a copy before it",
+    ..Pattern::BASE
+};
+
+pub(super) const PATTERNS: &[Pattern] = &[
+    Pattern {
+        id: "F01",
+        title: "torch.cuda.synchronize()",
+        triggers: &["torch.cuda.synchronize()", "torch.accelerator.synchronize()"],
+        op: "torch.cuda.synchronize",
+        why: "The CPU waits for all streams of the device, but receives nothing.",
+        fix: fix(
+            Remove,
+            "delete it; time with events, order with wait_stream",
+            "t0 = time.perf_counter()\ny = model(x)\ntorch.cuda.synchronize()\nms = 1e3 * (time.perf_counter() - t0)",
+            "start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))\nstart.record()\ny = model(x)\nend.record()\n# after the loop: end.synchronize(); ms = start.elapsed_time(end)",
+            "Keep it before the CPU reads a buffer that a non_blocking copy fills, or before another process or a custom library uses the data.",
+        ),
+        sources: "PyTorch cuda/Module.cpp; seen in captures",
+        library: torch(&[("torch/cuda/__init__.py", "synchronize"), ("torch/accelerator/__init__.py", "synchronize")]),
+        ..BASE
+    },
+    Pattern {
+        id: "F02",
+        title: "stream.synchronize()",
+        triggers: &["stream.synchronize()", "torch.cuda.current_stream().synchronize()"],
+        op: "torch.cuda.Stream.synchronize",
+        trace: "cudaStreamSynchronize without a copy before it",
+        why: "The CPU waits for one stream, but receives nothing.",
+        fix: fix(
+            Remove,
+            "let the GPU wait: other.wait_stream(stream)",
+            "side.synchronize()\ny = model(x)",
+            "torch.cuda.current_stream().wait_stream(side)\ny = model(x)",
+            "Needed before the CPU reads a pinned buffer that a copy on this stream fills. Tensors used on both streams need record_stream.",
+        ),
+        driver_api: super::STREAM_SYNC,
+        sources: "PyTorch CUDAStream.h; seen in captures",
+        library: torch(&[("torch/cuda/streams.py", "synchronize"), ("torch/cuda/streams.py", "Stream.synchronize")]),
+        ..BASE
+    },
+    Pattern {
+        id: "F03",
+        title: "event.synchronize()",
+        triggers: &["event.synchronize()", "ev.synchronize()"],
+        op: "torch.cuda.Event.synchronize",
+        trace: "cudaEventSynchronize without a copy before it",
+        why: "The CPU waits until the GPU has passed the event, but receives nothing.",
+        fix: fix(
+            Remove,
+            "let the GPU wait: stream.wait_event(event)",
+            "event.synchronize()\ny = model(x)",
+            "torch.cuda.current_stream().wait_event(event)\ny = model(x)",
+            "Needed before the CPU reads a pinned buffer, and where it limits memory or the number of steps in flight.",
+        ),
+        driver_api: EVENT_SYNC,
+        sources: "PyTorch CUDAEvent.h; seen in captures",
+        // Frames without the class name are those of F02: the driver call tells the two apart.
+        library: torch(&[("torch/cuda/streams.py", "Event.synchronize")]),
+        ..BASE
+    },
+    Pattern {
+        id: "F04",
+        title: "polling with event.query() or stream.query()",
+        triggers: &["while not ev.query(): pass", "stream.query()"],
+        op: "cudaEventQuery, cudaStreamQuery",
+        trace: "many cudaEventQuery calls in a row on one thread; exports may label them as event synchronisation",
+        kind: None,
+        intended: true,
+        why: "Each call returns at once, but a loop of them keeps the CPU busy until the GPU is done.",
+        fix: fix(
+            Delay,
+            "do other work first, then event.synchronize() once",
+            "while not ev.query():\n    pass",
+            "prepare_next_batch()\nev.synchronize()",
+            "A loop that does useful work between the queries is fine.",
+        ),
+        driver_api: "cuEventQuery",
+        sources: "seen in captures",
+        ..BASE
+    },
+    Pattern {
+        id: "F05",
+        category: NotAWait,
+        title: "wait_stream(), wait_event(), record_stream()",
+        triggers: &["event.wait()", "stream.wait_event(ev)", "stream.wait_stream(other)", "t.record_stream(s)"],
+        op: "cudaStreamWaitEvent",
+        trace: "cudaStreamWaitEvent, back within a microsecond",
+        kind: None,
+        why: "Only the GPU's streams wait for each other; the CPU goes on.",
+        fix: fix(Leave, "nothing to do: the CPU does not wait", "", "", ""),
+        driver_api: "cuStreamWaitEvent",
+        sources: "seen in captures",
+        ..BASE
+    },
+    Pattern {
+        id: "F06",
+        category: NotAWait,
+        title: "start.elapsed_time(end)",
+        triggers: &["start.elapsed_time(end)"],
+        op: "cudaEventElapsedTime",
+        trace: "no wait; an error if the events are not done",
+        kind: None,
+        why: "It reads two finished events. The synchronize() in front of it is what costs.",
+        fix: fix(
+            Delay,
+            "read the events at the end, or a step later",
+            "end.record()\nend.synchronize()\nms = start.elapsed_time(end)",
+            "end.record()\npairs.append((start, end))\n# after the loop\ntorch.cuda.synchronize()\ntimes = [s.elapsed_time(e) for s, e in pairs]",
+            "",
+        ),
+        driver_api: "cuEventElapsedTime",
+        sources: "PyTorch CUDAEvent.h",
+        ..BASE
+    },
+    Pattern {
+        id: "F07",
+        title: "entering torch.cuda.graph()",
+        triggers: &["torch.cuda.graph(g)", "torch.cuda.make_graphed_callables(model, args)"],
+        op: "torch.cuda.graph.__enter__",
+        trace: "cudaDeviceSynchronize and a row of cudaFree before the capture",
+        intended: true,
+        why: "A capture starts from an idle device and an empty cache.",
+        fix: fix(Leave, "nothing to do if captured once; else keep the graph", "", "", ""),
+        sources: "torch/cuda/graphs.py",
+        library: torch(&[
+            ("torch/cuda/graphs.py", "__enter__"),
+            ("torch/cuda/graphs.py", "__exit__"),
+            ("torch/cuda/graphs.py", "capture_begin"),
+            ("torch/cuda/graphs.py", "capture_end"),
+            ("torch/cuda/graphs.py", "make_graphed_callables"),
+        ]),
+        ..BASE
+    },
+    Pattern {
+        id: "F08",
+        title: "CUDAGraph.replay() on an old driver",
+        triggers: &["graph.replay()"],
+        op: "CUDAGraph::replay",
+        trace: "cudaGraphLaunch followed by cudaDeviceSynchronize at each replay",
+        why: "PyTorch works around a fault of drivers before CUDA 11.4.",
+        fix: fix(
+            Remove,
+            "install a driver for CUDA 11.4 or later",
+            "# driver older than CUDA 11.4\ngraph.replay()",
+            "# newer driver: no wait\ngraph.replay()",
+            "",
+        ),
+        versions: "drivers before CUDA 11.4",
+        sources: "PyTorch CUDAGraph.cpp",
+        library: torch(&[("torch/cuda/graphs.py", "replay")]),
+        ..BASE
+    },
+    Pattern {
+        id: "F09",
+        title: "starting and stopping a profiler",
+        triggers: &["torch.profiler.profile()", "torch.autograd.profiler.emit_nvtx()", "torch.cuda.profiler.stop()"],
+        op: "torch.profiler, torch.autograd.profiler",
+        trace: "cudaDeviceSynchronize or cudaEventSynchronize where ranges end",
+        kind: Some(Timing),
+        intended: true,
+        why: "The profiler waits so that its numbers are complete.",
+        fix: fix(
+            ExcludeFromCapture,
+            "capture without the second profiler",
+            "with torch.profiler.profile() as prof:\n    train_step()",
+            "train_step()  # under nsys alone",
+            "",
+        ),
+        sources: "torch/autograd/profiler.py",
+        library: torch(&[
+            ("torch/autograd/profiler.py", ""),
+            ("torch/profiler/profiler.py", ""),
+            ("torch/cuda/profiler.py", "start"),
+            ("torch/cuda/profiler.py", "stop"),
+        ]),
+        ..BASE
+    },
+    Pattern {
+        id: "F10",
+        title: "benchmark helpers: benchmark.Timer, triton do_bench",
+        triggers: &["torch.utils.benchmark.Timer(stmt)", "triton.testing.do_bench(fn)"],
+        op: "torch.utils.benchmark, triton.testing.do_bench",
+        trace: "cudaDeviceSynchronize around each measured block",
+        kind: Some(Timing),
+        intended: true,
+        why: "A measurement has to wait for what it measures.",
+        fix: fix(
+            ExcludeFromCapture,
+            "benchmark outside the captured region",
+            "torch.cuda.profiler.start()\nms = triton.testing.do_bench(lambda: f(x))",
+            "ms = triton.testing.do_bench(lambda: f(x))\ntorch.cuda.profiler.start()",
+            "",
+        ),
+        sources: "triton/testing.py",
+        library: torch(&[
+            ("triton/testing.py", "do_bench"),
+            ("triton/testing.py", "do_bench_cudagraph"),
+            ("torch/utils/benchmark/utils/timer.py", ""),
+        ]),
+        ..BASE
+    },
+    Pattern {
+        id: "F11",
+        title: "CUDA tensors through multiprocessing queues",
+        triggers: &["queue.put(cuda_tensor)"],
+        op: "StorageSharing",
+        trace: "cudaStreamSynchronize without a copy",
+        intended: true,
+        why: "Another process will read the memory, so the sender waits until it is written.",
+        fix: fix(
+            Offload,
+            "send CPU data or indices between processes",
+            "queue.put(batch.cuda())",
+            "queue.put(batch)  # a CPU tensor; the receiver uploads it",
+            "",
+        ),
+        driver_api: super::STREAM_SYNC,
+        sources: "PyTorch StorageSharing.cpp",
+        library: torch(&[("torch/multiprocessing/reductions.py", "reduce_tensor")]),
+        ..BASE
+    },
+    Pattern {
+        id: "F12",
+        title: "numba, CuPy, PyCUDA: synchronize() and get()",
+        triggers: &["cupy.asnumpy(a)", "a.get()", "numba.cuda.synchronize()"],
+        op: "library calls outside PyTorch",
+        trace: "cudaStreamSynchronize, cudaDeviceSynchronize or cudaMemcpy without PyTorch frames",
+        kind: None,
+        why: "Another GPU library waits, or copies data to the CPU. Its use of the data decides.",
+        fix: fix(
+            SyncFreeApi,
+            "exchange data by DLPack on one stream",
+            "t = torch.from_numpy(a.get()).cuda()",
+            "t = torch.from_dlpack(a)  # a is a CuPy array",
+            "Both sides must agree on the stream.",
+        ),
+        sources: "general knowledge",
+        ..BASE
+    },
+];

@@ -1,0 +1,1 @@
+pub(super) const PATTERNS: &[super::Pattern] = &[];

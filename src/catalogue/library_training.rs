@@ -1,0 +1,400 @@
+//! L01 to L05 and L19 to L30: Hugging Face Trainer, Lightning, torchmetrics.
+
+use super::{Category::{self, *}, CTX_SYNC, Pattern, Strategy::*, fix, site};
+use crate::vocabulary::Kind::{self, *};
+
+const BASE: Pattern = Pattern {
+    op: "aten::_local_scalar_dense",
+    trace: "a copy of 4 bytes to pinned host memory, then cudaStreamSynchronize",
+    kind: Some(Logging),
+    why: "The value is read only to be logged.",
+    ..Pattern::BASE
+};
+
+const TRAINER: &str = "transformers/trainer.py";
+
+pub(super) const PATTERNS: &[Pattern] = &[
+    Pattern {
+        id: "L01",
+        title: "Trainer: NaN and infinity filter of the loss",
+        triggers: &["torch.isnan(tr_loss_step) or torch.isinf(tr_loss_step)"],
+        trace: "two copies of 1 byte to pinned host memory, each with cudaStreamSynchronize",
+        why: "Every micro-step is tested for NaN, only to keep the logged average clean. On by default.",
+        fix: fix(
+            Remove,
+            "set logging_nan_inf_filter=False",
+            "args = TrainingArguments(output_dir='out')",
+            "args = TrainingArguments(output_dir='out', logging_nan_inf_filter=False)",
+            "A NaN loss then shows as NaN in the log.",
+        ),
+        sources: "transformers#33693",
+        library: site(
+            "transformers",
+            &[(TRAINER, "_inner_training_loop"), (TRAINER, "_run_epoch"), (TRAINER, "train")],
+            "torch.isnan(tr_loss_step)",
+            "every micro-step",
+        ),
+        ..BASE
+    },
+    Pattern {
+        id: "L02",
+        title: "Trainer: average loss for the log",
+        triggers: &["nested_gather(tr_loss).mean().item()"],
+        fix: fix(
+            Delay,
+            "raise logging_steps",
+            "args = TrainingArguments(output_dir='out', logging_steps=1)",
+            "args = TrainingArguments(output_dir='out', logging_steps=100)",
+            "",
+        ),
+        sources: "transformers 5.23",
+        library: site(
+            "transformers",
+            &[(TRAINER, "_maybe_log_save_evaluate")],
+            "tr_loss_scalar",
+            "every logging_steps",
+        ),
+        ..BASE
+    },
+    Pattern {
+        id: "L03",
+        title: "Trainer: gradient norm for the log",
+        triggers: &["grad_norm.item()"],
+        fix: fix(
+            Delay,
+            "raise logging_steps",
+            "args = TrainingArguments(output_dir='out', logging_steps=1)",
+            "args = TrainingArguments(output_dir='out', logging_steps=100)",
+            "With DeepSpeed the norm is read in every step all the same.",
+        ),
+        sources: "transformers 5.23",
+        library: site(
+            "transformers",
+            &[(TRAINER, "_maybe_log_save_evaluate"), (TRAINER, "_get_grad_norm"), (TRAINER, "_inner_training_loop")],
+            "grad_norm.item()",
+            "every logging_steps; every step with DeepSpeed",
+        ),
+        ..BASE
+    },
+    Pattern {
+        id: "L04",
+        title: "Trainer: count of input tokens",
+        triggers: &["accelerator.gather(input_tokens).sum().item()"],
+        trace: "an upload of 8 bytes, an NCCL gather, a copy of 8 bytes back, each with cudaStreamSynchronize",
+        why: "The token counter is uploaded, gathered over all ranks and read back.",
+        fix: fix(
+            Remove,
+            "leave include_num_input_tokens_seen off",
+            "args = TrainingArguments(output_dir='out', include_num_input_tokens_seen=True)",
+            "args = TrainingArguments(output_dir='out')",
+            "The log no longer has the count: take it from the data.",
+        ),
+        sources: "transformers 5.23",
+        library: site(
+            "transformers",
+            &[(TRAINER, "_inner_training_loop"), (TRAINER, "_track_num_input_tokens"), (TRAINER, "_run_epoch")],
+            "gather(input_tokens)",
+            "every step with include_num_input_tokens_seen",
+        ),
+        ..BASE
+    },
+    Pattern {
+        id: "L05",
+        title: "Trainer: final training loss",
+        triggers: &["self._tr_loss.item()"],
+        why: "The total loss is read once, at the end.",
+        fix: fix(Leave, "nothing to do: once at the end", "", "", ""),
+        sources: "transformers 5.23",
+        library: site(
+            "transformers",
+            &[(TRAINER, "_finalize_training"), (TRAINER, "_inner_training_loop"), (TRAINER, "train")],
+            "_tr_loss.item()",
+            "once",
+        ),
+        ..BASE
+    },
+    Pattern {
+        id: "L19",
+        title: "Lightning: metric in the progress bar",
+        triggers: &["self.log('loss', loss, prog_bar=True)"],
+        why: "A metric with prog_bar=True is read every step to print it, even when the bar is switched off.",
+        fix: fix(
+            Remove,
+            "log with prog_bar=False, or print every N steps",
+            "self.log('loss', loss, prog_bar=True)",
+            "self.log('loss', loss, prog_bar=self.trainer.global_step % 50 == 0)",
+            "The bar shows the number more rarely.",
+        ),
+        sources: "Lightning#21232",
+        library: site(
+            "lightning",
+            &[
+                ("trainer/connectors/logger_connector/result.py", "metrics"),
+                ("trainer/connectors/logger_connector/result.py", "update_metrics"),
+            ],
+            "convert_tensors_to_scalars",
+            "every step and metric with prog_bar=True",
+        ),
+        ..BASE
+    },
+    Pattern {
+        id: "L20",
+        title: "Lightning: metrics sent to the logger",
+        triggers: &["self.log('loss', loss)", "convert_tensors_to_scalars(metrics)"],
+        fix: fix(
+            Delay,
+            "raise log_every_n_steps",
+            "trainer = Trainer(log_every_n_steps=1)",
+            "trainer = Trainer(log_every_n_steps=100)",
+            "",
+        ),
+        sources: "Lightning sources",
+        library: site(
+            "lightning",
+            &[
+                ("trainer/connectors/logger_connector/logger_connector.py", "log_metrics"),
+                ("fabric/utilities/apply_func.py", "to_item"),
+                ("fabric/utilities/apply_func.py", "convert_tensors_to_scalars"),
+            ],
+            "",
+            "every log_every_n_steps",
+        ),
+        ..BASE
+    },
+    Pattern {
+        id: "L21",
+        category: Distributed,
+        title: "Lightning: SIGTERM broadcast",
+        triggers: &["if sigterm_tensor.item() == 1"],
+        trace: "an upload of 8 bytes with cudaStreamSynchronize, an NCCL broadcast, a copy of 8 bytes back with cudaStreamSynchronize",
+        kind: Some(Kind::ErrorCheck),
+        intended: true,
+        why: "With several ranks each step asks rank 0 over the GPU whether a signal has arrived.",
+        fix: fix(
+            Delay,
+            "ask every N steps (newer Lightning has a setting)",
+            "# every step\nself._broadcast_sigterm_tensor()",
+            "if batch_idx % 100 == 0:\n    self._broadcast_sigterm_tensor()",
+            "A pre-empted job notices the signal later.",
+        ),
+        sources: "Lightning#21640, Lightning#21487",
+        library: site(
+            "lightning",
+            &[
+                ("loops/training_epoch_loop.py", "_broadcast_sigterm_tensor"),
+                ("loops/training_epoch_loop.py", "broadcast_sigterm_tensor"),
+            ],
+            "",
+            "every step with several ranks",
+        ),
+        ..BASE
+    },
+    Pattern {
+        id: "L22",
+        title: "Lightning: EarlyStopping",
+        triggers: &["EarlyStopping(monitor='val_loss')"],
+        trace: "copies of 1 byte to pinned host memory, each with cudaStreamSynchronize",
+        kind: Some(ControlFlow),
+        why: "Whether training stops is decided on the CPU.",
+        fix: fix(
+            Delay,
+            "check at the end of epochs only",
+            "cb = EarlyStopping('train_loss', check_on_train_epoch_end=False)",
+            "cb = EarlyStopping('val_loss', check_on_train_epoch_end=True)",
+            "",
+        ),
+        sources: "Lightning sources",
+        library: site(
+            "lightning",
+            &[
+                ("callbacks/early_stopping.py", "_evaluate_stopping_criteria"),
+                ("callbacks/early_stopping.py", "_run_early_stopping_check"),
+            ],
+            "",
+            "every validation",
+        ),
+        ..BASE
+    },
+    Pattern {
+        id: "L23",
+        title: "Lightning: ModelCheckpoint",
+        triggers: &["ModelCheckpoint(monitor='val_loss')"],
+        trace: "copies of 1 byte to pinned host memory, each with cudaStreamSynchronize, after a collective",
+        kind: Some(ControlFlow),
+        why: "Whether a checkpoint is written is decided on the CPU.",
+        fix: fix(
+            Delay,
+            "check for checkpoints more rarely",
+            "cb = ModelCheckpoint(monitor='val_loss', every_n_train_steps=10)",
+            "cb = ModelCheckpoint(monitor='val_loss', every_n_epochs=1)",
+            "",
+        ),
+        sources: "Lightning sources",
+        library: site(
+            "lightning",
+            &[
+                ("callbacks/model_checkpoint.py", "check_monitor_top_k"),
+                ("callbacks/model_checkpoint.py", "_update_best_and_save"),
+            ],
+            "",
+            "every checkpoint check",
+        ),
+        ..BASE
+    },
+    Pattern {
+        id: "L24",
+        title: "Lightning: finite-loss check",
+        triggers: &["Trainer(detect_anomaly=True)"],
+        trace: "a copy of 1 byte to pinned host memory, then cudaStreamSynchronize",
+        kind: Some(Kind::ErrorCheck),
+        intended: true,
+        category: Category::ErrorCheck,
+        why: "A debugging switch tests every loss.",
+        fix: fix(
+            Remove,
+            "leave detect_anomaly off",
+            "trainer = Trainer(detect_anomaly=True)",
+            "trainer = Trainer()",
+            "",
+        ),
+        sources: "Lightning sources",
+        library: site("lightning", &[("loops/utilities.py", "check_finite_loss")], "", "every step with detect_anomaly"),
+        ..BASE
+    },
+    Pattern {
+        id: "L25",
+        category: ExplicitSync,
+        title: "Lightning: ThroughputMonitor",
+        triggers: &["ThroughputMonitor(batch_size_fn)"],
+        op: "torch.cuda.synchronize",
+        trace: "cudaDeviceSynchronize without a copy",
+        kind: Some(Timing),
+        intended: true,
+        why: "The callback drains the device to measure throughput.",
+        fix: fix(
+            Remove,
+            "remove the callback outside measurements",
+            "trainer = Trainer(callbacks=[ThroughputMonitor(batch_size_fn=len)])",
+            "trainer = Trainer()",
+            "",
+        ),
+        driver_api: CTX_SYNC,
+        sources: "Lightning sources",
+        library: site("lightning", &[("callbacks/throughput_monitor.py", "")], "", "every step"),
+        ..BASE
+    },
+    Pattern {
+        id: "L26",
+        title: "Lightning: rich progress bar",
+        triggers: &["RichProgressBar()"],
+        why: "Metrics are read to print them.",
+        fix: fix(
+            Delay,
+            "raise the bar's refresh rate",
+            "bar = RichProgressBar()",
+            "bar = RichProgressBar(refresh_rate=50)",
+            "",
+        ),
+        sources: "Lightning sources",
+        library: site("lightning", &[("callbacks/progress/rich_progress.py", "")], "", "every refresh"),
+        ..BASE
+    },
+    Pattern {
+        id: "L27",
+        category: Category::ErrorCheck,
+        title: "torchmetrics: validation of classification targets",
+        triggers: &["MulticlassAccuracy(num_classes=10)", "torch.unique(target)"],
+        op: "aten::_unique2, aten::is_nonzero",
+        trace: "unique with its count (8 bytes) and a copy of 1 byte, each with cudaStreamSynchronize",
+        kind: Some(Kind::ErrorCheck),
+        why: "Every update looks for unexpected label values.",
+        fix: fix(
+            Remove,
+            "pass validate_args=False",
+            "acc = MulticlassAccuracy(num_classes=10)",
+            "acc = MulticlassAccuracy(num_classes=10, validate_args=False)",
+            "Wrong labels are no longer reported.",
+        ),
+        sources: "torchmetrics sources",
+        library: site(
+            "torchmetrics",
+            &[
+                ("torchmetrics/functional/classification/stat_scores.py", "_binary_stat_scores_tensor_validation"),
+                ("torchmetrics/functional/classification/stat_scores.py", "_multiclass_stat_scores_tensor_validation"),
+                ("torchmetrics/functional/classification/stat_scores.py", "_multilabel_stat_scores_tensor_validation"),
+                ("torchmetrics/functional/classification/confusion_matrix.py", "_binary_confusion_matrix_tensor_validation"),
+                ("torchmetrics/functional/classification/confusion_matrix.py", "_multiclass_confusion_matrix_tensor_validation"),
+                ("torchmetrics/functional/classification/confusion_matrix.py", "_multilabel_confusion_matrix_tensor_validation"),
+                (
+                    "torchmetrics/functional/classification/precision_recall_curve.py",
+                    "_binary_precision_recall_curve_tensor_validation",
+                ),
+                (
+                    "torchmetrics/functional/classification/precision_recall_curve.py",
+                    "_multiclass_precision_recall_curve_tensor_validation",
+                ),
+            ],
+            "",
+            "every update",
+        ),
+        ..BASE
+    },
+    Pattern {
+        id: "L28",
+        category: Category::ErrorCheck,
+        title: "torchmetrics: NaN check of MeanMetric, SumMetric",
+        triggers: &["MeanMetric()", "SumMetric()"],
+        trace: "one or two copies of 1 byte to pinned host memory, each with cudaStreamSynchronize",
+        kind: Some(Kind::ErrorCheck),
+        why: "Every update tests for NaN and branches on the answer.",
+        fix: fix(
+            Remove,
+            "pass nan_strategy='disable'",
+            "m = MeanMetric()",
+            "m = MeanMetric(nan_strategy='disable')",
+            "NaN values then reach the mean.",
+        ),
+        sources: "torchmetrics#2943",
+        library: site("torchmetrics", &[("torchmetrics/aggregation.py", "_cast_and_nan_check_input")], "", "every update"),
+        ..BASE
+    },
+    Pattern {
+        id: "L29",
+        category: DynamicShapes,
+        title: "torchmetrics: bincount",
+        triggers: &["torchmetrics.utilities.data._bincount(x)"],
+        op: "aten::bincount, aten::_unique2",
+        trace: "the waits of unique and of bincount, one after the other",
+        kind: Some(DynamicShape),
+        why: "The number of bins is taken from the data when it is not given, and bincount reads its range anyway.",
+        fix: fix(
+            SyncFreeApi,
+            "count with scatter_add_ into a fixed number of bins",
+            "n = _bincount(x)",
+            "n = torch.zeros(C, dtype=torch.long, device='cuda').scatter_add_(0, x, torch.ones_like(x))",
+            "Values must lie in 0..C-1.",
+        ),
+        sources: "torchmetrics#1413, torchmetrics#2638",
+        library: site("torchmetrics", &[("torchmetrics/utilities/data.py", "_bincount")], "", "every update"),
+        ..BASE
+    },
+    Pattern {
+        id: "L30",
+        category: DynamicShapes,
+        title: "torchmetrics: gathering tensors of unequal shape",
+        triggers: &["gather_all_tensors(x)"],
+        trace: "a copy of 8 bytes to pinned host memory and cudaStreamSynchronize per dimension",
+        kind: Some(DynamicShape),
+        why: "The other ranks' shapes decide the padding.",
+        fix: fix(
+            SyncFreeApi,
+            "keep metric states of equal shape on all ranks",
+            "self.add_state('preds', default=[], dist_reduce_fx='cat')",
+            "self.add_state('total', default=torch.tensor(0.0), dist_reduce_fx='sum')",
+            "Only where the metric can be computed from sums.",
+        ),
+        sources: "torchmetrics sources",
+        library: site("torchmetrics", &[("torchmetrics/utilities/distributed.py", "gather_all_tensors")], "", "every sync"),
+        ..BASE
+    },
+];

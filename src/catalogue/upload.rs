@@ -1,0 +1,256 @@
+//! C01 to C13: data on its way to the GPU. The CPU receives nothing, so none of these waits is needed as such.
+
+use super::{Category::*, Pattern, Strategy::*, fix, torch};
+use crate::vocabulary::Kind::*;
+
+const BASE: Pattern = Pattern {
+    category: DeviceMovement,
+    op: "aten::copy_",
+    trace: "a copy from pageable host memory to the GPU, then cudaStreamSynchronize",
+    kind: Some(Upload),
+    why: "The copy is followed by an unconditional wait for the stream, and with it for all work queued before.",
+    ..Pattern::BASE
+};
+
+pub(super) const PATTERNS: &[Pattern] = &[
+    Pattern {
+        id: "C01",
+        category: TensorCreation,
+        title: "a tensor made from Python or NumPy data on the GPU",
+        triggers: &[
+            "torch.tensor(obj, device='cuda')",
+            "torch.as_tensor(arr, device='cuda')",
+            "x.new_tensor(obj)",
+            "torch.cuda.FloatTensor(list)",
+            "torch.cuda.BoolTensor(list)",
+            "torch.from_numpy(a).cuda()",
+        ],
+        op: "torch.tensor -> aten::to",
+        why: "The tensor is built on the CPU and then uploaded with a blocking copy.",
+        fix: fix(
+            NonBlocking,
+            "build on the CPU, then .to('cuda', non_blocking=True)",
+            "idx = torch.tensor(ids, device='cuda')",
+            "idx = torch.tensor(ids, pin_memory=True).to('cuda', non_blocking=True)",
+            "Constants are better made once and kept. From pageable memory a large copy can still block inside the call.",
+        ),
+        sources: "PyTorch tensor_new.cpp; pytorch#120996, sglang#35106; seen in captures",
+        ..BASE
+    },
+    Pattern {
+        id: "C02",
+        category: TensorCreation,
+        title: "torch.tensor(number, device='cuda')",
+        triggers: &["torch.tensor(3.14, device='cuda')", "torch.tensor(0, device='cuda')", "torch.tensor(0).to('cuda')"],
+        op: "torch.tensor -> aten::to",
+        trace: "an upload of 4 or 8 bytes from pageable memory, then cudaStreamSynchronize",
+        fix: fix(
+            SyncFreeApi,
+            "fill on the GPU: torch.full((), value, device='cuda')",
+            "scale = torch.tensor(3.14, device='cuda')",
+            "scale = torch.full((), 3.14, device='cuda')",
+            "Give dtype= where the default for the number is not the one you want.",
+        ),
+        sources: "pytorch#120996",
+        ..BASE
+    },
+    Pattern {
+        id: "C03",
+        title: ".cuda(), .to('cuda') of a CPU tensor",
+        triggers: &[".cuda()", ".to('cuda')", ".to(device)"],
+        op: "aten::to, aten::_to_copy",
+        trace: "a copy from pageable (or pinned) host memory to the GPU, then cudaStreamSynchronize",
+        fix: fix(
+            NonBlocking,
+            "copy with non_blocking=True from pinned memory",
+            "loader = DataLoader(ds, batch_size=64)\nfor x, y in loader:\n    x, y = x.cuda(), y.cuda()",
+            "loader = DataLoader(ds, batch_size=64, pin_memory=True)\nfor x, y in loader:\n    x, y = x.cuda(non_blocking=True), y.cuda(non_blocking=True)",
+            "Do not overwrite the CPU tensor before the copy has run. Pin in the loader: x.pin_memory() in the hot loop can cost more than it saves.",
+        ),
+        sources: "PyTorch Copy.cu; seen in captures",
+        ..BASE
+    },
+    Pattern {
+        id: "C04",
+        title: "gpu.copy_(cpu), load_state_dict()",
+        triggers: &["gpu.copy_(cpu)", "module.load_state_dict(state)"],
+        trace: "a copy from host memory to the GPU, then cudaStreamSynchronize, per tensor",
+        fix: fix(
+            NonBlocking,
+            "pass non_blocking=True to copy_ with a pinned source",
+            "static_x.copy_(x_cpu)",
+            "static_x.copy_(x_pinned, non_blocking=True)",
+            "Do not overwrite the source before the copy has run. Loading a checkpoint once needs no fix.",
+        ),
+        sources: "PyTorch Copy.cu",
+        ..BASE
+    },
+    Pattern {
+        id: "C05",
+        category: Indexing,
+        title: "x[idx] = number with an index tensor or list",
+        triggers: &["x[idx] = 0", "x[[0, 2]] = 1.0"],
+        op: "aten::index_put_",
+        trace: "an upload of one value from pageable memory and cudaStreamSynchronize, then the index kernel",
+        why: "The number is made a CPU tensor and uploaded with a blocking copy.",
+        fix: fix(
+            SyncFreeApi,
+            "use x.index_fill_(0, idx, value)",
+            "x[idx] = 0",
+            "x.index_fill_(0, idx, 0)",
+            "For one index dimension. With several, assign a tensor that already lies on the GPU.",
+        ),
+        versions: "up to 2.12; gone in 2.15",
+        sources: "PyTorch TensorAdvancedIndexing.cpp; pytorch#188330",
+        ..BASE
+    },
+    Pattern {
+        id: "C06",
+        category: Indexing,
+        title: "x[3] = number, where one element is addressed",
+        triggers: &["x[3] = 1.0", "x[0, 0] = 1.5"],
+        op: "aten::copy_ in TensorIndexing",
+        trace: "an upload of one value from pageable memory, then cudaStreamSynchronize; no kernel",
+        why: "A destination without dimensions is written by a blocking copy from a CPU scalar, not by a fill kernel.",
+        fix: fix(
+            SyncFreeApi,
+            "use fill_: x[3].fill_(value)",
+            "x[3] = 1.0",
+            "x[3].fill_(1.0)",
+            "",
+        ),
+        versions: "up to 2.12; gone in 2.15",
+        sources: "PyTorch TensorIndexing.h; pytorch#186482, pytorch#188267; seen in captures",
+        ..BASE
+    },
+    Pattern {
+        id: "C07",
+        category: Indexing,
+        title: "indexing a CUDA tensor with a list or CPU tensor",
+        triggers: &["x[idx_cpu]", "x[idx_list]", "x[[0, 2, 5]]"],
+        op: "aten::index",
+        trace: "an upload of 8 bytes per index from pageable memory and cudaStreamSynchronize, then the index kernel",
+        why: "The index is uploaded with a blocking copy first.",
+        fix: fix(
+            NonBlocking,
+            "keep the index on the GPU",
+            "y = x[[0, 2, 5]]",
+            "idx = torch.tensor([0, 2, 5], device='cuda')  # once, before the loop\ny = x[idx]",
+            "Constant ranges need no index: a slice is free.",
+        ),
+        sources: "PyTorch TensorAdvancedIndexingUtils.h; test_sync_warning",
+        ..BASE
+    },
+    Pattern {
+        id: "C08",
+        category: Indexing,
+        title: "indexing a CUDA tensor with a CPU mask",
+        triggers: &["x[mask_cpu]"],
+        op: "aten::index",
+        trace: "an upload of 8 bytes per true element from pageable memory and cudaStreamSynchronize; since 2.10 from pinned memory without a wait",
+        why: "The mask is listed on the CPU and the list uploaded with a blocking copy.",
+        fix: fix(
+            NonBlocking,
+            "upload mask.nonzero() pinned, with non_blocking=True",
+            "y = x[mask_cpu]",
+            "idx = mask_cpu.nonzero().squeeze(1).pin_memory()\ny = x[idx.to('cuda', non_blocking=True)]",
+            "For a one-dimensional mask. PyTorch 2.10 does it by itself.",
+        ),
+        versions: "up to 2.8; gone in 2.10",
+        sources: "pytorch#156384",
+        ..BASE
+    },
+    Pattern {
+        id: "C09",
+        title: "torch.where() with a CPU scalar tensor",
+        triggers: &["torch.where(cond, x, cpu_scalar)"],
+        op: "aten::where",
+        trace: "an upload of one value from pageable memory, then cudaStreamSynchronize",
+        why: "A CPU tensor as a branch is moved to the GPU with a blocking copy.",
+        fix: fix(
+            SyncFreeApi,
+            "pass a Python number instead of a CPU tensor",
+            "y = torch.where(m, x, torch.tensor(0.0))",
+            "y = torch.where(m, x, 0.0)",
+            "",
+        ),
+        sources: "PyTorch TensorCompare.cpp",
+        ..BASE
+    },
+    Pattern {
+        id: "C10",
+        category: Distributed,
+        title: "collectives of Python objects",
+        triggers: &["dist.broadcast_object_list(objs)", "dist.all_gather_object(out, obj)", "dist.gather_object(obj)"],
+        op: "torch.distributed object collectives",
+        trace: "uploads of the pickled bytes and their length, an NCCL kernel, then copies of sizes and bytes back, each with cudaStreamSynchronize",
+        kind: Some(CpuCompute),
+        why: "Objects are pickled into GPU tensors, sent by NCCL, read back and unpickled on the CPU.",
+        fix: fix(
+            Offload,
+            "send objects over a gloo group, or send tensors",
+            "dist.all_gather_object(out, stats)",
+            "cpu_group = dist.new_group(backend='gloo')  # once\ndist.all_gather_object(out, stats, group=cpu_group)",
+            "Every rank must create the group.",
+        ),
+        sources: "torch/distributed/distributed_c10d.py",
+        library: torch(&[
+            ("torch/distributed/distributed_c10d.py", "_object_to_tensor"),
+            ("torch/distributed/distributed_c10d.py", "_tensor_to_object"),
+            ("torch/distributed/distributed_c10d.py", "all_gather_object"),
+            ("torch/distributed/distributed_c10d.py", "gather_object"),
+            ("torch/distributed/distributed_c10d.py", "broadcast_object_list"),
+            ("torch/distributed/distributed_c10d.py", "scatter_object_list"),
+            ("torch/distributed/distributed_c10d.py", "send_object_list"),
+            ("torch/distributed/distributed_c10d.py", "recv_object_list"),
+        ]),
+        ..BASE
+    },
+    Pattern {
+        id: "C11",
+        title: "moving a model to the GPU",
+        triggers: &["model.to('cuda')", "model.cuda()"],
+        trace: "hundreds of uploads from pageable memory, each with cudaStreamSynchronize, at start-up",
+        why: "Each parameter is uploaded with its own blocking copy, once.",
+        fix: fix(
+            Leave,
+            "nothing to do: once at start-up",
+            "model = Net().to('cuda')",
+            "with torch.device('cuda'):\n    model = Net()  # parameters are made on the GPU",
+            "Random initialisation draws other numbers on the GPU.",
+        ),
+        sources: "seen in captures",
+        ..BASE
+    },
+    Pattern {
+        id: "C12",
+        category: NotAWait,
+        title: "pinning in the data loader's thread",
+        triggers: &["DataLoader(ds, pin_memory=True)", "x.pin_memory()"],
+        op: "aten::_pin_memory",
+        trace: "cudaHostAlloc and cudaEventQuery on the pinning thread; no synchronisation",
+        kind: None,
+        why: "A background thread pins memory; the main thread does not wait for it in CUDA.",
+        fix: fix(Leave, "nothing to do: a background thread", "", "", ""),
+        driver_api: "cuMemHostAlloc, off the main thread",
+        sources: "torch/utils/data/_utils/pin_memory.py",
+        ..BASE
+    },
+    Pattern {
+        id: "C13",
+        title: "non_blocking upload from pageable memory",
+        triggers: &[".to('cuda', non_blocking=True)"],
+        trace: "a copy from pageable host memory without cudaStreamSynchronize; a large one spends its time inside cudaMemcpyAsync",
+        why: "The driver stages pageable memory itself: small copies return at once, large ones block inside the call.",
+        fix: fix(
+            NonBlocking,
+            "pin the source of large copies, in the data loader",
+            "loader = DataLoader(ds, batch_size=64)\nfor x in loader:\n    x = x.to('cuda', non_blocking=True)",
+            "loader = DataLoader(ds, batch_size=64, pin_memory=True)\nfor x in loader:\n    x = x.to('cuda', non_blocking=True)",
+            "Pinning costs a copy: in the hot thread it can be slower than the pageable upload.",
+        ),
+        driver_api: "cuMemcpyHtoDAsync",
+        sources: "CUDA API synchronisation behaviour; seen in captures",
+        ..BASE
+    },
+];
