@@ -1,19 +1,23 @@
-use sync_report::{profile::Profile, waits};
 use std::time::Instant;
+use sync_report::analysis::{Options, assemble::Assembler};
+use sync_report::profile::{calls::Calls, database::Database, nvtx::Nvtx, ops::Ops, strings::Strings, syncs::Syncs, Profile};
+use sync_report::{cost::{drain, iterations}, sites::{bundle, context::Context}, waits};
 fn main() {
     for f in std::env::args().skip(1) {
-        let t = Instant::now();
-        match Profile::load(f.as_ref(), 2) {
-            Err(e) => println!("{f}: ERR {e}"),
-            Ok(p) => {
-                let t1 = t.elapsed();
-                let d = waits::device::Devices::new(&p);
-                let w = waits::find::find(&p, &d);
-                let mut by = std::collections::BTreeMap::new();
-                for x in &w { *by.entry((p.calls.base_name(x.call).to_string(), format!("{:?}", x.found), x.copy.map(|c| c.direction.as_str()), x.completes.is_some())).or_insert(0) += 1; }
-                println!("{f}: calls {} ops {} ranges {} marks {} waits {} load {:?} all {:?}", p.calls.len(), p.ops.len(), p.nvtx.ranges.start.len(), p.nvtx.call_marks.len(), w.len(), t1, t.elapsed());
-                for (k, v) in by { println!("   {v} {k:?}"); }
-            }
-        }
+        let n: usize = std::env::var("T").ok().and_then(|t| t.parse().ok()).unwrap_or(2);
+        let db = Database::open(f.as_ref(), n, None).unwrap();
+        let mut s = Strings::default();
+        let t = Instant::now(); let c = Calls::read(&db, &mut s).unwrap(); println!("calls {:?} {}", t.elapsed(), c.len()); drop(c);
+        let t = Instant::now(); let c = Ops::read(&db).unwrap(); println!("ops {:?} {}", t.elapsed(), c.len()); drop(c);
+        let t = Instant::now(); let c = Syncs::read(&db).unwrap(); println!("syncs {:?}", t.elapsed()); drop(c);
+        let t = Instant::now(); let c = Nvtx::read(&db).unwrap(); println!("nvtx {:?} {}", t.elapsed(), c.ranges.start.len()); drop(c);
+        let t = Instant::now(); let mut p = Profile::load(f.as_ref(), n, None).unwrap(); println!("load {:?}", t.elapsed());
+        let t = Instant::now(); let d = waits::device::Devices::new(&p); println!("devices {:?}", t.elapsed());
+        let t = Instant::now(); let w = waits::find::find(&p, &d); println!("find {:?}", t.elapsed());
+        let t = Instant::now(); let _ = drain::drains(&p, &d, &w); println!("drains {:?}", t.elapsed());
+        let t = Instant::now(); let _ = iterations::detect(&mut p); println!("iterations {:?}", t.elapsed());
+        let t = Instant::now(); let mut cx = Context::read(&mut p, &w).unwrap(); println!("context {:?}", t.elapsed());
+        let t = Instant::now(); let b = bundle::form(&mut p, &d, &w, &mut cx, &Default::default()).unwrap(); println!("bundles {:?} {}", t.elapsed(), b.len());
+        let _ = (Options::default(), |o| { let _: Assembler = Assembler::new(o); });
     }
 }

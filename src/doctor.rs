@@ -93,8 +93,8 @@ fn lines(found: &Analysed, list: &mut Vec<Warning>) {
             "Python was sampled about once a millisecond: a wait shorter than that shows the function around it, not its line; backtraces on CUDA calls give exact lines",
             capture_command(profile));
     }
-    let domain = profile.nvtx.domains.iter().any(|d| &**d == "Python Backtrace on CUDA");
-    if domain && profile.calls.twins.is_empty() {
+    let domains = crate::profile::nvtx::Nvtx::domains(&profile.db).unwrap_or_default();
+    if profile.calls.twins.is_empty() && domains.iter().any(|d| &**d == "Python Backtrace on CUDA") {
         return warn(list, "python-without-cudabacktrace",
             "Python backtraces were asked for, but backtraces of CUDA calls were not (or CPU sampling was off): nsys then records no Python frame",
             capture_command(profile));
@@ -256,7 +256,7 @@ pub fn checks(found: &Analysed) -> Vec<Check> {
     let number = |n: usize| crate::text::count(n as u64);
     let check = |good, question, answer| Check { good, question, answer };
     vec![
-        check(!profile.calls.is_empty(), "CUDA API calls", number(profile.calls.len())),
+        check(!profile.calls.is_empty(), "CUDA API calls", crate::text::count(profile.calls.total())),
         check(!profile.ops.is_empty(), "GPU operations", number(profile.ops.len())),
         check(waits > 0, "host waits", number(waits)),
         check(exact == waits && waits > 0, "exact Python lines", format!("{} of {} waits", number(exact), number(waits))),

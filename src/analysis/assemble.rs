@@ -128,16 +128,8 @@ impl Spans {
     fn new(found: &Analysed, options: &Options) -> Self {
         let calls = &found.profile.calls;
         let clip = |from, to| options.filter.clip(from, to);
-        let thread = calls
-            .by_thread
-            .iter()
-            .map(|list| {
-                let from = list.first().map_or(0, |&c| calls.start[c as usize]);
-                let to = list.iter().map(|&c| calls.end[c as usize]).max().unwrap_or(from);
-                let (from, to) = clip(from, to);
-                to - from
-            })
-            .collect();
+        let length = |(from, to): (i64, i64)| to - from;
+        let thread = calls.spans.iter().map(|s| length(clip(s.start, s.end))).collect();
         let device = found
             .devices
             .list

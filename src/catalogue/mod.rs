@@ -167,11 +167,3 @@ pub struct LibrarySite {
     pub line_text: &'static str,
     pub frequency: &'static str,
 }
-
-pub fn library_site(_: &[(&str, &str)], _: Option<&str>) -> Option<&'static Pattern> {
-    None
-}
-
-pub fn by_id(_: &str) -> Option<&'static Pattern> {
-    None
-}

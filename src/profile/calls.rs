@@ -1,9 +1,14 @@
 //! CUDA API calls of host threads: the rows of `CUPTI_ACTIVITY_KIND_RUNTIME`.
+//!
+//! Kept are calls that may wait and calls that issued an op; getters, which are half of the table, only count towards
+//! their thread's span.
 
 use crate::error::InputError;
 use crate::profile::database::{Cells, Database};
 use crate::profile::strings::Strings;
-use rustc_hash::FxHashMap;
+use crate::profile::correlation::IssuedBy;
+use crate::profile::nvtx::process;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// `eventClass` of CUDA runtime and driver calls, and of the twin that carries a call's backtrace
@@ -36,6 +41,8 @@ pub struct Calls {
     pub names: Vec<ApiName>,
     /// Calls of each thread, in start order.
     pub by_thread: Vec<Vec<u32>>,
+    /// Of each thread: first start and last end over all its calls, in ns, and how many there were.
+    pub spans: Vec<Span>,
     pub twins: Twins,
     /// Rows whose end was missing or before their start.
     pub open: u64,
@@ -43,6 +50,14 @@ pub struct Calls {
     pub out_of_range: u64,
     /// Calls whose name the export does not hold.
     pub unnamed: u64,
+}
+
+/// The stretch of a thread's calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Span {
+    pub start: i64,
+    pub end: i64,
+    pub calls: u64,
 }
 
 /// A call's name, as recorded and without version suffix.
@@ -76,8 +91,21 @@ struct Raw {
 struct Chunk {
     calls: Vec<Raw>,
     twins: Vec<Raw>,
+    /// By `globalTid`, in order of appearance: threads are few.
+    spans: Vec<(i64, Span)>,
+    /// Rows by name id, in order of appearance.
+    names: Vec<(i64, u64)>,
+    last_thread: usize,
+    last_name: usize,
     open: u64,
     out_of_range: u64,
+}
+
+/// Which calls matter.
+pub struct Interest<'a> {
+    /// Whether a call of this name (suffix gone) may wait.
+    pub may_wait: fn(&str) -> bool,
+    pub issued: &'a IssuedBy,
 }
 
 impl Calls {
@@ -94,30 +122,44 @@ impl Calls {
         &self.names[self.name[i as usize] as usize].base
     }
 
-    /// Reads all calls.
-    pub fn read(db: &Database, strings: &mut Strings) -> Result<Self, InputError> {
+    /// Reads the calls that matter.
+    pub fn read(db: &Database, strings: &mut Strings, interest: &Interest) -> Result<Self, InputError> {
         const COLUMNS: &[&str] =
             &["start", "end", "eventClass", "globalTid", "correlationId", "nameId", "callchainId"];
-        let chunks = db.scan("CUPTI_ACTIVITY_KIND_RUNTIME", COLUMNS, read_row)?;
-        let open = chunks.iter().map(|c| c.open).sum();
-        let out_of_range = chunks.iter().map(|c| c.out_of_range).sum();
+        let waiting = waiting_names(db, interest.may_wait)?;
+        let chunks = db.scan("CUPTI_ACTIVITY_KIND_RUNTIME", COLUMNS, |out, row| {
+            read_row(out, row, &waiting, interest.issued);
+        })?;
+        let mut calls = Self::default();
         let (mut raw, mut twins) = (Vec::new(), Vec::new());
-        for chunk in chunks {
-            raw.extend(chunk.calls);
-            twins.extend(chunk.twins);
+        let (mut spans, mut names) = (FxHashMap::<i64, Span>::default(), FxHashMap::<i64, u64>::default());
+        for mut chunk in chunks {
+            raw.append(&mut chunk.calls);
+            twins.append(&mut chunk.twins);
+            calls.open += chunk.open;
+            calls.out_of_range += chunk.out_of_range;
+            for (tid, span) in &chunk.spans {
+                spans.entry(*tid).and_modify(|known| known.add(span)).or_insert(*span);
+            }
+            chunk.names.iter().for_each(|(id, rows)| *names.entry(*id).or_default() += rows);
         }
         // Exports up to 2025.3 are in start order; looking first costs a thousandth of sorting. A call that holds
         // another starts no later and ends no earlier: outermost first.
         if !raw.is_sorted_by_key(|r| (r.start, std::cmp::Reverse(r.end))) {
             raw.sort_by_key(|r| (r.start, std::cmp::Reverse(r.end)));
         }
-        let mut threads: Vec<i64> = distinct(raw.iter().chain(&twins).map(|r| r.tid));
-        threads.sort_unstable();
-        let mut calls = Self { threads, open, out_of_range, ..Self::default() };
+        calls.threads = spans.keys().copied().collect();
+        calls.threads.sort_unstable();
+        calls.spans = calls.threads.iter().map(|t| spans[t]).collect();
         calls.fill(raw);
         calls.twins = Twins::new(twins, &calls.threads);
-        calls.resolve_names(db, strings)?;
+        calls.resolve_names(db, strings, &names)?;
         Ok(calls)
+    }
+
+    /// How many calls the export holds, those of no interest included.
+    pub fn total(&self) -> u64 {
+        self.spans.iter().map(|s| s.calls).sum()
     }
 
     fn fill(&mut self, raw: Vec<Raw>) {
@@ -139,13 +181,18 @@ impl Calls {
         }
     }
 
-    fn resolve_names(&mut self, db: &Database, strings: &mut Strings) -> Result<(), InputError> {
-        strings.fetch(db, self.names.iter().map(|n| n.id))?;
+    fn resolve_names(
+        &mut self,
+        db: &Database,
+        strings: &mut Strings,
+        rows: &FxHashMap<i64, u64>,
+    ) -> Result<(), InputError> {
+        strings.fetch(db, rows.keys().copied())?;
         for name in &mut self.names {
             let full = strings.get(name.id).map_or("", |s| s);
             name.base = base_name(full).into();
         }
-        self.unnamed = self.name.iter().filter(|&&n| self.names[n as usize].base.is_empty()).count() as u64;
+        self.unnamed = rows.iter().filter(|(id, _)| strings.get(**id).is_none()).map(|(_, n)| n).sum();
         Ok(())
     }
 }
@@ -184,19 +231,16 @@ impl Twins {
     }
 }
 
-fn read_row(out: &mut Chunk, row: &Cells) {
+fn read_row(out: &mut Chunk, row: &Cells, waiting: &FxHashSet<i64>, issued: &IssuedBy) {
     let (Ok(start), Ok(end)) = (row.time(0), row.time(1)) else {
         out.out_of_range += 1;
         return;
     };
     let (Some(start), Some(class)) = (start, row.int(2)) else { return };
     // A call whose end is missing was cut by the capture's end: nothing is known of its length.
-    let end = match end {
-        Some(end) if end >= start => end,
-        _ => {
-            out.open += 1;
-            start
-        }
+    let (end, cut) = match end {
+        Some(end) if end >= start => (end, false),
+        _ => (start, true),
     };
     let raw = Raw {
         start,
@@ -206,11 +250,58 @@ fn read_row(out: &mut Chunk, row: &Cells) {
         name: row.int(5).unwrap_or(-1),
         chain: row.id(6).unwrap_or(NO_CHAIN),
     };
+    let waits = waiting.contains(&raw.name);
     match class {
-        RUNTIME | DRIVER => out.calls.push(raw),
-        BACKTRACE => out.twins.push(raw),
+        RUNTIME | DRIVER => {
+            out.count(&raw);
+            if waits || issued.has_op(process(raw.tid), raw.correlation) {
+                out.open += u64::from(cut);
+                out.calls.push(raw);
+            }
+        }
+        BACKTRACE if waits => out.twins.push(raw),
         _ => {}
     }
+}
+
+impl Chunk {
+    fn count(&mut self, raw: &Raw) {
+        let span = Span { start: raw.start, end: raw.end, calls: 1 };
+        let same = |at: usize, spans: &[(i64, Span)]| spans.get(at).is_some_and(|s| s.0 == raw.tid);
+        if !same(self.last_thread, &self.spans) {
+            self.last_thread = self.spans.iter().position(|s| s.0 == raw.tid).unwrap_or(self.spans.len());
+        }
+        match self.spans.get_mut(self.last_thread) {
+            Some(known) => known.1.add(&span),
+            None => self.spans.push((raw.tid, span)),
+        }
+        if self.names.get(self.last_name).is_none_or(|n| n.0 != raw.name) {
+            self.last_name = self.names.iter().position(|n| n.0 == raw.name).unwrap_or(self.names.len());
+        }
+        match self.names.get_mut(self.last_name) {
+            Some(known) => known.1 += 1,
+            None => self.names.push((raw.name, 1)),
+        }
+    }
+}
+
+impl Span {
+    fn add(&mut self, other: &Self) {
+        self.start = self.start.min(other.start);
+        self.end = self.end.max(other.end);
+        self.calls += other.calls;
+    }
+}
+
+/// Ids of the strings that name a call that may wait, with and without suffix.
+fn waiting_names(db: &Database, may_wait: fn(&str) -> bool) -> Result<FxHashSet<i64>, InputError> {
+    let chunks = db.scan("StringIds", &["id", "value"], |out: &mut Vec<i64>, row| {
+        let name = row.bytes(1).filter(|b| b.starts_with(b"cu")).and_then(|b| std::str::from_utf8(b).ok());
+        if name.is_some_and(|n| may_wait(base_name(n))) {
+            out.extend(row.int(0));
+        }
+    })?;
+    Ok(chunks.into_iter().flatten().collect())
 }
 
 /// The API's name without what its version and linkage add: `_v3020`, `_ptsz`, `_ptds`.

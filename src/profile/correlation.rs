@@ -1,7 +1,8 @@
-//! From a correlation id to the call that used it.
+//! From a correlation id to the call that used it, and which ids issued an op.
 
 use crate::profile::calls::{Calls, NO_CORRELATION};
 use crate::profile::nvtx::process;
+use crate::profile::ops::Ops;
 use rustc_hash::FxHashMap;
 
 /// Call index by (process, correlation id). Ids are unique per process only: another rank uses the same numbers.
@@ -43,6 +44,49 @@ impl Correlation {
             Index::Sparse(map) => *map.get(&correlation)?,
         };
         (call != NO_CALL).then_some(call)
+    }
+}
+
+/// Which (process, correlation id) issued an op: one bit an id.
+pub struct IssuedBy {
+    /// By process: first id and bits. Few processes: searched in order.
+    by_pid: Vec<(i64, u32, Vec<u64>)>,
+    /// Some ops name no process: any call may have issued them.
+    any: bool,
+}
+
+impl IssuedBy {
+    pub fn new(ops: &Ops) -> Self {
+        let mut bounds: FxHashMap<i64, (u32, u32)> = FxHashMap::default();
+        let ids = || {
+            (0..ops.len()).map(|i| (ops.streams[ops.stream[i] as usize].pid, ops.correlation[i]))
+                .filter(|&(_, c)| c != NO_CORRELATION)
+        };
+        for (pid, id) in ids() {
+            let b = bounds.entry(pid).or_insert((id, id));
+            *b = (b.0.min(id), b.1.max(id));
+        }
+        let any = bounds.contains_key(&0);
+        let mut by_pid: Vec<(i64, u32, Vec<u64>)> = bounds
+            .into_iter()
+            .map(|(pid, (first, last))| (pid, first, vec![0u64; (last - first) as usize / 64 + 1]))
+            .collect();
+        by_pid.sort_unstable_by_key(|p| p.0);
+        for (pid, id) in ids() {
+            if let Some((_, first, bits)) = by_pid.iter_mut().find(|p| p.0 == pid) {
+                let at = (id - *first) as usize;
+                bits[at / 64] |= 1 << (at % 64);
+            }
+        }
+        Self { by_pid, any }
+    }
+
+    pub fn has_op(&self, pid: i64, correlation: u32) -> bool {
+        self.any
+            || self.by_pid.iter().find(|p| p.0 == pid).is_some_and(|(_, first, bits)| {
+                let at = correlation.wrapping_sub(*first) as usize;
+                bits.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
+            })
     }
 }
 

@@ -14,8 +14,8 @@ pub mod syncs;
 pub mod target;
 
 use crate::error::InputError;
-use calls::Calls;
-use correlation::Correlation;
+use calls::{Calls, Interest};
+use correlation::{Correlation, IssuedBy};
 use database::{Database, Progress};
 use nvtx::{Nvtx, process};
 use ops::Ops;
@@ -43,12 +43,17 @@ pub struct Profile {
 pub const ISSUE_UNKNOWN: i64 = i64::MIN;
 
 impl Profile {
-    /// Reads an export on `threads` threads.
+    /// Reads an export on `threads` threads. `may_wait` tells by name (suffix gone) which calls may block the host.
     ///
     /// # Errors
     /// [`InputError`]: the file cannot be read, is damaged, or is no nsys export. An export without CUDA calls is not
     /// an error here: `doctor` has something to say about it.
-    pub fn load(path: &Path, threads: usize, progress: Option<Arc<dyn Progress>>) -> Result<Self, InputError> {
+    pub fn load(
+        path: &Path,
+        threads: usize,
+        progress: Option<Arc<dyn Progress>>,
+        may_wait: fn(&str) -> bool,
+    ) -> Result<Self, InputError> {
         let db = Database::open(path, threads, progress)?;
         if !is_nsys(&db) {
             let command = commands::export(path);
@@ -56,10 +61,11 @@ impl Profile {
         }
         let mut strings = Strings::default();
         let target = Target::read(&db, &mut strings)?;
-        let calls = Calls::read(&db, &mut strings)?;
         let mut ops = Ops::read(&db)?;
+        let interest = Interest { may_wait, issued: &IssuedBy::new(&ops) };
+        let calls = Calls::read(&db, &mut strings, &interest)?;
         let mut syncs = Syncs::read(&db)?;
-        let nvtx = Nvtx::read(&db)?;
+        let nvtx = Nvtx::read(&db, &calls)?;
         if let Some(pid) = only_process(&calls) {
             ops.streams.iter_mut().filter(|s| s.pid == 0).for_each(|s| s.pid = pid);
             syncs.set_missing_pid(pid);
@@ -80,9 +86,10 @@ impl Profile {
 
     /// First start to last end of all calls and ops, in ns.
     pub fn bounds(&self) -> Option<(i64, i64)> {
-        let first = self.calls.start.first().into_iter().chain(self.ops.start.first()).min()?;
-        let last = self.calls.end.iter().chain(&self.ops.end).max()?;
-        Some((*first, *last))
+        let spans = || self.calls.spans.iter();
+        let first = spans().map(|s| s.start).chain(self.ops.start.first().copied()).min()?;
+        let last = spans().map(|s| s.end).chain(self.ops.end.iter().copied()).max()?;
+        Some((first, last))
     }
 }
 

@@ -1,12 +1,13 @@
 //! NVTX: ranges with their nesting, and the marks that carry Python frames.
 //!
-//! The largest table of many exports. One scan reads times and ids only; texts and payloads are fetched afterwards,
-//! by rowid, for the rows that matter.
+//! The largest table of many exports. One scan reads times and ids only, and keeps what concerns a call that may wait:
+//! ranges around one (and ranges around many calls, which may be iterations), marks at a backtrace twin. Texts and
+//! payloads are fetched afterwards, by rowid.
 
 use crate::error::InputError;
+use crate::profile::calls::Calls;
 use crate::profile::database::{Cells, Database};
 use crate::profile::strings::{Strings, clean};
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 const TABLE: &str = "NVTX_EVENTS";
@@ -18,9 +19,8 @@ const START_END_RANGE: i64 = 60;
 const NVTXT_RANGES: std::ops::RangeInclusive<i64> = 70..=71;
 const DOMAIN_CREATE: i64 = 75;
 
-/// Domains of Python marks: up to 2024.2 both kinds shared one name.
-const ON_CUDA_CALL: &[&str] = &["Python Backtrace on CUDA"];
-const PERIODIC: &[&str] = &["Python Periodic Sampling", "Python Backtrace"];
+/// A range around this many calls is kept even if none of them may wait: an iteration without waits counts too.
+const MANY_CALLS: usize = 8;
 
 /// Marks or ranges: struct of arrays, sorted by thread, then start, outermost first.
 #[derive(Default)]
@@ -28,10 +28,8 @@ pub struct Nvtx {
     pub ranges: Ranges,
     /// One mark per traced CUDA call: its start equals the start of the call's backtrace twin.
     pub call_marks: Marks,
-    /// One mark per Python sample.
+    /// One mark per Python sample: all marks of a capture without backtrace twins; their payload tells which it was.
     pub sample_marks: Marks,
-    /// Names of the domains, sorted.
-    pub domains: Vec<Arc<str>>,
 }
 
 #[derive(Default)]
@@ -57,7 +55,7 @@ pub struct Marks {
 struct Chunk {
     ranges: Vec<Event>,
     marks: Vec<Event>,
-    domains: Vec<Event>,
+    place: Cursor,
 }
 
 #[derive(Clone, Copy)]
@@ -66,32 +64,37 @@ struct Event {
     start: i64,
     end: i64,
     rowid: i64,
-    domain: i64,
 }
 
 impl Nvtx {
-    pub fn read(db: &Database) -> Result<Self, InputError> {
-        const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "domainId", "rowid"];
-        let chunks = db.scan(TABLE, COLUMNS, read_row)?;
-        let (mut ranges, mut marks, mut creates) = (Vec::new(), Vec::new(), Vec::new());
+    pub fn read(db: &Database, calls: &Calls) -> Result<Self, InputError> {
+        const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "rowid"];
+        let times = CallTimes::new(calls);
+        let chunks = db.scan(TABLE, COLUMNS, |out, row| read_row(out, row, &times))?;
+        let (mut ranges, mut marks) = (Vec::new(), Vec::new());
         for mut chunk in chunks {
             ranges.append(&mut chunk.ranges);
             marks.append(&mut chunk.marks);
-            creates.append(&mut chunk.domains);
         }
-        let names = domain_names(db, &creates)?;
-        let of = |wanted: &[&str], e: &Event| {
-            names.get(&(process(e.tid), e.domain)).is_some_and(|n| wanted.contains(&&**n))
-        };
-        let mut domains: Vec<_> = names.values().cloned().collect();
-        domains.sort_unstable();
-        domains.dedup();
+        let (call_marks, sample_marks) = if times.has_twins { (marks, Vec::new()) } else { (Vec::new(), marks) };
         Ok(Self {
-            call_marks: Marks::new(marks.iter().filter(|e| of(ON_CUDA_CALL, e)).copied().collect()),
-            sample_marks: Marks::new(marks.iter().filter(|e| of(PERIODIC, e)).copied().collect()),
             ranges: Ranges::new(ranges),
-            domains,
+            call_marks: Marks::new(call_marks),
+            sample_marks: Marks::new(sample_marks),
         })
+    }
+
+    /// Names of all NVTX domains, sorted. Scans the table once more: only for what `doctor` cannot tell otherwise.
+    pub fn domains(db: &Database) -> Result<Vec<Arc<str>>, InputError> {
+        let rows = db.scan(TABLE, &["eventType", "text"], |out: &mut Vec<Arc<str>>, row| {
+            if row.int(0) == Some(DOMAIN_CREATE) {
+                out.extend(row.bytes(1).map(clean));
+            }
+        })?;
+        let mut names = rows.concat();
+        names.sort_unstable();
+        names.dedup();
+        Ok(names)
     }
 
     /// Texts of the given ranges, in the order given; `None` for a range without one.
@@ -202,34 +205,117 @@ impl Marks {
     }
 }
 
-fn read_row(out: &mut Chunk, row: &Cells) {
+fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) {
     let (Ok(start), Ok(end)) = (row.time(0), row.time(1)) else { return };
     let (Some(start), Some(kind)) = (start, row.int(2)) else { return };
+    let tid = row.int(3).unwrap_or(0);
     let end = match end {
         Some(end) if end >= start => end,
         _ => i64::MAX,
     };
-    let event = Event {
-        tid: row.int(3).unwrap_or(0),
-        start,
-        end,
-        rowid: row.int(5).unwrap_or(0),
-        domain: row.int(4).unwrap_or(0),
-    };
+    let event = || Event { tid, start, end, rowid: row.int(4).unwrap_or(0) };
     match kind {
-        PUSH_POP_RANGE | START_END_RANGE => out.ranges.push(event),
-        MARK => out.marks.push(event),
-        DOMAIN_CREATE => out.domains.push(event),
-        k if NVTXT_RANGES.contains(&k) && end != i64::MAX => out.ranges.push(event),
+        MARK => {
+            if !times.has_twins || times.is_twin(&mut out.place, tid, start) {
+                out.marks.push(event());
+            }
+        }
+        PUSH_POP_RANGE | START_END_RANGE if times.matters(&mut out.place, tid, start, end) => out.ranges.push(event()),
+        k if NVTXT_RANGES.contains(&k) && end != i64::MAX && times.matters(&mut out.place, tid, start, end) => {
+            out.ranges.push(event());
+        }
         _ => {}
     }
 }
 
-/// Names by (process, domain id): the number of a domain differs between processes and captures.
-fn domain_names(db: &Database, creates: &[Event]) -> Result<FxHashMap<(i64, i64), Arc<str>>, InputError> {
-    let rowids: Vec<i64> = creates.iter().map(|e| e.rowid).collect();
-    let texts = texts_of(db, &mut Strings::default(), &rowids)?;
-    Ok(creates.iter().zip(texts).filter_map(|(e, t)| Some(((process(e.tid), e.domain), t?))).collect())
+/// Start times of the calls of each thread, to tell which rows matter.
+struct CallTimes {
+    /// Sorted by tid.
+    threads: Vec<ThreadTimes>,
+    has_twins: bool,
+}
+
+#[derive(Default)]
+struct ThreadTimes {
+    tid: i64,
+    /// Calls that may wait: those with a twin, or all kept ones where there are no twins.
+    calls: Vec<i64>,
+    twins: Vec<i64>,
+}
+
+/// Where the last look-ups of a scan ended: rows are mostly in start order.
+#[derive(Default)]
+struct Cursor {
+    thread: usize,
+    call: usize,
+    twin: usize,
+}
+
+impl CallTimes {
+    fn new(calls: &Calls) -> Self {
+        let mut threads: Vec<ThreadTimes> = calls
+            .threads
+            .iter()
+            .zip(&calls.by_thread)
+            .map(|(&tid, list)| ThreadTimes {
+                tid,
+                calls: list.iter().map(|&c| calls.start[c as usize]).collect(),
+                twins: Vec::new(),
+            })
+            .collect();
+        for (&thread, &start) in calls.twins.thread.iter().zip(&calls.twins.start) {
+            threads[thread as usize].twins.push(start);
+        }
+        Self { threads, has_twins: !calls.twins.is_empty() }
+    }
+
+    fn thread<'a>(&'a self, place: &mut Cursor, tid: i64) -> Option<&'a ThreadTimes> {
+        if self.threads.get(place.thread).is_none_or(|t| t.tid != tid) {
+            let thread = self.threads.binary_search_by_key(&tid, |t| t.tid).ok()?;
+            *place = Cursor { thread, ..Cursor::default() };
+        }
+        self.threads.get(place.thread)
+    }
+
+    fn is_twin(&self, place: &mut Cursor, tid: i64, start: i64) -> bool {
+        let Some(thread) = self.thread(place, tid) else { return false };
+        let at = seek(&thread.twins, &mut place.twin, start);
+        thread.twins.get(at) == Some(&start)
+    }
+
+    /// Whether a range holds a call that may wait, or many calls.
+    fn matters(&self, place: &mut Cursor, tid: i64, start: i64, end: i64) -> bool {
+        let Some(thread) = self.thread(place, tid) else { return false };
+        let calls = seek(&thread.calls, &mut place.call, start);
+        if !self.has_twins {
+            return thread.calls.get(calls).is_some_and(|&c| c <= end);
+        }
+        let twin = seek(&thread.twins, &mut place.twin, start);
+        thread.twins.get(twin).is_some_and(|&t| t <= end)
+            || thread.calls.get(calls + MANY_CALLS - 1).is_some_and(|&c| c <= end)
+    }
+}
+
+/// Index of the first time at or after `time`, searched from where the last search ended: steps double outwards.
+fn seek(times: &[i64], from: &mut usize, time: i64) -> usize {
+    let mut low = (*from).min(times.len());
+    if low > 0 && times[low - 1] >= time {
+        low = times[..low].partition_point(|&t| t < time);
+    } else {
+        let mut step = 1;
+        while low < times.len() && times[low] < time {
+            let next = (low + step).min(times.len());
+            if times[next - 1] < time {
+                low = next;
+                step *= 2;
+            } else {
+                low += times[low..next].partition_point(|&t| t < time);
+                break;
+            }
+        }
+    }
+    *from = low;
+    low
 }
 
 /// Texts of rows: `text`, else the registered string `textId`.
@@ -255,4 +341,21 @@ fn texts_of(
 /// `globalPid` of a `globalTid`.
 pub fn process(global_tid: i64) -> i64 {
     global_tid & !0xFF_FFFF
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeking_from_anywhere_finds_the_same() {
+        let times: Vec<i64> = (0..100).map(|i| i * i).collect();
+        for from in [0, 1, 50, 99, 100, 500] {
+            for time in [-1, 0, 1, 2, 2500, 2501, 9801, 9802] {
+                let mut at = from;
+                assert_eq!(seek(&times, &mut at, time), times.partition_point(|&t| t < time), "{from} {time}");
+            }
+        }
+        assert_eq!(seek(&[], &mut 3, 1), 0);
+    }
 }
