@@ -1,4 +1,4 @@
-//! L06 to L18, L54 to L56, L58: generation, attention, mixture of experts, diffusers, PyG, flash-attn.
+//! L06 to L18, L54, L56, L58: generation, attention, mixture of experts, diffusers, PyG, flash-attn.
 
 use super::{Category::{self, *}, Pattern, Strategy::*, fix, site};
 use crate::vocabulary::Kind::{self, *};
@@ -344,6 +344,102 @@ pub(super) const PATTERNS: &[Pattern] = &[
             ],
             "lengths.tolist()",
             "every vision layer",
+        ),
+        ..BASE
+    },
+    Pattern {
+        id: "L54",
+        title: "diffusers: index of a timestep",
+        triggers: &["(schedule_timesteps == timestep).nonzero()"],
+        op: "aten::nonzero, aten::item",
+        trace: "the count of nonzero (4 bytes) and a copy of 8 bytes, each with cudaStreamSynchronize",
+        kind: Some(RoundTrip),
+        why: "The scheduler searches the index of the step, which the loop knows.",
+        fix: fix(
+            SyncFreeApi,
+            "call scheduler.set_begin_index(0)",
+            "scheduler.set_timesteps(50, device='cuda')",
+            "scheduler.set_timesteps(50, device='cuda')\nscheduler.set_begin_index(0)",
+            "The index must be the true first step: image-to-image starts later.",
+        ),
+        sources: "diffusers sources",
+        library: site(
+            "diffusers",
+            &[
+                ("diffusers/schedulers/scheduling_euler_discrete.py", "index_for_timestep"),
+                ("diffusers/schedulers/scheduling_euler_ancestral_discrete.py", "index_for_timestep"),
+                ("diffusers/schedulers/scheduling_heun_discrete.py", "index_for_timestep"),
+                ("diffusers/schedulers/scheduling_lms_discrete.py", "index_for_timestep"),
+                ("diffusers/schedulers/scheduling_dpmsolver_multistep.py", "index_for_timestep"),
+                ("diffusers/schedulers/scheduling_dpmsolver_singlestep.py", "index_for_timestep"),
+                ("diffusers/schedulers/scheduling_unipc_multistep.py", "index_for_timestep"),
+                ("diffusers/schedulers/scheduling_flow_match_euler_discrete.py", "index_for_timestep"),
+            ],
+            "",
+            "first step of a call, every add_noise",
+        ),
+        ..BASE
+    },
+    Pattern {
+        id: "L56",
+        category: DynamicShapes,
+        title: "PyG: sizes from the largest index",
+        triggers: &["int(index.max()) + 1", "global_mean_pool(x, batch)"],
+        trace: "a reduction, a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize",
+        kind: Some(DynamicShape),
+        why: "Without a size argument the number of nodes or graphs is read from the index tensor.",
+        fix: fix(
+            SyncFreeApi,
+            "pass dim_size, size, batch_size or max_num_nodes",
+            "out = global_mean_pool(x, batch)",
+            "out = global_mean_pool(x, batch, size=data.num_graphs)",
+            "",
+        ),
+        sources: "PyG sources",
+        library: site(
+            "torch_geometric",
+            &[
+                ("torch_geometric/utils/_scatter.py", "scatter"),
+                ("torch_geometric/utils/_scatter.py", "group_argsort"),
+                ("torch_geometric/utils/_to_dense_batch.py", "to_dense_batch"),
+                ("torch_geometric/utils/_to_dense_adj.py", "to_dense_adj"),
+                ("torch_geometric/utils/to_dense_batch.py", "to_dense_batch"),
+                ("torch_geometric/utils/to_dense_adj.py", "to_dense_adj"),
+                ("torch_geometric/utils/_one_hot.py", "one_hot"),
+                ("torch_geometric/utils/num_nodes.py", "maybe_num_nodes"),
+                ("torch_geometric/nn/aggr/base.py", "__call__"),
+                ("torch_geometric/nn/pool/glob.py", ""),
+            ],
+            "",
+            "every layer",
+        ),
+        ..BASE
+    },
+    Pattern {
+        id: "L58",
+        category: DynamicShapes,
+        title: "flash-attn: unpad_input()",
+        triggers: &["unpad_input(x, mask)"],
+        op: "aten::nonzero, aten::item",
+        trace: "the count of nonzero (4 bytes) and a copy of 4 bytes, each with cudaStreamSynchronize",
+        kind: Some(DynamicShape),
+        why: "Padding is cut out by the mask, and the longest sequence is read.",
+        fix: fix(
+            Coalesce,
+            "unpad once per batch; reuse the indices in all layers",
+            "for layer in layers:\n    x = layer(x, mask)",
+            "x, idx, cu, longest, _ = unpad_input(x, mask)\nfor layer in layers:\n    x = layer(x, cu, longest)\nx = pad_input(x, idx, batch, seq)",
+            "Layers must accept unpadded input.",
+        ),
+        sources: "flash-attn sources",
+        library: site(
+            "flash_attn",
+            &[
+                ("flash_attn/bert_padding.py", "unpad_input"),
+                ("flash_attn/bert_padding.py", "unpad_input_for_concatenated_sequences"),
+            ],
+            "",
+            "every layer or batch",
         ),
         ..BASE
     },
