@@ -20,6 +20,8 @@ mod readback;
 mod scalar;
 mod shape;
 mod sparse;
+#[cfg(test)]
+mod tests;
 mod upload;
 
 pub use lookup::{all, by_id, library_site, search};
