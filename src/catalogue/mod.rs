@@ -16,6 +16,7 @@ mod library_parallel;
 mod library_training;
 mod lookalikes;
 mod lookup;
+pub mod quick;
 mod readback;
 mod scalar;
 mod shape;
