@@ -1,7 +1,7 @@
 //! The catalogue as text: the list of all entries, and one entry whole.
 
 use super::highlight::python;
-use super::{Category, LibrarySite, Pattern, all, lookup::plain, quick, search};
+use super::{Category, LibrarySite, Pattern, Strategy, all, lookup::plain, quick, search};
 use crate::vocabulary::Class;
 use anstyle::{AnsiColor, Effects, Style as Ansi};
 use std::io::{self, Write};
@@ -90,11 +90,14 @@ fn quick_reference(out: &mut dyn Write, style: Style) -> io::Result<()> {
 
 /// One entry whole.
 pub fn show(p: &Pattern, out: &mut dyn Write, style: Style) -> io::Result<()> {
-    writeln!(out, "{}  {}", style.paint(BOLD, p.id), style.paint(BOLD, p.title))?;
+    let title = wrap(p.title, style.width() - 5);
+    for (i, line) in title.iter().enumerate() {
+        writeln!(out, "{}", style.paint(BOLD, &format!("{:<5}{line}", if i == 0 { p.id } else { "" })))?;
+    }
     writeln!(out)?;
     field(out, style, "category", p.category.name())?;
     field(out, style, "class", &class_sentence(p))?;
-    field(out, style, "written as", &p.triggers.join("   "))?;
+    items(out, style, "written as", p.triggers.iter().map(|t| (*t).to_owned()))?;
     field(out, style, "why", p.why)?;
     field(out, style, "in a trace", p.trace)?;
     field(out, style, "operator", p.op)?;
@@ -105,7 +108,10 @@ pub fn show(p: &Pattern, out: &mut dyn Write, style: Style) -> io::Result<()> {
     }
     field(out, style, "sources", p.sources)?;
     writeln!(out)?;
-    field(out, style, "fix", &format!("{} ({})", p.fix.title, p.fix.strategy.name()))?;
+    field(out, style, "fix", p.fix.title)?;
+    if p.fix.strategy != Strategy::Leave {
+        field(out, style, "strategy", p.fix.strategy.name())?;
+    }
     if !p.fix.before.is_empty() {
         writeln!(out)?;
         code(out, style, style.paint(RED, "-"), p.fix.before)?;
@@ -119,14 +125,25 @@ pub fn show(p: &Pattern, out: &mut dyn Write, style: Style) -> io::Result<()> {
 }
 
 fn library(out: &mut dyn Write, style: Style, site: &LibrarySite) -> io::Result<()> {
-    let frames: Vec<_> = site
-        .frames
-        .iter()
-        .map(|(file, function)| if function.is_empty() { (*file).to_owned() } else { format!("{file} {function}") })
-        .collect();
-    field(out, style, "library", &format!("{}: {}", site.library, frames.join("; ")))?;
+    field(out, style, "library", site.library)?;
+    let frames =
+        site.frames.iter().map(|(file, function)| format!("{file} {function}").trim_end().to_owned());
+    items(out, style, "code in", frames)?;
     field(out, style, "line with", site.line_text)?;
     field(out, style, "how often", site.frequency)
+}
+
+/// A name and one line per item.
+fn items(
+    out: &mut dyn Write,
+    style: Style,
+    name: &str,
+    items: impl Iterator<Item = String>,
+) -> io::Result<()> {
+    for (i, item) in items.enumerate() {
+        field(out, style, if i == 0 { name } else { "" }, &item)?;
+    }
+    Ok(())
 }
 
 /// A name and its wrapped text; nothing where the text is empty.
@@ -243,4 +260,72 @@ fn distance(a: &str, b: &str) -> usize {
         }
     }
     row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::by_id;
+
+    fn printed(f: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
+        let mut out = Vec::new();
+        f(&mut out).expect("writing to memory");
+        String::from_utf8(out).expect("text")
+    }
+
+    fn page(id: &str, style: Style) -> String {
+        let pattern = by_id(id).expect("a known id");
+        printed(|out| show(pattern, out, style))
+    }
+
+    #[test]
+    fn one_entry_has_all_its_parts() {
+        let text = page("C03", Style { color: false, width: 80 });
+        for part in [
+            "C03",
+            "Device movement",
+            "false (upload)",
+            "cuStreamSynchronize",
+            "  - loader",
+            "  + loader",
+            "mind",
+        ] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+        assert!(!text.contains('\x1b'));
+        assert!(page("C03", Style { color: true, width: 80 }).contains("\x1b["));
+    }
+
+    #[test]
+    fn prose_keeps_to_the_width() {
+        for p in all() {
+            for width in [60, 100] {
+                let text = page(p.id, Style { color: false, width });
+                let too_long = text.lines().find(|l| {
+                    let prose = !l.starts_with("  - ") && !l.starts_with("  + ");
+                    // A file name longer than the width stands alone.
+                    prose && l.len() > width && l.get(INDENT..).is_some_and(|text| text.contains(' '))
+                });
+                assert_eq!(too_long, None, "{}", p.id);
+            }
+        }
+    }
+
+    #[test]
+    fn the_list_has_every_entry_and_the_quick_reference() {
+        let text = printed(|out| list(out, Style { color: false, width: 120 }));
+        for p in all() {
+            assert!(text.contains(p.id) && text.contains(p.title), "{}", p.id);
+        }
+        assert!(text.starts_with("1. Explicit synchronisation"));
+        assert!(text.contains("Quick reference"));
+    }
+
+    #[test]
+    fn a_slip_of_the_keyboard_gets_a_suggestion() {
+        assert!(find_or_suggest("item").is_ok_and(|v| v.len() == 1));
+        assert!(find_or_suggest("nonzeroo").err().is_some_and(|s| s.contains(&"nonzero")));
+        assert!(find_or_suggest("tolsit").err().is_some_and(|s| s.contains(&"tolist")));
+        assert_eq!(find_or_suggest("xyzzyxyzzy").err(), Some(Vec::new()));
+    }
 }

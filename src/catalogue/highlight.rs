@@ -3,9 +3,9 @@
 use anstyle::{AnsiColor, Style};
 
 const KEYWORDS: [&str; 28] = [
-    "and", "as", "assert", "break", "class", "continue", "def", "del", "elif", "else", "except", "False", "for",
-    "from", "if", "import", "in", "is", "lambda", "None", "not", "or", "pass", "raise", "return", "True", "while",
-    "with",
+    "and", "as", "assert", "break", "class", "continue", "def", "del", "elif", "else", "except", "False",
+    "for", "from", "if", "import", "in", "is", "lambda", "None", "not", "or", "pass", "raise", "return",
+    "True", "while", "with",
 ];
 
 /// Pieces of a line of Python with the style of each; together they are the line.
@@ -27,7 +27,9 @@ fn piece(first: char, rest: &str) -> (Style, usize) {
     match first {
         '#' => (colour(AnsiColor::BrightBlack), rest.len()),
         '\'' | '"' => (colour(AnsiColor::Yellow), string_length(first, rest)),
-        c if c.is_ascii_digit() => (colour(AnsiColor::Cyan), span(rest, |c| c.is_alphanumeric() || "._".contains(c))),
+        c if c.is_ascii_digit() => {
+            (colour(AnsiColor::Cyan), span(rest, |c| c.is_alphanumeric() || "._".contains(c)))
+        }
         c if is_name(c) => {
             let length = span(rest, is_name);
             let keyword = KEYWORDS.contains(&&rest[..length]);
@@ -65,8 +67,10 @@ mod tests {
 
     #[test]
     fn keywords_strings_numbers_comments() {
-        let coloured: Vec<_> =
-            python("if x1 == 'a#b': y = 1e-3  # why").into_iter().filter(|(s, _)| *s != Style::new()).collect();
+        let coloured: Vec<_> = python("if x1 == 'a#b': y = 1e-3  # why")
+            .into_iter()
+            .filter(|(s, _)| *s != Style::new())
+            .collect();
         let texts: Vec<_> = coloured.iter().map(|(_, t)| *t).collect();
         assert_eq!(texts, ["if", "'a#b'", "1e", "3", "# why"]);
         assert_eq!(python("x = 'open").last().map(|(_, t)| *t), Some("'open"));

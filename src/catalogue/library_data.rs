@@ -33,7 +33,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         sources: "accelerate sources",
         library: site(
             "accelerate",
-            &[(OPERATIONS, "send_to_device"), (OPERATIONS, "_send_to_device"), ("accelerate/data_loader.py", "__iter__")],
+            &[
+                (OPERATIONS, "send_to_device"),
+                (OPERATIONS, "_send_to_device"),
+                ("accelerate/data_loader.py", "__iter__"),
+            ],
             "",
             "every batch",
         ),
@@ -99,7 +103,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
         ),
         sources: "timm sources",
-        library: site("timm", &[("train.py", "train_one_epoch")], "losses_m.update(loss.item()", "every micro-step"),
+        library: site(
+            "timm",
+            &[("train.py", "train_one_epoch")],
+            "losses_m.update(loss.item()",
+            "every micro-step",
+        ),
         ..BASE
     },
     Pattern {
@@ -142,7 +151,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
         ),
         sources: "timm sources",
-        library: site("timm", &[("train.py", "validate"), ("validate.py", "validate")], ".item(), ", "every validation batch"),
+        library: site(
+            "timm",
+            &[("train.py", "validate"), ("validate.py", "validate")],
+            ".item(), ",
+            "every validation batch",
+        ),
         ..BASE
     },
     Pattern {
@@ -205,13 +219,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         id: "L59",
         title: "nanoGPT: loss for the log",
         triggers: &["lossf = loss.item() * gradient_accumulation_steps"],
-        fix: fix(
-            Delay,
-            "raise log_interval",
-            "log_interval = 1",
-            "log_interval = 100",
-            "",
-        ),
+        fix: fix(Delay, "raise log_interval", "log_interval = 1", "log_interval = 100", ""),
         sources: "nanoGPT sources",
         library: site(
             "nanogpt",
@@ -236,7 +244,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
         ),
         sources: "tqdm sources",
-        library: site("tqdm", &[("tqdm/std.py", "set_postfix"), ("tqdm/std.py", "format_dict")], "", "every step"),
+        library: site(
+            "tqdm",
+            &[("tqdm/std.py", "set_postfix"), ("tqdm/std.py", "format_dict")],
+            "",
+            "every step",
+        ),
         ..BASE
     },
     Pattern {
@@ -258,7 +271,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         sources: "vllm#22760, vllm#41429, vllm#51458, vllm#43107",
         library: site(
             "vllm",
-            &[("vllm/v1/worker/gpu_model_runner.py", "_to_list"), ("vllm/v1/worker/gpu_model_runner.py", "_bookkeeping_sync")],
+            &[
+                ("vllm/v1/worker/gpu_model_runner.py", "_to_list"),
+                ("vllm/v1/worker/gpu_model_runner.py", "_bookkeeping_sync"),
+            ],
             "",
             "every token",
         ),
@@ -283,7 +299,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         sources: "TensorRT-LLM#16680, sglang#35106",
         library: site(
             "sglang",
-            &[("sglang/srt/managers/schedule_batch.py", "prepare_for_extend"), ("sglang/srt/managers/schedule_batch.py", "prepare_for_decode")],
+            &[
+                ("sglang/srt/managers/schedule_batch.py", "prepare_for_extend"),
+                ("sglang/srt/managers/schedule_batch.py", "prepare_for_decode"),
+            ],
             "",
             "every step",
         ),

@@ -1,6 +1,11 @@
 //! L06 to L18, L54, L56, L58: generation, attention, mixture of experts, diffusers, PyG, flash-attn.
 
-use super::{Category::{self, *}, Pattern, Strategy::*, fix, site};
+use super::{
+    Category::{self, *},
+    Pattern,
+    Strategy::*,
+    fix, site,
+};
 use crate::vocabulary::Kind::{self, *};
 
 const BASE: Pattern = Pattern {
@@ -34,7 +39,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         sources: "transformers 5.23 (DeferredStopCheck)",
         library: site(
             "transformers",
-            &[(GENERATE, "__call__"), (GENERATE, "_sample"), (GENERATE, "_beam_search"), (GENERATE, "_assisted_decoding")],
+            &[
+                (GENERATE, "__call__"),
+                (GENERATE, "_sample"),
+                (GENERATE, "_beam_search"),
+                (GENERATE, "_assisted_decoding"),
+            ],
             "unfinished_sequences",
             "every token",
         ),
@@ -55,7 +65,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "ZeRO-3 and FSDP need it: without it, ranks that finish early make the others hang.",
         ),
         sources: "transformers 5.23",
-        library: site("transformers", &[(GENERATE, "_has_unfinished_sequences")], "", "every token with ZeRO-3"),
+        library: site(
+            "transformers",
+            &[(GENERATE, "_has_unfinished_sequences")],
+            "",
+            "every token with ZeRO-3",
+        ),
         ..BASE
     },
     Pattern {
@@ -135,7 +150,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         sources: "transformers 5.23",
         library: site(
             "transformers",
-            &[(PROCESSORS, "_get_ngrams"), (PROCESSORS, "_get_generated_ngrams"), (PROCESSORS, "_calc_banned_ngram_tokens")],
+            &[
+                (PROCESSORS, "_get_ngrams"),
+                (PROCESSORS, "_get_generated_ngrams"),
+                (PROCESSORS, "_calc_banned_ngram_tokens"),
+            ],
             "",
             "every token and sequence",
         ),
@@ -208,7 +227,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         sources: "transformers 5.23",
         library: site(
             "transformers",
-            &[(FLASH, "prepare_fa_kwargs_from_position_ids"), (FLASH, "_prepare_from_posids"), (FLASH, "prepare_fa2_from_position_ids")],
+            &[
+                (FLASH, "prepare_fa_kwargs_from_position_ids"),
+                (FLASH, "_prepare_from_posids"),
+                (FLASH, "prepare_fa2_from_position_ids"),
+            ],
             "",
             "every layer",
         ),
@@ -217,7 +240,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
     Pattern {
         id: "L14",
         title: "attention masks: can the mask be skipped?",
-        triggers: &["attention_mask.all()", "(packed_sequence_mask[:, -1] == 0).all()", "torch.all(attention_mask == 1)"],
+        triggers: &[
+            "attention_mask.all()",
+            "(packed_sequence_mask[:, -1] == 0).all()",
+            "torch.all(attention_mask == 1)",
+        ],
         trace: "a reduction, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize",
         kind: Some(ControlFlow),
         why: "If nothing is masked a faster path is taken, so the mask is read once per forward.",
@@ -315,7 +342,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "A private function with its own limits on dtype and alignment.",
         ),
         sources: "transformers 5.23",
-        library: site("transformers", &[("transformers/integrations/moe.py", "")], "", "every mixture-of-experts layer"),
+        library: site(
+            "transformers",
+            &[("transformers/integrations/moe.py", "")],
+            "",
+            "every mixture-of-experts layer",
+        ),
         ..BASE
     },
     Pattern {

@@ -1,6 +1,12 @@
 //! L37 to L53: Megatron-LM and DeepSpeed.
 
-use super::{CTX_SYNC, Category::{self, *}, EVENT_SYNC, Pattern, Strategy::*, fix, site};
+use super::{
+    CTX_SYNC,
+    Category::{self, *},
+    EVENT_SYNC, Pattern,
+    Strategy::*,
+    fix, site,
+};
 use crate::vocabulary::Kind::{self, *};
 
 const BASE: Pattern = Pattern {
@@ -109,7 +115,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "Faulty hardware is then not noticed by this check.",
         ),
         sources: "Megatron-LM#7076: 74 of 142 waits per iteration",
-        library: site("megatron", &[("megatron/core/rerun_state_machine.py", "")], "", "every gradient bucket"),
+        library: site(
+            "megatron",
+            &[("megatron/core/rerun_state_machine.py", "")],
+            "",
+            "every gradient bucket",
+        ),
         ..BASE
     },
     Pattern {
@@ -218,7 +229,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ),
         driver_api: EVENT_SYNC,
         sources: "Megatron-LM sources",
-        library: site("megatron", &[(DISPATCHER, "_maybe_dtoh_and_synchronize")], "", "every mixture-of-experts layer"),
+        library: site(
+            "megatron",
+            &[(DISPATCHER, "_maybe_dtoh_and_synchronize")],
+            "",
+            "every mixture-of-experts layer",
+        ),
         ..BASE
     },
     Pattern {
@@ -237,7 +253,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "Tokens over the capacity are dropped.",
         ),
         sources: "Megatron-LM sources",
-        library: site("megatron", &[(DISPATCHER, "")], "tokens_per_expert.sum().item()", "every mixture-of-experts layer"),
+        library: site(
+            "megatron",
+            &[(DISPATCHER, "")],
+            "tokens_per_expert.sum().item()",
+            "every mixture-of-experts layer",
+        ),
         ..BASE
     },
     Pattern {
@@ -256,7 +277,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ),
         versions: "one read per tensor before DeepSpeed#5115",
         sources: "DeepSpeed#5115",
-        library: site("deepspeed", &[(ZERO, "has_overflow"), (ZERO3, "has_overflow")], "", "every step with fp16"),
+        library: site(
+            "deepspeed",
+            &[(ZERO, "has_overflow"), (ZERO3, "has_overflow")],
+            "",
+            "every step with fp16",
+        ),
         ..BASE
     },
     Pattern {
@@ -388,7 +414,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "A private function with its own limits on dtype and alignment.",
         ),
         sources: "DeepSpeed sources",
-        library: site("deepspeed", &[("deepspeed/moe/ep_experts.py", "")], "", "every mixture-of-experts layer"),
+        library: site(
+            "deepspeed",
+            &[("deepspeed/moe/ep_experts.py", "")],
+            "",
+            "every mixture-of-experts layer",
+        ),
         ..BASE
     },
     Pattern {

@@ -34,7 +34,12 @@ pub struct Call {
     pub pattern: &'static str,
 }
 
-const fn row(group: &'static str, waits: &'static str, instead: &'static str, pattern: &'static str) -> QuickRow {
+const fn row(
+    group: &'static str,
+    waits: &'static str,
+    instead: &'static str,
+    pattern: &'static str,
+) -> QuickRow {
     QuickRow { group, waits, instead, pattern }
 }
 
@@ -47,10 +52,25 @@ pub const ROWS: &[QuickRow] = &[
     row("Transfers", ".cpu(), .to('cpu')", ".to('cpu', non_blocking=True), an event before reading", "D01"),
     row("Transfers", ".cuda(), .to('cuda')", ".to('cuda', non_blocking=True)", "C03"),
     row("Transfers", ".type(torch.LongTensor)", ".type(torch.long)", "D03"),
-    row("Creation", "torch.tensor(obj, device='cuda')", "CPU tensor, then .to('cuda', non_blocking=True)", "C01"),
+    row(
+        "Creation",
+        "torch.tensor(obj, device='cuda')",
+        "CPU tensor, then .to('cuda', non_blocking=True)",
+        "C01",
+    ),
     row("Creation", "torch.tensor(0, device='cuda')", "torch.zeros((), device='cuda')", "C02"),
-    row("Creation", "torch.as_tensor(arr, device='cuda')", "CPU tensor, then .to('cuda', non_blocking=True)", "C01"),
-    row("Creation", "torch.cuda.BoolTensor(list)", "torch.tensor(list), then .to('cuda', non_blocking=True)", "C01"),
+    row(
+        "Creation",
+        "torch.as_tensor(arr, device='cuda')",
+        "CPU tensor, then .to('cuda', non_blocking=True)",
+        "C01",
+    ),
+    row(
+        "Creation",
+        "torch.cuda.BoolTensor(list)",
+        "torch.tensor(list), then .to('cuda', non_blocking=True)",
+        "C01",
+    ),
     row("Control flow", ".item() in a condition", "torch.where(), or move it out of the loop", "A01"),
     row("Control flow", "if gpu_tensor:", "torch.where()", "A03"),
     row("Control flow", "max(a, b) of Python", "torch.maximum(a, b)", "A05"),

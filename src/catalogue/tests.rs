@@ -162,7 +162,10 @@ fn a_caller_in_a_library_says_more_than_a_wrapper() {
     let rate_limiter = ("torch/distributed/fsdp/_runtime_utils.py", "_unshard");
     assert_eq!(found(&[event, rate_limiter], None), Some("H08"));
     let print = ("torch/_tensor_str.py", "_str");
-    assert_eq!(found(&[print, ("torch/_tensor.py", "__repr__"), ("tqdm/std.py", "set_postfix")], None), Some("L60"));
+    assert_eq!(
+        found(&[print, ("torch/_tensor.py", "__repr__"), ("tqdm/std.py", "set_postfix")], None),
+        Some("L60")
+    );
     let read = ("lightning/fabric/utilities/apply_func.py", "to_item");
     let apply = ("lightning_utilities/core/apply_func.py", "apply_to_collection");
     let bar = ("lightning/pytorch/trainer/connectors/logger_connector/result.py", "metrics");
