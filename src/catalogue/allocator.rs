@@ -27,7 +27,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "Keep it where another process on the GPU needs the memory.",
         ),
         sources: "PyTorch CUDACachingAllocator.cpp",
-        library: torch(&[("torch/cuda/memory.py", "empty_cache"), ("torch/accelerator/memory.py", "empty_cache")]),
+        library: torch(&[
+            ("torch/cuda/memory.py", "empty_cache"),
+            ("torch/accelerator/memory.py", "empty_cache"),
+        ]),
         ..BASE
     },
     Pattern {

@@ -159,7 +159,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
     Pattern {
         id: "H09",
         title: "FSDP with CPU offload",
-        triggers: &["FullyShardedDataParallel(model, cpu_offload=CPUOffload(True))", "fully_shard(m, offload_policy=CPUOffloadPolicy())"],
+        triggers: &[
+            "FullyShardedDataParallel(model, cpu_offload=CPUOffload(True))",
+            "fully_shard(m, offload_policy=CPUOffloadPolicy())",
+        ],
         op: "torch.distributed.fsdp",
         trace: "copies to pinned host memory, then cudaStreamSynchronize or cudaEventSynchronize after backward",
         kind: Some(CpuCompute),

@@ -26,7 +26,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "Keep it before the CPU reads a buffer that a non_blocking copy fills, or before another process or a custom library uses the data.",
         ),
         sources: "PyTorch cuda/Module.cpp; seen in captures",
-        library: torch(&[("torch/cuda/__init__.py", "synchronize"), ("torch/accelerator/__init__.py", "synchronize")]),
+        library: torch(&[
+            ("torch/cuda/__init__.py", "synchronize"),
+            ("torch/accelerator/__init__.py", "synchronize"),
+        ]),
         ..BASE
     },
     Pattern {
@@ -45,7 +48,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ),
         driver_api: super::STREAM_SYNC,
         sources: "PyTorch CUDAStream.h; seen in captures",
-        library: torch(&[("torch/cuda/streams.py", "synchronize"), ("torch/cuda/streams.py", "Stream.synchronize")]),
+        library: torch(&[
+            ("torch/cuda/streams.py", "synchronize"),
+            ("torch/cuda/streams.py", "Stream.synchronize"),
+        ]),
         ..BASE
     },
     Pattern {
@@ -92,7 +98,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         id: "F05",
         category: NotAWait,
         title: "wait_stream(), wait_event(), record_stream()",
-        triggers: &["event.wait()", "stream.wait_event(ev)", "stream.wait_stream(other)", "t.record_stream(s)"],
+        triggers: &[
+            "event.wait()",
+            "stream.wait_event(ev)",
+            "stream.wait_stream(other)",
+            "t.record_stream(s)",
+        ],
         op: "cudaStreamWaitEvent",
         trace: "cudaStreamWaitEvent, back within a microsecond",
         kind: None,
@@ -163,7 +174,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
     Pattern {
         id: "F09",
         title: "starting and stopping a profiler",
-        triggers: &["torch.profiler.profile()", "torch.autograd.profiler.emit_nvtx()", "torch.cuda.profiler.stop()"],
+        triggers: &[
+            "torch.profiler.profile()",
+            "torch.autograd.profiler.emit_nvtx()",
+            "torch.cuda.profiler.stop()",
+        ],
         op: "torch.profiler, torch.autograd.profiler",
         trace: "cudaDeviceSynchronize or cudaEventSynchronize where ranges end",
         kind: Some(Timing),

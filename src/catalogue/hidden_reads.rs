@@ -1,9 +1,15 @@
 //! A15 to A34: reads of values inside PyTorch's own code: printing, comparing, optimizers, validation.
 
-use super::{Category::{self, *}, Pattern, Strategy::*, fix, torch};
+use super::{
+    Category::{self, *},
+    Pattern,
+    Strategy::*,
+    fix, torch,
+};
 use crate::vocabulary::Kind::{self, *};
 
-const BOOL_READ: &str = "comparison and reduction kernels, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize";
+const BOOL_READ: &str =
+    "comparison and reduction kernels, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize";
 const BASE: Pattern = Pattern { op: "aten::_local_scalar_dense", trace: BOOL_READ, ..Pattern::BASE };
 
 pub(super) const PATTERNS: &[Pattern] = &[
@@ -204,7 +210,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
         ),
         sources: "torch/optim/lr_scheduler.py",
-        library: torch(&[("torch/optim/lr_scheduler.py", "step"), ("torch/optim/lr_scheduler.py", "is_better")]),
+        library: torch(&[
+            ("torch/optim/lr_scheduler.py", "step"),
+            ("torch/optim/lr_scheduler.py", "is_better"),
+        ]),
         ..BASE
     },
     Pattern {
@@ -254,7 +263,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         id: "A27",
         category: Category::ErrorCheck,
         title: "TransformerEncoder/Decoder without is_causal",
-        triggers: &["nn.TransformerEncoder(layer, n)(x, mask=m)", "nn.TransformerDecoder(layer, n)(x, memory, tgt_mask=m)"],
+        triggers: &[
+            "nn.TransformerEncoder(layer, n)(x, mask=m)",
+            "nn.TransformerDecoder(layer, n)(x, memory, tgt_mask=m)",
+        ],
         op: "_detect_is_causal_mask",
         kind: Some(Kind::ErrorCheck),
         why: "The mask is compared with a causal one to find out something that the caller knows.",

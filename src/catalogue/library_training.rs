@@ -1,6 +1,12 @@
 //! L01 to L05 and L19 to L30: Hugging Face Trainer, Lightning, torchmetrics.
 
-use super::{Category::{self, *}, CTX_SYNC, Pattern, Strategy::*, fix, site};
+use super::{
+    CTX_SYNC,
+    Category::{self, *},
+    Pattern,
+    Strategy::*,
+    fix, site,
+};
 use crate::vocabulary::Kind::{self, *};
 
 const BASE: Pattern = Pattern {
@@ -70,7 +76,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         sources: "transformers 5.23",
         library: site(
             "transformers",
-            &[(TRAINER, "_maybe_log_save_evaluate"), (TRAINER, "_get_grad_norm"), (TRAINER, "_inner_training_loop")],
+            &[
+                (TRAINER, "_maybe_log_save_evaluate"),
+                (TRAINER, "_get_grad_norm"),
+                (TRAINER, "_inner_training_loop"),
+            ],
             "grad_norm.item()",
             "every logging_steps; every step with DeepSpeed",
         ),
@@ -92,7 +102,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         sources: "transformers 5.23",
         library: site(
             "transformers",
-            &[(TRAINER, "_inner_training_loop"), (TRAINER, "_track_num_input_tokens"), (TRAINER, "_run_epoch")],
+            &[
+                (TRAINER, "_inner_training_loop"),
+                (TRAINER, "_track_num_input_tokens"),
+                (TRAINER, "_run_epoch"),
+            ],
             "gather(input_tokens)",
             "every step with include_num_input_tokens_seen",
         ),
@@ -258,7 +272,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
         ),
         sources: "Lightning sources",
-        library: site("lightning", &[("loops/utilities.py", "check_finite_loss")], "", "every step with detect_anomaly"),
+        library: site(
+            "lightning",
+            &[("loops/utilities.py", "check_finite_loss")],
+            "",
+            "every step with detect_anomaly",
+        ),
         ..BASE
     },
     Pattern {
@@ -319,12 +338,30 @@ pub(super) const PATTERNS: &[Pattern] = &[
         library: site(
             "torchmetrics",
             &[
-                ("torchmetrics/functional/classification/stat_scores.py", "_binary_stat_scores_tensor_validation"),
-                ("torchmetrics/functional/classification/stat_scores.py", "_multiclass_stat_scores_tensor_validation"),
-                ("torchmetrics/functional/classification/stat_scores.py", "_multilabel_stat_scores_tensor_validation"),
-                ("torchmetrics/functional/classification/confusion_matrix.py", "_binary_confusion_matrix_tensor_validation"),
-                ("torchmetrics/functional/classification/confusion_matrix.py", "_multiclass_confusion_matrix_tensor_validation"),
-                ("torchmetrics/functional/classification/confusion_matrix.py", "_multilabel_confusion_matrix_tensor_validation"),
+                (
+                    "torchmetrics/functional/classification/stat_scores.py",
+                    "_binary_stat_scores_tensor_validation",
+                ),
+                (
+                    "torchmetrics/functional/classification/stat_scores.py",
+                    "_multiclass_stat_scores_tensor_validation",
+                ),
+                (
+                    "torchmetrics/functional/classification/stat_scores.py",
+                    "_multilabel_stat_scores_tensor_validation",
+                ),
+                (
+                    "torchmetrics/functional/classification/confusion_matrix.py",
+                    "_binary_confusion_matrix_tensor_validation",
+                ),
+                (
+                    "torchmetrics/functional/classification/confusion_matrix.py",
+                    "_multiclass_confusion_matrix_tensor_validation",
+                ),
+                (
+                    "torchmetrics/functional/classification/confusion_matrix.py",
+                    "_multilabel_confusion_matrix_tensor_validation",
+                ),
                 (
                     "torchmetrics/functional/classification/precision_recall_curve.py",
                     "_binary_precision_recall_curve_tensor_validation",
@@ -355,7 +392,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "NaN values then reach the mean.",
         ),
         sources: "torchmetrics#2943",
-        library: site("torchmetrics", &[("torchmetrics/aggregation.py", "_cast_and_nan_check_input")], "", "every update"),
+        library: site(
+            "torchmetrics",
+            &[("torchmetrics/aggregation.py", "_cast_and_nan_check_input")],
+            "",
+            "every update",
+        ),
         ..BASE
     },
     Pattern {
@@ -394,7 +436,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "Only where the metric can be computed from sums.",
         ),
         sources: "torchmetrics sources",
-        library: site("torchmetrics", &[("torchmetrics/utilities/distributed.py", "gather_all_tensors")], "", "every sync"),
+        library: site(
+            "torchmetrics",
+            &[("torchmetrics/utilities/distributed.py", "gather_all_tensors")],
+            "",
+            "every sync",
+        ),
         ..BASE
     },
 ];

@@ -31,7 +31,14 @@ pub(super) const PATTERNS: &[Pattern] = &[
     Pattern {
         id: "N02",
         title: "indexing with GPU tensors, slices and numbers",
-        triggers: &["x[idx_gpu]", "x.index_select(0, idx)", "x.gather(1, idx)", "x.scatter_(1, idx, src)", "x.masked_fill_(m, 0)", "x[1:3] = 0"],
+        triggers: &[
+            "x[idx_gpu]",
+            "x.index_select(0, idx)",
+            "x.gather(1, idx)",
+            "x.scatter_(1, idx, src)",
+            "x.masked_fill_(m, 0)",
+            "x[1:3] = 0",
+        ],
         op: "aten::index, aten::scatter_, aten::masked_fill_",
         why: "Indices are on the GPU already and the result's size is known.",
         ..BASE
@@ -39,7 +46,14 @@ pub(super) const PATTERNS: &[Pattern] = &[
     Pattern {
         id: "N03",
         title: "selection and reduction that stay on the GPU",
-        triggers: &["torch.where(cond, x, 0)", "t.any()", "t.all()", "t.max()", "t.sum()", "torch.isnan(x).any()"],
+        triggers: &[
+            "torch.where(cond, x, 0)",
+            "t.any()",
+            "t.all()",
+            "t.max()",
+            "t.sum()",
+            "torch.isnan(x).any()",
+        ],
         op: "aten::where, aten::any, aten::max",
         why: "The result is a tensor; only turning it into a Python value waits.",
         ..BASE
@@ -72,7 +86,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
     Pattern {
         id: "N06",
         title: "gradient clipping and fused optimizers",
-        triggers: &["clip_grad_norm_(params, 1.0)", "clip_grad_value_(params, 1.0)", "torch.optim.AdamW(params, fused=True)"],
+        triggers: &[
+            "clip_grad_norm_(params, 1.0)",
+            "clip_grad_value_(params, 1.0)",
+            "torch.optim.AdamW(params, fused=True)",
+        ],
         op: "aten::_foreach_norm, aten::_fused_adamw_",
         why: "Norm, scale and update stay on the GPU.",
         ..BASE

@@ -1,8 +1,8 @@
 //! Finding entries: by id, by words, and by the Python frames of a wait.
 
 use super::{
-    LibrarySite, Pattern, allocator, checks, distributed, explicit, hidden_reads, library_data, library_models,
-    library_parallel, library_training, lookalikes, readback, scalar, shape, sparse, upload,
+    LibrarySite, Pattern, allocator, checks, distributed, explicit, hidden_reads, library_data,
+    library_models, library_parallel, library_training, lookalikes, readback, scalar, shape, sparse, upload,
 };
 
 /// The subjects in the order of their ids.
@@ -94,12 +94,15 @@ pub fn library_site(frames: &[(&str, &str)], line_text: Option<&str>) -> Option<
     fallback
 }
 
-/// The best entry for one frame: one whose text the line has, else the first that does not contradict the line.
+/// The best entry for one frame: one that the known line confirms, then one that names the function with its class,
+/// else the first that the line does not contradict.
 fn frame_site(file: &str, function: &str, text: Option<&str>) -> Option<&'static Pattern> {
-    let fits = |p: &&Pattern| p.library.is_some_and(|l| site_fits(&l, file, function, text));
-    let by_text = |p: &&Pattern| p.library.is_some_and(|l| !l.line_text.is_empty());
-    let exact = if text.is_some() { all().filter(fits).find(by_text) } else { None };
-    exact.or_else(|| all().find(fits))
+    let fitting =
+        all().filter_map(|p| Some((p, p.library?))).filter(|(_, l)| site_fits(l, file, function, text));
+    let confirmed = |l: &LibrarySite| text.is_some() && !l.line_text.is_empty();
+    let named = |l: &LibrarySite| function.contains('.') && l.frames.iter().any(|f| f.1 == function);
+    // min_by_key keeps the first of equals: the order of the catalogue breaks ties.
+    fitting.min_by_key(|(_, l)| std::cmp::Reverse((confirmed(l), named(l)))).map(|(pattern, _)| pattern)
 }
 
 fn site_fits(site: &LibrarySite, file: &str, function: &str, text: Option<&str>) -> bool {
@@ -109,7 +112,9 @@ fn site_fits(site: &LibrarySite, file: &str, function: &str, text: Option<&str>)
             // A bare file name or an open function is too little without the line.
             None => site.line_text.is_empty() || (suffix.contains('/') && !wanted.is_empty()),
         };
-        text_fits && (wanted.is_empty() || last_name(function) == wanted) && ends_with_path(file, suffix)
+        text_fits
+            && (wanted.is_empty() || function == wanted || last_name(function) == wanted)
+            && ends_with_path(file, suffix)
     })
 }
 

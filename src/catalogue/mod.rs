@@ -8,18 +8,23 @@ use crate::vocabulary::Kind;
 mod allocator;
 mod checks;
 mod distributed;
+pub mod explain;
 mod explicit;
 mod hidden_reads;
+mod highlight;
 mod library_data;
 mod library_models;
 mod library_parallel;
 mod library_training;
 mod lookalikes;
 mod lookup;
+pub mod quick;
 mod readback;
 mod scalar;
 mod shape;
 mod sparse;
+#[cfg(test)]
+mod tests;
 mod upload;
 
 pub use lookup::{all, by_id, library_site, search};
@@ -154,6 +159,58 @@ pub enum Category {
     Allocator,
     /// Calls that look like waits and are none.
     NotAWait,
+}
+
+impl Category {
+    /// Every category: the nine in their order, then those outside them.
+    pub const ALL: [Category; 12] = [
+        Category::ExplicitSync,
+        Category::DeviceMovement,
+        Category::TensorCreation,
+        Category::DataDependentControlFlow,
+        Category::Indexing,
+        Category::Slicing,
+        Category::DynamicShapes,
+        Category::EmbeddingBackward,
+        Category::Distributed,
+        Category::ErrorCheck,
+        Category::Allocator,
+        Category::NotAWait,
+    ];
+
+    /// The category as a heading.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Category::ExplicitSync => "Explicit synchronisation",
+            Category::DeviceMovement => "Device movement",
+            Category::TensorCreation => "Tensor creation",
+            Category::DataDependentControlFlow => "Data-dependent control flow",
+            Category::Indexing => "Indexing",
+            Category::Slicing => "Slicing",
+            Category::DynamicShapes => "Dynamic shapes",
+            Category::EmbeddingBackward => "Embedding backward",
+            Category::Distributed => "Distributed",
+            Category::ErrorCheck => "Validity checks",
+            Category::Allocator => "Memory allocator",
+            Category::NotAWait => "Looks like a wait and is none",
+        }
+    }
+}
+
+impl Strategy {
+    /// The strategy in a few words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Strategy::Remove => "remove it",
+            Strategy::NonBlocking => "make the copy asynchronous",
+            Strategy::SyncFreeApi => "use a form that does not wait",
+            Strategy::Delay => "wait later or less often",
+            Strategy::Coalesce => "join several waits into one",
+            Strategy::Offload => "move the work elsewhere",
+            Strategy::ExcludeFromCapture => "keep it out of the measured region",
+            Strategy::Leave => "leave it",
+        }
+    }
 }
 
 /// Where a library's own code waits.

@@ -80,7 +80,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
     Pattern {
         id: "D05",
         title: "pinned copy, then event.synchronize() before reading",
-        triggers: &["pinned.copy_(gpu, non_blocking=True)", "ev.synchronize()"],
+        triggers: &["pinned.copy_(gpu, non_blocking=True)"],
         trace: "a copy to pinned host memory, work in between, then cudaEventSynchronize",
         kind: Some(Barrier),
         why: "The wait guards the CPU's read of the buffer. This is the right form; only its place can be better.",

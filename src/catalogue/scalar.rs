@@ -197,7 +197,13 @@ pub(super) const PATTERNS: &[Pattern] = &[
     Pattern {
         id: "A11",
         title: "a CUDA scalar tensor where an op takes a number",
-        triggers: &["torch.add(x, y, alpha=t)", "torch.full(size, t)", "torch.arange(t)", "torch.linspace(t0, t1, n)", "x.narrow(0, t, n)"],
+        triggers: &[
+            "torch.add(x, y, alpha=t)",
+            "torch.full(size, t)",
+            "torch.arange(t)",
+            "torch.linspace(t0, t1, n)",
+            "x.narrow(0, t, n)",
+        ],
         op: "aten::_local_scalar_dense in the argument parser",
         trace: "a copy of one value to pinned host memory and cudaStreamSynchronize directly before the op's own kernel",
         kind: Some(RoundTrip),

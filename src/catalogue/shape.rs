@@ -256,7 +256,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             SyncFreeApi,
             "compare by broadcasting, or pass assume_unique=True",
             "m = torch.isin(tokens, stop_ids)",
-            "m = (tokens[..., None] == stop_ids).any(-1)",
+            "m = (tokens.unsqueeze(-1) == stop_ids).any(-1)",
             "Broadcasting takes memory for every pair; assume_unique=True is only right if both sides have no duplicates.",
         ),
         sources: "PyTorch TensorCompare.cpp",

@@ -1,6 +1,11 @@
 //! B16 to B27: sizes in sparse, nested, ragged and segmented data, and in the backward of embeddings.
 
-use super::{Category::{self, *}, Pattern, Strategy::*, fix, torch};
+use super::{
+    Category::{self, *},
+    Pattern,
+    Strategy::*,
+    fix, torch,
+};
 use crate::vocabulary::Kind::{self, *};
 
 const BASE: Pattern = Pattern {
@@ -66,7 +71,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
     Pattern {
         id: "B19",
         title: "nested and jagged tensors",
-        triggers: &["torch.nested.nested_tensor(tensors)", "torch.nested.nested_tensor_from_jagged(v, offsets)"],
+        triggers: &[
+            "torch.nested.nested_tensor(tensors)",
+            "torch.nested.nested_tensor_from_jagged(v, offsets)",
+        ],
         op: "aten::_nested_*",
         trace: "many copies of 8 bytes to pinned host memory, each with cudaStreamSynchronize",
         why: "Offsets and the longest sequence are read to the CPU to choose kernels and sizes.",

@@ -41,7 +41,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         id: "C02",
         category: TensorCreation,
         title: "torch.tensor(number, device='cuda')",
-        triggers: &["torch.tensor(3.14, device='cuda')", "torch.tensor(0, device='cuda')", "torch.tensor(0).to('cuda')"],
+        triggers: &[
+            "torch.tensor(3.14, device='cuda')",
+            "torch.tensor(0, device='cuda')",
+            "torch.tensor(0).to('cuda')",
+        ],
         op: "torch.tensor -> aten::to",
         trace: "an upload of 4 or 8 bytes from pageable memory, then cudaStreamSynchronize",
         fix: fix(
@@ -112,13 +116,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "aten::copy_ in TensorIndexing",
         trace: "an upload of one value from pageable memory, then cudaStreamSynchronize; no kernel",
         why: "A destination without dimensions is written by a blocking copy from a CPU scalar, not by a fill kernel.",
-        fix: fix(
-            SyncFreeApi,
-            "use fill_: x[3].fill_(value)",
-            "x[3] = 1.0",
-            "x[3].fill_(1.0)",
-            "",
-        ),
+        fix: fix(SyncFreeApi, "use fill_: x[3].fill_(value)", "x[3] = 1.0", "x[3].fill_(1.0)", ""),
         versions: "up to 2.12; gone in 2.15",
         sources: "PyTorch TensorIndexing.h; pytorch#186482, pytorch#188267; seen in captures",
         ..BASE
@@ -181,7 +179,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         id: "C10",
         category: Distributed,
         title: "collectives of Python objects",
-        triggers: &["dist.broadcast_object_list(objs)", "dist.all_gather_object(out, obj)", "dist.gather_object(obj)"],
+        triggers: &[
+            "dist.broadcast_object_list(objs)",
+            "dist.all_gather_object(out, obj)",
+            "dist.gather_object(obj)",
+        ],
         op: "torch.distributed object collectives",
         trace: "uploads of the pickled bytes and their length, an NCCL kernel, then copies of sizes and bytes back, each with cudaStreamSynchronize",
         kind: Some(CpuCompute),

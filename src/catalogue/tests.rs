@@ -1,0 +1,210 @@
+//! What every entry must keep to, and how frames and words find entries.
+
+use super::*;
+use crate::vocabulary::Kind;
+use std::collections::BTreeSet;
+
+const SITE: &str = "/venv/lib/python3.12/site-packages/";
+
+/// How many ids each letter has in the tables of the catalogue; B27 stands for the category without a row of its own.
+const COUNTS: [(char, usize); 10] = [
+    ('A', 34),
+    ('B', 27),
+    ('C', 13),
+    ('D', 9),
+    ('E', 8),
+    ('F', 12),
+    ('G', 6),
+    ('H', 14),
+    ('L', 64),
+    ('N', 7),
+];
+
+fn found(frames: &[(&str, &str)], text: Option<&str>) -> Option<&'static str> {
+    let full: Vec<_> = frames.iter().map(|&(file, function)| (format!("{SITE}{file}"), function)).collect();
+    let frames: Vec<_> = full.iter().map(|(file, function)| (file.as_str(), *function)).collect();
+    library_site(&frames, text).map(|p| p.id)
+}
+
+fn ids(query: &str) -> Vec<&'static str> {
+    search(query).iter().map(|p| p.id).collect()
+}
+
+#[test]
+fn every_id_of_the_tables_is_present_once() {
+    let ids: BTreeSet<_> = all().map(|p| p.id).collect();
+    assert_eq!(ids.len(), all().count(), "ids are unique");
+    for (letter, count) in COUNTS {
+        for n in 1..=count {
+            assert!(ids.contains(format!("{letter}{n:02}").as_str()), "{letter}{n:02} is missing");
+        }
+    }
+    assert_eq!(ids.len(), COUNTS.iter().map(|c| c.1).sum::<usize>());
+}
+
+#[test]
+fn entries_are_complete() {
+    for p in all() {
+        let id = p.id;
+        for (name, text) in [("title", p.title), ("op", p.op), ("trace", p.trace), ("why", p.why)] {
+            assert!(!text.is_empty(), "{id} has no {name}");
+        }
+        assert!(!p.triggers.is_empty() && !p.driver_api.is_empty(), "{id}");
+        assert!(p.title.chars().count() <= 72, "{id}: {}", p.title);
+        assert!(id.starts_with('L') == p.library.is_some_and(|l| l.library != "torch"), "{id}");
+        if p.category == Category::NotAWait {
+            assert!(p.kind.is_none(), "{id}");
+        }
+    }
+}
+
+#[test]
+fn fixes_fit_a_column_and_show_code() {
+    for Pattern { id, fix, .. } in all() {
+        assert!((1..=60).contains(&fix.title.chars().count()), "{id}: {}", fix.title);
+        assert!(!fix.title.ends_with('.'), "{id}");
+        assert!(fix.strategy == Strategy::Leave || !fix.before.is_empty(), "{id}");
+        assert_eq!(fix.before.is_empty(), fix.after.is_empty(), "{id}");
+        assert!(fix.before.is_empty() || fix.before != fix.after, "{id}");
+        for code in [fix.before, fix.after] {
+            assert!(code.lines().count() <= 7 && !code.contains("..."), "{id}: {code}");
+        }
+    }
+}
+
+#[test]
+fn sentences_end() {
+    for p in all() {
+        for text in [p.why, p.fix.caveat] {
+            assert!(text.is_empty() || text.ends_with('.'), "{}: {text}", p.id);
+            assert!(!text.contains("  "), "{}: {text}", p.id);
+        }
+    }
+}
+
+/// The kinds that the labelled programs fix.
+#[test]
+fn kinds_of_labelled_patterns() {
+    use Kind::*;
+    let labelled: [(&str, Option<Kind>); 24] = [
+        ("A01", None),
+        ("A02", None),
+        ("A03", Some(ControlFlow)),
+        ("A05", Some(ControlFlow)),
+        ("A08", Some(DynamicShape)),
+        ("A15", None),
+        ("A16", Some(DebugPrint)),
+        ("A17", None),
+        ("A18", None),
+        ("A19", Some(ControlFlow)),
+        ("B01", Some(DynamicShape)),
+        ("B02", Some(DynamicShape)),
+        ("B07", Some(DynamicShape)),
+        ("B10", Some(DynamicShape)),
+        ("B12", Some(DynamicShape)),
+        ("C01", Some(Upload)),
+        ("C03", Some(Upload)),
+        ("C06", Some(Upload)),
+        ("C07", Some(Upload)),
+        ("D01", None),
+        ("D02", None),
+        ("E01", Some(ErrorCheck)),
+        ("F01", Some(Explicit)),
+        ("F03", Some(Explicit)),
+    ];
+    for (id, kind) in labelled {
+        assert_eq!(by_id(id).map(|p| p.kind), Some(kind), "{id}");
+    }
+}
+
+#[test]
+fn torch_frames_name_their_pattern() {
+    for (file, function, id) in [
+        ("torch/_tensor_str.py", "_str_intern", "A16"),
+        ("torch/_tensor.py", "__format__", "A15"),
+        ("torch/_tensor.py", "__contains__", "A06"),
+        ("torch/utils/tensorboard/_convert_np.py", "_prepare_pytorch", "A33"),
+        ("torch/distributions/distribution.py", "_validate_sample", "A26"),
+        ("torch/nn/utils/clip_grad.py", "clip_grad_norm_", "A19"),
+        ("torch/amp/grad_scaler.py", "_maybe_opt_step", "A20"),
+        ("torch/amp/grad_scaler.py", "get_scale", "A21"),
+        ("torch/optim/lr_scheduler.py", "step", "A24"),
+        ("torch/optim/optimizer.py", "_get_value", "A22"),
+        ("torch/nn/modules/transformer.py", "_detect_is_causal_mask", "A27"),
+        ("torch/nn/modules/_functions.py", "forward", "H11"),
+        ("torch/serialization.py", "_save", "D07"),
+        ("torch/distributed/distributed_c10d.py", "_object_to_tensor", "C10"),
+        ("torch/distributed/distributed_c10d.py", "barrier", "H03"),
+        ("torch/cuda/memory.py", "empty_cache", "G01"),
+        ("torch/nn/utils/rnn.py", "pack_padded_sequence", "B20"),
+        ("torch/cuda/__init__.py", "synchronize", "F01"),
+        ("torch/cuda/streams.py", "synchronize", "F02"),
+        ("torch/cuda/streams.py", "Stream.synchronize", "F02"),
+        ("torch/cuda/streams.py", "Event.synchronize", "F03"),
+        ("triton/testing.py", "do_bench", "F10"),
+    ] {
+        assert_eq!(found(&[(file, function)], None), Some(id), "{file} {function}");
+    }
+}
+
+#[test]
+fn paths_match_by_whole_components() {
+    assert!(library_site(&[("/home/me/my_torch/_tensor_str.py", "_str_intern")], None).is_none());
+    assert!(library_site(&[("_tensor_str.py", "_str_intern")], None).is_none());
+    assert!(library_site(&[("C:\\py\\Lib\\site-packages\\torch\\_tensor_str.py", "_str")], None).is_some());
+}
+
+#[test]
+fn a_caller_in_a_library_says_more_than_a_wrapper() {
+    let sync = ("torch/cuda/__init__.py", "synchronize");
+    assert_eq!(found(&[sync, ("megatron/core/timers.py", "stop")], None), Some("L43"));
+    let event = ("torch/cuda/streams.py", "synchronize");
+    let rate_limiter = ("torch/distributed/fsdp/_runtime_utils.py", "_unshard");
+    assert_eq!(found(&[event, rate_limiter], None), Some("H08"));
+    let print = ("torch/_tensor_str.py", "_str");
+    assert_eq!(
+        found(&[print, ("torch/_tensor.py", "__repr__"), ("tqdm/std.py", "set_postfix")], None),
+        Some("L60")
+    );
+    let read = ("lightning/fabric/utilities/apply_func.py", "to_item");
+    let apply = ("lightning_utilities/core/apply_func.py", "apply_to_collection");
+    let bar = ("lightning/pytorch/trainer/connectors/logger_connector/result.py", "metrics");
+    assert_eq!(found(&[read, apply, bar], None), Some("L19"));
+    assert_eq!(found(&[read, apply], None), Some("L20"));
+}
+
+#[test]
+fn frames_outside_the_innermost_caller_do_not_count() {
+    let user = ("/home/me/model.py", "training_step");
+    let trainer = (&*format!("{SITE}transformers/trainer.py"), "_inner_training_loop");
+    assert!(library_site(&[user, trainer], None).is_none());
+    let encoder = (&*format!("{SITE}torch/nn/modules/transformer.py"), "forward");
+    let linear = (&*format!("{SITE}torch/nn/modules/linear.py"), "forward");
+    assert!(library_site(&[linear, encoder, user], None).is_none());
+    assert_eq!(library_site(&[trainer], None).map(|p| p.id), Some("L01"));
+}
+
+#[test]
+fn the_line_chooses_among_entries() {
+    let frame = [("transformers/trainer.py", "_maybe_log_save_evaluate")];
+    assert_eq!(found(&frame, Some("logs['grad_norm'] = grad_norm.item()")), Some("L03"));
+    assert_eq!(found(&frame, Some("tr_loss_scalar = nested_gather(tr_loss).mean().item()")), Some("L02"));
+    assert_eq!(found(&frame, Some("self.evaluate()")), None);
+    // A script's bare file name is too little without the line.
+    assert!(library_site(&[("/home/me/train.py", "train_one_epoch")], None).is_none());
+    let line = "losses_m.update(loss.item() * accum_steps, batch_size)";
+    let timm = library_site(&[("/home/me/timm/train.py", "train_one_epoch")], Some(line));
+    assert_eq!(timm.map(|p| p.id), Some("L34"));
+}
+
+#[test]
+fn search_by_id_trigger_and_words() {
+    assert_eq!(ids("a01"), ["A01"]);
+    assert_eq!(ids("item"), ["A01"]);
+    assert_eq!(ids(".cpu()"), ["D01"]);
+    assert_eq!(ids("synchronize")[..3], ["F01", "F02", "F03"]);
+    assert_eq!(ids("nonzero").first(), Some(&"B01"));
+    assert_eq!(ids("torch.unique(x)"), ["B07"]);
+    assert!(ids("deepspeed").len() > 5);
+    assert!(search("").is_empty() && search("no such thing").is_empty());
+}
