@@ -8,6 +8,7 @@ use crate::profile::database::{Cells, Database};
 use crate::profile::strings::Strings;
 use crate::profile::correlation::IssuedBy;
 use crate::profile::nvtx::process;
+use crate::profile::seek::Place;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -75,6 +76,7 @@ pub struct Twins {
     pub start: Vec<i64>,
     pub correlation: Vec<u32>,
     pub chain: Vec<u32>,
+    place: Place,
 }
 
 #[derive(Clone, Copy)]
@@ -208,6 +210,7 @@ impl Twins {
             start: raw.iter().map(|r| r.start).collect(),
             correlation: raw.iter().map(|r| r.correlation).collect(),
             chain: raw.iter().map(|r| r.chain).collect(),
+            place: Place::default(),
         }
     }
 
@@ -224,19 +227,23 @@ impl Twins {
     pub fn of(&self, thread: u32, start: i64, correlation: u32) -> Option<usize> {
         /// Twins of calls that began in between (a nested driver call) stand closer; never more than a few.
         const LOOK_BACK: usize = 4;
-        let first = self.thread.partition_point(|&t| t < thread);
-        let last = first + self.thread[first..].partition_point(|&t| t == thread);
-        let after = first + self.start[first..last].partition_point(|&s| s <= start);
-        (first..after).rev().take(LOOK_BACK).find(|&i| self.correlation[i] == correlation)
+        let after = self.place.seek(self.start.len(), |i| (self.thread[i], self.start[i]) <= (thread, start));
+        let found = (0..after).rev().take(LOOK_BACK).find(|&i| self.correlation[i] == correlation)?;
+        (self.thread[found] == thread).then_some(found)
     }
 }
 
 fn read_row(out: &mut Chunk, row: &Cells, waiting: &FxHashSet<i64>, issued: &IssuedBy) {
+    let (Some(class), name) = (row.int(2), row.int(5).unwrap_or(-1)) else { return };
+    let waits = waiting.contains(&name);
+    if class == BACKTRACE && !waits {
+        return; // the twin of a launch
+    }
     let (Ok(start), Ok(end)) = (row.time(0), row.time(1)) else {
         out.out_of_range += 1;
         return;
     };
-    let (Some(start), Some(class)) = (start, row.int(2)) else { return };
+    let Some(start) = start else { return };
     // A call whose end is missing was cut by the capture's end: nothing is known of its length.
     let (end, cut) = match end {
         Some(end) if end >= start => (end, false),
@@ -247,10 +254,9 @@ fn read_row(out: &mut Chunk, row: &Cells, waiting: &FxHashSet<i64>, issued: &Iss
         end,
         tid: row.int(3).unwrap_or(0),
         correlation: row.id(4).unwrap_or(NO_CORRELATION),
-        name: row.int(5).unwrap_or(-1),
+        name,
         chain: row.id(6).unwrap_or(NO_CHAIN),
     };
-    let waits = waiting.contains(&raw.name);
     match class {
         RUNTIME | DRIVER => {
             out.count(&raw);
@@ -259,7 +265,7 @@ fn read_row(out: &mut Chunk, row: &Cells, waiting: &FxHashSet<i64>, issued: &Iss
                 out.calls.push(raw);
             }
         }
-        BACKTRACE if waits => out.twins.push(raw),
+        BACKTRACE => out.twins.push(raw),
         _ => {}
     }
 }

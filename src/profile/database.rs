@@ -298,7 +298,8 @@ fn connect(path: &Path, immutable: bool) -> rusqlite::Result<Connection> {
         Connection::open_with_flags(path, flags)?
     };
     // What the file's schema says (views, defaults) is not trusted to call functions.
-    connection.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON;")?;
+    // One read transaction: without it each of many thousand look-ups would lock and check for journals anew.
+    connection.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON; BEGIN;")?;
     Ok(connection)
 }
 

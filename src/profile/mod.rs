@@ -9,6 +9,7 @@ pub mod nvtx;
 pub mod ops;
 pub mod payload;
 pub mod samples;
+pub mod seek;
 pub mod strings;
 pub mod syncs;
 pub mod target;

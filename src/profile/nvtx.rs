@@ -7,6 +7,7 @@
 use crate::error::InputError;
 use crate::profile::calls::Calls;
 use crate::profile::database::{Cells, Database};
+use crate::profile::seek::{Place, seek};
 use crate::profile::strings::{Strings, clean};
 use std::sync::Arc;
 
@@ -42,6 +43,7 @@ pub struct Ranges {
     /// Index of the range around it on the same thread; `u32::MAX` for none.
     pub parent: Vec<u32>,
     pub depth: Vec<u16>,
+    place: Place,
 }
 
 #[derive(Default)]
@@ -49,6 +51,7 @@ pub struct Marks {
     pub tid: Vec<i64>,
     pub start: Vec<i64>,
     pub rowid: Vec<i64>,
+    place: Place,
 }
 
 #[derive(Default)]
@@ -151,11 +154,9 @@ impl Ranges {
 
     /// The innermost range that holds `time` on thread `tid`.
     pub fn innermost(&self, tid: i64, time: i64) -> Option<u32> {
-        let first = self.tid.partition_point(|&t| t < tid);
-        let last = first + self.tid[first..].partition_point(|&t| t == tid);
-        let after = first + self.start[first..last].partition_point(|&s| s <= time);
+        let after = self.place.seek(self.start.len(), |i| (self.tid[i], self.start[i]) <= (tid, time));
         // The last range begun before `time`, or one around it: parents hold their children whole.
-        let mut at = (after > first).then(|| after as u32 - 1)?;
+        let mut at = after.checked_sub(1).filter(|&i| self.tid[i] == tid)? as u32;
         while self.end[at as usize] < time {
             at = self.parent[at as usize];
             if at == u32::MAX {
@@ -180,6 +181,7 @@ impl Marks {
             tid: events.iter().map(|e| e.tid).collect(),
             start: events.iter().map(|e| e.start).collect(),
             rowid: events.iter().map(|e| e.rowid).collect(),
+            place: Place::default(),
         }
     }
 
@@ -199,15 +201,14 @@ impl Marks {
 
     /// The mark at exactly this time on this thread.
     pub fn at(&self, tid: i64, start: i64) -> Option<usize> {
-        let thread = self.of_thread(tid);
-        let i = thread.start + self.start[thread.clone()].partition_point(|&s| s < start);
-        (i < thread.end && self.start[i] == start).then_some(i)
+        let i = self.place.seek(self.start.len(), |i| (self.tid[i], self.start[i]) < (tid, start));
+        (self.tid.get(i) == Some(&tid) && self.start[i] == start).then_some(i)
     }
 }
 
 fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) {
-    let (Ok(start), Ok(end)) = (row.time(0), row.time(1)) else { return };
-    let (Some(start), Some(kind)) = (start, row.int(2)) else { return };
+    let (Ok(Some(start)), Ok(end)) = (row.time(0), row.time(1)) else { return };
+    let Some(kind) = row.int(2) else { return };
     let tid = row.int(3).unwrap_or(0);
     let end = match end {
         Some(end) if end >= start => end,
@@ -279,43 +280,26 @@ impl CallTimes {
 
     fn is_twin(&self, place: &mut Cursor, tid: i64, start: i64) -> bool {
         let Some(thread) = self.thread(place, tid) else { return false };
-        let at = seek(&thread.twins, &mut place.twin, start);
+        let at = first_from(&thread.twins, &mut place.twin, start);
         thread.twins.get(at) == Some(&start)
     }
 
     /// Whether a range holds a call that may wait, or many calls.
     fn matters(&self, place: &mut Cursor, tid: i64, start: i64, end: i64) -> bool {
         let Some(thread) = self.thread(place, tid) else { return false };
-        let calls = seek(&thread.calls, &mut place.call, start);
+        let calls = first_from(&thread.calls, &mut place.call, start);
         if !self.has_twins {
             return thread.calls.get(calls).is_some_and(|&c| c <= end);
         }
-        let twin = seek(&thread.twins, &mut place.twin, start);
+        let twin = first_from(&thread.twins, &mut place.twin, start);
         thread.twins.get(twin).is_some_and(|&t| t <= end)
             || thread.calls.get(calls + MANY_CALLS - 1).is_some_and(|&c| c <= end)
     }
 }
 
-/// Index of the first time at or after `time`, searched from where the last search ended: steps double outwards.
-fn seek(times: &[i64], from: &mut usize, time: i64) -> usize {
-    let mut low = (*from).min(times.len());
-    if low > 0 && times[low - 1] >= time {
-        low = times[..low].partition_point(|&t| t < time);
-    } else {
-        let mut step = 1;
-        while low < times.len() && times[low] < time {
-            let next = (low + step).min(times.len());
-            if times[next - 1] < time {
-                low = next;
-                step *= 2;
-            } else {
-                low += times[low..next].partition_point(|&t| t < time);
-                break;
-            }
-        }
-    }
-    *from = low;
-    low
+/// Index of the first time at or after `time`.
+fn first_from(times: &[i64], place: &mut usize, time: i64) -> usize {
+    seek(times.len(), place, |i| times[i] < time)
 }
 
 /// Texts of rows: `text`, else the registered string `textId`.
@@ -341,21 +325,4 @@ fn texts_of(
 /// `globalPid` of a `globalTid`.
 pub fn process(global_tid: i64) -> i64 {
     global_tid & !0xFF_FFFF
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seeking_from_anywhere_finds_the_same() {
-        let times: Vec<i64> = (0..100).map(|i| i * i).collect();
-        for from in [0, 1, 50, 99, 100, 500] {
-            for time in [-1, 0, 1, 2, 2500, 2501, 9801, 9802] {
-                let mut at = from;
-                assert_eq!(seek(&times, &mut at, time), times.partition_point(|&t| t < time), "{from} {time}");
-            }
-        }
-        assert_eq!(seek(&[], &mut 3, 1), 0);
-    }
 }

@@ -13,6 +13,7 @@ use super::api::Blocking;
 use super::device::{Devices, gpu_id, unknown};
 use super::{Covers, Found, Wait};
 use crate::profile::ops::StreamKey;
+use crate::profile::seek::Place;
 use crate::profile::syncs::{NONE, SyncRow};
 use crate::profile::{ISSUE_UNKNOWN, Profile};
 use crate::vocabulary::Direction;
@@ -33,6 +34,8 @@ pub struct Queues<'a> {
     op_by_correlation: FxHashMap<(i64, u32), u32>,
     /// Streams of each process.
     streams_of: FxHashMap<i64, Vec<u32>>,
+    /// Per stream: where the last look-up ended.
+    places: Vec<Place>,
 }
 
 impl<'a> Queues<'a> {
@@ -51,7 +54,8 @@ impl<'a> Queues<'a> {
                 op_by_correlation.entry((pid, ops.correlation[i])).or_insert(i as u32);
             }
         }
-        Self { profile, devices, op_by_correlation, streams_of }
+        let places = ops.streams.iter().map(|_| Place::default()).collect();
+        Self { profile, devices, op_by_correlation, streams_of, places }
     }
 
     /// The copy or memset that a call issued.
@@ -175,7 +179,7 @@ impl<'a> Queues<'a> {
     /// The last op on `stream` whose launch began before `time` and that started before `until`.
     fn last_issued(&self, stream: u32, time: i64, until: i64) -> Option<u32> {
         let (ops, list) = (&self.profile.ops, &self.devices.stream_ops[stream as usize]);
-        let started = list.partition_point(|&op| ops.start[op as usize] < until);
+        let started = self.places[stream as usize].seek(list.len(), |i| ops.start[list[i] as usize] < until);
         // In order on a stream: those skipped were issued by other threads during the wait.
         list[..started].iter().rev().copied().find(|&op| self.issued(op) < time)
     }
