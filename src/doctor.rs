@@ -58,13 +58,25 @@ fn damage(found: &Analysed, list: &mut Vec<Warning>) {
     let times = profile.calls.out_of_range + profile.ops.out_of_range;
     let mut add = |count: u64, code, what: &str| {
         if count > 0 {
-            let message = format!("{}: {} {what}; the export is damaged", profile.path().display(), crate::text::count(count));
+            let message = format!(
+                "{}: {} {what}; the export is damaged",
+                profile.path().display(),
+                crate::text::count(count)
+            );
             warn(list, code, message, again.clone());
         }
     };
     add(times, "damaged-times", "rows with times out of range were left out");
-    add(profile.calls.unnamed, "damaged-names", "calls have a name id that stands for no string: waits among them are missing");
-    add(found.context.broken, "damaged-payloads", "Python marks have a payload that cannot be understood: their waits have no Python line");
+    add(
+        profile.calls.unnamed,
+        "damaged-names",
+        "calls have a name id that stands for no string: waits among them are missing",
+    );
+    add(
+        found.context.broken,
+        "damaged-payloads",
+        "Python marks have a payload that cannot be understood: their waits have no Python line",
+    );
     add(found.context.chains.damaged, "damaged-chains", "call chains have two frames at one depth");
 }
 
@@ -72,9 +84,12 @@ fn gpu_work(profile: &Profile, list: &mut Vec<Warning>) {
     if profile.ops.is_empty() {
         let said = profiler_messages(&profile.target, &["CUDA", "CUPTI", "driver"]);
         let quoted = said.first().map_or_else(String::new, |m| format!("; nsys says: {m}"));
-        warn(list, "no-gpu-work", format!(
-            "no kernel or copy is recorded: copies, drain and idle waits cannot be told{quoted}"
-        ), capture_command(profile));
+        warn(
+            list,
+            "no-gpu-work",
+            format!("no kernel or copy is recorded: copies, drain and idle waits cannot be told{quoted}"),
+            capture_command(profile),
+        );
     }
 }
 
@@ -89,20 +104,29 @@ fn lines(found: &Analysed, list: &mut Vec<Warning>) {
         return payload_missing(profile, context, list);
     }
     if !profile.nvtx.sample_marks.is_empty() {
-        return warn(list, "sampling-only",
+        return warn(
+            list,
+            "sampling-only",
             "Python was sampled about once a millisecond: a wait shorter than that shows the function around it, not its line; backtraces on CUDA calls give exact lines",
-            capture_command(profile));
+            capture_command(profile),
+        );
     }
     let domains = crate::profile::nvtx::Nvtx::domains(&profile.db).unwrap_or_default();
     if profile.calls.twins.is_empty() && domains.iter().any(|d| &**d == "Python Backtrace on CUDA") {
-        return warn(list, "python-without-cudabacktrace",
+        return warn(
+            list,
+            "python-without-cudabacktrace",
             "Python backtraces were asked for, but backtraces of CUDA calls were not (or CPU sampling was off): nsys then records no Python frame",
-            capture_command(profile));
+            capture_command(profile),
+        );
     }
     if context.marked == 0 {
-        warn(list, "no-python-backtraces",
+        warn(
+            list,
+            "no-python-backtraces",
             "the capture holds no Python backtraces: waits are placed by native chains and NVTX ranges, not by line",
-            capture_command(profile));
+            capture_command(profile),
+        );
     }
 }
 
@@ -114,7 +138,9 @@ fn payload_missing(profile: &Profile, context: &Context, list: &mut Vec<Warning>
     );
     if exporter(&profile.target).is_some_and(|v| v < FIRST_WITH_PAYLOADS) {
         let version = profile.target.export_version.as_deref().unwrap_or("");
-        let message = format!("{message}; nsys {version} cannot export them: export the report with nsys 2024.5 or later");
+        let message = format!(
+            "{message}; nsys {version} cannot export them: export the report with nsys 2024.5 or later"
+        );
         return warn(list, "python-payload-missing", message, export_command(profile));
     }
     warn(list, "python-payload-missing", message, export_command(profile));
@@ -131,12 +157,23 @@ fn chains(found: &Analysed, list: &mut Vec<Warning>) {
     let (profile, chains) = (&found.profile, &found.context.chains);
     if chains.frames > 0 && chains.resolved == 0 {
         let command = format!("{} --resolve-symbols=true", capture_command(profile));
-        warn(list, "chains-unresolved",
-            "the native call chains hold addresses only: symbols were not resolved, so they name no operation", command);
-    } else if profile.calls.twins.is_empty() && profile.calls.chain.iter().all(|&c| c == crate::profile::calls::NO_CHAIN) {
+        warn(
+            list,
+            "chains-unresolved",
+            "the native call chains hold addresses only: symbols were not resolved, so they name no operation",
+            command,
+        );
+    } else if profile.calls.twins.is_empty()
+        && profile.calls.chain.iter().all(|&c| c == crate::profile::calls::NO_CHAIN)
+    {
         let placed = found.context.stack.iter().any(Option::is_some);
-        if !placed && !list.iter().any(|w| w.code.contains("python")) {
-            warn(list, "no-chains", "CUDA calls carry no native call chains either", capture_command(profile));
+        if !placed && !list.iter().any(|w| w.code.contains("python") || w.code == "sampling-only") {
+            warn(
+                list,
+                "no-chains",
+                "CUDA calls carry no native call chains either",
+                capture_command(profile),
+            );
         }
     }
 }
@@ -144,22 +181,39 @@ fn chains(found: &Analysed, list: &mut Vec<Warning>) {
 /// Waits shorter than the capture's threshold have neither chain nor frames.
 fn threshold(found: &Analysed, list: &mut Vec<Warning>) {
     let Some(threshold) = found.profile.target.capture.sync_threshold_ns.filter(|&t| t > 0) else { return };
-    let short = found.waits.iter().zip(&found.context.stack).filter(|(w, s)| s.is_none() && w.blocked < threshold).count();
+    let short = found
+        .waits
+        .iter()
+        .zip(&found.context.stack)
+        .filter(|(w, s)| s.is_none() && w.blocked < threshold)
+        .count();
     if short > 0 {
-        warn(list, "backtrace-threshold", format!(
-            "{} waits were shorter than the capture's backtrace threshold of {}, so they have no line",
-            crate::text::count(short as u64), crate::text::duration(threshold)
-        ), capture_command(&found.profile));
+        warn(
+            list,
+            "backtrace-threshold",
+            format!(
+                "{} waits were shorter than the capture's backtrace threshold of {}, so they have no line",
+                crate::text::count(short as u64),
+                crate::text::duration(threshold)
+            ),
+            capture_command(&found.profile),
+        );
     }
 }
 
 /// The profiler's own warnings and errors about what it missed.
 fn lost_events(profile: &Profile, list: &mut Vec<Warning>) {
-    const ABOUT: &[&str] = &["Not all", "lost", "dropped", "not been started correctly", "is not supported", "cannot be traced"];
+    const ABOUT: &[&str] =
+        &["Not all", "lost", "dropped", "not been started correctly", "is not supported", "cannot be traced"];
     let said = profiler_messages(&profile.target, ABOUT);
     if !said.is_empty() {
         let quoted: Vec<String> = said.iter().take(4).map(|m| format!("\"{m}\"")).collect();
-        warn(list, "events-lost", format!("nsys says: {}; numbers may be low", quoted.join(" ")), String::new());
+        warn(
+            list,
+            "events-lost",
+            format!("nsys says: {}; numbers may be low", quoted.join(" ")),
+            String::new(),
+        );
     }
 }
 
@@ -177,10 +231,15 @@ pub fn profiler_messages(target: &Target, about: &[&str]) -> Vec<String> {
 
 fn graphs(profile: &Profile, list: &mut Vec<Warning>) {
     if profile.ops.graph_launches > 0 {
-        warn(list, "graph-level-trace", format!(
-            "{} CUDA graph launches were traced as a whole: their kernels are hidden, only their time is known",
-            crate::text::count(profile.ops.graph_launches)
-        ), format!("{} --cuda-graph-trace=node", capture_command(profile)));
+        warn(
+            list,
+            "graph-level-trace",
+            format!(
+                "{} CUDA graph launches were traced as a whole: their kernels are hidden, only their time is known",
+                crate::text::count(profile.ops.graph_launches)
+            ),
+            format!("{} --cuda-graph-trace=node", capture_command(profile)),
+        );
     }
 }
 
@@ -188,7 +247,9 @@ fn graphs(profile: &Profile, list: &mut Vec<Warning>) {
 fn blocking_mode(found: &Analysed, list: &mut Vec<Warning>) {
     let profile = &found.profile;
     let launches: Vec<usize> = (0..profile.ops.len())
-        .filter(|&i| profile.ops.kind[i] == crate::profile::ops::OpKind::Kernel && profile.issued[i] != ISSUE_UNKNOWN)
+        .filter(|&i| {
+            profile.ops.kind[i] == crate::profile::ops::OpKind::Kernel && profile.issued[i] != ISSUE_UNKNOWN
+        })
         .collect();
     if launches.len() < TINY_OPS {
         return;
@@ -199,44 +260,76 @@ fn blocking_mode(found: &Analysed, list: &mut Vec<Warning>) {
         call.is_some_and(|c| profile.calls.end[c as usize] >= profile.ops.end[i])
     };
     let blocking = launches.iter().filter(outlasts).count();
-    let synced = found.waits.iter().filter(|w| matches!(w.blocking, Blocking::Context | Blocking::Stream) && w.copy.is_none()).count();
+    let synced = found
+        .waits
+        .iter()
+        .filter(|w| matches!(w.blocking, Blocking::Context | Blocking::Stream) && w.copy.is_none())
+        .count();
     let share = |n: usize| n as f64 / launches.len() as f64;
     if share(blocking) >= BLOCKING_SHARE {
-        warn(list, "launch-blocking", format!(
-            "{} of {} kernel launches returned only when their kernel had ended: CUDA_LAUNCH_BLOCKING=1 was set, so this is not how the program runs",
-            crate::text::count(blocking as u64), crate::text::count(launches.len() as u64)
-        ), format!("unset CUDA_LAUNCH_BLOCKING; {}", capture_command(profile)));
+        warn(
+            list,
+            "launch-blocking",
+            format!(
+                "{} of {} kernel launches returned only when their kernel had ended: CUDA_LAUNCH_BLOCKING=1 was set, so this is not how the program runs",
+                crate::text::count(blocking as u64),
+                crate::text::count(launches.len() as u64)
+            ),
+            format!("unset CUDA_LAUNCH_BLOCKING; {}", capture_command(profile)),
+        );
     } else if share(synced) >= BLOCKING_SHARE {
-        warn(list, "wait-after-every-launch", format!(
-            "{} synchronisations for {} kernel launches: a debug mode waits after each launch",
-            crate::text::count(synced as u64), crate::text::count(launches.len() as u64)
-        ), capture_command(profile));
+        warn(
+            list,
+            "wait-after-every-launch",
+            format!(
+                "a wait follows nearly every kernel launch ({} waits, {} launches): a debug mode, or a loop that synchronises after each step",
+                crate::text::count(synced as u64),
+                crate::text::count(launches.len() as u64)
+            ),
+            capture_command(profile),
+        );
     }
 }
 
 /// Device synchronisations without a record of the device, in a process that uses several.
 fn unknown_devices(found: &Analysed, list: &mut Vec<Warning>) {
-    let unknown = found.waits.iter().filter(|w| w.covers == Covers::AnyDevice && w.found != Found::Unknown).count();
+    let unknown =
+        found.waits.iter().filter(|w| w.covers == Covers::AnyDevice && w.found != Found::Unknown).count();
     if unknown > 0 {
-        warn(list, "sync-device-unknown", format!(
-            "{} waits do not record which device they were for (CUDA 13 leaves out most device synchronisations, and cudaSetDevice is not traced): their device is inferred from what ended before they returned",
-            crate::text::count(unknown as u64)
-        ), String::new());
+        warn(
+            list,
+            "sync-device-unknown",
+            format!(
+                "{} waits do not record which device they were for (CUDA 13 leaves out most device synchronisations, and cudaSetDevice is not traced): their device is inferred from what ended before they returned",
+                crate::text::count(unknown as u64)
+            ),
+            String::new(),
+        );
     }
 }
 
 fn size(profile: &Profile, list: &mut Vec<Warning>) {
     if !profile.ops.is_empty() && profile.ops.len() < TINY_OPS {
-        warn(list, "tiny-capture", format!(
-            "only {} GPU operations were captured: too few to tell start-up from steady state",
-            profile.ops.len()
-        ), capture_command(profile));
+        warn(
+            list,
+            "tiny-capture",
+            format!(
+                "only {} GPU operations were captured: too few to tell start-up from steady state",
+                profile.ops.len()
+            ),
+            capture_command(profile),
+        );
     }
     if profile.calls.open + profile.ops.open > 0 {
-        warn(list, "open-events", format!(
-            "{} calls or operations have no end: the capture stopped inside them",
-            crate::text::count(profile.calls.open + profile.ops.open)
-        ), String::new());
+        warn(
+            list,
+            "open-events",
+            format!(
+                "{} calls or operations have no end: the capture stopped inside them",
+                crate::text::count(profile.calls.open + profile.ops.open)
+            ),
+            String::new(),
+        );
     }
 }
 
@@ -252,27 +345,48 @@ pub fn checks(found: &Analysed) -> Vec<Check> {
     let (profile, context) = (&found.profile, &found.context);
     let waits = found.waits.len();
     let exact = context.stack.iter().filter(|s| s.is_some()).count();
-    let native = found.sites.iter().filter(|s| s.bundle.attribution == Attribution::Native).map(|s| s.bundle.waits.len()).sum::<usize>();
+    let native = found
+        .sites
+        .iter()
+        .filter(|s| s.bundle.attribution == Attribution::Native)
+        .map(|s| s.bundle.waits.len())
+        .sum::<usize>();
     let number = |n: usize| crate::text::count(n as u64);
     let check = |good, question, answer| Check { good, question, answer };
     vec![
         check(!profile.calls.is_empty(), "CUDA API calls", crate::text::count(profile.calls.total())),
         check(!profile.ops.is_empty(), "GPU operations", number(profile.ops.len())),
         check(waits > 0, "host waits", number(waits)),
-        check(exact == waits && waits > 0, "exact Python lines", format!("{} of {} waits", number(exact), number(waits))),
-        check(exact == waits || native + exact >= waits, "native call chains", if exact > 0 && exact == waits {
-            if profile.calls.twins.is_empty() { "none".into() } else { "recorded".to_owned() }
-        } else {
-            format!("{} waits placed by them", number(native))
-        }),
-        check(found.iterations.is_some(), "iterations marked by NVTX", found.iterations.as_ref().map_or_else(
-            || "none: wrap the loop's body in torch.cuda.nvtx.range(f\"step {i}\")".to_owned(),
-            |i| format!("{} ranges `{}`", number(i.spans.len()), i.name),
-        )),
-        check(profile.ops.graph_launches == 0, "kernels inside CUDA graphs", if profile.ops.graph_launches == 0 {
-            "nothing hidden".into()
-        } else {
-            format!("hidden in {} graph launches", crate::text::count(profile.ops.graph_launches))
-        }),
+        check(
+            exact == waits && waits > 0,
+            "exact Python lines",
+            format!("{} of {} waits", number(exact), number(waits)),
+        ),
+        check(
+            exact == waits || native + exact >= waits,
+            "native call chains",
+            if exact > 0 && exact == waits {
+                if profile.calls.twins.is_empty() { "none".into() } else { "recorded".to_owned() }
+            } else {
+                format!("{} waits placed by them", number(native))
+            },
+        ),
+        check(
+            found.iterations.is_some(),
+            "iterations marked by NVTX",
+            found.iterations.as_ref().map_or_else(
+                || "none: wrap the loop's body in torch.cuda.nvtx.range(f\"step {i}\")".to_owned(),
+                |i| format!("{} ranges `{}`", number(i.spans.len()), i.name),
+            ),
+        ),
+        check(
+            profile.ops.graph_launches == 0,
+            "kernels inside CUDA graphs",
+            if profile.ops.graph_launches == 0 {
+                "nothing hidden".into()
+            } else {
+                format!("hidden in {} graph launches", crate::text::count(profile.ops.graph_launches))
+            },
+        ),
     ]
 }

@@ -7,6 +7,7 @@ use crate::doctor;
 use crate::report::*;
 use crate::sites::native;
 use crate::sites::neighbours::op_name;
+use crate::sites::ranges::stable_name;
 use crate::sites::{Site as FoundSite, frames::PathRules};
 use crate::vocabulary::{Class, Kind, ThreadRole};
 use crate::waits::api::Blocking;
@@ -46,7 +47,9 @@ impl<'a> Assembler<'a> {
         let listed: Vec<Site> =
             found.sites.iter().zip(&summaries).map(|(site, summary)| sites.site(site, summary)).collect();
         self.report.sites.extend(
-            listed.into_iter().filter(|s| self.options.classes.is_empty() || self.options.classes.contains(&s.class)),
+            listed
+                .into_iter()
+                .filter(|s| self.options.classes.is_empty() || self.options.classes.contains(&s.class)),
         );
         self.report.profiles.push(sites.profile());
         if self.report.iterations.is_none() {
@@ -68,12 +71,37 @@ impl<'a> Assembler<'a> {
             site.id = format!("S{}", i + 1);
         }
         self.report.totals = totals(&self.report);
+        name_callers(&mut self.report.sites);
         if self.options.top > 0 && self.report.sites.len() > self.options.top {
             self.report.sites_omitted = self.report.sites.len() - self.options.top;
             self.report.sites.truncate(self.options.top);
         }
         self.report
     }
+}
+
+/// Gives sites that share user line, API and kind the nearest caller that tells them apart.
+fn name_callers(sites: &mut [Site]) {
+    let outwards = |s: &Site| -> Vec<Frame> {
+        let at = s.frames.iter().position(|f| Some(f) == s.user_frame.as_ref());
+        at.map_or_else(Vec::new, |at| s.frames[at + 1..].to_vec())
+    };
+    let same = |a: &Site, b: &Site| {
+        a.user_frame.is_some()
+            && (&a.user_frame, &a.api, a.kind, a.process.pid, a.process.profile, &a.pattern)
+                == (&b.user_frame, &b.api, b.kind, b.process.pid, b.process.profile, &b.pattern)
+    };
+    let callers: Vec<Option<Frame>> = sites
+        .iter()
+        .map(|site| {
+            let mine = outwards(site);
+            let others: Vec<Vec<Frame>> =
+                sites.iter().filter(|o| o.id != site.id && same(site, o)).map(outwards).collect();
+            let differs = |i: usize| others.iter().any(|o| o.get(i) != mine.get(i));
+            (0..mine.len()).find(|&i| mine[i].user && differs(i)).map(|i| mine[i].clone())
+        })
+        .collect();
+    sites.iter_mut().zip(callers).for_each(|(site, caller)| site.caller = caller);
 }
 
 fn rank(sort: Sort, a: &Site, b: &Site) -> std::cmp::Ordering {
@@ -90,7 +118,9 @@ fn rank(sort: Sort, a: &Site, b: &Site) -> std::cmp::Ordering {
         .then(b.drain_ns.cmp(&a.drain_ns))
         .then(b.blocked_ns.cmp(&a.blocked_ns))
         .then_with(|| line(a).cmp(&line(b)))
-        .then_with(|| (a.process.profile, a.process.pid, &a.key).cmp(&(b.process.profile, b.process.pid, &b.key)))
+        .then_with(|| {
+            (a.process.profile, a.process.pid, &a.key).cmp(&(b.process.profile, b.process.pid, &b.key))
+        })
 }
 
 fn totals(report: &Report) -> Totals {
@@ -202,13 +232,15 @@ impl Sites<'_> {
             user_frame: b.user.and_then(|u| frames.get(u)).cloned(),
             frames,
             native: native::readable(&b.chain),
-            nvtx: b.ranges.iter().map(|r| r.to_string()).collect(),
+            caller: None,
+            nvtx: b.ranges.iter().map(|r| stable_name(r)).collect(),
             source: None,
             thread: self.thread(&threads, b.role),
             process: self.process(b.pid),
             device: only(&devices).map(|d| self.found.devices.list[d as usize].id),
             stream: only(&streams).flatten(),
-            copy: b.copy,
+            copy: self.copy(site),
+            copy_bytes_max: self.largest_copy(site),
             waits: summary.count,
             per_iteration: self.per_iteration(site),
             blocked_ns: summary.sum,
@@ -218,14 +250,30 @@ impl Sites<'_> {
             blocked_percent: percent(summary.sum, thread_span),
             drain_ns: summary.drain,
             drain_percent: percent(summary.drain, device_span),
-            found_idle: self.waits(site).filter(|(_, w)| matches!(w.found, Found::Nothing | Found::Drained)).count()
-                as u64,
+            found_idle: self
+                .waits(site)
+                .filter(|(_, w)| matches!(w.found, Found::Nothing | Found::Drained))
+                .count() as u64,
             blocks_capture: b.blocking != Blocking::HostAlloc && b.role != ThreadRole::Library,
             recoverable: None,
             fix: fix(v.pattern, v.kind),
             histogram: histogram(self.waits(site).map(|(_, w)| w.blocked)),
             examples: self.examples(site),
         }
+    }
+
+    fn copy_bytes<'s>(&'s self, site: &'s FoundSite) -> impl Iterator<Item = u64> + 's {
+        self.waits(site).filter_map(|(_, w)| w.copy.map(|c| c.bytes))
+    }
+
+    fn copy(&self, site: &FoundSite) -> Option<crate::vocabulary::Copy> {
+        let bytes = self.copy_bytes(site).min()?;
+        site.bundle.copy.map(|c| crate::vocabulary::Copy { bytes, ..c })
+    }
+
+    fn largest_copy(&self, site: &FoundSite) -> Option<u64> {
+        let largest = self.copy_bytes(site).max()?;
+        (site.bundle.copy.is_some() && self.copy_bytes(site).min() != Some(largest)).then_some(largest)
     }
 
     /// The device a wait is known to be for, else that of the work it awaited.
@@ -237,7 +285,8 @@ impl Sites<'_> {
     fn thread(&self, threads: &BTreeSet<u32>, role: ThreadRole) -> Thread {
         let first = threads.first().map_or(0, |&t| self.found.profile.calls.threads[t as usize]);
         let name = self.found.profile.target.thread_names.get(&first).map(|n| n.to_string());
-        Thread { tid: tid_of(first), name, role, count: threads.len() }
+        let main = threads.iter().all(|&t| self.found.context.main[t as usize]);
+        Thread { tid: tid_of(first), name, role, main, count: threads.len() }
     }
 
     fn process(&self, pid: i64) -> Process {
@@ -334,7 +383,12 @@ impl Sites<'_> {
 }
 
 fn frame(f: &crate::profile::payload::PyFrame, rules: &PathRules) -> Frame {
-    Frame { function: f.function.to_string(), file: f.file.to_string(), line: f.line, user: rules.is_user(&f.file) }
+    Frame {
+        function: f.function.to_string(),
+        file: f.file.to_string(),
+        line: f.line,
+        user: rules.is_user(&f.file),
+    }
 }
 
 /// The only element of a set.

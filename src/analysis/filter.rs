@@ -81,7 +81,9 @@ fn in_range(profile: &mut Profile, waits: &[Wait], wanted: &str) -> Result<Vec<b
             let hit = t.is_some_and(|t| {
                 let name = stable_name(&t);
                 // `step 12` asks for that one; `step` or `step #` for every one.
-                *t == *wanted || (wanted == stable && name == stable) || name.trim_end_matches([' ', '#']) == wanted
+                *t == *wanted
+                    || (wanted == stable && name == stable)
+                    || name.trim_end_matches([' ', '#']) == wanted
             });
             (r, hit)
         })

@@ -78,7 +78,9 @@ pub fn run(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
 /// # Errors
 /// As [`run`].
 pub fn analyse(path: &std::path::Path, options: &Options) -> anyhow::Result<Analysed> {
-    let mut profile = Profile::load(path, options.threads, options.progress.clone(), |name| waits::api::classify(name).is_some())?;
+    let mut profile = Profile::load(path, options.threads, options.progress.clone(), |name| {
+        waits::api::classify(name).is_some()
+    })?;
     if profile.calls.total() == 0 {
         return Err(no_cuda(&profile).into());
     }

@@ -149,7 +149,8 @@ pub enum Class {
 ///
 /// Decimal digits are counted, not multiplied as floating point, so that a time copied from the report hits exactly.
 fn parse_time(text: &str) -> Result<i64, String> {
-    let bad = || format!("`{text}` is no time; write seconds (1.5) or a number with a unit (20ms, 7us, 400ns)");
+    let bad =
+        || format!("`{text}` is no time; write seconds (1.5) or a number with a unit (20ms, 7us, 400ns)");
     let units = [("ns", 0u32), ("us", 3), ("µs", 3), ("ms", 6), ("s", 9)];
     let (number, power) =
         units.iter().find_map(|(u, p)| text.strip_suffix(u).map(|n| (n.trim(), *p))).unwrap_or((text, 9));

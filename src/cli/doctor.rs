@@ -24,7 +24,12 @@ pub fn run(args: DoctorArgs) -> Result<ExitCode> {
                 let warnings = doctor::warnings(&found);
                 for check in doctor::checks(&found) {
                     let mark = if check.good { "ok " } else { "-- " };
-                    writeln!(out.writer(), "  {mark} {:<30} {}", check.question, escape_terminal(&check.answer))?;
+                    writeln!(
+                        out.writer(),
+                        "  {mark} {:<30} {}",
+                        check.question,
+                        escape_terminal(&check.answer)
+                    )?;
                 }
                 print(&warnings, width, out.writer())?;
                 if warnings.iter().any(|w| w.code.starts_with(doctor::DAMAGED)) {
@@ -48,7 +53,11 @@ pub fn run(args: DoctorArgs) -> Result<ExitCode> {
 }
 
 fn options(shared: &SharedArgs) -> Options {
-    Options { threads: super::report::threads(shared), progress: progress::bar(shared.quiet), ..Options::default() }
+    Options {
+        threads: super::report::threads(shared),
+        progress: progress::bar(shared.quiet),
+        ..Options::default()
+    }
 }
 
 fn print(warnings: &[Warning], width: usize, out: &mut dyn Write) -> Result<()> {

@@ -59,7 +59,8 @@ fn export(report: &Path, quiet: bool) -> Result<(PathBuf, Option<TempDir>)> {
         Ok(work) => {
             let fresh = work.path().join("export.sqlite");
             run_nsys(report, &fresh, quiet)?;
-            fs::rename(&fresh, &cached).with_context(|| format!("{}: cannot be written", cached.display()))?;
+            fs::rename(&fresh, &cached)
+                .with_context(|| format!("{}: cannot be written", cached.display()))?;
             Ok((cached, None))
         }
         Err(_) => {
@@ -74,7 +75,8 @@ fn export(report: &Path, quiet: bool) -> Result<(PathBuf, Option<TempDir>)> {
 /// Size and time of the report are in the name: a new capture under the same name is exported anew.
 fn cache_path(report: &Path) -> Result<PathBuf> {
     let meta = fs::metadata(report).with_context(|| format!("{}: cannot be read", report.display()))?;
-    let changed = meta.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok()).map_or(0, |d| d.as_millis());
+    let changed =
+        meta.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok()).map_or(0, |d| d.as_millis());
     let stem = report.file_stem().unwrap_or_default().to_string_lossy();
     Ok(report.with_file_name(format!(".{stem}.{}-{changed}.sqlite", meta.len())))
 }
@@ -90,7 +92,11 @@ fn run_nsys(report: &Path, export: &Path, quiet: bool) -> Result<(), InputError>
         command.arg("-o").arg(export).arg(report);
         command.stdin(Stdio::null()).output()
     };
-    let by_hand = format!("nsys {} --include-json=true -o export.sqlite {}", base.join(" "), shell_quote(&report.display().to_string()));
+    let by_hand = format!(
+        "nsys {} --include-json=true -o export.sqlite {}",
+        base.join(" "),
+        shell_quote(&report.display().to_string())
+    );
     let missing = |_| InputError::NsysMissing { path: report.to_owned(), command: by_hand.clone() };
     let mut result = attempt(true).map_err(missing)?;
     let complains = String::from_utf8_lossy(&result.stderr).contains("include-json");

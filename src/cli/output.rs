@@ -23,7 +23,8 @@ impl Output {
         let writer: Box<dyn Write> = if to_stdout {
             Box::new(BufWriter::new(io::stdout().lock()))
         } else {
-            let file = File::create(path).with_context(|| format!("{}: cannot be written", path.display()))?;
+            let file =
+                File::create(path).with_context(|| format!("{}: cannot be written", path.display()))?;
             Box::new(BufWriter::new(file))
         };
         Ok(Self { writer, style: Style { width: width(shared, to_stdout), color: color(shared, to_stdout) } })
@@ -58,6 +59,8 @@ fn color(shared: &SharedArgs, to_stdout: bool) -> bool {
     match shared.color {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
-        ColorChoice::Auto => to_stdout && anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never,
+        ColorChoice::Auto => {
+            to_stdout && anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
+        }
     }
 }

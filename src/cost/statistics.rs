@@ -19,7 +19,12 @@ pub struct Summary {
 ///
 /// # Errors
 /// polars refused the plan: a defect, never the data.
-pub fn summarise(group: Vec<u32>, blocked: Vec<i64>, drain: Vec<i64>, groups: usize) -> anyhow::Result<Vec<Summary>> {
+pub fn summarise(
+    group: Vec<u32>,
+    blocked: Vec<i64>,
+    drain: Vec<i64>,
+    groups: usize,
+) -> anyhow::Result<Vec<Summary>> {
     let mut out = vec![Summary::default(); groups];
     if group.is_empty() {
         return Ok(out);
@@ -44,8 +49,14 @@ pub fn summarise(group: Vec<u32>, blocked: Vec<i64>, drain: Vec<i64>, groups: us
         .collect()?;
     let ids = table.column("group")?.u32()?;
     let column = |name: &str| -> anyhow::Result<Int64Chunked> { Ok(table.column(name)?.i64()?.clone()) };
-    let (count, sum, p50, p99, max, drained) =
-        (column("count")?, column("sum")?, column("p50")?, column("p99")?, column("max")?, column("drained")?);
+    let (count, sum, p50, p99, max, drained) = (
+        column("count")?,
+        column("sum")?,
+        column("p50")?,
+        column("p99")?,
+        column("max")?,
+        column("drained")?,
+    );
     for row in 0..table.height() {
         let at = |c: &Int64Chunked| c.get(row).unwrap_or(0);
         if let Some(slot) = ids.get(row).and_then(|g| out.get_mut(g as usize)) {
@@ -69,7 +80,8 @@ pub fn histogram(blocked: impl Iterator<Item = i64>) -> Vec<(i64, u64)> {
         let bin = 64 - ns.max(0).leading_zeros() as usize;
         bins[bin.min(62)] += 1;
     }
-    let (Some(first), Some(last)) = (bins.iter().position(|&n| n > 0), bins.iter().rposition(|&n| n > 0)) else {
+    let (Some(first), Some(last)) = (bins.iter().position(|&n| n > 0), bins.iter().rposition(|&n| n > 0))
+    else {
         return Vec::new();
     };
     (first..=last).map(|b| (1i64 << b, bins[b])).collect()
@@ -89,7 +101,23 @@ mod tests {
 
     #[test]
     fn bins_are_powers_of_two() {
-        assert_eq!(histogram([0, 1, 2, 3, 900, 1024].into_iter()), [(1, 1), (2, 1), (4, 2), (8, 0), (16, 0), (32, 0), (64, 0), (128, 0), (256, 0), (512, 0), (1024, 1), (2048, 1)]);
+        assert_eq!(
+            histogram([0, 1, 2, 3, 900, 1024].into_iter()),
+            [
+                (1, 1),
+                (2, 1),
+                (4, 2),
+                (8, 0),
+                (16, 0),
+                (32, 0),
+                (64, 0),
+                (128, 0),
+                (256, 0),
+                (512, 0),
+                (1024, 1),
+                (2048, 1)
+            ]
+        );
         assert!(histogram(std::iter::empty()).is_empty());
     }
 }

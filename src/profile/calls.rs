@@ -4,11 +4,11 @@
 //! their thread's span.
 
 use crate::error::InputError;
-use crate::profile::database::{Cells, Database};
-use crate::profile::strings::Strings;
 use crate::profile::correlation::IssuedBy;
+use crate::profile::database::{Cells, Database};
 use crate::profile::nvtx::process;
 use crate::profile::seek::Place;
+use crate::profile::strings::Strings;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 

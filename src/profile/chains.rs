@@ -55,8 +55,11 @@ impl Chains {
         table: ChainTable,
         ids: impl IntoIterator<Item = u32>,
     ) -> Result<(), InputError> {
-        let mut ids: Vec<i64> =
-            ids.into_iter().filter(|id| *id != NO_CHAIN && !self.chains.contains_key(id)).map(i64::from).collect();
+        let mut ids: Vec<i64> = ids
+            .into_iter()
+            .filter(|id| *id != NO_CHAIN && !self.chains.contains_key(id))
+            .map(i64::from)
+            .collect();
         ids.sort_unstable();
         ids.dedup();
         if ids.is_empty() {

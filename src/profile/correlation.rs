@@ -59,7 +59,8 @@ impl IssuedBy {
     pub fn new(ops: &Ops) -> Self {
         let mut bounds: FxHashMap<i64, (u32, u32)> = FxHashMap::default();
         let ids = || {
-            (0..ops.len()).map(|i| (ops.streams[ops.stream[i] as usize].pid, ops.correlation[i]))
+            (0..ops.len())
+                .map(|i| (ops.streams[ops.stream[i] as usize].pid, ops.correlation[i]))
                 .filter(|&(_, c)| c != NO_CORRELATION)
         };
         for (pid, id) in ids() {

@@ -13,14 +13,14 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Rows a worker takes at a time: large enough that preparing a statement does not show (measured: 100 ranges of a
 /// 100 M row table cost nothing visible), small enough that two workers end together.
 const RANGE_ROWS: i64 = 1 << 18;
 /// No more ranges than this, however sparse the rowids of a hostile file.
-const MAX_RANGES: i64 = 4096;
+const MAX_RANGES: u64 = 4096;
 
 /// Hears how far reading has come.
 pub trait Progress: Send + Sync {
@@ -95,7 +95,11 @@ impl Database {
     ///
     /// # Errors
     /// Everything that shows before the first row is read: missing, unreadable, truncated, not SQLite, not nsys.
-    pub fn open(path: &Path, threads: usize, progress: Option<Arc<dyn Progress>>) -> Result<Self, InputError> {
+    pub fn open(
+        path: &Path,
+        threads: usize,
+        progress: Option<Arc<dyn Progress>>,
+    ) -> Result<Self, InputError> {
         check_header(path)?;
         let (main, immutable) = match connect(path, false).and_then(probe) {
             Ok(c) => (c, false),
@@ -338,8 +342,8 @@ fn rowid_bounds(connection: &Connection, table: &str) -> rusqlite::Result<Option
 }
 
 fn split(first: i64, last: i64) -> Vec<(i64, i64)> {
-    let span = last.saturating_sub(first).saturating_add(1);
-    let step = RANGE_ROWS.max(span / MAX_RANGES + 1);
+    let span = last.abs_diff(first) / MAX_RANGES + 1;
+    let step = i64::try_from(span).unwrap_or(i64::MAX).max(RANGE_ROWS);
     let mut ranges = Vec::new();
     let mut from = first;
     loop {
@@ -459,12 +463,9 @@ mod tests {
             [(1, 1), (1, RANGE_ROWS), (1, RANGE_ROWS + 1), (-5, 3 * RANGE_ROWS), (i64::MIN, i64::MAX)]
         {
             let ranges = split(first, last);
-            if let Some(p) = progress {
-                p.table(table, last.abs_diff(first) + 1);
-            }
             assert_eq!((ranges[0].0, ranges[ranges.len() - 1].1), (first, last));
             assert!(ranges.windows(2).all(|w| w[0].1 + 1 == w[1].0), "{first}..{last}");
-            assert!(ranges.len() as i64 <= MAX_RANGES + 2);
+            assert!(ranges.len() as u64 <= MAX_RANGES + 2);
         }
     }
 

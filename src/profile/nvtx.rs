@@ -79,7 +79,8 @@ impl Nvtx {
             ranges.append(&mut chunk.ranges);
             marks.append(&mut chunk.marks);
         }
-        let (call_marks, sample_marks) = if times.has_twins { (marks, Vec::new()) } else { (Vec::new(), marks) };
+        let (call_marks, sample_marks) =
+            if times.has_twins { (marks, Vec::new()) } else { (Vec::new(), marks) };
         Ok(Self {
             ranges: Ranges::new(ranges),
             call_marks: Marks::new(call_marks),
@@ -221,8 +222,13 @@ fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) {
                 out.marks.push(event());
             }
         }
-        PUSH_POP_RANGE | START_END_RANGE if times.matters(&mut out.place, tid, start, end) => out.ranges.push(event()),
-        k if NVTXT_RANGES.contains(&k) && end != i64::MAX && times.matters(&mut out.place, tid, start, end) => {
+        PUSH_POP_RANGE | START_END_RANGE if times.matters(&mut out.place, tid, start, end) => {
+            out.ranges.push(event())
+        }
+        k if NVTXT_RANGES.contains(&k)
+            && end != i64::MAX
+            && times.matters(&mut out.place, tid, start, end) =>
+        {
             out.ranges.push(event());
         }
         _ => {}

@@ -1,7 +1,7 @@
 //! The sites as CSV, one line each, for spreadsheets and scripts.
 
-use crate::text::escape_terminal;
 use super::{Report, Site, phrase};
+use crate::text::escape_terminal;
 use std::fmt::Display;
 use std::io::{self, Write};
 

@@ -2,8 +2,8 @@
 
 use super::phrase::{self, FileNames, Place, Processes};
 use super::style::{Style, Tone};
-use crate::text::{self, escape_terminal};
 use super::{Example, Fix, Frame, Report, Site};
+use crate::text::{self, escape_terminal};
 use crate::vocabulary::{Attribution, Class};
 use std::io::{self, Write};
 

@@ -143,6 +143,8 @@ pub struct Site {
     /// Innermost first.
     pub frames: Vec<Frame>,
     pub user_frame: Option<Frame>,
+    /// The nearest caller that tells this site from another at the same user line.
+    pub caller: Option<Frame>,
     /// C++ chain, innermost first, demangled; interpreter frames left out.
     pub native: Vec<String>,
     /// Enclosing NVTX ranges of an example, outermost first.
@@ -155,7 +157,10 @@ pub struct Site {
     pub device: Option<u32>,
     /// CUPTI stream id, where all waits share one.
     pub stream: Option<u32>,
+    /// The copy of each wait; its `bytes` are the smallest of them.
     pub copy: Option<Copy>,
+    /// Largest copy in bytes, where they differ.
+    pub copy_bytes_max: Option<u64>,
     pub waits: u64,
     pub per_iteration: Option<f64>,
     pub blocked_ns: i64,
@@ -194,6 +199,8 @@ pub struct Thread {
     pub tid: u32,
     pub name: Option<String>,
     pub role: ThreadRole,
+    /// The process's first thread; where that made no call, the one with most calls.
+    pub main: bool,
     /// Of how many threads the site's waits are.
     pub count: usize,
 }

@@ -1,7 +1,7 @@
 //! What the formats for people say about a site, in the same words. All text comes out escaped.
 
-use crate::text::{self, escape_terminal};
 use super::{Frame, Report, Site};
+use crate::text::{self, escape_terminal};
 use crate::vocabulary::{Attribution, Class, Copy, Direction, DriverApi, HostMemory, ThreadRole};
 use std::collections::{HashMap, HashSet};
 
@@ -98,16 +98,27 @@ pub(crate) fn at_line(file: &str, line: u32) -> String {
     if line == 0 { file.to_owned() } else { format!("{file}:{line}") }
 }
 
-/// The innermost function of a native chain; the Tensor method that Python called, where the chain names one.
+/// The Python method that a native chain names, where it names one; else its innermost function that is not CUDA's own.
 fn native_method(native: &[String]) -> Option<String> {
-    const BINDING: &str = "THPVariable_";
+    const BINDINGS: [(&str, &str); 5] = [
+        ("THPVariable_", "Tensor."),
+        ("THCPModule_cudaSynchronize", "torch.cuda.synchronize"),
+        ("THCPModule_", "torch.cuda."),
+        ("THCPStream_", "Stream."),
+        ("THCPEvent_", "Event."),
+    ];
     let method = native.iter().find_map(|function| {
-        let (_, rest) = function.split_once(BINDING)?;
+        let (python, rest) =
+            BINDINGS.iter().find_map(|(c, python)| Some((python, function.split_once(c)?.1)))?;
         let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-        (end > 0).then(|| format!("Tensor.{}", &rest[..end]))
+        Some(format!("{python}{}", &rest[..end]))
     });
-    let innermost = native.first().map(|function| function.strip_prefix("void ").unwrap_or(function));
-    method.or_else(|| innermost.map(|function| escape_terminal(function).into_owned()))
+    let of_cuda = |name: &&String| {
+        name.starts_with("cuda") || name.starts_with("cu") || name.starts_with("__device_stub")
+    };
+    let innermost = native.iter().find(|f| !of_cuda(f)).or(native.first());
+    let plain = innermost.map(|function| function.strip_prefix("void ").unwrap_or(function));
+    method.or_else(|| plain.map(|function| escape_terminal(function).into_owned()))
 }
 
 /// The sign of a location that is not from the Python frames of the call itself.
@@ -151,11 +162,11 @@ pub(crate) fn call(site: &Site) -> String {
         DriverApi::HostAlloc => "host alloc",
         DriverApi::HostFree => "host free",
     };
-    site.copy.map_or_else(|| api.to_owned(), |moved| format!("{api}, {}", copy(moved)))
+    site.copy.map_or_else(|| api.to_owned(), |moved| format!("{api}, {}", copy(moved, site.copy_bytes_max)))
 }
 
-/// "512 KiB H2D pageable".
-pub(crate) fn copy(copy: Copy) -> String {
+/// "512 KiB H2D pageable", or "4 B – 2 MiB D2H" up to `largest`.
+pub(crate) fn copy(copy: Copy, largest: Option<u64>) -> String {
     let direction = match copy.direction {
         Direction::HostToDevice => "H2D",
         Direction::DeviceToHost => "D2H",
@@ -163,7 +174,10 @@ pub(crate) fn copy(copy: Copy) -> String {
         Direction::HostToHost => "H2H",
         Direction::Other => "copy",
     };
-    let size = text::bytes(copy.bytes);
+    let size = match largest {
+        Some(largest) => format!("{} – {}", text::bytes(copy.bytes), text::bytes(largest)),
+        None => text::bytes(copy.bytes),
+    };
     match copy.host_memory {
         HostMemory::Unknown => format!("{size} {direction}"),
         memory => format!("{size} {direction} {memory}"),
@@ -188,9 +202,7 @@ pub(crate) fn thread(site: &Site) -> String {
 /// Whether a site's waits are of the first thread of its process: what a reader expects.
 pub(crate) fn is_main(site: &Site) -> bool {
     let thread = &site.thread;
-    thread.count <= 1
-        && thread.tid == site.process.pid
-        && matches!(thread.role, ThreadRole::Python | ThreadRole::Unknown)
+    thread.count <= 1 && thread.main && matches!(thread.role, ThreadRole::Python | ThreadRole::Unknown)
 }
 
 /// The processes of a report as people tell them apart: by export where each is of its own, else by name and id.

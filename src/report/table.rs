@@ -6,8 +6,8 @@ mod sites;
 pub use super::style::Style;
 
 use super::style::Tone;
-use crate::text::{self, escape_terminal};
 use super::{ClassTotals, Gpu, Iterations, ProfileInfo, Report, Totals, phrase};
+use crate::text::{self, escape_terminal};
 use crate::vocabulary::{Attribution, Class};
 use grid::Column;
 use std::io::{self, Write};
@@ -128,7 +128,9 @@ fn gpu_lines(report: &Report) -> Vec<(String, String)> {
 }
 
 fn gpu_name(gpu: &Gpu) -> String {
-    gpu.name.as_deref().map_or_else(|| "unnamed".to_owned(), |name| escape_terminal(name).into_owned())
+    gpu.name
+        .as_deref()
+        .map_or_else(|| "name not recorded".to_owned(), |name| escape_terminal(name).into_owned())
 }
 
 fn busy(busy_ns: i64, idle_ns: i64, drain_ns: i64) -> String {
@@ -236,22 +238,23 @@ fn saving(totals: &Totals) -> Option<String> {
 
 /// What limits the report; commands on lines of their own, never wrapped, to be copied.
 fn warnings(report: &Report, style: &Style) -> Vec<String> {
-    let warning = |warning: &super::Warning| {
+    let mut said: Vec<&str> = Vec::new();
+    let mut parts: Vec<String> = Vec::new();
+    for warning in &report.warnings {
         let message = format!("{} [{}]", escape_terminal(&warning.message), warning.code);
         let mut lines: Vec<String> = Vec::new();
         for line in wrap(&message, style, 2) {
             let lead = if lines.is_empty() { Tone::Unsure.paint("!") } else { " ".to_owned() };
             lines.push(format!("{lead} {line}"));
         }
-        if !warning.fix.is_empty() {
+        // One command often mends several things: it stands once.
+        if !warning.fix.is_empty() && !said.contains(&warning.fix.as_str()) {
             lines.push(format!("    {}", escape_terminal(&warning.fix)));
+            said.push(&warning.fix);
         }
-        lines.join("\n")
-    };
-    if report.warnings.is_empty() {
-        return Vec::new();
+        parts.push(lines.join("\n"));
     }
-    vec![report.warnings.iter().map(warning).collect::<Vec<_>>().join("\n")]
+    if parts.is_empty() { Vec::new() } else { vec![parts.join("\n")] }
 }
 
 #[cfg(test)]

@@ -62,10 +62,13 @@ pub fn form(
 ) -> Result<Vec<Bundle>, InputError> {
     let mut signatures = Signatures::default();
     let groups = group(profile, devices, waits, context, &mut signatures)?;
-    let around: Vec<_> =
-        groups.iter().map(|(_, w)| neighbours::around(profile, devices, &waits[typical(w, waits) as usize])).collect();
+    let around: Vec<_> = groups
+        .iter()
+        .map(|(_, w)| neighbours::around(profile, devices, &waits[typical(w, waits) as usize]))
+        .collect();
     let neighbours = neighbours::names(profile, &around)?;
-    let examples: Vec<Vec<Arc<str>>> = range_texts(profile, context, groups.iter().map(|(_, w)| w[w.len() / 2]))?;
+    let examples: Vec<Vec<Arc<str>>> =
+        range_texts(profile, context, groups.iter().map(|(_, w)| w[w.len() / 2]))?;
     let former = Former { profile, waits, context, rules, signatures: &mut signatures };
     let mut bundles = former.bundles(groups, neighbours, examples);
     sampled::place(profile, waits, rules, &mut bundles)?;
@@ -87,7 +90,8 @@ fn group(
     context: &mut Context,
     signatures: &mut Signatures,
 ) -> Result<Vec<(Key, Vec<u32>)>, InputError> {
-    let unplaced: Vec<u32> = (0..waits.len() as u32).filter(|&i| context.stack[i as usize].is_none()).collect();
+    let unplaced: Vec<u32> =
+        (0..waits.len() as u32).filter(|&i| context.stack[i as usize].is_none()).collect();
     context.fetch_chains(profile, unplaced.iter().copied())?;
     let mut places: Vec<Option<Place>> = context.stack.iter().map(|s| s.map(Place::Stack)).collect();
     let mut rest = Vec::new();
@@ -139,7 +143,8 @@ fn split_by_chain(
     let first: Vec<u32> = groups.iter().filter(|(k, _)| on_stack(k)).flat_map(|(_, w)| sample(w)).collect();
     context.fetch_chains(profile, first.into_iter())?;
     let mut agree = |context: &Context, strings: &_, w: &[u32]| {
-        let mut seen = sample(w).into_iter().map(|i| signatures.of(&context.chains, strings, context.chain[i as usize]));
+        let mut seen =
+            sample(w).into_iter().map(|i| signatures.of(&context.chains, strings, context.chain[i as usize]));
         let first = seen.next().flatten();
         (seen.all(|s| s == first), first)
     };
@@ -185,8 +190,12 @@ fn by_ranges(
     innermost.dedup();
     let texts = texts_outwards(profile, &innermost)?;
     for &range in &innermost {
-        let path: Vec<String> =
-            profile.nvtx.ranges.outwards(Some(range)).filter_map(|r| Some(ranges::stable_name(texts.get(&r)?))).collect();
+        let path: Vec<String> = profile
+            .nvtx
+            .ranges
+            .outwards(Some(range))
+            .filter_map(|r| Some(ranges::stable_name(texts.get(&r)?)))
+            .collect();
         let next = names.len() as u32;
         paths.insert(Some(range), *names.entry(path).or_insert(next));
     }
@@ -206,8 +215,9 @@ fn by_ranges(
 fn op_before(profile: &Profile, devices: &Devices, wait: &Wait) -> u64 {
     let around = neighbours::around(profile, devices, wait);
     around.first_before().map_or(0, |op| {
-        1 + profile.ops.kind[op as usize] as u64 + (u64::from(profile.ops.detail[op as usize]) << 8)
-            * u64::from(profile.ops.kind[op as usize] == crate::profile::ops::OpKind::Kernel)
+        1 + profile.ops.kind[op as usize] as u64
+            + (u64::from(profile.ops.detail[op as usize]) << 8)
+                * u64::from(profile.ops.kind[op as usize] == crate::profile::ops::OpKind::Kernel)
     })
 }
 
@@ -258,7 +268,12 @@ impl Former<'_> {
         neighbours: Vec<Neighbours>,
         ranges: Vec<Vec<Arc<str>>>,
     ) -> Vec<Bundle> {
-        groups.into_iter().zip(neighbours).zip(ranges).map(|(((key, w), n), r)| self.bundle(key, w, n, r)).collect()
+        groups
+            .into_iter()
+            .zip(neighbours)
+            .zip(ranges)
+            .map(|(((key, w), n), r)| self.bundle(key, w, n, r))
+            .collect()
     }
 
     fn bundle(&self, key: Key, members: Vec<u32>, neighbours: Neighbours, ranges: Vec<Arc<str>>) -> Bundle {
@@ -280,9 +295,9 @@ impl Former<'_> {
         if attribution == Attribution::Native && native::method(&chain).is_none() && names_operator(&ranges) {
             attribution = Attribution::Nvtx;
         }
-        let same_bytes = members.iter().all(|&w| {
-            self.waits[w as usize].copy.map(|c| c.bytes) == first.copy.map(|c| c.bytes)
-        });
+        let same_bytes = members
+            .iter()
+            .all(|&w| self.waits[w as usize].copy.map(|c| c.bytes) == first.copy.map(|c| c.bytes));
         Bundle {
             pid: key.pid,
             role: key.role,
@@ -296,7 +311,11 @@ impl Former<'_> {
             ranges,
             copy: first.copy,
             same_bytes,
-            found: if key.found.is_some() || first.blocking == Blocking::Stream { first.found } else { Found::Pending },
+            found: if key.found.is_some() || first.blocking == Blocking::Stream {
+                first.found
+            } else {
+                Found::Pending
+            },
             completes: key.completes,
             neighbours,
             waits: members,

@@ -4,6 +4,7 @@ use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::calls::NO_CHAIN;
 use crate::profile::chains::{ChainTable, Chains};
+use crate::profile::nvtx::process;
 use crate::profile::payload::Stacks;
 use crate::vocabulary::ThreadRole;
 use crate::waits::Wait;
@@ -20,6 +21,8 @@ pub struct Context {
     /// Innermost NVTX range.
     pub range: Vec<Option<u32>>,
     pub role: Vec<ThreadRole>,
+    /// By thread index: whether it is the main thread of its process.
+    pub main: Vec<bool>,
     pub chains: Chains,
     /// Waits that have a Python mark at all.
     pub marked: u64,
@@ -57,11 +60,11 @@ impl Context {
         for (wait, stack) in waits.iter().zip(&self.stack) {
             has_python[wait.thread as usize] |= stack.is_some();
         }
+        self.main = (0..threads).map(|t| is_main(profile, t)).collect();
         let roles: Vec<ThreadRole> = (0..threads)
             .map(|t| {
-                let tid = profile.calls.threads[t];
-                let name = profile.target.thread_names.get(&tid).map(|n| &**n);
-                super::thread::role(name, tid_of(tid) == pid_of(tid), has_python[t])
+                let name = profile.target.thread_names.get(&profile.calls.threads[t]).map(|n| &**n);
+                super::thread::role(name, self.main[t], has_python[t])
             })
             .collect();
         self.role = waits.iter().map(|w| roles[w.thread as usize]).collect();
@@ -76,6 +79,18 @@ impl Context {
         let ids: Vec<u32> = waits.map(|w| self.chain[w as usize]).collect();
         self.chains.fetch(&profile.db, &mut profile.strings, ChainTable::Cuda, ids)
     }
+}
+
+/// The process's first thread (its id is the process's); where that made no call, the one with most calls.
+fn is_main(profile: &Profile, thread: usize) -> bool {
+    let calls = &profile.calls;
+    let tid = calls.threads[thread];
+    let mine = |t: &usize| process(calls.threads[*t]) == process(tid);
+    let first = (0..calls.threads.len()).filter(mine).find(|&t| tid_of(calls.threads[t]) == pid_of(tid));
+    let busiest = || {
+        (0..calls.threads.len()).filter(mine).max_by_key(|&t| (calls.spans[t].calls, std::cmp::Reverse(t)))
+    };
+    first.or_else(busiest) == Some(thread)
 }
 
 /// Rowid of the Python mark and id of the native chain of a wait: those of its synchronisation, else of its copy.

@@ -13,12 +13,60 @@ pub struct PathRules {
 
 /// Directories of PyTorch's own package, for installs from source, where no `site-packages` tells.
 const TORCH_PARTS: &[&str] = &[
-    "_C", "_decomp", "_dynamo", "_export", "_functorch", "_higher_order_ops", "_inductor", "_library", "_numpy",
-    "_prims", "_refs", "_subclasses", "accelerator", "amp", "ao", "autograd", "backends", "cuda", "distributed",
-    "distributions", "export", "fft", "func", "futures", "fx", "jit", "linalg", "masked", "multiprocessing", "nested",
-    "nn", "onnx", "optim", "profiler", "sparse", "special", "testing", "utils", "xpu", "__init__.py", "_compile.py",
-    "_jit_internal.py", "_linalg_utils.py", "_lobpcg.py", "_ops.py", "_tensor.py", "_tensor_str.py", "_utils.py",
-    "functional.py", "hub.py", "overrides.py", "random.py", "serialization.py", "storage.py",
+    "_C",
+    "_decomp",
+    "_dynamo",
+    "_export",
+    "_functorch",
+    "_higher_order_ops",
+    "_inductor",
+    "_library",
+    "_numpy",
+    "_prims",
+    "_refs",
+    "_subclasses",
+    "accelerator",
+    "amp",
+    "ao",
+    "autograd",
+    "backends",
+    "cuda",
+    "distributed",
+    "distributions",
+    "export",
+    "fft",
+    "func",
+    "futures",
+    "fx",
+    "jit",
+    "linalg",
+    "masked",
+    "multiprocessing",
+    "nested",
+    "nn",
+    "onnx",
+    "optim",
+    "profiler",
+    "sparse",
+    "special",
+    "testing",
+    "utils",
+    "xpu",
+    "__init__.py",
+    "_compile.py",
+    "_jit_internal.py",
+    "_linalg_utils.py",
+    "_lobpcg.py",
+    "_ops.py",
+    "_tensor.py",
+    "_tensor_str.py",
+    "_utils.py",
+    "functional.py",
+    "hub.py",
+    "overrides.py",
+    "random.py",
+    "serialization.py",
+    "storage.py",
 ];
 
 impl PathRules {
@@ -79,7 +127,9 @@ fn is_standard_library(dir: &str, inside: &str) -> bool {
 
 /// `python312.zip`
 fn is_zipped_library(part: &str) -> bool {
-    part.strip_prefix("python").and_then(|p| p.strip_suffix(".zip")).is_some_and(|d| d.bytes().all(|b| b.is_ascii_digit()))
+    part.strip_prefix("python")
+        .and_then(|p| p.strip_suffix(".zip"))
+        .is_some_and(|d| d.bytes().all(|b| b.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -119,7 +169,10 @@ mod tests {
     fn the_longest_prefix_given_decides() {
         let rules = PathRules {
             user: vec!["/venv/lib/python3.12/site-packages/mine".into()],
-            library: vec!["/workspace/vendor/".into(), "/venv/lib/python3.12/site-packages/mine/_vendored".into()],
+            library: vec![
+                "/workspace/vendor/".into(),
+                "/venv/lib/python3.12/site-packages/mine/_vendored".into(),
+            ],
         };
         assert!(rules.is_user("/venv/lib/python3.12/site-packages/mine/a.py"));
         assert!(!rules.is_user("/venv/lib/python3.12/site-packages/mine/_vendored/a.py"));

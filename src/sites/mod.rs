@@ -117,10 +117,13 @@ pub fn join(mut judged: Vec<(Bundle, Verdict)>) -> Vec<Site> {
 fn absorb(site: &mut Site, bundle: Bundle, verdict: Verdict) {
     site.bundle.waits.extend(bundle.waits);
     site.verdict.confidence = site.verdict.confidence.min(verdict.confidence);
-    if site.bundle.copy.map(|c| (c.direction, c.host_memory)) != bundle.copy.map(|c| (c.direction, c.host_memory)) {
+    if site.bundle.copy.map(|c| (c.direction, c.host_memory))
+        != bundle.copy.map(|c| (c.direction, c.host_memory))
+    {
         site.bundle.copy = None;
     }
-    site.bundle.same_bytes &= bundle.same_bytes && site.bundle.copy.map(|c| c.bytes) == bundle.copy.map(|c| c.bytes);
+    site.bundle.same_bytes &=
+        bundle.same_bytes && site.bundle.copy.map(|c| c.bytes) == bundle.copy.map(|c| c.bytes);
     for evidence in verdict.evidence {
         if !site.verdict.evidence.contains(&evidence) && site.verdict.evidence.len() < MAX_EVIDENCE {
             site.verdict.evidence.push(evidence);

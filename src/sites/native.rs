@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 /// Prefixes of the C functions behind Python methods of tensors, streams, events and the `torch.cuda` module.
-const METHODS: &[&str] = &["THPVariable_", "THCPModule_", "THCPStream_", "THCPEvent_", "THPStream_", "THPEvent_", "THPModule_"];
+const METHODS: &[&str] =
+    &["THPVariable_", "THCPModule_", "THCPStream_", "THCPEvent_", "THPStream_", "THPEvent_", "THPModule_"];
 
 /// The Python-level method that a chain names: the innermost `THPVariable_…` of it, prefix stripped.
 ///
@@ -20,7 +21,8 @@ pub fn method(chain: &[Arc<str>]) -> Option<&str> {
 
 /// The innermost ATen operator of a chain that is not one of the general steps of every copy.
 pub fn operator(chain: &[Arc<str>]) -> Option<&str> {
-    const GENERAL: &[&str] = &["copy_", "_to_copy", "to", "item", "_local_scalar_dense", "contiguous", "clone", "detach"];
+    const GENERAL: &[&str] =
+        &["copy_", "_to_copy", "to", "item", "_local_scalar_dense", "contiguous", "clone", "detach"];
     let mut last = None;
     for symbol in chain {
         let Some((_, rest)) = symbol.split_once("at::_ops::") else { continue };
@@ -54,17 +56,48 @@ pub fn readable(chain: &[Arc<str>]) -> Vec<String> {
 /// Frames of CPython: below them the chain says nothing that the Python stack does not say better.
 pub fn is_interpreter(symbol: &str) -> bool {
     const STARTS: &[&str] = &[
-        "_PyEval", "PyEval_", "_PyObject", "PyObject_", "_PyFunction", "PyCFunction", "cfunction_", "method_vectorcall",
-        "_PyVectorcall", "vectorcall_", "PyVectorcall", "slot_", "PyNumber_", "builtin_", "object_", "tp_new",
-        "cfunction_vectorcall", "method_", "wrapper_", "type_call", "PyRun_", "Py_Run", "Py_Bytes", "pymain", "_start",
-        "__libc_start", "call_function", "do_call_core", "PyFloat_", "PyLong_",
+        "_PyEval",
+        "PyEval_",
+        "_PyObject",
+        "PyObject_",
+        "_PyFunction",
+        "PyCFunction",
+        "cfunction_",
+        "method_vectorcall",
+        "_PyVectorcall",
+        "vectorcall_",
+        "PyVectorcall",
+        "slot_",
+        "PyNumber_",
+        "builtin_",
+        "object_",
+        "tp_new",
+        "cfunction_vectorcall",
+        "method_",
+        "wrapper_",
+        "type_call",
+        "PyRun_",
+        "Py_Run",
+        "Py_Bytes",
+        "pymain",
+        "_start",
+        "__libc_start",
+        "call_function",
+        "do_call_core",
+        "PyFloat_",
+        "PyLong_",
     ];
     STARTS.iter().any(|s| symbol.starts_with(s))
 }
 
 /// Dispatcher and registration wrappers: one stands around every operator.
 fn is_wrapper(symbol: &str) -> bool {
-    const PARTS: &[&str] = &["c10::impl::wrap_kernel_functor", "make_boxed_from_unboxed", "c10::impl::BoxedKernelWrapper", "::redispatch("];
+    const PARTS: &[&str] = &[
+        "c10::impl::wrap_kernel_functor",
+        "make_boxed_from_unboxed",
+        "c10::impl::BoxedKernelWrapper",
+        "::redispatch(",
+    ];
     PARTS.iter().any(|p| symbol.contains(p))
 }
 
@@ -74,21 +107,31 @@ fn demangle(symbol: &str) -> String {
     if !symbol.starts_with("_Z") || symbol.len() > LONGEST {
         return symbol.to_owned();
     }
-    cpp_demangle::Symbol::new(symbol).ok().and_then(|s| s.demangle().ok()).unwrap_or_else(|| symbol.to_owned())
+    cpp_demangle::Symbol::new(symbol)
+        .ok()
+        .and_then(|s| s.demangle().ok())
+        .unwrap_or_else(|| symbol.to_owned())
 }
 
 /// `void at::native::nonzero_cuda_out_impl<bool>(at::Tensor const&, at::Tensor&)` as `at::native::nonzero_cuda_out_impl`:
-/// cut at the first template or parameter list outside `(anonymous namespace)`, return type dropped.
+/// template arguments, parameters and return type dropped.
 pub fn short(symbol: &str) -> String {
-    let plain = symbol.replace("(anonymous namespace)", "anonymous");
-    let end = plain.find(['(', '<']).unwrap_or(plain.len());
-    let head = plain[..end].trim_end();
-    let name = head.rsplit(' ').next().unwrap_or(head);
-    // A symbol that begins with a template (`std::tuple<…> f(…)`) keeps its whole text: cutting would lose its name.
-    if end < plain.len() && plain.as_bytes()[end] == b'<' && plain[end..].contains("> ") {
-        return plain[end..].rsplit_once("> ").map_or_else(|| plain.clone(), |(_, rest)| short(rest));
+    let plain = symbol.replace("(anonymous namespace)", "anonymous").replace("<unnamed>", "anonymous");
+    let mut depth = 0usize;
+    let mut name = String::new();
+    for c in plain.chars() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            // Only the parameters are left. A name cannot be empty: `(lambda)` stays whole.
+            '(' if depth == 0 && !name.trim().is_empty() => break,
+            c if depth == 0 => name.push(c),
+            _ => {}
+        }
     }
-    name.to_owned()
+    let name = name.trim_end();
+    let last = name.rsplit(' ').next().unwrap_or(name);
+    if last.is_empty() { plain } else { last.to_owned() }
 }
 
 #[cfg(test)]
@@ -128,12 +171,19 @@ mod tests {
 
     #[test]
     fn general_steps_stand_back() {
-        let c = chain(&["at::_ops::copy_::call(x)", "at::_ops::_to_copy::call(x)", "at::_ops::bincount::call(x)"]);
+        let c = chain(&[
+            "at::_ops::copy_::call(x)",
+            "at::_ops::_to_copy::call(x)",
+            "at::_ops::bincount::call(x)",
+        ]);
         assert_eq!(operator(&c), Some("bincount"));
         assert_eq!(operator(&c[..2]), Some("copy_"));
         assert_eq!(method(&chain(&["THCPModule_cudaSynchronize(_object*, _object*)"])), Some("synchronize"));
         assert_eq!(method(&chain(&["main", "0x7f"])), None);
-        assert_eq!(short("std::tuple<at::Tensor, at::Tensor> at::native::f<long>(at::Tensor const&)"), "at::native::f");
+        assert_eq!(
+            short("std::tuple<at::Tensor, at::Tensor> at::native::f<long>(at::Tensor const&)"),
+            "at::native::f"
+        );
         assert_eq!(short("at::(anonymous namespace)::wrapper(int)"), "at::anonymous::wrapper");
     }
 }

@@ -33,7 +33,8 @@ pub struct Around {
 pub fn around(profile: &Profile, devices: &Devices, wait: &Wait) -> Around {
     let ops = &profile.ops;
     let own = if wait.copy.is_some() { wait.awaited } else { None };
-    let stream = wait.awaited.map(|op| ops.stream[op as usize]).or_else(|| only_stream(profile, devices, wait));
+    let stream =
+        wait.awaited.map(|op| ops.stream[op as usize]).or_else(|| only_stream(profile, devices, wait));
     let Some(stream) = stream else { return Around { awaited: wait.awaited, ..Around::default() } };
     let list = &devices.stream_ops[stream as usize];
     let from = match own {

@@ -41,7 +41,9 @@ fn is_torch_suffix(rest: &str) -> bool {
 /// `step 12` → (`step`, 12), `ProfilerStep#4` → (`ProfilerStep`, 4), `iter_003` → (`iter`, 3).
 pub fn numbered(text: &str) -> Option<(&str, u64)> {
     let text = text.trim_end_matches([' ', ']', ')']);
-    let at = text.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |i| i + text[i..].chars().next().map_or(1, char::len_utf8));
+    let at = text
+        .rfind(|c: char| !c.is_ascii_digit())
+        .map_or(0, |i| i + text[i..].chars().next().map_or(1, char::len_utf8));
     let number = text.get(at..)?.parse().ok()?;
     let family = text[..at].trim_end_matches([' ', '#', '_', ':', '=', '-', '[', '(', '/']);
     (!family.is_empty() && !family.contains(", ") && !family.contains("op_id")).then_some((family, number))

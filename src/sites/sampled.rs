@@ -37,7 +37,8 @@ pub fn place(
     let period = typical_period(profile);
     let open: Vec<usize> =
         (0..bundles.len()).filter(|&i| bundles[i].frames.is_empty() && bundles[i].chain.is_empty()).collect();
-    let votes: Vec<Votes> = open.iter().map(|&i| Votes::collect(profile, waits, &bundles[i], period)).collect();
+    let votes: Vec<Votes> =
+        open.iter().map(|&i| Votes::collect(profile, waits, &bundles[i], period)).collect();
     let mut marks: Vec<usize> = votes.iter().flat_map(|v| v.inside.iter().chain(&v.near)).copied().collect();
     marks.sort_unstable();
     marks.dedup();
@@ -78,7 +79,13 @@ impl Votes {
         votes
     }
 
-    fn decide(self, stack_of: &FxHashMap<usize, u32>, stacks: &Stacks, rules: &PathRules, bundle: &mut Bundle) {
+    fn decide(
+        self,
+        stack_of: &FxHashMap<usize, u32>,
+        stacks: &Stacks,
+        rules: &PathRules,
+        bundle: &mut Bundle,
+    ) {
         let stacks_of = |marks: &[usize]| -> Vec<&[PyFrame]> {
             marks.iter().filter_map(|m| stack_of.get(m)).map(|&s| &stacks.stacks[s as usize][..]).collect()
         };
@@ -90,10 +97,18 @@ impl Votes {
         bundle.note = if exact {
             format!("{agree} of {total} samples inside its waits agree on the line")
         } else {
-            format!("no sample inside: {agree} of the {total} nearest agree on the function, the line is only near")
+            format!(
+                "no sample fell inside its waits: {agree} of the {total} nearest agree on the function; its line is not known"
+            )
         };
         bundle.user = rules.user_index(&stack);
         bundle.frames = stack;
+        if let (false, Some(user)) = (exact, bundle.user) {
+            // Further in and at that line something else ran: only the function is known.
+            bundle.frames.drain(..user);
+            bundle.frames[0].line = 0;
+            bundle.user = Some(0);
+        }
     }
 }
 
@@ -127,8 +142,13 @@ fn typical_period(profile: &Profile) -> i64 {
 
 /// Gives bundles placed by nothing better than ranges the native chain of a CPU sample or blocking system call inside
 /// their waits, where one names the Python method.
-pub fn place_natively(profile: &mut Profile, waits: &[Wait], bundles: &mut [Bundle]) -> Result<(), InputError> {
-    let weak = |b: &Bundle| b.chain.is_empty() && matches!(b.attribution, Attribution::Nvtx | Attribution::None);
+pub fn place_natively(
+    profile: &mut Profile,
+    waits: &[Wait],
+    bundles: &mut [Bundle],
+) -> Result<(), InputError> {
+    let weak =
+        |b: &Bundle| b.chain.is_empty() && matches!(b.attribution, Attribution::Nvtx | Attribution::None);
     if !bundles.iter().any(weak) {
         return Ok(());
     }

@@ -32,7 +32,13 @@ const BRANCH: Option<Kind> = Some(Kind::ControlFlow);
 
 /// Searched in this order over all operators of a chain: specific ones before the general ones that they call.
 pub const OPERATORS: &[Operator] = &[
-    op("_linalg_check_errors", false, "E01", CHECK, "it raises if the factorisation failed: a validity check"),
+    op(
+        "_linalg_check_errors",
+        false,
+        "E01",
+        CHECK,
+        "it raises if the factorisation failed: a validity check",
+    ),
     op("repeat_interleave", true, "B10", SHAPE, "the size of its output is the sum of the repeats"),
     op("bincount", false, "B12", SHAPE, "the number of bins is the largest value plus one"),
     op("histc", true, "B13", Some(Kind::CpuCompute), "the range of the bins is read from the data"),
@@ -41,18 +47,48 @@ pub const OPERATORS: &[Operator] = &[
     op("_unique", false, "B07", SHAPE, "how many distinct values there are decides its output's size"),
     op("unique_consecutive", false, "B07", SHAPE, "how many runs there are decides its output's size"),
     op("unique_dim", true, "B09", SHAPE, "how many distinct rows there are decides its output's size"),
-    op("isin", true, "B15", Some(Kind::RoundTrip), "it sorts through unique, although its result has a fixed shape"),
-    op("combinations", false, "B14", Some(Kind::RoundTrip), "it selects by a mask, although its size is known beforehand"),
+    op(
+        "isin",
+        true,
+        "B15",
+        Some(Kind::RoundTrip),
+        "it sorts through unique, although its result has a fixed shape",
+    ),
+    op(
+        "combinations",
+        false,
+        "B14",
+        Some(Kind::RoundTrip),
+        "it selects by a mask, although its size is known beforehand",
+    ),
     op("masked_select", true, "B02", SHAPE, "how many elements the mask selects decides its output's size"),
     op("argwhere", false, "B01", SHAPE, "how many elements are nonzero decides its output's size"),
     op("nonzero", false, "B01", SHAPE, "how many elements are nonzero decides its output's size"),
-    op("_coalesce", false, "B16", SHAPE, "how many distinct indices there are decides the sparse tensor's size"),
-    op("coalesce", false, "B16", SHAPE, "how many distinct indices there are decides the sparse tensor's size"),
+    op(
+        "_coalesce",
+        false,
+        "B16",
+        SHAPE,
+        "how many distinct indices there are decides the sparse tensor's size",
+    ),
+    op(
+        "coalesce",
+        false,
+        "B16",
+        SHAPE,
+        "how many distinct indices there are decides the sparse tensor's size",
+    ),
     op("segment_reduce", true, "B26", CHECK, "it checks its lengths"),
     op("searchsorted", true, "A31", CHECK, "it checks the range of its sorter"),
     op("linalg_matrix_exp", false, "B23", BRANCH, "the norm chooses the degree of the approximation"),
     op("matrix_exp", false, "B23", BRANCH, "the norm chooses the degree of the approximation"),
-    op("ctc_loss", true, "B21", Some(Kind::RoundTrip), "it needs the lengths on the host, where they came from"),
+    op(
+        "ctc_loss",
+        true,
+        "B21",
+        Some(Kind::RoundTrip),
+        "it needs the lengths on the host, where they came from",
+    ),
     op("masked_fill", true, "A12", Some(Kind::RoundTrip), "the value read goes straight back to the GPU"),
     op("masked_fill_", true, "A12", Some(Kind::RoundTrip), "the value read goes straight back to the GPU"),
     op("index_fill_", true, "A12", Some(Kind::RoundTrip), "the value read goes straight back to the GPU"),
@@ -70,7 +106,9 @@ pub fn find<'a>(names: &[&'a str]) -> Option<(&'static Operator, &'a str)> {
 
 /// `repeat_interleave_self_Tensor` is an overload of `repeat_interleave`: its suffix has a capital.
 fn overload(name: &str, base: &str) -> bool {
-    name.strip_prefix(base).and_then(|r| r.strip_prefix('_')).is_some_and(|r| r.contains(|c: char| c.is_ascii_uppercase()))
+    name.strip_prefix(base)
+        .and_then(|r| r.strip_prefix('_'))
+        .is_some_and(|r| r.contains(|c: char| c.is_ascii_uppercase()))
 }
 
 /// What a Python method reads, where the method alone does not decide: (method, pattern).
@@ -99,7 +137,9 @@ pub fn read_pattern(method: Option<&str>) -> Option<&'static str> {
 /// Pattern of an upload by its Python method.
 pub fn upload_pattern(method: Option<&str>) -> &'static str {
     match method {
-        Some("tensor" | "as_tensor" | "new_tensor" | "asarray" | "from_numpy" | "pynew" | "legacy_tensor_ctor") => "C01",
+        Some(
+            "tensor" | "as_tensor" | "new_tensor" | "asarray" | "from_numpy" | "pynew" | "legacy_tensor_ctor",
+        ) => "C01",
         Some("getitem") => "C07",
         Some("setitem") => "C06",
         Some("copy_") => "C04",
@@ -144,6 +184,9 @@ mod tests {
     #[test]
     fn names_come_from_chains_and_ranges() {
         assert_eq!(of_chain(&["at::_ops::item::call(at::Tensor const&)", "x"]), ["item"]);
-        assert_eq!(of_ranges(&["iteration 1", "aten::is_nonzero, op_id = 3", "aten::item, op_id = 4"]), ["item", "is_nonzero"]);
+        assert_eq!(
+            of_ranges(&["iteration 1", "aten::is_nonzero, op_id = 3", "aten::item, op_id = 4"]),
+            ["item", "is_nonzero"]
+        );
     }
 }

@@ -20,18 +20,27 @@ pub struct Subject<'a> {
 type Rule = fn(&Subject) -> Option<Verdict>;
 
 /// In order of precedence.
-const RULES: &[Rule] = &[allocator, library, operator, around, upload, redundant, idle, pending_copy, explicit, read];
+const RULES: &[Rule] =
+    &[allocator, library, operator, around, upload, redundant, idle, pending_copy, explicit, read];
 
 /// Judges one bundle.
 pub fn judge(subject: &Subject) -> Verdict {
     let mut verdict = RULES.iter().find_map(|rule| rule(subject)).unwrap_or_else(|| unattributed(subject));
     if subject.bundle.attribution == Attribution::PythonSample {
-        verdict.evidence.push(Evidence::new("sampled", format!("placed by sampling: {}", subject.bundle.note)));
+        verdict
+            .evidence
+            .push(Evidence::new("sampled", format!("placed by sampling: {}", subject.bundle.note)));
     }
     verdict
 }
 
-fn verdict(kind: Kind, confidence: f64, pattern: &'static str, rule: &'static str, text: impl Into<String>) -> Verdict {
+fn verdict(
+    kind: Kind,
+    confidence: f64,
+    pattern: &'static str,
+    rule: &'static str,
+    text: impl Into<String>,
+) -> Verdict {
     Verdict {
         class: kind.class(),
         kind,
@@ -44,16 +53,28 @@ fn verdict(kind: Kind, confidence: f64, pattern: &'static str, rule: &'static st
 /// R13, G01 to G03: freeing and re-allocating memory; the Python line is innocent.
 fn allocator(s: &Subject) -> Option<Verdict> {
     let b = s.bundle;
-    let in_allocator = b.chain.iter().any(|c| c.contains("CUDACachingAllocator") || c.contains("CachingHostAllocator"));
-    let empty_cache = b.method() == Some("emptyCache") || b.frames.iter().any(|f| &*f.function == "empty_cache");
+    let in_allocator =
+        b.chain.iter().any(|c| c.contains("CUDACachingAllocator") || c.contains("CachingHostAllocator"));
+    let empty_cache =
+        b.method() == Some("emptyCache") || b.frames.iter().any(|f| &*f.function == "empty_cache");
     let text = match b.blocking {
         Blocking::Free => format!("{} drains the device before it frees", b.api),
         Blocking::HostFree => format!("{} waits for GPU work that may still use the host memory", b.api),
-        Blocking::HostAlloc => format!("{} returned right when the pending GPU work ended: it drained the device", b.api),
-        _ if in_allocator => "the native chain shows PyTorch's caching allocator giving memory back to the driver".to_owned(),
+        Blocking::HostAlloc => {
+            format!("{} returned right when the pending GPU work ended: it drained the device", b.api)
+        }
+        _ if in_allocator => {
+            "the native chain shows PyTorch's caching allocator giving memory back to the driver".to_owned()
+        }
         _ => return None,
     };
-    let pattern = if empty_cache { "G01" } else if in_allocator { "G02" } else { "" };
+    let pattern = if empty_cache {
+        "G01"
+    } else if in_allocator {
+        "G02"
+    } else {
+        ""
+    };
     Some(verdict(Kind::Allocator, 0.97, pattern, "R13", text))
 }
 
@@ -67,7 +88,12 @@ fn library(s: &Subject) -> Option<Verdict> {
         return None;
     }
     let frame = s.bundle.through().or(s.bundle.frames.first())?;
-    let mut text = format!("the wait happens inside {} ({}): {}", short_file(&frame.file), frame.function, pattern.title);
+    let mut text = format!(
+        "the wait happens inside {} ({}): {}",
+        short_file(&frame.file),
+        frame.function,
+        pattern.title
+    );
     if pattern.intended {
         text += "; it waits on purpose";
     }
@@ -93,17 +119,29 @@ fn operator(s: &Subject) -> Option<Verdict> {
         return None;
     }
     if b.method() == Some("index_scalar") {
-        return Some(verdict(Kind::DynamicShape, 0.97, "A08", "4.5",
-            "the native chain names THPVariable_index_scalar: a tensor serves as an index, bound or size, which Python needs as a number"));
+        return Some(verdict(
+            Kind::DynamicShape,
+            0.97,
+            "A08",
+            "4.5",
+            "the native chain names THPVariable_index_scalar: a tensor serves as an index, bound or size, which Python needs as a number",
+        ));
     }
     if b.chain.iter().any(|c| c.contains("PythonArgs::scalar")) {
-        return Some(verdict(Kind::RoundTrip, 0.95, "A11", "4.5",
-            "the native chain converts a GPU tensor into a Python number argument: the value goes straight back to the GPU"));
+        return Some(verdict(
+            Kind::RoundTrip,
+            0.95,
+            "A11",
+            "4.5",
+            "the native chain converts a GPU tensor into a Python number argument: the value goes straight back to the GPU",
+        ));
     }
     let native = operators::of_chain(&b.chain);
     let (found, source) = match operators::find(&native) {
         Some(found) => (found, "native chain"),
-        None if native.is_empty() => (operators::find(&operators::of_ranges(&b.ranges))?, "enclosing NVTX range"),
+        None if native.is_empty() => {
+            (operators::find(&operators::of_ranges(&b.ranges))?, "enclosing NVTX range")
+        }
         None => return None,
     };
     let (op, name) = found;
@@ -139,7 +177,9 @@ fn upload(s: &Subject) -> Option<Verdict> {
         Blocking::Stream => format!(
             "a {size} upload {from} on the same stream comes right before the synchronisation: nothing is read back, the wait only protects the source buffer"
         ),
-        _ => format!("a {size} upload {from}: nothing is read back, the host only waits until the source is copied"),
+        _ => format!(
+            "a {size} upload {from}: nothing is read back, the host only waits until the source is copied"
+        ),
     };
     Some(verdict(Kind::Upload, 0.98, operators::upload_pattern(s.bundle.method()), "R01", text))
 }
@@ -147,14 +187,21 @@ fn upload(s: &Subject) -> Option<Verdict> {
 /// Whether the wait is a synchronisation by itself, without a copy of its own or one to complete.
 fn is_bare(s: &Subject) -> bool {
     let b = s.bundle;
-    b.copy.is_none() && !b.completes && matches!(b.blocking, Blocking::Stream | Blocking::Event | Blocking::Context)
+    b.copy.is_none()
+        && !b.completes
+        && matches!(b.blocking, Blocking::Stream | Blocking::Event | Blocking::Context)
 }
 
 /// R04: nothing submitted since an earlier wait drained the same streams.
 fn redundant(s: &Subject) -> Option<Verdict> {
     (is_bare(s) && s.bundle.found == Found::Drained).then(|| {
-        verdict(Kind::Redundant, 0.97, bare_pattern(s.bundle), "R04",
-            "an earlier wait of this thread had drained the same work, and nothing was submitted in between")
+        verdict(
+            Kind::Redundant,
+            0.97,
+            bare_pattern(s.bundle),
+            "R04",
+            "an earlier wait of this thread had drained the same work, and nothing was submitted in between",
+        )
     })
 }
 
@@ -164,15 +211,26 @@ fn idle(s: &Subject) -> Option<Verdict> {
         return None;
     }
     let rule = if s.bundle.blocking == Blocking::Event { "R06" } else { "R05" };
-    let mut v = verdict(Kind::Idle, 0.95, bare_pattern(s.bundle), rule,
-        "all GPU work that it could wait for had ended before it began; it cost only the call");
+    let mut v = verdict(
+        Kind::Idle,
+        0.95,
+        bare_pattern(s.bundle),
+        rule,
+        "all GPU work that it could wait for had ended before it began; it cost only the call",
+    );
     if s.other_device > 0 {
-        v.evidence.push(Evidence::new("device", format!(
-            "{} of {} returned while a device still worked: it was not that device they waited for", s.other_device, s.waits
-        )));
+        v.evidence.push(Evidence::new(
+            "device",
+            format!(
+                "{} of {} returned while a device still worked: it was not that device they waited for",
+                s.other_device, s.waits
+            ),
+        ));
     } else if s.device_unknown {
-        v.evidence.push(Evidence::new("device",
-            "which device it was for is not recorded; none of the process's devices had work pending"));
+        v.evidence.push(Evidence::new(
+            "device",
+            "which device it was for is not recorded; none of the process's devices had work pending",
+        ));
     }
     Some(v)
 }
@@ -191,12 +249,18 @@ fn explicit(s: &Subject) -> Option<Verdict> {
     if !is_bare(s) || (b.found == Found::Unknown && b.chain.is_empty() && b.frames.is_empty()) {
         return None;
     }
-    let mut v = verdict(Kind::Explicit, 0.9, bare_pattern(b), "R02",
-        "no copy comes with it and none to the host was outstanding: the CPU receives nothing");
+    let mut v = verdict(
+        Kind::Explicit,
+        0.9,
+        bare_pattern(b),
+        "R02",
+        "no copy comes with it and none to the host was outstanding: the CPU receives nothing",
+    );
     if let Some(name) = b.neighbours.awaited.as_deref().filter(|n| kernels::is_collective(n)) {
-        v.evidence.push(Evidence::new("collective", format!(
-            "the last op it waited for is {name}: a late peer shows here too"
-        )));
+        v.evidence.push(Evidence::new(
+            "collective",
+            format!("the last op it waited for is {name}: a late peer shows here too"),
+        ));
     }
     if s.device_unknown {
         v.evidence.push(Evidence::new("device",
@@ -221,15 +285,22 @@ fn read(s: &Subject) -> Option<Verdict> {
     let by_library = library_pattern(b).map(|p| p.id);
     let names = operators::of_chain(&b.chain);
     let by_operator = operators::find(&names).map(|(o, _)| o.pattern);
-    let pattern = by_library.or(by_operator).or(operators::read_pattern(b.method())).unwrap_or(default_read(copy));
+    let pattern =
+        by_library.or(by_operator).or(operators::read_pattern(b.method())).unwrap_or(default_read(copy));
     let what = match b.method() {
         Some(method) => format!("through Tensor.{}", method_name(method)),
         None => "by a copy".to_owned(),
     };
-    let mut v = verdict(Kind::ValueRead, 0.5, pattern, "4.4", format!(
-        "{} reach the CPU {what}; whether the program needs them there, only the source tells",
-        crate::text::bytes(copy.bytes)
-    ));
+    let mut v = verdict(
+        Kind::ValueRead,
+        0.5,
+        pattern,
+        "4.4",
+        format!(
+            "{} reach the CPU {what}; whether the program needs them there, only the source tells",
+            crate::text::bytes(copy.bytes)
+        ),
+    );
     if b.role == ThreadRole::Autograd {
         v.evidence.push(Evidence::new("thread", "it happens on autograd's thread, inside the backward pass"));
     }

@@ -91,7 +91,9 @@ impl<'a> Queues<'a> {
             Blocking::Stream => self.resolve_stream(wait, row.as_ref()),
             Blocking::Event => self.resolve_event(wait, row.as_ref()),
             Blocking::Copy | Blocking::CopyAsync | Blocking::Memset => self.resolve_copy(wait),
-            Blocking::Context | Blocking::Free | Blocking::HostFree | Blocking::HostAlloc => self.resolve_context(wait),
+            Blocking::Context | Blocking::Free | Blocking::HostFree | Blocking::HostAlloc => {
+                self.resolve_context(wait)
+            }
         }
         if wait.found == Found::Nothing && self.drained_before(wait, earlier) {
             wait.found = Found::Drained;
@@ -212,7 +214,8 @@ impl<'a> Queues<'a> {
                 pending.retain(|&op| device_of(op) != busy);
             }
         }
-        wait.awaited = pending.iter().copied().max_by_key(|&op| (ops.end[op as usize], std::cmp::Reverse(op)));
+        wait.awaited =
+            pending.iter().copied().max_by_key(|&op| (ops.end[op as usize], std::cmp::Reverse(op)));
         wait.found = if pending.is_empty() { Found::Nothing } else { Found::Pending };
         wait.device = device;
     }
@@ -224,7 +227,8 @@ impl<'a> Queues<'a> {
         let pid32 = super::device::pid_of(pid);
         let id = self.devices.list[first as usize].id;
         let contexts = self.profile.target.device_of_context.iter().filter(|((p, _), _)| *p == pid32);
-        let contexts_elsewhere = contexts.clone().any(|(_, &ordinal)| gpu_id(self.profile, pid, ordinal) != id);
+        let contexts_elsewhere =
+            contexts.clone().any(|(_, &ordinal)| gpu_id(self.profile, pid, ordinal) != id);
         let listed = contexts.count() > 0 || self.profile.target.gpu_names.len() == 1;
         (!ops_elsewhere && !contexts_elsewhere && listed).then_some(first)
     }
@@ -249,7 +253,10 @@ impl<'a> Queues<'a> {
             any = true;
             let (issued, ended) = (self.issued(last), self.profile.ops.end[last as usize]);
             let drained = earlier.iter().rev().take(LOOK_BACK).any(|w| {
-                self.surely_covers(w, stream) && issued != ISSUE_UNKNOWN && issued < w.end && ended <= w.end + CLOCK_SLOP_NS
+                self.surely_covers(w, stream)
+                    && issued != ISSUE_UNKNOWN
+                    && issued < w.end
+                    && ended <= w.end + CLOCK_SLOP_NS
             });
             if !drained {
                 return false;
@@ -291,7 +298,9 @@ impl<'a> Queues<'a> {
             }
             let stream = ops.stream[op as usize];
             let pid = ops.streams[stream as usize].pid;
-            let Some(call) = self.profile.correlation.call(pid, ops.correlation[op as usize]) else { continue };
+            let Some(call) = self.profile.correlation.call(pid, ops.correlation[op as usize]) else {
+                continue;
+            };
             let Some(list) = by_thread.get(&self.profile.calls.thread[call as usize]) else { continue };
             let issued = self.profile.calls.end[call as usize];
             let from = list.partition_point(|&i| waits[i].start < issued);

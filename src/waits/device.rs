@@ -52,7 +52,11 @@ impl Devices {
         devices.of_stream = ids.drain(..).map(|id| index[&id]).collect();
         devices.list = distinct
             .into_iter()
-            .map(|id| Device { id, name: profile.target.gpu_names.get(&id).cloned(), timeline: Timeline::default() })
+            .map(|id| Device {
+                id,
+                name: profile.target.gpu_names.get(&id).cloned(),
+                timeline: Timeline::default(),
+            })
             .collect();
         devices.stream_ops = vec![Vec::new(); ops.streams.len()];
         for i in 0..ops.len() {

@@ -154,7 +154,9 @@ impl Finder<'_> {
         let op = self.queues.op_of_call(wait.pid, wait.call);
         let outlasted = op.is_some_and(|op| wait.end >= ops.end[op as usize]);
         match wait.blocking {
-            Blocking::Stream | Blocking::Event | Blocking::Context | Blocking::Free | Blocking::HostFree => true,
+            Blocking::Stream | Blocking::Event | Blocking::Context | Blocking::Free | Blocking::HostFree => {
+                true
+            }
             // Between two places in device memory the host is not synchronised, unless it shows.
             Blocking::Copy => wait.copy.is_none_or(|c| c.direction != Direction::DeviceToDevice) || outlasted,
             Blocking::Memset => outlasted,
@@ -163,7 +165,9 @@ impl Finder<'_> {
                 let still_in_call = wait.end > ops.start[op as usize];
                 match (copy.host_memory, copy.direction) {
                     (HostMemory::Pageable, Direction::DeviceToHost) => outlasted,
-                    (HostMemory::Pageable, Direction::HostToDevice) => copy.bytes > STAGED_BYTES && still_in_call,
+                    (HostMemory::Pageable, Direction::HostToDevice) => {
+                        copy.bytes > STAGED_BYTES && still_in_call
+                    }
                     _ => false,
                 }
             }

@@ -6,8 +6,8 @@
 use super::grid::{self, Column, GAP};
 use crate::report::phrase::{self, FileNames, Place, Processes};
 use crate::report::style::{Style, Tone};
-use crate::text::{self, escape_terminal};
 use crate::report::{Report, Site};
+use crate::text::{self, escape_terminal};
 
 /// Columns of location and advice below which a poorer layout reads better.
 const LEAST_PLACE: usize = 34;
@@ -27,6 +27,8 @@ struct Row {
     confidence: String,
     place: Place,
     call: String,
+    /// "called at train.py:41", where only the caller tells two sites apart.
+    caller: Option<String>,
     thread: Option<String>,
     process: Option<String>,
     device: Option<String>,
@@ -49,6 +51,10 @@ impl Row {
             confidence: phrase::confidence(site),
             place: Place::of(site, &names.files),
             call: phrase::call(site),
+            caller: site
+                .caller
+                .as_ref()
+                .map(|c| format!("called at {}", phrase::at_line(&names.files.get(&c.file), c.line))),
             thread: names.threads.then(|| phrase::thread(site)),
             process: names.processes.as_ref().map(|processes| processes.label(site)),
             device: site.device.filter(|_| names.devices).map(|device| format!("GPU {device}")),
@@ -70,7 +76,7 @@ impl Row {
     /// Who waited for what, where that is not plainly the main thread of the only process for the only GPU.
     fn who(&self) -> Option<String> {
         let thread = self.thread.clone().filter(|thread| thread != "main");
-        let parts = [thread, self.process.clone(), self.device.clone()];
+        let parts = [self.caller.clone(), thread, self.process.clone(), self.device.clone()];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
@@ -175,7 +181,8 @@ const PLACE_TITLE: &str = "where";
 /// Columns of a row's location, with what stands below it.
 fn place_width(row: &Row, layout: Layout) -> usize {
     let place = text::width(&row.place.fit(usize::MAX));
-    if layout == Layout::Flat { place } else { place.max(text::width(&row.call)) }
+    let caller = row.caller.as_deref().map_or(0, text::width);
+    if layout == Layout::Flat { place } else { place.max(text::width(&row.call)).max(caller) }
 }
 
 /// A column with one line per site.
@@ -198,6 +205,7 @@ fn flat(rows: &[Row], place: usize, fix: Option<usize>) -> Vec<Column> {
         Column::left(&["call"], lines(rows, |row| row.call.clone())),
     ];
     let who = [
+        optional(rows, |row| row.caller.clone()).map(|cells| Column::left(&["caller"], cells)),
         optional(rows, |row| row.thread.clone()).map(|cells| Column::left(&["thread"], cells)),
         optional(rows, |row| row.process.clone()).map(|cells| Column::left(&["process"], cells)),
         optional(rows, |row| row.device.clone()).map(|cells| Column::left(&["device"], cells)),
