@@ -26,9 +26,10 @@ const DRAIN_RETURN_NS: i64 = 20_000;
 pub fn find(profile: &Profile, devices: &Devices) -> Vec<Wait> {
     let queues = Queues::new(profile, devices);
     let kinds: Vec<Option<Blocking>> = profile.calls.names.iter().map(|n| classify(&n.base)).collect();
+    let records: Vec<bool> = profile.calls.names.iter().map(|n| n.base.contains("EventRecord")).collect();
     let mut waits: Vec<Wait> = Vec::new();
     for (thread, calls) in (0u32..).zip(&profile.calls.by_thread) {
-        let finder = Finder { profile, queues: &queues, kinds: &kinds, thread };
+        let finder = Finder { profile, queues: &queues, kinds: &kinds, records: &records, thread };
         waits.extend(finder.of_thread(calls));
     }
     queues.complete_copies(&mut waits);
@@ -41,6 +42,8 @@ struct Finder<'a> {
     queues: &'a Queues<'a>,
     /// By name index.
     kinds: &'a [Option<Blocking>],
+    /// By name index: calls that record an event. One between a copy and its synchronisation does not part them.
+    records: &'a [bool],
     thread: u32,
 }
 
@@ -76,7 +79,9 @@ impl Finder<'_> {
                     waits.push(wait);
                 }
             }
-            previous = Some(call);
+            if !self.records[table.name[call as usize] as usize] {
+                previous = Some(call);
+            }
         }
         waits
     }
