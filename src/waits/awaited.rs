@@ -180,10 +180,16 @@ impl<'a> Queues<'a> {
 
     /// The last op on `stream` whose launch began before `time` and that started before `until`.
     fn last_issued(&self, stream: u32, time: i64, until: i64) -> Option<u32> {
+        self.last_ended(stream, time, until, i64::MAX)
+    }
+
+    /// As [`Self::last_issued`], of those that ended by `ended_by`.
+    fn last_ended(&self, stream: u32, time: i64, until: i64, ended_by: i64) -> Option<u32> {
         let (ops, list) = (&self.profile.ops, &self.devices.stream_ops[stream as usize]);
         let started = self.places[stream as usize].seek(list.len(), |i| ops.start[list[i] as usize] < until);
         // In order on a stream: those skipped were issued by other threads during the wait.
-        list[..started].iter().rev().copied().find(|&op| self.issued(op) < time)
+        let fits = |op: &u32| self.issued(*op) < time && ops.end[*op as usize] <= ended_by;
+        list[..started].iter().rev().copied().find(fits)
     }
 
     /// When an op was issued; where no launch is recorded, as early as possible: it ran, so it was issued.
@@ -197,22 +203,27 @@ impl<'a> Queues<'a> {
         let Some(streams) = self.streams_of.get(&wait.pid) else { return };
         let device = wait.device.or_else(|| self.only_device(wait.pid, streams));
         wait.covers = device.map_or(Covers::AnyDevice, Covers::Device);
+        // An event says nothing about what was launched after it, nor a known device whose work outlasted the wait
+        // (memory that is freed without draining): what ran on was not awaited, what ended on its stream before may be.
+        let device_of = |op: u32| self.devices.of_stream[ops.stream[op as usize] as usize];
+        let returned = wait.end + CLOCK_SLOP_NS;
+        let told = device.is_some() || wait.blocking == Blocking::Event;
+        let ended_by = if told { returned } else { i64::MAX };
         let mut pending: Vec<u32> = Vec::new();
         for &stream in streams {
             if device.is_some_and(|d| d != self.devices.of_stream[stream as usize]) {
                 continue;
             }
-            let last = self.last_issued(stream, wait.start, wait.end);
+            let last = self.last_ended(stream, wait.start, wait.end, ended_by);
             pending.extend(last.filter(|&op| ops.end[op as usize] > wait.start));
         }
-        let device_of = |op: u32| self.devices.of_stream[ops.stream[op as usize] as usize];
-        if device.is_none() {
+        if !told {
             // A device that still works on earlier ops cannot be the one that was waited for.
-            let busy = pending.iter().copied().find(|&op| ops.end[op as usize] > wait.end + CLOCK_SLOP_NS);
-            if let Some(busy) = busy.map(device_of) {
-                wait.not_for = Some(busy);
-                pending.retain(|&op| device_of(op) != busy);
-            }
+            let runs_on = pending.iter().copied().filter(|&op| ops.end[op as usize] > returned);
+            let mut busy: Vec<u32> = runs_on.map(device_of).collect();
+            busy.sort_unstable();
+            wait.not_for = busy.first().copied();
+            pending.retain(|&op| !busy.contains(&device_of(op)));
         }
         wait.awaited =
             pending.iter().copied().max_by_key(|&op| (ops.end[op as usize], std::cmp::Reverse(op)));
