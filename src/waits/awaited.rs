@@ -12,6 +12,7 @@
 use super::api::Blocking;
 use super::device::{Devices, gpu_id, unknown};
 use super::{Covers, Found, Wait};
+use crate::profile::calls::NO_CORRELATION;
 use crate::profile::ops::StreamKey;
 use crate::profile::seek::Place;
 use crate::profile::syncs::{NONE, SyncRow};
@@ -49,7 +50,7 @@ impl<'a> Queues<'a> {
         let mut op_by_correlation = FxHashMap::default();
         for i in 0..ops.len() {
             use crate::profile::ops::OpKind::*;
-            if matches!(ops.kind[i], Memcpy | Memset) {
+            if matches!(ops.kind[i], Memcpy | Memset) && ops.correlation[i] != NO_CORRELATION {
                 let pid = ops.streams[ops.stream[i] as usize].pid;
                 op_by_correlation.entry((pid, ops.correlation[i])).or_insert(i as u32);
             }
