@@ -50,6 +50,8 @@ pub struct Bundle {
     pub found: Found,
     /// Whether the waits complete an earlier copy to the host.
     pub completes: bool,
+    /// Whether a copy came with the waits that the export does not hold.
+    pub copy_lost: bool,
     /// Names of the ops around an example.
     pub neighbours: Neighbours,
 }
