@@ -68,7 +68,7 @@ impl Profile {
         let calls = Calls::read(&db, &mut strings, &interest)?;
         let nvtx = Nvtx::read(&db, &calls)?;
         if let Some(pid) = only_process(&calls) {
-            ops.streams.iter_mut().filter(|s| s.pid == 0).for_each(|s| s.pid = pid);
+            ops.set_missing_pid(pid);
             syncs.set_missing_pid(pid);
         }
         let correlation = Correlation::new(&calls);
