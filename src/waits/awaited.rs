@@ -75,9 +75,19 @@ impl<'a> Queues<'a> {
         self.profile.syncs.of(wait.pid, calls.correlation[i], calls.start[i], calls.end[i])
     }
 
+    /// The stream of a process with these ids. Where device or context is not recorded, the only one that it can be.
     fn stream_index(&self, pid: i64, device: u32, context: u32, stream: u32) -> Option<u32> {
+        let streams = &self.profile.ops.streams;
+        if stream != NONE && (device == NONE || context == NONE) {
+            let fits = |known: u32, id: u32| known == NONE || known == id;
+            let mut candidates = self.streams_of.get(&pid)?.iter().copied().filter(|&s| {
+                let key = &streams[s as usize];
+                key.stream == stream && fits(device, key.device) && fits(context, key.context)
+            });
+            return candidates.next().filter(|_| candidates.next().is_none());
+        }
         let key = StreamKey { pid, device, context, stream };
-        self.profile.ops.streams.binary_search(&key).ok().map(|i| i as u32)
+        streams.binary_search(&key).ok().map(|i| i as u32)
     }
 
     /// Fills in what `wait` waited for; `earlier`: the waits of its thread before it.
@@ -120,9 +130,10 @@ impl<'a> Queues<'a> {
         let Some(stream) = recorded.or(copy_stream) else {
             match row {
                 // The stream is known, and nothing ever ran on it.
-                Some(r) if r.stream != NONE && self.has_ops(wait.pid) => wait.found = Found::Nothing,
-                Some(_) => {}
-                None => self.resolve_context(wait),
+                Some(r) if ![r.stream, r.device, r.context].contains(&NONE) && self.has_ops(wait.pid) => {
+                    wait.found = Found::Nothing;
+                }
+                _ => self.resolve_context(wait),
             }
             return;
         };
