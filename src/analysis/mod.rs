@@ -90,8 +90,16 @@ pub fn analyse(path: &std::path::Path, options: &Options) -> anyhow::Result<Anal
     let drains = drain::drains(&profile, &devices, &found);
     let iterations = iterations::detect(&mut profile)?;
     let keep = options.filter.select(&mut profile, &devices, &found)?;
-    let (waits, drains): (Vec<Wait>, Vec<i64>) =
-        found.into_iter().zip(drains).zip(keep).filter_map(|(w, keep)| keep.then_some(w)).unzip();
+    let (waits, drains): (Vec<Wait>, Vec<i64>) = found
+        .into_iter()
+        .zip(drains)
+        .zip(keep)
+        .filter_map(|(w, keep)| keep.then_some(w))
+        .map(|(w, drain)| {
+            let drain = options.filter.clip_drain(&profile, &w, drain);
+            (w, drain)
+        })
+        .unzip();
     let mut context = Context::read(&mut profile, &waits)?;
     let bundles = bundle::form(&mut profile, &devices, &waits, &mut context, &options.rules)?;
     let judged: Vec<(Bundle, Verdict)> = bundles
