@@ -126,8 +126,8 @@ fn rank(sort: Sort, a: &Site, b: &Site) -> std::cmp::Ordering {
 fn totals(report: &Report) -> Totals {
     let mut totals = Totals { sites: report.sites.len() as u64, ..Totals::default() };
     for gpu in report.profiles.iter().flat_map(|p| &p.gpus) {
-        totals.gpu_busy_ns += gpu.busy_ns;
-        totals.gpu_idle_ns += gpu.idle_ns;
+        add(&mut totals.gpu_busy_ns, gpu.busy_ns);
+        add(&mut totals.gpu_idle_ns, gpu.idle_ns);
     }
     for site in &report.sites {
         let class = match site.class {
@@ -137,13 +137,22 @@ fn totals(report: &Report) -> Totals {
         };
         class.sites += 1;
         class.waits += site.waits;
-        class.blocked_ns += site.blocked_ns;
-        class.drain_ns += site.drain_ns;
+        add(&mut class.blocked_ns, site.blocked_ns);
+        add(&mut class.drain_ns, site.drain_ns);
         totals.waits += site.waits;
-        totals.blocked_ns += site.blocked_ns;
-        totals.drain_ns += site.drain_ns;
+        add(&mut totals.blocked_ns, site.blocked_ns);
+        add(&mut totals.drain_ns, site.drain_ns);
     }
     totals
+}
+
+/// Adds a time. Times of several threads and devices lie side by side, and damaged ones may be enormous.
+fn add(sum: &mut i64, time: i64) {
+    *sum = sum.saturating_add(time);
+}
+
+fn sum(times: impl Iterator<Item = i64>) -> i64 {
+    times.fold(0, i64::saturating_add)
 }
 
 /// Lengths that percentages refer to, in ns.
@@ -191,11 +200,13 @@ struct Sites<'a> {
 impl Sites<'_> {
     fn summaries(&self) -> anyhow::Result<Vec<Summary>> {
         let (mut group, mut blocked, mut drain) = (Vec::new(), Vec::new(), Vec::new());
+        // No sum of them overflows; only damaged times come near.
+        let longest = i64::MAX / self.found.waits.len().max(1) as i64;
         for (i, site) in (0u32..).zip(&self.found.sites) {
             for &w in &site.bundle.waits {
                 group.push(i);
-                blocked.push(self.found.waits[w as usize].blocked);
-                drain.push(self.found.drains[w as usize]);
+                blocked.push(self.found.waits[w as usize].blocked.min(longest));
+                drain.push(self.found.drains[w as usize].min(longest));
             }
         }
         summarise(group, blocked, drain, self.found.sites.len())
@@ -212,10 +223,10 @@ impl Sites<'_> {
         let threads: BTreeSet<u32> = self.waits(site).map(|(_, w)| w.thread).collect();
         let devices: BTreeSet<u32> = self.waits(site).filter_map(|(_, w)| self.device_of(w)).collect();
         let streams: BTreeSet<Option<u32>> = self.waits(site).map(|(_, w)| w.stream).collect();
-        let thread_span = threads.iter().map(|&t| self.spans.thread[t as usize]).sum();
+        let thread_span = sum(threads.iter().map(|&t| self.spans.thread[t as usize]));
         let device_span = match devices.len() {
-            0 => self.spans.device.iter().map(|d| d.0).sum(),
-            _ => devices.iter().map(|&d| self.spans.device[d as usize].0).sum(),
+            0 => sum(self.spans.device.iter().map(|d| d.0)),
+            _ => sum(devices.iter().map(|&d| self.spans.device[d as usize].0)),
         };
         Site {
             id: String::new(),
@@ -350,7 +361,7 @@ impl Sites<'_> {
         let profile = &self.found.profile;
         let drained = |device: u32| -> i64 {
             let pairs = self.found.waits.iter().zip(&self.found.drains);
-            pairs.filter(|(w, _)| self.device_of(w) == Some(device)).map(|(_, d)| d).sum()
+            sum(pairs.filter(|(w, _)| self.device_of(w) == Some(device)).map(|(_, d)| *d))
         };
         let gpus = (0..)
             .zip(&self.found.devices.list)
