@@ -29,13 +29,22 @@ pub fn drains(profile: &Profile, devices: &Devices, waits: &[Wait]) -> Vec<i64> 
         let device = devices.of_stream[profile.ops.stream[op as usize] as usize];
         let ended = profile.ops.end[op as usize];
         let Some((resumed, next)) = devices.list[device as usize].timeline.gap_from(ended) else { continue };
-        let issued = match profile.issued[next as usize] {
-            ISSUE_UNKNOWN => profile.ops.start[next as usize],
-            issued => issued,
-        };
-        if issued + CLOCK_SLOP_NS >= wait.end && taken.insert((device, ended)) {
+        let held_up = issued_first(profile, devices, device, next) + CLOCK_SLOP_NS >= wait.end;
+        if held_up && taken.insert((device, ended)) {
             drains[i] = resumed - ended;
         }
     }
     drains
+}
+
+/// When the first of the ops that end a gap together was issued; `next`: one of them that starts first.
+fn issued_first(profile: &Profile, devices: &Devices, device: u32, next: u32) -> i64 {
+    let ops = &profile.ops;
+    let start = ops.start[next as usize];
+    (next as usize..ops.len())
+        .take_while(|&op| ops.start[op] == start)
+        .filter(|&op| devices.of_stream[ops.stream[op] as usize] == device)
+        .map(|op| if profile.issued[op] == ISSUE_UNKNOWN { start } else { profile.issued[op] })
+        .min()
+        .unwrap_or(start)
 }
