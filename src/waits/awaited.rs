@@ -90,6 +90,13 @@ impl<'a> Queues<'a> {
         streams.binary_search(&key).ok().map(|i| i as u32)
     }
 
+    /// Whether two streams differ in nothing that the export records of both.
+    pub fn may_be_one(&self, a: u32, b: u32) -> bool {
+        let (a, b) = (&self.profile.ops.streams[a as usize], &self.profile.ops.streams[b as usize]);
+        let fits = |a: u32, b: u32| a == b || a == NONE || b == NONE;
+        a.pid == b.pid && fits(a.device, b.device) && fits(a.context, b.context) && fits(a.stream, b.stream)
+    }
+
     /// Fills in what `wait` waited for; `earlier`: the waits of its thread before it.
     pub fn resolve(&self, wait: &mut Wait, earlier: &[Wait]) {
         let row = self.sync_row(wait).copied();

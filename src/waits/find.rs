@@ -149,9 +149,13 @@ impl Finder<'_> {
         let Some(op) = self.queues.op_of_call(wait.pid, previous) else { return Some((previous, None)) };
         let copy = self.profile.ops.copy(op)?;
         let stream = self.queues.stream_of_sync(wait);
-        let same = stream.is_none_or(|s| s == self.profile.ops.stream[op as usize]);
-        let host = matches!(copy.direction, Direction::HostToDevice | Direction::DeviceToHost);
-        (same && host).then_some((previous, Some(copy)))
+        let same = stream.is_none_or(|s| self.queues.may_be_one(s, self.profile.ops.stream[op as usize]));
+        match copy.direction {
+            _ if !same => None,
+            Direction::HostToDevice | Direction::DeviceToHost => Some((previous, Some(copy))),
+            Direction::DeviceToDevice | Direction::HostToHost => None,
+            Direction::Other => Some((previous, None)),
+        }
     }
 
     /// Whether a call that may block did: calls that block by definition always count.
