@@ -14,9 +14,7 @@ const LONG_SYMBOL: usize = 160;
 
 /// Prints the site `site_id` ("S1", "s1"); `Ok(false)`, and nothing printed, where the report has none of that id.
 pub fn render(report: &Report, site_id: &str, style: &Style, out: &mut dyn Write) -> io::Result<bool> {
-    let Some(site) = report.sites.iter().find(|site| site.id.eq_ignore_ascii_case(site_id.trim())) else {
-        return Ok(false);
-    };
+    let Some(site) = report.site(site_id) else { return Ok(false) };
     let page = Page { report, site, style };
     let sections = [
         page.head(),

@@ -30,6 +30,13 @@ pub struct Report {
     pub warnings: Vec<Warning>,
 }
 
+impl Report {
+    /// The site of that id ("S1", "s1").
+    pub fn site(&self, id: &str) -> Option<&Site> {
+        self.sites.iter().find(|site| site.id.eq_ignore_ascii_case(id.trim()))
+    }
+}
+
 #[derive(Clone, Debug, Serialize)]
 pub struct Tool {
     pub name: &'static str,
