@@ -41,6 +41,10 @@ fn is_report(path: &Path) -> bool {
     if path.extension().is_none_or(|e| e != "nsys-rep") {
         return false;
     }
+    // Opening a pipe would wait for its writer.
+    if !fs::metadata(path).is_ok_and(|m| m.is_file()) {
+        return false;
+    }
     let mut head = Vec::new();
     let read = fs::File::open(path).and_then(|f| f.take(80).read_to_end(&mut head));
     read.is_ok() && is_nsys_report(&head)
