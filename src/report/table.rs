@@ -28,9 +28,9 @@ pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result
     parts.extend(warnings(report, style));
     if let Some(first) = report.sites.first() {
         let id = escape_terminal(&first.id);
-        parts.push(
-            Tone::Faint.paint(format!("--details {id} shows a site whole: stack, evidence, times, fix.")),
-        );
+        let hint = format!("--details {id} shows a site whole: stack, evidence, times, fix.");
+        let lines = wrap(&hint, style, 0).into_iter().map(|line| Tone::Faint.paint(line));
+        parts.push(lines.collect::<Vec<_>>().join("\n"));
     }
     writeln!(out, "{}", style.finish(&parts.join("\n\n")))
 }
