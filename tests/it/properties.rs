@@ -1,1 +1,1 @@
-//! todo
+//! What holds of every program: random small timelines.
