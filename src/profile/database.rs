@@ -196,8 +196,8 @@ impl Database {
             |c, i| {
                 let mut out = T::default();
                 let mut statement = c.prepare(&sql)?;
-                for k in i * SLICE..keys.len().min((i + 1) * SLICE) {
-                    let mut cursor = statement.query([keys[k]])?;
+                for (k, &key) in keys.iter().enumerate().skip(i * SLICE).take(SLICE) {
+                    let mut cursor = statement.query([key])?;
                     while let Some(row) = cursor.next()? {
                         rows(&mut out, k, &Cells { row });
                     }
