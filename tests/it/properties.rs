@@ -115,8 +115,14 @@ fn add(e: &mut Export, t: Thread, s: &Step) {
         What::EventSync => e.event_sync(t, call, 5),
         What::Query => e.event_query(t, call, 5),
         What::Call(api) => e.call(t, api, call),
-        What::Range(name) => return drop(e.nvtx(t, call, name)),
-        What::Sample => return drop(e.sample(t, call.start, &frames)),
+        What::Range(name) => {
+            e.nvtx(t, call, name);
+            return;
+        }
+        What::Sample => {
+            e.sample(t, call.start, &frames);
+            return;
+        }
     };
     if s.work % 1000 == 0 {
         e.python(traced, &frames);

@@ -93,31 +93,24 @@ fn the_doctor_finds_a_good_capture_good() {
 /// (what is wrong with the capture, words of the advice)
 #[test]
 fn the_doctor_names_what_is_missing_and_the_command() {
-    type Spoil = fn(&mut Export);
+    type Spoil = fn(&mut Export) -> &mut Export;
+    const THRESHOLD: &str = "CUDA_BACKTRACE_OPTIONS:SYNCHRONIZATION_BACKTRACES_THRESHOLD_NS";
     let cases: [(Spoil, &str); 6] = [
-        (|e| drop(e.sql("UPDATE NVTX_EVENTS SET jsonText = NULL, binaryData = NULL")), "--include-json=true"),
+        (|e| e.sql("UPDATE NVTX_EVENTS SET jsonText = NULL, binaryData = NULL"), "--include-json=true"),
         (
-            |e| drop(e.sql("DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE eventClass = 67")),
+            |e| e.sql("DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE eventClass = 67"),
             "--python-backtrace=cuda",
         ),
         (
-            |e| drop(e.drop_table("CUPTI_ACTIVITY_KIND_KERNEL").drop_table("CUPTI_ACTIVITY_KIND_MEMCPY")),
+            |e| e.drop_table("CUPTI_ACTIVITY_KIND_KERNEL").drop_table("CUPTI_ACTIVITY_KIND_MEMCPY"),
             "no kernel or copy is recorded",
         ),
+        (|e| e.diagnostic(2, "Not all CUDA events might have been collected."), "\"Not all CUDA events"),
         (
-            |e| drop(e.diagnostic(2, "Not all CUDA events might have been collected.")),
-            "\"Not all CUDA events",
-        ),
-        (
-            |e| {
-                drop(
-                    e.capture_meta("CUDA_BACKTRACE_OPTIONS:SYNCHRONIZATION_BACKTRACES_THRESHOLD_NS", "80000")
-                        .sql("DELETE FROM NVTX_EVENTS WHERE eventType = 34"),
-                )
-            },
+            |e| e.capture_meta(THRESHOLD, "80000").sql("DELETE FROM NVTX_EVENTS WHERE eventType = 34"),
             "backtrace threshold of 80",
         ),
-        (|e| drop(e.sql("DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME")), "holds no CUDA API calls"),
+        (|e| e.sql("DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME"), "holds no CUDA API calls"),
     ];
     for (spoil, words) in cases {
         let mut e = Export::new(Schema::V2025_3);

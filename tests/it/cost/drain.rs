@@ -75,7 +75,7 @@ fn an_op_launched_before_the_wait_ended_was_not_held_up_by_it() {
 /// ```
 #[test]
 fn a_gap_belongs_to_one_wait() {
-    let (mut e, t) = simple();
+    let (mut e, _) = simple();
     let other = e.thread(100, 101);
     e.sync(other, "cudaStreamSynchronize", 2500..50_005, GPU0);
     let found = look::analysed(&e);
