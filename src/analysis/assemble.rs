@@ -13,6 +13,7 @@ use crate::vocabulary::{Class, Kind, ThreadRole};
 use crate::waits::api::Blocking;
 use crate::waits::device::{pid_of, tid_of};
 use crate::waits::{Found, Wait};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
 /// Waits listed as examples of a site.
@@ -81,27 +82,35 @@ impl<'a> Assembler<'a> {
 }
 
 /// Gives sites that share user line, API and kind the nearest caller that tells them apart.
+///
+/// Linear in the frames: a recursive program has thousands of stacks on one line.
 fn name_callers(sites: &mut [Site]) {
-    let outwards = |s: &Site| -> Vec<Frame> {
+    let outwards = |s: &Site| -> usize {
         let at = s.frames.iter().position(|f| Some(f) == s.user_frame.as_ref());
-        at.map_or_else(Vec::new, |at| s.frames[at + 1..].to_vec())
+        at.map_or(s.frames.len(), |at| at + 1)
     };
-    let same = |a: &Site, b: &Site| {
-        a.user_frame.is_some()
-            && (&a.user_frame, &a.api, a.kind, a.process.pid, a.process.profile, &a.pattern)
-                == (&b.user_frame, &b.api, b.kind, b.process.pid, b.process.profile, &b.pattern)
-    };
-    let callers: Vec<Option<Frame>> = sites
-        .iter()
-        .map(|site| {
-            let mine = outwards(site);
-            let others: Vec<Vec<Frame>> =
-                sites.iter().filter(|o| o.id != site.id && same(site, o)).map(outwards).collect();
-            let differs = |i: usize| others.iter().any(|o| o.get(i) != mine.get(i));
-            (0..mine.len()).find(|&i| mine[i].user && differs(i)).map(|i| mine[i].clone())
-        })
-        .collect();
-    sites.iter_mut().zip(callers).for_each(|(site, caller)| site.caller = caller);
+    let mut alike: FxHashMap<_, Vec<usize>> = FxHashMap::default();
+    for (i, s) in sites.iter().enumerate().filter(|(_, s)| s.user_frame.is_some()) {
+        let key = (&s.user_frame, &s.api, s.kind, s.process.pid, s.process.profile, &s.pattern);
+        alike.entry(key).or_default().push(i);
+    }
+    let mut callers: Vec<(usize, Frame)> = Vec::new();
+    for group in alike.values() {
+        let caller = |site: usize, depth: usize| sites[site].frames.get(outwards(&sites[site]) + depth);
+        let deepest = group.iter().map(|&s| sites[s].frames.len() - outwards(&sites[s])).max().unwrap_or(0);
+        let differ: Vec<bool> = (0..deepest)
+            .map(|depth| group.iter().any(|&s| caller(s, depth) != caller(group[0], depth)))
+            .collect();
+        for &site in group {
+            let told = (0..deepest)
+                .filter(|&depth| differ[depth])
+                .find_map(|depth| caller(site, depth).filter(|f| f.user));
+            callers.extend(told.map(|f| (site, f.clone())));
+        }
+    }
+    for (site, caller) in callers {
+        sites[site].caller = Some(caller);
+    }
 }
 
 fn rank(sort: Sort, a: &Site, b: &Site) -> std::cmp::Ordering {
