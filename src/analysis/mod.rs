@@ -84,10 +84,13 @@ pub fn analyse(path: &std::path::Path, options: &Options) -> anyhow::Result<Anal
     if profile.calls.total() == 0 {
         return Err(no_cuda(&profile).into());
     }
-    let devices = Devices::new(&profile);
-    let found = waits::find::find(&profile, &devices);
-    // Drains are decided over all waits: a filtered-out wait still owns its gap.
-    let drains = drain::drains(&profile, &devices, &found);
+    let (devices, found, drains) = profile.with_nvtx(|profile| {
+        let devices = Devices::new(profile);
+        let found = waits::find::find(profile, &devices);
+        // Drains are decided over all waits: a filtered-out wait still owns its gap.
+        let drains = drain::drains(profile, &devices, &found);
+        (devices, found, drains)
+    })?;
     let iterations = iterations::detect(&mut profile)?;
     let keep = options.filter.select(&mut profile, &devices, &found)?;
     let (waits, drains): (Vec<Wait>, Vec<i64>) =

@@ -217,11 +217,7 @@ fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) {
     };
     let event = || Event { tid, start, end, rowid: row.int(4).unwrap_or(0) };
     match kind {
-        MARK => {
-            if !times.has_twins || times.is_twin(&mut out.place, tid, start) {
-                out.marks.push(event());
-            }
-        }
+        MARK if !times.has_twins || times.is_twin(&mut out.place, tid, start) => out.marks.push(event()),
         PUSH_POP_RANGE | START_END_RANGE if times.matters(&mut out.place, tid, start, end) => {
             out.ranges.push(event())
         }
