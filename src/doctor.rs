@@ -44,7 +44,16 @@ fn warn(list: &mut Vec<Warning>, code: &'static str, message: impl Into<String>,
 }
 
 fn capture_command(profile: &Profile) -> String {
-    commands::capture(profile.target.command.as_deref())
+    capture_with(profile, "")
+}
+
+/// The capture command with further flags; where the nsys that made this file cannot export frames, with a word on that.
+fn capture_with(profile: &Profile, more: &str) -> String {
+    let command = commands::capture(profile.target.command.as_deref(), more);
+    match exporter(&profile.target) {
+        Some(version) if version >= FIRST_WITH_PAYLOADS => command,
+        _ => format!("{command}   # needs nsys 2024.5 or later"),
+    }
 }
 
 fn export_command(profile: &Profile) -> String {
@@ -156,7 +165,7 @@ fn exporter(target: &Target) -> Option<(u32, u32)> {
 fn chains(found: &Analysed, list: &mut Vec<Warning>) {
     let (profile, chains) = (&found.profile, &found.context.chains);
     if chains.frames > 0 && chains.resolved == 0 {
-        let command = format!("{} --resolve-symbols=true", capture_command(profile));
+        let command = capture_with(profile, "--resolve-symbols=true");
         warn(
             list,
             "chains-unresolved",
@@ -275,7 +284,7 @@ fn blocking_mode(found: &Analysed, list: &mut Vec<Warning>) {
                 crate::text::count(blocking as u64),
                 crate::text::count(launches.len() as u64)
             ),
-            format!("unset CUDA_LAUNCH_BLOCKING; {}", capture_command(profile)),
+            format!("env -u CUDA_LAUNCH_BLOCKING {}", capture_command(profile)),
         );
     } else if share(synced) >= BLOCKING_SHARE {
         warn(

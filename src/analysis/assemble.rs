@@ -242,7 +242,8 @@ impl Sites<'_> {
             copy: self.copy(site),
             copy_bytes_max: self.largest_copy(site),
             waits: summary.count,
-            per_iteration: self.per_iteration(site),
+            per_iteration: self.per_iteration(site, |_| 1),
+            blocked_per_iteration_ns: self.per_iteration(site, |w| w.blocked).map(|ns| ns.round() as i64),
             blocked_ns: summary.sum,
             blocked_p50_ns: summary.p50,
             blocked_p99_ns: summary.p99,
@@ -294,13 +295,15 @@ impl Sites<'_> {
         Process { pid: pid_of(pid), name, profile: self.number }
     }
 
-    /// Waits inside iterations per iteration; iterations of another process say nothing about this one.
-    fn per_iteration(&self, site: &FoundSite) -> Option<f64> {
+    /// What the waits inside iterations add up to, per iteration; iterations of another process say nothing about this
+    /// one.
+    fn per_iteration(&self, site: &FoundSite, amount: fn(&Wait) -> i64) -> Option<f64> {
         let iterations = self.found.iterations.as_ref()?;
         if pid_of(iterations.tid) != pid_of(site.bundle.pid) {
             return None;
         }
-        let inside = self.waits(site).filter(|(_, w)| iterations.at(w.start).is_some()).count();
+        let inside: i64 =
+            self.waits(site).filter(|(_, w)| iterations.at(w.start).is_some()).map(|(_, w)| amount(w)).sum();
         Some(inside as f64 / iterations.spans.len() as f64)
     }
 

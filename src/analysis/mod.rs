@@ -124,6 +124,6 @@ pub fn no_cuda(profile: &Profile) -> InputError {
     InputError::NoCuda {
         path: profile.path().to_owned(),
         why: said.first().map_or_else(String::new, |m| format!(" (nsys says: {m})")),
-        command: crate::profile::commands::capture(profile.target.command.as_deref()),
+        command: crate::profile::commands::capture(profile.target.command.as_deref(), ""),
     }
 }

@@ -11,13 +11,24 @@ can be read, with one sentence per kind of damage, and exits with 2.";
 /// Reads Nsight Systems exports (.sqlite) of PyTorch programs; a report (.nsys-rep) is exported first, when nsys is
 /// installed. The input is never changed.
 #[derive(Parser)]
-#[command(name = "sync-report", version, args_conflicts_with_subcommands = true, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "sync-report", version, long_version = long_version(), args_conflicts_with_subcommands = true, after_help = EXIT_CODES, max_term_width = 100)]
 #[command(subcommand_negates_reqs = true)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Option<Command>,
     #[command(flatten)]
     pub report: ReportArgs,
+}
+
+/// Version, and those of what is built in: for bug reports.
+fn long_version() -> String {
+    format!(
+        "{}\nSQLite {}\nCUDA driver API {}.{} (bindings; loaded only to replay)",
+        env!("CARGO_PKG_VERSION"),
+        rusqlite::version(),
+        cudarc::driver::sys::CUDA_VERSION / 1000,
+        cudarc::driver::sys::CUDA_VERSION % 1000 / 10,
+    )
 }
 
 #[derive(Subcommand)]

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Rows a worker takes at a time: large enough that preparing a statement does not show (measured: 100 ranges of a
 /// 100 M row table cost nothing visible), small enough that two workers end together.
-const RANGE_ROWS: i64 = 1 << 18;
+const RANGE_ROWS: i64 = 1 << 15;
 /// No more ranges than this, however sparse the rowids of a hostile file.
 const MAX_RANGES: u64 = 4096;
 
@@ -112,7 +112,14 @@ impl Database {
             Err(e) => return Err(sqlite_error(path, &e)),
         };
         let tables = list_tables(&main).map_err(|e| sqlite_error(path, &e))?;
-        Ok(Self { path: path.to_owned(), immutable, threads: threads.max(1), tables, main: Mutex::new(main), progress })
+        Ok(Self {
+            path: path.to_owned(),
+            immutable,
+            threads: threads.max(1),
+            tables,
+            main: Mutex::new(main),
+            progress,
+        })
     }
 
     fn main(&self) -> MutexGuard<'_, Connection> {

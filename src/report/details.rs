@@ -179,6 +179,9 @@ impl Page<'_> {
             waits.push_str(&format!(", {} found the GPU idle already", text::count(site.found_idle)));
         }
         let blocked = text::duration(site.blocked_ns);
+        let each_iteration = site
+            .blocked_per_iteration_ns
+            .map_or(String::new(), |ns| format!(", {} per iteration", text::duration(ns)));
         let each = format!(
             "median {}, p99 {}, max {}",
             text::duration(site.blocked_p50_ns),
@@ -188,7 +191,13 @@ impl Page<'_> {
         let drain = text::duration(site.drain_ns);
         let mut pairs = vec![
             ("waits", waits),
-            ("blocked", format!("{blocked}, {} of the thread's time", text::percent(site.blocked_percent))),
+            (
+                "blocked",
+                format!(
+                    "{blocked}{each_iteration}, {} of the thread's time",
+                    text::percent(site.blocked_percent)
+                ),
+            ),
             ("each", each),
             ("drain", format!("{drain}, {} of the GPU's time", text::percent(site.drain_percent))),
         ];

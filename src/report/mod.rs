@@ -163,6 +163,8 @@ pub struct Site {
     pub copy_bytes_max: Option<u64>,
     pub waits: u64,
     pub per_iteration: Option<f64>,
+    /// Blocked time inside iterations divided by iterations.
+    pub blocked_per_iteration_ns: Option<i64>,
     pub blocked_ns: i64,
     pub blocked_p50_ns: i64,
     pub blocked_p99_ns: i64,

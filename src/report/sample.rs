@@ -153,6 +153,7 @@ fn site(id: &str, class: Class, kind: Kind, confidence: f64) -> Site {
         copy_bytes_max: None,
         waits: 100,
         per_iteration: Some(1.0),
+        blocked_per_iteration_ns: Some(4_120_000),
         blocked_ns,
         blocked_p50_ns: 3_910_000,
         blocked_p99_ns: 9_120_000,
