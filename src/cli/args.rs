@@ -2,6 +2,7 @@
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 a gate failed; 2 wrong usage or bad input. A damaged export is reported as far as it \
 can be read, with one sentence per kind of damage, and exits with 2.";
@@ -11,7 +12,7 @@ can be read, with one sentence per kind of damage, and exits with 2.";
 /// Reads Nsight Systems exports (.sqlite) of PyTorch programs; a report (.nsys-rep) is exported first, when nsys is
 /// installed. The input is never changed.
 #[derive(Parser)]
-#[command(name = "sync-report", version, long_version = long_version(), args_conflicts_with_subcommands = true, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "sync-report", version, long_version = LONG_VERSION.as_str(), args_conflicts_with_subcommands = true, after_help = EXIT_CODES, max_term_width = 100)]
 #[command(subcommand_negates_reqs = true)]
 pub struct Cli {
     #[command(subcommand)]
@@ -21,15 +22,15 @@ pub struct Cli {
 }
 
 /// Version, and those of what is built in: for bug reports.
-fn long_version() -> String {
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     format!(
-        "{}\nSQLite {}\nCUDA driver API {}.{} (bindings; loaded only to replay)",
+        "{}\nSQLite {}\nCUDA driver API {}.{} (bindings)",
         env!("CARGO_PKG_VERSION"),
         rusqlite::version(),
         cudarc::driver::sys::CUDA_VERSION / 1000,
         cudarc::driver::sys::CUDA_VERSION % 1000 / 10,
     )
-}
+});
 
 #[derive(Subcommand)]
 pub enum Command {
