@@ -1,0 +1,209 @@
+//! Following a value through assignments, containers, attributes and the functions of the file.
+
+use super::flow::{Fate, Sink, Step, Tracer, Value, constant_step};
+use super::nature::Nature;
+use super::nodes::{self, Node, Path, dotted, last, split_callee, string, within};
+use super::scope::{self, Definition};
+use super::sinks;
+use ruff_python_ast::{Expr, ExprAttribute, ExprContext, ExprList, ExprTuple};
+use ruff_text_size::Ranged;
+
+impl<'a> Tracer<'a, '_> {
+    /// `xs.append(value)`: the receiver holds it from here on. A name that collects figures is taken at its word where the
+    /// file does not show what becomes of it (S04).
+    pub(super) fn keep(&mut self, path: &[Node<'a>], at: usize, value: &Value) {
+        let Some(Node::ExprCall(call)) = path.get(at).copied() else { return };
+        let Expr::Attribute(method) = &*call.func else { return };
+        let place = &path[..=at];
+        let held = if method.attr.as_str() == "update" { value.clone() } else { value.clone().held(Step::Any) };
+        let held = collected(place, &method.value, held);
+        self.store(place, &method.value, held);
+    }
+
+    /// A container changes: later reads of it see the value.
+    fn store(&mut self, place: &[Node<'a>], container: &'a Expr, value: Value) {
+        let before = self.fates.len();
+        self.bind(place, container, value.clone());
+        let shown = sinks::is_metric(&dotted(container)) || sinks::is_logger(&dotted(container));
+        let open = |fate: &Fate| matches!(fate.sink, Sink::Unknown | Sink::Stored | Sink::Dropped | Sink::Returned);
+        if shown && self.fates[before..].iter().all(open) {
+            self.fates.truncate(before);
+            let name = dotted(container);
+            self.sink(place, &value, Sink::Log, format!("collected in `{name}`"));
+        }
+    }
+
+    /// A function of the same file gets the value: follow the parameter.
+    pub(super) fn local_call(&mut self, path: &[Node<'a>], at: usize, value: &mut Value) -> Option<usize> {
+        let Some(Node::ExprCall(call)) = path.get(at).copied() else { return None };
+        let callee = dotted(&call.func);
+        let unknown = format!("an argument of {}", self.file.text(&*call.func));
+        let Some((function, parameter)) = self.parameter(path, at) else {
+            self.sink(path, value, Sink::Unknown, unknown);
+            return None;
+        };
+        let Some(Node::StmtFunctionDef(ast)) = last(&function) else { return None };
+        if !self.seen.insert((ast.range, format!("{callee}({parameter}"))) {
+            return None;
+        }
+        let first = ast.body.first().map(Ranged::start).unwrap_or_default();
+        let before = self.fates.len();
+        let inner = Value { name: Some(parameter.clone()), hops: value.hops + 1, ..value.clone() };
+        for read in scope::reached(&function, &parameter, &Definition::parameter(&function, first)) {
+            self.follow(&read, inner.clone());
+        }
+        let fates = self.fates.split_off(before);
+        let mut returned = false;
+        for fate in fates {
+            if fate.sink == Sink::Returned { returned = true } else { self.fates.push(fate) }
+        }
+        if returned { Some(path.len() - 1 - at) } else { None }
+    }
+
+    /// The function that the call at `path[at]` means and the parameter that the argument becomes, if the file holds exactly
+    /// one function of that name.
+    fn parameter(&self, path: &[Node<'a>], at: usize) -> Option<(Path<'a>, String)> {
+        let Node::ExprCall(call) = path[at] else { return None };
+        let argument = last(path)?.range();
+        let callee = dotted(&call.func);
+        let (base, name) = split_callee(&callee);
+        if !matches!(base, "" | "self" | "cls") {
+            return None;
+        }
+        let mut functions = scope::functions(self.file.module(), name);
+        let function = functions.pop().filter(|_| functions.is_empty())?;
+        let Some(Node::StmtFunctionDef(ast)) = last(&function) else { return None };
+        let method = usize::from(nodes::class_scope(&function).is_some() && !base.is_empty());
+        let named = call.arguments.keywords.iter().find(|keyword| within(argument, &keyword.value));
+        let parameter = match named {
+            Some(keyword) => keyword.arg.as_ref()?.as_str(),
+            None => {
+                let position = call.arguments.args.iter().position(|value| within(argument, value))?;
+                let mut all = ast.parameters.posonlyargs.iter().chain(&ast.parameters.args);
+                all.nth(position + method)?.parameter.name.as_str()
+            }
+        };
+        Some((function, parameter.to_owned()))
+    }
+
+    /// A target gets the value; `place` is the path of the statement or expression that assigns.
+    pub(super) fn bind(&mut self, place: &[Node<'a>], target: &'a Expr, mut value: Value) {
+        let path = [place, &[Node::from(target)]].concat();
+        match target {
+            Expr::Name(name) => self.name(&path, &name.id, value),
+            Expr::Starred(ast) => self.bind(place, &ast.value, value),
+            Expr::Tuple(_) | Expr::List(_) => {
+                let (Expr::Tuple(ExprTuple { elts, .. }) | Expr::List(ExprList { elts, .. })) = target else {
+                    return;
+                };
+                let starred = elts.iter().any(|element| matches!(element, Expr::Starred(_)));
+                let chosen = match value.steps.pop() {
+                    Some(Step::Index(index)) if !starred && index < elts.len() => Some(index),
+                    _ => None,
+                };
+                for (at, element) in elts.iter().enumerate() {
+                    if chosen.is_none_or(|chosen| chosen == at) {
+                        self.bind(&path, element, value.clone());
+                    }
+                }
+            }
+            Expr::Attribute(ast) if is_rate(ast.attr.as_str()) => self.sink(&path, &value, Sink::Rate, format!("the new value of `{}`", self.file.text(ast))),
+            Expr::Attribute(ast) => self.attribute(&path, ast, value),
+            Expr::Subscript(ast) if string(&ast.slice).is_some_and(is_rate) => {
+                self.sink(&path, &value, Sink::Rate, format!("the new value of `{}`", self.file.text(ast)));
+            }
+            Expr::Subscript(ast) if self.natures.of(&ast.value, place) == Nature::Device => {
+                self.sink(&path, &value, Sink::Device, format!("stored in the tensor `{}`", self.file.text(&*ast.value)));
+            }
+            Expr::Subscript(ast) => {
+                let value = value.held(constant_step(&ast.slice).unwrap_or(Step::Any));
+                self.store(&path, &ast.value, value);
+            }
+            _ => self.sink(&path, &value, Sink::Stored, format!("stored in `{}`", self.file.text(target))),
+        }
+    }
+
+    /// A name holds the value: follow the reads that see it.
+    pub(super) fn name(&mut self, path: &[Node<'a>], name: &str, value: Value) {
+        if !self.seen.insert((last(path).map(|node| node.range()).unwrap_or_default(), name.to_owned())) {
+            return;
+        }
+        let owner = scope::owner(path, name);
+        let reads = scope::reached(&owner, name, &Definition::new(path));
+        let own = last(path).map(|node| node.range()).unwrap_or_default();
+        let value = value.named(name);
+        let before = self.fates.len();
+        for read in reads.iter().filter(|read| last(read).is_some_and(|node| node.range() != own)) {
+            self.follow(read, value.clone());
+        }
+        let mutated = matches!(last(path), Some(Node::ExprName(ast)) if ast.ctx == ExprContext::Load);
+        if self.fates.len() > before {
+            return;
+        }
+        let local = owner.len() > 1 && scope::binds(&owner, name);
+        if mutated && is_parameter(&owner, name) || !local && mutated {
+            self.sink(path, &value, Sink::Stored, format!("kept in `{name}`, which others read"));
+        } else if local || reads.is_empty() {
+            self.sink(path, &value, Sink::Dropped, "never read");
+        }
+    }
+
+    /// An attribute holds the value: follow its reads in the class, or in the function where the object is no `self`.
+    fn attribute(&mut self, path: &[Node<'a>], target: &'a ExprAttribute, value: Value) {
+        let name = self.file.text(target);
+        if !self.seen.insert((target.range, name.clone())) {
+            return;
+        }
+        let own = matches!(&*target.value, Expr::Name(base) if matches!(base.id.as_str(), "self" | "cls"));
+        let region = match nodes::class_scope(path) {
+            Some(at) if own => &path[..=at],
+            _ => &path[..=nodes::function_scope(path)],
+        };
+        let wanted = dotted(&Expr::Attribute(target.clone()));
+        let reads = nodes::find(region, &mut |path| {
+            matches!(last(path), Some(Node::ExprAttribute(ast))
+                if ast.ctx == ExprContext::Load && ast.attr == target.attr && ast.range != target.range
+                    && dotted(&ast.value) == wanted[..wanted.len() - ast.attr.len() - 1])
+        });
+        let value = value.named(name.clone());
+        let before = self.fates.len();
+        for read in &reads {
+            self.follow(read, value.clone());
+        }
+        let elsewhere = nodes::find(&path[..1], &mut |path| {
+            matches!(last(path), Some(Node::ExprAttribute(ast))
+                if ast.ctx == ExprContext::Load && ast.attr == target.attr && !within(ast, region.last().map(|n| n.range()).unwrap_or_default()))
+        });
+        if self.fates.len() == before || !elsewhere.is_empty() {
+            self.sink(path, &value, Sink::Stored, format!("stored in `{name}`"));
+        }
+    }
+}
+
+/// Marks a value that `+=` or `append` collects, with the region in which it is collected: the innermost loop, or for an
+/// attribute the method, which something else calls again and again.
+pub(super) fn collected(place: &[Node<'_>], target: &Expr, mut value: Value) -> Value {
+    let function = || Some(place[nodes::function_scope(place)].range());
+    let attribute = matches!(target, Expr::Attribute(_))
+        || matches!(target, Expr::Subscript(ast) if matches!(&*ast.value, Expr::Attribute(_)));
+    let region = scope::innermost_loop(place).or_else(|| if attribute { function() } else { None });
+    value.collected = value.collected.or(region);
+    value
+}
+
+/// Whether an assignment reads its own target: `total = total + v`.
+pub(super) fn reads_target(ast: &ruff_python_ast::StmtAssign) -> bool {
+    let [target] = ast.targets.as_slice() else { return false };
+    let Expr::BinOp(sum) = &*ast.value else { return false };
+    let wanted = dotted(target);
+    wanted != "?" && (dotted(&sum.left) == wanted || dotted(&sum.right) == wanted)
+}
+
+fn is_rate(name: &str) -> bool {
+    matches!(name, "lr" | "learning_rate" | "weight_decay" | "momentum")
+}
+
+fn is_parameter(owner: &[Node<'_>], name: &str) -> bool {
+    matches!(last(owner), Some(Node::StmtFunctionDef(ast)) if ast.parameters.iter().any(|p| p.name().as_str() == name))
+}
+
