@@ -130,10 +130,18 @@ fn call_acts<'a>(call: &'a ExprCall, path: &[Node<'a>], natures: &Natures<'a>) -
         }
         "bool" if base.is_empty() && !host_arguments() => acts.push((Act::Bool, 2)),
         "is_nonzero" => acts.push((Act::Bool, 3)),
-        "equal" | "allclose" if !matches!(base, "np" | "numpy" | "jnp") => acts.push((Act::Same(intern(name)), 3)),
-        "max" | "min" | "sorted" | "any" | "all" if base.is_empty() && !host_arguments() => acts.push((Act::Order, 2)),
-        "round" | "abs" | "sum" | "divmod" | "pow" if base.is_empty() && !host_arguments() => acts.push((Act::Convert("round"), 1)),
-        _ if matches!(base, "math" | "np" | "numpy") && !host_arguments() => acts.push((Act::Convert("math"), 1)),
+        "equal" | "allclose" if !matches!(base, "np" | "numpy" | "jnp") => {
+            acts.push((Act::Same(intern(name)), 3))
+        }
+        "max" | "min" | "sorted" | "any" | "all" if base.is_empty() && !host_arguments() => {
+            acts.push((Act::Order, 2))
+        }
+        "round" | "abs" | "sum" | "divmod" | "pow" if base.is_empty() && !host_arguments() => {
+            acts.push((Act::Convert("round"), 1))
+        }
+        _ if matches!(base, "math" | "np" | "numpy") && !host_arguments() => {
+            acts.push((Act::Convert("math"), 1))
+        }
         "range" if base.is_empty() && !host_arguments() => acts.push((Act::SizeArgument, 1)),
         "synchronize" => acts.push((Act::Explicit, 3)),
         "empty_cache" => acts.push((Act::EmptyCache, 3)),
@@ -160,7 +168,9 @@ fn tensor_acts<'a>(
     let blocking = !flag(call, "non_blocking");
     match name {
         "cpu" if receiver.is_some() => vec![(Act::Download("cpu"), 3)],
-        "numpy" if receiver.is_some_and(|expr| natures.of(expr, path) != Nature::Host) => vec![(Act::Download("numpy"), 1)],
+        "numpy" if receiver.is_some_and(|expr| natures.of(expr, path) != Nature::Host) => {
+            vec![(Act::Download("numpy"), 1)]
+        }
         "cuda" if receiver.is_some() && blocking => vec![(Act::Move("cuda", Nature::Device), 3)],
         "to" if receiver.is_some() => match natures.device_argument(call, path) {
             Some(Nature::Host) => vec![(Act::Download("to"), 3)],
@@ -177,9 +187,14 @@ fn tensor_acts<'a>(
         }
         "copy_" => vec![(Act::Move("copy_", Nature::Unknown), if blocking { 2 } else { 0 })],
         "load_state_dict" => vec![(Act::Move("load_state_dict", Nature::Device), 1)],
-        "tensor" | "as_tensor" | "asarray" | "from_numpy" | "scalar_tensor" if matches!(base, "torch" | "") => {
+        "tensor" | "as_tensor" | "asarray" | "from_numpy" | "scalar_tensor"
+            if matches!(base, "torch" | "") =>
+        {
             let device = natures.device_argument(call, path);
-            vec![(Act::Create(intern(name)), if matches!(device, Some(Nature::Device | Nature::Unknown)) { 3 } else { 1 })]
+            vec![(
+                Act::Create(intern(name)),
+                if matches!(device, Some(Nature::Device | Nature::Unknown)) { 3 } else { 1 },
+            )]
         }
         "new_tensor" => vec![(Act::Create("new_tensor"), 2)],
         _ if base == "torch.cuda" && name.ends_with("Tensor") => vec![(Act::Create("legacy_tensor"), 3)],
@@ -202,15 +217,19 @@ fn shape_acts(call: &ExprCall, name: &str, base: &str, method: bool) -> Vec<Gues
         "masked_select" => shape("masked_select", "B02"),
         "unique" => shape("unique", "B07"),
         "unique_consecutive" => shape("unique_consecutive", "B07"),
-        "repeat_interleave" if call.arguments.find_keyword("output_size").is_none() => shape("repeat_interleave", "B10"),
+        "repeat_interleave" if call.arguments.find_keyword("output_size").is_none() => {
+            shape("repeat_interleave", "B10")
+        }
         "one_hot" if !given("num_classes", 1) => shape("one_hot", "B11"),
         "bincount" => shape("bincount", "B12"),
         "histc" if !given("min", 2) => shape("histc", "B13"),
         "coalesce" | "to_sparse" => shape("coalesce", "B16"),
         "tensor_split" => vec![(Act::Shape("tensor_split", "B24"), 1)],
-        "inv" | "cholesky" | "solve" | "lu_factor" | "eigh" | "eigvalsh" | "svd" | "svdvals" | "ldl_factor" | "lstsq" | "pinv"
-        | "inverse" | "pinverse" | "matrix_rank"
-            if torch || base.contains("linalg") || method && matches!(name, "inverse" | "cholesky" | "svd" | "pinverse") =>
+        "inv" | "cholesky" | "solve" | "lu_factor" | "eigh" | "eigvalsh" | "svd" | "svdvals"
+        | "ldl_factor" | "lstsq" | "pinv" | "inverse" | "pinverse" | "matrix_rank"
+            if torch
+                || base.contains("linalg")
+                || method && matches!(name, "inverse" | "cholesky" | "svd" | "pinverse") =>
         {
             vec![(Act::Check(intern_linalg(name)), 3)]
         }
@@ -221,22 +240,46 @@ fn shape_acts(call: &ExprCall, name: &str, base: &str, method: bool) -> Vec<Gues
 
 /// Names as static text, for the acts that carry them.
 fn intern(name: &str) -> &'static str {
-    const KNOWN: &[&str] =
-        &["float", "int", "complex", "equal", "allclose", "tensor", "as_tensor", "asarray", "from_numpy", "scalar_tensor"];
+    const KNOWN: &[&str] = &[
+        "float",
+        "int",
+        "complex",
+        "equal",
+        "allclose",
+        "tensor",
+        "as_tensor",
+        "asarray",
+        "from_numpy",
+        "scalar_tensor",
+    ];
     KNOWN.iter().find(|known| **known == name).copied().unwrap_or("tensor")
 }
 
 fn intern_linalg(name: &str) -> &'static str {
     const KNOWN: &[&str] = &[
-        "inv", "cholesky", "solve", "lu_factor", "eigh", "eigvalsh", "svd", "svdvals", "ldl_factor", "lstsq", "pinv", "inverse",
-        "pinverse", "matrix_rank",
+        "inv",
+        "cholesky",
+        "solve",
+        "lu_factor",
+        "eigh",
+        "eigvalsh",
+        "svd",
+        "svdvals",
+        "ldl_factor",
+        "lstsq",
+        "pinv",
+        "inverse",
+        "pinverse",
+        "matrix_rank",
     ];
     KNOWN.iter().find(|known| **known == name).copied().unwrap_or("inv")
 }
 
 /// The acts of `x[…]`.
 fn subscript<'a>(ast: &'a ExprSubscript, path: &[Node<'a>], natures: &Natures<'a>) -> Vec<Guess> {
-    if natures.of(&ast.value, path) == Nature::Host && !matches!(&*ast.slice, Expr::Name(_)) || string(&ast.slice).is_some() {
+    if natures.of(&ast.value, path) == Nature::Host && !matches!(&*ast.slice, Expr::Name(_))
+        || string(&ast.slice).is_some()
+    {
         return Vec::new();
     }
     let store = ast.ctx == ExprContext::Store;
@@ -255,16 +298,24 @@ fn index<'a>(expr: &'a Expr, path: &[Node<'a>], natures: &Natures<'a>) -> Index 
     match expr {
         Expr::Tuple(tuple) => {
             let each: Vec<Index> = tuple.elts.iter().map(|element| index(element, path, natures)).collect();
-            let first = [Index::Mask, Index::List, Index::Slice, Index::Name].into_iter().find(|kind| each.contains(kind));
+            let first = [Index::Mask, Index::List, Index::Slice, Index::Name]
+                .into_iter()
+                .find(|kind| each.contains(kind));
             first.unwrap_or(Index::Constant)
         }
         Expr::Slice(slice) => {
             let constant = |bound: &Option<Box<Expr>>| bound.as_deref().is_none_or(is_constant);
-            if constant(&slice.lower) && constant(&slice.upper) && constant(&slice.step) { Index::Constant } else { Index::Slice }
+            if constant(&slice.lower) && constant(&slice.upper) && constant(&slice.step) {
+                Index::Constant
+            } else {
+                Index::Slice
+            }
         }
         Expr::Compare(_) => Index::Mask,
         Expr::UnaryOp(ast) if matches!(ast.op, UnaryOp::Invert) => Index::Mask,
-        Expr::BinOp(ast) if matches!(ast.op, Operator::BitAnd | Operator::BitOr | Operator::BitXor) => Index::Mask,
+        Expr::BinOp(ast) if matches!(ast.op, Operator::BitAnd | Operator::BitOr | Operator::BitXor) => {
+            Index::Mask
+        }
         Expr::List(_) => Index::List,
         Expr::Name(name) if mask_name(&name.id) => Index::Mask,
         Expr::Attribute(ast) if mask_name(&ast.attr) => Index::Mask,
@@ -291,7 +342,8 @@ fn tested<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
     let [.., parent, node] = path else { return None };
     let own = |expr: &'a Expr| (expr.range() == node.range()).then_some(expr);
     // The operands are asked, not the operator that asks them.
-    if matches!(node, Node::ExprBoolOp(_)) || matches!(node, Node::ExprUnaryOp(ast) if ast.op == UnaryOp::Not) {
+    if matches!(node, Node::ExprBoolOp(_)) || matches!(node, Node::ExprUnaryOp(ast) if ast.op == UnaryOp::Not)
+    {
         return None;
     }
     match parent {
@@ -317,7 +369,8 @@ fn bool_op_tested(path: &[Node<'_>]) -> bool {
     let [.., parent, node] = path else { return false };
     match parent {
         Node::ExprBoolOp(ast) => {
-            ast.values.last().is_some_and(|value| value.range() != node.range()) || bool_op_tested(&path[..path.len() - 1])
+            ast.values.last().is_some_and(|value| value.range() != node.range())
+                || bool_op_tested(&path[..path.len() - 1])
         }
         Node::ExprUnaryOp(ast) => ast.op == UnaryOp::Not,
         Node::StmtIf(ast) => within(node, &*ast.test),
@@ -345,7 +398,10 @@ fn formatted<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
         Node::ExprTuple(ast) if percent(above(2)) => ast.elts.iter().find(own),
         Node::Arguments(ast) if text_call(above(2)) => ast.args.iter().find(own),
         Node::Keyword(ast) if text_call(above(3)) => {
-            let file = ast.arg.as_ref().is_some_and(|id| matches!(id.as_str(), "file" | "end" | "sep" | "flush" | "exc_info"));
+            let file = ast
+                .arg
+                .as_ref()
+                .is_some_and(|id| matches!(id.as_str(), "file" | "end" | "sep" | "flush" | "exc_info"));
             Some(&ast.value).filter(own).filter(|_| !file)
         }
         // `log_dict({"loss": loss})`, `print([a, b])`.

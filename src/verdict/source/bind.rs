@@ -15,7 +15,8 @@ impl<'a> Tracer<'a, '_> {
         let Some(Node::ExprCall(call)) = path.get(at).copied() else { return };
         let Expr::Attribute(method) = &*call.func else { return };
         let place = &path[..=at];
-        let held = if method.attr.as_str() == "update" { value.clone() } else { value.clone().held(Step::Any) };
+        let held =
+            if method.attr.as_str() == "update" { value.clone() } else { value.clone().held(Step::Any) };
         let held = collected(place, &method.value, held);
         self.store(place, &method.value, held);
     }
@@ -25,7 +26,8 @@ impl<'a> Tracer<'a, '_> {
         let before = self.fates.len();
         self.bind(place, container, value.clone());
         let shown = sinks::is_metric(&dotted(container)) || sinks::is_logger(&dotted(container));
-        let open = |fate: &Fate| matches!(fate.sink, Sink::Unknown | Sink::Stored | Sink::Dropped | Sink::Returned);
+        let open =
+            |fate: &Fate| matches!(fate.sink, Sink::Unknown | Sink::Stored | Sink::Dropped | Sink::Returned);
         if shown && self.fates[before..].iter().all(open) {
             self.fates.truncate(before);
             let name = dotted(container);
@@ -107,13 +109,20 @@ impl<'a> Tracer<'a, '_> {
                     }
                 }
             }
-            Expr::Attribute(ast) if is_rate(ast.attr.as_str()) => self.sink(&path, &value, Sink::Rate, format!("the new value of `{}`", self.file.text(ast))),
+            Expr::Attribute(ast) if is_rate(ast.attr.as_str()) => {
+                self.sink(&path, &value, Sink::Rate, format!("the new value of `{}`", self.file.text(ast)))
+            }
             Expr::Attribute(ast) => self.attribute(&path, ast, value),
             Expr::Subscript(ast) if string(&ast.slice).is_some_and(is_rate) => {
                 self.sink(&path, &value, Sink::Rate, format!("the new value of `{}`", self.file.text(ast)));
             }
             Expr::Subscript(ast) if self.natures.of(&ast.value, place) == Nature::Device => {
-                self.sink(&path, &value, Sink::Device, format!("stored in the tensor `{}`", self.file.text(&*ast.value)));
+                self.sink(
+                    &path,
+                    &value,
+                    Sink::Device,
+                    format!("stored in the tensor `{}`", self.file.text(&*ast.value)),
+                );
             }
             Expr::Subscript(ast) => {
                 let value = value.held(constant_step(&ast.slice).unwrap_or(Step::Any));
@@ -140,8 +149,9 @@ impl<'a> Tracer<'a, '_> {
         if self.fates.len() > before {
             return;
         }
+        let class = matches!(last(&owner), Some(Node::StmtClassDef(_)));
         let local = owner.len() > 1 && scope::binds(&owner, name);
-        if mutated && is_parameter(&owner, name) || !local && mutated {
+        if class || mutated && (!local || is_parameter(&owner, name)) {
             self.sink(path, &value, Sink::Stored, format!("kept in `{name}`, which others read"));
         } else if local || reads.is_empty() {
             self.sink(path, &value, Sink::Dropped, "never read");
@@ -162,7 +172,7 @@ impl<'a> Tracer<'a, '_> {
         let wanted = dotted(&Expr::Attribute(target.clone()));
         let reads = nodes::find(region, &mut |path| {
             matches!(last(path), Some(Node::ExprAttribute(ast))
-                if ast.ctx == ExprContext::Load && ast.attr == target.attr && ast.range != target.range
+                if ast.ctx == ExprContext::Load && ast.attr.as_str() == target.attr.as_str() && ast.range != target.range
                     && dotted(&ast.value) == wanted[..wanted.len() - ast.attr.len() - 1])
         });
         let value = value.named(name.clone());
@@ -172,7 +182,7 @@ impl<'a> Tracer<'a, '_> {
         }
         let elsewhere = nodes::find(&path[..1], &mut |path| {
             matches!(last(path), Some(Node::ExprAttribute(ast))
-                if ast.ctx == ExprContext::Load && ast.attr == target.attr && !within(ast, region.last().map(|n| n.range()).unwrap_or_default()))
+                if ast.ctx == ExprContext::Load && ast.attr.as_str() == target.attr.as_str() && !within(ast, region.last().map(|n| n.range()).unwrap_or_default()))
         });
         if self.fates.len() == before || !elsewhere.is_empty() {
             self.sink(path, &value, Sink::Stored, format!("stored in `{name}`"));
@@ -206,4 +216,3 @@ fn is_rate(name: &str) -> bool {
 fn is_parameter(owner: &[Node<'_>], name: &str) -> bool {
     matches!(last(owner), Some(Node::StmtFunctionDef(ast)) if ast.parameters.iter().any(|p| p.name().as_str() == name))
 }
-

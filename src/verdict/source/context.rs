@@ -9,6 +9,9 @@ use ruff_text_size::Ranged;
 /// Reads of one value each, which could be read together.
 const READS: &[&str] = &["item", "tolist", "cpu"];
 
+/// Statements looked at on either side.
+const MAX_NEIGHBOURS: usize = 20;
+
 /// S17: how many values are read one by one around the last node, in its statement and the neighbours in its block.
 pub fn coalescable(file: &Source, path: &[Node<'_>]) -> Option<Evidence> {
     let at = statement(path)?;
@@ -18,10 +21,10 @@ pub fn coalescable(file: &Source, path: &[Node<'_>]) -> Option<Evidence> {
         let mut lines = Vec::new();
         nodes::walk(&[Node::from(stmt)], &mut |path| {
             match last(path) {
-                Some(Node::ExprCall(call)) if call.arguments.is_empty() => {
-                    if READS.contains(&split_callee(&dotted(&call.func)).1) {
-                        lines.push(file.line_of(call.start()));
-                    }
+                Some(Node::ExprCall(call))
+                    if call.arguments.is_empty() && READS.contains(&split_callee(&dotted(&call.func)).1) =>
+                {
+                    lines.push(file.line_of(call.start()));
                 }
                 Some(node) if path.len() > 1 && node.is_statement() => return false,
                 _ => {}
@@ -32,8 +35,10 @@ pub fn coalescable(file: &Source, path: &[Node<'_>]) -> Option<Evidence> {
     };
     let mut lines = reads(&block[own]);
     // Neighbours without a gap.
-    for neighbours in [&mut block[..own].iter().rev() as &mut dyn Iterator<Item = &Stmt>, &mut block[own + 1..].iter()] {
-        for stmt in neighbours {
+    for neighbours in
+        [&mut block[..own].iter().rev() as &mut dyn Iterator<Item = &Stmt>, &mut block[own + 1..].iter()]
+    {
+        for stmt in neighbours.take(MAX_NEIGHBOURS) {
             let more = reads(stmt);
             if more.is_empty() {
                 break;
@@ -45,7 +50,10 @@ pub fn coalescable(file: &Source, path: &[Node<'_>]) -> Option<Evidence> {
     let (first, last) = (lines.iter().min()?, lines.iter().max()?);
     if lines.len() > 1 {
         let place = if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };
-        let text = format!("{} values are read one by one on {place}: one `torch.stack(...).tolist()` reads them in one wait", lines.len());
+        let text = format!(
+            "{} values are read one by one on {place}: one `torch.stack(...).tolist()` reads them in one wait",
+            lines.len()
+        );
         return Some(Evidence::new("S17", text));
     }
     looped.then(|| Evidence::new("S17", "a comprehension reads the values one by one: one `torch.stack(...).tolist()` reads them in one wait"))
@@ -59,7 +67,11 @@ pub fn amortised(file: &Source, path: &[Node<'_>]) -> Option<Evidence> {
         let Node::StmtIf(ast) = node else { return None };
         let inside = ast.body.iter().any(|stmt| stmt.range().contains_range(own));
         (inside && is_rare(&ast.test)).then(|| {
-            let text = format!("only runs under `if {}` (line {})", file.text(&*ast.test), file.line_of(ast.range.start()));
+            let text = format!(
+                "only runs under `if {}` (line {})",
+                file.text(&*ast.test),
+                file.line_of(ast.range.start())
+            );
             Evidence::new("S18", text)
         })
     })
@@ -87,5 +99,8 @@ fn is_one(expr: &Expr) -> bool {
 
 fn is_rank(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    name.ends_with("rank") || name.contains("main_process") || name.contains("is_master") || name.contains("is_main")
+    name.ends_with("rank")
+        || name.contains("main_process")
+        || name.contains("is_master")
+        || name.contains("is_main")
 }

@@ -3,7 +3,9 @@
 use super::file::Source;
 use super::locate;
 use super::nature::Nature;
-use super::nodes::{self, Node, Path, dotted, flag, function_scope, last, split_callee, statement, string, within};
+use super::nodes::{
+    self, Node, Path, dotted, flag, function_scope, last, split_callee, statement, string, within,
+};
 use super::scope::{self, Definition};
 use crate::report::Frame;
 use crate::vocabulary::{Evidence, Kind};
@@ -57,12 +59,18 @@ fn timing(file: &Source, path: &[Node<'_>]) -> Option<String> {
     let block = nodes::block(path, at);
     let own = block.iter().position(|stmt| stmt.range() == path[at].range())?;
     // Other synchronisations and event records belong to the measurement.
-    let transparent = |stmt: &&Stmt| !only_calls(stmt, &["synchronize", "record", "empty_cache", "reset_peak_memory_stats", "barrier"]);
+    let transparent = |stmt: &&Stmt| {
+        !only_calls(stmt, &["synchronize", "record", "empty_cache", "reset_peak_memory_stats", "barrier"])
+    };
     let before = block[..own].iter().rev().find(transparent);
     let after = block[own + 1..].iter().find(transparent);
     for stmt in before.into_iter().chain(after) {
         if let Some(clock) = first_call(stmt, is_clock) {
-            return Some(format!("`{}` on line {} reads a clock next to it", file.text(clock), file.line_of(clock.start())));
+            return Some(format!(
+                "`{}` on line {} reads a clock next to it",
+                file.text(clock),
+                file.line_of(clock.start())
+            ));
         }
     }
     let within_six = block[own + 1..].iter().take(6).chain(after_block(path, at));
@@ -90,8 +98,17 @@ fn is_clock(call: &ExprCall) -> bool {
     let callee = dotted(&call.func);
     matches!(
         split_callee(&callee).1,
-        "perf_counter" | "perf_counter_ns" | "monotonic" | "monotonic_ns" | "process_time" | "default_timer" | "time_ns"
-    ) || matches!(callee.as_str(), "time.time" | "time" | "timer" | "datetime.now" | "datetime.datetime.now" | "timeit.timeit")
+        "perf_counter"
+            | "perf_counter_ns"
+            | "monotonic"
+            | "monotonic_ns"
+            | "process_time"
+            | "default_timer"
+            | "time_ns"
+    ) || matches!(
+        callee.as_str(),
+        "time.time" | "time" | "timer" | "datetime.now" | "datetime.datetime.now" | "timeit.timeit"
+    )
 }
 
 /// Whether a statement is a call of one of the names.
@@ -101,7 +118,7 @@ fn only_calls(stmt: &Stmt, names: &[&str]) -> bool {
 }
 
 /// The first call in a simple statement (or a compound one's header) that `wanted` picks.
-fn first_call<'s>(stmt: &'s Stmt, wanted: impl Fn(&ExprCall) -> bool) -> Option<&'s ExprCall> {
+fn first_call(stmt: &Stmt, wanted: impl Fn(&ExprCall) -> bool) -> Option<&ExprCall> {
     let mut found = None;
     nodes::walk(&[Node::from(stmt)], &mut |path| {
         match last(path) {
@@ -118,9 +135,10 @@ fn first_call<'s>(stmt: &'s Stmt, wanted: impl Fn(&ExprCall) -> bool) -> Option<
 fn barrier(file: &Source, path: &[Node<'_>]) -> Option<(String, u32, u32)> {
     let function = &path[..=function_scope(path)];
     let call = last(path)?;
-    let copies = nodes::find(function, &mut |path| {
-        matches!(last(path), Some(Node::ExprCall(copy)) if copy.start() < call.start() && copies_down(copy))
-    });
+    let copies = nodes::find(
+        function,
+        &mut |path| matches!(last(path), Some(Node::ExprCall(copy)) if copy.start() < call.start() && copies_down(copy)),
+    );
     copies.iter().rev().find_map(|copy| {
         let target = copy_target(copy)?;
         let name = dotted(target_expr(&target)?);
@@ -135,11 +153,14 @@ fn copies_down(call: &ExprCall) -> bool {
         return false;
     }
     let Expr::Attribute(method) = &*call.func else { return false };
-    let device = call.arguments.find_keyword("device").map(|keyword| &keyword.value).or(call.arguments.args.first());
+    let device =
+        call.arguments.find_keyword("device").map(|keyword| &keyword.value).or(call.arguments.args.first());
     match method.attr.as_str() {
         "cpu" => true,
-        "to" => device.and_then(string).is_some_and(|device| super::nature::device_text(device) == Nature::Host)
-            || matches!(device, Some(Expr::Call(call)) if call.arguments.args.first().and_then(string) == Some("cpu")),
+        "to" => {
+            device.and_then(string).is_some_and(|device| super::nature::device_text(device) == Nature::Host)
+                || matches!(device, Some(Expr::Call(call)) if call.arguments.args.first().and_then(string) == Some("cpu"))
+        }
         // Which way `copy_` goes, only names tell.
         "copy_" => {
             let receiver = dotted(&method.value).to_ascii_lowercase();

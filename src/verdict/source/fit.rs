@@ -45,7 +45,12 @@ fn wait(observed: &Observed<'_>) -> Wait {
         Some(Copy { direction: Direction::DeviceToHost, bytes, .. }) => Wait::Down(bytes),
         Some(Copy { direction: Direction::HostToDevice, .. }) => Wait::Up,
         Some(_) => Wait::Any,
-        None if api.contains("StreamSync") && observed.method.is_none_or(names_sync) && observed.operator.is_none() => Wait::Bare,
+        None if api.contains("StreamSync")
+            && observed.method.is_none_or(names_sync)
+            && observed.operator.is_none() =>
+        {
+            Wait::Bare
+        }
         None => Wait::Any,
     }
 }
@@ -71,7 +76,9 @@ pub fn is_memory(observed: &Observed<'_>) -> bool {
 /// Whether the kind of host memory speaks for the act: since PyTorch 2.3 scalar reads land in pinned memory and bulk reads in
 /// pageable memory. Older versions use pageable memory for both, so this only chooses between acts that fit otherwise.
 pub fn memory_agrees(act: Act, observed: &Observed<'_>) -> bool {
-    let Some(Copy { direction: Direction::DeviceToHost, host_memory, .. }) = observed.copy else { return true };
+    let Some(Copy { direction: Direction::DeviceToHost, host_memory, .. }) = observed.copy else {
+        return true;
+    };
     match host_memory {
         HostMemory::Pinned => scalar(act),
         HostMemory::Pageable => !scalar(act),
@@ -131,6 +138,7 @@ fn direction_fits(act: Act, wait: Wait) -> bool {
         (Act::Shape(..) | Act::Check(_), Wait::Bare) => true,
         (_, Wait::Bare | Wait::Memory) | (Act::EmptyCache, _) => false,
         (Act::Move(..) | Act::Create(_) | Act::Format | Act::Index { .. }, _) => true,
+        (Act::Shape(..), Wait::Down(_)) => true,
         (act, Wait::Down(bytes)) => !scalar(act) || bytes <= SCALAR_BYTES,
         (act, Wait::Up) => matches!(act, Act::Shape(..)),
     }
@@ -159,7 +167,10 @@ fn through(act: Act, callee: &str, file: &str, function: &str) -> Fit {
         Act::Move("load_state_dict", _) => function.contains("load"),
         // torch/functional.py: unique, unique_consecutive; boolean_dispatch wraps them in torch/_jit_internal.py.
         Act::Shape(op, _) => {
-            file.contains("/torch/") && (function.contains(op) || in_file("torch/_jit_internal.py") || in_file("torch/functional.py"))
+            file.contains("/torch/")
+                && (function.contains(op)
+                    || in_file("torch/_jit_internal.py")
+                    || in_file("torch/functional.py"))
         }
         Act::Check(_) => file.contains("/torch/") && function.contains(name),
         _ => false,
@@ -179,14 +190,20 @@ fn by_method(act: Act, callee: &str, method: &str) -> Fit {
         Act::Convert("int") => any(&["integral_scalar", "index_scalar"]),
         Act::Convert("float") => any(&["float_scalar"]),
         Act::Convert("complex") => any(&["complex_scalar", "float_scalar"]),
-        Act::Convert(_) => any(&["float_scalar", "integral_scalar", "index_scalar", "is_nonzero", "bool_scalar"]),
+        Act::Convert(_) => {
+            any(&["float_scalar", "integral_scalar", "index_scalar", "is_nonzero", "bool_scalar"])
+        }
         Act::Bool | Act::Truth | Act::Order => any(&["is_nonzero", "bool_scalar"]),
         Act::Same(op) => method == op,
         Act::ToList => any(&["tolist"]),
         Act::Download(op) => method == op || op == "numpy" && any(&["cpu"]),
         Act::Move(op, _) => method == op,
-        Act::Create(op) => method == op || any(&["legacy_tensor_ctor", "pynew", "tensor", "new_tensor", "as_tensor"]),
-        Act::Index { what: Index::Slice | Index::Name, .. } => any(&["getitem", "setitem", "index_scalar", "integral_scalar"]),
+        Act::Create(op) => {
+            method == op || any(&["legacy_tensor_ctor", "pynew", "tensor", "new_tensor", "as_tensor"])
+        }
+        Act::Index { what: Index::Slice | Index::Name, .. } => {
+            any(&["getitem", "setitem", "index_scalar", "integral_scalar"])
+        }
         Act::Index { store, .. } => method == if store { "setitem" } else { "getitem" },
         Act::Shape(op, _) => plain(method) == op || op == "coalesce" && method.contains("sparse"),
         Act::Check(op) => plain(method) == op || method.contains("linalg") && method.ends_with(op),
@@ -195,8 +212,16 @@ fn by_method(act: Act, callee: &str, method: &str) -> Fit {
         Act::SizeArgument => method == "index_scalar" || method == name,
         Act::Other => method == name || plain(method) == name.trim_end_matches('_'),
         // These have Python frames of a library, which the trace may lack; then the method is one of these.
-        Act::Format => return if any(&["item", "is_nonzero", "masked_select", "cpu", "tolist"]) { Fit::Open } else { Fit::No },
-        Act::ClipGrad | Act::Contains => return if any(&["is_nonzero", "item"]) { Fit::Open } else { Fit::No },
+        Act::Format => {
+            return if any(&["item", "is_nonzero", "masked_select", "cpu", "tolist"]) {
+                Fit::Open
+            } else {
+                Fit::No
+            };
+        }
+        Act::ClipGrad | Act::Contains => {
+            return if any(&["is_nonzero", "item"]) { Fit::Open } else { Fit::No };
+        }
         Act::ScalerStep | Act::GetScale | Act::SchedulerStep => {
             return if any(&["item", "float_scalar"]) { Fit::Open } else { Fit::No };
         }
@@ -234,7 +259,10 @@ fn by_operator(act: Act, operator: &str) -> Fit {
         Act::Index { what: Index::Mask, .. } => counts || operator.starts_with("index"),
         Act::Index { .. } => copies || operator.starts_with("index"),
         Act::Shape(op, _) => {
-            reads || plain(operator) == op || counts && matches!(op, "nonzero" | "argwhere" | "where" | "masked_select") || copies
+            reads
+                || plain(operator) == op
+                || counts && matches!(op, "nonzero" | "argwhere" | "where" | "masked_select")
+                || copies
         }
         Act::Check(op) => reads || plain(operator) == op || operator.contains("linalg"),
         Act::Explicit | Act::EmptyCache | Act::Barrier => false,

@@ -1,11 +1,11 @@
 //! Following a value that the CPU read to what becomes of it.
 
+use super::argument::is_guard;
 use super::bind::{collected, reads_target};
 use super::file::Source;
 use super::nature::{Nature, Natures};
-use super::nodes::{Node, dotted, last, split_callee, string, within};
-use super::sinks::{self, Role};
-use ruff_python_ast::{CmpOp, Expr, ExprAttribute, ExprContext, Operator, Stmt, UnaryOp};
+use super::nodes::{Node, last, string, within};
+use ruff_python_ast::{CmpOp, Expr, ExprAttribute, ExprContext, Operator, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
 use std::collections::HashSet;
 
@@ -38,6 +38,12 @@ impl Value {
         self
     }
 
+    /// Text holds no containers any more.
+    pub(super) fn becomes_text(&mut self) {
+        self.steps.clear();
+        self.bulk = false;
+    }
+
     pub(super) fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self.hops += 1;
@@ -64,7 +70,10 @@ pub enum Sink {
     /// Written to a file as data.
     Write,
     /// Decides what runs; `guard` where the branch only stops or complains, `nan` where it looks for NaN or infinity.
-    Branch { guard: bool, assert: bool },
+    Branch {
+        guard: bool,
+        assert: bool,
+    },
     /// A size, a bound, a loop count.
     Size,
     /// An index or a key.
@@ -121,7 +130,7 @@ pub struct Tracer<'a, 'n> {
 }
 
 /// Where a value goes from a node.
-enum Next {
+pub(super) enum Next {
     /// So many levels up.
     Up(usize),
     Done,
@@ -151,10 +160,23 @@ impl<'a, 'n> Tracer<'a, 'n> {
         let at = last(path).map(|node| node.start()).unwrap_or_default();
         let deferred = value.collected.is_some_and(|region| !region.contains_range(TextRange::empty(at)));
         let line = self.file.line_of(at);
-        self.fates.push(Fate { sink, what: what.into(), line, name: value.name.clone(), deferred, value: value.clone() });
+        self.fates.push(Fate {
+            sink,
+            what: what.into(),
+            line,
+            name: value.name.clone(),
+            deferred,
+            value: value.clone(),
+        });
     }
 
-    fn end(&mut self, path: &[Node<'a>], value: &Value, sink: Sink, what: impl Into<String>) -> Next {
+    pub(super) fn end(
+        &mut self,
+        path: &[Node<'a>],
+        value: &Value,
+        sink: Sink,
+        what: impl Into<String>,
+    ) -> Next {
         self.sink(path, value, sink, what);
         Next::Done
     }
@@ -165,10 +187,14 @@ impl<'a, 'n> Tracer<'a, 'n> {
         let (node, above) = (*node, &path[..path.len() - 1]);
         match *parent {
             Node::InterpolatedElement(_) | Node::InterpolatedStringFormatSpec(_) => {
-                (value.steps.clear(), value.bulk = false);
+                value.becomes_text();
                 Next::Up(1)
             }
-            Node::FString(_) | Node::ExprFString(_) | Node::ExprStarred(_) | Node::ExprAwait(_) | Node::WithItem(_) => Next::Up(1),
+            Node::FString(_)
+            | Node::ExprFString(_)
+            | Node::ExprStarred(_)
+            | Node::ExprAwait(_)
+            | Node::WithItem(_) => Next::Up(1),
             Node::ExprUnaryOp(ast) => {
                 value.bulk &= ast.op != UnaryOp::Not;
                 Next::Up(1)
@@ -179,17 +205,25 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 self.arithmetic(path, value, if text { None } else { Some(other) })
             }
             Node::ExprCompare(ast) => {
-                let others = std::iter::once(&*ast.left).chain(&ast.comparators).find(|other| !within(node, *other));
+                let others =
+                    std::iter::once(&*ast.left).chain(&ast.comparators).find(|other| !within(node, *other));
                 let identity = ast.ops.iter().all(|op| matches!(op, CmpOp::Is | CmpOp::IsNot));
                 if identity { Next::Done } else { self.arithmetic(path, value, others) }
             }
             Node::ExprBoolOp(ast) => {
                 if ast.values.last().is_some_and(|value| value.range() != node.range()) {
-                    self.sink(path, value, Sink::Branch { guard: false, assert: false }, "an operand of `and`/`or`");
+                    self.sink(
+                        path,
+                        value,
+                        Sink::Branch { guard: false, assert: false },
+                        "an operand of `and`/`or`",
+                    );
                 }
                 Next::Up(1)
             }
-            Node::ExprIf(ast) if within(node, &*ast.test) => self.branch(path, value, "the condition of an `… if … else …`"),
+            Node::ExprIf(ast) if within(node, &*ast.test) => {
+                self.branch(path, value, "the condition of an `… if … else …`")
+            }
             Node::ExprIf(_) | Node::Arguments(_) if !matches!(parent, Node::Arguments(_)) => Next::Up(1),
             Node::ExprNamed(ast) => {
                 if let Expr::Name(name) = &*ast.target {
@@ -198,7 +232,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 }
                 Next::Up(1)
             }
-            Node::ExprTuple(_) | Node::ExprList(_) | Node::ExprSet(_) | Node::ExprDict(_) => self.container(path, value),
+            Node::ExprTuple(_) | Node::ExprList(_) | Node::ExprSet(_) | Node::ExprDict(_) => {
+                self.container(path, value)
+            }
             Node::ExprListComp(_) | Node::ExprSetComp(_) | Node::ExprGenerator(_) => {
                 value.steps.push(Step::Any);
                 Next::Up(1)
@@ -218,7 +254,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 Next::Done
             }
             Node::ExprLambda(_) => self.lambda(path, value),
-            Node::ExprYield(_) | Node::ExprYieldFrom(_) => self.end(path, value, Sink::Unknown, "yielded to whoever iterates"),
+            Node::ExprYield(_) | Node::ExprYieldFrom(_) => {
+                self.end(path, value, Sink::Unknown, "yielded to whoever iterates")
+            }
             Node::ExprSlice(_) => self.end(path, value, Sink::Size, "the bound of a slice"),
             Node::ExprSubscript(ast) => self.subscript(path, value, within(node, &*ast.slice)),
             Node::ExprAttribute(ast) => self.attribute_of(path, value, ast),
@@ -230,11 +268,16 @@ impl<'a, 'n> Tracer<'a, 'n> {
     /// `value op other`: computed where the other operand lives.
     fn arithmetic(&mut self, path: &[Node<'a>], value: &mut Value, other: Option<&'a Expr>) -> Next {
         let Some(other) = other else {
-            (value.steps.clear(), value.bulk = false);
+            value.becomes_text();
             return Next::Up(1);
         };
         if !value.bulk && self.natures.of(other, path) == Nature::Device {
-            return self.end(path, value, Sink::Device, format!("combined with the tensor `{}`", self.file.text(other)));
+            return self.end(
+                path,
+                value,
+                Sink::Device,
+                format!("combined with the tensor `{}`", self.file.text(other)),
+            );
         }
         Next::Up(1)
     }
@@ -242,7 +285,8 @@ impl<'a, 'n> Tracer<'a, 'n> {
     /// An element of a list, tuple, set or dict display.
     fn container(&mut self, path: &[Node<'a>], value: &mut Value) -> Next {
         let [.., grand, parent, node] = path else { return Next::Done };
-        let position = |elements: &[Expr]| elements.iter().position(|element| element.range() == node.range());
+        let position =
+            |elements: &[Expr]| elements.iter().position(|element| element.range() == node.range());
         let step = match parent {
             Node::ExprTuple(ast) => {
                 if matches!(grand, Node::ExprSubscript(subscript) if within(*parent, &*subscript.slice)) {
@@ -252,7 +296,11 @@ impl<'a, 'n> Tracer<'a, 'n> {
             }
             Node::ExprList(ast) => position(&ast.elts).map_or(Step::Any, Step::Index),
             Node::ExprDict(ast) => {
-                if ast.items.iter().any(|item| item.key.as_ref().is_some_and(|key| key.range() == node.range())) {
+                if ast
+                    .items
+                    .iter()
+                    .any(|item| item.key.as_ref().is_some_and(|key| key.range() == node.range()))
+                {
                     return self.end(path, value, Sink::Index, "a key of a dict");
                 }
                 let item = ast.items.iter().find(|item| item.value.range() == node.range());
@@ -274,7 +322,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
 
     /// `value[…]` or `x[value]`.
     fn subscript(&mut self, path: &[Node<'a>], value: &mut Value, index: bool) -> Next {
-        let Some(Node::ExprSubscript(ast)) = path.len().checked_sub(2).map(|at| path[at]) else { return Next::Done };
+        let Some(Node::ExprSubscript(ast)) = path.len().checked_sub(2).map(|at| path[at]) else {
+            return Next::Done;
+        };
         if index {
             let device = self.natures.of(&ast.value, path) == Nature::Device;
             let sink = if device { Sink::Size } else { Sink::Index };
@@ -303,7 +353,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
         let name = ast.attr.as_str();
         let Some(call) = call else {
             return match name {
-                "shape" | "dtype" | "ndim" | "device" => self.end(path, value, Sink::Unknown, format!("only asked for its `{name}`")),
+                "shape" | "dtype" | "ndim" | "device" => {
+                    self.end(path, value, Sink::Unknown, format!("only asked for its `{name}`"))
+                }
                 _ => Next::Up(1),
             };
         };
@@ -317,7 +369,11 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 (value.bulk, value.steps) = (false, Vec::new());
                 Next::Up(2)
             }
-            "append" | "extend" | "update" | "add" | "clear" | "sort" | "reverse" if !value.steps.is_empty() => Next::Done,
+            "append" | "extend" | "update" | "add" | "clear" | "sort" | "reverse"
+                if !value.steps.is_empty() =>
+            {
+                Next::Done
+            }
             "values" | "items" | "get" | "pop" if !value.steps.is_empty() => {
                 let key = call.arguments.args.first().and_then(constant_step);
                 match (value.steps.pop(), key) {
@@ -365,7 +421,12 @@ impl<'a, 'n> Tracer<'a, 'n> {
             }
             Node::StmtAugAssign(ast) => {
                 if !value.bulk && self.natures.of(&ast.target, above) == Nature::Device {
-                    return self.end(path, value, Sink::Device, format!("added to the tensor `{}`", self.file.text(&*ast.target)));
+                    return self.end(
+                        path,
+                        value,
+                        Sink::Device,
+                        format!("added to the tensor `{}`", self.file.text(&*ast.target)),
+                    );
                 }
                 self.bind(above, &ast.target, collected(above, &ast.target, value.clone()));
                 Next::Done
@@ -379,7 +440,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
             Node::StmtWhile(_) => self.branch(path, value, "the test of a `while`"),
             Node::StmtMatch(_) | Node::MatchCase(_) => self.branch(path, value, "the subject of a `match`"),
             Node::StmtAssert(ast) if within(*node, &*ast.test) => self.branch(path, value, "an `assert`"),
-            Node::StmtAssert(_) | Node::StmtRaise(_) => self.end(path, value, Sink::Error, "the text of an error"),
+            Node::StmtAssert(_) | Node::StmtRaise(_) => {
+                self.end(path, value, Sink::Error, "the text of an error")
+            }
             Node::StmtReturn(_) => self.end(path, value, Sink::Returned, "returned"),
             Node::StmtExpr(_) if value.name.is_none() => self.end(path, value, Sink::Dropped, "thrown away"),
             // `with ctx(v) as c:` is read as handing the value on.
@@ -401,53 +464,6 @@ impl<'a, 'n> Tracer<'a, 'n> {
         let assert = matches!(path[path.len() - 2], Node::StmtAssert(_));
         self.end(path, value, Sink::Branch { guard, assert }, what)
     }
-
-    /// The last node of `path` is an argument of a call.
-    fn argument(&mut self, path: &[Node<'a>], value: &mut Value) -> Next {
-        let above = &path[..path.len() - 1];
-        let Some(at) = above.iter().rposition(|node| matches!(node, Node::ExprCall(_))) else {
-            return self.end(path, value, Sink::Unknown, "used in a way that the tool does not know");
-        };
-        let (Node::ExprCall(call), node) = (path[at], path[path.len() - 1]) else { return Next::Done };
-        let callee = self.file.text(&*call.func);
-        let levels = path.len() - 1 - at;
-        match sinks::role(call, node.range(), value.bulk) {
-            Role::Log => self.end(path, value, Sink::Log, format!("an argument of {callee}")),
-            Role::Write => self.end(path, value, Sink::Write, format!("written out by {callee}")),
-            Role::Size => {
-                let loop_bound = callee == "range" && at > 0 && matches!(path[at - 1], Node::StmtFor(_) | Node::Comprehension(_));
-                let branch = Sink::Branch { guard: false, assert: false };
-                let (sink, what) = if loop_bound { (branch, "the bound of a loop".into()) } else { (Sink::Size, format!("a size for {callee}")) };
-                self.end(path, value, sink, what)
-            }
-            Role::Decide(what) => self.end(path, value, Sink::Branch { guard: false, assert: false }, format!("{what} ({callee})")),
-            Role::Rate => self.end(path, value, Sink::Rate, format!("what {callee} sets the learning rate by")),
-            Role::Compute => self.end(path, value, Sink::Compute, format!("an argument of {callee}")),
-            Role::Device => self.end(path, value, Sink::Device, format!("an argument of {callee} on the device")),
-            Role::Text => {
-                (value.steps.clear(), value.bulk = false);
-                Next::Up(levels)
-            }
-            Role::Through => {
-                let (base, name) = split_callee(&callee);
-                if matches!(name, "float" | "int" | "len" | "sum" | "min" | "max" | "mean" | "bool") {
-                    value.bulk = false;
-                }
-                if !matches!(name, "list" | "tuple" | "zip" | "sorted" | "reversed" | "deepcopy" | "dict") || !base.is_empty() {
-                    value.steps.clear();
-                }
-                if name == "enumerate" || name == "zip" {
-                    value.steps.push(Step::Any);
-                }
-                Next::Up(levels)
-            }
-            Role::Keep => {
-                self.keep(path, at, value);
-                Next::Done
-            }
-            Role::Unknown => self.local_call(path, at, value).map_or(Next::Done, Next::Up),
-        }
-    }
 }
 
 /// What a loop over the value gets.
@@ -468,35 +484,4 @@ pub(super) fn constant_step(expr: &Expr) -> Option<Step> {
         },
         _ => None,
     }
-}
-
-/// Whether the branch that the last node of `path` decides only stops or complains (S02): its body raises, exits, warns or logs;
-/// leaving a loop or the function counts where the test looks for NaN or infinity.
-pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
-    let Some(parent) = path.len().checked_sub(2).map(|at| path[at]) else { return false };
-    let (test, body) = match parent {
-        Node::StmtIf(ast) => (ast.test.range(), &ast.body),
-        Node::ElifElseClause(ast) => match &ast.test {
-            Some(test) => (test.range(), &ast.body),
-            None => return false,
-        },
-        Node::ExprBoolOp(_) | Node::ExprUnaryOp(_) => return is_guard(&path[..path.len() - 1], file),
-        Node::StmtAssert(_) => return true,
-        _ => return false,
-    };
-    let test = file.slice(test).to_ascii_lowercase();
-    let nan = ["nan", "inf", "finite"].iter().any(|word| test.contains(word));
-    body.iter().all(|stmt| match stmt {
-        Stmt::Raise(_) | Stmt::Assert(_) | Stmt::Pass(_) => true,
-        Stmt::Expr(ast) => match &*ast.value {
-            Expr::Call(call) => sinks::is_log(call) || stops(&dotted(&call.func)),
-            _ => false,
-        },
-        Stmt::Break(_) | Stmt::Continue(_) | Stmt::Return(_) => nan,
-        _ => false,
-    }) && !body.iter().all(|stmt| matches!(stmt, Stmt::Pass(_)))
-}
-
-fn stops(callee: &str) -> bool {
-    matches!(split_callee(callee).1, "exit" | "_exit" | "abort" | "set_trace" | "breakpoint" | "warn")
 }

@@ -2,11 +2,12 @@
 
 use super::Observed;
 use super::act::{Act, Index};
+use super::argument::is_guard;
 use super::context;
 use super::explicit;
 use super::file::Source;
 use super::fit;
-use super::flow::{Fate, Sink, Tracer, Value, is_guard};
+use super::flow::{Fate, Sink, Tracer, Value};
 use super::locate::{self, Candidate};
 use super::nature::{Nature, Natures};
 use super::nodes::{Node, Path, dotted, last, split_callee};
@@ -52,10 +53,18 @@ impl Bench<'_> {
         Judged { expression: shorten(expression), verdict, rewritten }
     }
 
-    fn verdict<'a>(&self, file: &'a Source, natures: &Natures<'a>, candidate: &Candidate<'a>, text: &str) -> Verdict {
+    fn verdict<'a>(
+        &self,
+        file: &'a Source,
+        natures: &Natures<'a>,
+        candidate: &Candidate<'a>,
+        text: &str,
+    ) -> Verdict {
         let path = &candidate.path;
         let reads = |pattern, bulk| self.value(file, natures, path, text, pattern, bulk);
-        let says = |rule, kind, confidence, pattern, text: String| verdict(kind, confidence, pattern, Evidence::new(rule, text));
+        let says = |rule, kind, confidence, pattern, text: String| {
+            verdict(kind, confidence, pattern, Evidence::new(rule, text))
+        };
         match candidate.act {
             Act::Item => reads("A01", false),
             Act::Convert("math" | "round") => reads("A05", false),
@@ -79,7 +88,13 @@ impl Bench<'_> {
                 let text = format!("`{text}` compares tensors in Python, one wait a comparison");
                 says("S14", Kind::ControlFlow, 0.85, "A05", text)
             }
-            Act::Check(op) => says("R11", Kind::ErrorCheck, 0.9, "E01", format!("`{op}` waits only to see whether it failed")),
+            Act::Check(op) => says(
+                "R11",
+                Kind::ErrorCheck,
+                0.9,
+                "E01",
+                format!("`{op}` waits only to see whether it failed"),
+            ),
             Act::ClipGrad => {
                 let text = "clip_grad_norm_ branches on the norm to raise on NaN or infinity: `error_if_nonfinite=False` does not wait";
                 says("R17", Kind::ControlFlow, 0.9, "A19", text.to_owned())
@@ -88,15 +103,39 @@ impl Bench<'_> {
                 let text = "GradScaler.step skips the optimizer when it finds an infinity: a fused optimizer decides on the GPU";
                 says("R12", Kind::ControlFlow, 0.97, "A20", text.to_owned())
             }
-            Act::SchedulerStep => {
-                says("S06", Kind::CpuCompute, 0.9, "A24", format!("`{text}` computes the learning rate on the CPU"))
-            }
+            Act::SchedulerStep => says(
+                "S06",
+                Kind::CpuCompute,
+                0.9,
+                "A24",
+                format!("`{text}` computes the learning rate on the CPU"),
+            ),
             Act::Format => self.format(file, natures, path, text),
             Act::Explicit => self.explicit(file, path, text),
-            Act::EmptyCache => says("S16", Kind::Allocator, 0.95, "G01", format!("`{text}` waits to give memory back to the driver")),
-            Act::Barrier => says("R14", Kind::Explicit, 0.9, "H03", format!("`{text}` makes the ranks wait for each other; no value is read")),
-            Act::SizeArgument => says("S06", Kind::DynamicShape, 0.85, "A07", format!("`{text}` takes a tensor's value as a size or bound")),
-            Act::Save => says("S06", Kind::CpuCompute, 0.85, "D07", format!("`{text}` writes tensors to a file")),
+            Act::EmptyCache => says(
+                "S16",
+                Kind::Allocator,
+                0.95,
+                "G01",
+                format!("`{text}` waits to give memory back to the driver"),
+            ),
+            Act::Barrier => says(
+                "R14",
+                Kind::Explicit,
+                0.9,
+                "H03",
+                format!("`{text}` makes the ranks wait for each other; no value is read"),
+            ),
+            Act::SizeArgument => says(
+                "S06",
+                Kind::DynamicShape,
+                0.85,
+                "A07",
+                format!("`{text}` takes a tensor's value as a size or bound"),
+            ),
+            Act::Save => {
+                says("S06", Kind::CpuCompute, 0.85, "D07", format!("`{text}` writes tensors to a file"))
+            }
             Act::Other => self.inside(natures, path, text),
         }
     }
@@ -113,7 +152,7 @@ impl Bench<'_> {
     ) -> Verdict {
         let mut tracer = Tracer::new(file, natures);
         tracer.follow(path, Value::new(bulk));
-        let (fates, hops) = self.into_callers(file, tracer.fates, path, 0);
+        let (fates, hops) = self.callers_of(file, tracer.fates, path, 0);
         let mut verdict = judge(subject, pattern, &fates);
         if verdict.class != Class::Unknown && hops > 0 {
             verdict.confidence *= 0.95_f64.powi(hops);
@@ -122,8 +161,15 @@ impl Bench<'_> {
     }
 
     /// Replaces "returned" by what the caller does with it, as far as the frames (or the only use in the file) show.
-    fn into_callers(&self, file: &Source, fates: Vec<Fate>, path: &[Node<'_>], depth: usize) -> (Vec<Fate>, i32) {
-        let (returned, mut kept): (Vec<_>, Vec<_>) = fates.into_iter().partition(|fate| fate.sink == Sink::Returned && !fate.deferred);
+    fn callers_of(
+        &self,
+        file: &Source,
+        fates: Vec<Fate>,
+        path: &[Node<'_>],
+        depth: usize,
+    ) -> (Vec<Fate>, i32) {
+        let (returned, mut kept): (Vec<_>, Vec<_>) =
+            fates.into_iter().partition(|fate| fate.sink == Sink::Returned && !fate.deferred);
         let Some(first) = returned.first() else { return (kept, 0) };
         let name = function_name(path);
         let caller = self.frames.get(depth + 1).and_then(|frame| Some((self.tree.open(&frame.file)?, frame)));
@@ -133,7 +179,7 @@ impl Bench<'_> {
                 let fates = follow_calls(file, &calls, &returned);
                 fates.map(|fates| (calls.first().cloned(), fates)).map(|(path, fates)| {
                     let path = path.unwrap_or_default();
-                    self.into_callers(file, fates, &path, depth + 1)
+                    self.callers_of(file, fates, &path, depth + 1)
                 })
             }
             // No stack: the calls in the file, where all of them use the value alike.
@@ -156,12 +202,20 @@ impl Bench<'_> {
     }
 
     /// A copy whose direction the trace knows, or the device argument tells.
-    fn moved<'a>(&self, file: &'a Source, natures: &Natures<'a>, candidate: &Candidate<'a>, text: &str) -> Verdict {
+    fn moved<'a>(
+        &self,
+        file: &'a Source,
+        natures: &Natures<'a>,
+        candidate: &Candidate<'a>,
+        text: &str,
+    ) -> Verdict {
         let (act, path) = (candidate.act, &candidate.path);
         let known = fit::downward(self.observed).is_some();
         match (fit::reads_device(act, self.observed), act) {
             (Some(true), Act::Create(_)) => {
-                let text = format!("`{text}` reads its elements from the device one by one to build a tensor: `torch.stack` keeps them there");
+                let text = format!(
+                    "`{text}` reads its elements from the device one by one to build a tensor: `torch.stack` keeps them there"
+                );
                 verdict(Kind::RoundTrip, 0.85, "A13", Evidence::new("S07", text))
             }
             (Some(true), _) => self.value(file, natures, path, text, "D01", true),
@@ -171,7 +225,8 @@ impl Bench<'_> {
             }
             (Some(false), _) => {
                 let text = format!("`{text}` waits for an upload: no GPU value reaches the CPU");
-                let pattern = if matches!(act, Act::Move("copy_" | "load_state_dict", _)) { "C04" } else { "C03" };
+                let pattern =
+                    if matches!(act, Act::Move("copy_" | "load_state_dict", _)) { "C04" } else { "C03" };
                 verdict(Kind::Upload, if known { 0.98 } else { 0.75 }, pattern, Evidence::new("S09", text))
             }
             (None, _) => {
@@ -182,7 +237,9 @@ impl Bench<'_> {
     }
 
     fn index(&self, what: Index, store: bool, text: &str) -> Verdict {
-        let says = |rule, kind, confidence, pattern, text: String| verdict(kind, confidence, pattern, Evidence::new(rule, text));
+        let says = |rule, kind, confidence, pattern, text: String| {
+            verdict(kind, confidence, pattern, Evidence::new(rule, text))
+        };
         match (fit::downward(self.observed), what) {
             (Some(false), _) => {
                 let (pattern, what) = match (store, what) {
@@ -193,16 +250,42 @@ impl Bench<'_> {
                 says("S12", Kind::Upload, 0.95, pattern, format!("`{text}` uploads {what} and waits for it"))
             }
             (_, Index::Mask) if store => {
-                let text = format!("`{text} = …` counts the mask's ones on the CPU, though no shape depends on it: `torch.where` or `masked_scatter_` do not wait");
+                let text = format!(
+                    "`{text} = …` counts the mask's ones on the CPU, though no shape depends on it: `torch.where` or `masked_scatter_` do not wait"
+                );
                 says("S12", Kind::DynamicShape, 0.75, "B03", text)
             }
-            (_, Index::Mask) => says("S11", Kind::DynamicShape, 0.95, "B02", format!("the size of `{text}` depends on the mask's values")),
-            (_, Index::Slice) => says("S13", Kind::DynamicShape, 0.85, "A08", format!("the bounds of `{text}` are read from the device")),
-            (Some(true), Index::Name) if self.counts() => {
-                says("S11", Kind::DynamicShape, 0.85, "B02", format!("the size of `{text}` depends on the index's values"))
+            (_, Index::Mask) => says(
+                "S11",
+                Kind::DynamicShape,
+                0.95,
+                "B02",
+                format!("the size of `{text}` depends on the mask's values"),
+            ),
+            (_, Index::Slice) => says(
+                "S13",
+                Kind::DynamicShape,
+                0.85,
+                "A08",
+                format!("the bounds of `{text}` are read from the device"),
+            ),
+            (Some(true), Index::Name) if self.counts() => says(
+                "S11",
+                Kind::DynamicShape,
+                0.85,
+                "B02",
+                format!("the size of `{text}` depends on the index's values"),
+            ),
+            (Some(true), Index::Name) => says(
+                "S11",
+                Kind::DynamicShape,
+                0.75,
+                "A09",
+                format!("`{text}` reads its index from the device"),
+            ),
+            (None, Index::List) => {
+                says("S12", Kind::Upload, 0.8, "C07", format!("`{text}` uploads its index"))
             }
-            (Some(true), Index::Name) => says("S11", Kind::DynamicShape, 0.75, "A09", format!("`{text}` reads its index from the device")),
-            (None, Index::List) => says("S12", Kind::Upload, 0.8, "C07", format!("`{text}` uploads its index")),
             _ => says("S11", Kind::ValueRead, 0.5, "A09", format!("`{text}` may read or upload its index")),
         }
     }
@@ -215,7 +298,12 @@ impl Bench<'_> {
 
     fn shape(&self, op: &str, pattern: &'static str, text: &str) -> Verdict {
         if fit::downward(self.observed) == Some(false) {
-            return verdict(Kind::Upload, 0.9, pattern, Evidence::new("R01", format!("`{text}` uploads an argument")));
+            return verdict(
+                Kind::Upload,
+                0.9,
+                pattern,
+                Evidence::new("R01", format!("`{text}` uploads an argument")),
+            );
         }
         let why = match op {
             "repeat_interleave" => "; `output_size=` removes the wait where the total is known",
@@ -223,12 +311,19 @@ impl Bench<'_> {
             "histc" => "; `min=` and `max=` remove the wait",
             _ => "",
         };
-        verdict(Kind::DynamicShape, 0.95, pattern, Evidence::new("S11", format!("the output size of `{op}` depends on values{why}")))
+        verdict(
+            Kind::DynamicShape,
+            0.95,
+            pattern,
+            Evidence::new("S11", format!("the output size of `{op}` depends on values{why}")),
+        )
     }
 
     /// A tensor asked for true or false: by `not`, the answer is a value to follow; else something branches on it.
     fn truth<'a>(&self, file: &'a Source, natures: &Natures<'a>, path: &[Node<'a>], text: &str) -> Verdict {
-        let [.., parent, _] = path else { return verdict(Kind::ValueRead, 0.5, "A03", Evidence::new("S01", "no context")) };
+        let [.., parent, _] = path else {
+            return verdict(Kind::ValueRead, 0.5, "A03", Evidence::new("S01", "no context"));
+        };
         if matches!(parent, Node::ExprUnaryOp(ast) if ast.op == UnaryOp::Not) {
             return self.value(file, natures, &path[..path.len() - 1], text, "A03", false);
         }
@@ -237,7 +332,9 @@ impl Bench<'_> {
             return verdict(Kind::ControlFlow, 0.7, "A03", Evidence::new("S03", text));
         }
         if is_guard(path, file) {
-            let text = format!("the branch on `{text}` is a guard that only stops or complains: checking every N steps is enough");
+            let text = format!(
+                "the branch on `{text}` is a guard that only stops or complains: checking every N steps is enough"
+            );
             return verdict(Kind::ControlFlow, 0.85, "A03", Evidence::new("S02", text));
         }
         verdict(Kind::ControlFlow, 0.95, "A03", Evidence::new("S01", format!("Python branches on `{text}`")))
@@ -246,7 +343,9 @@ impl Bench<'_> {
     /// Text made from a tensor.
     fn format<'a>(&self, file: &'a Source, natures: &Natures<'a>, path: &[Node<'a>], text: &str) -> Verdict {
         let through = self.observed.through;
-        let repr = through.is_none_or(|(file, function)| file.ends_with("_tensor_str.py") || matches!(function, "__repr__" | "__str__"));
+        let repr = through.is_none_or(|(file, function)| {
+            file.ends_with("_tensor_str.py") || matches!(function, "__repr__" | "__str__")
+        });
         let mut verdict = self.value(file, natures, path, text, if repr { "A16" } else { "A15" }, false);
         if verdict.kind == Kind::Logging && repr && printed(path) {
             verdict.kind = Kind::DebugPrint;
@@ -270,23 +369,36 @@ impl Bench<'_> {
 
     /// The wait happened inside a call that the line makes.
     fn inside<'a>(&self, natures: &Natures<'a>, path: &[Node<'a>], text: &str) -> Verdict {
-        let says = |rule, kind, confidence, pattern, text: String| verdict(kind, confidence, pattern, Evidence::new(rule, text));
+        let says = |rule, kind, confidence, pattern, text: String| {
+            verdict(kind, confidence, pattern, Evidence::new(rule, text))
+        };
         let observed = self.observed;
         if fit::is_memory(observed) {
             let text = format!("`{text}` made PyTorch's allocator call {}", observed.api);
             return says("S19", Kind::Allocator, 0.7, "G02", text);
         }
         if fit::downward(observed) == Some(false) {
-            return says("R01", Kind::Upload, 0.9, "C03", format!("`{text}` uploads: no GPU value reaches the CPU"));
+            return says(
+                "R01",
+                Kind::Upload,
+                0.9,
+                "C03",
+                format!("`{text}` uploads: no GPU value reaches the CPU"),
+            );
         }
         let Some((file, function)) = observed.through else {
-            let scalar = observed.operator.is_some_and(|operator| matches!(operator, "_local_scalar_dense" | "item"));
+            let scalar =
+                observed.operator.is_some_and(|operator| matches!(operator, "_local_scalar_dense" | "item"));
             let on_device = match last(path) {
-                Some(Node::ExprCall(call)) => call.arguments.args.iter().any(|argument| natures.of(argument, path) == Nature::Device),
+                Some(Node::ExprCall(call)) => {
+                    call.arguments.args.iter().any(|argument| natures.of(argument, path) == Nature::Device)
+                }
                 _ => false,
             };
             if scalar && on_device {
-                let text = format!("`{text}` reads a number from the device to hand it back: pass the tensor where a tensor is accepted");
+                let text = format!(
+                    "`{text}` reads a number from the device to hand it back: pass the tensor where a tensor is accepted"
+                );
                 return says("S07", Kind::RoundTrip, 0.75, "A11", text);
             }
             return says("S19", Kind::ValueRead, 0.5, "A11", format!("the wait is inside `{text}`"));
@@ -301,7 +413,13 @@ impl Bench<'_> {
             return says("R17", Kind::Logging, 0.9, "A33", format!("{place}: a logger converts the tensor"));
         }
         if found(&["torch/distributions/"]) {
-            return says("R17", Kind::ErrorCheck, 0.9, "A26", format!("{place}: `validate_args=False` leaves the check out"));
+            return says(
+                "R17",
+                Kind::ErrorCheck,
+                0.9,
+                "A26",
+                format!("{place}: `validate_args=False` leaves the check out"),
+            );
         }
         says("S19", Kind::ValueRead, 0.5, "A01", place)
     }
@@ -318,7 +436,9 @@ fn printed(path: &[Node<'_>]) -> bool {
         Node::ExprCall(call) => Some(dotted(&call.func)),
         _ => None,
     });
-    call.is_none_or(|callee| matches!(split_callee(&callee).1, "print" | "pprint" | "str" | "repr" | "format" | "display"))
+    call.is_none_or(|callee| {
+        matches!(split_callee(&callee).1, "print" | "pprint" | "str" | "repr" | "format" | "display")
+    })
 }
 
 /// The name by which callers call the function around the last node.
@@ -365,7 +485,9 @@ fn only_calls<'a>(file: &'a Source, name: &str, path: &[Node<'_>]) -> Vec<Path<'
 
 /// Whether all fates are of one sort.
 fn alike(fates: &[Fate]) -> bool {
-    fates.windows(2).all(|pair| std::mem::discriminant(&pair[0].sink) == std::mem::discriminant(&pair[1].sink))
+    fates
+        .windows(2)
+        .all(|pair| std::mem::discriminant(&pair[0].sink) == std::mem::discriminant(&pair[1].sink))
 }
 
 /// The expression on one line, not longer than a table bears.

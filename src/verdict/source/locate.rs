@@ -1,13 +1,16 @@
 //! Finding the synchronising expressions of a line.
 
+use super::Observed;
 use super::act::{Act, acts};
 use super::file::Source;
 use super::fit::{self, Fit, fit};
 use super::nature::Natures;
-use super::Observed;
 use super::nodes::{self, Node, Path, dotted, last, scope};
 use crate::report::Frame;
 use ruff_text_size::{Ranged, TextRange};
+
+/// Expressions judged per line; a line that holds more is generated, and its verdict settled by these.
+const MAX_CANDIDATES: usize = 32;
 
 /// A synchronising expression on the line.
 #[derive(Clone, Debug)]
@@ -72,7 +75,12 @@ pub fn locate<'a>(
         };
         for (act, strength) in guesses {
             let fit = fit(act, &callee, observed);
-            if fit != Fit::No && (strength > 0 || fit == Fit::Named || observed.through.is_some() || fit::is_memory(observed)) {
+            if fit != Fit::No
+                && (strength > 0
+                    || fit == Fit::Named
+                    || observed.through.is_some()
+                    || fit::is_memory(observed))
+            {
                 found.push(Candidate { path: path.to_vec(), act, fit, strength, tier });
             }
         }
@@ -109,6 +117,7 @@ fn best<'a>(mut found: Vec<Candidate<'a>>, observed: &Observed<'_>) -> Vec<Candi
         // Inside nested calls nobody knows which; the outermost stands for all.
         found.truncate(1);
     }
+    found.truncate(MAX_CANDIDATES);
     drop_nested(found)
 }
 
@@ -120,14 +129,22 @@ fn keep_max<T: Ord>(found: &mut Vec<Candidate<'_>>, key: impl Fn(&Candidate<'_>)
 
 /// A truth test of an expression whose parts fit as well is the outcome of the parts: `if x.item() > 3`.
 fn drop_nested(found: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
-    let range = |candidate: &Candidate<'_>| last(&candidate.path).map(|node| node.range()).unwrap_or_default();
+    let range =
+        |candidate: &Candidate<'_>| last(&candidate.path).map(|node| node.range()).unwrap_or_default();
     let contains = |outer: &Candidate<'_>| {
         found.iter().any(|inner| {
-            inner.act != Act::Truth && range(inner) != range(outer) && range(outer).contains_range(range(inner))
+            inner.act != Act::Truth
+                && range(inner) != range(outer)
+                && range(outer).contains_range(range(inner))
         })
     };
-    let kept: Vec<_> =
-        found.iter().filter(|candidate| !(candidate.act == Act::Truth && candidate.fit != Fit::Named && contains(candidate))).cloned().collect();
+    let kept: Vec<_> = found
+        .iter()
+        .filter(|candidate| {
+            !(candidate.act == Act::Truth && candidate.fit != Fit::Named && contains(candidate))
+        })
+        .cloned()
+        .collect();
     if kept.is_empty() { found } else { kept }
 }
 
@@ -153,7 +170,13 @@ fn walk_line<'a>(file: &'a Source, line: TextRange, visit: &mut dyn FnMut(&[Node
 /// A statement, or the part of a compound one that has a header and a body of its own.
 fn is_clause(node: Node<'_>) -> bool {
     node.is_statement()
-        || matches!(node, Node::ElifElseClause(_) | Node::MatchCase(_) | Node::ExceptHandlerExceptHandler(_) | Node::ModModule(_))
+        || matches!(
+            node,
+            Node::ElifElseClause(_)
+                | Node::MatchCase(_)
+                | Node::ExceptHandlerExceptHandler(_)
+                | Node::ModModule(_)
+        )
 }
 
 /// The part of a clause that runs as the clause itself: all of a simple statement, up to the colon of a compound one.
@@ -179,7 +202,9 @@ fn tier(file: &Source, node: Node<'_>, line: TextRange) -> Tier {
     let number = file.line_of(line.start());
     let reported = match node {
         Node::ExprCall(call) => match &*call.func {
-            ruff_python_ast::Expr::Attribute(ast) => [file.line_of(call.range_start), file.line_of(ast.attr.start())],
+            ruff_python_ast::Expr::Attribute(ast) => {
+                [file.line_of(call.range_start), file.line_of(ast.attr.start())]
+            }
             _ => [file.line_of(call.range_start); 2],
         },
         _ => [file.line_of(node.start()); 2],
@@ -255,13 +280,16 @@ pub fn calls<'a>(file: &'a Source, frame: &Frame, name: &str) -> Vec<Path<'a>> {
             && runs_in(path, &frame.function)
         {
             let callee = dotted(&call.func);
-            if callee.rsplit('.').next() == Some(name) || any && !matches!(tier, Tier::Statement) && !callee.contains("torch.") {
+            if callee.rsplit('.').next() == Some(name)
+                || any && !matches!(tier, Tier::Statement) && !callee.contains("torch.")
+            {
                 found.push((tier, path.to_vec()));
             }
         }
     });
     let most = found.iter().map(|(tier, _)| *tier).max();
-    let mut paths: Vec<_> = found.into_iter().filter(|(tier, _)| Some(*tier) == most).map(|(_, path)| path).collect();
+    let mut paths: Vec<_> =
+        found.into_iter().filter(|(tier, _)| Some(*tier) == most).map(|(_, path)| path).collect();
     if any && paths.len() > 1 {
         // `loss = criterion(model(x), y)`: which one it was is not told.
         paths.clear();

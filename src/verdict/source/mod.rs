@@ -1,6 +1,7 @@
 //! Reading the Python source of a call site: which expression waits, and where its value goes.
 
 mod act;
+mod argument;
 mod bind;
 mod context;
 mod explicit;
@@ -91,7 +92,9 @@ pub fn read_site(tree: &SourceTree, frames: &[Frame], observed: &Observed<'_>) -
     let bench = Bench { tree, frames, observed };
     let judged = candidates.iter().map(|candidate| bench.judge(&file, &natures, candidate)).collect();
     match combine(judged) {
-        Some(Judged { expression, verdict, rewritten }) => Finding::Read(Reading { line_text, expression, verdict, rewritten }),
+        Some(Judged { expression, verdict, rewritten }) => {
+            Finding::Read(Reading { line_text, expression, verdict, rewritten })
+        }
         None => Finding::Stale { line_text, reason: "nothing on the line waits".into() },
     }
 }
@@ -106,7 +109,8 @@ fn combine(judged: Vec<Judged>) -> Option<Judged> {
         let (mine, theirs) = (&mut whole.verdict, other.verdict);
         if mine.class != theirs.class {
             let text = format!("`{}` alone would be {} ({})", other.expression, theirs.class, theirs.kind);
-            mine.evidence.insert(0, Evidence::new("S06", format!("the expressions of the line disagree: {text}")));
+            mine.evidence
+                .insert(0, Evidence::new("S06", format!("the expressions of the line disagree: {text}")));
             (mine.class, mine.kind) = (Class::Unknown, Kind::ValueRead);
             mine.confidence = mine.confidence.min(theirs.confidence).min(0.5);
         } else if mine.kind != theirs.kind {

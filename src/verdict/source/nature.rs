@@ -28,31 +28,140 @@ pub struct Natures<'a> {
 
 /// Modules whose functions compute on the host.
 const HOST_MODULES: &[&str] = &[
-    "np", "numpy", "math", "os", "time", "random", "json", "re", "sys", "logging", "datetime", "itertools", "collections", "dist",
-    "argparse", "args", "cfg", "config", "opt", "hparams", "scipy", "pd", "cv2", "PIL", "statistics", "copy", "pathlib",
+    "np",
+    "numpy",
+    "math",
+    "os",
+    "time",
+    "random",
+    "json",
+    "re",
+    "sys",
+    "logging",
+    "datetime",
+    "itertools",
+    "collections",
+    "dist",
+    "argparse",
+    "args",
+    "cfg",
+    "config",
+    "opt",
+    "hparams",
+    "scipy",
+    "pd",
+    "cv2",
+    "PIL",
+    "statistics",
+    "copy",
+    "pathlib",
 ];
 /// Builtins whose result is a Python value whatever their arguments.
 const HOST_BUILTINS: &[&str] = &[
-    "len", "int", "float", "bool", "str", "complex", "isinstance", "issubclass", "hasattr", "callable", "range", "enumerate", "id",
-    "hash", "type", "repr", "format", "open", "input", "ord", "chr", "any", "all", "print",
+    "len",
+    "int",
+    "float",
+    "bool",
+    "str",
+    "complex",
+    "isinstance",
+    "issubclass",
+    "hasattr",
+    "callable",
+    "range",
+    "enumerate",
+    "id",
+    "hash",
+    "type",
+    "repr",
+    "format",
+    "open",
+    "input",
+    "ord",
+    "chr",
+    "any",
+    "all",
+    "print",
 ];
 /// Methods that answer with a Python value or a CPU copy.
 const HOST_METHODS: &[&str] = &[
-    "item", "tolist", "numpy", "cpu", "size", "dim", "numel", "ndimension", "stride", "element_size", "is_contiguous",
-    "is_floating_point", "get_device", "data_ptr", "keys", "startswith", "endswith", "split", "format", "strip", "lower", "upper",
-    "exists", "is_set", "join", "replace", "isdigit", "query", "is_available", "get_rank", "get_world_size", "pin_memory", "perf_counter",
+    "item",
+    "tolist",
+    "numpy",
+    "cpu",
+    "size",
+    "dim",
+    "numel",
+    "ndimension",
+    "stride",
+    "element_size",
+    "is_contiguous",
+    "is_floating_point",
+    "get_device",
+    "data_ptr",
+    "keys",
+    "startswith",
+    "endswith",
+    "split",
+    "format",
+    "strip",
+    "lower",
+    "upper",
+    "exists",
+    "is_set",
+    "join",
+    "replace",
+    "isdigit",
+    "query",
+    "is_available",
+    "get_rank",
+    "get_world_size",
+    "pin_memory",
+    "perf_counter",
 ];
 /// Attributes that are Python values.
 const HOST_ATTRIBUTES: &[&str] = &[
-    "shape", "ndim", "dtype", "device", "is_cuda", "requires_grad", "training", "is_leaf", "layout", "__name__", "__class__", "itemsize",
+    "shape",
+    "ndim",
+    "dtype",
+    "device",
+    "is_cuda",
+    "requires_grad",
+    "training",
+    "is_leaf",
+    "layout",
+    "__name__",
+    "__class__",
+    "itemsize",
     "nbytes",
 ];
 /// Methods that only a tensor has: a name that they are called on is a tensor.
-const TENSOR_METHODS: &[&str] = &["backward", "detach", "cuda", "cpu", "requires_grad_", "item", "detach_", "retain_grad", "type_as"];
+const TENSOR_METHODS: &[&str] =
+    &["backward", "detach", "cuda", "cpu", "requires_grad_", "item", "detach_", "retain_grad", "type_as"];
 /// Functions of `torch` that create a tensor, on the host unless a device is given.
 const FACTORIES: &[&str] = &[
-    "tensor", "as_tensor", "zeros", "ones", "empty", "full", "rand", "randn", "randint", "randperm", "arange", "linspace", "eye",
-    "asarray", "scalar_tensor", "BoolTensor", "FloatTensor", "LongTensor", "IntTensor", "DoubleTensor", "Tensor", "ByteTensor",
+    "tensor",
+    "as_tensor",
+    "zeros",
+    "ones",
+    "empty",
+    "full",
+    "rand",
+    "randn",
+    "randint",
+    "randperm",
+    "arange",
+    "linspace",
+    "eye",
+    "asarray",
+    "scalar_tensor",
+    "BoolTensor",
+    "FloatTensor",
+    "LongTensor",
+    "IntTensor",
+    "DoubleTensor",
+    "Tensor",
+    "ByteTensor",
 ];
 
 /// Place that a device argument names.
@@ -94,7 +203,12 @@ impl<'a> Natures<'a> {
             Expr::UnaryOp(ast) if ast.op == UnaryOp::Not => Host,
             Expr::UnaryOp(ast) => sub(&ast.operand),
             Expr::BoolOp(ast) => ast.values.iter().map(sub).reduce(same).unwrap_or(Unknown),
-            Expr::Compare(ast) if ast.ops.iter().any(|op| matches!(op, CmpOp::Is | CmpOp::IsNot | CmpOp::In | CmpOp::NotIn)) => {
+            Expr::Compare(ast)
+                if ast
+                    .ops
+                    .iter()
+                    .any(|op| matches!(op, CmpOp::Is | CmpOp::IsNot | CmpOp::In | CmpOp::NotIn)) =>
+            {
                 Host
             }
             Expr::Compare(ast) if ast.comparators.iter().any(|e| string(e).is_some()) => Host,
@@ -107,7 +221,12 @@ impl<'a> Natures<'a> {
             Expr::Tuple(ast) => ast.elts.iter().map(sub).reduce(operands).unwrap_or(Host),
             Expr::ListComp(ast) => sub(&ast.elt),
             Expr::Generator(ast) => sub(&ast.elt),
-            Expr::Dict(_) | Expr::Set(_) | Expr::FString(_) | Expr::Lambda(_) | Expr::Slice(_) | Expr::DictComp(_) => Host,
+            Expr::Dict(_)
+            | Expr::Set(_)
+            | Expr::FString(_)
+            | Expr::Lambda(_)
+            | Expr::Slice(_)
+            | Expr::DictComp(_) => Host,
             _ if expr.is_literal_expr() => Host,
             _ => Unknown,
         }
@@ -126,13 +245,16 @@ impl<'a> Natures<'a> {
             values.reduce(operands).unwrap_or(Unknown)
         };
         match name {
-            "max" | "min" | "sum" | "abs" | "round" | "sorted" | "pow" if base.is_empty() => return arguments(),
+            "max" | "min" | "sum" | "abs" | "round" | "sorted" | "pow" if base.is_empty() => {
+                return arguments();
+            }
             "cuda" => return Device,
             "to" => return device().unwrap_or_else(|| self.receiver(call, around, depth)),
             "from_numpy" => return Host,
-            "clone" | "detach" | "float" | "half" | "long" | "mean" | "sum" | "max" | "min" | "argmax" | "view" | "reshape"
-            | "squeeze" | "unsqueeze" | "flatten" | "any" | "all" | "abs" | "sqrt" | "norm" | "double" | "bool" | "contiguous"
-            | "transpose" | "permute" | "std" | "round" | "astype" | "copy"
+            "clone" | "detach" | "float" | "half" | "long" | "mean" | "sum" | "max" | "min" | "argmax"
+            | "view" | "reshape" | "squeeze" | "unsqueeze" | "flatten" | "any" | "all" | "abs" | "sqrt"
+            | "norm" | "double" | "bool" | "contiguous" | "transpose" | "permute" | "std" | "round"
+            | "astype" | "copy"
                 if !matches!(base, "" | "torch" | "F" | "np" | "numpy") =>
             {
                 return self.receiver(call, around, depth);
@@ -142,7 +264,12 @@ impl<'a> Natures<'a> {
         match root {
             "torch" if base == "torch.cuda" && name.ends_with("Tensor") => Device,
             "torch" if base.starts_with("torch.cuda") || base.starts_with("torch.distributed") => Host,
-            "torch" | "F" if matches!(name, "device" | "Size" | "is_tensor" | "get_num_threads" | "is_grad_enabled" | "Generator") => {
+            "torch" | "F"
+                if matches!(
+                    name,
+                    "device" | "Size" | "is_tensor" | "get_num_threads" | "is_grad_enabled" | "Generator"
+                ) =>
+            {
                 Host
             }
             "torch" if FACTORIES.contains(&name) => device().unwrap_or(Host),
@@ -175,14 +302,27 @@ impl<'a> Natures<'a> {
             Expr::StringLiteral(literal) => Some(device_text(literal.value.to_str())),
             Expr::NumberLiteral(_) => Some(Device),
             Expr::FString(_) => Some(device_text(self.text(expr).trim_start_matches(['f', 'F', '"', '\'']))),
-            Expr::Call(call) if dotted(&call.func).ends_with("device") => {
-                call.arguments.args.first().and_then(|argument| self.device(argument, around, depth + 1)).or(Some(Unknown))
-            }
+            Expr::Call(call) if dotted(&call.func).ends_with("device") => call
+                .arguments
+                .args
+                .first()
+                .and_then(|argument| self.device(argument, around, depth + 1))
+                .or(Some(Unknown)),
             Expr::If(ast) => self.device(&ast.body, around, depth + 1),
-            Expr::Attribute(ast) if matches!(ast.attr.as_str(), "dtype" | "float" | "half" | "long" | "bool" | "int") => None,
-            Expr::Attribute(ast) if ast.attr.contains("float") || ast.attr.contains("int") || ast.attr.contains("type") => None,
+            Expr::Attribute(ast)
+                if matches!(ast.attr.as_str(), "dtype" | "float" | "half" | "long" | "bool" | "int") =>
+            {
+                None
+            }
+            Expr::Attribute(ast)
+                if ast.attr.contains("float") || ast.attr.contains("int") || ast.attr.contains("type") =>
+            {
+                None
+            }
             Expr::Name(name) if depth < 4 => {
-                let known = self.binding(name, around).and_then(|(value, place)| self.device(value, &place, depth + 1));
+                let known = self
+                    .binding(name, around)
+                    .and_then(|(value, place)| self.device(value, &place, depth + 1));
                 Some(known.unwrap_or_else(|| device_name(name.id.as_str())))
             }
             Expr::Name(name) => Some(device_name(name.id.as_str())),

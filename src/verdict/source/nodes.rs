@@ -84,7 +84,10 @@ fn first_iterable(path: &[Node<'_>], at: usize, generators: &[ruff_python_ast::C
 
 /// Whether the node is a comprehension or generator expression.
 pub fn is_comprehension(node: Node<'_>) -> bool {
-    matches!(node, Node::ExprListComp(_) | Node::ExprSetComp(_) | Node::ExprDictComp(_) | Node::ExprGenerator(_))
+    matches!(
+        node,
+        Node::ExprListComp(_) | Node::ExprSetComp(_) | Node::ExprDictComp(_) | Node::ExprGenerator(_)
+    )
 }
 
 /// Index of the innermost function, lambda or module around the last node: comprehensions and classes are passed over.

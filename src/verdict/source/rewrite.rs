@@ -12,16 +12,26 @@ use ruff_text_size::Ranged;
 pub fn rewrite(file: &Source, path: &[Node<'_>], act: Act, kind: Kind) -> Option<String> {
     let node = last(path)?;
     match (act, node) {
-        (Act::Move("to" | "cuda" | "copy_", _), Node::ExprCall(call)) if kind == Kind::Upload => Some(with_argument(file, call, "non_blocking=True")),
-        (Act::Create("tensor" | "as_tensor" | "asarray"), Node::ExprCall(call)) if kind == Kind::Upload => created(file, call),
+        (Act::Move("to" | "cuda" | "copy_", _), Node::ExprCall(call)) if kind == Kind::Upload => {
+            Some(with_argument(file, call, "non_blocking=True"))
+        }
+        (Act::Create("tensor" | "as_tensor" | "asarray"), Node::ExprCall(call)) if kind == Kind::Upload => {
+            created(file, call)
+        }
         (Act::Item, Node::ExprCall(call)) if matches!(kind, Kind::Logging | Kind::RoundTrip) => {
             Some(format!("{}.detach()", file.text(receiver(call)?)))
         }
-        (Act::Shape("repeat_interleave", _), Node::ExprCall(call)) => Some(with_argument(file, call, "output_size=...")),
-        (Act::Shape("one_hot", _), Node::ExprCall(call)) => Some(with_argument(file, call, "num_classes=...")),
+        (Act::Shape("repeat_interleave", _), Node::ExprCall(call)) => {
+            Some(with_argument(file, call, "output_size=..."))
+        }
+        (Act::Shape("one_hot", _), Node::ExprCall(call)) => {
+            Some(with_argument(file, call, "num_classes=..."))
+        }
         (Act::Check(op), Node::ExprCall(call)) => checked(file, call, op),
         (Act::Download("type"), Node::ExprCall(call)) => cast(file, call),
-        (Act::Index { what: Index::Constant, store: true }, Node::ExprSubscript(ast)) if kind == Kind::Upload => {
+        (Act::Index { what: Index::Constant, store: true }, Node::ExprSubscript(ast))
+            if kind == Kind::Upload =>
+        {
             let value = assigned(path)?;
             value.is_literal_expr().then(|| format!("{}.fill_({})", file.text(ast), file.text(value)))
         }
@@ -40,7 +50,11 @@ fn receiver(call: &ExprCall) -> Option<&Expr> {
 fn with_argument(file: &Source, call: &ExprCall, argument: &str) -> String {
     let name = argument.split('=').next().unwrap_or(argument);
     let mut arguments: Vec<String> = call.arguments.args.iter().map(|value| file.text(value)).collect();
-    let kept = call.arguments.keywords.iter().filter(|keyword| keyword.arg.as_ref().is_none_or(|id| id.as_str() != name));
+    let kept = call
+        .arguments
+        .keywords
+        .iter()
+        .filter(|keyword| keyword.arg.as_ref().is_none_or(|id| id.as_str() != name));
     arguments.extend(kept.map(|keyword| file.text(keyword)));
     arguments.push(argument.to_owned());
     format!("{}({})", file.text(&*call.func), arguments.join(", "))
@@ -50,7 +64,12 @@ fn with_argument(file: &Source, call: &ExprCall, argument: &str) -> String {
 fn created(file: &Source, call: &ExprCall) -> Option<String> {
     let device = call.arguments.find_keyword("device")?;
     let positional = call.arguments.args.iter().map(|value| file.text(value));
-    let others = call.arguments.keywords.iter().filter(|keyword| keyword.range() != device.range()).map(|keyword| file.text(keyword));
+    let others = call
+        .arguments
+        .keywords
+        .iter()
+        .filter(|keyword| keyword.range() != device.range())
+        .map(|keyword| file.text(keyword));
     let arguments: Vec<String> = positional.chain(others).collect();
     let place = file.text(&device.value);
     Some(format!("{}({}).to({place}, non_blocking=True)", file.text(&*call.func), arguments.join(", ")))

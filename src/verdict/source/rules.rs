@@ -19,7 +19,10 @@ pub fn verdict(kind: Kind, confidence: f64, pattern: &'static str, evidence: Evi
 /// wait or go (false). A value collected in a loop and used outside of it could be read once after the loop, whatever it is
 /// used for there (S05).
 pub fn judge(subject: &str, pattern: &'static str, fates: &[Fate]) -> Verdict {
-    let decisive = fates.iter().filter(|fate| !fate.deferred).filter_map(|fate| decides(fate).map(|found| (found, fate)));
+    let decisive = fates
+        .iter()
+        .filter(|fate| !fate.deferred)
+        .filter_map(|fate| decides(fate).map(|found| (found, fate)));
     if let Some(((_, kind, rule, confidence), fate)) = decisive.min_by_key(|((rank, ..), _)| *rank) {
         return verdict(kind, confidence, pattern, Evidence::new(rule, sentence(subject, "is", &[fate])));
     }
@@ -47,7 +50,12 @@ fn harmless(subject: &str, pattern: &'static str, fates: &[&Fate]) -> Verdict {
     let any = |sink: Sink| fates.iter().any(|fate| fate.sink == sink);
     let direct = fates.iter().all(|fate| fate.name.is_none());
     if any(Sink::Device) {
-        return verdict(Kind::RoundTrip, if any(Sink::Log) { 0.75 } else { 0.85 }, pattern, Evidence::new("S07", text));
+        return verdict(
+            Kind::RoundTrip,
+            if any(Sink::Log) { 0.75 } else { 0.85 },
+            pattern,
+            Evidence::new("S07", text),
+        );
     }
     if fates.iter().all(|fate| fate.sink == Sink::Dropped) {
         return verdict(Kind::Explicit, 0.75, pattern, Evidence::new("S06", text));
@@ -94,20 +102,29 @@ fn sentence(subject: &str, verb: &str, fates: &[&Fate]) -> String {
     let name = fates.first().and_then(|fate| fate.name.clone()).unwrap_or_else(|| subject.to_owned());
     let mut uses: Vec<String> = Vec::new();
     for fate in fates {
-        let text = if fate.what == "never read" { fate.what.clone() } else { format!("{} (line {})", fate.what, fate.line) };
+        let text = if fate.what == "never read" {
+            fate.what.clone()
+        } else {
+            format!("{} (line {})", fate.what, fate.line)
+        };
         if !uses.contains(&text) {
             uses.push(text);
         }
     }
     let more = uses.len().saturating_sub(3);
     uses.truncate(3);
+    let verb = if fates.iter().all(|fate| fate.sink == Sink::Dropped) { "is" } else { verb };
     let mut text = format!("`{name}` {verb} {}", uses.join(", "));
     if more > 0 {
         text += &format!(" and {more} more");
     }
     match fates.first().map(|fate| &fate.sink) {
-        Some(Sink::Branch { assert: true, .. }) => text += ": a guard, `torch._assert_async` checks it without waiting",
-        Some(Sink::Branch { guard: true, .. }) => text += ": a guard that only stops or complains, checking every N steps is enough",
+        Some(Sink::Branch { assert: true, .. }) => {
+            text += ": a guard, `torch._assert_async` checks it without waiting"
+        }
+        Some(Sink::Branch { guard: true, .. }) => {
+            text += ": a guard that only stops or complains, checking every N steps is enough"
+        }
         _ => {}
     }
     text

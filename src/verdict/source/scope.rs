@@ -51,8 +51,12 @@ pub fn binds(scope_path: &[Node<'_>], name: &str) -> bool {
     let (mut bound, mut foreign) = (false, false);
     nodes::walk(scope_path, &mut |path| {
         match nodes::last(path) {
-            Some(Node::StmtGlobal(ast)) => foreign |= owned(path, depth) && ast.names.iter().any(|id| id.as_str() == name),
-            Some(Node::StmtNonlocal(ast)) => foreign |= owned(path, depth) && ast.names.iter().any(|id| id.as_str() == name),
+            Some(Node::StmtGlobal(ast)) => {
+                foreign |= owned(path, depth) && ast.names.iter().any(|id| id.as_str() == name)
+            }
+            Some(Node::StmtNonlocal(ast)) => {
+                foreign |= owned(path, depth) && ast.names.iter().any(|id| id.as_str() == name)
+            }
             _ => bound |= path.len() > depth + 1 && is_store(path, name) && owned(path, depth),
         }
         !foreign
@@ -77,7 +81,9 @@ fn is_store(path: &[Node<'_>], name: &str) -> bool {
         Some(Node::StmtFunctionDef(ast)) => ast.name.as_str() == name,
         Some(Node::StmtClassDef(ast)) => ast.name.as_str() == name,
         Some(Node::Alias(ast)) => ast.asname.as_ref().unwrap_or(&ast.name).as_str() == name,
-        Some(Node::ExceptHandlerExceptHandler(ast)) => ast.name.as_ref().is_some_and(|id| id.as_str() == name),
+        Some(Node::ExceptHandlerExceptHandler(ast)) => {
+            ast.name.as_ref().is_some_and(|id| id.as_str() == name)
+        }
         Some(Node::PatternMatchAs(ast)) => ast.name.as_ref().is_some_and(|id| id.as_str() == name),
         _ => false,
     }
@@ -94,7 +100,8 @@ pub fn occurrences<'a>(scope_path: &[Node<'a>], name: &str) -> Vec<Occurrence<'a
         let opens = matches!(node, Node::StmtFunctionDef(_) | Node::ExprLambda(_) | Node::StmtClassDef(_))
             || nodes::is_comprehension(node);
         let store = inner && is_store(path, name);
-        let read = matches!(node, Node::ExprName(ast) if ast.id.as_str() == name && ast.ctx == ExprContext::Load);
+        let read =
+            matches!(node, Node::ExprName(ast) if ast.id.as_str() == name && ast.ctx == ExprContext::Load);
         if store || read {
             let closure = function_scope(path) > depth;
             let augmented = statement(path).is_some_and(|s| match path[s] {
@@ -113,7 +120,8 @@ pub fn occurrences<'a>(scope_path: &[Node<'a>], name: &str) -> Vec<Occurrence<'a
 /// Where a binding takes effect: `x = f(x)` binds after the right side is read.
 fn effective(path: &[Node<'_>]) -> TextSize {
     let Some(node) = nodes::last(path) else { return TextSize::default() };
-    let above = path.iter().rev().skip(1).find(|node| node.is_statement() || matches!(node, Node::ExprNamed(_)));
+    let above =
+        path.iter().rev().skip(1).find(|node| node.is_statement() || matches!(node, Node::ExprNamed(_)));
     match above {
         Some(Node::StmtAssign(ast)) => ast.range.end(),
         Some(Node::StmtAnnAssign(ast)) => ast.range.end(),
@@ -131,11 +139,15 @@ fn blocks(path: &[Node<'_>], depth: usize) -> Vec<Block> {
         let below = path[at + 1].range();
         let statement = match path[at] {
             // An `else` arm belongs to its `if`, a handler to its `try`, a case to its `match`.
-            Node::ElifElseClause(_) | Node::ExceptHandlerExceptHandler(_) | Node::MatchCase(_) => path[at - 1].range(),
+            Node::ElifElseClause(_) | Node::ExceptHandlerExceptHandler(_) | Node::MatchCase(_) => {
+                path[at - 1].range()
+            }
             Node::StmtIf(_) | Node::StmtFor(_) | Node::StmtWhile(_) | Node::StmtTry(_) => path[at].range(),
             _ => continue,
         };
-        if let Some(arm) = nodes::bodies(path[at]).into_iter().find(|body| body.iter().any(|s| s.range() == below)) {
+        if let Some(arm) =
+            nodes::bodies(path[at]).into_iter().find(|body| body.iter().any(|s| s.range() == below))
+        {
             let arm = arm.first().map_or(below, Ranged::range);
             found.push((statement, arm));
         } else if let Node::StmtFor(ast) = path[at]
@@ -184,26 +196,38 @@ pub fn reached<'a>(scope_path: &[Node<'a>], name: &str, definition: &Definition<
     let depth = scope_path.len() - 1;
     let all = occurrences(scope_path, name);
     let from = blocks(&definition.path, depth);
-    let foreign = function_scope(&definition.path) != depth && !nodes::is_comprehension(scope_path[depth]);
+    // A comprehension's element stands before the loop that binds its names, and nothing in it binds a name twice.
+    let comprehension = nodes::is_comprehension(scope_path[depth]);
+    let foreign = comprehension || function_scope(&definition.path) != depth;
     let kills = kills(&all, depth, definition.at);
     let sees = |read: &&Occurrence<'a>| {
         if read.closure || foreign {
             return true;
         }
         let to = blocks(&read.path, depth);
-        let after = read.at >= definition.at && !exclusive(&from, &to) && !leaves(&definition.path, depth, &to);
-        let hidden = |low: TextSize, high: TextSize| kills.iter().any(|(at, k)| low < *at && *at <= high && to.starts_with(k));
+        let after =
+            read.at >= definition.at && !exclusive(&from, &to) && !leaves(&definition.path, depth, &to);
+        let hidden = |low: TextSize, high: TextSize| {
+            kills.iter().any(|(at, k)| low < *at && *at <= high && to.starts_with(k))
+        };
         if after && !hidden(definition.at, read.at) {
             return true;
         }
         loops(&definition.path, depth).any(|around| {
-            let inside = around.contains_range(TextRange::at(read.at, 0.into())) && (read.at < definition.at || exclusive(&from, &to));
+            let inside = around.contains_range(TextRange::at(read.at, 0.into()))
+                && (read.at < definition.at || exclusive(&from, &to));
             inside
                 && !hidden(around.start(), read.at)
-                && !kills.iter().any(|(at, k)| definition.at < *at && *at < around.end() && from.starts_with(k))
+                && !kills
+                    .iter()
+                    .any(|(at, k)| definition.at < *at && *at < around.end() && from.starts_with(k))
         })
     };
-    all.iter().filter(|occurrence| occurrence.load).filter(sees).map(|occurrence| occurrence.path.clone()).collect()
+    all.iter()
+        .filter(|occurrence| occurrence.load)
+        .filter(sees)
+        .map(|occurrence| occurrence.path.clone())
+        .collect()
 }
 
 /// The bindings that hide earlier ones: where, and in which blocks. An `if` all of whose arms bind counts as a binding at its end.
@@ -230,7 +254,9 @@ fn kills(all: &[Occurrence<'_>], depth: usize, definition: TextSize) -> Vec<(Tex
         let arms = std::iter::once(&ast.body).chain(ast.elif_else_clauses.iter().map(|clause| &clause.body));
         let binds = |body: &[Stmt]| {
             let arm = body.first().map(Ranged::range);
-            kills.iter().find(|(at, k)| k.last().is_some_and(|b| b.0 == ast.range && Some(b.1) == arm) && *at != definition)
+            kills.iter().find(|(at, k)| {
+                k.last().is_some_and(|b| b.0 == ast.range && Some(b.1) == arm) && *at != definition
+            })
         };
         let around = binds(&ast.body).map(|(_, k)| k[..k.len() - 1].to_vec());
         if let Some(around) = around
@@ -314,5 +340,8 @@ pub fn given<'a>(path: &[Node<'a>]) -> Given<'a> {
 
 /// The function definitions of a name in the file, with their paths.
 pub fn functions<'a>(module: Node<'a>, name: &str) -> Vec<Path<'a>> {
-    find(&[module], &mut |path| matches!(nodes::last(path), Some(Node::StmtFunctionDef(ast)) if ast.name.as_str() == name))
+    find(
+        &[module],
+        &mut |path| matches!(nodes::last(path), Some(Node::StmtFunctionDef(ast)) if ast.name.as_str() == name),
+    )
 }

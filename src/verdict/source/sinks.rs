@@ -32,34 +32,170 @@ pub enum Role {
 
 /// Receivers that log, by a part of their dotted name.
 const LOGGERS: &[&str] = &[
-    "log", "writer", "wandb", "mlflow", "pbar", "progress", "tqdm", "tensorboard", "neptune", "comet", "console", "warnings", "report",
-    "print", "prog_bar", "metric", "meter", "summary", "tracker", "monitor", "stats", "epoch_iterator", "bar",
+    "log",
+    "writer",
+    "wandb",
+    "mlflow",
+    "pbar",
+    "progress",
+    "tqdm",
+    "tensorboard",
+    "neptune",
+    "comet",
+    "console",
+    "warnings",
+    "report",
+    "print",
+    "prog_bar",
+    "metric",
+    "meter",
+    "summary",
+    "tracker",
+    "monitor",
+    "stats",
+    "epoch_iterator",
+    "bar",
 ];
 /// What loggers, progress bars and meters are told.
 const LOG_VERBS: &[&str] = &[
-    "info", "debug", "warning", "warn", "error", "critical", "exception", "log", "write", "print", "update", "add", "record", "append",
-    "push", "put", "track", "step_metric", "set", "log_scalar", "define_metric",
+    "info",
+    "debug",
+    "warning",
+    "warn",
+    "error",
+    "critical",
+    "exception",
+    "log",
+    "write",
+    "print",
+    "update",
+    "add",
+    "record",
+    "append",
+    "push",
+    "put",
+    "track",
+    "step_metric",
+    "set",
+    "log_scalar",
+    "define_metric",
 ];
 /// Names that log whatever they are called on.
 const LOG_NAMES: &[&str] = &[
-    "print", "pprint", "add_scalar", "add_scalars", "add_histogram", "add_text", "set_postfix", "set_postfix_str",
-    "set_description", "set_description_str", "report_scalar", "track_metric", "record_metric", "add_meter", "rank_zero_info",
-    "print_rank_0", "master_print", "print0",
+    "print",
+    "pprint",
+    "add_scalar",
+    "add_scalars",
+    "add_histogram",
+    "add_text",
+    "set_postfix",
+    "set_postfix_str",
+    "set_description",
+    "set_description_str",
+    "report_scalar",
+    "track_metric",
+    "record_metric",
+    "add_meter",
+    "rank_zero_info",
+    "print_rank_0",
+    "master_print",
+    "print0",
 ];
 /// Functions of a tensor library that take sizes.
 const SIZES: &[&str] = &[
-    "zeros", "ones", "empty", "rand", "randn", "arange", "eye", "view", "reshape", "expand", "repeat", "split", "narrow", "unfold",
-    "chunk", "tile", "pad", "new_zeros", "new_ones", "new_empty", "resize_", "topk", "unflatten", "range", "islice", "tril_indices",
-    "triu_indices", "randperm", "randint", "interpolate", "one_hot", "roll", "slice", "full", "new_full", "linspace", "broadcast_to",
+    "zeros",
+    "ones",
+    "empty",
+    "rand",
+    "randn",
+    "arange",
+    "eye",
+    "view",
+    "reshape",
+    "expand",
+    "repeat",
+    "split",
+    "narrow",
+    "unfold",
+    "chunk",
+    "tile",
+    "pad",
+    "new_zeros",
+    "new_ones",
+    "new_empty",
+    "resize_",
+    "topk",
+    "unflatten",
+    "range",
+    "islice",
+    "tril_indices",
+    "triu_indices",
+    "randperm",
+    "randint",
+    "interpolate",
+    "one_hot",
+    "roll",
+    "slice",
+    "full",
+    "new_full",
+    "linspace",
+    "broadcast_to",
 ];
 /// Builtins and conversions that give another host value.
 const THROUGH: &[&str] = &[
-    "float", "int", "round", "abs", "complex", "len", "sum", "min", "max", "sorted", "list", "tuple", "set", "dict", "zip",
-    "enumerate", "reversed", "map", "filter", "bool", "any", "all", "pow", "divmod", "Decimal", "Fraction", "deepcopy", "isnan",
-    "isinf", "isfinite", "next", "iter", "defaultdict", "OrderedDict", "namedtuple", "timedelta", "iter", "isclose",
+    "float",
+    "int",
+    "round",
+    "abs",
+    "complex",
+    "len",
+    "sum",
+    "min",
+    "max",
+    "sorted",
+    "list",
+    "tuple",
+    "set",
+    "dict",
+    "zip",
+    "enumerate",
+    "reversed",
+    "map",
+    "filter",
+    "bool",
+    "any",
+    "all",
+    "pow",
+    "divmod",
+    "Decimal",
+    "Fraction",
+    "deepcopy",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "next",
+    "iter",
+    "defaultdict",
+    "OrderedDict",
+    "namedtuple",
+    "timedelta",
+    "iter",
+    "isclose",
 ];
 /// Modules whose functions compute a host value from a host value.
-const HOST_MODULES: &[&str] = &["np", "numpy", "math", "cmath", "statistics", "scipy", "copy", "itertools", "functools", "operator", "pd"];
+const HOST_MODULES: &[&str] = &[
+    "np",
+    "numpy",
+    "math",
+    "cmath",
+    "statistics",
+    "scipy",
+    "copy",
+    "itertools",
+    "functools",
+    "operator",
+    "pd",
+];
 
 /// Whether a callee shows or records its arguments.
 pub fn is_log(call: &ExprCall) -> bool {
@@ -68,12 +204,17 @@ pub fn is_log(call: &ExprCall) -> bool {
     if LOG_NAMES.contains(&name) {
         return true;
     }
-    let numeric = matches!(base, "math" | "np" | "numpy" | "torch" | "cmath" | "jnp" | "F") || base.starts_with("torch.");
+    let numeric = matches!(base, "math" | "np" | "numpy" | "torch" | "cmath" | "jnp" | "F")
+        || base.starts_with("torch.");
     if numeric {
         return false;
     }
     if name == "log" || name.starts_with("log_") || name.starts_with("print_") {
-        let described = call.arguments.args.first().is_some_and(|first| matches!(first, Expr::Dict(_)) || string(first).is_some());
+        let described = call
+            .arguments
+            .args
+            .first()
+            .is_some_and(|first| matches!(first, Expr::Dict(_)) || string(first).is_some());
         return !base.is_empty() || name != "log" || described;
     }
     LOG_VERBS.contains(&name) && is_logger(base)
@@ -83,16 +224,20 @@ pub fn is_log(call: &ExprCall) -> bool {
 pub fn is_logger(base: &str) -> bool {
     let base = base.to_ascii_lowercase();
     let last = base.rsplit('.').next().unwrap_or("");
-    LOGGERS.iter().any(|word| base.contains(word)) && !last.contains("catalog") && !last.contains("dialog") || is_metric(&base)
+    LOGGERS.iter().any(|word| base.contains(word)) && !last.contains("catalog") && !last.contains("dialog")
+        || is_metric(&base)
 }
 
 /// Whether a container's name says that it collects figures to show.
 pub fn is_metric(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let last = name.trim_end_matches("[]").rsplit('.').next().unwrap_or("");
-    ["loss", "metric", "hist", "meter", "stat", "running", "logs", "tracker", "scores", "accs", "results", "record"]
-        .iter()
-        .any(|word| last.contains(word))
+    [
+        "loss", "metric", "hist", "meter", "stat", "running", "logs", "tracker", "scores", "accs", "results",
+        "record",
+    ]
+    .iter()
+    .any(|word| last.contains(word))
 }
 
 /// Whether a receiver's name is a learning-rate scheduler's.
@@ -113,7 +258,11 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
     let root = callee.split(['.', '(', '[']).next().unwrap_or("");
     let lower = callee.to_ascii_lowercase();
     match name {
-        "append" | "extend" | "insert" | "appendleft" | "setdefault" | "add" | "put" | "push" if !base.is_empty() => return Role::Keep,
+        "append" | "extend" | "insert" | "appendleft" | "setdefault" | "add" | "put" | "push"
+            if !base.is_empty() =>
+        {
+            return Role::Keep;
+        }
         "update" if !base.is_empty() && !is_log(call) => return Role::Keep,
         "str" | "repr" | "format" | "join" | "dumps" => return Role::Text,
         name if ["Error", "Exception", "Warning"].iter().any(|end| name.ends_with(end)) => return Role::Text,
@@ -150,7 +299,8 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
 /// Functions of torch: on a CPU tensor they compute on the host, given a Python number they compute on the device.
 fn torch_role(call: &ExprCall, name: &str, bulk: bool) -> Role {
     let creates = matches!(name, "tensor" | "as_tensor" | "asarray" | "scalar_tensor" | "from_numpy");
-    let device = call.arguments.find_keyword("device").is_some_and(|keyword| string(&keyword.value) != Some("cpu"));
+    let device =
+        call.arguments.find_keyword("device").is_some_and(|keyword| string(&keyword.value) != Some("cpu"));
     match name {
         _ if creates && device => Role::Device,
         _ if creates || bulk => Role::Through,
@@ -162,8 +312,34 @@ fn torch_role(call: &ExprCall, name: &str, bulk: bool) -> Role {
 /// Methods of an unknown receiver that hand a number to a tensor.
 fn method_role(name: &str, bulk: bool) -> Role {
     const TENSOR: &[&str] = &[
-        "fill_", "mul_", "add_", "sub_", "div_", "mul", "div", "clamp", "clamp_", "clamp_min", "clamp_max", "masked_fill", "masked_fill_", "pow",
-        "lerp", "lerp_", "index_fill_", "eq", "ne", "lt", "le", "gt", "ge", "where", "addcmul_", "addcdiv_", "copy_", "sub",
+        "fill_",
+        "mul_",
+        "add_",
+        "sub_",
+        "div_",
+        "mul",
+        "div",
+        "clamp",
+        "clamp_",
+        "clamp_min",
+        "clamp_max",
+        "masked_fill",
+        "masked_fill_",
+        "pow",
+        "lerp",
+        "lerp_",
+        "index_fill_",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "where",
+        "addcmul_",
+        "addcdiv_",
+        "copy_",
+        "sub",
     ];
     if TENSOR.contains(&name) && !bulk || name == "copy_" { Role::Device } else { Role::Unknown }
 }
@@ -184,8 +360,18 @@ fn fills(call: &ExprCall, name: &str, at: TextRange) -> bool {
 /// Whether a callee writes data to a file or draws it.
 fn writes(base: &str, name: &str) -> bool {
     let root = base.split(['.', '(', '[']).next().unwrap_or("");
-    matches!(name, "imwrite" | "save_image" | "imsave" | "writerow" | "writerows" | "to_csv" | "savez" | "savez_compressed" | "savetxt")
-        || name == "save" && matches!(root, "torch" | "np" | "numpy")
+    matches!(
+        name,
+        "imwrite"
+            | "save_image"
+            | "imsave"
+            | "writerow"
+            | "writerows"
+            | "to_csv"
+            | "savez"
+            | "savez_compressed"
+            | "savetxt"
+    ) || name == "save" && matches!(root, "torch" | "np" | "numpy")
         || name == "dump" && matches!(root, "json" | "pickle" | "yaml")
         || matches!(name, "write" | "writelines")
         || matches!(root, "plt" | "ax" | "axes" | "sns")

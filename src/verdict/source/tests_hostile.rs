@@ -73,7 +73,8 @@ fn roots_replace_whole_components() {
     fs::write(dir.path().join("pkg/a.py"), "print(x.item())\n").unwrap();
     fs::write(dir.path().join("a.py"), "y = x.cuda()\n").unwrap();
     let at = |old: Option<&str>, path: &str| {
-        let tree = SourceTree::new(vec![SourceRoot { old: old.map(str::to_owned), new: dir.path().to_owned() }]);
+        let tree =
+            SourceTree::new(vec![SourceRoot { old: old.map(str::to_owned), new: dir.path().to_owned() }]);
         match read_site(&tree, &[frame(path, 1)], &item()) {
             Finding::Read(_) => "pkg",
             Finding::Stale { .. } => "top",
@@ -91,7 +92,10 @@ fn roots_replace_whole_components() {
     let recorded = dir.path().join("a.py").display().to_string();
     let tree = SourceTree::new(Vec::new());
     assert_eq!(read_site(&tree, &[frame(&recorded, 1)], &upload("cuda")), Finding::NoSource);
-    assert!(matches!(read_site(&tree.allow_recorded(true), &[frame(&recorded, 1)], &upload("cuda")), Finding::NoSource));
+    assert!(matches!(
+        read_site(&tree.allow_recorded(true), &[frame(&recorded, 1)], &upload("cuda")),
+        Finding::NoSource
+    ));
     let tree = SourceTree::new(Vec::new()).allow_recorded(true);
     assert!(matches!(read_site(&tree, &[frame(&recorded, 1)], &upload("cuda")), Finding::Read(_)));
 }
@@ -165,7 +169,10 @@ fn bombs_end_soon() {
     for bomb in &bombs {
         let (found, reasons) = finding(bomb.as_bytes(), 1);
         let shown: String = bomb.chars().take(30).collect();
-        assert!(!matches!(found, Finding::NoSource) || reasons == ["nested too deeply"], "{shown}: {reasons:?}");
+        assert!(
+            !matches!(found, Finding::NoSource) || reasons == ["nested too deeply"],
+            "{shown}: {reasons:?}"
+        );
         assert!(started.elapsed() < Duration::from_secs(60), "{shown}");
     }
 }

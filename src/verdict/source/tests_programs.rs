@@ -1,6 +1,8 @@
 //! The programs behind the sample captures: what each of their call sites is, with the calls that the captures hold.
 
-use super::tests::{Expect, bulk, copy, explicit, formatted, item, printed, read, scalar, shape, truth, upload};
+use super::tests::{
+    Expect, bulk, copy, explicit, formatted, item, printed, read, scalar, shape, truth, upload,
+};
 use super::{Finding, Observed};
 use crate::report::Frame;
 use crate::vocabulary::{Class, Direction, HostMemory, Kind};
@@ -207,10 +209,15 @@ if __name__ == "__main__":
 fn frames(function: &str, text: &str) -> Vec<Frame> {
     let lines: Vec<&str> = PATTERNS.split('\n').collect();
     let start = lines.iter().position(|line| line.starts_with(&format!("def {function}("))).unwrap();
-    let at = start + lines[start..].iter().position(|line| line.contains(text)).unwrap();
+    let at = start + 1 + lines[start + 1..].iter().position(|line| line.contains(text)).unwrap();
     let lambda = lines.iter().position(|line| line.contains("one = lambda")).unwrap();
     let call = lines.iter().position(|line| line.contains("f(work(x, w))")).unwrap();
-    let frame = |function: &str, at: usize| Frame { function: function.into(), file: "/workspace/train.py".into(), line: at as u32 + 1, user: true };
+    let frame = |function: &str, at: usize| Frame {
+        function: function.into(),
+        file: "/workspace/train.py".into(),
+        line: at as u32 + 1,
+        user: true,
+    };
     vec![frame(function, at), frame("<lambda>", lambda), frame("main", call)]
 }
 
@@ -221,9 +228,20 @@ fn library<'a>(file: &'a str, function: &'a str, observed: Observed<'a>) -> Obse
 #[test]
 fn patterns_are_what_their_labels_say() {
     use Kind::*;
-    let stream = library("/v/torch/cuda/streams.py", "synchronize", Observed { api: "cudaStreamSynchronize", ..Observed::default() });
-    let event = library("/v/torch/cuda/streams.py", "synchronize", Observed { api: "cudaEventSynchronize", ..Observed::default() });
-    let small = |observed: Observed<'static>| Observed { copy: copy(Direction::HostToDevice, 2, HostMemory::Pageable), ..observed };
+    let stream = library(
+        "/v/torch/cuda/streams.py",
+        "synchronize",
+        Observed { api: "cudaStreamSynchronize", ..Observed::default() },
+    );
+    let event = library(
+        "/v/torch/cuda/streams.py",
+        "synchronize",
+        Observed { api: "cudaEventSynchronize", ..Observed::default() },
+    );
+    let small = |observed: Observed<'static>| Observed {
+        copy: copy(Direction::HostToDevice, 2, HostMemory::Pageable),
+        ..observed
+    };
     let labels: &[(&str, &str, Observed<'_>, Kind)] = &[
         ("p_item", "return", scalar("item", 2), ValueRead),
         ("p_print", "print", printed(), DebugPrint),
@@ -235,7 +253,12 @@ fn patterns_are_what_their_labels_say() {
         ("p_mask_index", "return", shape("getitem", "nonzero"), DynamicShape),
         ("p_nonzero", "return", shape("nonzero", "nonzero"), DynamicShape),
         ("p_masked_select", "return", shape("masked_select", "nonzero"), DynamicShape),
-        ("p_unique", "return", library("/v/torch/functional.py", "_unique_impl", scalar("_unique2", 8)), DynamicShape),
+        (
+            "p_unique",
+            "return",
+            library("/v/torch/functional.py", "_unique_impl", scalar("_unique2", 8)),
+            DynamicShape,
+        ),
         ("p_repeat_interleave", "return", scalar("repeat_interleave", 8), DynamicShape),
         ("p_repeat_interleave", "return", scalar("repeat_interleave", 1), DynamicShape),
         ("p_index_cpu", "return", upload("getitem"), Upload),
@@ -250,8 +273,18 @@ fn patterns_are_what_their_labels_say() {
         ("p_event_synchronize", "e.synchronize()", event, Explicit),
         ("p_equal", "return", scalar("equal", 1), ValueRead),
         ("p_python_max", "return", truth(), ControlFlow),
-        ("p_clip_grad", "return", library("/v/torch/nn/utils/clip_grad.py", "_get_total_norm", truth()), ControlFlow),
-        ("p_clip_grad", "return", library("/v/torch/nn/utils/clip_grad.py", "clip_grad_norm_", truth()), ControlFlow),
+        (
+            "p_clip_grad",
+            "return",
+            library("/v/torch/nn/utils/clip_grad.py", "_get_total_norm", truth()),
+            ControlFlow,
+        ),
+        (
+            "p_clip_grad",
+            "return",
+            library("/v/torch/nn/utils/clip_grad.py", "clip_grad_norm_", truth()),
+            ControlFlow,
+        ),
         ("p_bincount", "return", bulk("bincount"), DynamicShape),
         ("p_bincount", "return", scalar("bincount", 4), DynamicShape),
         ("p_format", "return", formatted(), ValueRead),
@@ -264,9 +297,11 @@ fn patterns_are_what_their_labels_say() {
         // With the whole stack, and with the one frame that a truncated stack leaves.
         for depth in [all.len(), 1] {
             match read(PATTERNS.as_bytes(), &all[..depth], observed) {
-                Finding::Read(reading) if reading.verdict.kind == *kind && reading.verdict.class == kind.class() => {}
+                Finding::Read(reading)
+                    if reading.verdict.kind == *kind && reading.verdict.class == kind.class() => {}
                 // A capture that says `__format__` inside `_tensor_str` names the innermost frame only.
-                Finding::Read(reading) if *function == "p_print" && reading.verdict.class == Class::False => {}
+                Finding::Read(reading) if *function == "p_print" && reading.verdict.class == Class::False => {
+                }
                 other => wrong.push(format!("{function} ({depth} frames): wanted {kind}, got {other:#?}")),
             }
         }
@@ -278,7 +313,8 @@ fn patterns_are_what_their_labels_say() {
 #[test]
 fn patterns_without_chains_are_right_or_unknown() {
     use Kind::*;
-    let bare = |observed: Observed<'static>| Observed { method: None, operator: None, through: None, ..observed };
+    let bare =
+        |observed: Observed<'static>| Observed { method: None, operator: None, through: None, ..observed };
     let labels: &[(&str, &str, Observed<'_>, Kind)] = &[
         ("p_item", "return", bare(item()), ValueRead),
         ("p_cpu", "return", bare(bulk("")), ValueRead),
@@ -319,10 +355,17 @@ fn training_loop_is_what_its_labels_say() {
         (23, item(), Stale),
     ];
     for (line, observed, expect) in labels {
-        let frame = |function: &str, line: u32| Frame { function: function.into(), file: "/workspace/train.py".into(), line, user: true };
+        let frame = |function: &str, line: u32| Frame {
+            function: function.into(),
+            file: "/workspace/train.py".into(),
+            line,
+            user: true,
+        };
         let frames = [frame("step", *line), frame("main", 41), frame("<module>", 47)];
         match (read(TRAIN.as_bytes(), &frames, observed), expect) {
-            (Finding::Read(reading), Is(kind)) => assert_eq!(reading.verdict.kind, *kind, "line {line}: {reading:#?}"),
+            (Finding::Read(reading), Is(kind)) => {
+                assert_eq!(reading.verdict.kind, *kind, "line {line}: {reading:#?}")
+            }
             (Finding::Stale { .. }, Stale) => {}
             (other, _) => panic!("line {line}: {other:#?}"),
         }
@@ -331,7 +374,13 @@ fn training_loop_is_what_its_labels_say() {
     let Finding::Read(reading) = read(TRAIN.as_bytes(), &frames, &item()) else { panic!() };
     assert_eq!(reading.expression, "loss.item(), acc.item(), gnorm.item()");
     assert!(reading.verdict.evidence.iter().any(|evidence| evidence.rule == "S17"));
-    assert!(reading.verdict.evidence.iter().all(|evidence| evidence.rule != "S18"), "`i % 1 == 0` is always true");
-    let Finding::Read(guard) = read(TRAIN.as_bytes(), &[Frame { line: 22, ..frames[0].clone() }], &item()) else { panic!() };
+    assert!(
+        reading.verdict.evidence.iter().all(|evidence| evidence.rule != "S18"),
+        "`i % 1 == 0` is always true"
+    );
+    let Finding::Read(guard) = read(TRAIN.as_bytes(), &[Frame { line: 22, ..frames[0].clone() }], &item())
+    else {
+        panic!()
+    };
     assert_eq!(guard.verdict.evidence[0].rule, "S02");
 }

@@ -81,11 +81,14 @@ impl SourceTree {
         for SourceRoot { old, new } in &self.roots {
             match old {
                 Some(old) => {
-                    if let Some(rest) = parts.strip_prefix(components(old).as_slice()).filter(|rest| !rest.is_empty()) {
+                    if let Some(rest) =
+                        parts.strip_prefix(components(old).as_slice()).filter(|rest| !rest.is_empty())
+                    {
                         paths.push((join(new, rest), Some(new.as_path())));
                     }
                 }
-                None => paths.extend((0..parts.len()).map(|skip| (join(new, &parts[skip..]), Some(new.as_path())))),
+                None => paths
+                    .extend((0..parts.len()).map(|skip| (join(new, &parts[skip..]), Some(new.as_path())))),
             }
         }
         if self.allow_recorded {
@@ -136,7 +139,9 @@ fn components(path: &str) -> Vec<&str> {
         Some((drive, rest)) if drive.len() == 1 && (windows || rest.starts_with('/')) => rest,
         _ => path,
     };
-    path.split(|c| c == '/' || (windows && c == '\\')).filter(|part| !part.is_empty() && *part != ".").collect()
+    path.split(|c| c == '/' || (windows && c == '\\'))
+        .filter(|part| !part.is_empty() && *part != ".")
+        .collect()
 }
 
 fn join(root: &Path, parts: &[&str]) -> PathBuf {
