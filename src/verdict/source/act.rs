@@ -121,10 +121,9 @@ fn call_acts<'a>(call: &'a ExprCall, path: &[Node<'a>], natures: &Natures<'a>) -
     let host_arguments = || !call.arguments.is_empty() && call.arguments.args.iter().all(on_host);
     let mut acts = vec![(Act::Other, 0)];
     match name {
-        // `torch.max(x).item()` of a NumPy or CPU value copies nothing.
-        "item" | "tolist" if receiver.is_some_and(on_host) => {}
-        "item" if receiver.is_some() => acts.push((Act::Item, 3)),
-        "tolist" if receiver.is_some() => acts.push((Act::ToList, 3)),
+        // `.item()` of a NumPy or CPU value copies nothing, but the guess that it is one gives way to a trace that names it.
+        "item" => acts.extend(receiver.map(|expr| (Act::Item, if on_host(expr) { 0 } else { 3 }))),
+        "tolist" => acts.extend(receiver.map(|expr| (Act::ToList, if on_host(expr) { 0 } else { 3 }))),
         "float" | "int" | "complex" if base.is_empty() && !host_arguments() => {
             acts.push((Act::Convert(intern(name)), 2));
         }

@@ -1,11 +1,12 @@
 //! Arguments of calls, and branches: the two ways in which most values end.
 
 use super::file::Source;
-use super::flow::{Next, Sink, Step, Tracer, Value};
-use super::nodes::{Node, dotted, split_callee};
+use super::flow::{Next, Tracer};
+use super::nodes::{Node, dotted, split_callee, within};
 use super::sinks::{self, Role};
-use ruff_python_ast::{Expr, Stmt};
-use ruff_text_size::Ranged;
+use super::value::{Sink, Step, Value};
+use ruff_python_ast::{Expr, ExprCall, Stmt};
+use ruff_text_size::{Ranged, TextRange};
 
 impl<'a> Tracer<'a, '_> {
     /// The last node of `path` is an argument of a call.
@@ -21,15 +22,7 @@ impl<'a> Tracer<'a, '_> {
             Role::Log => self.end(path, value, Sink::Log, format!("an argument of {callee}")),
             Role::Write => self.end(path, value, Sink::Write, format!("written out by {callee}")),
             Role::Size => {
-                let loop_bound = callee == "range"
-                    && at > 0
-                    && matches!(path[at - 1], Node::StmtFor(_) | Node::Comprehension(_));
-                let branch = Sink::Branch { guard: false, assert: false };
-                let (sink, what) = if loop_bound {
-                    (branch, "the bound of a loop".into())
-                } else {
-                    (Sink::Size, format!("a size for {callee}"))
-                };
+                let (sink, what) = sized(path, at, &callee);
                 self.end(path, value, sink, what)
             }
             Role::Decide(what) => self.end(
@@ -50,26 +43,48 @@ impl<'a> Tracer<'a, '_> {
                 Next::Up(levels)
             }
             Role::Through => {
-                let (base, name) = split_callee(&callee);
-                if matches!(name, "float" | "int" | "len" | "sum" | "min" | "max" | "mean" | "bool") {
-                    value.bulk = false;
-                }
-                if !matches!(name, "list" | "tuple" | "zip" | "sorted" | "reversed" | "deepcopy" | "dict")
-                    || !base.is_empty()
-                {
-                    value.steps.clear();
-                }
-                if name == "enumerate" || name == "zip" {
-                    value.steps.push(Step::Any);
-                }
+                through(call, node.range(), value);
                 Next::Up(levels)
             }
+            Role::Neutral => Next::Done,
             Role::Keep => {
                 self.keep(path, at, value);
                 Next::Done
             }
             Role::Unknown => self.local_call(path, at, value).map_or(Next::Done, Next::Up),
         }
+    }
+}
+
+/// A size, or the bound of a loop: `for i in range(n)`.
+fn sized(path: &[Node<'_>], call: usize, callee: &str) -> (Sink, String) {
+    let above = call.checked_sub(1).map(|above| path[above]);
+    if callee == "range" && matches!(above, Some(Node::StmtFor(_) | Node::Comprehension(_))) {
+        (Sink::Branch { guard: false, assert: false }, "the bound of a loop".into())
+    } else {
+        (Sink::Size, format!("a size for {callee}"))
+    }
+}
+
+/// What a host function makes of its argument at `at`: `enumerate` pairs it with a number, `zip` with other things.
+fn through(call: &ExprCall, at: TextRange, value: &mut Value) {
+    let callee = dotted(&call.func);
+    match split_callee(&callee) {
+        ("", "list" | "tuple" | "sorted" | "reversed" | "iter" | "dict") | (_, "deepcopy" | "copy") => {}
+        ("", "enumerate") => {
+            value.bulk &= value.steps.pop().is_some();
+            value.steps.extend([Step::Index(1), Step::Any]);
+        }
+        ("", "zip") => {
+            value.bulk &= value.steps.pop().is_some();
+            let position = call.arguments.args.iter().position(|argument| within(at, argument));
+            value.steps.extend([position.map_or(Step::Any, Step::Index), Step::Any]);
+        }
+        (_, "float" | "int" | "sum" | "min" | "max" | "mean" | "bool") => {
+            value.steps.clear();
+            value.bulk = false;
+        }
+        _ => value.steps.clear(),
     }
 }
 

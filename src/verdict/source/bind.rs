@@ -1,10 +1,11 @@
 //! Following a value through assignments, containers, attributes and the functions of the file.
 
-use super::flow::{Fate, Sink, Step, Tracer, Value, constant_step};
+use super::flow::Tracer;
 use super::nature::Nature;
 use super::nodes::{self, Node, Path, dotted, last, split_callee, string, within};
 use super::scope::{self, Definition};
 use super::sinks;
+use super::value::{Fate, Sink, Step, Value, constant_step};
 use ruff_python_ast::{Expr, ExprAttribute, ExprContext, ExprList, ExprTuple};
 use ruff_text_size::Ranged;
 
@@ -17,20 +18,25 @@ impl<'a> Tracer<'a, '_> {
         let place = &path[..=at];
         let held =
             if method.attr.as_str() == "update" { value.clone() } else { value.clone().held(Step::Any) };
-        let held = collected(place, &method.value, held);
+        let held = held.collected(place, false);
         self.store(place, &method.value, held);
     }
 
-    /// A container changes: later reads of it see the value.
+    /// A container changes: later reads of it see the value. A container that is named after the figures it collects is taken
+    /// at its word (S04): at once where it belongs to an object, which other files read too, and else unless its reads here
+    /// tell otherwise.
     fn store(&mut self, place: &[Node<'a>], container: &'a Expr, value: Value) {
+        let name = dotted(container);
+        let shown = sinks::is_metric(&name) || sinks::is_logger(&name);
         let before = self.fates.len();
-        self.bind(place, container, value.clone());
-        let shown = sinks::is_metric(&dotted(container)) || sinks::is_logger(&dotted(container));
-        let open =
-            |fate: &Fate| matches!(fate.sink, Sink::Unknown | Sink::Stored | Sink::Dropped | Sink::Returned);
+        if !shown || matches!(container, Expr::Name(_)) {
+            self.bind(place, container, value.clone());
+        }
+        let open = |fate: &Fate| {
+            matches!(fate.sink, Sink::Unknown | Sink::Stored | Sink::Dropped | Sink::Returned | Sink::Log)
+        };
         if shown && self.fates[before..].iter().all(open) {
             self.fates.truncate(before);
-            let name = dotted(container);
             self.sink(place, &value, Sink::Log, format!("collected in `{name}`"));
         }
     }
@@ -50,7 +56,9 @@ impl<'a> Tracer<'a, '_> {
         }
         let first = ast.body.first().map(Ranged::start).unwrap_or_default();
         let before = self.fates.len();
-        let inner = Value { name: Some(parameter.clone()), hops: value.hops + 1, ..value.clone() };
+        // What is called inside the loop runs inside the loop, wherever it stands.
+        let collected = value.collected.filter(|collected| !collected.region.contains(call.start()));
+        let inner = Value { name: Some(parameter.clone()), hops: value.hops + 1, collected, ..value.clone() };
         for read in scope::reached(&function, &parameter, &Definition::parameter(&function, first)) {
             self.follow(&read, inner.clone());
         }
@@ -146,15 +154,16 @@ impl<'a> Tracer<'a, '_> {
             self.follow(read, value.clone());
         }
         let mutated = matches!(last(path), Some(Node::ExprName(ast)) if ast.ctx == ExprContext::Load);
-        if self.fates.len() > before {
-            return;
-        }
         let class = matches!(last(&owner), Some(Node::StmtClassDef(_)));
         let local = owner.len() > 1 && scope::binds(&owner, name);
-        if class || mutated && (!local || is_parameter(&owner, name)) {
+        if class || mutated && !(local && is_fresh(&owner, name)) {
             self.sink(path, &value, Sink::Stored, format!("kept in `{name}`, which others read"));
-        } else if local || reads.is_empty() {
-            self.sink(path, &value, Sink::Dropped, "never read");
+        } else if self.fates.len() == before
+            && reads.iter().all(|read| last(read).is_some_and(|node| node.range() == own))
+        {
+            // Further on the way, a value that goes nowhere is more likely one that the way has lost.
+            let sink = if value.hops <= 2 { Sink::Dropped } else { Sink::Unknown };
+            self.sink(path, &value, sink, "never read");
         }
     }
 
@@ -190,17 +199,6 @@ impl<'a> Tracer<'a, '_> {
     }
 }
 
-/// Marks a value that `+=` or `append` collects, with the region in which it is collected: the innermost loop, or for an
-/// attribute the method, which something else calls again and again.
-pub(super) fn collected(place: &[Node<'_>], target: &Expr, mut value: Value) -> Value {
-    let function = || Some(place[nodes::function_scope(place)].range());
-    let attribute = matches!(target, Expr::Attribute(_))
-        || matches!(target, Expr::Subscript(ast) if matches!(&*ast.value, Expr::Attribute(_)));
-    let region = scope::innermost_loop(place).or_else(|| if attribute { function() } else { None });
-    value.collected = value.collected.or(region);
-    value
-}
-
 /// Whether an assignment reads its own target: `total = total + v`.
 pub(super) fn reads_target(ast: &ruff_python_ast::StmtAssign) -> bool {
     let [target] = ast.targets.as_slice() else { return false };
@@ -213,6 +211,25 @@ fn is_rate(name: &str) -> bool {
     matches!(name, "lr" | "learning_rate" | "weight_decay" | "momentum")
 }
 
-fn is_parameter(owner: &[Node<'_>], name: &str) -> bool {
-    matches!(last(owner), Some(Node::StmtFunctionDef(ast)) if ast.parameters.iter().any(|p| p.name().as_str() == name))
+/// Whether a local name only ever means containers made in its function: what they hold leaves through the name alone.
+fn is_fresh(owner: &[Node<'_>], name: &str) -> bool {
+    let made = |value: &Expr| match value {
+        Expr::Call(call) => {
+            let callee = dotted(&call.func);
+            let maker = split_callee(&callee).1;
+            matches!(maker, "list" | "dict" | "set" | "defaultdict" | "deque" | "OrderedDict" | "Counter")
+        }
+        Expr::List(_)
+        | Expr::Dict(_)
+        | Expr::Set(_)
+        | Expr::ListComp(_)
+        | Expr::DictComp(_)
+        | Expr::SetComp(_) => true,
+        Expr::BinOp(_) => true,
+        _ => false,
+    };
+    let mut stores =
+        scope::occurrences(owner, name).into_iter().filter(|occurrence| occurrence.store).peekable();
+    stores.peek().is_some()
+        && stores.all(|store| matches!(scope::given(&store.path), scope::Given::Value(value) if made(value)))
 }

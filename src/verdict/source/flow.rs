@@ -1,10 +1,11 @@
 //! Following a value that the CPU read to what becomes of it.
 
 use super::argument::is_guard;
-use super::bind::{collected, reads_target};
+use super::bind::reads_target;
 use super::file::Source;
 use super::nature::{Nature, Natures};
 use super::nodes::{Node, last, string, within};
+use super::value::{Fate, Sink, Step, Value, constant_step, element};
 use ruff_python_ast::{CmpOp, Expr, ExprAttribute, ExprContext, Operator, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
 use std::collections::HashSet;
@@ -13,100 +14,6 @@ use std::collections::HashSet;
 const BUDGET: usize = 60;
 /// Names and calls between the read and the use.
 const MAX_HOPS: u8 = 12;
-
-/// A value on its way: what the CPU read, or something made of it.
-#[derive(Clone, Debug)]
-pub struct Value {
-    /// How to get back at the value inside the containers that hold it, innermost last: `{"loss": [v]}` is `[Key, Index]`.
-    pub steps: Vec<Step>,
-    /// An array or CPU tensor rather than one number.
-    pub bulk: bool,
-    /// Collected by `+=` or `append` in this region (a loop, or the method for an attribute): uses outside of it can wait.
-    pub collected: Option<TextRange>,
-    /// The latest name that held it.
-    pub name: Option<String>,
-    pub(super) hops: u8,
-}
-
-impl Value {
-    pub fn new(bulk: bool) -> Self {
-        Self { steps: Vec::new(), bulk, collected: None, name: None, hops: 0 }
-    }
-
-    pub(super) fn held(mut self, step: Step) -> Self {
-        self.steps.push(step);
-        self
-    }
-
-    /// Text holds no containers any more.
-    pub(super) fn becomes_text(&mut self) {
-        self.steps.clear();
-        self.bulk = false;
-    }
-
-    pub(super) fn named(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self.hops += 1;
-        self
-    }
-}
-
-/// One container around a value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    Index(usize),
-    Key(String),
-    /// Some element.
-    Any,
-}
-
-/// What becomes of a value in one place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sink {
-    /// Shown or recorded.
-    Log,
-    /// The text of an exception.
-    Error,
-    /// Written to a file as data.
-    Write,
-    /// Decides what runs; `guard` where the branch only stops or complains, `nan` where it looks for NaN or infinity.
-    Branch {
-        guard: bool,
-        assert: bool,
-    },
-    /// A size, a bound, a loop count.
-    Size,
-    /// An index or a key.
-    Index,
-    /// The learning rate.
-    Rate,
-    /// Other CPU work that needs it.
-    Compute,
-    /// Back to the GPU.
-    Device,
-    /// Handed to the caller.
-    Returned,
-    /// Kept where this file does not show who reads it.
-    Stored,
-    /// Nobody reads it.
-    Dropped,
-    Unknown,
-}
-
-/// A sink with the words for it.
-#[derive(Clone, Debug)]
-pub struct Fate {
-    pub sink: Sink,
-    /// "an argument of logger.info", "the test of an `if`", …
-    pub what: String,
-    pub line: u32,
-    /// Reached through a name or directly.
-    pub name: Option<String>,
-    /// Collected in a loop and used outside of it.
-    pub deferred: bool,
-    /// The value as the sink gets it, for following it into the caller.
-    pub value: Value,
-}
 
 /// Follows values through one file.
 ///
@@ -158,7 +65,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
     /// Records a sink at the last node of `path`.
     pub fn sink(&mut self, path: &[Node<'a>], value: &Value, sink: Sink, what: impl Into<String>) {
         let at = last(path).map(|node| node.start()).unwrap_or_default();
-        let deferred = value.collected.is_some_and(|region| !region.contains_range(TextRange::empty(at)));
+        let deferred = value.collected.is_some_and(|collected| !collected.region.contains(at));
         let line = self.file.line_of(at);
         self.fates.push(Fate {
             sink,
@@ -199,32 +106,11 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 value.bulk &= ast.op != UnaryOp::Not;
                 Next::Up(1)
             }
-            Node::ExprBinOp(ast) => {
-                let text = ast.op == Operator::Mod && string(&ast.left).is_some();
-                let other = if within(node, &*ast.left) { &ast.right } else { &ast.left };
-                self.arithmetic(path, value, if text { None } else { Some(other) })
-            }
-            Node::ExprCompare(ast) => {
-                let others =
-                    std::iter::once(&*ast.left).chain(&ast.comparators).find(|other| !within(node, *other));
-                let identity = ast.ops.iter().all(|op| matches!(op, CmpOp::Is | CmpOp::IsNot));
-                if identity { Next::Done } else { self.arithmetic(path, value, others) }
-            }
-            Node::ExprBoolOp(ast) => {
-                if ast.values.last().is_some_and(|value| value.range() != node.range()) {
-                    self.sink(
-                        path,
-                        value,
-                        Sink::Branch { guard: false, assert: false },
-                        "an operand of `and`/`or`",
-                    );
-                }
-                Next::Up(1)
-            }
+            Node::ExprBinOp(_) | Node::ExprCompare(_) | Node::ExprBoolOp(_) => self.operation(path, value),
             Node::ExprIf(ast) if within(node, &*ast.test) => {
                 self.branch(path, value, "the condition of an `… if … else …`")
             }
-            Node::ExprIf(_) | Node::Arguments(_) if !matches!(parent, Node::Arguments(_)) => Next::Up(1),
+            Node::ExprIf(_) => Next::Up(1),
             Node::ExprNamed(ast) => {
                 if let Expr::Name(name) = &*ast.target {
                     let target = [above, &[Node::from(&*ast.target)]].concat();
@@ -235,33 +121,85 @@ impl<'a, 'n> Tracer<'a, 'n> {
             Node::ExprTuple(_) | Node::ExprList(_) | Node::ExprSet(_) | Node::ExprDict(_) => {
                 self.container(path, value)
             }
-            Node::ExprListComp(_) | Node::ExprSetComp(_) | Node::ExprGenerator(_) => {
-                value.steps.push(Step::Any);
-                Next::Up(1)
-            }
-            Node::ExprDictComp(ast) if ast.key.as_deref().is_some_and(|key| within(node, key)) => {
-                self.end(path, value, Sink::Index, "a key of a dict")
-            }
-            Node::ExprDictComp(_) => {
-                value.steps.push(Step::Any);
-                Next::Up(1)
-            }
-            Node::Comprehension(ast) => {
-                if !within(node, &ast.iter) {
-                    return self.branch(path, value, "the condition of a comprehension");
-                }
-                self.bind(above, &ast.target, element(value.clone()));
-                Next::Done
-            }
+            Node::ExprListComp(_)
+            | Node::ExprSetComp(_)
+            | Node::ExprGenerator(_)
+            | Node::ExprDictComp(_)
+            | Node::Comprehension(_) => self.comprehension(path, value),
             Node::ExprLambda(_) => self.lambda(path, value),
             Node::ExprYield(_) | Node::ExprYieldFrom(_) => {
                 self.end(path, value, Sink::Unknown, "yielded to whoever iterates")
             }
+            Node::ExprSlice(_) if value.text => Next::Done,
             Node::ExprSlice(_) => self.end(path, value, Sink::Size, "the bound of a slice"),
             Node::ExprSubscript(ast) => self.subscript(path, value, within(node, &*ast.slice)),
             Node::ExprAttribute(ast) => self.attribute_of(path, value, ast),
             Node::Arguments(_) | Node::Keyword(_) => self.argument(path, value),
             _ => self.statement(path, value),
+        }
+    }
+
+    /// An operand of arithmetic, a comparison, `and` or `or`.
+    fn operation(&mut self, path: &[Node<'a>], value: &mut Value) -> Next {
+        let [.., parent, node] = path else { return Next::Done };
+        let node = *node;
+        match *parent {
+            Node::ExprBinOp(ast) => {
+                let text = ast.op == Operator::Mod && string(&ast.left).is_some();
+                let other = if within(node, &*ast.left) { &ast.right } else { &ast.left };
+                self.arithmetic(path, value, if text { None } else { Some(other) })
+            }
+            Node::ExprCompare(ast) => {
+                let others =
+                    std::iter::once(&*ast.left).chain(&ast.comparators).find(|other| !within(node, *other));
+                let identity = ast.ops.iter().all(|op| matches!(op, CmpOp::Is | CmpOp::IsNot));
+                if identity {
+                    return Next::Done;
+                }
+                value.steps.clear();
+                self.arithmetic(path, value, others)
+            }
+            Node::ExprBoolOp(ast) => {
+                let decides = value.steps.is_empty() && !value.text;
+                if decides && ast.values.last().is_some_and(|value| value.range() != node.range()) {
+                    self.sink(
+                        path,
+                        value,
+                        Sink::Branch { guard: false, assert: false },
+                        "an operand of `and`/`or`",
+                    );
+                }
+                Next::Up(1)
+            }
+            _ => Next::Up(1),
+        }
+    }
+
+    /// The element, the key, the iterable or a condition of a comprehension.
+    fn comprehension(&mut self, path: &[Node<'a>], value: &mut Value) -> Next {
+        let [.., parent, node] = path else { return Next::Done };
+        let (node, above) = (*node, &path[..path.len() - 1]);
+        match *parent {
+            Node::ExprDictComp(ast) if ast.key.as_deref().is_some_and(|key| within(node, key)) => {
+                self.end(path, value, Sink::Index, "a key of a dict")
+            }
+            Node::ExprDictComp(_) => {
+                value.steps.push(Step::Entry);
+                Next::Up(1)
+            }
+            Node::Comprehension(ast) => {
+                if !within(node, &ast.iter) {
+                    return self.filter(path, value);
+                }
+                if let Some(element) = element(value.clone()) {
+                    self.bind(above, &ast.target, element);
+                }
+                Next::Done
+            }
+            _ => {
+                value.steps.push(Step::Any);
+                Next::Up(1)
+            }
         }
     }
 
@@ -307,7 +245,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 match item.map(|item| item.key.as_ref()) {
                     // `{**metrics}` keeps the keys.
                     Some(None) => return Next::Up(1),
-                    Some(Some(key)) => string(key).map_or(Step::Any, |key| Step::Key(key.to_owned())),
+                    Some(Some(key)) => string(key).map_or(Step::Entry, |key| Step::Key(key.to_owned())),
                     None => Step::Any,
                 }
             }
@@ -353,9 +291,8 @@ impl<'a, 'n> Tracer<'a, 'n> {
         let name = ast.attr.as_str();
         let Some(call) = call else {
             return match name {
-                "shape" | "dtype" | "ndim" | "device" => {
-                    self.end(path, value, Sink::Unknown, format!("only asked for its `{name}`"))
-                }
+                // Known without the values.
+                "shape" | "dtype" | "ndim" | "device" => Next::Done,
                 _ => Next::Up(1),
             };
         };
@@ -380,12 +317,14 @@ impl<'a, 'n> Tracer<'a, 'n> {
                     (Some(Step::Key(a)), Some(Step::Key(b))) if a != b => return Next::Done,
                     _ => {}
                 }
-                // What the loop over it gets.
-                if matches!(name, "values" | "items") {
-                    value.steps.push(Step::Any);
+                match name {
+                    "values" => value.steps.push(Step::Any),
+                    "items" => value.steps.extend([Step::Index(1), Step::Any]),
+                    _ => {}
                 }
                 Next::Up(2)
             }
+            "keys" | "index" | "count" if !value.steps.is_empty() => Next::Done,
             _ => Next::Up(2),
         }
     }
@@ -410,7 +349,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
             Node::StmtAssign(ast) => {
                 let adds_up = reads_target(ast);
                 for target in &ast.targets {
-                    let value = if adds_up { collected(above, target, value.clone()) } else { value.clone() };
+                    let value = if adds_up { value.clone().collected(above, true) } else { value.clone() };
                     self.bind(above, target, value);
                 }
                 Next::Done
@@ -428,11 +367,13 @@ impl<'a, 'n> Tracer<'a, 'n> {
                         format!("added to the tensor `{}`", self.file.text(&*ast.target)),
                     );
                 }
-                self.bind(above, &ast.target, collected(above, &ast.target, value.clone()));
+                self.bind(above, &ast.target, value.clone().collected(above, value.steps.is_empty()));
                 Next::Done
             }
             Node::StmtFor(ast) if within(*node, &*ast.iter) => {
-                self.bind(above, &ast.target, element(value.clone()));
+                if let Some(element) = element(value.clone()) {
+                    self.bind(above, &ast.target, element);
+                }
                 Next::Done
             }
             Node::StmtIf(_) => self.branch(path, value, "the test of an `if`"),
@@ -458,30 +399,24 @@ impl<'a, 'n> Tracer<'a, 'n> {
         }
     }
 
-    /// The last node of `path` decides a branch.
+    /// The last node of `path` is a condition of a comprehension. One that leaves out what is missing or not finite is part of
+    /// computing a mean.
+    fn filter(&mut self, path: &[Node<'a>], value: &Value) -> Next {
+        let test = path.last().map(|node| self.file.text(node).to_ascii_lowercase()).unwrap_or_default();
+        if ["nan", "inf", "none"].iter().any(|word| test.contains(word)) {
+            return Next::Done;
+        }
+        self.branch(path, value, "the condition of a comprehension")
+    }
+
+    /// The last node of `path` decides a branch. Whether a list is empty does not depend on what it holds, and what text
+    /// looks like decides about more text.
     fn branch(&mut self, path: &[Node<'a>], value: &Value, what: &str) -> Next {
+        if value.text || !value.steps.is_empty() {
+            return Next::Done;
+        }
         let guard = is_guard(path, self.file);
         let assert = matches!(path[path.len() - 2], Node::StmtAssert(_));
         self.end(path, value, Sink::Branch { guard, assert }, what)
-    }
-}
-
-/// What a loop over the value gets.
-fn element(mut value: Value) -> Value {
-    if value.steps.pop().is_none() {
-        value.bulk = false;
-    }
-    value
-}
-
-/// A constant index or key.
-pub(super) fn constant_step(expr: &Expr) -> Option<Step> {
-    match expr {
-        Expr::StringLiteral(literal) => Some(Step::Key(literal.value.to_str().to_owned())),
-        Expr::NumberLiteral(number) => match &number.value {
-            ruff_python_ast::Number::Int(int) => int.as_usize().map(Step::Index),
-            _ => None,
-        },
-        _ => None,
     }
 }

@@ -103,6 +103,7 @@ fn best<'a>(mut found: Vec<Candidate<'a>>, observed: &Observed<'_>) -> Vec<Candi
     }
     keep_max(&mut found, |candidate| candidate.fit);
     keep_max(&mut found, |candidate| candidate.tier);
+    keep_max(&mut found, |candidate| candidate.strength.min(1));
     if found[0].fit != Fit::Named {
         // "Probably" stays beside "plainly": either may be the one.
         keep_max(&mut found, |candidate| candidate.strength.min(2));

@@ -3,6 +3,7 @@
 mod act;
 mod argument;
 mod bind;
+mod callers;
 mod context;
 mod explicit;
 mod file;
@@ -15,15 +16,25 @@ mod nodes;
 mod rewrite;
 mod rules;
 mod scope;
+mod settled;
 mod sinks;
 mod tree;
+mod value;
 
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_acts;
+#[cfg(test)]
+mod tests_callers;
+#[cfg(test)]
+mod tests_containers;
+#[cfg(test)]
 mod tests_flow;
 #[cfg(test)]
 mod tests_hostile;
+#[cfg(test)]
+mod tests_lines;
 #[cfg(test)]
 mod tests_programs;
 

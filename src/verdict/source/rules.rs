@@ -1,6 +1,7 @@
 //! From what becomes of a value to a verdict: rules S01 to S07 of the catalogue.
 
-use super::flow::{Fate, Sink};
+use super::sinks::is_figure;
+use super::value::{Fate, Sink};
 use crate::vocabulary::{Class, Evidence, Kind, Verdict};
 
 /// Below this a verdict is printed as unknown.
@@ -12,6 +13,11 @@ pub fn verdict(kind: Kind, confidence: f64, pattern: &'static str, evidence: Evi
     Verdict { class: kind.class(), kind, confidence, pattern: Some(pattern), evidence: vec![evidence] }
 }
 
+/// [`verdict`] from the rule's id and the sentence.
+pub fn says(rule: &'static str, kind: Kind, confidence: f64, pattern: &'static str, text: String) -> Verdict {
+    verdict(kind, confidence, pattern, Evidence::new(rule, text))
+}
+
 /// The verdict on a value that the CPU read, from its fates; `subject` is the expression as written.
 ///
 /// Definition: a fate that decides what the CPU does next outweighs all others (true). Without one, a fate that is not
@@ -21,9 +27,11 @@ pub fn verdict(kind: Kind, confidence: f64, pattern: &'static str, evidence: Evi
 pub fn judge(subject: &str, pattern: &'static str, fates: &[Fate]) -> Verdict {
     let decisive = fates
         .iter()
-        .filter(|fate| !fate.deferred)
+        .filter(|fate| !can_wait(fate))
         .filter_map(|fate| decides(fate).map(|found| (found, fate)));
     if let Some(((_, kind, rule, confidence), fate)) = decisive.min_by_key(|((rank, ..), _)| *rank) {
+        // Each further name or function on the way is one more guess.
+        let confidence = confidence - 0.03 * f64::from(fate.value.hops.saturating_sub(2));
         return verdict(kind, confidence, pattern, Evidence::new(rule, sentence(subject, "is", &[fate])));
     }
     let open: Vec<&Fate> = fates.iter().filter(|fate| is_open(fate)).collect();
@@ -35,9 +43,14 @@ pub fn judge(subject: &str, pattern: &'static str, fates: &[Fate]) -> Verdict {
         return verdict(Kind::ValueRead, 0.5, pattern, Evidence::new("S06", sentence(subject, "is", &open)));
     }
     let all: Vec<&Fate> = fates.iter().collect();
-    if fates.iter().any(|fate| fate.deferred) {
+    if fates.iter().any(can_wait) {
         let used = sentence(subject, "is", &all);
-        let certain = fates.iter().all(|fate| matches!(fate.sink, Sink::Log | Sink::Returned));
+        let certain = |fate: &Fate| match fate.sink {
+            Sink::Log => true,
+            Sink::Returned => fate.name.as_deref().is_some_and(is_figure),
+            _ => false,
+        };
+        let certain = fates.iter().all(certain);
         let text = format!("{used}, outside the loop that collects it: collect on the GPU and read once");
         return verdict(Kind::Logging, if certain { 0.85 } else { 0.7 }, pattern, Evidence::new("S05", text));
     }
@@ -87,14 +100,25 @@ fn decides(fate: &Fate) -> Option<(u8, Kind, &'static str, f64)> {
     })
 }
 
+/// Whether a use comes after the loop that reads the value, so that one read there would do: of a sum (S05), of a list of
+/// figures, and of arrays gathered batch by batch (D08), which need no look inside the loop. Other lists are what the program
+/// makes, and how soon they are needed is not told.
+pub fn can_wait(fate: &Fate) -> bool {
+    let Some(collected) = fate.value.collected.filter(|_| fate.deferred) else { return false };
+    let figures = fate.name.as_deref().is_some_and(is_figure);
+    match fate.sink {
+        Sink::Stored | Sink::Dropped => false,
+        Sink::Log => true,
+        Sink::Branch { .. } | Sink::Rate => collected.sum && figures,
+        Sink::Size | Sink::Index => false,
+        Sink::Returned => collected.sum || figures || fate.value.tensor,
+        _ => collected.sum || fate.value.tensor,
+    }
+}
+
 /// Whether a fate leaves the question open.
 fn is_open(fate: &Fate) -> bool {
-    match fate.sink {
-        Sink::Unknown => !(fate.deferred && fate.value.collected.is_some()),
-        Sink::Returned => !fate.deferred,
-        Sink::Stored => true,
-        _ => false,
-    }
+    matches!(fate.sink, Sink::Unknown | Sink::Returned | Sink::Stored) && !can_wait(fate)
 }
 
 /// "`lossf` is only an argument of logger.info (line 41), …", with what to do about guards.

@@ -248,7 +248,8 @@ fn kills(all: &[Occurrence<'_>], depth: usize, definition: TextSize) -> Vec<(Tex
     // Inner ones first, so that an outer `if` finds them.
     ifs.sort_by_key(|ast| ast.range.len());
     for ast in ifs {
-        if ast.elif_else_clauses.last().is_none_or(|clause| clause.test.is_some()) {
+        let around = ast.range.contains(definition);
+        if around || ast.elif_else_clauses.last().is_none_or(|clause| clause.test.is_some()) {
             continue;
         }
         let arms = std::iter::once(&ast.body).chain(ast.elif_else_clauses.iter().map(|clause| &clause.body));
@@ -301,9 +302,17 @@ fn loops<'p>(path: &'p [Node<'_>], depth: usize) -> impl Iterator<Item = TextRan
     })
 }
 
-/// The innermost loop statement around the last node inside its function.
-pub fn innermost_loop(path: &[Node<'_>]) -> Option<TextRange> {
-    loops(path, function_scope(path)).last()
+/// The innermost loop of the function whose repeated part (the body, and the test of a `while`) holds both the last node of
+/// `path` and `origin`.
+pub fn innermost_loop(path: &[Node<'_>], origin: TextSize) -> Option<TextRange> {
+    let place = path.last()?.start();
+    let repeated = |node: &Node<'_>| match node {
+        Node::StmtFor(ast) => Some(TextRange::new(ast.body.first()?.start(), ast.body.last()?.end())),
+        Node::StmtWhile(ast) => Some(TextRange::new(ast.test.start(), ast.body.last()?.end())),
+        _ => None,
+    };
+    let inner = path[function_scope(path)..].iter().rev().filter_map(repeated);
+    inner.into_iter().find(|body| body.contains(place) && body.contains(origin))
 }
 
 /// What an assignment gives to the name at the end of `path`: the right side, or what it iterates over.

@@ -25,37 +25,36 @@ pub enum Role {
     Device,
     /// Keeps it in the receiver: `xs.append(v)`.
     Keep,
-    /// Waits for a time that depends on it.
+    /// CPU work that needs it: an image library, a solver, a sleep.
     Compute,
+    /// Does not look at the value: `len`, `isinstance`.
+    Neutral,
     Unknown,
 }
 
-/// Receivers that log, by a part of their dotted name.
+/// Words that make a receiver's name a logger's, wherever they stand in it.
 const LOGGERS: &[&str] = &[
-    "log",
-    "writer",
+    "logger",
+    "logging",
     "wandb",
     "mlflow",
     "pbar",
     "progress",
+    "progressbar",
     "tqdm",
     "tensorboard",
     "neptune",
     "comet",
     "console",
     "warnings",
-    "report",
-    "print",
-    "prog_bar",
-    "metric",
     "meter",
-    "summary",
-    "tracker",
-    "monitor",
-    "stats",
-    "epoch_iterator",
-    "bar",
+    "meters",
+    "metric",
+    "metrics",
+    "writer",
 ];
+/// Words that do so as the last word: `run_log` logs, `log_probs` does not.
+const LAST_WORDS: &[&str] = &["log", "logs", "bar", "tb", "sw", "summary"];
 /// What loggers, progress bars and meters are told.
 const LOG_VERBS: &[&str] = &[
     "info",
@@ -185,6 +184,7 @@ const THROUGH: &[&str] = &[
 /// Modules whose functions compute a host value from a host value.
 const HOST_MODULES: &[&str] = &[
     "np",
+    "re",
     "numpy",
     "math",
     "cmath",
@@ -222,22 +222,36 @@ pub fn is_log(call: &ExprCall) -> bool {
 
 /// Whether a receiver's name says that it logs.
 pub fn is_logger(base: &str) -> bool {
-    let base = base.to_ascii_lowercase();
-    let last = base.rsplit('.').next().unwrap_or("");
-    LOGGERS.iter().any(|word| base.contains(word)) && !last.contains("catalog") && !last.contains("dialog")
-        || is_metric(&base)
+    let words = words(base);
+    words.iter().any(|word| LOGGERS.contains(&word.as_str()))
+        || words.last().is_some_and(|word| LAST_WORDS.contains(&word.as_str()))
+        || base.starts_with("logging.")
+        || is_metric(base)
 }
 
 /// Whether a container's name says that it collects figures to show.
 pub fn is_metric(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let last = name.trim_end_matches("[]").rsplit('.').next().unwrap_or("");
-    [
-        "loss", "metric", "hist", "meter", "stat", "running", "logs", "tracker", "scores", "accs", "results",
-        "record",
-    ]
-    .iter()
-    .any(|word| last.contains(word))
+    let is = |word: &String| {
+        ["loss", "metric"].iter().any(|part| word.contains(part))
+            || matches!(
+                word.as_str(),
+                "hist" | "history" | "meter" | "meters" | "logs" | "stats" | "running" | "accs"
+            )
+    };
+    words(name).iter().any(is)
+}
+
+/// Whether a name says that it is a figure to show or compare: a loss, a total, an accuracy.
+pub fn is_figure(name: &str) -> bool {
+    const WORDS: &[&str] =
+        &["total", "correct", "acc", "accuracy", "avg", "mean", "sum", "err", "error", "score"];
+    is_metric(name) || words(name).iter().any(|word| WORDS.contains(&word.as_str()))
+}
+
+/// The lower-case words of the last name of a dotted receiver that is not a subscript: `self._metrics[][]` has `metrics`.
+fn words(base: &str) -> Vec<String> {
+    let last = base.rsplit('.').next().unwrap_or("").trim_end_matches(['[', ']', '(', ')']);
+    last.to_ascii_lowercase().split('_').filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 /// Whether a receiver's name is a learning-rate scheduler's.
@@ -267,7 +281,15 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
         "str" | "repr" | "format" | "join" | "dumps" => return Role::Text,
         name if ["Error", "Exception", "Warning"].iter().any(|end| name.ends_with(end)) => return Role::Text,
         "exit" | "_exit" if matches!(base, "sys" | "os" | "") => return Role::Decide("the exit code"),
-        "sleep" => return Role::Compute,
+        "sleep" | "linear_sum_assignment" => return Role::Compute,
+        "len" | "isinstance" | "hasattr" | "type" | "id" if base.is_empty() => return Role::Neutral,
+        "decode" | "batch_decode" | "convert_ids_to_tokens" => return Role::Through,
+        _ if bulk
+            && matches!(root, "cv2" | "Image" | "PIL" | "skimage" | "sklearn" | "scipy")
+            && !writes(base, name) =>
+        {
+            return Role::Compute;
+        }
         "step" if is_scheduler(base) => return Role::Rate,
         _ => {}
     }
