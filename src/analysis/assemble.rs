@@ -1,7 +1,7 @@
 //! Result structs from analysed exports: what every renderer prints.
 
 use super::{Analysed, Options, Sort};
-use crate::catalogue;
+use crate::catalogue::{self, Strategy};
 use crate::cost::statistics::{Summary, histogram, summarise};
 use crate::doctor;
 use crate::report::*;
@@ -9,7 +9,8 @@ use crate::sites::native;
 use crate::sites::neighbours::op_name;
 use crate::sites::ranges::stable_name;
 use crate::sites::{Site as FoundSite, frames::PathRules};
-use crate::vocabulary::{Class, Kind, ThreadRole};
+use crate::profile::commands;
+use crate::vocabulary::{Attribution, Class, Kind, ThreadRole};
 use crate::waits::api::Blocking;
 use crate::waits::device::{pid_of, tid_of};
 use crate::waits::{Found, Wait};
@@ -105,12 +106,14 @@ fn name_callers(sites: &mut [Site]) {
 }
 
 fn rank(sort: Sort, a: &Site, b: &Site) -> std::cmp::Ordering {
+    let order = |s: &Site| s.fix.as_ref().map_or(u8::MAX, |f| f.order);
     let line = |s: &Site| s.user_frame.as_ref().map(|f| (f.file.clone(), f.line));
     let first = match sort {
         Sort::Drain => std::cmp::Ordering::Equal,
         Sort::Blocked => b.blocked_ns.cmp(&a.blocked_ns),
         Sort::Waits => b.waits.cmp(&a.waits),
         Sort::Max => b.blocked_max_ns.cmp(&a.blocked_max_ns),
+        Sort::Fix => order(a).cmp(&order(b)),
         // Sites without a line come last.
         Sort::Location => (line(a).is_none(), line(a)).cmp(&(line(b).is_none(), line(b))),
     };
@@ -126,8 +129,8 @@ fn rank(sort: Sort, a: &Site, b: &Site) -> std::cmp::Ordering {
 fn totals(report: &Report) -> Totals {
     let mut totals = Totals { sites: report.sites.len() as u64, ..Totals::default() };
     for gpu in report.profiles.iter().flat_map(|p| &p.gpus) {
-        totals.gpu_busy_ns += gpu.busy_ns;
-        totals.gpu_idle_ns += gpu.idle_ns;
+        add(&mut totals.gpu_busy_ns, gpu.busy_ns);
+        add(&mut totals.gpu_idle_ns, gpu.idle_ns);
     }
     for site in &report.sites {
         let class = match site.class {
@@ -137,13 +140,22 @@ fn totals(report: &Report) -> Totals {
         };
         class.sites += 1;
         class.waits += site.waits;
-        class.blocked_ns += site.blocked_ns;
-        class.drain_ns += site.drain_ns;
+        add(&mut class.blocked_ns, site.blocked_ns);
+        add(&mut class.drain_ns, site.drain_ns);
         totals.waits += site.waits;
-        totals.blocked_ns += site.blocked_ns;
-        totals.drain_ns += site.drain_ns;
+        add(&mut totals.blocked_ns, site.blocked_ns);
+        add(&mut totals.drain_ns, site.drain_ns);
     }
     totals
+}
+
+/// Adds a time. Times of several threads and devices lie side by side, and damaged ones may be enormous.
+fn add(sum: &mut i64, time: i64) {
+    *sum = sum.saturating_add(time);
+}
+
+fn sum(times: impl Iterator<Item = i64>) -> i64 {
+    times.fold(0, i64::saturating_add)
 }
 
 /// Lengths that percentages refer to, in ns.
@@ -191,11 +203,13 @@ struct Sites<'a> {
 impl Sites<'_> {
     fn summaries(&self) -> anyhow::Result<Vec<Summary>> {
         let (mut group, mut blocked, mut drain) = (Vec::new(), Vec::new(), Vec::new());
+        // No sum of them overflows; only damaged times come near.
+        let longest = i64::MAX / self.found.waits.len().max(1) as i64;
         for (i, site) in (0u32..).zip(&self.found.sites) {
             for &w in &site.bundle.waits {
                 group.push(i);
-                blocked.push(self.found.waits[w as usize].blocked);
-                drain.push(self.found.drains[w as usize]);
+                blocked.push(self.found.waits[w as usize].blocked.min(longest));
+                drain.push(self.found.drains[w as usize].min(longest));
             }
         }
         summarise(group, blocked, drain, self.found.sites.len())
@@ -212,10 +226,10 @@ impl Sites<'_> {
         let threads: BTreeSet<u32> = self.waits(site).map(|(_, w)| w.thread).collect();
         let devices: BTreeSet<u32> = self.waits(site).filter_map(|(_, w)| self.device_of(w)).collect();
         let streams: BTreeSet<Option<u32>> = self.waits(site).map(|(_, w)| w.stream).collect();
-        let thread_span = threads.iter().map(|&t| self.spans.thread[t as usize]).sum();
+        let thread_span = sum(threads.iter().map(|&t| self.spans.thread[t as usize]));
         let device_span = match devices.len() {
-            0 => self.spans.device.iter().map(|d| d.0).sum(),
-            _ => devices.iter().map(|&d| self.spans.device[d as usize].0).sum(),
+            0 => sum(self.spans.device.iter().map(|d| d.0)),
+            _ => sum(devices.iter().map(|&d| self.spans.device[d as usize].0)),
         };
         Site {
             id: String::new(),
@@ -234,7 +248,7 @@ impl Sites<'_> {
             native: native::readable(&b.chain),
             caller: None,
             nvtx: b.ranges.iter().map(|r| stable_name(r)).collect(),
-            source: None,
+            source: site.line_text.clone(),
             thread: self.thread(&threads, b.role),
             process: self.process(b.pid),
             device: only(&devices).map(|d| self.found.devices.list[d as usize].id),
@@ -257,7 +271,7 @@ impl Sites<'_> {
                 .count() as u64,
             blocks_capture: b.blocking != Blocking::HostAlloc && b.role != ThreadRole::Library,
             recoverable: None,
-            fix: fix(v.pattern, v.kind),
+            fix: self.fix(site),
             histogram: histogram(self.waits(site).map(|(_, w)| w.blocked)),
             examples: self.examples(site),
         }
@@ -281,6 +295,43 @@ impl Sites<'_> {
     fn device_of(&self, wait: &Wait) -> Option<u32> {
         let of = |op: u32| self.found.devices.of_stream[self.found.profile.ops.stream[op as usize] as usize];
         wait.device.or_else(|| wait.awaited.map(of))
+    }
+
+    /// The catalogue's fix for the site's pattern, with the site's own expression. A wait that waits for nothing goes,
+    /// whatever call it is.
+    fn fix(&self, site: &FoundSite) -> Option<Fix> {
+        let entry = catalogue::by_id(site.verdict.pattern?)?;
+        let (strategy, title) = match site.verdict.kind {
+            Kind::Redundant => (Strategy::Remove, "delete it: the wait before has drained the GPU"),
+            Kind::Idle => (Strategy::Remove, "delete it: it found nothing to wait for"),
+            _ => (entry.fix.strategy, entry.fix.title),
+        };
+        let here = site.reading.as_ref().map(|r| Rewrite { before: r.expression.clone(), after: r.rewritten.clone() });
+        Some(Fix {
+            order: strategy as u8 + 1,
+            strategy: strategy.name().to_owned(),
+            title: title.to_owned(),
+            why: entry.why.to_owned(),
+            before: entry.fix.before.to_owned(),
+            after: entry.fix.after.to_owned(),
+            caveat: entry.fix.caveat.to_owned(),
+            here,
+            confirm: self.confirm(site),
+        })
+    }
+
+    /// How to see that the wait is gone: PyTorch's own warning where it covers the call, and a new capture.
+    fn confirm(&self, site: &FoundSite) -> String {
+        let command = commands::capture(self.found.profile.target.command.as_deref(), "");
+        let python = site.bundle.attribution != Attribution::None && site.verdict.class != Class::True;
+        match site.bundle.blocking {
+            // set_sync_debug_mode sees PyTorch's stream synchronisations only: not events, devices, frees.
+            Blocking::Stream if python => format!(
+                "torch.cuda.set_sync_debug_mode(\"warn\")   # before the line: it must not warn\n\
+                 torch.cuda.set_sync_debug_mode(0)        # after it\n{command}"
+            ),
+            _ => command,
+        }
     }
 
     fn thread(&self, threads: &BTreeSet<u32>, role: ThreadRole) -> Thread {
@@ -353,7 +404,7 @@ impl Sites<'_> {
         let profile = &self.found.profile;
         let drained = |device: u32| -> i64 {
             let pairs = self.found.waits.iter().zip(&self.found.drains);
-            pairs.filter(|(w, _)| self.device_of(w) == Some(device)).map(|(_, d)| d).sum()
+            sum(pairs.filter(|(w, _)| self.device_of(w) == Some(device)).map(|(_, d)| *d))
         };
         let gpus = (0..)
             .zip(&self.found.devices.list)
@@ -397,21 +448,4 @@ fn frame(f: &crate::profile::payload::PyFrame, rules: &PathRules) -> Frame {
 /// The only element of a set.
 fn only<T: Copy + Ord>(set: &BTreeSet<T>) -> Option<T> {
     (set.len() == 1).then(|| set.first().copied()).flatten()
-}
-
-/// The catalogue's fix for a pattern. A wait that waits for nothing goes, whatever call it is.
-fn fix(pattern: Option<&'static str>, kind: Kind) -> Option<Fix> {
-    let entry = catalogue::by_id(pattern?)?;
-    let title = match kind {
-        Kind::Redundant => "delete it: the wait before has drained the GPU",
-        Kind::Idle => "delete it: it found nothing to wait for",
-        _ => entry.fix.title,
-    };
-    Some(Fix {
-        title: title.to_owned(),
-        why: entry.why.to_owned(),
-        before: entry.fix.before.to_owned(),
-        after: entry.fix.after.to_owned(),
-        caveat: entry.fix.caveat.to_owned(),
-    })
 }

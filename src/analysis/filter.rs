@@ -56,6 +56,14 @@ impl Filter {
             && self.device.is_none_or(|d| device() == Some(d))
     }
 
+    /// The part of a wait's drain that the time filter leaves: as the device's idle time, it is cut at the window.
+    pub fn clip_drain(&self, profile: &Profile, wait: &Wait, drain: i64) -> i64 {
+        let Some(op) = wait.awaited else { return drain };
+        let ended = profile.ops.end[op as usize];
+        let (from, to) = self.clip(ended, ended + drain);
+        to - from
+    }
+
     /// The part of `from..to` that the time filter leaves.
     pub fn clip(&self, from: i64, to: i64) -> (i64, i64) {
         let from = self.from.map_or(from, |t| t.max(from));

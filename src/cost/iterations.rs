@@ -69,7 +69,7 @@ fn best_family(profile: &Profile, ranges: &[u32], texts: &[Option<Arc<str>>]) ->
         let (Some(text), r) = (text.as_deref(), r as usize) else { continue };
         let (name, number) = match numbered(text) {
             Some((_, number)) => (stable_name(text), Some(number)),
-            None if says_iteration(text) => (stable_name(text), None),
+            None if says_iteration(text) && !is_library(text) => (stable_name(text), None),
             None => continue,
         };
         let family = families.entry((table.tid[r], name)).or_insert_with(|| Family {
@@ -86,6 +86,12 @@ fn best_family(profile: &Profile, ranges: &[u32], texts: &[Option<Arc<str>>]) ->
     loops.sort_by(|a, b| covered(&b.1).cmp(&covered(&a.1)).then_with(|| a.0.cmp(&b.0)));
     let ((tid, name), family) = loops.into_iter().next()?;
     Some(Iterations { name, tid, spans: family.spans })
+}
+
+/// Ranges of PyTorch itself (`aten::batch_norm`, `Optimizer.step#AdamW.step`, `enumerate(DataLoader)#…Iter.__next__`):
+/// their names speak of batches and steps, and they repeat, but they are parts of an iteration.
+fn is_library(text: &str) -> bool {
+    text.contains("::") || text.starts_with("Optimizer.") || text.starts_with("enumerate(DataLoader)")
 }
 
 impl Family {

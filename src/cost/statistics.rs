@@ -63,8 +63,9 @@ pub fn summarise(
             *slot = Summary {
                 count: at(&count).unsigned_abs(),
                 sum: at(&sum),
-                p50: at(&p50),
-                p99: at(&p99),
+                // polars computes quantiles as floating point, which rounds beyond 104 days.
+                p50: at(&p50).min(at(&max)),
+                p99: at(&p99).min(at(&max)),
                 max: at(&max),
                 drain: at(&drained),
             };

@@ -1,7 +1,7 @@
 //! CUDA API calls of host threads: the rows of `CUPTI_ACTIVITY_KIND_RUNTIME`.
 //!
-//! Kept are calls that may wait and calls that issued an op; getters, which are half of the table, only count towards
-//! their thread's span.
+//! Kept are calls that may wait, calls that issued an op and recorded events; getters, which are half of the table,
+//! only count towards their thread's span.
 
 use crate::error::InputError;
 use crate::profile::correlation::IssuedBy;
@@ -260,7 +260,7 @@ fn read_row(out: &mut Chunk, row: &Cells, waiting: &FxHashSet<i64>, issued: &Iss
     match class {
         RUNTIME | DRIVER => {
             out.count(&raw);
-            if waits || issued.has_op(process(raw.tid), raw.correlation) {
+            if waits || issued.issued(process(raw.tid), raw.correlation) {
                 out.open += u64::from(cut);
                 out.calls.push(raw);
             }

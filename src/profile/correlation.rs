@@ -3,6 +3,7 @@
 use crate::profile::calls::{Calls, NO_CORRELATION};
 use crate::profile::nvtx::process;
 use crate::profile::ops::Ops;
+use crate::profile::syncs::Syncs;
 use rustc_hash::FxHashMap;
 
 /// Call index by (process, correlation id). Ids are unique per process only: another rank uses the same numbers.
@@ -47,21 +48,20 @@ impl Correlation {
     }
 }
 
-/// Which (process, correlation id) issued an op: one bit an id.
+/// Which (process, correlation id) issued an op or recorded an event: one bit an id.
 pub struct IssuedBy {
     /// By process: first id and bits. Few processes: searched in order.
     by_pid: Vec<(i64, u32, Vec<u64>)>,
-    /// Some ops name no process: any call may have issued them.
+    /// Some rows name no process: any call may have issued them.
     any: bool,
 }
 
 impl IssuedBy {
-    pub fn new(ops: &Ops) -> Self {
+    pub fn new(ops: &Ops, syncs: &Syncs) -> Self {
         let mut bounds: FxHashMap<i64, (u32, u32)> = FxHashMap::default();
         let ids = || {
-            (0..ops.len())
-                .map(|i| (ops.streams[ops.stream[i] as usize].pid, ops.correlation[i]))
-                .filter(|&(_, c)| c != NO_CORRELATION)
+            let of_op = |i: usize| (ops.streams[ops.stream[i] as usize].pid, ops.correlation[i]);
+            (0..ops.len()).map(of_op).chain(syncs.records()).filter(|&(_, c)| c != NO_CORRELATION)
         };
         for (pid, id) in ids() {
             let b = bounds.entry(pid).or_insert((id, id));
@@ -82,7 +82,7 @@ impl IssuedBy {
         Self { by_pid, any }
     }
 
-    pub fn has_op(&self, pid: i64, correlation: u32) -> bool {
+    pub fn issued(&self, pid: i64, correlation: u32) -> bool {
         self.any
             || self.by_pid.iter().find(|p| p.0 == pid).is_some_and(|(_, first, bits)| {
                 let at = correlation.wrapping_sub(*first) as usize;

@@ -63,11 +63,11 @@ impl Profile {
         let mut strings = Strings::default();
         let target = Target::read(&db, &mut strings)?;
         let mut ops = Ops::read(&db)?;
-        let interest = Interest { may_wait, issued: &IssuedBy::new(&ops) };
-        let calls = Calls::read(&db, &mut strings, &interest)?;
         let mut syncs = Syncs::read(&db)?;
+        let interest = Interest { may_wait, issued: &IssuedBy::new(&ops, &syncs) };
+        let calls = Calls::read(&db, &mut strings, &interest)?;
         if let Some(pid) = only_process(&calls) {
-            ops.streams.iter_mut().filter(|s| s.pid == 0).for_each(|s| s.pid = pid);
+            ops.set_missing_pid(pid);
             syncs.set_missing_pid(pid);
         }
         let correlation = Correlation::new(&calls);

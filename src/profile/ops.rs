@@ -106,6 +106,21 @@ impl Ops {
         Ok(Self::assemble(chunks))
     }
 
+    /// Replaces the process of rows that name none. Such a stream may then be one that other rows name in full.
+    pub fn set_missing_pid(&mut self, pid: i64) {
+        if self.streams.iter().all(|s| s.pid != 0) {
+            return;
+        }
+        let named = |s: &StreamKey| StreamKey { pid: if s.pid == 0 { pid } else { s.pid }, ..*s };
+        let old: Vec<StreamKey> = self.streams.iter().map(named).collect();
+        self.streams.clone_from(&old);
+        self.streams.sort_unstable();
+        self.streams.dedup();
+        let place = |key: &StreamKey| self.streams.binary_search(key).unwrap_or(0) as u32;
+        let new: Vec<u32> = old.iter().map(place).collect();
+        self.stream.iter_mut().for_each(|s| *s = new[*s as usize]);
+    }
+
     fn assemble(chunks: Vec<Chunk>) -> Self {
         let mut ops = Self {
             open: chunks.iter().map(|c| c.open).sum(),

@@ -103,6 +103,11 @@ impl Syncs {
         self.rows.is_empty()
     }
 
+    /// Process and correlation id of each event record.
+    pub fn records(&self) -> impl Iterator<Item = (i64, u32)> + '_ {
+        self.events.iter().map(|e| (e.pid, e.correlation))
+    }
+
     /// The row of a call; where one correlation id served several calls, the row that lies inside this one.
     pub fn of(&self, pid: i64, correlation: u32, start: i64, end: i64) -> Option<&SyncRow> {
         if correlation == NO_CORRELATION {

@@ -267,10 +267,15 @@ impl Page<'_> {
 
     fn fix(&self) -> String {
         let Some(fix) = &self.site.fix else { return String::new() };
-        let Fix { title, why, before, after, caveat } = fix;
-        let mut lines = vec![self.hang("  ", 2, title)];
+        let Fix { title, why, before, after, caveat, here, confirm, strategy, .. } = fix;
+        let mut lines = vec![self.hang("  ", 2, &format!("{title} ({strategy})"))];
         if !why.is_empty() {
             lines.push(self.hang("  ", 2, why));
+        }
+        if let Some(here) = here {
+            lines.push(format!("\n  {}", Tone::Faint.paint("here")));
+            lines.push(format!("    - {}", escape_terminal(&here.before)));
+            lines.extend(here.after.as_ref().map(|after| format!("    + {}", escape_terminal(after))));
         }
         for (label, code) in [("before", before), ("after", after)] {
             if !code.is_empty() {
@@ -281,6 +286,10 @@ impl Page<'_> {
         if !caveat.is_empty() {
             lines.push(String::new());
             lines.push(self.hang(&format!("  {}  ", Tone::Unsure.paint("mind")), 8, caveat));
+        }
+        if !confirm.is_empty() {
+            lines.push(format!("\n  {}", Tone::Faint.paint("then confirm")));
+            lines.extend(confirm.lines().map(|line| format!("      {}", escape_terminal(line))));
         }
         section("what to do", lines)
     }

@@ -38,6 +38,7 @@ struct Key {
     copy: Option<(Direction, HostMemory, SizeClass)>,
     found: Option<u8>,
     completes: bool,
+    copy_lost: bool,
     /// Set where one Python stack did different things natively.
     signature: Option<u32>,
 }
@@ -117,6 +118,7 @@ fn group(
             // With a copy, the copy is what was waited for; bare synchronisations differ by what they found.
             found: wait.copy.is_none().then_some(wait.found as u8),
             completes: wait.completes.is_some(),
+            copy_lost: wait.copy_lost(),
             signature: None,
         };
         groups.entry(key).or_default().push(i as u32);
@@ -317,6 +319,7 @@ impl Former<'_> {
                 Found::Pending
             },
             completes: key.completes,
+            copy_lost: key.copy_lost,
             neighbours,
             waits: members,
         }

@@ -184,11 +184,12 @@ fn upload(s: &Subject) -> Option<Verdict> {
     Some(verdict(Kind::Upload, 0.98, operators::upload_pattern(s.bundle.method()), "R01", text))
 }
 
-/// Whether the wait is a synchronisation by itself, without a copy of its own or one to complete.
+/// Whether the wait is surely a synchronisation by itself, without a copy of its own or one to complete.
 fn is_bare(s: &Subject) -> bool {
     let b = s.bundle;
     b.copy.is_none()
         && !b.completes
+        && !b.copy_lost
         && matches!(b.blocking, Blocking::Stream | Blocking::Event | Blocking::Context)
 }
 
@@ -327,6 +328,9 @@ fn method_name(method: &str) -> &str {
 /// Nothing says what was waited for.
 fn unattributed(s: &Subject) -> Verdict {
     let text = match s.bundle.found {
+        _ if s.bundle.copy_lost => {
+            "a copy comes right before it, but the export does not hold which: a value may have been read or not"
+        }
         Found::Unknown => "the export records no GPU work of this process: what it waited for cannot be told",
         _ => "no copy, frame, chain or range tells what it was for",
     };

@@ -15,8 +15,6 @@ pub struct Behaviour {
     pub after: Vec<Neighbours>,
     /// Iterations that hold waits of the bundle, of all iterations; `None` without iterations.
     pub iterations: Option<(usize, usize)>,
-    /// Waits inside one iteration.
-    pub per_iteration: Option<f64>,
 }
 
 /// Sum of weights beyond which a leaning is worth telling.

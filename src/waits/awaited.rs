@@ -12,6 +12,7 @@
 use super::api::Blocking;
 use super::device::{Devices, gpu_id, unknown};
 use super::{Covers, Found, Wait};
+use crate::profile::calls::NO_CORRELATION;
 use crate::profile::ops::StreamKey;
 use crate::profile::seek::Place;
 use crate::profile::syncs::{NONE, SyncRow};
@@ -49,7 +50,7 @@ impl<'a> Queues<'a> {
         let mut op_by_correlation = FxHashMap::default();
         for i in 0..ops.len() {
             use crate::profile::ops::OpKind::*;
-            if matches!(ops.kind[i], Memcpy | Memset) {
+            if matches!(ops.kind[i], Memcpy | Memset) && ops.correlation[i] != NO_CORRELATION {
                 let pid = ops.streams[ops.stream[i] as usize].pid;
                 op_by_correlation.entry((pid, ops.correlation[i])).or_insert(i as u32);
             }
@@ -74,9 +75,19 @@ impl<'a> Queues<'a> {
         self.profile.syncs.of(wait.pid, calls.correlation[i], calls.start[i], calls.end[i])
     }
 
+    /// The stream of a process with these ids. Where device or context is not recorded, the only one that it can be.
     fn stream_index(&self, pid: i64, device: u32, context: u32, stream: u32) -> Option<u32> {
+        let streams = &self.profile.ops.streams;
+        if stream != NONE && (device == NONE || context == NONE) {
+            let fits = |known: u32, id: u32| known == NONE || known == id;
+            let mut candidates = self.streams_of.get(&pid)?.iter().copied().filter(|&s| {
+                let key = &streams[s as usize];
+                key.stream == stream && fits(device, key.device) && fits(context, key.context)
+            });
+            return candidates.next().filter(|_| candidates.next().is_none());
+        }
         let key = StreamKey { pid, device, context, stream };
-        self.profile.ops.streams.binary_search(&key).ok().map(|i| i as u32)
+        streams.binary_search(&key).ok().map(|i| i as u32)
     }
 
     /// Fills in what `wait` waited for; `earlier`: the waits of its thread before it.
@@ -119,9 +130,10 @@ impl<'a> Queues<'a> {
         let Some(stream) = recorded.or(copy_stream) else {
             match row {
                 // The stream is known, and nothing ever ran on it.
-                Some(r) if r.stream != NONE && self.has_ops(wait.pid) => wait.found = Found::Nothing,
-                Some(_) => {}
-                None => self.resolve_context(wait),
+                Some(r) if ![r.stream, r.device, r.context].contains(&NONE) && self.has_ops(wait.pid) => {
+                    wait.found = Found::Nothing;
+                }
+                _ => self.resolve_context(wait),
             }
             return;
         };
@@ -180,10 +192,16 @@ impl<'a> Queues<'a> {
 
     /// The last op on `stream` whose launch began before `time` and that started before `until`.
     fn last_issued(&self, stream: u32, time: i64, until: i64) -> Option<u32> {
+        self.last_ended(stream, time, until, i64::MAX)
+    }
+
+    /// As [`Self::last_issued`], of those that ended by `ended_by`.
+    fn last_ended(&self, stream: u32, time: i64, until: i64, ended_by: i64) -> Option<u32> {
         let (ops, list) = (&self.profile.ops, &self.devices.stream_ops[stream as usize]);
         let started = self.places[stream as usize].seek(list.len(), |i| ops.start[list[i] as usize] < until);
         // In order on a stream: those skipped were issued by other threads during the wait.
-        list[..started].iter().rev().copied().find(|&op| self.issued(op) < time)
+        let fits = |op: &u32| self.issued(*op) < time && ops.end[*op as usize] <= ended_by;
+        list[..started].iter().rev().copied().find(fits)
     }
 
     /// When an op was issued; where no launch is recorded, as early as possible: it ran, so it was issued.
@@ -197,22 +215,27 @@ impl<'a> Queues<'a> {
         let Some(streams) = self.streams_of.get(&wait.pid) else { return };
         let device = wait.device.or_else(|| self.only_device(wait.pid, streams));
         wait.covers = device.map_or(Covers::AnyDevice, Covers::Device);
+        // An event says nothing about what was launched after it, nor a known device whose work outlasted the wait
+        // (memory that is freed without draining): what ran on was not awaited, what ended on its stream before may be.
+        let device_of = |op: u32| self.devices.of_stream[ops.stream[op as usize] as usize];
+        let returned = wait.end + CLOCK_SLOP_NS;
+        let told = device.is_some() || wait.blocking == Blocking::Event;
+        let ended_by = if told { returned } else { i64::MAX };
         let mut pending: Vec<u32> = Vec::new();
         for &stream in streams {
             if device.is_some_and(|d| d != self.devices.of_stream[stream as usize]) {
                 continue;
             }
-            let last = self.last_issued(stream, wait.start, wait.end);
+            let last = self.last_ended(stream, wait.start, wait.end, ended_by);
             pending.extend(last.filter(|&op| ops.end[op as usize] > wait.start));
         }
-        let device_of = |op: u32| self.devices.of_stream[ops.stream[op as usize] as usize];
-        if device.is_none() {
+        if !told {
             // A device that still works on earlier ops cannot be the one that was waited for.
-            let busy = pending.iter().copied().find(|&op| ops.end[op as usize] > wait.end + CLOCK_SLOP_NS);
-            if let Some(busy) = busy.map(device_of) {
-                wait.not_for = Some(busy);
-                pending.retain(|&op| device_of(op) != busy);
-            }
+            let runs_on = pending.iter().copied().filter(|&op| ops.end[op as usize] > returned);
+            let mut busy: Vec<u32> = runs_on.map(device_of).collect();
+            busy.sort_unstable();
+            wait.not_for = busy.first().copied();
+            pending.retain(|&op| !busy.contains(&device_of(op)));
         }
         wait.awaited =
             pending.iter().copied().max_by_key(|&op| (ops.end[op as usize], std::cmp::Reverse(op)));

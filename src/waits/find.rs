@@ -26,9 +26,10 @@ const DRAIN_RETURN_NS: i64 = 20_000;
 pub fn find(profile: &Profile, devices: &Devices) -> Vec<Wait> {
     let queues = Queues::new(profile, devices);
     let kinds: Vec<Option<Blocking>> = profile.calls.names.iter().map(|n| classify(&n.base)).collect();
+    let records: Vec<bool> = profile.calls.names.iter().map(|n| n.base.contains("EventRecord")).collect();
     let mut waits: Vec<Wait> = Vec::new();
     for (thread, calls) in (0u32..).zip(&profile.calls.by_thread) {
-        let finder = Finder { profile, queues: &queues, kinds: &kinds, thread };
+        let finder = Finder { profile, queues: &queues, kinds: &kinds, records: &records, thread };
         waits.extend(finder.of_thread(calls));
     }
     queues.complete_copies(&mut waits);
@@ -41,6 +42,8 @@ struct Finder<'a> {
     queues: &'a Queues<'a>,
     /// By name index.
     kinds: &'a [Option<Blocking>],
+    /// By name index: calls that record an event. One between a copy and its synchronisation does not part them.
+    records: &'a [bool],
     thread: u32,
 }
 
@@ -76,7 +79,9 @@ impl Finder<'_> {
                     waits.push(wait);
                 }
             }
-            previous = Some(call);
+            if !self.records[table.name[call as usize] as usize] {
+                previous = Some(call);
+            }
         }
         waits
     }
@@ -111,10 +116,11 @@ impl Finder<'_> {
                 if let Some((copy_call, copy)) = previous.and_then(|p| self.paired_copy(p, &wait)) {
                     let (from, to) = (table.start[copy_call as usize], table.end[copy_call as usize]);
                     wait.copy_call = Some(copy_call);
-                    wait.copy = Some(copy);
+                    wait.copy = copy;
                     wait.start = from;
                     // Enqueueing from pinned memory is a launch; from pageable memory the call itself blocks.
-                    wait.copy_blocked = if copy.host_memory == HostMemory::Pinned { 0 } else { to - from };
+                    let blocks = copy.is_some_and(|c| c.host_memory != HostMemory::Pinned);
+                    wait.copy_blocked = if blocks { to - from } else { 0 };
                     wait.blocked = duration + wait.copy_blocked;
                 }
             }
@@ -128,8 +134,8 @@ impl Finder<'_> {
     }
 
     /// The copy that a stream synchronisation completes: the call just before it on the thread, on the same stream,
-    /// from or to the host.
-    fn paired_copy(&self, previous: u32, wait: &Wait) -> Option<(u32, Copy)> {
+    /// from or to the host. The call alone where the export does not hold what it copied.
+    fn paired_copy(&self, previous: u32, wait: &Wait) -> Option<(u32, Option<Copy>)> {
         let table = &self.profile.calls;
         let p = previous as usize;
         if self.kinds[table.name[p] as usize] != Some(Blocking::CopyAsync) {
@@ -140,12 +146,12 @@ impl Finder<'_> {
         if !near && !traced {
             return None;
         }
-        let op = self.queues.op_of_call(wait.pid, previous)?;
+        let Some(op) = self.queues.op_of_call(wait.pid, previous) else { return Some((previous, None)) };
         let copy = self.profile.ops.copy(op)?;
         let stream = self.queues.stream_of_sync(wait);
         let same = stream.is_none_or(|s| s == self.profile.ops.stream[op as usize]);
         let host = matches!(copy.direction, Direction::HostToDevice | Direction::DeviceToHost);
-        (same && host).then_some((previous, copy))
+        (same && host).then_some((previous, Some(copy)))
     }
 
     /// Whether a call that may block did: calls that block by definition always count.

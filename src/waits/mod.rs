@@ -32,7 +32,7 @@ pub enum Found {
 pub struct Wait {
     /// The synchronising call, or the blocking copy or free.
     pub call: u32,
-    /// The copy call before it that this wait completes.
+    /// The copy call before it that this wait completes. Without a `copy`: what was copied is not recorded.
     pub copy_call: Option<u32>,
     pub blocking: Blocking,
     /// Index into [`crate::profile::calls::Calls::threads`].
@@ -61,6 +61,13 @@ pub struct Wait {
     pub completes: Option<u32>,
     /// Which streams its end proves drained.
     pub covers: Covers,
+}
+
+impl Wait {
+    /// Whether a copy came with it that the export does not hold (trimmed, or lost by the profiler).
+    pub fn copy_lost(&self) -> bool {
+        self.copy_call.is_some() && self.copy.is_none()
+    }
 }
 
 /// Streams whose earlier work a wait's return proves ended.

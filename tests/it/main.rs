@@ -1,5 +1,14 @@
 //! The integration tests: one binary, so that the library is linked once.
 
+mod cli;
+mod cost;
 mod export;
 mod hostile;
+mod look;
+mod properties;
+mod samples;
+mod schemas;
 mod scripts;
+mod sites;
+mod verdicts;
+mod waits;

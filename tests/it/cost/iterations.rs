@@ -1,0 +1,134 @@
+//! Iterations of the program's loop, and waits per iteration.
+
+use super::*;
+
+/// Four steps of 100 µs, each with one `.item()`, and one wait after the loop.
+///
+/// ```text
+///  NVTX      [step 0--------][step 1--------][step 2--------][step 3--------]
+///  host       [launch][item]  [launch][item]  [launch][item]  [launch][item]   [item]
+/// ```
+fn steps(name: impl Fn(i64) -> String) -> (Export, Thread) {
+    let (mut e, t) = empty();
+    for i in 0..4 {
+        let at = i * 100_000;
+        e.nvtx(t, at..at + 99_000, &name(i));
+        e.launch(t, at + 100..at + 110, GPU0, at + 120..at + 30_000, "gemm");
+        e.item(t, at + 1000..at + 31_000, GPU0, at + 30_001..at + 30_010);
+    }
+    e.item(t, 500_000..501_000, GPU0, 500_500..500_510);
+    (e, t)
+}
+
+#[test]
+fn ranges_that_count_up_are_iterations() {
+    for (first, family) in [
+        ("step 0", "step #"),
+        ("iteration 0", "iteration #"),
+        ("ProfilerStep#0", "ProfilerStep#"),
+        ("iter_0", "iter_#"),
+        ("batch [0]", "batch [#]"),
+    ] {
+        let (e, _) = steps(|i| first.replace('0', &i.to_string()));
+        let report = look::report(&e);
+        let it = report.iterations.as_ref().unwrap_or_else(|| panic!("{first}: no iterations"));
+        assert_eq!(it.source, format!("NVTX ranges `{family}`"));
+        assert_eq!((it.count, it.median_ns), (4, 99_000));
+        assert!((it.waits_per_iteration - 1.0).abs() < 1e-9);
+        let rates: Vec<f64> = report.sites.iter().filter_map(|s| s.per_iteration).collect();
+        assert!((rates.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{rates:?}");
+    }
+}
+
+/// Without a number the name must say what it is, and stand there three times.
+#[test]
+fn ranges_of_one_name_are_iterations_if_the_name_says_so() {
+    for (name, found) in [("train_step", true), ("training batch", true), ("forward", false)] {
+        let (e, _) = steps(|_| name.to_owned());
+        assert_eq!(look::report(&e).iterations.is_some(), found, "{name}");
+    }
+}
+
+/// ```text
+///  NVTX      [epoch 0--------------------------------------------------------]
+///             [step 0-------][step 1-------]…
+/// ```
+#[test]
+fn steps_inside_an_epoch_are_found() {
+    let (mut e, t) = steps(|i| format!("step {i}"));
+    e.nvtx(t, -10..450_000, "epoch 0");
+    let report = look::report(&e);
+    assert_eq!(report.iterations.map(|i| (i.source, i.count)), Some(("NVTX ranges `step #`".into(), 4)));
+}
+
+/// Names of PyTorch's operators contain "batch" and "step", but mark no loop.
+#[test]
+fn operators_of_pytorch_are_no_iterations() {
+    for name in [
+        "aten::batch_norm, op_id = 12",
+        "aten::_batch_norm_impl_index, seq = 4",
+        "Optimizer.step#AdamW.step",
+        "Optimizer.zero_grad#AdamW.zero_grad",
+        "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+        "autograd::engine::evaluate_function: NativeBatchNormBackward0",
+    ] {
+        let (e, _) = steps(|_| name.to_owned());
+        let report = look::report(&e);
+        assert_eq!(report.iterations.map(|i| i.source), None, "{name}");
+    }
+}
+
+/// Iterations of one rank say nothing about waits of another.
+#[test]
+fn iterations_belong_to_their_process() {
+    let (mut e, _) = steps(|i| format!("step {i}"));
+    let other = e.thread(200, 200);
+    e.item(other, 1000..31_000, GPU0, 30_001..30_010);
+    let report = look::report(&e);
+    for site in &report.sites {
+        assert_eq!(site.per_iteration.is_some(), site.process.pid == 100);
+    }
+}
+
+/// A range that was still open at the capture's end is no iteration; those before it are.
+#[test]
+fn an_open_range_is_not_counted() {
+    let (mut e, t) = steps(|i| format!("step {i}"));
+    e.nvtx_open(t, 490_000, "step 4");
+    let report = look::report(&e);
+    assert_eq!(report.iterations.map(|i| i.count), Some(4));
+}
+
+/// Only a part of the capture is asked for: iterations are still those of the whole loop.
+#[test]
+fn filters_by_range_keep_the_waits_inside() {
+    let (e, _) = steps(|i| format!("step {i}"));
+    let with = |range: &str| {
+        let filter = Filter { nvtx: Some(range.to_owned()), ..Filter::default() };
+        look::report_with(&e, &Options { filter, ..options() }).totals.waits
+    };
+    assert_eq!(
+        [with("step"), with("step #"), with("step 2"), with("step 9"), with("ste"), with("")],
+        [4, 4, 1, 0, 0, 0]
+    );
+}
+
+/// Sums of hostile times neither panic nor turn negative.
+///
+/// ```text
+///  ten threads, each in a wait from the smallest to the largest time that a capture may hold
+/// ```
+#[test]
+fn enormous_waits_do_not_overflow() {
+    let far = i64::MAX / 4;
+    let (mut e, _) = empty();
+    for tid in 0..10 {
+        let t = e.thread(100, 100 + tid);
+        e.device_sync(t, -far..far, 0);
+        e.launch(t, -far..-far + 1, Gpu { device: tid, stream: 7 }, -far..far, "gemm");
+    }
+    let report = look::report(&e);
+    assert!(report.totals.blocked_ns > 0, "{}", report.totals.blocked_ns);
+    assert!(report.totals.gpu_busy_ns > 0, "{}", report.totals.gpu_busy_ns);
+    assert_sound(&report);
+}

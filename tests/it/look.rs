@@ -1,0 +1,134 @@
+//! Running the library on a drawn export, and its results in words short enough to compare.
+
+use crate::export::Export;
+use std::ops::Deref;
+use std::path::Path;
+use sync_report::analysis::{self, Analysed, Options};
+use sync_report::profile::ops::OpKind;
+use sync_report::report::{Report, Site, csv, json, table};
+use sync_report::waits::{Found, Wait};
+use tempfile::TempDir;
+
+/// One thread: the plainest way to read.
+pub fn options() -> Options {
+    Options { threads: 1, ..Options::default() }
+}
+
+/// The report on an export.
+pub fn report(e: &Export) -> Report {
+    report_with(e, &options())
+}
+
+pub fn report_with(e: &Export, options: &Options) -> Report {
+    let (_folder, path) = e.write_temp();
+    report_on(&path, options)
+}
+
+pub fn report_on(path: &Path, options: &Options) -> Report {
+    analysis::run(&[path.to_owned()], options).expect("a report")
+}
+
+/// An analysed export whose file still exists.
+pub struct Kept {
+    analysed: Analysed,
+    _folder: TempDir,
+}
+
+impl Deref for Kept {
+    type Target = Analysed;
+
+    fn deref(&self) -> &Analysed {
+        &self.analysed
+    }
+}
+
+pub fn analysed(e: &Export) -> Kept {
+    let (folder, path) = e.write_temp();
+    let analysed = analysis::analyse(&path, &options()).expect("an analysis");
+    Kept { analysed, _folder: folder }
+}
+
+/// Each wait as a line: `cudaStreamSynchronize 200..910 blocked 710 pending awaits 120..900`.
+///
+/// The span is the wait's own, that is from the start of its copy. What does not apply is left out.
+pub fn waits(e: &Export) -> Vec<String> {
+    let found = analysed(e);
+    found.waits.iter().map(|w| line(&found, w)).collect()
+}
+
+fn line(found: &Analysed, wait: &Wait) -> String {
+    let profile = &found.profile;
+    let op = |op: u32| format!("{}..{}", profile.ops.start[op as usize], profile.ops.end[op as usize]);
+    let mut words = vec![
+        profile.calls.base_name(wait.call).to_string(),
+        format!("{}..{}", wait.start, wait.end),
+        format!("blocked {}", wait.blocked),
+    ];
+    if let Some(copy) = wait.copy {
+        words.push(format!("{} {} {}", copy.direction, copy.bytes, copy.host_memory));
+    }
+    words.push(match wait.found {
+        Found::Pending => "pending".into(),
+        Found::Nothing => "nothing".into(),
+        Found::Drained => "drained".into(),
+        Found::Unknown => "unknown".into(),
+    });
+    words.extend(wait.awaited.map(|o| format!("awaits {}", op(o))));
+    words.extend(wait.completes.map(|o| format!("completes {}", op(o))));
+    words.extend(wait.device.map(|d| format!("gpu {}", found.devices.list[d as usize].id)));
+    words.extend(wait.not_for.map(|d| format!("not gpu {}", found.devices.list[d as usize].id)));
+    words.join(" ")
+}
+
+/// The ops of an export as `kernel 120..900`, in start order.
+pub fn ops(found: &Analysed) -> Vec<String> {
+    let ops = &found.profile.ops;
+    let name = |kind| match kind {
+        OpKind::Kernel => "kernel",
+        OpKind::Memcpy => "memcpy",
+        OpKind::Memset => "memset",
+        OpKind::GraphLaunch => "graph",
+    };
+    (0..ops.len()).map(|i| format!("{} {}..{}", name(ops.kind[i]), ops.start[i], ops.end[i])).collect()
+}
+
+/// Each site as a line: `2 x cudaStreamSynchronize false upload C03 at train.py:18 step`.
+pub fn sites(report: &Report) -> Vec<String> {
+    report.sites.iter().map(site).collect()
+}
+
+pub fn site(s: &Site) -> String {
+    let at = match &s.user_frame {
+        Some(f) => format!("at {}:{} {}", f.file, f.line, f.function),
+        None => format!("by {}", s.attribution),
+    };
+    let pattern = s.pattern.as_deref().unwrap_or("-");
+    format!("{} x {} {} {} {pattern} {at}", s.waits, s.api, s.class, s.kind)
+}
+
+/// `class kind rule` of every site, without repetition, for verdicts that do not depend on the grouping.
+pub fn verdicts(report: &Report) -> Vec<String> {
+    let rule = |s: &Site| s.evidence.first().map_or("", |e| e.rule);
+    let mut all: Vec<String> =
+        report.sites.iter().map(|s| format!("{} {} {}", s.class, s.kind, rule(s))).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// The report in every format, the export's path replaced so that copies of a file compare equal.
+pub fn everything(report: &Report) -> String {
+    let mut report = report.clone();
+    for profile in &mut report.profiles {
+        profile.path = "PATH".to_owned();
+    }
+    for warning in &mut report.warnings {
+        warning.fix.clear();
+    }
+    let mut out = Vec::new();
+    json::render(&report, &mut out).expect("a Vec takes everything");
+    csv::render(&report, &mut out).expect("a Vec takes everything");
+    let style = sync_report::report::style::Style { width: Some(120), color: false };
+    table::render(&report, &style, &mut out).expect("a Vec takes everything");
+    String::from_utf8(out).expect("renderers write UTF-8")
+}
