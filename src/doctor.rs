@@ -35,6 +35,7 @@ pub fn warnings(found: &Analysed) -> Vec<Warning> {
     graphs(profile, &mut list);
     blocking_mode(found, &mut list);
     unknown_devices(found, &mut list);
+    sources(found, &mut list);
     size(profile, &mut list);
     list
 }
@@ -312,6 +313,32 @@ fn unknown_devices(found: &Analysed, list: &mut Vec<Warning>) {
                 "{} waits do not record which device they were for (CUDA 13 leaves out most device synchronisations, and cudaSetDevice is not traced): their device is inferred from what ended before they returned",
                 crate::text::count(unknown as u64)
             ),
+            String::new(),
+        );
+    }
+}
+
+/// Sources that were there but could not be used.
+fn sources(found: &Analysed, list: &mut Vec<Warning>) {
+    let stale: Vec<&crate::sites::Site> = found.sites.iter().filter(|s| s.stale).collect();
+    if let Some(site) = stale.first() {
+        let at =
+            site.bundle.user_frame().map_or_else(String::new, |f| format!(" (first: {}:{})", f.file, f.line));
+        warn(
+            list,
+            "stale-source",
+            format!(
+                "at {} the source at hand is not what ran{at}: it was not used; check out the revision that was profiled, or point --source-root at it",
+                crate::text::counted(stale.len() as u64, "site")
+            ),
+            String::new(),
+        );
+    }
+    for refused in found.refused.iter().take(4) {
+        warn(
+            list,
+            "source-refused",
+            format!("{}, {}: it was not read", refused.path.display(), refused.reason),
             String::new(),
         );
     }

@@ -4,12 +4,12 @@ use super::{Analysed, Options, Sort};
 use crate::catalogue::{self, Strategy};
 use crate::cost::statistics::{Summary, histogram, summarise};
 use crate::doctor;
+use crate::profile::commands;
 use crate::report::*;
 use crate::sites::native;
 use crate::sites::neighbours::op_name;
 use crate::sites::ranges::stable_name;
 use crate::sites::{Site as FoundSite, frames::PathRules};
-use crate::profile::commands;
 use crate::vocabulary::{Attribution, Class, Kind, ThreadRole};
 use crate::waits::api::Blocking;
 use crate::waits::device::{pid_of, tid_of};
@@ -47,11 +47,11 @@ impl<'a> Assembler<'a> {
         let summaries = sites.summaries()?;
         let listed: Vec<Site> =
             found.sites.iter().zip(&summaries).map(|(site, summary)| sites.site(site, summary)).collect();
-        self.report.sites.extend(
-            listed
-                .into_iter()
-                .filter(|s| self.options.classes.is_empty() || self.options.classes.contains(&s.class)),
-        );
+        let wanted = |s: &Site| {
+            (self.options.classes.is_empty() || self.options.classes.contains(&s.class))
+                && (self.options.capture.is_none() || s.blocks_capture)
+        };
+        self.report.sites.extend(listed.into_iter().filter(wanted));
         self.report.profiles.push(sites.profile());
         if self.report.iterations.is_none() {
             self.report.iterations = sites.iterations();
@@ -306,7 +306,10 @@ impl Sites<'_> {
             Kind::Idle => (Strategy::Remove, "delete it: it found nothing to wait for"),
             _ => (entry.fix.strategy, entry.fix.title),
         };
-        let here = site.reading.as_ref().map(|r| Rewrite { before: r.expression.clone(), after: r.rewritten.clone() });
+        let here = site
+            .reading
+            .as_ref()
+            .map(|r| Rewrite { before: r.expression.clone(), after: r.rewritten.clone() });
         Some(Fix {
             order: strategy as u8 + 1,
             strategy: strategy.name().to_owned(),

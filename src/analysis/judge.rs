@@ -48,7 +48,8 @@ impl Judge<'_> {
 
     /// What the source says: only where the line is exact.
     fn read(&self, bundle: &Bundle) -> Finding {
-        let exact = bundle.user_frame().is_some_and(|f| f.line > 0) && bundle.attribution != Attribution::PythonSample;
+        let exact = bundle.user_frame().is_some_and(|f| f.line > 0)
+            && bundle.attribution != Attribution::PythonSample;
         if !exact {
             return Finding::NoSource;
         }
@@ -100,4 +101,3 @@ fn subject<'a>(bundle: &'a Bundle, waits: &[Wait]) -> trace::Subject<'a> {
         device_unknown: of(|w| w.covers == Covers::AnyDevice) > 0,
     }
 }
-

@@ -30,6 +30,8 @@ pub struct Options {
     /// Where the sources of recorded paths are.
     pub source_roots: Vec<SourceRoot>,
     pub filter: Filter,
+    /// Only what keeps NVTX ranges of this name from being captured as a CUDA graph.
+    pub capture: Option<String>,
     pub classes: Vec<Class>,
     pub sort: Sort,
     /// Sites listed; 0 for all.
@@ -99,7 +101,12 @@ pub fn analyse(path: &std::path::Path, options: &Options) -> anyhow::Result<Anal
         (devices, found, drains)
     })?;
     let iterations = iterations::detect(&mut profile)?;
-    let keep = options.filter.select(&mut profile, &devices, &found)?;
+    let mut filter = options.filter.clone();
+    filter.nvtx = filter.nvtx.or_else(|| options.capture.clone());
+    let keep = filter.select(&mut profile, &devices, &found)?;
+    if let (Some(range), false) = (&filter.nvtx, keep.contains(&true)) {
+        filter::check_range(&mut profile, range)?;
+    }
     let (waits, drains): (Vec<Wait>, Vec<i64>) = found
         .into_iter()
         .zip(drains)

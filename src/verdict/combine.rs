@@ -33,7 +33,10 @@ pub fn combine(trace: Verdict, finding: Finding) -> Combined {
         Finding::NoSource => Combined { verdict: trace, reading: None, line_text: None, stale: false },
         Finding::Stale { reason, .. } => {
             let mut verdict = trace;
-            verdict.evidence.push(Evidence::new("source", format!("the source at hand is not what ran ({reason}): not used")));
+            verdict.evidence.push(Evidence::new(
+                "source",
+                format!("the source at hand is not what ran ({reason}): not used"),
+            ));
             Combined { verdict, reading: None, line_text: None, stale: true }
         }
         Finding::Read(reading) => {
@@ -92,7 +95,13 @@ mod tests {
     use super::*;
 
     fn verdict(kind: Kind, confidence: f64, rule: &'static str) -> Verdict {
-        Verdict { class: kind.class(), kind, confidence, pattern: None, evidence: vec![Evidence::new(rule, rule)] }
+        Verdict {
+            class: kind.class(),
+            kind,
+            confidence,
+            pattern: None,
+            evidence: vec![Evidence::new(rule, rule)],
+        }
     }
 
     fn read(kind: Kind, confidence: f64) -> Finding {
@@ -124,7 +133,10 @@ mod tests {
             (DebugPrint, "R17", ControlFlow, 0.9, DebugPrint),
             (Allocator, "R13", Logging, 0.9, Allocator),
         ] {
-            let combined = combine(verdict(trace, if trace == ValueRead { 0.5 } else { 0.9 }, rule), read(source, confidence));
+            let combined = combine(
+                verdict(trace, if trace == ValueRead { 0.5 } else { 0.9 }, rule),
+                read(source, confidence),
+            );
             assert_eq!(combined.verdict.kind, kind, "{trace} {rule} + {source}");
             assert_eq!(combined.verdict.class, kind.class());
         }

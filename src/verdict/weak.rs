@@ -24,12 +24,16 @@ const COMPARED: usize = 4;
 
 /// The leaning of a read, if any: one piece of evidence per reason, the sum first.
 pub fn lean(bundle: &Bundle, behaviour: &Behaviour, run_of_reads: usize) -> Vec<Evidence> {
-    let Some(copy) = bundle.copy.filter(|c| c.direction == Direction::DeviceToHost) else { return Vec::new() };
+    let Some(copy) = bundle.copy.filter(|c| c.direction == Direction::DeviceToHost) else {
+        return Vec::new();
+    };
     // Positive leans to true.
     let mut reasons: Vec<(f64, &'static str, String)> = Vec::new();
     match copy.bytes {
         1 => reasons.push((0.25, "X4", "one byte is read: a truth value".into())),
-        8 if bundle.same_bytes => reasons.push((0.10, "X6", "eight bytes are read: often a size or an index".into())),
+        8 if bundle.same_bytes => {
+            reasons.push((0.10, "X6", "eight bytes are read: often a size or an index".into()))
+        }
         _ => {}
     }
     if behaviour.after.len() >= 3 {
@@ -42,17 +46,29 @@ pub fn lean(bundle: &Bundle, behaviour: &Behaviour, run_of_reads: usize) -> Vec<
         }
     }
     if run_of_reads >= 3 {
-        reasons.push((-0.25, "X10", format!("{run_of_reads} reads follow one another: metrics, and one read would do")));
+        reasons.push((
+            -0.25,
+            "X10",
+            format!("{run_of_reads} reads follow one another: metrics, and one read would do"),
+        ));
     }
     if let Some((with, all)) = behaviour.iterations
         && all >= 5
         && with > 0
         && with * 2 < all
     {
-        reasons.push((-0.20, "X5", format!("it happens in {with} of {all} iterations only, as logging does")));
+        reasons.push((
+            -0.20,
+            "X5",
+            format!("it happens in {with} of {all} iterations only, as logging does"),
+        ));
     }
     if bundle.role == ThreadRole::Autograd && copy.bytes == 1 {
-        reasons.push((-0.40, "X15", "one byte is read after backward operations: anomaly detection looks so".into()));
+        reasons.push((
+            -0.40,
+            "X15",
+            "one byte is read after backward operations: anomaly detection looks so".into(),
+        ));
     }
     let sum: f64 = reasons.iter().map(|r| r.0).sum();
     if reasons.is_empty() || sum.abs() < WORTH_TELLING {

@@ -13,7 +13,8 @@ fn an_item_is_one_wait_with_its_copy() {
     let (mut e, t) = empty();
     e.launch(t, 100..110, GPU0, 120..900, "gemm");
     e.item(t, 200..1000, GPU0, 901..905);
-    let one = "cudaStreamSynchronize 200..1000 blocked 719 device-to-host 4 pinned pending awaits 901..905 gpu 0";
+    let one =
+        "cudaStreamSynchronize 200..1000 blocked 719 device-to-host 4 pinned pending awaits 901..905 gpu 0";
     assert_waits(&e, &[one]);
 }
 

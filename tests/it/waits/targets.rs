@@ -189,7 +189,8 @@ fn a_record_between_copy_and_synchronisation_does_not_part_them() {
     e.memcpy(t, 200..220, Copy::d2h(4, Memory::Pinned), GPU0, 230..240);
     e.event_record(t, 221..223, GPU0, 39);
     e.sync(t, "cudaStreamSynchronize", 225..250, GPU0);
-    let one = "cudaStreamSynchronize 200..250 blocked 25 device-to-host 4 pinned nothing awaits 230..240 gpu 0";
+    let one =
+        "cudaStreamSynchronize 200..250 blocked 25 device-to-host 4 pinned nothing awaits 230..240 gpu 0";
     assert_waits(&e, &[one]);
 }
 
