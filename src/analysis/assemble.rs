@@ -1,7 +1,7 @@
 //! Result structs from analysed exports: what every renderer prints.
 
 use super::{Analysed, Options, Sort};
-use crate::catalogue::{self, Strategy};
+use crate::catalogue::{self, Pattern, Strategy};
 use crate::cost::statistics::{Summary, histogram, summarise};
 use crate::doctor;
 use crate::profile::commands;
@@ -300,7 +300,7 @@ impl Sites<'_> {
     /// The catalogue's fix for the site's pattern, with the site's own expression. A wait that waits for nothing goes,
     /// whatever call it is.
     fn fix(&self, site: &FoundSite) -> Option<Fix> {
-        let entry = catalogue::by_id(site.verdict.pattern?)?;
+        let entry = fitting(catalogue::by_id(site.verdict.pattern?)?, site.verdict.kind)?;
         let (strategy, title) = match site.verdict.kind {
             Kind::Redundant => (Strategy::Remove, "delete it: the wait before has drained the GPU"),
             Kind::Idle => (Strategy::Remove, "delete it: it found nothing to wait for"),
@@ -445,6 +445,21 @@ fn frame(f: &crate::profile::payload::PyFrame, rules: &PathRules) -> Frame {
         file: f.file.to_string(),
         line: f.line,
         user: rules.is_user(&f.file),
+    }
+}
+
+/// The entry whose fix fits the verdict: a read that turned out to steer the program wants another one than a read in
+/// a log.
+fn fitting(entry: &'static Pattern, kind: Kind) -> Option<&'static Pattern> {
+    if entry.kind.is_some() {
+        return Some(entry);
+    }
+    let reads_scalar = entry.id.starts_with('A');
+    match kind {
+        Kind::ControlFlow => catalogue::by_id("A03"),
+        Kind::DynamicShape if reads_scalar => catalogue::by_id("A07"),
+        Kind::RoundTrip if reads_scalar => catalogue::by_id("A11"),
+        _ => Some(entry),
     }
 }
 

@@ -34,7 +34,7 @@ impl Judge<'_> {
     }
 
     fn one(&self, profile: &mut Profile, bundle: Bundle) -> Result<Judged, InputError> {
-        let verdict = trace::judge(&subject(&bundle, self.waits));
+        let verdict = trace::judge(&subject(profile, &bundle, self.waits));
         let mut combined = combine::combine(verdict, self.read(&bundle));
         if combined.verdict.class == Class::Unknown && bundle.copy.is_some() {
             let behaviour = self.behaviour(profile, &bundle)?;
@@ -92,12 +92,21 @@ impl Judge<'_> {
     }
 }
 
-fn subject<'a>(bundle: &'a Bundle, waits: &[Wait]) -> trace::Subject<'a> {
+/// Time that a wait and the op it awaited last have in common, in ns.
+fn overlap(profile: &Profile, wait: &Wait) -> i64 {
+    let Some(op) = wait.awaited.map(|op| op as usize) else { return 0 };
+    (profile.ops.end[op].min(wait.end) - profile.ops.start[op].max(wait.start)).clamp(0, wait.blocked)
+}
+
+fn subject<'a>(profile: &Profile, bundle: &'a Bundle, waits: &[Wait]) -> trace::Subject<'a> {
+    let members = || bundle.waits.iter().map(|&w| &waits[w as usize]);
     let of = |test: fn(&Wait) -> bool| bundle.waits.iter().filter(|&&w| test(&waits[w as usize])).count();
     trace::Subject {
         bundle,
         waits: bundle.waits.len(),
         other_device: of(|w| w.not_for.is_some()),
         device_unknown: of(|w| w.covers == Covers::AnyDevice) > 0,
+        blocked_ns: members().fold(0, |sum: i64, w| sum.saturating_add(w.blocked)),
+        awaited_ns: members().fold(0, |sum: i64, w| sum.saturating_add(overlap(profile, w))),
     }
 }

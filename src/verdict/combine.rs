@@ -11,6 +11,7 @@
 //! Where neither decides, or the more certain of the two is not certain enough, the verdict is unknown.
 
 use super::source::{Finding, Reading};
+use super::trace::UNDECIDED;
 use crate::vocabulary::{Class, Evidence, Kind, Verdict};
 
 /// Verdicts less certain than this are printed as unknown: the share of right ones among them would be too low.
@@ -72,7 +73,11 @@ fn merge(mut first: Verdict, second: Verdict) -> Verdict {
         first.confidence = first.confidence.max(second.confidence);
     }
     first.pattern = first.pattern.or(second.pattern);
+    let decided = first.class != Class::Unknown;
     for evidence in second.evidence {
+        if decided && evidence.rule == UNDECIDED {
+            continue;
+        }
         if !first.evidence.contains(&evidence) {
             first.evidence.push(evidence);
         }
