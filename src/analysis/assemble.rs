@@ -313,7 +313,7 @@ impl Sites<'_> {
         Some(Fix {
             order: strategy as u8 + 1,
             strategy: strategy.name().to_owned(),
-            title: title.to_owned(),
+            title: with_own_words(title, here.as_ref()),
             why: entry.why.to_owned(),
             before: entry.fix.before.to_owned(),
             after: entry.fix.after.to_owned(),
@@ -445,6 +445,18 @@ fn frame(f: &crate::profile::payload::PyFrame, rules: &PathRules) -> Frame {
         file: f.file.to_string(),
         line: f.line,
         user: rules.is_user(&f.file),
+    }
+}
+
+/// The fix's title with the site's own expression rewritten, where that is short enough for a column.
+fn with_own_words(title: &str, here: Option<&Rewrite>) -> String {
+    /// Longer expressions are read in the details.
+    const LONGEST: usize = 56;
+    match here.and_then(|h| h.after.as_deref()) {
+        Some(after) if after.chars().count() <= LONGEST && !after.contains('\n') => {
+            format!("{title}: {after}")
+        }
+        _ => title.to_owned(),
     }
 }
 

@@ -41,6 +41,7 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     Ok(exit_code(&report))
 }
 
+/// The answer to `--graph-ready`, in front of the table of sites.
 fn graph_ready(report: &Report, range: &str) -> String {
     let range = text::escape_terminal(range);
     match report.totals.sites {
