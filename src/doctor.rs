@@ -35,6 +35,7 @@ pub fn warnings(found: &Analysed) -> Vec<Warning> {
     graphs(profile, &mut list);
     blocking_mode(found, &mut list);
     unknown_devices(found, &mut list);
+    sources(found, &mut list);
     size(profile, &mut list);
     list
 }
@@ -44,7 +45,16 @@ fn warn(list: &mut Vec<Warning>, code: &'static str, message: impl Into<String>,
 }
 
 fn capture_command(profile: &Profile) -> String {
-    commands::capture(profile.target.command.as_deref())
+    capture_with(profile, "")
+}
+
+/// The capture command with further flags; where the nsys that made this file cannot export frames, with a word on that.
+fn capture_with(profile: &Profile, more: &str) -> String {
+    let command = commands::capture(profile.target.command.as_deref(), more);
+    match exporter(&profile.target) {
+        Some(version) if version >= FIRST_WITH_PAYLOADS => command,
+        _ => format!("{command}   # needs nsys 2024.5 or later"),
+    }
 }
 
 fn export_command(profile: &Profile) -> String {
@@ -156,7 +166,7 @@ fn exporter(target: &Target) -> Option<(u32, u32)> {
 fn chains(found: &Analysed, list: &mut Vec<Warning>) {
     let (profile, chains) = (&found.profile, &found.context.chains);
     if chains.frames > 0 && chains.resolved == 0 {
-        let command = format!("{} --resolve-symbols=true", capture_command(profile));
+        let command = capture_with(profile, "--resolve-symbols=true");
         warn(
             list,
             "chains-unresolved",
@@ -275,7 +285,7 @@ fn blocking_mode(found: &Analysed, list: &mut Vec<Warning>) {
                 crate::text::count(blocking as u64),
                 crate::text::count(launches.len() as u64)
             ),
-            format!("unset CUDA_LAUNCH_BLOCKING; {}", capture_command(profile)),
+            format!("env -u CUDA_LAUNCH_BLOCKING {}", capture_command(profile)),
         );
     } else if share(synced) >= BLOCKING_SHARE {
         warn(
@@ -303,6 +313,32 @@ fn unknown_devices(found: &Analysed, list: &mut Vec<Warning>) {
                 "{} waits do not record which device they were for (CUDA 13 leaves out most device synchronisations, and cudaSetDevice is not traced): their device is inferred from what ended before they returned",
                 crate::text::count(unknown as u64)
             ),
+            String::new(),
+        );
+    }
+}
+
+/// Sources that were there but could not be used.
+fn sources(found: &Analysed, list: &mut Vec<Warning>) {
+    let stale: Vec<&crate::sites::Site> = found.sites.iter().filter(|s| s.stale).collect();
+    if let Some(site) = stale.first() {
+        let at =
+            site.bundle.user_frame().map_or_else(String::new, |f| format!(" (first: {}:{})", f.file, f.line));
+        warn(
+            list,
+            "stale-source",
+            format!(
+                "at {} the source at hand is not what ran{at}: it was not used; check out the revision that was profiled, or point --source-root at it",
+                crate::text::counted(stale.len() as u64, "site")
+            ),
+            String::new(),
+        );
+    }
+    for refused in found.refused.iter().take(4) {
+        warn(
+            list,
+            "source-refused",
+            format!("{}, {}: it was not read", refused.path.display(), refused.reason),
             String::new(),
         );
     }

@@ -44,6 +44,12 @@ pub enum InputError {
     NotNsys { path: PathBuf, command: String },
     #[error("{path}: holds no CUDA API calls{why}; capture again with: {command}", path = .path.display())]
     NoCuda { path: PathBuf, why: String, command: String },
+    #[error(
+        "{path}: no NVTX range around CUDA calls is named `{range}`; there are: {names}",
+        path = .path.display(),
+        names = if .names.is_empty() { "none" } else { .names.as_str() }
+    )]
+    NoRange { path: PathBuf, range: String, names: String },
     #[error("{path}: exporting this report needs nsys, and none is on PATH; run this where nsys is installed: {command}", path = .path.display())]
     NsysMissing { path: PathBuf, command: String },
     #[error("{path}: nsys could not export this report ({reason}); try it by hand: {command}", path = .path.display())]

@@ -1,15 +1,16 @@
 //! Result structs from analysed exports: what every renderer prints.
 
 use super::{Analysed, Options, Sort};
-use crate::catalogue;
+use crate::catalogue::{self, Pattern, Strategy};
 use crate::cost::statistics::{Summary, histogram, summarise};
 use crate::doctor;
+use crate::profile::commands;
 use crate::report::*;
 use crate::sites::native;
 use crate::sites::neighbours::op_name;
 use crate::sites::ranges::stable_name;
 use crate::sites::{Site as FoundSite, frames::PathRules};
-use crate::vocabulary::{Class, Kind, ThreadRole};
+use crate::vocabulary::{Attribution, Class, Kind, ThreadRole};
 use crate::waits::api::Blocking;
 use crate::waits::device::{pid_of, tid_of};
 use crate::waits::{Found, Wait};
@@ -47,11 +48,11 @@ impl<'a> Assembler<'a> {
         let summaries = sites.summaries()?;
         let listed: Vec<Site> =
             found.sites.iter().zip(&summaries).map(|(site, summary)| sites.site(site, summary)).collect();
-        self.report.sites.extend(
-            listed
-                .into_iter()
-                .filter(|s| self.options.classes.is_empty() || self.options.classes.contains(&s.class)),
-        );
+        let wanted = |s: &Site| {
+            (self.options.classes.is_empty() || self.options.classes.contains(&s.class))
+                && (self.options.capture.is_none() || s.blocks_capture)
+        };
+        self.report.sites.extend(listed.into_iter().filter(wanted));
         self.report.profiles.push(sites.profile());
         if self.report.iterations.is_none() {
             self.report.iterations = sites.iterations();
@@ -114,12 +115,14 @@ fn name_callers(sites: &mut [Site]) {
 }
 
 fn rank(sort: Sort, a: &Site, b: &Site) -> std::cmp::Ordering {
+    let order = |s: &Site| s.fix.as_ref().map_or(u8::MAX, |f| f.order);
     let line = |s: &Site| s.user_frame.as_ref().map(|f| (f.file.clone(), f.line));
     let first = match sort {
         Sort::Drain => std::cmp::Ordering::Equal,
         Sort::Blocked => b.blocked_ns.cmp(&a.blocked_ns),
         Sort::Waits => b.waits.cmp(&a.waits),
         Sort::Max => b.blocked_max_ns.cmp(&a.blocked_max_ns),
+        Sort::Fix => order(a).cmp(&order(b)),
         // Sites without a line come last.
         Sort::Location => (line(a).is_none(), line(a)).cmp(&(line(b).is_none(), line(b))),
     };
@@ -254,7 +257,7 @@ impl Sites<'_> {
             native: native::readable(&b.chain),
             caller: None,
             nvtx: b.ranges.iter().map(|r| stable_name(r)).collect(),
-            source: None,
+            source: site.line_text.clone(),
             thread: self.thread(&threads, b.role),
             process: self.process(b.pid),
             device: only(&devices).map(|d| self.found.devices.list[d as usize].id),
@@ -262,7 +265,8 @@ impl Sites<'_> {
             copy: self.copy(site),
             copy_bytes_max: self.largest_copy(site),
             waits: summary.count,
-            per_iteration: self.per_iteration(site),
+            per_iteration: self.per_iteration(site, |_| 1),
+            blocked_per_iteration_ns: self.per_iteration(site, |w| w.blocked).map(|ns| ns.round() as i64),
             blocked_ns: summary.sum,
             blocked_p50_ns: summary.p50,
             blocked_p99_ns: summary.p99,
@@ -276,7 +280,7 @@ impl Sites<'_> {
                 .count() as u64,
             blocks_capture: b.blocking != Blocking::HostAlloc && b.role != ThreadRole::Library,
             recoverable: None,
-            fix: fix(v.pattern, v.kind),
+            fix: self.fix(site),
             histogram: histogram(self.waits(site).map(|(_, w)| w.blocked)),
             examples: self.examples(site),
         }
@@ -302,6 +306,46 @@ impl Sites<'_> {
         wait.device.or_else(|| wait.awaited.map(of))
     }
 
+    /// The catalogue's fix for the site's pattern, with the site's own expression. A wait that waits for nothing goes,
+    /// whatever call it is.
+    fn fix(&self, site: &FoundSite) -> Option<Fix> {
+        let entry = fitting(catalogue::by_id(site.verdict.pattern?)?, site.verdict.kind)?;
+        let (strategy, title) = match site.verdict.kind {
+            Kind::Redundant => (Strategy::Remove, "delete it: the wait before has drained the GPU"),
+            Kind::Idle => (Strategy::Remove, "delete it: it found nothing to wait for"),
+            _ => (entry.fix.strategy, entry.fix.title),
+        };
+        let here = site
+            .reading
+            .as_ref()
+            .map(|r| Rewrite { before: r.expression.clone(), after: r.rewritten.clone() });
+        Some(Fix {
+            order: strategy as u8 + 1,
+            strategy: strategy.name().to_owned(),
+            title: with_own_words(title, here.as_ref()),
+            why: entry.why.to_owned(),
+            before: entry.fix.before.to_owned(),
+            after: entry.fix.after.to_owned(),
+            caveat: entry.fix.caveat.to_owned(),
+            here,
+            confirm: self.confirm(site),
+        })
+    }
+
+    /// How to see that the wait is gone: PyTorch's own warning where it covers the call, and a new capture.
+    fn confirm(&self, site: &FoundSite) -> String {
+        let command = commands::capture(self.found.profile.target.command.as_deref(), "");
+        let python = site.bundle.attribution != Attribution::None && site.verdict.class != Class::True;
+        match site.bundle.blocking {
+            // set_sync_debug_mode sees PyTorch's stream synchronisations only: not events, devices, frees.
+            Blocking::Stream if python => format!(
+                "torch.cuda.set_sync_debug_mode(\"warn\")   # before the line: it must not warn\n\
+                 torch.cuda.set_sync_debug_mode(0)        # after it\n{command}"
+            ),
+            _ => command,
+        }
+    }
+
     fn thread(&self, threads: &BTreeSet<u32>, role: ThreadRole) -> Thread {
         let first = threads.first().map_or(0, |&t| self.found.profile.calls.threads[t as usize]);
         let name = self.found.profile.target.thread_names.get(&first).map(|n| n.to_string());
@@ -314,13 +358,15 @@ impl Sites<'_> {
         Process { pid: pid_of(pid), name, profile: self.number }
     }
 
-    /// Waits inside iterations per iteration; iterations of another process say nothing about this one.
-    fn per_iteration(&self, site: &FoundSite) -> Option<f64> {
+    /// What the waits inside iterations add up to, per iteration; iterations of another process say nothing about this
+    /// one.
+    fn per_iteration(&self, site: &FoundSite, amount: fn(&Wait) -> i64) -> Option<f64> {
         let iterations = self.found.iterations.as_ref()?;
         if pid_of(iterations.tid) != pid_of(site.bundle.pid) {
             return None;
         }
-        let inside = self.waits(site).filter(|(_, w)| iterations.at(w.start).is_some()).count();
+        let inside: i64 =
+            self.waits(site).filter(|(_, w)| iterations.at(w.start).is_some()).map(|(_, w)| amount(w)).sum();
         Some(inside as f64 / iterations.spans.len() as f64)
     }
 
@@ -411,24 +457,34 @@ fn frame(f: &crate::profile::payload::PyFrame, rules: &PathRules) -> Frame {
     }
 }
 
+/// The fix's title with the site's own expression rewritten, where that is short enough for a column.
+fn with_own_words(title: &str, here: Option<&Rewrite>) -> String {
+    /// Longer expressions are read in the details.
+    const LONGEST: usize = 56;
+    match here.and_then(|h| h.after.as_deref()) {
+        Some(after) if after.chars().count() <= LONGEST && !after.contains('\n') => {
+            format!("{title}: {after}")
+        }
+        _ => title.to_owned(),
+    }
+}
+
+/// The entry whose fix fits the verdict: a read that turned out to steer the program wants another one than a read in
+/// a log.
+fn fitting(entry: &'static Pattern, kind: Kind) -> Option<&'static Pattern> {
+    if entry.kind.is_some() {
+        return Some(entry);
+    }
+    let reads_scalar = entry.id.starts_with('A');
+    match kind {
+        Kind::ControlFlow => catalogue::by_id("A03"),
+        Kind::DynamicShape if reads_scalar => catalogue::by_id("A07"),
+        Kind::RoundTrip if reads_scalar => catalogue::by_id("A11"),
+        _ => Some(entry),
+    }
+}
+
 /// The only element of a set.
 fn only<T: Copy + Ord>(set: &BTreeSet<T>) -> Option<T> {
     (set.len() == 1).then(|| set.first().copied()).flatten()
-}
-
-/// The catalogue's fix for a pattern. A wait that waits for nothing goes, whatever call it is.
-fn fix(pattern: Option<&'static str>, kind: Kind) -> Option<Fix> {
-    let entry = catalogue::by_id(pattern?)?;
-    let title = match kind {
-        Kind::Redundant => "delete it: the wait before has drained the GPU",
-        Kind::Idle => "delete it: it found nothing to wait for",
-        _ => entry.fix.title,
-    };
-    Some(Fix {
-        title: title.to_owned(),
-        why: entry.why.to_owned(),
-        before: entry.fix.before.to_owned(),
-        after: entry.fix.after.to_owned(),
-        caveat: entry.fix.caveat.to_owned(),
-    })
 }

@@ -72,6 +72,33 @@ impl Filter {
     }
 }
 
+/// Whether a range of this name exists at all, where no wait is inside one.
+///
+/// # Errors
+/// [`InputError::NoRange`] where none does: a name mistyped must not read as "nothing waits there".
+pub fn check_range(profile: &mut Profile, wanted: &str) -> Result<(), InputError> {
+    let all: Vec<u32> = (0..profile.nvtx.ranges.start.len() as u32).collect();
+    let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &all)?;
+    if texts.iter().flatten().any(|t| is_named(t, wanted)) {
+        return Ok(());
+    }
+    let mut names: Vec<String> = texts.iter().flatten().map(|t| stable_name(t)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.truncate(8);
+    Err(InputError::NoRange {
+        path: profile.path().to_owned(),
+        range: wanted.to_owned(),
+        names: names.join(", "),
+    })
+}
+
+/// `step 12` asks for that one; `step` or `step #` for every one.
+fn is_named(text: &str, wanted: &str) -> bool {
+    let name = stable_name(text);
+    text == wanted || name == wanted || name.trim_end_matches([' ', '#']) == wanted
+}
+
 /// For each wait: whether a range of that name is around it. Texts are read once per range.
 fn in_range(profile: &mut Profile, waits: &[Wait], wanted: &str) -> Result<Vec<bool>, InputError> {
     let ranges = &profile.nvtx.ranges;
@@ -81,21 +108,8 @@ fn in_range(profile: &mut Profile, waits: &[Wait], wanted: &str) -> Result<Vec<b
     let mut all: Vec<u32> = all.into_iter().collect();
     all.sort_unstable();
     let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &all)?;
-    let stable = stable_name(wanted);
-    let matches: FxHashMap<u32, bool> = all
-        .into_iter()
-        .zip(texts)
-        .map(|(r, t)| {
-            let hit = t.is_some_and(|t| {
-                let name = stable_name(&t);
-                // `step 12` asks for that one; `step` or `step #` for every one.
-                *t == *wanted
-                    || (wanted == stable && name == stable)
-                    || name.trim_end_matches([' ', '#']) == wanted
-            });
-            (r, hit)
-        })
-        .collect();
+    let named = |t: Option<std::sync::Arc<str>>| t.is_some_and(|t| is_named(&t, wanted));
+    let matches: FxHashMap<u32, bool> = all.into_iter().zip(texts.into_iter().map(named)).collect();
     let ranges = &profile.nvtx.ranges;
     Ok(innermost.into_iter().map(|r| ranges.outwards(r).any(|r| matches.get(&r) == Some(&true))).collect())
 }

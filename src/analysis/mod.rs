@@ -2,6 +2,7 @@
 
 pub mod assemble;
 pub mod filter;
+pub mod judge;
 
 use crate::cost::{drain, iterations};
 use crate::error::InputError;
@@ -10,11 +11,11 @@ use crate::profile::database::Progress;
 use crate::report::Report;
 use crate::sites::context::Context;
 use crate::sites::frames::PathRules;
-use crate::sites::{Bundle, Site, bundle};
-use crate::verdict::trace;
-use crate::vocabulary::{Class, Verdict};
+use crate::sites::{Site, bundle};
+use crate::verdict::source::{Refused, SourceRoot, SourceTree};
+use crate::vocabulary::Class;
+use crate::waits::Wait;
 use crate::waits::device::Devices;
-use crate::waits::{Covers, Wait};
 use crate::{doctor, waits};
 use filter::Filter;
 use std::path::PathBuf;
@@ -26,7 +27,11 @@ pub struct Options {
     /// Worker threads for reading; never changes a byte of the result.
     pub threads: usize,
     pub rules: PathRules,
+    /// Where the sources of recorded paths are.
+    pub source_roots: Vec<SourceRoot>,
     pub filter: Filter,
+    /// Only what keeps NVTX ranges of this name from being captured as a CUDA graph.
+    pub capture: Option<String>,
     pub classes: Vec<Class>,
     pub sort: Sort,
     /// Sites listed; 0 for all.
@@ -46,6 +51,8 @@ pub enum Sort {
     Max,
     /// File and line.
     Location,
+    /// The order in which to try fixes, then drain.
+    Fix,
 }
 
 /// One export, analysed.
@@ -59,6 +66,8 @@ pub struct Analysed {
     /// Drain of each wait, in ns.
     pub drains: Vec<i64>,
     pub iterations: Option<iterations::Iterations>,
+    /// Source files that were not read, and why.
+    pub refused: Vec<Refused>,
 }
 
 /// Reads and analyses all exports into one report.
@@ -84,12 +93,20 @@ pub fn analyse(path: &std::path::Path, options: &Options) -> anyhow::Result<Anal
     if profile.calls.total() == 0 {
         return Err(no_cuda(&profile).into());
     }
-    let devices = Devices::new(&profile);
-    let found = waits::find::find(&profile, &devices);
-    // Drains are decided over all waits: a filtered-out wait still owns its gap.
-    let drains = drain::drains(&profile, &devices, &found);
+    let (devices, found, drains) = profile.with_nvtx(|profile| {
+        let devices = Devices::new(profile);
+        let found = waits::find::find(profile, &devices);
+        // Drains are decided over all waits: a filtered-out wait still owns its gap.
+        let drains = drain::drains(profile, &devices, &found);
+        (devices, found, drains)
+    })?;
     let iterations = iterations::detect(&mut profile)?;
-    let keep = options.filter.select(&mut profile, &devices, &found)?;
+    let mut filter = options.filter.clone();
+    filter.nvtx = filter.nvtx.or_else(|| options.capture.clone());
+    let keep = filter.select(&mut profile, &devices, &found)?;
+    if let (Some(range), false) = (&filter.nvtx, keep.contains(&true)) {
+        filter::check_range(&mut profile, range)?;
+    }
     let (waits, drains): (Vec<Wait>, Vec<i64>) = found
         .into_iter()
         .zip(drains)
@@ -102,25 +119,22 @@ pub fn analyse(path: &std::path::Path, options: &Options) -> anyhow::Result<Anal
         .unzip();
     let mut context = Context::read(&mut profile, &waits)?;
     let bundles = bundle::form(&mut profile, &devices, &waits, &mut context, &options.rules)?;
-    let judged: Vec<(Bundle, Verdict)> = bundles
-        .into_iter()
-        .map(|b| {
-            let verdict = trace::judge(&subject(&b, &waits));
-            (b, verdict)
-        })
-        .collect();
+    let judge = judge::Judge {
+        sources: source_tree(options),
+        rules: &options.rules,
+        waits: &waits,
+        devices: &devices,
+        iterations: iterations.as_ref(),
+    };
+    let judged = judge.all(&mut profile, bundles)?;
+    let refused = judge.sources.refused();
     let sites = crate::sites::join(judged);
-    Ok(Analysed { profile, devices, waits, context, sites, drains, iterations })
+    Ok(Analysed { profile, devices, waits, context, sites, drains, iterations, refused })
 }
 
-fn subject<'a>(bundle: &'a Bundle, waits: &[Wait]) -> trace::Subject<'a> {
-    let of = |test: fn(&Wait) -> bool| bundle.waits.iter().filter(|&&w| test(&waits[w as usize])).count();
-    trace::Subject {
-        bundle,
-        waits: bundle.waits.len(),
-        other_device: of(|w| w.not_for.is_some()),
-        device_unknown: of(|w| w.covers == Covers::AnyDevice) > 0,
-    }
+/// Files are read as recorded only where no root was given: a root says where the sources are, and that only.
+fn source_tree(options: &Options) -> SourceTree {
+    SourceTree::new(options.source_roots.clone()).allow_recorded(true)
 }
 
 /// An export without CUDA calls, with what the profiler itself said about that.
@@ -129,6 +143,6 @@ pub fn no_cuda(profile: &Profile) -> InputError {
     InputError::NoCuda {
         path: profile.path().to_owned(),
         why: said.first().map_or_else(String::new, |m| format!(" (nsys says: {m})")),
-        command: crate::profile::commands::capture(profile.target.command.as_deref()),
+        command: crate::profile::commands::capture(profile.target.command.as_deref(), ""),
     }
 }

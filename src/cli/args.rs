@@ -2,6 +2,8 @@
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
+use std::sync::LazyLock;
+use sync_report::verdict::source::SourceRoot;
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 a gate failed; 2 wrong usage or bad input. A damaged export is reported as far as it \
 can be read, with one sentence per kind of damage, and exits with 2.";
@@ -11,7 +13,7 @@ can be read, with one sentence per kind of damage, and exits with 2.";
 /// Reads Nsight Systems exports (.sqlite) of PyTorch programs; a report (.nsys-rep) is exported first, when nsys is
 /// installed. The input is never changed.
 #[derive(Parser)]
-#[command(name = "sync-report", version, args_conflicts_with_subcommands = true, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "sync-report", version, long_version = LONG_VERSION.as_str(), args_conflicts_with_subcommands = true, after_help = EXIT_CODES, max_term_width = 100)]
 #[command(subcommand_negates_reqs = true)]
 pub struct Cli {
     #[command(subcommand)]
@@ -20,10 +22,23 @@ pub struct Cli {
     pub report: ReportArgs,
 }
 
+/// Version, and those of what is built in: for bug reports.
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "{}\nSQLite {}\nCUDA driver API {}.{} (bindings)",
+        env!("CARGO_PKG_VERSION"),
+        rusqlite::version(),
+        cudarc::driver::sys::CUDA_VERSION / 1000,
+        cudarc::driver::sys::CUDA_VERSION % 1000 / 10,
+    )
+});
+
 #[derive(Subcommand)]
 pub enum Command {
     /// Is this capture good enough, and the command that makes it better
     Doctor(DoctorArgs),
+    /// The knowledge base: every pattern that waits, why, and what to write instead
+    Explain(ExplainArgs),
     /// Shell completions on stdout
     #[command(hide = true)]
     Completions { shell: clap_complete::Shell },
@@ -46,6 +61,9 @@ pub struct ReportArgs {
     /// Show one site whole: stack, evidence, histogram, examples
     #[arg(long, value_name = "SITE", conflicts_with = "format")]
     pub details: Option<String>,
+    /// List what keeps NVTX ranges of this name from being captured as a CUDA graph
+    #[arg(long, value_name = "RANGE", conflicts_with_all = ["details", "nvtx"])]
+    pub graph_ready: Option<String>,
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
@@ -83,6 +101,9 @@ pub struct SelectArgs {
     /// Only waits that end at this time or earlier
     #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     pub to: Option<i64>,
+    /// Where the Python sources are: a directory, or OLD=NEW for paths recorded under OLD; may be given more than once
+    #[arg(long, value_name = "[OLD=]NEW", value_parser = parse_root)]
+    pub source_root: Vec<SourceRoot>,
     /// Code under this path is yours, wherever it is installed; may be given more than once
     #[arg(long, value_name = "PREFIX")]
     pub user_path: Vec<String>,
@@ -106,6 +127,15 @@ pub struct SharedArgs {
     /// No progress bar
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+#[derive(Args)]
+pub struct ExplainArgs {
+    /// A pattern: its id (A03), an expression (.item(), nonzero) or a word of its title; none lists all
+    #[arg(value_name = "PATTERN", allow_hyphen_values = true)]
+    pub pattern: Option<String>,
+    #[command(flatten)]
+    pub shared: SharedArgs,
 }
 
 #[derive(Args)]
@@ -136,6 +166,8 @@ pub enum Sort {
     Max,
     /// File and line
     Location,
+    /// The order in which to try fixes: remove, non_blocking, sync-free form, delay, coalesce, offload
+    Fix,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -143,6 +175,18 @@ pub enum Class {
     False,
     True,
     Unknown,
+}
+
+/// `NEW`, or `OLD=NEW` where OLD is the recorded prefix.
+fn parse_root(text: &str) -> Result<SourceRoot, String> {
+    let (old, new) = match text.split_once('=') {
+        Some((old, new)) => (Some(old.to_owned()), PathBuf::from(new)),
+        None => (None, PathBuf::from(text)),
+    };
+    if !new.is_dir() {
+        return Err(format!("{} is no directory", new.display()));
+    }
+    Ok(SourceRoot { old, new })
 }
 
 /// A time of the capture in ns: `1.5` and `1.5s` are seconds, `20ms`, `7us`, `400ns`.

@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod doctor;
+pub mod explain;
 pub mod generate;
 pub mod input;
 pub mod output;

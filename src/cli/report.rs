@@ -20,6 +20,7 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     if args.details.is_some() {
         options.top = 0;
     }
+    options.capture = args.graph_ready.clone();
     let report = analysis::run(&exports.paths, &options)?;
     options.progress = None; // the bar goes before the report comes
     // Before the output is opened: a mistyped site must not empty the file of the last report.
@@ -32,12 +33,29 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
         (Some(site), _) => {
             details::render(&report, site, &style, out.writer())?;
         }
-        (None, Format::Table) => table::render(&report, &style, out.writer())?,
+        (None, Format::Table) => {
+            if let Some(range) = &args.graph_ready {
+                writeln!(out.writer(), "{}\n", graph_ready(&report, range))?;
+            }
+            table::render(&report, &style, out.writer())?;
+        }
         (None, Format::Json) => json::render(&report, out.writer())?,
         (None, Format::Csv) => csv::render(&report, out.writer())?,
     }
     out.finish()?;
     Ok(exit_code(&report))
+}
+
+/// The answer to `--graph-ready`, in front of the table of sites.
+fn graph_ready(report: &Report, range: &str) -> String {
+    let range = text::escape_terminal(range);
+    match report.totals.sites {
+        0 => format!("No wait keeps `{range}` from being captured as a CUDA graph."),
+        n => format!(
+            "{} of waiting keep `{range}` from being captured as a CUDA graph:",
+            text::counted(n, "place")
+        ),
+    }
 }
 
 fn sites(report: &Report) -> String {
@@ -63,6 +81,8 @@ pub fn exit_code(report: &Report) -> ExitCode {
 pub fn options(select: &SelectArgs, shared: &SharedArgs) -> Options {
     Options {
         threads: threads(shared),
+        source_roots: select.source_root.clone(),
+        capture: None,
         rules: PathRules { user: select.user_path.clone(), library: select.library_path.clone() },
         filter: Filter {
             nvtx: select.nvtx.clone(),
@@ -99,5 +119,6 @@ fn sort(sort: args::Sort) -> Sort {
         args::Sort::Waits => Sort::Waits,
         args::Sort::Max => Sort::Max,
         args::Sort::Location => Sort::Location,
+        args::Sort::Fix => Sort::Fix,
     }
 }

@@ -257,7 +257,7 @@ fn read_row(out: &mut Chunk, row: &Cells, waiting: &FxHashSet<i64>, issued: &Iss
         tid: row.int(3).unwrap_or(0),
         correlation: row.id(4).unwrap_or(NO_CORRELATION),
         name,
-        chain: row.id(6).unwrap_or(NO_CHAIN),
+        chain: if waits { row.id(6).unwrap_or(NO_CHAIN) } else { NO_CHAIN },
     };
     match class {
         RUNTIME | DRIVER => {

@@ -19,9 +19,11 @@ pub fn export(path: &Path) -> String {
     )
 }
 
-/// The capture that gives exact Python lines, for the program that the export names (or `python your_script.py`).
-pub fn capture(program: Option<&str>) -> String {
-    format!("nsys profile {BACKTRACE_FLAGS} -o profile {}", program.unwrap_or("python your_script.py"))
+/// The capture that gives exact Python lines, for the program that the export names (or `python your_script.py`);
+/// `more`: further flags.
+pub fn capture(program: Option<&str>, more: &str) -> String {
+    let more = if more.is_empty() { String::new() } else { format!(" {more}") };
+    format!("nsys profile {BACKTRACE_FLAGS}{more} -o profile {}", program.unwrap_or("python your_script.py"))
 }
 
 /// Quotes a word for a POSIX shell where it needs it.

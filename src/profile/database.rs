@@ -14,11 +14,11 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Rows a worker takes at a time: large enough that preparing a statement does not show (measured: 100 ranges of a
 /// 100 M row table cost nothing visible), small enough that two workers end together.
-const RANGE_ROWS: i64 = 1 << 18;
+const RANGE_ROWS: i64 = 1 << 15;
 /// No more ranges than this, however sparse the rowids of a hostile file.
 const MAX_RANGES: u64 = 4096;
 
@@ -38,7 +38,7 @@ pub struct Database {
     threads: usize,
     /// Columns of each table of the file (not of its views), by table name.
     tables: FxHashMap<String, Vec<String>>,
-    main: Connection,
+    main: Mutex<Connection>,
     progress: Option<Arc<dyn Progress>>,
 }
 
@@ -114,7 +114,18 @@ impl Database {
             Err(e) => return Err(sqlite_error(path, &e)),
         };
         let tables = list_tables(&main).map_err(|e| sqlite_error(path, &e))?;
-        Ok(Self { path: path.to_owned(), immutable, threads: threads.max(1), tables, main, progress })
+        Ok(Self {
+            path: path.to_owned(),
+            immutable,
+            threads: threads.max(1),
+            tables,
+            main: Mutex::new(main),
+            progress,
+        })
+    }
+
+    fn main(&self) -> MutexGuard<'_, Connection> {
+        self.main.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn path(&self) -> &Path {
@@ -146,7 +157,7 @@ impl Database {
         let Some(select) = self.select(table, columns) else { return Ok(Vec::new()) };
         let (path, immutable, progress) = (&self.path, self.immutable, self.progress.as_deref());
         let run = || -> rusqlite::Result<Vec<T>> {
-            let Some((first, last)) = rowid_bounds(&self.main, table)? else { return Ok(Vec::new()) };
+            let Some((first, last)) = rowid_bounds(&self.main(), table)? else { return Ok(Vec::new()) };
             let ranges = split(first, last);
             if let Some(p) = progress {
                 p.table(table, last.abs_diff(first) + 1);
@@ -196,7 +207,7 @@ impl Database {
             |c, i| {
                 let mut out = T::default();
                 let mut statement = c.prepare(&sql)?;
-                for (k, &key) in keys.iter().enumerate().skip(i * SLICE).take(SLICE) {
+                for (k, key) in keys.iter().enumerate().skip(i * SLICE).take(SLICE) {
                     let mut cursor = statement.query([key])?;
                     while let Some(row) = cursor.next()? {
                         rows(&mut out, k, &Cells { row });
@@ -214,7 +225,8 @@ impl Database {
             return true;
         }
         let leads = |sql: &str| -> rusqlite::Result<bool> {
-            let mut plan = self.main.prepare(sql)?;
+            let main = self.main();
+            let mut plan = main.prepare(sql)?;
             let mut rows = plan.query([0])?;
             let Some(row) = rows.next()? else { return Ok(false) };
             Ok(row.get_ref(3)?.as_str().is_ok_and(|d| d.contains("SEARCH") && !d.contains("AUTOMATIC")))
@@ -240,7 +252,8 @@ impl Database {
             }
             Ok(())
         };
-        run(self.main.prepare(&select)).map_err(|e| sqlite_error(&self.path, &e))
+        let main = self.main();
+        run(main.prepare(&select)).map_err(|e| sqlite_error(&self.path, &e))
     }
 
     fn select(&self, table: &str, columns: &[&str]) -> Option<String> {
@@ -277,7 +290,7 @@ fn parallel<T: Send>(
                 Err(_) => open().and_then(|c| work(&c, job)),
             };
             let failed = result.is_err();
-            done.lock().unwrap_or_else(|e| e.into_inner()).push((job, result));
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((job, result));
             if failed {
                 return;
             }
@@ -289,7 +302,7 @@ fn parallel<T: Send>(
         }
         worker();
     });
-    let mut done = done.into_inner().unwrap_or_else(|e| e.into_inner());
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(job, _)| *job);
     done.into_iter().map(|(_, r)| r).collect()
 }

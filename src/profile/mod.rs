@@ -26,7 +26,7 @@ use strings::Strings;
 use syncs::Syncs;
 use target::Target;
 
-/// One export, its large tables read.
+/// One export, its large tables read: NVTX by [`Profile::with_nvtx`], the others by [`Profile::load`].
 pub struct Profile {
     pub db: Database,
     pub strings: Strings,
@@ -66,7 +66,6 @@ impl Profile {
         let mut syncs = Syncs::read(&db)?;
         let interest = Interest { may_wait, issued: &IssuedBy::new(&ops, &syncs) };
         let calls = Calls::read(&db, &mut strings, &interest)?;
-        let nvtx = Nvtx::read(&db, &calls)?;
         if let Some(pid) = only_process(&calls) {
             ops.set_missing_pid(pid);
             syncs.set_missing_pid(pid);
@@ -78,7 +77,23 @@ impl Profile {
                 correlation.call(pid, ops.correlation[i]).map_or(ISSUE_UNKNOWN, |c| calls.start[c as usize])
             })
             .collect();
+        let nvtx = Nvtx::default();
         Ok(Self { db, strings, target, calls, ops, syncs, nvtx, correlation, issued })
+    }
+
+    /// Reads NVTX, the largest table, while `work` runs on what is already here.
+    ///
+    /// # Errors
+    /// As [`Profile::load`].
+    pub fn with_nvtx<T>(&mut self, work: impl FnOnce(&Self) -> T) -> Result<T, InputError> {
+        let this = &*self;
+        let (nvtx, done) = std::thread::scope(|scope| {
+            let reading = scope.spawn(|| Nvtx::read(&this.db, &this.calls));
+            let done = work(this);
+            (reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), done)
+        });
+        self.nvtx = nvtx?;
+        Ok(done)
     }
 
     pub fn path(&self) -> &Path {

@@ -143,17 +143,29 @@ impl Ops {
         if !raw.is_sorted_by_key(key) {
             raw.sort_by_key(key);
         }
-        let mut index: FxHashMap<StreamKey, u32> = raw.iter().map(|r| (r.key, 0)).collect();
+        let mut index: FxHashMap<StreamKey, u32> = FxHashMap::default();
+        let mut last = None;
+        for r in &raw {
+            // Neighbouring ops mostly share their stream.
+            if last != Some(r.key) {
+                index.insert(r.key, 0);
+                last = Some(r.key);
+            }
+        }
         ops.streams = index.keys().copied().collect();
         ops.streams.sort_unstable();
         for (i, key) in (0..).zip(&ops.streams) {
             index.insert(*key, i);
         }
+        let mut stream = (StreamKey { pid: 0, device: 0, context: 0, stream: 0 }, u32::MAX);
         for r in raw {
+            if stream.0 != r.key || stream.1 == u32::MAX {
+                stream = (r.key, index[&r.key]);
+            }
             ops.graph_launches += u64::from(r.kind == OpKind::GraphLaunch);
             ops.start.push(r.start);
             ops.end.push(r.end);
-            ops.stream.push(index[&r.key]);
+            ops.stream.push(stream.1);
             ops.correlation.push(r.correlation);
             ops.kind.push(r.kind);
             ops.detail.push(r.detail);

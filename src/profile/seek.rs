@@ -3,7 +3,7 @@
 //! Waits, marks and ranges are looked up in time order, so the next answer is mostly a few steps on: a full binary
 //! search over millions of rows costs twenty cache misses instead.
 
-use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Partition point of `0..len` for `before` (true, then false), searched outwards from `from` in doubling steps.
 pub fn seek(len: usize, from: &mut usize, before: impl Fn(usize) -> bool) -> usize {
@@ -47,14 +47,14 @@ pub fn seek(len: usize, from: &mut usize, before: impl Fn(usize) -> bool) -> usi
 
 /// A remembered position, for look-ups through `&self`. Remembering changes the cost, never the answer.
 #[derive(Default)]
-pub struct Place(Cell<usize>);
+pub struct Place(AtomicUsize);
 
 impl Place {
     /// As [`seek`].
     pub fn seek(&self, len: usize, before: impl Fn(usize) -> bool) -> usize {
-        let mut from = self.0.get();
+        let mut from = self.0.load(Relaxed);
         let found = seek(len, &mut from, before);
-        self.0.set(from);
+        self.0.store(from, Relaxed);
         found
     }
 }

@@ -55,6 +55,7 @@ const COLUMNS: &[(&str, Getter)] = &[
     ("copy_host_memory", |_, s| Value::text(s.copy.map(|copy| copy.host_memory.as_str()))),
     ("waits", |_, s| Value::number(s.waits)),
     ("per_iteration", |_, s| s.per_iteration.map_or(Value::Empty, Value::float)),
+    ("blocked_per_iteration_ns", |_, s| Value::numbered(s.blocked_per_iteration_ns)),
     ("found_idle", |_, s| Value::number(s.found_idle)),
     ("blocked_ns", |_, s| Value::number(s.blocked_ns)),
     ("blocked_p50_ns", |_, s| Value::number(s.blocked_p50_ns)),

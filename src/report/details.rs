@@ -177,6 +177,9 @@ impl Page<'_> {
             waits.push_str(&format!(", {} found the GPU idle already", text::count(site.found_idle)));
         }
         let blocked = text::duration(site.blocked_ns);
+        let each_iteration = site
+            .blocked_per_iteration_ns
+            .map_or(String::new(), |ns| format!(", {} per iteration", text::duration(ns)));
         let each = format!(
             "median {}, p99 {}, max {}",
             text::duration(site.blocked_p50_ns),
@@ -186,7 +189,13 @@ impl Page<'_> {
         let drain = text::duration(site.drain_ns);
         let mut pairs = vec![
             ("waits", waits),
-            ("blocked", format!("{blocked}, {} of the thread's time", text::percent(site.blocked_percent))),
+            (
+                "blocked",
+                format!(
+                    "{blocked}{each_iteration}, {} of the thread's time",
+                    text::percent(site.blocked_percent)
+                ),
+            ),
             ("each", each),
             ("drain", format!("{drain}, {} of the GPU's time", text::percent(site.drain_percent))),
         ];
@@ -256,10 +265,15 @@ impl Page<'_> {
 
     fn fix(&self) -> String {
         let Some(fix) = &self.site.fix else { return String::new() };
-        let Fix { title, why, before, after, caveat } = fix;
-        let mut lines = vec![self.hang("  ", 2, title)];
+        let Fix { title, why, before, after, caveat, here, confirm, strategy, .. } = fix;
+        let mut lines = vec![self.hang("  ", 2, &format!("{title} ({strategy})"))];
         if !why.is_empty() {
             lines.push(self.hang("  ", 2, why));
+        }
+        if let Some(here) = here {
+            lines.push(format!("\n  {}", Tone::Faint.paint("here")));
+            lines.push(format!("    - {}", escape_terminal(&here.before)));
+            lines.extend(here.after.as_ref().map(|after| format!("    + {}", escape_terminal(after))));
         }
         for (label, code) in [("before", before), ("after", after)] {
             if !code.is_empty() {
@@ -270,6 +284,10 @@ impl Page<'_> {
         if !caveat.is_empty() {
             lines.push(String::new());
             lines.push(self.hang(&format!("  {}  ", Tone::Unsure.paint("mind")), 8, caveat));
+        }
+        if !confirm.is_empty() {
+            lines.push(format!("\n  {}", Tone::Faint.paint("then confirm")));
+            lines.extend(confirm.lines().map(|line| format!("      {}", escape_terminal(line))));
         }
         section("what to do", lines)
     }

@@ -170,6 +170,8 @@ pub struct Site {
     pub copy_bytes_max: Option<u64>,
     pub waits: u64,
     pub per_iteration: Option<f64>,
+    /// Blocked time inside iterations divided by iterations.
+    pub blocked_per_iteration_ns: Option<i64>,
     pub blocked_ns: i64,
     pub blocked_p50_ns: i64,
     pub blocked_p99_ns: i64,
@@ -222,11 +224,26 @@ pub struct Recoverable {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Fix {
+    /// Which of the seven ways it is, in the order in which to try them: 1 remove, 2 non_blocking, 3 sync-free API,
+    /// 4 delay, 5 coalesce, 6 offload to the GPU, 7 exclude from capture; 8 leave as it is.
+    pub order: u8,
+    pub strategy: String,
     pub title: String,
     pub why: String,
     pub before: String,
     pub after: String,
     pub caveat: String,
+    /// The site's own expression and its rewriting without the wait, where the source was at hand.
+    pub here: Option<Rewrite>,
+    /// How to confirm that the wait is gone.
+    pub confirm: String,
+}
+
+/// An expression of the program and what to write instead.
+#[derive(Clone, Debug, Serialize)]
+pub struct Rewrite {
+    pub before: String,
+    pub after: Option<String>,
 }
 
 /// One wait of a site.

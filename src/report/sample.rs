@@ -153,6 +153,7 @@ fn site(id: &str, class: Class, kind: Kind, confidence: f64) -> Site {
         copy_bytes_max: None,
         waits: 100,
         per_iteration: Some(1.0),
+        blocked_per_iteration_ns: Some(4_120_000),
         blocked_ns,
         blocked_p50_ns: 3_910_000,
         blocked_p99_ns: 9_120_000,
@@ -175,6 +176,8 @@ fn copy(direction: Direction, bytes: u64, host_memory: HostMemory) -> Option<Cop
 
 fn fix(title: &str) -> Option<Fix> {
     Some(Fix {
+        order: 2,
+        strategy: "make the copy asynchronous".to_owned(),
         title: title.to_owned(),
         why: "A copy from pageable memory goes through a staging buffer, so the call returns only when the GPU is \
               done with everything before it."
@@ -182,6 +185,11 @@ fn fix(title: &str) -> Option<Fix> {
         before: "x = batch.to(\"cuda\")".to_owned(),
         after: "batch = batch.pin_memory()\nx = batch.to(\"cuda\", non_blocking=True)".to_owned(),
         caveat: "Do not write to the pinned tensor before the copy has ended.".to_owned(),
+        here: Some(Rewrite {
+            before: "batch.to(\"cuda\")".to_owned(),
+            after: Some("batch.to(\"cuda\", non_blocking=True)".to_owned()),
+        }),
+        confirm: "torch.cuda.set_sync_debug_mode(\"warn\")".to_owned(),
     })
 }
 

@@ -15,6 +15,7 @@ pub mod sampled;
 pub mod thread;
 
 use crate::profile::payload::PyFrame;
+use crate::verdict::source::Reading;
 use crate::vocabulary::{Attribution, Copy, ThreadRole, Verdict};
 use crate::waits::Found;
 use crate::waits::api::Blocking;
@@ -76,12 +77,28 @@ impl Bundle {
     }
 }
 
+/// A bundle with its verdict and what the source showed.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    pub bundle: Bundle,
+    pub verdict: Verdict,
+    /// The expression that waits and where its value goes.
+    pub reading: Option<Reading>,
+    /// The user line as it stands in the file.
+    pub line_text: Option<String>,
+    /// A file was there, but its line is not what ran.
+    pub stale: bool,
+}
+
 /// A call site: bundles of one place with one verdict.
 #[derive(Clone, Debug)]
 pub struct Site {
     /// The bundle with most waits speaks for the site; its `waits` are those of all.
     pub bundle: Bundle,
     pub verdict: Verdict,
+    pub reading: Option<Reading>,
+    pub line_text: Option<String>,
+    pub stale: bool,
     /// Stable over runs.
     pub key: String,
 }
@@ -92,11 +109,13 @@ pub struct Site {
 /// outwards (natively attributed ones: the chain; else the NVTX ranges). So the four places inside `_tensor_str.py` that
 /// one `print(tensor)` waits at are one site, and `synchronize()` calls that found the GPU idle stand apart from those
 /// of the same line that did not.
-pub fn join(mut judged: Vec<(Bundle, Verdict)>) -> Vec<Site> {
-    judged.sort_by(|a, b| b.0.waits.len().cmp(&a.0.waits.len()).then(a.0.waits.cmp(&b.0.waits)));
+pub fn join(mut judged: Vec<Judged>) -> Vec<Site> {
+    judged.sort_by(|a, b| {
+        b.bundle.waits.len().cmp(&a.bundle.waits.len()).then_with(|| a.bundle.waits.cmp(&b.bundle.waits))
+    });
     let mut sites: Vec<Site> = Vec::new();
     let mut index: rustc_hash::FxHashMap<String, usize> = rustc_hash::FxHashMap::default();
-    for (bundle, verdict) in judged {
+    for Judged { bundle, verdict, reading, line_text, stale } in judged {
         let place = place(&bundle);
         let joint = format!("{}|{}|{}|{}", bundle.pid, place, verdict.kind, verdict.pattern.unwrap_or(""));
         match index.get(&joint) {
@@ -104,7 +123,7 @@ pub fn join(mut judged: Vec<(Bundle, Verdict)>) -> Vec<Site> {
             None => {
                 index.insert(joint, sites.len());
                 let key = key(&bundle, &place, &verdict);
-                sites.push(Site { bundle, verdict, key });
+                sites.push(Site { bundle, verdict, reading, line_text, stale, key });
             }
         }
     }

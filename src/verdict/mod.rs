@@ -5,7 +5,9 @@
 //! wait, the direction of the copy, what the GPU timeline proves of a bare synchronisation. What none decides is
 //! `unknown`. [`source`] reads the Python line where it is at hand.
 
+pub mod combine;
 pub mod kernels;
 pub mod operators;
 pub mod source;
 pub mod trace;
+pub mod weak;

@@ -15,13 +15,30 @@ pub struct Subject<'a> {
     pub other_device: usize,
     /// Whether which device the waits were for is not recorded.
     pub device_unknown: bool,
+    /// Host time inside the waits, and the part of it during which the op awaited last ran, in ns.
+    pub blocked_ns: i64,
+    pub awaited_ns: i64,
 }
 
 type Rule = fn(&Subject) -> Option<Verdict>;
 
 /// In order of precedence.
-const RULES: &[Rule] =
-    &[allocator, library, operator, around, upload, redundant, idle, pending_copy, explicit, read];
+const RULES: &[Rule] = &[
+    allocator,
+    library,
+    operator,
+    around,
+    upload,
+    redundant,
+    idle,
+    pending_copy,
+    collective,
+    explicit,
+    read,
+];
+
+/// Rule of evidence that something is missing to decide.
+pub const UNDECIDED: &str = "undecided";
 
 /// Judges one bundle.
 pub fn judge(subject: &Subject) -> Verdict {
@@ -244,6 +261,26 @@ fn pending_copy(s: &Subject) -> Option<Verdict> {
     })
 }
 
+/// A bare synchronisation that spent its time in a collective: the peer was late, and the GPU would have waited for it
+/// without the host as well. No false dependency.
+fn collective(s: &Subject) -> Option<Verdict> {
+    let name = s.bundle.neighbours.awaited.as_deref().filter(|n| kernels::is_collective(n))?;
+    if !is_bare(s) || s.awaited_ns < s.blocked_ns / 2 {
+        return None;
+    }
+    Some(verdict(
+        Kind::Barrier,
+        0.7,
+        "H03",
+        "collective",
+        format!(
+            "{} of its {} passed while {name} ran: a peer came late, and without this wait the GPU would have waited for it all the same",
+            crate::text::duration(s.awaited_ns),
+            crate::text::duration(s.blocked_ns)
+        ),
+    ))
+}
+
 /// R02: a bare synchronisation with work pending: nothing is transferred.
 fn explicit(s: &Subject) -> Option<Verdict> {
     let b = s.bundle;
@@ -292,16 +329,10 @@ fn read(s: &Subject) -> Option<Verdict> {
         Some(method) => format!("through Tensor.{}", method_name(method)),
         None => "by a copy".to_owned(),
     };
-    let mut v = verdict(
-        Kind::ValueRead,
-        0.5,
-        pattern,
-        "4.4",
-        format!(
-            "{} reach the CPU {what}; whether the program needs them there, only the source tells",
-            crate::text::bytes(copy.bytes)
-        ),
-    );
+    let fact = format!("{} reach the CPU {what}", crate::text::bytes(copy.bytes));
+    let mut v = verdict(Kind::ValueRead, 0.5, pattern, "4.4", fact);
+    v.evidence
+        .push(Evidence::new(UNDECIDED, "whether the program needs them there, the trace does not tell"));
     if b.role == ThreadRole::Autograd {
         v.evidence.push(Evidence::new("thread", "it happens on autograd's thread, inside the backward pass"));
     }

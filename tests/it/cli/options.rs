@@ -16,11 +16,10 @@ fn help_and_version_are_on_stdout() {
         }
         assert!(!help.stdout.contains("completions"), "hidden");
     }
-    let version = program(&["--version"]);
-    assert_eq!(
-        (version.code, &*version.stdout),
-        (0, concat!("sync-report ", env!("CARGO_PKG_VERSION"), "\n"))
-    );
+    let name = concat!("sync-report ", env!("CARGO_PKG_VERSION"), "\n");
+    let (short, long) = (program(&["-V"]), program(&["--version"]));
+    assert_eq!((short.code, &*short.stdout), (0, name));
+    assert!(long.code == 0 && long.stdout.starts_with(name), "{}", long.stdout);
 }
 
 #[test]
@@ -70,6 +69,8 @@ fn a_closed_pipe_is_success() {
         &["--format", "csv", &path],
         &["--details", "S1", &path],
         &["doctor", &path],
+        &["explain"],
+        &["explain", "A01"],
         &["completions", "bash"],
         &["man"],
         &["--help"],
@@ -199,7 +200,6 @@ fn filters_leave_what_they_name() {
         (&["--nvtx", "iteration 3"], 7),
         (&["--nvtx", "iteration"], 210),
         (&["--nvtx", "aten::item"], 120),
-        (&["--nvtx", "nothing"], 0),
         (&["--process", &pid], 212),
         (&["--process", "1"], 0),
         (&["--thread", &tid], 212),
@@ -212,6 +212,10 @@ fn filters_leave_what_they_name() {
     ] {
         assert_eq!(waits(arguments), expected, "{arguments:?}");
     }
+    // A name mistyped must not read as "nothing waits there".
+    let mistyped = program(&[&*sample(TRAIN), "--nvtx", "iterations"]);
+    assert_eq!((mistyped.code, mistyped.stderr.lines().count()), (2, 1), "{}", mistyped.stderr);
+    assert!(mistyped.stderr.contains("iteration #"), "{}", mistyped.stderr);
     let half = json(&["--to", "100ms"]);
     assert!((1..212).contains(&half["totals"]["waits"].as_u64().expect("a number")));
     for format in ["table", "json", "csv"] {

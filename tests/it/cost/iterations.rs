@@ -103,14 +103,19 @@ fn an_open_range_is_not_counted() {
 #[test]
 fn filters_by_range_keep_the_waits_inside() {
     let (e, _) = steps(|i| format!("step {i}"));
+    let (_dir, path) = e.write_temp();
     let with = |range: &str| {
         let filter = Filter { nvtx: Some(range.to_owned()), ..Filter::default() };
-        look::report_with(&e, &Options { filter, ..options() }).totals.waits
+        let report =
+            sync_report::analysis::run(std::slice::from_ref(&path), &Options { filter, ..options() });
+        report.map(|r| r.totals.waits).map_err(|e| e.to_string())
     };
-    assert_eq!(
-        [with("step"), with("step #"), with("step 2"), with("step 9"), with("ste"), with("")],
-        [4, 4, 1, 0, 0, 0]
-    );
+    assert_eq!([with("step"), with("step #"), with("step 2")], [Ok(4), Ok(4), Ok(1)]);
+    // A name mistyped must not read as "nothing waits there".
+    for wrong in ["step 9", "ste", ""] {
+        let said = with(wrong).expect_err("no such range");
+        assert!(said.contains("there are: step #"), "{said}");
+    }
 }
 
 /// Sums of hostile times neither panic nor turn negative.

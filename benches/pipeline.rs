@@ -1,0 +1,107 @@
+//! Rows read and waits analysed a second, on a real capture repeated 1, 10 and 100 times along the time axis.
+//!
+//! `cargo bench` makes the repeated exports once, under target/bench/, with scripts/repeat_export.py. Compare two
+//! commits on one machine; absolute numbers depend on it.
+
+use divan::counter::ItemsCount;
+use divan::{Bencher, black_box};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use sync_report::analysis::{Options, analyse, run};
+use sync_report::profile::Profile;
+use sync_report::profile::calls::{Calls, Interest};
+use sync_report::profile::correlation::IssuedBy;
+use sync_report::profile::database::Database;
+use sync_report::profile::nvtx::Nvtx;
+use sync_report::profile::ops::Ops;
+use sync_report::profile::strings::Strings;
+use sync_report::waits::api::classify;
+use sync_report::waits::device::Devices;
+use sync_report::waits::find::find;
+
+const TIMES: [u32; 3] = [1, 10, 100];
+
+fn main() {
+    divan::main();
+}
+
+/// The sample capture, repeated.
+fn export(times: u32) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sample = root.join("sample-profiles/train_mlp.sqlite");
+    if times == 1 {
+        return sample;
+    }
+    let dir = root.join("target/bench");
+    let path = dir.join(format!("train_mlp_x{times}.sqlite"));
+    if !path.is_file() {
+        std::fs::create_dir_all(&dir).expect("target/ can be written");
+        let script = root.join("scripts/repeat_export.py");
+        let made = Command::new("python3").arg(script).arg(sample).arg(&path).arg(times.to_string()).status();
+        assert!(made.is_ok_and(|s| s.success()), "scripts/repeat_export.py failed");
+    }
+    path
+}
+
+fn open(times: u32) -> Database {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    Database::open(&export(times), threads, None).expect("the sample opens")
+}
+
+fn may_wait(name: &str) -> bool {
+    classify(name).is_some()
+}
+
+fn calls(db: &Database, ops: &Ops) -> Calls {
+    let interest = Interest { may_wait, issued: &IssuedBy::new(ops) };
+    Calls::read(db, &mut Strings::default(), &interest).expect("the sample reads")
+}
+
+fn rows(db: &Database, table: &str) -> usize {
+    let counts = db.scan(table, &["rowid"], |n: &mut usize, _| *n += 1).expect("the sample reads");
+    counts.into_iter().sum()
+}
+
+#[divan::bench(args = TIMES)]
+fn read_ops(bencher: Bencher, times: u32) {
+    let db = open(times);
+    bencher
+        .counter(ItemsCount::new(Ops::read(&db).expect("reads").len()))
+        .bench(|| black_box(Ops::read(&db)).is_ok());
+}
+
+#[divan::bench(args = TIMES)]
+fn read_calls(bencher: Bencher, times: u32) {
+    let db = open(times);
+    let ops = Ops::read(&db).expect("reads");
+    let rows = rows(&db, "CUPTI_ACTIVITY_KIND_RUNTIME");
+    bencher.counter(ItemsCount::new(rows)).bench(|| black_box(calls(&db, &ops)).len());
+}
+
+#[divan::bench(args = TIMES)]
+fn read_nvtx(bencher: Bencher, times: u32) {
+    let db = open(times);
+    let calls = calls(&db, &Ops::read(&db).expect("reads"));
+    let rows = rows(&db, "NVTX_EVENTS");
+    bencher.counter(ItemsCount::new(rows)).bench(|| black_box(Nvtx::read(&db, &calls)).is_ok());
+}
+
+/// Waits found and resolved, without reading.
+#[divan::bench(args = TIMES)]
+fn find_waits(bencher: Bencher, times: u32) {
+    let profile = Profile::load(&export(times), 2, None, may_wait).expect("reads");
+    let devices = Devices::new(&profile);
+    let waits = find(&profile, &devices).len();
+    bencher.counter(ItemsCount::new(waits)).bench(|| black_box(find(&profile, &devices)).len());
+}
+
+/// Everything, per wait: reading, attribution, verdicts, cost.
+#[divan::bench(args = TIMES, sample_count = 10)]
+fn report(bencher: Bencher, times: u32) {
+    let path = export(times);
+    let options = Options { threads: 2, ..Options::default() };
+    let waits = analyse(&path, &options).expect("analyses").waits.len();
+    bencher
+        .counter(ItemsCount::new(waits))
+        .bench(|| black_box(run(std::slice::from_ref(&path), &options)).is_ok());
+}

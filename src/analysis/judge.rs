@@ -1,0 +1,112 @@
+//! Judging bundles: the trace's rules, then the source, then what only leans.
+
+use crate::cost::iterations::Iterations;
+use crate::error::InputError;
+use crate::profile::Profile;
+use crate::report::Frame;
+use crate::sites::frames::PathRules;
+use crate::sites::neighbours::{self, Neighbours};
+use crate::sites::{Bundle, Judged, native};
+use crate::verdict::combine::{self, Combined};
+use crate::verdict::source::{Finding, Observed, SourceTree, read_site};
+use crate::verdict::{trace, weak};
+use crate::vocabulary::{Attribution, Class};
+use crate::waits::device::Devices;
+use crate::waits::{Covers, Wait};
+use std::collections::BTreeSet;
+
+/// Waits of a bundle whose neighbours are compared.
+const SAMPLED_WAITS: usize = 16;
+
+/// All that verdicts are made from.
+pub struct Judge<'a> {
+    pub sources: SourceTree,
+    pub rules: &'a PathRules,
+    pub waits: &'a [Wait],
+    pub devices: &'a Devices,
+    pub iterations: Option<&'a Iterations>,
+}
+
+impl Judge<'_> {
+    /// Judges every bundle, in order.
+    pub fn all(&self, profile: &mut Profile, bundles: Vec<Bundle>) -> Result<Vec<Judged>, InputError> {
+        bundles.into_iter().map(|bundle| self.one(profile, bundle)).collect()
+    }
+
+    fn one(&self, profile: &mut Profile, bundle: Bundle) -> Result<Judged, InputError> {
+        let verdict = trace::judge(&subject(profile, &bundle, self.waits));
+        let mut combined = combine::combine(verdict, self.read(&bundle));
+        if combined.verdict.class == Class::Unknown && bundle.copy.is_some() {
+            let behaviour = self.behaviour(profile, &bundle)?;
+            let middle = bundle.waits[bundle.waits.len() / 2];
+            let run = weak::run_of_reads(profile, self.waits, middle);
+            combined.verdict.evidence.extend(weak::lean(&bundle, &behaviour, run));
+        }
+        let Combined { verdict, reading, line_text, stale } = combined;
+        Ok(Judged { bundle, verdict, reading, line_text, stale })
+    }
+
+    /// What the source says: only where the line is exact.
+    fn read(&self, bundle: &Bundle) -> Finding {
+        let exact = bundle.user_frame().is_some_and(|f| f.line > 0)
+            && bundle.attribution != Attribution::PythonSample;
+        if !exact {
+            return Finding::NoSource;
+        }
+        let frames: Vec<Frame> = bundle
+            .user_stack()
+            .iter()
+            .map(|f| Frame {
+                function: f.function.to_string(),
+                file: f.file.to_string(),
+                line: f.line,
+                user: self.rules.is_user(&f.file),
+            })
+            .filter(|f| f.user)
+            .collect();
+        let observed = Observed {
+            api: &bundle.api,
+            copy: bundle.copy,
+            method: bundle.method(),
+            operator: native::operator(&bundle.chain),
+            through: bundle.through().map(|f| (&*f.file, &*f.function)),
+        };
+        read_site(&self.sources, &frames, &observed)
+    }
+
+    fn behaviour(&self, profile: &mut Profile, bundle: &Bundle) -> Result<weak::Behaviour, InputError> {
+        let step = bundle.waits.len().div_ceil(SAMPLED_WAITS).max(1);
+        let around: Vec<_> = bundle
+            .waits
+            .iter()
+            .step_by(step)
+            .map(|&w| neighbours::around(profile, self.devices, &self.waits[w as usize]))
+            .collect();
+        let after: Vec<Neighbours> = neighbours::names(profile, &around)?;
+        let iterations = self.iterations.map(|found| {
+            let with: BTreeSet<usize> =
+                bundle.waits.iter().filter_map(|&w| found.at(self.waits[w as usize].start)).collect();
+            (with.len(), found.spans.len())
+        });
+        Ok(weak::Behaviour { after, iterations })
+    }
+}
+
+/// Time that a wait and the op it awaited last have in common, in ns.
+fn overlap(profile: &Profile, wait: &Wait) -> i64 {
+    let Some(op) = wait.awaited.map(|op| op as usize) else { return 0 };
+    (profile.ops.end[op].min(wait.end) - profile.ops.start[op].max(wait.start)).clamp(0, wait.blocked)
+}
+
+fn subject<'a>(profile: &Profile, bundle: &'a Bundle, waits: &[Wait]) -> trace::Subject<'a> {
+    let members = || bundle.waits.iter().map(|&w| &waits[w as usize]);
+    let of = |test: fn(&Wait) -> bool| bundle.waits.iter().filter(|&&w| test(&waits[w as usize])).count();
+    trace::Subject {
+        bundle,
+        waits: bundle.waits.len(),
+        other_device: of(|w| w.not_for.is_some()),
+        device_unknown: of(|w| w.covers == Covers::AnyDevice) > 0,
+        blocked_ns: members().fold(0, |sum: i64, w| sum.saturating_add(w.blocked)),
+        awaited_ns: members().fold(0, |sum: i64, w| sum.saturating_add(overlap(profile, w))),
+    }
+}

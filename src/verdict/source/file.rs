@@ -1,0 +1,170 @@
+//! One Python file: decoded, bounded, parsed.
+
+use ruff_python_ast::token::TokenKind;
+use ruff_python_ast::{AnyNodeRef, ModModule, PySourceType};
+use ruff_python_parser::{Mode, Parsed, lexer, parse_unchecked_source};
+use ruff_source_file::{LineIndex, OneIndexed};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+/// Brackets open at the same time. CPython itself stops at 200.
+const MAX_BRACKETS: usize = 200;
+/// Indentation levels. CPython itself stops at 100.
+const MAX_INDENTS: usize = 100;
+/// Operators, brackets and keywords that can nest inside one another in one logical line. A long sum is a left-leaning tree
+/// as deep as it has terms, and both dropping and walking a tree recurse: this keeps them inside a 2 MiB stack.
+const MAX_DEPTH: usize = 400;
+
+/// A parsed Python file.
+#[derive(Debug)]
+pub struct Source {
+    text: String,
+    parsed: Parsed<ModModule>,
+    lines: LineIndex,
+}
+
+impl Source {
+    /// Decodes and parses. Text that is not UTF-8 is read as Latin-1, which keeps every ASCII byte and every line where it was.
+    /// Syntax errors are no refusal: the parser recovers, and the statements around an error stay readable.
+    ///
+    /// `Err` carries the reason why the file is refused.
+    pub fn parse(bytes: Vec<u8>) -> Result<Self, &'static str> {
+        if bytes.contains(&0) {
+            return Err("binary: it holds NUL bytes");
+        }
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => error.into_bytes().iter().map(|&byte| byte as char).collect(),
+        };
+        let text = match text.strip_prefix('\u{feff}') {
+            Some(rest) => rest.to_owned(),
+            None => text,
+        };
+        check_depth(&text)?;
+        let parsed = parse_unchecked_source(&text, PySourceType::Python);
+        let lines = LineIndex::from_source_text(&text);
+        Ok(Self { text, parsed, lines })
+    }
+
+    /// The module's syntax tree.
+    pub fn module(&self) -> AnyNodeRef<'_> {
+        self.parsed.syntax().into()
+    }
+
+    /// Number of lines.
+    pub fn line_count(&self) -> u32 {
+        u32::try_from(self.lines.line_count()).unwrap_or(u32::MAX)
+    }
+
+    /// Range of a line, its line break left out; `None` past the end of the file and for line 0.
+    pub fn line_range(&self, line: u32) -> Option<TextRange> {
+        let line = OneIndexed::new(usize::try_from(line).ok()?)?;
+        if line.get() > self.lines.line_count() {
+            return None;
+        }
+        let range = self.lines.line_range(line, &self.text);
+        let text = self.text.get(range.start().to_usize()..range.end().to_usize())?;
+        let length = TextSize::of(text.trim_end_matches(['\r', '\n']));
+        Some(TextRange::at(range.start(), length))
+    }
+
+    /// Text of a line without the blanks around it; empty past the end.
+    pub fn line_text(&self, line: u32) -> &str {
+        self.line_range(line).map_or("", |range| self.slice(range)).trim()
+    }
+
+    /// Line that an offset is on, from 1.
+    pub fn line_of(&self, offset: TextSize) -> u32 {
+        u32::try_from(self.lines.line_index(offset).get()).unwrap_or(u32::MAX)
+    }
+
+    /// Text of a range as written.
+    pub fn slice(&self, range: TextRange) -> &str {
+        self.text.get(range.start().to_usize()..range.end().to_usize()).unwrap_or("")
+    }
+
+    /// Text of a node on one line: runs of blanks and line breaks become one space.
+    pub fn text(&self, node: impl Ranged) -> String {
+        self.slice(node.range()).split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Bounds the depth of the tree that the parser would build, from the tokens alone.
+///
+/// Every level of an expression costs at least one token that is not a name, a literal or a comma, so the number of those
+/// tokens since the last comma (at each open bracket, summed) is an upper bound of the depth: `f(a, -b)` counts one for the
+/// call and one for the minus. A comma does not end a lambda (`lambda a, b: …`), so those stay counted to the end of the line.
+/// One pass over the tokens, no recursion.
+fn check_depth(text: &str) -> Result<(), &'static str> {
+    use TokenKind as T;
+    let mut lexer = lexer::lex(text, Mode::Module);
+    let mut open: Vec<Level> = vec![Level::default()];
+    let (mut depth, mut indents) = (0_usize, 0_usize);
+    loop {
+        let kind = lexer.next_token();
+        let top = open.len() - 1;
+        match kind {
+            T::EndOfFile => return Ok(()),
+            T::Indent => indents += 1,
+            T::Dedent => indents = indents.saturating_sub(1),
+            T::Newline | T::Semi if top == 0 => (open[0], depth) = (Level::default(), 0),
+            T::Comma => {
+                depth -= open[top].tokens;
+                open[top].tokens = 0;
+            }
+            T::Lpar | T::Lsqb | T::Lbrace | T::FStringStart | T::TStringStart => {
+                open[top].tokens += 1;
+                depth += 1;
+                open.push(Level::default());
+            }
+            T::Rpar | T::Rsqb | T::Rbrace | T::FStringEnd | T::TStringEnd => {
+                if top > 0
+                    && let Some(closed) = open.pop()
+                {
+                    depth -= closed.tokens + closed.lambdas;
+                }
+            }
+            T::Lambda => {
+                open[top].lambdas += 1;
+                depth += 1;
+            }
+            kind if nests(kind) => {
+                open[top].tokens += 1;
+                depth += 1;
+            }
+            _ => {}
+        }
+        if open.len() > MAX_BRACKETS || indents > MAX_INDENTS || depth > MAX_DEPTH {
+            return Err("nested too deeply");
+        }
+    }
+}
+
+/// Nesting tokens since the last comma, and lambdas, inside one open bracket.
+#[derive(Default)]
+struct Level {
+    tokens: usize,
+    lambdas: usize,
+}
+
+/// Whether a token can add a level to the tree.
+fn nests(kind: TokenKind) -> bool {
+    use TokenKind as T;
+    !matches!(
+        kind,
+        T::Name
+            | T::Int
+            | T::Float
+            | T::Complex
+            | T::String
+            | T::FStringMiddle
+            | T::TStringMiddle
+            | T::Comment
+            | T::Newline
+            | T::NonLogicalNewline
+            | T::None
+            | T::True
+            | T::False
+            | T::Ellipsis
+            | T::Semi
+    )
+}

@@ -1,0 +1,422 @@
+//! Following a value that the CPU read to what becomes of it.
+
+use super::argument::is_guard;
+use super::bind::reads_target;
+use super::file::Source;
+use super::nature::{Nature, Natures};
+use super::nodes::{Node, last, string, within};
+use super::value::{Fate, Sink, Step, Value, constant_step, element};
+use ruff_python_ast::{CmpOp, Expr, ExprAttribute, ExprContext, Operator, UnaryOp};
+use ruff_text_size::{Ranged, TextRange};
+use std::collections::HashSet;
+
+/// Bindings followed per value before the rest counts as unknown.
+const BUDGET: usize = 60;
+/// Names and calls between the read and the use.
+const MAX_HOPS: u8 = 12;
+
+/// Follows values through one file.
+///
+/// Definition: starting at the expression that reads the device, go up the syntax tree. Arithmetic, conversions, formatting and
+/// containers pass the value on; an assignment moves it to a name, whose reads that the binding reaches
+/// ([`scope::reached`]) are followed in turn, attributes likewise through their class, arguments of functions of the same file
+/// through the parameter; everything else is a sink and ends the way. The result is the list of sinks.
+///
+/// ```text
+/// lossf = loss.item()               → name `lossf`
+/// total = total + lossf             → name `total`, collected by the loop
+/// logger.info(f"{lossf:.3f}")       → sink: Log
+/// return total / n                  → sink: Returned, deferred
+/// ```
+/// Cost: one walk over the scope per binding followed, at most [`BUDGET`] of them.
+pub struct Tracer<'a, 'n> {
+    pub file: &'a Source,
+    pub natures: &'n Natures<'a>,
+    pub fates: Vec<Fate>,
+    pub(super) seen: HashSet<(TextRange, String)>,
+}
+
+/// Where a value goes from a node.
+pub(super) enum Next {
+    /// So many levels up.
+    Up(usize),
+    Done,
+}
+
+impl<'a, 'n> Tracer<'a, 'n> {
+    pub fn new(file: &'a Source, natures: &'n Natures<'a>) -> Self {
+        Self { file, natures, fates: Vec::new(), seen: HashSet::new() }
+    }
+
+    /// Follows the value of the last node of `path`.
+    pub fn follow(&mut self, path: &[Node<'a>], mut value: Value) {
+        if value.hops > MAX_HOPS || self.seen.len() > BUDGET {
+            return self.sink(path, &value, Sink::Unknown, "a chain of names too long to follow");
+        }
+        let mut end = path.len();
+        while end > 1 {
+            match self.step(&path[..end], &mut value) {
+                Next::Up(levels) => end = end.saturating_sub(levels.max(1)),
+                Next::Done => return,
+            }
+        }
+    }
+
+    /// Records a sink at the last node of `path`.
+    pub fn sink(&mut self, path: &[Node<'a>], value: &Value, sink: Sink, what: impl Into<String>) {
+        let at = last(path).map(|node| node.start()).unwrap_or_default();
+        let deferred = value.collected.is_some_and(|collected| !collected.region.contains(at));
+        let line = self.file.line_of(at);
+        self.fates.push(Fate {
+            sink,
+            what: what.into(),
+            line,
+            name: value.name.clone(),
+            deferred,
+            value: value.clone(),
+        });
+    }
+
+    pub(super) fn end(
+        &mut self,
+        path: &[Node<'a>],
+        value: &Value,
+        sink: Sink,
+        what: impl Into<String>,
+    ) -> Next {
+        self.sink(path, value, sink, what);
+        Next::Done
+    }
+
+    /// One step up from the last node of `path`, through an expression or into a statement.
+    fn step(&mut self, path: &[Node<'a>], value: &mut Value) -> Next {
+        let [.., parent, node] = path else { return Next::Done };
+        let (node, above) = (*node, &path[..path.len() - 1]);
+        match *parent {
+            Node::InterpolatedElement(_) | Node::InterpolatedStringFormatSpec(_) => {
+                value.becomes_text();
+                Next::Up(1)
+            }
+            Node::FString(_)
+            | Node::ExprFString(_)
+            | Node::ExprStarred(_)
+            | Node::ExprAwait(_)
+            | Node::WithItem(_) => Next::Up(1),
+            Node::ExprUnaryOp(ast) => {
+                value.bulk &= ast.op != UnaryOp::Not;
+                Next::Up(1)
+            }
+            Node::ExprBinOp(_) | Node::ExprCompare(_) | Node::ExprBoolOp(_) => self.operation(path, value),
+            Node::ExprIf(ast) if within(node, &*ast.test) => {
+                self.branch(path, value, "the condition of an `… if … else …`")
+            }
+            Node::ExprIf(_) => Next::Up(1),
+            Node::ExprNamed(ast) => {
+                if let Expr::Name(name) = &*ast.target {
+                    let target = [above, &[Node::from(&*ast.target)]].concat();
+                    self.name(&target, &name.id, value.clone());
+                }
+                Next::Up(1)
+            }
+            Node::ExprTuple(_) | Node::ExprList(_) | Node::ExprSet(_) | Node::ExprDict(_) => {
+                self.container(path, value)
+            }
+            Node::ExprListComp(_)
+            | Node::ExprSetComp(_)
+            | Node::ExprGenerator(_)
+            | Node::ExprDictComp(_)
+            | Node::Comprehension(_) => self.comprehension(path, value),
+            Node::ExprLambda(_) => self.lambda(path, value),
+            Node::ExprYield(_) | Node::ExprYieldFrom(_) => {
+                self.end(path, value, Sink::Unknown, "yielded to whoever iterates")
+            }
+            Node::ExprSlice(_) if value.text => Next::Done,
+            Node::ExprSlice(_) => self.end(path, value, Sink::Size, "the bound of a slice"),
+            Node::ExprSubscript(ast) => self.subscript(path, value, within(node, &*ast.slice)),
+            Node::ExprAttribute(ast) => self.attribute_of(path, value, ast),
+            Node::Arguments(_) | Node::Keyword(_) => self.argument(path, value),
+            _ => self.statement(path, value),
+        }
+    }
+
+    /// An operand of arithmetic, a comparison, `and` or `or`.
+    fn operation(&mut self, path: &[Node<'a>], value: &mut Value) -> Next {
+        let [.., parent, node] = path else { return Next::Done };
+        let node = *node;
+        match *parent {
+            Node::ExprBinOp(ast) => {
+                let text = ast.op == Operator::Mod && string(&ast.left).is_some();
+                let other = if within(node, &*ast.left) { &ast.right } else { &ast.left };
+                self.arithmetic(path, value, if text { None } else { Some(other) })
+            }
+            Node::ExprCompare(ast) => {
+                let others =
+                    std::iter::once(&*ast.left).chain(&ast.comparators).find(|other| !within(node, *other));
+                let identity = ast.ops.iter().all(|op| matches!(op, CmpOp::Is | CmpOp::IsNot));
+                if identity {
+                    return Next::Done;
+                }
+                value.steps.clear();
+                self.arithmetic(path, value, others)
+            }
+            Node::ExprBoolOp(ast) => {
+                let decides = value.steps.is_empty() && !value.text;
+                if decides && ast.values.last().is_some_and(|value| value.range() != node.range()) {
+                    self.sink(
+                        path,
+                        value,
+                        Sink::Branch { guard: false, assert: false },
+                        "an operand of `and`/`or`",
+                    );
+                }
+                Next::Up(1)
+            }
+            _ => Next::Up(1),
+        }
+    }
+
+    /// The element, the key, the iterable or a condition of a comprehension.
+    fn comprehension(&mut self, path: &[Node<'a>], value: &mut Value) -> Next {
+        let [.., parent, node] = path else { return Next::Done };
+        let (node, above) = (*node, &path[..path.len() - 1]);
+        match *parent {
+            Node::ExprDictComp(ast) if ast.key.as_deref().is_some_and(|key| within(node, key)) => {
+                self.end(path, value, Sink::Index, "a key of a dict")
+            }
+            Node::ExprDictComp(_) => {
+                value.steps.push(Step::Entry);
+                Next::Up(1)
+            }
+            Node::Comprehension(ast) => {
+                if !within(node, &ast.iter) {
+                    return self.filter(path, value);
+                }
+                if let Some(element) = element(value.clone()) {
+                    self.bind(above, &ast.target, element);
+                }
+                Next::Done
+            }
+            _ => {
+                value.steps.push(Step::Any);
+                Next::Up(1)
+            }
+        }
+    }
+
+    /// `value op other`: computed where the other operand lives.
+    fn arithmetic(&mut self, path: &[Node<'a>], value: &mut Value, other: Option<&'a Expr>) -> Next {
+        let Some(other) = other else {
+            value.becomes_text();
+            return Next::Up(1);
+        };
+        if !value.bulk && self.natures.of(other, path) == Nature::Device {
+            return self.end(
+                path,
+                value,
+                Sink::Device,
+                format!("combined with the tensor `{}`", self.file.text(other)),
+            );
+        }
+        Next::Up(1)
+    }
+
+    /// An element of a list, tuple, set or dict display.
+    fn container(&mut self, path: &[Node<'a>], value: &mut Value) -> Next {
+        let [.., grand, parent, node] = path else { return Next::Done };
+        let position =
+            |elements: &[Expr]| elements.iter().position(|element| element.range() == node.range());
+        let step = match parent {
+            Node::ExprTuple(ast) => {
+                if matches!(grand, Node::ExprSubscript(subscript) if within(*parent, &*subscript.slice)) {
+                    return self.subscript(&path[..path.len() - 1], value, true);
+                }
+                position(&ast.elts).map_or(Step::Any, Step::Index)
+            }
+            Node::ExprList(ast) => position(&ast.elts).map_or(Step::Any, Step::Index),
+            Node::ExprDict(ast) => {
+                if ast
+                    .items
+                    .iter()
+                    .any(|item| item.key.as_ref().is_some_and(|key| key.range() == node.range()))
+                {
+                    return self.end(path, value, Sink::Index, "a key of a dict");
+                }
+                let item = ast.items.iter().find(|item| item.value.range() == node.range());
+                match item.map(|item| item.key.as_ref()) {
+                    // `{**metrics}` keeps the keys.
+                    Some(None) => return Next::Up(1),
+                    Some(Some(key)) => string(key).map_or(Step::Entry, |key| Step::Key(key.to_owned())),
+                    None => Step::Any,
+                }
+            }
+            _ => Step::Any,
+        };
+        if matches!(node, Node::ExprStarred(_)) {
+            return Next::Up(1);
+        }
+        value.steps.push(step);
+        Next::Up(1)
+    }
+
+    /// `value[…]` or `x[value]`.
+    fn subscript(&mut self, path: &[Node<'a>], value: &mut Value, index: bool) -> Next {
+        let Some(Node::ExprSubscript(ast)) = path.len().checked_sub(2).map(|at| path[at]) else {
+            return Next::Done;
+        };
+        if index {
+            let device = self.natures.of(&ast.value, path) == Nature::Device;
+            let sink = if device { Sink::Size } else { Sink::Index };
+            return self.end(path, value, sink, format!("an index of `{}`", self.file.text(&*ast.value)));
+        }
+        if ast.ctx != ExprContext::Load {
+            return Next::Done;
+        }
+        let chosen = match &*ast.slice {
+            Expr::Slice(_) => return Next::Up(1),
+            slice => constant_step(slice),
+        };
+        match (value.steps.pop(), chosen) {
+            (Some(Step::Index(a)), Some(Step::Index(b))) if a != b => Next::Done,
+            (Some(Step::Key(a)), Some(Step::Key(b))) if a != b => Next::Done,
+            _ => Next::Up(1),
+        }
+    }
+
+    /// `value.name`, `value.method(…)`.
+    fn attribute_of(&mut self, path: &[Node<'a>], value: &mut Value, ast: &'a ExprAttribute) -> Next {
+        let call = match path.len().checked_sub(3).map(|at| path[at]) {
+            Some(Node::ExprCall(call)) if within(ast, &*call.func) => Some(call),
+            _ => None,
+        };
+        let name = ast.attr.as_str();
+        let Some(call) = call else {
+            return match name {
+                // Known without the values.
+                "shape" | "dtype" | "ndim" | "device" => Next::Done,
+                _ => Next::Up(1),
+            };
+        };
+        match name {
+            "to" if self.natures.device_argument(call, path) == Some(Nature::Device) => {
+                self.end(path, value, Sink::Device, "copied back to the device")
+            }
+            "cuda" => self.end(path, value, Sink::Device, "copied back to the device"),
+            "backward" => self.end(path, value, Sink::Device, "used by the backward pass"),
+            "item" | "mean" | "sum" | "max" | "min" | "std" => {
+                (value.bulk, value.steps) = (false, Vec::new());
+                Next::Up(2)
+            }
+            "append" | "extend" | "update" | "add" | "clear" | "sort" | "reverse"
+                if !value.steps.is_empty() =>
+            {
+                Next::Done
+            }
+            "values" | "items" | "get" | "pop" if !value.steps.is_empty() => {
+                let key = call.arguments.args.first().and_then(constant_step);
+                match (value.steps.pop(), key) {
+                    (Some(Step::Key(a)), Some(Step::Key(b))) if a != b => return Next::Done,
+                    _ => {}
+                }
+                match name {
+                    "values" => value.steps.push(Step::Any),
+                    "items" => value.steps.extend([Step::Index(1), Step::Any]),
+                    _ => {}
+                }
+                Next::Up(2)
+            }
+            "keys" | "index" | "count" if !value.steps.is_empty() => Next::Done,
+            _ => Next::Up(2),
+        }
+    }
+
+    /// The value is what a lambda returns.
+    fn lambda(&mut self, path: &[Node<'a>], value: &Value) -> Next {
+        let lambda = &path[..path.len() - 1];
+        let key = matches!(lambda.len().checked_sub(2).map(|at| lambda[at]),
+            Some(Node::Keyword(keyword)) if keyword.arg.as_ref().is_some_and(|id| id.as_str() == "key"));
+        if key {
+            self.end(path, value, Sink::Branch { guard: false, assert: false }, "the key of a sort")
+        } else {
+            self.end(path, value, Sink::Returned, "returned by a lambda")
+        }
+    }
+
+    /// The value stands in a statement.
+    fn statement(&mut self, path: &[Node<'a>], value: &Value) -> Next {
+        let [.., parent, node] = path else { return Next::Done };
+        let above = &path[..path.len() - 1];
+        match *parent {
+            Node::StmtAssign(ast) => {
+                let adds_up = reads_target(ast);
+                for target in &ast.targets {
+                    let value = if adds_up { value.clone().collected(above, true) } else { value.clone() };
+                    self.bind(above, target, value);
+                }
+                Next::Done
+            }
+            Node::StmtAnnAssign(ast) => {
+                self.bind(above, &ast.target, value.clone());
+                Next::Done
+            }
+            Node::StmtAugAssign(ast) => {
+                if !value.bulk && self.natures.of(&ast.target, above) == Nature::Device {
+                    return self.end(
+                        path,
+                        value,
+                        Sink::Device,
+                        format!("added to the tensor `{}`", self.file.text(&*ast.target)),
+                    );
+                }
+                self.bind(above, &ast.target, value.clone().collected(above, value.steps.is_empty()));
+                Next::Done
+            }
+            Node::StmtFor(ast) if within(*node, &*ast.iter) => {
+                if let Some(element) = element(value.clone()) {
+                    self.bind(above, &ast.target, element);
+                }
+                Next::Done
+            }
+            Node::StmtIf(_) => self.branch(path, value, "the test of an `if`"),
+            Node::ElifElseClause(_) => self.branch(path, value, "the test of an `elif`"),
+            Node::StmtWhile(_) => self.branch(path, value, "the test of a `while`"),
+            Node::StmtMatch(_) | Node::MatchCase(_) => self.branch(path, value, "the subject of a `match`"),
+            Node::StmtAssert(ast) if within(*node, &*ast.test) => self.branch(path, value, "an `assert`"),
+            Node::StmtAssert(_) | Node::StmtRaise(_) => {
+                self.end(path, value, Sink::Error, "the text of an error")
+            }
+            Node::StmtReturn(_) => self.end(path, value, Sink::Returned, "returned"),
+            Node::StmtExpr(_) if value.name.is_none() => self.end(path, value, Sink::Dropped, "thrown away"),
+            // `with ctx(v) as c:` is read as handing the value on.
+            Node::StmtWith(ast) => {
+                let item = ast.items.iter().find(|item| within(*node, item.range));
+                if let Some(target) = item.and_then(|item| item.optional_vars.as_deref()) {
+                    self.bind(above, target, value.clone());
+                }
+                Next::Done
+            }
+            Node::StmtExpr(_) | Node::StmtDelete(_) => Next::Done,
+            _ => self.end(path, value, Sink::Unknown, "used in a way that the tool does not know"),
+        }
+    }
+
+    /// The last node of `path` is a condition of a comprehension. One that leaves out what is missing or not finite is part of
+    /// computing a mean.
+    fn filter(&mut self, path: &[Node<'a>], value: &Value) -> Next {
+        let test = path.last().map(|node| self.file.text(node).to_ascii_lowercase()).unwrap_or_default();
+        if ["nan", "inf", "none"].iter().any(|word| test.contains(word)) {
+            return Next::Done;
+        }
+        self.branch(path, value, "the condition of a comprehension")
+    }
+
+    /// The last node of `path` decides a branch. Whether a list is empty does not depend on what it holds, and what text
+    /// looks like decides about more text.
+    fn branch(&mut self, path: &[Node<'a>], value: &Value, what: &str) -> Next {
+        if value.text || !value.steps.is_empty() {
+            return Next::Done;
+        }
+        let guard = is_guard(path, self.file);
+        let assert = matches!(path[path.len() - 2], Node::StmtAssert(_));
+        self.end(path, value, Sink::Branch { guard, assert }, what)
+    }
+}

@@ -1,0 +1,431 @@
+//! A guess at where a value lives, from the text alone: on the host, on the device, or no idea.
+
+use super::file::Source;
+use super::nodes::{self, Node, dotted, last, split_callee, string};
+use super::scope::{self, Given};
+use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprName, Operator, UnaryOp};
+use std::cell::Cell;
+
+/// Where a value lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nature {
+    /// A Python or NumPy value or a CPU tensor.
+    Host,
+    /// A tensor on the device.
+    Device,
+    Unknown,
+}
+use Nature::{Device, Host, Unknown};
+
+/// Names looked up per call site before the answer is `Unknown`.
+const BUDGET: u32 = 60;
+
+/// Answers for one file; names are followed to their bindings in the same file.
+pub struct Natures<'a> {
+    file: &'a Source,
+    budget: Cell<u32>,
+}
+
+/// Modules whose functions compute on the host.
+const HOST_MODULES: &[&str] = &[
+    "np",
+    "numpy",
+    "math",
+    "os",
+    "time",
+    "random",
+    "json",
+    "re",
+    "sys",
+    "logging",
+    "datetime",
+    "itertools",
+    "collections",
+    "dist",
+    "argparse",
+    "args",
+    "cfg",
+    "config",
+    "opt",
+    "hparams",
+    "scipy",
+    "pd",
+    "cv2",
+    "PIL",
+    "statistics",
+    "copy",
+    "pathlib",
+];
+/// Builtins whose result is a Python value whatever their arguments.
+const HOST_BUILTINS: &[&str] = &[
+    "len",
+    "int",
+    "float",
+    "bool",
+    "str",
+    "complex",
+    "isinstance",
+    "issubclass",
+    "hasattr",
+    "callable",
+    "range",
+    "enumerate",
+    "id",
+    "hash",
+    "type",
+    "repr",
+    "format",
+    "open",
+    "input",
+    "ord",
+    "chr",
+    "any",
+    "all",
+    "print",
+];
+/// Methods that answer with a Python value or a CPU copy.
+const HOST_METHODS: &[&str] = &[
+    "item",
+    "tolist",
+    "numpy",
+    "cpu",
+    "size",
+    "dim",
+    "numel",
+    "ndimension",
+    "stride",
+    "element_size",
+    "is_contiguous",
+    "is_floating_point",
+    "get_device",
+    "data_ptr",
+    "keys",
+    "startswith",
+    "endswith",
+    "split",
+    "format",
+    "strip",
+    "lower",
+    "upper",
+    "exists",
+    "is_set",
+    "join",
+    "replace",
+    "isdigit",
+    "query",
+    "is_available",
+    "get_rank",
+    "get_world_size",
+    "pin_memory",
+    "perf_counter",
+];
+/// Attributes that are Python values.
+const HOST_ATTRIBUTES: &[&str] = &[
+    "shape",
+    "ndim",
+    "dtype",
+    "device",
+    "is_cuda",
+    "requires_grad",
+    "training",
+    "is_leaf",
+    "layout",
+    "__name__",
+    "__class__",
+    "itemsize",
+    "nbytes",
+];
+/// Methods that only a tensor has: a name that they are called on is a tensor.
+const TENSOR_METHODS: &[&str] =
+    &["backward", "detach", "cuda", "cpu", "requires_grad_", "item", "detach_", "retain_grad", "type_as"];
+/// Functions of `torch` that create a tensor, on the host unless a device is given.
+const FACTORIES: &[&str] = &[
+    "tensor",
+    "as_tensor",
+    "zeros",
+    "ones",
+    "empty",
+    "full",
+    "rand",
+    "randn",
+    "randint",
+    "randperm",
+    "arange",
+    "linspace",
+    "eye",
+    "asarray",
+    "scalar_tensor",
+    "BoolTensor",
+    "FloatTensor",
+    "LongTensor",
+    "IntTensor",
+    "DoubleTensor",
+    "Tensor",
+    "ByteTensor",
+];
+
+/// Place that a device argument names.
+pub fn device_text(text: &str) -> Nature {
+    match text {
+        t if t == "cpu" || t.starts_with("cpu:") => Host,
+        t if t.starts_with("cuda") || t.starts_with("hip") || t.starts_with("xpu") => Device,
+        _ => Unknown,
+    }
+}
+
+impl<'a> Natures<'a> {
+    pub fn new(file: &'a Source) -> Self {
+        Self { file, budget: Cell::new(BUDGET) }
+    }
+
+    /// Where the value of `expr` lives; `around` is a path that ends at or above it, for its scope.
+    pub fn of(&self, expr: &'a Expr, around: &[Node<'a>]) -> Nature {
+        self.guess(expr, around, 0)
+    }
+
+    fn guess(&self, expr: &'a Expr, around: &[Node<'a>], depth: u8) -> Nature {
+        if depth > 12 {
+            return Unknown;
+        }
+        let sub = |expr: &'a Expr| self.guess(expr, around, depth + 1);
+        match expr {
+            Expr::Name(name) => self.name(name, around, depth),
+            Expr::Call(call) => self.call(call, around, depth),
+            Expr::Attribute(ast) => match ast.attr.as_str() {
+                "grad" => Device,
+                attr if HOST_ATTRIBUTES.contains(&attr) => Host,
+                "data" | "T" | "mT" | "real" | "imag" | "H" => sub(&ast.value),
+                _ => Unknown,
+            },
+            Expr::Subscript(ast) => sub(&ast.value),
+            Expr::BinOp(ast) if ast.op == Operator::Mod && string(&ast.left).is_some() => Host,
+            Expr::BinOp(ast) => operands(sub(&ast.left), sub(&ast.right)),
+            Expr::UnaryOp(ast) if ast.op == UnaryOp::Not => Host,
+            Expr::UnaryOp(ast) => sub(&ast.operand),
+            Expr::BoolOp(ast) => ast.values.iter().map(sub).reduce(same).unwrap_or(Unknown),
+            Expr::Compare(ast)
+                if ast
+                    .ops
+                    .iter()
+                    .any(|op| matches!(op, CmpOp::Is | CmpOp::IsNot | CmpOp::In | CmpOp::NotIn)) =>
+            {
+                Host
+            }
+            Expr::Compare(ast) if ast.comparators.iter().any(|e| string(e).is_some()) => Host,
+            Expr::Compare(ast) => ast.comparators.iter().map(sub).fold(sub(&ast.left), operands),
+            Expr::If(ast) => same(sub(&ast.body), sub(&ast.orelse)),
+            Expr::Named(ast) => sub(&ast.value),
+            Expr::Await(ast) => sub(&ast.value),
+            Expr::Starred(ast) => sub(&ast.value),
+            Expr::List(ast) => ast.elts.iter().map(sub).reduce(operands).unwrap_or(Host),
+            Expr::Tuple(ast) => ast.elts.iter().map(sub).reduce(operands).unwrap_or(Host),
+            Expr::ListComp(ast) => sub(&ast.elt),
+            Expr::Generator(ast) => sub(&ast.elt),
+            Expr::Dict(_)
+            | Expr::Set(_)
+            | Expr::FString(_)
+            | Expr::Lambda(_)
+            | Expr::Slice(_)
+            | Expr::DictComp(_) => Host,
+            _ if expr.is_literal_expr() => Host,
+            _ => Unknown,
+        }
+    }
+
+    fn call(&self, call: &'a ExprCall, around: &[Node<'a>], depth: u8) -> Nature {
+        let callee = dotted(&call.func);
+        let (base, name) = split_callee(&callee);
+        let root = callee.split(['.', '(', '[']).next().unwrap_or("");
+        let device = || self.device_argument(call, around);
+        if base.is_empty() && HOST_BUILTINS.contains(&name) || HOST_METHODS.contains(&name) {
+            return Host;
+        }
+        let arguments = || {
+            let values = call.arguments.args.iter().map(|argument| self.guess(argument, around, depth + 1));
+            values.reduce(operands).unwrap_or(Unknown)
+        };
+        match name {
+            "max" | "min" | "sum" | "abs" | "round" | "sorted" | "pow" if base.is_empty() => {
+                return arguments();
+            }
+            "cuda" => return Device,
+            "to" => return device().unwrap_or_else(|| self.receiver(call, around, depth)),
+            "from_numpy" => return Host,
+            "clone" | "detach" | "float" | "half" | "long" | "mean" | "sum" | "max" | "min" | "argmax"
+            | "view" | "reshape" | "squeeze" | "unsqueeze" | "flatten" | "any" | "all" | "abs" | "sqrt"
+            | "norm" | "double" | "bool" | "contiguous" | "transpose" | "permute" | "std" | "round"
+            | "astype" | "copy"
+                if !matches!(base, "" | "torch" | "F" | "np" | "numpy") =>
+            {
+                return self.receiver(call, around, depth);
+            }
+            _ => {}
+        }
+        match root {
+            "torch" if base == "torch.cuda" && name.ends_with("Tensor") => Device,
+            "torch" if base.starts_with("torch.cuda") || base.starts_with("torch.distributed") => Host,
+            "torch" | "F"
+                if matches!(
+                    name,
+                    "device" | "Size" | "is_tensor" | "get_num_threads" | "is_grad_enabled" | "Generator"
+                ) =>
+            {
+                Host
+            }
+            "torch" if FACTORIES.contains(&name) => device().unwrap_or(Host),
+            "torch" | "F" if arguments() != Host => Device,
+            root if HOST_MODULES.contains(&root) => Host,
+            _ => Unknown,
+        }
+    }
+
+    fn receiver(&self, call: &'a ExprCall, around: &[Node<'a>], depth: u8) -> Nature {
+        match &*call.func {
+            Expr::Attribute(ast) => self.guess(&ast.value, around, depth + 1),
+            _ => Unknown,
+        }
+    }
+
+    /// The place that a call's `device=` or first positional argument names: `None` where it names none.
+    pub fn device_argument(&self, call: &'a ExprCall, around: &[Node<'a>]) -> Option<Nature> {
+        let keyword = call.arguments.find_keyword("device").map(|keyword| &keyword.value);
+        let positional = || {
+            let callee = dotted(&call.func);
+            split_callee(&callee).1.eq("to").then(|| call.arguments.args.first()).flatten()
+        };
+        keyword.or_else(positional).and_then(|expr| self.device(expr, around, 0))
+    }
+
+    /// The place that an expression used as a device names; `None` for a dtype or another tensor.
+    fn device(&self, expr: &'a Expr, around: &[Node<'a>], depth: u8) -> Option<Nature> {
+        match expr {
+            Expr::StringLiteral(literal) => Some(device_text(literal.value.to_str())),
+            Expr::NumberLiteral(_) => Some(Device),
+            Expr::FString(_) => Some(device_text(self.text(expr).trim_start_matches(['f', 'F', '"', '\'']))),
+            Expr::Call(call) if dotted(&call.func).ends_with("device") => call
+                .arguments
+                .args
+                .first()
+                .and_then(|argument| self.device(argument, around, depth + 1))
+                .or(Some(Unknown)),
+            Expr::If(ast) => self.device(&ast.body, around, depth + 1),
+            Expr::Attribute(ast)
+                if matches!(ast.attr.as_str(), "dtype" | "float" | "half" | "long" | "bool" | "int") =>
+            {
+                None
+            }
+            Expr::Attribute(ast)
+                if ast.attr.contains("float") || ast.attr.contains("int") || ast.attr.contains("type") =>
+            {
+                None
+            }
+            Expr::Name(name) if depth < 4 => {
+                let known = self
+                    .binding(name, around)
+                    .and_then(|(value, place)| self.device(value, &place, depth + 1));
+                Some(known.unwrap_or_else(|| device_name(name.id.as_str())))
+            }
+            Expr::Name(name) => Some(device_name(name.id.as_str())),
+            Expr::Attribute(ast) => Some(device_name(ast.attr.as_str())),
+            _ => Some(Unknown),
+        }
+    }
+
+    /// The only expression that a name is assigned, with the place of the assignment.
+    fn binding(&self, name: &'a ExprName, around: &[Node<'a>]) -> Option<(&'a Expr, Vec<Node<'a>>)> {
+        self.budget.set(self.budget.get().checked_sub(1)?);
+        let owner = scope::owner(around, &name.id);
+        let mut stores = scope::occurrences(&owner, &name.id).into_iter().filter(|o| o.store && !o.closure);
+        match (stores.next(), stores.next()) {
+            (Some(only), None) => match scope::given(&only.path) {
+                Given::Value(value) => Some((value, only.path)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn name(&self, name: &'a ExprName, around: &[Node<'a>], depth: u8) -> Nature {
+        let Some(left) = self.budget.get().checked_sub(1) else { return Unknown };
+        self.budget.set(left);
+        let owner = scope::owner(around, &name.id);
+        if let Some(annotated) = annotation(&owner, &name.id) {
+            return annotated;
+        }
+        let all = scope::occurrences(&owner, &name.id);
+        let mut bound = None;
+        for store in all.iter().filter(|o| o.store && !o.closure) {
+            let nature = match scope::given(&store.path) {
+                Given::Value(value) => self.guess(value, &store.path, depth + 2),
+                Given::Element(value) => match self.guess(value, &store.path, depth + 2) {
+                    // A tuple of unlike things.
+                    Device => Device,
+                    _ if matches!(value, Expr::Tuple(_)) => Unknown,
+                    other => other,
+                },
+                Given::Iterated(value) => match value {
+                    Expr::Call(call) if matches!(dotted(&call.func).as_str(), "range" | "enumerate") => Host,
+                    _ => self.guess(value, &store.path, depth + 2),
+                },
+                Given::Other => Unknown,
+            };
+            bound = Some(bound.map_or(nature, |known| same(known, nature)));
+        }
+        match bound {
+            Some(Unknown) | None if all.iter().any(|o| o.load && used_as_tensor(&o.path)) => Device,
+            Some(nature) => nature,
+            None => Unknown,
+        }
+    }
+
+    fn text(&self, expr: &Expr) -> String {
+        self.file.text(expr)
+    }
+}
+
+/// What a variable called so usually names: `device`, `local_rank`, `gpu` the GPU; `cpu`, `cpu_device` the host.
+fn device_name(name: &str) -> Nature {
+    let name = name.to_ascii_lowercase();
+    if name.contains("cpu") || name.contains("host") {
+        Host
+    } else if ["device", "dev", "cuda", "gpu", "rank"].iter().any(|word| name.contains(word)) {
+        Device
+    } else {
+        Unknown
+    }
+}
+
+/// Where a parameter's annotation says it lives.
+fn annotation(owner: &[Node<'_>], name: &str) -> Option<Nature> {
+    let Some(Node::StmtFunctionDef(function)) = last(owner) else { return None };
+    let parameter = function.parameters.iter().find(|parameter| parameter.name().as_str() == name)?;
+    let annotation = parameter.annotation()?;
+    match split_callee(&dotted(annotation)).1 {
+        "int" | "float" | "str" | "bool" | "ndarray" => Some(Host),
+        _ => None,
+    }
+}
+
+/// Whether a read of a name calls a method that only tensors have.
+fn used_as_tensor(path: &[Node<'_>]) -> bool {
+    let above = |levels: usize| path.len().checked_sub(levels + 1).map(|at| path[at]);
+    matches!(
+        (above(1), above(2)),
+        (Some(Node::ExprAttribute(ast)), Some(Node::ExprCall(call)))
+            if TENSOR_METHODS.contains(&ast.attr.as_str()) && nodes::within(ast, &*call.func)
+    )
+}
+
+/// Arithmetic: one operand on the device puts the result there.
+fn operands(a: Nature, b: Nature) -> Nature {
+    match (a, b) {
+        (Device, _) | (_, Device) => Device,
+        (Host, Host) => Host,
+        _ => Unknown,
+    }
+}
+
+/// One value or the other.
+fn same(a: Nature, b: Nature) -> Nature {
+    if a == b { a } else { Unknown }
+}

@@ -1,0 +1,156 @@
+//! Values on their way through the program, and the ends they come to.
+
+use super::nodes::{Node, last};
+use super::scope;
+use ruff_python_ast::{Expr, Number};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+/// A value on its way: what the CPU read, or something made of it.
+#[derive(Clone, Debug)]
+pub struct Value {
+    /// How to get back at the value inside the containers that hold it, innermost first: `{"loss": [v]}` is `[Index, Key]`.
+    pub steps: Vec<Step>,
+    /// An array or CPU tensor rather than one number.
+    pub bulk: bool,
+    /// Read by `.cpu()` and its kin: a tensor that could as well be gathered on the device.
+    pub tensor: bool,
+    /// Text made from it, whose length or layout decides nothing that matters.
+    pub text: bool,
+    /// Where it was read (in this file: the call that returns it).
+    pub origin: TextSize,
+    /// The loop that collects it by `+=` or `append`: uses outside of it can wait.
+    pub collected: Option<Collected>,
+    /// The latest name that held it.
+    pub name: Option<String>,
+    pub hops: u8,
+}
+
+/// A loop that reads a value each time round and keeps it for later.
+#[derive(Clone, Copy, Debug)]
+pub struct Collected {
+    pub region: TextRange,
+    /// Added up into one number, rather than kept one by one.
+    pub sum: bool,
+}
+
+impl Value {
+    /// A value read by the last node of `path`.
+    pub fn new(path: &[Node<'_>], bulk: bool) -> Self {
+        let origin = last(path).map(|node| node.start()).unwrap_or_default();
+        Self {
+            steps: Vec::new(),
+            bulk,
+            tensor: false,
+            text: false,
+            origin,
+            collected: None,
+            name: None,
+            hops: 0,
+        }
+    }
+
+    pub fn held(mut self, step: Step) -> Self {
+        self.steps.push(step);
+        self
+    }
+
+    /// Text holds no containers any more.
+    pub fn becomes_text(&mut self) {
+        self.steps.clear();
+        (self.bulk, self.text) = (false, true);
+    }
+
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self.hops += 1;
+        self
+    }
+
+    /// Notes that `+=` or `append` at the end of `place` collects the value, if the loop around reads it each time.
+    pub fn collected(mut self, place: &[Node<'_>], sum: bool) -> Self {
+        let region = scope::innermost_loop(place, self.origin);
+        self.collected = self.collected.or(region.map(|region| Collected { region, sum }));
+        self
+    }
+}
+
+/// One container around a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    Index(usize),
+    Key(String),
+    /// Some element.
+    Any,
+    /// The value under some key of a dict.
+    Entry,
+}
+
+/// What becomes of a value in one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sink {
+    /// Shown or recorded.
+    Log,
+    /// The text of an exception.
+    Error,
+    /// Written to a file as data.
+    Write,
+    /// Decides what runs; `guard` where the branch only stops or complains, `nan` where it looks for NaN or infinity.
+    Branch {
+        guard: bool,
+        assert: bool,
+    },
+    /// A size, a bound, a loop count.
+    Size,
+    /// An index or a key.
+    Index,
+    /// The learning rate.
+    Rate,
+    /// Other CPU work that needs it.
+    Compute,
+    /// Back to the GPU.
+    Device,
+    /// Handed to the caller.
+    Returned,
+    /// Kept where this file does not show who reads it.
+    Stored,
+    /// Nobody reads it.
+    Dropped,
+    Unknown,
+}
+
+/// A sink with the words for it.
+#[derive(Clone, Debug)]
+pub struct Fate {
+    pub sink: Sink,
+    /// "an argument of logger.info", "the test of an `if`", …
+    pub what: String,
+    pub line: u32,
+    /// Reached through a name or directly.
+    pub name: Option<String>,
+    /// Collected in a loop and used outside of it.
+    pub deferred: bool,
+    /// The value as the sink gets it, for following it into the caller.
+    pub value: Value,
+}
+
+/// What a loop over the value gets; `None` for the keys of a dict that holds it.
+pub fn element(mut value: Value) -> Option<Value> {
+    match value.steps.pop() {
+        Some(Step::Key(_) | Step::Entry) => return None,
+        Some(_) => {}
+        None => value.bulk = false,
+    }
+    Some(value)
+}
+
+/// A constant index or key.
+pub fn constant_step(expr: &Expr) -> Option<Step> {
+    match expr {
+        Expr::StringLiteral(literal) => Some(Step::Key(literal.value.to_str().to_owned())),
+        Expr::NumberLiteral(number) => match &number.value {
+            Number::Int(int) => int.as_usize().map(Step::Index),
+            _ => None,
+        },
+        _ => None,
+    }
+}
