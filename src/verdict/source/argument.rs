@@ -46,6 +46,7 @@ impl<'a> Tracer<'a, '_> {
                 through(call, node.range(), value);
                 Next::Up(levels)
             }
+            Role::Key => self.end(path, value, Sink::Index, format!("a key for {callee}")),
             Role::Neutral => Next::Done,
             Role::Keep => {
                 self.keep(path, at, value);

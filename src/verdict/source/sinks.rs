@@ -19,6 +19,8 @@ pub enum Role {
     Size,
     /// Lets it decide what runs next.
     Decide(&'static str),
+    /// Looks something up by it.
+    Key,
     /// Sets the learning rate from it.
     Rate,
     /// Hands it to the GPU.
@@ -260,6 +262,26 @@ pub fn is_scheduler(base: &str) -> bool {
     base.contains("sched") || base.contains("plateau")
 }
 
+/// Whether a receiver's name is that of an environment to act in, which runs on the CPU: `self.envs.step(actions)`.
+fn is_environment(base: &str) -> bool {
+    words(base)
+        .iter()
+        .any(|word| matches!(word.as_str(), "env" | "envs" | "environment" | "sim" | "simulator"))
+}
+
+/// Whether a function is one of scikit-learn's metrics, which compute on the CPU.
+fn is_score(name: &str) -> bool {
+    name.ends_with("_score")
+        || matches!(
+            name,
+            "confusion_matrix"
+                | "classification_report"
+                | "roc_curve"
+                | "precision_recall_curve"
+                | "precision_recall_fscore_support"
+        )
+}
+
 /// Whether a function takes sizes.
 pub fn takes_sizes(name: &str) -> bool {
     SIZES.contains(&name)
@@ -271,7 +293,9 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
     let (base, name) = split_callee(&callee);
     let root = callee.split(['.', '(', '[']).next().unwrap_or("");
     let lower = callee.to_ascii_lowercase();
+    let first = call.arguments.args.first().is_some_and(|argument| within(at, argument.range()));
     match name {
+        "get" | "setdefault" | "pop" | "insert" if first && !base.is_empty() && !bulk => return Role::Key,
         "append" | "extend" | "insert" | "appendleft" | "setdefault" | "add" | "put" | "push"
             if !base.is_empty() =>
         {
@@ -290,7 +314,9 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
         {
             return Role::Compute;
         }
+        _ if bulk && base.is_empty() && is_score(name) => return Role::Compute,
         "step" if is_scheduler(base) => return Role::Rate,
+        "step" if is_environment(base) => return Role::Compute,
         _ => {}
     }
     if is_log(call) {
