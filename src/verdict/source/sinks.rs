@@ -219,7 +219,18 @@ pub fn is_log(call: &ExprCall) -> bool {
             .is_some_and(|first| matches!(first, Expr::Dict(_)) || string(first).is_some());
         return !base.is_empty() || name != "log" || described;
     }
-    LOG_VERBS.contains(&name) && is_logger(base)
+    LOG_VERBS.contains(&name) && is_logger(base) || name == "update" && is_weighted(call)
+}
+
+/// Whether a call hands over a figure and how many it stands for, as to a meter: `top1.update(acc.item(), x.size(0))`.
+fn is_weighted(call: &ExprCall) -> bool {
+    let [_, weight] = &*call.arguments.args else { return false };
+    match weight {
+        Expr::Call(size) => matches!(split_callee(&dotted(&size.func)).1, "size" | "len" | "numel"),
+        Expr::Subscript(ast) => dotted(&ast.value).ends_with(".shape"),
+        Expr::Name(name) => matches!(name.id.as_str(), "n" | "bs" | "batch_size" | "num" | "count" | "B"),
+        _ => weight.is_number_literal_expr(),
+    }
 }
 
 /// Whether a receiver's name says that it logs.
