@@ -26,6 +26,7 @@ const FILES: &[(&str, &str)] = &[
     ("lines", include_str!("snippets/lines.py")),
     ("flow", include_str!("snippets/flow.py")),
     ("classes", include_str!("snippets/classes.py")),
+    ("programs", include_str!("snippets/programs.py")),
 ];
 /// Cases that may stay open.
 const MAX_OPEN: usize = 5;

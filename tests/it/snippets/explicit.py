@@ -38,10 +38,11 @@ def fetch(x, stream):
     stream.synchronize()  #! stream-sync: true barrier
     return host.sum()
 
-# --- copy_elsewhere (hard)
-def debug(x, stats_buf):
-    torch.cuda.synchronize()  #! sync: false explicit
-    stats_buf.copy_(x, non_blocking=True)  #! async-cpu
+# --- upload_then_sync (hard)
+def stage(host_batch, gpu_buf, stream):
+    gpu_buf.copy_(host_batch, non_blocking=True)  #! async-up
+    stream.synchronize()  #! stream-sync: false explicit; nosrc: false explicit
+    return gpu_buf * 2
 
 # --- wrapper_timer (hard)
 def now():
