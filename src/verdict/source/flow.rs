@@ -322,7 +322,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
             "cuda" => self.end(path, value, Sink::Device, "copied back to the device"),
             "backward" => self.end(path, value, Sink::Device, "used by the backward pass"),
             "item" | "mean" | "sum" | "max" | "min" | "std" => {
-                (value.bulk, value.steps) = (false, Vec::new());
+                (value.bulk, value.data, value.steps) = (false, false, Vec::new());
                 Next::Up(2)
             }
             "append" | "extend" | "update" | "add" | "clear" | "sort" | "reverse"

@@ -320,8 +320,8 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
         "len" | "isinstance" | "hasattr" | "type" | "id" if base.is_empty() => return Role::Neutral,
         "decode" | "batch_decode" | "convert_ids_to_tokens" => return Role::Through,
         _ if bulk
-            && matches!(root, "cv2" | "Image" | "PIL" | "skimage" | "sklearn" | "scipy")
-            && !writes(base, name) =>
+            && matches!(root, "random" | "cv2" | "Image" | "PIL" | "skimage" | "sklearn" | "scipy")
+            && !writes_by(base, name) =>
         {
             return Role::Compute;
         }
@@ -339,7 +339,7 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
     if lower.contains("learning_rate") || name == "set_lr" || name == "adjust_lr" {
         return Role::Rate;
     }
-    if writes(base, name) {
+    if writes_by(base, name) {
         return if bulk { Role::Write } else { Role::Log };
     }
     if base.is_empty() && THROUGH.contains(&name) || HOST_MODULES.contains(&root) {
@@ -416,8 +416,15 @@ fn fills(call: &ExprCall, name: &str, at: TextRange) -> bool {
     }
 }
 
-/// Whether a callee writes data to a file or draws it.
-fn writes(base: &str, name: &str) -> bool {
+/// Whether a call writes data to a file or draws it.
+pub fn writes(call: &ExprCall) -> bool {
+    let callee = dotted(&call.func);
+    let (base, name) = split_callee(&callee);
+    writes_by(base, name)
+}
+
+/// [`writes`] by receiver and method.
+fn writes_by(base: &str, name: &str) -> bool {
     let root = base.split(['.', '(', '[']).next().unwrap_or("");
     matches!(
         name,
