@@ -27,6 +27,7 @@ const FILES: &[(&str, &str)] = &[
     ("flow", include_str!("snippets/flow.py")),
     ("classes", include_str!("snippets/classes.py")),
     ("programs", include_str!("snippets/programs.py")),
+    ("traps", include_str!("snippets/traps.py")),
 ];
 /// Cases that may stay open.
 const MAX_OPEN: usize = 5;
