@@ -23,15 +23,12 @@ impl<'a> Tracer<'a, '_> {
     }
 
     /// A container changes: later reads of it see the value. A container that is named after the figures it collects is taken
-    /// at its word (S04): at once where it belongs to an object, which other files read too, and else unless its reads here
-    /// tell otherwise.
+    /// at its word (S04), unless its reads here tell otherwise.
     fn store(&mut self, place: &[Node<'a>], container: &'a Expr, value: Value) {
         let name = dotted(container);
         let shown = sinks::is_metric(&name) || sinks::is_logger(&name);
         let before = self.fates.len();
-        if !shown || matches!(container, Expr::Name(_)) {
-            self.bind(place, container, value.clone());
-        }
+        self.bind(place, container, value.clone());
         let open = |fate: &Fate| {
             matches!(fate.sink, Sink::Unknown | Sink::Stored | Sink::Dropped | Sink::Returned | Sink::Log)
         };
