@@ -183,8 +183,15 @@ impl<'a> Tracer<'a, '_> {
         });
         let value = value.named(name.clone());
         let before = self.fates.len();
+        let function = |path: &[Node<'a>]| path[nodes::function_scope(path)].range();
         for read in &reads {
+            let own = self.fates.len();
             self.follow(read, value.clone());
+            if function(read) != function(path) {
+                // The callers in the trace are those of the function that read the value, not of another that returns it.
+                let returned = self.fates[own..].iter_mut().filter(|fate| fate.sink == Sink::Returned);
+                returned.for_each(|fate| fate.sink = Sink::Stored);
+            }
         }
         let elsewhere = nodes::find(&path[..1], &mut |path| {
             matches!(last(path), Some(Node::ExprAttribute(ast))
