@@ -10,6 +10,7 @@ use crate::sites::native;
 use crate::sites::neighbours::op_name;
 use crate::sites::ranges::stable_name;
 use crate::sites::{Site as FoundSite, frames::PathRules};
+use crate::verdict::source::Reading;
 use crate::vocabulary::{Attribution, Class, Kind, ThreadRole};
 use crate::waits::api::Blocking;
 use crate::waits::device::{pid_of, tid_of};
@@ -273,6 +274,8 @@ impl Sites<'_> {
             blocked_max_ns: summary.max,
             blocked_percent: percent(summary.sum, thread_span),
             drain_ns: summary.drain,
+            drain_p50_ns: summary.drain_p50,
+            drain_max_ns: summary.drain_max,
             drain_percent: percent(summary.drain, device_span),
             found_idle: self
                 .waits(site)
@@ -313,12 +316,17 @@ impl Sites<'_> {
         let (strategy, title) = match site.verdict.kind {
             Kind::Redundant => (Strategy::Remove, "delete it: the wait before has drained the GPU"),
             Kind::Idle => (Strategy::Remove, "delete it: it found nothing to wait for"),
+            Kind::Explicit if self.all_idle(site) => {
+                (Strategy::Remove, "delete it: here it found nothing to wait for")
+            }
+            Kind::Allocator if site.bundle.waits.len() == 1 => {
+                (Strategy::Leave, "nothing to do: it happens once")
+            }
             _ => (entry.fix.strategy, entry.fix.title),
         };
-        let here = site
-            .reading
-            .as_ref()
-            .map(|r| Rewrite { before: r.expression.clone(), after: r.rewritten.clone() });
+        let rewrite =
+            |r: &Reading| Some(Rewrite { before: r.expression.clone(), after: r.rewritten.clone()? });
+        let here = site.reading.as_ref().and_then(rewrite);
         Some(Fix {
             order: strategy as u8 + 1,
             strategy: strategy.name().to_owned(),
@@ -344,6 +352,10 @@ impl Sites<'_> {
             ),
             _ => command,
         }
+    }
+
+    fn all_idle(&self, site: &FoundSite) -> bool {
+        self.waits(site).all(|(_, w)| matches!(w.found, Found::Nothing | Found::Drained))
     }
 
     fn thread(&self, threads: &BTreeSet<u32>, role: ThreadRole) -> Thread {
@@ -461,7 +473,7 @@ fn frame(f: &crate::profile::payload::PyFrame, rules: &PathRules) -> Frame {
 fn with_own_words(title: &str, here: Option<&Rewrite>) -> String {
     /// Longer expressions are read in the details.
     const LONGEST: usize = 56;
-    match here.and_then(|h| h.after.as_deref()) {
+    match here.map(|h| h.after.as_str()) {
         Some(after) if after.chars().count() <= LONGEST && !after.contains('\n') => {
             format!("{title}: {after}")
         }

@@ -1,7 +1,7 @@
 //! The files given: exports as they are, reports exported through nsys first.
 
 use super::args::SharedArgs;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -32,6 +32,15 @@ pub fn exports(arguments: &[PathBuf], shared: &SharedArgs) -> Result<Exports> {
         } else {
             out.paths.push(path.clone());
         }
+    }
+    // Given twice, its waits would count twice.
+    let mut seen: Vec<PathBuf> = Vec::new();
+    for path in &out.paths {
+        let real = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        if seen.contains(&real) {
+            bail!("{}: given twice; name each export once", path.display());
+        }
+        seen.push(real);
     }
     Ok(out)
 }

@@ -187,6 +187,16 @@ impl Page<'_> {
             text::duration(site.blocked_max_ns)
         );
         let drain = text::duration(site.drain_ns);
+        // One wait can hold most of it: the first after a pause, or one that the profiler held up.
+        let drain_each = if site.drain_ns > 0 && site.waits > 1 {
+            format!(
+                "; median {}, max {}",
+                text::duration(site.drain_p50_ns),
+                text::duration(site.drain_max_ns)
+            )
+        } else {
+            String::new()
+        };
         let mut pairs = vec![
             ("waits", waits),
             (
@@ -197,7 +207,10 @@ impl Page<'_> {
                 ),
             ),
             ("each", each),
-            ("drain", format!("{drain}, {} of the GPU's time", text::percent(site.drain_percent))),
+            (
+                "drain",
+                format!("{drain}, {} of the GPU's time{drain_each}", text::percent(site.drain_percent)),
+            ),
         ];
         if let Some(saving) = &site.recoverable {
             let [alone, joint, low, high] =
@@ -273,7 +286,7 @@ impl Page<'_> {
         if let Some(here) = here {
             lines.push(format!("\n  {}", Tone::Faint.paint("here")));
             lines.push(format!("    - {}", escape_terminal(&here.before)));
-            lines.extend(here.after.as_ref().map(|after| format!("    + {}", escape_terminal(after))));
+            lines.push(format!("    + {}", escape_terminal(&here.after)));
         }
         for (label, code) in [("before", before), ("after", after)] {
             if !code.is_empty() {

@@ -180,6 +180,8 @@ pub struct Site {
     pub blocked_percent: f64,
     /// Device-idle time between the end of the awaited work and the next op.
     pub drain_ns: i64,
+    pub drain_p50_ns: i64,
+    pub drain_max_ns: i64,
     /// `drain_ns` in percent of the device's span (of all devices' where several).
     pub drain_percent: f64,
     /// Waits that found nothing pending on the GPU.
@@ -243,7 +245,7 @@ pub struct Fix {
 #[derive(Clone, Debug, Serialize)]
 pub struct Rewrite {
     pub before: String,
-    pub after: Option<String>,
+    pub after: String,
 }
 
 /// One wait of a site.

@@ -57,7 +57,7 @@ fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
         (Kind::Allocator | Kind::Redundant, _) | (_, "R17") => trace,
         (Kind::ControlFlow, "4.5") if !undecided => merge(source, trace),
         // Python got the truth value, and what it did with it cannot be seen: most likely it branched.
-        (Kind::ControlFlow, "4.5") => Verdict { confidence: 0.8, ..trace },
+        (Kind::ControlFlow, "4.5") => Verdict { confidence: 0.85, ..trace },
         (_, "4.5" | "R08" | "R09" | "R10" | "R11" | "R12" | "R14" | "R15") => trace,
         (Kind::Upload, _) if source.kind == Kind::Upload => merge(trace, source),
         (Kind::Upload, _) => trace,

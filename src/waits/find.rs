@@ -72,8 +72,12 @@ impl Finder<'_> {
                 continue; // nested in the call before
             }
             let overlap = (covered_until - start).max(0);
-            covered_until = covered_until.max(end);
-            if let Some(blocking) = self.kinds[table.name[call as usize] as usize]
+            let blocking = self.kinds[table.name[call as usize] as usize];
+            if blocking.is_some() {
+                // A launch around a synchronisation does not make it part of the launch.
+                covered_until = covered_until.max(end);
+            }
+            if let Some(blocking) = blocking
                 && let Some(mut wait) = self.wait(call, blocking, previous)
             {
                 // Rows of one thread do not overlap, but for damaged exports: no time is counted twice.
@@ -118,6 +122,7 @@ impl Finder<'_> {
             not_for: None,
             completes: None,
             covers: Covers::Nothing,
+            covers_before: table.end[i],
         };
         match blocking {
             Blocking::Stream => {

@@ -17,6 +17,9 @@ pub enum Found {
     Nothing,
     /// Nothing, because an earlier wait of this thread had drained it and no work was submitted since.
     Drained,
+    /// Nothing that the export records, and yet it blocked too long for that: a host function, another process, or
+    /// lost events.
+    Unseen,
     /// The export records no GPU work of this process, so it cannot tell.
     Unknown,
 }
@@ -61,6 +64,9 @@ pub struct Wait {
     pub completes: Option<u32>,
     /// Which streams its end proves drained.
     pub covers: Covers,
+    /// Of the work on those streams: what was issued before this time, in ns. An event proves nothing about what was
+    /// launched after its record.
+    pub covers_before: i64,
 }
 
 impl Wait {
