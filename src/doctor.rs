@@ -121,6 +121,15 @@ fn lines(found: &Analysed, list: &mut Vec<Warning>) {
             capture_command(profile),
         );
     }
+    let capture = &profile.target.capture;
+    if capture.python_backtrace == Some(true) && capture.cuda_backtrace == Some(false) {
+        return warn(
+            list,
+            "sync-backtraces-off",
+            "Python backtraces were asked for, but not those of synchronisations: of several kinds given to --cudabacktrace, nsys 2025.3 keeps only the last",
+            capture_command(profile),
+        );
+    }
     let domains = crate::profile::nvtx::Nvtx::domains(&profile.db).unwrap_or_default();
     if profile.calls.twins.is_empty() && domains.iter().any(|d| &**d == "Python Backtrace on CUDA") {
         return warn(

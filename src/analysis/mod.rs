@@ -107,7 +107,7 @@ pub fn analyse(path: &std::path::Path, options: &Options) -> anyhow::Result<Anal
     if let (Some(range), false) = (&filter.nvtx, keep.contains(&true)) {
         filter::check_range(&mut profile, range)?;
     }
-    let (waits, drains): (Vec<Wait>, Vec<i64>) = found
+    let (mut waits, drains): (Vec<Wait>, Vec<i64>) = found
         .into_iter()
         .zip(drains)
         .zip(keep)
@@ -118,6 +118,7 @@ pub fn analyse(path: &std::path::Path, options: &Options) -> anyhow::Result<Anal
         })
         .unzip();
     let mut context = Context::read(&mut profile, &waits)?;
+    context.part_strangers(&mut profile, &mut waits)?;
     let bundles = bundle::form(&mut profile, &devices, &waits, &mut context, &options.rules)?;
     let judge = judge::Judge {
         sources: source_tree(options),
@@ -132,7 +133,7 @@ pub fn analyse(path: &std::path::Path, options: &Options) -> anyhow::Result<Anal
     Ok(Analysed { profile, devices, waits, context, sites, drains, iterations, refused })
 }
 
-/// Files are read as recorded only where no root was given: a root says where the sources are, and that only.
+/// Recorded paths are tried after the roots: on the machine that ran the program they are right.
 fn source_tree(options: &Options) -> SourceTree {
     SourceTree::new(options.source_roots.clone()).allow_recorded(true)
 }

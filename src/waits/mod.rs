@@ -5,7 +5,9 @@ pub mod awaited;
 pub mod device;
 pub mod find;
 
-use crate::vocabulary::Copy;
+use crate::profile::calls::Calls;
+use crate::profile::ops::Ops;
+use crate::vocabulary::{Copy, Direction};
 use api::Blocking;
 
 /// What the wait found on the GPU.
@@ -87,4 +89,17 @@ pub enum Covers {
     AnyDevice,
     /// Nothing that the export records.
     Nothing,
+}
+
+impl Wait {
+    /// Takes the copy away again: it was started elsewhere, and this synchronisation completes it later on.
+    pub fn part(&mut self, calls: &Calls, ops: &Ops) {
+        let start = calls.start[self.call as usize];
+        let to_host = self.copy.is_some_and(|c| c.direction == Direction::DeviceToHost);
+        self.completes = self.awaited.filter(|_| to_host);
+        let pending = self.awaited.is_some_and(|op| ops.end[op as usize] > start);
+        self.found = if pending { Found::Pending } else { Found::Nothing };
+        self.blocked -= self.copy_blocked;
+        (self.copy_call, self.copy, self.copy_blocked, self.start) = (None, None, 0, start);
+    }
 }

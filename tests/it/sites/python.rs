@@ -115,3 +115,29 @@ fn a_mark_on_either_call_places_the_wait() {
         assert_eq!(user(only(&report)), "/w/train.py:24 step", "mark on the copy: {on_copy}");
     }
 }
+
+/// A copy to pinned memory on one line, the synchronisation that completes it on another: two calls of one thread and
+/// stream, with nothing but Python between them.
+///
+/// ```text
+///  host   [launch] [copy, line 10]   5 ms of Python    [sync, line 12]
+///  GPU       [gemm~~~~~~~~~~~~~~~~~~~~][copy]
+/// ```
+#[test]
+fn a_copy_of_another_line_is_no_part_of_the_wait() {
+    let read = |copy_line: i64| {
+        let (mut e, t) = empty();
+        for at in [1_000_000, 20_000_000, 40_000_000] {
+            e.launch(t, at..at + 10, GPU0, at + 20..at + 900, "gemm");
+            let copy = e.memcpy(t, at + 200..at + 210, Copy::d2h(4, Memory::Pinned), GPU0, at + 901..at + 905);
+            let wait = e.sync(t, "cudaStreamSynchronize", at + 5_000_000..at + 5_002_000, GPU0);
+            e.python(copy, &[("step", "/w/train.py", copy_line)]);
+            e.python(wait, &[("step", "/w/train.py", 12)]);
+        }
+        let report = look::report(&e);
+        assert_eq!((report.totals.waits, report.sites.len()), (3, 1));
+        (report.sites[0].pattern.clone(), report.sites[0].copy.is_some(), report.sites[0].blocked_max_ns)
+    };
+    assert_eq!(read(12), (Some("A01".to_owned()), true, 2000), "one line: one wait");
+    assert_eq!(read(10), (Some("D05".to_owned()), false, 2000), "two lines: the wait completes the copy");
+}
