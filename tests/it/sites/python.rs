@@ -129,7 +129,8 @@ fn a_copy_of_another_line_is_no_part_of_the_wait() {
         let (mut e, t) = empty();
         for at in [1_000_000, 20_000_000, 40_000_000] {
             e.launch(t, at..at + 10, GPU0, at + 20..at + 900, "gemm");
-            let copy = e.memcpy(t, at + 200..at + 210, Copy::d2h(4, Memory::Pinned), GPU0, at + 901..at + 905);
+            let copy =
+                e.memcpy(t, at + 200..at + 210, Copy::d2h(4, Memory::Pinned), GPU0, at + 901..at + 905);
             let wait = e.sync(t, "cudaStreamSynchronize", at + 5_000_000..at + 5_002_000, GPU0);
             e.python(copy, &[("step", "/w/train.py", copy_line)]);
             e.python(wait, &[("step", "/w/train.py", 12)]);
