@@ -2,15 +2,16 @@
 
 use crate::error::InputError;
 use crate::profile::Profile;
+use crate::profile::nvtx::{Nvtx, process};
+use crate::profile::strings::clean;
 use crate::sites::ranges::stable_name;
 use crate::waits::Wait;
 use crate::waits::device::{Devices, pid_of, tid_of};
-use rustc_hash::{FxHashMap, FxHashSet};
 
 /// All conditions must hold. Empty: every wait.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// A range around the wait has this text, or this name without its number; case matters.
+    /// A range of this text, or of this name without its number, was open in the wait's process; case matters.
     pub nvtx: Option<String>,
     pub process: Option<u32>,
     /// Thread id, or a part of the thread's name.
@@ -25,6 +26,9 @@ pub struct Filter {
 
 impl Filter {
     /// For each wait: whether it passes.
+    ///
+    /// # Errors
+    /// [`InputError::NoRange`] where no range of the export has the name asked for.
     pub fn select(
         &self,
         profile: &mut Profile,
@@ -72,44 +76,81 @@ impl Filter {
     }
 }
 
-/// Whether a range of this name exists at all, where no wait is inside one.
+/// For each wait: whether a range of that name was open in its process when it began.
+///
+/// On whichever thread: the backward pass waits on a thread of autograd's, inside a step that the main thread marked.
 ///
 /// # Errors
-/// [`InputError::NoRange`] where none does: a name mistyped must not read as "nothing waits there".
-pub fn check_range(profile: &mut Profile, wanted: &str) -> Result<(), InputError> {
+/// [`InputError::NoRange`] where the export has no range of that name: a name mistyped must not read as "nothing waits
+/// there".
+fn in_range(profile: &mut Profile, waits: &[Wait], wanted: &str) -> Result<Vec<bool>, InputError> {
+    let wanted = Wanted::new(wanted);
+    let open = Nvtx::instances(&profile.db, |text| wanted.is_named(text))?;
+    if open.is_empty() {
+        return Err(no_range(profile, wanted.name)?);
+    }
+    let pid = |w: &Wait| process(profile.calls.threads[w.thread as usize]);
+    Ok(waits.iter().map(|w| open.hold(pid(w), w.start)).collect())
+}
+
+/// The error that a name is no range's, with names that are.
+fn no_range(profile: &mut Profile, wanted: &str) -> Result<InputError, InputError> {
     let all: Vec<u32> = (0..profile.nvtx.ranges.start.len() as u32).collect();
     let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &all)?;
-    if texts.iter().flatten().any(|t| is_named(t, wanted)) {
-        return Ok(());
-    }
     let mut names: Vec<String> = texts.iter().flatten().map(|t| stable_name(t)).collect();
     names.sort_unstable();
     names.dedup();
     names.truncate(8);
-    Err(InputError::NoRange {
+    Ok(InputError::NoRange {
         path: profile.path().to_owned(),
         range: wanted.to_owned(),
         names: names.join(", "),
     })
 }
 
-/// `step 12` asks for that one; `step` or `step #` for every one.
-fn is_named(text: &str, wanted: &str) -> bool {
-    let name = stable_name(text);
-    text == wanted || name == wanted || name.trim_end_matches([' ', '#']) == wanted
+/// A name asked for: `step 12` is that one; `step` or `step #` is every one.
+struct Wanted<'a> {
+    name: &'a str,
+    /// What every text of that name begins with: the part that neither numbers nor escapes change. Most rows of the
+    /// table are told by it, without a copy.
+    head: &'a [u8],
 }
 
-/// For each wait: whether a range of that name is around it. Texts are read once per range.
-fn in_range(profile: &mut Profile, waits: &[Wait], wanted: &str) -> Result<Vec<bool>, InputError> {
-    let ranges = &profile.nvtx.ranges;
-    let innermost: Vec<Option<u32>> =
-        waits.iter().map(|w| ranges.innermost(profile.calls.threads[w.thread as usize], w.start)).collect();
-    let all: FxHashSet<u32> = innermost.iter().flat_map(|r| ranges.outwards(*r)).collect();
-    let mut all: Vec<u32> = all.into_iter().collect();
-    all.sort_unstable();
-    let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &all)?;
-    let named = |t: Option<std::sync::Arc<str>>| t.is_some_and(|t| is_named(&t, wanted));
-    let matches: FxHashMap<u32, bool> = all.into_iter().zip(texts.into_iter().map(named)).collect();
-    let ranges = &profile.nvtx.ranges;
-    Ok(innermost.into_iter().map(|r| ranges.outwards(r).any(|r| matches.get(&r) == Some(&true))).collect())
+impl<'a> Wanted<'a> {
+    fn new(name: &'a str) -> Self {
+        let same = |b: &u8| b.is_ascii() && !b.is_ascii_digit() && !b"#&<>\"'".contains(b);
+        let len = name.bytes().take_while(same).count();
+        Self { name, head: &name.as_bytes()[..len] }
+    }
+
+    fn is_named(&self, text: &[u8]) -> bool {
+        if !text.starts_with(self.head) {
+            return false;
+        }
+        let text = clean(text);
+        let name = stable_name(&text);
+        *text == *self.name || name == self.name || name.trim_end_matches([' ', '#']) == self.name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_range_or_all_that_differ_in_a_number() {
+        for (wanted, text, is_it) in [
+            ("step 12", "step 12", true),
+            ("step 12", "step 13", false),
+            ("step", "step 12", true),
+            ("step #", "step 12", true),
+            ("ste", "step 12", false),
+            ("aten::item", "aten::item, op_id = 3", true),
+            ("aten::conv2d", "aten::conv2d, seq = 3", true),
+            ("std::vector<int>", "std::vector&lt;int&gt;", true),
+            ("größe", "größe 7", true),
+        ] {
+            assert_eq!(Wanted::new(wanted).is_named(text.as_bytes()), is_it, "{wanted}: {text}");
+        }
+    }
 }

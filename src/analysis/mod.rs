@@ -104,9 +104,6 @@ pub fn analyse(path: &std::path::Path, options: &Options) -> anyhow::Result<Anal
     let mut filter = options.filter.clone();
     filter.nvtx = filter.nvtx.or_else(|| options.capture.clone());
     let keep = filter.select(&mut profile, &devices, &found)?;
-    if let (Some(range), false) = (&filter.nvtx, keep.contains(&true)) {
-        filter::check_range(&mut profile, range)?;
-    }
     let (waits, drains): (Vec<Wait>, Vec<i64>) = found
         .into_iter()
         .zip(drains)

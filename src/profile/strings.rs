@@ -2,7 +2,7 @@
 
 use crate::error::InputError;
 use crate::profile::database::Database;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Longest name kept, in bytes: StringIds also holds environment blocks and program output.
@@ -47,6 +47,18 @@ impl Strings {
         ids.sort_unstable();
         ids
     }
+}
+
+/// Ids of all strings of the export that pass `test`, by one scan that keeps no text.
+pub fn ids_of(db: &Database, test: impl Fn(&[u8]) -> bool + Sync) -> Result<FxHashSet<i64>, InputError> {
+    let found = db.scan("StringIds", &["id", "value"], |out: &mut Vec<i64>, row| {
+        if let (Some(id), Some(value)) = (row.int(0), row.bytes(1))
+            && test(value)
+        {
+            out.push(id);
+        }
+    })?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 /// Bytes of a name as text: cut at the first NUL, bounded, invalid UTF-8 replaced, HTML escapes undone.

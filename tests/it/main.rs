@@ -3,6 +3,7 @@
 mod cli;
 mod cost;
 mod export;
+mod filters;
 mod hostile;
 mod look;
 mod properties;
