@@ -4,9 +4,12 @@ use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::nvtx::{Nvtx, process};
 use crate::profile::strings::clean;
+use crate::report::Warning;
 use crate::sites::ranges::stable_name;
 use crate::waits::Wait;
 use crate::waits::device::{Devices, pid_of, tid_of};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// All conditions must hold. Empty: every wait.
 #[derive(Clone, Debug, Default)]
@@ -49,14 +52,11 @@ impl Filter {
             let of_op = |op: u32| devices.of_stream[profile.ops.stream[op as usize] as usize];
             wait.device.or_else(|| wait.awaited.map(of_op)).map(|d| devices.list[d as usize].id)
         };
-        let named = |want: &String| {
-            want.parse() == Ok(tid_of(tid))
-                || profile.target.thread_names.get(&tid).is_some_and(|n| n.contains(want.as_str()))
-        };
+        let name = || profile.target.thread_names.get(&tid).map(|n| &**n);
         self.from.is_none_or(|t| wait.start >= t)
             && self.to.is_none_or(|t| wait.end <= t)
             && self.process.is_none_or(|p| pid_of(wait.pid) == p)
-            && self.thread.as_ref().is_none_or(named)
+            && self.thread.as_ref().is_none_or(|want| is_thread(want, tid_of(tid), name()))
             && self.device.is_none_or(|d| device() == Some(d))
     }
 
@@ -74,6 +74,72 @@ impl Filter {
         let to = self.to.map_or(to, |t| t.min(to));
         (from, to.max(from))
     }
+}
+
+/// Whether a thread is the one asked for, by id or by a part of its name.
+fn is_thread(wanted: &str, tid: u32, name: Option<&str>) -> bool {
+    wanted.parse() == Ok(tid) || name.is_some_and(|n| n.contains(wanted))
+}
+
+/// What the exports of a report hold of what a filter can name. Over all of them: the GPU asked for may be another
+/// rank's.
+#[derive(Default)]
+pub struct Known {
+    devices: BTreeMap<u32, Option<Arc<str>>>,
+    processes: BTreeMap<u32, Option<Arc<str>>>,
+    threads: BTreeMap<u32, Option<Arc<str>>>,
+}
+
+impl Known {
+    /// Adds what one export holds: threads that made CUDA calls, GPUs that worked.
+    pub fn add(&mut self, profile: &Profile, devices: &Devices) {
+        self.devices.extend(devices.list.iter().map(|d| (d.id, d.name.clone())));
+        for tid in &profile.calls.threads {
+            let pid = process(*tid);
+            self.processes.insert(pid_of(pid), profile.target.process_names.get(&pid).cloned());
+            self.threads.insert(tid_of(*tid), profile.target.thread_names.get(tid).cloned());
+        }
+    }
+
+    /// One warning for each name of the filter that nothing has: a number mistyped must not read as "nothing waits
+    /// there".
+    pub fn missing(&self, filter: &Filter) -> Vec<Warning> {
+        let mut list = Vec::new();
+        let mut warn = |code, message| list.push(Warning { code, message, fix: String::new() });
+        if let Some(device) = filter.device.filter(|d| !self.devices.contains_key(d)) {
+            warn(
+                "no-such-device",
+                format!("no GPU {device} worked here; there are: {}", listed(&self.devices)),
+            );
+        }
+        if let Some(pid) = filter.process.filter(|p| !self.processes.contains_key(p)) {
+            let there = listed(&self.processes);
+            warn("no-such-process", format!("no process {pid} called CUDA here; there are: {there}"));
+        }
+        let is_there =
+            |want: &&String| self.threads.iter().any(|(tid, n)| is_thread(want, *tid, n.as_deref()));
+        if let Some(thread) = filter.thread.as_ref().filter(|want| !is_there(want)) {
+            let there = listed(&self.threads);
+            warn("no-such-thread", format!("no thread `{thread}` called CUDA here; there are: {there}"));
+        }
+        list
+    }
+}
+
+/// Numbers with their names, as `0 (NVIDIA H200), 1 (NVIDIA H200)`; a program has hundreds of threads, so not all.
+fn listed(all: &BTreeMap<u32, Option<Arc<str>>>) -> String {
+    const MOST: usize = 8;
+    let one = |(number, name): (&u32, &Option<Arc<str>>)| match name {
+        Some(name) => format!("{number} ({name})"),
+        None => number.to_string(),
+    };
+    let mut words: Vec<String> = all.iter().take(MOST).map(one).collect();
+    match all.len() {
+        0 => words.push("none".to_owned()),
+        n if n > MOST => words.push(format!("and {} more", n - MOST)),
+        _ => {}
+    }
+    words.join(", ")
 }
 
 /// For each wait: whether a range of that name was open in its process when it began.

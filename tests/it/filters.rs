@@ -79,3 +79,44 @@ fn registered_and_open_ranges_hold_waits() {
     }
     assert_eq!([inside(&e, "train"), inside(&e, "rest")], [Ok(1), Ok(1)]);
 }
+
+/// That the filters leave nothing is not that there is nothing, and what does not exist is told.
+#[test]
+fn filters_that_leave_nothing_say_so() {
+    use crate::look::report_with;
+    use sync_report::report::{style::Style, table};
+    let (mut e, t) = empty();
+    e.name_thread(t, "python3");
+    for i in 0..3 {
+        e.item(t, i * 50_000..i * 50_000 + 31_000, GPU0, i * 50_000 + 30_001..i * 50_000 + 30_010);
+    }
+    let none = Filter::default;
+    for (filter, code) in [
+        (Filter { device: Some(5), ..none() }, Some("no GPU 5 worked here; there are: 0 (NVIDIA H200)")),
+        (
+            Filter { process: Some(7), ..none() },
+            Some("no process 7 called CUDA here; there are: 100 (python3)"),
+        ),
+        (
+            Filter { thread: Some("99999".into()), ..none() },
+            Some("no thread `99999` called CUDA here; there are: 100 (python3)"),
+        ),
+        (Filter { from: Some(1 << 40), ..none() }, None),
+    ] {
+        let report = report_with(&e, &Options { filter: filter.clone(), ..options() });
+        assert_eq!((report.totals.waits, report.waits_filtered_out), (0, 3), "{filter:?}");
+        let said: Vec<&str> =
+            report.warnings.iter().filter(|w| w.code.starts_with("no-such")).map(|w| &*w.message).collect();
+        assert_eq!(said, Vec::from_iter(code));
+        let mut out = Vec::new();
+        table::render(&report, &Style { width: None, color: false }, &mut out)
+            .expect("a Vec takes everything");
+        let text = String::from_utf8(out).expect("renderers write UTF-8");
+        assert!(text.contains("None of the 3 waits passes the filters."), "{text}");
+    }
+    let classes = vec![sync_report::vocabulary::Class::True];
+    let report = report_with(&e, &Options { classes, ..options() });
+    assert_eq!((report.totals.waits, report.waits_filtered_out), (0, 3), "a class is a filter too");
+    let all = report_with(&e, &options());
+    assert_eq!((all.totals.waits, all.waits_filtered_out), (3, 0));
+}
