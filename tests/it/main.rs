@@ -8,6 +8,7 @@ mod hostile;
 mod look;
 mod properties;
 mod samples;
+mod scans;
 mod schemas;
 mod scripts;
 mod sites;
