@@ -1,5 +1,6 @@
 //! Result structs from analysed exports: what every renderer prints.
 
+use super::filter::Known;
 use super::{Analysed, Options, Sort};
 use crate::catalogue::{self, Pattern, Strategy};
 use crate::cost::statistics::{Summary, histogram, summarise};
@@ -25,6 +26,7 @@ const EXAMPLES: usize = 4;
 pub struct Assembler<'a> {
     options: &'a Options,
     report: Report,
+    known: Known,
 }
 
 impl<'a> Assembler<'a> {
@@ -37,9 +39,10 @@ impl<'a> Assembler<'a> {
             iterations: None,
             sites: Vec::new(),
             sites_omitted: 0,
+            waits_filtered_out: 0,
             warnings: Vec::new(),
         };
-        Self { options, report }
+        Self { options, report, known: Known::default() }
     }
 
     /// Adds one export's sites, devices and warnings.
@@ -53,7 +56,10 @@ impl<'a> Assembler<'a> {
             (self.options.classes.is_empty() || self.options.classes.contains(&s.class))
                 && (self.options.capture.is_none() || s.blocks_capture)
         };
-        self.report.sites.extend(listed.into_iter().filter(wanted));
+        let (listed, dropped): (Vec<Site>, Vec<Site>) = listed.into_iter().partition(wanted);
+        self.report.sites.extend(listed);
+        self.report.waits_filtered_out += found.filtered_out + dropped.iter().map(|s| s.waits).sum::<u64>();
+        self.known.add(&found.profile, &found.devices);
         self.report.profiles.push(sites.profile());
         if self.report.iterations.is_none() {
             self.report.iterations = sites.iterations();
@@ -74,6 +80,7 @@ impl<'a> Assembler<'a> {
             site.id = format!("S{}", i + 1);
         }
         self.report.totals = totals(&self.report);
+        self.report.warnings.extend(self.known.missing(&self.options.filter));
         name_callers(&mut self.report.sites);
         if self.options.top > 0 && self.report.sites.len() > self.options.top {
             self.report.sites_omitted = self.report.sites.len() - self.options.top;

@@ -2,15 +2,19 @@
 
 use crate::error::InputError;
 use crate::profile::Profile;
+use crate::profile::nvtx::{Nvtx, process};
+use crate::profile::strings::clean;
+use crate::report::Warning;
 use crate::sites::ranges::stable_name;
 use crate::waits::Wait;
 use crate::waits::device::{Devices, pid_of, tid_of};
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// All conditions must hold. Empty: every wait.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// A range around the wait has this text, or this name without its number; case matters.
+    /// A range of this text, or of this name without its number, was open in the wait's process; case matters.
     pub nvtx: Option<String>,
     pub process: Option<u32>,
     /// Thread id, or a part of the thread's name.
@@ -25,6 +29,9 @@ pub struct Filter {
 
 impl Filter {
     /// For each wait: whether it passes.
+    ///
+    /// # Errors
+    /// [`InputError::NoRange`] where no range of the export has the name asked for.
     pub fn select(
         &self,
         profile: &mut Profile,
@@ -45,14 +52,11 @@ impl Filter {
             let of_op = |op: u32| devices.of_stream[profile.ops.stream[op as usize] as usize];
             wait.device.or_else(|| wait.awaited.map(of_op)).map(|d| devices.list[d as usize].id)
         };
-        let named = |want: &String| {
-            want.parse() == Ok(tid_of(tid))
-                || profile.target.thread_names.get(&tid).is_some_and(|n| n.contains(want.as_str()))
-        };
+        let name = || profile.target.thread_names.get(&tid).map(|n| &**n);
         self.from.is_none_or(|t| wait.start >= t)
             && self.to.is_none_or(|t| wait.end <= t)
             && self.process.is_none_or(|p| pid_of(wait.pid) == p)
-            && self.thread.as_ref().is_none_or(named)
+            && self.thread.as_ref().is_none_or(|want| is_thread(want, tid_of(tid), name()))
             && self.device.is_none_or(|d| device() == Some(d))
     }
 
@@ -72,44 +76,147 @@ impl Filter {
     }
 }
 
-/// Whether a range of this name exists at all, where no wait is inside one.
+/// Whether a thread is the one asked for, by id or by a part of its name.
+fn is_thread(wanted: &str, tid: u32, name: Option<&str>) -> bool {
+    wanted.parse() == Ok(tid) || name.is_some_and(|n| n.contains(wanted))
+}
+
+/// What the exports of a report hold of what a filter can name. Over all of them: the GPU asked for may be another
+/// rank's.
+#[derive(Default)]
+pub struct Known {
+    devices: BTreeMap<u32, Option<Arc<str>>>,
+    processes: BTreeMap<u32, Option<Arc<str>>>,
+    threads: BTreeMap<u32, Option<Arc<str>>>,
+}
+
+impl Known {
+    /// Adds what one export holds: threads that made CUDA calls, GPUs that worked.
+    pub fn add(&mut self, profile: &Profile, devices: &Devices) {
+        self.devices.extend(devices.list.iter().map(|d| (d.id, d.name.clone())));
+        for tid in &profile.calls.threads {
+            let pid = process(*tid);
+            self.processes.insert(pid_of(pid), profile.target.process_names.get(&pid).cloned());
+            self.threads.insert(tid_of(*tid), profile.target.thread_names.get(tid).cloned());
+        }
+    }
+
+    /// One warning for each name of the filter that nothing has: a number mistyped must not read as "nothing waits
+    /// there".
+    pub fn missing(&self, filter: &Filter) -> Vec<Warning> {
+        let mut list = Vec::new();
+        let mut warn = |code, message| list.push(Warning { code, message, fix: String::new() });
+        if let Some(device) = filter.device.filter(|d| !self.devices.contains_key(d)) {
+            warn(
+                "no-such-device",
+                format!("no GPU {device} worked here; there are: {}", listed(&self.devices)),
+            );
+        }
+        if let Some(pid) = filter.process.filter(|p| !self.processes.contains_key(p)) {
+            let there = listed(&self.processes);
+            warn("no-such-process", format!("no process {pid} called CUDA here; there are: {there}"));
+        }
+        let is_there =
+            |want: &&String| self.threads.iter().any(|(tid, n)| is_thread(want, *tid, n.as_deref()));
+        if let Some(thread) = filter.thread.as_ref().filter(|want| !is_there(want)) {
+            let there = listed(&self.threads);
+            warn("no-such-thread", format!("no thread `{thread}` called CUDA here; there are: {there}"));
+        }
+        list
+    }
+}
+
+/// Numbers with their names, as `0 (NVIDIA H200), 1 (NVIDIA H200)`; a program has hundreds of threads, so not all.
+fn listed(all: &BTreeMap<u32, Option<Arc<str>>>) -> String {
+    const MOST: usize = 8;
+    let one = |(number, name): (&u32, &Option<Arc<str>>)| match name {
+        Some(name) => format!("{number} ({name})"),
+        None => number.to_string(),
+    };
+    let mut words: Vec<String> = all.iter().take(MOST).map(one).collect();
+    match all.len() {
+        0 => words.push("none".to_owned()),
+        n if n > MOST => words.push(format!("and {} more", n - MOST)),
+        _ => {}
+    }
+    words.join(", ")
+}
+
+/// For each wait: whether a range of that name was open in its process when it began.
+///
+/// On whichever thread: the backward pass waits on a thread of autograd's, inside a step that the main thread marked.
 ///
 /// # Errors
-/// [`InputError::NoRange`] where none does: a name mistyped must not read as "nothing waits there".
-pub fn check_range(profile: &mut Profile, wanted: &str) -> Result<(), InputError> {
+/// [`InputError::NoRange`] where the export has no range of that name: a name mistyped must not read as "nothing waits
+/// there".
+fn in_range(profile: &mut Profile, waits: &[Wait], wanted: &str) -> Result<Vec<bool>, InputError> {
+    let wanted = Wanted::new(wanted);
+    let open = Nvtx::instances(&profile.db, |text| wanted.is_named(text))?;
+    if open.is_empty() {
+        return Err(no_range(profile, wanted.name)?);
+    }
+    let pid = |w: &Wait| process(profile.calls.threads[w.thread as usize]);
+    Ok(waits.iter().map(|w| open.hold(pid(w), w.start)).collect())
+}
+
+/// The error that a name is no range's, with names that are.
+fn no_range(profile: &mut Profile, wanted: &str) -> Result<InputError, InputError> {
     let all: Vec<u32> = (0..profile.nvtx.ranges.start.len() as u32).collect();
     let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &all)?;
-    if texts.iter().flatten().any(|t| is_named(t, wanted)) {
-        return Ok(());
-    }
     let mut names: Vec<String> = texts.iter().flatten().map(|t| stable_name(t)).collect();
     names.sort_unstable();
     names.dedup();
     names.truncate(8);
-    Err(InputError::NoRange {
+    Ok(InputError::NoRange {
         path: profile.path().to_owned(),
         range: wanted.to_owned(),
         names: names.join(", "),
     })
 }
 
-/// `step 12` asks for that one; `step` or `step #` for every one.
-fn is_named(text: &str, wanted: &str) -> bool {
-    let name = stable_name(text);
-    text == wanted || name == wanted || name.trim_end_matches([' ', '#']) == wanted
+/// A name asked for: `step 12` is that one; `step` or `step #` is every one.
+struct Wanted<'a> {
+    name: &'a str,
+    /// What every text of that name begins with: the part that neither numbers nor escapes change. Most rows of the
+    /// table are told by it, without a copy.
+    head: &'a [u8],
 }
 
-/// For each wait: whether a range of that name is around it. Texts are read once per range.
-fn in_range(profile: &mut Profile, waits: &[Wait], wanted: &str) -> Result<Vec<bool>, InputError> {
-    let ranges = &profile.nvtx.ranges;
-    let innermost: Vec<Option<u32>> =
-        waits.iter().map(|w| ranges.innermost(profile.calls.threads[w.thread as usize], w.start)).collect();
-    let all: FxHashSet<u32> = innermost.iter().flat_map(|r| ranges.outwards(*r)).collect();
-    let mut all: Vec<u32> = all.into_iter().collect();
-    all.sort_unstable();
-    let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &all)?;
-    let named = |t: Option<std::sync::Arc<str>>| t.is_some_and(|t| is_named(&t, wanted));
-    let matches: FxHashMap<u32, bool> = all.into_iter().zip(texts.into_iter().map(named)).collect();
-    let ranges = &profile.nvtx.ranges;
-    Ok(innermost.into_iter().map(|r| ranges.outwards(r).any(|r| matches.get(&r) == Some(&true))).collect())
+impl<'a> Wanted<'a> {
+    fn new(name: &'a str) -> Self {
+        let same = |b: &u8| b.is_ascii() && !b.is_ascii_digit() && !b"#&<>\"'".contains(b);
+        let len = name.bytes().take_while(same).count();
+        Self { name, head: &name.as_bytes()[..len] }
+    }
+
+    fn is_named(&self, text: &[u8]) -> bool {
+        if !text.starts_with(self.head) {
+            return false;
+        }
+        let text = clean(text);
+        let name = stable_name(&text);
+        *text == *self.name || name == self.name || name.trim_end_matches([' ', '#']) == self.name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_range_or_all_that_differ_in_a_number() {
+        for (wanted, text, is_it) in [
+            ("step 12", "step 12", true),
+            ("step 12", "step 13", false),
+            ("step", "step 12", true),
+            ("step #", "step 12", true),
+            ("ste", "step 12", false),
+            ("aten::item", "aten::item, op_id = 3", true),
+            ("aten::conv2d", "aten::conv2d, seq = 3", true),
+            ("std::vector<int>", "std::vector&lt;int&gt;", true),
+            ("größe", "größe 7", true),
+        ] {
+            assert_eq!(Wanted::new(wanted).is_named(text.as_bytes()), is_it, "{wanted}: {text}");
+        }
+    }
 }

@@ -61,6 +61,8 @@ pub struct Analysed {
     pub devices: Devices,
     /// Waits that passed the filter.
     pub waits: Vec<Wait>,
+    /// Waits that did not.
+    pub filtered_out: u64,
     pub context: Context,
     pub sites: Vec<Site>,
     /// Drain of each wait, in ns.
@@ -104,9 +106,7 @@ pub fn analyse(path: &std::path::Path, options: &Options) -> anyhow::Result<Anal
     let mut filter = options.filter.clone();
     filter.nvtx = filter.nvtx.or_else(|| options.capture.clone());
     let keep = filter.select(&mut profile, &devices, &found)?;
-    if let (Some(range), false) = (&filter.nvtx, keep.contains(&true)) {
-        filter::check_range(&mut profile, range)?;
-    }
+    let filtered_out = keep.iter().filter(|keep| !**keep).count() as u64;
     let (mut waits, drains): (Vec<Wait>, Vec<i64>) = found
         .into_iter()
         .zip(drains)
@@ -130,7 +130,7 @@ pub fn analyse(path: &std::path::Path, options: &Options) -> anyhow::Result<Anal
     let judged = judge.all(&mut profile, bundles)?;
     let refused = judge.sources.refused();
     let sites = crate::sites::join(judged);
-    Ok(Analysed { profile, devices, waits, context, sites, drains, iterations, refused })
+    Ok(Analysed { profile, devices, waits, filtered_out, context, sites, drains, iterations, refused })
 }
 
 /// Recorded paths are tried after the roots: on the machine that ran the program they are right.

@@ -2,7 +2,7 @@
 
 use crate::error::InputError;
 use crate::profile::Profile;
-use crate::sites::ranges::{numbered, says_iteration, stable_name};
+use crate::sites::ranges::{has_word, numbered, says_epoch, says_iteration, stable_name};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -12,6 +12,9 @@ const LEVELS: u16 = 3;
 const MAX_RANGES: usize = 200_000;
 /// Repetitions of a name without a number that make a loop.
 const MIN_UNNUMBERED: usize = 3;
+
+/// Words for what comes before the loop and may repeat too.
+const BEFORE_THE_LOOP: &[&str] = &["warmup", "warm", "init", "initialization", "initialisation"];
 
 /// The iterations of one thread's loop.
 pub struct Iterations {
@@ -37,8 +40,9 @@ impl Iterations {
     }
 }
 
-/// Finds the loop: level by level from outside, the family of ranges that covers most time.
+/// Finds the loop: of the best kind, level by level from outside, the family of ranges that covers most time.
 pub fn detect(profile: &mut Profile) -> Result<Option<Iterations>, InputError> {
+    let mut best: Option<(Fit, Iterations)> = None;
     for level in 0..LEVELS {
         let ranges = &profile.nvtx.ranges;
         let here: Vec<u32> = (0..ranges.start.len() as u32)
@@ -49,30 +53,63 @@ pub fn detect(profile: &mut Profile) -> Result<Option<Iterations>, InputError> {
             continue;
         }
         let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &here)?;
-        if let Some(found) = best_family(profile, &here, &texts) {
-            return Ok(Some(found));
+        if let Some((fit, found)) = best_family(profile, &here, &texts)
+            && best.as_ref().is_none_or(|b| fit < b.0)
+        {
+            best = Some((fit, found));
+        }
+        if best.as_ref().is_some_and(|b| b.0 == Fit::Turns) {
+            break;
         }
     }
-    Ok(None)
+    Ok(best.map(|b| b.1))
+}
+
+/// What ranges that repeat are, best first: waits per epoch say less than waits per step, and those of a warm-up nothing
+/// about the run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    Turns,
+    Epochs,
+    BeforeTheLoop,
+}
+
+impl Fit {
+    fn of(name: &str) -> Self {
+        if has_word(name, BEFORE_THE_LOOP) {
+            Self::BeforeTheLoop
+        } else if says_epoch(name) {
+            Self::Epochs
+        } else {
+            Self::Turns
+        }
+    }
 }
 
 struct Family {
+    /// Name of its ranges, `#` for the number.
+    name: String,
     spans: Vec<(i64, i64)>,
     numbers: Vec<u64>,
     numbered: bool,
 }
 
-fn best_family(profile: &Profile, ranges: &[u32], texts: &[Option<Arc<str>>]) -> Option<Iterations> {
+/// The thread, the name without its number, and whether there is one.
+type Key = (i64, String, bool);
+
+fn best_family(profile: &Profile, ranges: &[u32], texts: &[Option<Arc<str>>]) -> Option<(Fit, Iterations)> {
     let table = &profile.nvtx.ranges;
-    let mut families: FxHashMap<(i64, String), Family> = FxHashMap::default();
+    let mut families: FxHashMap<Key, Family> = FxHashMap::default();
     for (&r, text) in ranges.iter().zip(texts) {
         let (Some(text), r) = (text.as_deref(), r as usize) else { continue };
         let (name, number) = match numbered(text) {
-            Some((_, number)) => (stable_name(text), Some(number)),
+            // What is left may hold a number itself: `epoch 1 [batch`.
+            Some((family, number)) => (stable_name(family), Some(number)),
             None if says_iteration(text) && !is_library(text) => (stable_name(text), None),
             None => continue,
         };
-        let family = families.entry((table.tid[r], name)).or_insert_with(|| Family {
+        let family = families.entry((table.tid[r], name, number.is_some())).or_insert_with(|| Family {
+            name: stable_name(text),
             spans: Vec::new(),
             numbers: Vec::new(),
             numbered: number.is_some(),
@@ -81,11 +118,26 @@ fn best_family(profile: &Profile, ranges: &[u32], texts: &[Option<Arc<str>>]) ->
         family.numbers.extend(number);
     }
     let covered = |f: &Family| f.spans.iter().map(|s| s.1 - s.0).sum::<i64>();
-    let mut loops: Vec<((i64, String), Family)> =
-        families.into_iter().filter(|((_, name), family)| family.is_loop(name)).collect();
-    loops.sort_by(|a, b| covered(&b.1).cmp(&covered(&a.1)).then_with(|| a.0.cmp(&b.0)));
-    let ((tid, name), family) = loops.into_iter().next()?;
-    Some(Iterations { name, tid, spans: family.spans })
+    let mut loops: Vec<(Fit, Key, Family)> = families
+        .into_iter()
+        .filter(|(key, family)| family.is_loop() && (family.numbered || fills(profile, key.0, &family.spans)))
+        .map(|(key, family)| (Fit::of(&key.1), key, family))
+        .collect();
+    loops.sort_by(|a, b| {
+        a.0.cmp(&b.0).then_with(|| covered(&b.2).cmp(&covered(&a.2))).then_with(|| a.1.cmp(&b.1))
+    });
+    let (fit, (tid, ..), family) = loops.into_iter().next()?;
+    Some((fit, Iterations { name: family.name, tid, spans: family.spans }))
+}
+
+/// Whether disjoint ranges hold at least half of the time in which their thread made calls. A loop does; a part of its
+/// body that is called a step, without a number, does not.
+fn fills(profile: &Profile, tid: i64, spans: &[(i64, i64)]) -> bool {
+    let calls = &profile.calls;
+    let Ok(thread) = calls.threads.binary_search(&tid) else { return false };
+    let all = calls.spans[thread];
+    let inside: i64 = spans.iter().map(|s| (s.1.min(all.end) - s.0.max(all.start)).max(0)).sum();
+    inside >= (all.end - all.start) / 2
 }
 
 /// Ranges of PyTorch itself (`aten::batch_norm`, `Optimizer.step#AdamW.step`, `enumerate(DataLoader)#…Iter.__next__`):
@@ -96,12 +148,13 @@ fn is_library(text: &str) -> bool {
 
 impl Family {
     /// Several ranges one after another that count up, or repeat a name that says what it is.
-    fn is_loop(&self, name: &str) -> bool {
+    fn is_loop(&self) -> bool {
         let apart = self.spans.windows(2).all(|w| w[0].1 <= w[1].0);
         let mut distinct = self.numbers.clone();
         distinct.sort_unstable();
         distinct.dedup();
-        let counts = self.numbered && distinct.len() >= 2 && (says_iteration(name) || distinct.len() >= 5);
+        let counts =
+            self.numbered && distinct.len() >= 2 && (says_iteration(&self.name) || distinct.len() >= 5);
         apart && (counts || (!self.numbered && self.spans.len() >= MIN_UNNUMBERED))
     }
 }

@@ -13,6 +13,7 @@ const MAX_DEPTH: i64 = 128;
 /// Call chains by id, innermost symbol first. Unresolved frames (`0x7f…`) are left out.
 #[derive(Default)]
 pub struct Chains {
+    /// Empty for an id that the export does not hold: it is not looked for again.
     chains: FxHashMap<u32, Arc<[i64]>>,
     /// Whether any chain had a frame, and whether any frame had a symbol.
     pub frames: u64,
@@ -80,6 +81,9 @@ impl Chains {
         rows.sort_unstable();
         strings.fetch(db, rows.iter().map(|r| r.2))?;
         self.collect(strings, &rows);
+        for id in ids.into_iter().filter_map(|id| u32::try_from(id).ok()) {
+            self.chains.entry(id).or_default();
+        }
         Ok(())
     }
 

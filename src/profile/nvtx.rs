@@ -8,7 +8,8 @@ use crate::error::InputError;
 use crate::profile::calls::Calls;
 use crate::profile::database::{Cells, Database};
 use crate::profile::seek::{Place, seek};
-use crate::profile::strings::{Strings, clean};
+use crate::profile::strings::{Strings, clean, ids_of};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 const TABLE: &str = "NVTX_EVENTS";
@@ -52,6 +53,13 @@ pub struct Marks {
     pub start: Vec<i64>,
     pub rowid: Vec<i64>,
     place: Place,
+}
+
+/// When ranges of one name were open in each process, whichever thread opened them and whatever else overlapped them.
+#[derive(Default)]
+pub struct Instances {
+    /// By `globalPid`: disjoint, ascending.
+    spans: FxHashMap<i64, Vec<(i64, i64)>>,
 }
 
 #[derive(Default)]
@@ -99,6 +107,26 @@ impl Nvtx {
         names.sort_unstable();
         names.dedup();
         Ok(names)
+    }
+
+    /// All ranges of the table whose text passes `named`, also those that hold no call.
+    ///
+    /// Scans the table once more: the ranges kept by [`Nvtx::read`] are those around calls of their own thread, and one
+    /// chain of parents cannot hold ranges that overlap.
+    pub fn instances(db: &Database, named: impl Fn(&[u8]) -> bool + Sync) -> Result<Instances, InputError> {
+        const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "text", "textId"];
+        let registered = ids_of(db, &named)?;
+        let rows = db.scan(TABLE, COLUMNS, |out: &mut Vec<(i64, i64, i64)>, row| {
+            let Some((start, end)) = range_times(row) else { return };
+            let is_named = match row.bytes(4) {
+                Some(text) => named(text),
+                None => row.int(5).is_some_and(|id| registered.contains(&id)),
+            };
+            if is_named {
+                out.push((process(row.int(3).unwrap_or(0)), start, end));
+            }
+        })?;
+        Ok(Instances::new(rows.concat()))
     }
 
     /// Texts of the given ranges, in the order given; `None` for a range without one.
@@ -173,6 +201,34 @@ impl Ranges {
     }
 }
 
+impl Instances {
+    /// Merges what overlaps: `(globalPid, start, end)` in any order.
+    fn new(mut rows: Vec<(i64, i64, i64)>) -> Self {
+        rows.sort_unstable();
+        let mut spans: FxHashMap<i64, Vec<(i64, i64)>> = FxHashMap::default();
+        for (pid, start, end) in rows {
+            let list = spans.entry(pid).or_default();
+            match list.last_mut() {
+                Some(last) if start <= last.1 => last.1 = last.1.max(end),
+                _ => list.push((start, end)),
+            }
+        }
+        Self { spans }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Whether one of them was open in the process at that time.
+    pub fn hold(&self, global_pid: i64, time: i64) -> bool {
+        self.spans.get(&global_pid).is_some_and(|list| {
+            let after = list.partition_point(|s| s.0 <= time);
+            after.checked_sub(1).is_some_and(|i| time <= list[i].1)
+        })
+    }
+}
+
 impl Marks {
     fn new(mut events: Vec<Event>) -> Self {
         if !events.is_sorted_by_key(|e| (e.tid, e.start)) {
@@ -207,27 +263,31 @@ impl Marks {
     }
 }
 
+/// Reads `start`, `end`, `eventType`, `globalTid`, `rowid`.
 fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) {
-    let (Ok(Some(start)), Ok(end)) = (row.time(0), row.time(1)) else { return };
-    let Some(kind) = row.int(2) else { return };
     let tid = row.int(3).unwrap_or(0);
-    let end = match end {
-        Some(end) if end >= start => end,
-        _ => i64::MAX,
-    };
-    let event = || Event { tid, start, end, rowid: row.int(4).unwrap_or(0) };
-    match kind {
-        MARK if !times.has_twins || times.is_twin(&mut out.place, tid, start) => out.marks.push(event()),
-        PUSH_POP_RANGE | START_END_RANGE if times.matters(&mut out.place, tid, start, end) => {
-            out.ranges.push(event())
+    let event = |start, end| Event { tid, start, end, rowid: row.int(4).unwrap_or(0) };
+    if let Some((start, end)) = range_times(row) {
+        if times.matters(&mut out.place, tid, start, end) {
+            out.ranges.push(event(start, end));
         }
-        k if NVTXT_RANGES.contains(&k)
-            && end != i64::MAX
-            && times.matters(&mut out.place, tid, start, end) =>
-        {
-            out.ranges.push(event());
-        }
-        _ => {}
+    } else if let (Ok(Some(start)), Some(MARK)) = (row.time(0), row.int(2))
+        && (!times.has_twins || times.is_twin(&mut out.place, tid, start))
+    {
+        out.marks.push(event(start, start));
+    }
+}
+
+/// Start and end of a row that is a range, whose first columns are `start`, `end` and `eventType`; `i64::MAX` for the
+/// end of one that was still open.
+fn range_times(row: &Cells) -> Option<(i64, i64)> {
+    let (Ok(Some(start)), Ok(end)) = (row.time(0), row.time(1)) else { return None };
+    let end = end.filter(|&end| end >= start);
+    match row.int(2)? {
+        PUSH_POP_RANGE | START_END_RANGE => Some((start, end.unwrap_or(i64::MAX))),
+        // The older forms name no kind of their own for a mark: it is a range without an end.
+        kind if NVTXT_RANGES.contains(&kind) => Some((start, end?)),
+        _ => None,
     }
 }
 

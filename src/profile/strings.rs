@@ -2,16 +2,44 @@
 
 use crate::error::InputError;
 use crate::profile::database::Database;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Longest name kept, in bytes: StringIds also holds environment blocks and program output.
 const MAX_NAME: usize = 4096;
 
+const TABLE: &str = "StringIds";
+
 /// The strings of `StringIds` that this run needed.
 #[derive(Default)]
 pub struct Strings {
-    by_id: FxHashMap<i64, Arc<str>>,
+    /// `None` for an id that the export does not hold: it is not looked for again.
+    by_id: FxHashMap<i64, Option<Arc<str>>>,
+    access: Option<Access>,
+}
+
+/// How to find a string by its id.
+enum Access {
+    /// By the table's own key.
+    Key,
+    /// The row of each id: tables that were copied (trimmed exports) have no key, and each look-up would scan them.
+    Rows(FxHashMap<i64, i64>),
+}
+
+impl Access {
+    fn new(db: &Database) -> Result<Self, InputError> {
+        if db.is_indexed(TABLE, "id") {
+            return Ok(Self::Key);
+        }
+        let rows = db.scan(TABLE, &["id", "rowid"], |out: &mut Vec<(i64, i64)>, row| {
+            out.extend(row.int(0).zip(row.int(1)));
+        })?;
+        let mut row_of = FxHashMap::default();
+        for (id, row) in rows.into_iter().flatten() {
+            row_of.entry(id).or_insert(row);
+        }
+        Ok(Self::Rows(row_of))
+    }
 }
 
 impl Strings {
@@ -20,26 +48,54 @@ impl Strings {
         let mut missing: Vec<i64> = ids.into_iter().filter(|id| !self.by_id.contains_key(id)).collect();
         missing.sort_unstable();
         missing.dedup();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let access = match self.access.take() {
+            Some(access) => access,
+            None => Access::new(db)?,
+        };
+        // Each id with the key to look it up by.
+        let (column, keys): (&str, Vec<(i64, i64)>) = match self.access.insert(access) {
+            Access::Key => ("id", missing.iter().map(|&id| (id, id)).collect()),
+            Access::Rows(row_of) => {
+                ("rowid", missing.iter().filter_map(|id| Some((*id, *row_of.get(id)?))).collect())
+            }
+        };
+        let (ids, keys): (Vec<i64>, Vec<i64>) = keys.into_iter().unzip();
         let found = db.look_up::<Vec<(i64, Arc<str>)>>(
-            "StringIds",
+            TABLE,
             &["value"],
-            "id",
+            column,
             "LIMIT 1",
-            &missing,
+            &keys,
             |out, k, row| {
                 if let Some(bytes) = row.bytes(0) {
-                    out.push((missing[k], clean(bytes)));
+                    out.push((ids[k], clean(bytes)));
                 }
             },
         )?;
-        self.by_id.extend(found.into_iter().flatten());
+        self.by_id.extend(missing.into_iter().map(|id| (id, None)));
+        self.by_id.extend(found.into_iter().flatten().map(|(id, text)| (id, Some(text))));
         Ok(())
     }
 
     /// The string of `id`, if it was fetched and exists.
     pub fn get(&self, id: i64) -> Option<&Arc<str>> {
-        self.by_id.get(&id)
+        self.by_id.get(&id)?.as_ref()
     }
+}
+
+/// Ids of all strings of the export that pass `test`, by one scan that keeps no text.
+pub fn ids_of(db: &Database, test: impl Fn(&[u8]) -> bool + Sync) -> Result<FxHashSet<i64>, InputError> {
+    let found = db.scan(TABLE, &["id", "value"], |out: &mut Vec<i64>, row| {
+        if let (Some(id), Some(value)) = (row.int(0), row.bytes(1))
+            && test(value)
+        {
+            out.push(id);
+        }
+    })?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 /// Bytes of a name as text: cut at the first NUL, bounded, invalid UTF-8 replaced, HTML escapes undone.

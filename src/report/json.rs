@@ -51,7 +51,10 @@ mod tests {
 
     /// The contract: where, and which keys must be there. `/0` is the first of a list.
     const CONTRACT: &[(&str, &str)] = &[
-        ("", "schema_version tool profiles totals iterations sites warnings"),
+        (
+            "",
+            "schema_version tool profiles totals iterations sites sites_omitted waits_filtered_out warnings",
+        ),
         ("/tool", "name version"),
         ("/profiles/0", "path export_version schema span_ns gpus processes command"),
         ("/profiles/0/gpus/0", "id name"),

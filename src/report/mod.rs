@@ -27,6 +27,9 @@ pub struct Report {
     /// Ranked as `--sort` says; with `--top` cut, `sites_omitted` counts the rest.
     pub sites: Vec<Site>,
     pub sites_omitted: usize,
+    /// Waits of the exports that the filters (range, time, process, thread, device, class) leave out of `sites` and
+    /// `totals`: none shown is not none there.
+    pub waits_filtered_out: u64,
     pub warnings: Vec<Warning>,
 }
 

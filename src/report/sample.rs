@@ -20,6 +20,7 @@ pub(crate) fn sample() -> Report {
         }),
         sites: vec![upload(), control_flow(), sampled(), native(), autograd(), nvtx(), hostile()],
         sites_omitted: 5,
+        waits_filtered_out: 0,
         warnings: vec![
             Warning {
                 code: "python-payload-missing",

@@ -159,8 +159,10 @@ fn iterations_line(iterations: &Iterations) -> String {
 
 /// The sentence in place of an empty table.
 fn nothing(report: &Report) -> String {
-    if report.totals.waits > 0 {
-        return "No site passes the filters.".to_owned();
+    match report.waits_filtered_out {
+        0 => {}
+        1 => return "The one wait there is does not pass the filters.".to_owned(),
+        n => return format!("None of the {} waits passes the filters.", text::count(n)),
     }
     let doubt = if report.warnings.is_empty() { "" } else { " The capture may hide some; see below." };
     format!("No waits: nothing in this capture makes the CPU wait for the GPU.{doubt}")

@@ -119,9 +119,15 @@ fn nothing_of_a_hostile_name_reaches_the_terminal() {
 
 #[test]
 fn filters_that_leave_nothing_say_so() {
-    let mut report = sample::single();
-    report.sites.clear();
-    assert!(rendered(&report, Some(80), false).contains("No site passes the filters."));
+    let mut report = sample::empty();
+    for (waits, said) in [
+        (212, "None of the 212 waits passes the filters."),
+        (1, "The one wait there is does not pass the filters."),
+    ] {
+        report.waits_filtered_out = waits;
+        let text = rendered(&report, Some(80), false);
+        assert!(text.contains(said) && !text.contains("No waits"), "{text}");
+    }
 }
 
 #[test]

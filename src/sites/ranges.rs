@@ -2,10 +2,29 @@
 
 use crate::profile::payload::PyFrame;
 
+/// Words that name one turn of a program's loop.
+const TURNS: &[&str] = &[
+    "iter",
+    "iters",
+    "iteration",
+    "iterations",
+    "step",
+    "steps",
+    "batch",
+    "batches",
+    "minibatch",
+    "microbatch",
+    "loop",
+];
+/// Words for a turn that holds such a loop itself.
+const EPOCHS: &[&str] = &["epoch", "epochs"];
+/// Words of things that have a step of their own, which is a part of the loop's.
+const STEPPERS: &[&str] = &["optimizer", "optim", "scheduler", "scaler"];
+
 /// The part of a range's text that its repetitions share.
 ///
 /// PyTorch's operators lose sequence numbers and sizes (`aten::item, op_id = 31` becomes `aten::item`); numbers of
-/// iterations become `#` (`iteration 12`, `ProfilerStep#4`).
+/// iterations become `#` (`iteration 12`, `ProfilerStep#4`, `iter12`).
 pub fn stable_name(text: &str) -> String {
     let head = match text.find(", ") {
         Some(at) if is_torch_suffix(&text[at + 2..]) => &text[..at],
@@ -14,9 +33,9 @@ pub fn stable_name(text: &str) -> String {
     let mut out = String::with_capacity(head.len());
     let mut digits = false;
     let mut previous = ' ';
-    for c in head.chars() {
+    for (at, c) in head.char_indices() {
         // A digit inside a word is part of a name (conv2d, layer4); one that stands apart counts something.
-        if c.is_ascii_digit() && (digits || !previous.is_alphanumeric()) {
+        if c.is_ascii_digit() && (digits || !previous.is_alphanumeric() || counts_turns(head, at)) {
             if !digits {
                 out.push('#');
             }
@@ -32,27 +51,82 @@ pub fn stable_name(text: &str) -> String {
     out.replace("##", "#")
 }
 
+/// Whether the number at byte `at` directly follows a word for iterations and ends its word: `iter12`, `trainStep3/load`.
+fn counts_turns(text: &str, at: usize) -> bool {
+    let (before, number) = text.split_at(at);
+    let run = before.rsplit(|c: char| !c.is_alphabetic()).next().unwrap_or("");
+    let ends = !number.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(char::is_alphanumeric);
+    ends && words(run).last().is_some_and(|word| is_one_of(word, TURNS) || is_one_of(word, EPOCHS))
+}
+
 fn is_torch_suffix(rest: &str) -> bool {
     ["seq = ", "op_id = ", "sizes = ", "input_op_ids = "].iter().any(|p| rest.starts_with(p))
 }
 
 /// Family and number of a range that may count iterations: text with one number at its end.
 ///
-/// `step 12` → (`step`, 12), `ProfilerStep#4` → (`ProfilerStep`, 4), `iter_003` → (`iter`, 3).
+/// `step 12` → (`step`, 12), `ProfilerStep#4` → (`ProfilerStep`, 4), `iter_003` → (`iter`, 3), `batch7` → (`batch`, 7);
+/// `layer7` has none: its number is part of a name.
 pub fn numbered(text: &str) -> Option<(&str, u64)> {
+    const SEPARATORS: [char; 9] = [' ', '#', '_', ':', '=', '-', '[', '(', '/'];
     let text = text.trim_end_matches([' ', ']', ')']);
     let at = text
         .rfind(|c: char| !c.is_ascii_digit())
         .map_or(0, |i| i + text[i..].chars().next().map_or(1, char::len_utf8));
     let number = text.get(at..)?.parse().ok()?;
-    let family = text[..at].trim_end_matches([' ', '#', '_', ':', '=', '-', '[', '(', '/']);
-    (!family.is_empty() && !family.contains(", ") && !family.contains("op_id")).then_some((family, number))
+    let family = text[..at].trim_end_matches(SEPARATORS);
+    let apart = !text[..at].ends_with(char::is_alphabetic) || counts_turns(text, at);
+    let of_torch = family.contains(", ") || family.contains("op_id");
+    (apart && !family.is_empty() && !of_torch).then_some((family, number))
 }
 
-/// Whether a word of the text says that it is an iteration of a program's loop.
+/// Whether a word of the text says that it is an iteration of a program's loop. Whole words only: a `criterion` and a
+/// `writer` are none, and neither is the optimizer's step, which is part of one.
 pub fn says_iteration(text: &str) -> bool {
-    let lower = text.to_ascii_lowercase();
-    ["iter", "step", "batch", "loop"].iter().any(|w| lower.contains(w))
+    (has_word(text, TURNS) || has_word(text, EPOCHS)) && !has_word(text, STEPPERS)
+}
+
+/// Whether a text speaks of epochs, and not of the turns within one (`epoch 1 [batch 7]`).
+pub fn says_epoch(text: &str) -> bool {
+    has_word(text, EPOCHS) && !has_word(text, TURNS)
+}
+
+/// Whether a word of the text is one of these, all in lower case.
+pub fn has_word(text: &str, list: &[&str]) -> bool {
+    words(text).any(|word| is_one_of(word, list))
+}
+
+fn is_one_of(word: &str, list: &[&str]) -> bool {
+    list.iter().any(|w| w.eq_ignore_ascii_case(word))
+}
+
+/// Words of a name, parted by what is no letter and by case: `train_stepLoss2` → `train`, `step`, `Loss`.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphabetic()).flat_map(|run| {
+        let mut rest = run;
+        std::iter::from_fn(move || {
+            let (word, after) = rest.split_at(first_word(rest));
+            rest = after;
+            (!word.is_empty()).then_some(word)
+        })
+    })
+}
+
+/// Bytes of the first word of letters: up to a capital after a small letter, or the last of several capitals before one
+/// (`NVTXStep`).
+fn first_word(run: &str) -> usize {
+    let mut previous: Option<char> = None;
+    for (at, c) in run.char_indices() {
+        let next_is_small = || run[at + c.len_utf8()..].starts_with(char::is_lowercase);
+        if let Some(previous) = previous
+            && c.is_uppercase()
+            && (previous.is_lowercase() || next_is_small())
+        {
+            return at;
+        }
+        previous = Some(c);
+    }
+    run.len()
 }
 
 /// Python frames that DLProf and PyProf wrote into range names, innermost first:
@@ -84,6 +158,11 @@ mod tests {
             ("iteration 12", "iteration #"),
             ("ProfilerStep#4", "ProfilerStep#"),
             ("layer4 forward", "layer4 forward"),
+            ("iter12", "iter#"),
+            ("trainStep3/load", "trainStep#/load"),
+            ("step2d", "step2d"),
+            ("criterion3", "criterion3"),
+            ("BatchNorm2", "BatchNorm2"),
             ("Optimizer.step#AdamW.step", "Optimizer.step#AdamW.step"),
             ("load, then train", "load, then train"),
         ] {
@@ -98,9 +177,39 @@ mod tests {
         assert_eq!(numbered("iter_003"), Some(("iter", 3)));
         assert_eq!(numbered("epoch 1 [batch 7]"), Some(("epoch 1 [batch", 7)));
         assert_eq!(numbered("aten::view, op_id = 314290"), None);
+        assert_eq!(numbered("batch7"), Some(("batch", 7)));
+        assert_eq!(numbered("layer7"), None);
         assert_eq!(numbered("12"), None);
         assert_eq!(numbered("forward"), None);
         assert_eq!(numbered("größe 7"), Some(("größe", 7)));
+    }
+
+    #[test]
+    fn whole_words_say_iteration() {
+        for yes in [
+            "train_step",
+            "training batch",
+            "ProfilerStep",
+            "NVTXStep",
+            "ITER",
+            "main loop",
+            "epoch",
+            "step12",
+        ] {
+            assert!(says_iteration(yes), "{yes}");
+        }
+        for no in [
+            "criterion",
+            "writer",
+            "optimizer step",
+            "lr_scheduler.step",
+            "stepwise",
+            "batchnorm",
+            "größe",
+            "",
+        ] {
+            assert!(!says_iteration(no), "{no}");
+        }
     }
 
     #[test]

@@ -160,11 +160,20 @@ pub fn place_natively(
         if samples.is_empty() {
             continue;
         }
-        for bundle in bundles.iter_mut().filter(|b| weak(b)) {
-            let found = inside(profile, waits, bundle, &samples);
-            let mut chains = Chains::default();
-            chains.fetch(&profile.db, &mut profile.strings, table, found.iter().copied())?;
-            name_method(profile, bundle, &chains, &found, what);
+        let found: Vec<(&mut Bundle, Vec<u32>)> = bundles
+            .iter_mut()
+            .filter(|b| weak(b))
+            .map(|bundle| {
+                let inside = inside(profile, waits, bundle, &samples);
+                (bundle, inside)
+            })
+            .collect();
+        // All at once: where the export has no index, each fetch scans the table.
+        let mut chains = Chains::default();
+        let ids = found.iter().flat_map(|(_, inside)| inside.iter().copied());
+        chains.fetch(&profile.db, &mut profile.strings, table, ids)?;
+        for (bundle, inside) in found {
+            name_method(profile, bundle, &chains, &inside, what);
         }
     }
     Ok(())

@@ -3,10 +3,12 @@
 mod cli;
 mod cost;
 mod export;
+mod filters;
 mod hostile;
 mod look;
 mod properties;
 mod samples;
+mod scans;
 mod schemas;
 mod scripts;
 mod sites;

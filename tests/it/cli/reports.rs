@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// The contract: keys of each object, wherever it stands.
 const CONTRACT: &[(&str, &str)] = &[
-    ("", "schema_version tool profiles totals iterations sites warnings"),
+    ("", "schema_version tool profiles totals iterations sites sites_omitted waits_filtered_out warnings"),
     ("/tool", "name version"),
     ("/profiles/0", "path export_version schema span_ns gpus processes command"),
     ("/profiles/0/gpus/0", "id name"),

@@ -28,6 +28,10 @@ fn ranges_that_count_up_are_iterations() {
         ("ProfilerStep#0", "ProfilerStep#"),
         ("iter_0", "iter_#"),
         ("batch [0]", "batch [#]"),
+        ("iter0", "iter#"),
+        ("step0", "step#"),
+        ("trainBatch0", "trainBatch#"),
+        ("epoch 1 [batch 0]", "epoch # [batch #]"),
     ] {
         let (e, _) = steps(|i| first.replace('0', &i.to_string()));
         let report = look::report(&e);
@@ -43,7 +47,15 @@ fn ranges_that_count_up_are_iterations() {
 /// Without a number the name must say what it is, and stand there three times.
 #[test]
 fn ranges_of_one_name_are_iterations_if_the_name_says_so() {
-    for (name, found) in [("train_step", true), ("training batch", true), ("forward", false)] {
+    for (name, found) in [
+        ("train_step", true),
+        ("training batch", true),
+        ("TrainStep", true),
+        ("forward", false),
+        ("criterion", false),
+        ("writer", false),
+        ("optimizer step", false),
+    ] {
         let (e, _) = steps(|_| name.to_owned());
         assert_eq!(look::report(&e).iterations.is_some(), found, "{name}");
     }
@@ -59,6 +71,79 @@ fn steps_inside_an_epoch_are_found() {
     e.nvtx(t, -10..450_000, "epoch 0");
     let report = look::report(&e);
     assert_eq!(report.iterations.map(|i| (i.source, i.count)), Some(("NVTX ranges `step #`".into(), 4)));
+}
+
+/// Numbers that belong to a name count nothing, though they count up.
+#[test]
+fn layers_are_no_iterations() {
+    let (mut e, t) = empty();
+    for i in 0..8 {
+        let at = i * 100_000;
+        e.nvtx(t, at..at + 99_000, &format!("layer{i}"));
+        e.item(t, at + 1000..at + 31_000, GPU0, at + 30_001..at + 30_010);
+    }
+    assert_eq!(look::report(&e).iterations.map(|i| i.source), None);
+}
+
+/// Ranges of one name inside the loop's body are a part of it, whatever they are called.
+///
+/// ```text
+///  NVTX      [sub step]          [sub step]          [sub step]
+///  host       [item]    [item]    [item]    [item]    [item]    [item]
+/// ```
+#[test]
+fn ranges_of_one_name_must_fill_the_run() {
+    let (mut e, t) = empty();
+    for i in 0..4 {
+        let at = i * 100_000;
+        e.nvtx(t, at..at + 40_000, "sub step");
+        e.item(t, at + 1000..at + 31_000, GPU0, at + 30_001..at + 30_010);
+        e.item(t, at + 61_000..at + 91_000, GPU0, at + 90_001..at + 90_010);
+    }
+    assert_eq!(look::report(&e).iterations.map(|i| i.source), None);
+}
+
+/// ```text
+///  NVTX      [warmup 0][warmup 1]  [epoch 0------------------][epoch 1------------------]
+///                                   [step 0][step 1]           [step 2][step 3]
+/// ```
+#[test]
+fn steps_come_before_epochs_and_epochs_before_a_warm_up() {
+    let draw = |names: &[&str]| {
+        let (mut e, t) = empty();
+        let mut range = |at: std::ops::Range<i64>, name: String| {
+            if names.iter().any(|n| name.starts_with(n)) {
+                e.nvtx(t, at, &name);
+            }
+        };
+        for i in 0..2 {
+            range(i * 500_000..i * 500_000 + 490_000, format!("warmup iter {i}"));
+            range(1_000_000 + i * 200_000..1_199_000 + i * 200_000, format!("epoch {i}"));
+        }
+        for i in 0..4 {
+            range(1_000_100 + i * 100_000..1_090_000 + i * 100_000, format!("step {i}"));
+        }
+        for i in 0..14 {
+            let at = i * 100_000 + 1000;
+            e.item(t, at..at + 31_000, GPU0, at + 30_001..at + 30_010);
+        }
+        look::report(&e).iterations.map(|i| i.source)
+    };
+    let found = |names: &[&str]| draw(names).unwrap_or_default();
+    assert_eq!(found(&["warmup", "epoch", "step"]), "NVTX ranges `step #`");
+    assert_eq!(found(&["warmup", "epoch"]), "NVTX ranges `epoch #`");
+    assert_eq!(found(&["warmup"]), "NVTX ranges `warmup iter #`");
+}
+
+/// Waits that only ranges place are one site, not one for each iteration.
+#[test]
+fn a_number_without_separator_does_not_part_sites() {
+    for name in ["step0", "step 0"] {
+        let (e, _) = steps(|i| name.replace('0', &i.to_string()));
+        let report = look::report(&e);
+        let inside: Vec<u64> = report.sites.iter().filter(|s| !s.nvtx.is_empty()).map(|s| s.waits).collect();
+        assert_eq!(inside, [4], "{name}");
+    }
 }
 
 /// Names of PyTorch's operators contain "batch" and "step", but mark no loop.

@@ -1,0 +1,98 @@
+//! How often tables are read whole: copies of an export have its rows and none of its keys.
+
+use crate::export::{Export, GPU0, NativeFrame, Schema, Thread};
+use crate::look::{self, options};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use sync_report::analysis::Options;
+use sync_report::profile::database::{Database, Progress};
+use sync_report::profile::strings::Strings;
+use sync_report::report::Report;
+
+const TABLES: [&str; 3] = ["StringIds", "SAMPLING_CALLCHAINS", "CUDA_CALLCHAINS"];
+
+/// The tables read so far, in order.
+#[derive(Default)]
+struct Reads(Mutex<Vec<String>>);
+
+impl Progress for Reads {
+    fn table(&self, name: &str, _: u64) {
+        self.0.lock().expect("no panic").push(name.to_owned());
+    }
+
+    fn advance(&self, _: u64) {}
+}
+
+impl Reads {
+    fn of(&self, table: &str) -> usize {
+        self.0.lock().expect("no panic").iter().filter(|name| *name == table).count()
+    }
+}
+
+/// Twelve bundles that nothing places but a CPU sample inside: each in a range of its own name, which says less.
+fn sampled() -> Export {
+    let mut e = Export::new(Schema::V2025_3);
+    let t: Thread = e.thread(100, 100);
+    let chain: [NativeFrame<'_>; 3] = [
+        ("poll", "libc.so.6"),
+        ("torch::autograd::THPVariable_item(_object*, _object*)", "libtorch_python.so"),
+        ("_PyEval_EvalFrameDefault", "python3.12"),
+    ];
+    for (i, name) in ('a'..='l').enumerate() {
+        let at = i as i64 * 100_000;
+        e.nvtx(t, at..at + 99_000, &format!("{name} part"));
+        e.item(t, at + 1000..at + 31_000, GPU0, at + 30_001..at + 30_010);
+        e.cpu_sample(t, at + 20_000, &chain);
+    }
+    e
+}
+
+fn without_keys(e: &Export) -> Export {
+    let mut copy = e.clone();
+    for table in TABLES {
+        copy.sql(format!(
+            "CREATE TABLE IF NOT EXISTS {table} (id, value, symbol, stackDepth);
+             CREATE TABLE aside AS SELECT * FROM {table}; DROP TABLE {table}; ALTER TABLE aside RENAME TO {table}"
+        ));
+    }
+    copy
+}
+
+fn report(e: &Export) -> (Report, Arc<Reads>) {
+    let reads = Arc::new(Reads::default());
+    let options = Options { progress: Some(reads.clone()), ..options() };
+    (look::report_with(e, &options), reads)
+}
+
+#[test]
+fn an_export_without_keys_is_read_as_often_as_one_with_them() {
+    let (keyed, with) = report(&sampled());
+    let (copied, without) = report(&without_keys(&sampled()));
+    assert_eq!(look::everything(&keyed), look::everything(&copied));
+    assert_eq!(keyed.sites.iter().map(|s| s.attribution.as_str()).collect::<Vec<_>>(), ["native"]);
+    assert_eq!((with.of("SAMPLING_CALLCHAINS"), without.of("SAMPLING_CALLCHAINS")), (0, 1));
+    // Once to learn which row holds which id.
+    assert_eq!(without.of("StringIds"), with.of("StringIds") + 1);
+}
+
+fn open(path: &Path) -> (Database, Arc<Reads>) {
+    let reads = Arc::new(Reads::default());
+    (Database::open(path, 1, Some(reads.clone())).expect("an export"), reads)
+}
+
+/// What is not there is looked for once.
+#[test]
+fn ids_that_do_not_exist_are_remembered() {
+    use sync_report::profile::chains::{ChainTable, Chains};
+    let (_dir, path) = without_keys(&sampled()).write_temp();
+    let (db, reads) = open(&path);
+    let (mut strings, mut chains) = (Strings::default(), Chains::default());
+    for _ in 0..5 {
+        strings.fetch(&db, [1, 999_999, -1]).expect("strings");
+        chains.fetch(&db, &mut strings, ChainTable::Sampling, [1, 999_999]).expect("chains");
+    }
+    assert!(strings.get(1).is_some() && strings.get(999_999).is_none());
+    assert!(!chains.get(1).is_empty() && chains.get(999_999).is_empty());
+    assert_eq!(strings.ids_where(|_| true).first(), Some(&1));
+    assert_eq!((reads.of("StringIds"), reads.of("SAMPLING_CALLCHAINS")), (1, 1));
+}
