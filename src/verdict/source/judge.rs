@@ -11,7 +11,7 @@ use super::locate::Candidate;
 use super::nature::Natures;
 use super::nodes::{Node, dotted, last, split_callee};
 use super::rewrite::rewrite;
-use super::rules::verdict;
+use super::rules::{GUARD, verdict};
 use super::settled;
 use super::tree::SourceTree;
 use crate::report::Frame;
@@ -123,13 +123,13 @@ impl Bench<'_> {
         }
         if matches!(parent, Node::StmtAssert(_)) {
             let text = format!("`assert {text}` is a guard: `torch._assert_async` checks it without waiting");
-            return verdict(Kind::ControlFlow, 0.7, "A03", Evidence::new("S03", text));
+            return verdict(Kind::ControlFlow, 0.7, GUARD, Evidence::new("S03", text));
         }
         if is_guard(path, file) {
             let text = format!(
                 "the branch on `{text}` is a guard that only stops or complains: checking every N steps is enough"
             );
-            return verdict(Kind::ControlFlow, 0.85, "A03", Evidence::new("S02", text));
+            return verdict(Kind::ControlFlow, 0.85, GUARD, Evidence::new("S02", text));
         }
         verdict(Kind::ControlFlow, 0.95, "A03", Evidence::new("S01", format!("Python branches on `{text}`")))
     }

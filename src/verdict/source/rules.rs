@@ -7,6 +7,9 @@ use crate::vocabulary::{Class, Evidence, Kind, Verdict};
 /// Below this a verdict is printed as unknown.
 pub const DECIDED: f64 = 0.65;
 
+/// The catalogue's entry for branches that only stop or complain.
+pub const GUARD: &str = "A35";
+
 /// A verdict of one kind with one reason; below [`DECIDED`] it is unknown.
 pub fn verdict(kind: Kind, confidence: f64, pattern: &'static str, evidence: Evidence) -> Verdict {
     let kind = if confidence < DECIDED && kind.class() != Class::Unknown { Kind::ValueRead } else { kind };
@@ -32,6 +35,8 @@ pub fn judge(subject: &str, pattern: &'static str, fates: &[Fate]) -> Verdict {
     if let Some(((_, kind, rule, confidence), fate)) = decisive.min_by_key(|((rank, ..), _)| *rank) {
         // Each further name or function on the way is one more guess.
         let confidence = confidence - 0.03 * f64::from(fate.value.hops.saturating_sub(2));
+        let guard = matches!(fate.sink, Sink::Branch { guard: true, .. }) && confidence >= DECIDED;
+        let pattern = if guard { GUARD } else { pattern };
         return verdict(kind, confidence, pattern, Evidence::new(rule, sentence(subject, "is", &[fate])));
     }
     let open: Vec<&Fate> = fates.iter().filter(|fate| is_open(fate)).collect();
