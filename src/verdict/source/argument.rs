@@ -119,6 +119,16 @@ pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
     }) && !body.iter().all(|stmt| matches!(stmt, Stmt::Pass(_)))
 }
 
+/// Whether the last node of `path` is the test of an `assert`, or an operand of it.
+pub fn is_asserted(path: &[Node<'_>]) -> bool {
+    let [.., parent, node] = path else { return false };
+    match parent {
+        Node::StmtAssert(ast) => within(*node, &*ast.test),
+        Node::ExprBoolOp(_) | Node::ExprUnaryOp(_) => is_asserted(&path[..path.len() - 1]),
+        _ => false,
+    }
+}
+
 fn stops(callee: &str) -> bool {
     matches!(split_callee(callee).1, "exit" | "_exit" | "abort" | "set_trace" | "breakpoint" | "warn")
 }

@@ -1,6 +1,6 @@
 //! Following a value that the CPU read to what becomes of it.
 
-use super::argument::is_guard;
+use super::argument::{is_asserted, is_guard};
 use super::bind::reads_target;
 use super::file::Source;
 use super::nature::{Nature, Natures};
@@ -181,12 +181,8 @@ impl<'a, 'n> Tracer<'a, 'n> {
             Node::ExprBoolOp(ast) => {
                 let decides = value.steps.is_empty() && !value.text;
                 if decides && ast.values.last().is_some_and(|value| value.range() != node.range()) {
-                    self.sink(
-                        path,
-                        value,
-                        Sink::Branch { guard: false, assert: false },
-                        "an operand of `and`/`or`",
-                    );
+                    let sink = Sink::Branch { guard: is_guard(path, self.file), assert: is_asserted(path) };
+                    self.sink(path, value, sink, "an operand of `and`/`or`");
                 }
                 Next::Up(1)
             }
@@ -438,8 +434,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
             return Next::Done;
         }
         let guard = is_guard(path, self.file);
-        let assert = matches!(path[path.len() - 2], Node::StmtAssert(_));
-        self.end(path, value, Sink::Branch { guard, assert }, what)
+        self.end(path, value, Sink::Branch { guard, assert: is_asserted(path) }, what)
     }
 }
 

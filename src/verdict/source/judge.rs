@@ -2,7 +2,7 @@
 
 use super::Observed;
 use super::act::Act;
-use super::argument::is_guard;
+use super::argument::{is_asserted, is_guard};
 use super::context;
 use super::explicit;
 use super::file::Source;
@@ -11,7 +11,7 @@ use super::locate::Candidate;
 use super::nature::Natures;
 use super::nodes::{Node, dotted, last, split_callee};
 use super::rewrite::rewrite;
-use super::rules::{GUARD, verdict};
+use super::rules::{GUARD, VALIDATION, verdict};
 use super::settled;
 use super::tree::SourceTree;
 use crate::report::Frame;
@@ -121,8 +121,8 @@ impl Bench<'_> {
         if matches!(parent, Node::ExprUnaryOp(ast) if ast.op == UnaryOp::Not) {
             return self.value(file, natures, &path[..path.len() - 1], text, "A03", false);
         }
-        if matches!(parent, Node::StmtAssert(_)) {
-            let text = format!("`assert {text}` is a guard: `torch._assert_async` checks it without waiting");
+        if is_asserted(path) {
+            let text = format!("`{text}` is asserted: {VALIDATION}");
             return verdict(Kind::ControlFlow, 0.7, GUARD, Evidence::new("S03", text));
         }
         if is_guard(path, file) {

@@ -30,7 +30,11 @@ mod tests_callers;
 #[cfg(test)]
 mod tests_containers;
 #[cfg(test)]
+mod tests_explicit;
+#[cfg(test)]
 mod tests_flow;
+#[cfg(test)]
+mod tests_guards;
 #[cfg(test)]
 mod tests_hostile;
 #[cfg(test)]

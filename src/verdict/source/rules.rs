@@ -10,6 +10,10 @@ pub const DECIDED: f64 = 0.65;
 /// The catalogue's entry for branches that only stop or complain.
 pub const GUARD: &str = "A35";
 
+/// What can be done about an `assert` (S03).
+pub const VALIDATION: &str =
+    "a validation, which `python -O` leaves out and `torch._assert_async` does without waiting";
+
 /// A verdict of one kind with one reason; below [`DECIDED`] it is unknown.
 pub fn verdict(kind: Kind, confidence: f64, pattern: &'static str, evidence: Evidence) -> Verdict {
     let kind = if confidence < DECIDED && kind.class() != Class::Unknown { Kind::ValueRead } else { kind };
@@ -148,9 +152,7 @@ fn sentence(subject: &str, verb: &str, fates: &[&Fate]) -> String {
         text += &format!(" and {more} more");
     }
     match fates.first().map(|fate| &fate.sink) {
-        Some(Sink::Branch { assert: true, .. }) => {
-            text += ": a guard, `torch._assert_async` checks it without waiting"
-        }
+        Some(Sink::Branch { assert: true, .. }) => text += &format!(": {VALIDATION}"),
         Some(Sink::Branch { guard: true, .. }) => {
             text += ": a guard that only stops or complains, checking every N steps is enough"
         }
