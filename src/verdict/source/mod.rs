@@ -40,6 +40,8 @@ mod tests_hostile;
 #[cfg(test)]
 mod tests_lines;
 #[cfg(test)]
+mod tests_loops;
+#[cfg(test)]
 mod tests_programs;
 
 pub use tree::{Refused, SourceRoot, SourceTree};
