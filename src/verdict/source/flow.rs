@@ -2,6 +2,7 @@
 
 use super::argument::{is_asserted, is_guard};
 use super::bind::reads_target;
+use super::context;
 use super::file::Source;
 use super::nature::{Nature, Natures};
 use super::nodes::{Node, function_scope, last, string, within};
@@ -73,6 +74,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
             line,
             name: value.name.clone(),
             deferred,
+            rare: context::rare(path).is_some_and(|ast| !ast.range.contains(value.origin)),
             value: value.clone(),
         });
     }

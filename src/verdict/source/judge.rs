@@ -45,7 +45,7 @@ impl Bench<'_> {
         if reads(candidate.act) && matches!(verdict.kind, Kind::Logging | Kind::ValueRead) {
             verdict.evidence.extend(context::coalescable(file, path));
         }
-        let rewritten = rewrite(file, path, candidate.act, verdict.kind);
+        let rewritten = rewrite(file, natures, path, candidate.act, verdict.kind);
         Judged { expression: shorten(expression), verdict, rewritten }
     }
 

@@ -9,6 +9,7 @@ mod explicit;
 mod file;
 mod fit;
 mod flow;
+mod join;
 mod judge;
 mod locate;
 mod nature;
@@ -43,6 +44,8 @@ mod tests_lines;
 mod tests_loops;
 #[cfg(test)]
 mod tests_programs;
+#[cfg(test)]
+mod tests_rewrite;
 
 pub use tree::{Refused, SourceRoot, SourceTree};
 

@@ -132,6 +132,8 @@ pub struct Fate {
     pub name: Option<String>,
     /// Collected in a loop and used outside of it.
     pub deferred: bool,
+    /// Only now and then, by a condition that the read itself does not stand under.
+    pub rare: bool,
     /// The value as the sink gets it, for following it into the caller.
     pub value: Value,
 }
