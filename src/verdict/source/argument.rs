@@ -19,10 +19,14 @@ impl<'a> Tracer<'a, '_> {
         let callee = self.file.text(&*call.func);
         let levels = path.len() - 1 - at;
         match sinks::role(call, node.range(), value.bulk) {
-            Role::Log if value.data && sinks::writes(call) => {
+            Role::Log | Role::Track if value.data && sinks::writes(call) => {
                 self.end(path, value, Sink::Write, format!("written out by {callee}"))
             }
             Role::Log => self.end(path, value, Sink::Log, format!("an argument of {callee}")),
+            Role::Track => {
+                self.tracked(path, at, value);
+                Next::Done
+            }
             Role::Write => self.end(path, value, Sink::Write, format!("written out by {callee}")),
             Role::Size => {
                 let (sink, what) = sized(path, at, &callee);

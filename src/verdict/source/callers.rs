@@ -31,6 +31,8 @@ impl Bench<'_> {
         let (late, late_hops) = self.decided_late(file, &tracer.fates, path);
         let (mut fates, hops) = self.callers_of(file, tracer.fates, path, 0);
         fates.extend(late);
+        // A meter is taken at its word unless a caller is seen to decide by it.
+        fates.retain(|fate| fate.sink != Sink::Returned || fate.limit >= 1.0);
         let hops = hops.max(late_hops);
         let mut verdict = judge(subject, pattern, &fates);
         if verdict.class != Class::Unknown && hops > 0 {

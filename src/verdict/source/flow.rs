@@ -4,6 +4,7 @@ use super::argument::{is_asserted, is_guard};
 use super::bind::reads_target;
 use super::context;
 use super::file::Source;
+use super::meter::{asks, is_decisive};
 use super::nature::{Nature, Natures};
 use super::nodes::{Node, function_scope, last, string, within};
 use super::value::{Fate, Sink, Step, Value, constant_step, element};
@@ -68,7 +69,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
         let at = last(path).map(|node| node.start()).unwrap_or_default();
         let deferred = value.collected.is_some_and(|collected| !collected.region.contains(at));
         let line = self.file.line_of(at);
+        let sink = if value.vague && is_decisive(&sink) { Sink::Unknown } else { sink };
         self.fates.push(Fate {
+            limit: 1.0,
             sink,
             what: what.into(),
             line,
@@ -294,7 +297,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
         };
         match (value.steps.pop(), chosen) {
             (Some(Step::Index(a)), Some(Step::Index(b))) if a != b => Next::Done,
-            (Some(Step::Key(a)), Some(Step::Key(b))) if a != b => Next::Done,
+            (Some(Step::Key(a) | Step::Meter(Some(a))), Some(Step::Key(b))) if a != b => Next::Done,
             _ => Next::Up(1),
         }
     }
@@ -306,6 +309,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
             _ => None,
         };
         let name = ast.attr.as_str();
+        if !asks(value, name) {
+            return Next::Done;
+        }
         let Some(call) = call else {
             return match name {
                 // Known without the values.

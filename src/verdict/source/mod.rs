@@ -12,6 +12,7 @@ mod flow;
 mod join;
 mod judge;
 mod locate;
+mod meter;
 mod nature;
 mod nodes;
 mod rewrite;
@@ -42,6 +43,8 @@ mod tests_hostile;
 mod tests_lines;
 #[cfg(test)]
 mod tests_loops;
+#[cfg(test)]
+mod tests_meters;
 #[cfg(test)]
 mod tests_programs;
 #[cfg(test)]

@@ -32,6 +32,14 @@ pub fn says(rule: &'static str, kind: Kind, confidence: f64, pattern: &'static s
 /// wait or go (false). A value collected in a loop and shown outside of it could be read once after the loop (S05); one that
 /// decides there is needed, but no sooner.
 pub fn judge(subject: &str, pattern: &'static str, fates: &[Fate]) -> Verdict {
+    let mut verdict = judge_all(subject, pattern, fates);
+    if verdict.class == Class::False {
+        verdict.confidence = fates.iter().map(|fate| fate.limit).fold(verdict.confidence, f64::min);
+    }
+    verdict
+}
+
+fn judge_all(subject: &str, pattern: &'static str, fates: &[Fate]) -> Verdict {
     let decisive = fates
         .iter()
         .filter(|fate| !can_wait(fate))
@@ -124,6 +132,7 @@ pub fn can_wait(fate: &Fate) -> bool {
     let figures = fate.name.as_deref().is_some_and(is_figure);
     match fate.sink {
         Sink::Stored | Sink::Dropped => false,
+        Sink::Unknown if fate.value.vague => false,
         Sink::Log => true,
         Sink::Branch { .. } | Sink::Rate | Sink::Size | Sink::Index => false,
         Sink::Compute => fate.value.tensor,
