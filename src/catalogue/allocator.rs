@@ -1,4 +1,4 @@
-//! G01 to G06: waits of the memory allocator, on whatever line needs memory.
+//! G01 to G07: waits of the memory allocator, on whatever line needs memory, and of memory that the program frees itself.
 
 use super::{Category, Pattern, Strategy::*, fix, torch};
 use crate::vocabulary::Kind;
@@ -112,6 +112,26 @@ pub(super) const PATTERNS: &[Pattern] = &[
         fix: fix(Leave, "nothing to do: does not wait", "", "", ""),
         driver_api: "cuEventQuery",
         sources: "PyTorch CachingHostAllocator.cpp",
+        ..BASE
+    },
+    Pattern {
+        id: "G07",
+        title: "cudaFree / cudaFreeHost in the program",
+        triggers: &["cudaFree(p)", "cudaFreeHost(p)", "cuMemFree(p)", "cudaHostUnregister(p)"],
+        op: "cudaFree, cudaFreeHost",
+        trace: "cudaFree or cudaFreeHost that lasts until the GPU is idle, without PyTorch's allocator in the native chain",
+        why: "The driver drains the device before it frees, because queued work may still use the memory.",
+        fix: fix(
+            Remove,
+            "allocate once and reuse, or free in stream order",
+            "cudaMalloc(&buf, bytes);\nrun(buf, stream);\ncudaFree(buf);",
+            "cudaMallocAsync(&buf, bytes, stream);\nrun(buf, stream);\ncudaFreeAsync(buf, stream);  // or keep buf for the next call",
+            "The pool returns memory at each synchronisation unless its release threshold is raised. cudaFreeHost has no such \
+             form: keep the buffer. In PyTorch's own allocator, expandable segments avoid most frees.",
+        ),
+        versions: "cudaFreeAsync: CUDA 11.2 and later",
+        driver_api: "cuMemFree or cuMemFreeHost",
+        sources: "CUDA runtime documentation",
         ..BASE
     },
 ];

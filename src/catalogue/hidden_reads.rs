@@ -1,4 +1,5 @@
-//! A15 to A34: reads of values inside PyTorch's own code: printing, comparing, optimizers, validation.
+//! A15 to A34: reads of values inside PyTorch's own code: printing, comparing, optimizers, validation; A35: guards of the
+//! program's own.
 
 use super::{
     Category::{self, *},
@@ -406,6 +407,28 @@ pub(super) const PATTERNS: &[Pattern] = &[
             ("torch/distributed/tensor/_dispatch.py", "dispatch"),
             ("torch/distributed/tensor/_dispatch.py", "_dispatch_fast_path_python_tail"),
         ]),
+        ..BASE
+    },
+    Pattern {
+        id: "A35",
+        title: "NaN/inf or limit guard on a GPU value",
+        triggers: &[
+            "if not torch.isfinite(loss): raise RuntimeError()",
+            "if torch.isnan(x).any(): sys.exit(1)",
+            "assert torch.isfinite(x).all()",
+        ],
+        op: "aten::is_nonzero, aten::item",
+        kind: Some(ControlFlow),
+        why: "The program only wants to stop or complain if the value is bad, but asks at every step and waits for each answer.",
+        fix: fix(
+            Delay,
+            "check every N steps, or use torch._assert_async",
+            "if not torch.isfinite(loss):\n    raise RuntimeError('diverged')",
+            "# before the loop: bad = torch.zeros((), dtype=torch.bool, device=loss.device)\nbad |= ~torch.isfinite(loss)\nif step % 100 == 0 and bad:\n    raise RuntimeError('diverged')\n# or, without any wait: torch._assert_async(torch.isfinite(loss).all())",
+            "The failure shows up to N steps late. A failed torch._assert_async ends the process's use of the GPU. \
+             A guard that skips the step needs its answer at once.",
+        ),
+        sources: "PyTorch TensorCompare.cu; seen in captures",
         ..BASE
     },
 ];

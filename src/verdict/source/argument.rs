@@ -19,10 +19,14 @@ impl<'a> Tracer<'a, '_> {
         let callee = self.file.text(&*call.func);
         let levels = path.len() - 1 - at;
         match sinks::role(call, node.range(), value.bulk) {
-            Role::Log if value.data && sinks::writes(call) => {
+            Role::Log | Role::Track if value.data && sinks::writes(call) => {
                 self.end(path, value, Sink::Write, format!("written out by {callee}"))
             }
             Role::Log => self.end(path, value, Sink::Log, format!("an argument of {callee}")),
+            Role::Track => {
+                self.tracked(path, at, value);
+                Next::Done
+            }
             Role::Write => self.end(path, value, Sink::Write, format!("written out by {callee}")),
             Role::Size => {
                 let (sink, what) = sized(path, at, &callee);
@@ -117,6 +121,16 @@ pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
         Stmt::Break(_) | Stmt::Continue(_) | Stmt::Return(_) => nan,
         _ => false,
     }) && !body.iter().all(|stmt| matches!(stmt, Stmt::Pass(_)))
+}
+
+/// Whether the last node of `path` is the test of an `assert`, or an operand of it.
+pub fn is_asserted(path: &[Node<'_>]) -> bool {
+    let [.., parent, node] = path else { return false };
+    match parent {
+        Node::StmtAssert(ast) => within(*node, &*ast.test),
+        Node::ExprBoolOp(_) | Node::ExprUnaryOp(_) => is_asserted(&path[..path.len() - 1]),
+        _ => false,
+    }
 }
 
 fn stops(callee: &str) -> bool {

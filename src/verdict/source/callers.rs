@@ -28,12 +28,40 @@ impl Bench<'_> {
     ) -> Verdict {
         let mut tracer = Tracer::new(file, natures);
         tracer.follow(path, Value { tensor: pattern == "D01", ..Value::new(path, bulk) });
-        let (fates, hops) = self.callers_of(file, tracer.fates, path, 0);
+        let (late, late_hops) = self.decided_late(file, &tracer.fates, path);
+        let (mut fates, hops) = self.callers_of(file, tracer.fates, path, 0);
+        fates.extend(late);
+        // A meter is taken at its word unless a caller is seen to decide by it.
+        fates.retain(|fate| fate.sink != Sink::Returned || fate.limit >= 1.0);
+        let hops = hops.max(late_hops);
         let mut verdict = judge(subject, pattern, &fates);
         if verdict.class != Class::Unknown && hops > 0 {
             verdict.confidence *= 0.95_f64.powi(hops);
         }
         verdict
+    }
+
+    /// The branches (and learning rates) of callers that depend on what a loop has collected and its function returns. Where
+    /// there are none, what is returned is taken for a report.
+    fn decided_late(&self, file: &Source, fates: &[Fate], path: &[Node<'_>]) -> (Vec<Fate>, i32) {
+        let wanted = |fate: &&Fate| fate.sink == Sink::Returned && can_wait(fate) && !fate.value.tensor;
+        let returned: Vec<Fate> = fates.iter().filter(wanted).cloned().collect();
+        let Some(collected) = returned.first().and_then(|fate| fate.value.collected) else {
+            return (Vec::new(), 0);
+        };
+        let now = returned.into_iter().map(|fate| Fate { deferred: false, ..fate }).collect();
+        let (found, hops) = self.callers_of(file, now, path, 0);
+        let late: Vec<Fate> = found
+            .into_iter()
+            .filter(|fate| matches!(fate.sink, Sink::Branch { .. } | Sink::Rate))
+            .filter(|fate| fate.value.collected.is_none())
+            .map(|fate| Fate {
+                deferred: true,
+                value: Value { collected: Some(collected), ..fate.value },
+                ..fate
+            })
+            .collect();
+        if late.is_empty() { (late, 0) } else { (late, hops) }
     }
 
     /// Replaces "returned" by what the caller does with it, as far as the frames (or the only use in the file) show.

@@ -1,8 +1,10 @@
 //! Following a value that the CPU read to what becomes of it.
 
-use super::argument::is_guard;
+use super::argument::{is_asserted, is_guard};
 use super::bind::reads_target;
+use super::context;
 use super::file::Source;
+use super::meter::{asks, is_decisive};
 use super::nature::{Nature, Natures};
 use super::nodes::{Node, function_scope, last, string, within};
 use super::value::{Fate, Sink, Step, Value, constant_step, element};
@@ -67,12 +69,15 @@ impl<'a, 'n> Tracer<'a, 'n> {
         let at = last(path).map(|node| node.start()).unwrap_or_default();
         let deferred = value.collected.is_some_and(|collected| !collected.region.contains(at));
         let line = self.file.line_of(at);
+        let sink = if value.vague && is_decisive(&sink) { Sink::Unknown } else { sink };
         self.fates.push(Fate {
+            limit: 1.0,
             sink,
             what: what.into(),
             line,
             name: value.name.clone(),
             deferred,
+            rare: context::rare(path).is_some_and(|ast| !ast.range.contains(value.origin)),
             value: value.clone(),
         });
     }
@@ -181,12 +186,8 @@ impl<'a, 'n> Tracer<'a, 'n> {
             Node::ExprBoolOp(ast) => {
                 let decides = value.steps.is_empty() && !value.text;
                 if decides && ast.values.last().is_some_and(|value| value.range() != node.range()) {
-                    self.sink(
-                        path,
-                        value,
-                        Sink::Branch { guard: false, assert: false },
-                        "an operand of `and`/`or`",
-                    );
+                    let sink = Sink::Branch { guard: is_guard(path, self.file), assert: is_asserted(path) };
+                    self.sink(path, value, sink, "an operand of `and`/`or`");
                 }
                 Next::Up(1)
             }
@@ -296,7 +297,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
         };
         match (value.steps.pop(), chosen) {
             (Some(Step::Index(a)), Some(Step::Index(b))) if a != b => Next::Done,
-            (Some(Step::Key(a)), Some(Step::Key(b))) if a != b => Next::Done,
+            (Some(Step::Key(a) | Step::Meter(Some(a))), Some(Step::Key(b))) if a != b => Next::Done,
             _ => Next::Up(1),
         }
     }
@@ -308,6 +309,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
             _ => None,
         };
         let name = ast.attr.as_str();
+        if !asks(value, name) {
+            return Next::Done;
+        }
         let Some(call) = call else {
             return match name {
                 // Known without the values.
@@ -438,8 +442,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
             return Next::Done;
         }
         let guard = is_guard(path, self.file);
-        let assert = matches!(path[path.len() - 2], Node::StmtAssert(_));
-        self.end(path, value, Sink::Branch { guard, assert }, what)
+        self.end(path, value, Sink::Branch { guard, assert: is_asserted(path) }, what)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Observed;
 use super::act::Act;
-use super::argument::is_guard;
+use super::argument::{is_asserted, is_guard};
 use super::context;
 use super::explicit;
 use super::file::Source;
@@ -11,7 +11,7 @@ use super::locate::Candidate;
 use super::nature::Natures;
 use super::nodes::{Node, dotted, last, split_callee};
 use super::rewrite::rewrite;
-use super::rules::verdict;
+use super::rules::{GUARD, VALIDATION, verdict};
 use super::settled;
 use super::tree::SourceTree;
 use crate::report::Frame;
@@ -45,7 +45,7 @@ impl Bench<'_> {
         if reads(candidate.act) && matches!(verdict.kind, Kind::Logging | Kind::ValueRead) {
             verdict.evidence.extend(context::coalescable(file, path));
         }
-        let rewritten = rewrite(file, path, candidate.act, verdict.kind);
+        let rewritten = rewrite(file, natures, path, candidate.act, verdict.kind);
         Judged { expression: shorten(expression), verdict, rewritten }
     }
 
@@ -121,15 +121,15 @@ impl Bench<'_> {
         if matches!(parent, Node::ExprUnaryOp(ast) if ast.op == UnaryOp::Not) {
             return self.value(file, natures, &path[..path.len() - 1], text, "A03", false);
         }
-        if matches!(parent, Node::StmtAssert(_)) {
-            let text = format!("`assert {text}` is a guard: `torch._assert_async` checks it without waiting");
-            return verdict(Kind::ControlFlow, 0.7, "A03", Evidence::new("S03", text));
+        if is_asserted(path) {
+            let text = format!("`{text}` is asserted: {VALIDATION}");
+            return verdict(Kind::ControlFlow, 0.7, GUARD, Evidence::new("S03", text));
         }
         if is_guard(path, file) {
             let text = format!(
                 "the branch on `{text}` is a guard that only stops or complains: checking every N steps is enough"
             );
-            return verdict(Kind::ControlFlow, 0.85, "A03", Evidence::new("S02", text));
+            return verdict(Kind::ControlFlow, 0.85, GUARD, Evidence::new("S02", text));
         }
         verdict(Kind::ControlFlow, 0.95, "A03", Evidence::new("S01", format!("Python branches on `{text}`")))
     }

@@ -9,8 +9,10 @@ mod explicit;
 mod file;
 mod fit;
 mod flow;
+mod join;
 mod judge;
 mod locate;
+mod meter;
 mod nature;
 mod nodes;
 mod rewrite;
@@ -30,13 +32,23 @@ mod tests_callers;
 #[cfg(test)]
 mod tests_containers;
 #[cfg(test)]
+mod tests_explicit;
+#[cfg(test)]
 mod tests_flow;
+#[cfg(test)]
+mod tests_guards;
 #[cfg(test)]
 mod tests_hostile;
 #[cfg(test)]
 mod tests_lines;
 #[cfg(test)]
+mod tests_loops;
+#[cfg(test)]
+mod tests_meters;
+#[cfg(test)]
 mod tests_programs;
+#[cfg(test)]
+mod tests_rewrite;
 
 pub use tree::{Refused, SourceRoot, SourceTree};
 

@@ -2,14 +2,24 @@
 
 use super::act::{Act, Index};
 use super::file::Source;
+use super::flow::Tracer;
+use super::join::joined;
+use super::nature::Natures;
 use super::nodes::{Node, last};
+use super::value::{Fate, Sink, Value};
 use crate::vocabulary::Kind;
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 
 /// Rewrites the expression at the end of `path`, given what it was found to be. `None` where a rewrite needs to know more than
 /// the line shows.
-pub fn rewrite(file: &Source, path: &[Node<'_>], act: Act, kind: Kind) -> Option<String> {
+pub fn rewrite<'a>(
+    file: &'a Source,
+    natures: &Natures<'a>,
+    path: &[Node<'a>],
+    act: Act,
+    kind: Kind,
+) -> Option<String> {
     let node = last(path)?;
     match (act, node) {
         (Act::Move("to" | "cuda" | "copy_", _), Node::ExprCall(call)) if kind == Kind::Upload => {
@@ -19,7 +29,7 @@ pub fn rewrite(file: &Source, path: &[Node<'_>], act: Act, kind: Kind) -> Option
             created(file, call)
         }
         (Act::Item, Node::ExprCall(call)) if matches!(kind, Kind::Logging | Kind::RoundTrip) => {
-            Some(format!("{}.detach()", file.text(receiver(call)?)))
+            read(file, natures, path, call)
         }
         (Act::Shape("repeat_interleave", _), Node::ExprCall(call)) => {
             Some(with_argument(file, call, "output_size=..."))
@@ -39,7 +49,35 @@ pub fn rewrite(file: &Source, path: &[Node<'_>], act: Act, kind: Kind) -> Option
     }
 }
 
-fn receiver(call: &ExprCall) -> Option<&Expr> {
+/// A read whose value the CPU does not need at once. Without `.item()` the value stays on the device where what becomes of it
+/// waits for nothing: where it is collected for later, and in arithmetic with tensors. Text made from it would wait all the
+/// same: then the reads nearby can only be joined.
+fn read<'a>(
+    file: &'a Source,
+    natures: &Natures<'a>,
+    path: &[Node<'a>],
+    call: &'a ExprCall,
+) -> Option<String> {
+    let mut tracer = Tracer::new(file, natures);
+    tracer.follow(path, Value::new(path, false));
+    let stays = |fate: &Fate| match fate.sink {
+        Sink::Device => {
+            ["combined with", "added to", "stored in"].iter().any(|what| fate.what.starts_with(what))
+        }
+        Sink::Log | Sink::Returned => {
+            fate.what.starts_with("collected in")
+                || fate.value.collected.is_some() && (fate.deferred || fate.rare)
+        }
+        _ => false,
+    };
+    if !tracer.fates.is_empty() && tracer.fates.iter().all(stays) {
+        return Some(format!("{}.detach()", file.text(receiver(call)?)));
+    }
+    let shown = tracer.fates.iter().all(|fate| fate.sink == Sink::Log);
+    if shown { joined(file, natures, path, call) } else { None }
+}
+
+pub(super) fn receiver(call: &ExprCall) -> Option<&Expr> {
     match &*call.func {
         Expr::Attribute(ast) => Some(&ast.value),
         _ => None,

@@ -7,6 +7,13 @@ use crate::vocabulary::{Class, Evidence, Kind, Verdict};
 /// Below this a verdict is printed as unknown.
 pub const DECIDED: f64 = 0.65;
 
+/// The catalogue's entry for branches that only stop or complain.
+pub const GUARD: &str = "A35";
+
+/// What can be done about an `assert` (S03).
+pub const VALIDATION: &str =
+    "a validation, which `python -O` leaves out and `torch._assert_async` does without waiting";
+
 /// A verdict of one kind with one reason; below [`DECIDED`] it is unknown.
 pub fn verdict(kind: Kind, confidence: f64, pattern: &'static str, evidence: Evidence) -> Verdict {
     let kind = if confidence < DECIDED && kind.class() != Class::Unknown { Kind::ValueRead } else { kind };
@@ -22,9 +29,17 @@ pub fn says(rule: &'static str, kind: Kind, confidence: f64, pattern: &'static s
 ///
 /// Definition: a fate that decides what the CPU does next outweighs all others (true). Without one, a fate that is not
 /// understood leaves the question open (unknown). If every fate shows, records or hands the value back to the GPU, the read can
-/// wait or go (false). A value collected in a loop and used outside of it could be read once after the loop, whatever it is
-/// used for there (S05).
+/// wait or go (false). A value collected in a loop and shown outside of it could be read once after the loop (S05); one that
+/// decides there is needed, but no sooner.
 pub fn judge(subject: &str, pattern: &'static str, fates: &[Fate]) -> Verdict {
+    let mut verdict = judge_all(subject, pattern, fates);
+    if verdict.class == Class::False {
+        verdict.confidence = fates.iter().map(|fate| fate.limit).fold(verdict.confidence, f64::min);
+    }
+    verdict
+}
+
+fn judge_all(subject: &str, pattern: &'static str, fates: &[Fate]) -> Verdict {
     let decisive = fates
         .iter()
         .filter(|fate| !can_wait(fate))
@@ -32,7 +47,16 @@ pub fn judge(subject: &str, pattern: &'static str, fates: &[Fate]) -> Verdict {
     if let Some(((_, kind, rule, confidence), fate)) = decisive.min_by_key(|((rank, ..), _)| *rank) {
         // Each further name or function on the way is one more guess.
         let confidence = confidence - 0.03 * f64::from(fate.value.hops.saturating_sub(2));
-        return verdict(kind, confidence, pattern, Evidence::new(rule, sentence(subject, "is", &[fate])));
+        let once = is_needed_once(fate);
+        // Another reader may call the read one that can wait.
+        let confidence = if once { confidence.min(0.8) } else { confidence };
+        let guard = matches!(fate.sink, Sink::Branch { guard: true, .. }) && confidence >= DECIDED;
+        let pattern = if guard { GUARD } else { pattern };
+        let mut text = sentence(subject, "is", &[fate]);
+        if once {
+            text += "; it is needed only once after the loop that collects it: collect on the GPU and read it there, in one wait";
+        }
+        return verdict(kind, confidence, pattern, Evidence::new(rule, text));
     }
     let open: Vec<&Fate> = fates.iter().filter(|fate| is_open(fate)).collect();
     if fates.is_empty() {
@@ -108,12 +132,21 @@ pub fn can_wait(fate: &Fate) -> bool {
     let figures = fate.name.as_deref().is_some_and(is_figure);
     match fate.sink {
         Sink::Stored | Sink::Dropped => false,
+        Sink::Unknown if fate.value.vague => false,
         Sink::Log => true,
-        Sink::Branch { .. } | Sink::Rate => collected.sum && figures,
-        Sink::Size | Sink::Index => false,
+        Sink::Branch { .. } | Sink::Rate | Sink::Size | Sink::Index => false,
+        Sink::Compute => fate.value.tensor,
         Sink::Returned => collected.sum || figures || fate.value.tensor,
         _ => collected.sum || fate.value.tensor,
     }
+}
+
+/// Whether a use that decides comes after the loop that collects the value. What an attribute collects may be used by a method
+/// that the loop calls.
+fn is_needed_once(fate: &Fate) -> bool {
+    fate.deferred
+        && fate.value.collected.is_some()
+        && fate.name.as_ref().is_none_or(|name| !name.contains('.'))
 }
 
 /// Whether a fate leaves the question open.
@@ -143,9 +176,7 @@ fn sentence(subject: &str, verb: &str, fates: &[&Fate]) -> String {
         text += &format!(" and {more} more");
     }
     match fates.first().map(|fate| &fate.sink) {
-        Some(Sink::Branch { assert: true, .. }) => {
-            text += ": a guard, `torch._assert_async` checks it without waiting"
-        }
+        Some(Sink::Branch { assert: true, .. }) => text += &format!(": {VALIDATION}"),
         Some(Sink::Branch { guard: true, .. }) => {
             text += ": a guard that only stops or complains, checking every N steps is enough"
         }

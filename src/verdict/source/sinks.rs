@@ -9,6 +9,8 @@ use ruff_text_size::{Ranged, TextRange};
 pub enum Role {
     /// Shows or records it: print, logger, progress bar, metric.
     Log,
+    /// Hands it to a meter, which shows it or gives it back later.
+    Track,
     /// Writes it to a file as data.
     Write,
     /// Computes another host value from it.
@@ -233,6 +235,19 @@ fn is_weighted(call: &ExprCall) -> bool {
     }
 }
 
+/// Whether what logs a figure also keeps it, to be asked for it later: meters, metrics, writers and progress of one's own.
+fn keeps(call: &ExprCall, base: &str, name: &str) -> bool {
+    let words = words(base);
+    let any = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+    match name {
+        "update" | "record" | "track" | "set" if is_metric(base) || any(&["tracker"]) => true,
+        "update" => !is_logger(base) && is_weighted(call),
+        "write" => words.last().is_some_and(|word| word == "writer"),
+        "set" => any(&["progress"]),
+        _ => false,
+    }
+}
+
 /// Whether a receiver's name says that it logs.
 pub fn is_logger(base: &str) -> bool {
     let words = words(base);
@@ -331,7 +346,7 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
         _ => {}
     }
     if is_log(call) {
-        return Role::Log;
+        return if keeps(call, base, name) { Role::Track } else { Role::Log };
     }
     if lower.contains("early_stop") || lower.contains("earlystop") || lower.contains("stopper") {
         return Role::Decide("early stopping");

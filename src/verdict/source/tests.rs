@@ -170,35 +170,6 @@ pub fn check(cases: &[Case<'_>]) {
 }
 
 #[test]
-fn rewritten_without_the_wait() {
-    let cases = [
-        ("x = x.to('cuda')  # <- here\n", upload("to"), Some("x.to('cuda', non_blocking=True)")),
-        ("x = x.cuda()  # <- here\n", upload("cuda"), Some("x.cuda(non_blocking=True)")),
-        (
-            "x = torch.tensor(v, device='cuda')  # <- here\n",
-            upload("tensor"),
-            Some("torch.tensor(v).to('cuda', non_blocking=True)"),
-        ),
-        ("print(loss.item())  # <- here\n", item(), Some("loss.detach()")),
-        ("if loss.item() > 3: g()  # <- here\n", item(), None),
-        (
-            "y = torch.repeat_interleave(x, r)  # <- here\n",
-            scalar("repeat_interleave", 8),
-            Some("torch.repeat_interleave(x, r, output_size=...)"),
-        ),
-        (
-            "y = torch.linalg.inv(a @ b)  # <- here\n",
-            scalar("linalg_inv", 1),
-            Some("torch.linalg.inv_ex(a @ b).inverse"),
-        ),
-        ("y = x.type(torch.LongTensor)  # <- here\n", bulk("type"), Some("x.to(torch.long)")),
-    ];
-    for (source, observed, expected) in cases {
-        assert_eq!(reading(source, &observed).rewritten.as_deref(), expected, "{source}");
-    }
-}
-
-#[test]
 fn evidence_names_names_and_lines() {
     let source = "def f(loss):\n    lossf = loss.item()  # <- here\n    logger.info(f'{lossf}')\n";
     let found = reading(source, &item());

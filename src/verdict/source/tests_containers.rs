@@ -151,7 +151,7 @@ def f(loader, best):
         save()
 ",
             item(),
-            Is(Logging),
+            Is(ControlFlow),
         ),
         (
             "running mean",

@@ -18,6 +18,8 @@ pub struct Value {
     pub tensor: bool,
     /// Text made from it, whose length or layout decides nothing that matters.
     pub text: bool,
+    /// Read from an attribute that may or may not depend on it: decides nothing for certain.
+    pub vague: bool,
     /// Where it was read (in this file: the call that returns it).
     pub origin: TextSize,
     /// The loop that collects it by `+=` or `append`: uses outside of it can wait.
@@ -45,6 +47,7 @@ impl Value {
             data: bulk,
             tensor: false,
             text: false,
+            vague: false,
             origin,
             collected: None,
             name: None,
@@ -86,6 +89,8 @@ pub enum Step {
     Any,
     /// The value under some key of a dict.
     Entry,
+    /// A meter that was told the value, under a name if it keeps several.
+    Meter(Option<String>),
 }
 
 /// What becomes of a value in one place.
@@ -132,6 +137,10 @@ pub struct Fate {
     pub name: Option<String>,
     /// Collected in a loop and used outside of it.
     pub deferred: bool,
+    /// Only now and then, by a condition that the read itself does not stand under.
+    pub rare: bool,
+    /// The highest confidence that a verdict of false on it deserves.
+    pub limit: f64,
     /// The value as the sink gets it, for following it into the caller.
     pub value: Value,
 }

@@ -193,3 +193,29 @@ class Sampler:
             x = self.next(model(x))  #< next
             if self.generated[-1] == self.eos:
                 return self.generated
+
+# --- meter_decides_later (hard)
+def train_epoch(model, loader):
+    meter = AverageMeter()
+    for batch in loader:
+        loss = model(batch)
+        loss.backward()
+        meter.update(loss.item(), len(batch))  #! item: true control-flow
+    if meter.avg > 3:
+        raise RuntimeError("diverged")
+
+# --- other_meter_decides (hard)
+def train_epoch(model, loader, target):
+    losses, accs = AverageMeter(), AverageMeter()
+    for batch in loader:
+        loss, acc = model(batch)
+        losses.update(loss.item(), len(batch))  #! item: false logging
+        accs.update(acc.item(), len(batch))  #! item: true control-flow
+    print(losses.avg)
+    return accs.avg > target
+
+
+def fit(model, loader, target):
+    while True:
+        if train_epoch(model, loader, target):  #< train_epoch
+            break

@@ -119,3 +119,51 @@ def forward(layers, head, x, threshold):
         if confidence.item() > threshold:  #! item: true control-flow
             break
     return x
+
+# --- average_decides_after_loop (hard)
+def fit(model, loader, best):
+    losses = []
+    for batch in loader:
+        losses.append(model(batch).item())  #! item: true control-flow
+    avg = sum(losses) / len(losses)
+    print(f"val {avg:.4f}")
+    if avg < best:
+        torch.save(model.state_dict(), "best.pt")  #! save: true cpu-compute
+    return avg
+
+# --- returned_average_decides (hard)
+def evaluate(model, loader):
+    total = 0.0
+    for batch in loader:
+        total += model(batch).loss.item()  #! item: true control-flow
+    return total / len(loader)
+
+
+def fit(model, train, valid, epochs):
+    best = float("inf")
+    for epoch in range(epochs):
+        val = evaluate(model, valid)  #< evaluate
+        print(epoch, val)
+        if val < best:
+            best = val
+
+# --- returned_average_is_shown (hard)
+def evaluate(model, loader):
+    total = 0.0
+    for batch in loader:
+        total += model(batch).loss.item()  #! item: false logging
+    return total / len(loader)
+
+
+def fit(model, valid, epochs):
+    for epoch in range(epochs):
+        logger.info("%d %.3f", epoch, evaluate(model, valid))  #< evaluate
+
+# --- plateau_of_running_sum (hard)
+def epoch(model, loader, scheduler):
+    running = 0.0
+    for batch in loader:
+        loss = model(batch)
+        loss.backward()
+        running += loss.item()  #! item: true cpu-compute
+    scheduler.step(running / len(loader))

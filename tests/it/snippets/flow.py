@@ -267,3 +267,17 @@ def emit(path, step, loss):
 def step(loss, meter):
     meter.update(loss.item(), 1)  #! item: false logging
     print("loss", loss.item())  #! item: false logging
+
+# --- assert_with_and (hard)
+def step(model, batch, strict):
+    loss = model(batch)
+    assert loss.item() < 1e4 and strict, "diverged"  #! item: true control-flow
+    return loss
+
+# --- assert_logged_value (hard)
+def step(model, batch):
+    loss = model(batch)
+    value = loss.item()  #! item: true control-flow
+    print(value)
+    assert value == value, "not a number"
+    return loss
