@@ -1,6 +1,7 @@
 //! Result structs from analysed exports: what every renderer prints.
 
-use super::{Analysed, Options, Sort};
+use super::pricing::Wishes;
+use super::{Analysed, Options, Sort, notes, savings};
 use crate::catalogue::{self, Pattern, Strategy};
 use crate::cost::statistics::{Summary, histogram, summarise};
 use crate::doctor;
@@ -22,11 +23,12 @@ const EXAMPLES: usize = 4;
 /// Collects exports into one report.
 pub struct Assembler<'a> {
     options: &'a Options,
+    wishes: &'a Wishes,
     report: Report,
 }
 
 impl<'a> Assembler<'a> {
-    pub fn new(options: &'a Options) -> Self {
+    pub fn new(options: &'a Options, wishes: &'a Wishes) -> Self {
         let report = Report {
             schema_version: 1,
             tool: Tool { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") },
@@ -37,7 +39,7 @@ impl<'a> Assembler<'a> {
             sites_omitted: 0,
             warnings: Vec::new(),
         };
-        Self { options, report }
+        Self { options, wishes, report }
     }
 
     /// Adds one export's sites, devices and warnings.
@@ -47,6 +49,8 @@ impl<'a> Assembler<'a> {
         let summaries = sites.summaries()?;
         let listed: Vec<Site> =
             found.sites.iter().zip(&summaries).map(|(site, summary)| sites.site(site, summary)).collect();
+        let listed = savings::of_sites(found, listed);
+        savings::of_run(found, &mut self.report.totals);
         let wanted = |s: &Site| {
             (self.options.classes.is_empty() || self.options.classes.contains(&s.class))
                 && (self.options.capture.is_none() || s.blocks_capture)
@@ -56,7 +60,7 @@ impl<'a> Assembler<'a> {
         if self.report.iterations.is_none() {
             self.report.iterations = sites.iterations();
         }
-        for warning in doctor::warnings(found) {
+        for warning in doctor::warnings(found).into_iter().chain(notes::of(found)) {
             if !self.report.warnings.contains(&warning) {
                 self.report.warnings.push(warning);
             }
@@ -71,6 +75,8 @@ impl<'a> Assembler<'a> {
         for (i, site) in self.report.sites.iter_mut().enumerate() {
             site.id = format!("S{}", i + 1);
         }
+        savings::name_next(&mut self.report.sites);
+        savings::leave_out_assumed(&mut self.report, self.wishes);
         self.report.totals = totals(&self.report);
         name_callers(&mut self.report.sites);
         if self.options.top > 0 && self.report.sites.len() > self.options.top {
@@ -127,7 +133,7 @@ fn rank(sort: Sort, a: &Site, b: &Site) -> std::cmp::Ordering {
 }
 
 fn totals(report: &Report) -> Totals {
-    let mut totals = Totals { sites: report.sites.len() as u64, ..Totals::default() };
+    let mut totals = Totals { sites: report.sites.len() as u64, ..report.totals.clone() };
     for gpu in report.profiles.iter().flat_map(|p| &p.gpus) {
         add(&mut totals.gpu_busy_ns, gpu.busy_ns);
         add(&mut totals.gpu_idle_ns, gpu.idle_ns);

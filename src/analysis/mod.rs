@@ -3,8 +3,13 @@
 pub mod assemble;
 pub mod filter;
 pub mod judge;
+pub mod notes;
+pub mod pricing;
+pub mod savings;
 
-use crate::cost::{drain, iterations};
+use crate::cost::price::Prices;
+use crate::cost::simulate::Program;
+use crate::cost::{bounds, drain, iterations};
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::database::Progress;
@@ -18,6 +23,7 @@ use crate::waits::Wait;
 use crate::waits::device::Devices;
 use crate::{doctor, waits};
 use filter::Filter;
+use pricing::{WhatIf, Wishes};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -36,6 +42,8 @@ pub struct Options {
     pub sort: Sort,
     /// Sites listed; 0 for all.
     pub top: usize,
+    /// What is to be simulated other than what is advised.
+    pub what_if: WhatIf,
     pub progress: Option<Arc<dyn Progress>>,
 }
 
@@ -66,6 +74,8 @@ pub struct Analysed {
     /// Drain of each wait, in ns.
     pub drains: Vec<i64>,
     pub iterations: Option<iterations::Iterations>,
+    /// What fixing each site saves, in the sites' order.
+    pub prices: Prices,
     /// Source files that were not read, and why.
     pub refused: Vec<Refused>,
 }
@@ -75,9 +85,10 @@ pub struct Analysed {
 /// # Errors
 /// [`InputError`] for an export that cannot be read or holds no CUDA calls; other errors are defects.
 pub fn run(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
-    let mut assembler = assemble::Assembler::new(options);
-    for path in paths {
-        assembler.add(&analyse(path, options)?)?;
+    let wishes = pricing::resolve(paths, options)?;
+    let mut assembler = assemble::Assembler::new(options, &wishes);
+    for (number, path) in paths.iter().enumerate() {
+        assembler.add(&analyse_with(path, options, &wishes.of(number))?)?;
     }
     Ok(assembler.finish())
 }
@@ -87,18 +98,25 @@ pub fn run(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
 /// # Errors
 /// As [`run`].
 pub fn analyse(path: &std::path::Path, options: &Options) -> anyhow::Result<Analysed> {
+    analyse_with(path, options, &Wishes::default())
+}
+
+fn analyse_with(path: &std::path::Path, options: &Options, wishes: &Wishes) -> anyhow::Result<Analysed> {
     let mut profile = Profile::load(path, options.threads, options.progress.clone(), |name| {
         waits::api::classify(name).is_some()
     })?;
     if profile.calls.total() == 0 {
         return Err(no_cuda(&profile).into());
     }
-    let (devices, found, drains) = profile.with_nvtx(|profile| {
+    let (devices, found, costs, program) = profile.with_nvtx(|profile| {
         let devices = Devices::new(profile);
         let found = waits::find::find(profile, &devices);
-        // Drains are decided over all waits: a filtered-out wait still owns its gap.
+        // Drains and simulation are of all waits: a filtered-out wait still owns its gap.
         let drains = drain::drains(profile, &devices, &found);
-        (devices, found, drains)
+        let until = bounds::until_next(profile, &found);
+        let program = Program::new(profile, &devices, &found);
+        let costs: Vec<(i64, i64)> = drains.into_iter().zip(until).collect();
+        (devices, found, costs, program)
     })?;
     let iterations = iterations::detect(&mut profile)?;
     let mut filter = options.filter.clone();
@@ -107,16 +125,17 @@ pub fn analyse(path: &std::path::Path, options: &Options) -> anyhow::Result<Anal
     if let (Some(range), false) = (&filter.nvtx, keep.contains(&true)) {
         filter::check_range(&mut profile, range)?;
     }
-    let (waits, drains): (Vec<Wait>, Vec<i64>) = found
+    let (waits, costs): (Vec<Wait>, Vec<(i64, i64)>) = found
         .into_iter()
-        .zip(drains)
+        .zip(costs)
         .zip(keep)
         .filter_map(|(w, keep)| keep.then_some(w))
-        .map(|(w, drain)| {
+        .map(|(w, (drain, until))| {
             let drain = options.filter.clip_drain(&profile, &w, drain);
-            (w, drain)
+            (w, (drain, until))
         })
         .unzip();
+    let (drains, until): (Vec<i64>, Vec<i64>) = costs.into_iter().unzip();
     let mut context = Context::read(&mut profile, &waits)?;
     let bundles = bundle::form(&mut profile, &devices, &waits, &mut context, &options.rules)?;
     let judge = judge::Judge {
@@ -129,7 +148,15 @@ pub fn analyse(path: &std::path::Path, options: &Options) -> anyhow::Result<Anal
     let judged = judge.all(&mut profile, bundles)?;
     let refused = judge.sources.refused();
     let sites = crate::sites::join(judged);
-    Ok(Analysed { profile, devices, waits, context, sites, drains, iterations, refused })
+    let capture = pricing::Capture {
+        profile: &profile,
+        devices: &devices,
+        waits: &waits,
+        until: &until,
+        iterations: iterations.as_ref(),
+    };
+    let prices = pricing::prices(&capture, program, &sites, wishes, options.threads);
+    Ok(Analysed { profile, devices, waits, context, sites, drains, iterations, prices, refused })
 }
 
 /// Files are read as recorded only where no root was given: a root says where the sources are, and that only.

@@ -5,6 +5,7 @@ use super::{input, output, progress};
 use anyhow::{Result, bail};
 use std::process::ExitCode;
 use sync_report::analysis::filter::Filter;
+use sync_report::analysis::pricing::WhatIf;
 use sync_report::analysis::{self, Options, Sort};
 use sync_report::report::{Report, csv, details, json, table};
 use sync_report::sites::frames::PathRules;
@@ -89,6 +90,7 @@ pub fn options(select: &SelectArgs, shared: &SharedArgs) -> Options {
         classes: select.class.iter().map(|c| class(*c)).collect(),
         sort: sort(select.sort),
         top: select.top,
+        what_if: WhatIf::default(),
         progress: progress::bar(shared.quiet),
     }
 }

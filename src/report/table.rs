@@ -6,7 +6,7 @@ mod sites;
 pub use super::style::Style;
 
 use super::style::Tone;
-use super::{ClassTotals, Gpu, Iterations, ProfileInfo, Report, Totals, phrase};
+use super::{ClassTotals, Gpu, Iterations, ProfileInfo, Report, Totals, phrase, saving};
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::{Attribution, Class};
 use grid::Column;
@@ -212,28 +212,11 @@ fn totals(totals: &Totals, style: &Style) -> String {
         columns.push(Column::right(&["recoverable"], column(&saved)));
     }
     let mut out = grid::set(&columns, style.width.is_some(), false);
-    if let Some(saving) = saving(totals) {
+    if let Some(saving) = saving::of_all(totals) {
         let lines = wrap(&saving, style, 0);
         out.push_str(&format!("\n\n{}", lines.join("\n")));
     }
     out
-}
-
-/// What fixing all false sites would save, once simulated.
-fn saving(totals: &Totals) -> Option<String> {
-    let joint = text::duration(totals.recoverable_false_joint_ns?);
-    let mut line = format!("Without the false waits, the run would be {joint} shorter");
-    if let (Some(low), Some(high)) = (totals.recoverable_low_ns, totals.recoverable_high_ns) {
-        line.push_str(&format!(", proven between {} and {}", text::duration(low), text::duration(high)));
-    }
-    if let Some(error) = totals.simulation_error {
-        line.push_str(&format!(
-            "; the simulation misses the measured run by {}",
-            text::percent(error * 100.0)
-        ));
-    }
-    line.push('.');
-    Some(line)
 }
 
 /// What limits the report; commands on lines of their own, never wrapped, to be copied.

@@ -1,0 +1,102 @@
+//! What limits the prices of an export, as warnings.
+
+use super::Analysed;
+use crate::cost::overhead;
+use crate::cost::price::TOLERANCE;
+use crate::report::Warning;
+use crate::text;
+use crate::vocabulary::Class;
+
+/// Share of the span from which the profiler's own time is worth a word.
+const WORTH_SAYING: f64 = 0.1;
+
+pub fn of(found: &Analysed) -> Vec<Warning> {
+    let mut notes = found.prices.notes.clone();
+    notes.extend(reproduction(found));
+    notes.extend(profiler(found));
+    notes.extend(power(found));
+    notes.extend(partial(found));
+    notes.extend(bandwidth(found));
+    notes
+}
+
+fn note(code: &'static str, message: String) -> Warning {
+    Warning { code, message, fix: String::new() }
+}
+
+fn reproduction(found: &Analysed) -> Option<Warning> {
+    let prices = &found.prices;
+    (!prices.usable() && !found.waits.is_empty()).then(|| {
+        let message = format!(
+            "the simulation of this capture with nothing fixed takes {}, recorded were {}: over {} off, so savings are bounds only",
+            text::duration(prices.simulated),
+            text::duration(prices.recorded),
+            text::percent(TOLERANCE * 100.0),
+        );
+        note("simulation-off", message)
+    })
+}
+
+/// How much of the capture is the profiler's own time, where that is much.
+fn profiler(found: &Analysed) -> Option<Warning> {
+    let overhead = overhead::of_main_thread(&found.profile);
+    let span = found.prices.recorded;
+    if found.waits.is_empty() || (overhead as f64) < WORTH_SAYING * span.max(1) as f64 {
+        return None;
+    }
+    let (part, whole, each) = match &found.iterations {
+        Some(i) if !i.spans.is_empty() => {
+            let within = overhead::within(&found.profile, i);
+            (within, i.median_ns(), "each iteration of ")
+        }
+        _ => (overhead.min(span), span, "the "),
+    };
+    let host_bound = found.devices.list.iter().all(|d| {
+        let busy = d.timeline.busy_ns as f64;
+        busy < 0.5 * span.max(1) as f64
+    });
+    let hint = if host_bound {
+        "; the program is bound by its host, so alone it is faster than here and its waits weigh more: confirm savings by replay, or time it without the profiler"
+    } else {
+        ""
+    };
+    let message = format!(
+        "about {} of {each}{} is the profiler{hint}",
+        text::duration(part.min(whole)),
+        text::duration(whole)
+    );
+    Some(note("profiler-overhead", message))
+}
+
+fn power(found: &Analysed) -> Option<Warning> {
+    let (fast, slow) = found.prices.clock.limited?;
+    let message = format!(
+        "the longest kernel took {} at first and {} later: the GPU is at its power limit and clocks down as its idle time goes, so savings are counted half",
+        text::duration(fast),
+        text::duration(slow)
+    );
+    Some(note("power-limited", message))
+}
+
+fn partial(found: &Analysed) -> Option<Warning> {
+    let left = found.prices.unsimulated as u64;
+    (left > 0).then(|| {
+        note(
+            "prices-partly-bounds",
+            format!("{} priced by bounds only: the largest were simulated", text::counted(left, "site")),
+        )
+    })
+}
+
+fn bandwidth(found: &Analysed) -> Option<Warning> {
+    let speed = found.prices.assumed_bandwidth?;
+    let uploads = found.sites.iter().zip(&found.prices.sites).any(|(s, p)| {
+        s.verdict.class == Class::False && p.fix == crate::cost::simulate::Fix::Pinned && p.high > 0
+    });
+    uploads.then(|| {
+        note(
+            "bandwidth-assumed",
+            format!("no large copy from pinned memory is in this capture: {speed:.0} GB/s are assumed for uploads, by the GPU's bus"),
+        )
+    })
+}
