@@ -60,7 +60,8 @@ impl<'a> Assembler<'a> {
         if self.report.iterations.is_none() {
             self.report.iterations = sites.iterations();
         }
-        for warning in doctor::warnings(found).into_iter().chain(notes::of(found)) {
+        let limits = found.warnings.clone().unwrap_or_else(|| doctor::warnings(found));
+        for warning in limits.into_iter().chain(notes::of(found)) {
             if !self.report.warnings.contains(&warning) {
                 self.report.warnings.push(warning);
             }

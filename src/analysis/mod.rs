@@ -6,6 +6,7 @@ pub mod judge;
 pub mod notes;
 pub mod pricing;
 pub mod savings;
+pub mod timing;
 
 use crate::cost::price::Prices;
 use crate::cost::simulate::Program;
@@ -13,7 +14,7 @@ use crate::cost::{bounds, drain, iterations};
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::database::Progress;
-use crate::report::Report;
+use crate::report::{Report, Warning};
 use crate::sites::context::Context;
 use crate::sites::frames::PathRules;
 use crate::sites::{Site, bundle};
@@ -24,7 +25,7 @@ use crate::waits::device::Devices;
 use crate::{doctor, waits};
 use filter::Filter;
 use pricing::{WhatIf, Wishes};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What a run is asked to do, whatever the format.
@@ -44,6 +45,8 @@ pub struct Options {
     pub top: usize,
     /// What is to be simulated other than what is advised.
     pub what_if: WhatIf,
+    /// Another capture of the same program to take times from.
+    pub timing: Option<PathBuf>,
     pub progress: Option<Arc<dyn Progress>>,
 }
 
@@ -78,6 +81,8 @@ pub struct Analysed {
     pub prices: Prices,
     /// Source files that were not read, and why.
     pub refused: Vec<Refused>,
+    /// What limits the report, where the sites come from another capture.
+    pub warnings: Option<Vec<Warning>>,
 }
 
 /// Reads and analyses all exports into one report.
@@ -97,66 +102,128 @@ pub fn run(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn analyse(path: &std::path::Path, options: &Options) -> anyhow::Result<Analysed> {
+pub fn analyse(path: &Path, options: &Options) -> anyhow::Result<Analysed> {
     analyse_with(path, options, &Wishes::default())
 }
 
-fn analyse_with(path: &std::path::Path, options: &Options, wishes: &Wishes) -> anyhow::Result<Analysed> {
-    let mut profile = Profile::load(path, options.threads, options.progress.clone(), |name| {
-        waits::api::classify(name).is_some()
-    })?;
-    if profile.calls.total() == 0 {
-        return Err(no_cuda(&profile).into());
-    }
-    let (devices, found, costs, program) = profile.with_nvtx(|profile| {
-        let devices = Devices::new(profile);
-        let found = waits::find::find(profile, &devices);
-        // Drains and simulation are of all waits: a filtered-out wait still owns its gap.
-        let drains = drain::drains(profile, &devices, &found);
-        let until = bounds::until_next(profile, &found);
-        let program = Program::new(profile, &devices, &found);
-        let costs: Vec<(i64, i64)> = drains.into_iter().zip(until).collect();
-        (devices, found, costs, program)
-    })?;
-    let iterations = iterations::detect(&mut profile)?;
-    let mut filter = options.filter.clone();
-    filter.nvtx = filter.nvtx.or_else(|| options.capture.clone());
-    let keep = filter.select(&mut profile, &devices, &found)?;
-    if let (Some(range), false) = (&filter.nvtx, keep.contains(&true)) {
-        filter::check_range(&mut profile, range)?;
-    }
-    let (waits, costs): (Vec<Wait>, Vec<(i64, i64)>) = found
-        .into_iter()
-        .zip(costs)
-        .zip(keep)
-        .filter_map(|(w, keep)| keep.then_some(w))
-        .map(|(w, (drain, until))| {
-            let drain = options.filter.clip_drain(&profile, &w, drain);
-            (w, (drain, until))
-        })
-        .unzip();
-    let (drains, until): (Vec<i64>, Vec<i64>) = costs.into_iter().unzip();
-    let mut context = Context::read(&mut profile, &waits)?;
-    let bundles = bundle::form(&mut profile, &devices, &waits, &mut context, &options.rules)?;
+fn analyse_with(path: &Path, options: &Options, wishes: &Wishes) -> anyhow::Result<Analysed> {
+    let mut capture = Capture::read(path, options)?;
+    let mut context = Context::read(&mut capture.profile, &capture.waits)?;
+    let Capture { profile, devices, waits, iterations, .. } = &mut capture;
+    let bundles = bundle::form(profile, devices, waits, &mut context, &options.rules)?;
     let judge = judge::Judge {
         sources: source_tree(options),
         rules: &options.rules,
-        waits: &waits,
-        devices: &devices,
+        waits,
+        devices,
         iterations: iterations.as_ref(),
     };
-    let judged = judge.all(&mut profile, bundles)?;
+    let judged = judge.all(profile, bundles)?;
     let refused = judge.sources.refused();
     let sites = crate::sites::join(judged);
-    let capture = pricing::Capture {
-        profile: &profile,
-        devices: &devices,
-        waits: &waits,
-        until: &until,
-        iterations: iterations.as_ref(),
+    let found = capture.analysed(context, sites, refused, wishes, options);
+    match &options.timing {
+        Some(light) => timed(found, light, options, wishes),
+        None => Ok(found),
+    }
+}
+
+/// The sites of `found` with the times of another capture.
+fn timed(found: Analysed, light: &Path, options: &Options, wishes: &Wishes) -> anyhow::Result<Analysed> {
+    let mut capture = Capture::read(light, options)?;
+    let context = Context::read(&mut capture.profile, &capture.waits)?;
+    let view = timing::Light {
+        profile: &capture.profile,
+        waits: &capture.waits,
+        iterations: capture.iterations.as_ref(),
     };
-    let prices = pricing::prices(&capture, program, &sites, wishes, options.threads);
-    Ok(Analysed { profile, devices, waits, context, sites, drains, iterations, prices, refused })
+    let (sites, said) = timing::match_waits(&found, &view)?;
+    let mut warnings = vec![said];
+    warnings.extend(doctor::warnings(&found));
+    let timed = capture.analysed(context, sites, found.refused, wishes, options);
+    Ok(Analysed { warnings: Some(warnings), ..timed })
+}
+
+/// One export's waits and what they cost, before anything is known of where they come from.
+struct Capture {
+    profile: Profile,
+    devices: Devices,
+    /// Waits that passed the filter.
+    waits: Vec<Wait>,
+    drains: Vec<i64>,
+    /// Host time from each wait to the next of its thread.
+    until: Vec<i64>,
+    /// Of all waits.
+    program: Program,
+    iterations: Option<iterations::Iterations>,
+}
+
+impl Capture {
+    fn read(path: &Path, options: &Options) -> anyhow::Result<Self> {
+        let mut profile = Profile::load(path, options.threads, options.progress.clone(), |name| {
+            waits::api::classify(name).is_some()
+        })?;
+        if profile.calls.total() == 0 {
+            return Err(no_cuda(&profile).into());
+        }
+        let (devices, found, costs, program) = profile.with_nvtx(|profile| {
+            let devices = Devices::new(profile);
+            let found = waits::find::find(profile, &devices);
+            // Drains and simulation are of all waits: a filtered-out wait still owns its gap.
+            let drains = drain::drains(profile, &devices, &found);
+            let until = bounds::until_next(profile, &found);
+            let program = Program::new(profile, &devices, &found);
+            let costs: Vec<(i64, i64)> = drains.into_iter().zip(until).collect();
+            (devices, found, costs, program)
+        })?;
+        let iterations = iterations::detect(&mut profile)?;
+        let mut filter = options.filter.clone();
+        filter.nvtx = filter.nvtx.or_else(|| options.capture.clone());
+        let keep = filter.select(&mut profile, &devices, &found)?;
+        if let (Some(range), false) = (&filter.nvtx, keep.contains(&true)) {
+            filter::check_range(&mut profile, range)?;
+        }
+        let kept = found.into_iter().zip(costs).zip(keep).filter_map(|(wait, keep)| keep.then_some(wait));
+        let clipped = |(w, (drain, until)): (Wait, (i64, i64))| {
+            let drain = options.filter.clip_drain(&profile, &w, drain);
+            (w, (drain, until))
+        };
+        let (waits, costs): (Vec<Wait>, Vec<(i64, i64)>) = kept.map(clipped).unzip();
+        let (drains, until) = costs.into_iter().unzip();
+        Ok(Self { profile, devices, waits, drains, until, program, iterations })
+    }
+
+    /// With its sites, priced.
+    fn analysed(
+        self,
+        context: Context,
+        sites: Vec<Site>,
+        refused: Vec<Refused>,
+        wishes: &Wishes,
+        options: &Options,
+    ) -> Analysed {
+        let Self { profile, devices, waits, drains, until, program, iterations } = self;
+        let priced = pricing::Capture {
+            profile: &profile,
+            devices: &devices,
+            waits: &waits,
+            until: &until,
+            iterations: iterations.as_ref(),
+        };
+        let prices = pricing::prices(&priced, program, &sites, wishes, options.threads);
+        Analysed {
+            profile,
+            devices,
+            waits,
+            context,
+            sites,
+            drains,
+            iterations,
+            prices,
+            refused,
+            warnings: None,
+        }
+    }
 }
 
 /// Files are read as recorded only where no root was given: a root says where the sources are, and that only.

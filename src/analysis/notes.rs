@@ -11,7 +11,7 @@ use crate::vocabulary::Class;
 const WORTH_SAYING: f64 = 0.1;
 
 pub fn of(found: &Analysed) -> Vec<Warning> {
-    let mut notes = found.prices.notes.clone();
+    let mut notes = Vec::new();
     notes.extend(reproduction(found));
     notes.extend(profiler(found));
     notes.extend(power(found));

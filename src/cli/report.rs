@@ -19,6 +19,14 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
         options.top = 0;
     }
     options.capture = args.graph_ready.clone();
+    options.what_if =
+        WhatIf { assume_fixed: args.saving.assume_fixed.clone(), fixes: args.saving.fix.clone() };
+    let timing = args.saving.timing.iter().cloned().collect::<Vec<_>>();
+    let timing = input::exports(&timing, &args.shared)?;
+    options.timing = timing.paths.first().cloned();
+    if options.timing.is_some() && exports.paths.len() > 1 {
+        bail!("--timing goes with one profile; {} were given", exports.paths.len());
+    }
     let report = analysis::run(&exports.paths, &options)?;
     options.progress = None; // the bar goes before the report comes
     let mut out = output::Output::open(&args.output, &args.shared)?;
@@ -91,6 +99,7 @@ pub fn options(select: &SelectArgs, shared: &SharedArgs) -> Options {
         sort: sort(select.sort),
         top: select.top,
         what_if: WhatIf::default(),
+        timing: None,
         progress: progress::bar(shared.quiet),
     }
 }

@@ -14,7 +14,6 @@ use super::overhead::{self, Clock};
 use super::simulate::run::Variant;
 use super::simulate::{Fix, Outcome, Program, Scratch, run};
 use crate::profile::Profile;
-use crate::report::Warning;
 use crate::waits::Wait;
 use crate::waits::device::Devices;
 
@@ -77,8 +76,6 @@ pub struct Prices {
     pub clock: Clock,
     /// Speed of pinned uploads in GB/s where the capture shows none.
     pub assumed_bandwidth: Option<f64>,
-    /// What else limits these prices.
-    pub notes: Vec<Warning>,
 }
 
 impl Prices {
@@ -115,7 +112,6 @@ pub fn price(
         unsimulated: 0,
         clock,
         assumed_bandwidth: Some(program.learned.pinned_upload).filter(|b| !b.learned).map(|b| b.bytes_per_ns),
-        notes: Vec::new(),
     };
     if prices.usable() {
         let plan = Plan::new(program, subjects, &all);

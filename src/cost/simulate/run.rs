@@ -165,9 +165,8 @@ impl Pass<'_> {
             // A blocking copy that is to stay without its wait.
             (Fix::Delete, true) if step.role == Role::Copy => self.keep(step, now),
             (_, true) => {
-                let ended;
                 let end = now + step.length.min(self.program.learned.async_copy);
-                ended = self.enqueue(step, end, now);
+                let ended = self.enqueue(step, end, now);
                 if step.role == Role::Wait {
                     return self.unwaited(
                         step,
