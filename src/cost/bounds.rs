@@ -53,7 +53,8 @@ pub fn of(
     let (given_up, shorter) = copy_gain(program, wait, fix);
     let blocked = wait.blocked.max(0);
     let waited = (blocked - given_up).max(0);
-    let host = waited.min(until).saturating_add(given_up);
+    let kept = if fix == Fix::NonBlocking { wait.copy_blocked } else { 0 };
+    let host = (waited - kept).max(0).min(until).saturating_add(given_up);
     let idle = idle(profile, devices, wait, until).saturating_add(shorter);
     let high = host.min(idle).max(0);
     Bound { low: program.learned.floor(wait.blocking).min(high), high }
@@ -69,10 +70,10 @@ fn copy_gain(program: &Program, wait: &Wait, fix: Fix) -> (i64, i64) {
     });
     let shorter = match fix {
         Fix::Drop => length,
-        Fix::Delete => 0,
+        Fix::Delete | Fix::NonBlocking => 0,
         _ => (length - program.learned.pinned(copy.bytes, copy.direction)).max(0),
     };
-    let staged = copy.host_memory != HostMemory::Pinned && fix != Fix::Delete;
+    let staged = copy.host_memory != HostMemory::Pinned && !matches!(fix, Fix::Delete | Fix::NonBlocking);
     (if staged { wait.copy_blocked } else { 0 }, shorter)
 }
 

@@ -73,6 +73,8 @@ pub struct Step {
     pub flush: bool,
     /// Last of a run of waits of its site.
     pub last: bool,
+    /// A copy from or to memory that is not pinned, piece by piece in the call.
+    pub staged: bool,
 }
 
 /// One op, in issue order.
@@ -148,7 +150,7 @@ impl Issue {
                 count[*slot as usize] += 1;
             }
         }
-        let orphans: Vec<u32> = (0..ops.len() as u32).filter(|&op| of_op[op as usize] == NONE).collect();
+        let orphans = orphans(profile, &of_op);
         let mut next_orphan = orphans.iter().copied().peekable();
         let mut entries = Vec::with_capacity(calls.len() + orphans.len());
         let mut first = vec![0u32; calls.len()];
@@ -158,7 +160,7 @@ impl Issue {
             if outer[call] != call as u32 {
                 continue;
             }
-            while let Some(op) = next_orphan.next_if(|&op| ops.start[op as usize] <= calls.start[call]) {
+            while let Some((_, op)) = next_orphan.next_if(|o| o.0 <= calls.start[call]) {
                 rank[op as usize] = at;
                 entries.push((NONE, at, 1));
                 at += 1;
@@ -167,7 +169,7 @@ impl Issue {
             entries.push((call as u32, at, count[call]));
             at += count[call];
         }
-        for op in next_orphan {
+        for (_, op) in next_orphan {
             rank[op as usize] = at;
             entries.push((NONE, at, 1));
             at += 1;
@@ -183,6 +185,31 @@ impl Issue {
         }
         Self { entries, order, rank }
     }
+}
+
+/// Ops whose launch is not recorded, by when they were issued at the latest: they ran before later ops of their stream,
+/// so they were issued before those.
+///
+/// ```text
+///  capture      |  [launch b]                    a was launched before the capture began
+///  stream 7     |               [a------][b--]   and counts as issued just before b
+/// ```
+fn orphans(profile: &Profile, of_op: &[u32]) -> Vec<(i64, u32)> {
+    let ops = &profile.ops;
+    let mut next = vec![i64::MAX; ops.streams.len()];
+    let mut found = Vec::new();
+    for op in (0..ops.len()).rev() {
+        let next = &mut next[ops.stream[op] as usize];
+        match of_op[op] {
+            NONE => {
+                *next = (*next).min(ops.start[op]);
+                found.push((*next, op as u32));
+            }
+            call => *next = (*next).min(profile.calls.start[call as usize]),
+        }
+    }
+    found.sort_unstable();
+    found
 }
 
 /// The outermost call around each call, itself for most.
@@ -320,7 +347,7 @@ impl<'a> Builder<'a> {
         let mut previous: Vec<Option<i64>> = vec![None; ops.streams.len()];
         for (&op, &call) in self.issue.order.iter().zip(&self.call_of) {
             let (op, stream) = (op as usize, ops.stream[op as usize] as usize);
-            if call != NONE {
+            if call != NONE && !self.stays_in_call(op, call) {
                 samples.see(ops.kind[op], ops.start[op], calls.end[call as usize], previous[stream]);
             }
             previous[stream] = Some(ops.end[op]);
@@ -453,13 +480,15 @@ impl<'a> Builder<'a> {
             return (out, false);
         }
         let (mut from, mut usual) = (calls.end[call as usize], learned.after_call[kind]);
-        if self.stays_in_call(op, call) {
+        let staged = self.stays_in_call(op, call);
+        if staged {
             usual += self.staging(call, learned);
             from = calls.start[call as usize];
         }
         let latency = start - from;
         let queued = distance.is_some_and(|d| start - d >= from + usual);
-        let late = latency.min(distance.unwrap_or(i64::MAX)) > usual.max(0) + UNEXPLAINED_NS;
+        // What comes before a staged copy is the host's own copying.
+        let late = !staged && latency.min(distance.unwrap_or(i64::MAX)) > usual.max(0) + UNEXPLAINED_NS;
         (out.after_call, out.after_previous) = match distance {
             _ if late => (usual.min(latency), learned.after_previous[kind].min(distance.unwrap_or(0))),
             Some(distance) if queued => (usual.min(latency), distance),
@@ -509,6 +538,7 @@ impl<'a> Builder<'a> {
                 role: Role::None,
                 flush: false,
                 last: false,
+                staged: false,
             };
             for &op in &self.issue.order[first_op as usize..(first_op + count) as usize] {
                 let group =
@@ -552,6 +582,7 @@ impl<'a> Builder<'a> {
             && self.stays_in_call(op as usize, call)
         {
             step.act = Act::Copy;
+            step.staged = ops.copy(op).is_some_and(|c| c.host_memory != HostMemory::Pinned);
             step.back = self.profile.calls.end[call as usize] - ops.end[op as usize];
             step.length = self.staging(call, learned);
         } else if let Some(wait) = wait {

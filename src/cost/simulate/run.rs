@@ -31,6 +31,11 @@ pub struct Scratch {
 }
 
 impl Scratch {
+    /// When op `rank` ended in the last run.
+    pub fn finish_of(&self, rank: u32) -> i64 {
+        self.finish.get(rank as usize).copied().unwrap_or(0)
+    }
+
     fn reset(&mut self, program: &Program) {
         fn fill<T: Copy>(column: &mut Vec<T>, length: usize, value: T) {
             column.clear();
@@ -164,6 +169,8 @@ impl Pass<'_> {
             (Fix::Drop | Fix::Delete, false) => now,
             // A blocking copy that is to stay without its wait.
             (Fix::Delete, true) if step.role == Role::Copy => self.keep(step, now),
+            // Staging from pageable memory keeps the host, whatever is asked of the call.
+            (Fix::NonBlocking, true) if step.staged || step.role == Role::Copy => self.keep(step, now),
             (_, true) => {
                 let end = now + step.length.min(self.program.learned.async_copy);
                 let ended = self.enqueue(step, end, now);
