@@ -15,6 +15,7 @@ use sync_report::profile::database::Database;
 use sync_report::profile::nvtx::Nvtx;
 use sync_report::profile::ops::Ops;
 use sync_report::profile::strings::Strings;
+use sync_report::profile::syncs::Syncs;
 use sync_report::waits::api::classify;
 use sync_report::waits::device::Devices;
 use sync_report::waits::find::find;
@@ -53,7 +54,8 @@ fn may_wait(name: &str) -> bool {
 }
 
 fn calls(db: &Database, ops: &Ops) -> Calls {
-    let interest = Interest { may_wait, issued: &IssuedBy::new(ops) };
+    let interest =
+        Interest { may_wait, issued: &IssuedBy::new(ops, &Syncs::read(db).expect("the sample reads")) };
     Calls::read(db, &mut Strings::default(), &interest).expect("the sample reads")
 }
 

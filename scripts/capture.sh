@@ -35,10 +35,10 @@ Then: sync-report NAME.sqlite
 TEXT
 }
 
-# Kernel launches get no backtrace: they are most of the calls and no line of the report comes from them. The threshold
+# Every call gets a backtrace: of several kinds (sync:0,memory:0,…) nsys 2025.3 kept the last one only. The threshold
 # of 0 ns matters: many versions of nsys default to 80 us, which is longer than most waits of an .item().
 # Backtraces need CPU sampling switched on; frame pointers are what PyTorch's wheels can be unwound with cheaply.
-readonly FULL=("--trace=cuda,nvtx" "--cudabacktrace=sync:0,memory:0,other:0" --python-backtrace=cuda
+readonly FULL=("--trace=cuda,nvtx" "--cudabacktrace=all:0" --python-backtrace=cuda
   --sample=process-tree --backtrace=fp)
 readonly LIGHT=("--trace=cuda,nvtx" --sample=none --cpuctxsw=none)
 readonly KEPT=(PATH HOME LANG 'LC_*' TMPDIR LD_LIBRARY_PATH VIRTUAL_ENV CONDA_PREFIX 'CUDA*' 'NVIDIA_*' 'PYTHON*'
@@ -194,7 +194,10 @@ import() {
 export_sqlite() {
   local command=("$nsys" export --type=sqlite --force-overwrite=true)
   # Without this flag the export drops the Python frames. Versions before 2024.5 do not know it.
-  if "$print" || "$nsys" export --help 2>&1 | grep -q -e --include-json; then
+  # The help goes through a variable: under pipefail, grep -q ending early would make nsys fail.
+  local help=--include-json
+  "$print" || help=$("$nsys" export --help 2>&1 || true)
+  if [[ $help == *--include-json* ]]; then
     command+=(--include-json=true)
   else
     printf 'capture.sh: this nsys cannot export Python frames; 2025.1 or newer can\n' >&2

@@ -121,6 +121,15 @@ fn lines(found: &Analysed, list: &mut Vec<Warning>) {
             capture_command(profile),
         );
     }
+    let capture = &profile.target.capture;
+    if capture.python_backtrace == Some(true) && capture.cuda_backtrace == Some(false) {
+        return warn(
+            list,
+            "sync-backtraces-off",
+            "Python backtraces were asked for, but not those of synchronisations: of several kinds given to --cudabacktrace, nsys 2025.3 keeps only the last",
+            capture_command(profile),
+        );
+    }
     let domains = crate::profile::nvtx::Nvtx::domains(&profile.db).unwrap_or_default();
     if profile.calls.twins.is_empty() && domains.iter().any(|d| &**d == "Python Backtrace on CUDA") {
         return warn(
@@ -213,17 +222,15 @@ fn threshold(found: &Analysed, list: &mut Vec<Warning>) {
 
 /// The profiler's own warnings and errors about what it missed.
 fn lost_events(profile: &Profile, list: &mut Vec<Warning>) {
-    const ABOUT: &[&str] =
-        &["Not all", "lost", "dropped", "not been started correctly", "is not supported", "cannot be traced"];
-    let said = profiler_messages(&profile.target, ABOUT);
+    // What it says of OpenGL or the operating system does not touch this report.
+    const ABOUT: &[&str] = &["CUDA", "CUPTI", "NVTX"];
+    const LOST: &[&str] = &["Not all", "lost", "dropped", "overflow"];
+    let mut said = profiler_messages(&profile.target, ABOUT);
+    said.retain(|m| LOST.iter().any(|l| m.contains(l)));
     if !said.is_empty() {
         let quoted: Vec<String> = said.iter().take(4).map(|m| format!("\"{m}\"")).collect();
-        warn(
-            list,
-            "events-lost",
-            format!("nsys says: {}; numbers may be low", quoted.join(" ")),
-            String::new(),
-        );
+        let message = format!("nsys says: {}; numbers may be low", quoted.join(" "));
+        warn(list, "events-lost", message, capture_with(profile, "--cuda-flush-interval=1000"));
     }
 }
 
@@ -248,7 +255,7 @@ fn graphs(profile: &Profile, list: &mut Vec<Warning>) {
                 "{} CUDA graph launches were traced as a whole: their kernels are hidden, only their time is known",
                 crate::text::count(profile.ops.graph_launches)
             ),
-            format!("{} --cuda-graph-trace=node", capture_command(profile)),
+            capture_with(profile, "--cuda-graph-trace=node"),
         );
     }
 }

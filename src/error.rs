@@ -33,6 +33,11 @@ pub enum InputError {
     )]
     Unfinished { path: PathBuf, command: String },
     #[error(
+        "{}: its newest rows are in the -wal file beside it, which cannot be read in a directory that cannot be written; copy both files elsewhere",
+        .0.display()
+    )]
+    WalUnreadable(PathBuf),
+    #[error(
         "{path}: an SQLite database, but not an Nsight Systems export (no table of strings or events); make one with: {command}",
         path = .path.display()
     )]

@@ -1,7 +1,7 @@
 #![forbid(unsafe_code)]
 //! The command line: parse, configure, run, exit code.
 //!
-//! Exit code: 0 done; 1 a gate failed; 2 wrong usage, or an input that is bad in whole or in part.
+//! Exit code: 0 done; 2 wrong usage, or an input that is bad in whole or in part.
 
 mod cli;
 

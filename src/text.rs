@@ -134,6 +134,8 @@ pub fn percent(percent: f64) -> String {
         "0 %".to_owned()
     } else if size < 0.1 {
         "<0.1 %".to_owned()
+    } else if (99.95..100.0).contains(&size) {
+        ">99.9 %".to_owned()
     } else if size < 99.95 {
         format!("{percent:.1} %")
     } else {

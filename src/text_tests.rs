@@ -53,7 +53,7 @@ fn numbers_are_readable() {
     assert_eq!(counted(0, "wait"), "0 waits");
     assert_eq!(
         [0.0, 0.04, 0.1, 12.34, 99.94, 99.95, 271.6, -3.21].map(percent),
-        ["0 %", "<0.1 %", "0.1 %", "12.3 %", "99.9 %", "100 %", "272 %", "-3.2 %"]
+        ["0 %", "<0.1 %", "0.1 %", "12.3 %", "99.9 %", ">99.9 %", "272 %", "-3.2 %"]
     );
     assert_eq!([f64::NAN, f64::INFINITY].map(percent), ["n/a", "n/a"]);
     assert_eq!(share(1, 0), "n/a");

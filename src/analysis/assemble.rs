@@ -11,10 +11,12 @@ use crate::sites::native;
 use crate::sites::neighbours::op_name;
 use crate::sites::ranges::stable_name;
 use crate::sites::{Site as FoundSite, frames::PathRules};
+use crate::verdict::source::Reading;
 use crate::vocabulary::{Attribution, Class, Kind, ThreadRole};
 use crate::waits::api::Blocking;
 use crate::waits::device::{pid_of, tid_of};
 use crate::waits::{Found, Wait};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
 /// Waits listed as examples of a site.
@@ -89,27 +91,35 @@ impl<'a> Assembler<'a> {
 }
 
 /// Gives sites that share user line, API and kind the nearest caller that tells them apart.
+///
+/// Linear in the frames: a recursive program has thousands of stacks on one line.
 fn name_callers(sites: &mut [Site]) {
-    let outwards = |s: &Site| -> Vec<Frame> {
+    let outwards = |s: &Site| -> usize {
         let at = s.frames.iter().position(|f| Some(f) == s.user_frame.as_ref());
-        at.map_or_else(Vec::new, |at| s.frames[at + 1..].to_vec())
+        at.map_or(s.frames.len(), |at| at + 1)
     };
-    let same = |a: &Site, b: &Site| {
-        a.user_frame.is_some()
-            && (&a.user_frame, &a.api, a.kind, a.process.pid, a.process.profile, &a.pattern)
-                == (&b.user_frame, &b.api, b.kind, b.process.pid, b.process.profile, &b.pattern)
-    };
-    let callers: Vec<Option<Frame>> = sites
-        .iter()
-        .map(|site| {
-            let mine = outwards(site);
-            let others: Vec<Vec<Frame>> =
-                sites.iter().filter(|o| o.id != site.id && same(site, o)).map(outwards).collect();
-            let differs = |i: usize| others.iter().any(|o| o.get(i) != mine.get(i));
-            (0..mine.len()).find(|&i| mine[i].user && differs(i)).map(|i| mine[i].clone())
-        })
-        .collect();
-    sites.iter_mut().zip(callers).for_each(|(site, caller)| site.caller = caller);
+    let mut alike: FxHashMap<_, Vec<usize>> = FxHashMap::default();
+    for (i, s) in sites.iter().enumerate().filter(|(_, s)| s.user_frame.is_some()) {
+        let key = (&s.user_frame, &s.api, s.kind, s.process.pid, s.process.profile, &s.pattern);
+        alike.entry(key).or_default().push(i);
+    }
+    let mut callers: Vec<(usize, Frame)> = Vec::new();
+    for group in alike.values() {
+        let caller = |site: usize, depth: usize| sites[site].frames.get(outwards(&sites[site]) + depth);
+        let deepest = group.iter().map(|&s| sites[s].frames.len() - outwards(&sites[s])).max().unwrap_or(0);
+        let differ: Vec<bool> = (0..deepest)
+            .map(|depth| group.iter().any(|&s| caller(s, depth) != caller(group[0], depth)))
+            .collect();
+        for &site in group {
+            let told = (0..deepest)
+                .filter(|&depth| differ[depth])
+                .find_map(|depth| caller(site, depth).filter(|f| f.user));
+            callers.extend(told.map(|f| (site, f.clone())));
+        }
+    }
+    for (site, caller) in callers {
+        sites[site].caller = Some(caller);
+    }
 }
 
 fn rank(sort: Sort, a: &Site, b: &Site) -> std::cmp::Ordering {
@@ -271,6 +281,8 @@ impl Sites<'_> {
             blocked_max_ns: summary.max,
             blocked_percent: percent(summary.sum, thread_span),
             drain_ns: summary.drain,
+            drain_p50_ns: summary.drain_p50,
+            drain_max_ns: summary.drain_max,
             drain_percent: percent(summary.drain, device_span),
             found_idle: self
                 .waits(site)
@@ -311,12 +323,17 @@ impl Sites<'_> {
         let (strategy, title) = match site.verdict.kind {
             Kind::Redundant => (Strategy::Remove, "delete it: the wait before has drained the GPU"),
             Kind::Idle => (Strategy::Remove, "delete it: it found nothing to wait for"),
+            Kind::Explicit if self.all_idle(site) => {
+                (Strategy::Remove, "delete it: here it found nothing to wait for")
+            }
+            Kind::Allocator if site.bundle.waits.len() == 1 => {
+                (Strategy::Leave, "nothing to do: it happens once")
+            }
             _ => (entry.fix.strategy, entry.fix.title),
         };
-        let here = site
-            .reading
-            .as_ref()
-            .map(|r| Rewrite { before: r.expression.clone(), after: r.rewritten.clone() });
+        let rewrite =
+            |r: &Reading| Some(Rewrite { before: r.expression.clone(), after: r.rewritten.clone()? });
+        let here = site.reading.as_ref().and_then(rewrite);
         Some(Fix {
             order: strategy as u8 + 1,
             strategy: strategy.name().to_owned(),
@@ -342,6 +359,10 @@ impl Sites<'_> {
             ),
             _ => command,
         }
+    }
+
+    fn all_idle(&self, site: &FoundSite) -> bool {
+        self.waits(site).all(|(_, w)| matches!(w.found, Found::Nothing | Found::Drained))
     }
 
     fn thread(&self, threads: &BTreeSet<u32>, role: ThreadRole) -> Thread {
@@ -459,7 +480,7 @@ fn frame(f: &crate::profile::payload::PyFrame, rules: &PathRules) -> Frame {
 fn with_own_words(title: &str, here: Option<&Rewrite>) -> String {
     /// Longer expressions are read in the details.
     const LONGEST: usize = 56;
-    match here.and_then(|h| h.after.as_deref()) {
+    match here.map(|h| h.after.as_str()) {
         Some(after) if after.chars().count() <= LONGEST && !after.contains('\n') => {
             format!("{title}: {after}")
         }

@@ -110,6 +110,7 @@ fn analyse_with(path: &Path, options: &Options, wishes: &Wishes) -> anyhow::Resu
     let mut capture = Capture::read(path, options)?;
     let mut context = Context::read(&mut capture.profile, &capture.waits)?;
     let Capture { profile, devices, waits, iterations, .. } = &mut capture;
+    context.part_strangers(profile, waits)?;
     let bundles = bundle::form(profile, devices, waits, &mut context, &options.rules)?;
     let judge = judge::Judge {
         sources: source_tree(options),
@@ -226,7 +227,7 @@ impl Capture {
     }
 }
 
-/// Files are read as recorded only where no root was given: a root says where the sources are, and that only.
+/// Recorded paths are tried after the roots: on the machine that ran the program they are right.
 fn source_tree(options: &Options) -> SourceTree {
     SourceTree::new(options.source_roots.clone()).allow_recorded(true)
 }

@@ -86,7 +86,8 @@ pub fn library_site(frames: &[(&str, &str)], line_text: Option<&str>) -> Option<
         let found = if encloses { None } else { frame_site(file, function, text) };
         match found {
             Some(pattern) if !WRAPPERS.contains(&pattern.id) => return Some(pattern),
-            Some(pattern) => fallback = fallback.or(Some(pattern)),
+            // Of two, the one further out: a tensor is formatted because it is printed.
+            Some(pattern) => fallback = Some(pattern),
             None if !is_helper(file) => break,
             None => {}
         }

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use sync_report::cost::simulate::Fix;
 use sync_report::verdict::source::SourceRoot;
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 1 a gate failed; 2 wrong usage or bad input. A damaged export is reported as far as it \
-can be read, with one sentence per kind of damage, and exits with 2.";
+const EXIT_CODES: &str = "Exit codes: 0 done; 2 wrong usage or bad input. A damaged export is reported as far as it can be \
+read, with one sentence per kind of damage, and exits with 2.";
 
 /// Which lines of Python make the CPU wait for the GPU, which of those waits are avoidable, and what each costs.
 ///
@@ -137,7 +137,7 @@ pub struct SharedArgs {
     #[arg(long, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
     /// Columns of the table; by default those of the terminal, and one line per site into a pipe
-    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(40..))]
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..))]
     pub width: Option<u16>,
     /// Threads that read; the result is the same with any number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]

@@ -1,7 +1,7 @@
 //! The files given: exports as they are, reports exported through nsys first.
 
 use super::args::SharedArgs;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -33,12 +33,25 @@ pub fn exports(arguments: &[PathBuf], shared: &SharedArgs) -> Result<Exports> {
             out.paths.push(path.clone());
         }
     }
+    // Given twice, its waits would count twice.
+    let mut seen: Vec<PathBuf> = Vec::new();
+    for path in &out.paths {
+        let real = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        if seen.contains(&real) {
+            bail!("{}: given twice; name each export once", path.display());
+        }
+        seen.push(real);
+    }
     Ok(out)
 }
 
 /// A report by name and content: one renamed .sqlite is left to be refused with the right words.
 fn is_report(path: &Path) -> bool {
     if path.extension().is_none_or(|e| e != "nsys-rep") {
+        return false;
+    }
+    // Opening a pipe would wait for its writer.
+    if !fs::metadata(path).is_ok_and(|m| m.is_file()) {
         return false;
     }
     let mut head = Vec::new();

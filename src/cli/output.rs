@@ -1,11 +1,11 @@
 //! Where the report goes: stdout or a file, with or without colours, how wide.
 
 use super::args::SharedArgs;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::ColorChoice;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use sync_report::report::style::Style;
 
 /// Terminals wider than this leave the eye too far to go along a row.
@@ -41,6 +41,29 @@ impl Output {
     /// Flushes: an error here is an error of the report.
     pub fn finish(mut self) -> Result<()> {
         Ok(self.writer.flush()?)
+    }
+}
+
+/// Refuses `-o` with the name of an input, under whatever name: it would destroy what the report is about.
+pub fn refuse_input(output: &Path, inputs: &[PathBuf]) -> Result<()> {
+    if output != Path::new("-") && inputs.iter().any(|input| is_same(output, input)) {
+        bail!("{}: is an input; give -o another name", output.display());
+    }
+    Ok(())
+}
+
+/// Whether two paths name one file, through links too.
+fn is_same(a: &Path, b: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let id = |p: &Path| std::fs::metadata(p).map(|m| (m.dev(), m.ino())).ok();
+        id(a).is_some() && id(a) == id(b)
+    }
+    #[cfg(not(unix))]
+    {
+        let real = |p: &Path| std::fs::canonicalize(p).ok();
+        real(a).is_some() && real(a) == real(b)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::args::{self, Format, ReportArgs, SelectArgs, SharedArgs};
 use super::{input, output, progress};
 use anyhow::{Result, bail};
+use std::io::Write;
 use std::process::ExitCode;
 use sync_report::analysis::filter::Filter;
 use sync_report::analysis::pricing::WhatIf;
@@ -13,7 +14,9 @@ use sync_report::vocabulary::Class;
 use sync_report::{doctor, text};
 
 pub fn run(args: ReportArgs) -> Result<ExitCode> {
+    output::refuse_input(&args.output, &args.profiles)?;
     let exports = input::exports(&args.profiles, &args.shared)?;
+    output::refuse_input(&args.output, &exports.paths)?;
     let mut options = options(&args.select, &args.shared);
     if args.details.is_some() {
         options.top = 0;
@@ -29,13 +32,15 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     }
     let report = analysis::run(&exports.paths, &options)?;
     options.progress = None; // the bar goes before the report comes
+    // Before the output is opened: a mistyped site must not empty the file of the last report.
+    if let Some(site) = args.details.as_deref().filter(|site| report.site(site).is_none()) {
+        bail!("no site {site} in this report; it has {}", sites(&report));
+    }
     let mut out = output::Output::open(&args.output, &args.shared)?;
     let style = out.style();
     match (&args.details, args.format) {
         (Some(site), _) => {
-            if !details::render(&report, site, &style, out.writer())? {
-                bail!("no site {site} in this report; it has {}", sites(&report));
-            }
+            details::render(&report, site, &style, out.writer())?;
         }
         (None, Format::Table) => {
             if let Some(range) = &args.graph_ready {
@@ -74,7 +79,8 @@ pub fn exit_code(report: &Report) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for warning in report.warnings.iter().filter(|w| w.code.starts_with(doctor::DAMAGED)) {
         let advice = format!("{}; export it again with: {}", warning.message, warning.fix);
-        eprintln!("sync-report: {}", text::escape_terminal(&advice));
+        // Where stderr is closed there is nobody to tell, but the code still says it.
+        let _ = writeln!(std::io::stderr(), "sync-report: {}", text::escape_terminal(&advice));
         code = ExitCode::from(2);
     }
     code

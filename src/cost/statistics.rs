@@ -11,6 +11,8 @@ pub struct Summary {
     pub p99: i64,
     pub max: i64,
     pub drain: i64,
+    pub drain_p50: i64,
+    pub drain_max: i64,
 }
 
 /// Summaries of `groups` groups; `group[i]`, `blocked[i]` and `drain[i]` belong to wait `i`.
@@ -34,29 +36,26 @@ pub fn summarise(
         Int64Chunked::from_vec("blocked".into(), blocked).into_column(),
         Int64Chunked::from_vec("drain".into(), drain).into_column(),
     ])?;
-    let quantile = |q: f64| col("blocked").quantile(lit(q), QuantileMethod::Nearest).cast(DataType::Int64);
+    let quantile = |of: &str, q: f64| col(of).quantile(lit(q), QuantileMethod::Nearest).cast(DataType::Int64);
     let table = frame
         .lazy()
         .group_by([col("group")])
         .agg([
             len().cast(DataType::Int64).alias("count"),
             col("blocked").sum().alias("sum"),
-            quantile(0.5).alias("p50"),
-            quantile(0.99).alias("p99"),
+            quantile("blocked", 0.5).alias("p50"),
+            quantile("blocked", 0.99).alias("p99"),
             col("blocked").max().alias("max"),
             col("drain").sum().alias("drained"),
+            quantile("drain", 0.5).alias("drain_p50"),
+            col("drain").max().alias("drain_max"),
         ])
         .collect()?;
     let ids = table.column("group")?.u32()?;
     let column = |name: &str| -> anyhow::Result<Int64Chunked> { Ok(table.column(name)?.i64()?.clone()) };
-    let (count, sum, p50, p99, max, drained) = (
-        column("count")?,
-        column("sum")?,
-        column("p50")?,
-        column("p99")?,
-        column("max")?,
-        column("drained")?,
-    );
+    let (count, sum, p50, p99, max) =
+        (column("count")?, column("sum")?, column("p50")?, column("p99")?, column("max")?);
+    let (drained, drain_p50, drain_max) = (column("drained")?, column("drain_p50")?, column("drain_max")?);
     for row in 0..table.height() {
         let at = |c: &Int64Chunked| c.get(row).unwrap_or(0);
         if let Some(slot) = ids.get(row).and_then(|g| out.get_mut(g as usize)) {
@@ -68,6 +67,8 @@ pub fn summarise(
                 p99: at(&p99).min(at(&max)),
                 max: at(&max),
                 drain: at(&drained),
+                drain_p50: at(&drain_p50),
+                drain_max: at(&drain_max),
             };
         }
     }
@@ -95,8 +96,14 @@ mod tests {
     #[test]
     fn groups_are_summed_apart() {
         let s = summarise(vec![1, 0, 1, 1], vec![10, 5, 30, 20], vec![1, 2, 3, 4], 3).expect("plan");
-        assert_eq!(s[0], Summary { count: 1, sum: 5, p50: 5, p99: 5, max: 5, drain: 2 });
-        assert_eq!(s[1], Summary { count: 3, sum: 60, p50: 20, p99: 30, max: 30, drain: 8 });
+        assert_eq!(
+            s[0],
+            Summary { count: 1, sum: 5, p50: 5, p99: 5, max: 5, drain: 2, drain_p50: 2, drain_max: 2 }
+        );
+        assert_eq!(
+            s[1],
+            Summary { count: 3, sum: 60, p50: 20, p99: 30, max: 30, drain: 8, drain_p50: 3, drain_max: 4 }
+        );
         assert_eq!(s[2], Summary::default());
     }
 

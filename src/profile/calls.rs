@@ -146,9 +146,11 @@ impl Calls {
             chunk.names.iter().for_each(|(id, rows)| *names.entry(*id).or_default() += rows);
         }
         // Exports up to 2025.3 are in start order; looking first costs a thousandth of sorting. A call that holds
-        // another starts no later and ends no earlier: outermost first.
-        if !raw.is_sorted_by_key(|r| (r.start, std::cmp::Reverse(r.end))) {
-            raw.sort_by_key(|r| (r.start, std::cmp::Reverse(r.end)));
+        // another starts no later and ends no earlier: outermost first. Calls of several threads may begin and end at
+        // once: their order must not be that of the rows.
+        let key = |r: &Raw| (r.start, std::cmp::Reverse(r.end), r.tid, r.correlation, r.name);
+        if !raw.is_sorted_by_key(key) {
+            raw.sort_by_key(key);
         }
         calls.threads = spans.keys().copied().collect();
         calls.threads.sort_unstable();

@@ -106,6 +106,8 @@ impl Database {
             Err(e) if may_be_lock(&e) => match connect(path, true).and_then(probe) {
                 // A hot journal means half-written pages; ignoring it would read them as if complete.
                 Ok(_) if beside(path, "-journal") => return Err(unfinished(path)),
+                // Reading on would leave out its rows without a word.
+                Ok(_) if beside(path, "-wal") => return Err(InputError::WalUnreadable(path.to_owned())),
                 Ok(c) => (c, true),
                 Err(e) => return Err(sqlite_error(path, &e)),
             },

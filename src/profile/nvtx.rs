@@ -241,8 +241,9 @@ struct CallTimes {
 #[derive(Default)]
 struct ThreadTimes {
     tid: i64,
-    /// Calls that may wait: those with a twin, or all kept ones where there are no twins.
+    /// All kept calls: those that may wait or issued an op.
     calls: Vec<i64>,
+    /// Backtrace twins of calls that may wait.
     twins: Vec<i64>,
 }
 

@@ -138,8 +138,10 @@ impl Ops {
             raw.append(&mut chunk.ops);
             ops.copies.append(&mut chunk.copies);
         }
-        if !raw.is_sorted_by_key(|r| r.start) {
-            raw.sort_by_key(|r| r.start);
+        // Ops of several streams may start at once: their order must not be that of the rows, which is no order.
+        let key = |r: &Raw| (r.start, r.key, r.correlation, r.end);
+        if !raw.is_sorted_by_key(key) {
+            raw.sort_by_key(key);
         }
         let mut index: FxHashMap<StreamKey, u32> = FxHashMap::default();
         let mut last = None;

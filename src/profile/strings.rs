@@ -40,13 +40,6 @@ impl Strings {
     pub fn get(&self, id: i64) -> Option<&Arc<str>> {
         self.by_id.get(&id)
     }
-
-    /// The ids whose string passes `test`.
-    pub fn ids_where(&self, mut test: impl FnMut(&str) -> bool) -> Vec<i64> {
-        let mut ids: Vec<i64> = self.by_id.iter().filter(|(_, s)| test(s)).map(|(&id, _)| id).collect();
-        ids.sort_unstable();
-        ids
-    }
 }
 
 /// Bytes of a name as text: cut at the first NUL, bounded, invalid UTF-8 replaced, HTML escapes undone.

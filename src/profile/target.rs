@@ -39,7 +39,6 @@ pub struct Capture {
     pub sync_threshold_ns: Option<i64>,
     /// CUDA graphs were traced as a whole: their kernels are not recorded.
     pub graph_level: bool,
-    pub cuda_trace: Option<bool>,
 }
 
 /// One row of DIAGNOSTIC_EVENT.
@@ -134,7 +133,6 @@ impl Target {
             match key {
                 "COMMAND" => words.push((0, value.to_string())),
                 "CUDA_GRAPH_TRACE_OPTIONS:MODE" => capture.graph_level = &*value == "Graph",
-                "COLLECT_CUDA_TRACE" => capture.cuda_trace = on,
                 "CUDA_BACKTRACE_OPTIONS:COLLECT_PYTHON_BACKTRACES" => capture.python_backtrace = on,
                 "CUDA_BACKTRACE_OPTIONS:COLLECT_SYNCHRONOIZATION_BACKTRACES" // nsys spells it so
                 | "CUDA_BACKTRACE_OPTIONS:COLLECT_SYNCHRONIZATION_BACKTRACES" => capture.cuda_backtrace = on,

@@ -63,6 +63,8 @@ const COLUMNS: &[(&str, Getter)] = &[
     ("blocked_max_ns", |_, s| Value::number(s.blocked_max_ns)),
     ("blocked_percent", |_, s| Value::float(s.blocked_percent)),
     ("drain_ns", |_, s| Value::number(s.drain_ns)),
+    ("drain_p50_ns", |_, s| Value::number(s.drain_p50_ns)),
+    ("drain_max_ns", |_, s| Value::number(s.drain_max_ns)),
     ("drain_percent", |_, s| Value::float(s.drain_percent)),
     ("recoverable_alone_ns", |_, s| Value::numbered(s.recoverable.as_ref().map(|r| r.alone_ns))),
     ("recoverable_joint_ns", |_, s| Value::numbered(s.recoverable.as_ref().map(|r| r.joint_ns))),

@@ -14,9 +14,7 @@ const LONG_SYMBOL: usize = 160;
 
 /// Prints the site `site_id` ("S1", "s1"); `Ok(false)`, and nothing printed, where the report has none of that id.
 pub fn render(report: &Report, site_id: &str, style: &Style, out: &mut dyn Write) -> io::Result<bool> {
-    let Some(site) = report.sites.iter().find(|site| site.id.eq_ignore_ascii_case(site_id.trim())) else {
-        return Ok(false);
-    };
+    let Some(site) = report.site(site_id) else { return Ok(false) };
     let page = Page { report, site, style };
     let sections = [
         page.head(),
@@ -189,6 +187,16 @@ impl Page<'_> {
             text::duration(site.blocked_max_ns)
         );
         let drain = text::duration(site.drain_ns);
+        // One wait can hold most of it: the first after a pause, or one that the profiler held up.
+        let drain_each = if site.drain_ns > 0 && site.waits > 1 {
+            format!(
+                "; median {}, max {}",
+                text::duration(site.drain_p50_ns),
+                text::duration(site.drain_max_ns)
+            )
+        } else {
+            String::new()
+        };
         let mut pairs = vec![
             ("waits", waits),
             (
@@ -199,7 +207,10 @@ impl Page<'_> {
                 ),
             ),
             ("each", each),
-            ("drain", format!("{drain}, {} of the GPU's time", text::percent(site.drain_percent))),
+            (
+                "drain",
+                format!("{drain}, {} of the GPU's time{drain_each}", text::percent(site.drain_percent)),
+            ),
         ];
         pairs.extend(saving::in_words(site).map(|words| ("saves", words)));
         section("cost", labelled(&pairs))
@@ -268,7 +279,7 @@ impl Page<'_> {
         if let Some(here) = here {
             lines.push(format!("\n  {}", Tone::Faint.paint("here")));
             lines.push(format!("    - {}", escape_terminal(&here.before)));
-            lines.extend(here.after.as_ref().map(|after| format!("    + {}", escape_terminal(after))));
+            lines.push(format!("    + {}", escape_terminal(&here.after)));
         }
         for (label, code) in [("before", before), ("after", after)] {
             if !code.is_empty() {

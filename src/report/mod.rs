@@ -31,6 +31,13 @@ pub struct Report {
     pub warnings: Vec<Warning>,
 }
 
+impl Report {
+    /// The site of that id ("S1", "s1").
+    pub fn site(&self, id: &str) -> Option<&Site> {
+        self.sites.iter().find(|site| site.id.eq_ignore_ascii_case(id.trim()))
+    }
+}
+
 #[derive(Clone, Debug, Serialize)]
 pub struct Tool {
     pub name: &'static str,
@@ -179,6 +186,8 @@ pub struct Site {
     pub blocked_percent: f64,
     /// Device-idle time between the end of the awaited work and the next op.
     pub drain_ns: i64,
+    pub drain_p50_ns: i64,
+    pub drain_max_ns: i64,
     /// `drain_ns` in percent of the device's span (of all devices' where several).
     pub drain_percent: f64,
     /// Waits that found nothing pending on the GPU.
@@ -255,7 +264,7 @@ pub struct Fix {
 #[derive(Clone, Debug, Serialize)]
 pub struct Rewrite {
     pub before: String,
-    pub after: Option<String>,
+    pub after: String,
 }
 
 /// One wait of a site.

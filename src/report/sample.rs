@@ -163,6 +163,8 @@ fn site(id: &str, class: Class, kind: Kind, confidence: f64) -> Site {
         blocked_max_ns: 14_200_000,
         blocked_percent: 3.32,
         drain_ns: 301_000_000,
+        drain_p50_ns: 2_900_000,
+        drain_max_ns: 9_100_000,
         drain_percent: 2.43,
         found_idle: 0,
         blocks_capture: true,
@@ -190,7 +192,7 @@ fn fix(title: &str) -> Option<Fix> {
         caveat: "Do not write to the pinned tensor before the copy has ended.".to_owned(),
         here: Some(Rewrite {
             before: "batch.to(\"cuda\")".to_owned(),
-            after: Some("batch.to(\"cuda\", non_blocking=True)".to_owned()),
+            after: "batch.to(\"cuda\", non_blocking=True)".to_owned(),
         }),
         confirm: "torch.cuda.set_sync_debug_mode(\"warn\")".to_owned(),
     })

@@ -28,9 +28,9 @@ pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result
     parts.extend(warnings(report, style));
     if let Some(first) = report.sites.first() {
         let id = escape_terminal(&first.id);
-        parts.push(
-            Tone::Faint.paint(format!("--details {id} shows a site whole: stack, evidence, times, fix.")),
-        );
+        let hint = format!("--details {id} shows a site whole: stack, evidence, times, fix.");
+        let lines = wrap(&hint, style, 0).into_iter().map(|line| Tone::Faint.paint(line));
+        parts.push(lines.collect::<Vec<_>>().join("\n"));
     }
     writeln!(out, "{}", style.finish(&parts.join("\n\n")))
 }
@@ -138,8 +138,13 @@ fn busy(busy_ns: i64, idle_ns: i64, drain_ns: i64) -> String {
     if span <= 0 {
         return "no work".to_owned();
     }
-    let line = format!("busy {}, idle {}", text::share(busy_ns, span), text::share(idle_ns, span));
-    if idle_ns > 0 { format!("{line}, {} of it after waits", text::share(drain_ns, idle_ns)) } else { line }
+    let (busy, idle) = (text::share(busy_ns, span), text::share(idle_ns, span));
+    let line = format!("busy {busy}, idle {idle} of {} from first to last operation", text::duration(span));
+    if idle_ns > 0 {
+        format!("{line}; {} of the idle time after waits", text::share(drain_ns, idle_ns))
+    } else {
+        line
+    }
 }
 
 fn iterations_line(iterations: &Iterations) -> String {

@@ -6,9 +6,10 @@ use crate::profile::calls::NO_CHAIN;
 use crate::profile::chains::{ChainTable, Chains};
 use crate::profile::nvtx::process;
 use crate::profile::payload::Stacks;
-use crate::vocabulary::ThreadRole;
+use crate::vocabulary::{HostMemory, ThreadRole};
 use crate::waits::Wait;
 use crate::waits::device::{pid_of, tid_of};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Per wait (by index) what places it; texts and frames fetched for waits only.
 #[derive(Default)]
@@ -70,6 +71,54 @@ impl Context {
         self.role = waits.iter().map(|w| roles[w.thread as usize]).collect();
     }
 
+    /// Parts synchronisations from copies that another line started: `buf.copy_(x, non_blocking=True)`, then
+    /// `stream.synchronize()` further on. Without backtraces the time between the two calls tells; with them, each call
+    /// takes so long that only the stacks do. A few pairs of each stack are compared, and all of them if those differ.
+    pub fn part_strangers(&mut self, profile: &mut Profile, waits: &mut [Wait]) -> Result<(), InputError> {
+        let pinned = |w: &Wait| w.copy.is_some_and(|c| c.host_memory == HostMemory::Pinned);
+        let mut groups: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+        for (i, wait) in waits.iter().enumerate() {
+            if let (Some(stack), Some(_), true) = (self.stack[i], wait.copy_call, pinned(wait)) {
+                groups.entry(stack).or_default().push(i);
+            }
+        }
+        let mut groups: Vec<Vec<usize>> = groups.into_values().collect();
+        groups.sort_unstable();
+        let sample = |g: &Vec<usize>| vec![g[0], g[g.len() / 2], g[g.len() - 1]];
+        let samples: Vec<usize> = groups.iter().flat_map(sample).collect();
+        let strange = self.strangers(profile, waits, &samples)?;
+        if strange.is_empty() {
+            return Ok(());
+        }
+        let suspects: Vec<usize> =
+            groups.into_iter().filter(|g| sample(g).iter().any(|i| strange.contains(i))).flatten().collect();
+        for i in self.strangers(profile, waits, &suspects)? {
+            waits[i].part(&profile.calls, &profile.ops);
+        }
+        Ok(())
+    }
+
+    /// Those of the waits whose copy call has another Python stack than their synchronisation.
+    fn strangers(
+        &mut self,
+        profile: &mut Profile,
+        waits: &[Wait],
+        of: &[usize],
+    ) -> Result<FxHashSet<usize>, InputError> {
+        let mut marks: Vec<(usize, i64)> = Vec::new();
+        for &i in of {
+            let tid = profile.calls.threads[waits[i].thread as usize];
+            let mark = waits[i].copy_call.and_then(|call| call_mark(profile, waits[i].thread, tid, call));
+            marks.extend(mark.map(|m| (i, m)));
+        }
+        let rowids: Vec<i64> = marks.iter().map(|m| m.1).collect();
+        let read = self.stacks.read(&profile.db, &mut profile.strings, &rowids)?;
+        let frames = |stack: u32| &self.stacks.stacks[stack as usize];
+        let differs = |i: usize, copy: u32| self.stack[i].is_some_and(|own| frames(own) != frames(copy));
+        let pairs = marks.iter().zip(read.stack).filter_map(|(&(i, _), copy)| Some((i, copy?)));
+        Ok(pairs.filter(|&(i, copy)| differs(i, copy)).map(|(i, _)| i).collect())
+    }
+
     /// Fetches the CUDA call chains of some waits.
     pub fn fetch_chains(
         &mut self,
@@ -91,6 +140,14 @@ fn is_main(profile: &Profile, thread: usize) -> bool {
         (0..calls.threads.len()).filter(mine).max_by_key(|&t| (calls.spans[t].calls, std::cmp::Reverse(t)))
     };
     first.or_else(busiest) == Some(thread)
+}
+
+/// Rowid of the Python mark of one call.
+fn call_mark(profile: &Profile, thread: u32, tid: i64, call: u32) -> Option<i64> {
+    let (calls, i) = (&profile.calls, call as usize);
+    let twin = calls.twins.of(thread, calls.start[i], calls.correlation[i])?;
+    let mark = profile.nvtx.call_marks.at(tid, calls.twins.start[twin])?;
+    Some(profile.nvtx.call_marks.rowid[mark])
 }
 
 /// Rowid of the Python mark and id of the native chain of a wait: those of its synchronisation, else of its copy.

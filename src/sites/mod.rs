@@ -16,7 +16,7 @@ pub mod thread;
 
 use crate::profile::payload::PyFrame;
 use crate::verdict::source::Reading;
-use crate::vocabulary::{Attribution, Copy, ThreadRole, Verdict};
+use crate::vocabulary::{Attribution, Copy, HostMemory, ThreadRole, Verdict};
 use crate::waits::Found;
 use crate::waits::api::Blocking;
 use neighbours::Neighbours;
@@ -138,11 +138,14 @@ pub fn join(mut judged: Vec<Judged>) -> Vec<Site> {
 fn absorb(site: &mut Site, bundle: Bundle, verdict: Verdict) {
     site.bundle.waits.extend(bundle.waits);
     site.verdict.confidence = site.verdict.confidence.min(verdict.confidence);
-    if site.bundle.copy.map(|c| (c.direction, c.host_memory))
-        != bundle.copy.map(|c| (c.direction, c.host_memory))
-    {
-        site.bundle.copy = None;
-    }
+    site.bundle.copy = match (site.bundle.copy, bundle.copy) {
+        (Some(a), Some(b)) if a.direction == b.direction => {
+            let host_memory =
+                if a.host_memory == b.host_memory { a.host_memory } else { HostMemory::Unknown };
+            Some(Copy { host_memory, ..a })
+        }
+        _ => None,
+    };
     site.bundle.same_bytes &=
         bundle.same_bytes && site.bundle.copy.map(|c| c.bytes) == bundle.copy.map(|c| c.bytes);
     for evidence in verdict.evidence {

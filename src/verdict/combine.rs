@@ -6,7 +6,8 @@
 //! | a truth test (`is_nonzero`) | what becomes of the answer, if it can tell |
 //! | upload | nothing of the class; it adds the expression and the fix |
 //! | bare synchronisation, idle or not | which kind it is: explicit, timing, a needed barrier |
-//! | a value read, a copy completed, nothing | everything |
+//! | a copy completed | whether it is read; not that the wait is for nothing |
+//! | a value read, nothing | everything |
 //!
 //! Where neither decides, or the more certain of the two is not certain enough, the verdict is unknown.
 
@@ -56,11 +57,13 @@ fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
         (Kind::Allocator | Kind::Redundant, _) | (_, "R17") => trace,
         (Kind::ControlFlow, "4.5") if !undecided => merge(source, trace),
         // Python got the truth value, and what it did with it cannot be seen: most likely it branched.
-        (Kind::ControlFlow, "4.5") => Verdict { confidence: 0.8, ..trace },
+        (Kind::ControlFlow, "4.5") => Verdict { confidence: 0.85, ..trace },
         (_, "4.5" | "R08" | "R09" | "R10" | "R11" | "R12" | "R14" | "R15") => trace,
         (Kind::Upload, _) if source.kind == Kind::Upload => merge(trace, source),
         (Kind::Upload, _) => trace,
         (Kind::Barrier, "collective") => trace,
+        // The copy that the trace saw was started where the source does not look: what it says of the wait lacks that.
+        (_, "R03") if source.kind == Kind::Explicit => trace,
         (Kind::Explicit | Kind::Idle, _) if !undecided => merge(source, trace),
         (Kind::Explicit | Kind::Idle, _) => trace,
         _ => merge(source, trace),

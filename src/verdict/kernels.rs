@@ -15,84 +15,107 @@ pub struct Signature {
     pub because: &'static str,
 }
 
+/// A copy to the host of some size among certain kernels.
+struct Rule {
+    rule: &'static str,
+    pattern: &'static str,
+    kind: Kind,
+    confidence: f64,
+    /// Sizes of the copy in bytes; empty: any.
+    bytes: &'static [u64],
+    fits: fn(&Near) -> bool,
+    because: &'static str,
+}
+
+/// Names near a wait.
+struct Near<'a>(&'a Neighbours);
+
+impl Near<'_> {
+    fn before(&self, needle: &str, within: usize) -> bool {
+        has(&self.0.before, needle, within)
+    }
+
+    fn after(&self, needle: &str, within: usize) -> bool {
+        has(&self.0.after, needle, within)
+    }
+}
+
+/// Kernels of factorisations, by library routine.
+const FACTORISATIONS: &[&str] =
+    &["getrf", "potrf", "getri", "geqrf", "syevd", "gesvd", "cusolver", "magma", "lu_factor", "trsm"];
+/// Kernels that follow the count of nonzero elements.
+const SELECTIONS: &[&str] =
+    &["DeviceSelect", "DeviceCompactInit", "write_indices", "index_elementwise_kernel"];
+
+/// Most certain first. Numbers after a name: how many ops away it may be.
+const RULES: &[Rule] = &[
+    Rule {
+        rule: "R12",
+        pattern: "A20",
+        kind: Kind::ControlFlow,
+        confidence: 0.97,
+        bytes: &[4],
+        fits: |n| n.before("non_finite_check", 8) || n.after("amp_update_scale", 8),
+        because: "the kernels around it are those of GradScaler: unscale before, scale update after; the value decides whether to step",
+    },
+    Rule {
+        rule: "R11",
+        pattern: "E01",
+        kind: Kind::ErrorCheck,
+        confidence: 0.9,
+        bytes: &[1],
+        fits: |n| FACTORISATIONS.iter().any(|k| n.before(k, 6)),
+        because: "a factorisation and a reduction come before this one-byte read: the check that it succeeded",
+    },
+    Rule {
+        rule: "R08",
+        pattern: "B01",
+        kind: Kind::DynamicShape,
+        confidence: 0.95,
+        bytes: &[4],
+        fits: |n| n.before("DeviceReduce", 2) && SELECTIONS.iter().any(|k| n.after(k, 3)),
+        because: "a count is reduced before it and a selection launched after it: nonzero or a mask index",
+    },
+    Rule {
+        rule: "R09",
+        pattern: "B07",
+        kind: Kind::DynamicShape,
+        confidence: 0.9,
+        bytes: &[8],
+        fits: |n| (n.before("DeviceSelect", 4) || n.before("RunLengthEncode", 4)) && n.before("RadixSort", 8),
+        because: "a sort and a selection come before this count: unique",
+    },
+    Rule {
+        rule: "R10",
+        pattern: "B10",
+        kind: Kind::DynamicShape,
+        confidence: 0.95,
+        bytes: &[1, 8],
+        fits: |n| n.after("compute_cuda_kernel", 6) && (n.before("DeviceScan", 6) || n.before("scan", 6)),
+        because: "a scan comes before it and repeat_interleave's own kernel after it: the output's size is read",
+    },
+    Rule {
+        rule: "R15",
+        pattern: "B12",
+        kind: Kind::DynamicShape,
+        confidence: 0.9,
+        bytes: &[],
+        fits: |n| n.after("kernelHistogram1D", 6),
+        because: "a histogram kernel follows: the read gave its number of bins",
+    },
+];
+
 /// The first signature that fits.
 pub fn find(copy: Option<Copy>, around: &Neighbours) -> Option<Signature> {
-    let before = |needle: &str, within: usize| has(&around.before, needle, within);
-    let after = |needle: &str, within: usize| has(&around.after, needle, within);
     let Some(copy) = copy else { return barrier(around) };
     if copy.direction != Direction::DeviceToHost {
         return None;
     }
-    let sign = |rule, pattern, kind, confidence, because| {
-        Some(Signature { rule, pattern, kind, confidence, because })
-    };
-    let bytes = copy.bytes;
-    if bytes == 4 && (before("non_finite_check", 8) || after("amp_update_scale", 8)) {
-        return sign(
-            "R12",
-            "A20",
-            Kind::ControlFlow,
-            0.97,
-            "the kernels around it are those of GradScaler: unscale before, scale update after; the value decides whether to step",
-        );
-    }
-    if bytes == 1
-        && ["getrf", "potrf", "getri", "geqrf", "syevd", "gesvd", "cusolver", "magma", "lu_factor", "trsm"]
-            .iter()
-            .any(|k| before(k, 6))
-    {
-        return sign(
-            "R11",
-            "E01",
-            Kind::ErrorCheck,
-            0.9,
-            "a factorisation and a reduction come before this one-byte read: the check that it succeeded",
-        );
-    }
-    if bytes == 4
-        && before("DeviceReduce", 2)
-        && ["DeviceSelect", "DeviceCompactInit", "write_indices", "index_elementwise_kernel"]
-            .iter()
-            .any(|k| after(k, 3))
-    {
-        return sign(
-            "R08",
-            "B01",
-            Kind::DynamicShape,
-            0.95,
-            "a count is reduced before it and a selection launched after it: nonzero or a mask index",
-        );
-    }
-    if bytes == 8 && (before("DeviceSelect", 4) || before("RunLengthEncode", 4)) && before("RadixSort", 8) {
-        return sign(
-            "R09",
-            "B07",
-            Kind::DynamicShape,
-            0.9,
-            "a sort and a selection come before this count: unique",
-        );
-    }
-    if matches!(bytes, 1 | 8)
-        && (after("compute_cuda_kernel", 6) && (before("DeviceScan", 6) || before("scan", 6)))
-    {
-        return sign(
-            "R10",
-            "B10",
-            Kind::DynamicShape,
-            0.95,
-            "a scan comes before it and repeat_interleave's own kernel after it: the output's size is read",
-        );
-    }
-    if after("kernelHistogram1D", 6) {
-        return sign(
-            "R15",
-            "B12",
-            Kind::DynamicShape,
-            0.9,
-            "a histogram kernel follows: the read gave its number of bins",
-        );
-    }
-    None
+    let near = Near(around);
+    let sized = |r: &&Rule| r.bytes.is_empty() || r.bytes.contains(&copy.bytes);
+    let rule = RULES.iter().filter(sized).find(|r| (r.fits)(&near))?;
+    let Rule { rule, pattern, kind, confidence, because, .. } = *rule;
+    Some(Signature { rule, pattern, kind, confidence, because })
 }
 
 /// A barrier: a one-element all-reduce, then a bare stream synchronisation.

@@ -67,16 +67,25 @@ fn verdict(
     }
 }
 
-/// R13, G01 to G03: freeing and re-allocating memory; the Python line is innocent.
+/// R13, G01 to G03, G07: freeing and re-allocating memory; the Python line is innocent.
 fn allocator(s: &Subject) -> Option<Verdict> {
     let b = s.bundle;
     let in_allocator =
         b.chain.iter().any(|c| c.contains("CUDACachingAllocator") || c.contains("CachingHostAllocator"));
     let empty_cache =
         b.method() == Some("emptyCache") || b.frames.iter().any(|f| &*f.function == "empty_cache");
+    let drains = matches!(b.found, Found::Pending | Found::Unknown);
     let text = match b.blocking {
-        Blocking::Free => format!("{} drains the device before it frees", b.api),
-        Blocking::HostFree => format!("{} waits for GPU work that may still use the host memory", b.api),
+        Blocking::Free if drains => format!("{} drains the device before it frees", b.api),
+        Blocking::HostFree if drains => {
+            format!("{} waits for GPU work that may still use the host memory", b.api)
+        }
+        Blocking::Free | Blocking::HostFree => {
+            format!(
+                "{} would drain the device before it frees; here nothing was pending, it cost only the call",
+                b.api
+            )
+        }
         Blocking::HostAlloc => {
             format!("{} returned right when the pending GPU work ended: it drained the device", b.api)
         }
@@ -85,14 +94,13 @@ fn allocator(s: &Subject) -> Option<Verdict> {
         }
         _ => return None,
     };
-    let pattern = if empty_cache {
-        "G01"
-    } else if in_allocator {
-        "G02"
-    } else {
-        ""
+    let pattern = match (empty_cache, in_allocator) {
+        (true, _) => "G01",
+        (_, true) => "G02",
+        _ => "G07",
     };
-    Some(verdict(Kind::Allocator, 0.97, pattern, "R13", text))
+    let confidence = if drains { 0.97 } else { 0.9 };
+    Some(verdict(Kind::Allocator, confidence, pattern, "R13", text))
 }
 
 /// R17: the innermost library frame is one that the catalogue knows.
@@ -168,7 +176,15 @@ fn operator(s: &Subject) -> Option<Verdict> {
         Some("setitem") if op.pattern == "B01" => ("B03", ", under an assignment through a mask"),
         _ => (op.pattern, ""),
     };
-    Some(verdict(kind, 0.97, pattern, "4.5", format!("the {source} names {name}{under}: {}", op.because)))
+    // A truth test proves that Python has the answer, not that it branches on it.
+    let confidence = if op.pattern == "A03" { 0.9 } else { 0.97 };
+    Some(verdict(
+        kind,
+        confidence,
+        pattern,
+        "4.5",
+        format!("the {source} names {name}{under}: {}", op.because),
+    ))
 }
 
 /// R08 to R12, R14, R15: kernels around the wait, where neither chain nor range names the operation.
@@ -284,7 +300,9 @@ fn collective(s: &Subject) -> Option<Verdict> {
 /// R02: a bare synchronisation with work pending: nothing is transferred.
 fn explicit(s: &Subject) -> Option<Verdict> {
     let b = s.bundle;
-    if !is_bare(s) || (b.found == Found::Unknown && b.chain.is_empty() && b.frames.is_empty()) {
+    if !is_bare(s)
+        || (matches!(b.found, Found::Unknown | Found::Unseen) && b.chain.is_empty() && b.frames.is_empty())
+    {
         return None;
     }
     let mut v = verdict(
@@ -361,6 +379,13 @@ fn unattributed(s: &Subject) -> Verdict {
     let text = match s.bundle.found {
         _ if s.bundle.copy_lost => {
             "a copy comes right before it, but the export does not hold which: a value may have been read or not"
+        }
+        Found::Unseen => {
+            let blocked = crate::text::duration(s.blocked_ns);
+            let text = format!(
+                "it blocked {blocked} although nothing that the export records was pending: a host function, another process, or lost events"
+            );
+            return verdict(Kind::Unattributed, 0.3, "", "4.4", text);
         }
         Found::Unknown => "the export records no GPU work of this process: what it waited for cannot be told",
         _ => "no copy, frame, chain or range tells what it was for",

@@ -37,6 +37,14 @@ pub fn find(profile: &Profile, devices: &Devices) -> Vec<Wait> {
     waits
 }
 
+/// The call before a wait on its thread.
+#[derive(Clone, Copy)]
+struct Previous {
+    call: u32,
+    /// What no call before it covers, in ns: rows of one thread overlap in damaged exports only.
+    length: i64,
+}
+
 struct Finder<'a> {
     profile: &'a Profile,
     queues: &'a Queues<'a>,
@@ -56,7 +64,7 @@ impl Finder<'_> {
     fn of_thread(&self, calls: &[u32]) -> Vec<Wait> {
         let table = &self.profile.calls;
         let mut waits: Vec<Wait> = Vec::new();
-        let mut previous: Option<u32> = None;
+        let mut previous: Option<Previous> = None;
         let mut covered_until = -MAX_TIME; // before every call
         for &call in calls {
             let (start, end) = (table.start[call as usize], table.end[call as usize]);
@@ -64,8 +72,12 @@ impl Finder<'_> {
                 continue; // nested in the call before
             }
             let overlap = (covered_until - start).max(0);
-            covered_until = covered_until.max(end);
-            if let Some(blocking) = self.kinds[table.name[call as usize] as usize]
+            let blocking = self.kinds[table.name[call as usize] as usize];
+            if blocking.is_some() {
+                // A launch around a synchronisation does not make it part of the launch.
+                covered_until = covered_until.max(end);
+            }
+            if let Some(blocking) = blocking
                 && let Some(mut wait) = self.wait(call, blocking, previous)
             {
                 // Rows of one thread do not overlap, but for damaged exports: no time is counted twice.
@@ -80,13 +92,13 @@ impl Finder<'_> {
                 }
             }
             if !self.records[table.name[call as usize] as usize] {
-                previous = Some(call);
+                previous = Some(Previous { call, length: end - start - overlap.min(end - start) });
             }
         }
         waits
     }
 
-    fn wait(&self, call: u32, blocking: Blocking, previous: Option<u32>) -> Option<Wait> {
+    fn wait(&self, call: u32, blocking: Blocking, previous: Option<Previous>) -> Option<Wait> {
         let table = &self.profile.calls;
         let i = call as usize;
         let pid = process(table.threads[self.thread as usize]);
@@ -111,17 +123,17 @@ impl Finder<'_> {
             not_for: None,
             completes: None,
             covers: Covers::Nothing,
+            covers_before: table.end[i],
         };
         match blocking {
             Blocking::Stream => {
-                if let Some((copy_call, copy)) = previous.and_then(|p| self.paired_copy(p, &wait)) {
-                    let (from, to) = (table.start[copy_call as usize], table.end[copy_call as usize]);
-                    wait.copy_call = Some(copy_call);
+                if let Some((p, copy)) = previous.and_then(|p| Some((p, self.paired_copy(p.call, &wait)?))) {
+                    wait.copy_call = Some(p.call);
                     wait.copy = copy;
-                    wait.start = from;
+                    wait.start = table.start[p.call as usize];
                     // Enqueueing from pinned memory is a launch; from pageable memory the call itself blocks.
                     let blocks = copy.is_some_and(|c| c.host_memory != HostMemory::Pinned);
-                    wait.copy_blocked = if blocks { to - from } else { 0 };
+                    wait.copy_blocked = if blocks { p.length } else { 0 };
                     wait.blocked = duration + wait.copy_blocked;
                 }
             }
@@ -135,8 +147,8 @@ impl Finder<'_> {
     }
 
     /// The copy that a stream synchronisation completes: the call just before it on the thread, on the same stream,
-    /// from or to the host. The call alone where the export does not hold what it copied.
-    fn paired_copy(&self, previous: u32, wait: &Wait) -> Option<(u32, Option<Copy>)> {
+    /// from or to the host. `Some(None)` where the export does not hold what it copied.
+    fn paired_copy(&self, previous: u32, wait: &Wait) -> Option<Option<Copy>> {
         let table = &self.profile.calls;
         let p = previous as usize;
         if self.kinds[table.name[p] as usize] != Some(Blocking::CopyAsync) {
@@ -147,12 +159,16 @@ impl Finder<'_> {
         if !near && !traced {
             return None;
         }
-        let Some(op) = self.queues.op_of_call(wait.pid, previous) else { return Some((previous, None)) };
+        let Some(op) = self.queues.op_of_call(wait.pid, previous) else { return Some(None) };
         let copy = self.profile.ops.copy(op)?;
         let stream = self.queues.stream_of_sync(wait);
-        let same = stream.is_none_or(|s| s == self.profile.ops.stream[op as usize]);
-        let host = matches!(copy.direction, Direction::HostToDevice | Direction::DeviceToHost);
-        (same && host).then_some((previous, Some(copy)))
+        let same = stream.is_none_or(|s| self.queues.may_be_one(s, self.profile.ops.stream[op as usize]));
+        match copy.direction {
+            _ if !same => None,
+            Direction::HostToDevice | Direction::DeviceToHost => Some(Some(copy)),
+            Direction::DeviceToDevice | Direction::HostToHost => None,
+            Direction::Other => Some(None),
+        }
     }
 
     /// Whether a call that may block did: calls that block by definition always count.

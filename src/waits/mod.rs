@@ -5,7 +5,9 @@ pub mod awaited;
 pub mod device;
 pub mod find;
 
-use crate::vocabulary::Copy;
+use crate::profile::calls::Calls;
+use crate::profile::ops::Ops;
+use crate::vocabulary::{Copy, Direction};
 use api::Blocking;
 
 /// What the wait found on the GPU.
@@ -17,6 +19,9 @@ pub enum Found {
     Nothing,
     /// Nothing, because an earlier wait of this thread had drained it and no work was submitted since.
     Drained,
+    /// Nothing that the export records, and yet it blocked too long for that: a host function, another process, or
+    /// lost events.
+    Unseen,
     /// The export records no GPU work of this process, so it cannot tell.
     Unknown,
 }
@@ -63,6 +68,9 @@ pub struct Wait {
     pub completes: Option<u32>,
     /// Which streams its end proves drained.
     pub covers: Covers,
+    /// Of the work on those streams: what was issued before this time, in ns. An event proves nothing about what was
+    /// launched after its record.
+    pub covers_before: i64,
 }
 
 impl Wait {
@@ -83,4 +91,17 @@ pub enum Covers {
     AnyDevice,
     /// Nothing that the export records.
     Nothing,
+}
+
+impl Wait {
+    /// Takes the copy away again: it was started elsewhere, and this synchronisation completes it later on.
+    pub fn part(&mut self, calls: &Calls, ops: &Ops) {
+        let start = calls.start[self.call as usize];
+        let to_host = self.copy.is_some_and(|c| c.direction == Direction::DeviceToHost);
+        self.completes = self.awaited.filter(|_| to_host);
+        let pending = self.awaited.is_some_and(|op| ops.end[op as usize] > start);
+        self.found = if pending { Found::Pending } else { Found::Nothing };
+        self.blocked -= self.copy_blocked;
+        (self.copy_call, self.copy, self.copy_blocked, self.start) = (None, None, 0, start);
+    }
 }

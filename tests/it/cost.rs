@@ -22,7 +22,7 @@ fn drains(e: &Export) -> Vec<i64> {
 }
 
 /// What must hold of every report, whatever the program.
-fn assert_sound(report: &Report) {
+pub fn assert_sound(report: &Report) {
     let mut drain = 0;
     for gpu in report.profiles.iter().flat_map(|p| &p.gpus) {
         assert!(gpu.busy_ns >= 0 && gpu.idle_ns >= 0, "{gpu:?}");

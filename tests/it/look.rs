@@ -72,6 +72,7 @@ fn line(found: &Analysed, wait: &Wait) -> String {
         Found::Nothing => "nothing".into(),
         Found::Drained => "drained".into(),
         Found::Unknown => "unknown".into(),
+        Found::Unseen => "unseen".into(),
     });
     words.extend(wait.awaited.map(|o| format!("awaits {}", op(o))));
     words.extend(wait.completes.map(|o| format!("completes {}", op(o))));

@@ -10,5 +10,6 @@ mod samples;
 mod schemas;
 mod scripts;
 mod sites;
+mod snippets;
 mod verdicts;
 mod waits;

@@ -1,1 +1,226 @@
-//! todo
+//! What holds of every program: random small timelines, plausible or not.
+
+use crate::cost::assert_sound;
+use crate::export::{Copy, Export, Gpu, Memory, Schema, Thread};
+use crate::look::{self, options};
+use proptest::prelude::*;
+use std::collections::HashMap;
+use sync_report::analysis::filter::Filter;
+use sync_report::analysis::{self, Options};
+use sync_report::report::{csv, json};
+
+/// One call: on which thread, when, how long; its op, how long after and how long.
+#[derive(Clone, Debug)]
+struct Step {
+    what: What,
+    thread: usize,
+    gpu: Gpu,
+    at: i64,
+    length: i64,
+    delay: i64,
+    work: i64,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Launch,
+    Graph,
+    Copy { bytes: i64, up: bool, pinned: bool, blocking: bool },
+    Item,
+    Sync,
+    DeviceSync,
+    Record,
+    EventSync,
+    Query,
+    Call(&'static str),
+    Range(&'static str),
+    Sample,
+}
+
+fn what() -> impl Strategy<Value = What> {
+    prop_oneof![
+        4 => Just(What::Launch),
+        1 => Just(What::Graph),
+        2 => (0i64..200_000, any::<bool>(), any::<bool>(), any::<bool>())
+            .prop_map(|(bytes, up, pinned, blocking)| What::Copy { bytes, up, pinned, blocking }),
+        3 => Just(What::Item),
+        2 => Just(What::Sync),
+        2 => Just(What::DeviceSync),
+        1 => Just(What::Record),
+        1 => Just(What::EventSync),
+        1 => Just(What::Query),
+        2 => prop::sample::select(vec![
+            "cudaFree", "cudaFreeHost", "cudaHostAlloc", "cudaMemset", "cuStreamSynchronize", "cuCtxSynchronize",
+            "cudaMalloc", "cudaMemcpyAsync",
+        ])
+        .prop_map(What::Call),
+        1 => prop::sample::select(vec!["step 1", "step 2", "aten::item", "epoch"]).prop_map(What::Range),
+        1 => Just(What::Sample),
+    ]
+}
+
+/// Times collide often: that is where order matters.
+fn step() -> impl Strategy<Value = Step> {
+    let gpu = (0i64..2, 7i64..9).prop_map(|(device, stream)| Gpu { device, stream });
+    (what(), 0usize..3, gpu, -20i64..60, 0i64..30, -3i64..10, 0i64..30).prop_map(
+        |(what, thread, gpu, at, length, delay, work)| Step {
+            what,
+            thread,
+            gpu,
+            at: at * 500,
+            length: length * 500,
+            delay: delay * 500,
+            work: work * 500,
+        },
+    )
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(step(), 1..24)
+}
+
+/// The steps as drawn, whether or not a machine could have done so.
+fn export(schema: Schema, steps: &[Step]) -> Export {
+    let mut e = Export::new(schema);
+    let threads = [e.thread(10, 10), e.thread(10, 11), e.thread(20, 20)];
+    // A program without any call is no program.
+    e.call(threads[0], "cudaGetDevice", 0..1);
+    for step in steps {
+        add(&mut e, threads[step.thread], step);
+    }
+    e
+}
+
+fn add(e: &mut Export, t: Thread, s: &Step) {
+    let call = s.at..s.at + s.length;
+    let begin = call.start + s.delay;
+    let op = begin..begin + s.work;
+    let frames = [("step", "/w/train.py", 1 + s.length / 5000), ("main", "/w/train.py", 99)];
+    let traced = match &s.what {
+        What::Launch => e.launch(t, call, s.gpu, op, "gemm"),
+        What::Graph => e.graph_launch(t, call, s.gpu, op),
+        What::Copy { bytes, up, pinned, blocking } => {
+            let memory = if *pinned { Memory::Pinned } else { Memory::Pageable };
+            let copy = if *up { Copy::h2d(*bytes, memory) } else { Copy::d2h(*bytes, memory) };
+            if *blocking {
+                e.memcpy_blocking(t, call, copy, s.gpu, op)
+            } else {
+                e.memcpy(t, call, copy, s.gpu, op)
+            }
+        }
+        What::Item => e.item(t, call.start..call.end + 20, s.gpu, op).1,
+        What::Sync => e.sync(t, "cudaStreamSynchronize", call, s.gpu),
+        What::DeviceSync => e.device_sync(t, call, s.gpu.device),
+        What::Record => e.event_record(t, call, s.gpu, 5),
+        What::EventSync => e.event_sync(t, call, 5),
+        What::Query => e.event_query(t, call, 5),
+        What::Call(api) => e.call(t, api, call),
+        What::Range(name) => {
+            e.nvtx(t, call, name);
+            return;
+        }
+        What::Sample => {
+            e.sample(t, call.start, &frames);
+            return;
+        }
+    };
+    if s.work % 1000 == 0 {
+        e.python(traced, &frames);
+    }
+}
+
+fn schema() -> impl Strategy<Value = Schema> {
+    prop::sample::select(Schema::ALL.to_vec())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// No panic, no negative time, no sum above its whole; formats agree; threads do not matter.
+    #[test]
+    fn every_program_gets_a_sound_report(schema in schema(), steps in steps()) {
+        let e = export(schema, &steps);
+        let (_folder, path) = e.write_temp();
+        let found = analysis::analyse(&path, &options()).expect("an analysis");
+        let mut by_thread: HashMap<u32, i64> = HashMap::new();
+        for (wait, drain) in found.waits.iter().zip(&found.drains) {
+            prop_assert!(wait.blocked >= 0 && wait.copy_blocked >= 0 && *drain >= 0, "{wait:?}");
+            prop_assert!(wait.blocked <= wait.end - wait.start, "{wait:?}");
+            *by_thread.entry(wait.thread).or_default() += wait.blocked;
+        }
+        for (thread, blocked) in by_thread {
+            let span = found.profile.calls.spans[thread as usize];
+            prop_assert!(blocked <= span.end - span.start, "{blocked} of {span:?}");
+        }
+        let in_sites: usize = found.sites.iter().map(|s| s.bundle.waits.len()).sum();
+        prop_assert_eq!(in_sites, found.waits.len(), "each wait is at one site");
+        let report = look::report_on(&path, &options());
+        assert_sound(&report);
+        let (mut as_json, mut as_csv) = (Vec::new(), Vec::new());
+        json::render(&report, &mut as_json).expect("a Vec takes everything");
+        csv::render(&report, &mut as_csv).expect("a Vec takes everything");
+        let tree: serde_json::Value = serde_json::from_slice(&as_json).expect("JSON");
+        let column = |name: &str| -> i64 {
+            let text = std::str::from_utf8(&as_csv).expect("UTF-8");
+            let at = text.lines().next().and_then(|h| h.split(',').position(|c| c == name)).expect("the column");
+            text.lines().skip(1).map(|l| fields(l)[at].parse::<i64>().expect("a number")).sum()
+        };
+        for field in ["waits", "blocked_ns", "drain_ns"] {
+            prop_assert_eq!(tree["totals"][field].as_i64(), Some(column(field)), "{}", field);
+        }
+        prop_assert_eq!(report.totals.waits as usize, found.waits.len());
+        let four = look::report_on(&path, &Options { threads: 4, ..options() });
+        prop_assert_eq!(look::everything(&four), look::everything(&report));
+    }
+
+    /// A window of time never holds more than the whole, and two halves never more than it either.
+    #[test]
+    fn windows_add_up(steps in steps(), middle in -10_000i64..40_000) {
+        let (_folder, path) = export(Schema::V2026_2, &steps).write_temp();
+        let window = |from, to| {
+            let filter = Filter { from, to, ..Filter::default() };
+            look::report_on(&path, &Options { filter, ..options() })
+        };
+        let (all, before, after) = (window(None, None), window(None, Some(middle)), window(Some(middle), None));
+        for report in [&before, &after] {
+            assert_sound(report);
+        }
+        prop_assert!(before.totals.waits + after.totals.waits <= all.totals.waits + zero_long(&path, middle));
+        prop_assert!(before.totals.drain_ns + after.totals.drain_ns <= all.totals.drain_ns);
+    }
+
+    /// Exports promise no order of rows.
+    #[test]
+    fn rows_backwards_are_the_same_program(schema in schema(), steps in steps()) {
+        let plain = export(schema, &steps);
+        let mut turned = plain.clone();
+        for table in schema.tables().filter(|t| t.key.is_empty()) {
+            let name = table.name;
+            turned.sql(format!(
+                "CREATE TEMP TABLE aside AS SELECT * FROM {name} ORDER BY rowid DESC; DELETE FROM {name};
+                 INSERT INTO {name} SELECT * FROM aside; DROP TABLE aside;"
+            ));
+        }
+        let waits = |e: &Export| look::waits(e);
+        prop_assert_eq!(waits(turned.all_tables()), waits(&plain));
+    }
+}
+
+/// Waits of no length at `time` are in both halves.
+fn zero_long(path: &std::path::Path, time: i64) -> u64 {
+    let found = analysis::analyse(path, &options()).expect("an analysis");
+    found.waits.iter().filter(|w| w.start == time && w.end == time).count() as u64
+}
+
+/// The cells of a CSV line.
+fn fields(line: &str) -> Vec<String> {
+    let (mut cells, mut quoted) = (vec![String::new()], false);
+    for c in line.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => cells.push(String::new()),
+            c => cells.last_mut().expect("one cell at least").push(c),
+        }
+    }
+    cells
+}

@@ -1,1 +1,135 @@
-//! todo
+//! The sample captures, through the program: the figures that the issue names.
+
+use crate::cli::{program, sample};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+fn report(name: &str) -> Value {
+    let out = program(&[&sample(name), "--format", "json", "--top", "0"]);
+    assert_eq!((out.code, &*out.stderr), (0, ""));
+    serde_json::from_str(&out.stdout).expect("JSON")
+}
+
+fn sites(report: &Value) -> &[Value] {
+    report["sites"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Waits by the value of a field.
+fn waits_by(report: &Value, field: impl Fn(&Value) -> String) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for site in sites(report) {
+        *counts.entry(field(site)).or_default() += site["waits"].as_u64().expect("a number");
+    }
+    counts
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or("-").to_owned()
+}
+
+fn counts<const N: usize>(pairs: [(&str, u64); N]) -> BTreeMap<String, u64> {
+    pairs.map(|(k, v)| (k.to_owned(), v)).into()
+}
+
+#[test]
+fn the_training_loop_has_its_waits_on_their_lines() {
+    let report = report("train_mlp");
+    assert_eq!(report["totals"]["waits"], 212);
+    let apis = waits_by(&report, |s| text(&s["api"]));
+    assert_eq!(apis, counts([("cudaStreamSynchronize", 180), ("cudaDeviceSynchronize", 32)]));
+    let attributions = waits_by(&report, |s| text(&s["attribution"]));
+    assert_eq!(attributions, counts([("python-backtrace", 212)]));
+    let lines = waits_by(&report, |s| {
+        format!("{} {} {} {}", s["user_frame"]["function"], s["user_frame"]["line"], s["class"], s["kind"])
+            .replace('"', "")
+    });
+    assert_eq!(
+        lines,
+        counts([
+            ("step 18 false upload", 30),
+            ("step 19 false upload", 30),
+            ("step 22 unknown value-read", 30),
+            ("step 30 unknown value-read", 90),
+            ("step 31 false redundant", 30),
+            ("main 38 false timing", 2),
+        ])
+    );
+    assert_eq!(report["iterations"]["count"], 30);
+    let read = sites(&report).iter().find(|s| s["user_frame"]["line"] == 22).expect("the read");
+    assert_eq!((&read["copy"]["bytes"], &read["copy"]["direction"]), (&4.into(), &"device-to-host".into()));
+}
+
+/// Every function of the program has the number of waits that its label says, in ten calls; those labelled `none`
+/// have no wait at all, and a labelled kind is never contradicted.
+#[test]
+fn each_pattern_has_the_waits_of_its_label() {
+    let report = report("patterns");
+    assert_eq!(report["totals"]["waits"], 380);
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/sample-profiles/patterns.labels.json");
+    let labels: Value = serde_json::from_slice(&std::fs::read(path).expect("the labels")).expect("JSON");
+    let found = waits_by(&report, |s| text(&s["user_frame"]["function"]));
+    let mut expected = BTreeMap::new();
+    for (function, label) in labels["sites"].as_object().expect("labels") {
+        let syncs = label["syncs"].as_u64().expect("a number");
+        if syncs > 0 {
+            expected.insert(function.clone(), syncs * 10);
+        }
+        assert_eq!(label["class"] == "none", syncs == 0, "{function}");
+    }
+    assert_eq!(found, expected);
+    for site in sites(&report) {
+        let function = text(&site["user_frame"]["function"]);
+        let label = &labels["sites"][&function];
+        assert_eq!(site["class"], label["class"], "{function}");
+        // What the timeline shows of an explicit synchronisation (idle, redundant) is more than its label says.
+        if let Some(kind) = label["kind"].as_str().filter(|k| !k.starts_with("explicit")) {
+            assert_eq!(site["kind"], kind, "{function}");
+        }
+    }
+}
+
+#[test]
+fn a_sampled_capture_says_what_samples_can_tell() {
+    let report = report("train_mlp_python_sampling");
+    assert_eq!(report["totals"]["waits"], 420);
+    let attributions = waits_by(&report, |s| text(&s["attribution"]));
+    assert_eq!(attributions, counts([("python-sample", 420)]));
+    for site in sites(&report) {
+        assert_eq!(site["user_frame"]["function"], "step");
+        assert!(text(&site["attribution_note"]).contains("agree"), "{}", site["attribution_note"]);
+    }
+    let codes: Vec<_> = report["warnings"].as_array().expect("warnings").iter().map(|w| &w["code"]).collect();
+    assert!(codes.contains(&&"sampling-only".into()), "{codes:?}");
+}
+
+/// A light capture without backtraces: uploads are told by their copies, sites by NVTX.
+#[test]
+fn a_light_capture_still_tells_uploads() {
+    let report = report("pairs_h2d_pageable_light");
+    let kinds = waits_by(&report, |s| text(&s["kind"]));
+    assert_eq!(kinds, counts([("explicit", 1), ("upload", 100)]));
+    assert_eq!(report["iterations"]["count"], 100);
+}
+
+/// Numbers of one report agree with each other, in every capture.
+#[test]
+fn numbers_agree() {
+    for name in ["train_mlp", "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable_light"] {
+        let report = report(name);
+        let number = |v: &Value| v.as_i64().unwrap_or_else(|| panic!("{v} is no integer"));
+        let sum = |field: &str| sites(&report).iter().map(|s| number(&s[field])).sum::<i64>();
+        for field in ["waits", "blocked_ns", "drain_ns"] {
+            let totals = &report["totals"];
+            assert_eq!(number(&totals[field]), sum(field), "{name}: {field}");
+            let classes = ["false", "true", "unknown"].map(|c| number(&totals["by_class"][c][field]));
+            assert_eq!(classes.iter().sum::<i64>(), sum(field), "{name}: {field} by class");
+        }
+        for gpu in report["profiles"][0]["gpus"].as_array().expect("gpus") {
+            assert_eq!(number(&gpu["busy_ns"]) + number(&gpu["idle_ns"]), number(&gpu["span_ns"]));
+            assert!(number(&gpu["drain_ns"]) <= number(&gpu["idle_ns"]));
+            assert_eq!(number(&gpu["drain_ns"]), sum("drain_ns"), "{name}: one GPU has it all");
+        }
+        let csv = program(&[&sample(name), "--format", "csv", "--top", "0"]).stdout;
+        assert_eq!(csv.lines().count(), 1 + sites(&report).len());
+    }
+}

@@ -100,7 +100,7 @@ esac
         let shown = text(&shown.stdout);
         for part in [
             "CUDA_VISIBLE_DEVICES=\"$CUDA_VISIBLE_DEVICES\"",
-            "--trace=cuda,nvtx --cudabacktrace=sync:0,memory:0,other:0 --python-backtrace=cuda --sample=process-tree",
+            "--trace=cuda,nvtx --cudabacktrace=all:0 --python-backtrace=cuda --sample=process-tree",
             "--capture-range=nvtx --nvtx-capture=epoch\\ 1 --env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0",
             "python train.py --n a\\ b",
             "--include-json=true --output=out.sqlite out.nsys-rep",

@@ -1,1 +1,106 @@
-//! todo
+//! Each decisive rule: a case that it decides, and near misses that must stay open.
+//!
+//! Cases are drawn alike:
+//!
+//! ```text
+//!  host      [launch before…]  [copy][sync==========]  [launch after…]
+//!  stream 7     [before…~~~~~~~~~~~~~~~~~~][copy]         [after…]
+//! ```
+
+use crate::export::{Call, Copy, Export, GPU0, Memory, NativeFrame, PythonFrame, Schema};
+use crate::look;
+use sync_report::report::{Report, Site};
+
+mod bare;
+mod kernels;
+mod named;
+
+/// What surrounds one wait with one copy.
+#[derive(Clone, Copy, Default)]
+struct Scene<'a> {
+    copy: Option<Copy>,
+    before: &'a [&'a str],
+    after: &'a [&'a str],
+    chain: &'a [&'a str],
+    frames: &'a [PythonFrame<'a>],
+    ranges: &'a [&'a str],
+    thread: &'a str,
+}
+
+impl Scene<'_> {
+    fn export(&self) -> Export {
+        let mut e = Export::new(Schema::V2026_2);
+        let t = e.thread(100, 100);
+        e.name_thread(t, if self.thread.is_empty() { "python3" } else { self.thread });
+        let mut at = 1000;
+        for name in self.before {
+            e.launch(t, at..at + 5, GPU0, at + 10_000..at + 10_010, name);
+            at += 20;
+        }
+        let wait = match self.copy {
+            Some(copy) => {
+                let call = e.memcpy(t, 5000..5010, copy, GPU0, 20_000..20_010);
+                self.traced(&mut e, call);
+                e.sync(t, "cudaStreamSynchronize", 5020..20_100, GPU0)
+            }
+            None => e.sync(t, "cudaStreamSynchronize", 5020..20_100, GPU0),
+        };
+        self.traced(&mut e, wait);
+        let mut at = 30_000;
+        for name in self.after {
+            e.launch(t, at..at + 5, GPU0, at + 100..at + 110, name);
+            at += 200;
+        }
+        for (i, range) in self.ranges.iter().enumerate() {
+            let i = i as i64;
+            e.nvtx(t, 4000 + i..25_000 - i, range);
+        }
+        e
+    }
+
+    fn traced(&self, e: &mut Export, call: Call) {
+        if !self.frames.is_empty() {
+            e.python(call, self.frames);
+        }
+        if !self.chain.is_empty() {
+            let chain: Vec<NativeFrame> = self.chain.iter().map(|s| (*s, "libtorch_cpu.so")).collect();
+            e.native(call, &chain);
+        }
+    }
+
+    fn site(&self) -> Site {
+        let report = look::report(&self.export());
+        let waiting = |s: &&Site| s.driver_api.as_str() == "cuStreamSynchronize";
+        let site = report.sites.iter().find(waiting).expect("the wait");
+        assert_eq!(report.sites.len(), 1, "{:?}", look::sites(&report));
+        site.clone()
+    }
+
+    /// `true dynamic-shape B01 R08`
+    fn verdict(&self) -> String {
+        words(&self.site())
+    }
+}
+
+fn words(site: &Site) -> String {
+    let pattern = site.pattern.as_deref().unwrap_or("-");
+    format!("{} {} {pattern} {}", site.class, site.kind, site.evidence[0].rule)
+}
+
+fn read(bytes: i64) -> Option<Copy> {
+    Some(Copy::d2h(bytes, Memory::Pinned))
+}
+
+fn upload(bytes: i64, memory: Memory) -> Option<Copy> {
+    Some(Copy::h2d(bytes, memory))
+}
+
+/// The sentences of a site's evidence.
+fn told(site: &Site) -> String {
+    site.evidence.iter().map(|e| &*e.text).collect::<Vec<_>>().join(" | ")
+}
+
+fn only(report: &Report) -> &Site {
+    assert_eq!(report.sites.len(), 1, "{:?}", look::sites(report));
+    &report.sites[0]
+}

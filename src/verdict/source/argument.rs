@@ -19,6 +19,9 @@ impl<'a> Tracer<'a, '_> {
         let callee = self.file.text(&*call.func);
         let levels = path.len() - 1 - at;
         match sinks::role(call, node.range(), value.bulk) {
+            Role::Log if value.data && sinks::writes(call) => {
+                self.end(path, value, Sink::Write, format!("written out by {callee}"))
+            }
             Role::Log => self.end(path, value, Sink::Log, format!("an argument of {callee}")),
             Role::Write => self.end(path, value, Sink::Write, format!("written out by {callee}")),
             Role::Size => {
@@ -46,6 +49,7 @@ impl<'a> Tracer<'a, '_> {
                 through(call, node.range(), value);
                 Next::Up(levels)
             }
+            Role::Key => self.end(path, value, Sink::Index, format!("a key for {callee}")),
             Role::Neutral => Next::Done,
             Role::Keep => {
                 self.keep(path, at, value);
@@ -82,7 +86,7 @@ fn through(call: &ExprCall, at: TextRange, value: &mut Value) {
         }
         (_, "float" | "int" | "sum" | "min" | "max" | "mean" | "bool") => {
             value.steps.clear();
-            value.bulk = false;
+            (value.bulk, value.data) = (false, false);
         }
         _ => value.steps.clear(),
     }

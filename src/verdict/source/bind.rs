@@ -23,15 +23,12 @@ impl<'a> Tracer<'a, '_> {
     }
 
     /// A container changes: later reads of it see the value. A container that is named after the figures it collects is taken
-    /// at its word (S04): at once where it belongs to an object, which other files read too, and else unless its reads here
-    /// tell otherwise.
+    /// at its word (S04), unless its reads here tell otherwise.
     fn store(&mut self, place: &[Node<'a>], container: &'a Expr, value: Value) {
         let name = dotted(container);
         let shown = sinks::is_metric(&name) || sinks::is_logger(&name);
         let before = self.fates.len();
-        if !shown || matches!(container, Expr::Name(_)) {
-            self.bind(place, container, value.clone());
-        }
+        self.bind(place, container, value.clone());
         let open = |fate: &Fate| {
             matches!(fate.sink, Sink::Unknown | Sink::Stored | Sink::Dropped | Sink::Returned | Sink::Log)
         };
@@ -186,8 +183,15 @@ impl<'a> Tracer<'a, '_> {
         });
         let value = value.named(name.clone());
         let before = self.fates.len();
+        let function = |path: &[Node<'a>]| path[nodes::function_scope(path)].range();
         for read in &reads {
+            let own = self.fates.len();
             self.follow(read, value.clone());
+            if function(read) != function(path) {
+                // The callers in the trace are those of the function that read the value, not of another that returns it.
+                let returned = self.fates[own..].iter_mut().filter(|fate| fate.sink == Sink::Returned);
+                returned.for_each(|fate| fate.sink = Sink::Stored);
+            }
         }
         let elsewhere = nodes::find(&path[..1], &mut |path| {
             matches!(last(path), Some(Node::ExprAttribute(ast))

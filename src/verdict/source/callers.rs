@@ -10,6 +10,7 @@ use super::rules::{can_wait, judge};
 use super::scope;
 use super::value::{Fate, Sink, Value};
 use crate::vocabulary::{Class, Verdict};
+use ruff_python_ast::Decorator;
 
 /// Callers looked into, one after the other, for a returned value.
 const MAX_CALLERS: usize = 3;
@@ -50,7 +51,7 @@ impl Bench<'_> {
         let caller = self.frames.get(depth + 1).and_then(|frame| Some((self.tree.open(&frame.file)?, frame)));
         let found = match &caller {
             Some((file, frame)) if depth < MAX_CALLERS => {
-                let calls = locate::calls(file, frame, &name);
+                let calls = locate::calls(file, frame, &name, is_property(path));
                 let fates = follow_calls(file, &calls, &returned);
                 fates.map(|fates| (calls.first().cloned(), fates)).map(|(path, fates)| {
                     let path = path.unwrap_or_default();
@@ -83,6 +84,13 @@ fn function_name(path: &[Node<'_>]) -> String {
         Some(Node::StmtFunctionDef(ast)) => ast.name.to_string(),
         _ => String::new(),
     }
+}
+
+/// Whether the function around the last node is a property.
+fn is_property(path: &[Node<'_>]) -> bool {
+    let names = |decorator: &Decorator| dotted(&decorator.expression).ends_with("property");
+    matches!(path.get(nodes::function_scope(path)), Some(Node::StmtFunctionDef(ast))
+        if ast.decorator_list.iter().any(names))
 }
 
 /// What callers do with the returned values: the fates of every call; `None` where there is no call to follow.

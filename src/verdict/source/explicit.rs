@@ -65,7 +65,7 @@ fn timing(file: &Source, path: &[Node<'_>]) -> Option<String> {
     let before = block[..own].iter().rev().find(transparent);
     let after = block[own + 1..].iter().find(transparent);
     for stmt in before.into_iter().chain(after) {
-        if let Some(clock) = first_call(stmt, is_clock) {
+        if let Some(clock) = first_call(stmt, |call| is_clock(file, call)) {
             return Some(format!(
                 "`{}` on line {} reads a clock next to it",
                 file.text(clock),
@@ -94,8 +94,9 @@ fn after_block<'a>(path: &[Node<'a>], at: usize) -> impl Iterator<Item = &'a Stm
     rest.into_iter().flatten()
 }
 
-fn is_clock(call: &ExprCall) -> bool {
+fn is_clock(file: &Source, call: &ExprCall) -> bool {
     let callee = dotted(&call.func);
+    let callee = file.imported(&callee).unwrap_or(callee);
     matches!(
         split_callee(&callee).1,
         "perf_counter"
@@ -132,19 +133,30 @@ fn first_call(stmt: &Stmt, wanted: impl Fn(&ExprCall) -> bool) -> Option<&ExprCa
 }
 
 /// A non-blocking copy to the host before the call whose target is read after it: (target, line of the copy, line of the read).
+/// Another method of the class may have started it, if an attribute holds it.
 fn barrier(file: &Source, path: &[Node<'_>]) -> Option<(String, u32, u32)> {
     let function = &path[..=function_scope(path)];
     let call = last(path)?;
-    let copies = nodes::find(
-        function,
-        &mut |path| matches!(last(path), Some(Node::ExprCall(copy)) if copy.start() < call.start() && copies_down(copy)),
-    );
-    copies.iter().rev().find_map(|copy| {
+    let mut copies = copies_in(function);
+    copies.retain(|copy| last(copy).is_some_and(|copy| copy.start() < call.start()));
+    let own = copies.iter().rev().find_map(|copy| {
         let target = copy_target(copy)?;
         let name = dotted(target_expr(&target)?);
         let (line, read) = (file.line_of(last(copy)?.start()), read_after(&target, &name, call)?);
         Some((name, line, file.line_of(last(&read)?.start())))
+    });
+    own.or_else(|| {
+        let class = &path[..=nodes::class_scope(path)?];
+        copies_in(class).iter().find_map(|copy| {
+            let name = dotted(target_expr(&copy_target(copy)?)?);
+            let read = attribute_read(function, name.strip_prefix("self.").map(|_| &*name)?, call)?;
+            Some((name, file.line_of(last(copy)?.start()), file.line_of(last(&read)?.start())))
+        })
     })
+}
+
+fn copies_in<'a>(region: &[Node<'a>]) -> Vec<Path<'a>> {
+    nodes::find(region, &mut |path| matches!(last(path), Some(Node::ExprCall(call)) if copies_down(call)))
 }
 
 /// Whether a call copies from the device to the host without waiting.
@@ -214,11 +226,14 @@ fn read_after<'a>(target: &Path<'a>, name: &str, call: Node<'_>) -> Option<Path<
         let owner = scope::owner(target, &ast.id);
         return scope::reached(&owner, &ast.id, &Definition::new(target)).into_iter().find(after);
     }
-    let function = &target[..=function_scope(target)];
-    nodes::find(function, &mut |path| match last(path) {
+    attribute_read(&target[..=function_scope(target)], name, call)
+}
+
+/// The first read of an attribute in a function after the call.
+fn attribute_read<'a>(function: &[Node<'a>], name: &str, call: Node<'_>) -> Option<Path<'a>> {
+    let reads = nodes::find(function, &mut |path| match last(path) {
         Some(Node::ExprAttribute(ast)) => format!("{}.{}", dotted(&ast.value), ast.attr) == name,
         _ => false,
-    })
-    .into_iter()
-    .find(after)
+    });
+    reads.into_iter().find(|path| last(path).is_some_and(|node| node.start() >= call.end()))
 }

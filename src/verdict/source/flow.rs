@@ -4,9 +4,9 @@ use super::argument::is_guard;
 use super::bind::reads_target;
 use super::file::Source;
 use super::nature::{Nature, Natures};
-use super::nodes::{Node, last, string, within};
+use super::nodes::{Node, function_scope, last, string, within};
 use super::value::{Fate, Sink, Step, Value, constant_step, element};
-use ruff_python_ast::{CmpOp, Expr, ExprAttribute, ExprContext, Operator, UnaryOp};
+use ruff_python_ast::{CmpOp, Expr, ExprAttribute, ExprContext, ExprIf, Operator, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
 use std::collections::HashSet;
 
@@ -108,6 +108,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
             }
             Node::ExprBinOp(_) | Node::ExprCompare(_) | Node::ExprBoolOp(_) => self.operation(path, value),
             Node::ExprIf(ast) if within(node, &*ast.test) => {
+                if self.chooses_words(above, value, ast) {
+                    return Next::Done;
+                }
                 self.branch(path, value, "the condition of an `… if … else …`")
             }
             Node::ExprIf(_) => Next::Up(1),
@@ -137,6 +140,22 @@ impl<'a, 'n> Tracer<'a, 'n> {
             Node::Arguments(_) | Node::Keyword(_) => self.argument(path, value),
             _ => self.statement(path, value),
         }
+    }
+
+    /// Whether the value only chooses between two constants that are shown: `print("high" if v > 3 else "")`; then its fates
+    /// are theirs.
+    fn chooses_words(&mut self, conditional: &[Node<'a>], value: &Value, ast: &ExprIf) -> bool {
+        if !ast.body.is_literal_expr() || !ast.orelse.is_literal_expr() {
+            return false;
+        }
+        let before = self.fates.len();
+        self.follow(conditional, Value { steps: Vec::new(), bulk: false, ..value.clone() });
+        let shown = |fate: &Fate| matches!(fate.sink, Sink::Log | Sink::Error);
+        if self.fates.len() > before && self.fates[before..].iter().all(shown) {
+            return true;
+        }
+        self.fates.truncate(before);
+        false
     }
 
     /// An operand of arithmetic, a comparison, `and` or `or`.
@@ -303,7 +322,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
             "cuda" => self.end(path, value, Sink::Device, "copied back to the device"),
             "backward" => self.end(path, value, Sink::Device, "used by the backward pass"),
             "item" | "mean" | "sum" | "max" | "min" | "std" => {
-                (value.bulk, value.steps) = (false, Vec::new());
+                (value.bulk, value.data, value.steps) = (false, false, Vec::new());
                 Next::Up(2)
             }
             "append" | "extend" | "update" | "add" | "clear" | "sort" | "reverse"
@@ -384,6 +403,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
             Node::StmtAssert(_) | Node::StmtRaise(_) => {
                 self.end(path, value, Sink::Error, "the text of an error")
             }
+            Node::StmtReturn(_) if describes(path) => {
+                self.end(path, value, Sink::Log, "part of how the object prints")
+            }
             Node::StmtReturn(_) => self.end(path, value, Sink::Returned, "returned"),
             Node::StmtExpr(_) if value.name.is_none() => self.end(path, value, Sink::Dropped, "thrown away"),
             // `with ctx(v) as c:` is read as handing the value on.
@@ -419,4 +441,10 @@ impl<'a, 'n> Tracer<'a, 'n> {
         let assert = matches!(path[path.len() - 2], Node::StmtAssert(_));
         self.end(path, value, Sink::Branch { guard, assert }, what)
     }
+}
+
+/// Whether the function around makes the text of an object.
+fn describes(path: &[Node<'_>]) -> bool {
+    matches!(path[function_scope(path)], Node::StmtFunctionDef(ast)
+        if matches!(ast.name.as_str(), "__str__" | "__repr__" | "__format__" | "extra_repr"))
 }

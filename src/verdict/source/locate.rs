@@ -272,12 +272,22 @@ fn describe(observed: &Observed<'_>) -> String {
 }
 
 /// The calls that the line of `frame` can mean, for following a returned value into its caller.
-pub fn calls<'a>(file: &'a Source, frame: &Frame, name: &str) -> Vec<Path<'a>> {
+///
+/// A property is called by naming it.
+pub fn calls<'a>(file: &'a Source, frame: &Frame, name: &str, property: bool) -> Vec<Path<'a>> {
     let Some(line) = file.line_range(frame.line) else { return Vec::new() };
     let any = matches!(name, "forward" | "__call__");
     let mut found: Vec<(Tier, Path<'a>)> = Vec::new();
     walk_line(file, line, &mut |path, tier| {
+        if let Some(Node::ExprAttribute(ast)) = last(path)
+            && property
+            && ast.attr.as_str() == name
+            && runs_in(path, &frame.function)
+        {
+            found.push((tier, path.to_vec()));
+        }
         if let Some(Node::ExprCall(call)) = last(path)
+            && !property
             && runs_in(path, &frame.function)
         {
             let callee = dotted(&call.func);

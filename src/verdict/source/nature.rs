@@ -4,6 +4,7 @@ use super::file::Source;
 use super::nodes::{self, Node, dotted, last, split_callee, string};
 use super::scope::{self, Given};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprName, Operator, UnaryOp};
+use ruff_text_size::Ranged;
 use std::cell::Cell;
 
 /// Where a value lives.
@@ -138,6 +139,38 @@ const HOST_ATTRIBUTES: &[&str] = &[
 /// Methods that only a tensor has: a name that they are called on is a tensor.
 const TENSOR_METHODS: &[&str] =
     &["backward", "detach", "cuda", "cpu", "requires_grad_", "item", "detach_", "retain_grad", "type_as"];
+/// Methods whose result lives where their receiver does.
+const SAME_PLACE: &[&str] = &[
+    "clone",
+    "detach",
+    "float",
+    "half",
+    "long",
+    "mean",
+    "sum",
+    "max",
+    "min",
+    "argmax",
+    "view",
+    "reshape",
+    "squeeze",
+    "unsqueeze",
+    "flatten",
+    "any",
+    "all",
+    "abs",
+    "sqrt",
+    "norm",
+    "double",
+    "bool",
+    "contiguous",
+    "transpose",
+    "permute",
+    "std",
+    "round",
+    "astype",
+    "copy",
+];
 /// Functions of `torch` that create a tensor, on the host unless a device is given.
 const FACTORIES: &[&str] = &[
     "tensor",
@@ -251,11 +284,8 @@ impl<'a> Natures<'a> {
             "cuda" => return Device,
             "to" => return device().unwrap_or_else(|| self.receiver(call, around, depth)),
             "from_numpy" => return Host,
-            "clone" | "detach" | "float" | "half" | "long" | "mean" | "sum" | "max" | "min" | "argmax"
-            | "view" | "reshape" | "squeeze" | "unsqueeze" | "flatten" | "any" | "all" | "abs" | "sqrt"
-            | "norm" | "double" | "bool" | "contiguous" | "transpose" | "permute" | "std" | "round"
-            | "astype" | "copy"
-                if !matches!(base, "" | "torch" | "F" | "np" | "numpy") =>
+            method
+                if SAME_PLACE.contains(&method) && !matches!(base, "" | "torch" | "F" | "np" | "numpy") =>
             {
                 return self.receiver(call, around, depth);
             }
@@ -406,14 +436,28 @@ fn annotation(owner: &[Node<'_>], name: &str) -> Option<Nature> {
     }
 }
 
-/// Whether a read of a name calls a method that only tensors have.
+/// Whether a read of a name treats it as only tensors are: `x.detach()`, `x.abs().max().item()`, `F.relu(x)`.
 fn used_as_tensor(path: &[Node<'_>]) -> bool {
-    let above = |levels: usize| path.len().checked_sub(levels + 1).map(|at| path[at]);
-    matches!(
-        (above(1), above(2)),
-        (Some(Node::ExprAttribute(ast)), Some(Node::ExprCall(call)))
-            if TENSOR_METHODS.contains(&ast.attr.as_str()) && nodes::within(ast, &*call.func)
-    )
+    let mut end = path.len();
+    while let [.., Node::ExprCall(call), Node::ExprAttribute(ast), _] = path[..end] {
+        let method = ast.attr.as_str();
+        if !nodes::within(ast, &*call.func) || TENSOR_METHODS.contains(&method) {
+            return nodes::within(ast, &*call.func);
+        }
+        if !SAME_PLACE.contains(&method) {
+            return false;
+        }
+        end -= 2;
+    }
+    is_input(path)
+}
+
+/// Whether the last node is what a function of torch.nn.functional or torch.autograd works on: its first argument.
+fn is_input(path: &[Node<'_>]) -> bool {
+    let [.., Node::ExprCall(call), Node::Arguments(_), node] = path else { return false };
+    let callee = dotted(&call.func);
+    matches!(split_callee(&callee).0, "F" | "torch.nn.functional" | "nn.functional" | "torch.autograd")
+        && call.arguments.args.first().is_some_and(|first| first.range() == node.range())
 }
 
 /// Arithmetic: one operand on the device puts the result there.

@@ -19,6 +19,8 @@ pub enum Role {
     Size,
     /// Lets it decide what runs next.
     Decide(&'static str),
+    /// Looks something up by it.
+    Key,
     /// Sets the learning rate from it.
     Rate,
     /// Hands it to the GPU.
@@ -217,7 +219,18 @@ pub fn is_log(call: &ExprCall) -> bool {
             .is_some_and(|first| matches!(first, Expr::Dict(_)) || string(first).is_some());
         return !base.is_empty() || name != "log" || described;
     }
-    LOG_VERBS.contains(&name) && is_logger(base)
+    LOG_VERBS.contains(&name) && is_logger(base) || name == "update" && is_weighted(call)
+}
+
+/// Whether a call hands over a figure and how many it stands for, as to a meter: `top1.update(acc.item(), x.size(0))`.
+fn is_weighted(call: &ExprCall) -> bool {
+    let [_, weight] = &*call.arguments.args else { return false };
+    match weight {
+        Expr::Call(size) => matches!(split_callee(&dotted(&size.func)).1, "size" | "len" | "numel"),
+        Expr::Subscript(ast) => dotted(&ast.value).ends_with(".shape"),
+        Expr::Name(name) => matches!(name.id.as_str(), "n" | "bs" | "batch_size" | "num" | "count" | "B"),
+        _ => weight.is_number_literal_expr(),
+    }
 }
 
 /// Whether a receiver's name says that it logs.
@@ -260,6 +273,26 @@ pub fn is_scheduler(base: &str) -> bool {
     base.contains("sched") || base.contains("plateau")
 }
 
+/// Whether a receiver's name is that of an environment to act in, which runs on the CPU: `self.envs.step(actions)`.
+fn is_environment(base: &str) -> bool {
+    words(base)
+        .iter()
+        .any(|word| matches!(word.as_str(), "env" | "envs" | "environment" | "sim" | "simulator"))
+}
+
+/// Whether a function is one of scikit-learn's metrics, which compute on the CPU.
+fn is_score(name: &str) -> bool {
+    name.ends_with("_score")
+        || matches!(
+            name,
+            "confusion_matrix"
+                | "classification_report"
+                | "roc_curve"
+                | "precision_recall_curve"
+                | "precision_recall_fscore_support"
+        )
+}
+
 /// Whether a function takes sizes.
 pub fn takes_sizes(name: &str) -> bool {
     SIZES.contains(&name)
@@ -271,7 +304,9 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
     let (base, name) = split_callee(&callee);
     let root = callee.split(['.', '(', '[']).next().unwrap_or("");
     let lower = callee.to_ascii_lowercase();
+    let first = call.arguments.args.first().is_some_and(|argument| within(at, argument.range()));
     match name {
+        "get" | "setdefault" | "pop" | "insert" if first && !base.is_empty() && !bulk => return Role::Key,
         "append" | "extend" | "insert" | "appendleft" | "setdefault" | "add" | "put" | "push"
             if !base.is_empty() =>
         {
@@ -285,12 +320,14 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
         "len" | "isinstance" | "hasattr" | "type" | "id" if base.is_empty() => return Role::Neutral,
         "decode" | "batch_decode" | "convert_ids_to_tokens" => return Role::Through,
         _ if bulk
-            && matches!(root, "cv2" | "Image" | "PIL" | "skimage" | "sklearn" | "scipy")
-            && !writes(base, name) =>
+            && matches!(root, "random" | "cv2" | "Image" | "PIL" | "skimage" | "sklearn" | "scipy")
+            && !writes_by(base, name) =>
         {
             return Role::Compute;
         }
+        _ if bulk && base.is_empty() && is_score(name) => return Role::Compute,
         "step" if is_scheduler(base) => return Role::Rate,
+        "step" if is_environment(base) => return Role::Compute,
         _ => {}
     }
     if is_log(call) {
@@ -302,7 +339,7 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
     if lower.contains("learning_rate") || name == "set_lr" || name == "adjust_lr" {
         return Role::Rate;
     }
-    if writes(base, name) {
+    if writes_by(base, name) {
         return if bulk { Role::Write } else { Role::Log };
     }
     if base.is_empty() && THROUGH.contains(&name) || HOST_MODULES.contains(&root) {
@@ -379,8 +416,15 @@ fn fills(call: &ExprCall, name: &str, at: TextRange) -> bool {
     }
 }
 
-/// Whether a callee writes data to a file or draws it.
-fn writes(base: &str, name: &str) -> bool {
+/// Whether a call writes data to a file or draws it.
+pub fn writes(call: &ExprCall) -> bool {
+    let callee = dotted(&call.func);
+    let (base, name) = split_callee(&callee);
+    writes_by(base, name)
+}
+
+/// [`writes`] by receiver and method.
+fn writes_by(base: &str, name: &str) -> bool {
     let root = base.split(['.', '(', '[']).next().unwrap_or("");
     matches!(
         name,

@@ -12,6 +12,8 @@ pub struct Value {
     pub steps: Vec<Step>,
     /// An array or CPU tensor rather than one number.
     pub bulk: bool,
+    /// Of an array, one number or all of them: data rather than a figure, as long as nothing sums it up.
+    pub data: bool,
     /// Read by `.cpu()` and its kin: a tensor that could as well be gathered on the device.
     pub tensor: bool,
     /// Text made from it, whose length or layout decides nothing that matters.
@@ -40,6 +42,7 @@ impl Value {
         Self {
             steps: Vec::new(),
             bulk,
+            data: bulk,
             tensor: false,
             text: false,
             origin,
@@ -57,7 +60,7 @@ impl Value {
     /// Text holds no containers any more.
     pub fn becomes_text(&mut self) {
         self.steps.clear();
-        (self.bulk, self.text) = (false, true);
+        (self.bulk, self.data, self.text) = (false, false, true);
     }
 
     pub fn named(mut self, name: impl Into<String>) -> Self {

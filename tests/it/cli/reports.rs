@@ -1,0 +1,147 @@
+//! Formats and the doctor.
+
+use super::*;
+use crate::export::{Export, GPU0, Payload, Schema};
+use serde_json::Value;
+
+/// The contract: keys of each object, wherever it stands.
+const CONTRACT: &[(&str, &str)] = &[
+    ("", "schema_version tool profiles totals iterations sites warnings"),
+    ("/tool", "name version"),
+    ("/profiles/0", "path export_version schema span_ns gpus processes command"),
+    ("/profiles/0/gpus/0", "id name"),
+    ("/profiles/0/processes/0", "pid name"),
+    (
+        "/totals",
+        "waits sites blocked_ns gpu_busy_ns gpu_idle_ns drain_ns by_class recoverable_false_joint_ns recoverable_low_ns \
+         recoverable_high_ns simulation_error",
+    ),
+    ("/totals/by_class/false", "waits sites blocked_ns drain_ns recoverable_ns"),
+    ("/totals/by_class/true", "waits sites blocked_ns drain_ns recoverable_ns"),
+    ("/totals/by_class/unknown", "waits sites blocked_ns drain_ns recoverable_ns"),
+    (
+        "/sites/0",
+        "id key api driver_api class kind confidence pattern evidence attribution frames user_frame native nvtx source \
+         thread process device stream copy waits per_iteration blocked_ns blocked_p50_ns blocked_p99_ns blocked_max_ns \
+         drain_ns recoverable fix",
+    ),
+    ("/sites/0/evidence/0", "rule text"),
+];
+
+#[test]
+fn json_holds_the_contract() {
+    for name in ["train_mlp", "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable_light"] {
+        let ran = program(&[&*sample(name), "--format", "json"]);
+        let tree: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        for (place, keys) in CONTRACT {
+            let object =
+                tree.pointer(place).and_then(Value::as_object).unwrap_or_else(|| panic!("no {place}"));
+            for key in keys.split_whitespace() {
+                assert!(object.contains_key(key), "{name}: no {key} at {place:?}");
+            }
+        }
+        assert_eq!(tree["schema_version"], 1);
+        for site in tree["sites"].as_array().expect("sites") {
+            let confidence = site["confidence"].as_f64().expect("a number");
+            assert!((0.0..=1.0).contains(&confidence));
+            assert!(["false", "true", "unknown"].map(Value::from).contains(&site["class"]));
+            let user = &site["user_frame"];
+            assert!(user.is_null() || site["frames"].as_array().is_some_and(|f| f.contains(user)));
+        }
+    }
+}
+
+#[test]
+fn csv_has_a_row_a_site_and_the_agreed_columns() {
+    let ran = program(&[&*sample("train_mlp"), "--format", "csv"]);
+    let mut lines = ran.stdout.lines();
+    let header = lines.next().expect("a header");
+    assert!(
+        header.starts_with("id,key,class,kind,confidence,pattern,file,line,function,source,attribution,")
+    );
+    for column in ["waits", "blocked_ns", "drain_ns", "copy_direction", "pid", "profile", "fix_title"] {
+        assert!(header.split(',').any(|c| c == column), "{column}");
+    }
+    assert_eq!(lines.count(), 6);
+}
+
+/// Several exports, one a rank: each site says of which process it is.
+#[test]
+fn several_exports_make_one_report() {
+    let (a, b) = (sample("train_mlp"), sample("train_mlp_python_sampling"));
+    let tree: Value =
+        serde_json::from_str(&program(&[&*a, &b, "--format", "json", "--top", "0"]).stdout).expect("JSON");
+    assert_eq!(tree["totals"]["waits"], 212 + 420);
+    assert_eq!(tree["profiles"].as_array().map(Vec::len), Some(2));
+    let sites = tree["sites"].as_array().expect("sites");
+    let of = |profile: u64| sites.iter().filter(|s| s["process"]["profile"] == profile).count();
+    assert_eq!((of(0), of(1)), (6, 7));
+    let mut ids: Vec<&str> = sites.iter().filter_map(|s| s["id"].as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), sites.len());
+}
+
+#[test]
+fn the_doctor_finds_a_good_capture_good() {
+    let ran = program(&["doctor", &sample("train_mlp")]);
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    assert!(ran.stdout.contains("212 of 212 waits"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains(" -- "), "{}", ran.stdout);
+}
+
+/// (what is wrong with the capture, words of the advice)
+#[test]
+fn the_doctor_names_what_is_missing_and_the_command() {
+    type Spoil = fn(&mut Export) -> &mut Export;
+    const THRESHOLD: &str = "CUDA_BACKTRACE_OPTIONS:SYNCHRONIZATION_BACKTRACES_THRESHOLD_NS";
+    let cases: [(Spoil, &str); 6] = [
+        (|e| e.sql("UPDATE NVTX_EVENTS SET jsonText = NULL, binaryData = NULL"), "--include-json=true"),
+        (
+            |e| e.sql("DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE eventClass = 67"),
+            "--python-backtrace=cuda",
+        ),
+        (
+            |e| e.drop_table("CUPTI_ACTIVITY_KIND_KERNEL").drop_table("CUPTI_ACTIVITY_KIND_MEMCPY"),
+            "no kernel or copy is recorded",
+        ),
+        (|e| e.diagnostic(2, "Not all CUDA events might have been collected."), "\"Not all CUDA events"),
+        (
+            |e| e.capture_meta(THRESHOLD, "80000").sql("DELETE FROM NVTX_EVENTS WHERE eventType = 34"),
+            "backtrace threshold of 80",
+        ),
+        (|e| e.sql("DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME"), "holds no CUDA API calls"),
+    ];
+    for (spoil, words) in cases {
+        let mut e = Export::new(Schema::V2025_3);
+        let t = e.thread(100, 100);
+        e.command(&["python", "train.py"]).payload(Payload::Json);
+        e.launch(t, 100..110, GPU0, 120..900, "gemm");
+        let (copy, wait) = e.item(t, 200..1000, GPU0, 901..905);
+        for call in [copy, wait] {
+            e.python(call, &[("step", "/w/train.py", 24)]);
+        }
+        spoil(&mut e);
+        let (_folder, path) = e.write_temp();
+        let ran = ran(command().arg("doctor").arg(&path));
+        assert!(ran.stdout.contains(words), "{words}: {} {}", ran.stdout, ran.stderr);
+        assert_eq!(ran.code, if words.contains("no CUDA API") { 2 } else { 0 }, "{words}");
+    }
+}
+
+/// A graph traced as a whole, and launches that block until their kernel has ended.
+#[test]
+fn the_doctor_sees_modes_that_distort() {
+    let mut e = Export::new(Schema::V2025_3);
+    let t = e.thread(100, 100);
+    for i in 0..60 {
+        let at = i * 1000;
+        e.launch(t, at..at + 500, GPU0, at + 100..at + 490, "gemm");
+    }
+    e.graph_launch(t, 100_000..100_010, GPU0, 100_100..100_900);
+    e.device_sync(t, 100_200..101_000, 0);
+    let (_folder, path) = e.write_temp();
+    let ran = ran(command().arg("doctor").arg(&path));
+    assert!(ran.stdout.contains("CUDA_LAUNCH_BLOCKING=1"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("--cuda-graph-trace=node"), "{}", ran.stdout);
+}

@@ -1,0 +1,151 @@
+//! Labelled snippets, from the export to the verdict: the marker comments of `snippets/*.py` say which operation a line
+//! performs and what a senior reviewer would say of its wait; the capture is drawn from the marker, the source is the snippet.
+//! Run with `--nocapture` for the table.
+
+mod marker;
+mod operation;
+mod score;
+mod trace;
+
+use crate::look;
+use marker::{Label, Mark, Snippet};
+use score::Scored;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use sync_report::analysis::Options;
+use sync_report::report::{Report, Site};
+use sync_report::verdict::source::SourceRoot;
+
+const FILES: &[(&str, &str)] = &[
+    ("training", include_str!("snippets/training.py")),
+    ("evaluation", include_str!("snippets/evaluation.py")),
+    ("shapes", include_str!("snippets/shapes.py")),
+    ("transfers", include_str!("snippets/transfers.py")),
+    ("explicit", include_str!("snippets/explicit.py")),
+    ("lines", include_str!("snippets/lines.py")),
+    ("flow", include_str!("snippets/flow.py")),
+    ("classes", include_str!("snippets/classes.py")),
+    ("programs", include_str!("snippets/programs.py")),
+    ("traps", include_str!("snippets/traps.py")),
+];
+/// Cases that may stay open.
+const MAX_OPEN: usize = 5;
+
+/// What came of all snippets.
+#[derive(Default)]
+struct Outcome {
+    wrong: String,
+    with_source: Vec<Scored>,
+    without_source: Vec<Scored>,
+    snippets: usize,
+    hard: usize,
+    open: usize,
+}
+
+#[test]
+fn labelled_snippets_are_judged_as_a_reviewer_would() {
+    let mut outcome = Outcome::default();
+    for (file, text) in FILES {
+        for snippet in marker::parse(text) {
+            outcome.judge(file, &snippet);
+        }
+    }
+    println!("{} snippets, {} hard, {} open", outcome.snippets, outcome.hard, outcome.open);
+    for (title, scored) in
+        [("with source", &outcome.with_source), ("without source", &outcome.without_source)]
+    {
+        println!("{}", score::table(title, scored));
+        let (right, said) = score::band(scored, 0);
+        assert!(right * 100 >= said * 95, "{title}: {right} of {said} verdicts at 0.9 and above are right");
+    }
+    assert!(outcome.wrong.is_empty(), "\n{}", outcome.wrong);
+    assert!(outcome.snippets >= 80 && outcome.hard * 3 >= outcome.snippets && outcome.open <= MAX_OPEN);
+}
+
+impl Outcome {
+    fn judge(&mut self, file: &str, snippet: &Snippet) {
+        self.snippets += 1;
+        self.hard += usize::from(snippet.hard);
+        let (_folder, path) = trace::draw(snippet).write_temp();
+        let sources = tempfile::tempdir().expect("a temporary folder");
+        let python = sources.path().join(format!("{}.py", snippet.name));
+        fs::write(python, snippet.lines.join("\n") + "\n").expect("a written snippet");
+        let with = look::report_on(&path, &with_root(sources.path()));
+        let without = look::report_on(&path, &look::options());
+        for mark in &snippet.marks {
+            assert_eq!(mark.label.is_some(), operation::find(&mark.operation).waits(), "{mark:?}");
+            let Some(label) = &mark.label else { continue };
+            for stack in trace::stacks(snippet, mark) {
+                let place = format!("{file}/{} line {}: {}", snippet.name, mark.line, mark.operation);
+                let found = (site(&with, mark, &stack, snippet), site(&without, mark, &stack, snippet));
+                let (Some(with), Some(without)) = found else {
+                    let _ = writeln!(self.wrong, "{place}: no site");
+                    continue;
+                };
+                self.with_source.push(scored(label, with));
+                self.without_source.push(scored(label, without));
+                self.compare(&place, mark, with, without);
+            }
+        }
+    }
+
+    fn compare(&mut self, place: &str, mark: &Mark, with: &Site, without: &Site) {
+        let as_labelled = mark.expected() == Some(&said(with));
+        if mark.todo {
+            self.open += 1;
+            if as_labelled {
+                let _ = writeln!(self.wrong, "{place}: no longer open");
+            }
+        } else if !as_labelled {
+            let expected = mark.expected().map_or("", |label| &label.kind);
+            let _ = writeln!(self.wrong, "{place}: {expected} expected, with source {}", describe(with));
+        }
+        let fits = match &mark.without_source {
+            Some(expected) => *expected == said(without),
+            None => {
+                said(without).class == "unknown"
+                    || Some(said(without).class) == mark.label.as_ref().map(|l| l.class.clone())
+            }
+        };
+        if !fits {
+            let _ = writeln!(self.wrong, "{place}: without source {}", describe(without));
+        }
+    }
+}
+
+fn with_root(folder: &Path) -> Options {
+    let root = SourceRoot { old: Some(trace::RECORDED.to_owned()), new: folder.to_owned() };
+    Options { source_roots: vec![root], ..look::options() }
+}
+
+fn said(site: &Site) -> Label {
+    Label { class: site.class.to_string(), kind: site.kind.to_string() }
+}
+
+fn scored(label: &Label, site: &Site) -> Scored {
+    Scored { label: label.clone(), class: site.class.to_string(), confidence: site.confidence }
+}
+
+fn describe(site: &Site) -> String {
+    let evidence: Vec<String> = site.evidence.iter().map(|e| format!("{} {}", e.rule, e.text)).collect();
+    format!("{} {} {:.2}: {}", site.class, site.kind, site.confidence, evidence.join(" / "))
+}
+
+/// The site of a mark in one of its stacks: of several that fit, the first.
+fn site<'r>(
+    report: &'r Report,
+    mark: &Mark,
+    stack: &[(String, String, i64)],
+    snippet: &Snippet,
+) -> Option<&'r Site> {
+    let own = trace::recorded(snippet);
+    let user: Vec<_> = stack.iter().skip_while(|frame| frame.1 != own).collect();
+    let method = operation::find(&mark.operation).method;
+    report.sites.iter().find(|site| {
+        let frames: Vec<_> = site.frames.iter().skip_while(|frame| frame.file != own).collect();
+        frames.len() == user.len()
+            && frames.iter().zip(&user).all(|(a, b)| a.function == b.0 && i64::from(a.line) == b.2)
+            && (!mark.chain || site.native.iter().any(|symbol| symbol.contains(method)))
+    })
+}

@@ -1,0 +1,107 @@
+//! Operations named by the native chain or by ranges, and library code named by Python frames.
+
+use super::*;
+
+const METHOD: &str = "torch::autograd::THPVariable_item(_object*, _object*)";
+
+/// (operator in the chain, method below it, verdict)
+const CHAINS: &[(&str, &str, &str)] = &[
+    ("nonzero", "THPVariable_nonzero(x)", "true dynamic-shape B01 4.5"),
+    ("nonzero", "torch::autograd::THPVariable_getitem(x)", "true dynamic-shape B02 4.5"),
+    ("nonzero", "torch::autograd::THPVariable_setitem(x)", "true dynamic-shape B03 4.5"),
+    ("nonzero_static", METHOD, "unknown value-read A01 4.4"),
+    ("masked_select", "THPVariable_masked_select(x)", "true dynamic-shape B02 4.5"),
+    ("_unique2", "THPVariable__unique2(x)", "true dynamic-shape B07 4.5"),
+    ("repeat_interleave_self_Tensor", "x", "true dynamic-shape B10 4.5"),
+    ("one_hot", "x", "true dynamic-shape B11 4.5"),
+    ("bincount", "THPVariable_bincount(x)", "true dynamic-shape B12 4.5"),
+    ("_linalg_check_errors", "THPVariable_linalg_inv(x)", "false error-check E01 4.5"),
+    ("is_nonzero", "torch::autograd::THPVariable_is_nonzero(x)", "true control-flow A03 4.5"),
+    ("equal", "torch::autograd::THPVariable_equal(x)", "unknown value-read A17 4.4"),
+    ("allclose", "torch::autograd::THPVariable_allclose(x)", "unknown value-read A18 4.4"),
+    ("item", METHOD, "unknown value-read A01 4.4"),
+    ("item", "torch::autograd::THPVariable_index_scalar(x)", "true dynamic-shape A08 4.5"),
+    ("item", "torch::PythonArgs::scalar(int)", "false round-trip A11 4.5"),
+];
+
+#[test]
+fn operators_of_the_chain_decide() {
+    for (operator, method, verdict) in CHAINS {
+        let symbol = format!("at::_ops::{operator}::call(at::Tensor const&)");
+        let scene =
+            Scene { copy: read(8), chain: &["cudaStreamSynchronize", &symbol, method], ..Scene::default() };
+        assert_eq!(scene.verdict(), *verdict, "{operator} under {method}");
+        if verdict.ends_with("4.5") && method != &"torch::PythonArgs::scalar(int)" {
+            let told = told(&scene.site());
+            assert!(told.contains("native chain names"), "{told}");
+        }
+    }
+}
+
+/// The same operators as NVTX ranges of a light capture.
+#[test]
+fn operators_of_the_ranges_decide() {
+    for (ranges, verdict) in [
+        (&["step 3", "aten::nonzero, op_id = 5"][..], "true dynamic-shape B01 4.5"),
+        (&["aten::is_nonzero, op_id = 5", "aten::item, op_id = 6"], "true control-flow A03 4.5"),
+        (&["aten::masked_fill_, seq = 5", "aten::item, op_id = 6"], "false round-trip A12 4.5"),
+        (&["aten::item, op_id = 6", "aten::_local_scalar_dense"], "unknown value-read A01 4.4"),
+        (&["nonzero"], "unknown value-read A01 4.4"),
+        (&["my aten::nonzero"], "unknown value-read A01 4.4"),
+    ] {
+        assert_eq!(Scene { copy: read(8), ranges, ..Scene::default() }.verdict(), verdict, "{ranges:?}");
+    }
+}
+
+/// A chain goes before ranges: it is of this very call.
+#[test]
+fn the_chain_goes_before_ranges() {
+    let chain: &[&str] = &["at::_ops::item::call(at::Tensor const&)", METHOD];
+    let scene = Scene { copy: read(8), chain, ranges: &["aten::nonzero"], ..Scene::default() };
+    assert_eq!(scene.verdict(), "unknown value-read A01 4.4");
+}
+
+/// An upload inside such an operation is still an upload.
+#[test]
+fn an_upload_is_an_upload_wherever_it_happens() {
+    let chain: &[&str] = &["at::_ops::nonzero::call(at::Tensor const&)"];
+    let scene = Scene { copy: upload(8, Memory::Pageable), chain, ..Scene::default() };
+    assert_eq!(scene.verdict(), "false upload C03 R01");
+}
+
+/// R17: file and function of the library frame, not its line.
+#[test]
+fn library_code_is_known_by_file_and_function() {
+    let torch = "/venv/lib/python3.12/site-packages/torch/";
+    let case = |file: &str, function: &str, copy| {
+        let file = format!("{torch}{file}");
+        let frames = [(function, &*file, 4711), ("step", "/w/train.py", 24)];
+        Scene { copy, frames: &frames, ..Scene::default() }.verdict()
+    };
+    assert_eq!(case("_tensor_str.py", "__init__", read(4)), "false debug-print A16 R17");
+    assert_eq!(case("cuda/amp/grad_scaler.py", "unscale_", read(4)), "unknown value-read A01 4.4");
+    assert_eq!(case("amp/grad_scaler.py", "_maybe_opt_step", read(4)), "true control-flow A20 R17");
+    assert_eq!(case("nn/utils/clip_grad.py", "clip_grad_norm_", read(1)), "true control-flow A19 R17");
+    assert_eq!(case("nn/functional.py", "linear", read(4)), "unknown value-read A01 4.4");
+    // The user's own file of that name is not the library's.
+    let frames = [("__init__", "/w/my_tensor_str.py", 3)];
+    assert_eq!(
+        Scene { copy: read(4), frames: &frames, ..Scene::default() }.verdict(),
+        "unknown value-read A01 4.4"
+    );
+}
+
+/// `torch.cuda.synchronize()` is judged by the timeline, not by its frame.
+#[test]
+fn a_plain_synchronize_is_judged_by_the_timeline() {
+    let file = "/venv/lib/python3.12/site-packages/torch/cuda/__init__.py";
+    let frames = [("synchronize", file, 1040), ("step", "/w/train.py", 31)];
+    let mut e = Export::new(Schema::V2026_2);
+    let t = e.thread(100, 100);
+    e.launch(t, 100..110, GPU0, 120..900, "gemm");
+    for at in [200..910, 920..930] {
+        let call = e.device_sync(t, at, 0);
+        e.python(call, &frames);
+    }
+    assert_eq!(look::verdicts(&look::report(&e)), ["false explicit R02", "false redundant R04"]);
+}
