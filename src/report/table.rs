@@ -212,7 +212,10 @@ fn totals(totals: &Totals, style: &Style) -> String {
         Column::right(&["blocked"], column(&|class| text::duration(class.blocked_ns))),
         Column::right(&["drain"], column(&|class| text::duration(class.drain_ns))),
     ];
-    if ORDER.iter().any(|&(class, _)| of(class).recoverable_ns.is_some()) {
+    // The sentence below says it too.
+    const LEAST: usize = 64;
+    let fits = style.width.is_none_or(|width| width >= LEAST);
+    if fits && ORDER.iter().any(|&(class, _)| of(class).recoverable_ns.is_some()) {
         let saved = |class: &ClassTotals| class.recoverable_ns.map(text::duration).unwrap_or_default();
         columns.push(Column::right(&["recoverable"], column(&saved)));
     }

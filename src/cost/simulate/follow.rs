@@ -23,7 +23,7 @@ use super::model::{Issue, Program};
 use crate::profile::Profile;
 use crate::profile::nvtx::process;
 use crate::waits::device::Devices;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How soon after another op's end an op must start to count as its follower.
 const FOLLOWS_NS: i64 = 10_000;
@@ -31,8 +31,8 @@ const FOLLOWS_NS: i64 = 10_000;
 const LOOK_BACK: usize = 32;
 /// Switches between two threads of which one overlaps: more, and they run side by side.
 const SIDE_BY_SIDE: u32 = 20;
-/// Calls of a burst from which a thread without a telling name is one that work is handed to.
-const BURST: u32 = 4;
+/// Calls of a burst, on average, from which a thread without a telling name is one that work is handed to.
+const BURST: u32 = 2;
 
 /// Ends of all ops in order, where there is more than one stream.
 pub struct Ends {
@@ -136,7 +136,7 @@ pub fn hand_over(profile: &Profile, issue: &Issue, program: &mut Program) {
             let own = last[thread as usize].map_or(i64::MIN, |l| l.end);
             let from = threads
                 .iter()
-                .filter(|&&o| o != thread && !beside.contains_key(&pair(o, thread)))
+                .filter(|&&o| o != thread && !beside.contains(&pair(o, thread)))
                 .filter_map(|&o| Some((last[o as usize]?, o)))
                 .filter(|(l, _)| l.end > own && l.end <= start)
                 .max_by_key(|(l, o)| (l.end, *o));
@@ -154,7 +154,7 @@ fn pair(a: u16, b: u16) -> (u16, u16) {
 }
 
 /// Pairs of threads that run side by side: their calls overlap, or one never has a burst of its own.
-fn side_by_side(profile: &Profile, issue: &Issue, program: &Program) -> FxHashMap<(u16, u16), ()> {
+fn side_by_side(profile: &Profile, issue: &Issue, program: &Program) -> FxHashSet<(u16, u16)> {
     let mut switches: FxHashMap<(u16, u16), (u32, u32)> = FxHashMap::default();
     let mut bursts: Vec<(u32, u32)> = vec![(0, 0); program.threads];
     let mut current: FxHashMap<i64, (u16, i64)> = FxHashMap::default();
@@ -182,13 +182,11 @@ fn side_by_side(profile: &Profile, issue: &Issue, program: &Program) -> FxHashMa
         let tid = profile.calls.threads[t as usize];
         profile.target.thread_names.get(&tid).is_some_and(|n| n.starts_with("pt_autograd"))
     };
-    let bursty = |t: u16| {
-        let (calls, bursts) = bursts[t as usize];
-        autograd(t) || calls >= BURST * bursts
-    };
+    let bursty = |t: u16| bursts[t as usize].0 >= BURST * bursts[t as usize].1;
+    let apart = |(a, b): (u16, u16)| !(autograd(a) || autograd(b) || (bursty(a) && bursty(b)));
     switches
         .into_iter()
-        .filter(|(p, (times, overlaps))| overlaps * SIDE_BY_SIDE > *times || !bursty(p.0) || !bursty(p.1))
-        .map(|(p, _)| (p, ()))
+        .filter(|&(p, (times, overlaps))| overlaps * SIDE_BY_SIDE > times || apart(p))
+        .map(|(p, _)| p)
         .collect()
 }
