@@ -79,6 +79,8 @@ pub struct Analysed {
     pub iterations: Option<iterations::Iterations>,
     /// What fixing each site saves, in the sites' order.
     pub prices: Prices,
+    /// Kernels that work together with other processes.
+    pub collectives: u64,
     /// Source files that were not read, and why.
     pub refused: Vec<Refused>,
     /// What limits the report, where the sites come from another capture.
@@ -157,6 +159,7 @@ struct Capture {
     /// Of all waits.
     program: Program,
     iterations: Option<iterations::Iterations>,
+    collectives: u64,
 }
 
 impl Capture {
@@ -167,6 +170,7 @@ impl Capture {
         if profile.calls.total() == 0 {
             return Err(no_cuda(&profile).into());
         }
+        let mut kernels = Vec::new();
         let (devices, found, costs, program) = profile.with_nvtx(|profile| {
             let devices = Devices::new(profile);
             let found = waits::find::find(profile, &devices);
@@ -174,9 +178,11 @@ impl Capture {
             let drains = drain::drains(profile, &devices, &found);
             let until = bounds::until_next(profile, &found);
             let program = Program::new(profile, &devices, &found);
+            kernels = notes::kernel_names(profile);
             let costs: Vec<(i64, i64)> = drains.into_iter().zip(until).collect();
             (devices, found, costs, program)
         })?;
+        let collectives = notes::collectives(&mut profile, &kernels)?;
         let iterations = iterations::detect(&mut profile)?;
         let mut filter = options.filter.clone();
         filter.nvtx = filter.nvtx.or_else(|| options.capture.clone());
@@ -191,7 +197,7 @@ impl Capture {
         };
         let (waits, costs): (Vec<Wait>, Vec<(i64, i64)>) = kept.map(clipped).unzip();
         let (drains, until) = costs.into_iter().unzip();
-        Ok(Self { profile, devices, waits, drains, until, program, iterations })
+        Ok(Self { profile, devices, waits, drains, until, program, iterations, collectives })
     }
 
     /// With its sites, priced.
@@ -203,7 +209,7 @@ impl Capture {
         wishes: &Wishes,
         options: &Options,
     ) -> Analysed {
-        let Self { profile, devices, waits, drains, until, program, iterations } = self;
+        let Self { profile, devices, waits, drains, until, program, iterations, collectives } = self;
         let priced = pricing::Capture {
             profile: &profile,
             devices: &devices,
@@ -221,6 +227,7 @@ impl Capture {
             drains,
             iterations,
             prices,
+            collectives,
             refused,
             warnings: None,
         }

@@ -3,9 +3,13 @@
 use super::Analysed;
 use crate::cost::overhead;
 use crate::cost::price::TOLERANCE;
+use crate::error::InputError;
+use crate::profile::Profile;
+use crate::profile::ops::OpKind;
 use crate::report::Warning;
 use crate::text;
 use crate::vocabulary::Class;
+use rustc_hash::FxHashMap;
 
 /// Share of the span from which the profiler's own time is worth a word.
 const WORTH_SAYING: f64 = 0.1;
@@ -17,6 +21,7 @@ pub fn of(found: &Analysed) -> Vec<Warning> {
     notes.extend(power(found));
     notes.extend(partial(found));
     notes.extend(bandwidth(found));
+    notes.extend(other_ranks(found));
     notes
 }
 
@@ -98,5 +103,34 @@ fn bandwidth(found: &Analysed) -> Option<Warning> {
             "bandwidth-assumed",
             format!("no large copy from pinned memory is in this capture: {speed:.0} GB/s are assumed for uploads, by the GPU's bus"),
         )
+    })
+}
+
+/// Kernels by the id of their name, in order of that id.
+pub fn kernel_names(profile: &Profile) -> Vec<(i64, u64)> {
+    let ops = &profile.ops;
+    let mut counts: FxHashMap<u32, u64> = FxHashMap::default();
+    for op in (0..ops.len()).filter(|&op| ops.kind[op] == OpKind::Kernel) {
+        *counts.entry(ops.detail[op]).or_default() += 1;
+    }
+    let mut names: Vec<(i64, u64)> = counts.into_iter().map(|(id, n)| (i64::from(id), n)).collect();
+    names.sort_unstable();
+    names
+}
+
+/// How many of them are NCCL's.
+pub fn collectives(profile: &mut Profile, kernels: &[(i64, u64)]) -> Result<u64, InputError> {
+    profile.strings.fetch(&profile.db, kernels.iter().map(|k| k.0))?;
+    let of_nccl = |id: i64| profile.strings.get(id).is_some_and(|name| name.starts_with("nccl"));
+    Ok(kernels.iter().filter(|k| of_nccl(k.0)).map(|k| k.1).sum())
+}
+
+fn other_ranks(found: &Analysed) -> Option<Warning> {
+    (found.collectives > 0 && found.prices.high > 0).then(|| {
+        let kernels = text::counted(found.collectives, "collective kernel");
+        let message = format!(
+            "{kernels} (NCCL) keep their recorded length: they wait for other ranks, so a rank that gets faster alone may only wait longer there"
+        );
+        note("collectives-as-recorded", message)
     })
 }

@@ -122,6 +122,8 @@ fn subject(site: &Site, wishes: &Wishes) -> Subject {
         Fix::Keep if assumed => Fix::Delay,
         fix => fix,
     };
-    let counted = !assumed && site.verdict.class == Class::False && fix != Fix::Keep;
+    // Who asks for a change of a site says that it can be made.
+    let avoidable = site.verdict.class == Class::False || asked.is_some();
+    let counted = !assumed && avoidable && fix != Fix::Keep;
     Subject { waits: site.bundle.waits.clone(), fix, counted, assumed }
 }

@@ -6,8 +6,9 @@
 //!  joint  = T(all false but this fixed)  − T(all false fixed)          the share that is this site's in the whole
 //!  total  = T(nothing fixed)             − T(all false fixed)
 //! ```
-//! Savings do not add: a wait that goes alone often only moves its time into the next one. All values are held inside
-//! the bounds of [`super::bounds`]. A capture that the simulation cannot reproduce within 10 % gets bounds only.
+//! First the run is simulated as recorded; its distance from the recorded end is the error that is printed. Prices are
+//! differences between runs from which the profiler's estimated host time ([`super::overhead`]) is left out, since the
+//! program will run without it. Savings do not add: a wait that goes alone often only moves its time into the next one. All values are held inside the bounds of [`super::bounds`]. A capture that the simulation cannot reproduce within 10 % gets bounds only.
 
 use super::bounds::{self, Bound};
 use super::overhead::{self, Clock};

@@ -12,7 +12,7 @@ pub fn short(site: &Site) -> Option<String> {
     let saving = site.recoverable.as_ref()?;
     let most = || format!("≤ {}", text::duration(saving.high_ns));
     Some(match site.class {
-        Class::True => most(),
+        Class::True if saving.change == "keep" => most(),
         _ if !saving.simulated => most(),
         _ => text::duration(saving.alone_ns).to_string(),
     })
@@ -22,7 +22,7 @@ pub fn short(site: &Site) -> Option<String> {
 pub fn in_words(site: &Site) -> Option<String> {
     let saving = site.recoverable.as_ref()?;
     let [low, high] = [saving.low_ns, saving.high_ns].map(text::duration);
-    if site.class == Class::True {
+    if site.class == Class::True && saving.change == "keep" {
         return Some(format!("the wait is needed; moving or merging it may save up to {high}"));
     }
     if !saving.simulated {
@@ -31,7 +31,9 @@ pub fn in_words(site: &Site) -> Option<String> {
     let [alone, joint] = [saving.alone_ns, saving.joint_ns].map(text::duration);
     let mut words = format!("{alone} alone ({})", share(saving));
     match site.class {
-        Class::False => words.push_str(&format!(", {joint} with all false sites fixed")),
+        _ if saving.joint_ns > 0 || site.class == Class::False => {
+            words.push_str(&format!(", {joint} with all false sites fixed"))
+        }
         _ => words.push_str(", if the wait is avoidable"),
     }
     words.push_str(&format!(", between {low} and {high}; simulated: {}", change(saving.change)));

@@ -19,7 +19,8 @@
 //! Threads whose calls overlap in time run side by side and hand nothing over.
 
 use super::NONE;
-use super::model::{Issue, Program};
+use super::issue::Issue;
+use super::model::Program;
 use crate::profile::Profile;
 use crate::profile::nvtx::process;
 use crate::waits::device::Devices;

@@ -119,3 +119,21 @@ fn needed_waits_promise_nothing() {
         assert_eq!((saving.alone_ns, saving.joint_ns, saving.low_ns), (0, 0, 0));
     }
 }
+
+/// ```text
+///  host      [launch a]  [stream sync==] [device sync]···[launch b]     the second takes over what the first gives up
+/// ```
+#[test]
+fn where_the_time_moves_is_named() {
+    let (mut e, t) = empty();
+    for i in 0..5i64 {
+        let at = i * 100_000;
+        e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 50_000, "a");
+        e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 53_000, GPU0);
+        e.device_sync(t, at + 54_000..at + 56_000, 0);
+    }
+    let report = look::report(&e);
+    let of = |api: &str| report.sites.iter().find(|s| s.api == api).expect("a site");
+    let moved = of("cudaStreamSynchronize").recoverable.as_ref().expect("priced").moves_to.clone();
+    assert_eq!(moved.as_ref(), Some(&of("cudaDeviceSynchronize").id));
+}
