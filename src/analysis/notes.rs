@@ -14,6 +14,9 @@ use rustc_hash::FxHashMap;
 /// Share of the span from which the profiler's own time is worth a word.
 const WORTH_SAYING: f64 = 0.1;
 
+/// Fewer calls are no program.
+const MANY_CALLS: usize = 50;
+
 pub fn of(found: &Analysed) -> Vec<Warning> {
     let mut notes = Vec::new();
     notes.extend(reproduction(found));
@@ -46,7 +49,7 @@ fn reproduction(found: &Analysed) -> Option<Warning> {
 fn profiler(found: &Analysed) -> Option<Warning> {
     let overhead = overhead::of_main_thread(&found.profile);
     let span = found.prices.recorded;
-    if found.waits.is_empty() || (overhead as f64) < WORTH_SAYING * span.max(1) as f64 {
+    if found.profile.calls.len() < MANY_CALLS || (overhead as f64) < WORTH_SAYING * span.max(1) as f64 {
         return None;
     }
     let (part, whole, each) = match &found.iterations {

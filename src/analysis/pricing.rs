@@ -125,5 +125,5 @@ fn subject(site: &Site, wishes: &Wishes) -> Subject {
     // Who asks for a change of a site says that it can be made.
     let avoidable = site.verdict.class == Class::False || asked.is_some();
     let counted = !assumed && avoidable && fix != Fix::Keep;
-    Subject { waits: site.bundle.waits.clone(), fix, counted, assumed }
+    Subject { key: site.key.clone(), waits: site.bundle.waits.clone(), fix, counted, assumed }
 }

@@ -30,6 +30,8 @@ const GPU_BOUND: f64 = 0.85;
 /// A site to be priced.
 #[derive(Clone, Debug)]
 pub struct Subject {
+    /// Settles ties, whatever the order of sites.
+    pub key: String,
     /// Indices into the waits given.
     pub waits: Vec<u32>,
     pub fix: Fix,
@@ -179,7 +181,8 @@ impl Plan {
         let mut wanted: Vec<usize> =
             (0..subjects.len()).filter(|&i| subjects[i].fix != Fix::Keep && !subjects[i].assumed).collect();
         // False sites first, then by what they can give at most.
-        wanted.sort_by_key(|&i| (!subjects[i].counted, std::cmp::Reverse(all[i].high), i));
+        let order = |&i: &usize| (!subjects[i].counted, std::cmp::Reverse(all[i].high), &subjects[i].key);
+        wanted.sort_by(|a, b| order(a).cmp(&order(b)));
         let cost = program.steps.len() + program.ops.len();
         let most = (BUDGET / cost.max(1)).clamp(8, MOST_VARIANTS);
         let (mut singles, mut left_out) = (Vec::new(), 0);
@@ -233,7 +236,9 @@ impl Plan {
 fn moved(subjects: &[Subject], i: usize, base: &Outcome, only: &Outcome) -> Option<usize> {
     let given_up = base.waited.get(i)? - only.waited.get(i)?;
     let grown = |s: usize| only.waited[s] - base.waited[s];
-    let most = (0..subjects.len()).filter(|&s| s != i).max_by_key(|&s| (grown(s), std::cmp::Reverse(s)))?;
+    let most = (0..subjects.len())
+        .filter(|&s| s != i)
+        .max_by_key(|&s| (grown(s), std::cmp::Reverse(&subjects[s].key)))?;
     (given_up > 0 && grown(most) * 2 >= given_up).then_some(most)
 }
 
