@@ -50,6 +50,14 @@ pub enum InputError {
         names = if .names.is_empty() { "none" } else { .names.as_str() }
     )]
     NoRange { path: PathBuf, range: String, names: String },
+    #[error("no site {site} in this report; it has {sites}")]
+    NoSite { site: String, sites: String },
+    #[error(
+        "{timing}: only {matched} of {waits} waits of {path} have their like here: this is not the same program; capture both with the same arguments",
+        path = .path.display(),
+        timing = .timing.display()
+    )]
+    OtherProgram { path: PathBuf, timing: PathBuf, matched: usize, waits: usize },
     #[error("{path}: exporting this report needs nsys, and none is on PATH; run this where nsys is installed: {command}", path = .path.display())]
     NsysMissing { path: PathBuf, command: String },
     #[error("{path}: nsys could not export this report ({reason}); try it by hand: {command}", path = .path.display())]

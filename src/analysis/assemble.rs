@@ -1,7 +1,8 @@
 //! Result structs from analysed exports: what every renderer prints.
 
 use super::filter::Known;
-use super::{Analysed, Options, Sort};
+use super::pricing::Wishes;
+use super::{Analysed, Options, Sort, notes, savings};
 use crate::catalogue::{self, Pattern, Strategy};
 use crate::cost::statistics::{Summary, histogram, summarise};
 use crate::doctor;
@@ -25,12 +26,13 @@ const EXAMPLES: usize = 4;
 /// Collects exports into one report.
 pub struct Assembler<'a> {
     options: &'a Options,
+    wishes: &'a Wishes,
     report: Report,
     known: Known,
 }
 
 impl<'a> Assembler<'a> {
-    pub fn new(options: &'a Options) -> Self {
+    pub fn new(options: &'a Options, wishes: &'a Wishes) -> Self {
         let report = Report {
             schema_version: 1,
             tool: Tool { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") },
@@ -42,7 +44,7 @@ impl<'a> Assembler<'a> {
             waits_filtered_out: 0,
             warnings: Vec::new(),
         };
-        Self { options, report, known: Known::default() }
+        Self { options, wishes, report, known: Known::default() }
     }
 
     /// Adds one export's sites, devices and warnings.
@@ -52,6 +54,8 @@ impl<'a> Assembler<'a> {
         let summaries = sites.summaries()?;
         let listed: Vec<Site> =
             found.sites.iter().zip(&summaries).map(|(site, summary)| sites.site(site, summary)).collect();
+        let listed = savings::of_sites(found, listed);
+        savings::of_run(found, &mut self.report.totals);
         let wanted = |s: &Site| {
             (self.options.classes.is_empty() || self.options.classes.contains(&s.class))
                 && (self.options.capture.is_none() || s.blocks_capture)
@@ -64,7 +68,8 @@ impl<'a> Assembler<'a> {
         if self.report.iterations.is_none() {
             self.report.iterations = sites.iterations();
         }
-        for warning in doctor::warnings(found) {
+        let limits = found.warnings.clone().unwrap_or_else(|| doctor::warnings(found));
+        for warning in limits.into_iter().chain(notes::of(found)) {
             if !self.report.warnings.contains(&warning) {
                 self.report.warnings.push(warning);
             }
@@ -79,6 +84,8 @@ impl<'a> Assembler<'a> {
         for (i, site) in self.report.sites.iter_mut().enumerate() {
             site.id = format!("S{}", i + 1);
         }
+        savings::name_next(&mut self.report.sites);
+        savings::leave_out_assumed(&mut self.report, self.wishes);
         self.report.totals = totals(&self.report);
         self.report.warnings.extend(self.known.missing(&self.options.filter));
         name_callers(&mut self.report.sites);
@@ -144,7 +151,7 @@ fn rank(sort: Sort, a: &Site, b: &Site) -> std::cmp::Ordering {
 }
 
 fn totals(report: &Report) -> Totals {
-    let mut totals = Totals { sites: report.sites.len() as u64, ..Totals::default() };
+    let mut totals = Totals { sites: report.sites.len() as u64, ..report.totals.clone() };
     for gpu in report.profiles.iter().flat_map(|p| &p.gpus) {
         add(&mut totals.gpu_busy_ns, gpu.busy_ns);
         add(&mut totals.gpu_idle_ns, gpu.idle_ns);

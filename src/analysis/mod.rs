@@ -3,12 +3,18 @@
 pub mod assemble;
 pub mod filter;
 pub mod judge;
+pub mod notes;
+pub mod pricing;
+pub mod savings;
+pub mod timing;
 
-use crate::cost::{drain, iterations};
+use crate::cost::price::Prices;
+use crate::cost::simulate::Program;
+use crate::cost::{bounds, drain, iterations};
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::database::Progress;
-use crate::report::Report;
+use crate::report::{Report, Warning};
 use crate::sites::context::Context;
 use crate::sites::frames::PathRules;
 use crate::sites::{Site, bundle};
@@ -18,7 +24,8 @@ use crate::waits::Wait;
 use crate::waits::device::Devices;
 use crate::{doctor, waits};
 use filter::Filter;
-use std::path::PathBuf;
+use pricing::{WhatIf, Wishes};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What a run is asked to do, whatever the format.
@@ -36,6 +43,10 @@ pub struct Options {
     pub sort: Sort,
     /// Sites listed; 0 for all.
     pub top: usize,
+    /// What is to be simulated other than what is advised.
+    pub what_if: WhatIf,
+    /// Another capture of the same program to take times from.
+    pub timing: Option<PathBuf>,
     pub progress: Option<Arc<dyn Progress>>,
 }
 
@@ -68,8 +79,14 @@ pub struct Analysed {
     /// Drain of each wait, in ns.
     pub drains: Vec<i64>,
     pub iterations: Option<iterations::Iterations>,
+    /// What fixing each site saves, in the sites' order.
+    pub prices: Prices,
+    /// Kernels that work together with other processes.
+    pub collectives: u64,
     /// Source files that were not read, and why.
     pub refused: Vec<Refused>,
+    /// What limits the report, where the sites come from another capture.
+    pub warnings: Option<Vec<Warning>>,
 }
 
 /// Reads and analyses all exports into one report.
@@ -77,9 +94,10 @@ pub struct Analysed {
 /// # Errors
 /// [`InputError`] for an export that cannot be read or holds no CUDA calls; other errors are defects.
 pub fn run(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
-    let mut assembler = assemble::Assembler::new(options);
-    for path in paths {
-        assembler.add(&analyse(path, options)?)?;
+    let wishes = pricing::resolve(paths, options)?;
+    let mut assembler = assemble::Assembler::new(options, &wishes);
+    for (number, path) in paths.iter().enumerate() {
+        assembler.add(&analyse_with(path, options, &wishes.of(number))?)?;
     }
     Ok(assembler.finish())
 }
@@ -88,49 +106,136 @@ pub fn run(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn analyse(path: &std::path::Path, options: &Options) -> anyhow::Result<Analysed> {
-    let mut profile = Profile::load(path, options.threads, options.progress.clone(), |name| {
-        waits::api::classify(name).is_some()
-    })?;
-    if profile.calls.total() == 0 {
-        return Err(no_cuda(&profile).into());
-    }
-    let (devices, found, drains) = profile.with_nvtx(|profile| {
-        let devices = Devices::new(profile);
-        let found = waits::find::find(profile, &devices);
-        // Drains are decided over all waits: a filtered-out wait still owns its gap.
-        let drains = drain::drains(profile, &devices, &found);
-        (devices, found, drains)
-    })?;
-    let iterations = iterations::detect(&mut profile)?;
-    let mut filter = options.filter.clone();
-    filter.nvtx = filter.nvtx.or_else(|| options.capture.clone());
-    let keep = filter.select(&mut profile, &devices, &found)?;
-    let filtered_out = keep.iter().filter(|keep| !**keep).count() as u64;
-    let (mut waits, drains): (Vec<Wait>, Vec<i64>) = found
-        .into_iter()
-        .zip(drains)
-        .zip(keep)
-        .filter_map(|(w, keep)| keep.then_some(w))
-        .map(|(w, drain)| {
-            let drain = options.filter.clip_drain(&profile, &w, drain);
-            (w, drain)
-        })
-        .unzip();
-    let mut context = Context::read(&mut profile, &waits)?;
-    context.part_strangers(&mut profile, &mut waits)?;
-    let bundles = bundle::form(&mut profile, &devices, &waits, &mut context, &options.rules)?;
+pub fn analyse(path: &Path, options: &Options) -> anyhow::Result<Analysed> {
+    analyse_with(path, options, &Wishes::default())
+}
+
+fn analyse_with(path: &Path, options: &Options, wishes: &Wishes) -> anyhow::Result<Analysed> {
+    let mut capture = Capture::read(path, options)?;
+    let mut context = Context::read(&mut capture.profile, &capture.waits)?;
+    let Capture { profile, devices, waits, iterations, .. } = &mut capture;
+    context.part_strangers(profile, waits)?;
+    let bundles = bundle::form(profile, devices, waits, &mut context, &options.rules)?;
     let judge = judge::Judge {
         sources: source_tree(options),
         rules: &options.rules,
-        waits: &waits,
-        devices: &devices,
+        waits,
+        devices,
         iterations: iterations.as_ref(),
     };
-    let judged = judge.all(&mut profile, bundles)?;
+    let judged = judge.all(profile, bundles)?;
     let refused = judge.sources.refused();
     let sites = crate::sites::join(judged);
-    Ok(Analysed { profile, devices, waits, filtered_out, context, sites, drains, iterations, refused })
+    let found = capture.analysed(context, sites, refused, wishes, options);
+    match &options.timing {
+        Some(light) => timed(found, light, options, wishes),
+        None => Ok(found),
+    }
+}
+
+/// The sites of `found` with the times of another capture.
+fn timed(found: Analysed, light: &Path, options: &Options, wishes: &Wishes) -> anyhow::Result<Analysed> {
+    let mut capture = Capture::read(light, options)?;
+    let context = Context::read(&mut capture.profile, &capture.waits)?;
+    let view = timing::Light {
+        profile: &capture.profile,
+        waits: &capture.waits,
+        iterations: capture.iterations.as_ref(),
+    };
+    let (sites, said) = timing::match_waits(&found, &view)?;
+    let mut warnings = vec![said];
+    warnings.extend(doctor::warnings(&found));
+    let timed = capture.analysed(context, sites, found.refused, wishes, options);
+    Ok(Analysed { warnings: Some(warnings), ..timed })
+}
+
+/// One export's waits and what they cost, before anything is known of where they come from.
+struct Capture {
+    profile: Profile,
+    devices: Devices,
+    /// Waits that passed the filter.
+    waits: Vec<Wait>,
+    /// Waits that did not.
+    filtered_out: u64,
+    drains: Vec<i64>,
+    /// Host time from each wait to the next of its thread.
+    until: Vec<i64>,
+    /// Of all waits.
+    program: Program,
+    iterations: Option<iterations::Iterations>,
+    collectives: u64,
+}
+
+impl Capture {
+    fn read(path: &Path, options: &Options) -> anyhow::Result<Self> {
+        let mut profile = Profile::load(path, options.threads, options.progress.clone(), |name| {
+            waits::api::classify(name).is_some()
+        })?;
+        if profile.calls.total() == 0 {
+            return Err(no_cuda(&profile).into());
+        }
+        let mut kernels = Vec::new();
+        let (devices, found, costs, program) = profile.with_nvtx(|profile| {
+            let devices = Devices::new(profile);
+            let found = waits::find::find(profile, &devices);
+            // Drains and simulation are of all waits: a filtered-out wait still owns its gap.
+            let drains = drain::drains(profile, &devices, &found);
+            let until = bounds::until_next(profile, &found);
+            let program = Program::new(profile, &devices, &found);
+            kernels = notes::kernel_names(profile);
+            let costs: Vec<(i64, i64)> = drains.into_iter().zip(until).collect();
+            (devices, found, costs, program)
+        })?;
+        let collectives = notes::collectives(&mut profile, &kernels)?;
+        let iterations = iterations::detect(&mut profile)?;
+        let mut filter = options.filter.clone();
+        filter.nvtx = filter.nvtx.or_else(|| options.capture.clone());
+        let keep = filter.select(&mut profile, &devices, &found)?;
+        let filtered_out = keep.iter().filter(|keep| !**keep).count() as u64;
+        let kept = found.into_iter().zip(costs).zip(keep).filter_map(|(wait, keep)| keep.then_some(wait));
+        let clipped = |(w, (drain, until)): (Wait, (i64, i64))| {
+            let drain = options.filter.clip_drain(&profile, &w, drain);
+            (w, (drain, until))
+        };
+        let (waits, costs): (Vec<Wait>, Vec<(i64, i64)>) = kept.map(clipped).unzip();
+        let (drains, until) = costs.into_iter().unzip();
+        Ok(Self { profile, devices, waits, filtered_out, drains, until, program, iterations, collectives })
+    }
+
+    /// With its sites, priced.
+    fn analysed(
+        self,
+        context: Context,
+        sites: Vec<Site>,
+        refused: Vec<Refused>,
+        wishes: &Wishes,
+        options: &Options,
+    ) -> Analysed {
+        let Self { profile, devices, waits, filtered_out, drains, until, program, iterations, collectives } =
+            self;
+        let priced = pricing::Capture {
+            profile: &profile,
+            devices: &devices,
+            waits: &waits,
+            until: &until,
+            iterations: iterations.as_ref(),
+        };
+        let prices = pricing::prices(&priced, program, &sites, wishes, options.threads);
+        Analysed {
+            profile,
+            devices,
+            waits,
+            filtered_out,
+            context,
+            sites,
+            drains,
+            iterations,
+            prices,
+            collectives,
+            refused,
+            warnings: None,
+        }
+    }
 }
 
 /// Recorded paths are tried after the roots: on the machine that ran the program they are right.

@@ -3,6 +3,7 @@
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use std::sync::LazyLock;
+use sync_report::cost::simulate::Fix;
 use sync_report::verdict::source::SourceRoot;
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 2 wrong usage or bad input. A damaged export is reported as far as it can be \
@@ -65,9 +66,26 @@ pub struct ReportArgs {
     #[arg(long, value_name = "RANGE", conflicts_with_all = ["details", "nvtx"])]
     pub graph_ready: Option<String>,
     #[command(flatten)]
+    pub saving: SavingArgs,
+    #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
     pub shared: SharedArgs,
+}
+
+/// What is simulated.
+#[derive(Args)]
+#[command(next_help_heading = "Savings")]
+pub struct SavingArgs {
+    /// Take times from this capture of the same program, made without backtraces: they slow the host several times
+    #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
+    pub timing: Option<PathBuf>,
+    /// Show the report as if these sites were fixed (S3,S5)
+    #[arg(long, value_name = "SITES", value_delimiter = ',')]
+    pub assume_fixed: Vec<String>,
+    /// Simulate this change of a site, whatever its verdict, and count it as avoidable: keep, delete, drop, non-blocking, pinned, delay, coalesce
+    #[arg(long, value_name = "SITE=CHANGE", value_parser = parse_fix, value_delimiter = ',')]
+    pub fix: Vec<(String, Fix)>,
 }
 
 /// Which waits and sites, in which order.
@@ -175,6 +193,19 @@ pub enum Class {
     False,
     True,
     Unknown,
+}
+
+/// `S3=delete`.
+fn parse_fix(text: &str) -> Result<(String, Fix), String> {
+    let words = || Fix::ALL.map(|(word, _)| word).join(", ");
+    let (site, word) =
+        text.split_once('=').ok_or_else(|| format!("write SITE=CHANGE; changes: {}", words()))?;
+    let short = match word {
+        "non_blocking" => "non-blocking",
+        word => word,
+    };
+    let fix = Fix::parse(short).ok_or_else(|| format!("no change `{word}`; there are: {}", words()))?;
+    Ok((site.to_owned(), fix))
 }
 
 /// `NEW`, or `OLD=NEW` where OLD is the recorded prefix.

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use std::io::Write;
 use std::process::ExitCode;
 use sync_report::analysis::filter::Filter;
+use sync_report::analysis::pricing::WhatIf;
 use sync_report::analysis::{self, Options, Sort};
 use sync_report::report::{Report, csv, details, json, table};
 use sync_report::sites::frames::PathRules;
@@ -21,6 +22,14 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
         options.top = 0;
     }
     options.capture = args.graph_ready.clone();
+    options.what_if =
+        WhatIf { assume_fixed: args.saving.assume_fixed.clone(), fixes: args.saving.fix.clone() };
+    let timing = args.saving.timing.iter().cloned().collect::<Vec<_>>();
+    let timing = input::exports(&timing, &args.shared)?;
+    options.timing = timing.paths.first().cloned();
+    if options.timing.is_some() && exports.paths.len() > 1 {
+        bail!("--timing goes with one profile; {} were given", exports.paths.len());
+    }
     let report = analysis::run(&exports.paths, &options)?;
     options.progress = None; // the bar goes before the report comes
     // Before the output is opened: a mistyped site must not empty the file of the last report.
@@ -95,6 +104,8 @@ pub fn options(select: &SelectArgs, shared: &SharedArgs) -> Options {
         classes: select.class.iter().map(|c| class(*c)).collect(),
         sort: sort(select.sort),
         top: select.top,
+        what_if: WhatIf::default(),
+        timing: None,
         progress: progress::bar(shared.quiet),
     }
 }

@@ -1,5 +1,9 @@
 //! What waits cost: host time blocked, device time drained, per iteration.
 
+pub mod bounds;
 pub mod drain;
 pub mod iterations;
+pub mod overhead;
+pub mod price;
+pub mod simulate;
 pub mod statistics;

@@ -108,6 +108,13 @@ impl Syncs {
         self.events.iter().map(|e| (e.pid, e.correlation))
     }
 
+    /// Streams told to wait for an event whose record the export holds, with that record. No other row has both a
+    /// stream and an event.
+    pub fn stream_waits(&self) -> impl Iterator<Item = (&SyncRow, &EventRow)> {
+        let waits = self.rows.iter().filter(|r| r.stream != NONE && r.event != NONE);
+        waits.filter_map(|r| Some((r, self.record_of(r, r.correlation)?)))
+    }
+
     /// The row of a call; where one correlation id served several calls, the row that lies inside this one.
     pub fn of(&self, pid: i64, correlation: u32, start: i64, end: i64) -> Option<&SyncRow> {
         if correlation == NO_CORRELATION {

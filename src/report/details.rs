@@ -2,7 +2,7 @@
 
 use super::phrase::{self, FileNames, Place, Processes};
 use super::style::{Style, Tone};
-use super::{Example, Fix, Frame, Report, Site};
+use super::{Example, Fix, Frame, Report, Site, saving};
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::{Attribution, Class};
 use std::io::{self, Write};
@@ -212,14 +212,7 @@ impl Page<'_> {
                 format!("{drain}, {} of the GPU's time{drain_each}", text::percent(site.drain_percent)),
             ),
         ];
-        if let Some(saving) = &site.recoverable {
-            let [alone, joint, low, high] =
-                [saving.alone_ns, saving.joint_ns, saving.low_ns, saving.high_ns].map(text::duration);
-            pairs.push((
-                "saves",
-                format!("{alone} alone, {joint} with all false sites fixed, proven between {low} and {high}"),
-            ));
-        }
+        pairs.extend(saving::in_words(site).map(|words| ("saves", words)));
         section("cost", labelled(&pairs))
     }
 

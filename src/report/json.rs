@@ -14,10 +14,17 @@ pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 /// `null` where the contract says number.
 fn finite(report: &Report) -> Cow<'_, Report> {
     let site_numbers = report.sites.iter().flat_map(|site| {
-        [site.confidence, site.blocked_percent, site.drain_percent, site.per_iteration.unwrap_or(0.0)]
+        [
+            site.confidence,
+            site.blocked_percent,
+            site.drain_percent,
+            site.per_iteration.unwrap_or(0.0),
+            site.recoverable.as_ref().map_or(0.0, |r| r.percent),
+        ]
     });
     let run_numbers = [
         report.totals.simulation_error.unwrap_or(0.0),
+        report.totals.recoverable_percent.unwrap_or(0.0),
         report.iterations.as_ref().map_or(0.0, |iterations| iterations.waits_per_iteration),
     ];
     if site_numbers.chain(run_numbers).all(f64::is_finite) {
@@ -25,6 +32,7 @@ fn finite(report: &Report) -> Cow<'_, Report> {
     }
     let mut report = report.clone();
     report.totals.simulation_error = report.totals.simulation_error.filter(|error| error.is_finite());
+    report.totals.recoverable_percent = report.totals.recoverable_percent.filter(|p| p.is_finite());
     if let Some(iterations) = &mut report.iterations {
         mend(&mut iterations.waits_per_iteration);
     }
@@ -33,6 +41,9 @@ fn finite(report: &Report) -> Cow<'_, Report> {
         mend(&mut site.blocked_percent);
         mend(&mut site.drain_percent);
         site.per_iteration = site.per_iteration.filter(|rate| rate.is_finite());
+        if let Some(saving) = &mut site.recoverable {
+            mend(&mut saving.percent);
+        }
     }
     Cow::Owned(report)
 }

@@ -6,6 +6,7 @@ pub mod csv;
 pub mod details;
 pub mod json;
 mod phrase;
+pub mod saving;
 pub mod style;
 pub mod table;
 
@@ -99,6 +100,11 @@ pub struct Totals {
     pub recoverable_false_joint_ns: Option<i64>,
     pub recoverable_low_ns: Option<i64>,
     pub recoverable_high_ns: Option<i64>,
+    /// `recoverable_false_joint_ns` in percent of the capture's span.
+    pub recoverable_percent: Option<f64>,
+    /// What limits the run once all false sites are fixed: "host" or "gpu".
+    pub bound_by: Option<&'static str>,
+    /// |simulated − recorded| / recorded span with nothing fixed. Over 0.1 there are bounds only.
     pub simulation_error: Option<f64>,
 }
 
@@ -219,12 +225,25 @@ pub struct Thread {
     pub count: usize,
 }
 
-#[derive(Clone, Debug, Serialize)]
+/// What the whole run would save.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Recoverable {
+    /// With only this site fixed. 0 where its waits are needed: those have a range, no promise.
     pub alone_ns: i64,
+    /// The share that is this site's with all false sites fixed.
     pub joint_ns: i64,
     pub low_ns: i64,
     pub high_ns: i64,
+    /// `alone_ns` of one iteration, where iterations are known.
+    pub per_iteration_ns: Option<i64>,
+    /// `alone_ns` in percent of the capture's span.
+    pub percent: f64,
+    /// The change that was simulated: "delete", "non-blocking", "pinned", "drop", "delay", "coalesce", "keep".
+    pub change: &'static str,
+    /// From a simulation; else `alone_ns` is the lower bound.
+    pub simulated: bool,
+    /// The site into whose waits most of the time moves.
+    pub moves_to: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]

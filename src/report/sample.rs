@@ -51,6 +51,7 @@ pub(crate) fn single() -> Report {
         site.thread.tid = 4242;
     }
     report.totals.recoverable_false_joint_ns = None;
+    (report.totals.recoverable_low_ns, report.totals.recoverable_high_ns) = (None, None);
     report.totals.by_class.false_.recoverable_ns = None;
     report
 }
@@ -110,6 +111,8 @@ fn totals() -> Totals {
         recoverable_false_joint_ns: Some(1_620_000_000),
         recoverable_low_ns: Some(1_100_000_000),
         recoverable_high_ns: Some(2_050_000_000),
+        recoverable_percent: Some(13.1),
+        bound_by: Some("gpu"),
         simulation_error: Some(0.021),
     }
 }
@@ -227,6 +230,11 @@ fn upload() -> Site {
             joint_ns: 930_000_000,
             low_ns: 600_000_000,
             high_ns: 1_003_000_000,
+            per_iteration_ns: Some(912_000),
+            percent: 7.35,
+            change: "pinned",
+            simulated: true,
+            moves_to: Some("S2".to_owned()),
         }),
         fix: fix("Pin the batch and copy with non_blocking=True"),
         histogram: vec![(1_048_576, 2), (2_097_152, 0), (4_194_304, 61), (8_388_608, 31), (16_777_216, 6)],

@@ -6,7 +6,7 @@ mod sites;
 pub use super::style::Style;
 
 use super::style::Tone;
-use super::{ClassTotals, Gpu, Iterations, ProfileInfo, Report, Totals, phrase};
+use super::{ClassTotals, Gpu, Iterations, ProfileInfo, Report, Totals, phrase, saving};
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::{Attribution, Class};
 use grid::Column;
@@ -214,33 +214,19 @@ fn totals(totals: &Totals, style: &Style) -> String {
         Column::right(&["blocked"], column(&|class| text::duration(class.blocked_ns))),
         Column::right(&["drain"], column(&|class| text::duration(class.drain_ns))),
     ];
-    if ORDER.iter().any(|&(class, _)| of(class).recoverable_ns.is_some()) {
+    // The sentence below says it too.
+    const LEAST: usize = 64;
+    let fits = style.width.is_none_or(|width| width >= LEAST);
+    if fits && ORDER.iter().any(|&(class, _)| of(class).recoverable_ns.is_some()) {
         let saved = |class: &ClassTotals| class.recoverable_ns.map(text::duration).unwrap_or_default();
         columns.push(Column::right(&["recoverable"], column(&saved)));
     }
     let mut out = grid::set(&columns, style.width.is_some(), false);
-    if let Some(saving) = saving(totals) {
+    if let Some(saving) = saving::of_all(totals) {
         let lines = wrap(&saving, style, 0);
         out.push_str(&format!("\n\n{}", lines.join("\n")));
     }
     out
-}
-
-/// What fixing all false sites would save, once simulated.
-fn saving(totals: &Totals) -> Option<String> {
-    let joint = text::duration(totals.recoverable_false_joint_ns?);
-    let mut line = format!("Without the false waits, the run would be {joint} shorter");
-    if let (Some(low), Some(high)) = (totals.recoverable_low_ns, totals.recoverable_high_ns) {
-        line.push_str(&format!(", proven between {} and {}", text::duration(low), text::duration(high)));
-    }
-    if let Some(error) = totals.simulation_error {
-        line.push_str(&format!(
-            "; the simulation misses the measured run by {}",
-            text::percent(error * 100.0)
-        ));
-    }
-    line.push('.');
-    Some(line)
 }
 
 /// What limits the report; commands on lines of their own, never wrapped, to be copied.

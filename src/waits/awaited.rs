@@ -218,6 +218,7 @@ impl<'a> Queues<'a> {
         wait.context = wait.context.or(Some(key.context).filter(|&c| c != NONE));
         wait.covers = Covers::Stream(stream);
         let last = self.last_issued(stream, issued_before, wait.end);
+        wait.reaches = last;
         wait.found = match last {
             Some(op) if self.profile.ops.end[op as usize] > wait.start => {
                 wait.awaited = Some(op);

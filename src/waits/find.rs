@@ -119,6 +119,7 @@ impl Finder<'_> {
             context: None,
             found: Found::Unknown,
             awaited: None,
+            reaches: None,
             not_for: None,
             completes: None,
             covers: Covers::Nothing,

@@ -60,6 +60,8 @@ pub struct Wait {
     pub found: Found,
     /// The awaited op that ended last.
     pub awaited: Option<u32>,
+    /// The last op of the one stream it covers, ended or not.
+    pub reaches: Option<u32>,
     /// A device that still worked when the wait returned: it cannot have waited for that one.
     pub not_for: Option<u32>,
     /// Copy to the host, started earlier without waiting, that this wait completes.

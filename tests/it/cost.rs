@@ -5,9 +5,12 @@ use crate::look::{self, options};
 use sync_report::analysis::Options;
 use sync_report::analysis::filter::Filter;
 use sync_report::report::Report;
+use sync_report::vocabulary::Class;
 
 mod drain;
 mod iterations;
+mod savings;
+mod simulation;
 
 const SIDE: Gpu = Gpu { device: 0, stream: 13 };
 
@@ -21,8 +24,28 @@ fn drains(e: &Export) -> Vec<i64> {
     look::analysed(e).drains.clone()
 }
 
+/// What must hold of all savings: values inside their bounds, the whole worth its best part.
+fn assert_priced(report: &Report) {
+    let totals = &report.totals;
+    let mut best = 0;
+    for saving in report.sites.iter().filter_map(|s| s.recoverable.as_ref()) {
+        assert!((0.0..=100.0).contains(&saving.percent), "{saving:?}");
+        assert!(0 <= saving.low_ns && saving.low_ns <= saving.alone_ns, "{saving:?}");
+        assert!(saving.alone_ns <= saving.high_ns && saving.joint_ns <= saving.high_ns, "{saving:?}");
+    }
+    for site in report.sites.iter().filter(|s| s.class == Class::False) {
+        best = best.max(site.recoverable.as_ref().filter(|r| r.simulated).map_or(0, |r| r.alone_ns));
+    }
+    if let Some(joint) = totals.recoverable_false_joint_ns {
+        let (low, high) = (totals.recoverable_low_ns.unwrap_or(0), totals.recoverable_high_ns.unwrap_or(0));
+        assert!(low <= joint && joint <= high, "{totals:?}");
+        assert!(report.profiles.len() > 1 || report.sites_omitted > 0 || best <= joint, "{best} {totals:?}");
+    }
+}
+
 /// What must hold of every report, whatever the program.
 pub fn assert_sound(report: &Report) {
+    assert_priced(report);
     let mut drain = 0;
     for gpu in report.profiles.iter().flat_map(|p| &p.gpus) {
         assert!(gpu.busy_ns >= 0 && gpu.idle_ns >= 0, "{gpu:?}");

@@ -6,7 +6,7 @@
 use super::grid::{self, Column, GAP};
 use crate::report::phrase::{self, FileNames, Place, Processes};
 use crate::report::style::{Style, Tone};
-use crate::report::{Report, Site};
+use crate::report::{Report, Site, saving};
 use crate::text::{self, escape_terminal};
 
 /// Columns of location and advice below which a poorer layout reads better.
@@ -60,7 +60,7 @@ impl Row {
             device: site.device.filter(|_| names.devices).map(|device| format!("GPU {device}")),
             waits: text::count(site.waits),
             rate: site.per_iteration.map(text::rate),
-            saves: site.recoverable.as_ref().map(|saving| text::duration(saving.alone_ns)),
+            saves: saving::short(site),
             blocked: [text::duration(site.blocked_ns), text::percent(site.blocked_percent)],
             p99: text::duration(site.blocked_p99_ns),
             drain: [text::duration(site.drain_ns), text::percent(site.drain_percent)],

@@ -1,0 +1,266 @@
+//! What fixing sites saves: one simulated run as recorded, one with all false sites fixed, and for each site one with
+//! only it fixed and one with all false sites but it.
+//!
+//! ```text
+//!  alone  = T(nothing fixed)             − T(only this site fixed)
+//!  joint  = T(all false but this fixed)  − T(all false fixed)          the share that is this site's in the whole
+//!  total  = T(nothing fixed)             − T(all false fixed)
+//! ```
+//! First the run is simulated as recorded; its distance from the recorded end is the error that is printed. Prices are
+//! differences between runs from which the profiler's estimated host time ([`super::overhead`]) is left out, since the
+//! program will run without it. Savings do not add: a wait that goes alone often only moves its time into the next one. All values are held inside the bounds of [`super::bounds`]. A capture that the simulation cannot reproduce within 10 % gets bounds only.
+
+use super::bounds::{self, Bound};
+use super::overhead::{self, Clock};
+use super::simulate::run::Variant;
+use super::simulate::{Fix, Outcome, Program, Scratch, run};
+use crate::profile::Profile;
+use crate::waits::Wait;
+use crate::waits::device::Devices;
+
+/// Share of the span by which the simulated run may miss the recorded one.
+pub const TOLERANCE: f64 = 0.1;
+/// Steps simulated for one report, over all variants: about a second of one core.
+const BUDGET: usize = 120_000_000;
+/// Variants of a small capture: more sites than this do not fit a screen.
+const MOST_VARIANTS: usize = 400;
+/// Busy share of a device from which it is what bounds the run.
+const GPU_BOUND: f64 = 0.85;
+
+/// A site to be priced.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Settles ties, whatever the order of sites.
+    pub key: String,
+    /// Indices into the waits given.
+    pub waits: Vec<u32>,
+    pub fix: Fix,
+    /// Counts towards the total: its verdict is false.
+    pub counted: bool,
+    /// Fixed already in what everything is compared with.
+    pub assumed: bool,
+}
+
+/// What fixing one site saves, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Price {
+    pub alone: i64,
+    pub joint: i64,
+    pub low: i64,
+    pub high: i64,
+    pub fix: Fix,
+    /// From a simulation; else the lower bound stands for the value.
+    pub simulated: bool,
+    /// The site whose waits take most of the time that this one gives up.
+    pub moves_to: Option<usize>,
+}
+
+/// What limits the run once all false sites are fixed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BoundBy {
+    Host,
+    Gpu,
+}
+
+/// The prices of one capture.
+#[derive(Clone, Debug)]
+pub struct Prices {
+    /// |simulated − recorded| / recorded span, nothing fixed.
+    pub error: f64,
+    pub recorded: i64,
+    pub simulated: i64,
+    pub sites: Vec<Price>,
+    pub joint: i64,
+    pub low: i64,
+    pub high: i64,
+    pub bound_by: Option<BoundBy>,
+    /// Sites with bounds only, because simulating each would take too long.
+    pub unsimulated: usize,
+    pub clock: Clock,
+    /// Speed of pinned uploads in GB/s where the capture shows none.
+    pub assumed_bandwidth: Option<f64>,
+}
+
+impl Prices {
+    pub fn usable(&self) -> bool {
+        self.error <= TOLERANCE
+    }
+}
+
+/// Prices `subjects` on up to `threads` threads; `until`: for each wait, its entry of [`bounds::until_next`].
+///  the result does not depend on their number.
+pub fn price(
+    profile: &Profile,
+    devices: &Devices,
+    program: &Program,
+    waits: &[Wait],
+    until: &[i64],
+    subjects: &[Subject],
+    threads: usize,
+) -> Prices {
+    let all = bounds_of(profile, devices, program, waits, until, subjects);
+    let recorded = program.recorded.max(1);
+    let plain = run(program, &Variant::default(), &mut Scratch::default());
+    let error = (plain.end - recorded).abs() as f64 / recorded as f64;
+    let clock = overhead::clock(profile, devices);
+    let mut prices = Prices {
+        error,
+        recorded,
+        simulated: plain.end,
+        sites: subjects.iter().zip(&all).map(|(s, b)| bounded(s, *b)).collect(),
+        joint: 0,
+        low: 0,
+        high: cap(subjects, &all, profile),
+        bound_by: None,
+        unsimulated: 0,
+        clock,
+        assumed_bandwidth: Some(program.learned.pinned_upload).filter(|b| !b.learned).map(|b| b.bytes_per_ns),
+    };
+    if prices.usable() {
+        let plan = Plan::new(program, subjects, &all);
+        let outcomes = simulate(program, &plan.variants, threads);
+        plan.settle(subjects, &all, &outcomes, &mut prices);
+    }
+    prices.low = prices.joint.min(low_of(subjects, &prices.sites));
+    prices
+}
+
+/// What is certain of all false sites together: as much as of the best one.
+fn low_of(subjects: &[Subject], prices: &[Price]) -> i64 {
+    subjects.iter().zip(prices).filter(|(s, _)| s.counted).map(|(_, p)| p.low).max().unwrap_or(0)
+}
+
+fn bounds_of(
+    profile: &Profile,
+    devices: &Devices,
+    program: &Program,
+    waits: &[Wait],
+    until: &[i64],
+    subjects: &[Subject],
+) -> Vec<Bound> {
+    let one = |subject: &Subject| {
+        let fix = if subject.fix == Fix::Keep { Fix::Coalesce } else { subject.fix };
+        subject.waits.iter().fold(Bound::default(), |sum, &w| {
+            let wait = &waits[w as usize];
+            let b = bounds::of(profile, devices, program, wait, until[w as usize], fix);
+            Bound { low: sum.low.saturating_add(b.low), high: sum.high.saturating_add(b.high) }
+        })
+    };
+    subjects.iter().map(one).collect()
+}
+
+/// Without a simulation. A site that cannot go has a range from nothing to what moving or merging its waits may give.
+fn bounded(subject: &Subject, bound: Bound) -> Price {
+    let low = if subject.fix == Fix::Keep || !subject.counted { 0 } else { bound.low };
+    let alone = if subject.counted { low } else { 0 };
+    Price { alone, joint: 0, low, high: bound.high, fix: subject.fix, simulated: false, moves_to: None }
+}
+
+/// No more than the false sites' bounds together.
+fn cap(subjects: &[Subject], all: &[Bound], profile: &Profile) -> i64 {
+    let span = profile.bounds().map_or(0, |(from, to)| to - from);
+    let counted = subjects.iter().zip(all).filter(|(s, _)| s.counted);
+    counted.fold(0, |sum: i64, (_, b)| sum.saturating_add(b.high)).min(span)
+}
+
+/// Which variants are run: nothing fixed, all false fixed, then two for each site that is simulated.
+struct Plan {
+    variants: Vec<Variant>,
+    /// Subject, variant with only it, variant with all but it (of a false site).
+    singles: Vec<(usize, usize, Option<usize>)>,
+    left_out: usize,
+}
+
+impl Plan {
+    fn new(program: &Program, subjects: &[Subject], all: &[Bound]) -> Self {
+        let base: Vec<Fix> = subjects.iter().map(|s| if s.assumed { s.fix } else { Fix::Keep }).collect();
+        let counted = |s: &Subject| s.counted || s.assumed;
+        let joint: Vec<Fix> = subjects.iter().map(|s| if counted(s) { s.fix } else { Fix::Keep }).collect();
+        let variant = |fixes: &[Fix]| Variant { fixes: fixes.to_vec(), bare: true };
+        let mut variants = vec![variant(&base), variant(&joint)];
+        let mut wanted: Vec<usize> =
+            (0..subjects.len()).filter(|&i| subjects[i].fix != Fix::Keep && !subjects[i].assumed).collect();
+        // False sites first, then by what they can give at most.
+        let order = |&i: &usize| (!subjects[i].counted, std::cmp::Reverse(all[i].high), &subjects[i].key);
+        wanted.sort_by(|a, b| order(a).cmp(&order(b)));
+        let cost = program.steps.len() + program.ops.len();
+        let most = (BUDGET / cost.max(1)).clamp(8, MOST_VARIANTS);
+        let (mut singles, mut left_out) = (Vec::new(), 0);
+        for i in wanted {
+            let needs = if subjects[i].counted { 2 } else { 1 };
+            if variants.len() + needs > most {
+                left_out += 1;
+                continue;
+            }
+            let mut only = base.clone();
+            only[i] = subjects[i].fix;
+            variants.push(variant(&only));
+            let alone = variants.len() - 1;
+            let without = subjects[i].counted.then(|| {
+                let mut all_but = joint.clone();
+                all_but[i] = Fix::Keep;
+                variants.push(variant(&all_but));
+                variants.len() - 1
+            });
+            singles.push((i, alone, without));
+        }
+        Self { variants, singles, left_out }
+    }
+
+    fn settle(&self, subjects: &[Subject], all: &[Bound], outcomes: &[Outcome], prices: &mut Prices) {
+        let (base, joint) = (&outcomes[0], &outcomes[1]);
+        let keeps = |saved: i64, by: &Outcome| prices.clock.keeps(saved.max(0), by);
+        prices.joint = keeps(base.end - joint.end, joint).min(prices.high);
+        for &(i, alone, without) in &self.singles {
+            let (bound, only) = (all[i], &outcomes[alone]);
+            let saved = keeps(base.end - only.end, only).min(bound.high);
+            let price = &mut prices.sites[i];
+            price.alone = saved;
+            price.joint = without.map_or(0, |w| keeps(outcomes[w].end - joint.end, joint).min(bound.high));
+            price.low = if subjects[i].counted { bound.low.min(saved).min(price.joint) } else { 0 };
+            price.simulated = true;
+            price.moves_to = moved(subjects, i, base, only);
+        }
+        // A whole is worth no less than its best part.
+        let best = self.singles.iter().filter(|s| subjects[s.0].counted).map(|s| prices.sites[s.0].alone);
+        prices.joint = prices.joint.max(best.max().unwrap_or(0));
+        prices.unsimulated = self.left_out;
+        let busy = joint.busy.iter().copied().max().unwrap_or(0);
+        let bound =
+            if busy as f64 >= GPU_BOUND * joint.end.max(1) as f64 { BoundBy::Gpu } else { BoundBy::Host };
+        prices.bound_by = Some(bound);
+    }
+}
+
+/// The site whose waits grew most when only site `i` was fixed, if they took over half of what it gave up or more.
+fn moved(subjects: &[Subject], i: usize, base: &Outcome, only: &Outcome) -> Option<usize> {
+    let given_up = base.waited.get(i)? - only.waited.get(i)?;
+    let grown = |s: usize| only.waited[s] - base.waited[s];
+    let most = (0..subjects.len())
+        .filter(|&s| s != i)
+        .max_by_key(|&s| (grown(s), std::cmp::Reverse(&subjects[s].key)))?;
+    (given_up > 0 && grown(most) * 2 >= given_up).then_some(most)
+}
+
+/// Runs all variants, each whole on one thread.
+fn simulate(program: &Program, variants: &[Variant], threads: usize) -> Vec<Outcome> {
+    let workers = threads.clamp(1, variants.len().max(1));
+    let mut outcomes = vec![Outcome::default(); variants.len()];
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..workers)
+            .map(|worker| {
+                scope.spawn(move || {
+                    let mut scratch = Scratch::default();
+                    let mine = (worker..variants.len()).step_by(workers);
+                    mine.map(|v| (v, run(program, &variants[v], &mut scratch))).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        for worker in running {
+            for (v, outcome) in worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
+                outcomes[v] = outcome;
+            }
+        }
+    });
+    outcomes
+}

@@ -1,0 +1,249 @@
+//! What the capture itself tells about latencies: medians and fast quantiles of what was seen undisturbed.
+//!
+//! ```text
+//!  host    [launch]                                  after call: op start − launch end, where the stream was idle
+//!  stream      ··[k1-----]·[k2---]                   after previous: the gap between ops of a full queue
+//!  host          [wait--------]··                    back: wait's end − end of what it awaited
+//! ```
+
+use crate::profile::Profile;
+use crate::profile::ops::OpKind;
+use crate::vocabulary::{Direction, HostMemory};
+use crate::waits::api::Blocking;
+use crate::waits::{Found, Wait};
+
+/// Values looked at per quantity: a quantile of more is no better.
+const SAMPLES: usize = 20_000;
+/// Fewer are no basis.
+const FEWEST: usize = 3;
+/// A latency longer than this was caused by something else.
+const LONGEST_LATENCY_NS: i64 = 1_000_000;
+/// Smallest copy whose speed is that of the bus.
+const BULK_BYTES: u64 = 1 << 20;
+
+/// Launch to start on an idle GPU: 1.3 to 2.4 µs on an H200.
+const AFTER_CALL_NS: i64 = 2_000;
+/// Between two ops of a stream: 0.8 to 2.5 µs on an H200.
+const AFTER_PREVIOUS_NS: i64 = 1_500;
+/// From the end of the work to the return: 1 to 6 µs over 12 exports.
+const BACK_NS: i64 = 4_000;
+/// A synchronisation that finds nothing: 1 to 3 µs.
+const SYNC_NS: i64 = 2_000;
+/// An asynchronous copy call under the profiler.
+const ASYNC_COPY_NS: i64 = 5_000;
+/// What a PCIe copy takes besides its bytes.
+pub const COPY_OVERHEAD_NS: i64 = 1_000;
+/// Launches that a stream takes before the next one blocks: 1024 on every GPU since Kepler.
+const QUEUE_DEPTH: u32 = 1_024;
+
+/// Speed of copies from or to pinned memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bandwidth {
+    pub bytes_per_ns: f64,
+    /// Seen in this capture; else assumed for the GPU's bus.
+    pub learned: bool,
+}
+
+/// Latencies and floors of one capture, in ns.
+#[derive(Clone, Debug)]
+pub struct Learned {
+    /// By [`kind_index`].
+    pub after_call: [i64; 4],
+    pub after_previous: [i64; 4],
+    /// By blocking class: from the awaited end to the return.
+    back: Vec<(Blocking, i64)>,
+    /// By blocking class: a call that found nothing.
+    floor: Vec<(Blocking, i64)>,
+    /// By call name: the usual length of a call that does not wait.
+    pub usual: Vec<i64>,
+    pub async_copy: i64,
+    pub pinned_upload: Bandwidth,
+    pub pinned_read: Bandwidth,
+    pub depth: u32,
+}
+
+/// Which latency an op of this kind has.
+pub fn kind_index(kind: OpKind) -> usize {
+    match kind {
+        OpKind::Kernel => 0,
+        OpKind::Memcpy => 1,
+        OpKind::Memset => 2,
+        OpKind::GraphLaunch => 3,
+    }
+}
+
+/// The value below which `share` of the samples lie.
+pub fn quantile(values: &mut [i64], share: f64) -> Option<i64> {
+    if values.len() < FEWEST {
+        return None;
+    }
+    let at = ((values.len() - 1) as f64 * share) as usize;
+    Some(*values.select_nth_unstable(at).1)
+}
+
+/// Latencies of ops, sampled by the model as it places them.
+#[derive(Default)]
+pub struct OpSamples {
+    after_call: [Vec<i64>; 4],
+    after_previous: [Vec<i64>; 4],
+}
+
+impl OpSamples {
+    /// An op whose launch ended at `call` and whose predecessor on the stream at `previous`.
+    pub fn see(&mut self, kind: OpKind, start: i64, call: i64, previous: Option<i64>) {
+        let k = kind_index(kind);
+        let short = |t: i64| t.abs() <= LONGEST_LATENCY_NS;
+        let idle = previous.is_none_or(|p| p <= call);
+        let full = previous.is_some_and(|p| p > call.saturating_add(20_000));
+        let (after_call, after_previous) = (start - call, previous.map_or(0, |p| start - p));
+        if idle && short(after_call) && self.after_call[k].len() < SAMPLES {
+            self.after_call[k].push(after_call);
+        } else if full && short(after_previous) && self.after_previous[k].len() < SAMPLES {
+            self.after_previous[k].push(after_previous);
+        }
+    }
+}
+
+impl Learned {
+    pub fn new(profile: &Profile, waits: &[Wait], samples: OpSamples) -> Self {
+        let of = |mut lists: [Vec<i64>; 4], default: i64| {
+            let mut all: Vec<i64> = lists.iter().flatten().copied().collect();
+            let any = quantile(&mut all, 0.5).unwrap_or(default);
+            std::array::from_fn(|k| quantile(&mut lists[k], 0.5).unwrap_or(any))
+        };
+        let usual = usual_lengths(profile);
+        let (back, floor) = waiting(profile, waits);
+        let bandwidth = |direction| {
+            pinned(profile, direction).map_or_else(
+                || Bandwidth { bytes_per_ns: assumed(profile), learned: false },
+                |bytes_per_ns| Bandwidth { bytes_per_ns, learned: true },
+            )
+        };
+        Self {
+            after_call: of(samples.after_call, AFTER_CALL_NS),
+            after_previous: of(samples.after_previous, AFTER_PREVIOUS_NS),
+            back,
+            floor,
+            async_copy: async_copy(profile, &usual),
+            usual,
+            pinned_upload: bandwidth(Direction::HostToDevice),
+            pinned_read: bandwidth(Direction::DeviceToHost),
+            depth: QUEUE_DEPTH,
+        }
+    }
+
+    pub fn back(&self, blocking: Blocking) -> i64 {
+        look_up(&self.back, blocking).unwrap_or(BACK_NS)
+    }
+
+    pub fn floor(&self, blocking: Blocking) -> i64 {
+        look_up(&self.floor, blocking).unwrap_or(SYNC_NS)
+    }
+
+    /// How long a copy would run from or to pinned memory.
+    pub fn pinned(&self, bytes: u64, direction: Direction) -> i64 {
+        let speed = if direction == Direction::DeviceToHost { self.pinned_read } else { self.pinned_upload };
+        COPY_OVERHEAD_NS.saturating_add((bytes as f64 / speed.bytes_per_ns) as i64)
+    }
+}
+
+fn look_up(list: &[(Blocking, i64)], blocking: Blocking) -> Option<i64> {
+    list.iter().find(|(b, _)| *b == blocking).map(|(_, ns)| *ns)
+}
+
+/// Median length of the calls of each name, from evenly spaced samples.
+fn usual_lengths(profile: &Profile) -> Vec<i64> {
+    let calls = &profile.calls;
+    let mut lengths: Vec<Vec<i64>> = vec![Vec::new(); calls.names.len()];
+    let stride = calls.len() / (4 * SAMPLES) + 1;
+    for i in (0..calls.len()).step_by(stride) {
+        lengths[calls.name[i] as usize].push(calls.end[i] - calls.start[i]);
+    }
+    lengths
+        .iter_mut()
+        .map(|l| {
+            let middle = l.len() / 2;
+            if l.is_empty() { 0 } else { *l.select_nth_unstable(middle).1 }
+        })
+        .collect()
+}
+
+type ByBlocking = Vec<(Blocking, i64)>;
+
+/// Return costs (median) and floors (fast quantile) of waits, by class.
+fn waiting(profile: &Profile, waits: &[Wait]) -> (ByBlocking, ByBlocking) {
+    let calls = &profile.calls;
+    let mut seen: Vec<(Blocking, Vec<i64>, Vec<i64>)> = Vec::new();
+    for wait in waits {
+        let at = seen.iter().position(|s| s.0 == wait.blocking).unwrap_or_else(|| {
+            seen.push((wait.blocking, Vec::new(), Vec::new()));
+            seen.len() - 1
+        });
+        let call = wait.call as usize;
+        match wait.awaited.map(|op| wait.end - profile.ops.end[op as usize]) {
+            Some(back) if (0..=LONGEST_LATENCY_NS).contains(&back) && wait.found == Found::Pending => {
+                seen[at].1.push(back);
+            }
+            _ if wait.found != Found::Pending => seen[at].2.push(calls.end[call] - calls.start[call]),
+            _ => {}
+        }
+    }
+    let back = seen.iter_mut().filter_map(|s| Some((s.0, quantile(&mut s.1, 0.5)?))).collect();
+    let floor = seen.iter_mut().filter_map(|s| Some((s.0, quantile(&mut s.2, 0.1)?))).collect();
+    (back, floor)
+}
+
+/// What enqueueing a copy costs the host: the fast quarter of copies from or to pinned memory, else the usual launch.
+fn async_copy(profile: &Profile, usual: &[i64]) -> i64 {
+    let (ops, calls) = (&profile.ops, &profile.calls);
+    let mut lengths: Vec<i64> = Vec::new();
+    for op in (0..ops.len() as u32).filter(|&op| ops.kind[op as usize] == OpKind::Memcpy).take(SAMPLES) {
+        let Some(copy) = ops.copy(op) else { continue };
+        let pid = ops.streams[ops.stream[op as usize] as usize].pid;
+        if copy.host_memory == HostMemory::Pinned
+            && let Some(call) = profile.correlation.call(pid, ops.correlation[op as usize])
+        {
+            lengths.push(calls.end[call as usize] - calls.start[call as usize]);
+        }
+    }
+    let launches = || {
+        let launch = |i: &usize| calls.names[*i].base.contains("Launch");
+        (0..calls.names.len()).filter(launch).map(|i| usual[i]).filter(|&ns| ns > 0).min()
+    };
+    quantile(&mut lengths, 0.25).or_else(launches).unwrap_or(ASYNC_COPY_NS).clamp(500, 4 * ASYNC_COPY_NS)
+}
+
+/// Median speed of the capture's large copies between pinned memory and the GPU.
+fn pinned(profile: &Profile, direction: Direction) -> Option<f64> {
+    let ops = &profile.ops;
+    let mut picoseconds: Vec<i64> = (0..ops.len() as u32)
+        .filter_map(|op| Some((op, ops.copy(op)?)))
+        .filter(|(_, c)| c.host_memory == HostMemory::Pinned && c.direction == direction)
+        .filter(|(_, c)| c.bytes >= BULK_BYTES)
+        .map(|(op, c)| {
+            let ns = (ops.end[op as usize] - ops.start[op as usize]).max(1) as f64;
+            (ns * 1e3 / c.bytes as f64 * 1e3) as i64
+        })
+        .take(SAMPLES)
+        .collect();
+    quantile(&mut picoseconds, 0.5).map(|ps| 1e6 / ps.max(1) as f64)
+}
+
+/// Pinned copies over PCIe x16 in bytes per ns, by GPU: 85 % of what the generation signals (15.75, 31.5, 63 GB/s),
+/// as NVIDIA's bandwidthTest shows; Grace reaches the GPU over NVLink-C2C.
+fn assumed(profile: &Profile) -> f64 {
+    const BUSES: [(&[&str], f64); 4] = [
+        (&["GH200", "GB200", "GB300"], 350.0),
+        (&["H100", "H200", "H800", "H20", "B100", "B200", "B300", "RTX PRO", "RTX 50"], 54.0),
+        (&["V100", "P100", "T4", "TITAN", "RTX 20", "GTX", "Quadro"], 12.5),
+        (&["PCIe", "NVIDIA"], 25.0),
+    ];
+    let mut names: Vec<&str> = profile.target.gpu_names.values().map(|n| &**n).collect();
+    names.sort_unstable();
+    let bus = |name: &&str| BUSES.iter().find(|(ids, _)| ids.iter().any(|id| name.contains(id))).map(|b| b.1);
+    names
+        .iter()
+        .filter_map(bus)
+        .fold(None, |least: Option<f64>, b| Some(least.map_or(b, |l| l.min(b))))
+        .unwrap_or(25.0)
+}

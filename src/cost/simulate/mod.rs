@@ -1,0 +1,30 @@
+//! Forward simulation of a whole capture: what the run would have taken had some waits not been there.
+//!
+//! ```text
+//!  recorded   host  [launch k1][wait------------]···[launch k2]        ··· host segment, as recorded
+//!             GPU        [k1------------------]          [k2-----]
+//!  wait gone  host  [launch k1]···[launch k2]
+//!             GPU        [k1------------------][k2-----]               the run ends earlier by the drain
+//! ```
+//! The capture becomes a list of *steps* (API calls in recorded order) and *ops* (in the order of their issue). One
+//! pass over the steps, in that order, computes every time anew: a host segment keeps its length, an op starts when its
+//! launch, its stream and what it depends on allow, a wait returns when what it covers has ended. The order between
+//! threads that share a stream stays as recorded. One pass costs some ten nanoseconds a step and allocates nothing.
+//!
+//! [`model`] holds the list, [`issue`] orders it, `build` fills it, [`learn`] takes latencies and floors from the capture, [`follow`] finds what followed
+//! what across streams and threads, [`run`] is the pass, [`fixes`] are the changes that can be simulated.
+
+mod build;
+pub mod fixes;
+pub mod follow;
+pub mod issue;
+pub mod learn;
+pub mod model;
+pub mod run;
+
+pub use fixes::Fix;
+pub use model::Program;
+pub use run::{Outcome, Scratch, run};
+
+/// "None" in columns of indices.
+pub const NONE: u32 = u32::MAX;

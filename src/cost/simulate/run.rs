@@ -1,0 +1,248 @@
+//! One pass over a program.
+
+use super::model::{Act, Op, Program, Role, Step};
+use super::{Fix, NONE};
+
+/// What a run came to, in ns since the program's origin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Last end of all threads and ops.
+    pub end: i64,
+    /// Busy time by process and device.
+    pub busy: Vec<i64>,
+    /// Host time inside the waits of each site.
+    pub waited: Vec<i64>,
+}
+
+/// Columns that a run needs; kept from run to run.
+#[derive(Default)]
+pub struct Scratch {
+    /// By thread: when its last step ended.
+    ended: Vec<i64>,
+    /// By thread: end of what its delayed waits await, and what their return costs.
+    delayed: Vec<(i64, i64)>,
+    /// By stream: end of its last op.
+    stream: Vec<i64>,
+    /// By process and device: end of all its ops; when it is busy until, and for how long it was.
+    device: Vec<i64>,
+    busy: Vec<(i64, i64)>,
+    /// By op.
+    finish: Vec<i64>,
+}
+
+impl Scratch {
+    /// When op `rank` ended in the last run.
+    pub fn finish_of(&self, rank: u32) -> i64 {
+        self.finish.get(rank as usize).copied().unwrap_or(0)
+    }
+
+    fn reset(&mut self, program: &Program) {
+        fn fill<T: Copy>(column: &mut Vec<T>, length: usize, value: T) {
+            column.clear();
+            column.resize(length, value);
+        }
+        fill(&mut self.ended, program.threads, 0);
+        fill(&mut self.delayed, program.threads, (0, 0));
+        fill(&mut self.stream, program.group.len(), i64::MIN / 2);
+        fill(&mut self.device, program.groups, 0);
+        fill(&mut self.busy, program.groups, (0, 0));
+        // Written before it is read: ops are only followed by later ones.
+        self.finish.resize(program.ops.len(), 0);
+    }
+}
+
+/// What is changed about a run.
+#[derive(Clone, Debug, Default)]
+pub struct Variant {
+    /// By site; sites past the end are kept.
+    pub fixes: Vec<Fix>,
+    /// Leave out the host time that is estimated to be the profiler's.
+    pub bare: bool,
+}
+
+impl Variant {
+    fn of(&self, step: &Step) -> Fix {
+        self.fixes.get(step.site as usize).copied().unwrap_or_default()
+    }
+}
+
+/// Runs the program once. Linear in steps and ops.
+pub fn run(program: &Program, variant: &Variant, scratch: &mut Scratch) -> Outcome {
+    scratch.reset(program);
+    let mut pass = Pass { program, s: scratch, waited: vec![0; program.sites] };
+    let mut end = 0;
+    for step in &program.steps {
+        let gap = if variant.bare { step.gap - i64::from(step.overhead) } else { step.gap };
+        let mut now = pass.s.ended[step.thread as usize].max(pass.s.ended[step.after as usize] + gap);
+        if step.flush {
+            now = pass.flush(step.thread, now);
+        }
+        let fix = if step.site == NONE { Fix::Keep } else { variant.of(step) };
+        now = match fix {
+            Fix::Keep => pass.keep(step, now),
+            _ => pass.fixed(step, fix, now),
+        };
+        pass.s.ended[step.thread as usize] = now;
+        end = end.max(now);
+    }
+    let waited = pass.waited;
+    let end = scratch.device.iter().copied().fold(end, i64::max);
+    Outcome { end, busy: scratch.busy.iter().map(|b| b.1).collect(), waited }
+}
+
+struct Pass<'a> {
+    program: &'a Program,
+    s: &'a mut Scratch,
+    waited: Vec<i64>,
+}
+
+impl Pass<'_> {
+    /// A step as it is. Returns when its call ends.
+    fn keep(&mut self, step: &Step, now: i64) -> i64 {
+        let own = now + step.length;
+        let end = match step.act {
+            Act::Launch => return self.launch(step, own),
+            Act::Given => {
+                self.issue(step, 0, i64::MIN);
+                return now;
+            }
+            Act::Copy => {
+                let ended = self.issue(step, now, now);
+                own.max(ended + step.back)
+            }
+            Act::Stream => own.max(self.s.stream[step.target as usize] + step.back),
+            Act::Device => own.max(self.s.device[step.target as usize] + step.back),
+            Act::Op => own.max(self.s.finish[step.target as usize] + step.back),
+        };
+        if step.site != NONE {
+            self.waited[step.site as usize] += end - now;
+        }
+        end
+    }
+
+    /// Enqueues the ops of a call, which waits where the queue is full.
+    fn launch(&mut self, step: &Step, mut end: i64) -> i64 {
+        if step.ops == 0 {
+            return end;
+        }
+        let behind = self.program.ops[step.first_op as usize].behind;
+        if behind != NONE {
+            end = end.max(self.s.finish[behind as usize]);
+        }
+        self.issue(step, end, end - step.length);
+        end
+    }
+
+    /// Places the ops of a step, launched at `from`, none before `earliest`. Returns the last end.
+    fn issue(&mut self, step: &Step, from: i64, earliest: i64) -> i64 {
+        let mut last = from;
+        let first = step.first_op as usize;
+        for rank in first..first + step.ops as usize {
+            let op = &self.program.ops[rank];
+            last = last.max(self.place(rank, op, op.duration, from + op.after_call, earliest));
+        }
+        last
+    }
+
+    fn place(&mut self, rank: usize, op: &Op, duration: i64, ready: i64, earliest: i64) -> i64 {
+        let stream = &mut self.s.stream[op.stream as usize];
+        let mut start = ready.max(earliest).max(*stream + op.after_previous);
+        if op.follows != NONE {
+            start = start.max(self.s.finish[op.follows as usize] + op.after_followed);
+        }
+        let end = start + duration;
+        *stream = end;
+        self.s.finish[rank] = end;
+        let group = self.program.group[op.stream as usize] as usize;
+        self.s.device[group] = self.s.device[group].max(end);
+        let (until, busy) = &mut self.s.busy[group];
+        *busy += (end - start.max(*until)).max(0);
+        *until = (*until).max(end);
+        end
+    }
+
+    /// A step of a site that a fix changes.
+    fn fixed(&mut self, step: &Step, fix: Fix, now: i64) -> i64 {
+        let copies = step.ops > 0;
+        match (fix, copies) {
+            (Fix::Drop, true) => self.skip(step, now),
+            (Fix::Drop | Fix::Delete, false) => now,
+            // A blocking copy that is to stay without its wait.
+            (Fix::Delete, true) if step.role == Role::Copy => self.keep(step, now),
+            // Staging from pageable memory keeps the host, whatever is asked of the call.
+            (Fix::NonBlocking, true) if step.staged || step.role == Role::Copy => self.keep(step, now),
+            (_, true) => {
+                let end = now + step.length.min(self.program.learned.async_copy);
+                let ended = self.enqueue(step, end, now);
+                if step.role == Role::Wait {
+                    return self.unwaited(
+                        step,
+                        fix,
+                        end,
+                        ended,
+                        self.program.learned.back(crate::waits::api::Blocking::Stream),
+                    );
+                }
+                end
+            }
+            // The copy before the synchronisation, of which the export holds no op.
+            (_, false) if step.role == Role::Copy => now + step.length.min(self.program.learned.async_copy),
+            (_, false) => {
+                let awaited = match step.act {
+                    Act::Stream => self.s.stream[step.target as usize],
+                    Act::Device => self.s.device[step.target as usize],
+                    Act::Op => self.s.finish[step.target as usize],
+                    _ => now,
+                };
+                self.unwaited(step, fix, now, awaited, step.back)
+            }
+        }
+    }
+
+    /// Goes on without the wait for what ends at `awaited`, or remembers it for later.
+    fn unwaited(&mut self, step: &Step, fix: Fix, now: i64, awaited: i64, back: i64) -> i64 {
+        match fix {
+            Fix::Coalesce if step.last => {
+                let end = now.max(awaited + back);
+                self.waited[step.site as usize] += end - now;
+                end
+            }
+            Fix::Delay => {
+                // Without iterations a value is read when the next one is asked for.
+                let now = if self.program.iterations { now } else { self.flush(step.thread, now) };
+                let delayed = &mut self.s.delayed[step.thread as usize];
+                *delayed = (delayed.0.max(awaited), back);
+                now
+            }
+            _ => now,
+        }
+    }
+
+    fn flush(&mut self, thread: u16, now: i64) -> i64 {
+        let (awaited, back) = std::mem::take(&mut self.s.delayed[thread as usize]);
+        if awaited == 0 { now } else { now.max(awaited + back.max(0)) }
+    }
+
+    /// An asynchronous copy instead of the recorded one; pinned or not, it runs no longer than it did.
+    fn enqueue(&mut self, step: &Step, from: i64, earliest: i64) -> i64 {
+        let mut last = from;
+        let first = step.first_op as usize;
+        for rank in first..first + step.ops as usize {
+            let op = &self.program.ops[rank];
+            let pinned = self.program.pinned.get(step.target as usize).copied().unwrap_or(op.duration);
+            let latency = op.after_call.min(self.program.learned.after_call[1]);
+            last = last.max(self.place(rank, op, pinned.min(op.duration), from + latency, earliest));
+        }
+        last
+    }
+
+    /// The ops of a step that is gone: they end where their stream stands.
+    fn skip(&mut self, step: &Step, now: i64) -> i64 {
+        let first = step.first_op as usize;
+        for rank in first..first + step.ops as usize {
+            let stream = self.program.ops[rank].stream as usize;
+            self.s.finish[rank] = self.s.stream[stream].max(0);
+        }
+        now
+    }
+}

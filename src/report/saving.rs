@@ -1,0 +1,95 @@
+//! Savings in words.
+
+use super::{Recoverable, Site, Totals};
+use crate::text;
+use crate::vocabulary::Class;
+
+/// Misses of the simulation from which it is not used, as in [`crate::cost::price`].
+const TOLERANCE: f64 = crate::cost::price::TOLERANCE;
+
+/// A site's saving in a column: a value, or what it is at most where only that is known.
+pub fn short(site: &Site) -> Option<String> {
+    let saving = site.recoverable.as_ref()?;
+    let most = || format!("≤ {}", text::duration(saving.high_ns));
+    Some(match site.class {
+        Class::True if saving.change == "keep" => most(),
+        _ if !saving.simulated => most(),
+        _ => text::duration(saving.alone_ns).to_string(),
+    })
+}
+
+/// A site's saving as a sentence.
+pub fn in_words(site: &Site) -> Option<String> {
+    let saving = site.recoverable.as_ref()?;
+    let [low, high] = [saving.low_ns, saving.high_ns].map(text::duration);
+    if site.class == Class::True && saving.change == "keep" {
+        return Some(format!("the wait is needed; moving or merging it may save up to {high}"));
+    }
+    if !saving.simulated {
+        return Some(format!("between {low} and {high} (not simulated)"));
+    }
+    let [alone, joint] = [saving.alone_ns, saving.joint_ns].map(text::duration);
+    let mut words = format!("{alone} alone ({})", share(saving));
+    match site.class {
+        _ if saving.joint_ns > 0 || site.class == Class::False => {
+            words.push_str(&format!(", {joint} with all false sites fixed"))
+        }
+        _ => words.push_str(", if the wait is avoidable"),
+    }
+    words.push_str(&format!(", between {low} and {high}; simulated: {}", change(saving.change)));
+    if let Some(next) = &saving.moves_to {
+        words.push_str(&format!(". Most of the waiting only moves on to {}", text::escape_terminal(next)));
+    }
+    Some(words)
+}
+
+fn share(saving: &Recoverable) -> String {
+    let percent = text::percent(saving.percent);
+    match saving.per_iteration_ns {
+        Some(each) => format!("{} per iteration, {percent} of the run", text::duration(each)),
+        None => format!("{percent} of the run"),
+    }
+}
+
+/// A change in the words of someone who would make it.
+fn change(word: &str) -> &str {
+    match word {
+        "delete" => "the call deleted",
+        "non-blocking" => "the copy without a wait",
+        "pinned" => "a copy from pinned memory without a wait",
+        "drop" => "copy and wait dropped",
+        "delay" => "read at the end of the iteration",
+        "coalesce" => "one wait for several",
+        word => word,
+    }
+}
+
+/// What fixing all false sites saves.
+pub fn of_all(totals: &Totals) -> Option<String> {
+    let (low, high) = (totals.recoverable_low_ns?, totals.recoverable_high_ns?);
+    let range = format!("{} and {}", text::duration(low), text::duration(high));
+    let missed = totals.simulation_error.map(|e| text::percent(e * 100.0));
+    let trusted = totals.simulation_error.is_none_or(|e| e <= TOLERANCE);
+    let Some(joint) = totals.recoverable_false_joint_ns.filter(|_| trusted) else {
+        let why = missed.map_or_else(String::new, |m| {
+            format!(" The simulation misses the recorded run by {m}, so there is no closer figure.")
+        });
+        return (high > 0).then(|| format!("Fixing all false sites saves between {range}.{why}"));
+    };
+    let of_run = totals.recoverable_percent.map(|p| format!(", {} of the run", text::percent(p)));
+    let mut line = format!(
+        "Fixing all false sites saves about {}{} (between {range})",
+        text::duration(joint),
+        of_run.unwrap_or_default()
+    );
+    match totals.bound_by {
+        Some("gpu") => line.push_str("; the GPU then limits the run"),
+        Some(_) => line.push_str("; the host then limits the run"),
+        None => {}
+    }
+    if let Some(missed) = missed {
+        line.push_str(&format!(". Simulated as recorded, the run comes out {missed} off"));
+    }
+    line.push('.');
+    Some(line)
+}

@@ -1,0 +1,139 @@
+//! Savings in the report: of real captures with known truth, with sites assumed fixed, from two captures.
+
+use super::*;
+use std::path::PathBuf;
+use sync_report::analysis::pricing::WhatIf;
+use sync_report::analysis::{self};
+use sync_report::cost::simulate::Fix;
+use sync_report::report::Site;
+
+fn sample(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sample-profiles").join(name)
+}
+
+fn on(name: &str, options: &Options) -> Report {
+    analysis::run(&[sample(name)], options).expect("a report")
+}
+
+fn alone(site: &Site) -> i64 {
+    site.recoverable.as_ref().map_or(0, |r| r.alone_ns)
+}
+
+/// Measured without the profiler: 5118 µs a step with the pageable upload, 1778 µs from pinned memory.
+#[test]
+fn the_upload_saves_what_was_measured() {
+    let report = on("pairs_h2d_pageable_light.sqlite", &options());
+    assert_sound(&report);
+    let error = report.totals.simulation_error.expect("simulated");
+    assert!(error < 0.03, "{error}");
+    let each = report.totals.recoverable_false_joint_ns.expect("simulated") / 100;
+    let measured = (5_118 - 1_778) * 1_000;
+    assert!((each - measured).abs() * 10 < measured, "{each} ns a step, measured {measured}");
+    assert_eq!(report.totals.bound_by, Some("gpu"));
+    let saving = report.sites[0].recoverable.as_ref().expect("priced");
+    assert_eq!((saving.change, saving.simulated), ("pinned", true));
+    assert!(report.warnings.iter().any(|w| w.code == "bandwidth-assumed"));
+}
+
+/// Every sample that has kernels can be simulated.
+#[test]
+fn samples_are_reproduced() {
+    for name in ["patterns.sqlite", "train_mlp.sqlite", "train_mlp_python_sampling.sqlite"] {
+        let report = on(name, &options());
+        assert_sound(&report);
+        let error = report.totals.simulation_error.expect("simulated");
+        assert!(error < 0.03, "{name}: {error}");
+    }
+}
+
+/// The number of threads changes nothing.
+#[test]
+fn prices_do_not_depend_on_threads() {
+    let one = look::everything(&on("train_mlp.sqlite", &options()));
+    for threads in [2, 5] {
+        assert_eq!(look::everything(&on("train_mlp.sqlite", &Options { threads, ..options() })), one);
+    }
+}
+
+/// Sites assumed fixed are gone, the others keep their ids, and what is left to save is less.
+#[test]
+fn assumed_sites_are_gone() {
+    let all = on("train_mlp.sqlite", &options());
+    let gone = all.sites[0].id.clone();
+    let what_if = WhatIf { assume_fixed: vec![gone.clone()], fixes: Vec::new() };
+    let left = on("train_mlp.sqlite", &Options { what_if, ..options() });
+    assert_sound(&left);
+    let ids: Vec<&str> = left.sites.iter().map(|s| s.id.as_str()).collect();
+    let expected: Vec<&str> = all.sites[1..].iter().map(|s| s.id.as_str()).collect();
+    assert_eq!(ids, expected);
+    assert!(left.totals.recoverable_false_joint_ns < all.totals.recoverable_false_joint_ns);
+    assert_eq!(left.totals.sites + 1, all.totals.sites);
+    assert!(left.warnings.iter().any(|w| w.code == "assumed-fixed" && w.message.contains(&gone)));
+}
+
+/// A change that was asked for is what is simulated.
+#[test]
+fn a_change_can_be_asked_for() {
+    let what_if = WhatIf { assume_fixed: Vec::new(), fixes: vec![("S1".into(), Fix::NonBlocking)] };
+    let report = on("pairs_h2d_pageable_light.sqlite", &Options { what_if, ..options() });
+    let pinned = on("pairs_h2d_pageable_light.sqlite", &options());
+    assert_eq!(report.sites[0].recoverable.as_ref().map(|r| r.change), Some("non-blocking"));
+    assert!(alone(&report.sites[0]) * 10 < alone(&pinned.sites[0]), "staging stays");
+}
+
+#[test]
+fn a_site_that_is_not_there_is_an_error() {
+    let what_if = WhatIf { assume_fixed: vec!["S99".into()], fixes: Vec::new() };
+    let options = Options { what_if, ..options() };
+    let error = analysis::run(&[sample("train_mlp.sqlite")], &options).expect_err("no such site");
+    assert!(error.to_string().contains("S99"), "{error}");
+}
+
+/// Sites and verdicts of the one capture, times of the other, which has twice the iterations.
+#[test]
+fn times_come_from_the_light_capture() {
+    let timing = Some(sample("train_mlp_python_sampling.sqlite"));
+    let report = on("train_mlp.sqlite", &Options { timing, ..options() });
+    assert_sound(&report);
+    let light = on("train_mlp_python_sampling.sqlite", &options());
+    assert_eq!(report.totals.blocked_ns, light.totals.blocked_ns);
+    assert_eq!(report.profiles[0].span_ns, light.profiles[0].span_ns);
+    assert!(report.sites.iter().all(|s| s.user_frame.as_ref().is_some_and(|f| f.line > 0)));
+    let said = report.warnings.iter().find(|w| w.code == "timing-matched").expect("said");
+    assert!(said.message.contains("420 of 420"), "{}", said.message);
+}
+
+#[test]
+fn times_of_another_program_are_refused() {
+    let options = Options { timing: Some(sample("train_mlp.sqlite")), ..options() };
+    let error = analysis::run(&[sample("patterns.sqlite")], &options).expect_err("another program");
+    assert!(error.to_string().contains("not the same program"), "{error}");
+}
+
+/// A true site has a range and no promise.
+#[test]
+fn needed_waits_promise_nothing() {
+    let report = on("patterns.sqlite", &Options { top: 0, ..options() });
+    let needed = report.sites.iter().filter(|s| s.class == Class::True);
+    for saving in needed.filter_map(|s| s.recoverable.as_ref()) {
+        assert_eq!((saving.alone_ns, saving.joint_ns, saving.low_ns), (0, 0, 0));
+    }
+}
+
+/// ```text
+///  host      [launch a]  [stream sync==] [device sync]···[launch b]     the second takes over what the first gives up
+/// ```
+#[test]
+fn where_the_time_moves_is_named() {
+    let (mut e, t) = empty();
+    for i in 0..5i64 {
+        let at = i * 100_000;
+        e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 50_000, "a");
+        e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 53_000, GPU0);
+        e.device_sync(t, at + 54_000..at + 56_000, 0);
+    }
+    let report = look::report(&e);
+    let of = |api: &str| report.sites.iter().find(|s| s.api == api).expect("a site");
+    let moved = of("cudaStreamSynchronize").recoverable.as_ref().expect("priced").moves_to.clone();
+    assert_eq!(moved.as_ref(), Some(&of("cudaDeviceSynchronize").id));
+}
