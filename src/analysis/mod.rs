@@ -5,6 +5,7 @@ pub mod filter;
 pub mod judge;
 pub mod notes;
 pub mod pricing;
+pub mod results;
 pub mod savings;
 pub mod timing;
 
