@@ -224,6 +224,8 @@ impl Plan {
         // A whole is worth no less than its best part.
         let best = self.singles.iter().filter(|s| subjects[s.0].counted).map(|s| prices.sites[s.0].alone);
         prices.joint = prices.joint.max(best.max().unwrap_or(0));
+        let whole = prices.joint;
+        prices.sites.iter_mut().for_each(|p| p.joint = p.joint.min(whole));
         prices.unsimulated = self.left_out;
         let busy = joint.busy.iter().copied().max().unwrap_or(0);
         let bound =

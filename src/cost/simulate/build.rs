@@ -245,8 +245,8 @@ impl<'a> Builder<'a> {
         let calls = &self.profile.calls;
         let mut ended = vec![self.origin; program.threads];
         let mut busy_until = vec![i64::MIN; program.groups];
-        let by_call: FxHashMap<u32, &Wait> = waits.iter().map(|w| (w.call, w)).collect();
-        let copies: FxHashMap<u32, u32> = waits.iter().filter_map(|w| Some((w.copy_call?, w.call))).collect();
+        let mut waits = waits.iter().peekable();
+        program.step_of_call = vec![NONE; calls.len()];
         for &(call, first_op, count) in &self.issue.entries {
             let mut step = Step {
                 gap: 0,
@@ -278,10 +278,9 @@ impl<'a> Builder<'a> {
                 step.length = (end - start.max(ended[thread])).max(0);
                 step.act = Act::Launch;
                 ended[thread] = end.max(ended[thread]);
-                self.act(&mut step, call, by_call.get(&call).copied(), &busy_until, program);
-                if by_call.contains_key(&call) || copies.contains_key(&call) {
-                    program.step_of_call.insert(call, program.steps.len() as u32);
-                }
+                while waits.next_if(|w| w.call < call).is_some() {}
+                self.act(&mut step, call, waits.next_if(|w| w.call == call), &busy_until, program);
+                program.step_of_call[call as usize] = program.steps.len() as u32;
             }
             let start = match call {
                 NONE => self.profile.ops.start[self.issue.order[first_op as usize] as usize],

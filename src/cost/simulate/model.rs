@@ -5,7 +5,6 @@ use super::learn::Learned;
 use crate::profile::Profile;
 use crate::waits::Wait;
 use crate::waits::device::Devices;
-use rustc_hash::FxHashMap;
 
 /// What a step makes the host do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,8 +98,8 @@ pub struct Program {
     /// Duration from or to pinned memory, of copies that a fix may change.
     pub pinned: Vec<i64>,
     pub learned: Learned,
-    /// Step of each outermost call that waits.
-    pub(super) step_of_call: FxHashMap<u32, u32>,
+    /// Step of each outermost call.
+    pub(super) step_of_call: Vec<u32>,
     /// Ops that started late for a reason that is not known.
     pub unexplained: u64,
     /// Sites that [`Program::mark`] was given.
@@ -122,7 +121,7 @@ impl Program {
             recorded: 0,
             pinned: Vec::new(),
             learned,
-            step_of_call: FxHashMap::default(),
+            step_of_call: Vec::new(),
             unexplained: 0,
             sites: 0,
             iterations: false,
@@ -134,9 +133,9 @@ impl Program {
         super::build::build(profile, devices, waits)
     }
 
-    /// Step of a waiting call or of the copy before it.
+    /// Step of a call.
     pub fn step_of(&self, call: u32) -> Option<u32> {
-        self.step_of_call.get(&call).copied()
+        self.step_of_call.get(call as usize).copied().filter(|&s| s != NONE)
     }
 
     /// Says which waits are one site's: site `i` has the waits `sites[i]`, by call and copy call.

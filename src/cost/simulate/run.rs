@@ -46,8 +46,7 @@ impl Scratch {
         fill(&mut self.stream, program.group.len(), i64::MIN / 2);
         fill(&mut self.device, program.groups, 0);
         fill(&mut self.busy, program.groups, (0, 0));
-        // Written before it is read: ops are only followed by later ones.
-        self.finish.resize(program.ops.len(), 0);
+        fill(&mut self.finish, program.ops.len(), 0);
     }
 }
 
@@ -100,6 +99,9 @@ impl Pass<'_> {
     /// A step as it is. Returns when its call ends.
     fn keep(&mut self, step: &Step, now: i64) -> i64 {
         let own = now + step.length;
+        if step.ops > 0 && matches!(step.act, Act::Stream | Act::Device | Act::Op) {
+            self.issue(step, own, now); // a call nested in the wait has issued something
+        }
         let end = match step.act {
             Act::Launch => return self.launch(step, own),
             Act::Given => {
