@@ -44,12 +44,17 @@ pub struct Options {
     pub sort: Sort,
     /// Sites listed; 0 for all.
     pub top: usize,
+    /// Calls and GPU operations up to which savings are simulated; [`SOON_SIMULATED`] if not given.
+    pub simulate_up_to: Option<usize>,
     /// What is to be simulated other than what is advised.
     pub what_if: WhatIf,
     /// Another capture of the same program to take times from.
     pub timing: Option<PathBuf>,
     pub progress: Option<Arc<dyn Progress>>,
 }
+
+/// Calls and GPU operations up to which savings are simulated unasked: reading takes longer than that.
+pub const SOON_SIMULATED: usize = 2_000_000;
 
 /// What ranks sites. Ties go by drain, blocked, then file and line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,6 +155,12 @@ fn timed(found: Analysed, light: &Path, options: &Options, wishes: &Wishes) -> a
     Ok(Analysed { warnings: Some(warnings), ..timed })
 }
 
+/// Whether savings are simulated: asked for, or quickly done.
+fn simulates(profile: &Profile, options: &Options) -> bool {
+    let events = profile.calls.len() + profile.ops.len();
+    !options.what_if.is_empty() || events <= options.simulate_up_to.unwrap_or(SOON_SIMULATED)
+}
+
 /// One export's waits and what they cost, before anything is known of where they come from.
 struct Capture {
     profile: Profile,
@@ -182,7 +193,11 @@ impl Capture {
             // Drains and simulation are of all waits: a filtered-out wait still owns its gap.
             let drains = drain::drains(profile, &devices, &found);
             let until = bounds::until_next(profile, &found);
-            let program = Program::new(profile, &devices, &found);
+            let program = if simulates(profile, options) {
+                Program::new(profile, &devices, &found)
+            } else {
+                Program::outline(profile, &found)
+            };
             kernels = notes::kernel_names(profile);
             let costs: Vec<(i64, i64)> = drains.into_iter().zip(until).collect();
             (devices, found, costs, program)

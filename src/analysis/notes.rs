@@ -34,15 +34,22 @@ fn note(code: &'static str, message: String) -> Warning {
 
 fn reproduction(found: &Analysed) -> Option<Warning> {
     let prices = &found.prices;
-    (!prices.usable() && !found.waits.is_empty()).then(|| {
-        let message = format!(
-            "the simulation of this capture with nothing fixed takes {}, recorded were {}: over {} off, so savings are bounds only",
-            text::duration(prices.simulated),
-            text::duration(prices.recorded),
-            text::percent(TOLERANCE * 100.0),
-        );
-        note("simulation-off", message)
-    })
+    if found.waits.is_empty() || prices.usable() {
+        return None;
+    }
+    if prices.error.is_none() {
+        let events = text::count((found.profile.calls.len() + found.profile.ops.len()) as u64);
+        let message =
+            format!("{events} calls and GPU operations: savings are bounds only; --simulate computes them");
+        return Some(note("not-simulated", message));
+    }
+    let message = format!(
+        "the simulation of this capture with nothing fixed takes {}, recorded were {}: over {} off, so savings are bounds only",
+        text::duration(prices.simulated),
+        text::duration(prices.recorded),
+        text::percent(TOLERANCE * 100.0),
+    );
+    Some(note("simulation-off", message))
 }
 
 /// How much of the capture is the profiler's own time, where that is much.

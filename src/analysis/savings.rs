@@ -50,7 +50,9 @@ pub fn of_run(found: &Analysed, totals: &mut Totals) {
     let larger = first || totals.recoverable_high_ns.is_some_and(|h| prices.high > h);
     most(&mut totals.recoverable_low_ns, prices.low);
     most(&mut totals.recoverable_high_ns, prices.high);
-    totals.simulation_error = Some(totals.simulation_error.map_or(prices.error, |e| e.max(prices.error)));
+    if let Some(error) = prices.error {
+        totals.simulation_error = Some(totals.simulation_error.map_or(error, |e| e.max(error)));
+    }
     if !prices.usable() {
         return;
     }

@@ -80,6 +80,10 @@ pub struct SavingArgs {
     /// Take times from this capture of the same program, made without backtraces: they slow the host several times
     #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     pub timing: Option<PathBuf>,
+    /// Simulate what fixes save however large the capture is; above 2,000,000 calls and GPU operations the report has
+    /// bounds only
+    #[arg(long)]
+    pub simulate: bool,
     /// Show the report as if these sites were fixed (S3,S5)
     #[arg(long, value_name = "SITES", value_delimiter = ',')]
     pub assume_fixed: Vec<String>,

@@ -22,6 +22,7 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
         options.top = 0;
     }
     options.capture = args.graph_ready.clone();
+    options.simulate_up_to = args.saving.simulate.then_some(usize::MAX);
     options.what_if =
         WhatIf { assume_fixed: args.saving.assume_fixed.clone(), fixes: args.saving.fix.clone() };
     let timing = args.saving.timing.iter().cloned().collect::<Vec<_>>();
@@ -104,6 +105,7 @@ pub fn options(select: &SelectArgs, shared: &SharedArgs) -> Options {
         classes: select.class.iter().map(|c| class(*c)).collect(),
         sort: sort(select.sort),
         top: select.top,
+        simulate_up_to: None,
         what_if: WhatIf::default(),
         timing: None,
         progress: progress::bar(shared.quiet),

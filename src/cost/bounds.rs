@@ -64,7 +64,8 @@ pub fn of(
 fn copy_gain(program: &Program, wait: &Wait, fix: Fix) -> (i64, i64) {
     let Some(copy) = wait.copy else { return (0, 0) };
     let op = wait.copy_call.unwrap_or(wait.call);
-    let length = program.step_of(op).map_or(0, |s| {
+    // Without steps, the call's blocked time stands for the copy's: the bound is wider, never too low.
+    let length = program.step_of(op).map_or(wait.blocked, |s| {
         let step = &program.steps[s as usize];
         (step.first_op..step.first_op + step.ops).map(|r| program.ops[r as usize].duration).sum::<i64>()
     });

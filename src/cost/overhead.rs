@@ -19,6 +19,7 @@ use super::iterations::Iterations;
 use super::simulate::model::Act;
 use super::simulate::{Outcome, Program};
 use crate::profile::Profile;
+use crate::profile::calls::ApiName;
 use crate::profile::ops::OpKind;
 use crate::waits::api::{Blocking, classify};
 use crate::waits::device::Devices;
@@ -92,12 +93,15 @@ fn estimate(profile: &Profile, thread: usize, from: i64, to: i64) -> i64 {
     let calls = &profile.calls;
     let (mut cost, mut kept, mut inside) = (0i64, 0u64, 0u64);
     let traced = if calls.twins.is_empty() { 0 } else { BACKTRACE_NS };
+    let waits = |name: &ApiName| classify(&name.base).is_some_and(|b| b != Blocking::CopyAsync);
+    let waits: Vec<bool> = calls.names.iter().map(waits).collect();
     for &call in &calls.by_thread[thread] {
+        let call = call as usize;
         kept += 1;
-        if (from..=to).contains(&calls.start[call as usize]) {
+        if (from..=to).contains(&calls.start[call]) {
             inside += 1;
-            let waits = classify(calls.base_name(call)).is_some_and(|b| b != Blocking::CopyAsync);
-            cost = cost.saturating_add(traced + if waits { SYNC_NS } else { LAUNCH_NS });
+            let length = if waits[calls.name[call] as usize] { SYNC_NS } else { LAUNCH_NS };
+            cost = cost.saturating_add(traced + length);
         }
     }
     let others = calls.spans[thread].calls.saturating_sub(kept) as f64 * inside as f64 / kept.max(1) as f64;

@@ -65,8 +65,8 @@ pub enum BoundBy {
 /// The prices of one capture.
 #[derive(Clone, Debug)]
 pub struct Prices {
-    /// |simulated − recorded| / recorded span, nothing fixed.
-    pub error: f64,
+    /// |simulated − recorded| / recorded span, nothing fixed; `None` where nothing was simulated.
+    pub error: Option<f64>,
     pub recorded: i64,
     pub simulated: i64,
     pub sites: Vec<Price>,
@@ -83,7 +83,7 @@ pub struct Prices {
 
 impl Prices {
     pub fn usable(&self) -> bool {
-        self.error <= TOLERANCE
+        self.error.is_some_and(|error| error <= TOLERANCE)
     }
 }
 
@@ -100,13 +100,13 @@ pub fn price(
 ) -> Prices {
     let all = bounds_of(profile, devices, program, waits, until, subjects);
     let recorded = program.recorded.max(1);
-    let plain = run(program, &Variant::default(), &mut Scratch::default());
-    let error = (plain.end - recorded).abs() as f64 / recorded as f64;
+    let plain = program.wanted.then(|| run(program, &Variant::default(), &mut Scratch::default()).end);
+    let error = plain.map(|end| (end - recorded).abs() as f64 / recorded as f64);
     let clock = overhead::clock(profile, devices);
     let mut prices = Prices {
         error,
         recorded,
-        simulated: plain.end,
+        simulated: plain.unwrap_or(0),
         sites: subjects.iter().zip(&all).map(|(s, b)| bounded(s, *b)).collect(),
         joint: 0,
         low: 0,
@@ -121,7 +121,8 @@ pub fn price(
         let outcomes = simulate(program, &plan.variants, threads);
         plan.settle(subjects, &all, &outcomes, &mut prices);
     }
-    prices.low = prices.joint.min(low_of(subjects, &prices.sites));
+    let most = if prices.usable() { prices.joint } else { prices.high };
+    prices.low = most.min(low_of(subjects, &prices.sites));
     prices
 }
 

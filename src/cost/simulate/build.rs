@@ -26,15 +26,21 @@ const UNEXPLAINED_NS: i64 = 20_000;
 pub fn build(profile: &Profile, devices: &Devices, waits: &[Wait]) -> Program {
     let (origin, recorded) = profile.bounds().unwrap_or((0, 0));
     if !holds(profile, recorded - origin) {
-        return Program {
-            recorded: recorded - origin,
-            ..Program::empty(Learned::new(profile, waits, OpSamples::default()))
-        };
+        return outline(profile, waits);
     }
     let issue = Issue::new(profile);
     let builder = Builder::new(profile, devices, &issue, origin);
     let learned = Learned::new(profile, waits, builder.sample());
     builder.place(waits, learned, recorded - origin)
+}
+
+/// What the capture teaches, without steps: all that bounds need.
+pub fn outline(profile: &Profile, waits: &[Wait]) -> Program {
+    let (origin, recorded) = profile.bounds().unwrap_or((0, 0));
+    Program {
+        recorded: recorded.saturating_sub(origin),
+        ..Program::empty(Learned::new(profile, waits, OpSamples::default()))
+    }
 }
 
 /// Whether all times together stay far from overflowing; only damaged captures do not.

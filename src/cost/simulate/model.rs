@@ -100,6 +100,8 @@ pub struct Program {
     pub learned: Learned,
     /// Step of each outermost call.
     pub(super) step_of_call: Vec<u32>,
+    /// Whether it is to be simulated.
+    pub wanted: bool,
     /// Ops that started late for a reason that is not known.
     pub unexplained: u64,
     /// Sites that [`Program::mark`] was given.
@@ -122,6 +124,7 @@ impl Program {
             pinned: Vec::new(),
             learned,
             step_of_call: Vec::new(),
+            wanted: true,
             unexplained: 0,
             sites: 0,
             iterations: false,
@@ -131,6 +134,11 @@ impl Program {
     /// Builds a program from a capture; `waits`: all of them, sorted by call.
     pub fn new(profile: &Profile, devices: &Devices, waits: &[Wait]) -> Self {
         super::build::build(profile, devices, waits)
+    }
+
+    /// Of a capture that is not to be simulated.
+    pub fn outline(profile: &Profile, waits: &[Wait]) -> Self {
+        Self { wanted: false, ..super::build::outline(profile, waits) }
     }
 
     /// Step of a call.
