@@ -56,13 +56,10 @@ def rows(folder, tool):
     for capture in sorted(folder.glob("*.bad.sqlite")):
         case = capture.name.removesuffix(".bad.sqlite")
         alone = json.loads((folder / f"{case}.json").read_text())
-        light = folder / f"{case}.light.json"
-        light = json.loads(light.read_text()) if light.exists() else None
-        row = {"case": case, **predict(tool, capture, alone["changes"]), "alone": alone, "light": light}
-        for name, measured in (("alone", alone), ("light", light)):
-            if measured and row["predicted_us"] is not None:
-                off = abs(row["predicted_us"] - measured["saved_us"]) / measured["bad_us"] * 100
-                row[f"error_{name}_percent"] = round(off, 2)
+        row = {"case": case, **predict(tool, capture, alone["changes"]), "alone": alone}
+        if row["predicted_us"] is not None:
+            off = abs(row["predicted_us"] - alone["saved_us"]) / alone["bad_us"] * 100
+            row["error_percent"] = round(off, 2)
         yield row
 
 
@@ -76,18 +73,17 @@ def main():
     if arguments.json:
         print(json.dumps(table, indent=1))
         return
-    print("| case | step µs, alone | saved | captured | saved | predicted (range) | off, alone | off, captured | bound by | notes |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
-    number = lambda value, digits=1: "–" if value is None else f"{value:.{digits}f}"
+    print("| case | step µs | saved | predicted (range) | off | bound by | notes |")
+    print("|---|---|---|---|---|---|---|")
+    number = lambda value: "–" if value is None else f"{value:.1f}"
     for row in table:
-        alone, light = row["alone"], row["light"] or {}
-        print(f"| {row['case']} | {alone['bad_us']} | {alone['saved_us']} ({alone['saved_percent']} %) | {number(light.get('bad_us'))} "
-              f"| {number(light.get('saved_us'))} | {number(row['predicted_us'])} ({number(row['low_us'])}–{number(row['high_us'])}) "
-              f"| {number(row.get('error_alone_percent'))} % | {number(row.get('error_light_percent'))} % | {row['bound_by']} | {' '.join(row['notes'])} |")
-    for name in ("alone", "light"):
-        errors = [row[f"error_{name}_percent"] for row in table if f"error_{name}_percent" in row]
-        if errors:
-            print(f"\nmedian error, {name}: {statistics.median(errors):.1f} % of the step")
+        alone = row["alone"]
+        print(f"| {row['case']} | {number(alone['bad_us'])} | {number(alone['saved_us'])} ({alone['saved_percent']} %) "
+              f"| {number(row['predicted_us'])} ({number(row['low_us'])}–{number(row['high_us'])}) "
+              f"| {number(row.get('error_percent'))} % | {row['bound_by']} | {' '.join(row['notes'])} |")
+    errors = [row["error_percent"] for row in table if "error_percent" in row]
+    if errors:
+        print(f"\nmedian error: {statistics.median(errors):.1f} % of the step")
 
 
 if __name__ == "__main__":

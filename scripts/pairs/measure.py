@@ -3,8 +3,8 @@
 
     measure.py gemm512                       times without a profiler: JSON on stdout
     measure.py gemm512 --capture             each window between cudaProfilerStart and Stop, every step in an NVTX
-                                             range, for: nsys profile --capture-range=cudaProfilerApi
-                                             --capture-range-end=repeat:4 (reports 1 and 4 are bad, 2 and 3 fixed)
+                                             range: what nsys records with --capture-range=cudaProfilerApi is the
+                                             first window, which waits
 
 Clock and power drift more between two runs than many a wait costs: hence one process and alternating windows.
 """

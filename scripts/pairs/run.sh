@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Measures every program (or those named) on this machine's GPU, without a profiler and under the light capture.
+# Measures every program (or those named) on this machine's GPU: both variants without a profiler, then a light capture of
+# the one that waits.
 #   scripts/pairs/run.sh OUT [CASE...]
-# Leaves in OUT, per case: CASE.json (alone), CASE.light.json (captured), CASE.bad.sqlite, CASE.fixed.sqlite.
-# Then, anywhere: scripts/pairs/compare.py OUT
+# Leaves CASE.json (measured) and CASE.bad.sqlite (captured) in OUT. Then, anywhere: scripts/pairs/compare.py OUT
+# What capture.sh heeds ($NSYS, $IMPORTER_LIBS) is heeded here.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+[ $# -gt 0 ] || { echo "usage: run.sh OUT [CASE...]" >&2; exit 2; }
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
 cd "$here"
@@ -16,13 +18,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for case in "${cases[@]}"; do
   python3 measure.py "$case" >"$out/$case.json"
-  if command -v nsys >/dev/null; then
-    nsys profile -t cuda,nvtx -s none --cpuctxsw=none --capture-range=cudaProfilerApi --capture-range-end=repeat:4 \
-      --force-overwrite=true -o "$work/$case" python3 measure.py "$case" --capture >"$work/said" 2>"$work/errors" ||
-      { cat "$work/errors" >&2; continue; }
-    grep '^{' "$work/said" >"$out/$case.light.json"
-    nsys export --type sqlite --force-overwrite=true -o "$out/$case.bad.sqlite" "$work/$case.1.nsys-rep" >/dev/null
-    nsys export --type sqlite --force-overwrite=true -o "$out/$case.fixed.sqlite" "$work/$case.2.nsys-rep" >/dev/null
-  fi
   cat "$out/$case.json"
+done
+for case in "${cases[@]}"; do
+  # nsys ends the program after the first window, which capture.sh then reports: what counts is the export.
+  ../capture.sh --light --range cudaProfilerApi -o "$work/$case" python3 measure.py "$case" --capture \
+    >"$work/said" 2>&1 || true
+  mv "$work/$case.sqlite" "$out/$case.bad.sqlite" || { cat "$work/said" >&2; exit 1; }
+  rm -f "$work/$case".*
 done

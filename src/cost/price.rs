@@ -8,7 +8,8 @@
 //! ```
 //! First the run is simulated as recorded; its distance from the recorded end is the error that is printed. Prices are
 //! differences between runs from which the profiler's estimated host time ([`super::overhead`]) is left out, since the
-//! program will run without it. Savings do not add: a wait that goes alone often only moves its time into the next one. All values are held inside the bounds of [`super::bounds`]. A capture that the simulation cannot reproduce within 10 % gets bounds only.
+//! program will run without it. Savings do not add: a wait that goes alone often only moves its time into the next one. All values are
+//! held inside the bounds of [`super::bounds`]. A capture that the simulation cannot reproduce within 10 % gets bounds only.
 
 use super::bounds::{self, Bound};
 use super::overhead::{self, Clock};
@@ -87,8 +88,8 @@ impl Prices {
     }
 }
 
-/// Prices `subjects` on up to `threads` threads; `until`: for each wait, its entry of [`bounds::until_next`].
-///  the result does not depend on their number.
+/// Prices `subjects` on up to `threads` threads; `until`: for each wait, its entry of [`bounds::until_next`]. The
+/// result does not depend on the number of threads.
 pub fn price(
     profile: &Profile,
     devices: &Devices,

@@ -11,8 +11,8 @@
 //! launch, its stream and what it depends on allow, a wait returns when what it covers has ended. The order between
 //! threads that share a stream stays as recorded. One pass costs some ten nanoseconds a step and allocates nothing.
 //!
-//! [`model`] holds the list, [`issue`] orders it, `build` fills it, [`learn`] takes latencies and floors from the capture, [`follow`] finds what followed
-//! what across streams and threads, [`run`] is the pass, [`fixes`] are the changes that can be simulated.
+//! [`model`] holds the list, [`issue`] orders it, `build` fills it, [`learn`] takes latencies and
+//! floors from the capture, [`follow`] finds what followed what across streams and threads, [`run`] is the pass, [`fixes`] are the changes that can be simulated.
 
 mod build;
 pub mod fixes;
