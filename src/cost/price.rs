@@ -99,11 +99,11 @@ pub fn price(
     subjects: &[Subject],
     threads: usize,
 ) -> Prices {
-    let all = bounds_of(profile, devices, program, waits, until, subjects);
+    let all = bounds_of(profile, devices, program, waits, until, subjects, threads);
     let recorded = program.recorded.max(1);
     let plain = program.wanted.then(|| run(program, &Variant::default(), &mut Scratch::default()).end);
     let error = plain.map(|end| (end - recorded).abs() as f64 / recorded as f64);
-    let clock = overhead::clock(profile, devices);
+    let clock = if program.wanted { overhead::clock(profile, devices) } else { Clock::default() };
     let mut prices = Prices {
         error,
         recorded,
@@ -132,6 +132,7 @@ fn low_of(subjects: &[Subject], prices: &[Price]) -> i64 {
     subjects.iter().zip(prices).filter(|(s, _)| s.counted).map(|(_, p)| p.low).max().unwrap_or(0)
 }
 
+/// Each subject's bounds, the waits of all of them divided between the threads.
 fn bounds_of(
     profile: &Profile,
     devices: &Devices,
@@ -139,16 +140,34 @@ fn bounds_of(
     waits: &[Wait],
     until: &[i64],
     subjects: &[Subject],
+    threads: usize,
 ) -> Vec<Bound> {
-    let one = |subject: &Subject| {
-        let fix = if subject.fix == Fix::Keep { Fix::Coalesce } else { subject.fix };
-        subject.waits.iter().fold(Bound::default(), |sum, &w| {
-            let wait = &waits[w as usize];
-            let b = bounds::of(profile, devices, program, wait, until[w as usize], fix);
-            Bound { low: sum.low.saturating_add(b.low), high: sum.high.saturating_add(b.high) }
-        })
+    let of_wait = |w: u32, fix: Fix| {
+        let fix = if fix == Fix::Keep { Fix::Coalesce } else { fix };
+        bounds::of(profile, devices, program, &waits[w as usize], until[w as usize], fix)
     };
-    subjects.iter().map(one).collect()
+    let listed: Vec<(usize, u32)> = subjects
+        .iter()
+        .enumerate()
+        .flat_map(|(s, subject)| subject.waits.iter().map(move |&w| (s, w)))
+        .collect();
+    let each = listed.len().div_ceil(threads.max(1)).max(1);
+    let mut sums = vec![Bound::default(); subjects.len()];
+    std::thread::scope(|scope| {
+        let bounds_in = |part: &[(usize, u32)]| -> Vec<Bound> {
+            part.iter().map(|&(s, w)| of_wait(w, subjects[s].fix)).collect()
+        };
+        let running: Vec<_> =
+            listed.chunks(each).map(|part| (part, scope.spawn(move || bounds_in(part)))).collect();
+        for (part, worker) in running {
+            let found = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            for (&(s, _), bound) in part.iter().zip(found) {
+                sums[s].low = sums[s].low.saturating_add(bound.low);
+                sums[s].high = sums[s].high.saturating_add(bound.high);
+            }
+        }
+    });
+    sums
 }
 
 /// Without a simulation. A site that cannot go has a range from nothing to what moving or merging its waits may give.
