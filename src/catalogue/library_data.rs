@@ -1,15 +1,7 @@
 //! L31 to L36, L55, L57, L59 to L64: accelerate, timm, training scripts, TRL, loggers, inference engines.
 
-use super::{CTX_SYNC, Category::*, Pattern, Strategy::*, fix, site};
+use super::{CTX_SYNC, Category::*, LOGGED, Pattern, Strategy::*, fix, site};
 use crate::vocabulary::Kind::*;
-
-const BASE: Pattern = Pattern {
-    op: "aten::_local_scalar_dense",
-    trace: "a copy of 4 bytes to pinned host memory, then cudaStreamSynchronize",
-    kind: Some(Logging),
-    why: "The value is read only to be logged.",
-    ..Pattern::BASE
-};
 
 const OPERATIONS: &str = "accelerate/utils/operations.py";
 
@@ -41,7 +33,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every batch",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L32",
@@ -59,7 +51,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ),
         sources: "accelerate sources",
         library: site("accelerate", &[("accelerate/accelerator.py", "check_trigger")], "", "every call"),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L33",
@@ -89,7 +81,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every call",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L34",
@@ -109,7 +101,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "losses_m.update(loss.item()",
             "every micro-step",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L35",
@@ -136,7 +128,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "torch.cuda.synchronize()",
             "every step",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L36",
@@ -157,7 +149,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             ".item(), ",
             "every validation batch",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L55",
@@ -185,7 +177,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "loss",
             "every step",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L57",
@@ -213,7 +205,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             ".item()",
             "every step",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L59",
@@ -227,7 +219,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "loss.item() * gradient_accumulation_steps",
             "every log_interval",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L60",
@@ -250,7 +242,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every step",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L61",
@@ -278,7 +270,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every token",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L62",
@@ -306,7 +298,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every step",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L63",
@@ -338,7 +330,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every image",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L64",
@@ -367,6 +359,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every log call",
         ),
-        ..BASE
+        ..LOGGED
     },
 ];

@@ -3,19 +3,11 @@
 use super::{
     CTX_SYNC,
     Category::{self, *},
-    EVENT_SYNC, Pattern,
+    EVENT_SYNC, LOGGED, Pattern,
     Strategy::*,
     fix, site,
 };
 use crate::vocabulary::Kind::{self, *};
-
-const BASE: Pattern = Pattern {
-    op: "aten::_local_scalar_dense",
-    trace: "a copy of 4 bytes to pinned host memory, then cudaStreamSynchronize",
-    kind: Some(Logging),
-    why: "The value is read only to be logged.",
-    ..Pattern::BASE
-};
 
 const ZERO: &str = "deepspeed/runtime/zero/stage_1_and_2.py";
 const ZERO3: &str = "deepspeed/runtime/zero/stage3.py";
@@ -44,7 +36,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every step with fp16",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L38",
@@ -69,7 +61,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every step",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L39",
@@ -96,7 +88,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "2 to 4 per step",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L40",
@@ -121,7 +113,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every gradient bucket",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L41",
@@ -137,7 +129,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ),
         sources: "Megatron-LM#6725",
         library: site("megatron", &[(TRAINING, "train")], "get_loss_scale().item()", "every step"),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L42",
@@ -153,7 +145,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ),
         sources: "Megatron-LM sources",
         library: site("megatron", &[(TRAINING, "training_log")], "", "every log_interval"),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L43",
@@ -180,7 +172,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every timer at the chosen level",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L44",
@@ -209,7 +201,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every microbatch",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L45",
@@ -235,7 +227,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every mixture-of-experts layer",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L46",
@@ -259,7 +251,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "tokens_per_expert.sum().item()",
             "every mixture-of-experts layer",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L47",
@@ -283,7 +275,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every step with fp16",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L48",
@@ -310,7 +302,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every step with CPU offload",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L49",
@@ -343,7 +335,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every reduced bucket",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L50",
@@ -373,7 +365,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every bucket or fetch",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L51",
@@ -395,7 +387,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         driver_api: "cuCtxSynchronize or cuEventSynchronize",
         sources: "DeepSpeed sources",
         library: site("deepspeed", &[("deepspeed/utils/timer.py", "")], "", "every step"),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L52",
@@ -420,7 +412,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every mixture-of-experts layer",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L53",
@@ -442,6 +434,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every log; every send",
         ),
-        ..BASE
+        ..LOGGED
     },
 ];

@@ -3,19 +3,11 @@
 use super::{
     CTX_SYNC,
     Category::{self, *},
-    Pattern,
+    LOGGED, Pattern,
     Strategy::*,
     fix, site,
 };
 use crate::vocabulary::Kind::{self, *};
-
-const BASE: Pattern = Pattern {
-    op: "aten::_local_scalar_dense",
-    trace: "a copy of 4 bytes to pinned host memory, then cudaStreamSynchronize",
-    kind: Some(Logging),
-    why: "The value is read only to be logged.",
-    ..Pattern::BASE
-};
 
 const TRAINER: &str = "transformers/trainer.py";
 
@@ -40,7 +32,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "torch.isnan(tr_loss_step)",
             "every micro-step",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L02",
@@ -60,7 +52,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "tr_loss_scalar",
             "every logging_steps",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L03",
@@ -84,7 +76,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "grad_norm.item()",
             "every logging_steps; every step with DeepSpeed",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L04",
@@ -110,7 +102,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "gather(input_tokens)",
             "every step with include_num_input_tokens_seen",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L05",
@@ -125,7 +117,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "_tr_loss.item()",
             "once",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L19",
@@ -149,7 +141,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "convert_tensors_to_scalars",
             "every step and metric with prog_bar=True",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L20",
@@ -173,7 +165,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every log_every_n_steps",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L21",
@@ -201,7 +193,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every step with several ranks",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L22",
@@ -227,7 +219,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every validation",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L23",
@@ -253,7 +245,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every checkpoint check",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L24",
@@ -278,7 +270,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every step with detect_anomaly",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L25",
@@ -300,7 +292,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         driver_api: CTX_SYNC,
         sources: "Lightning sources",
         library: site("lightning", &[("callbacks/throughput_monitor.py", "")], "", "every step"),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L26",
@@ -316,7 +308,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ),
         sources: "Lightning sources",
         library: site("lightning", &[("callbacks/progress/rich_progress.py", "")], "", "every refresh"),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L27",
@@ -374,7 +366,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every update",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L28",
@@ -398,7 +390,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every update",
         ),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L29",
@@ -418,7 +410,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ),
         sources: "torchmetrics#1413, torchmetrics#2638",
         library: site("torchmetrics", &[("torchmetrics/utilities/data.py", "_bincount")], "", "every update"),
-        ..BASE
+        ..LOGGED
     },
     Pattern {
         id: "L30",
@@ -442,6 +434,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
             "every sync",
         ),
-        ..BASE
+        ..LOGGED
     },
 ];

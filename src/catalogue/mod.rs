@@ -101,6 +101,15 @@ const STREAM_SYNC: &str = "cuStreamSynchronize";
 const EVENT_SYNC: &str = "cuEventSynchronize";
 const CTX_SYNC: &str = "cuCtxSynchronize";
 
+/// A value that a library reads only to log it: what most library entries start from.
+const LOGGED: Pattern = Pattern {
+    op: "aten::_local_scalar_dense",
+    trace: "a copy of 4 bytes to pinned host memory, then cudaStreamSynchronize",
+    kind: Some(Kind::Logging),
+    why: "The value is read only to be logged.",
+    ..Pattern::BASE
+};
+
 /// A fix in the order strategy, title, before, after, caveat: entries stay short.
 const fn fix(
     strategy: Strategy,
