@@ -3,14 +3,11 @@
 use super::Options;
 use crate::cost::iterations::Iterations;
 use crate::cost::overhead;
-use crate::cost::price::{self, Prices, Subject};
+use crate::cost::price::{self, Capture, Prices, Subject};
 use crate::cost::simulate::{Fix, Program};
 use crate::error::InputError;
-use crate::profile::Profile;
 use crate::sites::Site;
 use crate::vocabulary::Class;
-use crate::waits::Wait;
-use crate::waits::device::Devices;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::PathBuf;
 
@@ -83,19 +80,10 @@ pub fn resolve(paths: &[PathBuf], options: &Options) -> anyhow::Result<Wishes> {
     Ok(wishes)
 }
 
-/// What prices are made from.
-pub struct Capture<'a> {
-    pub profile: &'a Profile,
-    pub devices: &'a Devices,
-    pub waits: &'a [Wait],
-    /// For each wait: host time to the next one of its thread.
-    pub until: &'a [i64],
-    pub iterations: Option<&'a Iterations>,
-}
-
 /// Prices the sites of one export.
 pub fn prices(
     capture: &Capture,
+    iterations: Option<&Iterations>,
     mut program: Program,
     sites: &[Site],
     wishes: &Wishes,
@@ -105,12 +93,12 @@ pub fn prices(
         let wait = |&w: &u32| (capture.waits[w as usize].call, capture.waits[w as usize].copy_call);
         site.bundle.waits.iter().map(wait).collect()
     };
-    let ends: Vec<i64> = capture.iterations.map_or_else(Vec::new, |i| i.spans.iter().map(|s| s.1).collect());
+    let ends: Vec<i64> = iterations.map_or_else(Vec::new, |i| i.spans.iter().map(|s| s.1).collect());
     program.mark_iterations(&ends);
     program.mark(&sites.iter().map(calls).collect::<Vec<_>>());
     overhead::mark(&mut program);
     let subjects: Vec<Subject> = sites.iter().map(|site| subject(site, wishes)).collect();
-    price::price(capture.profile, capture.devices, &program, capture.waits, capture.until, &subjects, threads)
+    price::price(capture, &program, &subjects, threads)
 }
 
 fn subject(site: &Site, wishes: &Wishes) -> Subject {

@@ -28,6 +28,15 @@ const MOST_VARIANTS: usize = 400;
 /// Busy share of a device from which it is what bounds the run.
 const GPU_BOUND: f64 = 0.85;
 
+/// What prices are made from.
+pub struct Capture<'a> {
+    pub profile: &'a Profile,
+    pub devices: &'a Devices,
+    pub waits: &'a [Wait],
+    /// For each wait, its entry of [`bounds::until_next`].
+    pub until: &'a [i64],
+}
+
 /// A site to be priced.
 #[derive(Clone, Debug)]
 pub struct Subject {
@@ -88,22 +97,14 @@ impl Prices {
     }
 }
 
-/// Prices `subjects` on up to `threads` threads; `until`: for each wait, its entry of [`bounds::until_next`]. The
-/// result does not depend on the number of threads.
-pub fn price(
-    profile: &Profile,
-    devices: &Devices,
-    program: &Program,
-    waits: &[Wait],
-    until: &[i64],
-    subjects: &[Subject],
-    threads: usize,
-) -> Prices {
-    let all = bounds_of(profile, devices, program, waits, until, subjects, threads);
+/// Prices `subjects` on up to `threads` threads, whose number changes nothing of the result.
+pub fn price(capture: &Capture, program: &Program, subjects: &[Subject], threads: usize) -> Prices {
+    let all = bounds_of(capture, program, subjects, threads);
     let recorded = program.recorded.max(1);
     let plain = program.wanted.then(|| run(program, &Variant::default(), &mut Scratch::default()).end);
     let error = plain.map(|end| (end - recorded).abs() as f64 / recorded as f64);
-    let clock = if program.wanted { overhead::clock(profile, devices) } else { Clock::default() };
+    let clock =
+        if program.wanted { overhead::clock(capture.profile, capture.devices) } else { Clock::default() };
     let mut prices = Prices {
         error,
         recorded,
@@ -111,7 +112,7 @@ pub fn price(
         sites: subjects.iter().zip(&all).map(|(s, b)| bounded(s, *b)).collect(),
         joint: 0,
         low: 0,
-        high: cap(subjects, &all, profile),
+        high: cap(subjects, &all, capture.profile),
         bound_by: None,
         unsimulated: 0,
         clock,
@@ -133,18 +134,11 @@ fn low_of(subjects: &[Subject], prices: &[Price]) -> i64 {
 }
 
 /// Each subject's bounds, the waits of all of them divided between the threads.
-fn bounds_of(
-    profile: &Profile,
-    devices: &Devices,
-    program: &Program,
-    waits: &[Wait],
-    until: &[i64],
-    subjects: &[Subject],
-    threads: usize,
-) -> Vec<Bound> {
+fn bounds_of(capture: &Capture, program: &Program, subjects: &[Subject], threads: usize) -> Vec<Bound> {
     let of_wait = |w: u32, fix: Fix| {
         let fix = if fix == Fix::Keep { Fix::Coalesce } else { fix };
-        bounds::of(profile, devices, program, &waits[w as usize], until[w as usize], fix)
+        let (wait, until) = (&capture.waits[w as usize], capture.until[w as usize]);
+        bounds::of(capture.profile, capture.devices, program, wait, until, fix)
     };
     let listed: Vec<(usize, u32)> = subjects
         .iter()
