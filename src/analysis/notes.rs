@@ -14,6 +14,9 @@ use rustc_hash::FxHashMap;
 /// Share of the span from which the profiler's own time is worth a word.
 const WORTH_SAYING: f64 = 0.1;
 
+/// Share of a span from which an estimate of it says "most".
+const MOST: f64 = 0.9;
+
 /// Fewer calls are no program.
 const MANY_CALLS: usize = 50;
 
@@ -64,7 +67,7 @@ fn profiler(found: &Analysed) -> Option<Warning> {
             let within = overhead::within(&found.profile, i);
             (within, i.median_ns(), "each iteration of ")
         }
-        _ => (overhead.min(span), span, "the "),
+        _ => (overhead, span, "the "),
     };
     let host_bound = found.devices.list.iter().all(|d| {
         let busy = d.timeline.busy_ns as f64;
@@ -75,11 +78,13 @@ fn profiler(found: &Analysed) -> Option<Warning> {
     } else {
         ""
     };
-    let message = format!(
-        "about {} of {each}{} is the profiler{hint}",
-        text::duration(part.min(whole)),
-        text::duration(whole)
-    );
+    // An estimate of nearly everything, or more, is no figure.
+    let share = if part as f64 > MOST * whole as f64 {
+        "most".to_owned()
+    } else {
+        format!("about {}", text::duration(part))
+    };
+    let message = format!("{share} of {each}{} is the profiler{hint}", text::duration(whole));
     Some(note("profiler-overhead", message))
 }
 
