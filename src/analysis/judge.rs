@@ -5,18 +5,14 @@ use crate::error::InputError;
 use crate::profile::Profile;
 use crate::report::Frame;
 use crate::sites::frames::PathRules;
-use crate::sites::neighbours::{self, Neighbours};
 use crate::sites::{Bundle, Judged, native};
 use crate::verdict::combine::{self, Combined};
 use crate::verdict::source::{Finding, Observed, SourceTree, read_site};
+use crate::verdict::weak::observe::Observer;
 use crate::verdict::{trace, weak};
 use crate::vocabulary::{Attribution, Class};
 use crate::waits::device::Devices;
 use crate::waits::{Covers, Wait};
-use std::collections::BTreeSet;
-
-/// Waits of a bundle whose neighbours are compared.
-const SAMPLED_WAITS: usize = 16;
 
 /// All that verdicts are made from.
 pub struct Judge<'a> {
@@ -30,17 +26,16 @@ pub struct Judge<'a> {
 impl Judge<'_> {
     /// Judges every bundle, in order.
     pub fn all(&self, profile: &mut Profile, bundles: Vec<Bundle>) -> Result<Vec<Judged>, InputError> {
-        bundles.into_iter().map(|bundle| self.one(profile, bundle)).collect()
+        let mut observer = Observer::new(self.waits, self.devices, self.iterations);
+        bundles.into_iter().map(|bundle| self.one(profile, bundle, &mut observer)).collect()
     }
 
-    fn one(&self, profile: &mut Profile, bundle: Bundle) -> Result<Judged, InputError> {
+    fn one(&self, profile: &mut Profile, bundle: Bundle, observer: &mut Observer) -> Result<Judged, InputError> {
         let verdict = trace::judge(&subject(profile, &bundle, self.waits));
         let mut combined = combine::combine(verdict, self.read(&bundle));
-        if combined.verdict.class == Class::Unknown && bundle.copy.is_some() {
-            let behaviour = self.behaviour(profile, &bundle)?;
-            let middle = bundle.waits[bundle.waits.len() / 2];
-            let run = weak::run_of_reads(profile, self.waits, middle);
-            combined.verdict.evidence.extend(weak::lean(&bundle, &behaviour, run));
+        if combined.verdict.class == Class::Unknown && (bundle.copy.is_some() || bundle.completes) {
+            let observed = observer.look(profile, &bundle)?;
+            combined.verdict.evidence.extend(weak::dump(&bundle, &observed));
         }
         let Combined { verdict, reading, line_text, stale } = combined;
         Ok(Judged { bundle, verdict, reading, line_text, stale })
@@ -72,23 +67,6 @@ impl Judge<'_> {
             through: bundle.through().map(|f| (&*f.file, &*f.function)),
         };
         read_site(&self.sources, &frames, &observed)
-    }
-
-    fn behaviour(&self, profile: &mut Profile, bundle: &Bundle) -> Result<weak::Behaviour, InputError> {
-        let step = bundle.waits.len().div_ceil(SAMPLED_WAITS).max(1);
-        let around: Vec<_> = bundle
-            .waits
-            .iter()
-            .step_by(step)
-            .map(|&w| neighbours::around(profile, self.devices, &self.waits[w as usize]))
-            .collect();
-        let after: Vec<Neighbours> = neighbours::names(profile, &around)?;
-        let iterations = self.iterations.map(|found| {
-            let with: BTreeSet<usize> =
-                bundle.waits.iter().filter_map(|&w| found.at(self.waits[w as usize].start)).collect();
-            (with.len(), found.spans.len())
-        });
-        Ok(weak::Behaviour { after, iterations })
     }
 }
 

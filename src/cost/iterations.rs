@@ -13,6 +13,11 @@ const MAX_RANGES: usize = 200_000;
 /// Repetitions of a name without a number that make a loop.
 const MIN_UNNUMBERED: usize = 3;
 
+/// Of so many iterations one may be start-up: one of ten, two of twenty.
+const WARM_UP: usize = 10;
+/// Iterations below which none counts as start-up.
+const MIN_TURNS: usize = 8;
+
 /// Words for what comes before the loop and may repeat too.
 const BEFORE_THE_LOOP: &[&str] = &["warmup", "warm", "init", "initialization", "initialisation"];
 
@@ -31,6 +36,15 @@ impl Iterations {
     pub fn at(&self, time: i64) -> Option<usize> {
         let next = self.spans.partition_point(|s| s.0 <= time);
         next.checked_sub(1).filter(|&i| time <= self.spans[i].1)
+    }
+
+    /// Whether what happens last at `time` is start-up: before the loop, or in its first iterations and never again.
+    ///
+    /// Of few iterations one cannot tell the first from the others.
+    pub fn only_at_start(&self, time: i64) -> bool {
+        let n = self.spans.len();
+        let warm = n.div_ceil(WARM_UP);
+        n >= MIN_TURNS && self.spans.get(warm).is_some_and(|next| time < next.0)
     }
 
     pub fn median_ns(&self) -> i64 {

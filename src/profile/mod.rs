@@ -7,6 +7,7 @@ pub mod correlation;
 pub mod database;
 pub mod nvtx;
 pub mod ops;
+pub mod os_calls;
 pub mod payload;
 pub mod samples;
 pub mod seek;

@@ -38,6 +38,8 @@ pub struct Ops {
     /// StringIds id of a kernel's demangled name (0 for other ops); index into [`Ops::copies`] for copies.
     pub detail: Vec<u32>,
     pub copies: Vec<Copy>,
+    /// Blocks along the first side of a kernel's grid; 0 for other ops.
+    pub grid: Vec<u32>,
     /// Ascending.
     pub streams: Vec<StreamKey>,
     /// Rows dropped because their end was missing or before their start.
@@ -56,6 +58,7 @@ struct Raw {
     correlation: u32,
     kind: OpKind,
     detail: u32,
+    grid: u32,
 }
 
 #[derive(Default)]
@@ -87,22 +90,22 @@ impl Ops {
     pub fn read(db: &Database) -> Result<Self, InputError> {
         let columns = |more: &[&'static str]| [&PLACE[..], more].concat();
         let simple = |table: &str, kind, more: &[&'static str]| {
-            let name = |row: &Cells, _: &mut Vec<Copy>| row.id(7).unwrap_or(0);
+            let name = |row: &Cells, _: &mut Vec<Copy>| (row.id(7).unwrap_or(0), row.id(8).unwrap_or(0));
             db.scan(table, &columns(more), |out: &mut Chunk, row| place(out, row, kind, name))
         };
-        let mut chunks = simple("CUPTI_ACTIVITY_KIND_KERNEL", OpKind::Kernel, &["demangledName"])?;
+        let mut chunks = simple("CUPTI_ACTIVITY_KIND_KERNEL", OpKind::Kernel, &["demangledName", "gridX"])?;
         chunks.extend(db.scan(
             "CUPTI_ACTIVITY_KIND_MEMCPY",
             &columns(&["bytes", "copyKind", "srcKind", "dstKind"]),
             |out: &mut Chunk, row| {
                 place(out, row, OpKind::Memcpy, |row, copies| {
                     copies.push(copy_of(row));
-                    copies.len() as u32 - 1
+                    (copies.len() as u32 - 1, 0)
                 })
             },
         )?);
-        chunks.extend(simple("CUPTI_ACTIVITY_KIND_MEMSET", OpKind::Memset, &["-"])?);
-        chunks.extend(simple("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", OpKind::GraphLaunch, &["-"])?);
+        chunks.extend(simple("CUPTI_ACTIVITY_KIND_MEMSET", OpKind::Memset, &["-", "-"])?);
+        chunks.extend(simple("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", OpKind::GraphLaunch, &["-", "-"])?);
         Ok(Self::assemble(chunks))
     }
 
@@ -169,12 +172,13 @@ impl Ops {
             ops.correlation.push(r.correlation);
             ops.kind.push(r.kind);
             ops.detail.push(r.detail);
+            ops.grid.push(r.grid);
         }
         ops
     }
 }
 
-fn place(out: &mut Chunk, row: &Cells, kind: OpKind, detail: impl Fn(&Cells, &mut Vec<Copy>) -> u32) {
+fn place(out: &mut Chunk, row: &Cells, kind: OpKind, detail: impl Fn(&Cells, &mut Vec<Copy>) -> (u32, u32)) {
     let (start, end) = match (row.time(0), row.time(1)) {
         (Ok(Some(start)), Ok(Some(end))) if start <= end => (start, end),
         (Ok(_), Ok(_)) => return out.open += 1,
@@ -183,8 +187,8 @@ fn place(out: &mut Chunk, row: &Cells, kind: OpKind, detail: impl Fn(&Cells, &mu
     let id = |i| row.id(i).unwrap_or(u32::MAX);
     let key = StreamKey { pid: row.int(2).unwrap_or(0), device: id(3), context: id(4), stream: id(5) };
     let correlation = row.id(6).unwrap_or(NO_CORRELATION);
-    let detail = detail(row, &mut out.copies);
-    out.ops.push(Raw { start, end, key, correlation, kind, detail });
+    let (detail, grid) = detail(row, &mut out.copies);
+    out.ops.push(Raw { start, end, key, correlation, kind, detail, grid });
 }
 
 /// `copyKind`, `srcKind` and `dstKind` by ENUM_CUDA_MEMCPY_OPER and ENUM_CUDA_MEM_KIND, constant in all versions.

@@ -7,6 +7,7 @@ use super::neighbours::{self, Neighbours};
 use super::{Bundle, native, ranges, sampled};
 use crate::error::InputError;
 use crate::profile::Profile;
+use crate::profile::ops::OpKind;
 use crate::profile::payload::PyFrame;
 use crate::vocabulary::{Attribution, Direction, HostMemory, ThreadRole};
 use crate::waits::api::Blocking;
@@ -24,7 +25,7 @@ const CHAINS_PER_STACK: usize = 8;
 enum Place {
     Stack(u32),
     Chain(u32),
-    /// Path of NVTX range names, and the op before the wait where Python samples have to be told apart.
+    /// Path of NVTX range names, and the ops before the wait.
     Ranges(u32, u64),
 }
 
@@ -176,8 +177,8 @@ fn split_by_chain(
     Ok(out)
 }
 
-/// Places waits by their NVTX ranges; those of a capture with Python samples also by the op before them, since one
-/// iteration range would hold them all.
+/// Places waits by their NVTX ranges and the ops before them: one iteration range would hold them all, and what the
+/// kernels around one wait say would be said of all.
 fn by_ranges(
     profile: &mut Profile,
     devices: &Devices,
@@ -202,25 +203,28 @@ fn by_ranges(
         paths.insert(Some(range), *names.entry(path).or_insert(next));
     }
     let none = names.len() as u32;
-    let tell_apart = !profile.nvtx.sample_marks.is_empty();
+    // Samples are few: the finer the groups, the fewer of them agree on a line.
+    let distance = if profile.nvtx.sample_marks.is_empty() { 2 } else { 1 };
     Ok(rest
         .iter()
         .map(|&i| {
             let path = paths.get(&context.range[i as usize]).copied().unwrap_or(none);
-            let before = if tell_apart { op_before(profile, devices, &waits[i as usize]) } else { 0 };
+            let before = ops_before(profile, devices, &waits[i as usize], distance);
             (i, Place::Ranges(path, before))
         })
         .collect())
 }
 
-/// A number for the op before a wait on its stream: the kernel's name, or the kind of another op.
-fn op_before(profile: &Profile, devices: &Devices, wait: &Wait) -> u64 {
+/// A number for up to `distance` (two at most) ops before a wait on its stream, by kernel name or kind: what counts the elements that a mask
+/// selects is the same kernel for all masks, what made the mask is not.
+fn ops_before(profile: &Profile, devices: &Devices, wait: &Wait, distance: usize) -> u64 {
     let around = neighbours::around(profile, devices, wait);
-    around.first_before().map_or(0, |op| {
-        1 + profile.ops.kind[op as usize] as u64
-            + (u64::from(profile.ops.detail[op as usize]) << 8)
-                * u64::from(profile.ops.kind[op as usize] == crate::profile::ops::OpKind::Kernel)
-    })
+    let number = |op: u32| {
+        let kind = profile.ops.kind[op as usize];
+        let name = if kind == OpKind::Kernel { profile.ops.detail[op as usize] } else { 0 };
+        1 + kind as u64 + (u64::from(name) << 2)
+    };
+    around.nearest_before(distance).fold(0, |all, op| (all << 32) ^ number(op))
 }
 
 /// Texts of ranges and of all ranges around them.

@@ -91,8 +91,13 @@ pub fn op_name(profile: &Profile, op: u32) -> Arc<str> {
 }
 
 impl Around {
-    /// The op before the wait's own copy, on its stream.
-    pub fn first_before(&self) -> Option<u32> {
-        self.before.first().copied()
+    /// Up to `n` ops before the wait's own copy, on its stream, nearest first.
+    pub fn nearest_before(&self, n: usize) -> impl Iterator<Item = u32> {
+        self.before.iter().copied().take(n)
+    }
+
+    /// The next op after it, on its stream.
+    pub fn first_after(&self) -> Option<u32> {
+        self.after.first().copied()
     }
 }

@@ -47,6 +47,11 @@ const FACTORISATIONS: &[&str] =
 const SELECTIONS: &[&str] =
     &["DeviceSelect", "DeviceCompactInit", "write_indices", "index_elementwise_kernel"];
 
+/// Kernels of `isfinite(x) & x.ne(0)` beside the comparisons, and of `.abs().double().min()` and `.max()`: what
+/// `_tensor_str.py` does first with a tensor of floats. A loop over `x[mask]` has neither (it was once taken for one).
+const FINITE_NONZERO: &[&str] = &["AbsFunctor", "MulFunctor<bool", "BitwiseAndFunctor<bool"];
+const EXTREMES: &[&str] = &["MinNanFunctor<double", "MaxNanFunctor<double"];
+
 /// Most certain first. Numbers after a name: how many ops away it may be.
 const RULES: &[Rule] = &[
     Rule {
@@ -66,6 +71,28 @@ const RULES: &[Rule] = &[
         bytes: &[1],
         fits: |n| FACTORISATIONS.iter().any(|k| n.before(k, 6)),
         because: "a factorisation and a reduction come before this one-byte read: the check that it succeeded",
+    },
+    Rule {
+        rule: "R16",
+        pattern: "A16",
+        kind: Kind::DebugPrint,
+        confidence: 0.9,
+        bytes: &[4],
+        fits: |n| {
+            n.before("DeviceReduce", 2)
+                && FINITE_NONZERO.iter().all(|k| n.before(k, 8))
+                && EXTREMES.iter().all(|k| n.after(k, 8))
+        },
+        because: "the finite nonzero elements are selected, then their extremes taken in double precision: PyTorch formats a tensor to print it",
+    },
+    Rule {
+        rule: "R16",
+        pattern: "A16",
+        kind: Kind::DebugPrint,
+        confidence: 0.9,
+        bytes: &[1],
+        fits: |n| n.before("ceil_kernel", 3) && EXTREMES.iter().all(|k| n.before(k, 6)),
+        because: "extremes in double precision, then a comparison with the values rounded up: PyTorch formats a tensor to print it",
     },
     Rule {
         rule: "R08",

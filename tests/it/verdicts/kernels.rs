@@ -12,6 +12,12 @@ const REPEAT: &str = "void compute_cuda_kernel<long>(x)";
 const HISTOGRAM: &str = "void at::native::kernelHistogram1D<x>(y)";
 const UNSCALE: &str = "void at::native::multi_tensor_apply_kernel<amp_non_finite_check_and_unscale>(x)";
 const SCALE: &str = "at::native::amp_update_scale_cuda_kernel(float*, int*)";
+const ABS: &str = "vectorized_elementwise_kernel<4, at::native::AbsFunctor<float>>";
+const TIMES: &str = "vectorized_elementwise_kernel<4, BinaryFunctor<bool, bool, bool, MulFunctor<bool>>>";
+const AND: &str = "vectorized_elementwise_kernel<4, BinaryFunctor<bool, bool, bool, BitwiseAndFunctor<bool>>>";
+const MIN: &str = "reduce_kernel<512, 1, ReduceOp<double, func_wrapper_t<double, MinNanFunctor<double>>>>";
+const MAX: &str = "reduce_kernel<512, 1, ReduceOp<double, func_wrapper_t<double, MaxNanFunctor<double>>>>";
+const CEIL: &str = "vectorized_elementwise_kernel<4, ceil_kernel_cuda(at::TensorIteratorBase &)>";
 const GEMM: &str = "ampere_sgemm_128x64_tn";
 const OPEN: &str = "unknown value-read A01 4.4";
 
@@ -39,6 +45,11 @@ const CASES: &[Case] = &[
     ("R12 at another size", 8, &[UNSCALE], &[SCALE], OPEN),
     ("R15", 8, &[REDUCE], &[HISTOGRAM], "true dynamic-shape B12 R15"),
     ("R15 too far", 8, &[REDUCE], &[GEMM, GEMM, GEMM, GEMM, GEMM, GEMM, HISTOGRAM], OPEN),
+    ("R16", 4, &[ABS, TIMES, AND, REDUCE], &[COMPACT, SELECT, INDEX, ABS, MIN, MAX], "false debug-print A16 R16"),
+    ("R16 of a mask's loop", 4, &[AND, REDUCE], &[COMPACT, SELECT, INDEX, ABS], "true dynamic-shape B01 R08"),
+    ("R16 without a test for finite", 4, &[ABS, REDUCE], &[SELECT, INDEX, MIN, MAX], "true dynamic-shape B01 R08"),
+    ("R16, rounded up", 1, &[MIN, MAX, CEIL, GEMM], &[GEMM], "false debug-print A16 R16"),
+    ("R16, rounded up alone", 1, &[CEIL, GEMM], &[GEMM], OPEN),
     ("nothing", 4, &[GEMM], &[GEMM], OPEN),
 ];
 
@@ -77,4 +88,31 @@ fn a_barrier_is_an_all_reduce_of_a_constant() {
     assert_eq!(verdict(None, &[GEMM, ALL_REDUCE]), "false explicit F02 R02");
     assert_eq!(verdict(None, &[FILL, ALL_GATHER]), "false explicit F02 R02");
     assert_eq!(verdict(read(4), &[FILL, ALL_REDUCE]), OPEN);
+}
+
+/// Two reads of one size in one range: what the kernels say of one is not said of the other.
+///
+/// ```text
+///  range     ├─ step ──────────────────────────────────────────────┤
+///  host      [copy][sync=]                [copy][sync=]
+///  stream 7  [mask][reduce][D2H][compact][select]  [gemm][relu][D2H]
+/// ```
+#[test]
+fn kernels_speak_for_their_own_wait() {
+    let mut e = Export::new(Schema::V2026_2);
+    let t = e.thread(100, 100);
+    for i in 0..6 {
+        let at = 1_000 + i * 100_000;
+        e.nvtx(t, at..at + 90_000, &format!("step {i}"));
+        for (n, name) in (0..).zip([AND, REDUCE]) {
+            e.launch(t, at + 10 + n * 20..at + 20 + n * 20, GPU0, at + 100 + n * 100..at + 190 + n * 100, name);
+        }
+        e.item(t, at + 200..at + 1_000, GPU0, at + 900..at + 910);
+        for (n, name) in (0..).zip([COMPACT, SELECT, GEMM, INDEX]) {
+            let (host, op) = (at + 2_000 + n * 200, at + 2_100 + n * 200);
+            e.launch(t, host..host + 10, GPU0, op..op + 90, name);
+        }
+        e.item(t, at + 10_000..at + 11_000, GPU0, at + 10_900..at + 10_910);
+    }
+    assert_eq!(look::verdicts(&look::report(&e)), ["true dynamic-shape R08", "unknown value-read 4.4"]);
 }

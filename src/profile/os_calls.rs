@@ -1,0 +1,56 @@
+//! Traced operating-system calls that say what a thread does with a value: it writes, or it reads a clock.
+
+use crate::error::InputError;
+use crate::profile::database::Database;
+use crate::profile::strings;
+use rustc_hash::FxHashSet;
+
+/// What a call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    Write,
+    Clock,
+}
+
+/// Such calls, sorted.
+#[derive(Default)]
+pub struct OsCalls(Vec<(Kind, i64, i64)>);
+
+const TABLE: &str = "OSRT_API";
+const WRITES: &[&str] = &["write", "fwrite", "writev", "pwrite", "pwrite64", "send", "sendto", "sendmsg", "fputs", "puts"];
+const CLOCKS: &[&str] = &["clock_gettime", "gettimeofday", "time", "clock"];
+
+/// Reads them; none where the export does not hold operating-system calls. One scan.
+pub fn read(db: &Database) -> Result<OsCalls, InputError> {
+    if !db.has_table(TABLE) {
+        return Ok(OsCalls::default());
+    }
+    let named = |list: &'static [&'static str]| -> Result<FxHashSet<i64>, InputError> {
+        strings::ids_of(db, |text| list.iter().any(|name| name.as_bytes() == text))
+    };
+    let (writes, clocks) = (named(WRITES)?, named(CLOCKS)?);
+    if writes.is_empty() && clocks.is_empty() {
+        return Ok(OsCalls::default());
+    }
+    let columns = ["globalTid", "start", "nameId"];
+    let chunks = db.scan(TABLE, &columns, |out: &mut Vec<(Kind, i64, i64)>, row| {
+        let (Some(tid), Some(start), Some(name)) = (row.int(0), row.int(1), row.int(2)) else { return };
+        let kind = match name {
+            n if writes.contains(&n) => Kind::Write,
+            n if clocks.contains(&n) => Kind::Clock,
+            _ => return,
+        };
+        out.push((kind, tid, start));
+    })?;
+    let mut calls = chunks.concat();
+    calls.sort_unstable();
+    Ok(OsCalls(calls))
+}
+
+impl OsCalls {
+    /// Whether `tid` made such a call within `from..=to`.
+    pub fn any(&self, kind: Kind, tid: i64, from: i64, to: i64) -> bool {
+        let first = self.0.partition_point(|&call| call < (kind, tid, from));
+        self.0.get(first).is_some_and(|&(k, t, start)| k == kind && t == tid && start <= to)
+    }
+}

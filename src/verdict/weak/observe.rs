@@ -1,0 +1,287 @@
+//! What the capture shows around a few waits of a bundle: the facts that weak rules look at.
+//!
+//! ```text
+//!  host      [copy][sync===]······[launch]        ···  until the next call: the host computes
+//!  stream 7  [gemm~~][D2H]        [kernel~~]           what follows: by name and size, wait by wait
+//!  iteration 3 ├───────────[adam]───┤ this wait ├──┤   after the optimizer, no matrix product to come
+//! ```
+//! Cost: at most [`SAMPLED_WAITS`] waits a bundle, a few binary searches each; once a capture, one pass over the ops (what
+//! ends a step) and, where the export has it, one over the operating-system calls.
+
+use crate::cost::iterations::Iterations;
+use crate::error::InputError;
+use crate::profile::{ISSUE_UNKNOWN, Profile};
+use crate::profile::nvtx::process;
+use crate::profile::ops::{OpKind, Ops};
+use crate::profile::os_calls::{self, OsCalls};
+use crate::sites::Bundle;
+use crate::sites::neighbours;
+use crate::vocabulary::Direction;
+use crate::waits::Wait;
+use crate::waits::device::Devices;
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Waits of a bundle that are looked at, spread evenly.
+pub const SAMPLED_WAITS: usize = 16;
+/// Later waits of the thread searched for an upload of the value read.
+const LATER_WAITS: usize = 4;
+/// Host time within which something counts as happening soon after a wait.
+const SOON_NS: i64 = 1_000_000;
+/// Ops between two reads of one run, and how long each may be: enough for a mean over a batch.
+const FEW_OPS: usize = 8;
+const SHORT_NS: i64 = 10_000;
+/// Largest copy that is a scalar, in bytes.
+pub const SCALAR: u64 = 16;
+
+/// Facts of one bundle.
+#[derive(Default)]
+pub struct Observed {
+    pub seen: Vec<Seen>,
+    /// Over all its waits; `None` without iterations of its process.
+    pub turns: Option<Turns>,
+    /// Scalar reads in a row that hold a wait from the middle.
+    pub run: usize,
+    /// Whether what it awaits runs on another stream than most of the process's work.
+    pub beside: bool,
+}
+
+/// Facts of one wait.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Names of the ops that follow on its stream, nearest first.
+    pub after: Vec<Arc<str>>,
+    /// Size of the first of them: blocks of a kernel's grid, bytes of a copy.
+    pub size_after: Option<u64>,
+    /// Host time to the thread's next CUDA call, in ns.
+    pub until_call: Option<i64>,
+    /// Whether as many bytes are uploaded soon after, on the same thread.
+    pub sent_back: bool,
+    /// Whether its iteration's optimizer is done and no matrix product of the model follows.
+    pub step_done: bool,
+    /// Whether the thread wrote to a file or socket right after.
+    pub wrote: bool,
+    /// Whether the thread read a clock right before or after.
+    pub clocked: bool,
+}
+
+/// How a bundle's waits spread over iterations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turns {
+    /// Iterations that hold some of them, of all.
+    pub with: usize,
+    pub all: usize,
+    /// Waits of each of those iterations, where it is the same number in all.
+    pub each: Option<usize>,
+    /// Whether all happen before the loop or in its first iterations.
+    pub only_at_start: bool,
+}
+
+/// Looks at bundles of one capture.
+pub struct Observer<'a> {
+    pub waits: &'a [Wait],
+    pub devices: &'a Devices,
+    pub iterations: Option<&'a Iterations>,
+    steps: Option<Steps>,
+    os_calls: Option<OsCalls>,
+}
+
+impl<'a> Observer<'a> {
+    pub fn new(waits: &'a [Wait], devices: &'a Devices, iterations: Option<&'a Iterations>) -> Self {
+        Self { waits, devices, iterations, steps: None, os_calls: None }
+    }
+
+    /// The facts of one bundle.
+    ///
+    /// # Errors
+    /// Names or operating-system calls could not be read.
+    pub fn look(&mut self, profile: &mut Profile, bundle: &Bundle) -> Result<Observed, InputError> {
+        let iterations = self.iterations.filter(|i| process(i.tid) == bundle.pid);
+        let step = bundle.waits.len().div_ceil(SAMPLED_WAITS).max(1);
+        let sample: Vec<u32> = bundle.waits.iter().copied().step_by(step).collect();
+        let around: Vec<_> = sample
+            .iter()
+            .map(|&w| neighbours::around(profile, self.devices, &self.waits[w as usize]))
+            .collect();
+        let first_after: Vec<Option<u32>> = around.iter().map(neighbours::Around::first_after).collect();
+        let names = neighbours::names(profile, &around)?;
+        if self.steps.is_none() && iterations.is_some() {
+            self.steps = Some(Steps::new(profile, iterations)?);
+        }
+        if self.os_calls.is_none() {
+            self.os_calls = Some(os_calls::read(&profile.db)?);
+        }
+        let seen = sample.iter().zip(names).zip(first_after).map(|((&w, n), first)| Seen {
+            after: n.after,
+            size_after: first.and_then(|op| size(&profile.ops, op)),
+            ..self.one(profile, w as usize, iterations)
+        });
+        Ok(Observed {
+            seen: seen.collect(),
+            turns: iterations.map(|i| turns(i, bundle.waits.iter().map(|&w| &self.waits[w as usize]))),
+            run: self.run_of_reads(&profile.ops, bundle.waits[bundle.waits.len() / 2] as usize),
+            beside: self.beside(profile, sample[sample.len() / 2] as usize),
+        })
+    }
+
+    fn one(&self, profile: &Profile, at: usize, iterations: Option<&Iterations>) -> Seen {
+        let wait = &self.waits[at];
+        let calls = &profile.calls;
+        let of_thread = &calls.by_thread[wait.thread as usize];
+        let next = of_thread.partition_point(|&c| calls.start[c as usize] < wait.end);
+        let until_call =
+            of_thread.get(next).map(|&c| calls.start[c as usize].saturating_sub(wait.end));
+        let tid = calls.threads[wait.thread as usize];
+        let os = |kind, from: i64, to: i64| {
+            self.os_calls.as_ref().is_some_and(|calls| calls.any(kind, tid, from, to))
+        };
+        let soon = |time: i64| time.saturating_add(SOON_NS);
+        Seen {
+            until_call,
+            sent_back: self.sent_back(at),
+            step_done: iterations
+                .zip(self.steps.as_ref())
+                .is_some_and(|(i, steps)| i.at(wait.start).is_some_and(|n| steps.done(n, wait))),
+            wrote: os(os_calls::Kind::Write, wait.end, soon(wait.end)),
+            clocked: os(os_calls::Kind::Clock, wait.start.saturating_sub(SOON_NS), wait.start)
+                || os(os_calls::Kind::Clock, wait.end, soon(wait.end)),
+            ..Seen::default()
+        }
+    }
+
+    /// Whether one of the thread's next waits uploads just as many bytes as this one read.
+    fn sent_back(&self, at: usize) -> bool {
+        let wait = &self.waits[at];
+        let Some(read) = wait.copy.filter(|c| c.direction == Direction::DeviceToHost) else { return false };
+        let same_thread = self.waits[at + 1..].iter().filter(|w| w.thread == wait.thread);
+        same_thread
+            .take(LATER_WAITS)
+            .take_while(|w| w.start.saturating_sub(wait.end) < 5 * SOON_NS)
+            .filter_map(|w| w.copy)
+            .any(|c| c.direction == Direction::HostToDevice && c.bytes == read.bytes)
+    }
+
+    /// How many scalar reads in a row, on its thread, hold the wait `at`: with no more work between two than it takes to
+    /// compute a scalar.
+    fn run_of_reads(&self, ops: &Ops, at: usize) -> usize {
+        let waits = self.waits;
+        let is_read = |w: &Wait| {
+            w.copy.is_some_and(|c| c.direction == Direction::DeviceToHost && c.bytes <= SCALAR)
+        };
+        let follows = |a: &Wait, b: &Wait| {
+            a.thread == b.thread && is_read(a) && is_read(b) && self.little_between(ops, a, b)
+        };
+        if !is_read(&waits[at]) {
+            return 0;
+        }
+        let before = waits[..=at].windows(2).rev().take_while(|w| follows(&w[0], &w[1])).count();
+        let after = waits[at..].windows(2).take_while(|w| follows(&w[0], &w[1])).count();
+        before + 1 + after
+    }
+
+    /// Whether the GPU did but a few short things between the copies of two waits.
+    fn little_between(&self, ops: &Ops, a: &Wait, b: &Wait) -> bool {
+        let (Some(from), Some(to)) = (a.awaited, b.awaited) else { return false };
+        let stream = ops.stream[to as usize];
+        let list = &self.devices.stream_ops[stream as usize];
+        let after = |op: u32| list.partition_point(|&o| (ops.start[o as usize], o) <= (ops.start[op as usize], op));
+        let (first, last) = (after(from), after(to).saturating_sub(1));
+        ops.stream[from as usize] == stream
+            && first <= last
+            && last - first <= FEW_OPS
+            && list[first..last].iter().all(|&o| ops.end[o as usize] - ops.start[o as usize] < SHORT_NS)
+    }
+
+    fn beside(&self, profile: &Profile, at: usize) -> bool {
+        let Some(op) = self.waits[at].awaited else { return false };
+        let own = profile.ops.stream[op as usize];
+        let pid = profile.ops.streams[own as usize].pid;
+        let ops = |s: &usize| self.devices.stream_ops[*s].len();
+        let of_process = (0..profile.ops.streams.len()).filter(|&s| profile.ops.streams[s].pid == pid);
+        of_process.max_by_key(|s| (ops(s), std::cmp::Reverse(*s))) != Some(own as usize)
+    }
+}
+
+/// Blocks of a kernel's grid along its first side, or bytes of a copy.
+fn size(ops: &Ops, op: u32) -> Option<u64> {
+    match ops.kind[op as usize] {
+        OpKind::Kernel => ops.grid.get(op as usize).map(|&g| u64::from(g)).filter(|&g| g > 0),
+        _ => ops.copy(op).map(|c| c.bytes),
+    }
+}
+
+/// How waits spread over the iterations.
+pub fn turns<'w>(iterations: &Iterations, waits: impl Iterator<Item = &'w Wait>) -> Turns {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut last = i64::MIN;
+    for wait in waits {
+        last = last.max(wait.start);
+        if let Some(n) = iterations.at(wait.start) {
+            *counts.entry(n).or_default() += 1;
+        }
+    }
+    let mut each = counts.values().copied();
+    let first = each.next();
+    Turns {
+        with: counts.len(),
+        all: iterations.spans.len(),
+        each: first.filter(|n| each.all(|m| m == *n)),
+        only_at_start: iterations.only_at_start(last),
+    }
+}
+
+/// What ends each iteration's step: when its optimizer's kernels and its last matrix product were launched.
+struct Steps(Vec<(Option<i64>, Option<i64>)>);
+
+/// Parts of names of kernels that multiply matrices: those of a model's layers.
+const MODEL: &[&str] =
+    &["gemm", "cutlass", "xmma", "nvjet", "conv", "flash", "fmha", "attention", "wgrad", "dgrad"];
+/// Kernels over lists of tensors that are no update of parameters: gradient norms, clipping, unscaling.
+const NO_UPDATE: &[&str] = &["LpNorm", "non_finite", "BinaryOpScalarTensor"];
+
+impl Steps {
+    fn new(profile: &mut Profile, iterations: Option<&Iterations>) -> Result<Self, InputError> {
+        let Some(iterations) = iterations else { return Ok(Self(Vec::new())) };
+        let ids: FxHashSet<u32> = (0..profile.ops.len())
+            .filter(|&op| profile.ops.kind[op] == OpKind::Kernel)
+            .map(|op| profile.ops.detail[op])
+            .collect();
+        profile.strings.fetch(&profile.db, ids.iter().map(|&id| i64::from(id)))?;
+        let named = |test: fn(&str) -> bool| -> FxHashSet<u32> {
+            let name = |id: u32| profile.strings.get(i64::from(id));
+            ids.iter().copied().filter(|&id| name(id).is_some_and(|n| test(n))).collect()
+        };
+        let (updates, model) = (named(is_update), named(|n| MODEL.iter().any(|m| n.contains(m))));
+        let mut steps = vec![(None, None); iterations.spans.len()];
+        let ops = &profile.ops;
+        for op in (0..ops.len()).filter(|&op| ops.kind[op] == OpKind::Kernel) {
+            let (update, product) = (updates.contains(&ops.detail[op]), model.contains(&ops.detail[op]));
+            if !update && !product || ops.streams[ops.stream[op] as usize].pid != process(iterations.tid) {
+                continue;
+            }
+            let launched = match profile.issued[op] {
+                ISSUE_UNKNOWN => ops.start[op],
+                time => time,
+            };
+            let Some(n) = iterations.at(launched) else { continue };
+            let (last_update, last_product) = &mut steps[n];
+            let slot = if update { last_update } else { last_product };
+            *slot = (*slot).max(Some(launched));
+        }
+        Ok(Self(steps))
+    }
+
+    /// Whether the optimizer of iteration `n` was launched before the wait, and neither it nor a product after.
+    fn done(&self, n: usize, wait: &Wait) -> bool {
+        self.0.get(n).is_some_and(|&(update, product)| {
+            update.is_some_and(|t| t < wait.start) && product.is_none_or(|t| t < wait.start)
+        })
+    }
+}
+
+/// Whether a kernel updates parameters: the fused and the multi-tensor optimizers.
+fn is_update(name: &str) -> bool {
+    let list = name.contains("multi_tensor_apply") && !NO_UPDATE.iter().any(|n| name.contains(n));
+    list || ["adam", "Adam", "lamb_", "sgd"].iter().any(|n| name.contains(n))
+}
