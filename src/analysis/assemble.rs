@@ -119,7 +119,8 @@ fn rank(sort: Sort, a: &Site, b: &Site) -> std::cmp::Ordering {
     let order = |s: &Site| s.fix.as_ref().map_or(u8::MAX, |f| f.order);
     let line = |s: &Site| s.user_frame.as_ref().map(|f| (f.file.clone(), f.line));
     let first = match sort {
-        Sort::Drain => std::cmp::Ordering::Equal,
+        // What is paid once comes after what every iteration pays.
+        Sort::Drain => a.start_up.is_some().cmp(&b.start_up.is_some()),
         Sort::Blocked => b.blocked_ns.cmp(&a.blocked_ns),
         Sort::Waits => b.waits.cmp(&a.waits),
         Sort::Max => b.blocked_max_ns.cmp(&a.blocked_max_ns),

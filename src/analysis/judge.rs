@@ -10,7 +10,7 @@ use crate::verdict::combine::{self, Combined};
 use crate::verdict::source::{Finding, Observed, SourceTree, read_site};
 use crate::verdict::weak::observe::Observer;
 use crate::verdict::{trace, weak};
-use crate::vocabulary::{Attribution, Class};
+use crate::vocabulary::{Attribution, Class, Kind};
 use crate::waits::device::Devices;
 use crate::waits::{Covers, Wait};
 
@@ -30,12 +30,21 @@ impl Judge<'_> {
         bundles.into_iter().map(|bundle| self.one(profile, bundle, &mut observer)).collect()
     }
 
-    fn one(&self, profile: &mut Profile, bundle: Bundle, observer: &mut Observer) -> Result<Judged, InputError> {
+    fn one(
+        &self,
+        profile: &mut Profile,
+        bundle: Bundle,
+        observer: &mut Observer,
+    ) -> Result<Judged, InputError> {
         let verdict = trace::judge(&subject(profile, &bundle, self.waits));
         let mut combined = combine::combine(verdict, self.read(&bundle));
         if combined.verdict.class == Class::Unknown && (bundle.copy.is_some() || bundle.completes) {
             let observed = observer.look(profile, &bundle)?;
-            combined.verdict.evidence.extend(weak::dump(&bundle, &observed));
+            weak::lean(&bundle, &observed).apply(&bundle, combined.reading.is_some(), &mut combined.verdict);
+        }
+        if combined.verdict.kind == Kind::Explicit && observer.knows_clocks(profile)? {
+            let observed = observer.look(profile, &bundle)?;
+            weak::lean(&bundle, &observed).measures(&bundle, &mut combined.verdict);
         }
         let Combined { verdict, reading, line_text, stale } = combined;
         Ok(Judged { bundle, verdict, reading, line_text, stale })

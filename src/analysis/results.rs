@@ -10,7 +10,7 @@ use crate::sites::neighbours::op_name;
 use crate::sites::ranges::stable_name;
 use crate::sites::{Site as FoundSite, frames::PathRules};
 use crate::verdict::source::Reading;
-use crate::vocabulary::{Attribution, Class, Kind, ThreadRole};
+use crate::vocabulary::{Attribution, Class, Evidence, Kind, ThreadRole};
 use crate::waits::api::Blocking;
 use crate::waits::device::{pid_of, tid_of};
 use crate::waits::{Found, Wait};
@@ -100,6 +100,7 @@ impl<'a> Sites<'a> {
             0 => sum(self.spans.device.iter().map(|d| d.0)),
             _ => sum(devices.iter().map(|&d| self.spans.device[d as usize].0)),
         };
+        let start_up = self.start_up(site);
         Site {
             id: String::new(),
             key: site.key.clone(),
@@ -109,7 +110,7 @@ impl<'a> Sites<'a> {
             kind: v.kind,
             confidence: v.confidence,
             pattern: v.pattern.map(str::to_owned),
-            evidence: v.evidence.clone(),
+            evidence: v.evidence.iter().cloned().chain(start_up.as_ref().map(said_of_start_up)).collect(),
             attribution: b.attribution,
             attribution_note: b.note.clone(),
             user_frame: b.user.and_then(|u| frames.get(u)).cloned(),
@@ -140,6 +141,7 @@ impl<'a> Sites<'a> {
                 .waits(site)
                 .filter(|(_, w)| matches!(w.found, Found::Nothing | Found::Drained))
                 .count() as u64,
+            start_up,
             blocks_capture: b.blocking != Blocking::HostAlloc && b.role != ThreadRole::Library,
             recoverable: None,
             fix: self.fix(site),
@@ -227,6 +229,14 @@ impl<'a> Sites<'a> {
     fn process(&self, pid: i64) -> Process {
         let name = self.found.profile.target.process_names.get(&pid).map(|n| n.to_string());
         Process { pid: pid_of(pid), name, profile: self.number }
+    }
+
+    /// How a site's waits spread over iterations, where all of them come before the loop or in its first iterations (X12).
+    fn start_up(&self, site: &FoundSite) -> Option<StartUp> {
+        let iterations = self.found.iterations.as_ref()?;
+        let mine = pid_of(iterations.tid) == pid_of(site.bundle.pid);
+        let turns = Some(iterations).filter(|_| mine)?.turns(self.waits(site).map(|(_, w)| w.start));
+        turns.only_at_start.then_some(StartUp { with: turns.with, iterations: turns.all })
     }
 
     /// What the waits inside iterations add up to, per iteration; iterations of another process say nothing about this
@@ -326,6 +336,17 @@ fn frame(f: &crate::profile::payload::PyFrame, rules: &PathRules) -> Frame {
         line: f.line,
         user: rules.is_user(&f.file),
     }
+}
+
+fn said_of_start_up(at: &StartUp) -> Evidence {
+    let text = match at.with {
+        0 => format!("only at start-up: before the first of {} iterations", at.iterations),
+        n => format!(
+            "only at start-up: in {n} of {} iterations, at the beginning and never later",
+            at.iterations
+        ),
+    };
+    Evidence::new("X12", text)
 }
 
 /// The fix's title with the site's own expression rewritten, where that is short enough for a column.

@@ -17,7 +17,8 @@ pub enum Kind {
 pub struct OsCalls(Vec<(Kind, i64, i64)>);
 
 const TABLE: &str = "OSRT_API";
-const WRITES: &[&str] = &["write", "fwrite", "writev", "pwrite", "pwrite64", "send", "sendto", "sendmsg", "fputs", "puts"];
+const WRITES: &[&str] =
+    &["write", "fwrite", "writev", "pwrite", "pwrite64", "send", "sendto", "sendmsg", "fputs", "puts"];
 const CLOCKS: &[&str] = &["clock_gettime", "gettimeofday", "time", "clock"];
 
 /// Reads them; none where the export does not hold operating-system calls. One scan.
@@ -48,6 +49,11 @@ pub fn read(db: &Database) -> Result<OsCalls, InputError> {
 }
 
 impl OsCalls {
+    /// Whether there are calls of that kind at all.
+    pub fn have(&self, kind: Kind) -> bool {
+        self.0.iter().any(|call| call.0 == kind)
+    }
+
     /// Whether `tid` made such a call within `from..=to`.
     pub fn any(&self, kind: Kind, tid: i64, from: i64, to: i64) -> bool {
         let first = self.0.partition_point(|&call| call < (kind, tid, from));

@@ -81,6 +81,7 @@ const COLUMNS: &[(&str, Getter)] = &[
     ("stream", |_, s| Value::numbered(s.stream)),
     ("blocks_capture", |_, s| Value::number(s.blocks_capture)),
     ("fix_title", |_, s| Value::text(s.fix.as_ref().map(|fix| fix.title.as_str()))),
+    ("start_up", |_, s| Value::number(s.start_up.is_some())),
 ];
 
 /// Prints a line of column names and a line per site (RFC 4180 quoting, lines end in LF). Control and bidi

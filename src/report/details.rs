@@ -173,6 +173,9 @@ impl Page<'_> {
         if let Some(rate) = site.per_iteration {
             waits.push_str(&format!(", {} per iteration", text::rate(rate)));
         }
+        if site.start_up.is_some() {
+            waits.push_str(&format!(", {}", phrase::START_UP));
+        }
         if site.found_idle > 0 {
             waits.push_str(&format!(", {} found the GPU idle already", text::count(site.found_idle)));
         }

@@ -195,6 +195,8 @@ pub struct Site {
     pub drain_percent: f64,
     /// Waits that found nothing pending on the GPU.
     pub found_idle: u64,
+    /// Set where it waits only before the loop or in its first iterations. Ranked after the others: it is paid once.
+    pub start_up: Option<StartUp>,
     /// Whether this wait would make a CUDA graph capture fail.
     pub blocks_capture: bool,
     pub recoverable: Option<Recoverable>,
@@ -203,6 +205,15 @@ pub struct Site {
     pub histogram: Vec<(i64, u64)>,
     /// Waits to look at in the nsys GUI: longest first, then the first of the capture.
     pub examples: Vec<Example>,
+}
+
+/// Waits only at start-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct StartUp {
+    /// Iterations that hold some, 0 where all come before the loop.
+    pub with: usize,
+    /// Iterations of the capture.
+    pub iterations: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]

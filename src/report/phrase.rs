@@ -149,6 +149,9 @@ pub(crate) fn confidence(site: &Site) -> String {
     }
 }
 
+/// A site that waits before the loop or in its first iterations, and never again.
+pub(crate) const START_UP: &str = "start-up only";
+
 /// What blocks: "stream sync, 512 KiB H2D pageable".
 pub(crate) fn call(site: &Site) -> String {
     let api = match site.driver_api {

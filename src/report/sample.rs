@@ -168,6 +168,7 @@ fn site(id: &str, class: Class, kind: Kind, confidence: f64) -> Site {
         drain_max_ns: 9_100_000,
         drain_percent: 2.43,
         found_idle: 0,
+        start_up: None,
         blocks_capture: true,
         recoverable: None,
         fix: None,

@@ -14,6 +14,7 @@ use sync_report::report::{Report, Site};
 mod bare;
 mod kernels;
 mod named;
+mod weak;
 
 /// What surrounds one wait with one copy.
 #[derive(Clone, Copy, Default)]

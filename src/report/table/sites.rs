@@ -29,6 +29,8 @@ struct Row {
     call: String,
     /// "called at train.py:41", where only the caller tells two sites apart.
     caller: Option<String>,
+    /// "start-up only", where it waits at no other time.
+    when: Option<&'static str>,
     thread: Option<String>,
     process: Option<String>,
     device: Option<String>,
@@ -55,6 +57,7 @@ impl Row {
                 .caller
                 .as_ref()
                 .map(|c| format!("called at {}", phrase::at_line(&names.files.get(&c.file), c.line))),
+            when: site.start_up.map(|_| phrase::START_UP),
             thread: names.threads.then(|| phrase::thread(site)),
             process: names.processes.as_ref().map(|processes| processes.label(site)),
             device: site.device.filter(|_| names.devices).map(|device| format!("GPU {device}")),
@@ -76,7 +79,13 @@ impl Row {
     /// Who waited for what, where that is not plainly the main thread of the only process for the only GPU.
     fn who(&self) -> Option<String> {
         let thread = self.thread.clone().filter(|thread| thread != "main");
-        let parts = [self.caller.clone(), thread, self.process.clone(), self.device.clone()];
+        let parts = [
+            self.caller.clone(),
+            self.when.map(str::to_owned),
+            thread,
+            self.process.clone(),
+            self.device.clone(),
+        ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
@@ -206,6 +215,7 @@ fn flat(rows: &[Row], place: usize, fix: Option<usize>) -> Vec<Column> {
     ];
     let who = [
         optional(rows, |row| row.caller.clone()).map(|cells| Column::left(&["caller"], cells)),
+        optional(rows, |row| row.when.map(str::to_owned)).map(|cells| Column::left(&["when"], cells)),
         optional(rows, |row| row.thread.clone()).map(|cells| Column::left(&["thread"], cells)),
         optional(rows, |row| row.process.clone()).map(|cells| Column::left(&["process"], cells)),
         optional(rows, |row| row.device.clone()).map(|cells| Column::left(&["device"], cells)),

@@ -8,19 +8,18 @@
 //! Cost: at most [`SAMPLED_WAITS`] waits a bundle, a few binary searches each; once a capture, one pass over the ops (what
 //! ends a step) and, where the export has it, one over the operating-system calls.
 
-use crate::cost::iterations::Iterations;
+use crate::cost::iterations::{Iterations, Turns};
 use crate::error::InputError;
-use crate::profile::{ISSUE_UNKNOWN, Profile};
 use crate::profile::nvtx::process;
 use crate::profile::ops::{OpKind, Ops};
 use crate::profile::os_calls::{self, OsCalls};
+use crate::profile::{ISSUE_UNKNOWN, Profile};
 use crate::sites::Bundle;
 use crate::sites::neighbours;
 use crate::vocabulary::Direction;
 use crate::waits::Wait;
 use crate::waits::device::Devices;
 use rustc_hash::FxHashSet;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Waits of a bundle that are looked at, spread evenly.
@@ -66,18 +65,6 @@ pub struct Seen {
     pub clocked: bool,
 }
 
-/// How a bundle's waits spread over iterations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Turns {
-    /// Iterations that hold some of them, of all.
-    pub with: usize,
-    pub all: usize,
-    /// Waits of each of those iterations, where it is the same number in all.
-    pub each: Option<usize>,
-    /// Whether all happen before the loop or in its first iterations.
-    pub only_at_start: bool,
-}
-
 /// Looks at bundles of one capture.
 pub struct Observer<'a> {
     pub waits: &'a [Wait],
@@ -90,6 +77,22 @@ pub struct Observer<'a> {
 impl<'a> Observer<'a> {
     pub fn new(waits: &'a [Wait], devices: &'a Devices, iterations: Option<&'a Iterations>) -> Self {
         Self { waits, devices, iterations, steps: None, os_calls: None }
+    }
+
+    /// Whether the export tells when clocks were read.
+    ///
+    /// # Errors
+    /// Operating-system calls could not be read.
+    pub fn knows_clocks(&mut self, profile: &Profile) -> Result<bool, InputError> {
+        Ok(self.os_calls(profile)?.have(os_calls::Kind::Clock))
+    }
+
+    fn os_calls(&mut self, profile: &Profile) -> Result<&OsCalls, InputError> {
+        let known = match self.os_calls.take() {
+            Some(known) => known,
+            None => os_calls::read(&profile.db)?,
+        };
+        Ok(self.os_calls.insert(known))
     }
 
     /// The facts of one bundle.
@@ -109,9 +112,7 @@ impl<'a> Observer<'a> {
         if self.steps.is_none() && iterations.is_some() {
             self.steps = Some(Steps::new(profile, iterations)?);
         }
-        if self.os_calls.is_none() {
-            self.os_calls = Some(os_calls::read(&profile.db)?);
-        }
+        self.os_calls(profile)?;
         let seen = sample.iter().zip(names).zip(first_after).map(|((&w, n), first)| Seen {
             after: n.after,
             size_after: first.and_then(|op| size(&profile.ops, op)),
@@ -119,7 +120,7 @@ impl<'a> Observer<'a> {
         });
         Ok(Observed {
             seen: seen.collect(),
-            turns: iterations.map(|i| turns(i, bundle.waits.iter().map(|&w| &self.waits[w as usize]))),
+            turns: iterations.map(|i| i.turns(bundle.waits.iter().map(|&w| self.waits[w as usize].start))),
             run: self.run_of_reads(&profile.ops, bundle.waits[bundle.waits.len() / 2] as usize),
             beside: self.beside(profile, sample[sample.len() / 2] as usize),
         })
@@ -130,8 +131,7 @@ impl<'a> Observer<'a> {
         let calls = &profile.calls;
         let of_thread = &calls.by_thread[wait.thread as usize];
         let next = of_thread.partition_point(|&c| calls.start[c as usize] < wait.end);
-        let until_call =
-            of_thread.get(next).map(|&c| calls.start[c as usize].saturating_sub(wait.end));
+        let until_call = of_thread.get(next).map(|&c| calls.start[c as usize].saturating_sub(wait.end));
         let tid = calls.threads[wait.thread as usize];
         let os = |kind, from: i64, to: i64| {
             self.os_calls.as_ref().is_some_and(|calls| calls.any(kind, tid, from, to))
@@ -166,11 +166,14 @@ impl<'a> Observer<'a> {
     /// compute a scalar.
     fn run_of_reads(&self, ops: &Ops, at: usize) -> usize {
         let waits = self.waits;
-        let is_read = |w: &Wait| {
-            w.copy.is_some_and(|c| c.direction == Direction::DeviceToHost && c.bytes <= SCALAR)
-        };
+        let is_read =
+            |w: &Wait| w.copy.is_some_and(|c| c.direction == Direction::DeviceToHost && c.bytes <= SCALAR);
         let follows = |a: &Wait, b: &Wait| {
-            a.thread == b.thread && is_read(a) && is_read(b) && self.little_between(ops, a, b)
+            a.thread == b.thread
+                && is_read(a)
+                && is_read(b)
+                && b.start.saturating_sub(a.end) < SOON_NS
+                && self.little_between(ops, a, b)
         };
         if !is_read(&waits[at]) {
             return 0;
@@ -185,7 +188,8 @@ impl<'a> Observer<'a> {
         let (Some(from), Some(to)) = (a.awaited, b.awaited) else { return false };
         let stream = ops.stream[to as usize];
         let list = &self.devices.stream_ops[stream as usize];
-        let after = |op: u32| list.partition_point(|&o| (ops.start[o as usize], o) <= (ops.start[op as usize], op));
+        let after =
+            |op: u32| list.partition_point(|&o| (ops.start[o as usize], o) <= (ops.start[op as usize], op));
         let (first, last) = (after(from), after(to).saturating_sub(1));
         ops.stream[from as usize] == stream
             && first <= last
@@ -208,26 +212,6 @@ fn size(ops: &Ops, op: u32) -> Option<u64> {
     match ops.kind[op as usize] {
         OpKind::Kernel => ops.grid.get(op as usize).map(|&g| u64::from(g)).filter(|&g| g > 0),
         _ => ops.copy(op).map(|c| c.bytes),
-    }
-}
-
-/// How waits spread over the iterations.
-pub fn turns<'w>(iterations: &Iterations, waits: impl Iterator<Item = &'w Wait>) -> Turns {
-    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut last = i64::MIN;
-    for wait in waits {
-        last = last.max(wait.start);
-        if let Some(n) = iterations.at(wait.start) {
-            *counts.entry(n).or_default() += 1;
-        }
-    }
-    let mut each = counts.values().copied();
-    let first = each.next();
-    Turns {
-        with: counts.len(),
-        all: iterations.spans.len(),
-        each: first.filter(|n| each.all(|m| m == *n)),
-        only_at_start: iterations.only_at_start(last),
     }
 }
 

@@ -14,7 +14,8 @@ const UNSCALE: &str = "void at::native::multi_tensor_apply_kernel<amp_non_finite
 const SCALE: &str = "at::native::amp_update_scale_cuda_kernel(float*, int*)";
 const ABS: &str = "vectorized_elementwise_kernel<4, at::native::AbsFunctor<float>>";
 const TIMES: &str = "vectorized_elementwise_kernel<4, BinaryFunctor<bool, bool, bool, MulFunctor<bool>>>";
-const AND: &str = "vectorized_elementwise_kernel<4, BinaryFunctor<bool, bool, bool, BitwiseAndFunctor<bool>>>";
+const AND: &str =
+    "vectorized_elementwise_kernel<4, BinaryFunctor<bool, bool, bool, BitwiseAndFunctor<bool>>>";
 const MIN: &str = "reduce_kernel<512, 1, ReduceOp<double, func_wrapper_t<double, MinNanFunctor<double>>>>";
 const MAX: &str = "reduce_kernel<512, 1, ReduceOp<double, func_wrapper_t<double, MaxNanFunctor<double>>>>";
 const CEIL: &str = "vectorized_elementwise_kernel<4, ceil_kernel_cuda(at::TensorIteratorBase &)>";
@@ -45,9 +46,21 @@ const CASES: &[Case] = &[
     ("R12 at another size", 8, &[UNSCALE], &[SCALE], OPEN),
     ("R15", 8, &[REDUCE], &[HISTOGRAM], "true dynamic-shape B12 R15"),
     ("R15 too far", 8, &[REDUCE], &[GEMM, GEMM, GEMM, GEMM, GEMM, GEMM, HISTOGRAM], OPEN),
-    ("R16", 4, &[ABS, TIMES, AND, REDUCE], &[COMPACT, SELECT, INDEX, ABS, MIN, MAX], "false debug-print A16 R16"),
+    (
+        "R16",
+        4,
+        &[ABS, TIMES, AND, REDUCE],
+        &[COMPACT, SELECT, INDEX, ABS, MIN, MAX],
+        "false debug-print A16 R16",
+    ),
     ("R16 of a mask's loop", 4, &[AND, REDUCE], &[COMPACT, SELECT, INDEX, ABS], "true dynamic-shape B01 R08"),
-    ("R16 without a test for finite", 4, &[ABS, REDUCE], &[SELECT, INDEX, MIN, MAX], "true dynamic-shape B01 R08"),
+    (
+        "R16 without a test for finite",
+        4,
+        &[ABS, REDUCE],
+        &[SELECT, INDEX, MIN, MAX],
+        "true dynamic-shape B01 R08",
+    ),
     ("R16, rounded up", 1, &[MIN, MAX, CEIL, GEMM], &[GEMM], "false debug-print A16 R16"),
     ("R16, rounded up alone", 1, &[CEIL, GEMM], &[GEMM], OPEN),
     ("nothing", 4, &[GEMM], &[GEMM], OPEN),
@@ -105,7 +118,13 @@ fn kernels_speak_for_their_own_wait() {
         let at = 1_000 + i * 100_000;
         e.nvtx(t, at..at + 90_000, &format!("step {i}"));
         for (n, name) in (0..).zip([AND, REDUCE]) {
-            e.launch(t, at + 10 + n * 20..at + 20 + n * 20, GPU0, at + 100 + n * 100..at + 190 + n * 100, name);
+            e.launch(
+                t,
+                at + 10 + n * 20..at + 20 + n * 20,
+                GPU0,
+                at + 100 + n * 100..at + 190 + n * 100,
+                name,
+            );
         }
         e.item(t, at + 200..at + 1_000, GPU0, at + 900..at + 910);
         for (n, name) in (0..).zip([COMPACT, SELECT, GEMM, INDEX]) {
