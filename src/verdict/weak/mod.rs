@@ -20,6 +20,7 @@
 
 pub mod observe;
 pub mod rules;
+pub mod steps;
 
 use crate::sites::Bundle;
 use crate::vocabulary::{Class, Direction, Evidence, Kind, Verdict};

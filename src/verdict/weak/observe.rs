@@ -8,18 +8,18 @@
 //! Cost: at most [`SAMPLED_WAITS`] waits a bundle, a few binary searches each; once a capture, one pass over the ops (what
 //! ends a step) and, where the export has it, one over the operating-system calls.
 
+use super::steps::Steps;
 use crate::cost::iterations::{Iterations, Turns};
 use crate::error::InputError;
+use crate::profile::Profile;
 use crate::profile::nvtx::process;
 use crate::profile::ops::{OpKind, Ops};
 use crate::profile::os_calls::{self, OsCalls};
-use crate::profile::{ISSUE_UNKNOWN, Profile};
 use crate::sites::Bundle;
 use crate::sites::neighbours;
 use crate::vocabulary::Direction;
 use crate::waits::Wait;
 use crate::waits::device::Devices;
-use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// Waits of a bundle that are looked at, spread evenly.
@@ -57,7 +57,7 @@ pub struct Seen {
     pub until_call: Option<i64>,
     /// Whether as many bytes are uploaded soon after, on the same thread.
     pub sent_back: bool,
-    /// Whether its iteration's optimizer is done and no matrix product of the model follows.
+    /// Whether the optimizer's step is done and no layer of the model has begun or follows: [`Steps`].
     pub step_done: bool,
     /// Whether the thread wrote to a file or socket right after.
     pub wrote: bool,
@@ -109,8 +109,8 @@ impl<'a> Observer<'a> {
             .collect();
         let first_after: Vec<Option<u32>> = around.iter().map(neighbours::Around::first_after).collect();
         let names = neighbours::names(profile, &around)?;
-        if self.steps.is_none() && iterations.is_some() {
-            self.steps = Some(Steps::new(profile, iterations)?);
+        if self.steps.is_none() {
+            self.steps = Some(Steps::new(profile, self.iterations)?);
         }
         self.os_calls(profile)?;
         let seen = sample.iter().zip(names).zip(first_after).map(|((&w, n), first)| Seen {
@@ -140,9 +140,10 @@ impl<'a> Observer<'a> {
         Seen {
             until_call,
             sent_back: self.sent_back(at),
-            step_done: iterations
-                .zip(self.steps.as_ref())
-                .is_some_and(|(i, steps)| i.at(wait.start).is_some_and(|n| steps.done(n, wait))),
+            step_done: self.steps.as_ref().is_some_and(|steps| match iterations {
+                Some(iterations) => steps.done(iterations, wait),
+                None => steps.just_done(profile, self.devices, wait),
+            }),
             wrote: os(os_calls::Kind::Write, wait.end, soon(wait.end)),
             clocked: os(os_calls::Kind::Clock, wait.start.saturating_sub(SOON_NS), wait.start)
                 || os(os_calls::Kind::Clock, wait.end, soon(wait.end)),
@@ -213,59 +214,4 @@ fn size(ops: &Ops, op: u32) -> Option<u64> {
         OpKind::Kernel => ops.grid.get(op as usize).map(|&g| u64::from(g)).filter(|&g| g > 0),
         _ => ops.copy(op).map(|c| c.bytes),
     }
-}
-
-/// What ends each iteration's step: when its optimizer's kernels and its last matrix product were launched.
-struct Steps(Vec<(Option<i64>, Option<i64>)>);
-
-/// Parts of names of kernels that multiply matrices: those of a model's layers.
-const MODEL: &[&str] =
-    &["gemm", "cutlass", "xmma", "nvjet", "conv", "flash", "fmha", "attention", "wgrad", "dgrad"];
-/// Kernels over lists of tensors that are no update of parameters: gradient norms, clipping, unscaling.
-const NO_UPDATE: &[&str] = &["LpNorm", "non_finite", "BinaryOpScalarTensor"];
-
-impl Steps {
-    fn new(profile: &mut Profile, iterations: Option<&Iterations>) -> Result<Self, InputError> {
-        let Some(iterations) = iterations else { return Ok(Self(Vec::new())) };
-        let ids: FxHashSet<u32> = (0..profile.ops.len())
-            .filter(|&op| profile.ops.kind[op] == OpKind::Kernel)
-            .map(|op| profile.ops.detail[op])
-            .collect();
-        profile.strings.fetch(&profile.db, ids.iter().map(|&id| i64::from(id)))?;
-        let named = |test: fn(&str) -> bool| -> FxHashSet<u32> {
-            let name = |id: u32| profile.strings.get(i64::from(id));
-            ids.iter().copied().filter(|&id| name(id).is_some_and(|n| test(n))).collect()
-        };
-        let (updates, model) = (named(is_update), named(|n| MODEL.iter().any(|m| n.contains(m))));
-        let mut steps = vec![(None, None); iterations.spans.len()];
-        let ops = &profile.ops;
-        for op in (0..ops.len()).filter(|&op| ops.kind[op] == OpKind::Kernel) {
-            let (update, product) = (updates.contains(&ops.detail[op]), model.contains(&ops.detail[op]));
-            if !update && !product || ops.streams[ops.stream[op] as usize].pid != process(iterations.tid) {
-                continue;
-            }
-            let launched = match profile.issued[op] {
-                ISSUE_UNKNOWN => ops.start[op],
-                time => time,
-            };
-            let Some(n) = iterations.at(launched) else { continue };
-            let (last_update, last_product) = &mut steps[n];
-            let slot = if update { last_update } else { last_product };
-            *slot = (*slot).max(Some(launched));
-        }
-        Ok(Self(steps))
-    }
-
-    /// Whether the optimizer of iteration `n` was launched before the wait, and neither it nor a product after.
-    fn done(&self, n: usize, wait: &Wait) -> bool {
-        self.0.get(n).is_some_and(|&(update, product)| {
-            update.is_some_and(|t| t < wait.start) && product.is_none_or(|t| t < wait.start)
-        })
-    }
-}
-
-/// Whether a kernel updates parameters: the fused and the multi-tensor optimizers.
-fn is_update(name: &str) -> bool {
-    let list = name.contains("multi_tensor_apply") && !NO_UPDATE.iter().any(|n| name.contains(n));
-    list || ["adam", "Adam", "lamb_", "sgd"].iter().any(|n| name.contains(n))
 }

@@ -121,6 +121,28 @@ fn the_end_of_a_step_has_neither_layers_nor_updates_to_come() {
     }
 }
 
+/// Without ranges that mark iterations, what ran last tells.
+///
+/// ```text
+///  stream 7  [gemm][adam]  [D2H]            X5
+///  stream 7  [adam][gemm]  [D2H]
+/// ```
+#[test]
+fn without_iterations_the_last_product_tells() {
+    let read = |kernels: [&'static str; 2]| {
+        let mut l = Loop { e: Export::new(Schema::V2025_3), t: Thread { pid: 100, tid: 100 } };
+        for at in (0..4).map(|i| 1_000 + i * TURN) {
+            l.launch(at, kernels[0]);
+            l.launch(at + 20_000, kernels[1]);
+            l.read(at + TIME, 4, STEP);
+        }
+        l.at("step")
+    };
+    assert_eq!(read(["ampere_sgemm", ADAM]), "unknown: X5");
+    assert_eq!(read([ADAM, "ampere_sgemm"]), "unknown: ");
+    assert_eq!(read([RELU, RELU]), "unknown: ");
+}
+
 /// X1, X2, X3: what follows, by name and by size, wait by wait.
 #[test]
 fn what_follows_may_differ() {

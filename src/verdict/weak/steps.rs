@@ -1,0 +1,117 @@
+//! Where the optimizer's step ends: what a loop reads after that, with no layer to come, it mostly reports.
+//!
+//! ```text
+//!  iteration 3 ├─[gemm][gemm][adam]──── done ────┤    no product follows within the iteration
+//!  no ranges     [gemm][gemm][adam] just done [gemm]  no product since the update
+//! ```
+//! Cost: one pass over the ops and their distinct names; without iterations, [`LOOK_BACK`] ops a wait.
+
+use crate::cost::iterations::Iterations;
+use crate::error::InputError;
+use crate::profile::nvtx::process;
+use crate::profile::ops::{OpKind, Ops};
+use crate::profile::{ISSUE_UNKNOWN, Profile};
+use crate::waits::Wait;
+use crate::waits::device::Devices;
+use rustc_hash::FxHashSet;
+
+/// Kernels that tell, and when each iteration launched its last ones.
+pub struct Steps {
+    /// Ids of the names of kernels that update parameters.
+    updates: FxHashSet<u32>,
+    /// Ids of the names of kernels that multiply matrices.
+    products: FxHashSet<u32>,
+    /// Of each iteration.
+    last: Vec<Last>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Last {
+    update: Option<i64>,
+    product: Option<i64>,
+}
+
+/// Parts of names of kernels that multiply matrices: those of a model's layers.
+const PRODUCTS: &[&str] =
+    &["gemm", "cutlass", "xmma", "nvjet", "conv", "flash", "fmha", "attention", "wgrad", "dgrad"];
+/// Kernels over lists of tensors that update no parameters: gradient norms, unscaling, clipping.
+const NO_UPDATE: &[&str] = &["LpNorm", "non_finite", "BinaryOpScalarTensor"];
+/// Optimizers with kernels of their own.
+const OPTIMIZERS: &[&str] = &["adam", "Adam", "sgd", "Sgd", "lamb_"];
+/// Ops looked at before a wait, where no range marks iterations.
+const LOOK_BACK: usize = 64;
+
+impl Steps {
+    /// # Errors
+    /// Names could not be read.
+    pub fn new(profile: &mut Profile, iterations: Option<&Iterations>) -> Result<Self, InputError> {
+        let kernel = |ops: &Ops, op: usize| (ops.kind[op] == OpKind::Kernel).then(|| ops.detail[op]);
+        let ids: FxHashSet<u32> = (0..profile.ops.len()).filter_map(|op| kernel(&profile.ops, op)).collect();
+        profile.strings.fetch(&profile.db, ids.iter().map(|&id| i64::from(id)))?;
+        let named = |test: fn(&str) -> bool| -> FxHashSet<u32> {
+            let name = |id: u32| profile.strings.get(i64::from(id));
+            ids.iter().copied().filter(|&id| name(id).is_some_and(|n| test(n))).collect()
+        };
+        let mut steps = Self { updates: named(is_update), products: named(is_product), last: Vec::new() };
+        if let Some(iterations) = iterations {
+            steps.last = steps.of_each(profile, iterations);
+        }
+        Ok(steps)
+    }
+
+    fn of_each(&self, profile: &Profile, iterations: &Iterations) -> Vec<Last> {
+        let mut last = vec![Last::default(); iterations.spans.len()];
+        let ops = &profile.ops;
+        for op in 0..ops.len() {
+            let Some(update) = self.is_update(ops, op) else { continue };
+            if ops.streams[ops.stream[op] as usize].pid != process(iterations.tid) {
+                continue;
+            }
+            let launched =
+                if profile.issued[op] == ISSUE_UNKNOWN { ops.start[op] } else { profile.issued[op] };
+            if let Some(n) = iterations.at(launched) {
+                let slot = if update { &mut last[n].update } else { &mut last[n].product };
+                *slot = (*slot).max(Some(launched));
+            }
+        }
+        last
+    }
+
+    /// Whether an op updates parameters; `None` where it neither does nor multiplies matrices.
+    fn is_update(&self, ops: &Ops, op: usize) -> Option<bool> {
+        if ops.kind[op] != OpKind::Kernel {
+            return None;
+        }
+        let update = self.updates.contains(&ops.detail[op]);
+        (update || self.products.contains(&ops.detail[op])).then_some(update)
+    }
+
+    /// Whether the optimizer of the wait's iteration was launched before it, and neither that nor a product after.
+    pub fn done(&self, iterations: &Iterations, wait: &Wait) -> bool {
+        let last = iterations.at(wait.start).and_then(|n| self.last.get(n));
+        last.is_some_and(|last| {
+            let before = |time: i64| time < wait.start;
+            last.update.is_some_and(before) && last.product.is_none_or(before)
+        })
+    }
+
+    /// Whether on its stream an update came before the wait, and no product since.
+    pub fn just_done(&self, profile: &Profile, devices: &Devices, wait: &Wait) -> bool {
+        let Some(op) = wait.awaited.map(|op| op as usize) else { return false };
+        let ops = &profile.ops;
+        let list = &devices.stream_ops[ops.stream[op] as usize];
+        let end = list.partition_point(|&o| (ops.start[o as usize], o as usize) < (ops.start[op], op));
+        let mut before = list[..end].iter().rev().take(LOOK_BACK);
+        before.find_map(|&o| self.is_update(ops, o as usize)).unwrap_or(false)
+    }
+}
+
+/// The fused and the multi-tensor optimizers.
+fn is_update(name: &str) -> bool {
+    let over_lists = name.contains("multi_tensor_apply") && !NO_UPDATE.iter().any(|n| name.contains(n));
+    over_lists || OPTIMIZERS.iter().any(|n| name.contains(n))
+}
+
+fn is_product(name: &str) -> bool {
+    PRODUCTS.iter().any(|p| name.contains(p))
+}
