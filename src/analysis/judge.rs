@@ -42,7 +42,10 @@ impl Judge<'_> {
             let observed = observer.look(profile, &bundle)?;
             weak::lean(&bundle, &observed).apply(&bundle, combined.reading.is_some(), &mut combined.verdict);
         }
-        if combined.verdict.kind == Kind::Explicit && observer.knows_clocks(profile)? {
+        if combined.verdict.kind == Kind::Explicit
+            && combined.reading.is_none()
+            && observer.knows_clocks(profile)?
+        {
             let observed = observer.look(profile, &bundle)?;
             weak::lean(&bundle, &observed).measures(&bundle, &mut combined.verdict);
         }

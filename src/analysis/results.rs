@@ -234,9 +234,12 @@ impl<'a> Sites<'a> {
     /// How a site's waits spread over iterations, where all of them come before the loop or in its first iterations (X12).
     fn start_up(&self, site: &FoundSite) -> Option<StartUp> {
         let iterations = self.found.iterations.as_ref()?;
-        let mine = pid_of(iterations.tid) == pid_of(site.bundle.pid);
-        let turns = Some(iterations).filter(|_| mine)?.turns(self.waits(site).map(|(_, w)| w.start));
-        turns.only_at_start.then_some(StartUp { with: turns.with, iterations: turns.all })
+        let last = self.found.waits[*site.bundle.waits.last()? as usize].start;
+        if pid_of(iterations.tid) != pid_of(site.bundle.pid) || !iterations.only_at_start(last) {
+            return None;
+        }
+        let turns = iterations.turns(self.waits(site).map(|(_, w)| w.start));
+        Some(StartUp { with: turns.with, iterations: turns.all })
     }
 
     /// What the waits inside iterations add up to, per iteration; iterations of another process say nothing about this

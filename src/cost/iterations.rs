@@ -4,7 +4,6 @@ use crate::error::InputError;
 use crate::profile::Profile;
 use crate::sites::ranges::{has_word, numbered, says_epoch, says_iteration, stable_name};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Outer levels of nesting that are looked at: iterations stand inside an epoch at most.
@@ -41,24 +40,19 @@ impl Iterations {
 
     /// How events at these times spread over the iterations.
     pub fn turns(&self, times: impl Iterator<Item = i64>) -> Turns {
-        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut last = i64::MIN;
-        for time in times {
-            last = last.max(time);
-            if let Some(n) = self.at(time) {
-                *counts.entry(n).or_default() += 1;
-            }
-        }
-        let mut each = counts.values().copied();
-        let first = each.next();
+        let mut counts = vec![0; self.spans.len()];
+        times.filter_map(|time| self.at(time)).for_each(|n| counts[n] += 1);
+        let some = || counts.iter().copied().filter(|&n| n > 0);
+        let first = some().next();
+        Turns { with: some().count(), all: counts.len(), each: first.filter(|n| some().all(|m| m == *n)) }
+    }
+
+    /// Whether what happens last at `time` is start-up: before the loop, or in its first iterations and never again. Of few
+    /// iterations one cannot tell.
+    pub fn only_at_start(&self, time: i64) -> bool {
         let all = self.spans.len();
-        let after_start = self.spans.get(all.div_ceil(WARM_UP));
-        Turns {
-            with: counts.len(),
-            all,
-            each: first.filter(|n| each.all(|m| m == *n)),
-            only_at_start: all >= MIN_TURNS && after_start.is_some_and(|next| last < next.0),
-        }
+        let later = self.spans.get(all.div_ceil(WARM_UP));
+        all >= MIN_TURNS && later.is_some_and(|later| time < later.0)
     }
 
     pub fn median_ns(&self) -> i64 {
@@ -76,8 +70,6 @@ pub struct Turns {
     pub all: usize,
     /// How many each of those holds, where it is the same number in all.
     pub each: Option<usize>,
-    /// Whether all happen before the loop or in its first iterations. Of few iterations one cannot tell.
-    pub only_at_start: bool,
 }
 
 /// Finds the loop: of the best kind, level by level from outside, the family of ranges that covers most time.

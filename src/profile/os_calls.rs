@@ -2,8 +2,7 @@
 
 use crate::error::InputError;
 use crate::profile::database::Database;
-use crate::profile::strings;
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 /// What a call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,26 +20,25 @@ const WRITES: &[&str] =
     &["write", "fwrite", "writev", "pwrite", "pwrite64", "send", "sendto", "sendmsg", "fputs", "puts"];
 const CLOCKS: &[&str] = &["clock_gettime", "gettimeofday", "time", "clock"];
 
-/// Reads them; none where the export does not hold operating-system calls. One scan.
+/// Reads them; none where the export does not hold operating-system calls. Two scans: names, calls.
 pub fn read(db: &Database) -> Result<OsCalls, InputError> {
     if !db.has_table(TABLE) {
         return Ok(OsCalls::default());
     }
-    let named = |list: &'static [&'static str]| -> Result<FxHashSet<i64>, InputError> {
-        strings::ids_of(db, |text| list.iter().any(|name| name.as_bytes() == text))
-    };
-    let (writes, clocks) = (named(WRITES)?, named(CLOCKS)?);
-    if writes.is_empty() && clocks.is_empty() {
+    let names = db.scan("StringIds", &["id", "value"], |out: &mut Vec<(i64, Kind)>, row| {
+        let is_one_of = |list: &[&str]| row.bytes(1).is_some_and(|v| list.iter().any(|n| n.as_bytes() == v));
+        let kind =
+            [(Kind::Write, WRITES), (Kind::Clock, CLOCKS)].into_iter().find(|(_, list)| is_one_of(list));
+        out.extend(row.int(0).zip(kind.map(|k| k.0)));
+    })?;
+    let names: FxHashMap<i64, Kind> = names.into_iter().flatten().collect();
+    if names.is_empty() {
         return Ok(OsCalls::default());
     }
     let columns = ["globalTid", "start", "nameId"];
     let chunks = db.scan(TABLE, &columns, |out: &mut Vec<(Kind, i64, i64)>, row| {
         let (Some(tid), Some(start), Some(name)) = (row.int(0), row.int(1), row.int(2)) else { return };
-        let kind = match name {
-            n if writes.contains(&n) => Kind::Write,
-            n if clocks.contains(&n) => Kind::Clock,
-            _ => return,
-        };
+        let Some(&kind) = names.get(&name) else { return };
         out.push((kind, tid, start));
     })?;
     let mut calls = chunks.concat();

@@ -26,11 +26,15 @@ use std::sync::Arc;
 pub const SAMPLED_WAITS: usize = 16;
 /// Later waits of the thread searched for an upload of the value read.
 const LATER_WAITS: usize = 4;
+/// Host time within which it comes, in ns: a little arithmetic in between.
+const BACK_NS: i64 = 5_000_000;
 /// Host time within which something counts as happening soon after a wait.
 const SOON_NS: i64 = 1_000_000;
 /// Ops between two reads of one run, and how long each may be: enough for a mean over a batch.
 const FEW_OPS: usize = 8;
 const SHORT_NS: i64 = 10_000;
+/// Reads of a run counted either way: more tell nothing more.
+const LONGEST_RUN: usize = 500;
 /// Largest copy that is a scalar, in bytes.
 pub const SCALAR: u64 = 16;
 
@@ -155,10 +159,10 @@ impl<'a> Observer<'a> {
     fn sent_back(&self, at: usize) -> bool {
         let wait = &self.waits[at];
         let Some(read) = wait.copy.filter(|c| c.direction == Direction::DeviceToHost) else { return false };
-        let same_thread = self.waits[at + 1..].iter().filter(|w| w.thread == wait.thread);
+        let soon = |w: &&Wait| w.start.saturating_sub(wait.end) < BACK_NS;
+        let same_thread = self.waits[at + 1..].iter().take_while(soon).filter(|w| w.thread == wait.thread);
         same_thread
             .take(LATER_WAITS)
-            .take_while(|w| w.start.saturating_sub(wait.end) < 5 * SOON_NS)
             .filter_map(|w| w.copy)
             .any(|c| c.direction == Direction::HostToDevice && c.bytes == read.bytes)
     }
@@ -179,8 +183,9 @@ impl<'a> Observer<'a> {
         if !is_read(&waits[at]) {
             return 0;
         }
-        let before = waits[..=at].windows(2).rev().take_while(|w| follows(&w[0], &w[1])).count();
-        let after = waits[at..].windows(2).take_while(|w| follows(&w[0], &w[1])).count();
+        let before =
+            waits[..=at].windows(2).rev().take(LONGEST_RUN).take_while(|w| follows(&w[0], &w[1])).count();
+        let after = waits[at..].windows(2).take(LONGEST_RUN).take_while(|w| follows(&w[0], &w[1])).count();
         before + 1 + after
     }
 
