@@ -5,8 +5,7 @@
 //! | allocator, library site, redundant, operator identity | nothing: these are proven; its line is shown |
 //! | a truth test (`is_nonzero`) | what becomes of the answer, if it can tell |
 //! | upload | nothing of the class; it adds the expression and the fix |
-//! | idle | whether it serves timing or is a needed barrier; else it adds the expression and the fix |
-//! | bare synchronisation | which kind it is: explicit, timing, a needed barrier |
+//! | bare synchronisation, idle or not | which kind it is: explicit, timing, a needed barrier |
 //! | a copy completed | whether it is read; not that the wait is for nothing |
 //! | a value read, nothing | everything |
 //!
@@ -65,13 +64,8 @@ fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
         (Kind::Barrier, "collective") => trace,
         // The copy that the trace saw was started where the source does not look: what it says of the wait lacks that.
         (_, "R03") if source.kind == Kind::Explicit => trace,
-        (Kind::Explicit | Kind::Idle, _) if undecided => trace,
-        (Kind::Idle, _) if !matches!(source.kind, Kind::Timing | Kind::Barrier) => {
-            // The timeline proves that nothing was pending; the line is explicit all the same, and its fix the same.
-            let pattern = source.pattern.or(trace.pattern);
-            Verdict { pattern, ..merge(trace, source) }
-        }
-        (Kind::Explicit | Kind::Idle, _) => merge(source, trace),
+        (Kind::Explicit | Kind::Idle, _) if !undecided => merge(source, trace),
+        (Kind::Explicit | Kind::Idle, _) => trace,
         _ => merge(source, trace),
     }
 }
@@ -137,7 +131,7 @@ mod tests {
             (ValueRead, "4.4", Logging, 0.6, ValueRead),
             (Upload, "R01", RoundTrip, 0.9, Upload),
             (Redundant, "R04", Explicit, 0.9, Redundant),
-            (Idle, "R05", Explicit, 0.9, Idle),
+            (Idle, "R05", Explicit, 0.9, Explicit),
             (Idle, "R05", Timing, 0.9, Timing),
             (Idle, "R05", Barrier, 0.8, Barrier),
             (Idle, "R05", ValueRead, 0.5, Idle),

@@ -250,7 +250,14 @@ fn idle(s: &Subject) -> Option<Verdict> {
         0.95,
         bare_pattern(s.bundle),
         rule,
-        "all GPU work that it could wait for had ended before it began; it cost only the call",
+        match s.waits {
+            1 => "all GPU work that it could wait for had ended before it began; it cost only the call"
+                .to_owned(),
+            // With its number: other waits of the line may have found work.
+            n => format!(
+                "{n} waits began when all GPU work that they could wait for had ended; they cost only the call"
+            ),
+        },
     );
     if s.other_device > 0 {
         v.evidence.push(Evidence::new(
