@@ -31,6 +31,8 @@ pub enum Act {
     Move(&'static str, Nature),
     /// `torch.tensor(…, device=…)` and its kin.
     Create(&'static str),
+    /// The same of a list or tuple of tensors, which are read one by one.
+    Elements,
     /// `x[…]`, load or store.
     Index { what: Index, store: bool },
     /// An operator whose output size depends on values, with its pattern.
@@ -190,15 +192,26 @@ fn tensor_acts<'a>(
             if matches!(base, "torch" | "") =>
         {
             let device = natures.device_argument(call, path);
-            vec![(
-                Act::Create(intern(name)),
-                if matches!(device, Some(Nature::Device | Nature::Unknown)) { 3 } else { 1 },
-            )]
+            let known = matches!(device, Some(Nature::Device | Nature::Unknown));
+            let mut acts = vec![(Act::Create(intern(name)), if known { 3 } else { 1 })];
+            acts.extend(of_elements(call, path, natures).then_some((Act::Elements, 2)));
+            acts
         }
-        "new_tensor" => vec![(Act::Create("new_tensor"), 2)],
+        "new_tensor" => {
+            let mut acts = vec![(Act::Create("new_tensor"), 2)];
+            acts.extend(of_elements(call, path, natures).then_some((Act::Elements, 2)));
+            acts
+        }
         _ if base == "torch.cuda" && name.ends_with("Tensor") => vec![(Act::Create("legacy_tensor"), 3)],
         _ => shape_acts(call, name, base, receiver.is_some()),
     }
+}
+
+/// Whether a tensor is made of several values, one of which may be a tensor on the device.
+fn of_elements<'a>(call: &'a ExprCall, path: &[Node<'a>], natures: &Natures<'a>) -> bool {
+    let Some(data) = call.arguments.args.first() else { return false };
+    let several = matches!(data, Expr::List(_) | Expr::Tuple(_) | Expr::ListComp(_) | Expr::Name(_));
+    several && natures.of(data, path) != Nature::Host
 }
 
 /// The acts of operators with a value-dependent size, and of those that check for errors.

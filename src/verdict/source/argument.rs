@@ -77,7 +77,8 @@ fn sized(path: &[Node<'_>], call: usize, callee: &str) -> (Sink, String) {
 /// What a host function makes of its argument at `at`: `enumerate` pairs it with a number, `zip` with other things.
 fn through(call: &ExprCall, at: TextRange, value: &mut Value) {
     let callee = dotted(&call.func);
-    match split_callee(&callee) {
+    let (base, name) = split_callee(&callee);
+    match (base, name) {
         ("", "list" | "tuple" | "sorted" | "reversed" | "iter" | "dict") | (_, "deepcopy" | "copy") => {}
         ("", "enumerate") => {
             value.bulk &= value.steps.pop().is_some();
@@ -94,6 +95,8 @@ fn through(call: &ExprCall, at: TextRange, value: &mut Value) {
         }
         _ => value.steps.clear(),
     }
+    // NumPy's numbers have the methods of arrays.
+    value.number &= !base.contains("np") && !base.contains("numpy") && !matches!(name, "tensor" | "as_tensor");
 }
 
 /// Whether the branch that the last node of `path` decides only stops or complains (S02): its body raises, exits, warns or logs;

@@ -4,9 +4,10 @@ use super::flow::Tracer;
 use super::nature::Nature;
 use super::nodes::{self, Node, Path, dotted, last, split_callee, string, within};
 use super::scope::{self, Definition};
+use super::objects;
 use super::sinks;
 use super::value::{Fate, Sink, Step, Value, constant_step};
-use ruff_python_ast::{Expr, ExprAttribute, ExprContext, ExprList, ExprTuple};
+use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprList, ExprTuple};
 use ruff_text_size::Ranged;
 
 impl<'a> Tracer<'a, '_> {
@@ -16,10 +17,25 @@ impl<'a> Tracer<'a, '_> {
         let Some(Node::ExprCall(call)) = path.get(at).copied() else { return };
         let Expr::Attribute(method) = &*call.func else { return };
         let place = &path[..=at];
+        if value.data && self.is_set(&method.value, place) {
+            let set = self.file.text(&*method.value);
+            return self.sink(place, value, Sink::Compute, format!("gathered in the set `{set}`"));
+        }
         let held =
             if method.attr.as_str() == "update" { value.clone() } else { value.clone().held(Step::Any) };
         let held = held.collected(place, false);
         self.store(place, &method.value, held);
+    }
+
+    /// Whether an expression names a set: what it holds is compared one by one on the CPU.
+    fn is_set(&self, expr: &'a Expr, path: &[Node<'a>]) -> bool {
+        let made = |value: &Expr| match value {
+            Expr::Call(call) => dotted(&call.func) == "set",
+            Expr::Set(_) | Expr::SetComp(_) => true,
+            _ => false,
+        };
+        let values = objects::values_of(self.file, expr, path);
+        !values.is_empty() && values.iter().all(|(value, _)| made(value))
     }
 
     /// A container changes: later reads of it see the value. A container that is named after the figures it collects is taken
@@ -67,20 +83,32 @@ impl<'a> Tracer<'a, '_> {
         if returned { Some(path.len() - 1 - at) } else { None }
     }
 
-    /// The function that the call at `path[at]` means and the parameter that the argument becomes, if the file holds exactly
-    /// one function of that name.
-    fn parameter(&self, path: &[Node<'a>], at: usize) -> Option<(Path<'a>, String)> {
-        let Node::ExprCall(call) = path[at] else { return None };
-        let argument = last(path)?.range();
+    /// The function that a call means: the method of the object's class, else the only function of that name in the file.
+    fn callee(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<Path<'a>> {
         let callee = dotted(&call.func);
         let (base, name) = split_callee(&callee);
+        if let Expr::Attribute(ast) = &*call.func
+            && let Some(class) = objects::class_of(self.file, &ast.value, path)
+            && let Some(method) = objects::method(&class, name, self.file)
+        {
+            return Some(method);
+        }
         if !matches!(base, "" | "self" | "cls") {
             return None;
         }
         let mut functions = scope::functions(self.file.module(), name);
-        let function = functions.pop().filter(|_| functions.is_empty())?;
+        functions.pop().filter(|_| functions.is_empty())
+    }
+
+    /// The function that the call at `path[at]` means and the parameter that the argument becomes.
+    fn parameter(&self, path: &[Node<'a>], at: usize) -> Option<(Path<'a>, String)> {
+        let Node::ExprCall(call) = path[at] else { return None };
+        let argument = last(path)?.range();
+        let function = self.callee(path, call)?;
         let Some(Node::StmtFunctionDef(ast)) = last(&function) else { return None };
-        let method = usize::from(nodes::class_scope(&function).is_some() && !base.is_empty());
+        let plain = matches!(&*call.func, Expr::Name(_))
+            || ast.decorator_list.iter().any(|decorator| dotted(&decorator.expression) == "staticmethod");
+        let method = usize::from(nodes::class_scope(&function).is_some() && !plain);
         let named = call.arguments.keywords.iter().find(|keyword| within(argument, &keyword.value));
         let parameter = match named {
             Some(keyword) => keyword.arg.as_ref()?.as_str(),
@@ -161,44 +189,6 @@ impl<'a> Tracer<'a, '_> {
             // Further on the way, a value that goes nowhere is more likely one that the way has lost.
             let sink = if value.hops <= 2 { Sink::Dropped } else { Sink::Unknown };
             self.sink(path, &value, sink, "never read");
-        }
-    }
-
-    /// An attribute holds the value: follow its reads in the class, or in the function where the object is no `self`.
-    fn attribute(&mut self, path: &[Node<'a>], target: &'a ExprAttribute, value: Value) {
-        let name = self.file.text(target);
-        if !self.seen.insert((target.range, name.clone())) {
-            return;
-        }
-        let own = matches!(&*target.value, Expr::Name(base) if matches!(base.id.as_str(), "self" | "cls"));
-        let region = match nodes::class_scope(path) {
-            Some(at) if own => &path[..=at],
-            _ => &path[..=nodes::function_scope(path)],
-        };
-        let wanted = dotted(&Expr::Attribute(target.clone()));
-        let reads = nodes::find(region, &mut |path| {
-            matches!(last(path), Some(Node::ExprAttribute(ast))
-                if ast.ctx == ExprContext::Load && ast.attr.as_str() == target.attr.as_str() && ast.range != target.range
-                    && dotted(&ast.value) == wanted[..wanted.len() - ast.attr.len() - 1])
-        });
-        let value = value.named(name.clone());
-        let before = self.fates.len();
-        let function = |path: &[Node<'a>]| path[nodes::function_scope(path)].range();
-        for read in &reads {
-            let own = self.fates.len();
-            self.follow(read, value.clone());
-            if function(read) != function(path) {
-                // The callers in the trace are those of the function that read the value, not of another that returns it.
-                let returned = self.fates[own..].iter_mut().filter(|fate| fate.sink == Sink::Returned);
-                returned.for_each(|fate| fate.sink = Sink::Stored);
-            }
-        }
-        let elsewhere = nodes::find(&path[..1], &mut |path| {
-            matches!(last(path), Some(Node::ExprAttribute(ast))
-                if ast.ctx == ExprContext::Load && ast.attr.as_str() == target.attr.as_str() && !within(ast, region.last().map(|n| n.range()).unwrap_or_default()))
-        });
-        if self.fates.len() == before || !elsewhere.is_empty() {
-            self.sink(path, &value, Sink::Stored, format!("stored in `{name}`"));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Values that leave their function: what the callers do with them.
 
+use super::attribute;
 use super::file::Source;
 use super::flow::Tracer;
 use super::judge::Bench;
@@ -10,7 +11,6 @@ use super::rules::{can_wait, judge};
 use super::scope;
 use super::value::{Fate, Sink, Value};
 use crate::vocabulary::{Class, Verdict};
-use ruff_python_ast::Decorator;
 
 /// Callers looked into, one after the other, for a returned value.
 const MAX_CALLERS: usize = 3;
@@ -116,9 +116,8 @@ fn function_name(path: &[Node<'_>]) -> String {
 
 /// Whether the function around the last node is a property.
 fn is_property(path: &[Node<'_>]) -> bool {
-    let names = |decorator: &Decorator| dotted(&decorator.expression).ends_with("property");
     matches!(path.get(nodes::function_scope(path)), Some(Node::StmtFunctionDef(ast))
-        if ast.decorator_list.iter().any(names))
+        if ast.decorator_list.iter().any(attribute::is_property))
 }
 
 /// What callers do with the returned values: the fates of every call; `None` where there is no call to follow.

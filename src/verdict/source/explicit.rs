@@ -1,12 +1,9 @@
 //! Explicit synchronisation (S15): a clock, a barrier before reading a copied buffer, or for nothing.
 
+use super::barrier::{Barrier, barrier};
 use super::file::Source;
 use super::locate;
-use super::nature::Nature;
-use super::nodes::{
-    self, Node, Path, dotted, flag, function_scope, last, split_callee, statement, string, within,
-};
-use super::scope::{self, Definition};
+use super::nodes::{self, Node, dotted, function_scope, last, split_callee, statement};
 use crate::report::Frame;
 use crate::vocabulary::{Evidence, Kind};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
@@ -21,12 +18,12 @@ pub struct Purpose {
 
 /// Finds the purpose of the `synchronize()` call at the end of `path`.
 ///
-/// Definition: (b) if the function starts a non-blocking copy to the host before the call and reads its target afterwards, the
-/// call is the barrier that makes the read valid; (a) if a neighbouring statement reads a clock, or a later one asks CUDA events
+/// Definition: (b) if the call stands between a non-blocking copy to the host and the read of its target, it is the barrier that
+/// makes the read valid ([`barrier`]); (a) if a neighbouring statement reads a clock, or a later one asks CUDA events
 /// for the time between them, it is there to measure; (c) otherwise it only waits. A function that does little else than
 /// synchronise is judged by its caller.
 pub fn purpose<'a>(file: &'a Source, path: &[Node<'a>], caller: Option<(&Source, &Frame)>) -> Purpose {
-    if let Some((name, copied, read)) = barrier(file, path) {
+    if let Some(Barrier { name, copied, read }) = barrier(file, path) {
         let text = format!(
             "`{name}` is copied to the host without blocking on line {copied} and read on line {read}: this wait makes the read valid"
         );
@@ -130,110 +127,4 @@ fn first_call(stmt: &Stmt, wanted: impl Fn(&ExprCall) -> bool) -> Option<&ExprCa
         found.is_none()
     });
     found
-}
-
-/// A non-blocking copy to the host before the call whose target is read after it: (target, line of the copy, line of the read).
-/// Another method of the class may have started it, if an attribute holds it.
-fn barrier(file: &Source, path: &[Node<'_>]) -> Option<(String, u32, u32)> {
-    let function = &path[..=function_scope(path)];
-    let call = last(path)?;
-    let mut copies = copies_in(function);
-    copies.retain(|copy| last(copy).is_some_and(|copy| copy.start() < call.start()));
-    let own = copies.iter().rev().find_map(|copy| {
-        let target = copy_target(copy)?;
-        let name = dotted(target_expr(&target)?);
-        let (line, read) = (file.line_of(last(copy)?.start()), read_after(&target, &name, call)?);
-        Some((name, line, file.line_of(last(&read)?.start())))
-    });
-    own.or_else(|| {
-        let class = &path[..=nodes::class_scope(path)?];
-        copies_in(class).iter().find_map(|copy| {
-            let name = dotted(target_expr(&copy_target(copy)?)?);
-            let read = attribute_read(function, name.strip_prefix("self.").map(|_| &*name)?, call)?;
-            Some((name, file.line_of(last(copy)?.start()), file.line_of(last(&read)?.start())))
-        })
-    })
-}
-
-fn copies_in<'a>(region: &[Node<'a>]) -> Vec<Path<'a>> {
-    nodes::find(region, &mut |path| matches!(last(path), Some(Node::ExprCall(call)) if copies_down(call)))
-}
-
-/// Whether a call copies from the device to the host without waiting.
-fn copies_down(call: &ExprCall) -> bool {
-    if !flag(call, "non_blocking") {
-        return false;
-    }
-    let Expr::Attribute(method) = &*call.func else { return false };
-    let device =
-        call.arguments.find_keyword("device").map(|keyword| &keyword.value).or(call.arguments.args.first());
-    match method.attr.as_str() {
-        "cpu" => true,
-        "to" => {
-            device.and_then(string).is_some_and(|device| super::nature::device_text(device) == Nature::Host)
-                || matches!(device, Some(Expr::Call(call)) if call.arguments.args.first().and_then(string) == Some("cpu"))
-        }
-        // Which way `copy_` goes, only names tell.
-        "copy_" => {
-            let receiver = dotted(&method.value).to_ascii_lowercase();
-            !["gpu", "cuda", "dev"].iter().any(|word| receiver.contains(word))
-                && ["cpu", "host", "pin", "buf", "stag", "out"].iter().any(|word| receiver.contains(word))
-        }
-        _ => false,
-    }
-}
-
-/// Path of what holds the copy afterwards: the receiver of `copy_`, or the name that the copy is assigned to.
-fn copy_target<'a>(copy: &Path<'a>) -> Option<Path<'a>> {
-    let Node::ExprCall(call) = last(copy)? else { return None };
-    let Expr::Attribute(method) = &*call.func else { return None };
-    let at = statement(copy)?;
-    let target = match (method.attr.as_str(), copy[at]) {
-        ("copy_", _) => &*method.value,
-        (_, Node::StmtAssign(ast)) if within(&*ast.value, call) => ast.targets.first()?,
-        _ => return None,
-    };
-    Some([&copy[..=at], &[Node::from(target)]].concat())
-}
-
-fn target_expr<'a>(target: &Path<'a>) -> Option<&'a Expr> {
-    match (target.iter().rev().nth(1)?, last(target)?) {
-        (Node::StmtAssign(ast), node) => {
-            let receiver = match &*ast.value {
-                Expr::Call(call) => match &*call.func {
-                    Expr::Attribute(method) => Some(&*method.value),
-                    _ => None,
-                },
-                _ => None,
-            };
-            ast.targets.iter().chain(receiver).find(|target| target.range() == node.range())
-        }
-        (Node::StmtExpr(ast), node) => match &*ast.value {
-            Expr::Call(call) => match &*call.func {
-                Expr::Attribute(method) if method.value.range() == node.range() => Some(&method.value),
-                _ => None,
-            },
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// The first read of the target after the call: of the same name as long as the copy's binding lasts, or of the same attribute.
-fn read_after<'a>(target: &Path<'a>, name: &str, call: Node<'_>) -> Option<Path<'a>> {
-    let after = |path: &Path<'a>| last(path).is_some_and(|node| node.start() >= call.end());
-    if let Some(Node::ExprName(ast)) = last(target) {
-        let owner = scope::owner(target, &ast.id);
-        return scope::reached(&owner, &ast.id, &Definition::new(target)).into_iter().find(after);
-    }
-    attribute_read(&target[..=function_scope(target)], name, call)
-}
-
-/// The first read of an attribute in a function after the call.
-fn attribute_read<'a>(function: &[Node<'a>], name: &str, call: Node<'_>) -> Option<Path<'a>> {
-    let reads = nodes::find(function, &mut |path| match last(path) {
-        Some(Node::ExprAttribute(ast)) => format!("{}.{}", dotted(&ast.value), ast.attr) == name,
-        _ => false,
-    });
-    reads.into_iter().find(|path| last(path).is_some_and(|node| node.start() >= call.end()))
 }

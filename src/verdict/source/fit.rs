@@ -105,6 +105,7 @@ fn scalar(act: Act) -> bool {
             | Act::GetScale
             | Act::SchedulerStep
             | Act::SizeArgument
+            | Act::Elements
     )
 }
 
@@ -201,6 +202,9 @@ fn by_method(act: Act, callee: &str, method: &str) -> Fit {
         Act::Create(op) => {
             method == op || any(&["legacy_tensor_ctor", "pynew", "tensor", "new_tensor", "as_tensor"])
         }
+        Act::Elements => {
+            any(&["float_scalar", "integral_scalar", "index_scalar", "complex_scalar", "is_nonzero"])
+        }
         Act::Index { what: Index::Slice | Index::Name, .. } => {
             any(&["getitem", "setitem", "index_scalar", "integral_scalar"])
         }
@@ -250,7 +254,8 @@ fn by_operator(act: Act, operator: &str) -> Fit {
         | Act::ScalerStep
         | Act::GetScale
         | Act::SchedulerStep
-        | Act::SizeArgument => reads && operator != "is_nonzero",
+        | Act::SizeArgument
+        | Act::Elements => reads && operator != "is_nonzero",
         Act::Format => reads || counts || copies,
         Act::Same(op) => reads || operator == op,
         Act::ToList | Act::Download(_) | Act::Move(..) | Act::Create(_) | Act::Save => copies,

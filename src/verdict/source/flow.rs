@@ -17,6 +17,9 @@ const BUDGET: usize = 60;
 /// Names and calls between the read and the use.
 const MAX_HOPS: u8 = 12;
 
+/// How sure a method that arrays have as well makes it that a number was combined with a tensor.
+const PERHAPS_TENSOR: f64 = 0.7;
+
 /// Follows values through one file.
 ///
 /// Definition: starting at the expression that reads the device, go up the syntax tree. Arithmetic, conversions, formatting and
@@ -309,6 +312,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
             _ => None,
         };
         let name = ast.attr.as_str();
+        let number = value.number && value.steps.is_empty();
         if !asks(value, name) {
             return Next::Done;
         }
@@ -319,6 +323,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 _ => Next::Up(1),
             };
         };
+        if number {
+            return self.combined(path, value, name);
+        }
         match name {
             "to" if self.natures.device_argument(call, path) == Some(Nature::Device) => {
                 self.end(path, value, Sink::Device, "copied back to the device")
@@ -350,6 +357,19 @@ impl<'a, 'n> Tracer<'a, 'n> {
             "keys" | "index" | "count" if !value.steps.is_empty() => Next::Done,
             _ => Next::Up(2),
         }
+    }
+
+    /// A number is asked for a method, though it has none: it was combined with a tensor on the way, or with an array.
+    fn combined(&mut self, path: &[Node<'a>], value: &Value, method: &str) -> Next {
+        if matches!(method, "is_integer" | "hex" | "conjugate" | "bit_length" | "as_integer_ratio") {
+            return Next::Up(2);
+        }
+        self.sink(path, value, Sink::Device, format!("combined with what `.{method}()` is called on"));
+        let surely = matches!(method, "cpu" | "cuda" | "detach" | "backward" | "to" | "requires_grad_");
+        if let (false, Some(fate)) = (surely, self.fates.last_mut()) {
+            fate.limit = PERHAPS_TENSOR;
+        }
+        Next::Done
     }
 
     /// The value is what a lambda returns.

@@ -8,9 +8,10 @@ use super::explicit;
 use super::file::Source;
 use super::fit;
 use super::locate::Candidate;
-use super::nature::Natures;
+use super::nature::{Nature, Natures};
 use super::nodes::{Node, dotted, last, split_callee};
-use super::rewrite::rewrite;
+use super::origin::uploaded;
+use super::rewrite::{receiver, rewrite};
 use super::rules::{GUARD, VALIDATION, verdict};
 use super::settled;
 use super::tree::SourceTree;
@@ -67,8 +68,9 @@ impl Bench<'_> {
             Act::Same(_) => reads("A18", false),
             Act::Contains => reads("A06", false),
             Act::GetScale => reads("A21", false),
-            Act::ToList => reads("D02", true),
-            Act::Download(op) if op != "type" => reads("D01", true),
+            Act::ToList => self.download(file, natures, path, text, "D02"),
+            Act::Download(op) if op != "type" => self.download(file, natures, path, text, "D01"),
+            Act::Elements => self.elements(file, natures, path, text),
             Act::Move(..) | Act::Create(_) => self.moved(file, natures, candidate, text),
             Act::Truth => self.truth(file, natures, path, text),
             Act::Format => self.format(file, natures, path, text),
@@ -76,6 +78,44 @@ impl Bench<'_> {
             Act::Other => settled::inside(self.observed, natures, path, text),
             act => settled::settled(act, self.observed, text),
         }
+    }
+
+    /// An array or list that the CPU reads; what the host had sent before need not come back.
+    fn download<'a>(
+        &self,
+        file: &'a Source,
+        natures: &Natures<'a>,
+        path: &[Node<'a>],
+        text: &str,
+        pattern: &'static str,
+    ) -> Verdict {
+        let found = self.value(file, natures, path, text, pattern, true);
+        let source = match last(path) {
+            Some(Node::ExprCall(call)) => receiver(call).and_then(|value| uploaded(file, natures, value, path)),
+            _ => None,
+        };
+        match (source, found.kind) {
+            (Some(line), Kind::CpuCompute | Kind::DynamicShape | Kind::ValueRead) => {
+                let text = format!("`{text}` reads back what the host uploaded on line {line}: keep the host's copy");
+                verdict(Kind::RoundTrip, 0.75, "D06", Evidence::new("S07", text))
+            }
+            _ => found,
+        }
+    }
+
+    /// `torch.tensor([a, b])` of tensors on the device: one read for each element. A tensor made for the device sends them back.
+    fn elements<'a>(&self, file: &'a Source, natures: &Natures<'a>, path: &[Node<'a>], text: &str) -> Verdict {
+        let back = match last(path) {
+            Some(Node::ExprCall(call)) => natures.device_argument(call, path) == Some(Nature::Device),
+            _ => false,
+        };
+        if !back {
+            return self.value(file, natures, path, text, "A13", true);
+        }
+        let text = format!(
+            "`{text}` reads its elements from the device one by one and sends them back: `torch.stack` keeps them there"
+        );
+        verdict(Kind::RoundTrip, 0.9, "A13", Evidence::new("S07", text))
     }
 
     /// A copy whose direction the trace knows, or the device argument tells.
@@ -89,13 +129,8 @@ impl Bench<'_> {
         let (act, path) = (candidate.act, &candidate.path);
         let known = fit::downward(self.observed).is_some();
         match (fit::reads_device(act, self.observed), act) {
-            (Some(true), Act::Create(_)) => {
-                let text = format!(
-                    "`{text}` reads its elements from the device one by one to build a tensor: `torch.stack` keeps them there"
-                );
-                verdict(Kind::RoundTrip, 0.85, "A13", Evidence::new("S07", text))
-            }
-            (Some(true), _) => self.value(file, natures, path, text, "D01", true),
+            (Some(true), Act::Create(_)) => self.elements(file, natures, path, text),
+            (Some(true), _) => self.download(file, natures, path, text, "D01"),
             (Some(false), Act::Create(_)) => {
                 let text = format!("`{text}` builds its tensor on the CPU and waits for the upload");
                 verdict(Kind::Upload, if known { 0.98 } else { 0.9 }, "C01", Evidence::new("S08", text))

@@ -2,6 +2,8 @@
 
 mod act;
 mod argument;
+mod attribute;
+mod barrier;
 mod bind;
 mod callers;
 mod context;
@@ -15,6 +17,8 @@ mod locate;
 mod meter;
 mod nature;
 mod nodes;
+mod objects;
+mod origin;
 mod rewrite;
 mod rules;
 mod scope;
@@ -49,6 +53,8 @@ mod tests_meters;
 mod tests_programs;
 #[cfg(test)]
 mod tests_rewrite;
+#[cfg(test)]
+mod tests_styles;
 
 pub use tree::{Refused, SourceRoot, SourceTree};
 

@@ -303,10 +303,32 @@ impl<'a> Natures<'a> {
                 Host
             }
             "torch" if FACTORIES.contains(&name) => device().unwrap_or(Host),
+            "torch" if matches!(name, "stack" | "cat" | "concat" | "hstack" | "vstack") => {
+                self.gathered(call, around, depth)
+            }
             "torch" | "F" if arguments() != Host => Device,
             root if HOST_MODULES.contains(&root) => Host,
             _ => Unknown,
         }
+    }
+
+    /// Tensors joined into one: those of the host stay there, unless the list of them was empty at first and got others.
+    fn gathered(&self, call: &'a ExprCall, around: &[Node<'a>], depth: u8) -> Nature {
+        let Some(list) = call.arguments.args.first() else { return Unknown };
+        if let Expr::Name(name) = list
+            && let Some((Expr::List(made), _)) = self.binding(name, around)
+            && made.elts.is_empty()
+        {
+            let appended = scope::occurrences(&scope::owner(around, &name.id), &name.id);
+            let mut given = appended.iter().filter_map(|read| match read.path[..] {
+                [.., Node::ExprCall(call), Node::ExprAttribute(ast), _] if ast.attr.as_str() == "append" => {
+                    Some(self.guess(call.arguments.args.first()?, &read.path, depth + 2))
+                }
+                _ => None,
+            });
+            return if given.any(|nature| nature != Host) { Device } else { Unknown };
+        }
+        if self.guess(list, around, depth + 1) == Host { Unknown } else { Device }
     }
 
     fn receiver(&self, call: &'a ExprCall, around: &[Node<'a>], depth: u8) -> Nature {

@@ -336,7 +336,11 @@ pub fn given<'a>(path: &[Node<'a>]) -> Given<'a> {
             Node::ExprNamed(ast) => return Given::Value(&ast.value),
             Node::StmtAssign(ast) => {
                 let whole = ast.targets.iter().any(|target| target.range() == name.range());
-                return if whole { Given::Value(&ast.value) } else { Given::Element(&ast.value) };
+                let paired = || ast.targets.iter().find_map(|target| paired(target, &ast.value, name));
+                return match whole {
+                    true => Given::Value(&ast.value),
+                    false => paired().map_or(Given::Element(&ast.value), Given::Value),
+                };
             }
             Node::StmtAnnAssign(ast) => return ast.value.as_deref().map_or(Given::Other, Given::Value),
             Node::StmtFor(ast) if within(name, &*ast.target) => return Given::Iterated(&ast.iter),
@@ -345,6 +349,17 @@ pub fn given<'a>(path: &[Node<'a>]) -> Given<'a> {
         }
     }
     Given::Other
+}
+
+/// The value that an element of a tuple of targets gets from a tuple of values: `y, n = f(x), 0`.
+fn paired<'a>(target: &'a Expr, value: &'a Expr, name: Node<'a>) -> Option<&'a Expr> {
+    let (Expr::Tuple(targets), Expr::Tuple(values)) = (target, value) else { return None };
+    let starred = |all: &[Expr]| all.iter().any(|one| matches!(one, Expr::Starred(_)));
+    if targets.elts.len() != values.elts.len() || starred(&targets.elts) || starred(&values.elts) {
+        return None;
+    }
+    let at = targets.elts.iter().position(|one| one.range() == name.range())?;
+    values.elts.get(at)
 }
 
 /// The function definitions of a name in the file, with their paths.

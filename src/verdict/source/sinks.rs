@@ -144,6 +144,8 @@ const SIZES: &[&str] = &[
     "linspace",
     "broadcast_to",
 ];
+/// Functions and methods that are told how many samples to draw.
+const DRAWS: &[&str] = &["multinomial", "sample", "rsample", "sample_n"];
 /// Builtins and conversions that give another host value.
 const THROUGH: &[&str] = &[
     "float",
@@ -200,6 +202,11 @@ const HOST_MODULES: &[&str] = &[
     "operator",
     "pd",
 ];
+
+/// Whether a function's name alone says that it shows or records its arguments.
+pub fn is_log_name(name: &str) -> bool {
+    LOG_NAMES.contains(&name) || name.starts_with("log_") || name.starts_with("print_")
+}
 
 /// Whether a callee shows or records its arguments.
 pub fn is_log(call: &ExprCall) -> bool {
@@ -327,11 +334,20 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
         {
             return Role::Keep;
         }
+        "update" if words(base).last().is_some_and(|word| word == "stopper" || word == "stopping") => {
+            return Role::Decide("early stopping");
+        }
         "update" if !base.is_empty() && !is_log(call) => return Role::Keep,
         "str" | "repr" | "format" | "join" | "dumps" => return Role::Text,
         name if ["Error", "Exception", "Warning"].iter().any(|end| name.ends_with(end)) => return Role::Text,
         "exit" | "_exit" if matches!(base, "sys" | "os" | "") => return Role::Decide("the exit code"),
         "sleep" | "linear_sum_assignment" => return Role::Compute,
+        // PyTorch wants the lengths on the host, to say how many sequences each time step has.
+        "pack_padded_sequence" | "_pack_padded_sequence"
+            if argument(&call.arguments, "lengths", 1).is_some_and(|lengths| within(at, lengths.range())) =>
+        {
+            return Role::Compute;
+        }
         "len" | "isinstance" | "hasattr" | "type" | "id" if base.is_empty() => return Role::Neutral,
         "decode" | "batch_decode" | "convert_ids_to_tokens" => return Role::Through,
         _ if bulk
@@ -342,7 +358,8 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
         }
         _ if bulk && base.is_empty() && is_score(name) => return Role::Compute,
         "step" if is_scheduler(base) => return Role::Rate,
-        "step" if is_environment(base) => return Role::Compute,
+        "step" | "reset" if is_environment(base) => return Role::Compute,
+        name if name.starts_with("set_") && is_environment(base) => return Role::Compute,
         _ => {}
     }
     if is_log(call) {
@@ -364,7 +381,8 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
     if base.is_empty() && matches!(name, "range" | "slice" | "islice") {
         return Role::Size;
     }
-    if SIZES.contains(&name) && (torch || !base.is_empty() || name == "pad") {
+    let sized = SIZES.contains(&name) || DRAWS.contains(&name);
+    if sized && (torch || !base.is_empty() || name == "pad") {
         return if fills(call, name, at) { Role::Device } else { Role::Size };
     }
     if torch { torch_role(call, name, bulk) } else { method_role(name, bulk) }
@@ -427,6 +445,8 @@ fn fills(call: &ExprCall, name: &str, at: TextRange) -> bool {
         "full" | "new_full" => is("fill_value", 1),
         "linspace" => is("start", 0) || is("end", 1),
         "pad" => is("value", 3),
+        // The weights are data.
+        "multinomial" => is("input", 0) && dotted(&call.func) == "torch.multinomial",
         _ => false,
     }
 }

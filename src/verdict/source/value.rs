@@ -16,6 +16,8 @@ pub struct Value {
     pub data: bool,
     /// Read by `.cpu()` and its kin: a tensor that could as well be gathered on the device.
     pub tensor: bool,
+    /// A plain Python number: what has methods of a tensor is no longer it.
+    pub number: bool,
     /// Text made from it, whose length or layout decides nothing that matters.
     pub text: bool,
     /// Read from an attribute that may or may not depend on it: decides nothing for certain.
@@ -46,6 +48,7 @@ impl Value {
             bulk,
             data: bulk,
             tensor: false,
+            number: !bulk,
             text: false,
             vague: false,
             origin,
@@ -63,7 +66,7 @@ impl Value {
     /// Text holds no containers any more.
     pub fn becomes_text(&mut self) {
         self.steps.clear();
-        (self.bulk, self.data, self.text) = (false, false, true);
+        (self.bulk, self.data, self.number, self.text) = (false, false, false, true);
     }
 
     pub fn named(mut self, name: impl Into<String>) -> Self {
