@@ -1,4 +1,4 @@
-//! E01 to E08: checks and tuning inside operators.
+//! E01 to E12: checks and tuning inside operators.
 
 use super::{CTX_SYNC, Category, Pattern, Strategy::*, fix, torch};
 use crate::vocabulary::Kind;
@@ -169,6 +169,72 @@ pub(super) const PATTERNS: &[Pattern] = &[
             ("torch/_inductor/cudagraph_trees.py", ""),
             ("torch/_inductor/compile_fx.py", "cudagraphify_impl"),
         ]),
+        ..BASE
+    },
+    Pattern {
+        id: "E09",
+        title: "torch.cov(), torch.corrcoef()",
+        triggers: &["torch.cov(x)", "torch.corrcoef(x)"],
+        op: "aten::cov -> at::is_scalar_tensor_true",
+        why: "The degrees of freedom, and weights if given, are read back to warn or raise where there are too few.",
+        fix: fix(
+            SyncFreeApi,
+            "compute the product of the centred rows",
+            "c = torch.cov(x)",
+            "d = x - x.mean(1, keepdim=True)\nc = d @ d.T / (x.shape[1] - 1)",
+            "Nothing warns any more where there is one observation only.",
+        ),
+        sources: "PyTorch Correlation.cpp; seen in captures",
+        ..BASE
+    },
+    Pattern {
+        id: "E10",
+        title: "torch.istft()",
+        triggers: &["torch.istft(spectrum, n_fft, window=w)"],
+        op: "aten::istft -> at::is_scalar_tensor_true",
+        why: "The smallest sum of overlapping windows is read back: a gap between them could not be inverted.",
+        fix: fix(
+            Leave,
+            "transform a batch at once",
+            "waves = [torch.istft(s, n, window=w) for s in spectra]",
+            "waves = torch.istft(torch.stack(spectra), n, window=w)  # one check for all",
+            "The spectra must have one shape.",
+        ),
+        sources: "PyTorch SpectralOps.cpp",
+        ..BASE
+    },
+    Pattern {
+        id: "E11",
+        title: "torch.fake_quantize_per_channel_affine()",
+        triggers: &["torch.fake_quantize_per_channel_affine(x, scale, zero_point, axis, qmin, qmax)"],
+        op: "aten::fake_quantize_per_channel_affine",
+        trace: "two reductions, each followed by a copy of 4 bytes to pinned host memory and cudaStreamSynchronize",
+        why: "The smallest and the largest zero point are read back to check their range.",
+        fix: fix(
+            SyncFreeApi,
+            "give zero points as floats: those are not checked",
+            "y = torch.fake_quantize_per_channel_affine(x, s, z, 0, -128, 127)",
+            "y = torch.fake_quantize_per_channel_affine(x, s, z.float(), 0, -128, 127)",
+            "Zero points out of range are no longer reported.",
+        ),
+        sources: "PyTorch FakeQuantPerChannelAffine.cpp",
+        ..BASE
+    },
+    Pattern {
+        id: "E12",
+        title: "F.gaussian_nll_loss()",
+        triggers: &["F.gaussian_nll_loss(x, y, var)", "nn.GaussianNLLLoss()"],
+        op: "torch.nn.functional.gaussian_nll_loss -> aten::is_nonzero",
+        why: "Python branches on `torch.any(var < 0)` to raise on a negative variance.",
+        fix: fix(
+            SyncFreeApi,
+            "write the loss out",
+            "loss = F.gaussian_nll_loss(x, y, var)",
+            "var = var.clamp(min=1e-6)\nloss = 0.5 * (var.log() + (x - y) ** 2 / var).mean()",
+            "A negative variance is clamped without a word. The original keeps the clamp out of the gradient.",
+        ),
+        sources: "torch/nn/functional.py",
+        library: torch(&[("torch/nn/functional.py", "gaussian_nll_loss")]),
         ..BASE
     },
 ];

@@ -110,6 +110,26 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ..BASE
     },
     Pattern {
+        id: "B28",
+        category: DeviceMovement,
+        title: "pad_packed_sequence()",
+        triggers: &["pad_packed_sequence(packed)"],
+        op: "torch.nn.utils.rnn.pad_packed_sequence",
+        trace: "a copy of 8 bytes per sequence to pageable host memory, then cudaStreamSynchronize (enforce_sorted=False)",
+        kind: Some(CpuCompute),
+        why: "The lengths that it returns lie on the CPU; their order was uploaded by pack_padded_sequence and comes back to sort them.",
+        fix: fix(
+            SyncFreeApi,
+            "sort the batch in the data loader",
+            "packed = pack_padded_sequence(x, lengths, enforce_sorted=False)\nout, _ = pad_packed_sequence(rnn(packed)[0])",
+            "# the collate function sorts the batch by length\npacked = pack_padded_sequence(x, lengths)\nout, _ = pad_packed_sequence(rnn(packed)[0])",
+            "Sorting changes the order of the batch.",
+        ),
+        sources: "torch/nn/utils/rnn.py; seen in captures",
+        library: torch(&[("torch/nn/utils/rnn.py", "pad_packed_sequence")]),
+        ..BASE
+    },
+    Pattern {
         id: "B21",
         category: DeviceMovement,
         title: "F.ctc_loss() with CUDA lengths",

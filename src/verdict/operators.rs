@@ -79,6 +79,16 @@ pub const OPERATORS: &[Operator] = &[
         "how many distinct indices there are decides the sparse tensor's size",
     ),
     op("segment_reduce", true, "B26", CHECK, "it checks its lengths"),
+    op("normal", true, "E05", CHECK, "it checks that no standard deviation is negative"),
+    op("cov", false, "E09", CHECK, "it checks its weights and warns where too few observations are left"),
+    op("istft", false, "E10", CHECK, "it checks that the windows leave no gap"),
+    op(
+        "fake_quantize_per_channel_affine",
+        true,
+        "E11",
+        CHECK,
+        "it checks that the zero points lie in the quantised range",
+    ),
     op("searchsorted", true, "A31", CHECK, "it checks the range of its sorter"),
     op("linalg_matrix_exp", false, "B23", BRANCH, "the norm chooses the degree of the approximation"),
     op("matrix_exp", false, "B23", BRANCH, "the norm chooses the degree of the approximation"),
@@ -178,6 +188,9 @@ mod tests {
         assert_eq!(pattern(&["nonzero_static"]), None);
         assert_eq!(pattern(&["masked_fill__Scalar"]), Some("A12"));
         assert_eq!(pattern(&["item", "is_nonzero"]), Some("A03"));
+        assert_eq!(pattern(&["_local_scalar_dense", "item", "normal_Tensor_Tensor"]), Some("E05"));
+        assert_eq!(pattern(&["item", "equal", "cov"]), Some("E09"));
+        assert_eq!(pattern(&["item", "normal_"]), None);
         assert_eq!(pattern(&["copy_", "item"]), None);
     }
 

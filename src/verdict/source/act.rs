@@ -243,8 +243,16 @@ fn shape_acts(call: &ExprCall, name: &str, base: &str, method: bool) -> Vec<Gues
                 || base.contains("linalg")
                 || method && matches!(name, "inverse" | "cholesky" | "svd" | "pinverse") =>
         {
-            vec![(Act::Check(intern_linalg(name)), 3)]
+            vec![(Act::Check(intern_check(name)), 3)]
         }
+        // A number as the standard deviation is checked on the host.
+        "normal"
+            if torch && argument(&call.arguments, "std", 1).is_some_and(|std| !std.is_literal_expr()) =>
+        {
+            vec![(Act::Check("normal"), 2)]
+        }
+        "cov" | "corrcoef" if torch || method => vec![(Act::Check(intern_check(name)), 2)],
+        "istft" if torch || method => vec![(Act::Check("istft"), 3)],
         _ if sinks::takes_sizes(name) => vec![(Act::SizeArgument, 0)],
         _ => Vec::new(),
     }
@@ -267,7 +275,7 @@ fn intern(name: &str) -> &'static str {
     KNOWN.iter().find(|known| **known == name).copied().unwrap_or("tensor")
 }
 
-fn intern_linalg(name: &str) -> &'static str {
+fn intern_check(name: &str) -> &'static str {
     const KNOWN: &[&str] = &[
         "inv",
         "cholesky",
@@ -283,6 +291,8 @@ fn intern_linalg(name: &str) -> &'static str {
         "inverse",
         "pinverse",
         "matrix_rank",
+        "cov",
+        "corrcoef",
     ];
     KNOWN.iter().find(|known| **known == name).copied().unwrap_or("inv")
 }

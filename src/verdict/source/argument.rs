@@ -96,7 +96,8 @@ fn through(call: &ExprCall, at: TextRange, value: &mut Value) {
         _ => value.steps.clear(),
     }
     // NumPy's numbers have the methods of arrays.
-    value.number &= !base.contains("np") && !base.contains("numpy") && !matches!(name, "tensor" | "as_tensor");
+    value.number &=
+        !base.contains("np") && !base.contains("numpy") && !matches!(name, "tensor" | "as_tensor");
 }
 
 /// Whether the branch that the last node of `path` decides only stops or complains (S02): its body raises, exits, warns or logs;

@@ -2,7 +2,9 @@
 
 use super::file::Source;
 use super::nature::{Nature, device_text};
-use super::nodes::{self, Node, Path, dotted, flag, function_scope, last, split_callee, statement, string, within};
+use super::nodes::{
+    self, Node, Path, dotted, flag, function_scope, last, split_callee, statement, string, within,
+};
 use super::scope::{self, Definition};
 use ruff_python_ast::{Expr, ExprCall, ExprContext};
 use ruff_text_size::{Ranged, TextRange, TextSize};

@@ -3,8 +3,8 @@
 use super::flow::Tracer;
 use super::nature::Nature;
 use super::nodes::{self, Node, Path, dotted, last, split_callee, string, within};
-use super::scope::{self, Definition};
 use super::objects;
+use super::scope::{self, Definition};
 use super::sinks;
 use super::value::{Fate, Sink, Step, Value, constant_step};
 use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprList, ExprTuple};

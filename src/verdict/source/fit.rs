@@ -210,7 +210,11 @@ fn by_method(act: Act, callee: &str, method: &str) -> Fit {
         }
         Act::Index { store, .. } => method == if store { "setitem" } else { "getitem" },
         Act::Shape(op, _) => plain(method) == op || op == "coalesce" && method.contains("sparse"),
-        Act::Check(op) => plain(method) == op || method.contains("linalg") && method.ends_with(op),
+        Act::Check(op) => {
+            plain(method) == op
+                || method.contains("linalg") && method.ends_with(op)
+                || (op, method) == ("corrcoef", "cov")
+        }
         Act::Explicit => names_sync(method),
         Act::EmptyCache => method.to_ascii_lowercase().contains("emptycache"),
         Act::SizeArgument => method == "index_scalar" || method == name,

@@ -91,12 +91,16 @@ impl Bench<'_> {
     ) -> Verdict {
         let found = self.value(file, natures, path, text, pattern, true);
         let source = match last(path) {
-            Some(Node::ExprCall(call)) => receiver(call).and_then(|value| uploaded(file, natures, value, path)),
+            Some(Node::ExprCall(call)) => {
+                receiver(call).and_then(|value| uploaded(file, natures, value, path))
+            }
             _ => None,
         };
         match (source, found.kind) {
             (Some(line), Kind::CpuCompute | Kind::DynamicShape | Kind::ValueRead) => {
-                let text = format!("`{text}` reads back what the host uploaded on line {line}: keep the host's copy");
+                let text = format!(
+                    "`{text}` reads back what the host uploaded on line {line}: keep the host's copy"
+                );
                 verdict(Kind::RoundTrip, 0.75, "D06", Evidence::new("S07", text))
             }
             _ => found,
@@ -104,7 +108,13 @@ impl Bench<'_> {
     }
 
     /// `torch.tensor([a, b])` of tensors on the device: one read for each element. A tensor made for the device sends them back.
-    fn elements<'a>(&self, file: &'a Source, natures: &Natures<'a>, path: &[Node<'a>], text: &str) -> Verdict {
+    fn elements<'a>(
+        &self,
+        file: &'a Source,
+        natures: &Natures<'a>,
+        path: &[Node<'a>],
+        text: &str,
+    ) -> Verdict {
         let back = match last(path) {
             Some(Node::ExprCall(call)) => natures.device_argument(call, path) == Some(Nature::Device),
             _ => false,

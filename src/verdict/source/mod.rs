@@ -50,6 +50,8 @@ mod tests_loops;
 #[cfg(test)]
 mod tests_meters;
 #[cfg(test)]
+mod tests_objects;
+#[cfg(test)]
 mod tests_programs;
 #[cfg(test)]
 mod tests_rewrite;

@@ -48,7 +48,8 @@ fn find_class<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>], steps: u8
 fn of_name<'a>(file: &'a Source, name: &'a ExprName, path: &[Node<'a>], steps: u8) -> Option<Path<'a>> {
     let owner = scope::owner(path, &name.id);
     if let Some(Node::StmtFunctionDef(function)) = last(&owner)
-        && let Some(parameter) = function.parameters.iter().find(|one| one.name().as_str() == name.id.as_str())
+        && let Some(parameter) =
+            function.parameters.iter().find(|one| one.name().as_str() == name.id.as_str())
     {
         return class_named(file, split_callee(&dotted(parameter.annotation()?)).1);
     }
@@ -103,7 +104,8 @@ fn assigned<'a>(region: &[Node<'a>], attribute: &str) -> Vec<(&'a Expr, Path<'a>
 
 /// The only class of that name in the file.
 fn class_named<'a>(file: &'a Source, name: &str) -> Option<Path<'a>> {
-    let is = |path: &[Node<'a>]| matches!(last(path), Some(Node::StmtClassDef(ast)) if ast.name.as_str() == name);
+    let is =
+        |path: &[Node<'a>]| matches!(last(path), Some(Node::StmtClassDef(ast)) if ast.name.as_str() == name);
     let mut found = nodes::find(&[file.module()], &mut |path| is(path));
     found.pop().filter(|_| found.is_empty())
 }

@@ -34,7 +34,8 @@ pub fn uploaded<'a>(
         }
         Expr::Subscript(ast) => {
             let values = entries(file, string(&ast.slice)?);
-            let all = !values.is_empty() && values.iter().all(|(value, path)| is_upload(natures, value, path));
+            let all =
+                !values.is_empty() && values.iter().all(|(value, path)| is_upload(natures, value, path));
             all.then(|| line(values[0].0))
         }
         _ => None,

@@ -28,7 +28,13 @@ pub fn settled(act: Act, observed: &Observed<'_>, text: &str) -> Verdict {
             format!("`{text}` compares tensors in Python, one wait a comparison"),
         ),
         Act::Check(op) => {
-            ("R11", Kind::ErrorCheck, 0.9, "E01", format!("`{op}` waits only to see whether it failed"))
+            let pattern = match op {
+                "normal" => "E05",
+                "cov" | "corrcoef" => "E09",
+                "istft" => "E10",
+                _ => "E01",
+            };
+            ("R11", Kind::ErrorCheck, 0.9, pattern, format!("`{op}` waits only to see whether it failed"))
         }
         Act::ClipGrad => {
             let why = "clip_grad_norm_ branches on the norm to raise on NaN or infinity";

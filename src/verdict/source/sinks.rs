@@ -381,7 +381,8 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
     if base.is_empty() && matches!(name, "range" | "slice" | "islice") {
         return Role::Size;
     }
-    let sized = SIZES.contains(&name) || DRAWS.contains(&name);
+    let drawn = |call: &ExprCall| call.arguments.args.iter().take(2).any(|value| within(at, value.range()));
+    let sized = SIZES.contains(&name) || DRAWS.contains(&name) && drawn(call);
     if sized && (torch || !base.is_empty() || name == "pad") {
         return if fills(call, name, at) { Role::Device } else { Role::Size };
     }
