@@ -55,6 +55,10 @@ impl<'a> Tracer<'a, '_> {
             }
             Role::Key => self.end(path, value, Sink::Index, format!("a key for {callee}")),
             Role::Neutral => Next::Done,
+            // What a class of the file calls so is followed there.
+            Role::Keep if self.method_called(above, call).is_some() => {
+                self.local_call(path, at, value).map_or(Next::Done, Next::Up)
+            }
             Role::Keep => {
                 self.keep(path, at, value);
                 Next::Done

@@ -3,7 +3,7 @@
 
 use super::flow::Tracer;
 use super::nodes::{self, Node, Path, dotted, last, split_callee, within};
-use super::objects::{self, Whose};
+use super::objects::Whose;
 use super::sinks;
 use super::value::{Fate, Sink, Value};
 use ruff_python_ast::{Decorator, Expr, ExprAttribute, ExprContext};
@@ -52,7 +52,7 @@ impl<'a> Tracer<'a, '_> {
 
     /// The reads of the attribute that `target` at the end of `path` assigns or changes, with whose they are.
     fn reads_of(&self, path: &[Node<'a>], target: &'a ExprAttribute) -> Vec<(Path<'a>, Whose)> {
-        let class = objects::class_of(self.file, &target.value, path);
+        let class = self.objects.class_of(&target.value, path);
         let base = dotted(&target.value);
         let reads = nodes::find(&path[..1], &mut |path| {
             matches!(last(path), Some(Node::ExprAttribute(ast))
@@ -67,7 +67,7 @@ impl<'a> Tracer<'a, '_> {
                 // Numbers and containers are not called: that is a method of the same name.
                 _ if called => Whose::Theirs,
                 _ if own => Whose::Ours,
-                _ => objects::whose(self.file, &ast.value, read, class.as_ref(), split_callee(&base).1),
+                _ => self.objects.whose(&ast.value, read, class.as_ref(), split_callee(&base).1),
             }
         };
         let reads = reads.into_iter().map(|read| (whose(&read), read));
@@ -117,11 +117,11 @@ impl<'a> Tracer<'a, '_> {
         for used in uses.iter().filter(|used| function(used) != ast.range) {
             let whose = match (last(used), &class) {
                 (Some(Node::ExprAttribute(ast)), Some(_)) => {
-                    objects::whose(self.file, &ast.value, used, class.as_ref(), "?")
+                    self.objects.whose(&ast.value, used, class.as_ref(), "?")
                 }
                 (Some(Node::ExprCall(call)), class) => match (&*call.func, class) {
                     (Expr::Attribute(ast), Some(_)) => {
-                        objects::whose(self.file, &ast.value, used, class.as_ref(), "?")
+                        self.objects.whose(&ast.value, used, class.as_ref(), "?")
                     }
                     (Expr::Name(_), None) => Whose::Ours,
                     _ => Whose::Theirs,

@@ -2,8 +2,7 @@
 
 use super::flow::Tracer;
 use super::nature::Nature;
-use super::nodes::{self, Node, Path, dotted, last, split_callee, string, within};
-use super::objects;
+use super::nodes::{Node, Path, dotted, last, split_callee, string, within};
 use super::scope::{self, Definition};
 use super::sinks;
 use super::value::{Fate, Sink, Step, Value, constant_step};
@@ -34,7 +33,7 @@ impl<'a> Tracer<'a, '_> {
             Expr::Set(_) | Expr::SetComp(_) => true,
             _ => false,
         };
-        let values = objects::values_of(self.file, expr, path);
+        let values = self.objects.values_of(expr, path);
         !values.is_empty() && values.iter().all(|(value, _)| made(value))
     }
 
@@ -83,14 +82,27 @@ impl<'a> Tracer<'a, '_> {
         if returned { Some(path.len() - 1 - at) } else { None }
     }
 
+    /// The method that a call means where the object's class is in the file; of an object that is called itself, `__call__`
+    /// or a module's `forward`.
+    pub(super) fn method_called(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<Path<'a>> {
+        let named = match &*call.func {
+            Expr::Attribute(ast) => self
+                .objects
+                .class_of(&ast.value, path)
+                .and_then(|class| self.objects.method(&class, ast.attr.as_str())),
+            _ => None,
+        };
+        named.or_else(|| {
+            let class = self.objects.class_of(&call.func, path)?;
+            ["__call__", "forward"].iter().find_map(|name| self.objects.method(&class, name))
+        })
+    }
+
     /// The function that a call means: the method of the object's class, else the only function of that name in the file.
     fn callee(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<Path<'a>> {
         let callee = dotted(&call.func);
         let (base, name) = split_callee(&callee);
-        if let Expr::Attribute(ast) = &*call.func
-            && let Some(class) = objects::class_of(self.file, &ast.value, path)
-            && let Some(method) = objects::method(&class, name, self.file)
-        {
+        if let Some(method) = self.method_called(path, call) {
             return Some(method);
         }
         if !matches!(base, "" | "self" | "cls") {
@@ -106,9 +118,8 @@ impl<'a> Tracer<'a, '_> {
         let argument = last(path)?.range();
         let function = self.callee(path, call)?;
         let Some(Node::StmtFunctionDef(ast)) = last(&function) else { return None };
-        let plain = matches!(&*call.func, Expr::Name(_))
-            || ast.decorator_list.iter().any(|decorator| dotted(&decorator.expression) == "staticmethod");
-        let method = usize::from(nodes::class_scope(&function).is_some() && !plain);
+        let free = ast.decorator_list.iter().any(|decorator| dotted(&decorator.expression) == "staticmethod");
+        let method = usize::from(!free && matches!(function[..], [.., Node::StmtClassDef(_), _]));
         let named = call.arguments.keywords.iter().find(|keyword| within(argument, &keyword.value));
         let parameter = match named {
             Some(keyword) => keyword.arg.as_ref()?.as_str(),

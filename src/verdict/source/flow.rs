@@ -7,6 +7,7 @@ use super::file::Source;
 use super::meter::{asks, is_decisive};
 use super::nature::{Nature, Natures};
 use super::nodes::{Node, function_scope, last, string, within};
+use super::objects::Objects;
 use super::value::{Fate, Sink, Step, Value, constant_step, element};
 use ruff_python_ast::{CmpOp, Expr, ExprAttribute, ExprContext, ExprIf, Operator, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
@@ -37,6 +38,7 @@ const PERHAPS_TENSOR: f64 = 0.7;
 pub struct Tracer<'a, 'n> {
     pub file: &'a Source,
     pub natures: &'n Natures<'a>,
+    pub objects: Objects<'a>,
     pub fates: Vec<Fate>,
     pub(super) seen: HashSet<(TextRange, String)>,
 }
@@ -50,7 +52,7 @@ pub(super) enum Next {
 
 impl<'a, 'n> Tracer<'a, 'n> {
     pub fn new(file: &'a Source, natures: &'n Natures<'a>) -> Self {
-        Self { file, natures, fates: Vec::new(), seen: HashSet::new() }
+        Self { file, natures, objects: Objects::new(file), fates: Vec::new(), seen: HashSet::new() }
     }
 
     /// Follows the value of the last node of `path`.

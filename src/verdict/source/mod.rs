@@ -36,6 +36,8 @@ mod tests_callers;
 #[cfg(test)]
 mod tests_containers;
 #[cfg(test)]
+mod tests_exchange;
+#[cfg(test)]
 mod tests_explicit;
 #[cfg(test)]
 mod tests_flow;

@@ -3,156 +3,25 @@
 use super::file::Source;
 use super::nodes::{self, Node, Path, dotted, last, split_callee};
 use super::scope;
-use ruff_python_ast::{Expr, ExprContext, ExprName, Stmt, StmtClassDef};
+use ruff_python_ast::{Expr, ExprContext, Stmt, StmtClassDef};
 use ruff_text_size::Ranged;
+use std::cell::Cell;
 
 /// Names and attributes looked up, one after the other, for the class of one expression.
 const MAX_STEPS: u8 = 4;
+/// Walks over the file per traced value; then classes are unknown.
+const BUDGET: u32 = 100;
 /// Methods that give back the object that they are called on.
 const SAME_OBJECT: &[&str] =
     &["to", "cuda", "cpu", "eval", "train", "half", "float", "bfloat16", "requires_grad_", "compile"];
 
-/// Path of the class in the file whose object `expr` names; `path` ends at or above it.
-///
-/// Definition: `self` is of the class around; a call of a class gives an object of it; a name or an attribute is of the class
-/// that all its assignments in the file agree on, or that its parameter's annotation names. Everything else: `None`.
-pub fn class_of<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>]) -> Option<Path<'a>> {
-    find_class(file, expr, path, 0)
-}
+/// What a value is given, with the place.
+type Valued<'a> = (&'a Expr, Path<'a>);
 
-fn find_class<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>], steps: u8) -> Option<Path<'a>> {
-    if steps > MAX_STEPS {
-        return None;
-    }
-    match expr {
-        Expr::Name(name) if matches!(name.id.as_str(), "self" | "cls") => {
-            nodes::class_scope(path).map(|at| path[..=at].to_vec())
-        }
-        Expr::Name(name) => of_name(file, name, path, steps),
-        Expr::Attribute(ast) => {
-            let holder = find_class(file, &ast.value, path, steps + 1);
-            let region = holder.unwrap_or_else(|| vec![file.module()]);
-            agreed(assigned(&region, ast.attr.as_str()), file, steps)
-        }
-        Expr::Call(call) => match &*call.func {
-            Expr::Name(name) => class_named(file, &name.id),
-            Expr::Attribute(ast) if SAME_OBJECT.contains(&ast.attr.as_str()) => {
-                find_class(file, &ast.value, path, steps + 1)
-            }
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-fn of_name<'a>(file: &'a Source, name: &'a ExprName, path: &[Node<'a>], steps: u8) -> Option<Path<'a>> {
-    let owner = scope::owner(path, &name.id);
-    if let Some(Node::StmtFunctionDef(function)) = last(&owner)
-        && let Some(parameter) =
-            function.parameters.iter().find(|one| one.name().as_str() == name.id.as_str())
-    {
-        return class_named(file, split_callee(&dotted(parameter.annotation()?)).1);
-    }
-    agreed(bound(&owner, &name.id)?, file, steps)
-}
-
-/// All values that a name is given; `None` where it is bound in another way too.
-fn bound<'a>(owner: &[Node<'a>], name: &str) -> Option<Vec<(&'a Expr, Path<'a>)>> {
-    let stores = scope::occurrences(owner, name).into_iter().filter(|occurrence| occurrence.store);
-    let value = |store: scope::Occurrence<'a>| match scope::given(&store.path) {
-        scope::Given::Value(value) => Some((value, store.path)),
-        _ => None,
-    };
-    stores.map(value).collect()
-}
-
-/// All values that the file gives to a name or an attribute, with the places; none where one of them is not told.
-pub fn values_of<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>]) -> Vec<(&'a Expr, Path<'a>)> {
-    match expr {
-        Expr::Name(name) => bound(&scope::owner(path, &name.id), &name.id).unwrap_or_default(),
-        Expr::Attribute(ast) => {
-            let holder = class_of(file, &ast.value, path).unwrap_or_else(|| vec![file.module()]);
-            assigned(&holder, ast.attr.as_str())
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// The class that all values are of.
-fn agreed<'a>(values: Vec<(&'a Expr, Path<'a>)>, file: &'a Source, steps: u8) -> Option<Path<'a>> {
-    let mut classes = values
-        .into_iter()
-        .filter(|(value, _)| !value.is_none_literal_expr())
-        .map(|(value, place)| find_class(file, value, &place, steps + 1));
-    let first = classes.next()??;
-    classes.all(|class| class.is_some_and(|class| same(&class, &first))).then_some(first)
-}
-
-/// What the attribute of that name is assigned in a region, with the places.
-fn assigned<'a>(region: &[Node<'a>], attribute: &str) -> Vec<(&'a Expr, Path<'a>)> {
-    let wanted = |path: &[Node<'a>]| {
-        matches!(last(path), Some(Node::ExprAttribute(ast))
-            if ast.ctx == ExprContext::Store && ast.attr.as_str() == attribute)
-    };
-    let stores = nodes::find(region, &mut |path| wanted(path));
-    let value = |path: Path<'a>| match scope::given(&path) {
-        scope::Given::Value(value) => Some((value, path)),
-        _ => None,
-    };
-    stores.into_iter().filter_map(value).collect()
-}
-
-/// The only class of that name in the file.
-fn class_named<'a>(file: &'a Source, name: &str) -> Option<Path<'a>> {
-    let is =
-        |path: &[Node<'a>]| matches!(last(path), Some(Node::StmtClassDef(ast)) if ast.name.as_str() == name);
-    let mut found = nodes::find(&[file.module()], &mut |path| is(path));
-    found.pop().filter(|_| found.is_empty())
-}
-
-fn definition<'a>(class: &Path<'a>) -> Option<&'a StmtClassDef> {
-    match last(class)? {
-        Node::StmtClassDef(ast) => Some(ast),
-        _ => None,
-    }
-}
-
-fn same(a: &Path<'_>, b: &Path<'_>) -> bool {
-    last(a).map(|node| node.range()) == last(b).map(|node| node.range())
-}
-
-/// Whether an object of one class may be one of the other: the same, or one derived from the other in the file.
-pub fn related<'a>(a: &Path<'a>, b: &Path<'a>, file: &'a Source) -> bool {
-    same(a, b) || derived(a, b, file, 0) || derived(b, a, file, 0)
-}
-
-fn derived<'a>(class: &Path<'a>, base: &Path<'a>, file: &'a Source, steps: u8) -> bool {
-    let mut bases = bases(class, file);
-    steps <= MAX_STEPS && bases.any(|one| same(&one, base) || derived(&one, base, file, steps + 1))
-}
-
-fn bases<'a>(class: &Path<'a>, file: &'a Source) -> impl Iterator<Item = Path<'a>> {
-    let arguments = definition(class).and_then(|ast| ast.arguments.as_deref());
-    let bases = arguments.into_iter().flat_map(|arguments| arguments.args.iter());
-    bases.filter_map(|base| class_named(file, split_callee(&dotted(base)).1))
-}
-
-/// The method that an object of the class answers with: its own, else that of a base class in the file.
-pub fn method<'a>(class: &Path<'a>, name: &str, file: &'a Source) -> Option<Path<'a>> {
-    let own = definition(class)?.body.iter().find_map(|stmt| match stmt {
-        Stmt::FunctionDef(ast) if ast.name.as_str() == name => Some(Node::from(ast)),
-        _ => None,
-    });
-    match own {
-        Some(found) => Some([class.as_slice(), &[found]].concat()),
-        None => bases(class, file).filter(|base| !same(base, class)).find_map(|base| {
-            let own = definition(&base)?.body.iter().find_map(|stmt| match stmt {
-                Stmt::FunctionDef(ast) if ast.name.as_str() == name => Some(Node::from(ast)),
-                _ => None,
-            })?;
-            Some([base.as_slice(), &[own]].concat())
-        }),
-    }
+/// Answers about the objects of one file.
+pub struct Objects<'a> {
+    file: &'a Source,
+    budget: Cell<u32>,
 }
 
 /// Whose attribute a read is.
@@ -166,31 +35,178 @@ pub enum Whose {
     Unclear,
 }
 
-/// Whose member `base.…` at the end of `path` is, when asked about objects of `class` that are called `name` (the last name of
-/// `self.model.user` is `user`).
-pub fn whose<'a>(
-    file: &'a Source,
-    base: &'a Expr,
-    path: &[Node<'a>],
-    class: Option<&Path<'a>>,
-    name: &str,
-) -> Whose {
-    let called = dotted(base);
-    let called = split_callee(&called).1;
-    match (class_of(file, base, path), class) {
-        (Some(theirs), Some(ours)) if related(&theirs, ours, file) => Whose::Ours,
-        (Some(_), Some(_)) => Whose::Theirs,
-        _ if called == name && !matches!(name, "self" | "cls" | "?") => Whose::Ours,
-        (None, Some(ours)) if is_named_after(called, ours) => Whose::Ours,
-        _ => Whose::Unclear,
+impl<'a> Objects<'a> {
+    pub fn new(file: &'a Source) -> Self {
+        Self { file, budget: Cell::new(BUDGET) }
     }
+
+    /// Path of the class in the file whose object `expr` names; `path` ends at or above it.
+    ///
+    /// Definition: `self` is of the class around; a call of a class gives an object of it; a name or an attribute is of the class
+    /// that all its assignments in the file agree on, or that its parameter's annotation names. Everything else: `None`.
+    pub fn class_of(&self, expr: &'a Expr, path: &[Node<'a>]) -> Option<Path<'a>> {
+        self.find_class(expr, path, 0)
+    }
+
+    fn find_class(&self, expr: &'a Expr, path: &[Node<'a>], steps: u8) -> Option<Path<'a>> {
+        if steps > MAX_STEPS {
+            return None;
+        }
+        match expr {
+            Expr::Name(name) if matches!(name.id.as_str(), "self" | "cls") => {
+                nodes::class_scope(path).map(|at| path[..=at].to_vec())
+            }
+            Expr::Name(name) => {
+                let owner = scope::owner(path, &name.id);
+                if let Some(annotation) = annotation(&owner, &name.id) {
+                    return self.class_named(split_callee(&dotted(annotation?)).1);
+                }
+                self.agreed(self.bound(&owner, &name.id)?, steps)
+            }
+            Expr::Attribute(ast) => {
+                let holder = self.find_class(&ast.value, path, steps + 1);
+                let region = holder.unwrap_or_else(|| vec![self.file.module()]);
+                self.agreed(self.assigned(&region, ast.attr.as_str()), steps)
+            }
+            Expr::Call(call) => match &*call.func {
+                Expr::Name(name) => self.class_named(&name.id),
+                Expr::Attribute(ast) if SAME_OBJECT.contains(&ast.attr.as_str()) => {
+                    self.find_class(&ast.value, path, steps + 1)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The class that all values are of.
+    fn agreed(&self, values: Vec<Valued<'a>>, steps: u8) -> Option<Path<'a>> {
+        let mut classes = values
+            .into_iter()
+            .filter(|(value, _)| !value.is_none_literal_expr())
+            .map(|(value, place)| self.find_class(value, &place, steps + 1));
+        let first = classes.next()??;
+        classes.all(|class| class.is_some_and(|class| same(&class, &first))).then_some(first)
+    }
+
+    /// All values that the file gives to a name or an attribute; none where one of them is not told.
+    pub fn values_of(&self, expr: &'a Expr, path: &[Node<'a>]) -> Vec<Valued<'a>> {
+        match expr {
+            Expr::Name(name) => self.bound(&scope::owner(path, &name.id), &name.id).unwrap_or_default(),
+            Expr::Attribute(ast) => {
+                let holder = self.class_of(&ast.value, path).unwrap_or_else(|| vec![self.file.module()]);
+                self.assigned(&holder, ast.attr.as_str())
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// All values that a name is given; `None` where it is bound in another way too.
+    fn bound(&self, owner: &[Node<'a>], name: &str) -> Option<Vec<Valued<'a>>> {
+        self.spend()?;
+        let stores = scope::occurrences(owner, name).into_iter().filter(|occurrence| occurrence.store);
+        let value = |store: scope::Occurrence<'a>| match scope::given(&store.path) {
+            scope::Given::Value(value) => Some((value, store.path)),
+            _ => None,
+        };
+        stores.map(value).collect()
+    }
+
+    /// What the attribute of that name is assigned in a region.
+    fn assigned(&self, region: &[Node<'a>], attribute: &str) -> Vec<Valued<'a>> {
+        if self.spend().is_none() {
+            return Vec::new();
+        }
+        let stores = nodes::find(region, &mut |path| {
+            matches!(last(path), Some(Node::ExprAttribute(ast))
+                if ast.ctx == ExprContext::Store && ast.attr.as_str() == attribute)
+        });
+        let value = |path: Path<'a>| match scope::given(&path) {
+            scope::Given::Value(value) => Some((value, path)),
+            _ => None,
+        };
+        stores.into_iter().map(value).collect::<Option<_>>().unwrap_or_default()
+    }
+
+    /// The only class of that name in the file.
+    fn class_named(&self, name: &str) -> Option<Path<'a>> {
+        self.spend()?;
+        let mut found = nodes::find(
+            &[self.file.module()],
+            &mut |path| matches!(last(path), Some(Node::StmtClassDef(ast)) if ast.name.as_str() == name),
+        );
+        found.pop().filter(|_| found.is_empty())
+    }
+
+    fn spend(&self) -> Option<()> {
+        self.budget.set(self.budget.get().checked_sub(1)?);
+        Some(())
+    }
+
+    /// Whether an object of one class may be one of the other: the same, or one derived from the other in the file.
+    fn related(&self, a: &Path<'a>, b: &Path<'a>) -> bool {
+        same(a, b) || self.derived(a, b, 0) || self.derived(b, a, 0)
+    }
+
+    fn derived(&self, class: &Path<'a>, base: &Path<'a>, steps: u8) -> bool {
+        let mut bases = self.bases(class);
+        steps <= MAX_STEPS && bases.any(|one| same(&one, base) || self.derived(&one, base, steps + 1))
+    }
+
+    fn bases(&self, class: &Path<'a>) -> impl Iterator<Item = Path<'a>> {
+        let arguments = definition(class).and_then(|ast| ast.arguments.as_deref());
+        let bases = arguments.into_iter().flat_map(|arguments| arguments.args.iter());
+        bases.filter_map(|base| self.class_named(split_callee(&dotted(base)).1))
+    }
+
+    /// The method that an object of the class answers with: its own, else that of a base class in the file.
+    pub fn method(&self, class: &Path<'a>, name: &str) -> Option<Path<'a>> {
+        own_method(class, name).or_else(|| self.bases(class).find_map(|base| own_method(&base, name)))
+    }
+
+    /// Whose member `base.…` at the end of `path` is, when asked about objects of `class` that are called `name` (the last name
+    /// of `self.model.user` is `user`).
+    pub fn whose(&self, base: &'a Expr, path: &[Node<'a>], class: Option<&Path<'a>>, name: &str) -> Whose {
+        let called = dotted(base);
+        let called = split_callee(&called).1;
+        match (self.class_of(base, path), class) {
+            (Some(theirs), Some(ours)) if self.related(&theirs, ours) => Whose::Ours,
+            (Some(_), Some(_)) => Whose::Theirs,
+            _ if called == name && !matches!(name, "self" | "cls" | "?") => Whose::Ours,
+            (None, Some(ours)) if is_named_after(called, ours) => Whose::Ours,
+            _ => Whose::Unclear,
+        }
+    }
+}
+
+/// The annotation of a parameter of that name, if it is one: `Some(None)` for a parameter without.
+fn annotation<'a>(owner: &Path<'a>, name: &str) -> Option<Option<&'a Expr>> {
+    let Some(Node::StmtFunctionDef(function)) = last(owner) else { return None };
+    let parameter = function.parameters.iter().find(|one| one.name().as_str() == name)?;
+    Some(parameter.annotation())
+}
+
+fn definition<'a>(class: &Path<'a>) -> Option<&'a StmtClassDef> {
+    match last(class)? {
+        Node::StmtClassDef(ast) => Some(ast),
+        _ => None,
+    }
+}
+
+fn own_method<'a>(class: &Path<'a>, name: &str) -> Option<Path<'a>> {
+    let own = definition(class)?.body.iter().find_map(|stmt| match stmt {
+        Stmt::FunctionDef(ast) if ast.name.as_str() == name => Some(Node::from(ast)),
+        _ => None,
+    })?;
+    Some([class.as_slice(), &[own]].concat())
+}
+
+fn same(a: &Path<'_>, b: &Path<'_>) -> bool {
+    last(a).map(|node| node.range()) == last(b).map(|node| node.range())
 }
 
 /// Whether a name is that of the class, other than by a letter or two: `loss_meter` for a `LossMeter`.
 fn is_named_after(name: &str, class: &Path<'_>) -> bool {
+    let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
     name.len() > 2 && definition(class).is_some_and(|ast| plain(&ast.name) == plain(name))
-}
-
-fn plain(name: &str) -> String {
-    name.chars().filter(|c| *c != '_').map(|c| c.to_ascii_lowercase()).collect()
 }

@@ -3,7 +3,7 @@
 use super::file::Source;
 use super::nature::{Nature, Natures};
 use super::nodes::{self, Node, Path, dotted, last, split_callee, string};
-use super::objects;
+use super::objects::Objects;
 use super::scope;
 use ruff_python_ast::{Expr, ExprContext};
 use ruff_text_size::Ranged;
@@ -27,7 +27,7 @@ pub fn uploaded<'a>(
             if scope::occurrences(&owner, &name.id).iter().any(|one| changes(&one.path)) {
                 return None;
             }
-            match objects::values_of(file, expr, path).as_slice() {
+            match Objects::new(file).values_of(expr, path).as_slice() {
                 [(value, place)] if is_upload(natures, value, place) => Some(line(value)),
                 _ => None,
             }

@@ -232,3 +232,24 @@ fn tangles_of_names_end_soon() {
     assert!(matches!(found, Finding::Read(_)));
     assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
 }
+
+#[test]
+fn tangles_of_objects_end_soon() {
+    let started = Instant::now();
+    let mut source =
+        String::from("class C(D):\n    def f(self, x):\n        self.a = x.item()\nclass D(C):\n    pass\n");
+    for i in 0..1500 {
+        let (next, other) = (i + 1, i * 7 % 1500);
+        source += &format!(
+            "def g{i}(o):\n    o.b{i} = o.b{next}.b{other}\n    o.b{i} = o.b{other}\n    o.b{i}.a += o.b{next}.a\n"
+        );
+    }
+    for i in 0..500 {
+        source += &format!(
+            "class E{i}(C):\n    def m{i}(self):\n        return self.a\n    def n(self): return self.m{i}()\n"
+        );
+    }
+    let (found, _) = finding(source.as_bytes(), 3);
+    assert!(matches!(found, Finding::Read(_)));
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+}
