@@ -62,6 +62,8 @@ fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
         (Kind::Upload, _) if source.kind == Kind::Upload => merge(trace, source),
         (Kind::Upload, _) => trace,
         (Kind::Barrier, "collective") => trace,
+        // Any copy to the host that it covers would have been its to complete (R03): there was none to make readable.
+        (Kind::Idle, "R05") if source.kind == Kind::Barrier => trace,
         // The copy that the trace saw was started where the source does not look: what it says of the wait lacks that.
         (_, "R03") if source.kind == Kind::Explicit => trace,
         (Kind::Explicit | Kind::Idle, _) if !undecided => merge(source, trace),
@@ -135,6 +137,9 @@ mod tests {
             (Idle, "R05", Timing, 0.9, Timing),
             (Idle, "R05", Barrier, 0.8, Barrier),
             (Idle, "R05", ValueRead, 0.5, Idle),
+            (Idle, "R05", Barrier, 0.8, Idle),
+            (Idle, "R06", Barrier, 0.8, Barrier),
+            (ValueRead, "R03", Barrier, 0.8, Barrier),
             (Explicit, "R02", Timing, 0.9, Timing),
             (Explicit, "R02", Barrier, 0.8, Barrier),
             (DynamicShape, "4.5", Logging, 0.9, DynamicShape),
