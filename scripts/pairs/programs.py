@@ -120,7 +120,7 @@ def two_streams():
         for _ in range(6):
             y = y @ w
         side.wait_stream(torch.cuda.current_stream())
-    return (lambda i: step(i, True)), (lambda i: step(i, False)), {"explicit": "delete"}
+    return (lambda i: step(i, True)), (lambda i: step(i, False)), {"explicit": "gpu-wait", "upload": "non-blocking"}
 
 
 def mlp():

@@ -57,14 +57,14 @@ fn reproduction(found: &Analysed) -> Option<Warning> {
 
 /// How much of the capture is the profiler's own time, where that is much.
 fn profiler(found: &Analysed) -> Option<Warning> {
-    let overhead = overhead::of_main_thread(&found.profile);
+    let overhead = overhead::of_main_thread(&found.profile, found.prices.pace);
     let span = found.prices.recorded;
     if found.profile.calls.len() < MANY_CALLS || (overhead as f64) < WORTH_SAYING * span.max(1) as f64 {
         return None;
     }
     let (part, whole, each) = match &found.iterations {
         Some(i) if !i.spans.is_empty() => {
-            let within = overhead::within(&found.profile, i);
+            let within = overhead::within(&found.profile, found.prices.pace, i);
             (within, i.median_ns(), "each iteration of ")
         }
         _ => (overhead, span, "the "),

@@ -73,7 +73,7 @@ mod tests {
         (
             "/totals",
             "waits sites blocked_ns gpu_busy_ns gpu_idle_ns drain_ns by_class recoverable_false_joint_ns \
-             recoverable_low_ns recoverable_high_ns simulation_error",
+             recoverable_low_ns recoverable_high_ns simulation_error without_profiler",
         ),
         ("/totals/by_class/false", "waits sites blocked_ns drain_ns recoverable_ns"),
         ("/totals/by_class/true", "waits sites blocked_ns drain_ns recoverable_ns"),

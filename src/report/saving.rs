@@ -55,6 +55,7 @@ fn share(saving: &Recoverable) -> String {
 fn change(word: &str) -> &str {
     match word {
         "delete" => "the call deleted",
+        "gpu-wait" => "the GPU waits instead",
         "non-blocking" => "the copy without a wait",
         "pinned" => "a copy from pinned memory without a wait",
         "drop" => "copy and wait dropped",

@@ -5,6 +5,7 @@ use super::NONE;
 use super::follow::{self, Ends};
 use super::issue::Issue;
 use super::learn::{Learned, OpSamples, kind_index};
+use super::legacy;
 use super::model::{Act, Op, Program, Role, Step};
 use crate::profile::Profile;
 use crate::profile::ops::OpKind;
@@ -89,12 +90,15 @@ impl<'a> Builder<'a> {
     fn place(self, waits: &[Wait], learned: Learned, recorded: i64) -> Program {
         let calls = &self.profile.calls;
         let (group, groups) = self.groups();
+        let (part, barriers) = legacy::parts(self.profile);
         let mut program = Program {
             steps: Vec::with_capacity(self.issue.entries.len()),
             ops: Vec::with_capacity(self.issue.order.len()),
             started: Vec::with_capacity(self.issue.entries.len()),
             group,
             groups,
+            part,
+            barriers,
             threads: calls.threads.len() + 1,
             origin: self.origin,
             recorded,
@@ -157,12 +161,17 @@ impl<'a> Builder<'a> {
         let ends = Ends::new(self.profile, self.issue);
         let recorded = follow::recorded(self.profile, self.devices, self.issue);
         let mut last = vec![NONE; ops.streams.len()];
+        let mut barriers = vec![legacy::Barrier::START; program.barriers];
         let depth = program.learned.depth as usize;
         let mut by_stream: Vec<Vec<u32>> =
             self.devices.stream_ops.iter().map(|l| Vec::with_capacity(l.len())).collect();
         for rank in 0..self.issue.order.len() as u32 {
-            let stream = ops.stream[self.issue.order[rank as usize] as usize];
-            let (mut op, late) = self.op(rank, last[stream as usize], &program.learned);
+            let i = self.issue.order[rank as usize] as usize;
+            let (stream, part) = (ops.stream[i], program.part[ops.stream[i] as usize]);
+            let (mut op, mut late) = self.op(rank, last[stream as usize], &program.learned);
+            let usual = program.learned.after_previous[kind_index(ops.kind[i])];
+            late &= !legacy::bind(&mut op, ops.start[i], usual, part, &barriers, late);
+            legacy::note(&mut barriers, part, ops.end[i]);
             if let Some(&followed) = recorded.get(&rank) {
                 self.follow(&mut op, rank, followed);
             } else if late {
@@ -201,6 +210,7 @@ impl<'a> Builder<'a> {
             stream: ops.stream[op],
             follows: NONE,
             behind: NONE,
+            after_barrier: legacy::UNBOUND,
         };
         let distance =
             (previous != NONE).then(|| start - ops.end[self.issue.order[previous as usize] as usize]);
@@ -263,6 +273,8 @@ impl<'a> Builder<'a> {
                 target: NONE,
                 site: NONE,
                 overhead: 0,
+                around: 0,
+                traced: 0,
                 thread: (program.threads - 1) as u16,
                 after: (program.threads - 1) as u16,
                 act: Act::Given,
