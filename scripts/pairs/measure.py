@@ -21,6 +21,7 @@ ORDER = ("bad", "fixed", "fixed", "bad")
 # A captured window: long enough to settle, small enough for an export of a few MB.
 CAPTURED_SECONDS = 0.06
 FEWEST, MOST = 40, 600
+CAPTURED_ROUNDS = 2
 
 
 def window(step, steps, name=None):
@@ -52,7 +53,7 @@ def capture(variants, steps):
     for name in ("bad", "fixed"):
         window(variants[name], steps // 2, f"settling {name}")
     times = {name: [] for name in variants}
-    for name in ORDER:
+    for name in ORDER * CAPTURED_ROUNDS:
         times[name].append(window(variants[name], steps, name))
     torch.cuda.profiler.stop()
     return times
@@ -69,7 +70,7 @@ def alone(variants, steps, rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("case", choices=CASES)
-    parser.add_argument("--rounds", type=int, default=5, help="rounds of four windows")
+    parser.add_argument("--rounds", type=int, default=8, help="rounds of four windows, without a profiler")
     parser.add_argument("--seconds", type=float, default=0.2, help="length of a window")
     parser.add_argument("--capture", action="store_true")
     arguments = parser.parse_args()

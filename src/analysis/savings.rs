@@ -53,6 +53,9 @@ pub fn of_run(found: &Analysed, totals: &mut Totals) {
     if let Some(error) = prices.error {
         totals.simulation_error = Some(totals.simulation_error.map_or(error, |e| e.max(error)));
     }
+    if let Some(error) = prices.usual_error {
+        totals.usual_latency_error = Some(totals.usual_latency_error.map_or(error, |e| e.max(error)));
+    }
     if !prices.usable() {
         return;
     }

@@ -7,8 +7,10 @@
 //!                                       idle
 //! ```
 //! With wait and host work one after the other the run takes W + D, side by side the longer of the two: no more than
-//! min(W, D) is saved, and no more than the device idles between A's start and B's, since its work remains. A copy
-//! that a fix makes shorter, or whose staging it takes from the host, adds what it gives up.
+//! min(W, D) is saved (D with the return of A and the way of the next launch to the GPU, which idles meanwhile), and no
+//! more than the device idles between A's start and B's, since its work remains. A copy that a fix makes shorter, or
+//! whose staging it takes from the host, adds what it gives up; so does what goes with the call
+//! ([`super::overhead`]), and a call that found nothing to wait for.
 //!
 //! Where B goes too, it cannot take over what A gives up, so waits that follow each other on a thread and all go are
 //! one *run*: of all of it no more than min(ΣW, ΣD) is saved. With waits of 0 and 100 µs before host work of 100 and
@@ -20,9 +22,9 @@ use super::overhead;
 use super::simulate::{Fix, Program};
 use crate::profile::Profile;
 use crate::vocabulary::HostMemory;
-use crate::waits::Wait;
 use crate::waits::api::Blocking;
 use crate::waits::device::Devices;
+use crate::waits::{Found, Wait};
 
 /// What a wait's removal saves at least and at most, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,20 +76,27 @@ impl Waits<'_> {
 
 /// Bounds of waits of one thread between which no other wait lies.
 fn of_run(all: &Waits, program: &Program, run: &[(u32, Fix)]) -> Bound {
+    let learned = &program.learned;
     let (mut waited, mut worked, mut given_up, mut shorter, mut low) = (0i64, 0i64, 0i64, 0i64, 0i64);
+    let add = |sum: &mut i64, time: i64| *sum = sum.saturating_add(time);
     for &(w, fix) in run.iter().filter(|(_, fix)| *fix != Fix::Keep) {
         let wait = &all.waits[w as usize];
         let (spared, less) = copy_gain(program, wait, fix);
         let kept = if fix == Fix::NonBlocking { wait.copy_blocked } else { 0 };
-        waited = waited.saturating_add((wait.blocked.max(0) - spared - kept).max(0));
-        worked = worked.saturating_add(all.until[w as usize]);
-        given_up = given_up.saturating_add(spared).saturating_add(around(all, program, wait, fix));
-        shorter = shorter.saturating_add(less);
-        low = low.saturating_add(program.learned.floor(wait.blocking));
+        let own = (wait.blocked.max(0) - spared - kept).max(0);
+        // A call that found nothing to wait for is host work: it moves nowhere.
+        let idle = matches!(wait.found, Found::Nothing | Found::Drained);
+        add(if idle { &mut given_up } else { &mut waited }, own);
+        add(&mut worked, all.until[w as usize]);
+        // The GPU idles from the end of the work to the wait's return, and again until the next launch arrives.
+        add(&mut worked, learned.back(wait.blocking).max(0) + learned.after_call[0].max(0));
+        add(&mut given_up, spared);
+        add(&mut given_up, around(all, program, wait, fix));
+        add(&mut shorter, less);
+        add(&mut low, learned.floor(wait.blocking));
     }
     let host = waited.min(worked).saturating_add(given_up);
-    let idle = idle(all, run).saturating_add(shorter);
-    let high = host.min(idle).max(0);
+    let high = host.min(idle(all, run).saturating_add(shorter)).max(0);
     Bound { low: low.min(high), high }
 }
 
@@ -115,7 +124,7 @@ fn around(all: &Waits, program: &Program, wait: &Wait, fix: Fix) -> i64 {
     if !matches!(fix, Fix::Delete | Fix::GpuWait | Fix::Drop) {
         return 0;
     }
-    let of = |kind| overhead::most_around(all.profile, kind, program.learned.pace);
+    let of = |kind| overhead::most_around(kind, program.learned.pace);
     let calls = &all.profile.calls;
     let copy = wait.copy_call.filter(|_| fix == Fix::Drop).map(|c| c as usize);
     let length = copy.map_or(0, |c| calls.end[c] - calls.start[c] - wait.copy_blocked);

@@ -25,12 +25,18 @@ use crate::waits::api::{Blocking, classify};
 use crate::waits::device::Devices;
 use rustc_hash::FxHashMap;
 
-/// What the profiler adds to a call, in ns: measured on an H200 host under `nsys profile -t cuda,nvtx` by
-/// scripts/pairs/overhead.py (median of 3 windows of 400 calls under the profiler less the median of 9 alone).
-const LAUNCH_NS: i64 = 2_500;
-const COPY_NS: i64 = 4_000;
-const SYNC_NS: i64 = 1_300;
-const GETTER_NS: i64 = 100;
+/// What the profiler adds to a traced call, in ns, whatever it does: measured on an H200 host under
+/// `nsys profile -t cuda,nvtx` by scripts/pairs/overhead.py (median of 3 windows of 400 rounds under the profiler less
+/// the median of 9 alone, by traced calls a round: 2.5 µs for a launch and its getter, 2.4 for an event record and its
+/// getter, 1.5, 1.0 and 0.8 for a synchronisation of device, stream and event). A copy takes more: 3.1 µs with its
+/// synchronisation, 4.3 with a getter.
+const CALL_NS: i64 = 1_200;
+const COPY_NS: i64 = 2_500;
+/// In a program, whose caches the profiler displaces, calls cost more than in a loop. Six of the programs of
+/// scripts/pairs (gemm512, h2d_pinned, inference_cpu, many_small, mlp, two_streams) run as long as they do without the
+/// profiler if calls cost three times as much; between the loops' figure and that, the middle is taken. On the other six
+/// the step comes out 4 % off and the saving 2 % of a step (medians).
+const IN_PROGRAMS: i64 = 2;
 /// An NVTX range, opened and closed from Python, which alone would do neither.
 const RANGE_NS: i64 = 800;
 /// A backtrace of a call, native and Python: some 10 to 100 µs.
@@ -71,7 +77,7 @@ impl Costs {
             let kept = calls.by_thread[t].len() as u64;
             let others = calls.spans[t].calls.saturating_sub(kept) as f64;
             let ranges = profile.nvtx.opened.get(&calls.threads[t]).map_or(0.0, |&n| n as f64);
-            ((others * GETTER_NS as f64 + ranges * RANGE_NS as f64) * pace / kept.max(1) as f64) as i64
+            ((others * traced(None) as f64 + ranges * RANGE_NS as f64) * pace / kept.max(1) as f64) as i64
         };
         Self {
             pace,
@@ -92,9 +98,8 @@ fn scaled(ns: i64, pace: f64) -> i64 {
 
 fn traced(kind: Option<Blocking>) -> i64 {
     match kind {
-        None => LAUNCH_NS,
-        Some(Blocking::CopyAsync | Blocking::Copy) => COPY_NS,
-        Some(_) => SYNC_NS,
+        Some(Blocking::CopyAsync | Blocking::Copy) => IN_PROGRAMS * COPY_NS,
+        _ => IN_PROGRAMS * CALL_NS,
     }
 }
 
@@ -108,10 +113,10 @@ fn around(kind: Option<Blocking>) -> i64 {
     }
 }
 
-/// Host time that goes with a call at most, the call itself aside.
-pub fn most_around(profile: &Profile, kind: Blocking, pace: f64) -> i64 {
-    let backtrace = if profile.calls.twins.is_empty() { 0 } else { BACKTRACE_NS };
-    scaled(around(Some(kind)) + traced(Some(kind)), pace) + backtrace
+/// Host time that goes with a call at most, the call itself aside. The profiler's backtrace does not count: nobody
+/// wants to be told that time is saved which only the capture took.
+pub fn most_around(kind: Blocking, pace: f64) -> i64 {
+    scaled(around(Some(kind)) + traced(Some(kind)), pace)
 }
 
 /// Marks each step with the host time before it that is estimated to be the profiler's, and what goes with its call.
@@ -120,21 +125,20 @@ pub fn mark(profile: &Profile, program: &mut Program) {
     let calls = &profile.calls;
     let costs = Costs::new(profile, program.learned.pace);
     let kinds: Vec<Option<Blocking>> = calls.names.iter().map(|n| classify(&n.base)).collect();
-    // By thread: its last step, and what the profiler costs after it.
-    let mut last: Vec<(usize, i64)> = vec![(usize::MAX, 0); program.threads];
+    // By thread: its last step, and of which kind it was.
+    let mut last: Vec<Option<(usize, Option<Blocking>)>> = vec![None; program.threads];
     for (call, step) in (0..).zip(&program.step_of_call).filter(|(_, s)| **s != NONE) {
         let (at, kind) = (*step as usize, kinds[calls.name[call] as usize]);
         let step = &mut program.steps[at];
         let (gap, thread) = (step.gap.max(0), step.thread as usize);
-        let (previous, cost) = last[step.after as usize];
-        let beside = costs.beside.get(thread).copied().unwrap_or(0);
-        step.overhead = fit(cost + beside, (gap as f64 * MOST_OF_GAP) as i64);
+        let most = (gap as f64 * MOST_OF_GAP) as i64;
+        let before = last[step.after as usize];
+        let cost = before.map_or(0, |(_, kind)| costs.of_call(kind));
+        step.overhead = fit(cost + costs.beside.get(thread).copied().unwrap_or(0), most);
         step.around = fit(scaled(around(kind), costs.pace), gap / AROUND_OF_GAPS);
-        step.traced = 0;
-        let traced = costs.of_call(kind);
-        last[thread] = (at, traced);
-        if let Some(before) = program.steps.get_mut(previous) {
-            before.traced = fit(cost, (gap as f64 * MOST_OF_GAP) as i64);
+        last[thread] = Some((at, kind));
+        if let Some((previous, kind)) = before {
+            program.steps[previous].traced = fit(scaled(traced(kind), costs.pace), most);
         }
     }
 }

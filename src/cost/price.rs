@@ -8,7 +8,7 @@
 //! ```
 //! All of these are of the *captured* run, which the profiler slows. What the program saves without the profiler is a
 //! second pair of runs, from which the profiler's estimated host time ([`super::overhead`]) is left out, with a range
-//! from half to one and a half times the estimate.
+//! from none to twice the estimate.
 //!
 //! First the run is simulated as recorded; its distance from the recorded end is the error that is printed. Savings do
 //! not add: a wait that goes alone often only moves its time into the next one. A capture that the simulation cannot
@@ -72,6 +72,8 @@ pub enum BoundBy {
 pub struct Prices {
     /// |simulated − recorded| / recorded span, nothing fixed; `None` where nothing was simulated.
     pub error: Option<f64>,
+    /// The same with usual latencies in place of the recorded distances.
+    pub usual_error: Option<f64>,
     pub recorded: i64,
     pub simulated: i64,
     pub sites: Vec<Price>,
@@ -88,8 +90,8 @@ pub struct Prices {
     pub pace: f64,
     /// What the program takes and saves without the profiler.
     pub unprofiled: Option<Unprofiled>,
-    /// Simulated values that lay outside their bounds or above the whole, and were cut.
-    pub cut: usize,
+    /// The most by which a simulated value lay outside its bounds or above the whole, in ns: it was cut.
+    pub cut: i64,
 }
 
 /// The program without the profiler, estimated, in ns.
@@ -111,12 +113,18 @@ impl Prices {
 pub fn price(capture: &Waits, program: &Program, subjects: &[Subject], threads: usize) -> Prices {
     let (all, whole) = bounds_of(capture, program, subjects, threads);
     let recorded = program.recorded.max(1);
-    let plain = program.wanted.then(|| run(program, &Variant::default(), &mut Scratch::default()).end);
-    let error = plain.map(|end| (end - recorded).abs() as f64 / recorded as f64);
+    let replayed = |usual| {
+        let variant = Variant { usual, ..Variant::default() };
+        program.wanted.then(|| run(program, &variant, &mut Scratch::default()).end)
+    };
+    let off = |end: i64| (end - recorded).abs() as f64 / recorded as f64;
+    let plain = replayed(false);
+    let (error, usual_error) = (plain.map(off), replayed(true).map(off));
     let clock =
         if program.wanted { overhead::clock(capture.profile, capture.devices) } else { Clock::default() };
     let mut prices = Prices {
         error,
+        usual_error,
         recorded,
         simulated: plain.unwrap_or(0),
         sites: subjects.iter().zip(&all).map(|(s, b)| bounded(s, *b)).collect(),
@@ -200,18 +208,25 @@ struct Plan {
     left_out: usize,
 }
 
-/// Percent of the estimated overhead left out: the estimate, then the ends of its range.
-const LEFT_OUT: [i64; 3] = [100, 50, 150];
-const FIRST_SINGLE: usize = 2 + 2 * LEFT_OUT.len();
+/// Percent of the profiler's estimated time that is left out, and of the time around removed calls that goes with them:
+/// the estimates, then the ends of their range.
+const ALONE: [(i64, i64); 4] = [(100, 100), (0, 0), (200, 0), (200, 200)];
+const FIRST_SINGLE: usize = 2 + 2 * ALONE.len();
 
 impl Plan {
     fn new(program: &Program, subjects: &[Subject], all: &[Bound]) -> Self {
         let base: Vec<Fix> = subjects.iter().map(|s| if s.assumed { s.fix } else { Fix::Keep }).collect();
         let counted = |s: &Subject| s.counted || s.assumed;
         let joint: Vec<Fix> = subjects.iter().map(|s| if counted(s) { s.fix } else { Fix::Keep }).collect();
-        let variant = |fixes: &[Fix], left_out| Variant { fixes: fixes.to_vec(), left_out };
-        let mut variants = vec![variant(&base, 0), variant(&joint, 0)];
-        variants.extend(LEFT_OUT.iter().flat_map(|&p| [variant(&base, p), variant(&joint, p)]));
+        let variant = |fixes: &[Fix], (left_out, around)| Variant {
+            fixes: fixes.to_vec(),
+            left_out,
+            around,
+            usual: false,
+        };
+        const CAPTURED: (i64, i64) = (0, 100);
+        let mut variants = vec![variant(&base, CAPTURED), variant(&joint, CAPTURED)];
+        variants.extend(ALONE.iter().flat_map(|&p| [variant(&base, p), variant(&joint, p)]));
         let mut wanted: Vec<usize> =
             (0..subjects.len()).filter(|&i| subjects[i].fix != Fix::Keep && !subjects[i].assumed).collect();
         // False sites first, then by what they can give at most.
@@ -228,12 +243,12 @@ impl Plan {
             }
             let mut only = base.clone();
             only[i] = subjects[i].fix;
-            variants.push(variant(&only, 0));
+            variants.push(variant(&only, CAPTURED));
             let alone = variants.len() - 1;
             let without = subjects[i].counted.then(|| {
                 let mut all_but = joint.clone();
                 all_but[i] = Fix::Keep;
-                variants.push(variant(&all_but, 0));
+                variants.push(variant(&all_but, CAPTURED));
                 variants.len() - 1
             });
             singles.push((i, alone, without));
@@ -246,8 +261,9 @@ impl Plan {
         let clock = prices.clock;
         let mut cut = 0;
         let mut within = |value: i64, low: i64, high: i64| {
-            cut += usize::from(value < low || value > high);
-            value.max(low).min(high)
+            let inside = value.max(low).min(high);
+            cut = cut.max((value - inside).abs());
+            inside
         };
         prices.joint = within(clock.keeps(base.end - joint.end), 0, prices.high);
         for &(i, alone, without) in &self.singles {
@@ -255,7 +271,8 @@ impl Plan {
             let price = &mut prices.sites[i];
             price.alone = within(clock.keeps(base.end - only.end), 0, bound.high);
             let share = without.map_or(0, |w| clock.keeps(outcomes[w].end - joint.end));
-            price.joint = within(share, 0, bound.high);
+            // Left in alone, a wait takes over what others gave up: that is not its share.
+            price.joint = share.clamp(0, bound.high);
             price.low = if subjects[i].counted { bound.low.min(price.alone).min(price.joint) } else { 0 };
             price.simulated = true;
             price.moves_to = moved(subjects, i, base, only);
@@ -264,7 +281,7 @@ impl Plan {
         let best = self.singles.iter().filter(|s| subjects[s.0].counted).map(|s| prices.sites[s.0].alone);
         prices.joint = within(prices.joint, best.max().unwrap_or(0), i64::MAX);
         for price in &mut prices.sites {
-            price.joint = within(price.joint, 0, prices.joint);
+            price.joint = price.joint.min(prices.joint);
         }
         prices.cut = cut;
         prices.unsimulated = self.left_out;

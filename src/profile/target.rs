@@ -14,6 +14,8 @@ pub struct Target {
     pub schema_version: Option<String>,
     /// Name of each GPU, by GPU id.
     pub gpu_names: FxHashMap<u32, Arc<str>>,
+    /// Major compute capability of each GPU, by GPU id.
+    pub gpu_major: FxHashMap<u32, i64>,
     /// GPU of a process's CUDA ordinal: (pid, ordinal) to GPU id.
     pub gpu_of: FxHashMap<(u32, u32), u32>,
     /// Context ids per process: (pid, context) to CUDA ordinal.
@@ -93,10 +95,10 @@ impl Target {
 
     /// TARGET_INFO_GPU numbered adapters by `deviceId` in 2020 and 2021, by `id` since.
     fn read_gpus(&mut self, db: &Database) -> Result<(), InputError> {
-        db.rows("TARGET_INFO_GPU", &["id", "deviceId", "name"], |row| {
-            if let (Some(id), Some(name)) = (row.id(0).or(row.id(1)), row.bytes(2)) {
-                self.gpu_names.insert(id, clean(name));
-            }
+        db.rows("TARGET_INFO_GPU", &["id", "deviceId", "name", "computeMajor"], |row| {
+            let Some(id) = row.id(0).or(row.id(1)) else { return };
+            self.gpu_names.extend(row.bytes(2).map(|name| (id, clean(name))));
+            self.gpu_major.extend(row.int(3).map(|major| (id, major)));
         })?;
         db.rows("TARGET_INFO_CUDA_DEVICE", &["gpuId", "cudaId", "pid"], |row| {
             if let (Some(gpu), Some(ordinal), Some(pid)) = (row.id(0), row.id(1), row.id(2)) {

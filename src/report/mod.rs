@@ -106,6 +106,9 @@ pub struct Totals {
     pub bound_by: Option<&'static str>,
     /// |simulated − recorded| / recorded span with nothing fixed. Over 0.1 there are bounds only.
     pub simulation_error: Option<f64>,
+    /// The same with usual latencies in place of the recorded distances between dependent events: a harder test of
+    /// which event depends on which.
+    pub usual_latency_error: Option<f64>,
     /// All else here is of the captured run, which the profiler slows; this is estimated without it.
     pub without_profiler: Option<WithoutProfiler>,
 }

@@ -245,21 +245,20 @@ fn pinned(profile: &Profile, direction: Direction) -> Option<f64> {
     quantile(&mut picoseconds, 0.5).map(|ps| 1e6 / ps.max(1) as f64)
 }
 
-/// Pinned copies over PCIe x16 in bytes per ns, by GPU: 85 % of what the generation signals (15.75, 31.5, 63 GB/s),
-/// as NVIDIA's bandwidthTest shows; Grace reaches the GPU over NVLink-C2C.
+/// Pinned copies in bytes per ns where the capture has none: over PCIe x16 85 % of what the generation signals (15.75,
+/// 31.5, 63 GB/s), as NVIDIA's bandwidthTest shows and an H200 does (54.8 GB/s); the generation by compute capability.
+/// Grace reaches the GPU over NVLink-C2C. Of several GPUs the slowest counts.
 fn assumed(profile: &Profile) -> f64 {
-    const BUSES: [(&[&str], f64); 4] = [
-        (&["GH200", "GB200", "GB300"], 350.0),
-        (&["H100", "H200", "H800", "H20", "B100", "B200", "B300", "RTX PRO", "RTX 50"], 54.0),
-        (&["V100", "P100", "T4", "TITAN", "RTX 20", "GTX", "Quadro"], 12.5),
-        (&["PCIe", "NVIDIA"], 25.0),
-    ];
-    let mut names: Vec<&str> = profile.target.gpu_names.values().map(|n| &**n).collect();
-    names.sort_unstable();
-    let bus = |name: &&str| BUSES.iter().find(|(ids, _)| ids.iter().any(|id| name.contains(id))).map(|b| b.1);
-    names
-        .iter()
-        .filter_map(bus)
-        .fold(None, |least: Option<f64>, b| Some(least.map_or(b, |l| l.min(b))))
-        .unwrap_or(25.0)
+    const GRACE: [&str; 3] = ["GH200", "GB200", "GB300"];
+    let target = &profile.target;
+    let of = |(gpu, &major): (&u32, &i64)| {
+        let grace = target.gpu_names.get(gpu).is_some_and(|name| GRACE.iter().any(|g| name.contains(g)));
+        match major {
+            _ if grace => 350.0,
+            9.. => 54.0,
+            8 => 26.5,
+            _ => 13.0,
+        }
+    };
+    target.gpu_major.iter().map(of).reduce(f64::min).unwrap_or(26.5)
 }

@@ -64,7 +64,7 @@ pub struct Step {
     pub flush: bool,
     /// Last of a run of waits of its site.
     pub last: bool,
-    /// A copy from or to memory that is not pinned, piece by piece in the call.
+    /// A copy from or to host memory that is not pinned: the call moves it, piece by piece.
     pub staged: bool,
 }
 
@@ -91,6 +91,8 @@ pub struct Op {
 pub struct Program {
     pub steps: Vec<Step>,
     pub ops: Vec<Op>,
+    /// Of each op: [`super::learn::kind_index`].
+    pub kind: Vec<u8>,
     /// Of each stream: its process and device together.
     pub group: Vec<u32>,
     pub groups: usize,
@@ -125,6 +127,7 @@ impl Program {
         Self {
             steps: Vec::new(),
             ops: Vec::new(),
+            kind: Vec::new(),
             group: Vec::new(),
             groups: 0,
             part: Vec::new(),
