@@ -8,6 +8,8 @@ use divan::{Bencher, black_box};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use sync_report::analysis::{Options, analyse, run};
+use sync_report::cost::simulate::run::Variant;
+use sync_report::cost::simulate::{Fix, Program, Scratch, run as run_once};
 use sync_report::profile::Profile;
 use sync_report::profile::calls::{Calls, Interest};
 use sync_report::profile::correlation::IssuedBy;
@@ -95,6 +97,32 @@ fn find_waits(bencher: Bencher, times: u32) {
     let devices = Devices::new(&profile);
     let waits = find(&profile, &devices).len();
     bencher.counter(ItemsCount::new(waits)).bench(|| black_box(find(&profile, &devices)).len());
+}
+
+/// One simulated run, with every wait of a copy made non-blocking: calls and GPU operations a second.
+#[divan::bench(args = TIMES)]
+fn simulate(bencher: Bencher, times: u32) {
+    let profile = Profile::load(&export(times), 2, None, may_wait).expect("reads");
+    let devices = Devices::new(&profile);
+    let waits = find(&profile, &devices);
+    let mut program = Program::new(&profile, &devices, &waits);
+    program.mark(&[waits.iter().map(|w| (w.call, w.copy_call)).collect()]);
+    let variant = Variant { fixes: vec![Fix::NonBlocking], ..Variant::default() };
+    let mut scratch = Scratch::default();
+    bencher
+        .counter(ItemsCount::new(program.steps.len() + program.ops.len()))
+        .bench_local(|| black_box(run_once(&program, &variant, &mut scratch)).end);
+}
+
+/// Calls and GPU operations made ready for simulation.
+#[divan::bench(args = TIMES)]
+fn build_program(bencher: Bencher, times: u32) {
+    let profile = Profile::load(&export(times), 2, None, may_wait).expect("reads");
+    let devices = Devices::new(&profile);
+    let waits = find(&profile, &devices);
+    bencher
+        .counter(ItemsCount::new(profile.calls.len() + profile.ops.len()))
+        .bench(|| black_box(Program::new(&profile, &devices, &waits)).steps.len());
 }
 
 /// Everything, per wait: reading, attribution, verdicts, cost.

@@ -3,14 +3,45 @@
 
     compare.py DIR [--tool target/release/sync-report] [--json]
 
-DIR holds what run.sh left there. The error is in percent of the measured step: |predicted − measured| / bad step.
+DIR holds what run.sh left there. Of each capture only the first window of the bad variant is shown to the tool; the
+windows of both variants say what the change saved under the same profiler. The error is in percent of the measured
+step: |predicted − measured| / bad step. The last columns compare with the run without a profiler.
 """
 import argparse
 import json
+import shutil
+import sqlite3
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+
+
+def windows(capture):
+    """Of each variant: (start, end, steps) of its windows, by NVTX."""
+    with sqlite3.connect(capture) as db:
+        found = {}
+        for text, start, end in db.execute("SELECT text, start, end FROM NVTX_EVENTS WHERE text LIKE 'window %' ORDER BY start"):
+            name = text.removeprefix("window ")
+            (steps,) = db.execute(
+                "SELECT count(*) FROM NVTX_EVENTS WHERE text LIKE ? AND start BETWEEN ? AND ?", (f"{name} step %", start, end)).fetchone()
+            found.setdefault(name, []).append((start, end, steps))
+    return found
+
+
+def cut(capture, start, end, into):
+    """A copy that holds one window only."""
+    shutil.copy(capture, into)
+    with sqlite3.connect(into) as db:
+        names = [n for (n,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for name in names:
+            columns = [c[1] for c in db.execute(f"PRAGMA table_info({name})")]
+            if "start" in columns and "end" in columns and name.startswith(("CUPTI_", "NVTX_")):
+                # Names of NVTX domains have no end.
+                db.execute(f'DELETE FROM {name} WHERE "end" IS NOT NULL AND (start < ? OR start > ?)', (start, end))
+        db.execute("DELETE FROM NVTX_EVENTS WHERE text LIKE 'window %'")
+    return into
 
 
 def report(tool, capture, *more):
@@ -30,36 +61,42 @@ def what(site):
 
 
 def predict(tool, capture, changes):
-    """Saving of all changes together, in µs a step, with range and error of the simulation."""
+    """Saving of all changes together, in µs a step, with its range; the same without the profiler."""
     plain = report(tool, capture)
-    iterations = plain["iterations"]
-    steps = iterations["count"] if iterations else 100
-    # The waits of the harness itself, before and after all steps, stay.
-    inside = [s for s in plain["sites"] if iterations is None or (s["per_iteration"] or 0) >= 0.5]
+    steps = plain["iterations"]["count"]
+    # The wait that ends the window stays.
+    inside = [s for s in plain["sites"] if (s["per_iteration"] or 0) >= 0.5]
     fixes = [f"{s['id']}={changes[what(s)]}" for s in inside if what(s) in changes]
     kept = [f"{s['id']}=keep" for s in plain["sites"] if s not in inside or what(s) not in changes]
     more = [word for fix in fixes + kept for word in ("--fix", fix)]
     totals = report(tool, capture, *more)["totals"]
     us = lambda ns: None if ns is None else ns / steps / 1e3
+    alone = totals["without_profiler"] or {}
     return {
         "predicted_us": us(totals["recoverable_false_joint_ns"]),
-        "low_us": us(totals["recoverable_low_ns"]),
-        "high_us": us(totals["recoverable_high_ns"]),
+        "range_us": [us(totals["recoverable_low_ns"]), us(totals["recoverable_high_ns"])],
         "bound_by": totals["bound_by"],
         "simulation_error": totals["simulation_error"],
-        "captured_step_us": plain["profiles"][0]["span_ns"] / steps / 1e3,
+        "alone_step_us": us(alone.get("run_ns")),
+        "alone_predicted_us": us(alone.get("saved_ns")),
+        "alone_range_us": [us(alone.get("low_ns")), us(alone.get("high_ns"))],
         "notes": [w["code"] for w in plain["warnings"] if w["code"] in ("profiler-overhead", "power-limited", "bandwidth-assumed")],
     }
 
 
 def rows(folder, tool):
-    for capture in sorted(folder.glob("*.bad.sqlite")):
-        case = capture.name.removesuffix(".bad.sqlite")
-        alone = json.loads((folder / f"{case}.json").read_text())
-        row = {"case": case, **predict(tool, capture, alone["changes"]), "alone": alone}
-        if row["predicted_us"] is not None:
-            off = abs(row["predicted_us"] - alone["saved_us"]) / alone["bad_us"] * 100
-            row["error_percent"] = round(off, 2)
+    captures = [c for c in sorted(folder.glob("*.sqlite")) if c.stem != "overhead"]
+    for capture in captures:
+        alone = json.loads((folder / f"{capture.stem}.json").read_text())
+        found = windows(capture)
+        step = {name: statistics.median((end - start) / steps / 1e3 for start, end, steps in found[name]) for name in ("bad", "fixed")}
+        start, end, _ = found["bad"][0]
+        with tempfile.TemporaryDirectory() as work:
+            predicted = predict(tool, cut(capture, start, end, Path(work) / "bad.sqlite"), alone["changes"])
+        row = {"case": capture.stem, "step_us": step["bad"], "saved_us": step["bad"] - step["fixed"], **predicted, "alone": alone}
+        off = lambda a, b, whole: None if a is None else round(abs(a - b) / whole * 100, 2)
+        row["error_percent"] = off(row["predicted_us"], row["saved_us"], row["step_us"])
+        row["alone_error_percent"] = off(row["alone_predicted_us"], alone["saved_us"], alone["bad_us"])
         yield row
 
 
@@ -73,17 +110,21 @@ def main():
     if arguments.json:
         print(json.dumps(table, indent=1))
         return
-    print("| case | step µs | saved | predicted (range) | off | bound by | notes |")
-    print("|---|---|---|---|---|---|---|")
+    print("| program | captured step | saved | predicted (range) | off | alone: step (predicted) | saved | predicted (range) | off | bound by |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     number = lambda value: "–" if value is None else f"{value:.1f}"
+    span = lambda pair: "–".join(number(v) for v in pair)
     for row in table:
         alone = row["alone"]
-        print(f"| {row['case']} | {number(alone['bad_us'])} | {number(alone['saved_us'])} ({alone['saved_percent']} %) "
-              f"| {number(row['predicted_us'])} ({number(row['low_us'])}–{number(row['high_us'])}) "
-              f"| {number(row.get('error_percent'))} % | {row['bound_by']} | {' '.join(row['notes'])} |")
-    errors = [row["error_percent"] for row in table if "error_percent" in row]
-    if errors:
-        print(f"\nmedian error: {statistics.median(errors):.1f} % of the step")
+        print(f"| {row['case']} | {number(row['step_us'])} | {number(row['saved_us'])} "
+              f"| {number(row['predicted_us'])} ({span(row['range_us'])}) | {number(row['error_percent'])} % "
+              f"| {number(alone['bad_us'])} ({number(row['alone_step_us'])}) | {number(alone['saved_us'])} "
+              f"| {number(row['alone_predicted_us'])} ({span(row['alone_range_us'])}) | {number(row['alone_error_percent'])} % "
+              f"| {row['bound_by']} |")
+    for key, words in (("error_percent", "under the profiler"), ("alone_error_percent", "without it")):
+        errors = [row[key] for row in table if row[key] is not None]
+        if errors:
+            print(f"\nmedian error {words}: {statistics.median(errors):.1f} % of the step")
 
 
 if __name__ == "__main__":

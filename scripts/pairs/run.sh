@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Measures every program (or those named) on this machine's GPU: both variants without a profiler, then a light capture of
-# the one that waits.
+# Measures every program (or those named) on this machine's GPU, both variants in alternating windows: without a profiler,
+# then under a light capture.
 #   scripts/pairs/run.sh OUT [CASE...]
-# Leaves CASE.json (measured) and CASE.bad.sqlite (captured) in OUT. Then, anywhere: scripts/pairs/compare.py OUT
+# Leaves CASE.json (measured alone) and CASE.sqlite (the capture, which holds the windows' times) in OUT. Then, anywhere:
+# scripts/pairs/compare.py OUT
 # What capture.sh heeds ($NSYS, $IMPORTER_LIBS) is heeded here.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,14 +17,20 @@ if [ ${#cases[@]} -eq 0 ]; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+
+captured() { # NAME COMMAND...
+  local name=$1
+  shift
+  # nsys ends the program after the range, which capture.sh then reports: what counts is the export.
+  ../capture.sh --light --range cudaProfilerApi -o "$work/$name" python3 "$@" --capture >"$work/said" 2>&1 || true
+  mv "$work/$name.sqlite" "$out/$name.sqlite" || { cat "$work/said" >&2; return 1; }
+  rm -f "$work/$name".*
+}
+
+python3 overhead.py >"$out/overhead.alone.json"
+captured overhead overhead.py
 for case in "${cases[@]}"; do
   python3 measure.py "$case" >"$out/$case.json"
   cat "$out/$case.json"
-done
-for case in "${cases[@]}"; do
-  # nsys ends the program after the first window, which capture.sh then reports: what counts is the export.
-  ../capture.sh --light --range cudaProfilerApi -o "$work/$case" python3 measure.py "$case" --capture \
-    >"$work/said" 2>&1 || true
-  mv "$work/$case.sqlite" "$out/$case.bad.sqlite" || { cat "$work/said" >&2; exit 1; }
-  rm -f "$work/$case".*
+  captured "$case" measure.py "$case"
 done

@@ -9,7 +9,7 @@ pub mod results;
 pub mod savings;
 pub mod timing;
 
-use crate::cost::price::{self, Prices};
+use crate::cost::price::Prices;
 use crate::cost::simulate::Program;
 use crate::cost::{bounds, drain, iterations};
 use crate::error::InputError;
@@ -229,7 +229,7 @@ impl Capture {
     ) -> Analysed {
         let Self { profile, devices, waits, filtered_out, drains, until, program, iterations, collectives } =
             self;
-        let priced = price::Capture { profile: &profile, devices: &devices, waits: &waits, until: &until };
+        let priced = bounds::Waits { profile: &profile, devices: &devices, waits: &waits, until: &until };
         let prices = pricing::prices(&priced, iterations.as_ref(), program, &sites, wishes, options.threads);
         Analysed {
             profile,

@@ -57,14 +57,14 @@ fn reproduction(found: &Analysed) -> Option<Warning> {
 
 /// How much of the capture is the profiler's own time, where that is much.
 fn profiler(found: &Analysed) -> Option<Warning> {
-    let overhead = overhead::of_main_thread(&found.profile);
+    let overhead = overhead::of_main_thread(&found.profile, found.prices.pace);
     let span = found.prices.recorded;
     if found.profile.calls.len() < MANY_CALLS || (overhead as f64) < WORTH_SAYING * span.max(1) as f64 {
         return None;
     }
     let (part, whole, each) = match &found.iterations {
         Some(i) if !i.spans.is_empty() => {
-            let within = overhead::within(&found.profile, i);
+            let within = overhead::within(&found.profile, found.prices.pace, i);
             (within, i.median_ns(), "each iteration of ")
         }
         _ => (overhead, span, "the "),
@@ -91,7 +91,7 @@ fn profiler(found: &Analysed) -> Option<Warning> {
 fn power(found: &Analysed) -> Option<Warning> {
     let (fast, slow) = found.prices.clock.limited?;
     let message = format!(
-        "the longest kernel took {} at first and {} later: the GPU is at its power limit and clocks down as its idle time goes, so savings are counted half",
+        "the longest kernel took {} at first and {} later: the GPU is at its power limit and clocks down as its idle time goes, so savings are counted half, between nothing and all",
         text::duration(fast),
         text::duration(slow)
     );
@@ -116,7 +116,9 @@ fn bandwidth(found: &Analysed) -> Option<Warning> {
     uploads.then(|| {
         note(
             "bandwidth-assumed",
-            format!("no large copy from pinned memory is in this capture: {speed:.0} GB/s are assumed for uploads, by the GPU's bus"),
+            format!(
+                "no large copy from pinned memory is in this capture: {speed:.0} GB/s are assumed for uploads, by the GPU's generation on x16 PCIe; on x8, or a bus that is shared, half of it"
+            ),
         )
     })
 }

@@ -1,9 +1,10 @@
 //! Which change is simulated for which site: what its verdict advises, or what was asked for.
 
 use super::Options;
+use crate::cost::bounds::Waits;
 use crate::cost::iterations::Iterations;
 use crate::cost::overhead;
-use crate::cost::price::{self, Capture, Prices, Subject};
+use crate::cost::price::{self, Prices, Subject};
 use crate::cost::simulate::{Fix, Program};
 use crate::error::InputError;
 use crate::sites::Site;
@@ -82,7 +83,7 @@ pub fn resolve(paths: &[PathBuf], options: &Options) -> anyhow::Result<Wishes> {
 
 /// Prices the sites of one export.
 pub fn prices(
-    capture: &Capture,
+    capture: &Waits,
     iterations: Option<&Iterations>,
     mut program: Program,
     sites: &[Site],
@@ -96,7 +97,7 @@ pub fn prices(
     let ends: Vec<i64> = iterations.map_or_else(Vec::new, |i| i.spans.iter().map(|s| s.1).collect());
     program.mark_iterations(&ends);
     program.mark(&sites.iter().map(calls).collect::<Vec<_>>());
-    overhead::mark(&mut program);
+    overhead::mark(capture.profile, &mut program);
     let subjects: Vec<Subject> = sites.iter().map(|site| subject(site, wishes)).collect();
     price::price(capture, &program, &subjects, threads)
 }

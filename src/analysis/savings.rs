@@ -3,7 +3,7 @@
 use super::Analysed;
 use super::pricing::Wishes;
 use crate::cost::price::{BoundBy, Price};
-use crate::report::{Recoverable, Report, Site, Totals, Warning};
+use crate::report::{Recoverable, Report, Site, Totals, Warning, WithoutProfiler};
 use crate::waits::device::pid_of;
 
 /// Gives each site its price; the next site is named by key until ids are known.
@@ -53,12 +53,21 @@ pub fn of_run(found: &Analysed, totals: &mut Totals) {
     if let Some(error) = prices.error {
         totals.simulation_error = Some(totals.simulation_error.map_or(error, |e| e.max(error)));
     }
+    if let Some(error) = prices.usual_error {
+        totals.usual_latency_error = Some(totals.usual_latency_error.map_or(error, |e| e.max(error)));
+    }
     if !prices.usable() {
         return;
     }
     most(&mut totals.recoverable_false_joint_ns, prices.joint);
     most(&mut totals.by_class.false_.recoverable_ns, prices.joint);
     if larger {
+        totals.without_profiler = prices.unprofiled.map(|u| WithoutProfiler {
+            run_ns: u.run,
+            saved_ns: u.saved,
+            low_ns: u.low,
+            high_ns: u.high,
+        });
         let percent = prices.joint as f64 / prices.recorded.max(1) as f64 * 100.0;
         totals.recoverable_percent = Some(percent.clamp(0.0, 100.0));
         totals.bound_by = prices.bound_by.map(|b| match b {

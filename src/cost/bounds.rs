@@ -1,4 +1,4 @@
-//! Bounds on what removing a wait can save, without simulating anything.
+//! Bounds on what removing waits can save, without simulating anything.
 //!
 //! ```text
 //!  host   launch k1 [wait A-------------]···launch k2···[wait B--]
@@ -7,17 +7,24 @@
 //!                                       idle
 //! ```
 //! With wait and host work one after the other the run takes W + D, side by side the longer of the two: no more than
-//! min(W, D) is saved, and no more than the device idles between A's start and B's, since its work remains. A copy
-//! that a fix makes shorter, or whose staging it takes from the host, adds what it gives up. Sums are over waits, not
-//! of means: Σ min(Wᵢ, Dᵢ) is never more than n · min(mean W, mean D).
+//! min(W, D) is saved (D with the return of A and the way of the next launch to the GPU, which idles meanwhile), and no
+//! more than the device idles between A's start and B's, since its work remains. A copy that a fix makes shorter, or
+//! whose staging it takes from the host, adds what it gives up; so does what goes with the call
+//! ([`super::overhead`]), and a call that found nothing to wait for.
+//!
+//! Where B goes too, it cannot take over what A gives up, so waits that follow each other on a thread and all go are
+//! one *run*: of all of it no more than min(ΣW, ΣD) is saved. With waits of 0 and 100 µs before host work of 100 and
+//! 0 µs, Σ min(W, D) would be nothing, and yet both together give 100 µs. Sums are over instances, not of means.
 //!
 //! Costs a binary search a wait.
 
+use super::overhead;
 use super::simulate::{Fix, Program};
 use crate::profile::Profile;
 use crate::vocabulary::HostMemory;
-use crate::waits::Wait;
+use crate::waits::api::Blocking;
 use crate::waits::device::Devices;
+use crate::waits::{Found, Wait};
 
 /// What a wait's removal saves at least and at most, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,26 +45,59 @@ pub fn until_next(profile: &Profile, waits: &[Wait]) -> Vec<i64> {
     out
 }
 
-/// Bounds of one wait under one fix. `until`: its entry of [`until_next`].
-pub fn of(
-    profile: &Profile,
-    devices: &Devices,
-    program: &Program,
-    wait: &Wait,
-    until: i64,
-    fix: Fix,
-) -> Bound {
-    if fix == Fix::Keep {
-        return Bound::default();
+/// What the bounds are of: waits of a capture, with the time from each to the next of its thread ([`until_next`]).
+pub struct Waits<'a> {
+    pub profile: &'a Profile,
+    pub devices: &'a Devices,
+    pub waits: &'a [Wait],
+    pub until: &'a [i64],
+}
+
+/// Bounds of removing all of `gone` at once: indices of waits and how each is fixed, in any order.
+pub fn of_all(all: &Waits, program: &Program, gone: &[(u32, Fix)]) -> Bound {
+    let mut gone = gone.to_vec();
+    gone.sort_by_key(|&(w, _)| (all.waits[w as usize].thread, all.waits[w as usize].start, w));
+    let mut sum = Bound::default();
+    for run in gone.chunk_by(|a, b| all.meet(a.0, b.0)) {
+        let bound = of_run(all, program, run);
+        sum.low = sum.low.saturating_add(bound.low);
+        sum.high = sum.high.saturating_add(bound.high);
     }
-    let (given_up, shorter) = copy_gain(program, wait, fix);
-    let blocked = wait.blocked.max(0);
-    let waited = (blocked - given_up).max(0);
-    let kept = if fix == Fix::NonBlocking { wait.copy_blocked } else { 0 };
-    let host = (waited - kept).max(0).min(until).saturating_add(given_up);
-    let idle = idle(profile, devices, wait, until).saturating_add(shorter);
-    let high = host.min(idle).max(0);
-    Bound { low: program.learned.floor(wait.blocking).min(high), high }
+    sum
+}
+
+impl Waits<'_> {
+    /// Whether no other wait of the thread lies between these two.
+    fn meet(&self, a: u32, b: u32) -> bool {
+        let (first, second) = (&self.waits[a as usize], &self.waits[b as usize]);
+        first.thread == second.thread && second.start <= first.end.saturating_add(self.until[a as usize])
+    }
+}
+
+/// Bounds of waits of one thread between which no other wait lies.
+fn of_run(all: &Waits, program: &Program, run: &[(u32, Fix)]) -> Bound {
+    let learned = &program.learned;
+    let (mut waited, mut worked, mut given_up, mut shorter, mut low) = (0i64, 0i64, 0i64, 0i64, 0i64);
+    let add = |sum: &mut i64, time: i64| *sum = sum.saturating_add(time);
+    for &(w, fix) in run.iter().filter(|(_, fix)| *fix != Fix::Keep) {
+        let wait = &all.waits[w as usize];
+        let (spared, less) = copy_gain(program, wait, fix);
+        let kept = if fix == Fix::NonBlocking { wait.copy_blocked } else { 0 };
+        let own = (wait.blocked.max(0) - spared - kept).max(0);
+        // A call that found nothing to wait for is host work: it moves nowhere.
+        let idle = matches!(wait.found, Found::Nothing | Found::Drained);
+        add(if idle { &mut given_up } else { &mut waited }, own);
+        add(&mut worked, all.until[w as usize]);
+        // The GPU idles from the end of the work to the wait's return, and again until the next launch arrives.
+        add(&mut worked, learned.back(wait.blocking).max(0) + learned.after_call[0].max(0));
+        add(&mut given_up, spared);
+        add(&mut given_up, around(all, program, wait, fix));
+        add(&mut shorter, less);
+        add(&mut low, learned.floor(wait.blocking));
+    }
+    let host = waited.min(worked).saturating_add(given_up);
+    let high = host.min(idle(all, run).saturating_add(shorter)).max(0);
+    Bound { low: low.min(high), high }
 }
 
 /// Host time in the copy call that a fix spares, and device time of the copy itself.
@@ -71,23 +111,44 @@ fn copy_gain(program: &Program, wait: &Wait, fix: Fix) -> (i64, i64) {
     });
     let shorter = match fix {
         Fix::Drop => length,
-        Fix::Delete | Fix::NonBlocking => 0,
+        Fix::Delete | Fix::GpuWait | Fix::NonBlocking => 0,
         _ => (length - program.learned.pinned(copy.bytes, copy.direction)).max(0),
     };
-    let staged = copy.host_memory != HostMemory::Pinned && !matches!(fix, Fix::Delete | Fix::NonBlocking);
+    let staged = copy.host_memory != HostMemory::Pinned
+        && !matches!(fix, Fix::Delete | Fix::GpuWait | Fix::NonBlocking);
     (if staged { wait.copy_blocked } else { 0 }, shorter)
 }
 
-/// Idle time of the awaited device from the wait's start to the next wait; of all devices where none is known.
-fn idle(profile: &Profile, devices: &Devices, wait: &Wait, until: i64) -> i64 {
-    let (from, to) = (wait.start, wait.end.saturating_add(until));
+/// Host time beside the wait that goes with it: what stands around the calls, and the copy call of a dropped read.
+fn around(all: &Waits, program: &Program, wait: &Wait, fix: Fix) -> i64 {
+    if !matches!(fix, Fix::Delete | Fix::GpuWait | Fix::Drop) {
+        return 0;
+    }
+    let of = |kind| overhead::most_around(kind, program.learned.pace);
+    let calls = &all.profile.calls;
+    let copy = wait.copy_call.filter(|_| fix == Fix::Drop).map(|c| c as usize);
+    let length = copy.map_or(0, |c| calls.end[c] - calls.start[c] - wait.copy_blocked);
+    of(wait.blocking) + copy.map_or(0, |_| of(Blocking::CopyAsync)) + length.max(0)
+}
+
+/// Idle time from the first wait's start to the wait after the last: of the device that the waits are for, of the one
+/// that idles most where they are for several or for none that is known.
+fn idle(all: &Waits, run: &[(u32, Fix)]) -> i64 {
+    let (Some(first), Some(last)) = (run.first(), run.last()) else { return 0 };
+    let from = all.waits[first.0 as usize].start;
+    let to = all.waits[last.0 as usize].end.saturating_add(all.until[last.0 as usize]);
     let idle_of = |d: u32| {
-        let timeline = &devices.list[d as usize].timeline;
+        let timeline = &all.devices.list[d as usize].timeline;
         (to - from) - timeline.busy_within(from, to)
     };
-    let awaited = wait.awaited.map(|op| devices.of_stream[profile.ops.stream[op as usize] as usize]);
-    match awaited.or(wait.device) {
+    let device_of = |w: u32| {
+        let wait = &all.waits[w as usize];
+        let stream = |op: u32| all.profile.ops.stream[op as usize] as usize;
+        wait.awaited.map(|op| all.devices.of_stream[stream(op)]).or(wait.device)
+    };
+    let device = device_of(first.0).filter(|d| run.iter().all(|w| device_of(w.0) == Some(*d)));
+    match device {
         Some(device) => idle_of(device),
-        None => (0..devices.list.len() as u32).map(idle_of).max().unwrap_or(to - from),
+        None => (0..all.devices.list.len() as u32).map(idle_of).max().unwrap_or(to - from),
     }
 }

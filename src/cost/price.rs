@@ -6,18 +6,22 @@
 //!  joint  = T(all false but this fixed)  − T(all false fixed)          the share that is this site's in the whole
 //!  total  = T(nothing fixed)             − T(all false fixed)
 //! ```
-//! First the run is simulated as recorded; its distance from the recorded end is the error that is printed. Prices are
-//! differences between runs from which the profiler's estimated host time ([`super::overhead`]) is left out, since the
-//! program will run without it. Savings do not add: a wait that goes alone often only moves its time into the next one. All values are
-//! held inside the bounds of [`super::bounds`]. A capture that the simulation cannot reproduce within 10 % gets bounds only.
+//! All of these are of the *captured* run, which the profiler slows. What the program saves without the profiler is a
+//! second pair of runs, from which the profiler's estimated host time ([`super::overhead`]) is left out, with a range
+//! from none to twice the estimate.
+//!
+//! First the run is simulated as recorded; its distance from the recorded end is the error that is printed. Savings do
+//! not add: a wait that goes alone often only moves its time into the next one. A capture that the simulation cannot
+//! reproduce within 10 % gets bounds only.
+//!
+//! A value outside the bounds of [`super::bounds`] would be the simulation's mistake: it is cut, and counted
+//! ([`Prices::cut`]), as is a whole that comes out less than its best part. Every run is monotone (a fix only takes
+//! constraints away, or lets things start earlier), so that the whole is worth its best part without help.
 
-use super::bounds::{self, Bound};
+use super::bounds::{self, Bound, Waits};
 use super::overhead::{self, Clock};
 use super::simulate::run::Variant;
 use super::simulate::{Fix, Outcome, Program, Scratch, run};
-use crate::profile::Profile;
-use crate::waits::Wait;
-use crate::waits::device::Devices;
 
 /// Share of the span by which the simulated run may miss the recorded one.
 pub const TOLERANCE: f64 = 0.1;
@@ -27,15 +31,6 @@ const BUDGET: usize = 120_000_000;
 const MOST_VARIANTS: usize = 400;
 /// Busy share of a device from which it is what bounds the run.
 const GPU_BOUND: f64 = 0.85;
-
-/// What prices are made from.
-pub struct Capture<'a> {
-    pub profile: &'a Profile,
-    pub devices: &'a Devices,
-    pub waits: &'a [Wait],
-    /// For each wait, its entry of [`bounds::until_next`].
-    pub until: &'a [i64],
-}
 
 /// A site to be priced.
 #[derive(Clone, Debug)]
@@ -77,6 +72,8 @@ pub enum BoundBy {
 pub struct Prices {
     /// |simulated − recorded| / recorded span, nothing fixed; `None` where nothing was simulated.
     pub error: Option<f64>,
+    /// The same with usual latencies in place of the recorded distances.
+    pub usual_error: Option<f64>,
     pub recorded: i64,
     pub simulated: i64,
     pub sites: Vec<Price>,
@@ -89,6 +86,21 @@ pub struct Prices {
     pub clock: Clock,
     /// Speed of pinned uploads in GB/s where the capture shows none.
     pub assumed_bandwidth: Option<f64>,
+    /// How long launches take here, beside the host that the profiler's known figures are from.
+    pub pace: f64,
+    /// What the program takes and saves without the profiler.
+    pub unprofiled: Option<Unprofiled>,
+    /// The most by which a simulated value lay outside its bounds or above the whole, in ns: it was cut.
+    pub cut: i64,
+}
+
+/// The program without the profiler, estimated, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unprofiled {
+    pub run: i64,
+    pub saved: i64,
+    pub low: i64,
+    pub high: i64,
 }
 
 impl Prices {
@@ -98,25 +110,34 @@ impl Prices {
 }
 
 /// Prices `subjects` on up to `threads` threads, whose number changes nothing of the result.
-pub fn price(capture: &Capture, program: &Program, subjects: &[Subject], threads: usize) -> Prices {
-    let all = bounds_of(capture, program, subjects, threads);
+pub fn price(capture: &Waits, program: &Program, subjects: &[Subject], threads: usize) -> Prices {
+    let (all, whole) = bounds_of(capture, program, subjects, threads);
     let recorded = program.recorded.max(1);
-    let plain = program.wanted.then(|| run(program, &Variant::default(), &mut Scratch::default()).end);
-    let error = plain.map(|end| (end - recorded).abs() as f64 / recorded as f64);
+    let replayed = |usual| {
+        let variant = Variant { usual, ..Variant::default() };
+        program.wanted.then(|| run(program, &variant, &mut Scratch::default()).end)
+    };
+    let off = |end: i64| (end - recorded).abs() as f64 / recorded as f64;
+    let plain = replayed(false);
+    let (error, usual_error) = (plain.map(off), replayed(true).map(off));
     let clock =
         if program.wanted { overhead::clock(capture.profile, capture.devices) } else { Clock::default() };
     let mut prices = Prices {
         error,
+        usual_error,
         recorded,
         simulated: plain.unwrap_or(0),
         sites: subjects.iter().zip(&all).map(|(s, b)| bounded(s, *b)).collect(),
         joint: 0,
         low: 0,
-        high: cap(subjects, &all, capture.profile),
+        high: whole.high.min(recorded),
         bound_by: None,
         unsimulated: 0,
         clock,
         assumed_bandwidth: Some(program.learned.pinned_upload).filter(|b| !b.learned).map(|b| b.bytes_per_ns),
+        pace: program.learned.pace,
+        unprofiled: None,
+        cut: 0,
     };
     if prices.usable() {
         let plan = Plan::new(program, subjects, &all);
@@ -125,6 +146,11 @@ pub fn price(capture: &Capture, program: &Program, subjects: &[Subject], threads
     }
     let most = if prices.usable() { prices.joint } else { prices.high };
     prices.low = most.min(low_of(subjects, &prices.sites));
+    if prices.clock.limited.is_some() {
+        // At the power limit kernels may slow down by all that idle time was given up.
+        prices.low = 0;
+        prices.sites.iter_mut().for_each(|p| p.low = 0);
+    }
     prices
 }
 
@@ -133,35 +159,37 @@ fn low_of(subjects: &[Subject], prices: &[Price]) -> i64 {
     subjects.iter().zip(prices).filter(|(s, _)| s.counted).map(|(_, p)| p.low).max().unwrap_or(0)
 }
 
-/// Each subject's bounds, the waits of all of them divided between the threads.
-fn bounds_of(capture: &Capture, program: &Program, subjects: &[Subject], threads: usize) -> Vec<Bound> {
-    let of_wait = |w: u32, fix: Fix| {
-        let fix = if fix == Fix::Keep { Fix::Coalesce } else { fix };
-        let (wait, until) = (&capture.waits[w as usize], capture.until[w as usize]);
-        bounds::of(capture.profile, capture.devices, program, wait, until, fix)
+/// Each subject's bounds, and those of all counted ones together, divided between the threads.
+fn bounds_of(
+    capture: &Waits,
+    program: &Program,
+    subjects: &[Subject],
+    threads: usize,
+) -> (Vec<Bound>, Bound) {
+    let gone = |subject: &Subject| -> Vec<(u32, Fix)> {
+        let fix = if subject.fix == Fix::Keep { Fix::Coalesce } else { subject.fix };
+        subject.waits.iter().map(|&w| (w, fix)).collect()
     };
-    let listed: Vec<(usize, u32)> = subjects
-        .iter()
-        .enumerate()
-        .flat_map(|(s, subject)| subject.waits.iter().map(move |&w| (s, w)))
-        .collect();
-    let each = listed.len().div_ceil(threads.max(1)).max(1);
-    let mut sums = vec![Bound::default(); subjects.len()];
+    let together = || subjects.iter().filter(|s| s.counted).flat_map(gone).collect();
+    let of = |i: usize| bounds::of_all(capture, program, &subjects.get(i).map_or_else(together, gone));
+    let workers = threads.clamp(1, subjects.len() + 1);
+    let mut bounds = vec![Bound::default(); subjects.len() + 1];
     std::thread::scope(|scope| {
-        let bounds_in = |part: &[(usize, u32)]| -> Vec<Bound> {
-            part.iter().map(|&(s, w)| of_wait(w, subjects[s].fix)).collect()
-        };
-        let running: Vec<_> =
-            listed.chunks(each).map(|part| (part, scope.spawn(move || bounds_in(part)))).collect();
-        for (part, worker) in running {
-            let found = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            for (&(s, _), bound) in part.iter().zip(found) {
-                sums[s].low = sums[s].low.saturating_add(bound.low);
-                sums[s].high = sums[s].high.saturating_add(bound.high);
+        let running: Vec<_> = (0..workers)
+            .map(|worker| {
+                // The whole costs as much as its parts: it comes first.
+                let mine = (worker..=subjects.len()).step_by(workers).map(|i| subjects.len() - i);
+                scope.spawn(move || mine.map(|i| (i, of(i))).collect::<Vec<_>>())
+            })
+            .collect();
+        for worker in running {
+            for (i, bound) in worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
+                bounds[i] = bound;
             }
         }
     });
-    sums
+    let whole = bounds.pop().unwrap_or_default();
+    (bounds, whole)
 }
 
 /// Without a simulation. A site that cannot go has a range from nothing to what moving or merging its waits may give.
@@ -171,14 +199,8 @@ fn bounded(subject: &Subject, bound: Bound) -> Price {
     Price { alone, joint: 0, low, high: bound.high, fix: subject.fix, simulated: false, moves_to: None }
 }
 
-/// No more than the false sites' bounds together.
-fn cap(subjects: &[Subject], all: &[Bound], profile: &Profile) -> i64 {
-    let span = profile.bounds().map_or(0, |(from, to)| to - from);
-    let counted = subjects.iter().zip(all).filter(|(s, _)| s.counted);
-    counted.fold(0, |sum: i64, (_, b)| sum.saturating_add(b.high)).min(span)
-}
-
-/// Which variants are run: nothing fixed, all false fixed, then two for each site that is simulated.
+/// Which variants are run: nothing fixed, all false fixed, both again for each share of the profiler's time that is
+/// left out, then two for each site that is simulated.
 struct Plan {
     variants: Vec<Variant>,
     /// Subject, variant with only it, variant with all but it (of a false site).
@@ -186,20 +208,32 @@ struct Plan {
     left_out: usize,
 }
 
+/// Percent of the profiler's estimated time that is left out, and of the time around removed calls that goes with them:
+/// the estimates, then the ends of their range.
+const ALONE: [(i64, i64); 4] = [(100, 100), (0, 0), (200, 0), (200, 200)];
+const FIRST_SINGLE: usize = 2 + 2 * ALONE.len();
+
 impl Plan {
     fn new(program: &Program, subjects: &[Subject], all: &[Bound]) -> Self {
         let base: Vec<Fix> = subjects.iter().map(|s| if s.assumed { s.fix } else { Fix::Keep }).collect();
         let counted = |s: &Subject| s.counted || s.assumed;
         let joint: Vec<Fix> = subjects.iter().map(|s| if counted(s) { s.fix } else { Fix::Keep }).collect();
-        let variant = |fixes: &[Fix]| Variant { fixes: fixes.to_vec(), bare: true };
-        let mut variants = vec![variant(&base), variant(&joint)];
+        let variant = |fixes: &[Fix], (left_out, around)| Variant {
+            fixes: fixes.to_vec(),
+            left_out,
+            around,
+            usual: false,
+        };
+        const CAPTURED: (i64, i64) = (0, 100);
+        let mut variants = vec![variant(&base, CAPTURED), variant(&joint, CAPTURED)];
+        variants.extend(ALONE.iter().flat_map(|&p| [variant(&base, p), variant(&joint, p)]));
         let mut wanted: Vec<usize> =
             (0..subjects.len()).filter(|&i| subjects[i].fix != Fix::Keep && !subjects[i].assumed).collect();
         // False sites first, then by what they can give at most.
         let order = |&i: &usize| (!subjects[i].counted, std::cmp::Reverse(all[i].high), &subjects[i].key);
         wanted.sort_by(|a, b| order(a).cmp(&order(b)));
         let cost = program.steps.len() + program.ops.len();
-        let most = (BUDGET / cost.max(1)).clamp(8, MOST_VARIANTS);
+        let most = (BUDGET / cost.max(1)).clamp(FIRST_SINGLE, MOST_VARIANTS);
         let (mut singles, mut left_out) = (Vec::new(), 0);
         for i in wanted {
             let needs = if subjects[i].counted { 2 } else { 1 };
@@ -209,12 +243,12 @@ impl Plan {
             }
             let mut only = base.clone();
             only[i] = subjects[i].fix;
-            variants.push(variant(&only));
+            variants.push(variant(&only, CAPTURED));
             let alone = variants.len() - 1;
             let without = subjects[i].counted.then(|| {
                 let mut all_but = joint.clone();
                 all_but[i] = Fix::Keep;
-                variants.push(variant(&all_but));
+                variants.push(variant(&all_but, CAPTURED));
                 variants.len() - 1
             });
             singles.push((i, alone, without));
@@ -224,28 +258,50 @@ impl Plan {
 
     fn settle(&self, subjects: &[Subject], all: &[Bound], outcomes: &[Outcome], prices: &mut Prices) {
         let (base, joint) = (&outcomes[0], &outcomes[1]);
-        let keeps = |saved: i64, by: &Outcome| prices.clock.keeps(saved.max(0), by);
-        prices.joint = keeps(base.end - joint.end, joint).min(prices.high);
+        let clock = prices.clock;
+        let mut cut = 0;
+        let mut within = |value: i64, low: i64, high: i64| {
+            let inside = value.max(low).min(high);
+            cut = cut.max((value - inside).abs());
+            inside
+        };
+        prices.joint = within(clock.keeps(base.end - joint.end), 0, prices.high);
         for &(i, alone, without) in &self.singles {
             let (bound, only) = (all[i], &outcomes[alone]);
-            let saved = keeps(base.end - only.end, only).min(bound.high);
             let price = &mut prices.sites[i];
-            price.alone = saved;
-            price.joint = without.map_or(0, |w| keeps(outcomes[w].end - joint.end, joint).min(bound.high));
-            price.low = if subjects[i].counted { bound.low.min(saved).min(price.joint) } else { 0 };
+            price.alone = within(clock.keeps(base.end - only.end), 0, bound.high);
+            let share = without.map_or(0, |w| clock.keeps(outcomes[w].end - joint.end));
+            // Left in alone, a wait takes over what others gave up: that is not its share.
+            price.joint = share.clamp(0, bound.high);
+            price.low = if subjects[i].counted { bound.low.min(price.alone).min(price.joint) } else { 0 };
             price.simulated = true;
             price.moves_to = moved(subjects, i, base, only);
         }
         // A whole is worth no less than its best part.
         let best = self.singles.iter().filter(|s| subjects[s.0].counted).map(|s| prices.sites[s.0].alone);
-        prices.joint = prices.joint.max(best.max().unwrap_or(0));
-        let whole = prices.joint;
-        prices.sites.iter_mut().for_each(|p| p.joint = p.joint.min(whole));
+        prices.joint = within(prices.joint, best.max().unwrap_or(0), i64::MAX);
+        for price in &mut prices.sites {
+            price.joint = price.joint.min(prices.joint);
+        }
+        prices.cut = cut;
         prices.unsimulated = self.left_out;
+        prices.unprofiled = Some(unprofiled(&outcomes[2..FIRST_SINGLE], clock));
         let busy = joint.busy.iter().copied().max().unwrap_or(0);
         let bound =
             if busy as f64 >= GPU_BOUND * joint.end.max(1) as f64 { BoundBy::Gpu } else { BoundBy::Host };
         prices.bound_by = Some(bound);
+    }
+}
+
+/// From pairs of runs, nothing and all fixed, one pair for each share of the profiler's time left out.
+fn unprofiled(pairs: &[Outcome], clock: Clock) -> Unprofiled {
+    let saved = |pair: &[Outcome]| clock.keeps(pair[0].end - pair[1].end).max(0);
+    let all: Vec<i64> = pairs.chunks_exact(2).map(saved).collect();
+    Unprofiled {
+        run: pairs[0].end,
+        saved: all[0],
+        low: all.iter().copied().min().unwrap_or(0),
+        high: all.iter().copied().max().unwrap_or(0),
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Nvtx {
     pub call_marks: Marks,
     /// One mark per Python sample: all marks of a capture without backtrace twins; their payload tells which it was.
     pub sample_marks: Marks,
+    /// How many ranges each thread opened, by `globalTid`, those not kept included.
+    pub opened: FxHashMap<i64, u64>,
 }
 
 #[derive(Default)]
@@ -66,6 +68,8 @@ pub struct Instances {
 struct Chunk {
     ranges: Vec<Event>,
     marks: Vec<Event>,
+    /// By `globalTid`, in order of appearance: threads are few.
+    opened: Vec<(i64, u64)>,
     place: Cursor,
 }
 
@@ -82,8 +86,11 @@ impl Nvtx {
         const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "rowid"];
         let times = CallTimes::new(calls);
         let chunks = db.scan(TABLE, COLUMNS, |out, row| read_row(out, row, &times))?;
-        let (mut ranges, mut marks) = (Vec::new(), Vec::new());
+        let (mut ranges, mut marks, mut opened) = (Vec::new(), Vec::new(), FxHashMap::default());
         for mut chunk in chunks {
+            for (tid, count) in chunk.opened {
+                *opened.entry(tid).or_default() += count;
+            }
             ranges.append(&mut chunk.ranges);
             marks.append(&mut chunk.marks);
         }
@@ -93,6 +100,7 @@ impl Nvtx {
             ranges: Ranges::new(ranges),
             call_marks: Marks::new(call_marks),
             sample_marks: Marks::new(sample_marks),
+            opened,
         })
     }
 
@@ -268,6 +276,10 @@ fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) {
     let tid = row.int(3).unwrap_or(0);
     let event = |start, end| Event { tid, start, end, rowid: row.int(4).unwrap_or(0) };
     if let Some((start, end)) = range_times(row) {
+        match out.opened.iter_mut().find(|o| o.0 == tid) {
+            Some(known) => known.1 += 1,
+            None => out.opened.push((tid, 1)),
+        }
         if times.matters(&mut out.place, tid, start, end) {
             out.ranges.push(event(start, end));
         }

@@ -14,10 +14,14 @@ pub struct Target {
     pub schema_version: Option<String>,
     /// Name of each GPU, by GPU id.
     pub gpu_names: FxHashMap<u32, Arc<str>>,
+    /// Major compute capability of each GPU, by GPU id.
+    pub gpu_major: FxHashMap<u32, i64>,
     /// GPU of a process's CUDA ordinal: (pid, ordinal) to GPU id.
     pub gpu_of: FxHashMap<(u32, u32), u32>,
     /// Context ids per process: (pid, context) to CUDA ordinal.
     pub device_of_context: FxHashMap<(u32, u32), u32>,
+    /// How streams take part in the legacy default stream's ordering: (pid, context, stream).
+    pub ordering: FxHashMap<(u32, u32, u32), Ordering>,
     /// Process names by `globalPid`.
     pub process_names: FxHashMap<i64, Arc<str>>,
     /// Thread names by `globalTid`.
@@ -41,6 +45,15 @@ pub struct Capture {
     pub graph_level: bool,
 }
 
+/// What a stream has to do with the legacy default stream of its context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ordering {
+    /// It is that stream: its work waits for all blocking streams, and theirs for it.
+    Default,
+    /// Created without `cudaStreamNonBlocking`.
+    Blocking,
+}
+
 /// One row of DIAGNOSTIC_EVENT.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
@@ -55,6 +68,7 @@ impl Target {
         target.read_versions(db)?;
         target.read_gpus(db)?;
         target.read_contexts(db)?;
+        target.read_streams(db)?;
         target.read_names(db, strings)?;
         target.read_capture(db)?;
         db.rows("DIAGNOSTIC_EVENT", &["severity", "text"], |row| {
@@ -81,10 +95,10 @@ impl Target {
 
     /// TARGET_INFO_GPU numbered adapters by `deviceId` in 2020 and 2021, by `id` since.
     fn read_gpus(&mut self, db: &Database) -> Result<(), InputError> {
-        db.rows("TARGET_INFO_GPU", &["id", "deviceId", "name"], |row| {
-            if let (Some(id), Some(name)) = (row.id(0).or(row.id(1)), row.bytes(2)) {
-                self.gpu_names.insert(id, clean(name));
-            }
+        db.rows("TARGET_INFO_GPU", &["id", "deviceId", "name", "computeMajor"], |row| {
+            let Some(id) = row.id(0).or(row.id(1)) else { return };
+            self.gpu_names.extend(row.bytes(2).map(|name| (id, clean(name))));
+            self.gpu_major.extend(row.int(3).map(|major| (id, major)));
         })?;
         db.rows("TARGET_INFO_CUDA_DEVICE", &["gpuId", "cudaId", "pid"], |row| {
             if let (Some(gpu), Some(ordinal), Some(pid)) = (row.id(0), row.id(1), row.id(2)) {
@@ -102,6 +116,19 @@ impl Target {
             })?;
         }
         Ok(())
+    }
+
+    /// `flag` is CUPTI's (ENUM_CUPTI_STREAM_TYPE): 1 created blocking, 2 not blocking, 3 the null stream.
+    fn read_streams(&mut self, db: &Database) -> Result<(), InputError> {
+        db.rows("TARGET_INFO_CUDA_STREAM", &["processId", "contextId", "streamId", "flag"], |row| {
+            let (Some(pid), Some(context), Some(stream)) = (row.id(0), row.id(1), row.id(2)) else { return };
+            let ordering = match row.int(3) {
+                Some(1) => Ordering::Blocking,
+                Some(3) => Ordering::Default,
+                _ => return,
+            };
+            self.ordering.insert((pid, context, stream), ordering);
+        })
     }
 
     fn read_names(&mut self, db: &Database, strings: &mut Strings) -> Result<(), InputError> {

@@ -24,6 +24,7 @@ fn finite(report: &Report) -> Cow<'_, Report> {
     });
     let run_numbers = [
         report.totals.simulation_error.unwrap_or(0.0),
+        report.totals.usual_latency_error.unwrap_or(0.0),
         report.totals.recoverable_percent.unwrap_or(0.0),
         report.iterations.as_ref().map_or(0.0, |iterations| iterations.waits_per_iteration),
     ];
@@ -32,6 +33,7 @@ fn finite(report: &Report) -> Cow<'_, Report> {
     }
     let mut report = report.clone();
     report.totals.simulation_error = report.totals.simulation_error.filter(|error| error.is_finite());
+    report.totals.usual_latency_error = report.totals.usual_latency_error.filter(|e| e.is_finite());
     report.totals.recoverable_percent = report.totals.recoverable_percent.filter(|p| p.is_finite());
     if let Some(iterations) = &mut report.iterations {
         mend(&mut iterations.waits_per_iteration);
@@ -73,7 +75,7 @@ mod tests {
         (
             "/totals",
             "waits sites blocked_ns gpu_busy_ns gpu_idle_ns drain_ns by_class recoverable_false_joint_ns \
-             recoverable_low_ns recoverable_high_ns simulation_error",
+             recoverable_low_ns recoverable_high_ns simulation_error without_profiler",
         ),
         ("/totals/by_class/false", "waits sites blocked_ns drain_ns recoverable_ns"),
         ("/totals/by_class/true", "waits sites blocked_ns drain_ns recoverable_ns"),

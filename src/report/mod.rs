@@ -106,6 +106,20 @@ pub struct Totals {
     pub bound_by: Option<&'static str>,
     /// |simulated − recorded| / recorded span with nothing fixed. Over 0.1 there are bounds only.
     pub simulation_error: Option<f64>,
+    /// The same with usual latencies in place of the recorded distances between dependent events: a harder test of
+    /// which event depends on which.
+    pub usual_latency_error: Option<f64>,
+    /// All else here is of the captured run, which the profiler slows; this is estimated without it.
+    pub without_profiler: Option<WithoutProfiler>,
+}
+
+/// The program without the profiler, and what fixing every false site saves of that: an estimate with its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct WithoutProfiler {
+    pub run_ns: i64,
+    pub saved_ns: i64,
+    pub low_ns: i64,
+    pub high_ns: i64,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -249,7 +263,7 @@ pub struct Recoverable {
     pub per_iteration_ns: Option<i64>,
     /// `alone_ns` in percent of the capture's span.
     pub percent: f64,
-    /// The change that was simulated: "delete", "non-blocking", "pinned", "drop", "delay", "coalesce", "keep".
+    /// The change that was simulated: "delete", "gpu-wait", "non-blocking", "pinned", "drop", "delay", "coalesce", "keep".
     pub change: &'static str,
     /// From a simulation; else `alone_ns` is the lower bound.
     pub simulated: bool,

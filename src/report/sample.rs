@@ -114,6 +114,13 @@ fn totals() -> Totals {
         recoverable_percent: Some(13.1),
         bound_by: Some("gpu"),
         simulation_error: Some(0.021),
+        usual_latency_error: Some(0.034),
+        without_profiler: Some(WithoutProfiler {
+            run_ns: 11_900_000_000,
+            saved_ns: 1_580_000_000,
+            low_ns: 1_490_000_000,
+            high_ns: 1_660_000_000,
+        }),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Savings in words.
 
-use super::{Recoverable, Site, Totals};
+use super::{Recoverable, Site, Totals, WithoutProfiler};
 use crate::text;
 use crate::vocabulary::Class;
 
@@ -55,6 +55,7 @@ fn share(saving: &Recoverable) -> String {
 fn change(word: &str) -> &str {
     match word {
         "delete" => "the call deleted",
+        "gpu-wait" => "the GPU waits instead",
         "non-blocking" => "the copy without a wait",
         "pinned" => "a copy from pinned memory without a wait",
         "drop" => "copy and wait dropped",
@@ -89,7 +90,28 @@ pub fn of_all(totals: &Totals) -> Option<String> {
     }
     if let Some(missed) = missed {
         line.push_str(&format!(". Simulated as recorded, the run comes out {missed} off"));
+        if let Some(usual) = totals.usual_latency_error {
+            line.push_str(&format!(", with usual latencies {}", text::percent(usual * 100.0)));
+        }
     }
     line.push('.');
+    line.extend(totals.without_profiler.and_then(|alone| without_profiler(&alone, joint)));
     Some(line)
+}
+
+/// Share by which a figure must differ to be worth its own words.
+const DIFFERS: f64 = 0.1;
+
+/// What the program saves without the profiler, where that is another figure than the captured run's.
+fn without_profiler(alone: &WithoutProfiler, joint: i64) -> Option<String> {
+    let differs = [alone.saved_ns, alone.low_ns, alone.high_ns]
+        .iter()
+        .any(|ns| (ns - joint).abs() as f64 > DIFFERS * joint.max(1) as f64);
+    differs.then(|| {
+        let [saved, low, high, run] =
+            [alone.saved_ns, alone.low_ns, alone.high_ns, alone.run_ns].map(text::duration);
+        format!(
+            " That is the captured run; without the profiler about {saved} ({low} to {high}) of about {run} are saved."
+        )
+    })
 }

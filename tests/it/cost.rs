@@ -11,6 +11,7 @@ mod drain;
 mod iterations;
 mod savings;
 mod simulation;
+mod streams;
 
 const SIDE: Gpu = Gpu { device: 0, stream: 13 };
 

@@ -7,6 +7,9 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use sync_report::analysis::filter::Filter;
 use sync_report::analysis::{self, Options};
+use sync_report::cost::overhead;
+use sync_report::cost::simulate::run::Variant;
+use sync_report::cost::simulate::{self, Fix, Program, Scratch};
 use sync_report::report::{csv, json};
 
 /// One call: on which thread, when, how long; its op, how long after and how long.
@@ -171,6 +174,28 @@ proptest! {
         prop_assert_eq!(report.totals.waits as usize, found.waits.len());
         let four = look::report_on(&path, &Options { threads: 4, ..options() });
         prop_assert_eq!(look::everything(&four), look::everything(&report));
+    }
+
+    /// Whatever is fixed, and how: fixing more never takes longer, so that a whole is worth its best part without help.
+    #[test]
+    fn fixing_more_never_takes_longer(
+        steps in steps(),
+        fixes in prop::collection::vec((prop::sample::select(Fix::ALL.to_vec()), any::<bool>()), 24),
+        left_out in prop::sample::select(vec![0i64, 100]),
+    ) {
+        let found = look::analysed(&export(Schema::V2026_2, &steps));
+        let mut program = Program::new(&found.profile, &found.devices, &found.waits);
+        program.mark(&found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect::<Vec<_>>());
+        overhead::mark(&found.profile, &mut program);
+        let end = |chosen: &dyn Fn(usize) -> Fix| {
+            let fixes = (0..found.waits.len()).map(chosen).collect();
+            let variant = Variant { fixes, left_out, around: 100, usual: false };
+            simulate::run(&program, &variant, &mut Scratch::default()).end
+        };
+        let of = |site: usize| fixes[site % fixes.len()];
+        let (none, all) = (end(&|_| Fix::Keep), end(&|site| of(site).0.1));
+        let some = end(&|site| if of(site).1 { of(site).0.1 } else { Fix::Keep });
+        prop_assert!(all <= some && some <= none, "{} {} {}", all, some, none);
     }
 
     /// A window of time never holds more than the whole, and two halves never more than it either.

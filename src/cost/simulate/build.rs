@@ -5,6 +5,7 @@ use super::NONE;
 use super::follow::{self, Ends};
 use super::issue::Issue;
 use super::learn::{Learned, OpSamples, kind_index};
+use super::legacy;
 use super::model::{Act, Op, Program, Role, Step};
 use crate::profile::Profile;
 use crate::profile::ops::OpKind;
@@ -61,6 +62,9 @@ struct Builder<'a> {
     origin: i64,
     /// By rank: call whose step issued it.
     call_of: Vec<u32>,
+    ends: Ends,
+    /// Ops that follow another by a recorded event.
+    recorded: FxHashMap<u32, u32>,
 }
 
 impl<'a> Builder<'a> {
@@ -69,16 +73,20 @@ impl<'a> Builder<'a> {
         for &(call, first, ops) in &issue.entries {
             call_of[first as usize..(first + ops) as usize].fill(call);
         }
-        Self { profile, devices, issue, origin, call_of }
+        let (ends, recorded) = (Ends::new(profile, issue), follow::recorded(profile, devices, issue));
+        Self { profile, devices, issue, origin, call_of, ends, recorded }
     }
 
     fn sample(&self) -> OpSamples {
         let (ops, calls) = (&self.profile.ops, &self.profile.calls);
         let mut samples = OpSamples::default();
         let mut previous: Vec<Option<i64>> = vec![None; ops.streams.len()];
-        for (&op, &call) in self.issue.order.iter().zip(&self.call_of) {
+        for (rank, (&op, &call)) in (0u32..).zip(self.issue.order.iter().zip(&self.call_of)) {
             let (op, stream) = (op as usize, ops.stream[op as usize] as usize);
-            if call != NONE && !self.stays_in_call(op, call) {
+            if call != NONE
+                && !self.stays_in_call(op, call)
+                && !self.held_by_another(rank, ops.start[op] - calls.end[call as usize])
+            {
                 samples.see(ops.kind[op], ops.start[op], calls.end[call as usize], previous[stream]);
             }
             previous[stream] = Some(ops.end[op]);
@@ -86,15 +94,25 @@ impl<'a> Builder<'a> {
         samples
     }
 
+    /// Whether an op that started this long after its launch waited for another stream: its latency says nothing.
+    fn held_by_another(&self, rank: u32, latency: i64) -> bool {
+        latency > UNEXPLAINED_NS
+            && (self.recorded.contains_key(&rank)
+                || self.ends.followed(self.profile, self.issue, rank).is_some())
+    }
+
     fn place(self, waits: &[Wait], learned: Learned, recorded: i64) -> Program {
         let calls = &self.profile.calls;
         let (group, groups) = self.groups();
+        let (part, barriers) = legacy::parts(self.profile);
         let mut program = Program {
             steps: Vec::with_capacity(self.issue.entries.len()),
             ops: Vec::with_capacity(self.issue.order.len()),
             started: Vec::with_capacity(self.issue.entries.len()),
             group,
             groups,
+            part,
+            barriers,
             threads: calls.threads.len() + 1,
             origin: self.origin,
             recorded,
@@ -154,19 +172,22 @@ impl<'a> Builder<'a> {
 
     fn place_ops(&self, program: &mut Program) {
         let ops = &self.profile.ops;
-        let ends = Ends::new(self.profile, self.issue);
-        let recorded = follow::recorded(self.profile, self.devices, self.issue);
         let mut last = vec![NONE; ops.streams.len()];
+        let mut barriers = vec![legacy::Barrier::START; program.barriers];
         let depth = program.learned.depth as usize;
         let mut by_stream: Vec<Vec<u32>> =
             self.devices.stream_ops.iter().map(|l| Vec::with_capacity(l.len())).collect();
         for rank in 0..self.issue.order.len() as u32 {
-            let stream = ops.stream[self.issue.order[rank as usize] as usize];
-            let (mut op, late) = self.op(rank, last[stream as usize], &program.learned);
-            if let Some(&followed) = recorded.get(&rank) {
+            let i = self.issue.order[rank as usize] as usize;
+            let (stream, part) = (ops.stream[i], program.part[ops.stream[i] as usize]);
+            let (mut op, mut late) = self.op(rank, last[stream as usize], &program.learned);
+            let usual = program.learned.after_previous[kind_index(ops.kind[i])];
+            late &= !legacy::bind(&mut op, ops.start[i], usual, part, &barriers, late);
+            legacy::note(&mut barriers, part, ops.end[i]);
+            if let Some(&followed) = self.recorded.get(&rank) {
                 self.follow(&mut op, rank, followed);
             } else if late {
-                match ends.followed(self.profile, self.issue, rank) {
+                match self.ends.followed(self.profile, self.issue, rank) {
                     Some(followed) => self.follow(&mut op, rank, followed),
                     None => program.unexplained += 1,
                 }
@@ -176,6 +197,7 @@ impl<'a> Builder<'a> {
             queue.push(rank);
             last[stream as usize] = rank;
             program.ops.push(op);
+            program.kind.push(kind_index(ops.kind[i]) as u8);
         }
     }
 
@@ -201,6 +223,7 @@ impl<'a> Builder<'a> {
             stream: ops.stream[op],
             follows: NONE,
             behind: NONE,
+            after_barrier: legacy::UNBOUND,
         };
         let distance =
             (previous != NONE).then(|| start - ops.end[self.issue.order[previous as usize] as usize]);
@@ -263,6 +286,8 @@ impl<'a> Builder<'a> {
                 target: NONE,
                 site: NONE,
                 overhead: 0,
+                around: 0,
+                traced: 0,
                 thread: (program.threads - 1) as u16,
                 after: (program.threads - 1) as u16,
                 act: Act::Given,
@@ -312,7 +337,6 @@ impl<'a> Builder<'a> {
             && self.stays_in_call(op as usize, call)
         {
             step.act = Act::Copy;
-            step.staged = ops.copy(op).is_some_and(|c| c.host_memory != HostMemory::Pinned);
             step.back = self.profile.calls.end[call as usize] - ops.end[op as usize];
             step.length = self.staging(call, learned);
         } else if let Some(wait) = wait {
@@ -326,6 +350,8 @@ impl<'a> Builder<'a> {
         if let Some(copy) = own.and_then(|op| ops.copy(op))
             && step.target == NONE
         {
+            step.staged =
+                copy.host_memory != HostMemory::Pinned && copy.direction != Direction::DeviceToDevice;
             step.target = program.pinned.len() as u32;
             let own = own.unwrap_or(0) as usize;
             let pinned = program.learned.pinned(copy.bytes, copy.direction);

@@ -8,7 +8,8 @@ use crate::vocabulary::{Class, Copy, HostMemory, Kind, Verdict};
 /// ```text
 ///                     [copy call][wait-------------]
 ///  Delete             [copy call]                       the synchronisation is gone
-///  NonBlocking        [floor]                           the copy is only enqueued; the host goes on
+///  GpuWait            [copy call]                       likewise, but what this thread launches next waits on the GPU
+///  NonBlocking        [floor]                           the copy is only enqueued; the host goes on, later ops wait
 ///  Pinned             [floor]                           likewise, and the copy runs at the speed of pinned memory
 ///  Drop                                                 copy and wait are gone
 ///  Delay              [floor]            … [wait]       one wait at the iteration's end for all of it
@@ -19,6 +20,7 @@ pub enum Fix {
     #[default]
     Keep,
     Delete,
+    GpuWait,
     NonBlocking,
     Pinned,
     Drop,
@@ -28,9 +30,10 @@ pub enum Fix {
 
 impl Fix {
     /// Every change, by the word that the command line and JSON use.
-    pub const ALL: [(&'static str, Self); 7] = [
+    pub const ALL: [(&'static str, Self); 8] = [
         ("keep", Self::Keep),
         ("delete", Self::Delete),
+        ("gpu-wait", Self::GpuWait),
         ("non-blocking", Self::NonBlocking),
         ("pinned", Self::Pinned),
         ("drop", Self::Drop),
@@ -46,6 +49,11 @@ impl Fix {
         Self::ALL.iter().find(|(w, _)| *w == word).map(|(_, fix)| *fix)
     }
 
+    /// Whether later ops of the thread stay behind what was awaited, on whichever stream: they use its result.
+    pub fn keeps_order(self) -> bool {
+        matches!(self, Self::GpuWait | Self::NonBlocking | Self::Pinned)
+    }
+
     /// What to simulate for a site: what its verdict and the catalogue advise. An undecided site is priced as the
     /// avoidable wait it may be; a needed one cannot go.
     pub fn advised(verdict: &Verdict, copy: Option<Copy>) -> Self {
@@ -56,6 +64,8 @@ impl Fix {
                 Some(HostMemory::Pageable) => Self::Pinned,
                 _ => Self::NonBlocking,
             },
+            // The catalogue's advice there: let the GPU wait.
+            Kind::Explicit if matches!(verdict.pattern, Some("F02" | "F03")) => Self::GpuWait,
             Kind::Explicit | Kind::Redundant | Kind::Idle | Kind::Timing | Kind::Allocator => Self::Delete,
             Kind::DebugPrint | Kind::ErrorCheck | Kind::RoundTrip => Self::Drop,
             Kind::Logging => match strategy {

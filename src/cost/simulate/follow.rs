@@ -27,7 +27,7 @@ use crate::waits::device::Devices;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How soon after another op's end an op must start to count as its follower.
-const FOLLOWS_NS: i64 = 10_000;
+pub const FOLLOWS_NS: i64 = 10_000;
 /// Ops looked at before giving up.
 const LOOK_BACK: usize = 32;
 /// Switches between two threads of which one overlaps: more, and they run side by side.

@@ -31,6 +31,8 @@ const BACK_NS: i64 = 4_000;
 const SYNC_NS: i64 = 2_000;
 /// An asynchronous copy call under the profiler.
 const ASYNC_COPY_NS: i64 = 5_000;
+/// A launch under the profiler on the H200 host where [`crate::cost::overhead`]'s figures are from.
+const USUAL_LAUNCH_NS: f64 = 4_200.0;
 /// What a PCIe copy takes besides its bytes.
 pub const COPY_OVERHEAD_NS: i64 = 1_000;
 /// Launches that a stream takes before the next one blocks: 1024 on every GPU since Kepler.
@@ -57,6 +59,8 @@ pub struct Learned {
     /// By call name: the usual length of a call that does not wait.
     pub usual: Vec<i64>,
     pub async_copy: i64,
+    /// How long launches take, beside the host that the known figures are from.
+    pub pace: f64,
     pub pinned_upload: Bandwidth,
     pub pinned_read: Bandwidth,
     pub depth: u32,
@@ -125,6 +129,7 @@ impl Learned {
             back,
             floor,
             async_copy: async_copy(profile, &usual),
+            pace: pace(profile, &usual),
             usual,
             pinned_upload: bandwidth(Direction::HostToDevice),
             pinned_read: bandwidth(Direction::DeviceToHost),
@@ -193,6 +198,18 @@ fn waiting(profile: &Profile, waits: &[Wait]) -> (ByBlocking, ByBlocking) {
     (back, floor)
 }
 
+/// The fastest kind of launch.
+fn usual_launch(profile: &Profile, usual: &[i64]) -> Option<i64> {
+    let names = &profile.calls.names;
+    let launch = |i: &usize| names[*i].base.contains("Launch");
+    (0..names.len()).filter(launch).map(|i| usual[i]).filter(|&ns| ns > 0).min()
+}
+
+fn pace(profile: &Profile, usual: &[i64]) -> f64 {
+    let beside = |ns: i64| (ns as f64 / USUAL_LAUNCH_NS).clamp(0.5, 4.0);
+    usual_launch(profile, usual).map_or(1.0, beside)
+}
+
 /// What enqueueing a copy costs the host: the fast quarter of copies from or to pinned memory, else the usual launch.
 fn async_copy(profile: &Profile, usual: &[i64]) -> i64 {
     let (ops, calls) = (&profile.ops, &profile.calls);
@@ -206,11 +223,10 @@ fn async_copy(profile: &Profile, usual: &[i64]) -> i64 {
             lengths.push(calls.end[call as usize] - calls.start[call as usize]);
         }
     }
-    let launches = || {
-        let launch = |i: &usize| calls.names[*i].base.contains("Launch");
-        (0..calls.names.len()).filter(launch).map(|i| usual[i]).filter(|&ns| ns > 0).min()
-    };
-    quantile(&mut lengths, 0.25).or_else(launches).unwrap_or(ASYNC_COPY_NS).clamp(500, 4 * ASYNC_COPY_NS)
+    quantile(&mut lengths, 0.25)
+        .or_else(|| usual_launch(profile, usual))
+        .unwrap_or(ASYNC_COPY_NS)
+        .clamp(500, 4 * ASYNC_COPY_NS)
 }
 
 /// Median speed of the capture's large copies between pinned memory and the GPU.
@@ -229,21 +245,20 @@ fn pinned(profile: &Profile, direction: Direction) -> Option<f64> {
     quantile(&mut picoseconds, 0.5).map(|ps| 1e6 / ps.max(1) as f64)
 }
 
-/// Pinned copies over PCIe x16 in bytes per ns, by GPU: 85 % of what the generation signals (15.75, 31.5, 63 GB/s),
-/// as NVIDIA's bandwidthTest shows; Grace reaches the GPU over NVLink-C2C.
+/// Pinned copies in bytes per ns where the capture has none: over PCIe x16 85 % of what the generation signals (15.75,
+/// 31.5, 63 GB/s), as NVIDIA's bandwidthTest shows and an H200 does (54.8 GB/s); the generation by compute capability.
+/// Grace reaches the GPU over NVLink-C2C. Of several GPUs the slowest counts.
 fn assumed(profile: &Profile) -> f64 {
-    const BUSES: [(&[&str], f64); 4] = [
-        (&["GH200", "GB200", "GB300"], 350.0),
-        (&["H100", "H200", "H800", "H20", "B100", "B200", "B300", "RTX PRO", "RTX 50"], 54.0),
-        (&["V100", "P100", "T4", "TITAN", "RTX 20", "GTX", "Quadro"], 12.5),
-        (&["PCIe", "NVIDIA"], 25.0),
-    ];
-    let mut names: Vec<&str> = profile.target.gpu_names.values().map(|n| &**n).collect();
-    names.sort_unstable();
-    let bus = |name: &&str| BUSES.iter().find(|(ids, _)| ids.iter().any(|id| name.contains(id))).map(|b| b.1);
-    names
-        .iter()
-        .filter_map(bus)
-        .fold(None, |least: Option<f64>, b| Some(least.map_or(b, |l| l.min(b))))
-        .unwrap_or(25.0)
+    const GRACE: [&str; 3] = ["GH200", "GB200", "GB300"];
+    let target = &profile.target;
+    let of = |(gpu, &major): (&u32, &i64)| {
+        let grace = target.gpu_names.get(gpu).is_some_and(|name| GRACE.iter().any(|g| name.contains(g)));
+        match major {
+            _ if grace => 350.0,
+            9.. => 54.0,
+            8 => 26.5,
+            _ => 13.0,
+        }
+    };
+    target.gpu_major.iter().map(of).reduce(f64::min).unwrap_or(26.5)
 }

@@ -19,6 +19,7 @@ pub mod fixes;
 pub mod follow;
 pub mod issue;
 pub mod learn;
+pub mod legacy;
 pub mod model;
 pub mod run;
 

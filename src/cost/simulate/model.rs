@@ -2,6 +2,7 @@
 
 use super::NONE;
 use super::learn::Learned;
+use super::legacy::Part;
 use crate::profile::Profile;
 use crate::waits::Wait;
 use crate::waits::device::Devices;
@@ -51,6 +52,9 @@ pub struct Step {
     pub site: u32,
     /// Host time of `gap` that is estimated to be the profiler's.
     pub overhead: u32,
+    /// Host time around the call that goes with it: the library's own, and the profiler's.
+    pub around: u32,
+    pub traced: u32,
     pub thread: u16,
     /// Thread whose last step it follows: its own, or the one that handed over to it.
     pub after: u16,
@@ -60,7 +64,7 @@ pub struct Step {
     pub flush: bool,
     /// Last of a run of waits of its site.
     pub last: bool,
-    /// A copy from or to memory that is not pinned, piece by piece in the call.
+    /// A copy from or to host memory that is not pinned: the call moves it, piece by piece.
     pub staged: bool,
 }
 
@@ -79,15 +83,23 @@ pub struct Op {
     pub follows: u32,
     /// The op that must have ended before the queue takes this one.
     pub behind: u32,
+    /// No earlier than this after the other side of the legacy default stream ([`super::legacy`]).
+    pub after_barrier: i32,
 }
 
 /// A capture, ready to be simulated. Times are ns since its first event.
 pub struct Program {
     pub steps: Vec<Step>,
     pub ops: Vec<Op>,
+    /// Of each op: [`super::learn::kind_index`].
+    pub kind: Vec<u8>,
     /// Of each stream: its process and device together.
     pub group: Vec<u32>,
     pub groups: usize,
+    /// Of each stream: its part in the legacy default stream's ordering.
+    pub part: Vec<Part>,
+    /// Contexts in which that ordering means anything.
+    pub barriers: usize,
     pub threads: usize,
     /// Recorded start of each step.
     pub started: Vec<i64>,
@@ -99,7 +111,7 @@ pub struct Program {
     pub pinned: Vec<i64>,
     pub learned: Learned,
     /// Step of each outermost call.
-    pub(super) step_of_call: Vec<u32>,
+    pub(in crate::cost) step_of_call: Vec<u32>,
     /// Whether it is to be simulated.
     pub wanted: bool,
     /// Ops that started late for a reason that is not known.
@@ -115,8 +127,11 @@ impl Program {
         Self {
             steps: Vec::new(),
             ops: Vec::new(),
+            kind: Vec::new(),
             group: Vec::new(),
             groups: 0,
+            part: Vec::new(),
+            barriers: 0,
             threads: 1,
             started: Vec::new(),
             origin: 0,

@@ -1,7 +1,11 @@
 //! One pass over a program.
 
+use super::learn::kind_index;
+use super::legacy::{self, Barrier};
 use super::model::{Act, Op, Program, Role, Step};
 use super::{Fix, NONE};
+use crate::profile::ops::OpKind;
+use crate::waits::api::Blocking;
 
 /// What a run came to, in ns since the program's origin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,13 +23,17 @@ pub struct Outcome {
 pub struct Scratch {
     /// By thread: when its last step ended.
     ended: Vec<i64>,
-    /// By thread: end of what its delayed waits await, and what their return costs.
-    delayed: Vec<(i64, i64)>,
+    /// By thread: when the last of its delayed waits would return.
+    delayed: Vec<i64>,
+    /// By thread: before which none of its ops starts, because of waits that the GPU took over.
+    fence: Vec<i64>,
     /// By stream: end of its last op.
     stream: Vec<i64>,
     /// By process and device: end of all its ops; when it is busy until, and for how long it was.
     device: Vec<i64>,
     busy: Vec<(i64, i64)>,
+    /// By context with a legacy default stream.
+    barriers: Vec<Barrier>,
     /// By op.
     finish: Vec<i64>,
 }
@@ -42,10 +50,12 @@ impl Scratch {
             column.resize(length, value);
         }
         fill(&mut self.ended, program.threads, 0);
-        fill(&mut self.delayed, program.threads, (0, 0));
+        fill(&mut self.delayed, program.threads, i64::MIN);
+        fill(&mut self.fence, program.threads, i64::MIN);
         fill(&mut self.stream, program.group.len(), i64::MIN / 2);
-        fill(&mut self.device, program.groups, 0);
+        fill(&mut self.device, program.groups, i64::MIN / 2);
         fill(&mut self.busy, program.groups, (0, 0));
+        fill(&mut self.barriers, program.barriers, Barrier::START);
         fill(&mut self.finish, program.ops.len(), 0);
     }
 }
@@ -55,8 +65,13 @@ impl Scratch {
 pub struct Variant {
     /// By site; sites past the end are kept.
     pub fixes: Vec<Fix>,
-    /// Leave out the host time that is estimated to be the profiler's.
-    pub bare: bool,
+    /// Percent of the host time that is estimated to be the profiler's ([`crate::cost::overhead`]) that is left out.
+    pub left_out: i64,
+    /// Percent of the host time around a removed call that goes with it.
+    pub around: i64,
+    /// Usual latencies instead of the recorded distances: ops start when what they depend on lets them, waits return
+    /// when what they wait for has ended. Shows whether the dependencies are the right ones.
+    pub usual: bool,
 }
 
 impl Variant {
@@ -68,14 +83,15 @@ impl Variant {
 /// Runs the program once. Linear in steps and ops.
 pub fn run(program: &Program, variant: &Variant, scratch: &mut Scratch) -> Outcome {
     scratch.reset(program);
-    let mut pass = Pass { program, s: scratch, waited: vec![0; program.sites] };
+    let mut pass = Pass { program, s: scratch, waited: vec![0; program.sites], variant, fence: i64::MIN };
     let mut end = 0;
     for step in &program.steps {
-        let gap = if variant.bare { step.gap - i64::from(step.overhead) } else { step.gap };
+        let gap = step.gap - (i64::from(step.overhead) * variant.left_out / 100).min(step.gap);
         let mut now = pass.s.ended[step.thread as usize].max(pass.s.ended[step.after as usize] + gap);
         if step.flush {
             now = pass.flush(step.thread, now);
         }
+        pass.fence = pass.s.fence[step.thread as usize];
         let fix = if step.site == NONE { Fix::Keep } else { variant.of(step) };
         now = match fix {
             Fix::Keep => pass.keep(step, now),
@@ -93,6 +109,9 @@ struct Pass<'a> {
     program: &'a Program,
     s: &'a mut Scratch,
     waited: Vec<i64>,
+    variant: &'a Variant,
+    /// [`Scratch::fence`] of the step's thread.
+    fence: i64,
 }
 
 impl Pass<'_> {
@@ -112,9 +131,7 @@ impl Pass<'_> {
                 let ended = self.issue(step, now, now);
                 own.max(ended + step.back)
             }
-            Act::Stream => own.max(self.s.stream[step.target as usize] + step.back),
-            Act::Device => own.max(self.s.device[step.target as usize] + step.back),
-            Act::Op => own.max(self.s.finish[step.target as usize] + step.back),
+            Act::Stream | Act::Device | Act::Op => own.max(self.awaited(step) + self.back(step)),
         };
         if step.site != NONE {
             self.waited[step.site as usize] += end - now;
@@ -139,23 +156,41 @@ impl Pass<'_> {
     fn issue(&mut self, step: &Step, from: i64, earliest: i64) -> i64 {
         let mut last = from;
         let first = step.first_op as usize;
+        let usual = self.variant.usual && step.act == Act::Launch;
         for rank in first..first + step.ops as usize {
-            let op = &self.program.ops[rank];
+            let op = if usual { &self.usual(rank) } else { &self.program.ops[rank] };
             last = last.max(self.place(rank, op, op.duration, from + op.after_call, earliest));
         }
         last
     }
 
+    /// An op with usual latencies.
+    fn usual(&self, rank: usize) -> Op {
+        let (op, kind) = (self.program.ops[rank], self.program.kind[rank] as usize);
+        let after = self.program.learned.after_previous[kind];
+        Op {
+            after_call: self.program.learned.after_call[kind],
+            after_previous: after,
+            after_followed: after,
+            after_barrier: op.after_barrier.min(i32::try_from(after).unwrap_or(i32::MAX)),
+            ..op
+        }
+    }
+
     fn place(&mut self, rank: usize, op: &Op, duration: i64, ready: i64, earliest: i64) -> i64 {
+        let program = self.program;
         let stream = &mut self.s.stream[op.stream as usize];
-        let mut start = ready.max(earliest).max(*stream + op.after_previous);
+        let mut start = ready.max(earliest).max(self.fence).max(*stream + op.after_previous);
         if op.follows != NONE {
             start = start.max(self.s.finish[op.follows as usize] + op.after_followed);
         }
+        let part = program.part[op.stream as usize];
+        start = start.max(legacy::earliest(&self.s.barriers, part, op.after_barrier));
         let end = start + duration;
+        legacy::note(&mut self.s.barriers, part, end);
         *stream = end;
         self.s.finish[rank] = end;
-        let group = self.program.group[op.stream as usize] as usize;
+        let group = program.group[op.stream as usize] as usize;
         self.s.device[group] = self.s.device[group].max(end);
         let (until, busy) = &mut self.s.busy[group];
         *busy += (end - start.max(*until)).max(0);
@@ -163,42 +198,91 @@ impl Pass<'_> {
         end
     }
 
+    /// Whether the step's op is its own copy.
+    fn copies(&self, step: &Step) -> bool {
+        let waits = matches!(step.act, Act::Stream | Act::Device | Act::Op);
+        let copy = || self.program.kind[step.first_op as usize] as usize == kind_index(OpKind::Memcpy);
+        step.ops == 1 && !waits && copy()
+    }
+
+    /// When the host goes on if a call that it would reach at `now` is gone, and what stood around it.
+    fn without(&self, step: &Step, now: i64) -> i64 {
+        let still_traced = (100 - self.variant.left_out).max(0);
+        now - (i64::from(step.around) * self.variant.around + i64::from(step.traced) * still_traced) / 100
+    }
+
     /// A step of a site that a fix changes.
     fn fixed(&mut self, step: &Step, fix: Fix, now: i64) -> i64 {
-        let copies = step.ops > 0;
+        let copies = self.copies(step);
+        if step.ops > 0 && !copies {
+            self.issue(step, now + step.length, now); // a call nested in the wait has issued something
+        }
         match (fix, copies) {
-            (Fix::Drop, true) => self.skip(step, now),
-            (Fix::Drop | Fix::Delete, false) => now,
+            (Fix::Drop, true) => {
+                self.skip(step);
+                self.without(step, now)
+            }
+            (Fix::Drop | Fix::Delete, false) => self.without(step, now),
+            (Fix::GpuWait, false) => {
+                self.order(step, self.awaited(step));
+                self.without(step, now)
+            }
             // A blocking copy that is to stay without its wait.
-            (Fix::Delete, true) if step.role == Role::Copy => self.keep(step, now),
+            (Fix::Delete | Fix::GpuWait, true) if step.role == Role::Copy => self.keep(step, now),
             // Staging from pageable memory keeps the host, whatever is asked of the call.
             (Fix::NonBlocking, true) if step.staged || step.role == Role::Copy => self.keep(step, now),
             (_, true) => {
-                let end = now + step.length.min(self.program.learned.async_copy);
+                // A call that only enqueued its copy does so still.
+                let blocks = step.act == Act::Copy || step.staged;
+                let usual = if blocks { self.program.learned.async_copy } else { i64::MAX };
+                let end = now + step.length.min(usual);
                 let ended = self.enqueue(step, end, now);
+                if fix.keeps_order() {
+                    self.order(step, ended);
+                }
                 if step.role == Role::Wait {
-                    return self.unwaited(
-                        step,
-                        fix,
-                        end,
-                        ended,
-                        self.program.learned.back(crate::waits::api::Blocking::Stream),
-                    );
+                    let back = step.back.min(self.program.learned.back(Blocking::Stream));
+                    return self.unwaited(step, fix, end, ended, back);
                 }
                 end
             }
             // The copy before the synchronisation, of which the export holds no op.
             (_, false) if step.role == Role::Copy => now + step.length.min(self.program.learned.async_copy),
             (_, false) => {
-                let awaited = match step.act {
-                    Act::Stream => self.s.stream[step.target as usize],
-                    Act::Device => self.s.device[step.target as usize],
-                    Act::Op => self.s.finish[step.target as usize],
-                    _ => now,
-                };
+                let awaited = self.awaited(step);
+                if fix.keeps_order() {
+                    self.order(step, awaited);
+                }
                 self.unwaited(step, fix, now, awaited, step.back)
             }
         }
+    }
+
+    /// From the end of what a synchronisation waits for to its return.
+    fn back(&self, step: &Step) -> i64 {
+        let learned = &self.program.learned;
+        match step.act {
+            _ if !self.variant.usual => step.back,
+            Act::Stream => learned.back(Blocking::Stream),
+            Act::Device => learned.back(Blocking::Context),
+            _ => learned.back(Blocking::Event),
+        }
+    }
+
+    /// When what a synchronisation waits for ends.
+    fn awaited(&self, step: &Step) -> i64 {
+        match step.act {
+            Act::Stream => self.s.stream[step.target as usize],
+            Act::Device => self.s.device[step.target as usize],
+            Act::Op => self.s.finish[step.target as usize],
+            _ => i64::MIN / 2,
+        }
+    }
+
+    /// Keeps what the thread issues from now on behind `ended`, or behind the wait's return where that came sooner.
+    fn order(&mut self, step: &Step, ended: i64) {
+        let fence = &mut self.s.fence[step.thread as usize];
+        *fence = (*fence).max(ended.saturating_add(step.back.min(0)));
     }
 
     /// Goes on without the wait for what ends at `awaited`, or remembers it for later.
@@ -213,7 +297,7 @@ impl Pass<'_> {
                 // Without iterations a value is read when the next one is asked for.
                 let now = if self.program.iterations { now } else { self.flush(step.thread, now) };
                 let delayed = &mut self.s.delayed[step.thread as usize];
-                *delayed = (delayed.0.max(awaited), back);
+                *delayed = (*delayed).max(awaited.saturating_add(back));
                 now
             }
             _ => now,
@@ -221,8 +305,7 @@ impl Pass<'_> {
     }
 
     fn flush(&mut self, thread: u16, now: i64) -> i64 {
-        let (awaited, back) = std::mem::take(&mut self.s.delayed[thread as usize]);
-        if awaited == 0 { now } else { now.max(awaited + back.max(0)) }
+        now.max(std::mem::replace(&mut self.s.delayed[thread as usize], i64::MIN))
     }
 
     /// An asynchronous copy instead of the recorded one; pinned or not, it runs no longer than it did.
@@ -233,18 +316,20 @@ impl Pass<'_> {
             let op = &self.program.ops[rank];
             let pinned = self.program.pinned.get(step.target as usize).copied().unwrap_or(op.duration);
             let latency = op.after_call.min(self.program.learned.after_call[1]);
-            last = last.max(self.place(rank, op, pinned.min(op.duration), from + latency, earliest));
+            // A blocking copy was counted from its call's start: without the wait it starts no later.
+            let latest = if step.act == Act::Copy { earliest + op.after_call } else { i64::MAX };
+            let ready = (from + latency).min(latest);
+            last = last.max(self.place(rank, op, pinned.min(op.duration), ready, earliest));
         }
         last
     }
 
     /// The ops of a step that is gone: they end where their stream stands.
-    fn skip(&mut self, step: &Step, now: i64) -> i64 {
+    fn skip(&mut self, step: &Step) {
         let first = step.first_op as usize;
         for rank in first..first + step.ops as usize {
             let stream = self.program.ops[rank].stream as usize;
             self.s.finish[rank] = self.s.stream[stream].max(0);
         }
-        now
     }
 }

@@ -46,6 +46,22 @@ fn samples_are_reproduced() {
     }
 }
 
+/// Bounds and simulation are two ways to the same value: what the one has to cut from the other is little.
+#[test]
+fn the_simulation_keeps_to_the_bounds() {
+    for name in [
+        "patterns.sqlite",
+        "train_mlp.sqlite",
+        "train_mlp_python_sampling.sqlite",
+        "pairs_h2d_pageable_light.sqlite",
+    ] {
+        let found = analysis::analyse(&sample(name), &options()).expect("an analysis");
+        let (cut, span) = (found.prices.cut, found.prices.recorded);
+        assert!(cut * 1_000 <= span, "{name}: {cut} of {span}");
+        assert!(found.prices.usual_error.is_some_and(|error| error < 0.03), "{name}");
+    }
+}
+
 /// A capture too large to be simulated unasked has bounds, which hold what the simulation gives, and says so.
 #[test]
 fn large_captures_get_bounds_only() {

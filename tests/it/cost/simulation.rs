@@ -19,7 +19,7 @@ fn program(found: &Analysed) -> Program {
 fn outcome(program: &Program, fixes: &[(usize, Fix)]) -> Outcome {
     let mut all = vec![Fix::Keep; program.sites];
     fixes.iter().for_each(|&(site, fix)| all[site] = fix);
-    run(program, &Variant { fixes: all, bare: false }, &mut Scratch::default())
+    run(program, &Variant { fixes: all, ..Variant::default() }, &mut Scratch::default())
 }
 
 fn ends(e: &Export, fixes: &[(usize, Fix)]) -> (i64, i64, i64) {

@@ -1,0 +1,124 @@
+//! The legacy default stream.
+//!
+//! Its work waits for all that was issued before to the *blocking* streams of its context (those created without
+//! `cudaStreamNonBlocking`), and their later work waits for it:
+//!
+//! ```text
+//!  blocking 13  [a-------]               [c--]       c was launched long ago, and waits for b
+//!  default   7             [b-----------]            b waits for a
+//!  free     20       [d--------------------]         neither
+//! ```
+//! Which stream is what, nsys tells (`TARGET_INFO_CUDA_STREAM.flag`); PyTorch's own streams are free ones. Where an
+//! export does not tell, timing does, as between any streams ([`super::follow`]). One comparison an op.
+
+use super::follow::FOLLOWS_NS;
+use super::model::Op;
+use crate::profile::Profile;
+use crate::profile::target::Ordering;
+use crate::waits::awaited::CLOCK_SLOP_NS;
+use crate::waits::device::pid_of;
+use rustc_hash::FxHashMap;
+
+/// An op that ran before what it should have waited for: the rule did not hold for it.
+pub const UNBOUND: i32 = i32::MIN;
+
+/// A stream's part, with the number of its context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Free,
+    Default(u32),
+    Blocking(u32),
+}
+
+/// Per context: when the work of its default stream and of its blocking streams ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Barrier {
+    default: i64,
+    blocking: i64,
+}
+
+impl Barrier {
+    pub const START: Self = Self { default: i64::MIN / 2, blocking: i64::MIN / 2 };
+
+    /// End of what an op has to wait for.
+    fn awaited(self, part: Part) -> i64 {
+        match part {
+            Part::Default(_) => self.blocking,
+            _ => self.default,
+        }
+    }
+}
+
+/// The earliest start that the rule allows an op of this part.
+pub fn earliest(barriers: &[Barrier], part: Part, after: i32) -> i64 {
+    match part {
+        Part::Default(context) | Part::Blocking(context) if after != UNBOUND => {
+            barriers[context as usize].awaited(part) + i64::from(after)
+        }
+        _ => i64::MIN,
+    }
+}
+
+/// Notes an op's end.
+pub fn note(barriers: &mut [Barrier], part: Part, end: i64) {
+    match part {
+        Part::Free => {}
+        Part::Default(context) => {
+            let barrier = &mut barriers[context as usize];
+            barrier.default = barrier.default.max(end);
+        }
+        Part::Blocking(context) => {
+            let barrier = &mut barriers[context as usize];
+            barrier.blocking = barrier.blocking.max(end);
+        }
+    }
+}
+
+/// The part of each stream, and the number of contexts that have both sides: alone, neither waits for anything.
+pub fn parts(profile: &Profile) -> (Vec<Part>, usize) {
+    let ordering = |s: &crate::profile::ops::StreamKey| {
+        profile.target.ordering.get(&(pid_of(s.pid), s.context, s.stream)).copied()
+    };
+    let mut sides: FxHashMap<(i64, u32), (bool, bool)> = FxHashMap::default();
+    for key in &profile.ops.streams {
+        let side = sides.entry((key.pid, key.context)).or_default();
+        match ordering(key) {
+            Some(Ordering::Default) => side.0 = true,
+            Some(Ordering::Blocking) => side.1 = true,
+            None => {}
+        }
+    }
+    sides.retain(|_, side| side.0 && side.1);
+    let mut contexts: Vec<(i64, u32)> = sides.into_keys().collect();
+    contexts.sort_unstable();
+    let parts = profile.ops.streams.iter().map(|key| {
+        let context = contexts.binary_search(&(key.pid, key.context)).ok();
+        match (context, ordering(key)) {
+            (Some(context), Some(Ordering::Default)) => Part::Default(context as u32),
+            (Some(context), Some(Ordering::Blocking)) => Part::Blocking(context as u32),
+            _ => Part::Free,
+        }
+    });
+    (parts.collect(), contexts.len())
+}
+
+/// Sets how long after its barrier an op may start: the recorded distance where nothing else explains its start
+/// (`late`), else the usual one. Returns whether the barrier explains it.
+pub fn bind(op: &mut Op, start: i64, usual: i64, part: Part, barriers: &[Barrier], late: bool) -> bool {
+    let Some(distance) = (match part {
+        Part::Free => None,
+        Part::Default(context) | Part::Blocking(context) => {
+            Some(start.saturating_sub(barriers[context as usize].awaited(part)))
+        }
+    }) else {
+        return false;
+    };
+    if distance < -CLOCK_SLOP_NS {
+        op.after_barrier = UNBOUND;
+        return false;
+    }
+    let explains = late && distance <= FOLLOWS_NS;
+    let after = if explains { distance } else { distance.min(usual) };
+    op.after_barrier = i32::try_from(after).unwrap_or(i32::MAX);
+    explains
+}
