@@ -1,4 +1,4 @@
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 //! sync-report reads Nsight Systems exports and says which lines of Python make the CPU wait for the GPU.
 //!
 //! Data flows one way: [`profile`] (the export as columns) → [`waits`] → [`sites`] → [`verdict`] → [`cost`] →
@@ -10,6 +10,7 @@ pub mod cost;
 pub mod doctor;
 pub mod error;
 pub mod profile;
+pub mod replay;
 pub mod report;
 pub mod sites;
 pub mod text;
