@@ -1,7 +1,9 @@
 //! What is replayed: a pure value, printable as JSON, built without a GPU.
 //!
-//! One host thread runs the acts of a variant in order, as often as it is asked to. Calls of several recorded threads
-//! are merged by time, since threads of a PyTorch program mostly hand over to one another.
+//! One host thread runs the acts of a variant in order, [`Plan::repeat`] times in a row, then waits for the device: a
+//! fix lets the host run ahead into the next stretch, which a single one would hide. Times are those of the whole row
+//! divided by its number of stretches. Calls of several recorded threads are merged by time, since threads of a
+//! PyTorch program mostly hand over to one another.
 //!
 //! ```text
 //!  host   [Host 40 us][Gemm][Gemm][Host 5 us][Copy to host][Sync stream 0]…        acts, in order
@@ -25,6 +27,12 @@ pub struct Plan {
     /// The sites whose waits are in the workload; [`Act::Sync`] and [`Act::Copy`] point here.
     pub sites: Vec<PlannedSite>,
     pub stretch: Stretch,
+    /// Stretches in a row that one timed run consists of.
+    pub repeat: usize,
+    /// What [`Act::Host`] times are multiplied with already: 1 as recorded, 0 none.
+    pub host_scale: f64,
+    /// How products of [`Certainty::DurationMatched`] are fitted to the GPU at hand.
+    pub matching: Matching,
     /// Streams and events that the acts use: 0 to these.
     pub streams: usize,
     pub events: usize,
@@ -89,6 +97,17 @@ pub enum Certainty {
     TileRounded,
     /// Of a size that takes as long as the recorded one.
     DurationMatched,
+}
+
+/// What a product whose shape is unknown should take on the GPU at hand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Matching {
+    /// The recorded time, scaled by the ratio of the two GPUs' peaks for the product's types.
+    #[default]
+    Peak,
+    /// The recorded time.
+    Duration,
 }
 
 /// Type of matrix elements.
