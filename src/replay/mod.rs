@@ -4,7 +4,8 @@
 //!  analysis ──> plan (pure value, JSON) ──> gpu (cudarc) ──> measured ──> report
 //! ```
 //! [`plan`] says what to run; building it touches no GPU. Only `gpu/` opens CUDA and holds `unsafe` code. [`measured`]
-//! is what came out.
+//! is what came out. [`peak`] says how fast a GPU can multiply.
 
 pub mod measured;
+pub mod peak;
 pub mod plan;

@@ -29,8 +29,8 @@ pub struct Plan {
     pub stretch: Stretch,
     /// Stretches in a row that one timed run consists of.
     pub repeat: usize,
-    /// What [`Act::Host`] times are multiplied with already: 1 as recorded, 0 none.
-    pub host_scale: f64,
+    /// What the times of [`Act::Host`] are.
+    pub host: HostTime,
     /// How products of [`Certainty::DurationMatched`] are fitted to the GPU at hand.
     pub matching: Matching,
     /// Streams and events that the acts use: 0 to these.
@@ -97,6 +97,18 @@ pub enum Certainty {
     TileRounded,
     /// Of a size that takes as long as the recorded one.
     DurationMatched,
+}
+
+/// How long the host works between two calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostTime {
+    #[default]
+    Recorded,
+    /// As recorded, less what is estimated to be the profiler's.
+    Unprofiled,
+    /// As recorded, times this; 0: not at all.
+    Scaled(f64),
 }
 
 /// What a product whose shape is unknown should take on the GPU at hand.
