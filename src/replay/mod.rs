@@ -6,6 +6,7 @@
 //! [`plan`] says what to run; building it touches no GPU. Only `gpu/` opens CUDA and holds `unsafe` code. [`measured`]
 //! is what came out. [`peak`] says how fast a GPU can multiply.
 
+pub mod gemm;
 pub mod measured;
 pub mod peak;
 pub mod plan;
