@@ -52,21 +52,37 @@ const MANY_RUNS: usize = 20;
 /// with kernels of 1640 µs and none with kernels of 1690 µs.
 const REMAINS: f64 = 0.5;
 
+/// What the host did before a segment of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// A call that only enqueued.
+    Launch,
+    /// A wait that took this long, in ns.
+    Wait(i64),
+}
+
+/// The part of a host segment of `gap` ns that is estimated to be the profiler's.
+pub fn in_gap(before: Before, gap: i64) -> i64 {
+    let cost = match before {
+        Before::Launch => AFTER_LAUNCH_NS,
+        Before::Wait(took) if took >= LONG_SYNC_NS => AFTER_LONG_SYNC_NS,
+        Before::Wait(_) => AFTER_SYNC_NS,
+    };
+    cost.min((gap.max(0) as f64 * MOST_OF_GAP) as i64)
+}
+
 /// Marks each step with the host time before it that is estimated to be the profiler's.
 pub fn mark(program: &mut Program) {
     // By thread: what its last step was, and when that began.
     let mut last: Vec<(Act, i64)> = vec![(Act::Given, 0); program.threads];
     for (step, &start) in program.steps.iter_mut().zip(&program.started) {
         let (act, began) = last[step.after as usize];
-        let took = start - step.gap - began;
         let cost = match act {
             Act::Given => 0,
-            Act::Launch => AFTER_LAUNCH_NS,
-            _ if took >= LONG_SYNC_NS => AFTER_LONG_SYNC_NS,
-            _ => AFTER_SYNC_NS,
+            Act::Launch => in_gap(Before::Launch, step.gap),
+            _ => in_gap(Before::Wait(start - step.gap - began), step.gap),
         };
-        let most = (step.gap as f64 * MOST_OF_GAP) as i64;
-        step.overhead = u32::try_from(cost.clamp(0, most.max(0))).unwrap_or(0);
+        step.overhead = u32::try_from(cost).unwrap_or(0);
         last[step.thread as usize] = (step.act, start);
     }
 }

@@ -10,3 +10,4 @@ pub mod gemm;
 pub mod measured;
 pub mod peak;
 pub mod plan;
+pub mod timeline;

@@ -5,7 +5,7 @@
 pub mod csv;
 pub mod details;
 pub mod json;
-mod phrase;
+pub(crate) mod phrase;
 pub mod saving;
 pub mod style;
 pub mod table;
