@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Version of the JSON (`--replay-results` reads it back); fields are added freely, never renamed.
 pub const RESULTS_VERSION: u32 = 1;
 
-/// Median and range of repeated measurements of one thing, in ns.
+/// Median and range of repeated measurements of one thing, in ns: of more than ten, the middle eight tenths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spread {
     pub median_ns: i64,
@@ -30,9 +30,9 @@ pub struct ReplayGpu {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredVariant {
     pub name: String,
-    /// Host time from before the first act until everything has ended.
+    /// Host time of one stretch of the row: from before the first act until everything has ended, by their number.
     pub wall: Spread,
-    /// GPU time between an event before the first op and one after the last.
+    /// GPU time between an event before the first op of the row and one after the last, likewise.
     pub gpu: Spread,
     /// Per round, wall time saved against the variant as recorded of the same round (paired, so that clocks cancel);
     /// `None` for that variant itself.
@@ -49,6 +49,23 @@ pub struct MeasuredAlone {
     pub gpu: Spread,
 }
 
+/// What ran for one product of the plan.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MeasuredProduct {
+    /// Index in the plan.
+    pub gemm: usize,
+    /// The shape that ran: the plan's, or one that was matched or had to be made smaller.
+    pub m: u64,
+    pub n: u64,
+    pub k: u64,
+    pub batch: u64,
+    pub recorded_ns: i64,
+    /// What it should take here: the recorded time, by the two GPUs' peaks.
+    pub wanted_ns: i64,
+    /// What it takes here in a full queue.
+    pub took_ns: i64,
+}
+
 /// Everything that one replay measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
@@ -62,6 +79,8 @@ pub struct Measured {
     pub variants: Vec<MeasuredVariant>,
     /// Recorded length of the stretch, to compare the variant as recorded with, in ns.
     pub recorded_ns: i64,
+    #[serde(default)]
+    pub products: Vec<MeasuredProduct>,
     /// Sampled elements of products that were compared with a reference, and the largest relative error found.
     pub checked: u64,
     pub largest_error: f64,

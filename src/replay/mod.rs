@@ -6,8 +6,24 @@
 //! [`plan`] says what to run; building it touches no GPU. Only `gpu/` opens CUDA and holds `unsafe` code. [`measured`]
 //! is what came out. [`peak`] says how fast a GPU can multiply.
 
+#[forbid(unsafe_code)]
+pub mod error;
+#[forbid(unsafe_code)]
 pub mod gemm;
+// The bindings of CUDA's libraries are foreign functions.
+#[allow(unsafe_code)]
+pub mod gpu;
+#[forbid(unsafe_code)]
+pub mod interrupt;
+#[forbid(unsafe_code)]
 pub mod measured;
+#[forbid(unsafe_code)]
 pub mod peak;
+#[forbid(unsafe_code)]
 pub mod plan;
+#[forbid(unsafe_code)]
+pub mod product;
+#[forbid(unsafe_code)]
+pub mod rounds;
+#[forbid(unsafe_code)]
 pub mod timeline;
