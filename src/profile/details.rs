@@ -40,27 +40,21 @@ impl Details {
             mine.map(|&op| (key(op as usize), op)).collect()
         };
         let (kernels, memsets) = (of_kind(OpKind::Kernel), of_kind(OpKind::Memset));
-        const KERNEL: &[&str] = &[
-            "start",
-            "end",
-            "correlationId",
-            "gridX",
-            "gridY",
-            "gridZ",
-            "blockX",
-            "blockY",
-            "blockZ",
-        ];
+        const KERNEL: &[&str] =
+            &["start", "end", "correlationId", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"];
         type Grid = ([u64; 3], u64);
         let mut details = Self::default();
         if !kernels.is_empty() {
-            let rows =
-                profile.db.scan("CUPTI_ACTIVITY_KIND_KERNEL", KERNEL, |out: &mut Vec<(u32, Grid)>, row| {
+            let rows = profile.db.scan(
+                "CUPTI_ACTIVITY_KIND_KERNEL",
+                KERNEL,
+                |out: &mut Vec<(u32, Grid)>, row| {
                     let Some(op) = op_of(row, &kernels) else { return };
                     let size = |i| row.int(i).and_then(|v| u64::try_from(v).ok()).unwrap_or(0);
                     let threads = size(6).saturating_mul(size(7)).saturating_mul(size(8));
                     out.push((op, ([size(3), size(4), size(5)], threads)));
-                })?;
+                },
+            )?;
             details.grids = rows.into_iter().flatten().filter(|(_, g)| !g.0.contains(&0)).collect();
         }
         if !memsets.is_empty() {

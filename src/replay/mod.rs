@@ -24,6 +24,8 @@ pub mod plan;
 #[forbid(unsafe_code)]
 pub mod product;
 #[forbid(unsafe_code)]
+pub mod python;
+#[forbid(unsafe_code)]
 pub mod rounds;
 #[forbid(unsafe_code)]
 pub mod timeline;

@@ -6,6 +6,7 @@ pub mod csv;
 pub mod details;
 pub mod json;
 pub(crate) mod phrase;
+pub mod replay;
 pub mod saving;
 pub mod style;
 pub mod table;

@@ -72,7 +72,8 @@ impl Ends {
 
 /// Ops that follow another by a recorded event: rank of the op, rank of the one it follows.
 pub fn recorded(profile: &Profile, devices: &Devices, issue: &Issue) -> FxHashMap<u32, u32> {
-    let ranks = recorded_ops(profile, devices).map(|(op, f)| (issue.rank[op as usize], issue.rank[f as usize]));
+    let ranks =
+        recorded_ops(profile, devices).map(|(op, f)| (issue.rank[op as usize], issue.rank[f as usize]));
     ranks.filter(|(op, followed)| followed < op).collect()
 }
 

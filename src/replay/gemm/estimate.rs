@@ -29,8 +29,9 @@ pub struct Grid {
 pub struct Around {
     /// Recorded duration, in ns.
     pub ns: i64,
-    /// A reduction follows, or the operator multiplies one pair of matrices: blocks in z share the depth.
-    pub split: bool,
+    /// Whether blocks in z share the depth: a reduction follows, or the operator multiplies one pair of matrices.
+    /// `None` where neither is known.
+    pub split: Option<bool>,
 }
 
 /// Sizes as cuBLAS takes them.
@@ -42,8 +43,10 @@ pub struct Sizes {
     pub batch: u64,
 }
 
-/// Until the first block computes and after the last one has: what an empty kernel takes on an H200.
+/// Until the first block computes and after the last one has: what an empty kernel takes on an H200; with tensor
+/// cores, what fp16 products of 512 and 1024 cubed take there besides computing.
 const START_NS: i64 = 2_000;
+const START_TENSOR_NS: i64 = 2_600;
 /// Share of the peak that large products reach: 0.67 to 0.84 (fp16, 4096 and 8192 cubed on an H200), 0.62 to 0.77
 /// (single precision, H100, A100, RTX 3070 Ti).
 const EFFICIENCY: f64 = 0.75;
@@ -51,6 +54,10 @@ const EFFICIENCY: f64 = 0.75;
 const FILLING_THREADS: f64 = 190.0;
 /// Share of the memory bandwidth that a product reaches.
 const BANDWIDTH: f64 = 0.85;
+/// Blocks in z that are parts of one product and no batch, where nothing else tells: attention multiplies a dozen pairs
+/// or more, and a product is split to fill a GPU that its tiles alone leave idle.
+const FEW_PARTS: u64 = 4;
+const MORE_PARTS: u64 = 16;
 /// Largest size of a made-up product.
 const LARGEST: u64 = 1 << 17;
 
@@ -87,6 +94,12 @@ impl Speed {
         }
     }
 
+    /// Time spent computing, in seconds.
+    fn seconds(&self, ns: i64) -> f64 {
+        let start = if self.tensor { START_TENSOR_NS } else { START_NS };
+        ns.saturating_sub(start).max(ns / 8).max(1) as f64 * 1e-9
+    }
+
     fn efficiency(&self, threads: f64) -> f64 {
         if self.tensor { EFFICIENCY } else { EFFICIENCY * (1.0 - (-threads / FILLING_THREADS).exp()) }
     }
@@ -113,9 +126,10 @@ pub fn tiled(kernel: &Kernel, grid: Grid, around: Around, gpu: &RecordedGpu) -> 
     if m > LARGEST * 64 || n > LARGEST * 64 {
         return None;
     }
-    let (parts, batch) = if around.split { (z, 1) } else { (1, z) };
+    let split = around.split.unwrap_or(z <= FEW_PARTS || (z <= MORE_PARTS && tiles * z <= speed.units));
+    let (parts, batch) = if split { (z, 1) } else { (1, z) };
     let each_unit = (tiles * z).div_ceil(speed.units) as f64;
-    let seconds = seconds(around.ns);
+    let seconds = speed.seconds(around.ns);
     let threads = (grid.threads.max(32) as f64 * each_unit).min(1024.0);
     let done = seconds * speed.clock * speed.rate * speed.efficiency(threads);
     let by_cores = done / (each_unit * tile_m as f64 * tile_n as f64) * parts as f64;
@@ -129,17 +143,13 @@ pub fn matched(kernel: &Kernel, ns: i64, gpu: &RecordedGpu) -> Sizes {
     let types = kernel.types.unwrap_or((Element::F32, Compute::F32));
     let speed = Speed::of(gpu, types);
     if kernel.family == Family::Vector {
-        let elements = seconds(ns) * speed.bandwidth * BANDWIDTH / bytes(types.0);
+        let elements = speed.seconds(ns) * speed.bandwidth * BANDWIDTH / bytes(types.0);
         let side = rounded(elements.sqrt(), 64);
         return Sizes { m: side, n: 1, k: side, batch: 1 };
     }
-    let done = seconds(ns) * speed.clock * speed.rate * speed.units as f64 * EFFICIENCY;
+    let done = speed.seconds(ns) * speed.clock * speed.rate * speed.units as f64 * EFFICIENCY;
     let side = rounded(done.cbrt(), 64);
     Sizes { m: side, n: side, k: side, batch: 1 }
-}
-
-fn seconds(ns: i64) -> f64 {
-    ns.saturating_sub(START_NS).max(ns / 4).max(1) as f64 * 1e-9
 }
 
 fn bytes(element: Element) -> f64 {

@@ -162,7 +162,7 @@ fn estimated(
     let kernel = kernel?;
     // The group is sorted by duration.
     let ns = parts.ns[group[group.len() / 2]];
-    let split = parts.split[group[0]] || is_batched(launch) == Some(false);
+    let split = if parts.split[group[0]] { Some(true) } else { is_batched(launch).map(|batched| !batched) };
     let tiles = launch.grid.and_then(|g| estimate::tiled(&kernel, g, Around { ns, split }, gpu));
     let time = text::duration(ns);
     if let (Some(sizes), Some(grid)) = (tiles, launch.grid) {

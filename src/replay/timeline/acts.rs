@@ -10,7 +10,7 @@
 use super::record::{Call, Recording};
 use super::stretch::Window;
 use crate::analysis::Analysed;
-use crate::cost::overhead::{Before, in_gap};
+use crate::cost::overhead::{self, Before, in_gap};
 use crate::cost::simulate::follow;
 use crate::profile::ops::OpKind;
 use crate::replay::gemm::{Found as Product, Products};
@@ -19,7 +19,7 @@ use crate::text;
 use crate::vocabulary::Direction;
 use crate::waits::api::{Blocking, classify};
 use crate::waits::{Covers, Wait};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// What an act is to the wait of its site.
@@ -93,9 +93,18 @@ impl Counts {
 const GRAPHS: &str = "CUDA graph launches are replayed as one kernel of their recorded length";
 const COLLECTIVES: &str = "collective kernels keep their recorded length: they wait for other GPUs";
 const OTHER_DEVICE: &str = "operations on other GPUs are left out; waits for them are host time";
-const UNSUPPORTED: &str =
-    "matrix products of types that are not replayed (8-bit, integer, complex) are kernels of their recorded length";
-const FREES: &str = "calls that free or allocate memory and wait are replayed as synchronisations of the device";
+const UNSUPPORTED: &str = "matrix products of types that are not replayed (8-bit, integer, complex) are kernels of their recorded length";
+const CUBLAS: &str =
+    "memsets of a few bytes before matrix products are left to cuBLAS, which makes them itself";
+const FREES: &str =
+    "calls that free or allocate memory and wait are replayed as synchronisations of the device";
+
+/// Bytes that cuBLAS clears before a product (a counter: 4), and how soon after that it launches the product.
+const FEW_BYTES: u64 = 16;
+const RIGHT_BEFORE_NS: i64 = 5_000;
+const RIGHT_BEFORE_TRACED_NS: i64 = 60_000;
+/// No more of the host's time is taken for backtraces, ranges and getters.
+const MOST_PROFILER: f64 = 0.9;
 
 struct Builder<'a> {
     found: &'a Analysed,
@@ -118,8 +127,12 @@ struct Builder<'a> {
     /// End of the last call that has an act.
     at: i64,
     before: Before,
-    host_ns: i64,
-    profiler_ns: i64,
+    /// Host segments: their act, length, and the profiler's part of it.
+    gaps: Vec<(usize, i64, i64)>,
+    /// Estimate of the profiler's part of all of them for backtraces, ranges and getters.
+    besides_ns: i64,
+    /// Memsets that cuBLAS makes itself before a product.
+    own_memsets: FxHashSet<u32>,
     /// Event recorded before the first act.
     first_event: Option<usize>,
 }
@@ -164,10 +177,12 @@ impl<'a> Builder<'a> {
             counts: Counts::default(),
             at: window.from,
             before: Before::Launch,
-            host_ns: 0,
-            profiler_ns: 0,
+            gaps: Vec::new(),
+            besides_ns: overhead::besides_calls(&found.profile, window.pid, window.from, window.to),
+            own_memsets: FxHashSet::default(),
             first_event: None,
         };
+        builder.own_memsets = builder.memsets_of_products();
         builder.number_events();
         builder
     }
@@ -184,7 +199,7 @@ impl<'a> Builder<'a> {
         }
         after.sort_unstable();
         after.dedup();
-        let here: rustc_hash::FxHashSet<u32> = ops_of(self.recording).into_iter().collect();
+        let here: FxHashSet<u32> = ops_of(self.recording).into_iter().collect();
         for op in after.into_iter().filter(|op| here.contains(op)) {
             self.event_after.insert(op, self.out.events);
             self.out.events += 1;
@@ -219,18 +234,51 @@ impl<'a> Builder<'a> {
 
     /// Host time up to `until`.
     fn gap(&mut self, until: i64) {
-        let gap = (until - self.at).max(0);
-        let profiler = in_gap(self.before, gap);
-        self.host_ns += gap;
-        self.profiler_ns += profiler;
-        let ns = match self.host {
-            HostTime::Recorded => gap,
-            HostTime::Unprofiled => gap - profiler,
-            HostTime::Scaled(by) => (gap as f64 * by) as i64,
-        };
+        let ns = until - self.at;
         if ns > 0 {
+            self.gaps.push((self.out.placed.len(), ns, in_gap(self.before, ns)));
             self.push(Act::Host { ns });
         }
+    }
+
+    /// Sets the host segments to the length asked for. Returns what they were and how much of it the profiler's.
+    ///
+    /// What follows a traced call is the profiler's where that call stands; what it adds for getters, ranges and
+    /// backtraces is spread over all segments.
+    fn set_host(&mut self) -> (i64, i64) {
+        let sum =
+            |part: fn(&(usize, i64, i64)) -> i64| self.gaps.iter().map(part).fold(0, i64::saturating_add);
+        let (host, after_calls) = (sum(|g| g.1), sum(|g| g.2));
+        let left = (host - after_calls).max(0);
+        let besides = self.besides_ns.clamp(0, (left as f64 * MOST_PROFILER) as i64);
+        let kept = 1.0 - besides as f64 / left.max(1) as f64;
+        for &(act, ns, own) in &self.gaps {
+            let ns = match self.host {
+                HostTime::Recorded => ns,
+                HostTime::Unprofiled => ((ns - own) as f64 * kept) as i64,
+                HostTime::Scaled(by) => (ns as f64 * by) as i64,
+            };
+            self.out.placed[act].act = Act::Host { ns };
+        }
+        (host, after_calls + besides)
+    }
+
+    /// cuBLAS clears a few bytes right before some products, and will do so here.
+    fn memsets_of_products(&self) -> FxHashSet<u32> {
+        let ops = &self.found.profile.ops;
+        let calls = &self.found.profile.calls;
+        let near = if calls.twins.is_empty() { RIGHT_BEFORE_NS } else { RIGHT_BEFORE_TRACED_NS };
+        let mut own = FxHashSet::default();
+        for pair in self.recording.calls.windows(2) {
+            let (&[memset], Some(&product)) = (&pair[0].ops[..], pair[1].ops.first()) else { continue };
+            let few = self.recording.memsets.get(&memset).is_some_and(|bytes| *bytes <= FEW_BYTES);
+            let close = calls.start[pair[1].call as usize] - calls.end[pair[0].call as usize] <= near;
+            let is_product = matches!(self.products.get(&product), Some(Product::Product(_)));
+            if few && close && is_product && ops.stream[memset as usize] == ops.stream[product as usize] {
+                own.insert(memset);
+            }
+        }
+        own
     }
 
     fn call(&mut self, call: &Call) {
@@ -252,12 +300,14 @@ impl<'a> Builder<'a> {
             self.wait(wait, !call.ops.is_empty());
         }
         self.at = self.at.max(calls.end[c]);
-        self.before = if wait.is_some() { Before::Wait(calls.end[c] - calls.start[c]) } else { Before::Launch };
+        self.before =
+            if wait.is_some() { Before::Wait(calls.end[c] - calls.start[c]) } else { Before::Launch };
     }
 
     /// Whether a wait is for the replayed device, as far as is known.
     fn is_here(&self, wait: &Wait) -> bool {
-        let of_op = |op: u32| self.found.devices.of_stream[self.found.profile.ops.stream[op as usize] as usize];
+        let of_op =
+            |op: u32| self.found.devices.of_stream[self.found.profile.ops.stream[op as usize] as usize];
         let device = wait.awaited.map(of_op).or(wait.device);
         device.is_none() || device == self.recording.device
     }
@@ -275,6 +325,7 @@ impl<'a> Builder<'a> {
                 self.counts.see(GRAPHS);
                 self.push(Act::Spin { ns, stream });
             }
+            OpKind::Memset if self.own_memsets.contains(&op) => self.counts.see(CUBLAS),
             OpKind::Memset => {
                 let bytes = self.recording.memsets.get(&op).copied().unwrap_or(0);
                 self.push(Act::Memset { bytes, stream });
@@ -310,8 +361,14 @@ impl<'a> Builder<'a> {
             None => Role::Other,
         };
         let site = owner.and_then(|w| self.site(w));
-        let act =
-            Act::Copy { direction: copy.direction, bytes: copy.bytes, memory: copy.host_memory, stream, blocking, site };
+        let act = Act::Copy {
+            direction: copy.direction,
+            bytes: copy.bytes,
+            memory: copy.host_memory,
+            stream,
+            blocking,
+            site,
+        };
         self.out.placed.push(Placed { act, site, role, last: false, stream });
     }
 
@@ -333,7 +390,9 @@ impl<'a> Builder<'a> {
         let stream = stream_of.map_or(0, |s| self.stream(s));
         let target = match wait.blocking {
             Blocking::Copy | Blocking::CopyAsync if has_ops => return,
-            Blocking::Copy | Blocking::CopyAsync | Blocking::Memset | Blocking::Stream => Target::Stream(stream),
+            Blocking::Copy | Blocking::CopyAsync | Blocking::Memset | Blocking::Stream => {
+                Target::Stream(stream)
+            }
             Blocking::Event => Target::Event(self.event(wait.reaches.or(wait.awaited))),
             Blocking::Context => Target::Context,
             Blocking::Free | Blocking::HostFree | Blocking::HostAlloc => {
@@ -357,6 +416,8 @@ impl<'a> Builder<'a> {
     }
 
     fn finish(mut self) -> Line {
+        let (host, profiler) = self.set_host();
+        self.out.placed.retain(|p| p.act != Act::Host { ns: 0 });
         if let Some(event) = self.first_event {
             let act = Act::Record { event, stream: 0 };
             let first = Placed { act, site: None, role: Role::Other, last: false, stream: 0 };
@@ -368,17 +429,17 @@ impl<'a> Builder<'a> {
             next = Some(placed.site);
         }
         self.out.streams = self.streams.len();
-        self.out.notes = self.notes();
+        self.out.notes = self.notes(host, profiler);
         self.out
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self, host: i64, profiler: i64) -> Vec<String> {
         let mut notes: Vec<String> =
             self.counts.0.iter().map(|(what, n)| format!("{what} ({})", text::count(*n))).collect();
         let estimate = format!(
             "between calls the host works for {}, about {} of that is estimated to be the profiler's",
-            text::duration(self.host_ns),
-            text::duration(self.profiler_ns)
+            text::duration(host),
+            text::duration(profiler)
         );
         notes.push(match self.host {
             HostTime::Recorded => format!("{estimate}: --host unprofiled leaves it out"),

@@ -19,8 +19,7 @@ pub mod variants;
 
 use super::gemm::{self, Products};
 use super::plan::{
-    Act, Alone, Certainty, HostTime, Matching, PLAN_VERSION, Plan, PlannedSite, RecordedGpu, Stretch,
-    Variant,
+    Act, Alone, Certainty, HostTime, Matching, PLAN_VERSION, Plan, PlannedSite, RecordedGpu, Stretch, Variant,
 };
 use crate::analysis::Analysed;
 use crate::report::phrase;
@@ -45,7 +44,9 @@ pub struct Wish {
 pub enum PlanError {
     #[error("{profile}: no host thread waits for the GPU in this capture, so there is nothing to replay")]
     NoWaits { profile: String },
-    #[error("{profile}: holds no GPU operations of the process that waits, so there is no work to replay; {advice}")]
+    #[error(
+        "{profile}: holds no GPU operations of the process that waits, so there is no work to replay; {advice}"
+    )]
     NoWork { profile: String, advice: String },
     #[error("no site {site} in this report; it has {sites}")]
     NoSite { site: String, sites: String },
@@ -149,8 +150,10 @@ fn all_variants(
     let local = |site: usize| line.sites.iter().position(|&s| s == site);
     for &site in &chosen.sites {
         let Some(index) = local(site) else {
-            let id = reported(report, found, site).map_or("", |s| &s.id);
-            notes.push(format!("{id} does not wait in this stretch; replay it alone with --site {id}"));
+            let id = reported(report, found, site).filter(|_| chosen.by_name).map(|s| &s.id);
+            notes.extend(
+                id.map(|id| format!("{id} does not wait in this stretch; replay it alone with --site {id}")),
+            );
             continue;
         };
         variants.push(Variant {
@@ -160,8 +163,7 @@ fn all_variants(
             predicted_saving_ns: predicted(found, line, site, |p| p.alone),
         });
     }
-    let all: Vec<usize> =
-        line.sites.iter().copied().filter(|&s| chosen.counts(found, s)).collect();
+    let all: Vec<usize> = line.sites.iter().copied().filter(|&s| chosen.counts(found, s)).collect();
     let indices: Vec<usize> = all.iter().filter_map(|&s| local(s)).collect();
     if !all.is_empty() && variants.iter().all(|v| v.fixed != indices) {
         let fixes: Vec<_> = all.iter().filter_map(|&s| Some((local(s)?, fix_of(s)))).collect();

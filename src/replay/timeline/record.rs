@@ -43,12 +43,20 @@ impl Recording {
     pub fn read(found: &mut Analysed, chosen: &Chosen, window: &Window) -> Result<Self, InputError> {
         let (calls, elsewhere) = calls(found, chosen, window);
         let ops: Vec<u32> = calls.iter().flat_map(|c| c.ops.iter().copied()).collect();
-        let kernels = || ops.iter().copied().filter(|&op| found.profile.ops.kind[op as usize] == OpKind::Kernel);
+        let kernels =
+            || ops.iter().copied().filter(|&op| found.profile.ops.kind[op as usize] == OpKind::Kernel);
         let ids: Vec<i64> = kernels().map(|op| i64::from(found.profile.ops.detail[op as usize])).collect();
         found.profile.strings.fetch(&found.profile.db, ids)?;
         let details = Details::read(&found.profile, &ops)?;
         let launches = launches(found, &calls, &details)?;
-        Ok(Self { gpu: gpu(found, chosen)?, device: chosen.device, calls, launches, memsets: details.memsets, elsewhere })
+        Ok(Self {
+            gpu: gpu(found, chosen)?,
+            device: chosen.device,
+            calls,
+            launches,
+            memsets: details.memsets,
+            elsewhere,
+        })
     }
 
     /// Time within `from..to` in which the device worked.

@@ -28,6 +28,8 @@ pub struct Chosen {
     pub pid: i64,
     /// Index into the devices, where one is known.
     pub device: Option<u32>,
+    /// They were asked for.
+    pub by_name: bool,
 }
 
 impl Chosen {
@@ -51,7 +53,7 @@ impl Chosen {
             };
             return Err(PlanError::NoWork { profile: profile(), advice });
         }
-        Ok(Self { sites, pid, device })
+        Ok(Self { sites, pid, device, by_name: !names.is_empty() })
     }
 
     /// What is changed about a site: as advised; a needed wait that was asked for by name is moved behind other work.
@@ -69,7 +71,8 @@ impl Chosen {
     }
 }
 
-/// False sites that give most when fixed; of those with nothing simulated, what they may give.
+/// False sites that give most when fixed; of those with nothing simulated, what they may give. Sites that wait in
+/// iterations go before those that wait outside them only: what happens once can be measured, but not repeated.
 fn most_costly(report: &Report, found: &Analysed) -> Result<Vec<usize>, PlanError> {
     let worth = |s: usize| {
         let price = &found.prices.sites[s];
@@ -86,6 +89,12 @@ fn most_costly(report: &Report, found: &Analysed) -> Result<Vec<usize>, PlanErro
         report.sites.iter().position(same).unwrap_or(usize::MAX)
     };
     sites.sort_by_key(|&s| (std::cmp::Reverse(worth(s)), rank(s)));
+    let repeats = |s: usize| {
+        found.iterations.as_ref().is_some_and(|i| waits(found, s).any(|w| i.at(w.start).is_some()))
+    };
+    if sites.iter().any(|&s| repeats(s)) {
+        sites.retain(|&s| repeats(s));
+    }
     sites.truncate(DEFAULT_SITES);
     if sites.is_empty() {
         return Err(PlanError::NoneFalse { sites: listed(report) });
@@ -153,6 +162,8 @@ fn device_of(found: &Analysed, site: usize, pid: i64) -> Option<u32> {
 pub struct Window {
     pub from: i64,
     pub to: i64,
+    /// `globalPid`.
+    pub pid: i64,
     pub iteration: Option<usize>,
     pub chosen: String,
     pub notes: Vec<String>,
@@ -162,6 +173,7 @@ impl Window {
     pub fn choose(found: &Analysed, chosen: &Chosen) -> Self {
         let mut window = Self::iteration(found, chosen).unwrap_or_else(|| Self::around_wait(found, chosen));
         window.cut(found, chosen);
+        window.pid = chosen.pid;
         window
     }
 
@@ -172,8 +184,9 @@ impl Window {
         }
         let mut held = vec![0usize; iterations.spans.len()];
         for (number, &site) in chosen.sites.iter().enumerate() {
-            let mut seen: Vec<usize> =
-                waits(found, site).filter_map(|w| iterations.at(w.start).filter(|&i| w.end <= iterations.spans[i].1)).collect();
+            let mut seen: Vec<usize> = waits(found, site)
+                .filter_map(|w| iterations.at(w.start).filter(|&i| w.end <= iterations.spans[i].1))
+                .collect();
             seen.dedup();
             // The first site decides; each other counts one.
             let weight = if number == 0 { chosen.sites.len() } else { 1 };
@@ -189,7 +202,7 @@ impl Window {
             iterations.name,
             best.len()
         );
-        Some(Self { from, to, iteration: Some(index), chosen, notes: Vec::new() })
+        Some(Self { from, to, iteration: Some(index), chosen, ..Self::default() })
     }
 
     fn around_wait(found: &Analysed, chosen: &Chosen) -> Self {
@@ -234,7 +247,8 @@ impl Window {
             end - first
         ));
         let until = wait.map_or(i64::MIN, |w| w.end);
-        (self.from, self.to) = (starts[from].max(self.from), found.profile.calls.end[last].max(until).min(self.to));
+        (self.from, self.to) =
+            (starts[from].max(self.from), found.profile.calls.end[last].max(until).min(self.to));
         self.iteration = None;
     }
 

@@ -46,7 +46,9 @@ impl Variant {
     }
 
     fn copy(&mut self, placed: &Placed, fix: Fix) {
-        let Act::Copy { direction, bytes, memory, stream, blocking, site } = placed.act.clone() else { return };
+        let Act::Copy { direction, bytes, memory, stream, blocking, site } = placed.act.clone() else {
+            return;
+        };
         let pinned = |memory| Act::Copy { direction, bytes, memory, stream, blocking: false, site };
         match fix {
             Fix::Drop => return,
