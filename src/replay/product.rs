@@ -284,8 +284,8 @@ mod tests {
             (shape.transpose_a, shape.transpose_b) = (ta, tb);
             let v = |i| value(Element::F64, i);
             let (row, column, batch) = (2, 1, 1);
-            let a = |p| if ta { v(100 + 12 + p + row * 4) } else { v(100 + 12 + row + p * 3) };
-            let b = |p| if tb { v(500 + 8 + column + p * 2) } else { v(500 + 8 + p + column * 4) };
+            let a = |p: u64| if ta { v(100 + 12 + p + row * 4) } else { v(100 + 12 + row + p * 3) };
+            let b = |p: u64| if tb { v(500 + 8 + column + p * 2) } else { v(500 + 8 + p + column * 4) };
             let sum: f64 = (0..4).map(|p| a(p) * b(p)).sum();
             assert_eq!(expected(&shape, 100, 500, batch, row, column).value, sum);
         }

@@ -7,6 +7,7 @@ mod filters;
 mod hostile;
 mod look;
 mod properties;
+mod replay;
 mod samples;
 mod scans;
 mod schemas;
