@@ -142,6 +142,7 @@ impl<'a> Sites<'a> {
                 .count() as u64,
             blocks_capture: b.blocking != Blocking::HostAlloc && b.role != ThreadRole::Library,
             recoverable: None,
+            replayed: None,
             fix: self.fix(site),
             histogram: histogram(self.waits(site).map(|(_, w)| w.blocked)),
             examples: self.examples(site),

@@ -92,6 +92,9 @@ pub struct SavingArgs {
     /// Simulate this change of a site, whatever its verdict, and count it as avoidable: keep, delete, drop, non-blocking, pinned, delay, coalesce
     #[arg(long, value_name = "SITE=CHANGE", value_parser = parse_fix, value_delimiter = ',')]
     pub fix: Vec<(String, Fix)>,
+    /// Show beside the simulated savings what a replay measured (sync-report replay PROFILE --format json -o FILE)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub replay_results: Option<PathBuf>,
 }
 
 /// Which waits and sites, in which order.

@@ -26,6 +26,8 @@ pub mod product;
 #[forbid(unsafe_code)]
 pub mod python;
 #[forbid(unsafe_code)]
+pub mod results;
+#[forbid(unsafe_code)]
 pub mod rounds;
 #[forbid(unsafe_code)]
 pub mod timeline;

@@ -12,7 +12,7 @@ pub mod style;
 pub mod table;
 
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 
 use crate::vocabulary::{Attribution, Class, Copy, DriverApi, Evidence, Kind, ThreadRole};
 use serde::Serialize;
@@ -107,6 +107,9 @@ pub struct Totals {
     pub bound_by: Option<&'static str>,
     /// |simulated − recorded| / recorded span with nothing fixed. Over 0.1 there are bounds only.
     pub simulation_error: Option<f64>,
+    /// What fixing all false sites saved in a replay on a GPU, where results of one were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Replayed>,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -199,6 +202,9 @@ pub struct Site {
     /// Whether this wait would make a CUDA graph capture fail.
     pub blocks_capture: bool,
     pub recoverable: Option<Recoverable>,
+    /// What fixing it saved in a replay on a GPU, where results of one were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Replayed>,
     pub fix: Option<Fix>,
     /// Blocked times in powers of two: (upper bound in ns, waits).
     pub histogram: Vec<(i64, u64)>,
@@ -245,6 +251,22 @@ pub struct Recoverable {
     pub simulated: bool,
     /// The site into whose waits most of the time moves.
     pub moves_to: Option<String>,
+}
+
+/// What a replay of one stretch of the capture saved.
+#[derive(Clone, Debug, Serialize)]
+pub struct Replayed {
+    /// Name of the GPU that it ran on.
+    pub gpu: String,
+    /// The stretch with nothing fixed, in ns; `saving_ns` is of it.
+    pub stretch_ns: i64,
+    pub saving_ns: i64,
+    pub saving_low_ns: i64,
+    pub saving_high_ns: i64,
+    /// `saving_ns` in percent of `stretch_ns`.
+    pub percent: f64,
+    /// What the simulation says of the same stretch.
+    pub predicted_ns: Option<i64>,
 }
 
 #[derive(Clone, Debug, Serialize)]

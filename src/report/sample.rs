@@ -114,6 +114,20 @@ fn totals() -> Totals {
         recoverable_percent: Some(13.1),
         bound_by: Some("gpu"),
         simulation_error: Some(0.021),
+        replayed: None,
+    }
+}
+
+/// What a replay measured, on a GPU whose name is hostile.
+pub fn replayed() -> Replayed {
+    Replayed {
+        gpu: "NVIDIA \u{1b}[31mH200".to_owned(),
+        stretch_ns: 4_620_000,
+        saving_ns: 58_200,
+        saving_low_ns: 55_200,
+        saving_high_ns: 61_200,
+        percent: 1.26,
+        predicted_ns: Some(61_635),
     }
 }
 
@@ -170,6 +184,7 @@ fn site(id: &str, class: Class, kind: Kind, confidence: f64) -> Site {
         found_idle: 0,
         blocks_capture: true,
         recoverable: None,
+        replayed: None,
         fix: None,
         histogram: Vec::new(),
         examples: Vec::new(),

@@ -226,6 +226,10 @@ fn totals(totals: &Totals, style: &Style) -> String {
         let lines = wrap(&saving, style, 0);
         out.push_str(&format!("\n\n{}", lines.join("\n")));
     }
+    if let Some(replayed) = &totals.replayed {
+        let words = format!("Measured, all false sites fixed: {}.", saving::replayed_in_words(replayed));
+        out.push_str(&format!("\n\n{}", wrap(&words, style, 0).join("\n")));
+    }
     out
 }
 

@@ -80,7 +80,7 @@ fn columns(part: &Part, style: &Style) -> String {
         let all = build(MOST_NAME, dropped);
         let name = all.first().map_or(0, Column::width);
         let room = (name + width).saturating_sub(grid::width(&all)).min(name);
-        if room >= LEAST_NAME.min(name) {
+        if room >= if part.cut { LEAST_NAME.min(name) } else { name } {
             return grid::set(&build(room, dropped), true, false);
         }
     }
@@ -91,6 +91,8 @@ fn columns(part: &Part, style: &Style) -> String {
 struct Part {
     title: &'static str,
     titles: Vec<&'static str>,
+    /// The first column may be cut.
+    cut: bool,
     /// Columns set to the left; the others are numbers.
     left: usize,
     /// Columns that a narrow terminal can do without, the least telling first.
@@ -132,12 +134,12 @@ fn head(plan: &Plan, measured: &Measured) -> Vec<String> {
             text::duration(stretch.gpu_busy_ns),
         ),
         format!(
-            "replayed on {} (GPU {}, compute capability {major}.{minor}, CUDA driver {}, cuBLAS {}), {} in a row",
+            "replayed on {} (GPU {}, compute capability {major}.{minor}, CUDA driver {}, cuBLAS {}), {} times in a row",
             gpu.name,
             gpu.device,
             cuda_version(gpu.driver),
             blas_version(gpu.cublas),
-            text::counted(plan.repeat as u64, "stretch").replace("stretchs", "stretches"),
+            text::count(plan.repeat as u64),
         ),
     ]
 }
@@ -179,6 +181,7 @@ fn timeline(plan: &Plan, measured: &Measured) -> Part {
     Part {
         title: "timeline, times of one stretch",
         titles: vec!["variant", "host", "from to", "GPU", "saved", "of host", "from to", "predicted"],
+        cut: true,
         left: 1,
         spare: &[2, 3, 6],
         rows,
@@ -229,6 +232,7 @@ fn alone(measured: &Measured) -> Part {
     Part {
         title: "the matrix products alone, in a loop",
         titles: vec!["waits", "a pass", "from to", "GPU", "over async", "times"],
+        cut: true,
         left: 1,
         spare: &[3, 2],
         rows: rows.collect(),
@@ -253,6 +257,7 @@ fn products(plan: &Plan, measured: &Measured) -> Part {
     Part {
         title: "matrix products",
         titles: vec!["m × n × k", "types", "sizes", "recorded", wanted, "here"],
+        cut: false,
         left: 3,
         spare: &[4],
         rows,
