@@ -1,6 +1,6 @@
 //! The report for people: what was captured, the sites ranked, totals by class, warnings.
 
-mod grid;
+pub(super) mod grid;
 mod sites;
 
 pub use super::style::Style;
