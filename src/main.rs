@@ -31,6 +31,7 @@ fn run(cli: cli::args::Cli) -> Result<ExitCode> {
     match cli.command {
         None => cli::report::run(cli.report),
         Some(Command::Doctor(args)) => cli::doctor::run(args),
+        Some(Command::Replay(args)) => cli::replay::run(args),
         Some(Command::Explain(args)) => cli::explain::run(&args),
         Some(Command::Bench(args)) => cli::bench::run(&args),
         Some(Command::Completions { shell }) => cli::generate::completions(shell),

@@ -42,6 +42,8 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
 pub enum Command {
     /// Is this capture good enough, and the command that makes it better
     Doctor(DoctorArgs),
+    /// Confirm on a GPU what a wait costs: runs the workload around it with and without it
+    Replay(super::replay::ReplayArgs),
     /// The knowledge base: every pattern that waits, why, and what to write instead
     Explain(ExplainArgs),
     /// What a wait costs on this machine's GPU: syncs, value reads, copies, and the constants of simulations
@@ -219,7 +221,7 @@ fn parse_fix(text: &str) -> Result<(String, Fix), String> {
 }
 
 /// `NEW`, or `OLD=NEW` where OLD is the recorded prefix.
-fn parse_root(text: &str) -> Result<SourceRoot, String> {
+pub fn parse_root(text: &str) -> Result<SourceRoot, String> {
     let (old, new) = match text.split_once('=') {
         Some((old, new)) => (Some(old.to_owned()), PathBuf::from(new)),
         None => (None, PathBuf::from(text)),

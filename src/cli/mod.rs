@@ -8,4 +8,5 @@ pub mod generate;
 pub mod input;
 pub mod output;
 pub mod progress;
+pub mod replay;
 pub mod report;

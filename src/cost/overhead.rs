@@ -20,6 +20,7 @@ use super::simulate::model::Act;
 use super::simulate::{Outcome, Program};
 use crate::profile::Profile;
 use crate::profile::calls::ApiName;
+use crate::profile::nvtx::process;
 use crate::profile::ops::OpKind;
 use crate::waits::api::{Blocking, classify};
 use crate::waits::device::Devices;
@@ -52,21 +53,37 @@ const MANY_RUNS: usize = 20;
 /// with kernels of 1640 µs and none with kernels of 1690 µs.
 const REMAINS: f64 = 0.5;
 
+/// What the host did before a segment of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// A call that only enqueued.
+    Launch,
+    /// A wait that took this long, in ns.
+    Wait(i64),
+}
+
+/// The part of a host segment of `gap` ns that is estimated to be the profiler's.
+pub fn in_gap(before: Before, gap: i64) -> i64 {
+    let cost = match before {
+        Before::Launch => AFTER_LAUNCH_NS,
+        Before::Wait(took) if took >= LONG_SYNC_NS => AFTER_LONG_SYNC_NS,
+        Before::Wait(_) => AFTER_SYNC_NS,
+    };
+    cost.min((gap.max(0) as f64 * MOST_OF_GAP) as i64)
+}
+
 /// Marks each step with the host time before it that is estimated to be the profiler's.
 pub fn mark(program: &mut Program) {
     // By thread: what its last step was, and when that began.
     let mut last: Vec<(Act, i64)> = vec![(Act::Given, 0); program.threads];
     for (step, &start) in program.steps.iter_mut().zip(&program.started) {
         let (act, began) = last[step.after as usize];
-        let took = start - step.gap - began;
         let cost = match act {
             Act::Given => 0,
-            Act::Launch => AFTER_LAUNCH_NS,
-            _ if took >= LONG_SYNC_NS => AFTER_LONG_SYNC_NS,
-            _ => AFTER_SYNC_NS,
+            Act::Launch => in_gap(Before::Launch, step.gap),
+            _ => in_gap(Before::Wait(start - step.gap - began), step.gap),
         };
-        let most = (step.gap as f64 * MOST_OF_GAP) as i64;
-        step.overhead = u32::try_from(cost.clamp(0, most.max(0))).unwrap_or(0);
+        step.overhead = u32::try_from(cost).unwrap_or(0);
         last[step.thread as usize] = (step.act, start);
     }
 }
@@ -84,12 +101,26 @@ pub fn within(profile: &Profile, iterations: &Iterations) -> i64 {
     iterations.spans.get(middle).map_or(0, |&(from, to)| estimate(profile, thread, from, to))
 }
 
+/// Host time of all threads of a process (`globalPid`) within `from..to` that is estimated to be the profiler's for
+/// what [`in_gap`] does not count: backtraces, NVTX ranges, getters.
+pub fn besides_calls(profile: &Profile, pid: i64, from: i64, to: i64) -> i64 {
+    let threads = &profile.calls.threads;
+    let mine = (0..threads.len()).filter(|&t| process(threads[t]) == pid);
+    mine.map(|t| parts(profile, t, from, to).1).fold(0, i64::saturating_add)
+}
+
 fn busiest(profile: &Profile) -> Option<usize> {
     (0..profile.calls.threads.len()).max_by_key(|&t| (profile.calls.spans[t].calls, std::cmp::Reverse(t)))
 }
 
-/// Kept calls are counted by kind; the rest of the table (getters) by its share of the span.
 fn estimate(profile: &Profile, thread: usize, from: i64, to: i64) -> i64 {
+    let (calls, rest) = parts(profile, thread, from, to);
+    calls.saturating_add(rest)
+}
+
+/// What the profiler takes for calls, and for all else. Kept calls are counted by kind; the rest of the table (getters)
+/// by its share of the span.
+fn parts(profile: &Profile, thread: usize, from: i64, to: i64) -> (i64, i64) {
     let calls = &profile.calls;
     let (mut cost, mut kept, mut inside) = (0i64, 0u64, 0u64);
     let traced = if calls.twins.is_empty() { 0 } else { BACKTRACE_NS };
@@ -101,7 +132,7 @@ fn estimate(profile: &Profile, thread: usize, from: i64, to: i64) -> i64 {
         if (from..=to).contains(&calls.start[call]) {
             inside += 1;
             let length = if waits[calls.name[call] as usize] { SYNC_NS } else { LAUNCH_NS };
-            cost = cost.saturating_add(traced + length);
+            cost = cost.saturating_add(length);
         }
     }
     let others = calls.spans[thread].calls.saturating_sub(kept) as f64 * inside as f64 / kept.max(1) as f64;
@@ -109,7 +140,9 @@ fn estimate(profile: &Profile, thread: usize, from: i64, to: i64) -> i64 {
     let tid = calls.threads[thread];
     let mine = |&r: &usize| ranges.tid[r] == tid && (from..=to).contains(&ranges.start[r]);
     let ranges = (0..ranges.start.len()).filter(mine).count() as i64;
-    cost.saturating_add((others * GETTER_NS as f64) as i64).saturating_add(ranges.saturating_mul(RANGE_NS))
+    let traces = traced.saturating_mul(i64::try_from(inside).unwrap_or(i64::MAX));
+    let rest = traces.saturating_add((others * GETTER_NS as f64) as i64);
+    (cost, rest.saturating_add(ranges.saturating_mul(RANGE_NS)))
 }
 
 /// What the GPU's clock does to savings.

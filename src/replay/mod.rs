@@ -12,6 +12,8 @@ pub mod bench;
 pub mod constants;
 #[forbid(unsafe_code)]
 pub mod error;
+#[forbid(unsafe_code)]
+pub mod gemm;
 // The bindings of CUDA's libraries are foreign functions.
 #[allow(unsafe_code)]
 pub mod gpu;
@@ -26,4 +28,8 @@ pub mod plan;
 #[forbid(unsafe_code)]
 pub mod product;
 #[forbid(unsafe_code)]
+pub mod python;
+#[forbid(unsafe_code)]
 pub mod rounds;
+#[forbid(unsafe_code)]
+pub mod timeline;

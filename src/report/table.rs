@@ -56,7 +56,7 @@ fn labelled(lines: Vec<(String, String)>, style: &Style) -> String {
 }
 
 /// `words` in lines that fit beside an indent; a pipe gets one line.
-fn wrap(words: &str, style: &Style, indent: usize) -> Vec<String> {
+pub(super) fn wrap(words: &str, style: &Style, indent: usize) -> Vec<String> {
     match style.width {
         Some(width) => text::wrap(words, width.saturating_sub(indent).max(20)),
         None => vec![words.to_owned()],
