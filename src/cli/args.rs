@@ -1,12 +1,16 @@
 //! What can be typed.
 
+mod gpu;
+
+pub use gpu::{BenchArgs, GpuFormat};
+
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use sync_report::cost::simulate::Fix;
 use sync_report::verdict::source::SourceRoot;
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 2 wrong usage or bad input. A damaged export is reported as far as it can be \
+const EXIT_CODES: &str = "Exit codes: 0 done; 2 wrong usage, bad input or no usable GPU; 130 Ctrl-C during a measurement. A damaged export is reported as far as it can be \
 read, with one sentence per kind of damage, and exits with 2.";
 
 /// Which lines of Python make the CPU wait for the GPU, which of those waits are avoidable, and what each costs.
@@ -42,6 +46,8 @@ pub enum Command {
     Replay(super::replay::ReplayArgs),
     /// The knowledge base: every pattern that waits, why, and what to write instead
     Explain(ExplainArgs),
+    /// What a wait costs on this machine's GPU: syncs, value reads, copies, and the constants of simulations
+    Bench(BenchArgs),
     /// Shell completions on stdout
     #[command(hide = true)]
     Completions { shell: clap_complete::Shell },

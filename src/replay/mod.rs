@@ -7,6 +7,10 @@
 //! is what came out. [`peak`] says how fast a GPU can multiply.
 
 #[forbid(unsafe_code)]
+pub mod bench;
+#[forbid(unsafe_code)]
+pub mod constants;
+#[forbid(unsafe_code)]
 pub mod error;
 #[forbid(unsafe_code)]
 pub mod gemm;

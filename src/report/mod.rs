@@ -2,6 +2,7 @@
 //!
 //! All times are integer nanoseconds of the capture's clock. The JSON format is this tree as it stands.
 
+pub mod bench;
 pub mod csv;
 pub mod details;
 pub mod json;

@@ -184,13 +184,13 @@ int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes) {
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream) {
     MAY_FAIL;
     stub_work(stream, copy_time(bytes));
-    move((void *)(uintptr_t)to, from, bytes < 4096 ? bytes : 4096);
+    move((void *)(uintptr_t)to, from, bytes);
     return 0;
 }
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream) {
     MAY_FAIL;
     stub_work(stream, copy_time(bytes));
-    move(to, (void *)(uintptr_t)from, bytes < 4096 ? bytes : 4096);
+    move(to, (void *)(uintptr_t)from, bytes);
     return 0;
 }
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream) {

@@ -11,7 +11,9 @@ use std::time::Instant;
 
 /// A run should take this long: clocks and timers are exact then, and a hundred runs are done in a few seconds.
 const RUN_NS: i64 = 20_000_000;
-const MOST_PASSES: i64 = 4_000;
+/// Fewer would leave little between a wait after each and the one at the end.
+const FEWEST_PASSES: i64 = 6;
+const MOST_PASSES: i64 = 2_000;
 
 /// One element of the sequence.
 #[derive(Clone, Copy)]
@@ -153,13 +155,14 @@ impl<'g> Loop<'g> {
     pub fn passes(&self) -> Result<i64> {
         self.run(Way::Stream, 2)?;
         let one = self.run(Way::Stream, 3)?.wall.max(1);
-        Ok((RUN_NS / one).clamp(1, MOST_PASSES))
+        Ok((RUN_NS / one).clamp(FEWEST_PASSES, MOST_PASSES))
     }
 
-    /// All ways, interleaved.
-    pub fn measure(&self, ways: &[Way], rounds: u32) -> Result<Vec<Vec<Sample>>> {
+    /// All ways, interleaved, and how many passes each run had.
+    pub fn measure(&self, ways: &[Way], rounds: u32) -> Result<(i64, Vec<Vec<Sample>>)> {
         let passes = self.passes()?;
-        rounds::interleaved(ways.len(), rounds, 1, |way| self.run(ways[way], passes))
+        let samples = rounds::interleaved(ways.len(), rounds, 1, |way| self.run(ways[way], passes))?;
+        Ok((passes, samples))
     }
 }
 
@@ -179,7 +182,7 @@ pub fn measure(
         ways.pop();
         notes.push(format!("The products could not be captured as a CUDA graph: {e}."));
     }
-    let samples = sequence.measure(&ways, rounds)?;
+    let (_, samples) = sequence.measure(&ways, rounds)?;
     let named = ways.iter().zip(samples).map(|(way, samples)| MeasuredAlone {
         name: way.name().to_owned(),
         wall: rounds::spread(samples.iter().map(|s| s.wall)),

@@ -7,6 +7,8 @@
 
 #[forbid(unsafe_code)]
 mod alone;
+#[forbid(unsafe_code)]
+mod bench;
 mod blas;
 mod cuda;
 mod libraries;
@@ -31,6 +33,8 @@ use open::Gpu;
 use operands::{Checked, Operands};
 use program::{Program, Stage};
 use std::path::PathBuf;
+
+pub use bench::{Work, bench, self_test};
 
 /// Where and how thoroughly to measure.
 #[derive(Clone, Debug)]
