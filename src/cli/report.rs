@@ -36,9 +36,14 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     // A file that is no result is said before the export is read.
     let results = args.saving.replay_results.as_ref();
     let results = results.map(|path| results::read(path).map(|read| (path, read))).transpose()?;
+    let top = options.top;
+    if results.is_some() {
+        options.top = 0; // a replayed site may be among those that are cut
+    }
     let mut report = analysis::run(&exports.paths, &options)?;
     if let Some((path, measured)) = &results {
         results::embed(&mut report, measured, path)?;
+        report.cut(top);
     }
     options.progress = None; // the bar goes before the report comes
     // Before the output is opened: a mistyped site must not empty the file of the last report.

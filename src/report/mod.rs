@@ -41,6 +41,14 @@ impl Report {
     pub fn site(&self, id: &str) -> Option<&Site> {
         self.sites.iter().find(|site| site.id.eq_ignore_ascii_case(id.trim()))
     }
+
+    /// Keeps the first `top` sites; all for 0.
+    pub fn cut(&mut self, top: usize) {
+        if top > 0 && self.sites.len() > top {
+            self.sites_omitted += self.sites.len() - top;
+            self.sites.truncate(top);
+        }
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]

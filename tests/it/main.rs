@@ -14,5 +14,6 @@ mod schemas;
 mod scripts;
 mod sites;
 mod snippets;
+mod timeline;
 mod verdicts;
 mod waits;

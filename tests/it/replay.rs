@@ -1,7 +1,7 @@
 //! Replaying without a GPU: the program runs on stub libraries, built from C here, that pretend to be one.
 
 mod plans;
-mod stubs;
+pub mod stubs;
 
 use stubs::Stubs;
 use sync_report::replay::gpu::{Options, execute};

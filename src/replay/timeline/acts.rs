@@ -8,7 +8,7 @@
 //! records, allocations) count as such. An op that followed one of another stream gets an event between the two.
 
 use super::record::{Call, Recording};
-use super::stretch::Window;
+use super::stretch::{Chosen, Window};
 use crate::analysis::Analysed;
 use crate::cost::overhead::{self, Before, in_gap};
 use crate::cost::simulate::follow;
@@ -60,12 +60,13 @@ pub struct Line {
 impl Line {
     pub fn new(
         found: &Analysed,
+        chosen: &Chosen,
         recording: &Recording,
         products: &Products,
         window: &Window,
         host: HostTime,
     ) -> Self {
-        let mut builder = Builder::new(found, recording, products, window, host);
+        let mut builder = Builder::new(found, chosen, recording, products, window, host);
         for call in &recording.calls {
             builder.call(call);
         }
@@ -108,6 +109,7 @@ const MOST_PROFILER: f64 = 0.9;
 
 struct Builder<'a> {
     found: &'a Analysed,
+    chosen: &'a Chosen,
     products: FxHashMap<u32, Product>,
     collective: FxHashMap<u32, bool>,
     recording: &'a Recording,
@@ -140,6 +142,7 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn new(
         found: &'a Analysed,
+        chosen: &'a Chosen,
         recording: &'a Recording,
         products: &Products,
         window: &Window,
@@ -157,6 +160,7 @@ impl<'a> Builder<'a> {
         let collective = recording.launches.iter().map(|(op, l)| (*op, l.name.starts_with("nccl")));
         let mut builder = Self {
             found,
+            chosen,
             products: launches.map(|((op, _), found)| (*op, *found)).collect(),
             collective: collective.collect(),
             recording,
@@ -284,7 +288,7 @@ impl<'a> Builder<'a> {
     fn call(&mut self, call: &Call) {
         let calls = &self.found.profile.calls;
         let c = call.call as usize;
-        let wait = self.wait_of(call.call).filter(|w| self.is_here(w));
+        let wait = self.wait_of(call.call).filter(|w| self.chosen.is_here(self.found, w));
         if call.elsewhere || (wait.is_none() && self.wait_of(call.call).is_some()) {
             self.counts.see(OTHER_DEVICE);
         }
@@ -302,14 +306,6 @@ impl<'a> Builder<'a> {
         self.at = self.at.max(calls.end[c]);
         self.before =
             if wait.is_some() { Before::Wait(calls.end[c] - calls.start[c]) } else { Before::Launch };
-    }
-
-    /// Whether a wait is for the replayed device, as far as is known.
-    fn is_here(&self, wait: &Wait) -> bool {
-        let of_op =
-            |op: u32| self.found.devices.of_stream[self.found.profile.ops.stream[op as usize] as usize];
-        let device = wait.awaited.map(of_op).or(wait.device);
-        device.is_none() || device == self.recording.device
     }
 
     fn op(&mut self, op: u32, call: u32, wait: Option<&Wait>, blocking: bool) {

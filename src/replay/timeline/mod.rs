@@ -70,7 +70,7 @@ pub fn plan(report: &Report, found: &mut Analysed, wish: &Wish) -> anyhow::Resul
     let gpu = recording.gpu.clone();
     let launches: Vec<gemm::Launch> = recording.launches.iter().map(|l| l.1.clone()).collect();
     let products = gemm::extract(&launches, &gpu);
-    let line = Line::new(found, &recording, &products, &window, wish.host);
+    let line = Line::new(found, &chosen, &recording, &products, &window, wish.host);
     let mut notes = window.notes.clone();
     notes.extend(line.notes.iter().cloned());
     notes.extend(about_products(&products, &gpu));

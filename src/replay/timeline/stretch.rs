@@ -65,6 +65,13 @@ impl Chosen {
         }
     }
 
+    /// Whether a wait is for the replayed device, as far as is known.
+    pub fn is_here(&self, found: &Analysed, wait: &Wait) -> bool {
+        let of_op = |op: u32| found.devices.of_stream[found.profile.ops.stream[op as usize] as usize];
+        let device = wait.awaited.map(of_op).or(wait.device);
+        device.is_none() || device == self.device
+    }
+
     /// Whether a site is one of "all false sites".
     pub fn counts(&self, found: &Analysed, site: usize) -> bool {
         found.sites[site].verdict.class == Class::False && self.fix(found, site) != Fix::Keep
@@ -208,7 +215,8 @@ impl Window {
     fn around_wait(found: &Analysed, chosen: &Chosen) -> Self {
         let Some(&site) = chosen.sites.first() else { return Self::default() };
         let mut by_thread: FxHashMap<u32, Vec<&Wait>> = FxHashMap::default();
-        waits(found, site).for_each(|w| by_thread.entry(w.thread).or_default().push(w));
+        let here = waits(found, site).filter(|w| chosen.is_here(found, w));
+        here.for_each(|w| by_thread.entry(w.thread).or_default().push(w));
         let own = by_thread.into_iter().max_by_key(|(t, list)| (list.len(), std::cmp::Reverse(*t)));
         let Some((thread, own)) = own else { return Self::default() };
         let mut periods: Vec<(i64, i64)> =
