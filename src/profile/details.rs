@@ -8,6 +8,7 @@ use crate::profile::database::Cells;
 use crate::profile::ops::OpKind;
 use crate::profile::strings::clean;
 use rustc_hash::FxHashMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// What some ops are besides their times.
@@ -33,23 +34,16 @@ pub struct GpuModel {
 impl Details {
     /// One scan of each table that `ops` are from; rows are told by start, end and correlation id.
     pub fn read(profile: &Profile, ops: &[u32]) -> Result<Self, InputError> {
-        let table = &profile.ops;
-        let of_kind = |kind: OpKind| -> FxHashMap<(i64, i64, u32), u32> {
-            let key = |op: usize| (table.start[op], table.end[op], table.correlation[op]);
-            let mine = ops.iter().filter(|&&op| table.kind[op as usize] == kind);
-            mine.map(|&op| (key(op as usize), op)).collect()
-        };
-        let (kernels, memsets) = (of_kind(OpKind::Kernel), of_kind(OpKind::Memset));
         const KERNEL: &[&str] =
             &["start", "end", "correlationId", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"];
         type Grid = ([u64; 3], u64);
         let mut details = Self::default();
-        if !kernels.is_empty() {
+        if let Some(kernels) = Wanted::new(profile, ops, OpKind::Kernel) {
             let rows = profile.db.scan(
                 "CUPTI_ACTIVITY_KIND_KERNEL",
                 KERNEL,
                 |out: &mut Vec<(u32, Grid)>, row| {
-                    let Some(op) = op_of(row, &kernels) else { return };
+                    let Some(op) = kernels.op(row) else { return };
                     let size = |i| row.int(i).and_then(|v| u64::try_from(v).ok()).unwrap_or(0);
                     let threads = size(6).saturating_mul(size(7)).saturating_mul(size(8));
                     out.push((op, ([size(3), size(4), size(5)], threads)));
@@ -57,12 +51,12 @@ impl Details {
             )?;
             details.grids = rows.into_iter().flatten().filter(|(_, g)| !g.0.contains(&0)).collect();
         }
-        if !memsets.is_empty() {
+        if let Some(memsets) = Wanted::new(profile, ops, OpKind::Memset) {
             const MEMSET: &[&str] = &["start", "end", "correlationId", "bytes"];
             let rows =
                 profile.db.scan("CUPTI_ACTIVITY_KIND_MEMSET", MEMSET, |out: &mut Vec<(u32, u64)>, row| {
-                    let bytes = row.int(3).and_then(|b| u64::try_from(b).ok());
-                    out.extend(op_of(row, &memsets).zip(bytes));
+                    let bytes = || row.int(3).and_then(|b| u64::try_from(b).ok());
+                    out.extend(memsets.op(row).and_then(|op| Some((op, bytes()?))));
                 })?;
             details.memsets = rows.into_iter().flatten().collect();
         }
@@ -70,10 +64,28 @@ impl Details {
     }
 }
 
-/// The op of a row whose first columns are start, end and correlation id.
-fn op_of(row: &Cells, wanted: &FxHashMap<(i64, i64, u32), u32>) -> Option<u32> {
-    let (start, end) = (row.int(0)?, row.int(1)?);
-    wanted.get(&(start, end, row.id(2).unwrap_or(NO_CORRELATION))).copied()
+/// Ops to be found again in their table.
+struct Wanted {
+    by_row: FxHashMap<(i64, i64, u32), u32>,
+    /// Their starts: most rows are told by this one column.
+    within: RangeInclusive<i64>,
+}
+
+impl Wanted {
+    fn new(profile: &Profile, ops: &[u32], kind: OpKind) -> Option<Self> {
+        let table = &profile.ops;
+        let mine = || ops.iter().map(|&op| op as usize).filter(|&op| table.kind[op] == kind);
+        let key = |op: usize| (table.start[op], table.end[op], table.correlation[op]);
+        let starts = || mine().map(|op| table.start[op]);
+        let within = starts().min()?..=starts().max()?;
+        Some(Self { by_row: mine().map(|op| (key(op), op as u32)).collect(), within })
+    }
+
+    /// The op of a row whose first columns are start, end and correlation id.
+    fn op(&self, row: &Cells) -> Option<u32> {
+        let start = row.int(0).filter(|start| self.within.contains(start))?;
+        self.by_row.get(&(start, row.int(1)?, row.id(2).unwrap_or(NO_CORRELATION))).copied()
+    }
 }
 
 impl GpuModel {

@@ -135,7 +135,13 @@ impl Nvtx {
     pub fn around(db: &Database, calls: &[(i64, i64)]) -> Result<Ranges, InputError> {
         const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "rowid"];
         let times = CallTimes::of(calls);
+        let last = calls.iter().map(|c| c.1).max().unwrap_or(i64::MIN);
+        let first = calls.iter().map(|c| c.1).min().unwrap_or(i64::MAX);
         let chunks = db.scan(TABLE, COLUMNS, |out: &mut Chunk, row| {
+            // Most rows are told by their times alone.
+            if row.int(0).is_none_or(|start| start > last) || row.int(1).is_some_and(|end| end < first) {
+                return;
+            }
             let Some((start, end)) = range_times(row) else { return };
             let tid = row.int(3).unwrap_or(0);
             if times.matters(&mut out.place, tid, start, end) {

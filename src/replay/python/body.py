@@ -182,6 +182,8 @@ def main():
             for variant in wanted + wanted[::-1]:
                 times[variant].append(run(steps[variant], args.repeat))
     print(f"{PROFILE}: {CHOSEN}; recorded {RECORDED_NS / 1e3:.1f} us on {RECORDED_GPU}")
+    for note in NOTES:
+        print(f"note: {note}")
     print(f"here: {torch.cuda.get_device_name()}, PyTorch {torch.__version__}")
     for variant in wanted:
         print(f"{names[variant]:<28}{microseconds(times[variant])}")

@@ -50,12 +50,10 @@ fn head(plan: &Plan, out: &mut String) {
     line(format!("REPEAT = {}", plan.repeat));
     line(format!("STREAMS = {}", plan.streams));
     line(format!("EVENTS = {}", plan.events));
-    if !plan.notes.is_empty() {
-        line("# What this leaves out or assumes.".to_owned());
-        line("NOTES = [".to_owned());
-        plan.notes.iter().for_each(|note| line(format!("    {},", literal(note))));
-        line("]".to_owned());
-    }
+    line("# What this leaves out or assumes.".to_owned());
+    line("NOTES = [".to_owned());
+    plan.notes.iter().for_each(|note| line(format!("    {},", literal(note))));
+    line("]".to_owned());
     line(
         "# As cuBLAS takes them: m, n, k, batch, A and B transposed, type, tf32, recorded kernel.".to_owned(),
     );
