@@ -45,8 +45,12 @@ pub struct MeasuredVariant {
 pub struct MeasuredAlone {
     /// `async`, `stream synchronised`, `context synchronised`, `event synchronised`, `one value read`, `CUDA graph`.
     pub name: String,
+    /// Host and GPU time of the sequence once.
     pub wall: Spread,
     pub gpu: Spread,
+    /// What it adds to the wall time of `async`, pair by pair; `None` for that one itself.
+    #[serde(default)]
+    pub added: Option<Spread>,
 }
 
 /// What ran for one product of the plan.

@@ -11,6 +11,7 @@
 
 use super::plan::{Compute, Element, Gemm};
 use std::fmt;
+use std::sync::OnceLock;
 
 /// Length of the sequence: prime, so that no leading dimension divides it.
 pub const PERIOD: u64 = 1_000_003;
@@ -151,8 +152,13 @@ pub fn mix(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// One period of the sequence, as the GPU holds it.
-pub fn period(element: Element) -> Vec<u8> {
+/// One period of the sequence, as the GPU holds it; made once.
+pub fn period(element: Element) -> &'static [u8] {
+    static PERIODS: [OnceLock<Vec<u8>>; 4] = [const { OnceLock::new() }; 4];
+    PERIODS[element as usize].get_or_init(|| encoded(element))
+}
+
+fn encoded(element: Element) -> Vec<u8> {
     let values = (0..PERIOD).map(|i| value(element, i));
     match element {
         Element::F16 => values.flat_map(|v| half(v as f32).to_le_bytes()).collect(),
@@ -199,6 +205,8 @@ pub fn decode(element: Element, bytes: [u8; 8]) -> f64 {
 pub struct Expected {
     pub value: f64,
     pub tolerance: f64,
+    /// How large it could be as well: the root of the summed squares of its terms.
+    pub scale: f64,
 }
 
 /// Element (`row`, `column`) of product `batch` whose operands begin at elements `a` and `b` of the sequence.
@@ -213,7 +221,8 @@ pub fn expected(shape: &Shape, a: u64, b: u64, batch: u64, row: u64, column: u64
         sum += term;
         squares += term * term;
     }
-    Expected { value: sum, tolerance: tolerance(shape, sum, f64::sqrt(squares)) }
+    let scale = f64::sqrt(squares);
+    Expected { value: sum, tolerance: tolerance(shape, sum, scale), scale }
 }
 
 /// How far a right result may be from the reference. Three things part them, for a sum of `k` products of random sign

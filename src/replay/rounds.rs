@@ -1,9 +1,10 @@
 //! Measuring several ways of one thing fairly: interleaved, so that a clock that drifts hits all of them.
 //!
 //! ```text
-//!  warm-up   A B C
-//!  round 1   A B C C B A      one value per way: the mean of its two runs, whose times have one middle
-//!  round 2   A B C C B A
+//!              interleaved        paired with A
+//!  warm-up     A B C              A B C
+//!  round 1     A B C C B A        A B B A  A C C A      one value per way: the mean of its two runs, of one middle
+//!  round 2     A B C C B A        A B B A  A C C A
 //! ```
 //! A drift that is straight within a round adds the same to each of its values, so differences within a round are free
 //! of it.
@@ -50,6 +51,54 @@ pub fn interleaved(
     Ok(samples)
 }
 
+/// What the pairs of one way were.
+#[derive(Clone, Debug, Default)]
+pub struct Paired {
+    /// Way 0 beside it, round by round.
+    pub base: Vec<Sample>,
+    pub own: Vec<Sample>,
+}
+
+impl Paired {
+    /// Per round, how much less this way took than way 0.
+    pub fn saving(&self) -> Spread {
+        savings(&self.base, &self.own)
+    }
+}
+
+/// Compares each way from 1 on with way 0, in pairs A B B A, after warming all up `warm` times: for differences of a
+/// percent, which in rounds of many ways drown in the clock. Returns all samples of way 0, and the pairs of the others.
+pub fn paired(
+    ways: usize,
+    rounds: u32,
+    warm: u32,
+    mut run: impl FnMut(usize) -> Result<Sample, ReplayError>,
+) -> Result<(Vec<Sample>, Vec<Paired>), ReplayError> {
+    let mut run = |way| {
+        interrupt::check()?;
+        run(way)
+    };
+    for _ in 0..warm {
+        (0..ways).try_for_each(|way| run(way).map(drop))?;
+    }
+    let mean = |a: Sample, b: Sample| Sample { wall: (a.wall + b.wall) / 2, gpu: (a.gpu + b.gpu) / 2 };
+    if ways == 1 {
+        let base = (0..rounds).map(|_| Ok(mean(run(0)?, run(0)?))).collect::<Result<_, ReplayError>>()?;
+        return Ok((base, Vec::new()));
+    }
+    let mut pairs = vec![Paired::default(); ways.saturating_sub(1)];
+    for _ in 0..rounds {
+        for (index, pair) in pairs.iter_mut().enumerate() {
+            let way = index + 1;
+            let [first, second, third, fourth] = [run(0)?, run(way)?, run(way)?, run(0)?];
+            pair.base.push(mean(first, fourth));
+            pair.own.push(mean(second, third));
+        }
+    }
+    let base = pairs.iter().flat_map(|pair| pair.base.iter().copied()).collect();
+    Ok((base, pairs))
+}
+
 /// Median and the middle eight tenths; of ten and fewer, all.
 pub fn spread(values: impl IntoIterator<Item = i64>) -> Spread {
     let mut values: Vec<i64> = values.into_iter().collect();
@@ -84,6 +133,23 @@ mod tests {
             savings(&samples[2], &samples[0]),
             Spread { median_ns: 2000, low_ns: 2000, high_ns: 2000, runs: 4 }
         );
+    }
+
+    #[test]
+    fn pairs_cancel_a_drift_that_a_way_between_them_makes() {
+        let (mut clock, mut runs) = (0, 0);
+        let (base, pairs) = paired(3, 4, 1, |way| {
+            (clock, runs) = (clock + 7, runs + 1);
+            Ok(Sample { wall: 1000 * (way as i64 + 1) + clock, gpu: 1 })
+        })
+        .expect("runs");
+        assert_eq!(runs, 3 + 4 * 2 * 4);
+        let savings: Vec<i64> = pairs.iter().map(|p| p.saving().median_ns).collect();
+        assert_eq!(savings, [-1000, -2000]);
+        assert!(pairs.iter().all(|p| p.base.len() == 4 && p.own.len() == 4));
+        assert_eq!(base.len(), 8);
+        let (base, pairs) = paired(1, 3, 0, |_| Ok(Sample { wall: 5, gpu: 1 })).expect("runs");
+        assert_eq!((base.len(), base[0].wall, pairs.len()), (3, 5, 0));
     }
 
     #[test]

@@ -5,8 +5,8 @@ use super::cuda::{Event, EventKind, Graph, HostBuffer, PreparedCopy, Result};
 use super::open::Gpu;
 use super::operands::Placed;
 use crate::replay::error::ReplayError;
-use crate::replay::measured::MeasuredAlone;
-use crate::replay::rounds::{self, Sample};
+use crate::replay::measured::{MeasuredAlone, Spread};
+use crate::replay::rounds::{self, Paired, Sample};
 use std::time::Instant;
 
 /// A run should take this long: clocks and timers are exact then, and a hundred runs are done in a few seconds.
@@ -14,6 +14,9 @@ const RUN_NS: i64 = 20_000_000;
 /// Fewer would leave little between a wait after each and the one at the end.
 const FEWEST_PASSES: i64 = 6;
 const MOST_PASSES: i64 = 2_000;
+/// Runs of this length are rarer: their times spread less.
+const LONG_RUN_NS: i64 = 50_000_000;
+const FEWEST_ROUNDS: u32 = 3;
 
 /// One element of the sequence.
 #[derive(Clone, Copy)]
@@ -151,18 +154,38 @@ impl<'g> Loop<'g> {
         Ok(Sample { wall: wall / passes.max(1), gpu: self.from.until(&self.to)? / passes.max(1) })
     }
 
-    /// How many passes make a run of a fair length.
-    pub fn passes(&self) -> Result<i64> {
+    /// How long one pass takes.
+    fn once(&self) -> Result<i64> {
         self.run(Way::Stream, 2)?;
-        let one = self.run(Way::Stream, 3)?.wall.max(1);
-        Ok((RUN_NS / one).clamp(FEWEST_PASSES, MOST_PASSES))
+        Ok(self.run(Way::Stream, 3)?.wall.max(1))
     }
 
-    /// All ways, interleaved, and how many passes each run had.
-    pub fn measure(&self, ways: &[Way], rounds: u32) -> Result<(i64, Vec<Vec<Sample>>)> {
-        let passes = self.passes()?;
-        let samples = rounds::interleaved(ways.len(), rounds, 1, |way| self.run(ways[way], passes))?;
-        Ok((passes, samples))
+    /// All ways, each beside the first.
+    pub fn measure(&self, ways: &[Way], rounds: u32) -> Result<Compared> {
+        let once = self.once()?;
+        let passes = (RUN_NS / once).clamp(FEWEST_PASSES, MOST_PASSES);
+        let long = once * passes > LONG_RUN_NS;
+        let rounds = if long { (rounds / 2).max(FEWEST_ROUNDS.min(rounds)) } else { rounds };
+        let (base, pairs) = rounds::paired(ways.len(), rounds, 1, |way| self.run(ways[way], passes))?;
+        Ok(Compared { passes, base, pairs })
+    }
+}
+
+/// The first way, and what the others are beside it.
+pub struct Compared {
+    passes: i64,
+    pub base: Vec<Sample>,
+    pub pairs: Vec<Paired>,
+}
+
+impl Compared {
+    /// What a way adds to one pass of the first: a run without waits ends with one too, so `passes` products are one
+    /// wait short of telling them apart.
+    pub fn added(&self, way: Way, pair: &Paired) -> Spread {
+        let waits = if way == Way::Graph { self.passes } else { self.passes - 1 };
+        let added =
+            pair.base.iter().zip(&pair.own).map(|(b, o)| (o.wall - b.wall) * self.passes / waits.max(1));
+        rounds::spread(added)
     }
 }
 
@@ -182,11 +205,16 @@ pub fn measure(
         ways.pop();
         notes.push(format!("The products could not be captured as a CUDA graph: {e}."));
     }
-    let (_, samples) = sequence.measure(&ways, rounds)?;
-    let named = ways.iter().zip(samples).map(|(way, samples)| MeasuredAlone {
+    let compared = sequence.measure(&ways, rounds)?;
+    let measured = |way: Way, samples: &[Sample], added| MeasuredAlone {
         name: way.name().to_owned(),
         wall: rounds::spread(samples.iter().map(|s| s.wall)),
         gpu: rounds::spread(samples.iter().map(|s| s.gpu)),
-    });
-    Ok(named.collect())
+        added,
+    };
+    let mut all = vec![measured(ways[0], &compared.base, None)];
+    for (&way, pair) in ways[1..].iter().zip(&compared.pairs) {
+        all.push(measured(way, &pair.own, Some(compared.added(way, pair))));
+    }
+    Ok(all)
 }

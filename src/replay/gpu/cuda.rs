@@ -420,10 +420,11 @@ impl PreparedCopy {
     }
 }
 
-/// Copies `values` to the device and waits.
+/// Copies `values` to the device and waits until they are there: the call itself returns once it has staged them.
 pub fn write(memory: &DeviceMemory, at: usize, values: &[u8]) -> Result<()> {
     let to = memory.address(at, values.len())?;
-    driver!(cuMemcpyHtoD_v2(to, values.as_ptr().cast(), values.len()))
+    driver!(cuMemcpyHtoD_v2(to, values.as_ptr().cast(), values.len()))?;
+    memory.context.synchronize()
 }
 
 /// Copies from the device and waits.

@@ -9,7 +9,7 @@ use super::operands::Operands;
 use super::spin::{self, EMPTY_NS};
 use crate::replay::interrupt;
 use crate::replay::peak;
-use crate::replay::plan::{Certainty, Gemm, Matching, RecordedGpu};
+use crate::replay::plan::{Certainty, Gemm, Matching, Plan, RecordedGpu, Stretch};
 use crate::replay::product::Shape;
 
 /// Sides are multiples of this: 16 bytes of the widest type, which tensor cores need.
@@ -19,20 +19,56 @@ const CLOSE: f64 = 0.02;
 const CUBIC_STEPS: usize = 8;
 const LINEAR_STEPS: usize = 5;
 
+/// How hard the GPU works around a product: one that works without pause runs hot, and clocks lower.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    Light,
+    Sustained,
+}
+
+impl Load {
+    /// As the recorded stretch was.
+    pub fn of(stretch: &Stretch) -> Self {
+        let length = stretch.to_ns - stretch.from_ns;
+        if stretch.gpu_busy_ns * 2 > length { Self::Sustained } else { Self::Light }
+    }
+
+    /// Work before a measurement, and in each of its three parts, in ns.
+    const fn times(self) -> (i64, i64) {
+        match self {
+            Self::Light => (1_000_000, 1_000_000),
+            // Power limits act within some 10 ms on an H200: 8192³ fp16 goes from 1.41 to 1.64 ms.
+            Self::Sustained => (30_000_000, 20_000_000),
+        }
+    }
+}
+
 /// How long each of `shape` takes in a full queue, less the gap before it: as Nsight measures kernels.
-pub fn duration(gpu: &Gpu, shape: &Shape) -> Result<i64> {
+pub fn duration(gpu: &Gpu, shape: &Shape, load: Load) -> Result<i64> {
     const PLACES: usize = 8;
     let mut operands = Operands::new(gpu, &[*shape; PLACES])?;
     let placed = (0..PLACES).map(|_| operands.place(shape)).collect::<Result<Vec<_>>>()?;
     let launch = |count: usize| {
         spin::queued(&gpu.stream, &gpu.spin, count, |i| gpu.blas.launch(&placed[i % PLACES].product))
     };
-    // Warm-up, which also says how many are worth measuring: a millisecond of them.
+    launch(1)?;
     let once = launch(2)?.max(1);
-    let count = (1_000_000 / once).clamp(4, 32) as usize;
+    let (warm, part) = load.times();
+    for _ in 0..count(warm, once).div_ceil(MOST_QUEUED) {
+        launch(count(warm, once).min(MOST_QUEUED))?;
+    }
+    let count = count(part, once).min(MOST_QUEUED);
     let mut times = [launch(count)?, launch(count)?, launch(count)?];
     times.sort_unstable();
     Ok((times[1] - gpu.spin.gap_ns).max(EMPTY_NS))
+}
+
+/// Products launched at once: with the kernel before them, half of what a queue takes.
+const MOST_QUEUED: usize = 400;
+
+/// Products of length `once` that last for `time`.
+fn count(time: i64, once: i64) -> usize {
+    (time / once).clamp(4, 10_000) as usize
 }
 
 /// What a recorded product should take here, and whether that could be told.
@@ -48,9 +84,9 @@ pub fn wanted(gemm: &Gemm, matching: Matching, recorded: &RecordedGpu, here: &Re
 }
 
 /// A shape of the same types and transposes that takes `wanted` ns here, and what it takes.
-fn fit(gpu: &Gpu, start: Shape, wanted: i64) -> Result<(Shape, i64)> {
+fn fit(gpu: &Gpu, start: Shape, wanted: i64, load: Load) -> Result<(Shape, i64)> {
     let off = |took: i64| (took as f64 / wanted as f64 - 1.0).abs();
-    let mut best = (start, duration(gpu, &start)?);
+    let mut best = (start, duration(gpu, &start, load)?);
     let mut factor = 1.0;
     let mut took = best.1;
     for _ in 0..CUBIC_STEPS {
@@ -60,7 +96,7 @@ fn fit(gpu: &Gpu, start: Shape, wanted: i64) -> Result<(Shape, i64)> {
         interrupt::check()?;
         factor *= (wanted as f64 / took as f64).cbrt();
         let shape = scaled(&start, factor);
-        took = duration(gpu, &shape)?;
+        took = duration(gpu, &shape, load)?;
         if off(took) < off(best.1) {
             best = (shape, took);
         }
@@ -71,7 +107,7 @@ fn fit(gpu: &Gpu, start: Shape, wanted: i64) -> Result<(Shape, i64)> {
             break;
         }
         interrupt::check()?;
-        let took = duration(gpu, &shape)?;
+        let took = duration(gpu, &shape, load)?;
         if off(took) >= off(best.1) {
             break;
         }
@@ -99,17 +135,11 @@ pub struct Matched {
 }
 
 /// Fits a product to the GPU at hand: exact and tile-rounded ones stay as they are.
-pub fn matched(
-    gpu: &Gpu,
-    gemm: &Gemm,
-    fits: Shape,
-    matching: Matching,
-    recorded: &RecordedGpu,
-    notes: &mut Vec<String>,
-) -> Result<Matched> {
-    let (wanted_ns, told) = wanted(gemm, matching, recorded, &gpu.described);
+pub fn matched(gpu: &Gpu, gemm: &Gemm, fits: Shape, plan: &Plan, notes: &mut Vec<String>) -> Result<Matched> {
+    let load = Load::of(&plan.stretch);
+    let (wanted_ns, told) = wanted(gemm, plan.matching, &plan.gpu, &gpu.described);
     if gemm.certainty != Certainty::DurationMatched || gemm.recorded_ns <= 0 {
-        return Ok(Matched { shape: fits, wanted_ns, took_ns: duration(gpu, &fits)? });
+        return Ok(Matched { shape: fits, wanted_ns, took_ns: duration(gpu, &fits, load)? });
     }
     if !told {
         let note = "The export does not say how fast its GPU was: products of unknown shape take here what they took there.";
@@ -117,7 +147,7 @@ pub fn matched(
             notes.push(note.to_owned());
         }
     }
-    let (shape, took_ns) = fit(gpu, fits, wanted_ns.max(1))?;
+    let (shape, took_ns) = fit(gpu, fits, wanted_ns.max(1), load)?;
     Ok(Matched { shape, wanted_ns, took_ns })
 }
 

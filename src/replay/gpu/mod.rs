@@ -109,7 +109,7 @@ fn fit(gpu: &Gpu, plan: &Plan, notes: &mut Vec<String>) -> Result<(Vec<Shape>, V
             shapes.push(shape);
             continue;
         }
-        let matched = matching::matched(gpu, gemm, shape, plan.matching, &plan.gpu, notes)?;
+        let matched = matching::matched(gpu, gemm, shape, plan, notes)?;
         let Shape { m, n, k, batch, .. } = matched.shape;
         products.push(MeasuredProduct {
             gemm: index,
@@ -179,19 +179,24 @@ fn timeline(
         return Ok(Vec::new());
     }
     let mut stage = Stage::new(gpu, plan, notes)?;
-    let programs: Vec<Program> =
-        plan.variants.iter().map(|v| stage.prepare(&v.acts, shapes, operands)).collect::<Result<_>>()?;
+    let times = stage.passes(plan);
+    let programs: Vec<Program> = plan
+        .variants
+        .iter()
+        .map(|v| stage.prepare(&v.acts, times, shapes, operands))
+        .collect::<Result<_>>()?;
     const WARM: u32 = 2;
-    let samples =
-        rounds::interleaved(programs.len(), rounds, WARM, |i| stage.run(&programs[i], plan.repeat))?;
-    let base = samples[0].clone();
-    let measured = plan.variants.iter().zip(&samples).enumerate().map(|(i, (variant, samples))| {
+    let run = |i: usize| stage.run(&programs[i], plan.repeat);
+    let (base, pairs) = rounds::paired(programs.len(), rounds, WARM, run)?;
+    let measured = plan.variants.iter().enumerate().map(|(i, variant)| {
+        let pair = i.checked_sub(1).and_then(|i| pairs.get(i));
+        let samples = pair.map_or(&base, |pair| &pair.own);
         let of = |value: fn(&Sample) -> i64| rounds::spread(samples.iter().map(value));
         MeasuredVariant {
             name: variant.name.clone(),
             wall: of(|s| s.wall),
             gpu: of(|s| s.gpu),
-            saving: (i > 0).then(|| rounds::savings(&base, samples)),
+            saving: pair.map(rounds::Paired::saving),
             predicted_saving_ns: variant.predicted_saving_ns,
         }
     });

@@ -131,7 +131,14 @@ impl Operands {
         })
     }
 
-    /// Computes a product anew and compares sampled elements: the largest error found, as a share of what it may be.
+    /// The next product goes where the first one went: another pass over the same operands.
+    pub fn rewind(&mut self) {
+        for rings in &mut self.0 {
+            (rings.inputs.next, rings.outputs.next) = (0, 0);
+        }
+    }
+
+    /// Computes a product anew and compares sampled elements.
     pub fn check(&self, gpu: &Gpu, blas: &Blas, placed: &Placed, found: &mut Checked) -> Result<()> {
         let shape = &placed.shape;
         let rings = self.rings(placed)?;
@@ -164,7 +171,9 @@ impl Operands {
                 return Err(ReplayError::Wrong { product, row, column, found: value, expected });
             }
             found.elements += 1;
-            found.largest_error = found.largest_error.max(error / right.value.abs().max(right.tolerance));
+            if right.scale > 0.0 {
+                found.largest_error = found.largest_error.max(error / right.value.abs().max(right.scale));
+            }
         }
         Ok(())
     }
@@ -174,7 +183,7 @@ impl Operands {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Checked {
     pub elements: u64,
-    /// Largest error relative to the value.
+    /// Largest error relative to the value, or to what its terms amount to where they nearly cancel.
     pub largest_error: f64,
 }
 

@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 
 /// Memory that copies rotate through, so that the host's caches hold it no better than in the recorded program.
 const COPY_RING: u64 = 256 << 20;
+/// Bytes of copies in a stretch that stay in the host's caches anyhow.
+const SMALL_COPIES: u64 = 256 << 10;
+const MOST_PASSES: u64 = 64;
 
 /// What all variants of a plan share: streams, events, and the memory of copies.
 pub struct Stage<'g> {
@@ -83,7 +86,8 @@ enum Way {
 
 /// One variant, ready to run.
 pub struct Program {
-    steps: Vec<Step>,
+    /// The same acts some times over, each with other pieces of the copies' memory.
+    passes: Vec<Vec<Step>>,
     products: Vec<Product>,
 }
 
@@ -124,12 +128,36 @@ impl<'g> Stage<'g> {
         })
     }
 
-    /// Makes a variant ready. `shapes`: what runs for each of the plan's products.
-    pub fn prepare(&mut self, acts: &[Act], shapes: &[Shape], operands: &mut Operands) -> Result<Program> {
-        let mut program = Program { steps: Vec::with_capacity(acts.len()), products: Vec::new() };
-        for act in acts {
-            let step = self.step(act, shapes, operands, &mut program.products)?;
-            program.steps.extend(step);
+    /// How many passes over the acts touch all memory that copies rotate through.
+    pub fn passes(&self, plan: &Plan) -> usize {
+        let once = self.copies.once.max(1);
+        // Copies of some bytes are in the cache of any program.
+        if once < SMALL_COPIES {
+            1
+        } else {
+            plan.repeat.clamp(1, (COPY_RING / once).clamp(1, MOST_PASSES) as usize)
+        }
+    }
+
+    /// Makes a variant ready, in as many passes as [`Self::passes`] says. `shapes`: what runs for each of the plan's
+    /// products.
+    pub fn prepare(
+        &mut self,
+        acts: &[Act],
+        passes: usize,
+        shapes: &[Shape],
+        operands: &mut Operands,
+    ) -> Result<Program> {
+        let mut program = Program { passes: Vec::new(), products: Vec::new() };
+        self.copies.rewind();
+        for _ in 0..passes {
+            // Weights stay where they are.
+            operands.rewind();
+            let mut steps = Vec::with_capacity(acts.len());
+            for act in acts {
+                steps.extend(self.step(act, shapes, operands, &mut program.products)?);
+            }
+            program.passes.push(steps);
         }
         Ok(program)
     }
@@ -185,8 +213,8 @@ impl<'g> Stage<'g> {
         let first = &self.streams[0];
         let start = Instant::now();
         self.from.record(first)?;
-        for _ in 0..repeat {
-            for step in &program.steps {
+        for steps in program.passes.iter().cycle().take(repeat) {
+            for step in steps {
                 self.act(step, &program.products)?;
             }
         }
@@ -265,6 +293,8 @@ struct Copies {
     device_next: u64,
     pageable_next: u64,
     pinned_next: u64,
+    /// Bytes of host memory that one pass touches.
+    once: u64,
 }
 
 /// Managed memory moves as pinned memory does once it is where it is needed; unknown memory is mostly pageable.
@@ -303,8 +333,15 @@ impl Copies {
         if acts(plan).any(|a| matches!(a, Act::Copy { memory: HostMemory::Managed, .. })) {
             notes.push("Copies of managed memory are replayed with pinned memory.".to_owned());
         }
+        let once = sizes[1].0.max(sizes[2].0);
+        // A multiple of whole passes, so that each pass finds its pieces in one order.
+        let ring = |(sum, most): (u64, u64)| match sum {
+            0..SMALL_COPIES => sum,
+            _ if sum >= COPY_RING => COPY_RING.max(most),
+            _ => sum * (COPY_RING / sum),
+        };
         let [device_bytes, pageable_bytes, pinned_bytes] =
-            sizes.map(|(sum, most)| sum.min(COPY_RING.max(most)));
+            [sizes[0].0.min(COPY_RING.max(sizes[0].1)), ring(sizes[1]), ring(sizes[2])];
         let some = |bytes: u64| (bytes > 0).then_some(bytes as usize);
         Ok(Self {
             device: some(device_bytes).map(|b| DeviceMemory::new(context, b, "the copies")).transpose()?,
@@ -316,7 +353,12 @@ impl Copies {
             device_next: 0,
             pageable_next: 0,
             pinned_next: 0,
+            once,
         })
+    }
+
+    fn rewind(&mut self) {
+        (self.device_next, self.pageable_next, self.pinned_next) = (0, 0, 0);
     }
 
     fn step(

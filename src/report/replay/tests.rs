@@ -80,6 +80,7 @@ fn sample() -> (Plan, Measured) {
         predicted_saving_ns: plan.variants[i].predicted_saving_ns,
     };
     let way = |name: &str, wall| MeasuredAlone {
+        added: None,
         name: name.into(),
         wall: spread(wall, 500),
         gpu: spread(wall - 200, 500),

@@ -33,7 +33,7 @@ pub const VALUE: &str = "read one value";
 pub const LAUNCH: &str = "launch a kernel";
 pub const PRODUCT: &str = "launch a product";
 pub const ENQUEUE: &str = "enqueue a 4 KB upload, pinned";
-pub const START: &str = "from a launch's return to the kernel's start";
+pub const START: &str = "from a launch's return until its kernel's write is seen";
 const SEEN: &str = "launch, and poll memory that it writes";
 
 /// From the end of awaited work to the return, in ns.

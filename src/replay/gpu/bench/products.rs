@@ -2,7 +2,7 @@
 
 use super::Work;
 use crate::replay::bench::{ProductCost, TYPES, WayCost};
-use crate::replay::gpu::alone::{Loop, Piece, Way};
+use crate::replay::gpu::alone::{Compared, Loop, Piece, Way};
 use crate::replay::gpu::cuda::Result;
 use crate::replay::gpu::open::Gpu;
 use crate::replay::gpu::operands::{Checked, Operands};
@@ -45,31 +45,22 @@ pub fn measure(
                 ways.pop();
                 notes.push(format!("{shape} could not be captured as a CUDA graph: {e}."));
             }
-            let (passes, samples) = sequence.measure(&ways, rounds)?;
-            all.push(cost(size, type_name, &ways, passes, &samples));
+            let compared = sequence.measure(&ways, rounds)?;
+            all.push(cost(size, type_name, &ways, &compared));
             operands.check(gpu, &gpu.blas, &placed, checked)?;
         }
     }
     Ok(all)
 }
 
-fn cost(
-    size: u64,
-    type_name: &'static str,
-    ways: &[Way],
-    passes: i64,
-    samples: &[Vec<Sample>],
-) -> ProductCost {
+fn cost(size: u64, type_name: &'static str, ways: &[Way], compared: &Compared) -> ProductCost {
     let wall = |samples: &[Sample]| rounds::spread(samples.iter().map(|s| s.wall));
-    let without = &samples[0];
-    let with = ways.iter().zip(samples).skip(1).map(|(&way, samples)| {
-        // The run without waits ends with one too, so `passes` products have one wait less to tell them apart.
-        let waits = if way == Way::Graph { 0 } else { 1 };
-        let added =
-            without.iter().zip(samples).map(|(w, s)| (s.wall - w.wall) * passes / (passes - waits).max(1));
-        WayCost { name: way.name(), wall: wall(samples), added: rounds::spread(added) }
+    let with = ways[1..].iter().zip(&compared.pairs).map(|(&way, pair)| WayCost {
+        name: way.name(),
+        wall: wall(&pair.own),
+        added: compared.added(way, pair),
     });
-    ProductCost { size, type_name, without: wall(without), with: with.collect() }
+    ProductCost { size, type_name, without: wall(&compared.base), with: with.collect() }
 }
 
 /// Products of odd sizes in every type, transposed and batched, once each.
