@@ -55,8 +55,9 @@ const FILLING_THREADS: f64 = 190.0;
 /// Share of the memory bandwidth that a product reaches.
 const BANDWIDTH: f64 = 0.85;
 /// Blocks in z that are parts of one product and no batch, where nothing else tells: attention multiplies a dozen pairs
-/// or more, and a product is split to fill a GPU that its tiles alone leave idle.
-const FEW_PARTS: u64 = 4;
+/// or more (batch times heads), and cuBLAS splits a product into 2 to 9 parts in captures without a reduction of their
+/// own, into more to fill a GPU that its tiles alone leave idle. Either way as much is computed.
+const FEW_PARTS: u64 = 9;
 const MORE_PARTS: u64 = 16;
 /// Largest size of a made-up product.
 const LARGEST: u64 = 1 << 17;

@@ -121,7 +121,7 @@ fn planned(report: &Report, found: &Analysed, chosen: &Chosen, site: usize) -> P
     PlannedSite {
         id: shown.map_or_else(String::new, |s| s.id.clone()),
         key: own.key.clone(),
-        place: shown.map_or_else(String::new, |s| phrase::plain_place(s)),
+        place: shown.map_or_else(String::new, phrase::plain_place),
         api: own.bundle.api.to_string(),
         class: own.verdict.class.as_str().to_owned(),
         kind: own.verdict.kind.as_str().to_owned(),
