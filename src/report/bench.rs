@@ -16,21 +16,41 @@ struct Sheet {
     rows: Vec<Vec<String>>,
 }
 
+impl Sheet {
+    fn column(&self, at: usize) -> Column {
+        let cells = self.rows.iter().map(|row| vec![row[at].clone()]).collect();
+        let titles = [self.titles[at]];
+        if at < self.left { Column::left(&titles, cells) } else { Column::right(&titles, cells) }
+    }
+
+    /// The columns, in as many blocks as it takes to fit `width`, the words repeated in each.
+    fn blocks(&self, width: usize) -> Vec<Vec<Column>> {
+        let words = || (0..self.left).map(|at| self.column(at)).collect::<Vec<_>>();
+        let (mut blocks, mut block) = (Vec::new(), words());
+        for at in self.left..self.titles.len() {
+            block.push(self.column(at));
+            if block.len() > self.left + 1 && grid::width(&block) > width {
+                block.pop();
+                blocks.push(std::mem::replace(&mut block, words()));
+                block.push(self.column(at));
+            }
+        }
+        blocks.push(block);
+        blocks
+    }
+}
+
 /// Prints tables for a terminal or a pipe.
 pub fn table(bench: &Bench, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let mut parts = vec![header(bench)];
+    let width = style.width.unwrap_or(usize::MAX);
+    let mut parts = vec![text::wrap(&header(bench), width).join("\n")];
     for sheet in sheets(bench) {
-        let columns: Vec<Column> = (0..sheet.titles.len())
-            .map(|at| {
-                let cells = sheet.rows.iter().map(|row| vec![row[at].clone()]).collect();
-                let titles = [sheet.titles[at]];
-                if at < sheet.left { Column::left(&titles, cells) } else { Column::right(&titles, cells) }
-            })
-            .collect();
-        let title = Tone::Strong.paint(&sheet.title);
-        parts.push(format!("{title}\n\n{}", grid::set(&columns, style.width.is_some(), false)));
+        let title = text::wrap(&sheet.title, width);
+        parts.push(title.iter().map(|line| Tone::Strong.paint(line)).collect::<Vec<_>>().join("\n"));
+        let blocks = sheet.blocks(width);
+        parts.extend(blocks.iter().map(|block| grid::set(block, style.width.is_some(), false)));
     }
-    parts.push(footer(bench));
+    parts.push(footer(bench).iter().flat_map(|line| text::wrap(line, width)).collect::<Vec<_>>().join("\n"));
     writeln!(out, "{}", style.finish(&parts.join("\n\n")))
 }
 
@@ -47,7 +67,8 @@ pub fn markdown(bench: &Bench, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "| {} |", cells.join(" | "))?;
         }
     }
-    writeln!(out, "\n{}", footer(bench))
+    // A line of its own for each.
+    writeln!(out, "\n{}", footer(bench).join("\n\n"))
 }
 
 fn header(bench: &Bench) -> String {
@@ -64,7 +85,7 @@ fn header(bench: &Bench) -> String {
     )
 }
 
-fn footer(bench: &Bench) -> String {
+fn footer(bench: &Bench) -> Vec<String> {
     let mut lines = vec![format!(
         "{} elements of products compared with a reference: the largest relative error is {:.1e}.",
         text::count(bench.checked),
@@ -76,7 +97,7 @@ fn footer(bench: &Bench) -> String {
         );
     }
     lines.extend(bench.notes.iter().map(|note| escape_terminal(note).into_owned()));
-    lines.join("\n")
+    lines
 }
 
 fn sheets(bench: &Bench) -> Vec<Sheet> {
@@ -203,13 +224,13 @@ fn loops(bench: &Bench) -> Sheet {
 fn constants(bench: &Bench) -> Sheet {
     let c = &bench.constants;
     let times = [
-        ("a synchronisation returns after the end of its work: stream", c.stream_return_ns),
+        ("from the end of awaited work to the return: stream", c.stream_return_ns),
         ("… event", c.event_return_ns),
         ("… context", c.context_return_ns),
-        ("a synchronisation that finds nothing: stream", c.stream_floor_ns),
+        ("synchronising with nothing pending: stream", c.stream_floor_ns),
         ("… event", c.event_floor_ns),
         ("… context", c.context_floor_ns),
-        ("a value read with nothing pending", c.value_read_ns),
+        ("reading a value with nothing pending", c.value_read_ns),
         ("a kernel launch takes the host", c.launch_call_ns),
         ("a product takes the host", c.product_call_ns),
         ("an asynchronous copy takes the host", c.async_copy_call_ns),
@@ -233,5 +254,94 @@ fn constants(bench: &Bench) -> Sheet {
         titles: vec!["constant", "value"],
         left: 1,
         rows,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::bench::{BENCH_VERSION, CallCost, CopyCost, LoopCost, ProductCost, WayCost};
+    use crate::replay::constants::Constants;
+    use crate::replay::measured::ReplayGpu;
+
+    fn spread(median_ns: i64) -> Spread {
+        Spread { median_ns, low_ns: median_ns * 9 / 10, high_ns: median_ns * 12 / 10, runs: 10 }
+    }
+
+    fn way(name: &'static str, wall: i64, added: i64) -> WayCost {
+        WayCost { name, wall: spread(wall), added: spread(added) }
+    }
+
+    /// Times as on an H200; the graph of the large product could not be captured.
+    fn sample() -> Bench {
+        let gpu = ReplayGpu {
+            name: "NVIDIA H200".to_owned(),
+            device: 0,
+            compute_capability: (9, 0),
+            driver: 13_000,
+            cublas: 130_100,
+        };
+        let small = vec![
+            way("stream synchronised", 14_595, 7_883),
+            way("event synchronised, sleeping", 26_857, 20_089),
+            way("one value read", 23_508, 16_902),
+            way("CUDA graph", 4_229, -2_474),
+        ];
+        let large = vec![way("stream synchronised", 1_706_457, 16_259)];
+        Bench {
+            bench_version: BENCH_VERSION,
+            gpu: gpu.clone(),
+            gpus: 1,
+            products: vec![
+                ProductCost { size: 8192, type_name: "fp16", without: spread(1_693_983), with: large },
+                ProductCost { size: 512, type_name: "fp16", without: spread(6_702), with: small },
+            ],
+            calls: vec![CallCost { name: "read one value", pending: "nothing", host: spread(6_701) }],
+            copies: vec![CopyCost {
+                name: "upload, pinned, asynchronous",
+                bytes: 64 << 20,
+                returned: spread(2_497),
+                done: spread(1_218_095),
+                bytes_per_ns: 55.1,
+            }],
+            loops: vec![LoopCost { name: "products on 4 streams, no wait".to_owned(), wall: spread(27_016) }],
+            constants: Constants {
+                gpu,
+                stream_return_ns: 1_555,
+                queue_depth: Some(1_022),
+                ..Constants::default()
+            },
+            checked: 256,
+            largest_error: 3.1e-3,
+            notes: vec!["8192×8192×8192 fp16 could not be | captured".to_owned()],
+        }
+    }
+
+    fn printed(print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
+        let mut out = Vec::new();
+        print(&mut out).expect("it prints");
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn tables_in_a_pipe() {
+        insta::assert_snapshot!(printed(|out| table(&sample(), &Style::default(), out)));
+    }
+
+    #[test]
+    fn tables_fit_the_terminal() {
+        for width in [80, 120] {
+            let style = Style { width: Some(width), color: false };
+            let printed = printed(|out| table(&sample(), &style, out));
+            for line in printed.lines() {
+                assert!(text::width(line) <= width, "{width}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn markdown_has_whole_rows() {
+        let text = printed(|out| markdown(&sample(), out));
+        insta::assert_snapshot!(text);
     }
 }

@@ -9,6 +9,7 @@
 //   STUB_VERSION=13000      CUDA version of the driver
 //   STUB_DEVICES=1          how many GPUs there are
 //   STUB_MEMORY=BYTES       size of each GPU's memory
+//   STUB_USED=BYTES         what other programs hold of it
 //   STUB_TICK=32            steps of the nanosecond timer
 //   STUB_FAIL=NAME:N:CODE   call N (from 1) of function NAME fails; codes from 700 on stay
 //   STUB_WRONG=N            products computed from the Nth read on are wrong
@@ -136,7 +137,7 @@ static int64_t total_memory(void) { return setting("STUB_MEMORY", 16LL << 30); }
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
     MAY_FAIL;
     *total = total_memory();
-    *free_bytes = *total - used_memory;
+    *free_bytes = *total - used_memory - setting("STUB_USED", 0);
     return 0;
 }
 int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
@@ -305,8 +306,8 @@ int cuStreamBeginCapture_v2(void *stream, int mode) {
     return 0;
 }
 int cuStreamEndCapture(void *stream, void **graph) {
-    MAY_FAIL;
     of(stream)->capturing = 0;
+    MAY_FAIL;
     int64_t *made = malloc(sizeof *made);
     *made = of(stream)->captured;
     *graph = made;

@@ -1,7 +1,8 @@
 //! The awaited products alone, in a loop, with each kind of wait where the recorded ones stood.
 
 use super::blas::Blas;
-use super::cuda::{Event, EventKind, Graph, HostBuffer, PreparedCopy, Result};
+use super::cuda::{Event, EventKind, Graph, Result};
+use super::memory::{HostBuffer, PreparedCopy};
 use super::open::Gpu;
 use super::operands::Placed;
 use crate::replay::error::ReplayError;

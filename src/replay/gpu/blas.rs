@@ -12,11 +12,30 @@ use std::rc::Rc;
 /// The first version whose products take a compute type; before, the call was another one of the same name.
 const OLDEST: i32 = 11_000;
 
+#[inline]
 fn check(call: &'static str, status: cublasStatus_t) -> Result<()> {
-    if status == cublasStatus_t::CUBLAS_STATUS_SUCCESS {
-        return Ok(());
+    // Looked at as a number only: a newer library may return one that the bindings' enum does not have.
+    match status as u32 {
+        0 => Ok(()),
+        code => Err(failed(call, code)),
     }
-    Err(ReplayError::Blas { call, doing: what_is_done(), status: format!("{status:?}") })
+}
+
+#[cold]
+fn failed(call: &'static str, code: u32) -> ReplayError {
+    const NAMES: [(u32, &str); 9] = [
+        (1, "NOT_INITIALIZED"),
+        (3, "ALLOC_FAILED"),
+        (7, "INVALID_VALUE"),
+        (8, "ARCH_MISMATCH"),
+        (11, "MAPPING_ERROR"),
+        (13, "EXECUTION_FAILED"),
+        (14, "INTERNAL_ERROR"),
+        (15, "NOT_SUPPORTED"),
+        (16, "LICENSE_ERROR"),
+    ];
+    let name = NAMES.iter().find(|(known, _)| *known == code).map_or("unknown status", |(_, name)| name);
+    ReplayError::Blas { call, doing: what_is_done(), status: format!("{name} ({code})") }
 }
 
 /// cuBLAS on one stream: with one handle for each, no call has to switch.

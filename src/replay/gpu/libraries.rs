@@ -180,7 +180,7 @@ fn versions(directory: &Path, name: &str) -> Vec<PathBuf> {
 /// Where CUDA is usually installed, without asking anyone.
 fn usual_directories() -> Vec<PathBuf> {
     let mut roots: Vec<PathBuf> =
-        ["CUDA_HOME", "CUDA_PATH"].iter().filter_map(|v| std::env::var_os(v)).map(PathBuf::from).collect();
+        ["CUDA_HOME", "CUDA_PATH"].iter().filter_map(std::env::var_os).map(PathBuf::from).collect();
     let local = Path::new("/usr/local");
     roots.push(local.join("cuda"));
     let mut versions: Vec<PathBuf> = std::fs::read_dir(local)

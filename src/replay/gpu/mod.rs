@@ -14,6 +14,7 @@ mod cuda;
 mod libraries;
 #[forbid(unsafe_code)]
 mod matching;
+mod memory;
 mod open;
 #[forbid(unsafe_code)]
 mod operands;

@@ -72,12 +72,13 @@ pub fn start(lib_dirs: &[PathBuf]) -> Result<i32> {
     libraries::driver(lib_dirs)?;
     // SAFETY: the driver was found to have this function, which takes no pointers.
     let started = unsafe { sys::cuInit(0) };
-    match started {
-        CUresult::CUDA_SUCCESS => {}
-        CUresult::CUDA_ERROR_NO_DEVICE => return Err(ReplayError::NoDevice),
-        error => {
-            let (name, text) = explain(error);
-            return Err(ReplayError::DriverUnusable { name, code: error as u32, text });
+    const NO_DEVICE: u32 = CUresult::CUDA_ERROR_NO_DEVICE as u32;
+    match started as u32 {
+        0 => {}
+        NO_DEVICE => return Err(ReplayError::NoDevice),
+        code => {
+            let (name, text) = explain(started);
+            return Err(ReplayError::DriverUnusable { name, code, text });
         }
     }
     let mut version = 0;

@@ -3,7 +3,8 @@
 //! While it runs, an act costs its call to the driver and a match: some tens of ns.
 
 use super::blas::{Blas, Product};
-use super::cuda::{Context, DeviceMemory, Event, EventKind, HostBuffer, PreparedCopy, Result, Stream};
+use super::cuda::{Context, Event, EventKind, Result, Stream};
+use super::memory::{DeviceMemory, HostBuffer, PreparedCopy};
 use super::open::Gpu;
 use super::operands::Operands;
 use super::spin::{Length, Spin};

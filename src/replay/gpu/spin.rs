@@ -1,6 +1,7 @@
 //! Kernels of a given length, which stand for all kernels that are no matrix products.
 
-use super::cuda::{self, Context, DeviceMemory, Event, EventKind, Function, Module, Result, Stream};
+use super::cuda::{Context, Event, EventKind, Function, Module, Result, Stream};
+use super::memory::{self, DeviceMemory};
 use crate::replay::error::ReplayError;
 use std::ffi::CString;
 use std::rc::Rc;
@@ -139,7 +140,7 @@ fn tick(context: &Rc<Context>, stream: &Stream, module: &Module) -> Result<u64> 
         function.launch(stream, [memory.address(0, 8)?])?;
         stream.synchronize()?;
         let mut word = [0; 8];
-        cuda::read(&memory, 0, &mut word)?;
+        memory::read(&memory, 0, &mut word)?;
         least = least.min(u64::from_le_bytes(word));
     }
     Ok(least)

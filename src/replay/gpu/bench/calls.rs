@@ -10,7 +10,8 @@
 
 use crate::replay::bench::CallCost;
 use crate::replay::gpu::blas::Blas;
-use crate::replay::gpu::cuda::{DeviceMemory, Event, EventKind, HostBuffer, PreparedCopy, Result, Stream};
+use crate::replay::gpu::cuda::{Event, EventKind, Result, Stream};
+use crate::replay::gpu::memory::{DeviceMemory, HostBuffer, PreparedCopy};
 use crate::replay::gpu::open::Gpu;
 use crate::replay::gpu::operands::{Operands, Placed};
 use crate::replay::interrupt;

@@ -3,7 +3,8 @@
 use super::calls::timed;
 use crate::replay::bench::CopyCost;
 use crate::replay::error::ReplayError;
-use crate::replay::gpu::cuda::{self, DeviceMemory, HostBuffer, PreparedCopy, Result};
+use crate::replay::gpu::cuda::Result;
+use crate::replay::gpu::memory::{self, DeviceMemory, HostBuffer, PreparedCopy};
 use crate::replay::gpu::open::Gpu;
 use crate::replay::gpu::spin;
 use crate::replay::rounds::{self, Sample};
@@ -86,7 +87,7 @@ pub fn self_test(gpu: &Gpu) -> Result<String> {
         (0..WORDS).for_each(|i| from.set_word(i, i as u32 * 3 + 1));
         PreparedCopy::host(&device, 0, &from, 0, 4 * WORDS)?.upload_async(&gpu.stream)?;
         PreparedCopy::inside(&device, 4 * WORDS, &device, 0, 4 * WORDS)?.move_async(&gpu.stream)?;
-        cuda::fill(&device, 0, 4 * WORDS, 0, &gpu.stream)?;
+        memory::fill(&device, 0, 4 * WORDS, 0, &gpu.stream)?;
         PreparedCopy::host(&device, 4 * WORDS, &to, 0, 4 * WORDS)?.read_async(&gpu.stream)?;
         gpu.stream.synchronize()?;
         if let Some(i) = (0..WORDS).find(|&i| to.word(i) != i as u32 * 3 + 1) {
