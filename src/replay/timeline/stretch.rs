@@ -92,8 +92,8 @@ fn most_costly(report: &Report, found: &Analysed) -> Result<Vec<usize>, PlanErro
         })
         .collect();
     let rank = |s: usize| {
-        let same = |r: &crate::report::Site| r.key == found.sites[s].key;
-        report.sites.iter().position(same).unwrap_or(usize::MAX)
+        let shown = reported(report, found, s);
+        report.sites.iter().position(|r| shown.is_some_and(|s| std::ptr::eq(s, r))).unwrap_or(usize::MAX)
     };
     sites.sort_by_key(|&s| (std::cmp::Reverse(worth(s)), rank(s)));
     let repeats = |s: usize| {
