@@ -3,6 +3,7 @@
 //!
 //! Data flows one way: [`profile`] (the export as columns) → [`waits`] → [`sites`] → [`verdict`] → [`cost`] →
 //! [`report`] (result structs and renderers). [`analysis`] runs that flow, [`doctor`] judges the capture itself.
+//! [`replay`] runs the workload around a wait on a GPU, with and without it.
 
 pub mod analysis;
 pub mod catalogue;

@@ -30,7 +30,7 @@ pub struct ReplayArgs {
     #[arg(long, conflicts_with_all = ["emit_python", "format"])]
     pub plan: bool,
     /// Write the same workload as a PyTorch script, with a switch for the waits, and run nothing
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "format")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["format", "output"])]
     pub emit_python: Option<PathBuf>,
     /// How long the host works between calls: `recorded`, `unprofiled` (less the profiler's estimated part), `none`, or
     /// a factor

@@ -2,6 +2,7 @@
 
 mod drawn;
 mod program;
+mod random;
 mod script;
 
 use crate::export::Export;

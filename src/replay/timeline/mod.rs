@@ -112,7 +112,9 @@ fn file_name(found: &Analysed) -> String {
 fn reported<'a>(report: &'a Report, found: &Analysed, site: usize) -> Option<&'a Site> {
     let own = &found.sites[site];
     let pid = crate::waits::device::pid_of(own.bundle.pid);
-    report.sites.iter().find(|s| s.key == own.key && s.process.pid == pid)
+    let is_it =
+        |s: &&Site| s.key == own.key && s.process.pid == pid && s.pattern.as_deref() == own.verdict.pattern;
+    report.sites.iter().find(is_it)
 }
 
 fn planned(report: &Report, found: &Analysed, chosen: &Chosen, site: usize) -> PlannedSite {

@@ -1,7 +1,8 @@
 //! Which sites are replayed, and which part of the capture.
 //!
 //! ```text
-//!  iterations   [ 0 ][ 1 ][  2  ][ 3 ][ 4 ]       the one of median length among those that hold most chosen sites
+//!  iterations   [ 0 ]·[ 1 ]·[  2  ]·[ 3 ]·[ 4 ]   the one of median length among those that hold most chosen sites,
+//!                                                  with what comes before the next one
 //!
 //!  none known   ··[wait]····[wait]····[wait]··    from the end of one wait of the site to the end of its next,
 //!                        [---------]              of median length
@@ -92,8 +93,8 @@ fn most_costly(report: &Report, found: &Analysed) -> Result<Vec<usize>, PlanErro
         })
         .collect();
     let rank = |s: usize| {
-        let same = |r: &crate::report::Site| r.key == found.sites[s].key;
-        report.sites.iter().position(same).unwrap_or(usize::MAX)
+        let shown = reported(report, found, s);
+        report.sites.iter().position(|r| shown.is_some_and(|s| std::ptr::eq(s, r))).unwrap_or(usize::MAX)
     };
     sites.sort_by_key(|&s| (std::cmp::Reverse(worth(s)), rank(s)));
     let repeats = |s: usize| {
@@ -200,12 +201,14 @@ impl Window {
             seen.into_iter().for_each(|i| held[i] += weight);
         }
         let most = held.iter().copied().max().filter(|m| *m >= chosen.sites.len())?;
+        let turn = |i: usize| turn(&iterations.spans, i);
         let mut best: Vec<usize> = (0..held.len()).filter(|&i| held[i] == most).collect();
-        best.sort_by_key(|&i| (iterations.spans[i].1 - iterations.spans[i].0, i));
+        best.sort_by_key(|&i| (turn(i).1 - turn(i).0, i));
         let index = best[best.len() / 2];
-        let (from, to) = iterations.spans[index];
+        let (from, to) = turn(index);
+        let until = if to > iterations.spans[index].1 { " up to the next" } else { "" };
         let chosen = format!(
-            "iteration {index} (`{}`), of median length among the {} that hold these waits",
+            "iteration {index} (`{}`){until}, of median length among the {} that hold these waits",
             iterations.name,
             best.len()
         );
@@ -265,6 +268,32 @@ impl Window {
     }
 }
 
+/// An iteration with what the loop does before the next one, unless that is something else of its own.
+///
+/// ```text
+///  ranges     [step 3    ]··[step 4    ]··[step 5    ]················[step 6    ]
+///  turns      [3           ][4           ][5         ]                [6         ]
+/// ```
+fn turn(spans: &[(i64, i64)], i: usize) -> (i64, i64) {
+    let (from, to) = spans[i];
+    match spans.get(i + 1) {
+        Some(next) if next.0 - to <= (to - from) / 2 => (from, next.0),
+        _ => (from, to),
+    }
+}
+
 fn waits(found: &Analysed, site: usize) -> impl Iterator<Item = &Wait> {
     found.sites[site].bundle.waits.iter().map(|&w| &found.waits[w as usize])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::turn;
+
+    #[test]
+    fn a_turn_goes_up_to_the_next_unless_that_is_far() {
+        let spans = [(0, 100), (110, 210), (300, 400), (450, 460)];
+        let turns: Vec<_> = (0..spans.len()).map(|i| turn(&spans, i)).collect();
+        assert_eq!(turns, [(0, 110), (110, 210), (300, 450), (450, 460)]);
+    }
 }
