@@ -1,8 +1,9 @@
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 //! sync-report reads Nsight Systems exports and says which lines of Python make the CPU wait for the GPU.
 //!
 //! Data flows one way: [`profile`] (the export as columns) → [`waits`] → [`sites`] → [`verdict`] → [`cost`] →
 //! [`report`] (result structs and renderers). [`analysis`] runs that flow, [`doctor`] judges the capture itself.
+//! [`replay`] runs the workload around a wait on a GPU, with and without it.
 
 pub mod analysis;
 pub mod catalogue;
@@ -10,6 +11,7 @@ pub mod cost;
 pub mod doctor;
 pub mod error;
 pub mod profile;
+pub mod replay;
 pub mod report;
 pub mod sites;
 pub mod text;

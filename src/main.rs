@@ -1,7 +1,8 @@
 #![forbid(unsafe_code)]
 //! The command line: parse, configure, run, exit code.
 //!
-//! Exit code: 0 done; 2 wrong usage, or an input that is bad in whole or in part.
+//! Exit code: 0 done; 2 wrong usage, an input that is bad in whole or in part, or no usable GPU; 130 Ctrl-C while one
+//! was measured.
 
 mod cli;
 
@@ -9,6 +10,7 @@ use anyhow::Result;
 use clap::Parser;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
+use sync_report::replay::error::ReplayError;
 
 fn main() -> ExitCode {
     let cli = cli::args::Cli::parse();
@@ -19,7 +21,7 @@ fn main() -> ExitCode {
         Err(e) => {
             let text = format!("{e:#}");
             let _ = writeln!(std::io::stderr(), "sync-report: {}", sync_report::text::escape_terminal(&text));
-            ExitCode::from(2)
+            ExitCode::from(e.downcast_ref::<ReplayError>().map_or(2, ReplayError::exit_code))
         }
     }
 }
@@ -29,7 +31,9 @@ fn run(cli: cli::args::Cli) -> Result<ExitCode> {
     match cli.command {
         None => cli::report::run(cli.report),
         Some(Command::Doctor(args)) => cli::doctor::run(args),
+        Some(Command::Replay(args)) => cli::replay::run(args),
         Some(Command::Explain(args)) => cli::explain::run(&args),
+        Some(Command::Bench(args)) => cli::bench::run(&args),
         Some(Command::Completions { shell }) => cli::generate::completions(shell),
         Some(Command::Man) => cli::generate::man(),
     }

@@ -75,10 +75,7 @@ impl<'a> Assembler<'a> {
         self.report.totals = totals(&self.report);
         self.report.warnings.extend(self.known.missing(&self.options.filter));
         name_callers(&mut self.report.sites);
-        if self.options.top > 0 && self.report.sites.len() > self.options.top {
-            self.report.sites_omitted = self.report.sites.len() - self.options.top;
-            self.report.sites.truncate(self.options.top);
-        }
+        self.report.cut(self.options.top);
         self.report
     }
 }

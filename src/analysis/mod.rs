@@ -108,6 +108,18 @@ pub fn run(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
     Ok(assembler.finish())
 }
 
+/// One export's report together with what it rests on.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_one(path: &Path, options: &Options) -> anyhow::Result<(Report, Analysed)> {
+    let wishes = Wishes::default();
+    let found = analyse_with(path, options, &wishes)?;
+    let mut assembler = assemble::Assembler::new(options, &wishes);
+    assembler.add(&found)?;
+    Ok((assembler.finish(), found))
+}
+
 /// Analyses one export.
 ///
 /// # Errors

@@ -144,6 +144,7 @@ impl<'a> Sites<'a> {
             start_up,
             blocks_capture: b.blocking != Blocking::HostAlloc && b.role != ThreadRole::Library,
             recoverable: None,
+            replayed: None,
             fix: self.fix(site),
             histogram: histogram(self.waits(site).map(|(_, w)| w.blocked)),
             examples: self.examples(site),

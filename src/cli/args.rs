@@ -1,12 +1,16 @@
 //! What can be typed.
 
+mod gpu;
+
+pub use gpu::{BenchArgs, GpuFormat};
+
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use sync_report::cost::simulate::Fix;
 use sync_report::verdict::source::SourceRoot;
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 2 wrong usage or bad input. A damaged export is reported as far as it can be \
+const EXIT_CODES: &str = "Exit codes: 0 done; 2 wrong usage, bad input or no usable GPU; 130 Ctrl-C during a measurement. A damaged export is reported as far as it can be \
 read, with one sentence per kind of damage, and exits with 2.";
 
 /// Which lines of Python make the CPU wait for the GPU, which of those waits are avoidable, and what each costs.
@@ -38,8 +42,12 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
 pub enum Command {
     /// Is this capture good enough, and the command that makes it better
     Doctor(DoctorArgs),
+    /// Confirm on a GPU what a wait costs: runs the workload around it with and without it
+    Replay(super::replay::ReplayArgs),
     /// The knowledge base: every pattern that waits, why, and what to write instead
     Explain(ExplainArgs),
+    /// What a wait costs on this machine's GPU: syncs, value reads, copies, and the constants of simulations
+    Bench(BenchArgs),
     /// Shell completions on stdout
     #[command(hide = true)]
     Completions { shell: clap_complete::Shell },
@@ -90,6 +98,9 @@ pub struct SavingArgs {
     /// Simulate this change of a site, whatever its verdict, and count it as avoidable: keep, delete, gpu-wait, drop, non-blocking, pinned, delay, coalesce
     #[arg(long, value_name = "SITE=CHANGE", value_parser = parse_fix, value_delimiter = ',')]
     pub fix: Vec<(String, Fix)>,
+    /// Show beside the simulated savings what a replay measured (sync-report replay PROFILE --format json -o FILE)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub replay_results: Option<PathBuf>,
 }
 
 /// Which waits and sites, in which order.
@@ -213,7 +224,7 @@ fn parse_fix(text: &str) -> Result<(String, Fix), String> {
 }
 
 /// `NEW`, or `OLD=NEW` where OLD is the recorded prefix.
-fn parse_root(text: &str) -> Result<SourceRoot, String> {
+pub fn parse_root(text: &str) -> Result<SourceRoot, String> {
     let (old, new) = match text.split_once('=') {
         Some((old, new)) => (Some(old.to_owned()), PathBuf::from(new)),
         None => (None, PathBuf::from(text)),

@@ -1,10 +1,12 @@
 //! From what was typed to a validated configuration, and from a result to an exit code. Only this room knows clap.
 
 pub mod args;
+pub mod bench;
 pub mod doctor;
 pub mod explain;
 pub mod generate;
 pub mod input;
 pub mod output;
 pub mod progress;
+pub mod replay;
 pub mod report;

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use sync_report::analysis::filter::Filter;
 use sync_report::analysis::pricing::WhatIf;
 use sync_report::analysis::{self, Options, Sort};
+use sync_report::replay::results;
 use sync_report::report::{Report, csv, details, json, table};
 use sync_report::sites::frames::PathRules;
 use sync_report::vocabulary::Class;
@@ -17,6 +18,7 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     output::refuse_input(&args.output, &args.profiles)?;
     let exports = input::exports(&args.profiles, &args.shared)?;
     output::refuse_input(&args.output, &exports.paths)?;
+    output::refuse_input(&args.output, args.saving.replay_results.as_slice())?;
     let mut options = options(&args.select, &args.shared);
     if args.details.is_some() {
         options.top = 0;
@@ -31,7 +33,18 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     if options.timing.is_some() && exports.paths.len() > 1 {
         bail!("--timing goes with one profile; {} were given", exports.paths.len());
     }
-    let report = analysis::run(&exports.paths, &options)?;
+    // A file that is no result is said before the export is read.
+    let results = args.saving.replay_results.as_ref();
+    let results = results.map(|path| results::read(path).map(|read| (path, read))).transpose()?;
+    let top = options.top;
+    if results.is_some() {
+        options.top = 0; // a replayed site may be among those that are cut
+    }
+    let mut report = analysis::run(&exports.paths, &options)?;
+    if let Some((path, measured)) = &results {
+        results::embed(&mut report, measured, path)?;
+        report.cut(top);
+    }
     options.progress = None; // the bar goes before the report comes
     // Before the output is opened: a mistyped site must not empty the file of the last report.
     if let Some(site) = args.details.as_deref().filter(|site| report.site(site).is_none()) {

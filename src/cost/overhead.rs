@@ -63,7 +63,7 @@ const MANY_RUNS: usize = 20;
 const REMAINS: f64 = 0.5;
 
 /// The profiler's cost of calls, for one capture.
-struct Costs {
+pub struct Costs {
     pace: f64,
     /// Per kept call of each thread: its getters and NVTX ranges.
     beside: Vec<i64>,
@@ -71,7 +71,8 @@ struct Costs {
 }
 
 impl Costs {
-    fn new(profile: &Profile, pace: f64) -> Self {
+    /// `pace`: how much slower this host is than the one that the figures are from.
+    pub fn new(profile: &Profile, pace: f64) -> Self {
         let calls = &profile.calls;
         let beside = |t: usize| {
             let kept = calls.by_thread[t].len() as u64;
@@ -89,6 +90,12 @@ impl Costs {
     /// Of a call itself.
     fn of_call(&self, kind: Option<Blocking>) -> i64 {
         scaled(traced(kind), self.pace) + self.backtrace
+    }
+
+    /// Of a host segment of `gap` ns that follows a call of this kind on thread `thread`.
+    pub fn in_gap(&self, thread: u32, before: Option<Blocking>, gap: i64) -> i64 {
+        let cost = self.of_call(before) + self.beside.get(thread as usize).copied().unwrap_or(0);
+        cost.clamp(0, (gap.max(0) as f64 * MOST_OF_GAP) as i64)
     }
 }
 

@@ -5,6 +5,7 @@ pub mod chains;
 pub mod commands;
 pub mod correlation;
 pub mod database;
+pub mod details;
 pub mod nvtx;
 pub mod ops;
 pub mod os_calls;

@@ -137,6 +137,28 @@ impl Nvtx {
         Ok(Instances::new(rows.concat()))
     }
 
+    /// All ranges around calls of these times, by thread; and not only those around calls that may wait.
+    ///
+    /// Scans the table once more: what [`Nvtx::read`] keeps of a capture with backtraces is not enough.
+    pub fn around(db: &Database, calls: &[(i64, i64)]) -> Result<Ranges, InputError> {
+        const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "rowid"];
+        let times = CallTimes::of(calls);
+        let last = calls.iter().map(|c| c.1).max().unwrap_or(i64::MIN);
+        let first = calls.iter().map(|c| c.1).min().unwrap_or(i64::MAX);
+        let chunks = db.scan(TABLE, COLUMNS, |out: &mut Chunk, row| {
+            // Most rows are told by their times alone.
+            if row.int(0).is_none_or(|start| start > last) || row.int(1).is_some_and(|end| end < first) {
+                return;
+            }
+            let Some((start, end)) = range_times(row) else { return };
+            let tid = row.int(3).unwrap_or(0);
+            if times.matters(&mut out.place, tid, start, end) {
+                out.ranges.push(Event { tid, start, end, rowid: row.int(4).unwrap_or(0) });
+            }
+        })?;
+        Ok(Ranges::new(chunks.into_iter().flat_map(|c| c.ranges).collect()))
+    }
+
     /// Texts of the given ranges, in the order given; `None` for a range without one.
     pub fn texts(
         &self,
@@ -144,8 +166,7 @@ impl Nvtx {
         strings: &mut Strings,
         ranges: &[u32],
     ) -> Result<Vec<Option<Arc<str>>>, InputError> {
-        let rowids: Vec<i64> = ranges.iter().map(|&r| self.ranges.rowid[r as usize]).collect();
-        texts_of(db, strings, &rowids)
+        self.ranges.texts(db, strings, ranges)
     }
 }
 
@@ -187,6 +208,17 @@ impl Ranges {
 
     pub fn is_empty(&self) -> bool {
         self.start.is_empty()
+    }
+
+    /// Texts of the given ranges, in the order given; `None` for a range without one.
+    pub fn texts(
+        &self,
+        db: &Database,
+        strings: &mut Strings,
+        ranges: &[u32],
+    ) -> Result<Vec<Option<Arc<str>>>, InputError> {
+        let rowids: Vec<i64> = ranges.iter().map(|&r| self.rowid[r as usize]).collect();
+        texts_of(db, strings, &rowids)
     }
 
     /// The innermost range that holds `time` on thread `tid`.
@@ -343,6 +375,21 @@ impl CallTimes {
             threads[thread as usize].twins.push(start);
         }
         Self { threads, has_twins: !calls.twins.is_empty() }
+    }
+
+    /// Of (thread, time) pairs only.
+    fn of(calls: &[(i64, i64)]) -> Self {
+        let mut calls = calls.to_vec();
+        calls.sort_unstable();
+        let threads = calls
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(|list| ThreadTimes {
+                tid: list[0].0,
+                calls: list.iter().map(|c| c.1).collect(),
+                twins: Vec::new(),
+            })
+            .collect();
+        Self { threads, has_twins: false }
     }
 
     fn thread<'a>(&'a self, place: &mut Cursor, tid: i64) -> Option<&'a ThreadTimes> {

@@ -216,6 +216,7 @@ impl Page<'_> {
             ),
         ];
         pairs.extend(saving::in_words(site).map(|words| ("saves", words)));
+        pairs.extend(site.replayed.as_ref().map(|r| ("measured", saving::replayed_in_words(r))));
         section("cost", labelled(&pairs))
     }
 

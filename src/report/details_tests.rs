@@ -33,6 +33,20 @@ fn colour_adds_codes_and_nothing_else() {
 }
 
 #[test]
+fn a_replayed_site_says_what_was_measured() {
+    let mut report = sample::sample();
+    report.sites[0].replayed = Some(sample::replayed());
+    let mut out = Vec::new();
+    render(&report, "S1", &Style::default(), &mut out).expect("a Vec takes everything");
+    let text = String::from_utf8(out).expect("UTF-8");
+    let line = text.lines().find(|line| line.contains("measured")).expect("a line");
+    assert_eq!(
+        line.trim(),
+        "measured  58.2 µs of a stretch of 4.62 ms (1.3 %), between 55.2 µs and 61.2 µs, replayed on NVIDIA \\x1b[31mH200; predicted: 61.6 µs"
+    );
+}
+
+#[test]
 fn an_unknown_id_prints_nothing() {
     assert_eq!(rendered("S99", None, false), None);
 }

@@ -2,16 +2,18 @@
 //!
 //! All times are integer nanoseconds of the capture's clock. The JSON format is this tree as it stands.
 
+pub mod bench;
 pub mod csv;
 pub mod details;
 pub mod json;
-mod phrase;
+pub(crate) mod phrase;
+pub mod replay;
 pub mod saving;
 pub mod style;
 pub mod table;
 
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 
 use crate::vocabulary::{Attribution, Class, Copy, DriverApi, Evidence, Kind, ThreadRole};
 use serde::Serialize;
@@ -38,6 +40,14 @@ impl Report {
     /// The site of that id ("S1", "s1").
     pub fn site(&self, id: &str) -> Option<&Site> {
         self.sites.iter().find(|site| site.id.eq_ignore_ascii_case(id.trim()))
+    }
+
+    /// Keeps the first `top` sites; all for 0.
+    pub fn cut(&mut self, top: usize) {
+        if top > 0 && self.sites.len() > top {
+            self.sites_omitted += self.sites.len() - top;
+            self.sites.truncate(top);
+        }
     }
 }
 
@@ -111,6 +121,9 @@ pub struct Totals {
     pub usual_latency_error: Option<f64>,
     /// All else here is of the captured run, which the profiler slows; this is estimated without it.
     pub without_profiler: Option<WithoutProfiler>,
+    /// What fixing all false sites saved in a replay on a GPU, where results of one were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Replayed>,
 }
 
 /// The program without the profiler, and what fixing every false site saves of that: an estimate with its range.
@@ -214,6 +227,9 @@ pub struct Site {
     /// Whether this wait would make a CUDA graph capture fail.
     pub blocks_capture: bool,
     pub recoverable: Option<Recoverable>,
+    /// What fixing it saved in a replay on a GPU, where results of one were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Replayed>,
     pub fix: Option<Fix>,
     /// Blocked times in powers of two: (upper bound in ns, waits).
     pub histogram: Vec<(i64, u64)>,
@@ -269,6 +285,22 @@ pub struct Recoverable {
     pub simulated: bool,
     /// The site into whose waits most of the time moves.
     pub moves_to: Option<String>,
+}
+
+/// What a replay of one stretch of the capture saved.
+#[derive(Clone, Debug, Serialize)]
+pub struct Replayed {
+    /// Name of the GPU that it ran on.
+    pub gpu: String,
+    /// The stretch with nothing fixed, in ns; `saving_ns` is of it.
+    pub stretch_ns: i64,
+    pub saving_ns: i64,
+    pub saving_low_ns: i64,
+    pub saving_high_ns: i64,
+    /// `saving_ns` in percent of `stretch_ns`.
+    pub percent: f64,
+    /// What the simulation says of the same stretch.
+    pub predicted_ns: Option<i64>,
 }
 
 #[derive(Clone, Debug, Serialize)]

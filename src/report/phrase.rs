@@ -93,6 +93,12 @@ impl Place {
     }
 }
 
+/// Where a site is, on its own: the file by its name alone.
+pub(crate) fn plain_place(site: &Site) -> String {
+    let files = FileNames::new(location(site).map(|frame| frame.file.as_str()).into_iter());
+    Place::of(site, &files).fit(usize::MAX)
+}
+
 /// `file:line`, without the line where none is known.
 pub(crate) fn at_line(file: &str, line: u32) -> String {
     if line == 0 { file.to_owned() } else { format!("{file}:{line}") }

@@ -121,6 +121,20 @@ fn totals() -> Totals {
             low_ns: 1_490_000_000,
             high_ns: 1_660_000_000,
         }),
+        replayed: None,
+    }
+}
+
+/// What a replay measured, on a GPU whose name is hostile.
+pub fn replayed() -> Replayed {
+    Replayed {
+        gpu: "NVIDIA \u{1b}[31mH200".to_owned(),
+        stretch_ns: 4_620_000,
+        saving_ns: 58_200,
+        saving_low_ns: 55_200,
+        saving_high_ns: 61_200,
+        percent: 1.26,
+        predicted_ns: Some(61_635),
     }
 }
 
@@ -178,6 +192,7 @@ fn site(id: &str, class: Class, kind: Kind, confidence: f64) -> Site {
         start_up: None,
         blocks_capture: true,
         recoverable: None,
+        replayed: None,
         fix: None,
         histogram: Vec::new(),
         examples: Vec::new(),

@@ -1,6 +1,6 @@
 //! Savings in words.
 
-use super::{Recoverable, Site, Totals, WithoutProfiler};
+use super::{Recoverable, Replayed, Site, Totals, WithoutProfiler};
 use crate::text;
 use crate::vocabulary::Class;
 
@@ -63,6 +63,25 @@ fn change(word: &str) -> &str {
         "coalesce" => "one wait for several",
         word => word,
     }
+}
+
+/// A replay's saving in a column.
+pub fn replayed_short(replayed: &Replayed) -> String {
+    format!("{} ({})", text::duration(replayed.saving_ns), text::percent(replayed.percent))
+}
+
+/// A replay's saving as a sentence's rest: what, of what, where, and what was predicted.
+pub fn replayed_in_words(replayed: &Replayed) -> String {
+    let [saving, low, high, stretch] =
+        [replayed.saving_ns, replayed.saving_low_ns, replayed.saving_high_ns, replayed.stretch_ns]
+            .map(text::duration);
+    let predicted =
+        replayed.predicted_ns.map_or_else(String::new, |ns| format!("; predicted: {}", text::duration(ns)));
+    format!(
+        "{saving} of a stretch of {stretch} ({}), between {low} and {high}, replayed on {}{predicted}",
+        text::percent(replayed.percent),
+        text::escape_terminal(&replayed.gpu)
+    )
 }
 
 /// What fixing all false sites saves.

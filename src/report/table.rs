@@ -1,6 +1,6 @@
 //! The report for people: what was captured, the sites ranked, totals by class, warnings.
 
-mod grid;
+pub(super) mod grid;
 mod sites;
 
 pub use super::style::Style;
@@ -56,7 +56,7 @@ fn labelled(lines: Vec<(String, String)>, style: &Style) -> String {
 }
 
 /// `words` in lines that fit beside an indent; a pipe gets one line.
-fn wrap(words: &str, style: &Style, indent: usize) -> Vec<String> {
+pub(super) fn wrap(words: &str, style: &Style, indent: usize) -> Vec<String> {
     match style.width {
         Some(width) => text::wrap(words, width.saturating_sub(indent).max(20)),
         None => vec![words.to_owned()],
@@ -225,6 +225,10 @@ fn totals(totals: &Totals, style: &Style) -> String {
     if let Some(saving) = saving::of_all(totals) {
         let lines = wrap(&saving, style, 0);
         out.push_str(&format!("\n\n{}", lines.join("\n")));
+    }
+    if let Some(replayed) = &totals.replayed {
+        let words = format!("Measured, all false sites fixed: {}.", saving::replayed_in_words(replayed));
+        out.push_str(&format!("\n\n{}", wrap(&words, style, 0).join("\n")));
     }
     out
 }

@@ -138,3 +138,20 @@ fn many_gpus_are_summed_up() {
     let text = rendered(&report, Some(120), false);
     assert!(text.contains("GPUs        8 × NVIDIA H200: busy 61.2 %"), "{text}");
 }
+
+/// Measured savings stand beside the simulated ones, in every layout.
+#[test]
+fn replayed_sites() {
+    let mut report = sample::single();
+    let replayed = sample::replayed();
+    report.sites[0].replayed = Some(replayed.clone());
+    report.totals.replayed = Some(replayed);
+    for width in [Some(80), Some(120), None] {
+        let text = rendered(&report, width, false);
+        assert!(text.contains("measured") && text.contains("58.2 µs (1.3 %)"), "{text}");
+        assert!(text.contains("Measured, all false sites fixed: 58.2 µs of a"), "{text}");
+        let lines = || text.lines().filter(|line| !line.trim_start().starts_with("nsys profile"));
+        assert!(width.is_none_or(|w| lines().all(|line| text::width(line) <= w)), "{text}");
+    }
+    insta::assert_snapshot!(rendered(&report, Some(120), false));
+}

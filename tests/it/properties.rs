@@ -14,7 +14,7 @@ use sync_report::report::{csv, json};
 
 /// One call: on which thread, when, how long; its op, how long after and how long.
 #[derive(Clone, Debug)]
-struct Step {
+pub struct Step {
     what: What,
     thread: usize,
     gpu: Gpu,
@@ -25,7 +25,7 @@ struct Step {
 }
 
 #[derive(Clone, Debug)]
-enum What {
+pub enum What {
     Launch,
     Graph,
     Copy { bytes: i64, up: bool, pinned: bool, blocking: bool },
@@ -78,12 +78,12 @@ fn step() -> impl Strategy<Value = Step> {
     )
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step(), 1..24)
 }
 
 /// The steps as drawn, whether or not a machine could have done so.
-fn export(schema: Schema, steps: &[Step]) -> Export {
+pub fn export(schema: Schema, steps: &[Step]) -> Export {
     let mut e = Export::new(schema);
     let threads = [e.thread(10, 10), e.thread(10, 11), e.thread(20, 20)];
     // A program without any call is no program.
@@ -132,7 +132,7 @@ fn add(e: &mut Export, t: Thread, s: &Step) {
     }
 }
 
-fn schema() -> impl Strategy<Value = Schema> {
+pub fn schema() -> impl Strategy<Value = Schema> {
     prop::sample::select(Schema::ALL.to_vec())
 }
 

@@ -21,7 +21,7 @@ const HELD_UP_NS: i64 = 50_000;
 /// Ops of one stream in flight from which a launch that was held up counts as held up by the full queue.
 const FULL_QUEUE: u32 = 256;
 /// An op that starts later than its launch and its stream explain by more than this has another cause.
-const UNEXPLAINED_NS: i64 = 20_000;
+pub const UNEXPLAINED_NS: i64 = 20_000;
 
 /// Builds a program from a capture; `waits`: all of them, sorted by call.
 pub fn build(profile: &Profile, devices: &Devices, waits: &[Wait]) -> Program {

@@ -19,6 +19,7 @@
 //! Threads whose calls overlap in time run side by side and hand nothing over.
 
 use super::NONE;
+use super::build::UNEXPLAINED_NS;
 use super::issue::Issue;
 use super::model::Program;
 use crate::profile::Profile;
@@ -71,34 +72,57 @@ impl Ends {
 
 /// Ops that follow another by a recorded event: rank of the op, rank of the one it follows.
 pub fn recorded(profile: &Profile, devices: &Devices, issue: &Issue) -> FxHashMap<u32, u32> {
-    let mut edges = FxHashMap::default();
+    let ranks =
+        recorded_ops(profile, devices).map(|(op, f)| (issue.rank[op as usize], issue.rank[f as usize]));
+    ranks.filter(|(op, followed)| followed < op).collect()
+}
+
+/// As [`recorded`]: op, the op it follows, in the order of the waits.
+fn recorded_ops<'a>(profile: &'a Profile, devices: &'a Devices) -> impl Iterator<Item = (u32, u32)> + 'a {
     let ops = &profile.ops;
-    let issued_before = |stream: u32, time: i64| {
-        let list = &devices.stream_ops[stream as usize];
+    let issued_before = |stream: usize, time: i64| {
+        let list = &devices.stream_ops[stream];
         list.partition_point(|&op| profile.issued[op as usize] < time)
     };
-    for (wait, record) in profile.syncs.stream_waits() {
+    profile.syncs.stream_waits().filter_map(move |(wait, record)| {
         let find = |device, context, id| {
             ops.streams
                 .iter()
                 .position(|k| (k.pid, k.device, k.context, k.stream) == (wait.pid, device, context, id))
         };
-        let (Some(from), Some(to)) = (
-            find(record.device, record.context, record.stream),
-            find(wait.device, wait.context, wait.stream),
-        ) else {
+        let from = find(record.device, record.context, record.stream)?;
+        let to = find(wait.device, wait.context, wait.stream)?;
+        let call = profile.correlation.call(wait.pid, record.correlation)?;
+        let before = issued_before(from, profile.calls.start[call as usize]);
+        let op = *devices.stream_ops[to].get(issued_before(to, wait.start))?;
+        Some((op, devices.stream_ops[from][before.checked_sub(1)?]))
+    })
+}
+
+/// Among some ops, in the order of their issue: which follow one of another stream, by a recorded event, else because
+/// they start late and right at its end.
+pub fn within(profile: &Profile, devices: &Devices, list: &[u32]) -> FxHashMap<u32, u32> {
+    let ops = &profile.ops;
+    let stream = |op: u32| ops.stream[op as usize];
+    if list.windows(2).all(|w| stream(w[0]) == stream(w[1])) {
+        return FxHashMap::default();
+    }
+    let rank: FxHashMap<u32, usize> = list.iter().enumerate().map(|(rank, &op)| (op, rank)).collect();
+    let earlier = |(op, f): &(u32, u32)| rank.get(f).zip(rank.get(op)).is_some_and(|(f, op)| f < op);
+    let mut edges: FxHashMap<u32, u32> = recorded_ops(profile, devices).filter(earlier).collect();
+    let mut ends: Vec<(i64, u32)> = list.iter().map(|&op| (ops.end[op as usize], op)).collect();
+    ends.sort_unstable();
+    let mut previous: FxHashMap<u32, i64> = FxHashMap::default();
+    for &op in list {
+        let (start, issued) = (ops.start[op as usize], profile.issued[op as usize]);
+        let ready = previous.insert(stream(op), ops.end[op as usize]).unwrap_or(i64::MIN).max(issued);
+        if start.saturating_sub(ready) <= UNEXPLAINED_NS || edges.contains_key(&op) {
             continue;
-        };
-        let Some(call) = profile.correlation.call(wait.pid, record.correlation) else { continue };
-        let before = issued_before(from as u32, profile.calls.start[call as usize]);
-        let next = issued_before(to as u32, wait.start);
-        let op = devices.stream_ops[to].get(next);
-        let followed = before.checked_sub(1).map(|i| devices.stream_ops[from][i]);
-        if let (Some(&op), Some(followed)) = (op, followed)
-            && issue.rank[followed as usize] < issue.rank[op as usize]
-        {
-            edges.insert(issue.rank[op as usize], issue.rank[followed as usize]);
         }
+        let until = ends.partition_point(|e| e.0 <= start);
+        let near = ends[..until].iter().rev().take(LOOK_BACK).take_while(|e| start - e.0 <= FOLLOWS_NS);
+        let followed = near.map(|e| e.1).find(|&f| stream(f) != stream(op) && earlier(&(op, f)));
+        edges.extend(followed.map(|f| (op, f)));
     }
     edges
 }

@@ -37,6 +37,7 @@ struct Row {
     waits: String,
     rate: Option<String>,
     saves: Option<String>,
+    measured: Option<String>,
     blocked: [String; 2],
     p99: String,
     drain: [String; 2],
@@ -64,6 +65,7 @@ impl Row {
             waits: text::count(site.waits),
             rate: site.per_iteration.map(text::rate),
             saves: saving::short(site),
+            measured: site.replayed.as_ref().map(saving::replayed_short),
             blocked: [text::duration(site.blocked_ns), text::percent(site.blocked_percent)],
             p99: text::duration(site.blocked_p99_ns),
             drain: [text::duration(site.drain_ns), text::percent(site.drain_percent)],
@@ -224,7 +226,9 @@ fn flat(rows: &[Row], place: usize, fix: Option<usize>) -> Vec<Column> {
     columns.push(Column::right(&["waits"], lines(rows, |row| row.waits.clone())));
     let rates = optional(rows, |row| row.rate.clone()).map(|cells| Column::right(&["/iter"], cells));
     let saves = optional(rows, |row| row.saves.clone()).map(|cells| Column::right(&["saves"], cells));
-    columns.extend(rates.into_iter().chain(saves));
+    let measured =
+        optional(rows, |row| row.measured.clone()).map(|cells| Column::right(&["measured"], cells));
+    columns.extend(rates.into_iter().chain(saves).chain(measured));
     columns.extend([
         Column::right(&["blocked"], lines(rows, |row| row.blocked[0].clone())),
         Column::right(&["of thread"], lines(rows, |row| faint(&row.blocked[1]))),
@@ -270,8 +274,16 @@ fn stacked(rows: &[Row], place: usize, beside: Advice, dropped: usize, fix: Opti
         let cells = pairs(&|row| row.waits.clone(), &|row| faint(row.rate.as_deref().unwrap_or_default()));
         columns.push(Column::right(if rated { &["waits", "/iter"] } else { &["waits"] }, cells));
     }
-    let saves = optional(rows, |row| row.saves.clone()).filter(|_| dropped < 4);
-    columns.extend(saves.map(|cells| Column::right(&["saves"], cells)));
+    let measured = rows.iter().any(|row| row.measured.is_some());
+    if measured && dropped < 4 {
+        let cells = pairs(&|row| row.saves.clone().unwrap_or_default(), &|row| {
+            faint(row.measured.as_deref().unwrap_or_default())
+        });
+        columns.push(Column::right(&["saves", "measured"], cells));
+    } else {
+        let saves = optional(rows, |row| row.saves.clone()).filter(|_| dropped < 4);
+        columns.extend(saves.map(|cells| Column::right(&["saves"], cells)));
+    }
     let blocked = pairs(&|row| row.blocked[0].clone(), &|row| faint(&row.blocked[1]));
     columns.push(Column::right(&["blocked", "of thread"], blocked));
     if dropped < 1 {

@@ -1,0 +1,119 @@
+//! Columns that only a few rows are asked for: grids of kernels, sizes of memsets, the model of a GPU. Read when a
+//! plan of a replay is made, so that the report does not pay for them.
+
+use crate::error::InputError;
+use crate::profile::Profile;
+use crate::profile::calls::NO_CORRELATION;
+use crate::profile::database::Cells;
+use crate::profile::ops::OpKind;
+use crate::profile::strings::clean;
+use rustc_hash::FxHashMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// What some ops are besides their times.
+#[derive(Default)]
+pub struct Details {
+    /// By op: blocks in three directions, threads of a block.
+    pub grids: FxHashMap<u32, ([u64; 3], u64)>,
+    /// By op: bytes set.
+    pub memsets: FxHashMap<u32, u64>,
+}
+
+/// One adapter of TARGET_INFO_GPU; old exports have its name only.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GpuModel {
+    pub name: Option<Arc<str>>,
+    pub compute_capability: Option<(u32, u32)>,
+    pub multiprocessors: Option<u32>,
+    pub clock_hz: Option<u64>,
+    /// In bytes a second.
+    pub memory_bandwidth: Option<u64>,
+}
+
+impl Details {
+    /// One scan of each table that `ops` are from; rows are told by start, end and correlation id.
+    pub fn read(profile: &Profile, ops: &[u32]) -> Result<Self, InputError> {
+        const KERNEL: &[&str] =
+            &["start", "end", "correlationId", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"];
+        type Grid = ([u64; 3], u64);
+        let mut details = Self::default();
+        if let Some(kernels) = Wanted::new(profile, ops, OpKind::Kernel) {
+            let rows = profile.db.scan(
+                "CUPTI_ACTIVITY_KIND_KERNEL",
+                KERNEL,
+                |out: &mut Vec<(u32, Grid)>, row| {
+                    let Some(op) = kernels.op(row) else { return };
+                    let size = |i| row.int(i).and_then(|v| u64::try_from(v).ok()).unwrap_or(0);
+                    let threads = size(6).saturating_mul(size(7)).saturating_mul(size(8));
+                    out.push((op, ([size(3), size(4), size(5)], threads)));
+                },
+            )?;
+            details.grids = rows.into_iter().flatten().filter(|(_, g)| !g.0.contains(&0)).collect();
+        }
+        if let Some(memsets) = Wanted::new(profile, ops, OpKind::Memset) {
+            const MEMSET: &[&str] = &["start", "end", "correlationId", "bytes"];
+            let rows =
+                profile.db.scan("CUPTI_ACTIVITY_KIND_MEMSET", MEMSET, |out: &mut Vec<(u32, u64)>, row| {
+                    let bytes = || row.int(3).and_then(|b| u64::try_from(b).ok());
+                    out.extend(memsets.op(row).and_then(|op| Some((op, bytes()?))));
+                })?;
+            details.memsets = rows.into_iter().flatten().collect();
+        }
+        Ok(details)
+    }
+}
+
+/// Ops to be found again in their table.
+struct Wanted {
+    by_row: FxHashMap<(i64, i64, u32), u32>,
+    /// Their starts: most rows are told by this one column.
+    within: RangeInclusive<i64>,
+}
+
+impl Wanted {
+    fn new(profile: &Profile, ops: &[u32], kind: OpKind) -> Option<Self> {
+        let table = &profile.ops;
+        let mine = || ops.iter().map(|&op| op as usize).filter(|&op| table.kind[op] == kind);
+        let key = |op: usize| (table.start[op], table.end[op], table.correlation[op]);
+        let starts = || mine().map(|op| table.start[op]);
+        let within = starts().min()?..=starts().max()?;
+        Some(Self { by_row: mine().map(|op| (key(op), op as u32)).collect(), within })
+    }
+
+    /// The op of a row whose first columns are start, end and correlation id.
+    fn op(&self, row: &Cells) -> Option<u32> {
+        let start = row.int(0).filter(|start| self.within.contains(start))?;
+        self.by_row.get(&(start, row.int(1)?, row.id(2).unwrap_or(NO_CORRELATION))).copied()
+    }
+}
+
+impl GpuModel {
+    /// The GPU of that id.
+    pub fn read(profile: &Profile, id: u32) -> Result<Self, InputError> {
+        const COLUMNS: &[&str] = &[
+            "id",
+            "deviceId",
+            "name",
+            "computeMajor",
+            "computeMinor",
+            "smCount",
+            "clockRate",
+            "memoryBandwidth",
+        ];
+        let mut found = Self::default();
+        profile.db.rows("TARGET_INFO_GPU", COLUMNS, |row| {
+            if row.id(0).or(row.id(1)) == Some(id) {
+                let positive = |i| row.int(i).and_then(|v| u64::try_from(v).ok()).filter(|v| *v > 0);
+                found = Self {
+                    name: row.bytes(2).map(clean),
+                    compute_capability: row.id(3).filter(|major| *major > 0).zip(row.id(4)),
+                    multiprocessors: row.id(5).filter(|n| *n > 0),
+                    clock_hz: positive(6),
+                    memory_bandwidth: positive(7),
+                };
+            }
+        })?;
+        Ok(found)
+    }
+}

@@ -1,0 +1,180 @@
+//! Sizes of a product whose operator is not recorded: the result from tiles and grid, the depth from the duration.
+//!
+//! ```text
+//!   result (cuBLAS' m × n)              each block computes one tile, K deep; a multiprocessor its share of tiles:
+//!   ┌────┬────┬────┐  tile M
+//!   │    │    │    │                    time ≈ tiles per multiprocessor · M · N · K / (rate · efficiency)
+//!   ├────┼────┼────┤
+//!   │    │    │    │  grid 3 × 2        so K follows from the time; memory traffic bounds it, too
+//!   └────┴────┴────┘
+//!    tile N
+//! ```
+//! Edges are rounded up to whole tiles. The efficiency is fitted to products of known size (own captures with shapes
+//! on an H200; GPT-2 sized layers on A100, H100 and RTX 3070 Ti) and K is right within some 30 %: what matters for a
+//! replay, the time, is measured there.
+
+use super::names::{Family, Kernel};
+use crate::replay::peak;
+use crate::replay::plan::{Compute, Element, RecordedGpu};
+
+/// A grid: blocks in three directions and the threads of each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Grid {
+    pub blocks: [u64; 3],
+    pub threads: u64,
+}
+
+/// What is known besides name and grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Around {
+    /// Recorded duration, in ns.
+    pub ns: i64,
+    /// Whether blocks in z share the depth: a reduction follows, or the operator multiplies one pair of matrices.
+    /// `None` where neither is known.
+    pub split: Option<bool>,
+}
+
+/// Sizes as cuBLAS takes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Sizes {
+    pub m: u64,
+    pub n: u64,
+    pub k: u64,
+    pub batch: u64,
+}
+
+/// Until the first block computes and after the last one has: what an empty kernel takes on an H200; with tensor
+/// cores, what fp16 products of 512 and 1024 cubed take there besides computing.
+const START_NS: i64 = 2_000;
+const START_TENSOR_NS: i64 = 2_600;
+/// Share of the peak that large products reach: 0.67 to 0.84 (fp16, 4096 and 8192 cubed on an H200), 0.62 to 0.77
+/// (single precision, H100, A100, RTX 3070 Ti).
+const EFFICIENCY: f64 = 0.75;
+/// Threads of a multiprocessor at which plain cores reach 63 % of that: 128 threads reach half of it, 512 nearly all.
+const FILLING_THREADS: f64 = 190.0;
+/// Share of the memory bandwidth that a product reaches.
+const BANDWIDTH: f64 = 0.85;
+/// Blocks in z that are parts of one product and no batch, where nothing else tells: attention multiplies a dozen pairs
+/// or more (batch times heads), and cuBLAS splits a product into 2 to 9 parts in captures without a reduction of their
+/// own, into more to fill a GPU that its tiles alone leave idle. Either way as much is computed.
+const FEW_PARTS: u64 = 9;
+const MORE_PARTS: u64 = 16;
+/// Largest size of a made-up product.
+const LARGEST: u64 = 1 << 17;
+
+/// Taken where the export does not say which GPU it was: an A100.
+const ASSUMED_CLOCK: f64 = 1.41e9;
+const ASSUMED_UNITS: u64 = 108;
+const ASSUMED_CAPABILITY: (u32, u32) = (8, 0);
+const ASSUMED_BANDWIDTH: f64 = 1.5e12;
+
+/// What the estimates need of a GPU.
+struct Speed {
+    units: u64,
+    clock: f64,
+    /// Multiply-adds of one multiprocessor in one clock.
+    rate: f64,
+    /// Bytes a second.
+    bandwidth: f64,
+    tensor: bool,
+}
+
+impl Speed {
+    fn of(gpu: &RecordedGpu, (element, compute): (Element, Compute)) -> Self {
+        let capability = gpu.compute_capability.unwrap_or(ASSUMED_CAPABILITY);
+        let geforce = gpu.name.as_deref().is_some_and(|n| n.contains("GeForce"));
+        let rate = |e, c| peak::each_clock(capability, geforce, e, c).unwrap_or(64.0);
+        let known = |value: Option<u64>| value.filter(|v| *v > 0).map(|v| v as f64);
+        let plain = rate(Element::F32, Compute::F32);
+        Self {
+            units: gpu.multiprocessors.filter(|u| *u > 0).map_or(ASSUMED_UNITS, u64::from),
+            clock: known(gpu.clock_hz).unwrap_or(ASSUMED_CLOCK),
+            rate: rate(element, compute),
+            bandwidth: known(gpu.memory_bandwidth).unwrap_or(ASSUMED_BANDWIDTH),
+            tensor: rate(element, compute) > plain,
+        }
+    }
+
+    /// Time spent computing, in seconds.
+    fn seconds(&self, ns: i64) -> f64 {
+        let start = if self.tensor { START_TENSOR_NS } else { START_NS };
+        ns.saturating_sub(start).max(ns / 8).max(1) as f64 * 1e-9
+    }
+
+    fn efficiency(&self, threads: f64) -> f64 {
+        if self.tensor { EFFICIENCY } else { EFFICIENCY * (1.0 - (-threads / FILLING_THREADS).exp()) }
+    }
+}
+
+/// Sizes by tile and grid; `None` where they do not tell: no tile in the name, or a persistent kernel that fills the
+/// GPU with as many blocks as fit and lets each compute several tiles.
+pub fn tiled(kernel: &Kernel, grid: Grid, around: Around, gpu: &RecordedGpu) -> Option<Sizes> {
+    let types = kernel.types.unwrap_or((Element::F32, Compute::F32));
+    let speed = Speed::of(gpu, types);
+    let (tile_m, tile_n, tile_k) = kernel.tile?;
+    let [x, y, z] = grid.blocks;
+    let tiles = x.checked_mul(y).filter(|t| (1..=1 << 32).contains(t))?;
+    let z = z.clamp(1, 1 << 16);
+    let (m, n) = match kernel.family {
+        Family::Xmma => (y.checked_mul(tile_n)?, x.checked_mul(tile_m)?),
+        Family::Classic => (x.checked_mul(tile_m)?, y.checked_mul(tile_n)?),
+        Family::Cutlass => squarest(tiles, tile_m, tile_n),
+        Family::Nvjet if tiles * z < speed.units / kernel.cluster * kernel.cluster => {
+            squarest(tiles, tile_m, tile_n)
+        }
+        _ => return None,
+    };
+    if m > LARGEST * 64 || n > LARGEST * 64 {
+        return None;
+    }
+    let split = around.split.unwrap_or(z <= FEW_PARTS || (z <= MORE_PARTS && tiles * z <= speed.units));
+    let (parts, batch) = if split { (z, 1) } else { (1, z) };
+    let each_unit = (tiles * z).div_ceil(speed.units) as f64;
+    let seconds = speed.seconds(around.ns);
+    let threads = (grid.threads.max(32) as f64 * each_unit).min(1024.0);
+    let done = seconds * speed.clock * speed.rate * speed.efficiency(threads);
+    let by_cores = done / (each_unit * tile_m as f64 * tile_n as f64) * parts as f64;
+    let elements = seconds * speed.bandwidth * BANDWIDTH / bytes(types.0) / batch as f64;
+    let by_memory = (elements - m as f64 * n as f64) / (m + n) as f64;
+    Some(Sizes { m, n, k: rounded(by_cores.min(by_memory), tile_k), batch })
+}
+
+/// A product that takes as long, by the GPU's peak: as high as wide as deep; a vector's is as high as deep.
+pub fn matched(kernel: &Kernel, ns: i64, gpu: &RecordedGpu) -> Sizes {
+    let types = kernel.types.unwrap_or((Element::F32, Compute::F32));
+    let speed = Speed::of(gpu, types);
+    if kernel.family == Family::Vector {
+        let elements = speed.seconds(ns) * speed.bandwidth * BANDWIDTH / bytes(types.0);
+        let side = rounded(elements.sqrt(), 64);
+        return Sizes { m: side, n: 1, k: side, batch: 1 };
+    }
+    let done = speed.seconds(ns) * speed.clock * speed.rate * speed.units as f64 * EFFICIENCY;
+    let side = rounded(done.cbrt(), 64);
+    Sizes { m: side, n: side, k: side, batch: 1 }
+}
+
+fn bytes(element: Element) -> f64 {
+    match element {
+        Element::F16 | Element::Bf16 => 2.0,
+        Element::F32 => 4.0,
+        Element::F64 => 8.0,
+    }
+}
+
+fn rounded(size: f64, step: u64) -> u64 {
+    let step = step.max(1);
+    let steps = (size / step as f64).round().clamp(1.0, (LARGEST / step).max(1) as f64);
+    steps as u64 * step
+}
+
+/// The most square result of so many tiles: which way they lie is not recorded.
+fn squarest(tiles: u64, tile_m: u64, tile_n: u64) -> (u64, u64) {
+    let ratio = |across: u64| {
+        let (m, n) = ((across * tile_m) as f64, (tiles / across * tile_n) as f64);
+        (m / n).ln().abs()
+    };
+    let limit = tiles.isqrt().min(1 << 16);
+    let divisors = (1..=limit).filter(|d| tiles.is_multiple_of(*d)).flat_map(|d| [d, tiles / d]);
+    let across = divisors.min_by(|a, b| ratio(*a).total_cmp(&ratio(*b)).then(a.cmp(b))).unwrap_or(1);
+    (across * tile_m, tiles / across * tile_n)
+}

@@ -1,0 +1,231 @@
+//! Exact sizes of a product, from the text of the operator's NVTX range.
+//!
+//! ```text
+//!  aten::addmm, seq = 51, op_id = 13, sizes = [[2048], [256, 512], [512, 2048], [], []], input_op_ids = […]
+//!                                               bias    A           B
+//! ```
+//! Sizes are logical and row-major: `R (rows × columns) = A (rows × depth) · B (depth × columns)`. cuBLAS computes the
+//! transposed product of the transposed matrices, so its m is `columns` and its n is `rows`.
+
+/// A product as PyTorch sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Product {
+    pub rows: u64,
+    pub columns: u64,
+    pub depth: u64,
+    pub batch: u64,
+}
+
+/// What an operator's range says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operator {
+    /// The operator is one product and no more: mm, addmm, bmm, … but not linear or matmul, which call those.
+    pub innermost: bool,
+    /// It multiplies several pairs of matrices at once.
+    pub batched: bool,
+    pub product: Option<Product>,
+}
+
+/// More dimensions or larger sizes than this are no tensor's.
+const MOST_DIMENSIONS: usize = 64;
+const LARGEST: u64 = 1 << 40;
+
+/// Reads the text of a range; `None` for an operator that is no product.
+pub fn read(text: &str) -> Option<Operator> {
+    let name = text.split(", ").next().unwrap_or(text);
+    let name = name.strip_prefix("aten::")?;
+    let sizes = sizes(text);
+    let of = |i: usize| sizes.get(i).map(Vec::as_slice);
+    let (innermost, batched, product) = match name {
+        "mm" | "_scaled_mm" | "_int_mm" => (true, false, matrices(of(0), of(1))),
+        "addmm" | "_addmm_activation" => (true, false, matrices(of(1), of(2))),
+        "bmm" => (true, true, batches(of(0), of(1))),
+        "baddbmm" => (true, true, batches(of(1), of(2))),
+        "mv" => (true, false, vector(of(0), of(1))),
+        "addmv" => (true, false, vector(of(1), of(2))),
+        "dot" | "vdot" => (true, false, dot(of(0), of(1))),
+        "linear" => (false, false, linear(of(0), of(1))),
+        "matmul" => (false, false, matmul(of(0), of(1))),
+        _ => return None,
+    };
+    Some(Operator { innermost, batched, product: product.filter(|p| p.is_sane()) })
+}
+
+impl Product {
+    fn is_sane(&self) -> bool {
+        let [r, c, d, b] = [self.rows, self.columns, self.depth, self.batch];
+        let positive = r > 0 && c > 0 && d > 0 && b > 0;
+        let fits =
+            |x: u64, y: u64| x.checked_mul(y).and_then(|p| p.checked_mul(b)).is_some_and(|p| p <= LARGEST);
+        positive && fits(r, c) && fits(r, d) && fits(d, c)
+    }
+}
+
+fn matrices(a: Option<&[u64]>, b: Option<&[u64]>) -> Option<Product> {
+    match (a?, b?) {
+        (&[rows, depth], &[other, columns]) if depth == other => {
+            Some(Product { rows, columns, depth, batch: 1 })
+        }
+        _ => None,
+    }
+}
+
+fn batches(a: Option<&[u64]>, b: Option<&[u64]>) -> Option<Product> {
+    match (a?, b?) {
+        (&[batch, rows, depth], &[others, other, columns]) if (batch, depth) == (others, other) => {
+            Some(Product { rows, columns, depth, batch })
+        }
+        _ => None,
+    }
+}
+
+fn vector(a: Option<&[u64]>, x: Option<&[u64]>) -> Option<Product> {
+    match (a?, x?) {
+        (&[rows, depth], &[other]) if depth == other => Some(Product { rows, columns: 1, depth, batch: 1 }),
+        _ => None,
+    }
+}
+
+fn dot(a: Option<&[u64]>, b: Option<&[u64]>) -> Option<Product> {
+    match (a?, b?) {
+        (&[depth], &[other]) if depth == other => Some(Product { rows: 1, columns: 1, depth, batch: 1 }),
+        _ => None,
+    }
+}
+
+/// `x (…, depth)` times the transposed `w (columns, depth)`.
+fn linear(x: Option<&[u64]>, w: Option<&[u64]>) -> Option<Product> {
+    let (&depth, leading) = x?.split_last()?;
+    match w? {
+        &[columns, other] if other == depth => {
+            Some(Product { rows: all(leading)?, columns, depth, batch: 1 })
+        }
+        _ => None,
+    }
+}
+
+/// Leading dimensions of equal shape are batches; those of a plain matrix on the right fold into the rows.
+fn matmul(a: Option<&[u64]>, b: Option<&[u64]>) -> Option<Product> {
+    match (a?, b?) {
+        (a @ &[_], b @ &[_]) => dot(Some(a), Some(b)),
+        (a @ &[_, _], b @ &[_]) => vector(Some(a), Some(b)),
+        (a, &[depth, columns]) => {
+            let (&last, leading) = a.split_last()?;
+            (last == depth).then_some(Product { rows: all(leading)?, columns, depth, batch: 1 })
+        }
+        (&[ref outer @ .., rows, depth], &[ref others @ .., other, columns])
+            if outer == others && depth == other =>
+        {
+            Some(Product { rows, columns, depth, batch: all(outer)? })
+        }
+        _ => None,
+    }
+}
+
+fn all(dimensions: &[u64]) -> Option<u64> {
+    dimensions.iter().try_fold(1u64, |product, &d| product.checked_mul(d))
+}
+
+/// The lists after `sizes = `: one a tensor, empty for what is none.
+fn sizes(text: &str) -> Vec<Vec<u64>> {
+    let Some((_, list)) = text.split_once("sizes = [") else { return Vec::new() };
+    let mut sizes = Vec::new();
+    let mut rest = list;
+    while let Some(inner) = rest.trim_start_matches([',', ' ']).strip_prefix('[') {
+        let Some((numbers, after)) = inner.split_once(']') else { break };
+        if numbers.contains('[') || sizes.len() == MOST_DIMENSIONS {
+            break; // a list of tensors
+        }
+        let numbers: Option<Vec<u64>> = numbers
+            .split(',')
+            .map(str::trim)
+            .filter(|n| !n.is_empty())
+            .map(|n| n.parse().ok().filter(|n| *n <= LARGEST))
+            .collect();
+        sizes.push(numbers.unwrap_or_default());
+        rest = after;
+    }
+    sizes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn product(text: &str) -> Option<(u64, u64, u64, u64)> {
+        read(text).and_then(|o| o.product).map(|p| (p.rows, p.columns, p.depth, p.batch))
+    }
+
+    #[test]
+    fn texts_of_emit_nvtx_give_sizes() {
+        for (text, expected) in [
+            (
+                "aten::addmm, seq = 51, op_id = 13, sizes = [[2048], [256, 512], [512, 2048], [], []], input_op_ids = [(0,-1), (1,0)]",
+                Some((256, 2048, 512, 1)),
+            ),
+            (
+                "aten::mm, op_id = 54, sizes = [[256, 10], [10, 2048]], input_op_ids = [(48,0), (51,0)]",
+                Some((256, 2048, 10, 1)),
+            ),
+            ("aten::mm, op_id = 12, sizes = [[128, 784], [784, 512]]", Some((128, 512, 784, 1))),
+            (
+                "aten::linear, seq = 50, op_id = 9, sizes = [[256, 512], [2048, 512], [2048]]",
+                Some((256, 2048, 512, 1)),
+            ),
+            ("aten::linear, op_id = 9, sizes = [[8, 128, 512], [1000, 512], []]", Some((1024, 1000, 512, 1))),
+            ("aten::bmm, op_id = 3, sizes = [[96, 128, 64], [96, 64, 128]]", Some((128, 128, 64, 96))),
+            (
+                "aten::baddbmm, op_id = 3, sizes = [[96, 128, 128], [96, 128, 64], [96, 64, 128], [], []]",
+                Some((128, 128, 64, 96)),
+            ),
+            (
+                "aten::matmul, op_id = 3, sizes = [[8, 12, 128, 64], [8, 12, 64, 128]]",
+                Some((128, 128, 64, 96)),
+            ),
+            ("aten::matmul, op_id = 3, sizes = [[8, 128, 64], [64, 32]]", Some((1024, 32, 64, 1))),
+            ("aten::matmul, op_id = 3, sizes = [[128, 64], [64]]", Some((128, 1, 64, 1))),
+            (
+                "aten::_scaled_mm, op_id = 3, sizes = [[16, 32], [32, 64], [], [], [], [], []]",
+                Some((16, 64, 32, 1)),
+            ),
+            ("aten::mv, op_id = 3, sizes = [[100, 50], [50]]", Some((100, 1, 50, 1))),
+            ("aten::dot, op_id = 3, sizes = [[50], [50]]", Some((1, 1, 50, 1))),
+        ] {
+            assert_eq!(product(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_product_gives_none() {
+        for text in [
+            "iteration 3",
+            "aten::add, op_id = 3, sizes = [[3, 4], [4, 5]]",
+            "AddmmBackward0, seq = 57, op_id = 50, sizes = [[256, 10]]",
+            "",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+
+    /// Without sizes, or with ones that cannot be, the operator is still known.
+    #[test]
+    fn damaged_sizes_are_none() {
+        for text in [
+            "aten::mm, op_id = 3",
+            "aten::mm",
+            "aten::mm, sizes = [[3, 4], [5, 6]]",
+            "aten::mm, sizes = [[0, 4], [4, 6]]",
+            "aten::mm, sizes = [[-3, 4], [4, 6]]",
+            "aten::mm, sizes = [[99999999999999999999, 4], [4, 6]]",
+            "aten::mm, sizes = [[1000000000, 4], [4, 1000000000]]",
+            "aten::mm, sizes = [[3, 4], [4",
+            "aten::mm, sizes = [[[3, 4], [4, 5]], []]",
+            "aten::linear, sizes = [[], []]",
+            "aten::matmul, sizes = [[18446744073, 18446744073, 4], [4, 4]]",
+        ] {
+            let operator = read(text).unwrap_or_else(|| panic!("{text} is an operator"));
+            assert_eq!(operator.product, None, "{text}");
+        }
+        assert!(read("aten::bmm, op_id = 3").is_some_and(|o| o.batched && o.innermost));
+    }
+}

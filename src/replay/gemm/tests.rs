@@ -1,0 +1,163 @@
+use super::*;
+
+fn h200() -> RecordedGpu {
+    RecordedGpu {
+        name: Some("NVIDIA H200".to_owned()),
+        compute_capability: Some((9, 0)),
+        multiprocessors: Some(132),
+        clock_hz: Some(1_980_000_000),
+        memory_bandwidth: Some(4_814_304_000_000),
+    }
+}
+
+fn launch(name: &str, blocks: [u64; 3], threads: u64, ns: i64) -> Launch {
+    Launch {
+        name: name.into(),
+        grid: Some(Grid { blocks, threads }),
+        ns,
+        stream: 0,
+        operator: None,
+        linear: false,
+    }
+}
+
+fn within(launch: Launch, range: &str, number: u64) -> Launch {
+    Launch { operator: shapes::read(range).map(|o| (o, number)), ..launch }
+}
+
+fn of(launches: &[Launch]) -> Products {
+    extract(launches, &h200())
+}
+
+const XMMA_TN: &str = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_stage3_warpsize1x4x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas";
+const CUTLASS: &str = "void cutlass::Kernel2<cutlass_80_simt_sgemm_64x64_8x5_tn_align1>(T1::Params)";
+const REDUCE: &str = "void cublasLt::splitKreduce_kernel<(int)32, (int)16, int, float>(T1)";
+
+/// The forward products of `train_mlp`: sizes of the operator, transposes of the kernel, the reduction's time included.
+#[test]
+fn ranges_give_exact_sizes() {
+    let products = of(&[
+        within(
+            launch(XMMA_TN, [4, 32, 1], 128, 24_160),
+            "aten::addmm, sizes = [[2048], [256, 512], [512, 2048]]",
+            1,
+        ),
+        launch("elementwise", [512, 1, 1], 128, 1_800),
+        within(
+            launch(CUTLASS, [4, 1, 7], 128, 14_976),
+            "aten::addmm, sizes = [[10], [256, 2048], [2048, 10]]",
+            2,
+        ),
+        within(
+            launch(REDUCE, [1, 16, 1], 32, 2_592),
+            "aten::addmm, sizes = [[10], [256, 2048], [2048, 10]]",
+            2,
+        ),
+    ]);
+    assert_eq!(products.found, [Found::Product(0), Found::Other, Found::Product(1), Found::Part]);
+    let sizes: Vec<_> = products.list.iter().map(|g| (g.m, g.n, g.k, g.batch, g.recorded_ns)).collect();
+    assert_eq!(sizes, [(2048, 256, 512, 1, 24_160), (10, 256, 2048, 1, 17_568)]);
+    for gemm in &products.list {
+        assert_eq!(
+            (gemm.certainty, gemm.element, gemm.compute),
+            (Certainty::Exact, Element::F32, Compute::F32)
+        );
+        assert_eq!((gemm.transpose_a, gemm.transpose_b), (true, false));
+    }
+}
+
+/// Without a layout in the name `aten::linear` tells that the weight is transposed.
+#[test]
+fn linear_transposes_its_weight() {
+    let mut one = within(
+        launch("gemmk1_kernel", [4, 1, 1], 128, 3_000),
+        "aten::addmm, sizes = [[3], [4, 5], [5, 3]]",
+        1,
+    );
+    assert!(!of(&[one.clone()]).list[0].transpose_a);
+    one.linear = true;
+    let list = of(&[one]).list;
+    assert!(list[0].transpose_a && list[0].basis.ends_with("types assumed"));
+}
+
+/// Two products under one operator cannot both have its sizes.
+#[test]
+fn sizes_of_an_operator_are_used_once() {
+    let range = "aten::mm, sizes = [[256, 512], [512, 2048]]";
+    let one = || within(launch(XMMA_TN, [4, 32, 1], 128, 24_160), range, 1);
+    let products = of(&[one(), one()]);
+    let certainties: Vec<_> = products.list.iter().map(|g| g.certainty).collect();
+    assert_eq!(certainties, [Certainty::Exact, Certainty::TileRounded]);
+}
+
+/// Launches of captures whose true sizes are known, without them: m × n within a tile, K within the stated error.
+#[test]
+fn tiles_give_sizes() {
+    type Case = (&'static str, [u64; 3], u64, i64, u64, u64, f64);
+    const NT: &str = "sm80_xmma_gemm_f32f32_f32f32_f32_nt_n_tilesize128x32x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas";
+    const BIG: &str = "void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nt_align1>(T1::Params)";
+    const NVJET: &str = "nvjet_sm90_hsh_64x48_64x15_2x4_h_bz_NNT";
+    let cases: [Case; 5] = [
+        (XMMA_TN, [4, 32, 1], 128, 24_160, 2048, 256, 512.0),
+        (XMMA_TN, [4, 32, 1], 128, 84_832, 2048, 256, 2048.0),
+        (NT, [16, 16, 1], 128, 17_504, 512, 2048, 256.0),
+        (BIG, [128, 1, 1], 256, 49_312, 2048, 2048, 256.0),
+        (NVJET, [8, 12, 1], 384, 3_168, 512, 576, 512.0),
+    ];
+    for (name, blocks, threads, ns, m, n, k) in cases {
+        let gemm = of(&[launch(name, blocks, threads, ns)]).list.remove(0);
+        assert_eq!((gemm.m, gemm.n, gemm.batch, gemm.certainty), (m, n, 1, Certainty::TileRounded), "{name}");
+        assert!((gemm.k as f64 / k - 1.0).abs() < 0.35, "{name} {ns}: {} for {k}", gemm.k);
+    }
+}
+
+/// Blocks in z share the depth where a reduction follows, and are batches otherwise.
+#[test]
+fn depth_is_split_where_a_reduction_follows() {
+    const NN: &str = "void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>(T1::Params)";
+    let split = of(&[launch(NN, [16, 1, 8], 256, 50_176), launch(REDUCE, [64, 8, 1], 32, 4_192)]);
+    let gemm = &split.list[0];
+    assert_eq!((gemm.m * gemm.n, gemm.batch), (256 * 2048, 1));
+    assert!((gemm.k as f64 / 2048.0 - 1.0).abs() < 0.35, "{}", gemm.k);
+    let batched = of(&[launch("ampere_sgemm_128x128_nn", [1, 4, 48], 256, 220_000)]);
+    assert_eq!((batched.list[0].m, batched.list[0].n, batched.list[0].batch), (128, 512, 48));
+    let one_pair = of(&[within(launch("ampere_sgemm_128x128_nn", [1, 4, 48], 256, 220_000), "aten::mm", 1)]);
+    assert_eq!(one_pair.list[0].batch, 1);
+}
+
+/// A persistent kernel fills the GPU whatever its size: only the duration is left. 8192³ in fp16.
+#[test]
+fn persistent_kernels_are_matched_by_duration() {
+    let one = |ns| launch("nvjet_sm90_hsh_320x128_64x3_1x2_h_bz_coopB_NNT", [2, 66, 1], 384, ns);
+    let products = of(&[one(1_407_196), one(1_640_000), one(20_000)]);
+    assert_eq!(products.found, [Found::Product(0), Found::Product(0), Found::Product(1)]);
+    let gemm = &products.list[0];
+    assert_eq!((gemm.certainty, gemm.recorded_ns), (Certainty::DurationMatched, 1_640_000));
+    assert!(gemm.m == gemm.n && gemm.n == gemm.k && (7_500..=9_500).contains(&gemm.k), "{}", gemm.k);
+    assert_eq!((gemm.element, gemm.transpose_a, gemm.transpose_b), (Element::F16, false, false));
+}
+
+#[test]
+fn what_cannot_be_multiplied_is_said() {
+    let products = of(&[launch("nvjet_sm90_qqtst_128x256_128x4_2x1_v_bz_coopA_TNT", [2, 66, 1], 384, 9_000)]);
+    assert!(matches!(products.found[0], Found::Unsupported(_)) && products.list.is_empty());
+}
+
+/// Times and grids of damaged exports overflow nothing.
+#[test]
+fn damaged_launches_do_no_harm() {
+    for ns in [i64::MIN / 4, -1, 0, 1, i64::MAX / 4] {
+        for blocks in [[0, 0, 0], [1, 1, 1], [u64::MAX; 3], [1 << 31, 1 << 31, 1 << 31]] {
+            for name in
+                [XMMA_TN, CUTLASS, "ampere_sgemm_128x64_tn", "nvjet_hsh_64x64_64x3_1x0_NNT", "gemv", REDUCE]
+            {
+                for gpu in [h200(), RecordedGpu::default()] {
+                    let products = extract(&[launch(name, blocks, u64::MAX, ns)], &gpu);
+                    for gemm in products.list {
+                        assert!(gemm.m > 0 && gemm.n > 0 && gemm.k > 0 && gemm.batch > 0);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Large copies of every kind: how long they hold the host, and how fast they are.
+
+use super::calls::timed;
+use crate::replay::bench::CopyCost;
+use crate::replay::error::ReplayError;
+use crate::replay::gpu::cuda::Result;
+use crate::replay::gpu::memory::{self, DeviceMemory, HostBuffer, PreparedCopy};
+use crate::replay::gpu::open::Gpu;
+use crate::replay::gpu::spin;
+use crate::replay::rounds::{self, Sample};
+
+/// Larger than the caches of most hosts, and long enough (a few ms) for its start not to count.
+const BYTES: usize = 64 << 20;
+
+pub const PAGEABLE_UPLOAD: &str = "upload, pageable";
+pub const PINNED_UPLOAD: &str = "upload, pinned, asynchronous";
+pub const PAGEABLE_READ: &str = "read, pageable";
+pub const PINNED_READ: &str = "read, pinned, asynchronous";
+
+/// All kinds, interleaved.
+pub fn measure(gpu: &Gpu, rounds: u32) -> Result<Vec<CopyCost>> {
+    let context = &gpu.context;
+    let device = DeviceMemory::new(context, 2 * BYTES, "large copies")?;
+    let (pageable, pinned) = (HostBuffer::pageable(context, BYTES), HostBuffer::pinned(context, BYTES)?);
+    let slow = PreparedCopy::host(&device, 0, &pageable, 0, BYTES)?;
+    let fast = PreparedCopy::host(&device, 0, &pinned, 0, BYTES)?;
+    let inside = PreparedCopy::inside(&device, BYTES, &device, 0, BYTES)?;
+    let stream = &gpu.stream;
+    type Kind<'a> = (&'static str, Box<dyn Fn() -> Result<()> + 'a>);
+    let kinds: [Kind<'_>; 8] = [
+        (PAGEABLE_UPLOAD, Box::new(|| slow.upload())),
+        ("upload, pageable, asynchronous", Box::new(|| slow.upload_async(stream))),
+        ("upload, pinned", Box::new(|| fast.upload())),
+        (PINNED_UPLOAD, Box::new(|| fast.upload_async(stream))),
+        (PAGEABLE_READ, Box::new(|| slow.read())),
+        ("read, pinned", Box::new(|| fast.read())),
+        (PINNED_READ, Box::new(|| fast.read_async(stream))),
+        ("device to device", Box::new(|| inside.move_async(stream))),
+    ];
+    // The second time is until all is there, not the GPU's.
+    let samples = rounds::interleaved(kinds.len(), rounds, 1, |i| {
+        let mut returned = 0;
+        let done = timed(|| {
+            returned = timed(&kinds[i].1)?;
+            context.synchronize()
+        })?;
+        Ok(Sample { wall: returned, gpu: done })
+    })?;
+    let costs = kinds.iter().zip(&samples).map(|((name, _), samples)| {
+        let done = rounds::spread(samples.iter().map(|s| s.gpu));
+        CopyCost {
+            name,
+            bytes: BYTES as u64,
+            returned: rounds::spread(samples.iter().map(|s| s.wall)),
+            done,
+            bytes_per_ns: BYTES as f64 / done.median_ns.max(1) as f64,
+        }
+    });
+    Ok(costs.collect())
+}
+
+/// What a copy from pinned memory takes besides its bytes: a small one in a full queue, less the gap before it.
+pub fn overhead(gpu: &Gpu) -> Result<i64> {
+    const SMALL: usize = 256;
+    let device = DeviceMemory::new(&gpu.context, SMALL, "a few bytes")?;
+    let pinned = HostBuffer::pinned(&gpu.context, SMALL)?;
+    let copy = PreparedCopy::host(&device, 0, &pinned, 0, SMALL)?;
+    let run = || spin::queued(&gpu.stream, &gpu.spin, 32, |_| copy.upload_async(&gpu.stream));
+    run()?;
+    Ok((run()? - gpu.spin.gap_ns).max(0))
+}
+
+/// Data that went to the GPU and came back, by every way.
+pub fn self_test(gpu: &Gpu) -> Result<String> {
+    const WORDS: usize = 4096;
+    let context = &gpu.context;
+    let device = DeviceMemory::new(context, 8 * WORDS, "a few bytes")?;
+    for pinned in [false, true] {
+        let buffer = || {
+            if pinned {
+                HostBuffer::pinned(context, 4 * WORDS)
+            } else {
+                Ok(HostBuffer::pageable(context, 4 * WORDS))
+            }
+        };
+        let (from, to) = (buffer()?, buffer()?);
+        (0..WORDS).for_each(|i| from.set_word(i, i as u32 * 3 + 1));
+        PreparedCopy::host(&device, 0, &from, 0, 4 * WORDS)?.upload_async(&gpu.stream)?;
+        PreparedCopy::inside(&device, 4 * WORDS, &device, 0, 4 * WORDS)?.move_async(&gpu.stream)?;
+        memory::fill(&device, 0, 4 * WORDS, 0, &gpu.stream)?;
+        PreparedCopy::host(&device, 4 * WORDS, &to, 0, 4 * WORDS)?.read_async(&gpu.stream)?;
+        gpu.stream.synchronize()?;
+        if let Some(i) = (0..WORDS).find(|&i| to.word(i) != i as u32 * 3 + 1) {
+            let (found, expected) = (f64::from(to.word(i)), i as f64 * 3.0 + 1.0);
+            let product = "a copy to the GPU and back".to_owned();
+            return Err(ReplayError::Wrong { product, row: i as u64, column: 0, found, expected });
+        }
+    }
+    Ok("copies to the GPU, inside it and back are right, pageable and pinned".to_owned())
+}

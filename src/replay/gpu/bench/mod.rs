@@ -1,0 +1,130 @@
+//! `sync-report bench`: what waiting costs on this GPU.
+
+mod calls;
+mod copies;
+mod loops;
+mod products;
+
+use super::cuda::{self, Result};
+use super::open::{self, Gpu};
+use super::operands::Checked;
+use super::{Options, spin};
+use crate::replay::bench::{BENCH_VERSION, Bench};
+use crate::replay::constants::{CONSTANTS_VERSION, Constants};
+use crate::replay::plan::{Compute, Element};
+
+/// What to measure.
+pub struct Work {
+    /// Sides of the square products.
+    pub sizes: Vec<u64>,
+    /// Name, element type and precision; as in [`crate::replay::bench::TYPES`].
+    pub types: Vec<(&'static str, Element, Compute)>,
+}
+
+/// Measures everything; `said` is told what comes next.
+pub fn bench(options: &Options, work: &Work, said: &dyn Fn(&str)) -> Result<Bench> {
+    let gpu = Gpu::open(options.device, &options.lib_dirs)?;
+    let mut notes = gpu.notes.clone();
+    let mut checked = Checked::default();
+    cuda::doing("measuring products");
+    let products = products::measure(&gpu, work, options.rounds, said, &mut checked, &mut notes)?;
+    said("calls");
+    cuda::doing("measuring calls");
+    let (calls, returns) = calls::measure(&gpu, options.rounds)?;
+    said("copies");
+    cuda::doing("measuring copies");
+    let copies = copies::measure(&gpu, options.rounds)?;
+    said("streams and GPUs");
+    cuda::doing("measuring loops");
+    let loops = loops::measure(&gpu, options.rounds, &mut checked)?;
+    let host = |name: &str| {
+        calls.iter().find(|c| c.name == name && c.pending == calls::NOTHING).map_or(0, |c| c.host.median_ns)
+    };
+    let speed = |name: &str| copies.iter().find(|c| c.name == name).map_or(0.0, |c| c.bytes_per_ns);
+    let constants = Constants {
+        constants_version: CONSTANTS_VERSION,
+        gpu: gpu.info.clone(),
+        // The kernel has run for as long as an empty one does when its write is seen.
+        after_call_ns: (host(calls::START) - spin::EMPTY_NS).max(0),
+        after_previous_ns: gpu.spin.gap_ns,
+        stream_return_ns: returns.stream,
+        event_return_ns: returns.event,
+        context_return_ns: returns.context,
+        stream_floor_ns: host(calls::STREAM),
+        event_floor_ns: host(calls::EVENT),
+        context_floor_ns: host(calls::CONTEXT),
+        launch_call_ns: host(calls::LAUNCH),
+        product_call_ns: host(calls::PRODUCT),
+        async_copy_call_ns: host(calls::ENQUEUE),
+        value_read_ns: host(calls::VALUE),
+        copy_overhead_ns: copies::overhead(&gpu)?,
+        pinned_upload: speed(copies::PINNED_UPLOAD),
+        pinned_read: speed(copies::PINNED_READ),
+        pageable_upload: speed(copies::PAGEABLE_UPLOAD),
+        pageable_read: speed(copies::PAGEABLE_READ),
+        queue_depth: queue_depth(&gpu)?,
+    };
+    Ok(Bench {
+        bench_version: BENCH_VERSION,
+        gpu: gpu.info.clone(),
+        gpus: open::count()?,
+        products,
+        calls,
+        copies,
+        loops,
+        constants,
+        checked: checked.elements,
+        largest_error: checked.largest_error,
+        notes,
+    })
+}
+
+/// How many launches the queue of a busy stream takes before one blocks.
+fn queue_depth(gpu: &Gpu) -> Result<Option<u32>> {
+    const BUSY_NS: i64 = 60_000_000;
+    const MOST: u32 = 8_192;
+    // A launch takes some µs; one this long waited for the GPU, unless the system took the processor away just then.
+    const BLOCKED_NS: i64 = 5_000_000;
+    let empty = gpu.spin.length(0);
+    gpu.spin.launch(&gpu.stream, gpu.spin.length(BUSY_NS))?;
+    let mut depth = None;
+    for launched in 1..=MOST {
+        let took = calls::timed(|| gpu.spin.launch(&gpu.stream, empty))?;
+        if took > BLOCKED_NS {
+            depth = Some(launched);
+            break;
+        }
+    }
+    gpu.stream.synchronize()?;
+    Ok(depth)
+}
+
+/// Runs every kind of work once and checks what can be checked, quickly: what works, line by line.
+pub fn self_test(options: &Options) -> Result<Vec<String>> {
+    let gpu = Gpu::open(options.device, &options.lib_dirs)?;
+    let (free, total) = gpu.context.memory()?;
+    let mut lines = vec![format!(
+        "{}, driver for CUDA {}, cuBLAS {}, {} of {} free",
+        gpu.info.name,
+        crate::replay::error::cuda_version(gpu.info.driver),
+        gpu.info.cublas,
+        crate::text::bytes(free),
+        crate::text::bytes(total)
+    )];
+    cuda::doing("checking products");
+    lines.push(products::self_test(&gpu)?);
+    cuda::doing("checking kernels of a given length");
+    const WANTED_NS: i64 = 50_000;
+    let took = gpu.spin.spacing(&gpu.stream, gpu.spin.length(WANTED_NS))? - gpu.spin.gap_ns;
+    lines.push(format!(
+        "kernels of 50 µs take {}, by {}; {} between two",
+        crate::text::duration(took),
+        gpu.spin.describe(),
+        crate::text::duration(gpu.spin.gap_ns)
+    ));
+    cuda::doing("checking copies");
+    lines.push(copies::self_test(&gpu)?);
+    lines.push(format!("an empty kernel is taken to last {}", crate::text::duration(spin::EMPTY_NS)));
+    lines.extend(gpu.notes.iter().cloned());
+    Ok(lines)
+}

@@ -1,0 +1,315 @@
+//! The driver's objects, owned: contexts, streams, events, kernels, graphs; memory is in [`super::memory`].
+//!
+//! A thin layer over cudarc's bindings instead of its safe types, for two reasons. Those do host work of their own at
+//! every call (they record events for what they own and look the context up), which would be measured here. And they
+//! unwrap in destructors, where a GPU error would end the program with a panic.
+//!
+//! Whoever calls keeps one rule that the types do not enforce: memory that an unfinished operation uses stays alive
+//! until the context was synchronised. Destructors of memory do that first.
+
+use crate::replay::error::ReplayError;
+use cudarc::driver::sys::{self, CUresult};
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_void};
+use std::marker::PhantomData;
+use std::ptr::null_mut;
+use std::rc::Rc;
+
+pub type Result<T> = std::result::Result<T, ReplayError>;
+
+/// Calls the driver; an error names the call.
+///
+/// SAFETY, of every use: [`super::libraries::driver`] found the function, pointers for results point to locals of the
+/// caller, and handles come from the driver and are alive, since their owners are borrowed.
+macro_rules! driver {
+    ($name:ident($($argument:expr),* $(,)?)) => {
+        $crate::replay::gpu::cuda::check(stringify!($name), unsafe { cudarc::driver::sys::$name($($argument),*) })
+    };
+}
+pub(super) use driver;
+
+thread_local! {
+    /// What is being done, for the sentence of an error.
+    static DOING: Cell<&'static str> = const { Cell::new("opening the GPU") };
+}
+
+/// Says what the calls from here on are for.
+pub fn doing(what: &'static str) {
+    DOING.set(what);
+}
+
+pub fn what_is_done() -> String {
+    DOING.get().to_owned()
+}
+
+#[inline]
+pub(super) fn check(call: &'static str, result: CUresult) -> Result<()> {
+    // Looked at as a number only: a newer driver may return one that the bindings' enum does not have.
+    if result as u32 == 0 { Ok(()) } else { Err(failed(call, result)) }
+}
+
+#[cold]
+fn failed(call: &'static str, result: CUresult) -> ReplayError {
+    let (name, text) = explain(result);
+    ReplayError::Cuda { call, doing: what_is_done(), name, code: result as u32, text }
+}
+
+/// Name and text of an error code.
+pub(super) fn explain(result: CUresult) -> (String, String) {
+    type Ask = unsafe fn(CUresult, *mut *const c_char) -> CUresult;
+    let ask = |f: Ask| {
+        let mut text: *const c_char = std::ptr::null();
+        // SAFETY: the functions exist, as `libraries::driver` made sure; they set a pointer to static text.
+        let asked = unsafe { f(result, &mut text) };
+        if asked != CUresult::CUDA_SUCCESS || text.is_null() {
+            return "unknown to this driver".to_owned();
+        }
+        // SAFETY: not null, and static text of the driver.
+        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    };
+    (ask(sys::cuGetErrorName), ask(sys::cuGetErrorString))
+}
+
+/// The primary context of one device, current in this thread.
+pub struct Context {
+    raw: sys::CUcontext,
+    device: sys::CUdevice,
+}
+
+impl Context {
+    pub fn new(device: sys::CUdevice) -> Result<Rc<Self>> {
+        let mut raw = null_mut();
+        driver!(cuDevicePrimaryCtxRetain(&mut raw, device))?;
+        let context = Self { raw, device };
+        context.make_current()?;
+        Ok(Rc::new(context))
+    }
+
+    pub fn make_current(&self) -> Result<()> {
+        driver!(cuCtxSetCurrent(self.raw))
+    }
+
+    #[inline]
+    pub fn synchronize(&self) -> Result<()> {
+        driver!(cuCtxSynchronize())
+    }
+
+    /// Free and total bytes of the device.
+    pub fn memory(&self) -> Result<(u64, u64)> {
+        let (mut free, mut total) = (0, 0);
+        driver!(cuMemGetInfo_v2(&mut free, &mut total))?;
+        Ok((free as u64, total as u64))
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: retained in `new`; what lives in it holds an `Rc`, so this is the last use. The process ends soon, so
+        // an error here is nobody's.
+        let _ = unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.device) };
+    }
+}
+
+/// An ordered queue of the device.
+pub struct Stream {
+    raw: sys::CUstream,
+    owned: bool,
+    context: Rc<Context>,
+}
+
+impl Stream {
+    /// One that does not wait for the legacy default stream, as all of PyTorch's pool.
+    pub fn new(context: &Rc<Context>) -> Result<Self> {
+        let mut raw = null_mut();
+        let flags = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
+        driver!(cuStreamCreate(&mut raw, flags))?;
+        Ok(Self { raw, owned: true, context: Rc::clone(context) })
+    }
+
+    /// The legacy default stream, which synchronous copies use.
+    pub fn legacy(context: &Rc<Context>) -> Self {
+        Self { raw: null_mut(), owned: false, context: Rc::clone(context) }
+    }
+
+    pub fn is_legacy(&self) -> bool {
+        !self.owned
+    }
+
+    #[inline]
+    pub fn raw(&self) -> sys::CUstream {
+        self.raw
+    }
+
+    pub fn context(&self) -> &Rc<Context> {
+        &self.context
+    }
+
+    #[inline]
+    pub fn synchronize(&self) -> Result<()> {
+        driver!(cuStreamSynchronize(self.raw))
+    }
+
+    #[inline]
+    pub fn wait(&self, event: &Event) -> Result<()> {
+        driver!(cuStreamWaitEvent(self.raw, event.raw, 0))
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if self.owned {
+            // SAFETY: created in `new`, and this is its last use.
+            let _ = unsafe { sys::cuStreamDestroy_v2(self.raw) };
+        }
+    }
+}
+
+/// What an event is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    Timing,
+    /// Order only, as PyTorch's: cheaper to record.
+    Order,
+    /// Order only; the host sleeps while it waits.
+    Blocking,
+}
+
+pub struct Event {
+    raw: sys::CUevent,
+    _context: Rc<Context>,
+}
+
+impl Event {
+    pub fn new(context: &Rc<Context>, kind: EventKind) -> Result<Self> {
+        use sys::CUevent_flags_enum::{CU_EVENT_BLOCKING_SYNC, CU_EVENT_DEFAULT, CU_EVENT_DISABLE_TIMING};
+        let flags = match kind {
+            EventKind::Timing => CU_EVENT_DEFAULT as u32,
+            EventKind::Order => CU_EVENT_DISABLE_TIMING as u32,
+            EventKind::Blocking => CU_EVENT_DISABLE_TIMING as u32 | CU_EVENT_BLOCKING_SYNC as u32,
+        };
+        let mut raw = null_mut();
+        driver!(cuEventCreate(&mut raw, flags))?;
+        Ok(Self { raw, _context: Rc::clone(context) })
+    }
+
+    #[inline]
+    pub fn record(&self, stream: &Stream) -> Result<()> {
+        driver!(cuEventRecord(self.raw, stream.raw))
+    }
+
+    #[inline]
+    pub fn synchronize(&self) -> Result<()> {
+        driver!(cuEventSynchronize(self.raw))
+    }
+
+    /// GPU time from this event to `end`, both having passed, in ns.
+    ///
+    /// The bindings for CUDA 13 know only the second version of this call, which drivers before CUDA 12.8 lack.
+    pub fn until(&self, end: &Event) -> Result<i64> {
+        type Elapsed = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> CUresult;
+        const NAMES: [&str; 2] = ["cuEventElapsedTime_v2", "cuEventElapsedTime"];
+        // SAFETY: the driver is loaded; both versions have this one signature.
+        let known = NAMES.iter().find_map(|n| unsafe { sys::culib().get::<Elapsed>(n.as_bytes()) }.ok());
+        let Some(elapsed) = known else {
+            return Err(ReplayError::MissingSymbols {
+                library: "the CUDA driver",
+                symbols: NAMES.join(" and "),
+                need: "a driver of the 470 series or newer",
+            });
+        };
+        let mut milliseconds = 0f32;
+        // SAFETY: both events are alive, and the result goes to a local.
+        check(NAMES[0], unsafe { elapsed(&mut milliseconds, self.raw, end.raw) })?;
+        Ok((f64::from(milliseconds) * 1e6).round() as i64)
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: created in `new`, and this is its last use.
+        let _ = unsafe { sys::cuEventDestroy_v2(self.raw) };
+    }
+}
+
+/// Compiled kernels.
+pub struct Module {
+    raw: sys::CUmodule,
+    context: Rc<Context>,
+}
+
+impl Module {
+    /// `ptx`: text that the driver compiles for its GPU.
+    pub fn new(context: &Rc<Context>, ptx: &CStr) -> Result<Self> {
+        let mut raw = null_mut();
+        driver!(cuModuleLoadData(&mut raw, ptx.as_ptr().cast()))?;
+        Ok(Self { raw, context: Rc::clone(context) })
+    }
+
+    pub fn function(&self, name: &CStr) -> Result<Function> {
+        let mut raw = null_mut();
+        driver!(cuModuleGetFunction(&mut raw, self.raw, name.as_ptr()))?;
+        Ok(Function { raw, _lives_in: PhantomData })
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        let _ = self.context.synchronize();
+        // SAFETY: loaded in `new`; nothing runs any more.
+        let _ = unsafe { sys::cuModuleUnload(self.raw) };
+    }
+}
+
+/// A kernel of a [`Module`], which must outlive it.
+#[derive(Clone, Copy)]
+pub struct Function {
+    raw: sys::CUfunction,
+    _lives_in: PhantomData<*const Module>,
+}
+
+impl Function {
+    /// One block of one thread, with `N` words of arguments as the kernel declares them.
+    #[inline]
+    pub fn launch<const N: usize>(&self, stream: &Stream, mut arguments: [u64; N]) -> Result<()> {
+        let mut pointers = arguments.each_mut().map(|word| std::ptr::from_mut(word).cast::<c_void>());
+        let none = null_mut();
+        driver!(cuLaunchKernel(self.raw, 1, 1, 1, 1, 1, 1, 0, stream.raw, pointers.as_mut_ptr(), none))
+    }
+}
+
+/// Work captured from a stream, ready to be launched as one.
+pub struct Graph {
+    raw: sys::CUgraphExec,
+    _context: Rc<Context>,
+}
+
+impl Graph {
+    /// Captures what `work` puts into `stream`. The capture is ended after an error too: a stream left capturing could
+    /// not be used for anything else.
+    pub fn capture(stream: &Stream, work: impl FnOnce() -> Result<()>) -> Result<Self> {
+        let mode = sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_RELAXED;
+        driver!(cuStreamBeginCapture_v2(stream.raw, mode))?;
+        let worked = work();
+        let mut graph = null_mut();
+        let ended = driver!(cuStreamEndCapture(stream.raw, &mut graph));
+        let mut raw = null_mut();
+        let made = worked.and(ended).and_then(|()| driver!(cuGraphInstantiateWithFlags(&mut raw, graph, 0)));
+        if !graph.is_null() {
+            // SAFETY: made by the capture, and the executable graph holds no reference to it.
+            let _ = unsafe { sys::cuGraphDestroy(graph) };
+        }
+        made.map(|()| Self { raw, _context: Rc::clone(&stream.context) })
+    }
+
+    #[inline]
+    pub fn launch(&self, stream: &Stream) -> Result<()> {
+        driver!(cuGraphLaunch(self.raw, stream.raw))
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        // SAFETY: made in `capture`; a launch that runs keeps what it needs.
+        let _ = unsafe { sys::cuGraphExecDestroy(self.raw) };
+    }
+}

@@ -1,0 +1,198 @@
+//! Products whose shape is not known: one that takes as long.
+//!
+//! Time is nearly a cubic function of a factor on all three sides, so a few steps of `factor × (wanted / took)^⅓` come
+//! close; sides are rounded to what tensor cores like, so the rest is done by `k`, of which time is nearly linear.
+
+use super::cuda::Result;
+use super::open::Gpu;
+use super::operands::Operands;
+use super::spin::{self, EMPTY_NS};
+use crate::replay::interrupt;
+use crate::replay::peak;
+use crate::replay::plan::{Certainty, Gemm, Matching, Plan, RecordedGpu, Stretch};
+use crate::replay::product::Shape;
+
+/// Sides are multiples of this: 16 bytes of the widest type, which tensor cores need.
+const STEP: u64 = 8;
+/// Close enough, being what a clock moves between two runs.
+const CLOSE: f64 = 0.02;
+const CUBIC_STEPS: usize = 8;
+const LINEAR_STEPS: usize = 5;
+
+/// How hard the GPU works around a product: one that works without pause runs hot, and clocks lower.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    Light,
+    Sustained,
+}
+
+impl Load {
+    /// As the recorded stretch was.
+    pub fn of(stretch: &Stretch) -> Self {
+        let length = stretch.to_ns - stretch.from_ns;
+        if stretch.gpu_busy_ns * 2 > length { Self::Sustained } else { Self::Light }
+    }
+
+    /// Work before a measurement, and in each of its three parts, in ns.
+    const fn times(self) -> (i64, i64) {
+        match self {
+            Self::Light => (1_000_000, 1_000_000),
+            // Power limits act within some 10 ms on an H200: 8192³ fp16 goes from 1.41 to 1.64 ms.
+            Self::Sustained => (30_000_000, 20_000_000),
+        }
+    }
+}
+
+/// How long each of `shape` takes in a full queue, less the gap before it: as Nsight measures kernels.
+pub fn duration(gpu: &Gpu, shape: &Shape, load: Load) -> Result<i64> {
+    const PLACES: usize = 8;
+    let mut operands = Operands::new(gpu, &[*shape; PLACES])?;
+    let placed = (0..PLACES).map(|_| operands.place(shape)).collect::<Result<Vec<_>>>()?;
+    let launch = |count: usize| {
+        spin::queued(&gpu.stream, &gpu.spin, count, |i| gpu.blas.launch(&placed[i % PLACES].product))
+    };
+    launch(1)?;
+    let once = launch(2)?.max(1);
+    let (warm, part) = load.times();
+    for _ in 0..count(warm, once).div_ceil(MOST_QUEUED) {
+        launch(count(warm, once).min(MOST_QUEUED))?;
+    }
+    let count = count(part, once).min(MOST_QUEUED);
+    let mut times = [launch(count)?, launch(count)?, launch(count)?];
+    times.sort_unstable();
+    Ok((times[1] - gpu.spin.gap_ns).max(EMPTY_NS))
+}
+
+/// Products launched at once: with the kernel before them, half of what a queue takes.
+const MOST_QUEUED: usize = 400;
+
+/// Products of length `once` that last for `time`.
+fn count(time: i64, once: i64) -> usize {
+    (time / once).clamp(4, 10_000) as usize
+}
+
+/// What a recorded product should take here, and whether that could be told.
+pub fn wanted(gemm: &Gemm, matching: Matching, recorded: &RecordedGpu, here: &RecordedGpu) -> (i64, bool) {
+    if matching == Matching::Duration || (recorded.name.is_some() && recorded.name == here.name) {
+        return (gemm.recorded_ns, true);
+    }
+    let peak = |gpu| peak::multiply_adds(gpu, gemm.element, gemm.compute);
+    match (peak(recorded), peak(here)) {
+        (Some(there), Some(here)) => ((gemm.recorded_ns as f64 * there / here) as i64, true),
+        _ => (gemm.recorded_ns, false),
+    }
+}
+
+/// A shape of the same types and transposes that takes `wanted` ns here, and what it takes.
+fn fit(gpu: &Gpu, start: Shape, wanted: i64, load: Load) -> Result<(Shape, i64)> {
+    let off = |took: i64| (took as f64 / wanted as f64 - 1.0).abs();
+    let mut best = (start, duration(gpu, &start, load)?);
+    let mut factor = 1.0;
+    let mut took = best.1;
+    for _ in 0..CUBIC_STEPS {
+        if off(best.1) < CLOSE {
+            return Ok(best);
+        }
+        interrupt::check()?;
+        factor *= (wanted as f64 / took as f64).cbrt();
+        let shape = scaled(&start, factor);
+        took = duration(gpu, &shape, load)?;
+        if off(took) < off(best.1) {
+            best = (shape, took);
+        }
+    }
+    for _ in 0..LINEAR_STEPS {
+        let shape = Shape { k: side(best.0.k, wanted as f64 / best.1 as f64), ..best.0 };
+        if off(best.1) < CLOSE || shape == best.0 {
+            break;
+        }
+        interrupt::check()?;
+        let took = duration(gpu, &shape, load)?;
+        if off(took) >= off(best.1) {
+            break;
+        }
+        best = (shape, took);
+    }
+    Ok(best)
+}
+
+fn scaled(shape: &Shape, factor: f64) -> Shape {
+    Shape { m: side(shape.m, factor), n: side(shape.n, factor), k: side(shape.k, factor), ..*shape }
+}
+
+fn side(length: u64, factor: f64) -> u64 {
+    // The largest side that cuBLAS counts to, far above any that fits.
+    const LONGEST: f64 = 1e9;
+    let steps = (length as f64 * factor / STEP as f64).round().min(LONGEST / STEP as f64);
+    (steps as u64).max(1) * STEP
+}
+
+/// The product to run for a recorded one, and how long it takes.
+pub struct Matched {
+    pub shape: Shape,
+    pub wanted_ns: i64,
+    pub took_ns: i64,
+}
+
+/// Fits a product to the GPU at hand: exact and tile-rounded ones stay as they are.
+pub fn matched(gpu: &Gpu, gemm: &Gemm, fits: Shape, plan: &Plan, notes: &mut Vec<String>) -> Result<Matched> {
+    let load = Load::of(&plan.stretch);
+    let (wanted_ns, told) = wanted(gemm, plan.matching, &plan.gpu, &gpu.described);
+    if gemm.certainty != Certainty::DurationMatched || gemm.recorded_ns <= 0 {
+        return Ok(Matched { shape: fits, wanted_ns, took_ns: duration(gpu, &fits, load)? });
+    }
+    if !told {
+        let note = "The export does not say how fast its GPU was: products of unknown shape take here what they took there.";
+        if !notes.iter().any(|n| n == note) {
+            notes.push(note.to_owned());
+        }
+    }
+    let (shape, took_ns) = fit(gpu, fits, wanted_ns.max(1), load)?;
+    Ok(Matched { shape, wanted_ns, took_ns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::plan::{Compute, Element};
+
+    #[test]
+    fn sides_are_rounded_and_never_vanish() {
+        assert_eq!(side(4096, 1.0), 4096);
+        assert_eq!(side(4096, 0.5001), 2048);
+        assert_eq!(side(16, 0.01), 8);
+        assert_eq!(side(u64::MAX, 1e30) % STEP, 0);
+    }
+
+    #[test]
+    fn another_gpu_is_given_the_time_that_its_peak_makes_of_it() {
+        let gemm = Gemm {
+            m: 1,
+            n: 1,
+            k: 1,
+            batch: 1,
+            transpose_a: false,
+            transpose_b: false,
+            element: Element::F16,
+            compute: Compute::F32,
+            certainty: Certainty::DurationMatched,
+            recorded_ns: 1000,
+            kernel: String::new(),
+            basis: String::new(),
+        };
+        let gpu = |name: &str, capability, units, mhz: u64| RecordedGpu {
+            name: Some(name.to_owned()),
+            compute_capability: Some(capability),
+            multiprocessors: Some(units),
+            clock_hz: Some(mhz * 1_000_000),
+            memory_bandwidth: None,
+        };
+        let a100 = gpu("NVIDIA A100-SXM4-80GB", (8, 0), 108, 1410);
+        let h100 = gpu("NVIDIA H100 80GB HBM3", (9, 0), 132, 1830);
+        let (ns, told) = wanted(&gemm, Matching::Peak, &a100, &h100);
+        assert!(told && (310..325).contains(&ns), "{ns}: 312 against 989 TFLOP/s");
+        assert_eq!(wanted(&gemm, Matching::Duration, &a100, &h100), (1000, true));
+        assert_eq!(wanted(&gemm, Matching::Peak, &a100, &a100), (1000, true));
+        assert_eq!(wanted(&gemm, Matching::Peak, &RecordedGpu::default(), &h100), (1000, false));
+    }
+}

@@ -1,0 +1,166 @@
+//! Results of a replay, read back and set beside the report's simulated savings.
+
+use super::measured::{Measured, MeasuredVariant, RESULTS_VERSION};
+use crate::report::{Replayed, Report, Warning};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Results that cannot be used. Each prints as one sentence.
+#[derive(Debug, Error)]
+pub enum ResultsError {
+    #[error("{path}: cannot be read ({reason})", path = .path.display())]
+    Unreadable { path: PathBuf, reason: String },
+    #[error(
+        "{path}: holds no results of a replay ({reason}); make them with: sync-report replay PROFILE --format json -o FILE",
+        path = .path.display()
+    )]
+    NoResults { path: PathBuf, reason: String },
+    #[error("{path}: was written by a newer sync-report (version {version} of the results)", path = .path.display())]
+    Newer { path: PathBuf, version: u64 },
+    #[error("{path}: a replay of {profile}, none of whose sites are in this report", path = .path.display())]
+    OtherProfile { path: PathBuf, profile: String },
+}
+
+/// Reads what `sync-report replay --format json` wrote.
+///
+/// # Errors
+/// [`ResultsError`].
+pub fn read(path: &Path) -> Result<Measured, ResultsError> {
+    let (path, owned) = (path, || path.to_owned());
+    let text = std::fs::read(path)
+        .map_err(|e| ResultsError::Unreadable { path: owned(), reason: e.kind().to_string() })?;
+    let broken = |e: serde_json::Error| ResultsError::NoResults { path: owned(), reason: e.to_string() };
+    let tree: serde_json::Value = serde_json::from_slice(&text).map_err(broken)?;
+    // A newer layout is told before its fields are missed.
+    if let Some(version) = tree["results_version"].as_u64().filter(|v| *v > u64::from(RESULTS_VERSION)) {
+        return Err(ResultsError::Newer { path: owned(), version });
+    }
+    serde_json::from_value(tree).map_err(broken)
+}
+
+/// Sets what was measured beside what was simulated, site by site; sites are told by their keys.
+///
+/// # Errors
+/// [`ResultsError::OtherProfile`] where no replayed site is in a report of all sites.
+pub fn embed(report: &mut Report, measured: &Measured, path: &Path) -> Result<(), ResultsError> {
+    let base = measured.variants.first().map_or(0, |v| v.wall.median_ns);
+    let replayed = |variant: &MeasuredVariant| {
+        let saving = variant.saving?;
+        Some(Replayed {
+            gpu: measured.gpu.name.clone(),
+            stretch_ns: base,
+            saving_ns: saving.median_ns,
+            saving_low_ns: saving.low_ns,
+            saving_high_ns: saving.high_ns,
+            percent: saving.median_ns as f64 / base.max(1) as f64 * 100.0,
+            predicted_ns: variant.predicted_saving_ns,
+        })
+    };
+    let known = |key: &str| report.sites.iter().any(|s| s.key == key);
+    let found = measured.sites.iter().filter(|(key, _)| known(key)).count();
+    let complete = report.sites_omitted == 0 && report.waits_filtered_out == 0;
+    if found == 0 && complete {
+        let (path, profile) = (path.to_owned(), measured.profile.clone());
+        return Err(ResultsError::OtherProfile { path, profile });
+    }
+    if found == 0 {
+        report.warnings.push(Warning {
+            code: "replay-not-shown",
+            message: format!("{}: none of the sites that were replayed is shown", path.display()),
+            fix: String::new(),
+        });
+    }
+    for variant in &measured.variants {
+        // The report of the replay may have numbered its sites otherwise: its id leads to the key.
+        let id = variant.name.strip_suffix(" fixed").filter(|name| !name.contains(' '));
+        let key = measured.sites.iter().find(|(_, own)| Some(own.as_str()) == id).map(|(key, _)| key);
+        match key.and_then(|key| report.sites.iter_mut().find(|s| s.key == *key)) {
+            Some(site) => site.replayed = replayed(variant),
+            None if variant.name.starts_with("all ") && found > 0 => {
+                report.totals.replayed = replayed(variant)
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::measured::{ReplayGpu, Spread};
+    use crate::report::sample;
+
+    fn measured(keys: &[(&str, &str)]) -> Measured {
+        let variant = |name: &str, saving: Option<i64>| MeasuredVariant {
+            name: name.to_owned(),
+            wall: Spread { median_ns: 4_000_000, ..Spread::default() },
+            gpu: Spread::default(),
+            saving: saving.map(|median_ns| Spread { median_ns, ..Spread::default() }),
+            predicted_saving_ns: Some(90_000),
+        };
+        let mut variants = vec![variant("as recorded", None)];
+        variants.extend(keys.iter().map(|(_, id)| variant(&format!("{id} fixed"), Some(100_000))));
+        variants.push(variant("all false sites fixed", Some(200_000)));
+        Measured {
+            results_version: RESULTS_VERSION,
+            profile: "other.sqlite".to_owned(),
+            recorded_gpu: None,
+            gpu: ReplayGpu { name: "NVIDIA H200".to_owned(), ..ReplayGpu::default() },
+            sites: keys.iter().map(|(key, id)| ((*key).to_owned(), (*id).to_owned())).collect(),
+            alone: Vec::new(),
+            variants,
+            recorded_ns: 4_100_000,
+            products: Vec::new(),
+            checked: 1,
+            largest_error: 0.0,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Sites keep their keys when their ids change.
+    #[test]
+    fn sites_are_told_by_key() {
+        let mut report = sample::sample();
+        let key = report.sites[2].key.clone();
+        embed(&mut report, &measured(&[(&key, "S9")]), Path::new("r.json")).expect("of this report");
+        let replayed = report.sites[2].replayed.as_ref().expect("replayed");
+        assert_eq!(
+            (replayed.saving_ns, replayed.stretch_ns, replayed.predicted_ns),
+            (100_000, 4_000_000, Some(90_000))
+        );
+        assert_eq!(replayed.percent, 2.5);
+        assert_eq!(report.sites.iter().filter(|s| s.replayed.is_some()).count(), 1);
+        assert_eq!(report.totals.replayed.as_ref().map(|r| r.saving_ns), Some(200_000));
+    }
+
+    #[test]
+    fn results_of_another_profile_are_refused() {
+        let mut report = sample::sample();
+        (report.sites_omitted, report.waits_filtered_out) = (0, 0);
+        let error = embed(&mut report, &measured(&[("no such key", "S1")]), Path::new("r.json"))
+            .expect_err("another");
+        assert_eq!(
+            error.to_string(),
+            "r.json: a replay of other.sqlite, none of whose sites are in this report"
+        );
+        report.sites_omitted = 3;
+        embed(&mut report, &measured(&[("no such key", "S1")]), Path::new("r.json"))
+            .expect("may be among the rest");
+        assert!(report.warnings.iter().any(|w| w.code == "replay-not-shown"));
+        assert!(report.sites.iter().all(|s| s.replayed.is_none()) && report.totals.replayed.is_none());
+    }
+
+    #[test]
+    fn what_is_no_result_says_so() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("r.json");
+        assert!(matches!(read(&path), Err(ResultsError::Unreadable { .. })));
+        for text in ["", "{}", "[1]", "{\"results_version\": 1}", "null"] {
+            std::fs::write(&path, text).expect("written");
+            assert!(matches!(read(&path), Err(ResultsError::NoResults { .. })), "{text}");
+        }
+        std::fs::write(&path, "{\"results_version\": 99, \"x\": 1}").expect("written");
+        assert!(matches!(read(&path), Err(ResultsError::Newer { version: 99, .. })));
+    }
+}

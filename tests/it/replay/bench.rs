@@ -1,0 +1,141 @@
+//! `sync-report bench`, run as it is called.
+
+use super::stubs::Stubs;
+use crate::cli::{Ran, command, ran, sample};
+use std::process::{Command, Stdio};
+use sync_report::replay::constants::Constants;
+
+/// One small size, as few rounds as there can be.
+fn quick(stubs: &Stubs) -> Command {
+    let mut program = command();
+    program
+        .args(["bench", "--sizes", "16", "--types", "fp16", "--rounds", "1", "--lib-dir"])
+        .arg(stubs.folder());
+    program
+}
+
+fn good(ran: &Ran) {
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
+}
+
+#[test]
+fn it_measures_and_saves_constants() {
+    let Some(stubs) = Stubs::get() else { return };
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let (constants, results) = (folder.path().join("constants.json"), folder.path().join("bench.json"));
+    let mut program = quick(stubs);
+    program.args(["--format", "json", "--save"]).arg(&constants).arg("-o").arg(&results);
+    let ran = ran(program.env("STUB_DEVICES", "2"));
+    good(&ran);
+    assert_eq!(ran.stdout, "");
+    let constants = Constants::read(&constants).expect("they are valid");
+    assert!(constants.pinned_upload > 0.0 && constants.launch_call_ns > 0, "{constants:?}");
+    assert_eq!(constants.gpu.name, "Stub GPU 0");
+    let bench: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(results).expect("it is there")).expect("it is JSON");
+    assert_eq!(bench["products"][0]["size"], 16);
+    assert_eq!(bench["products"][0]["with"].as_array().map(Vec::len), Some(7));
+    assert_eq!(bench["gpus"], 2);
+    let loops = bench["loops"].to_string();
+    assert!(loops.contains("the other, idle GPU synchronised"), "{loops}");
+    assert!(bench["checked"].as_u64() > Some(30));
+}
+
+#[test]
+fn it_prints_tables() {
+    let Some(stubs) = Stubs::get() else { return };
+    let ran = ran(&mut quick(stubs));
+    good(&ran);
+    for words in [
+        "GPU 0 of 1: Stub GPU 0",
+        "a stream synchronisation after each",
+        "What each kind of wait adds",
+        "Host time of single calls",
+        "upload, pinned, asynchronous",
+        "Constants for simulations",
+        "elements of products compared with a reference",
+        "One GPU: what synchronising an idle one costs",
+    ] {
+        assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn the_self_test_says_what_works() {
+    let Some(stubs) = Stubs::get() else { return };
+    for (tick, clock) in [("32", "the GPU's nanosecond timer"), ("1024", "the multiprocessors' clock")] {
+        let mut program = command();
+        program.args(["bench", "--self-test", "--lib-dir"]).arg(stubs.folder());
+        let ran = ran(program.env("STUB_TICK", tick));
+        good(&ran);
+        for words in ["80 products in 5 types are right: 1280 elements", "copies to the GPU", clock] {
+            assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
+        }
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let file = folder.path().join("one").display().to_string();
+    for arguments in [
+        vec!["--types", "fp7"],
+        vec!["--sizes", "0"],
+        vec!["--rounds", "0"],
+        vec!["--self-test", "--save", "x"],
+        vec!["--save", &file, "-o", &file],
+    ] {
+        let ran = ran(command().arg("bench").args(&arguments));
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{arguments:?}");
+    }
+    assert!(!folder.path().join("one").exists());
+}
+
+/// Ctrl-C ends a measurement in order; the shell sees 130.
+#[test]
+#[cfg(unix)]
+fn ctrl_c_ends_it() {
+    let Some(stubs) = Stubs::get() else { return };
+    let mut program = command();
+    program.args(["bench", "--sizes", "256", "--rounds", "1000", "--lib-dir"]).arg(stubs.folder());
+    let child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let pressed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    assert!(pressed.success());
+    let out = child.wait_with_output().expect("it ends");
+    assert_eq!(out.status.code(), Some(130));
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(stderr, "sync-report: interrupted: nothing was measured to its end\n");
+    assert!(out.stdout.is_empty());
+}
+
+/// What a user of a GPU machine runs first.
+#[test]
+#[cfg(unix)]
+fn the_script_for_gpu_machines_runs_everything() {
+    let Some(stubs) = Stubs::get() else { return };
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let script = || {
+        let mut script = Command::new(format!("{}/scripts/gpu_check.sh", env!("CARGO_MANIFEST_DIR")));
+        script.arg("--binary").arg(assert_cmd::cargo::cargo_bin!("sync-report"));
+        script.arg("--lib-dir").arg(stubs.folder()).arg("-o").arg(folder.path().join("out"));
+        script.args(["--rounds", "1", "--sizes", "16"]).arg(sample("pairs_h2d_pageable_light"));
+        script
+    };
+    let out = ran(&mut script());
+    good(&out);
+    for (file, words) in [
+        ("self-test.txt", "products in 5 types are right"),
+        ("bench.md", "### Constants for simulations"),
+        ("constants.json", "pinned_upload"),
+        ("replay-pairs_h2d_pageable_light.md", "as recorded"),
+    ] {
+        let text = std::fs::read_to_string(folder.path().join("out").join(file)).expect("it is kept");
+        assert!(text.contains(words), "{file}: {text}");
+        assert!(file == "constants.json" || out.stdout.contains(text.trim_end()), "{file}");
+    }
+    // A GPU that computes wrong numbers is measured no further.
+    let out = ran(script().env("STUB_WRONG", "1"));
+    assert_eq!(out.code, 1);
+    assert!(out.stderr.contains("computes wrong numbers") && !out.stdout.contains("what a wait costs"));
+}

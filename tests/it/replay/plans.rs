@@ -1,0 +1,102 @@
+//! Plans made by hand.
+
+use sync_report::replay::plan::*;
+use sync_report::vocabulary::{Direction, HostMemory};
+
+pub fn gemm(m: u64, n: u64, k: u64, element: Element) -> Gemm {
+    let compute = if element == Element::F64 { Compute::F64 } else { Compute::F32 };
+    Gemm {
+        m,
+        n,
+        k,
+        batch: 1,
+        transpose_a: false,
+        transpose_b: false,
+        element,
+        compute,
+        certainty: Certainty::Exact,
+        recorded_ns: 10_000,
+        kernel: "a_kernel".to_owned(),
+        basis: "by hand".to_owned(),
+    }
+}
+
+pub fn plan(gemms: Vec<Gemm>, variants: Vec<(&str, Vec<Act>)>) -> Plan {
+    let stretch = Stretch {
+        from_ns: 0,
+        to_ns: 1_000_000,
+        iteration: Some(1),
+        iterations: 10,
+        gpu_busy_ns: 500_000,
+        chosen: "by hand".to_owned(),
+    };
+    Plan {
+        plan_version: PLAN_VERSION,
+        profile: "by_hand.sqlite".to_owned(),
+        gpu: RecordedGpu::default(),
+        sites: Vec::new(),
+        stretch,
+        repeat: 4,
+        host: HostTime::Recorded,
+        matching: Matching::Peak,
+        streams: 2,
+        events: 1,
+        alone: (0..gemms.len()).map(Alone::Gemm).chain([Alone::Wait]).collect(),
+        gemms,
+        variants: variants
+            .into_iter()
+            .enumerate()
+            .map(|(i, (name, acts))| Variant {
+                name: name.to_owned(),
+                fixed: if i == 0 { Vec::new() } else { vec![0] },
+                acts,
+                predicted_saving_ns: (i > 0).then_some(100_000),
+            })
+            .collect(),
+        notes: Vec::new(),
+    }
+}
+
+/// 100 µs of host work and 100 µs of GPU work in turn: without the wait they overlap.
+pub fn loop_with_sync() -> Plan {
+    let work =
+        [Act::Host { ns: 100_000 }, Act::Gemm { gemm: 0, stream: 0 }, Act::Spin { ns: 100_000, stream: 0 }];
+    let mut waiting = work.to_vec();
+    waiting.push(Act::Sync { target: Target::Stream(0), site: Some(0) });
+    plan(vec![gemm(64, 48, 32, Element::F16)], vec![("as recorded", waiting), ("S1 fixed", work.to_vec())])
+}
+
+/// One of every act.
+pub fn everything() -> Plan {
+    let copy = |direction, memory, blocking| Act::Copy {
+        direction,
+        bytes: 10_000,
+        memory,
+        stream: if blocking { 0 } else { 1 },
+        blocking,
+        site: None,
+    };
+    use Direction::{DeviceToDevice, DeviceToHost, HostToDevice, HostToHost, Other};
+    use HostMemory::{Managed, Pageable, Pinned, Unknown};
+    let mut acts = vec![
+        Act::Host { ns: 5_000 },
+        Act::Host { ns: 0 },
+        Act::Gemm { gemm: 0, stream: 0 },
+        Act::Gemm { gemm: 1, stream: 1 },
+        Act::Record { event: 0, stream: 1 },
+        Act::StreamWait { event: 0, stream: 0 },
+        Act::Spin { ns: 3_000, stream: 0 },
+        Act::Memset { bytes: 4096, stream: 1 },
+        Act::Sync { target: Target::Event(0), site: None },
+        Act::Sync { target: Target::Stream(1), site: None },
+        Act::Sync { target: Target::Context, site: None },
+    ];
+    for direction in [HostToDevice, DeviceToHost, DeviceToDevice, HostToHost, Other] {
+        for memory in [Pageable, Pinned, Managed, Unknown] {
+            acts.push(copy(direction, memory, false));
+            acts.push(copy(direction, memory, true));
+        }
+    }
+    let batched = Gemm { batch: 3, transpose_a: true, ..gemm(40, 24, 56, Element::F32) };
+    plan(vec![gemm(33, 17, 65, Element::Bf16), batched], vec![("as recorded", acts)])
+}

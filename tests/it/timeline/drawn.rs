@@ -1,0 +1,361 @@
+//! Drawn exports: what each recorded call becomes, and what each fix makes of it.
+
+use super::*;
+use crate::export::{Copy, GPU0, Gpu, Memory, Schema, Thread};
+use sync_report::replay::plan::{Certainty, HostTime};
+
+const GEMM: &str = "ampere_sgemm_128x64_tn";
+const KERNEL: &str = "void at::native::elementwise_kernel<128, 2>(int)";
+const SIDE: Gpu = Gpu { device: 0, stream: 13 };
+
+fn empty() -> (Export, Thread) {
+    let mut e = Export::new(Schema::V2025_3);
+    let t = e.thread(4242, 4242);
+    (e, t)
+}
+
+/// Three iterations of one upload that waits, two kernels and a read that waits; the middle one is the longest.
+///
+/// ```text
+///  host    [copy H2D][sync==]···[launch gemm]···[launch]·[copy D2H][sync======]
+///  GPU         [copy]                [gemm-------][k--]      [copy]
+///  µs      0         5     10     12          14     20 22  23   24           90
+/// ```
+fn training() -> Export {
+    let (mut e, t) = empty();
+    for i in 0..3i64 {
+        let at = 1_000_000 + i * 200_000;
+        let end = at + [100_000, 180_000, 120_000][i as usize];
+        e.nvtx(t, at..end, &format!("step {i}"));
+        e.memcpy(t, at..at + 5_000, Copy::h2d(4096, Memory::Pageable), GPU0, at + 3_000..at + 5_500);
+        e.sync(t, "cudaStreamSynchronize", at + 5_200..at + 10_000, GPU0);
+        e.nvtx(t, at + 11_000..at + 16_000, "aten::mm, op_id = 5, sizes = [[256, 512], [512, 2048]]");
+        e.launch(t, at + 12_000..at + 14_000, GPU0, at + 15_000..at + 65_000, GEMM);
+        e.launch(t, at + 20_000..at + 22_000, GPU0, at + 66_000..at + 70_000, KERNEL);
+        e.memcpy(t, at + 23_000..at + 24_000, Copy::d2h(4, Memory::Pinned), GPU0, at + 71_000..at + 72_000);
+        e.sync(t, "cudaStreamSynchronize", at + 24_500..at + 75_000, GPU0);
+    }
+    e
+}
+
+/// Ids of the upload and of the read.
+fn ids(plan: &Plan) -> (String, String) {
+    let id = |kind: &str| plan.sites.iter().find(|s| s.kind == kind).expect("a site").id.clone();
+    (id("upload"), id("value-read"))
+}
+
+/// The stretch is the iteration of median length, in all its variants.
+#[test]
+fn an_iteration_becomes_acts() {
+    let plan = plan(&training(), &Wish::default());
+    let (upload, read) = ids(&plan);
+    assert_eq!((plan.stretch.iteration, plan.stretch.iterations), (Some(2), 3));
+    assert_eq!((plan.stretch.from_ns, plan.stretch.to_ns), (1_400_000, 1_520_000));
+    assert_eq!((plan.streams, plan.events, plan.repeat), (1, 0, 833));
+    assert_eq!(
+        acts(&plan, "as recorded"),
+        [
+            &format!("copy host-to-device 4096 pageable {upload}"),
+            "host 200",
+            &format!("sync stream 0 {upload}"),
+            "host 2000",
+            "gemm 0",
+            "host 6000",
+            "spin 4000",
+            "host 1000",
+            &format!("copy device-to-host 4 pinned {read}"),
+            "host 500",
+            &format!("sync stream 0 {read}"),
+            "host 45000",
+        ]
+    );
+    assert_eq!(
+        acts(&plan, &format!("{upload} fixed"))[..3],
+        [&format!("copy host-to-device 4096 pinned {upload}"), "host 2200", "gemm 0"]
+    );
+    assert_eq!(plan.variants.len(), 2, "there is only one false site");
+    assert_eq!(alone(&plan), "0 wait");
+    let gemm = &plan.gemms[0];
+    assert_eq!((gemm.m, gemm.n, gemm.k, gemm.certainty), (2048, 256, 512, Certainty::Exact));
+    assert_eq!(plan.variants[0].predicted_saving_ns, None);
+    assert!(plan.variants[1].predicted_saving_ns.is_some());
+}
+
+/// A read that is asked for is read at the iteration's end instead: from pinned memory, behind an event.
+#[test]
+fn a_delayed_read_waits_at_the_end() {
+    let e = training();
+    let (_, read) = ids(&plan(&e, &Wish::default()));
+    let plan = plan(&e, &site(&read));
+    let fixed = acts(&plan, &format!("{read} fixed"));
+    assert_eq!(
+        fixed[7..],
+        [
+            "host 1000",
+            &format!("copy device-to-host 4 pinned {read}"),
+            "host 500",
+            "record 0",
+            "host 45000",
+            &format!("sync event 0 {read}"),
+        ]
+    );
+    assert_eq!(plan.events, 1);
+    assert_eq!(plan.variants.last().map(|v| v.name.as_str()), Some("all false sites fixed"));
+}
+
+/// Without iterations the value is read when the next one is: the event is the last stretch's.
+#[test]
+fn without_iterations_a_delayed_read_is_read_one_later() {
+    let (mut e, t) = empty();
+    for i in 0..4i64 {
+        let at = i * 100_000;
+        e.launch(t, at..at + 2_000, GPU0, at + 4_000..at + 50_000, KERNEL);
+        e.memcpy(t, at + 5_000..at + 6_000, Copy::d2h(4, Memory::Pinned), GPU0, at + 51_000..at + 52_000);
+        e.sync(t, "cudaStreamSynchronize", at + 6_500..at + 54_000, GPU0);
+    }
+    let plan = plan(&e, &site("S1"));
+    assert_eq!(plan.stretch.iteration, None);
+    let fixed = acts(&plan, "S1 fixed");
+    assert_eq!(
+        fixed,
+        [
+            "host 46000",
+            "spin 46000",
+            "host 3000",
+            "copy device-to-host 4 pinned S1",
+            "host 500",
+            "sync event 0 S1",
+            "record 0"
+        ]
+    );
+}
+
+#[test]
+fn host_times_are_scaled() {
+    let e = training();
+    let host = |host| {
+        let plan = plan(&e, &Wish { host, ..Wish::default() });
+        let times = plan.variants[0]
+            .acts
+            .iter()
+            .filter_map(|a| if let Act::Host { ns } = a { Some(*ns) } else { None });
+        (times.sum::<i64>(), plan.notes)
+    };
+    let recorded = host(HostTime::Recorded);
+    assert_eq!(
+        (recorded.0, host(HostTime::Scaled(0.5)).0, host(HostTime::Scaled(0.0)).0),
+        (54_700, 27_350, 0)
+    );
+    let unprofiled = host(HostTime::Unprofiled);
+    assert!(unprofiled.0 > 0 && unprofiled.0 < recorded.0, "{}", unprofiled.0);
+    assert!(recorded.1.iter().any(|n| n.contains("--host unprofiled")), "{:?}", recorded.1);
+    assert!(unprofiled.1.iter().any(|n| n.contains("left out")), "{:?}", unprofiled.1);
+}
+
+/// ```text
+///  main      [launch a]··················[sync=======]
+///  autograd             ··[launch b]
+/// ```
+#[test]
+fn threads_are_merged_by_time() {
+    let (mut e, t) = empty();
+    let other = e.thread(4242, 4300);
+    e.name_thread(other, "pt_autograd_0");
+    for i in 0..3i64 {
+        let at = i * 100_000;
+        e.launch(t, at..at + 2_000, GPU0, at + 4_000..at + 20_000, KERNEL);
+        e.launch(other, at + 5_000..at + 7_000, GPU0, at + 21_000..at + 22_000, KERNEL);
+        e.device_sync(t, at + 10_000..at + 26_000, 0);
+    }
+    let plan = plan(&e, &site("S1"));
+    assert_eq!(
+        acts(&plan, "as recorded"),
+        ["host 74000", "spin 16000", "host 3000", "spin 1000", "host 3000", "sync context S1"]
+    );
+}
+
+/// What follows an op of another stream does so by an event, as recorded.
+#[test]
+fn streams_wait_for_one_another() {
+    let (mut e, t) = empty();
+    for i in 0..3i64 {
+        let at = i * 200_000;
+        e.launch(t, at..at + 2_000, GPU0, at + 4_000..at + 40_000, KERNEL);
+        e.event_record(t, at + 3_000..at + 4_000, GPU0, 1);
+        e.stream_wait(t, at + 5_000..at + 6_000, SIDE, 1);
+        e.launch(t, at + 7_000..at + 8_000, SIDE, at + 41_000..at + 60_000, KERNEL);
+        e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 63_000, SIDE);
+    }
+    let plan = plan(&e, &site("S1"));
+    assert_eq!((plan.streams, plan.events), (2, 1));
+    let acts = acts(&plan, "as recorded");
+    let order: Vec<&str> = acts.iter().map(String::as_str).filter(|a| !a.starts_with("host")).collect();
+    assert_eq!(
+        order,
+        ["spin 36000", "record 0", "stream-wait 0 on 1", "spin 19000 on 1", "sync stream 1 S1"]
+    );
+}
+
+/// Without recorded events: an op that starts late, right where another stream's ended.
+#[test]
+fn streams_that_follow_one_another_are_seen() {
+    let (mut e, t) = empty();
+    for i in 0..3i64 {
+        let at = i * 200_000;
+        e.launch(t, at..at + 2_000, GPU0, at + 4_000..at + 40_000, KERNEL);
+        e.launch(t, at + 7_000..at + 8_000, SIDE, at + 41_000..at + 60_000, KERNEL);
+        e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 63_000, SIDE);
+    }
+    let plan = plan(&e, &site("S1"));
+    assert!(acts(&plan, "as recorded").contains(&"stream-wait 0 on 1".to_owned()));
+}
+
+#[test]
+fn an_event_wait_waits_for_its_event() {
+    let (mut e, t) = empty();
+    for i in 0..3i64 {
+        let at = i * 200_000;
+        e.launch(t, at..at + 2_000, GPU0, at + 4_000..at + 40_000, KERNEL);
+        e.event_record(t, at + 3_000..at + 4_000, GPU0, 1);
+        e.launch(t, at + 5_000..at + 6_000, GPU0, at + 41_000..at + 90_000, KERNEL);
+        e.event_sync(t, at + 10_000..at + 43_000, 1);
+    }
+    let plan = plan(&e, &site("S1"));
+    let acts = acts(&plan, "as recorded");
+    let order: Vec<&str> = acts.iter().map(String::as_str).filter(|a| !a.starts_with("host")).collect();
+    assert_eq!(order, ["spin 36000", "record 0", "spin 49000", "sync event 0 S1"]);
+}
+
+/// Blocking copies, frees, memsets, graph launches, collectives, copies inside the device, a product of 8-bit numbers.
+#[test]
+fn every_kind_of_call_has_its_act() {
+    let (mut e, t) = empty();
+    for i in 0..3i64 {
+        let at = i * 1_000_000;
+        e.nvtx(t, at..at + 900_000, &format!("step {i}"));
+        e.memset(t, at..at + 1_000, 1 << 20, GPU0, at + 2_000..at + 3_000);
+        e.graph_launch(t, at + 5_000..at + 6_000, GPU0, at + 7_000..at + 57_000);
+        e.launch(
+            t,
+            at + 8_000..at + 9_000,
+            GPU0,
+            at + 58_000..at + 60_000,
+            "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+        );
+        e.launch(
+            t,
+            at + 10_000..at + 11_000,
+            GPU0,
+            at + 61_000..at + 63_000,
+            "nvjet_sm90_qqtst_128x256_128x4_2x1_v_bz_TNT",
+        );
+        e.memcpy(t, at + 12_000..at + 13_000, Copy::d2d(64), GPU0, at + 64_000..at + 65_000);
+        e.memcpy_blocking(
+            t,
+            at + 14_000..at + 90_000,
+            Copy::d2h(8, Memory::Pageable),
+            GPU0,
+            at + 66_000..at + 88_000,
+        );
+        e.free(t, at + 100_000..at + 110_000);
+    }
+    let plan = plan(&e, &Wish::default());
+    let acts = acts(&plan, "as recorded");
+    let order: Vec<&str> = acts.iter().map(String::as_str).filter(|a| !a.starts_with("host ")).collect();
+    let id = |api: &str| plan.sites.iter().find(|s| s.api == api).expect("a site").id.clone();
+    assert_eq!(
+        order,
+        [
+            "memset 1048576",
+            "spin 50000",
+            "spin 2000",
+            "spin 2000",
+            "copy device-to-device 64 unknown",
+            &format!("copy device-to-host 8 pageable blocking {}", id("cudaMemcpy")),
+            &format!("sync context {}", id("cudaFree")),
+        ]
+    );
+    for word in ["graph launches", "collective", "8-bit", "free or allocate"] {
+        assert!(plan.notes.iter().any(|n| n.contains(word)), "{word}: {:?}", plan.notes);
+    }
+    assert_eq!(alone(&plan), "");
+}
+
+/// Work on another GPU is left out, and said to be.
+#[test]
+fn one_gpu_is_replayed() {
+    let (mut e, t) = empty();
+    let far = Gpu { device: 1, stream: 7 };
+    for i in 0..3i64 {
+        let at = i * 200_000;
+        e.launch(t, at..at + 2_000, GPU0, at + 4_000..at + 40_000, KERNEL);
+        e.launch(t, at + 3_000..at + 4_000, far, at + 5_000..at + 150_000, KERNEL);
+        e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 43_000, GPU0);
+        e.sync(t, "cudaStreamSynchronize", at + 50_000..at + 153_000, far);
+    }
+    let plan = plan(&e, &Wish::default());
+    let spins =
+        variant_of(&plan, "as recorded").acts.iter().filter(|a| matches!(a, Act::Spin { .. })).count();
+    assert_eq!((spins, plan.streams), (1, 1));
+    assert!(plan.notes.iter().any(|n| n.contains("other GPUs")), "{:?}", plan.notes);
+}
+
+/// cuBLAS clears four bytes before some products, and does so in the replay too.
+#[test]
+fn memsets_of_cublas_are_left_to_it() {
+    let (mut e, t) = empty();
+    for i in 0..3i64 {
+        let at = i * 200_000;
+        e.memset(t, at..at + 1_000, 4, GPU0, at + 2_000..at + 3_000);
+        e.launch(t, at + 1_200..at + 2_000, GPU0, at + 4_000..at + 40_000, GEMM);
+        e.memset(t, at + 3_000..at + 4_000, 4, GPU0, at + 41_000..at + 42_000);
+        e.launch(t, at + 4_200..at + 5_000, GPU0, at + 43_000..at + 44_000, KERNEL);
+        e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 47_000, GPU0);
+    }
+    let acts = acts(&plan(&e, &site("S1")), "as recorded");
+    let order: Vec<&str> = acts.iter().map(String::as_str).filter(|a| !a.starts_with("host ")).collect();
+    assert_eq!(order, ["gemm 0", "memset 4", "spin 1000", "sync stream 0 S1"]);
+}
+
+#[test]
+fn captures_without_a_plan_say_why() {
+    let (mut e, t) = empty();
+    e.call(t, "cudaMalloc", 0..1_000);
+    let error = try_plan(&e, &Wish::default()).expect_err("no waits");
+    assert!(error.contains("no host thread waits"), "{error}");
+    e.sync(t, "cudaStreamSynchronize", 2_000..900_000, GPU0);
+    let error = try_plan(&e, &site("S1")).expect_err("no kernels");
+    assert!(error.contains("holds no GPU operations"), "{error}");
+    let error = try_plan(&training(), &site("S77")).expect_err("no such site");
+    assert!(error.contains("no site S77") && error.contains("S1 ("), "{error}");
+}
+
+/// A stretch with more calls than anybody reads is cut, and says so.
+#[test]
+fn long_stretches_are_cut() {
+    let (mut e, t) = empty();
+    for i in 0..30_000i64 {
+        let at = i * 1_000;
+        e.launch(t, at..at + 500, GPU0, at + 600..at + 900, KERNEL);
+    }
+    e.sync(t, "cudaStreamSynchronize", 30_000_000..30_001_000, GPU0);
+    let plan = plan(&e, &site("S1"));
+    assert!(variant_of(&plan, "as recorded").acts.len() < 41_000);
+    assert!(plan.notes.iter().any(|n| n.contains("only 20000 around the wait")), "{:?}", plan.notes);
+    assert!(acts(&plan, "as recorded").iter().any(|a| a.contains("S1")));
+}
+
+/// Times at the edges of what is read overflow nothing.
+#[test]
+fn damaged_times_do_no_harm() {
+    let (mut e, t) = empty();
+    const FAR: i64 = i64::MAX / 4;
+    e.launch(t, -FAR..-FAR + 5, GPU0, -FAR + 6..FAR - 10, GEMM);
+    e.sync(t, "cudaStreamSynchronize", 0..FAR, GPU0);
+    e.launch(t, 5..FAR, GPU0, 7..8, KERNEL);
+    e.sync(t, "cudaStreamSynchronize", 3..4, GPU0);
+    for wish in [site("S1"), Wish { host: HostTime::Scaled(1000.0), ..site("S1") }] {
+        let plan = plan(&e, &wish);
+        assert!(!plan.variants[0].acts.is_empty());
+    }
+}

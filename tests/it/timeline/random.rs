@@ -1,0 +1,97 @@
+//! What holds of the plan of every program: random small timelines, plausible or not.
+
+use super::*;
+use crate::properties::{export, schema, steps};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Any site of any program has a plan that can run, or one sentence that says why not.
+    #[test]
+    fn every_site_has_a_sound_plan(schema in schema(), steps in steps()) {
+        let (_folder, path) = export(schema, &steps).write_temp();
+        let report = look::report_on(&path, &look::options());
+        for id in report.sites.iter().map(|s| s.id.clone()) {
+            match plan_of(&path, &site(&id), 1) {
+                Ok(plan) => assert_playable(&plan),
+                Err(error) => prop_assert!(error.contains("no work to replay") && !error.contains('\n'), "{}", error),
+            }
+        }
+        if let Ok(plan) = plan_of(&path, &Wish::default(), 1) {
+            assert_playable(&plan);
+            prop_assert_eq!(plan_of(&path, &Wish::default(), 3), Ok(plan));
+        }
+    }
+
+    /// Exports promise no order of rows.
+    #[test]
+    fn rows_backwards_are_the_same_plan(schema in schema(), steps in steps()) {
+        let plain = export(schema, &steps);
+        let mut turned = plain.clone();
+        for table in schema.tables().filter(|t| t.key.is_empty()) {
+            let name = table.name;
+            turned.sql(format!(
+                "CREATE TEMP TABLE aside AS SELECT * FROM {name} ORDER BY rowid DESC; DELETE FROM {name};
+                 INSERT INTO {name} SELECT * FROM aside; DROP TABLE aside;"
+            ));
+        }
+        let plan = |e: &Export| {
+            let plan = try_plan(e, &site("S1"));
+            // Python frames of calls that begin at once may go to either.
+            plan.map(|p| Plan { profile: String::new(), sites: Vec::new(), ..p }).map_err(|_| ())
+        };
+        prop_assert_eq!(plan(turned.all_tables()), plan(&plain));
+    }
+}
+
+/// Everything that an act refers to is there, and events are recorded before a stream waits for them.
+fn assert_playable(plan: &Plan) {
+    assert_eq!(plan.variants[0].name, "as recorded");
+    assert!(plan.repeat > 0 && plan.streams > 0 && plan.stretch.to_ns >= plan.stretch.from_ns, "{plan:?}");
+    for variant in &plan.variants {
+        let mut recorded = BTreeSet::new();
+        let ever: BTreeSet<usize> = variant
+            .acts
+            .iter()
+            .filter_map(|a| if let Act::Record { event, .. } = a { Some(*event) } else { None })
+            .collect();
+        let mut host = 0;
+        for act in &variant.acts {
+            match act {
+                Act::Host { ns } => {
+                    assert!(*ns > 0);
+                    host += ns;
+                }
+                Act::Gemm { gemm, stream } => assert!(*gemm < plan.gemms.len() && *stream < plan.streams),
+                Act::Spin { ns, stream } => assert!(*ns >= 0 && *stream < plan.streams),
+                Act::Copy { stream, site, .. } => {
+                    assert!(*stream < plan.streams && site.is_none_or(|s| s < plan.sites.len()));
+                }
+                Act::Memset { stream, .. } => assert!(*stream < plan.streams),
+                Act::Record { event, stream } => {
+                    assert!(*event < plan.events && *stream < plan.streams);
+                    recorded.insert(*event);
+                }
+                Act::StreamWait { event, stream } => {
+                    assert!(recorded.contains(event) && *stream < plan.streams, "{plan:?}");
+                }
+                Act::Sync { target, site } => {
+                    assert!(site.is_none_or(|s| s < plan.sites.len()));
+                    match target {
+                        Target::Stream(stream) => assert!(*stream < plan.streams),
+                        Target::Event(event) => assert!(ever.contains(event), "{plan:?}"),
+                        Target::Context => {}
+                    }
+                }
+            }
+        }
+        let length = plan.stretch.to_ns - plan.stretch.from_ns;
+        assert!(host <= length, "{host} of {length}: {plan:?}");
+        assert!(variant.fixed.iter().all(|s| *s < plan.sites.len()));
+    }
+    for alone in &plan.alone {
+        assert!(!matches!(alone, Alone::Gemm(gemm) if *gemm >= plan.gemms.len()));
+    }
+}

@@ -1,0 +1,49 @@
+// cuBLAS without a GPU: what the tests load in place of libcublas.so.13. See cuda.c.
+
+#include <stdlib.h>
+#include "stub.h"
+
+typedef struct Handle {
+    void *stream;
+} Handle;
+
+int cublasCreate_v2(void **handle) {
+    int code = stub_fail(__func__);
+    if (code) return code;
+    *handle = calloc(1, sizeof(Handle));
+    return 0;
+}
+int cublasDestroy_v2(void *handle) { free(handle); return stub_fail(__func__); }
+int cublasSetStream_v2(void *handle, void *stream) { ((Handle *)handle)->stream = stream; return 0; }
+int cublasGetVersion_v2(void *handle, int *version) {
+    (void)handle;
+    const char *text = getenv("STUB_CUBLAS_VERSION");
+    *version = text ? atoi(text) : 130100;
+    return 0;
+}
+
+// 100 TFLOP/s in half precision, and 1.2 µs besides.
+static void run(Handle *handle, Gemm g) {
+    double operations = 2.0 * g.m * g.n * g.k * g.batch;
+    stub_work(handle->stream, 1200 + (int64_t)(operations / (g.type == 1 ? 1e4 : g.type == 0 ? 2e4 : 1e5)));
+    if (!stub_capturing(handle->stream)) stub_gemm(g);
+}
+
+int cublasGemmEx(void *handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, int type_a, int lda,
+                 const void *b, int type_b, int ldb, const void *beta, void *c, int type_c, int ldc, int compute, int algorithm) {
+    int code = stub_fail(__func__);
+    if (code) return code;
+    (void)alpha, (void)beta, (void)type_b, (void)type_c, (void)ldc, (void)compute, (void)algorithm;
+    run(handle, (Gemm){ta, tb, m, n, k, 1, type_a, lda, ldb, 0, 0, (uintptr_t)a, (uintptr_t)b, (uintptr_t)c});
+    return 0;
+}
+int cublasGemmStridedBatchedEx(void *handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, int type_a,
+                               int lda, long long stride_a, const void *b, int type_b, int ldb, long long stride_b,
+                               const void *beta, void *c, int type_c, int ldc, long long stride_c, int batch, int compute,
+                               int algorithm) {
+    int code = stub_fail(__func__);
+    if (code) return code;
+    (void)alpha, (void)beta, (void)type_b, (void)type_c, (void)ldc, (void)stride_c, (void)compute, (void)algorithm;
+    run(handle, (Gemm){ta, tb, m, n, k, batch, type_a, lda, ldb, stride_a, stride_b, (uintptr_t)a, (uintptr_t)b, (uintptr_t)c});
+    return 0;
+}
