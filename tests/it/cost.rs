@@ -37,6 +37,12 @@ fn assert_priced(report: &Report) {
     for site in report.sites.iter().filter(|s| s.class == Class::False) {
         best = best.max(site.recoverable.as_ref().filter(|r| r.simulated).map_or(0, |r| r.alone_ns));
     }
+    if let Some(alone) = totals.without_profiler {
+        assert!(
+            0 <= alone.low_ns && alone.low_ns <= alone.saved_ns && alone.saved_ns <= alone.high_ns,
+            "{alone:?}"
+        );
+    }
     if let Some(joint) = totals.recoverable_false_joint_ns {
         let (low, high) = (totals.recoverable_low_ns.unwrap_or(0), totals.recoverable_high_ns.unwrap_or(0));
         assert!(low <= joint && joint <= high, "{totals:?}");

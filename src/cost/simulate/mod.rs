@@ -11,8 +11,17 @@
 //! launch, its stream and what it depends on allow, a wait returns when what it covers has ended. The order between
 //! threads that share a stream stays as recorded. One pass costs some ten nanoseconds a step and allocates nothing.
 //!
+//! **What the calibration tests.** With nothing fixed, an op keeps the recorded distance from what explains its start
+//! (launch, stream, another stream, the legacy default stream), so the run comes out as recorded unless an op started
+//! late for a reason that was not found. That tests little more than that the steps are in order. Run again with usual
+//! latencies in place of the recorded distances, an op starts when what it depends on lets it, and a wait returns when
+//! what it covers ends: there a missing or wrong dependency shows. Neither tests host segments, which are as recorded,
+//! nor what a fix does to the host's own work: for that there are programs measured with and without their waits
+//! (scripts/pairs).
+//!
 //! [`model`] holds the list, [`issue`] orders it, `build` fills it, [`learn`] takes latencies and
-//! floors from the capture, [`follow`] finds what followed what across streams and threads, [`run`] is the pass, [`fixes`] are the changes that can be simulated.
+//! floors from the capture, [`follow`] finds what followed what across streams and threads, [`legacy`] is the default
+//! stream's rule, [`run`] is the pass, [`fixes`] are the changes that can be simulated.
 
 mod build;
 pub mod fixes;

@@ -188,7 +188,7 @@ impl Pass<'_> {
         start = start.max(legacy::earliest(&self.s.barriers, part, op.after_barrier));
         let end = start + duration;
         legacy::note(&mut self.s.barriers, part, end);
-        *stream = end;
+        *stream = (*stream).max(end); // rows of damaged exports overlap
         self.s.finish[rank] = end;
         let group = program.group[op.stream as usize] as usize;
         self.s.device[group] = self.s.device[group].max(end);
@@ -240,7 +240,7 @@ impl Pass<'_> {
                 if fix.keeps_order() {
                     self.order(step, ended);
                 }
-                if step.role == Role::Wait {
+                if step.role == Role::Wait && step.act == Act::Copy {
                     let back = step.back.min(self.program.learned.back(Blocking::Stream));
                     return self.unwaited(step, fix, end, ended, back);
                 }
@@ -310,7 +310,7 @@ impl Pass<'_> {
 
     /// An asynchronous copy instead of the recorded one; pinned or not, it runs no longer than it did.
     fn enqueue(&mut self, step: &Step, from: i64, earliest: i64) -> i64 {
-        let mut last = from;
+        let mut last = i64::MIN / 2;
         let first = step.first_op as usize;
         for rank in first..first + step.ops as usize {
             let op = &self.program.ops[rank];

@@ -171,3 +171,43 @@ fn where_the_time_moves_is_named() {
     let moved = of("cudaStreamSynchronize").recoverable.as_ref().expect("priced").moves_to.clone();
     assert_eq!(moved.as_ref(), Some(&of("cudaDeviceSynchronize").id));
 }
+
+/// ```text
+///  host      [launch a] [sync]··············[launch b]··[sync=============]·[launch a]
+///                       13 µs   150 µs                   180 µs            20 µs
+///  stream 7     [a~~~~~~~~]                   [b~~~~~~~~~~~~~~~~~~~~~~~~~~]
+/// ```
+/// Wait by wait no more than 13 + 20 µs could be saved: the second would take over what the first gives up. Both go, so
+/// what counts is that the GPU idles for 50 µs each time.
+#[test]
+fn waits_that_go_together_are_bounded_together() {
+    let (mut e, t) = empty();
+    for i in 0..5i64 {
+        let at = i * 373_000;
+        e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 20_000, "a");
+        e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 23_000, GPU0);
+        e.launch(t, at + 40_000..at + 45_000, GPU0, at + 47_000..at + 350_000, "b");
+        e.sync(t, "cudaStreamSynchronize", at + 173_000..at + 353_000, GPU0);
+    }
+    let report = look::report(&e);
+    assert_sound(&report);
+    let joint = report.totals.recoverable_false_joint_ns.expect("simulated");
+    assert!((170_000..=290_000).contains(&joint), "{joint}");
+}
+
+/// Without the profiler a program bound by its host runs shorter, and the estimate has a range.
+#[test]
+fn the_run_without_the_profiler_is_estimated() {
+    for name in ["train_mlp.sqlite", "pairs_h2d_pageable_light.sqlite"] {
+        let report = on(name, &options());
+        let alone = report.totals.without_profiler.expect("simulated");
+        assert!(alone.low_ns <= alone.saved_ns && alone.saved_ns <= alone.high_ns, "{alone:?}");
+        let span = report.profiles[0].span_ns;
+        assert!(0 < alone.run_ns && alone.run_ns < span, "{alone:?} {span}");
+    }
+    // Its GPU is busy: the profiler's time is hidden behind its work.
+    let report = on("pairs_h2d_pageable_light.sqlite", &options());
+    let (alone, joint) = (report.totals.without_profiler, report.totals.recoverable_false_joint_ns);
+    let (alone, joint) = (alone.expect("simulated").saved_ns, joint.expect("simulated"));
+    assert!((alone - joint).abs() * 20 < joint, "{alone} {joint}");
+}
