@@ -2,11 +2,13 @@
 //! sync-report reads Nsight Systems exports and says which lines of Python make the CPU wait for the GPU.
 //!
 //! Data flows one way: [`profile`] (the export as columns) → [`waits`] → [`sites`] → [`verdict`] → [`cost`] →
-//! [`report`] (result structs and renderers). [`analysis`] runs that flow, [`doctor`] judges the capture itself.
+//! [`report`] (result structs and renderers). [`analysis`] runs that flow, [`doctor`] judges the capture itself,
+//! [`diff`] compares two reports.
 
 pub mod analysis;
 pub mod catalogue;
 pub mod cost;
+pub mod diff;
 pub mod doctor;
 pub mod error;
 pub mod profile;

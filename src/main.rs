@@ -28,6 +28,7 @@ fn run(cli: cli::args::Cli) -> Result<ExitCode> {
     use cli::args::Command;
     match cli.command {
         None => cli::report::run(cli.report),
+        Some(Command::Diff(args)) => cli::diff::run(args),
         Some(Command::Doctor(args)) => cli::doctor::run(args),
         Some(Command::Explain(args)) => cli::explain::run(&args),
         Some(Command::Completions { shell }) => cli::generate::completions(shell),

@@ -7,6 +7,7 @@ pub mod notes;
 pub mod pricing;
 pub mod results;
 pub mod savings;
+pub mod spread;
 pub mod timing;
 
 use crate::cost::price::{self, Prices};

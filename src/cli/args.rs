@@ -36,6 +36,8 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
 
 #[derive(Subcommand)]
 pub enum Command {
+    /// What changed between two captures, site by site
+    Diff(DiffArgs),
     /// Is this capture good enough, and the command that makes it better
     Doctor(DoctorArgs),
     /// The knowledge base: every pattern that waits, why, and what to write instead
@@ -68,6 +70,8 @@ pub struct ReportArgs {
     #[command(flatten)]
     pub saving: SavingArgs,
     #[command(flatten)]
+    pub list: ListArgs,
+    #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
     pub shared: SharedArgs,
@@ -92,10 +96,10 @@ pub struct SavingArgs {
     pub fix: Vec<(String, Fix)>,
 }
 
-/// Which waits and sites, in which order.
+/// Which sites are listed, in which order.
 #[derive(Args)]
 #[command(next_help_heading = "Selection")]
-pub struct SelectArgs {
+pub struct ListArgs {
     /// List at most N sites; 0 for all
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
@@ -105,6 +109,12 @@ pub struct SelectArgs {
     /// Only sites of this class; may be given more than once
     #[arg(long, value_enum, value_delimiter = ',')]
     pub class: Vec<Class>,
+}
+
+/// Which waits count, and whose code is whose.
+#[derive(Args)]
+#[command(next_help_heading = "Selection")]
+pub struct SelectArgs {
     /// Only waits inside NVTX ranges of this name (`step` or `step #` for every `step 12`)
     #[arg(long, value_name = "RANGE")]
     pub nvtx: Option<String>,
@@ -158,6 +168,43 @@ pub struct ExplainArgs {
     pub pattern: Option<String>,
     #[command(flatten)]
     pub shared: SharedArgs,
+}
+
+#[derive(Args)]
+pub struct DiffArgs {
+    /// The earlier capture: an export or report, or a report kept with `--format json --top 0`; several ranks with commas
+    #[arg(value_name = "BEFORE", value_hint = ValueHint::FilePath)]
+    pub before: PathBuf,
+    /// The later one
+    #[arg(value_name = "AFTER", value_hint = ValueHint::FilePath)]
+    pub after: PathBuf,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = DiffFormat::Table)]
+    pub format: DiffFormat,
+    /// Where to write it; `-` for stdout
+    #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
+    /// List at most N sites; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub top: usize,
+    /// List unchanged sites too
+    #[arg(long)]
+    pub all: bool,
+    /// Where the sources of BEFORE are, as they were then (a worktree of the old commit): without, lines that moved are
+    /// matched by their distance, not by their text
+    #[arg(long, value_name = "[OLD=]NEW", value_parser = parse_root)]
+    pub before_source_root: Vec<SourceRoot>,
+    #[command(flatten)]
+    pub select: SelectArgs,
+    #[command(flatten)]
+    pub shared: SharedArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    Table,
+    Markdown,
+    Json,
 }
 
 #[derive(Args)]

@@ -18,9 +18,9 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     let exports = input::exports(&args.profiles, &args.shared)?;
     output::refuse_input(&args.output, &exports.paths)?;
     let mut options = options(&args.select, &args.shared);
-    if args.details.is_some() {
-        options.top = 0;
-    }
+    options.classes = args.list.class.iter().map(|c| class(*c)).collect();
+    options.sort = sort(args.list.sort);
+    options.top = if args.details.is_some() { 0 } else { args.list.top };
     options.capture = args.graph_ready.clone();
     options.simulate_up_to = args.saving.simulate.then_some(usize::MAX);
     options.what_if =
@@ -87,7 +87,7 @@ pub fn exit_code(report: &Report) -> ExitCode {
     code
 }
 
-/// What was typed, as the library wants it.
+/// What was typed, as the library wants it: all sites, in the usual order.
 pub fn options(select: &SelectArgs, shared: &SharedArgs) -> Options {
     Options {
         threads: threads(shared),
@@ -102,9 +102,9 @@ pub fn options(select: &SelectArgs, shared: &SharedArgs) -> Options {
             from: select.from,
             to: select.to,
         },
-        classes: select.class.iter().map(|c| class(*c)).collect(),
-        sort: sort(select.sort),
-        top: select.top,
+        classes: Vec::new(),
+        sort: Sort::default(),
+        top: 0,
         simulate_up_to: None,
         what_if: WhatIf::default(),
         timing: None,
