@@ -3,16 +3,18 @@
 //!
 //! Data flows one way: [`profile`] (the export as columns) → [`waits`] → [`sites`] → [`verdict`] → [`cost`] →
 //! [`report`] (result structs and renderers). [`analysis`] runs that flow, [`doctor`] judges the capture itself,
-//! [`diff`] compares two reports.
+//! [`diff`] compares two reports, [`check`] holds one against a budget.
 
 pub mod analysis;
 pub mod catalogue;
+pub mod check;
 pub mod cost;
 pub mod diff;
 pub mod doctor;
 pub mod error;
 pub mod profile;
 pub mod report;
+pub mod repository;
 pub mod sites;
 pub mod text;
 pub mod verdict;

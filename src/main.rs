@@ -1,7 +1,7 @@
 #![forbid(unsafe_code)]
 //! The command line: parse, configure, run, exit code.
 //!
-//! Exit code: 0 done; 2 wrong usage, or an input that is bad in whole or in part.
+//! Exit code: 0 done; 1 a gate failed; 2 wrong usage, or an input that is bad in whole or in part.
 
 mod cli;
 
@@ -28,6 +28,7 @@ fn run(cli: cli::args::Cli) -> Result<ExitCode> {
     use cli::args::Command;
     match cli.command {
         None => cli::report::run(cli.report),
+        Some(Command::Check(args)) => cli::check::run(args),
         Some(Command::Diff(args)) => cli::diff::run(args),
         Some(Command::Doctor(args)) => cli::doctor::run(args),
         Some(Command::Explain(args)) => cli::explain::run(&args),

@@ -1,6 +1,7 @@
 //! From what was typed to a validated configuration, and from a result to an exit code. Only this room knows clap.
 
 pub mod args;
+pub mod check;
 pub mod diff;
 pub mod doctor;
 pub mod explain;
@@ -9,3 +10,4 @@ pub mod input;
 pub mod output;
 pub mod progress;
 pub mod report;
+pub mod summary;

@@ -1,17 +1,21 @@
 //! The default command: the report.
 
 use super::args::{self, Format, ReportArgs, SelectArgs, SharedArgs};
-use super::{input, output, progress};
+use super::{input, output, progress, summary};
 use anyhow::{Result, bail};
 use std::io::Write;
 use std::process::ExitCode;
 use sync_report::analysis::filter::Filter;
 use sync_report::analysis::pricing::WhatIf;
 use sync_report::analysis::{self, Options, Sort};
-use sync_report::report::{Report, csv, details, json, table};
+use sync_report::report::{Report, csv, details, github, json, markdown, sarif, table};
+use sync_report::repository::Repository;
 use sync_report::sites::frames::PathRules;
 use sync_report::vocabulary::Class;
 use sync_report::{doctor, text};
+
+/// Sites listed for people, where `--top` does not say.
+const TOP: usize = 20;
 
 pub fn run(args: ReportArgs) -> Result<ExitCode> {
     output::refuse_input(&args.output, &args.profiles)?;
@@ -20,7 +24,11 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     let mut options = options(&args.select, &args.shared);
     options.classes = args.list.class.iter().map(|c| class(*c)).collect();
     options.sort = sort(args.list.sort);
-    options.top = if args.details.is_some() { 0 } else { args.list.top };
+    options.top = match (&args.details, args.format) {
+        (Some(_), _) => 0,
+        (None, Format::Github | Format::Sarif) => args.list.top.unwrap_or(0),
+        _ => args.list.top.unwrap_or(TOP),
+    };
     options.capture = args.graph_ready.clone();
     options.simulate_up_to = args.saving.simulate.then_some(usize::MAX);
     options.what_if =
@@ -51,9 +59,19 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
         }
         (None, Format::Json) => json::render(&report, out.writer())?,
         (None, Format::Csv) => csv::render(&report, out.writer())?,
+        (None, Format::Markdown) => markdown::render(&report, out.writer())?,
+        (None, Format::Sarif) => sarif::render(&report, &repository(&args), out.writer())?,
+        (None, Format::Github) => {
+            let left = github::render(&report, &repository(&args), out.writer())?;
+            summary::append(|limit| markdown::text_of(&report, limit), left, out.writer())?;
+        }
     }
     out.finish()?;
     Ok(exit_code(&report))
+}
+
+fn repository(args: &ReportArgs) -> Repository {
+    Repository::new(args.repository.repository.clone(), args.select.source_root.clone())
 }
 
 /// The answer to `--graph-ready`, in front of the table of sites.

@@ -38,16 +38,19 @@ pub fn code_cell(name: &str) -> String {
 /// A sentence that may quote names.
 pub fn plain(sentence: &str) -> String {
     let mut out = String::new();
-    for c in escape_terminal(sentence).chars() {
-        match c {
-            // GitHub looks for mentions in what is rendered: only a tag in between parts sign and name.
-            '@' => out.push_str("@<!-- -->"),
-            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '&' | '!'
-            | ':' => {
-                out.push('\\');
-                out.push(c);
-            }
-            c => out.push(c),
+    let sentence = escape_terminal(sentence);
+    let mut rest = sentence.chars().peekable();
+    while let Some(c) = rest.next() {
+        out.push_str(match c {
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '|' | '~' | '&' => "\\",
+            // No link.
+            ':' if rest.peek() == Some(&'/') => "\\",
+            _ => "",
+        });
+        out.push(c);
+        // GitHub looks for mentions in what is rendered: only a tag in between parts sign and name.
+        if c == '@' || (c == '#' && rest.peek().is_some_and(char::is_ascii_digit)) {
+            out.push_str("<!-- -->");
         }
     }
     out
@@ -175,8 +178,9 @@ mod tests {
 
     #[test]
     fn sentences_hold_no_markup() {
-        let said = plain("<img src=x onerror=alert(1)> @ada [a](javascript:b) **x** ![i](u) a|b");
-        for sign in ["<img", "@ada", "[a]", "](", "**", "![", " a|b", "javascript:"] {
+        let said =
+            plain("<img src=x onerror=alert(1)> @ada [a](javascript:b) **x** ![i](u) a|b https://x #12");
+        for sign in ["<img", "@ada", "[a]", "](", "**", "![", " a|b", "https:", "#12"] {
             assert!(!said.contains(sign), "{sign} in {said}");
         }
         assert_eq!(html("<b>\"&'"), "&lt;b&gt;&quot;&amp;&#39;");

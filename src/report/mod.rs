@@ -2,12 +2,16 @@
 //!
 //! All times are integer nanoseconds of the capture's clock. The JSON format is this tree as it stands.
 
+pub mod check;
 pub mod csv;
 pub mod details;
 pub mod diff;
+pub mod github;
 pub mod json;
+pub mod markdown;
 pub(crate) mod markdown_text;
 pub(crate) mod phrase;
+pub mod sarif;
 pub mod saving;
 pub mod style;
 pub mod table;
