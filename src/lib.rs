@@ -12,6 +12,7 @@ pub mod cost;
 pub mod diff;
 pub mod doctor;
 pub mod error;
+pub mod perfetto;
 pub mod profile;
 pub mod report;
 pub mod repository;

@@ -109,6 +109,22 @@ pub fn run(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
     Ok(assembler.finish())
 }
 
+/// [`run`], with the analysed exports themselves: for formats that show single waits. They all stay in memory.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_whole(paths: &[PathBuf], options: &Options) -> anyhow::Result<(Report, Vec<Analysed>)> {
+    let wishes = pricing::resolve(paths, options)?;
+    let mut assembler = assemble::Assembler::new(options, &wishes);
+    let mut all = Vec::new();
+    for (number, path) in paths.iter().enumerate() {
+        let found = analyse_with(path, options, &wishes.of(number))?;
+        assembler.add(&found)?;
+        all.push(found);
+    }
+    Ok((assembler.finish(), all))
+}
+
 /// Analyses one export.
 ///
 /// # Errors

@@ -107,7 +107,7 @@ pub struct SavingArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Selection")]
 pub struct ListArgs {
-    /// List at most N sites; 0 for all. 20 by default; for github and sarif all
+    /// List at most N sites; 0 for all. 20 by default; for github, sarif and perfetto all
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
     /// What ranks sites
@@ -295,6 +295,8 @@ pub enum Format {
     Github,
     /// SARIF 2.1.0 for code scanning: avoidable and open waits
     Sarif,
+    /// A trace for ui.perfetto.dev and chrome://tracing: waits with their lines above GPUs and threads
+    Perfetto,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

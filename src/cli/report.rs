@@ -12,7 +12,7 @@ use sync_report::report::{Report, csv, details, github, json, markdown, sarif, t
 use sync_report::repository::Repository;
 use sync_report::sites::frames::PathRules;
 use sync_report::vocabulary::Class;
-use sync_report::{doctor, text};
+use sync_report::{doctor, perfetto, text};
 
 /// Sites listed for people, where `--top` does not say.
 const TOP: usize = 20;
@@ -26,7 +26,7 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     options.sort = sort(args.list.sort);
     options.top = match (&args.details, args.format) {
         (Some(_), _) => 0,
-        (None, Format::Github | Format::Sarif) => args.list.top.unwrap_or(0),
+        (None, Format::Github | Format::Sarif | Format::Perfetto) => args.list.top.unwrap_or(0),
         _ => args.list.top.unwrap_or(TOP),
     };
     options.capture = args.graph_ready.clone();
@@ -39,7 +39,10 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     if options.timing.is_some() && exports.paths.len() > 1 {
         bail!("--timing goes with one profile; {} were given", exports.paths.len());
     }
-    let report = analysis::run(&exports.paths, &options)?;
+    let (report, whole) = match args.format {
+        Format::Perfetto => analysis::run_whole(&exports.paths, &options)?,
+        _ => (analysis::run(&exports.paths, &options)?, Vec::new()),
+    };
     options.progress = None; // the bar goes before the report comes
     // Before the output is opened: a mistyped site must not empty the file of the last report.
     if let Some(site) = args.details.as_deref().filter(|site| report.site(site).is_none()) {
@@ -61,6 +64,12 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
         (None, Format::Csv) => csv::render(&report, out.writer())?,
         (None, Format::Markdown) => markdown::render(&report, out.writer())?,
         (None, Format::Sarif) => sarif::render(&report, &repository(&args), out.writer())?,
+        (None, Format::Perfetto) => {
+            let left = perfetto::render(&report, &whole, perfetto::MOST, out.writer())?;
+            if let Some(sentence) = left.sentence().filter(|_| !args.shared.quiet) {
+                let _ = writeln!(std::io::stderr(), "sync-report: {sentence}");
+            }
+        }
         (None, Format::Github) => {
             let left = github::render(&report, &repository(&args), out.writer())?;
             summary::append(|limit| markdown::text_of(&report, limit), left, out.writer())?;

@@ -83,11 +83,14 @@ fn annotation<'a>(site: &'a Site, level: &'static str) -> Annotation<'a> {
 
 /// What a site costs and what to do, in one paragraph.
 pub fn message(site: &Site) -> String {
+    let idle = match site.drain_ns {
+        0 => String::new(),
+        drain => format!("; the GPU is then idle for {}", text::duration(drain)),
+    };
+    let blocked = text::duration(site.blocked_ns);
     let mut parts = vec![format!(
-        "The CPU waits for the GPU here {}, blocked for {} in all; the GPU is then idle for {}.",
+        "The CPU waits for the GPU here {}, blocked for {blocked} in all{idle}.",
         text::counted(site.waits, "time"),
-        text::duration(site.blocked_ns),
-        text::duration(site.drain_ns),
     )];
     parts.extend(site.evidence.first().map(|e| format!("Why: {}.", e.text.trim_end_matches('.'))));
     parts.extend(site.fix.as_ref().map(|f| format!("Fix: {}.", f.title)));

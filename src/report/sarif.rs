@@ -23,14 +23,9 @@ const SCHEMA: &str =
 pub fn render(report: &Report, repository: &Repository, out: &mut dyn Write) -> io::Result<()> {
     let findings: Vec<&Site> = report.sites.iter().filter(|s| s.class != Class::True).collect();
     let shown = &findings[..findings.len().min(MOST)];
-    let mut fingerprints = Fingerprints::default();
-    let results: Vec<Value> = shown
-        .iter()
-        .map(|site| {
-            let print = fingerprints.of(&identity(site, repository));
-            result(site, repository, &print)
-        })
-        .collect();
+    let prints = fingerprints(shown, repository);
+    let pairs = shown.iter().zip(&prints);
+    let results: Vec<Value> = pairs.map(|(site, print)| result(site, repository, print)).collect();
     let mut notes: Vec<String> = report.warnings.iter().map(|w| w.message.clone()).collect();
     let left = findings.len() - shown.len() + report.sites_omitted;
     if left > 0 {
@@ -54,7 +49,7 @@ pub(super) fn write(
     notes: &[String],
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let note = |text: &String| json!({ "level": "note", "message": { "text": text } });
+    let note = |text: &String| json!({ "level": "note", "message": { "text": plain(text) } });
     let log = json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -137,7 +132,7 @@ fn result(site: &Site, repository: &Repository, fingerprint: &str) -> Value {
         .map(|(i, f)| {
             let mut at = self::location(f, repository);
             at["id"] = json!(i + 1);
-            at["message"] = json!({ "text": format!("in {}", f.function) });
+            at["message"] = json!({ "text": plain(&format!("in {}", f.function)) });
             at
         })
         .collect();
@@ -161,10 +156,16 @@ pub(super) fn result_of(rule: &str, level: &str, message: &str, fingerprint: &st
     json!({
         "ruleId": rule,
         "level": level,
-        "message": { "text": message },
+        "message": { "text": plain(message) },
         // GitHub looks at the first only, and takes it over as it is.
         "partialFingerprints": { "primaryLocationLineHash": fingerprint, "syncReportSite/v1": fingerprint },
     })
+}
+
+/// Text without what SARIF takes for a link (`[words](target)`), a control or a reordering.
+fn plain(text: &str) -> String {
+    let text = crate::text::escape_terminal(text);
+    if text.contains("](") { text.replace('[', "\\[").replace(']', "\\]") } else { text.into_owned() }
 }
 
 /// A frame as file, line and function.
@@ -181,7 +182,7 @@ pub(super) fn location(frame: &Frame, repository: &Repository) -> Value {
 }
 
 fn logical(name: &str) -> Value {
-    json!({ "fullyQualifiedName": name, "kind": "function" })
+    json!({ "fullyQualifiedName": crate::text::escape_terminal(name), "kind": "function" })
 }
 
 fn unframed(site: &Site) -> String {
@@ -228,7 +229,20 @@ fn identity(site: &Site, repository: &Repository) -> String {
     format!("{}|{file}|{function}|{}|{source}", rule_id(site), site.api)
 }
 
-/// Hashes of identities; those that occur again are numbered, in the order of the report's lines.
+/// The fingerprint of each site. Sites are numbered by line, not by rank, which changes with every run.
+fn fingerprints(sites: &[&Site], repository: &Repository) -> Vec<String> {
+    let line = |i: usize| phrase::location(sites[i]).map_or(0, |f| f.line);
+    let mut order: Vec<usize> = (0..sites.len()).collect();
+    order.sort_by_key(|&i| (line(i), &sites[i].key));
+    let mut prints = Fingerprints::default();
+    let mut all = vec![String::new(); sites.len()];
+    for i in order {
+        all[i] = prints.of(&identity(sites[i], repository));
+    }
+    all
+}
+
+/// Hashes of identities; those that occur again are numbered.
 #[derive(Default)]
 pub(super) struct Fingerprints(FxHashMap<String, usize>);
 
