@@ -9,7 +9,7 @@ use sync_report::cost::simulate::Fix;
 use sync_report::text::parse_time;
 use sync_report::verdict::source::SourceRoot;
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 2 wrong usage or bad input. A damaged export is reported as far as it can be \
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 `check` found a rule broken; 2 wrong usage or bad input. A damaged export is reported as far as it can be \
 read, with one sentence per kind of damage, and exits with 2.";
 
 /// Which lines of Python make the CPU wait for the GPU, which of those waits are avoidable, and what each costs.
@@ -191,9 +191,6 @@ pub struct DiffArgs {
     /// Where to write it; `-` for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
-    /// List at most N sites; 0 for all
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub top: usize,
     /// List unchanged sites too
     #[arg(long)]
     pub all: bool,

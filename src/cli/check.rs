@@ -4,7 +4,7 @@ use super::args::{CheckArgs, CheckFormat};
 use super::{diff, input, output, report, summary};
 use anyhow::{Context, Result, anyhow, bail};
 use chrono::{DateTime, NaiveDate};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ pub fn run(args: CheckArgs) -> Result<ExitCode> {
     // What fixes would save is no matter here.
     let mut options = Options { simulate_up_to: Some(0), ..report::options(&args.select, &args.shared) };
     let old = args.baseline.clone().map(|path| diff::side(&[path], &options, &args.shared, false));
-    let baseline = old.transpose()?;
+    let baseline = old.transpose()?.map(|(side, _)| side);
     let found = analysis::run(&exports.paths, &options)?;
     let ranges = ranges(budget.as_ref(), &exports.paths, &options)?;
     options.progress = None; // the bar goes before the outcome comes
@@ -87,12 +87,12 @@ fn budget(args: &CheckArgs) -> Result<Option<Budget>> {
 /// A report of each NVTX range that the budget limits.
 fn ranges(budget: Option<&Budget>, paths: &[PathBuf], options: &Options) -> Result<BTreeMap<String, Report>> {
     let mut reports = BTreeMap::new();
-    for range in budget.iter().flat_map(|b| &b.limit).filter_map(|l| l.nvtx.clone()) {
-        if !reports.contains_key(&range) {
-            let mut inside = options.clone();
-            inside.filter.nvtx = Some(range.clone());
-            reports.insert(range, analysis::run(paths, &inside)?);
-        }
+    let named: BTreeSet<&String> =
+        budget.iter().flat_map(|b| &b.limit).filter_map(|l| l.nvtx.as_ref()).collect();
+    for range in named {
+        let mut inside = options.clone();
+        inside.filter.nvtx = Some(range.clone());
+        reports.insert(range.clone(), analysis::run(paths, &inside)?);
     }
     Ok(reports)
 }

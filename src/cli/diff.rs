@@ -2,7 +2,7 @@
 
 use super::args::{DiffArgs, DiffFormat};
 use super::{input, output, report};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -24,13 +24,10 @@ pub fn run(args: DiffArgs) -> Result<ExitCode> {
         ..options.clone()
     };
     // Without roots of its own, BEFORE reads the files of today, whose lines may have moved since.
-    let before = side(&before, &old, &args.shared, !args.before_source_root.is_empty())?;
-    let after = side(&after, &options, &args.shared, true)?;
+    let (before, old_damage) = side(&before, &old, &args.shared, !args.before_source_root.is_empty())?;
+    let (after, damage) = side(&after, &options, &args.shared, true)?;
     drop((old, options)); // the progress bar goes before the report comes
-    let mut report = diff::compare(&before, &after);
-    if args.top > 0 && !matches!(args.format, DiffFormat::Json) {
-        report.sites.truncate(args.top);
-    }
+    let report = diff::compare(&before, &after);
     let mut out = output::Output::open(&args.output, &args.shared)?;
     let style = out.style();
     match args.format {
@@ -39,7 +36,7 @@ pub fn run(args: DiffArgs) -> Result<ExitCode> {
         DiffFormat::Json => json::render(&report, out.writer())?,
     }
     out.finish()?;
-    Ok(ExitCode::SUCCESS)
+    Ok(if damage == ExitCode::SUCCESS { old_damage } else { damage })
 }
 
 /// The files of one side: several, one per rank, with commas. A name that exists is one file, whatever is in it.
@@ -50,22 +47,24 @@ fn ranks(path: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// One side: exports analysed now, or a report kept as JSON.
+/// One side: exports analysed now, or a report kept as JSON; with 2 where rows of an export were damaged.
 pub fn side(
     paths: &[PathBuf],
     options: &Options,
     shared: &super::args::SharedArgs,
     own_sources: bool,
-) -> Result<Side> {
+) -> Result<(Side, ExitCode)> {
     if let Some(path) = paths.iter().find(|p| is_json(p)) {
         if paths.len() > 1 {
             bail!("{}: a report in JSON stands for a whole side; give it alone", path.display());
         }
         let bytes = std::fs::read(path).with_context(|| format!("{}: cannot be read", path.display()))?;
-        return Side::from_json(&bytes).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()));
+        let side = Side::from_json(&bytes).map_err(|e| anyhow!("{}: {e}", path.display()))?;
+        return Ok((side, ExitCode::SUCCESS));
     }
     let exports = input::exports(paths, shared)?;
-    Side::of(&analysis::run(&exports.paths, options)?, own_sources)
+    let found = analysis::run(&exports.paths, options)?;
+    Ok((Side::of(&found, own_sources)?, report::exit_code(&found)))
 }
 
 /// By content: an export never begins with a brace.

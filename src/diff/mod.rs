@@ -236,7 +236,9 @@ fn whole(side: &Side, per: Per) -> WholeRun {
     let ranks = side.ranks().max(1) as f64;
     // Costs of sites are means over ranks too.
     let amount = |each: fn(&side::Site) -> Option<f64>, all: fn(&side::Site) -> f64, of: &[&side::Site]| {
-        of.iter().map(|s| if iterations.is_some() { each(s).unwrap_or(0.0) } else { all(s) }).sum::<f64>()
+        of.iter()
+            .map(|s| if iterations.is_some() { each(s).unwrap_or(0.0) } else { all(s) })
+            .fold(0.0, |a, b| a + b)
             / ranks
     };
     let all: Vec<&side::Site> = side.sites.iter().collect();

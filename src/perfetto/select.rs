@@ -35,7 +35,7 @@ impl Selection {
         selection
     }
 
-    /// Adds a wait and what lies around it; false where that does not fit any more.
+    /// Adds a wait and what lies around it, or without that where it is too much; false where nothing fits any more.
     fn add(&mut self, found: &Analysed, wait: u32, left: &mut usize) -> bool {
         let profile = &found.profile;
         let w = &found.waits[wait as usize];
@@ -44,11 +44,13 @@ impl Selection {
         // Both tables are sorted by start.
         let range =
             |starts: &[i64]| starts.partition_point(|&s| s < from)..starts.partition_point(|&s| s <= until);
-        let (ops, calls) = (range(&profile.ops.start), range(&profile.calls.start));
+        let (mut ops, mut calls) = (range(&profile.ops.start), range(&profile.calls.start));
         let unseen = |marks: &[bool]| marks.iter().filter(|keep| !**keep).count();
-        let awaited = w.awaited.filter(|&op| !self.ops[op as usize] && !ops.contains(&(op as usize)));
-        let more = unseen(&self.ops[ops.clone()]) + unseen(&self.calls[calls.clone()]) + 1;
-        let more = more + usize::from(awaited.is_some());
+        let mut more = unseen(&self.ops[ops.clone()]) + unseen(&self.calls[calls.clone()]) + 2;
+        if more > *left {
+            let call = w.call as usize;
+            (ops, calls, more) = (0..0, call..call + 1, 3);
+        }
         if more > *left {
             return false;
         }
@@ -56,7 +58,8 @@ impl Selection {
         self.ops[ops].fill(true);
         self.calls[calls].fill(true);
         self.waits[wait as usize] = true;
-        if let Some(op) = awaited {
+        // It may have begun long before.
+        if let Some(op) = w.awaited {
             self.ops[op as usize] = true;
         }
         true

@@ -97,3 +97,24 @@ pub fn message(site: &Site) -> String {
     parts.extend(saving::short(site).filter(|_| site.class != Class::True).map(|s| format!("Saves {s}.")));
     parts.join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    #[test]
+    fn all_sites() {
+        let repository = Repository::new("/nowhere".into(), Vec::new());
+        let mut out = Vec::new();
+        let left = render(&sample::sample(), &repository, &mut out).expect("a Vec takes everything");
+        assert_eq!(left, 5, "those that the report omits");
+        insta::assert_snapshot!(String::from_utf8(out).expect("renderers write UTF-8"));
+    }
+
+    #[test]
+    fn commands_end_where_they_should() {
+        assert_eq!(data("50 %\n::error::x"), "50 %25\\n::error::x");
+        assert_eq!(property("a:b,c%"), "a%3Ab%2Cc%25");
+    }
+}

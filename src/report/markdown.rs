@@ -187,3 +187,30 @@ fn fix(site: &Site) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    #[test]
+    fn a_report_of_two_ranks() {
+        insta::assert_snapshot!(text_of(&sample::sample(), md::COMMENT));
+    }
+
+    #[test]
+    fn nothing_waits() {
+        insta::assert_snapshot!(text_of(&sample::empty(), md::COMMENT));
+    }
+
+    #[test]
+    fn little_room_keeps_the_head_and_says_what_is_missing() {
+        let short = text_of(&sample::sample(), 1_500);
+        assert!(short.chars().count() <= 1_500);
+        assert!(short.contains("more sites not listed, details of 7 sites left out"), "{short}");
+        for limit in (0..4_000).step_by(37) {
+            // The last sentence alone needs what is reserved for it.
+            assert!(text_of(&sample::sample(), limit).chars().count() <= limit.max(RESERVE), "{limit}");
+        }
+    }
+}

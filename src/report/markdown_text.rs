@@ -180,8 +180,14 @@ mod tests {
     fn sentences_hold_no_markup() {
         let said =
             plain("<img src=x onerror=alert(1)> @ada [a](javascript:b) **x** ![i](u) a|b https://x #12");
+        // What a backslash stands before is itself.
+        let mut bare = String::new();
+        let mut rest = said.chars();
+        while let Some(c) = rest.next() {
+            bare.extend(if c == '\\' { rest.next().map(|_| ' ') } else { Some(c) });
+        }
         for sign in ["<img", "@ada", "[a]", "](", "**", "![", " a|b", "https:", "#12"] {
-            assert!(!said.contains(sign), "{sign} in {said}");
+            assert!(!bare.contains(sign), "{sign} in {said}");
         }
         assert_eq!(html("<b>\"&'"), "&lt;b&gt;&quot;&amp;&#39;");
     }

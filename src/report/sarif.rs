@@ -142,7 +142,7 @@ fn result(site: &Site, repository: &Repository, fingerprint: &str) -> Value {
         out["relatedLocations"] = json!(related);
     }
     out["properties"] = json!({
-        "site": site.id, "key": site.key, "class": site.class, "kind": site.kind, "api": site.api,
+        "site": site.id, "key": crate::text::escape_terminal(&site.key), "class": site.class, "kind": site.kind, "api": site.api,
         "confidence": if site.confidence.is_finite() { site.confidence } else { 0.0 },
         "waits": site.waits, "perIteration": site.per_iteration.filter(|n| n.is_finite()),
         "blockedNs": site.blocked_ns, "drainNs": site.drain_ns,
@@ -257,6 +257,15 @@ impl Fingerprints {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_sites() {
+        let repository = Repository::new("/nowhere".into(), Vec::new());
+        let mut out = Vec::new();
+        render(&crate::report::sample::sample(), &repository, &mut out).expect("a Vec takes everything");
+        let version = concat!("\"", env!("CARGO_PKG_VERSION"), "\"");
+        insta::assert_snapshot!(String::from_utf8(out).expect("UTF-8").replace(version, "\"VERSION\""));
+    }
 
     #[test]
     fn uris_hold_nothing_but_what_they_may() {

@@ -134,3 +134,6 @@ impl BreachSite {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

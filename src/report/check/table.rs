@@ -16,10 +16,8 @@ pub fn render(report: &CheckReport, style: &Style, out: &mut dyn Write) -> io::R
     let rules = text::counted(report.rules.len() as u64, "rule");
     let verdict = match report.breaches.len() as u64 {
         0 => Tone::Needed.paint(format!("passed: {rules} kept")),
-        n => Tone::Avoidable.paint(format!(
-            "failed: {} of {rules}",
-            text::counted(n, "breach").replace("breachs", "breaches")
-        )),
+        1 => Tone::Avoidable.paint(format!("failed: 1 breach; {rules}")),
+        n => Tone::Avoidable.paint(format!("failed: {} breaches; {rules}", text::count(n))),
     };
     let mut said = vec![verdict];
     said.extend(report.rules.iter().map(|rule| Tone::Faint.paint(format!("  {}", escape_terminal(rule)))));

@@ -155,3 +155,6 @@ impl SiteChange {
         self.after.as_ref().or(self.before.as_ref())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,8 +77,23 @@ fn capture(info: &CaptureInfo) -> String {
     parts.join(", ")
 }
 
+/// Columns that a place takes at least and at most; in a pipe it stays whole.
+const PLACE: std::ops::RangeInclusive<usize> = 30..=72;
+
 fn sites(report: &DiffReport, shown: &[&SiteChange], style: &Style) -> String {
     let files = words::files(report);
+    let columns = |longest: Option<usize>| {
+        let places = shown.iter().map(|s| places(s, &files, longest)).collect();
+        columns(report, shown, places)
+    };
+    let Some(width) = style.width else { return grid::set(&columns(None), false, false) };
+    let others = grid::width(&columns(Some(0)));
+    let longest = width.saturating_sub(others).clamp(*PLACE.start(), *PLACE.end());
+    let parted = shown.iter().any(|s| places(s, &files, Some(longest)).len() > 1);
+    grid::set(&columns(Some(longest)), true, parted)
+}
+
+fn columns(report: &DiffReport, shown: &[&SiteChange], places: Vec<Vec<String>>) -> Vec<Column> {
     let column = |cell: &dyn Fn(&SiteChange) -> String| -> Vec<Vec<String>> {
         shown.iter().map(|s| vec![cell(s)]).collect()
     };
@@ -87,11 +102,9 @@ fn sites(report: &DiffReport, shown: &[&SiteChange], style: &Style) -> String {
         if mixed && s.per == Per::Run { format!("{cell} a run") } else { cell }
     };
     let time = |ns: i64| text::duration(ns);
-    let places: Vec<Vec<String>> = shown.iter().map(|s| places(s, &files, style)).collect();
-    let parted = places.iter().any(|lines| lines.len() > 1);
     let mut columns = vec![
         Column::left(&["change"], column(&|s| tone(s.status).paint(words::status(s.status)))),
-        Column::left(&["verdict"], column(&|s| words::verdict(s))),
+        Column::left(&["verdict"], column(&words::verdict)),
         Column::left(&["where"], places),
         Column::right(&["waits"], column(&|s| of(s, words::both(s, |x| Some(x.waits), text::rate)))),
         Column::right(&["blocked"], column(&|s| words::both(s, |x| Some(x.blocked_ns), time))),
@@ -100,15 +113,11 @@ fn sites(report: &DiffReport, shown: &[&SiteChange], style: &Style) -> String {
     if shown.iter().any(|s| s.shown().is_some_and(|x| x.recoverable_ns.is_some())) {
         columns.push(Column::right(&["saves"], column(&|s| words::both(s, |x| x.recoverable_ns, time))));
     }
-    let fits = style.width.is_none_or(|width| grid::width(&columns) <= width);
-    if !fits {
-        columns.pop();
-    }
-    grid::set(&columns, style.width.is_some(), parted)
+    columns
 }
 
-/// Where it is, and below that where it was, what differs and what to do about a new site; a pipe gets one line.
-fn places(change: &SiteChange, files: &FileNames<'_>, style: &Style) -> Vec<String> {
+/// Where it is, and below that where it was, what differs and what to do about a new site; a pipe (`None`) gets one line.
+fn places(change: &SiteChange, files: &FileNames<'_>, longest: Option<usize>) -> Vec<String> {
     let Some(shown) = change.shown() else { return Vec::new() };
     let mut lines = vec![words::place(shown, files)];
     lines.extend(words::origin(change, files));
@@ -119,17 +128,15 @@ fn places(change: &SiteChange, files: &FileNames<'_>, style: &Style) -> Vec<Stri
     if change.status == Status::New {
         lines.extend(shown.fix.as_ref().map(|fix| format!("→ {}", escape_terminal(fix))));
     }
-    const LONGEST: usize = 56;
-    match style.width {
-        Some(_) => {
-            let faint = |(i, line): (usize, &String)| {
-                let short = text::shorten_end(line, LONGEST);
-                if i == 0 { short.into_owned() } else { Tone::Faint.paint(short) }
-            };
-            lines.iter().enumerate().map(faint).collect()
-        }
-        None => vec![lines.join("; ")],
+    let Some(longest) = longest else { return vec![lines.join("; ")] };
+    if longest == 0 {
+        return Vec::new();
     }
+    let cut = |(i, line): (usize, &String)| match i {
+        0 => text::shorten_middle(line, longest).into_owned(),
+        _ => Tone::Faint.paint(text::shorten_end(line, longest)),
+    };
+    lines.iter().enumerate().map(cut).collect()
 }
 
 fn tone(status: Status) -> Tone {

@@ -96,16 +96,17 @@ pub fn relative(before: i64, after: i64) -> String {
     format!("{}{}", if percent > 0.0 { "+" } else { "" }, text::percent(percent))
 }
 
-/// "64.4 µs → 12.1 µs", one value where both print alike, "–" for a side that is not there.
+/// "64.4 µs → 12.1 µs", one value where both print alike or where there is but one side.
 pub fn both<T>(
     change: &SiteChange,
     value: impl Fn(&SiteState) -> Option<T>,
     print: impl Fn(T) -> String,
 ) -> String {
-    let side = |state: &Option<SiteState>| {
-        state.as_ref().map(|s| value(s).map_or_else(String::new, &print)).unwrap_or_else(|| "–".to_owned())
-    };
-    arrow(&side(&change.before), &side(&change.after))
+    let side = |state: &SiteState| value(state).map_or_else(String::new, &print);
+    match (&change.before, &change.after) {
+        (Some(before), Some(after)) => arrow(&side(before), &side(after)),
+        (before, after) => after.as_ref().or(before.as_ref()).map_or_else(String::new, side),
+    }
 }
 
 pub fn arrow(before: &str, after: &str) -> String {
