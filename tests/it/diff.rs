@@ -294,6 +294,54 @@ fn bad_sides_are_refused_with_a_sentence() {
     }
 }
 
+/// The sample capture as if 40 lines had been put above its program, and its function had another name.
+fn edited(folder: &Path) -> String {
+    let path = folder.join("edited.sqlite");
+    std::fs::copy(sample("train_mlp"), &path).expect("a copy");
+    let db = rusqlite::Connection::open(&path).expect("a database");
+    let id: i64 = db
+        .query_row("SELECT id FROM StringIds WHERE value = '/workspace/train_mlp.py'", [], |row| row.get(0))
+        .expect("the program's name");
+    let rows: Vec<(i64, String)> = db
+        .prepare("SELECT rowid, jsonText FROM NVTX_EVENTS WHERE eventType = 34 AND jsonText IS NOT NULL")
+        .and_then(|mut q| q.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect())
+        .expect("payloads");
+    db.execute_batch("BEGIN").expect("a transaction");
+    for (row, text) in rows {
+        let mut payload: Value = serde_json::from_str(&text).expect("JSON");
+        for frames in payload.as_object_mut().expect("an object").values_mut() {
+            for frame in frames["Frames"].as_array_mut().into_iter().flatten() {
+                if frame["File"].as_i64() == Some(id) {
+                    frame["Line"] = (frame["Line"].as_i64().expect("a line") + 40).into();
+                }
+            }
+        }
+        db.execute(
+            "UPDATE NVTX_EVENTS SET jsonText = ?, binaryData = NULL WHERE rowid = ?",
+            (payload.to_string(), row),
+        )
+        .expect("an update");
+    }
+    db.execute_batch("UPDATE StringIds SET value = 'train_step' WHERE value = 'step'; COMMIT")
+        .expect("a name");
+    path.display().to_string()
+}
+
+#[test]
+fn a_real_capture_is_known_again_after_an_edit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (before, after) = (sample("train_mlp"), edited(folder.path()));
+    let ran = program(&["diff", &before, &after, "--format", "json"]);
+    let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!(report["counts"]["moved"], 6, "{}", ran.stdout);
+    for site in report["sites"].as_array().expect("sites") {
+        let [old, new] = ["before", "after"].map(|side| &site[side]["location"]);
+        assert_eq!(old["line"].as_i64().map(|l| l + 40), new["line"].as_i64());
+        let renamed = old["function"] == "step";
+        assert_eq!(site["matched"], if renamed { "function-renamed" } else { "line" });
+    }
+}
+
 #[test]
 fn sample_captures_compare() {
     let same = program(&["diff", &sample("patterns"), &sample("patterns"), "--format", "json"]);

@@ -285,7 +285,7 @@ fn traces_are_whole() {
         for e in events.iter().filter(|e| e["ph"] == "X") {
             slices.entry(track(e)).or_default().push((time(&e["ts"]), time(&e["ts"]) + time(&e["dur"])));
         }
-        for (_, list) in &mut slices {
+        for list in slices.values_mut() {
             list.sort_by_key(|s| (s.0, -s.1));
             let mut open: Vec<i64> = Vec::new();
             for &(start, end) in list.iter() {

@@ -1,6 +1,7 @@
 //! The comparison as Markdown, to be pasted into a pull request.
 
 use super::{DiffReport, SiteChange, SiteState, Status, words};
+use crate::diff::units::Per;
 use crate::report::markdown_text::{self as md, Limited};
 use crate::report::phrase::FileNames;
 use crate::text;
@@ -20,7 +21,7 @@ pub fn render(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
     }
     let of = |unchanged: bool| -> Vec<String> {
         let chosen = report.sites.iter().filter(|s| (s.status == Status::Unchanged) == unchanged);
-        chosen.map(|s| row(s, &files)).collect()
+        chosen.map(|s| row(s, &files, report.run.per)).collect()
     };
     let titles = ["change", "verdict", "where", ">waits", ">blocked", ">drain", ">saves"];
     let (differ, same) = (of(false), of(true));
@@ -71,7 +72,7 @@ fn run(report: &DiffReport) -> String {
     rows + "\n"
 }
 
-fn row(change: &SiteChange, files: &FileNames<'_>) -> String {
+fn row(change: &SiteChange, files: &FileNames<'_>, per: Per) -> String {
     let time = |ns: i64| text::duration(ns);
     let mut place = change.shown().map_or(String::new(), |s| md::code_cell(&words::place(s, files)));
     if let Some(origin) = words::origin(change, files) {
@@ -89,11 +90,13 @@ fn row(change: &SiteChange, files: &FileNames<'_>) -> String {
         Status::Moved => "moved",
         Status::Unchanged => "same",
     };
+    // Most amounts are per iteration; what lies outside of iterations happens once a run.
+    let of = if change.per == per { "" } else { " a run" };
     md::row(&[
         status.to_owned(),
         words::verdict(change),
         place,
-        words::both(change, |s| Some(s.waits), text::rate),
+        words::both(change, |s| Some(s.waits), text::rate) + of,
         words::both(change, |s| Some(s.blocked_ns), time),
         words::both(change, |s| Some(s.drain_ns), time),
         words::both(change, |s| s.recoverable_ns, time),
