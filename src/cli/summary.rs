@@ -20,7 +20,8 @@ pub fn append(text: impl Fn(usize) -> String, left: usize, out: &mut dyn Write) 
         return Ok(());
     };
     let there = fs::metadata(&path).map_or(0, |m| m.len());
-    let room = usize::try_from(SUMMARY.saturating_sub(there)).unwrap_or(0);
+    // A line break follows.
+    let room = usize::try_from(SUMMARY.saturating_sub(there.saturating_add(1))).unwrap_or(0);
     // The limit is in bytes: the text is made shorter until its bytes fit.
     let mut limit = room;
     let mut markdown = text(limit);
@@ -29,6 +30,7 @@ pub fn append(text: impl Fn(usize) -> String, left: usize, out: &mut dyn Write) 
         markdown = text(limit);
     }
     if markdown.len() > room {
+        writeln!(out, "the summary of this step is full: nothing was added to it")?;
         return Ok(());
     }
     let mut file = OpenOptions::new()

@@ -9,16 +9,17 @@
 //!  after    14 .item()      21 .item()      34 .item()      distance 4 three times, 11 and -3 once each
 //! ```
 //! Lines of all frames vote, not only those of waits, so that a lone wait below an edit is found too. Costs the square
-//! of the units that share function and API, which are few; above [`MANY`] of them only equal lines pair.
+//! of the units that share function and API at each distance; above [`MANY`] of them only equal lines pair.
 
 use super::units::Unit;
 use super::{Side, side::Frame};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use std::borrow::Cow;
+use std::collections::VecDeque;
 
 /// Units of one function and API up to which all distances are looked at.
-const MANY: usize = 500;
+const MANY: usize = 200;
 /// Lines that a wait may move without its text or a neighbour moving along.
 const TOLERANCE: i64 = 25;
 
@@ -50,6 +51,8 @@ pub struct Pair {
 pub struct Roots {
     pub old: String,
     pub new: String,
+    /// Files of AFTER: what is there under its own name has not moved.
+    known: FxHashSet<String>,
 }
 
 impl Roots {
@@ -72,23 +75,27 @@ impl Roots {
             }
         }
         let best = votes.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0)));
-        best.map_or_else(Self::default, |((old, new), _)| Self { old, new })
+        best.map_or_else(Self::default, |((old, new), _)| Self { old, new, known: a })
     }
 
     pub fn is_empty(&self) -> bool {
         self.old == self.new
     }
 
-    fn map<'a>(&self, file: &'a str) -> Cow<'a, str> {
-        if self.is_empty() {
+    pub fn map<'a>(&self, file: &'a str) -> Cow<'a, str> {
+        if self.is_empty() || self.known.contains(file) {
             return Cow::Borrowed(file);
         }
-        match file.strip_prefix(&self.old).and_then(|rest| rest.strip_prefix(['/', '\\'])) {
-            Some(rest) if self.new.is_empty() => Cow::Owned(rest.to_owned()),
-            Some(rest) => Cow::Owned(format!("{}/{rest}", self.new)),
-            None if self.old.is_empty() => Cow::Owned(format!("{}/{file}", self.new)),
-            None => Cow::Borrowed(file),
-        }
+        let rest = match file.strip_prefix(&self.old) {
+            Some(rest) if self.old.is_empty() => Some(rest),
+            Some(rest) => rest.strip_prefix(['/', '\\']),
+            None => None,
+        };
+        let mapped = rest.map(|rest| match self.new.is_empty() {
+            true => rest.to_owned(),
+            false => format!("{}/{rest}", self.new),
+        });
+        mapped.filter(|file| self.known.contains(file)).map_or(Cow::Borrowed(file), Cow::Owned)
     }
 }
 
@@ -302,24 +309,24 @@ impl Matcher<'_> {
     fn align(&mut self, how: How, by: By, mut before: Vec<usize>, mut after: Vec<usize>) {
         let alone = before.len() == 1 && after.len() == 1;
         while let Some(distance) = self.commonest(&before, &after) {
-            let mut paired = Vec::new();
+            let mut at_line: FxHashMap<i64, VecDeque<usize>> = FxHashMap::default();
+            for &a in &after {
+                at_line.entry(i64::from(self.after[a].line())).or_default().push_back(a);
+            }
+            // Pairs that are not believed are out too: no other distance makes them better.
+            let mut out = [FxHashSet::default(), FxHashSet::default()];
             for &b in &before {
                 let line = i64::from(self.before[b].line()) + distance;
-                let fits = |&&a: &&usize| {
-                    i64::from(self.after[a].line()) == line && !paired.iter().any(|&(_, taken)| taken == a)
-                };
-                if let Some(&a) = after.iter().find(fits) {
-                    paired.push((b, a));
-                }
-            }
-            for &(b, a) in &paired {
+                let Some(a) = at_line.get_mut(&line).and_then(VecDeque::pop_front) else { continue };
+                out[0].insert(b);
+                out[1].insert(a);
                 if self.believable(by, b, a, distance, alone) {
                     (self.free[0][b], self.free[1][a]) = (false, false);
                     self.pairs.push(Pair { before: b, after: a, how });
                 }
             }
-            before.retain(|b| !paired.iter().any(|p| p.0 == *b));
-            after.retain(|a| !paired.iter().any(|p| p.1 == *a));
+            before.retain(|b| !out[0].contains(b));
+            after.retain(|a| !out[1].contains(a));
         }
     }
 

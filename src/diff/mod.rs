@@ -28,7 +28,8 @@ pub fn compare(before: &Side, after: &Side) -> DiffReport {
         Grain::Call => matching::pairs_by_call(&b, &a),
         Grain::Line | Grain::Function => matching::pairs((before, &b), (after, &a), &roots),
     };
-    let mut sites = changes(&b, &a, &pairs, &Context { before, after, comparable: &comparable });
+    let mut sites =
+        changes(&b, &a, &pairs, &Context { before, after, comparable: &comparable, roots: &roots });
     sites.sort_by_cached_key(order);
     name_callers(&mut sites, |s| s.before.as_mut());
     name_callers(&mut sites, |s| s.after.as_mut());
@@ -59,6 +60,7 @@ struct Context<'a> {
     before: &'a Side,
     after: &'a Side,
     comparable: &'a comparable::Comparable,
+    roots: &'a Roots,
 }
 
 /// New and gone sites first; within a status by how much they cost.
@@ -137,10 +139,14 @@ fn compared(before: &Unit, after: &Unit, how: How, context: &Context) -> SiteCha
     }
     let lines = context.comparable.lines;
     let (b, a) = (state(before, per, context.before, lines), state(after, per, context.after, lines));
-    let place = |s: &SiteState| s.location.as_ref().map(|l| (l.file.clone(), l.function.clone(), l.line));
+    let place = |l: &Location| (context.roots.map(&l.file).into_owned(), l.function.clone(), l.line);
+    let moved = match (&b.location, &a.location) {
+        (Some(old), Some(new)) => place(old) != place(new),
+        (old, new) => old != new,
+    };
     let status = if !changed.is_empty() {
         Status::Changed
-    } else if lines && place(&b) != place(&a) {
+    } else if lines && moved {
         Status::Moved
     } else {
         Status::Unchanged
@@ -220,14 +226,14 @@ fn run(before: &Side, after: &Side, costs: bool) -> RunChange {
         (Some(b), Some(a)) => {
             let cost = |[low, median, high]: [i64; 3]| Cost {
                 ns: median as f64,
-                sigma: (high - low) as f64 / units::QUARTILES_APART,
+                sigma: high.saturating_sub(low) as f64 / units::QUARTILES_APART,
             };
             noise::floor(cost(b.quartiles_ns), cost(a.quartiles_ns), b.count.min(a.count))
         }
         _ => None,
     };
     let noise = noise.filter(|_| costs).map(|ns| ns as i64);
-    let changed = noise.is_some_and(|floor| (a.span_ns - b.span_ns).abs() > floor);
+    let changed = noise.is_some_and(|floor| a.span_ns.saturating_sub(b.span_ns).saturating_abs() > floor);
     RunChange { per, before: b, after: a, span_noise_ns: noise, span_changed: changed }
 }
 

@@ -18,10 +18,10 @@ const SIGMAS: f64 = 3.0;
 /// The median of n normal samples strays by this many times σ / √n.
 const OF_MEDIAN: f64 = 1.2533;
 const DEPENDENT: f64 = 10.0;
-/// Captures of one program made twice on an H200 (scripts/pairs) differed by up to 9 % in what a typical iteration
-/// blocks or drains; this is half as much again.
+/// Four programs of scripts/pairs captured twice on an H200 differed by up to 10 % in what a typical iteration blocks or
+/// drains; this is half as much again.
 const SHARE: f64 = 0.15;
-/// The same captures differed by up to 0.9 µs in costs below 20 µs.
+/// In those captures, costs of less than 15 µs differed by up to 0.8 µs.
 const LEAST_NS: f64 = 2_000.0;
 /// Quartiles of fewer samples say nothing.
 const LEAST_SAMPLES: u64 = 5;

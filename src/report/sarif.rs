@@ -283,6 +283,23 @@ mod tests {
     }
 
     #[test]
+    fn more_results_than_are_shown_are_counted() {
+        let mut report = crate::report::sample::sample();
+        report.sites_omitted = 0;
+        let site = report.sites[0].clone();
+        report.sites = (0..MOST + 7).map(|i| Site { key: format!("{i:06}"), ..site.clone() }).collect();
+        let repository = Repository::new("/nowhere".into(), Vec::new());
+        let mut out = Vec::new();
+        render(&report, &repository, &mut out).expect("a Vec takes everything");
+        let log: Value = serde_json::from_slice(&out).expect("JSON");
+        let results = log["runs"][0]["results"].as_array().expect("results");
+        assert_eq!(results.len(), MOST);
+        let notes = &log["runs"][0]["invocations"][0]["toolExecutionNotifications"];
+        let last = notes.as_array().and_then(|n| n.last()).expect("a note");
+        assert!(last["message"]["text"].as_str().is_some_and(|t| t.starts_with("7 more sites")), "{last}");
+    }
+
+    #[test]
     fn equal_identities_are_numbered() {
         let mut prints = Fingerprints::default();
         let [a, b, c] = ["x", "x", "y"].map(|i| prints.of(i));

@@ -151,6 +151,28 @@ fn annotations_are_ten_of_a_level_and_the_rest_is_in_the_summary() {
     assert_eq!(plain.contains("more without an annotation"), left > 0);
 }
 
+/// A step's summary holds 1 MiB: what other steps of it wrote counts too.
+#[test]
+fn summaries_stay_below_their_limit() {
+    const LIMIT: u64 = 1 << 20;
+    let folder = tempfile::tempdir().expect("a folder");
+    for there in [0, LIMIT - 20_000, LIMIT - 10, LIMIT] {
+        let summary = folder.path().join(format!("{there}.md"));
+        std::fs::write(&summary, vec![b'x'; there as usize]).expect("a file");
+        let ran = ran(command().env("GITHUB_STEP_SUMMARY", &summary).args([
+            &*sample("patterns"),
+            "--format",
+            "github",
+            "--source-root",
+            SOURCES,
+        ]));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let now = summary.metadata().expect("the summary").len();
+        assert!(now <= LIMIT, "{now}");
+        assert_eq!(now > there, there + 1_000 < LIMIT, "{there}: {now}");
+    }
+}
+
 /// Lines that a log takes for commands (white space before them counts for nothing).
 fn commands(text: &str) -> Vec<&str> {
     text.lines().map(str::trim_start).filter(|l| l.starts_with("::") || l.starts_with("##[")).collect()
@@ -327,6 +349,30 @@ fn large_traces_keep_what_is_around_waits() {
     assert!(waits.contains(&"S1".to_owned()) && waits.contains(&"S2".to_owned()), "{waits:?}");
     let note = trace["otherData"]["note"].as_str().expect("a note");
     assert!(note.contains("leaves out") && left.sentence().as_deref() == Some(note), "{note}");
+}
+
+/// Exports full of nonsense: whatever is read of them can be printed in every format, compared and held to a rule.
+#[test]
+fn odd_exports_survive_every_format() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let good = crate::hostile::good(folder.path()).display().to_string();
+    for (name, path) in crate::hostile::odd_exports(folder.path()) {
+        let path = path.display().to_string();
+        let plain = program(&[&*path, "--format", "json"]).code;
+        for format in ["markdown", "github", "sarif", "perfetto"] {
+            let ran = program(&[&*path, "--format", format, "-q"]);
+            assert_eq!(ran.code, plain, "{name} as {format}: {}", ran.stderr);
+            if plain == 0 && ["sarif", "perfetto"].contains(&format) {
+                parsed(&ran.stdout);
+            }
+        }
+        for format in ["table", "markdown", "json"] {
+            let ran = program(&["diff", &good, &path, "--format", format]);
+            assert_eq!(ran.code, plain, "{name}: {}", ran.stderr);
+        }
+        let gate = program(&["check", &path, "--fail-on", "drain>100%,any-false"]);
+        assert!(if plain == 0 { gate.code < 2 } else { gate.code == 2 }, "{name}: {}", gate.stderr);
+    }
 }
 
 /// Whatever the table shows of a site, JSON has as a value.

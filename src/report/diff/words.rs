@@ -92,7 +92,7 @@ pub fn relative(before: i64, after: i64) -> String {
     if before == 0 {
         return "from nothing".to_owned();
     }
-    let percent = (after - before) as f64 / before as f64 * 100.0;
+    let percent = (after as f64 - before as f64) / before as f64 * 100.0;
     format!("{}{}", if percent > 0.0 { "+" } else { "" }, text::percent(percent))
 }
 
