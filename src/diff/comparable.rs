@@ -11,8 +11,8 @@ use crate::text;
 pub struct Comparable {
     /// Times: they need the same GPU and a capture that slows the host alike.
     pub costs: bool,
-    /// Numbers of waits of whole runs: they need runs of one length.
-    pub lengths: bool,
+    /// Numbers of waits: they need the same iterations, or whole runs of one length.
+    pub counts: bool,
     /// Lines and files of pairs.
     pub lines: bool,
     /// Verdicts: what a capture recorded decides what can be said.
@@ -64,9 +64,11 @@ pub fn check(before: &Side, after: &Side, grain: Grain, roots: &Roots) -> Compar
             CAPTURE_ALIKE,
         )),
     }
-    let lengths = iterations(before, after, &mut warnings);
+    let counts = iterations(before, after, &mut warnings);
+    // Per what, nobody knows.
+    costs &= counts;
     others(before, after, roots, &mut warnings);
-    Comparable { costs, lengths, lines: grain == Grain::Line, verdicts: grain != Grain::Call, warnings }
+    Comparable { costs, counts, lines: grain == Grain::Line, verdicts: grain != Grain::Call, warnings }
 }
 
 /// Backtraces slow the host several times: whoever compares a capture with to one without compares the profiler.
@@ -96,7 +98,7 @@ fn other_flags(before: &Side, after: &Side) -> Option<String> {
     })
 }
 
-/// Says what stands for an iteration; whether whole runs have one length.
+/// Says what amounts refer to; whether that is the same on both sides.
 fn iterations(before: &Side, after: &Side, warnings: &mut Vec<Warning>) -> bool {
     let span = |side: &Side| side.profiles.iter().map(|p| p.span_ns).max().unwrap_or(0) as f64;
     let (b, a) = (span(before), span(after));
@@ -105,13 +107,13 @@ fn iterations(before: &Side, after: &Side, warnings: &mut Vec<Warning>) -> bool 
         (Some(old), Some(new)) => {
             if old.source != new.source {
                 let message = format!(
-                    "iterations are {} before and {} after: is one the same as the other?",
+                    "other iterations: {} before, {} after; amounts are shown but not judged",
                     old.source, new.source
                 );
-                warnings.push(warning("other-iterations", message, ""));
+                warnings.push(warning("other-iterations", message, "capture both with the same NVTX ranges"));
             }
             // What lies outside iterations happens once a run, however many there are.
-            true
+            old.source == new.source
         }
         (None, None) => {
             let advice = "wrap the loop's body in NVTX ranges `step N`";

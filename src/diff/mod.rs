@@ -123,9 +123,7 @@ fn compared(before: &Unit, after: &Unit, how: How, context: &Context) -> SiteCha
     let (blocked, drain) = (floor(before.blocked, after.blocked), floor(before.drain, after.drain));
     let exceeds = |b: Cost, a: Cost, floor: Option<f64>| floor.is_some_and(|f| (a.ns - b.ns).abs() > f);
     let mut changed = Vec::new();
-    // Runs of other lengths have other numbers of waits.
-    let counts = same_unit && (per == Per::Iteration || context.comparable.lengths);
-    if counts && noise::waits_differ(before, after) {
+    if same_unit && context.comparable.counts && noise::waits_differ(before, after) {
         changed.push(Aspect::Waits);
     }
     if exceeds(before.blocked, after.blocked, blocked) {
