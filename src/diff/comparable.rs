@@ -68,7 +68,7 @@ pub fn check(before: &Side, after: &Side, grain: Grain, roots: &Roots) -> Compar
     // Per what, nobody knows.
     costs &= counts;
     others(before, after, roots, &mut warnings);
-    Comparable { costs, counts, lines: grain == Grain::Line, verdicts: grain != Grain::Call, warnings }
+    Comparable { costs, counts, lines: grain == Grain::Line, verdicts: grain == Grain::Line, warnings }
 }
 
 /// Backtraces slow the host several times: whoever compares a capture with to one without compares the profiler.

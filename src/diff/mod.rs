@@ -154,10 +154,11 @@ fn compared(before: &Unit, after: &Unit, how: How, context: &Context) -> SiteCha
 }
 
 /// Verdicts are compared where both rest on the same kind of evidence: a source that is at hand for one side only makes
-/// another verdict of the same wait.
+/// another verdict of the same wait, and so may what happened to run around it.
 fn verdict_differs(before: &Unit, after: &Unit) -> bool {
     let read = |u: &Unit| u.site.source.is_some();
-    read(before) == read(after) && (before.class(), before.group()) != (after.class(), after.group())
+    let alike = read(before) == read(after) && !before.site.is_indirect() && !after.site.is_indirect();
+    alike && (before.class(), before.group()) != (after.class(), after.group())
 }
 
 fn state(unit: &Unit, per: Per, side: &Side, lines: bool) -> SiteState {

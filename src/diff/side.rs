@@ -95,6 +95,7 @@ pub struct Site {
     pub class: Class,
     pub kind: Kind,
     pub pattern: Option<String>,
+    pub evidence: Vec<Evidence>,
     pub attribution: Attribution,
     pub frames: Vec<Frame>,
     pub user_frame: Option<Frame>,
@@ -110,6 +111,9 @@ pub struct Site {
     pub drain_per_iteration_ns: Option<i64>,
     pub blocked_ns: i64,
     pub drain_ns: i64,
+    /// Present where it waits only at start-up, whatever it says of that.
+    #[serde(default)]
+    pub start_up: Option<serde::de::IgnoredAny>,
     pub recoverable: Option<Recoverable>,
     pub fix: Option<Fix>,
     pub spread: Spread,
@@ -121,6 +125,11 @@ pub struct Frame {
     pub file: String,
     pub line: u32,
     pub user: bool,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Evidence {
+    pub rule: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -193,6 +202,13 @@ impl Site {
     /// The frame that stands for the site.
     pub fn location(&self) -> Option<&Frame> {
         self.user_frame.as_ref().or(self.frames.first())
+    }
+
+    /// Whether the verdict rests, in part, on what the trace shows around the wait (rules `X01` and on): that strays from
+    /// run to run.
+    pub fn is_indirect(&self) -> bool {
+        // X12 says only that a wait is of the start-up.
+        self.evidence.iter().any(|e| e.rule.starts_with('X') && e.rule != "X12")
     }
 
     /// The frames from that one outwards.

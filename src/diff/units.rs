@@ -78,17 +78,21 @@ pub struct Unit<'a> {
     pub samples: u64,
 }
 
-/// What is the same of all waits that cannot be told apart by what they found on the GPU.
+/// What kind of wait it is, as far as that does not stray from run to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KindGroup {
+    /// What it is of these depends on what it found on the GPU.
     Synchronisation,
+    /// What it is depends on what ran around it.
+    Indirect,
     Other(Kind),
 }
 
 impl KindGroup {
-    pub fn of(kind: Kind) -> Self {
-        match kind {
+    pub fn of(site: &Site) -> Self {
+        match site.kind {
             Kind::Explicit | Kind::Redundant | Kind::Idle => Self::Synchronisation,
+            _ if site.is_indirect() => Self::Indirect,
             kind => Self::Other(kind),
         }
     }
@@ -108,7 +112,7 @@ impl Unit<'_> {
     }
 
     pub fn group(&self) -> KindGroup {
-        KindGroup::of(self.site.kind)
+        KindGroup::of(self.site)
     }
 
     pub fn role(&self) -> ThreadRole {
@@ -136,18 +140,19 @@ fn identity(site: &Site, grain: Grain) -> String {
     if grain == Grain::Call {
         return format!("{}|{}|{copy:?}", site.api, site.driver_api);
     }
-    let group = KindGroup::of(site.kind);
-    let mut text = format!("{}|{}|{group:?}|{}", site.api, site.driver_api, site.thread.role);
+    let mut text = format!("{}|{}|{}", site.api, site.driver_api, site.thread.role);
     match (site.location(), grain) {
         (Some(at), Grain::Line) => {
-            text += &format!("|{}", op(site));
+            text += &format!("|{:?}|{}", KindGroup::of(site), op(site));
             for f in std::iter::once(at).chain(site.callers()) {
                 text += &format!("|{}:{}:{}", f.file, f.function, f.line);
             }
         }
+        // Which verdict a sampled site has depends on its line.
         (Some(at), _) => text += &format!("|{}:{}|{copy:?}", at.file, at.function),
         (None, _) => {
-            text += &format!("|{}|{}|{copy:?}", site.native.join("|"), site.nvtx.join("|"));
+            let group = KindGroup::of(site);
+            text += &format!("|{group:?}|{}|{}|{copy:?}", site.native.join("|"), site.nvtx.join("|"));
         }
     }
     text
@@ -164,7 +169,9 @@ fn unit<'a>(side: &Side, mut sites: Vec<&'a Site>) -> Unit<'a> {
     ranks.sort_unstable();
     ranks.dedup();
     let ranks = ranks.len().max(1) as f64;
-    let inside = |s: &Site| s.per_iteration.is_some_and(|n| n > 0.0) && side.iterations.is_some();
+    // What waits at start-up only happens once a run, however many iterations it has.
+    let looped = |s: &Site| s.start_up.is_none() && s.per_iteration.is_some_and(|n| n > 0.0);
+    let inside = |s: &Site| looped(s) && side.iterations.is_some();
     let per = if sites.iter().any(|s| inside(s)) { Per::Iteration } else { Per::Run };
     let iterations = side.iterations.as_ref().map_or(1, |i| i.count).max(1) as f64;
     let mut unit = Unit {
