@@ -1,8 +1,8 @@
 #![forbid(unsafe_code)]
 //! The command line: parse, configure, run, exit code.
 //!
-//! Exit code: 0 done; 2 wrong usage, an input that is bad in whole or in part, or no usable GPU; 130 Ctrl-C while one
-//! was measured.
+//! Exit code: 0 done; 1 a gate failed; 2 wrong usage, an input that is bad in whole or in part, or no usable GPU; 130
+//! Ctrl-C while one was measured.
 
 mod cli;
 
@@ -30,6 +30,8 @@ fn run(cli: cli::args::Cli) -> Result<ExitCode> {
     use cli::args::Command;
     match cli.command {
         None => cli::report::run(cli.report),
+        Some(Command::Check(args)) => cli::check::run(args),
+        Some(Command::Diff(args)) => cli::diff::run(args),
         Some(Command::Doctor(args)) => cli::doctor::run(args),
         Some(Command::Replay(args)) => cli::replay::run(args),
         Some(Command::Explain(args)) => cli::explain::run(&args),

@@ -107,6 +107,34 @@ pub fn timestamp(ns: i64) -> String {
     format!("{sign}{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
+/// A time of the capture in ns: `1.5` and `1.5s` are seconds, `20ms`, `7us`, `400ns`.
+///
+/// Decimal digits are counted, not multiplied as floating point, so that a time copied from the report hits exactly.
+pub fn parse_time(text: &str) -> Result<i64, String> {
+    let bad =
+        || format!("`{text}` is no time; write seconds (1.5) or a number with a unit (20ms, 7us, 400ns)");
+    let units = [("ns", 0u32), ("us", 3), ("µs", 3), ("ms", 6), ("s", 9)];
+    let (number, power) =
+        units.iter().find_map(|(u, p)| text.strip_suffix(u).map(|n| (n.trim(), *p))).unwrap_or((text, 9));
+    let (sign, number) = number.strip_prefix('-').map_or((1, number), |n| (-1, n));
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    if (whole.is_empty() && fraction.is_empty()) || !digits(whole) || !digits(fraction) {
+        return Err(bad());
+    }
+    let fraction = &fraction[..fraction.len().min(power as usize)];
+    let scale = |exponent: u32| 10i64.checked_pow(exponent);
+    let parse = |s: &str| if s.is_empty() { Ok(0) } else { s.parse::<i64>() };
+    let whole = parse(whole).ok().and_then(|w| w.checked_mul(scale(power)?));
+    let part = parse(fraction).ok().and_then(|f| f.checked_mul(scale(power - fraction.len() as u32)?));
+    whole.zip(part).and_then(|(w, p)| w.checked_add(p)).map(|t| sign * t).ok_or_else(bad)
+}
+
+/// FNV-1a, 64 bits: stable between versions of Rust, which the standard hasher is not.
+pub fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
+}
+
 /// A number with commas: "1,204".
 pub fn count(number: u64) -> String {
     let digits = number.to_string();

@@ -122,3 +122,23 @@ fn lines_break_between_words() {
     assert_eq!(wrap("", 10), [""]);
     assert_eq!(wrap("模型", 1), ["模", "型"]);
 }
+
+#[test]
+fn times_take_units() {
+    for (text, ns) in [
+        ("1.5", 1_500_000_000),
+        ("1.5s", 1_500_000_000),
+        ("0.183008925", 183_008_925),
+        ("20ms", 20_000_000),
+        ("7.25us", 7_250),
+        ("400ns", 400),
+        ("400.9ns", 400),
+        ("-2.5", -2_500_000_000),
+        (".5", 500_000_000),
+    ] {
+        assert_eq!(parse_time(text), Ok(ns), "{text}");
+    }
+    for text in ["", "s", "-", "1e3", "1.5.2", "12h", "99999999999999"] {
+        assert!(parse_time(text).is_err(), "{text}");
+    }
+}

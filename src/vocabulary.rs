@@ -147,7 +147,7 @@ words! {
 }
 
 /// The copy that a wait completes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Copy {
     pub direction: Direction,
     /// Size in bytes.

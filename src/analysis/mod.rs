@@ -7,6 +7,7 @@ pub mod notes;
 pub mod pricing;
 pub mod results;
 pub mod savings;
+pub mod spread;
 pub mod timing;
 
 use crate::cost::price::Prices;
@@ -118,6 +119,22 @@ pub fn run_one(path: &Path, options: &Options) -> anyhow::Result<(Report, Analys
     let mut assembler = assemble::Assembler::new(options, &wishes);
     assembler.add(&found)?;
     Ok((assembler.finish(), found))
+}
+
+/// [`run`], with the analysed exports themselves: for formats that show single waits. They all stay in memory.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_whole(paths: &[PathBuf], options: &Options) -> anyhow::Result<(Report, Vec<Analysed>)> {
+    let wishes = pricing::resolve(paths, options)?;
+    let mut assembler = assemble::Assembler::new(options, &wishes);
+    let mut all = Vec::new();
+    for (number, path) in paths.iter().enumerate() {
+        let found = analyse_with(path, options, &wishes.of(number))?;
+        assembler.add(&found)?;
+        all.push(found);
+    }
+    Ok((assembler.finish(), all))
 }
 
 /// Analyses one export.

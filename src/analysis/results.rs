@@ -1,6 +1,6 @@
 //! Result structs of one export's sites: what every renderer prints.
 
-use super::{Analysed, Options};
+use super::{Analysed, Options, spread};
 use crate::catalogue::{self, Pattern, Strategy};
 use crate::cost::statistics::{Summary, histogram, summarise};
 use crate::profile::commands;
@@ -127,7 +127,9 @@ impl<'a> Sites<'a> {
             copy_bytes_max: self.largest_copy(site),
             waits: summary.count,
             per_iteration: self.per_iteration(site, |_| 1),
-            blocked_per_iteration_ns: self.per_iteration(site, |w| w.blocked).map(|ns| ns.round() as i64),
+            blocked_per_iteration_ns: self.cost_per_iteration(site, |w| self.found.waits[w].blocked),
+            drain_per_iteration_ns: self.cost_per_iteration(site, |w| self.found.drains[w]),
+            spread: self.spread(site),
             blocked_ns: summary.sum,
             blocked_p50_ns: summary.p50,
             blocked_p99_ns: summary.p99,
@@ -243,27 +245,47 @@ impl<'a> Sites<'a> {
         Some(StartUp { with: turns.with, iterations: turns.all })
     }
 
-    /// What the waits inside iterations add up to, per iteration; iterations of another process say nothing about this
-    /// one.
-    fn per_iteration(&self, site: &FoundSite, amount: fn(&Wait) -> i64) -> Option<f64> {
-        let iterations = self.found.iterations.as_ref()?;
-        if pid_of(iterations.tid) != pid_of(site.bundle.pid) {
-            return None;
-        }
-        let inside: i64 =
-            self.waits(site).filter(|(_, w)| iterations.at(w.start).is_some()).map(|(_, w)| amount(w)).sum();
+    /// The iterations, if they are the site's: those of another process say nothing about this one.
+    fn own_iterations(&self, site: &FoundSite) -> Option<&crate::cost::iterations::Iterations> {
+        self.found.iterations.as_ref().filter(|i| pid_of(i.tid) == pid_of(site.bundle.pid))
+    }
+
+    /// What the waits inside iterations add up to, per iteration.
+    fn per_iteration(&self, site: &FoundSite, amount: impl Fn(usize) -> i64) -> Option<f64> {
+        let iterations = self.own_iterations(site)?;
+        let inside = sum(self
+            .waits(site)
+            .filter(|(_, w)| iterations.at(w.start).is_some())
+            .map(|(i, _)| amount(i as usize)));
         Some(inside as f64 / iterations.spans.len() as f64)
+    }
+
+    fn cost_per_iteration(&self, site: &FoundSite, cost: impl Fn(usize) -> i64) -> Option<i64> {
+        self.per_iteration(site, cost).map(|ns| ns.round() as i64)
+    }
+
+    fn spread(&self, site: &FoundSite) -> Spread {
+        let sample = |(i, w): (u32, &Wait)| (w.start, w.blocked, self.found.drains[i as usize]);
+        let mut samples: Vec<spread::Sample> = self.waits(site).map(sample).collect();
+        samples.sort_unstable();
+        spread::of(&samples, self.own_iterations(site))
     }
 
     pub fn iterations(&self) -> Option<Iterations> {
         let found = self.found.iterations.as_ref()?;
         let mine = |w: &&Wait| pid_of(w.pid) == pid_of(found.tid) && found.at(w.start).is_some();
         let inside = self.found.waits.iter().filter(mine).count();
+        let count = found.spans.len();
+        let timelines = self.found.devices.list.iter().map(|d| &d.timeline);
+        let busy = sum(timelines.flat_map(|t| found.spans.iter().map(|s| t.busy_within(s.0, s.1))));
         Some(Iterations {
             source: format!("NVTX ranges `{}`", found.name),
-            count: found.spans.len() as u64,
+            count: count as u64,
             median_ns: found.median_ns(),
-            waits_per_iteration: inside as f64 / found.spans.len() as f64,
+            mean_ns: sum(found.spans.iter().map(|s| s.1 - s.0)) / count.max(1) as i64,
+            quartiles_ns: spread::quartiles(found.spans.iter().map(|s| s.1 - s.0).collect()),
+            gpu_busy_ns: busy / count.max(1) as i64,
+            waits_per_iteration: inside as f64 / count as f64,
         })
     }
 
@@ -329,6 +351,22 @@ impl<'a> Sites<'a> {
             gpus,
             processes: pids.into_iter().map(|p| self.process(p)).collect(),
             command: profile.target.command.clone(),
+            backtraces: self.backtraces(),
+        }
+    }
+
+    /// By what is there, not by the flags: old exports do not tell those.
+    fn backtraces(&self) -> &'static str {
+        let Analysed { profile, context, .. } = self.found;
+        let chained = |&c: &u32| c != crate::profile::calls::NO_CHAIN;
+        if context.marked > context.missing && !profile.calls.twins.is_empty() {
+            "python"
+        } else if !profile.nvtx.sample_marks.is_empty() {
+            "sampled"
+        } else if !profile.calls.twins.is_empty() || profile.calls.chain.iter().any(chained) {
+            "native"
+        } else {
+            "none"
         }
     }
 }

@@ -4,13 +4,17 @@ mod gpu;
 
 pub use gpu::{BenchArgs, GpuFormat};
 
+use chrono::NaiveDate;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use std::sync::LazyLock;
+use sync_report::check::fail_on::FailOn;
 use sync_report::cost::simulate::Fix;
+use sync_report::text::parse_time;
 use sync_report::verdict::source::SourceRoot;
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 2 wrong usage, bad input or no usable GPU; 130 Ctrl-C during a measurement. A damaged export is reported as far as it can be \
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 `check` found a rule broken; 2 wrong usage, bad input or no usable GPU; 130 Ctrl-C during a \
+measurement. A damaged export is reported as far as it can be \
 read, with one sentence per kind of damage, and exits with 2.";
 
 /// Which lines of Python make the CPU wait for the GPU, which of those waits are avoidable, and what each costs.
@@ -40,6 +44,10 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
 
 #[derive(Subcommand)]
 pub enum Command {
+    /// What changed between two captures, site by site
+    Diff(DiffArgs),
+    /// The gate for CI: fails where a capture waits more than a budget, a baseline or a condition allows
+    Check(CheckArgs),
     /// Is this capture good enough, and the command that makes it better
     Doctor(DoctorArgs),
     /// Confirm on a GPU what a wait costs: runs the workload around it with and without it
@@ -76,6 +84,10 @@ pub struct ReportArgs {
     #[command(flatten)]
     pub saving: SavingArgs,
     #[command(flatten)]
+    pub list: ListArgs,
+    #[command(flatten)]
+    pub repository: RepositoryArgs,
+    #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
     pub shared: SharedArgs,
@@ -103,19 +115,25 @@ pub struct SavingArgs {
     pub replay_results: Option<PathBuf>,
 }
 
-/// Which waits and sites, in which order.
+/// Which sites are listed, in which order.
 #[derive(Args)]
 #[command(next_help_heading = "Selection")]
-pub struct SelectArgs {
-    /// List at most N sites; 0 for all
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub top: usize,
+pub struct ListArgs {
+    /// List at most N sites; 0 for all. 20 by default; for github, sarif and perfetto all
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
     /// What ranks sites
     #[arg(long, value_enum, default_value_t = Sort::Drain)]
     pub sort: Sort,
     /// Only sites of this class; may be given more than once
     #[arg(long, value_enum, value_delimiter = ',')]
     pub class: Vec<Class>,
+}
+
+/// Which waits count, and whose code is whose.
+#[derive(Args)]
+#[command(next_help_heading = "Selection")]
+pub struct SelectArgs {
     /// Only waits inside NVTX ranges of this name (`step` or `step #` for every `step 12`)
     #[arg(long, value_name = "RANGE")]
     pub nvtx: Option<String>,
@@ -172,6 +190,101 @@ pub struct ExplainArgs {
 }
 
 #[derive(Args)]
+pub struct DiffArgs {
+    /// The earlier capture: an export or report, or a report kept with `--format json --top 0`; several ranks with commas
+    #[arg(value_name = "BEFORE", value_hint = ValueHint::FilePath)]
+    pub before: PathBuf,
+    /// The later one
+    #[arg(value_name = "AFTER", value_hint = ValueHint::FilePath)]
+    pub after: PathBuf,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = DiffFormat::Table)]
+    pub format: DiffFormat,
+    /// Where to write it; `-` for stdout
+    #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
+    /// List unchanged sites too
+    #[arg(long)]
+    pub all: bool,
+    /// Where the sources of BEFORE are, as they were then (a worktree of the old commit): without, lines that moved are
+    /// matched by their distance, not by their text
+    #[arg(long, value_name = "[OLD=]NEW", value_parser = parse_root)]
+    pub before_source_root: Vec<SourceRoot>,
+    #[command(flatten)]
+    pub select: SelectArgs,
+    #[command(flatten)]
+    pub shared: SharedArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    Table,
+    Markdown,
+    Json,
+}
+
+const CHECK_CODES: &str = "Exit codes: 0 kept; 1 broken, one line per breach; 2 wrong usage, bad input, or a rule that \
+this capture cannot be held against.";
+
+#[derive(Args)]
+#[command(after_help = CHECK_CODES)]
+pub struct CheckArgs {
+    /// Nsight Systems exports (.sqlite) or reports (.nsys-rep); several, one per rank, are checked as one
+    #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
+    pub profiles: Vec<PathBuf>,
+    /// Limits and allowances; `sync-budget.toml` if there is one here
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub budget: Option<PathBuf>,
+    /// An earlier capture, or its report kept with `--format json --top 0`; implies `--fail-on new-false` where no other
+    /// condition is given
+    #[arg(long, value_name = "OLD", value_hint = ValueHint::FilePath)]
+    pub baseline: Option<PathBuf>,
+    /// What breaks the gate besides the budget: new-false, any-false, drain>5%, blocked>200us, false-waits>0
+    #[arg(long, value_name = "CONDITION", value_delimiter = ',')]
+    pub fail_on: Vec<FailOn>,
+    /// Write a budget that this profile just keeps, to `--budget` or sync-budget.toml, and check nothing
+    #[arg(long, conflicts_with_all = ["baseline", "fail_on"])]
+    pub init_budget: bool,
+    /// Let `--init-budget` replace a file
+    #[arg(long, requires = "init_budget")]
+    pub force: bool,
+    /// The day on which allowances are looked at; today (UTC) by default
+    #[arg(long, value_name = "DATE", hide = true)]
+    pub today: Option<NaiveDate>,
+    /// How to print the outcome
+    #[arg(long, value_enum, default_value_t = CheckFormat::Table)]
+    pub format: CheckFormat,
+    /// Where to write it; `-` for stdout
+    #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub repository: RepositoryArgs,
+    #[command(flatten)]
+    pub select: SelectArgs,
+    #[command(flatten)]
+    pub shared: SharedArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    Table,
+    Markdown,
+    Json,
+    /// GitHub annotations; what is more than a step may have goes into its summary
+    Github,
+    Sarif,
+}
+
+/// Where paths of annotations and SARIF start.
+#[derive(Args)]
+pub struct RepositoryArgs {
+    /// The checkout that file names of annotations and SARIF are relative to; GITHUB_WORKSPACE or the working directory
+    /// by default
+    #[arg(long, value_name = "DIR", env = "GITHUB_WORKSPACE", hide_env = true, default_value = ".", value_hint = ValueHint::DirPath)]
+    pub repository: PathBuf,
+}
+
+#[derive(Args)]
 pub struct DoctorArgs {
     /// Nsight Systems export (.sqlite) or report (.nsys-rep)
     #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
@@ -185,6 +298,14 @@ pub enum Format {
     Table,
     Json,
     Csv,
+    /// For a pull request: summary, table, collapsed details, in the size of a comment
+    Markdown,
+    /// GitHub annotations; the whole report goes into the step's summary
+    Github,
+    /// SARIF 2.1.0 for code scanning: avoidable and open waits
+    Sarif,
+    /// A trace for ui.perfetto.dev and chrome://tracing: waits with their lines above GPUs and threads
+    Perfetto,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -235,29 +356,6 @@ pub fn parse_root(text: &str) -> Result<SourceRoot, String> {
     Ok(SourceRoot { old, new })
 }
 
-/// A time of the capture in ns: `1.5` and `1.5s` are seconds, `20ms`, `7us`, `400ns`.
-///
-/// Decimal digits are counted, not multiplied as floating point, so that a time copied from the report hits exactly.
-fn parse_time(text: &str) -> Result<i64, String> {
-    let bad =
-        || format!("`{text}` is no time; write seconds (1.5) or a number with a unit (20ms, 7us, 400ns)");
-    let units = [("ns", 0u32), ("us", 3), ("µs", 3), ("ms", 6), ("s", 9)];
-    let (number, power) =
-        units.iter().find_map(|(u, p)| text.strip_suffix(u).map(|n| (n.trim(), *p))).unwrap_or((text, 9));
-    let (sign, number) = number.strip_prefix('-').map_or((1, number), |n| (-1, n));
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
-    if (whole.is_empty() && fraction.is_empty()) || !digits(whole) || !digits(fraction) {
-        return Err(bad());
-    }
-    let fraction = &fraction[..fraction.len().min(power as usize)];
-    let scale = |exponent: u32| 10i64.checked_pow(exponent);
-    let parse = |s: &str| if s.is_empty() { Ok(0) } else { s.parse::<i64>() };
-    let whole = parse(whole).ok().and_then(|w| w.checked_mul(scale(power)?));
-    let part = parse(fraction).ok().and_then(|f| f.checked_mul(scale(power - fraction.len() as u32)?));
-    whole.zip(part).and_then(|(w, p)| w.checked_add(p)).map(|t| sign * t).ok_or_else(bad)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,25 +364,5 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn times_take_units() {
-        for (text, ns) in [
-            ("1.5", 1_500_000_000),
-            ("1.5s", 1_500_000_000),
-            ("0.183008925", 183_008_925),
-            ("20ms", 20_000_000),
-            ("7.25us", 7_250),
-            ("400ns", 400),
-            ("400.9ns", 400),
-            ("-2.5", -2_500_000_000),
-            (".5", 500_000_000),
-        ] {
-            assert_eq!(parse_time(text), Ok(ns), "{text}");
-        }
-        for text in ["", "s", "-", "1e3", "1.5.2", "12h", "99999999999999"] {
-            assert!(parse_time(text).is_err(), "{text}");
-        }
     }
 }

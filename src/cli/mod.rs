@@ -2,6 +2,8 @@
 
 pub mod args;
 pub mod bench;
+pub mod check;
+pub mod diff;
 pub mod doctor;
 pub mod explain;
 pub mod generate;
@@ -10,3 +12,4 @@ pub mod output;
 pub mod progress;
 pub mod replay;
 pub mod report;
+pub mod summary;

@@ -1,7 +1,7 @@
 //! The default command: the report.
 
 use super::args::{self, Format, ReportArgs, SelectArgs, SharedArgs};
-use super::{input, output, progress};
+use super::{input, output, progress, summary};
 use anyhow::{Result, bail};
 use std::io::Write;
 use std::process::ExitCode;
@@ -9,10 +9,14 @@ use sync_report::analysis::filter::Filter;
 use sync_report::analysis::pricing::WhatIf;
 use sync_report::analysis::{self, Options, Sort};
 use sync_report::replay::results;
-use sync_report::report::{Report, csv, details, json, table};
+use sync_report::report::{Report, csv, details, github, json, markdown, sarif, table};
+use sync_report::repository::Repository;
 use sync_report::sites::frames::PathRules;
 use sync_report::vocabulary::Class;
-use sync_report::{doctor, text};
+use sync_report::{doctor, perfetto, text};
+
+/// Sites listed for people, where `--top` does not say.
+const TOP: usize = 20;
 
 pub fn run(args: ReportArgs) -> Result<ExitCode> {
     output::refuse_input(&args.output, &args.profiles)?;
@@ -20,9 +24,13 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     output::refuse_input(&args.output, &exports.paths)?;
     output::refuse_input(&args.output, args.saving.replay_results.as_slice())?;
     let mut options = options(&args.select, &args.shared);
-    if args.details.is_some() {
-        options.top = 0;
-    }
+    options.classes = args.list.class.iter().map(|c| class(*c)).collect();
+    options.sort = sort(args.list.sort);
+    options.top = match (&args.details, args.format) {
+        (Some(_), _) => 0,
+        (None, Format::Github | Format::Sarif | Format::Perfetto) => args.list.top.unwrap_or(0),
+        _ => args.list.top.unwrap_or(TOP),
+    };
     options.capture = args.graph_ready.clone();
     options.simulate_up_to = args.saving.simulate.then_some(usize::MAX);
     options.what_if =
@@ -40,7 +48,10 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     if results.is_some() {
         options.top = 0; // a replayed site may be among those that are cut
     }
-    let mut report = analysis::run(&exports.paths, &options)?;
+    let (mut report, whole) = match args.format {
+        Format::Perfetto => analysis::run_whole(&exports.paths, &options)?,
+        _ => (analysis::run(&exports.paths, &options)?, Vec::new()),
+    };
     if let Some((path, measured)) = &results {
         results::embed(&mut report, measured, path)?;
         report.cut(top);
@@ -64,9 +75,25 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
         }
         (None, Format::Json) => json::render(&report, out.writer())?,
         (None, Format::Csv) => csv::render(&report, out.writer())?,
+        (None, Format::Markdown) => markdown::render(&report, out.writer())?,
+        (None, Format::Sarif) => sarif::render(&report, &repository(&args), out.writer())?,
+        (None, Format::Perfetto) => {
+            let left = perfetto::render(&report, &whole, perfetto::MOST, out.writer())?;
+            if let Some(sentence) = left.sentence().filter(|_| !args.shared.quiet) {
+                let _ = writeln!(std::io::stderr(), "sync-report: {sentence}");
+            }
+        }
+        (None, Format::Github) => {
+            let left = github::render(&report, &repository(&args), out.writer())?;
+            summary::append(|limit| markdown::text_of(&report, limit), left, out.writer())?;
+        }
     }
     out.finish()?;
     Ok(exit_code(&report))
+}
+
+fn repository(args: &ReportArgs) -> Repository {
+    Repository::new(args.repository.repository.clone(), args.select.source_root.clone())
 }
 
 /// The answer to `--graph-ready`, in front of the table of sites.
@@ -100,7 +127,7 @@ pub fn exit_code(report: &Report) -> ExitCode {
     code
 }
 
-/// What was typed, as the library wants it.
+/// What was typed, as the library wants it: all sites, in the usual order.
 pub fn options(select: &SelectArgs, shared: &SharedArgs) -> Options {
     Options {
         threads: threads(shared),
@@ -115,9 +142,9 @@ pub fn options(select: &SelectArgs, shared: &SharedArgs) -> Options {
             from: select.from,
             to: select.to,
         },
-        classes: select.class.iter().map(|c| class(*c)).collect(),
-        sort: sort(select.sort),
-        top: select.top,
+        classes: Vec::new(),
+        sort: Sort::default(),
+        top: 0,
         simulate_up_to: None,
         what_if: WhatIf::default(),
         timing: None,

@@ -3,11 +3,17 @@
 //! All times are integer nanoseconds of the capture's clock. The JSON format is this tree as it stands.
 
 pub mod bench;
+pub mod check;
 pub mod csv;
 pub mod details;
+pub mod diff;
+pub mod github;
 pub mod json;
+pub mod markdown;
+pub(crate) mod markdown_text;
 pub(crate) mod phrase;
 pub mod replay;
+pub mod sarif;
 pub mod saving;
 pub mod style;
 pub mod table;
@@ -71,6 +77,9 @@ pub struct ProfileInfo {
     pub processes: Vec<Process>,
     /// The command line that was profiled, as far as the export holds it.
     pub command: Option<String>,
+    /// What the capture recorded of where waits come from, and so how much it slowed the host: "python" (backtraces of
+    /// calls with Python frames), "native" (backtraces without), "sampled" (Python samples), "none".
+    pub backtraces: &'static str,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -160,6 +169,11 @@ pub struct Iterations {
     pub source: String,
     pub count: u64,
     pub median_ns: i64,
+    pub mean_ns: i64,
+    /// Lower quartile, median, upper quartile of their lengths.
+    pub quartiles_ns: [i64; 3],
+    /// Time inside iterations in which GPUs worked, divided by iterations; summed over the export's GPUs.
+    pub gpu_busy_ns: i64,
     /// Waits inside iterations divided by iterations.
     pub waits_per_iteration: f64,
 }
@@ -208,6 +222,10 @@ pub struct Site {
     pub per_iteration: Option<f64>,
     /// Blocked time inside iterations divided by iterations.
     pub blocked_per_iteration_ns: Option<i64>,
+    /// Drain of the waits inside iterations divided by iterations.
+    pub drain_per_iteration_ns: Option<i64>,
+    /// How waits and costs vary within the capture.
+    pub spread: Spread,
     pub blocked_ns: i64,
     pub blocked_p50_ns: i64,
     pub blocked_p99_ns: i64,
@@ -244,6 +262,19 @@ pub struct StartUp {
     pub with: usize,
     /// Iterations of the capture.
     pub iterations: usize,
+}
+
+/// Lower quartile, median and upper quartile of a site's samples. Robust against the few samples that something else
+/// disturbed; what a difference between two captures has to exceed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Spread {
+    /// A sample is what the waits of one "iteration" add up to, where they lie in iterations; else one "wait".
+    pub per: &'static str,
+    /// Iterations with a wait of this site, or its waits.
+    pub samples: u64,
+    pub waits: [u64; 3],
+    pub blocked_ns: [i64; 3],
+    pub drain_ns: [i64; 3],
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]

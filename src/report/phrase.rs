@@ -105,7 +105,7 @@ pub(crate) fn at_line(file: &str, line: u32) -> String {
 }
 
 /// The Python method that a native chain names, where it names one; else its innermost function that is not CUDA's own.
-fn native_method(native: &[String]) -> Option<String> {
+pub(crate) fn native_method(native: &[String]) -> Option<String> {
     const BINDINGS: [(&str, &str); 5] = [
         ("THPVariable_", "Tensor."),
         ("THCPModule_cudaSynchronize", "torch.cuda.synchronize"),

@@ -16,6 +16,9 @@ pub(crate) fn sample() -> Report {
             source: "NVTX ranges `iteration N`".to_owned(),
             count: 100,
             median_ns: 24_100_000,
+            mean_ns: 24_300_000,
+            quartiles_ns: [23_900_000, 24_100_000, 24_600_000],
+            gpu_busy_ns: 14_700_000,
             waits_per_iteration: 12.34,
         }),
         sites: vec![upload(), control_flow(), sampled(), native(), autograd(), nvtx(), hostile()],
@@ -85,6 +88,7 @@ fn profile(path: &str, index: u32) -> ProfileInfo {
             profile: index as usize,
         }],
         command: Some("python train_mlp.py --steps 100".to_owned()),
+        backtraces: "python",
     }
 }
 
@@ -179,6 +183,14 @@ fn site(id: &str, class: Class, kind: Kind, confidence: f64) -> Site {
         waits: 100,
         per_iteration: Some(1.0),
         blocked_per_iteration_ns: Some(4_120_000),
+        drain_per_iteration_ns: Some(3_010_000),
+        spread: Spread {
+            per: "iteration",
+            samples: 100,
+            waits: [1; 3],
+            blocked_ns: [3_800_000, 3_910_000, 4_050_000],
+            drain_ns: [2_850_000, 2_900_000, 3_000_000],
+        },
         blocked_ns,
         blocked_p50_ns: 3_910_000,
         blocked_p99_ns: 9_120_000,

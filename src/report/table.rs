@@ -1,12 +1,12 @@
 //! The report for people: what was captured, the sites ranked, totals by class, warnings.
 
-pub(super) mod grid;
+pub(crate) mod grid;
 mod sites;
 
 pub use super::style::Style;
 
 use super::style::Tone;
-use super::{ClassTotals, Gpu, Iterations, ProfileInfo, Report, Totals, phrase, saving};
+use super::{ClassTotals, Gpu, Iterations, ProfileInfo, Report, Totals, Warning, phrase, saving};
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::{Attribution, Class};
 use grid::Column;
@@ -25,7 +25,7 @@ pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result
         parts.push(notes(report, style));
         parts.push(totals(&report.totals, style));
     }
-    parts.extend(warnings(report, style));
+    parts.extend(warnings(&report.warnings, style));
     if let Some(first) = report.sites.first() {
         let id = escape_terminal(&first.id);
         let hint = format!("--details {id} shows a site whole: stack, evidence, times, fix.");
@@ -36,7 +36,7 @@ pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result
 }
 
 /// Lines of `label  text`, the texts aligned and, on a terminal, wrapped below themselves.
-fn labelled(lines: Vec<(String, String)>, style: &Style) -> String {
+pub(crate) fn labelled(lines: Vec<(String, String)>, style: &Style) -> String {
     let label_width = lines.iter().map(|(label, _)| text::width(label)).max().unwrap_or(0);
     let indent = label_width + grid::GAP;
     let mut out = Vec::new();
@@ -56,7 +56,7 @@ fn labelled(lines: Vec<(String, String)>, style: &Style) -> String {
 }
 
 /// `words` in lines that fit beside an indent; a pipe gets one line.
-pub(super) fn wrap(words: &str, style: &Style, indent: usize) -> Vec<String> {
+pub(crate) fn wrap(words: &str, style: &Style, indent: usize) -> Vec<String> {
     match style.width {
         Some(width) => text::wrap(words, width.saturating_sub(indent).max(20)),
         None => vec![words.to_owned()],
@@ -234,10 +234,10 @@ fn totals(totals: &Totals, style: &Style) -> String {
 }
 
 /// What limits the report; commands on lines of their own, never wrapped, to be copied.
-fn warnings(report: &Report, style: &Style) -> Vec<String> {
+pub(crate) fn warnings(list: &[Warning], style: &Style) -> Vec<String> {
     let mut said: Vec<&str> = Vec::new();
     let mut parts: Vec<String> = Vec::new();
-    for warning in &report.warnings {
+    for warning in list {
         let message = format!("{} [{}]", escape_terminal(&warning.message), warning.code);
         let mut lines: Vec<String> = Vec::new();
         for line in wrap(&message, style, 2) {

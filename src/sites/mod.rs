@@ -194,10 +194,5 @@ fn key(bundle: &Bundle, place: &str, verdict: &Verdict) -> String {
             .or_else(|| bundle.ranges.last().map(|r| ranges::stable_name(r)))
             .unwrap_or_default(),
     };
-    format!("{head}:{}:{}:{:016x}", bundle.api, verdict.kind, fnv1a(place.as_bytes()))
-}
-
-/// FNV-1a, 64 bits: stable between versions of Rust, which the standard hasher is not.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
+    format!("{head}:{}:{}:{:016x}", bundle.api, verdict.kind, crate::text::fnv1a(place.as_bytes()))
 }

@@ -2,10 +2,14 @@
 
 mod cli;
 mod cost;
+mod diff;
 mod export;
 mod filters;
+mod formats;
+mod gate;
 mod hostile;
 mod look;
+mod loops;
 mod properties;
 mod replay;
 mod samples;

@@ -10,6 +10,7 @@ use sync_report::analysis::{self, Options};
 use sync_report::cost::overhead;
 use sync_report::cost::simulate::run::Variant;
 use sync_report::cost::simulate::{self, Fix, Program, Scratch};
+use sync_report::diff::{self, Side};
 use sync_report::report::{csv, json};
 
 /// One call: on which thread, when, how long; its op, how long after and how long.
@@ -212,6 +213,29 @@ proptest! {
         }
         prop_assert!(before.totals.waits + after.totals.waits <= all.totals.waits + zero_long(&path, middle));
         prop_assert!(before.totals.drain_ns + after.totals.drain_ns <= all.totals.drain_ns);
+    }
+
+    /// Compared with itself nothing changes, and with another program each site is on its side once; all formats stand.
+    #[test]
+    fn comparisons_are_sound(a in steps(), b in steps()) {
+        let (one, other) = (export(Schema::V2026_2, &a).write_temp(), export(Schema::V2026_2, &b).write_temp());
+        let [a, b] = [&one, &other].map(|(_, path)| look::report_on(path, &options()));
+        let [old, new] = [&a, &b].map(|report| Side::of(report, false).expect("a side"));
+        let same = diff::compare(&old, &old);
+        prop_assert_eq!(same.counts.unchanged, same.sites.len());
+        let changed = diff::compare(&old, &new);
+        for (side, report) in [(0, &a), (1, &b)] {
+            let states = changed.sites.iter().filter_map(|s| if side == 0 { s.before.as_ref() } else { s.after.as_ref() });
+            let mut ids: Vec<&str> = states.flat_map(|s| s.ids.iter().map(String::as_str)).collect();
+            let mut all: Vec<&str> = report.sites.iter().map(|s| s.id.as_str()).collect();
+            ids.sort_unstable();
+            all.sort_unstable();
+            prop_assert_eq!(ids, all);
+        }
+        let mut out = Vec::new();
+        sync_report::report::diff::json::render(&changed, &mut out).expect("a Vec takes everything");
+        let tree: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
+        prop_assert!(tree["sites"].is_array());
     }
 
     /// Exports promise no order of rows.

@@ -5,30 +5,30 @@ use crate::text;
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
 /// Columns between two columns.
-pub(in crate::report) const GAP: usize = 2;
+pub(crate) const GAP: usize = 2;
 
 /// A rule below the titles and nothing else: rows are told apart by their ids. (A junction would make comfy-table
 /// set a column of its own between two columns.)
 const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
 
 /// One column: titles on top, then a cell per row, each a list of lines.
-pub(in crate::report) struct Column {
+pub(crate) struct Column {
     titles: Vec<&'static str>,
     cells: Vec<Vec<String>>,
     align: CellAlignment,
 }
 
 impl Column {
-    pub(in crate::report) fn left(titles: &[&'static str], cells: Vec<Vec<String>>) -> Self {
+    pub(crate) fn left(titles: &[&'static str], cells: Vec<Vec<String>>) -> Self {
         Self { titles: titles.to_vec(), cells, align: CellAlignment::Left }
     }
 
-    pub(in crate::report) fn right(titles: &[&'static str], cells: Vec<Vec<String>>) -> Self {
+    pub(crate) fn right(titles: &[&'static str], cells: Vec<Vec<String>>) -> Self {
         Self { titles: titles.to_vec(), cells, align: CellAlignment::Right }
     }
 
     /// Columns of its widest line.
-    pub(in crate::report) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         let titles = self.titles.iter().copied();
         let lines = self.cells.iter().flatten().map(String::as_str);
         titles.chain(lines).map(text::width).max().unwrap_or(0)
@@ -36,13 +36,13 @@ impl Column {
 }
 
 /// Columns that `columns` take side by side.
-pub(in crate::report) fn width(columns: &[Column]) -> usize {
+pub(crate) fn width(columns: &[Column]) -> usize {
     columns.iter().map(|column| column.width() + GAP).sum::<usize>().saturating_sub(GAP)
 }
 
 /// Sets the columns side by side. The lines are broken already, so nothing is arranged here. A blank line parts
 /// rows where asked for.
-pub(in crate::report) fn set(columns: &[Column], ruled: bool, parted: bool) -> String {
+pub(crate) fn set(columns: &[Column], ruled: bool, parted: bool) -> String {
     let mut style = if ruled { RULED } else { TableStyle::new() };
     if parted {
         style = style.row_separator(LineStyle::none().fill(' '));

@@ -72,7 +72,7 @@ impl SourceTree {
     }
 
     /// Paths on this machine that may be the recorded one, best first, each with the root that it must not leave.
-    fn candidates(&self, recorded: &str) -> Vec<(PathBuf, Option<&Path>)> {
+    pub(crate) fn candidates(&self, recorded: &str) -> Vec<(PathBuf, Option<&Path>)> {
         let parts = components(recorded);
         if parts.is_empty() || parts.len() > MAX_COMPONENTS || recorded.contains('\0') {
             return Vec::new();

@@ -1,0 +1,330 @@
+//! The budget file: limits, for the whole program or a part of it, and what is allowed nevertheless.
+//!
+//! ```toml
+//! per = "iteration"            # or "run"
+//!
+//! [limits]                     # the whole program
+//! false-waits = 0
+//! drain = "200us"
+//!
+//! [[limit]]                    # sites that match all of path, function, nvtx
+//! path = "src/model/**"
+//! waits = 2
+//!
+//! [[allow]]                    # sites that count nowhere
+//! path = "src/log.py"
+//! reason = "the loss goes into the progress bar; see #12"
+//! expires = 2026-12-31
+//! ```
+
+use super::duration;
+use crate::report::Site;
+use chrono::NaiveDate;
+use globset::{Glob, GlobBuilder, GlobMatcher};
+use serde::{Deserialize, Deserializer};
+use thiserror::Error;
+
+/// Why a budget file cannot be used, as one sentence.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct BudgetError(String);
+
+/// What limits refer to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Per {
+    #[default]
+    Iteration,
+    Run,
+}
+
+impl Per {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Iteration => "iteration",
+            Self::Run => "run",
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    #[serde(default)]
+    pub per: Per,
+    /// Of the whole program.
+    #[serde(default)]
+    pub limits: Limits,
+    #[serde(default)]
+    pub limit: Vec<PartLimit>,
+    #[serde(default)]
+    pub allow: Vec<Allow>,
+}
+
+/// At most so much, of each iteration or the run, on the rank that has most.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Limits {
+    pub waits: Option<f64>,
+    pub false_waits: Option<f64>,
+    #[serde(default, deserialize_with = "time")]
+    pub blocked: Option<i64>,
+    #[serde(default, deserialize_with = "time")]
+    pub drain: Option<i64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PartLimit {
+    pub path: Option<Pattern>,
+    pub function: Option<Pattern>,
+    pub nvtx: Option<String>,
+    // serde cannot flatten where unknown fields are denied.
+    pub waits: Option<f64>,
+    pub false_waits: Option<f64>,
+    #[serde(default, deserialize_with = "time")]
+    pub blocked: Option<i64>,
+    #[serde(default, deserialize_with = "time")]
+    pub drain: Option<i64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Allow {
+    pub path: Option<Pattern>,
+    pub function: Option<Pattern>,
+    /// A catalogue entry (`C03`).
+    pub pattern: Option<String>,
+    /// A site's key, as the report's JSON has it.
+    pub key: Option<String>,
+    pub reason: String,
+    /// The last day on which it counts.
+    #[serde(deserialize_with = "date")]
+    pub expires: NaiveDate,
+}
+
+/// A glob: `*` stays inside a folder or name, `**` does not.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    pub text: String,
+    whole: GlobMatcher,
+    tail: Option<GlobMatcher>,
+}
+
+impl Pattern {
+    fn new(text: &str) -> Result<Self, globset::Error> {
+        let build = |text: &str| -> Result<GlobMatcher, globset::Error> {
+            let glob: Glob = GlobBuilder::new(text).literal_separator(true).build()?;
+            Ok(glob.compile_matcher())
+        };
+        let absolute = text.starts_with('/') || text.starts_with("**/");
+        let tail = if absolute { None } else { Some(build(&format!("**/{text}"))?) };
+        Ok(Self { text: text.to_owned(), whole: build(text)?, tail })
+    }
+
+    /// Whether a recorded path is meant: whole, or from one of its folders on, since captures have absolute paths.
+    fn matches_path(&self, path: &str) -> bool {
+        let path = path.replace('\\', "/");
+        self.whole.is_match(&path) || self.tail.as_ref().is_some_and(|t| t.is_match(&path))
+    }
+
+    fn matches_name(&self, name: &str) -> bool {
+        self.whole.is_match(name)
+    }
+}
+
+impl<'de> Deserialize<'de> for Pattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::new(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+    let text = String::deserialize(deserializer)
+        .map_err(|_| serde::de::Error::custom("a time is written as text with a unit: \"200us\""))?;
+    duration(&text).map(Some).map_err(serde::de::Error::custom)
+}
+
+/// A date, as TOML has it or as text.
+fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NaiveDate, D::Error> {
+    let bad = || serde::de::Error::custom("a date is written as 2026-12-31");
+    let text = match toml::Value::deserialize(deserializer)? {
+        toml::Value::Datetime(date) => date.to_string(),
+        toml::Value::String(text) => text,
+        _ => return Err(bad()),
+    };
+    NaiveDate::parse_from_str(&text, "%Y-%m-%d").map_err(|_| bad())
+}
+
+impl Budget {
+    /// Reads a budget file.
+    ///
+    /// # Errors
+    /// [`BudgetError`] with line and column; for an unknown key with the nearest right one.
+    pub fn parse(text: &str) -> Result<Self, BudgetError> {
+        let budget: Self = toml::from_str(text).map_err(|e| BudgetError(said(text, &e)))?;
+        for (i, limit) in (1..).zip(&budget.limit) {
+            if limit.path.is_none() && limit.function.is_none() && limit.nvtx.is_none() {
+                let advice = "for the whole program write [limits]";
+                return Err(BudgetError(format!(
+                    "[[limit]] number {i} names no path, function or nvtx; {advice}"
+                )));
+            }
+            if limit.limits() == Limits::default() {
+                let keys = "waits, false-waits, blocked or drain";
+                return Err(BudgetError(format!("[[limit]] number {i} limits nothing; give it {keys}")));
+            }
+        }
+        for (i, allow) in (1..).zip(&budget.allow) {
+            if allow.reason.trim().is_empty() {
+                return Err(BudgetError(format!(
+                    "[[allow]] number {i} has an empty reason; say why it may wait"
+                )));
+            }
+            let none = allow.path.is_none() && allow.function.is_none();
+            if none && allow.pattern.is_none() && allow.key.is_none() {
+                return Err(BudgetError(format!(
+                    "[[allow]] number {i} would allow everything; give it path, function, pattern or key"
+                )));
+            }
+        }
+        Ok(budget)
+    }
+}
+
+/// The error with its place, and with the key that was probably meant.
+fn said(text: &str, error: &toml::de::Error) -> String {
+    let place = error.span().map(|span| {
+        let before = text.get(..span.start).unwrap_or(text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
+        format!("line {line}, column {column}: ")
+    });
+    let message = error.message().trim();
+    let nearest = nearest_key(message).map_or_else(String::new, |key| format!("; did you mean `{key}`?"));
+    format!("{}{message}{nearest}", place.unwrap_or_default())
+}
+
+/// serde says "unknown field `drian`, expected one of `waits`, `drain`": all names stand in backticks.
+fn nearest_key(message: &str) -> Option<&str> {
+    let message = message.strip_prefix("unknown field ")?;
+    let mut names = message.split('`').skip(1).step_by(2);
+    let wrong = names.next()?;
+    // Less alike, a suggestion only misleads.
+    const ALIKE: f64 = 0.6;
+    let score = |name: &str| strsim::normalized_damerau_levenshtein(wrong, name);
+    let best = names.max_by(|a, b| score(a).total_cmp(&score(b)).then_with(|| b.cmp(a)))?;
+    (score(best) >= ALIKE).then_some(best)
+}
+
+impl PartLimit {
+    pub fn limits(&self) -> Limits {
+        let Self { waits, false_waits, blocked, drain, .. } = *self;
+        Limits { waits, false_waits, blocked, drain }
+    }
+
+    /// Whether a site is of this part; the NVTX range is looked at elsewhere.
+    pub fn holds(&self, site: &Site) -> bool {
+        matches(self.path.as_ref(), self.function.as_ref(), site)
+    }
+
+    /// "in src/model/**, function step, range forward"
+    pub fn name(&self) -> String {
+        let path = self.path.as_ref().map(|p| p.text.clone());
+        let function = self.function.as_ref().map(|f| format!("function {}", f.text));
+        let range = self.nvtx.as_ref().map(|r| format!("range {r}"));
+        let parts: Vec<String> = [path, function, range].into_iter().flatten().collect();
+        format!("in {}", parts.join(", "))
+    }
+}
+
+impl Allow {
+    pub fn holds(&self, site: &Site) -> bool {
+        matches(self.path.as_ref(), self.function.as_ref(), site)
+            && self.pattern.as_ref().is_none_or(|p| site.pattern.as_ref() == Some(p))
+            && self.key.as_ref().is_none_or(|key| *key == site.key)
+    }
+
+    /// "src/log.py, function log"
+    pub fn name(&self) -> String {
+        let path = self.path.as_ref().map(|p| p.text.clone());
+        let function = self.function.as_ref().map(|f| format!("function {}", f.text));
+        let pattern = self.pattern.as_ref().map(|p| format!("pattern {p}"));
+        let parts: Vec<String> = [path, function, pattern, self.key.clone()].into_iter().flatten().collect();
+        parts.join(", ")
+    }
+}
+
+fn matches(path: Option<&Pattern>, function: Option<&Pattern>, site: &Site) -> bool {
+    let frame = site.user_frame.as_ref().or(site.frames.first());
+    let is = |pattern: Option<&Pattern>, fits: &dyn Fn(&Pattern) -> bool| pattern.is_none_or(fits);
+    is(path, &|p| frame.is_some_and(|f| p.matches_path(&f.file)))
+        && is(function, &|p| frame.is_some_and(|f| p.matches_name(&f.function)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        Budget::parse(text).expect_err("a bad budget").to_string()
+    }
+
+    #[test]
+    fn all_keys_are_read() {
+        let budget = Budget::parse(
+            "per = \"run\"\n[limits]\nfalse-waits = 0\nwaits = 2.5\nblocked = \"1.5ms\"\n\
+             [[limit]]\npath = \"src/**\"\nfunction = \"step\"\nnvtx = \"forward\"\ndrain = \"200us\"\n\
+             [[allow]]\npath = \"log.py\"\nreason = \"progress bar\"\nexpires = 2026-12-31\n\
+             [[allow]]\npattern = \"F01\"\nreason = \"x\"\nexpires = \"2027-01-01\"\n",
+        )
+        .expect("a budget");
+        assert_eq!(budget.per, Per::Run);
+        let limits =
+            Limits { waits: Some(2.5), false_waits: Some(0.0), blocked: Some(1_500_000), drain: None };
+        assert_eq!(budget.limits, limits);
+        assert_eq!(budget.limit[0].limits().drain, Some(200_000));
+        assert_eq!(budget.limit[0].name(), "in src/**, function step, range forward");
+        assert_eq!(budget.allow[0].expires, NaiveDate::from_ymd_opt(2026, 12, 31).expect("a date"));
+        assert_eq!(budget.allow[1].name(), "pattern F01");
+    }
+
+    #[test]
+    fn unknown_keys_name_the_nearest() {
+        for (text, words) in [
+            ("[limits]\ndrian = \"1ms\"\n", "line 2, column 1: unknown field `drian`"),
+            ("[limits]\ndrian = \"1ms\"\n", "did you mean `drain`?"),
+            ("[limits]\nfalse_waits = 0\n", "did you mean `false-waits`?"),
+            ("[limit]\nwaits = 0\n", "line 1"),
+            ("[[allow]]\npath = \"x\"\nreson = \"y\"\nexpires = 2026-01-01\n", "did you mean `reason`?"),
+            ("[[allow]]\npath = \"x\"\nreason = \"y\"\n", "missing field `expires`"),
+            ("[[allow]]\npath = \"x\"\nreason = \" \"\nexpires = 2026-01-01\n", "empty reason"),
+            ("[[allow]]\nreason = \"y\"\nexpires = 2026-01-01\n", "would allow everything"),
+            ("[[allow]]\npath = \"x\"\nreason = \"y\"\nexpires = 2026-02-30\n", "line 4"),
+            ("[[limit]]\nwaits = 1\n", "names no path"),
+            ("[[limit]]\npath = \"a\"\n", "limits nothing"),
+            ("[[limit]]\npath = \"a[\"\nwaits = 1\n", "line 2"),
+            ("[limits]\nblocked = 5\n", "with a unit"),
+            ("[limits]\nblocked = \"5 parsecs\"\n", "5 parsecs"),
+            ("limits", "line 1"),
+        ] {
+            let said = error(text);
+            assert!(said.contains(words), "{said}");
+            assert!(!said.contains('\n'), "{said}");
+        }
+        assert!(!error("[limits]\nzzz = 1\n").contains("mean"), "nothing is near");
+    }
+
+    #[test]
+    fn paths_match_from_any_folder_on() {
+        let matches = |glob: &str, path: &str| Pattern::new(glob).expect("a glob").matches_path(path);
+        assert!(matches("src/model/**", "/workspace/src/model/a/b.py"));
+        assert!(matches("train.py", "/workspace/train.py"));
+        assert!(matches("src/*.py", "C:\\work\\src\\a.py"));
+        assert!(matches("/workspace/**", "/workspace/a.py"));
+        assert!(!matches("src/*.py", "/workspace/src/model/a.py"));
+        assert!(!matches("rain.py", "/workspace/train.py"));
+        assert!(!matches("/work/**", "/home/work/a.py"));
+    }
+}

@@ -1,0 +1,66 @@
+//! A budget file from what a profile shows today.
+
+use super::amounts::Amounts;
+use super::budget::Per;
+use crate::report::Report;
+use crate::text;
+use crate::vocabulary::Class;
+
+/// Room above today's times: what two captures of one program differ by ([`crate::diff::noise`]), and some more.
+const ROOM: f64 = 1.25;
+/// Sites written out as examples of what may be allowed.
+const EXAMPLES: usize = 5;
+
+/// The budget that this report just keeps, as TOML.
+pub fn write(report: &Report) -> String {
+    let per = if report.iterations.is_some() { Per::Iteration } else { Per::Run };
+    let now = Amounts::worst(report, per, &|_| true);
+    let time = |ns: i64| microseconds((ns as f64 * ROOM).ceil() as i64);
+    let mut out = format!(
+        "# What this program may wait; `sync-report check PROFILE --budget FILE` fails where it waits more.\n\
+         # Limits are per {per}, of the rank that waits most. Times have {room:.0} % of room above the profile's.\n\
+         per = \"{per}\"\n\n[limits]\nfalse-waits = {}\nblocked = \"{}\"\ndrain = \"{}\"\n",
+        round_up(now.false_waits),
+        time(now.blocked_ns),
+        time(now.drain_ns),
+        per = per.as_str(),
+        room = (ROOM - 1.0) * 100.0,
+    );
+    out += "\n# A part of the program has limits of its own: all of path, function and nvtx that are given must fit.\n\
+            # [[limit]]\n# path = \"src/model/**\"\n# function = \"forward\"\n# nvtx = \"step\"\n# false-waits = 0\n";
+    out += "\n# What may wait nevertheless counts nowhere, until the day it expires.\n";
+    let avoidable = report.sites.iter().filter(|s| s.class == Class::False);
+    let mut written: Vec<(&str, &str)> = Vec::new();
+    for site in avoidable {
+        let Some(frame) = &site.user_frame else { continue };
+        let place = (frame.file.as_str(), frame.function.as_str());
+        if written.len() == EXAMPLES || written.contains(&place) {
+            continue;
+        }
+        written.push(place);
+        // In a comment, but still no line break may leave it.
+        let quote = |name: &str| toml::Value::String(text::escape_terminal(name).into_owned()).to_string();
+        let fix = site.fix.as_ref().map_or(String::new(), |f| text::escape_terminal(&f.title).into_owned());
+        out += &format!(
+            "# [[allow]]   # {} waits, {}\n# path = {}\n# function = {}\n# reason = \"…\"\n# expires = 2030-01-01\n",
+            site.waits,
+            fix,
+            quote(text::path_end(&frame.file, 1)),
+            quote(&frame.function),
+        );
+    }
+    if written.is_empty() {
+        out += "# [[allow]]\n# path = \"src/log.py\"\n# reason = \"…\"\n# expires = 2030-01-01\n";
+    }
+    out
+}
+
+/// A time that reads back as at least itself.
+fn microseconds(ns: i64) -> String {
+    format!("{}us", ns.max(0).div_euclid(1_000) + i64::from(ns.rem_euclid(1_000) > 0))
+}
+
+/// Whole numbers as such; others with two digits, upwards.
+fn round_up(number: f64) -> f64 {
+    (number * 100.0 - 1e-6).ceil().max(0.0) / 100.0
+}

@@ -1,0 +1,78 @@
+//! `sync-report diff`: what changed between two captures.
+
+use super::args::{DiffArgs, DiffFormat};
+use super::{input, output, report};
+use anyhow::{Context, Result, anyhow, bail};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use sync_report::analysis::{self, Options};
+use sync_report::diff::{self, Side};
+use sync_report::report::diff::{json, markdown, table};
+
+pub fn run(args: DiffArgs) -> Result<ExitCode> {
+    let (before, after) = (ranks(&args.before), ranks(&args.after));
+    output::refuse_input(&args.output, &[before.clone(), after.clone()].concat())?;
+    let options = report::options(&args.select, &args.shared);
+    let old = Options {
+        source_roots: if args.before_source_root.is_empty() {
+            options.source_roots.clone()
+        } else {
+            args.before_source_root.clone()
+        },
+        ..options.clone()
+    };
+    // Without roots of its own, BEFORE reads the files of today, whose lines may have moved since.
+    let (before, old_damage) = side(&before, &old, &args.shared, !args.before_source_root.is_empty())?;
+    let (after, damage) = side(&after, &options, &args.shared, true)?;
+    drop((old, options)); // the progress bar goes before the report comes
+    let report = diff::compare(&before, &after);
+    let mut out = output::Output::open(&args.output, &args.shared)?;
+    let style = out.style();
+    match args.format {
+        DiffFormat::Table => table::render(&report, args.all, &style, out.writer())?,
+        DiffFormat::Markdown => markdown::render(&report, out.writer())?,
+        DiffFormat::Json => json::render(&report, out.writer())?,
+    }
+    out.finish()?;
+    Ok(if damage == ExitCode::SUCCESS { old_damage } else { damage })
+}
+
+/// The files of one side: several, one per rank, with commas. A name that exists is one file, whatever is in it.
+fn ranks(path: &Path) -> Vec<PathBuf> {
+    match path.to_str() {
+        Some(text) if !path.exists() => text.split(',').map(PathBuf::from).collect(),
+        _ => vec![path.to_owned()],
+    }
+}
+
+/// One side: exports analysed now, or a report kept as JSON; with 2 where rows of an export were damaged.
+pub fn side(
+    paths: &[PathBuf],
+    options: &Options,
+    shared: &super::args::SharedArgs,
+    own_sources: bool,
+) -> Result<(Side, ExitCode)> {
+    if let Some(path) = paths.iter().find(|p| is_json(p)) {
+        if paths.len() > 1 {
+            bail!("{}: a report in JSON stands for a whole side; give it alone", path.display());
+        }
+        let bytes = std::fs::read(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+        let side = Side::from_json(&bytes).map_err(|e| anyhow!("{}: {e}", path.display()))?;
+        return Ok((side, ExitCode::SUCCESS));
+    }
+    let exports = input::exports(paths, shared)?;
+    let found = analysis::run(&exports.paths, options)?;
+    Ok((Side::of(&found, own_sources)?, report::exit_code(&found)))
+}
+
+/// By content: an export never begins with a brace.
+fn is_json(path: &Path) -> bool {
+    if !std::fs::metadata(path).is_ok_and(|m| m.is_file()) {
+        return false;
+    }
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|f| f.take(64).read_to_end(&mut head));
+    read.is_ok() && head.trim_ascii_start().first() == Some(&b'{')
+}

@@ -1,0 +1,167 @@
+//! What two captures cannot be compared in, and why.
+
+use super::matching::Roots;
+use super::side::Side;
+use super::units::Grain;
+use super::warning;
+use crate::report::Warning;
+use crate::text;
+
+/// What may be compared; what may not is shown without being judged.
+pub struct Comparable {
+    /// Times: they need the same GPU and a capture that slows the host alike.
+    pub costs: bool,
+    /// Numbers of waits: they need the same iterations, or whole runs of one length.
+    pub counts: bool,
+    /// Lines and files of pairs.
+    pub lines: bool,
+    /// Verdicts: what a capture recorded decides what can be said.
+    pub verdicts: bool,
+    pub warnings: Vec<Warning>,
+}
+
+/// Longer by more than this, a run did more turns.
+const SAME_LENGTH: f64 = 0.2;
+
+const CAPTURE_ALIKE: &str =
+    "capture both alike (scripts/capture.sh, or the command that `sync-report doctor` prints)";
+
+pub fn check(before: &Side, after: &Side, grain: Grain, roots: &Roots) -> Comparable {
+    let mut warnings = Vec::new();
+    let mut costs = true;
+    let gpus = |side: &Side| -> Vec<String> {
+        let mut names: Vec<String> =
+            side.profiles.iter().flat_map(|p| &p.gpus).filter_map(|g| g.name.clone()).collect();
+        names.sort();
+        names.dedup();
+        names
+    };
+    let (b, a) = (gpus(before), gpus(after));
+    if b != a && !b.is_empty() && !a.is_empty() {
+        costs = false;
+        let message = format!(
+            "other GPUs: {} before, {} after; times are shown but not judged",
+            b.join(", "),
+            a.join(", ")
+        );
+        warnings.push(warning("other-gpu", message, "capture both on the same kind of GPU"));
+    }
+    if let Some(message) = other_flags(before, after) {
+        costs = false;
+        warnings.push(warning("other-flags", message, CAPTURE_ALIKE));
+    }
+    match grain {
+        Grain::Line => {}
+        Grain::Function => warnings.push(warning(
+            "sampled-lines",
+            "lines of a sampled capture are only probable: sites are compared by function".to_owned(),
+            CAPTURE_ALIKE,
+        )),
+        Grain::Call => warnings.push(warning(
+            "no-lines",
+            "only one of the captures has Python frames: waits are compared by call and copy, not by line"
+                .to_owned(),
+            CAPTURE_ALIKE,
+        )),
+    }
+    let counts = iterations(before, after, &mut warnings);
+    // Per what, nobody knows.
+    costs &= counts;
+    others(before, after, roots, &mut warnings);
+    Comparable { costs, counts, lines: grain == Grain::Line, verdicts: grain == Grain::Line, warnings }
+}
+
+/// Backtraces slow the host several times: whoever compares a capture with to one without compares the profiler.
+fn other_flags(before: &Side, after: &Side) -> Option<String> {
+    let kinds = |side: &Side| -> Vec<String> {
+        let mut kinds: Vec<String> = side.profiles.iter().map(|p| p.backtraces.clone()).collect();
+        kinds.sort();
+        kinds.dedup();
+        kinds
+    };
+    let words = |kinds: &[String]| -> String {
+        let word = |kind: &String| match kind.as_str() {
+            "python" => "Python backtraces",
+            "native" => "native backtraces",
+            "sampled" => "Python samples",
+            _ => "no backtraces",
+        };
+        kinds.iter().map(word).collect::<Vec<_>>().join(" and ")
+    };
+    let (b, a) = (kinds(before), kinds(after));
+    (b != a).then(|| {
+        format!(
+            "captured with other flags: {} before, {} after; backtraces slow the host, so times are shown but not judged",
+            words(&b),
+            words(&a)
+        )
+    })
+}
+
+/// Says what amounts refer to; whether that is the same on both sides.
+fn iterations(before: &Side, after: &Side, warnings: &mut Vec<Warning>) -> bool {
+    let span = |side: &Side| side.profiles.iter().map(|p| p.span_ns).max().unwrap_or(0) as f64;
+    let (b, a) = (span(before), span(after));
+    let alike = (b - a).abs() <= SAME_LENGTH * b.max(a);
+    match (&before.iterations, &after.iterations) {
+        (Some(old), Some(new)) => {
+            if old.source != new.source {
+                let message = format!(
+                    "other iterations: {} before, {} after; amounts are shown but not judged",
+                    old.source, new.source
+                );
+                warnings.push(warning("other-iterations", message, "capture both with the same NVTX ranges"));
+            }
+            // What lies outside iterations happens once a run, however many there are.
+            old.source == new.source
+        }
+        (None, None) => {
+            let advice = "wrap the loop's body in NVTX ranges `step N`";
+            let message = if alike {
+                "no iterations in either capture: amounts are per run".to_owned()
+            } else {
+                let (b, a) = (text::duration(b as i64), text::duration(a as i64));
+                format!(
+                    "no iterations in either capture: amounts are per run, and the runs differ in length ({b} before, {a} after), so they are shown but not judged"
+                )
+            };
+            warnings.push(warning("no-iterations", message, advice));
+            alike
+        }
+        (old, _) => {
+            let side = if old.is_none() { "BEFORE" } else { "AFTER" };
+            let message =
+                format!("no common iterations: {side} has none; amounts are per run and not judged");
+            warnings.push(warning("no-common-iterations", message, "capture both with the same NVTX ranges"));
+            false
+        }
+    }
+}
+
+/// What is worth knowing, but stops no comparison.
+fn others(before: &Side, after: &Side, roots: &Roots, warnings: &mut Vec<Warning>) {
+    let (b, a) = (before.ranks(), after.ranks());
+    if b != a && b > 0 && a > 0 {
+        let message = format!(
+            "{} waited before, {} after: amounts are means over ranks",
+            text::counted(b as u64, "rank"),
+            text::counted(a as u64, "rank")
+        );
+        warnings.push(warning("other-ranks", message, ""));
+    }
+    let command = |side: &Side| side.profiles.first().and_then(|p| p.command.clone());
+    if let (Some(b), Some(a)) = (command(before), command(after))
+        && b != a
+    {
+        warnings.push(warning("other-command", format!("other commands: `{b}` before, `{a}` after"), ""));
+    }
+    if !roots.is_empty() {
+        let message =
+            format!("files under {}/ before are taken for those under {}/ after", roots.old, roots.new);
+        warnings.push(warning("other-root", message, ""));
+    }
+    if (before.waits_filtered_out == 0) != (after.waits_filtered_out == 0) {
+        let message = "one side leaves waits out by filters, the other does not".to_owned();
+        warnings.push(warning("other-filters", message, "use the same filters for both"));
+    }
+}

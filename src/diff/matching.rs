@@ -1,0 +1,377 @@
+//! Which unit of one side is which of the other, though lines moved, functions were renamed or files were moved.
+//!
+//! Stages go from the surest sign to the weakest; what one stage pairs, the next does not see. Within a stage, units that
+//! share what the stage looks at are paired by line: of all distances between a line before and one after, the one that
+//! most of them share wins, and pairs that far apart belong together.
+//!
+//! ```text
+//!  before   10 .item()      17 .item()      30 .item()
+//!  after    14 .item()      21 .item()      34 .item()      distance 4 three times, 11 and -3 once each
+//! ```
+//! Lines of all frames vote, not only those of waits, so that a lone wait below an edit is found too. Costs the square
+//! of the units that share function and API at each distance; above [`MANY`] of them only equal lines pair.
+
+use super::units::Unit;
+use super::{Side, side::Frame};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+/// Units of one function and API up to which all distances are looked at.
+const MANY: usize = 200;
+/// Lines that a wait may move without its text or a neighbour moving along.
+const TOLERANCE: i64 = 25;
+
+/// By what a pair was recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// File, function, call and the text of the line.
+    Text,
+    /// File, function, call and line, moved with its neighbours if at all.
+    Line,
+    /// File, call and text or line: the function has another name.
+    FunctionRenamed,
+    /// Function, call and text or line: the file has another path.
+    FileMoved,
+    /// The C++ chain or the NVTX range around it: there are no Python frames.
+    Name,
+}
+
+/// A pair of units, by index.
+pub struct Pair {
+    pub before: usize,
+    pub after: usize,
+    pub how: How,
+}
+
+/// Paths of BEFORE as AFTER has them: another machine keeps the same tree under another root.
+#[derive(Default)]
+pub struct Roots {
+    pub old: String,
+    pub new: String,
+    /// Files of AFTER: what is there under its own name has not moved.
+    known: FxHashSet<String>,
+}
+
+impl Roots {
+    /// The one replacement of a leading part that maps most files of `before` that `after` lacks onto such that it has.
+    pub fn find(before: &Side, after: &Side) -> Self {
+        let files = |side: &Side| -> FxHashSet<String> {
+            let frames = side.sites.iter().flat_map(|s| s.frames.iter().chain(&s.user_frame));
+            frames.filter(|f| f.user).map(|f| f.file.clone()).collect()
+        };
+        let (b, a) = (files(before), files(after));
+        let mut votes: FxHashMap<(String, String), usize> = FxHashMap::default();
+        for old in b.difference(&a) {
+            for new in a.difference(&b) {
+                let (old, new) = (components(old), components(new));
+                let shared = old.iter().rev().zip(new.iter().rev()).take_while(|(o, n)| o == n).count();
+                if shared > 0 {
+                    let head = |parts: &[&str]| parts[..parts.len() - shared].join("/");
+                    *votes.entry((head(&old), head(&new))).or_default() += 1;
+                }
+            }
+        }
+        let best = votes.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0)));
+        best.map_or_else(Self::default, |((old, new), _)| Self { old, new, known: a })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.old == self.new
+    }
+
+    pub fn map<'a>(&self, file: &'a str) -> Cow<'a, str> {
+        if self.is_empty() || self.known.contains(file) {
+            return Cow::Borrowed(file);
+        }
+        let rest = match file.strip_prefix(&self.old) {
+            Some(rest) if self.old.is_empty() => Some(rest),
+            Some(rest) => rest.strip_prefix(['/', '\\']),
+            None => None,
+        };
+        let mapped = rest.map(|rest| match self.new.is_empty() {
+            true => rest.to_owned(),
+            false => format!("{}/{rest}", self.new),
+        });
+        mapped.filter(|file| self.known.contains(file)).map_or(Cow::Borrowed(file), Cow::Owned)
+    }
+}
+
+fn components(path: &str) -> Vec<&str> {
+    path.split(['/', '\\']).collect()
+}
+
+/// The last component of a path.
+fn name(path: &str) -> &str {
+    crate::text::path_end(path, 1)
+}
+
+/// All that the stages look at.
+pub struct Matcher<'a> {
+    before: &'a [Unit<'a>],
+    after: &'a [Unit<'a>],
+    /// File of each unit of `before`, as `after` names it.
+    files: Vec<Cow<'a, str>>,
+    /// Whether the texts of lines may be compared.
+    texts: bool,
+    /// By file: how many lines of frames lie each distance apart.
+    votes: FxHashMap<String, FxHashMap<i64, usize>>,
+    /// Functions by file, on each side.
+    functions: [FxHashSet<(String, String)>; 2],
+    free: [Vec<bool>; 2],
+    pairs: Vec<Pair>,
+}
+
+/// One unit and the side it is of.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    unit: &'a Unit<'a>,
+    file: &'a str,
+}
+
+type Key = fn(&At) -> Option<String>;
+
+/// The text of a line without what formatters change.
+fn text(at: &At) -> Option<String> {
+    let text = at.unit.site.source.as_deref()?;
+    let code = text.split('#').next().unwrap_or(text);
+    let plain: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+    (!plain.is_empty()).then_some(plain)
+}
+
+fn call(at: &At) -> String {
+    format!("{}|{}|{}", at.unit.site.api, at.unit.site.driver_api, at.unit.role())
+}
+
+fn function<'a>(at: &At<'a>) -> Option<&'a str> {
+    at.unit.location().map(|f| f.function.as_str())
+}
+
+fn callers(at: &At) -> String {
+    at.unit.site.callers().iter().map(|f| format!("{}>", f.function)).collect()
+}
+
+fn detail(at: &At) -> String {
+    format!("{:?}|{}", at.unit.group(), at.unit.op)
+}
+
+/// The innermost name of a unit without frames.
+fn unframed(at: &At) -> Option<String> {
+    let site = at.unit.site;
+    at.unit.location().is_none().then(|| {
+        let name = if at.unit.op.is_empty() { site.nvtx.last() } else { Some(&at.unit.op) };
+        format!("{}|{}", call(at), name.map_or("", |n| n))
+    })
+}
+
+/// What units of a stage share. `By::Text` pairs at any distance, `By::Line` only where lines make sense.
+const STAGES: &[(How, By, Key)] = &[
+    (How::Text, By::Text, |a| {
+        Some(format!("{}|{}|{}|{}|{}|{}", a.file, function(a)?, text(a)?, call(a), detail(a), callers(a)))
+    }),
+    (How::Text, By::Text, |a| Some(format!("{}|{}|{}|{}", a.file, function(a)?, text(a)?, call(a)))),
+    (How::Line, By::Line, |a| {
+        Some(format!("{}|{}|{}|{}|{}", a.file, function(a)?, call(a), detail(a), callers(a)))
+    }),
+    (How::Line, By::SameLine, |a| Some(format!("{}|{}|{}", a.file, function(a)?, call(a)))),
+    (How::FunctionRenamed, By::Text, |a| Some(format!("{}|{}|{}", a.file, text(a)?, call(a)))),
+    (How::FunctionRenamed, By::OtherFunction, |a| {
+        function(a)?;
+        Some(format!("{}|{}|{}", a.file, call(a), detail(a)))
+    }),
+    (How::FileMoved, By::Text, |a| Some(format!("{}|{}|{}", function(a)?, text(a)?, call(a)))),
+    (How::FileMoved, By::OtherFile, |a| {
+        Some(format!("{}|{}|{}|{}", name(a.file), function(a)?, call(a), detail(a)))
+    }),
+    (How::FileMoved, By::OtherFile, |a| Some(format!("{}|{}|{}", function(a)?, call(a), detail(a)))),
+    (How::Name, By::Name, |a| {
+        let at = unframed(a)?;
+        Some(format!("{at}|{:?}|{:?}", a.unit.group(), a.unit.site.nvtx.last()))
+    }),
+    (How::Name, By::Name, |a| unframed(a)),
+];
+
+/// What makes a pair of units that share a stage's key believable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Text,
+    /// Not too far, or as far as its neighbours, or the only one.
+    Line,
+    /// Exactly as far as its neighbours: what waits there now may be another operation.
+    SameLine,
+    /// Exactly as far as its neighbours; and the old name is gone, the new one was not there.
+    OtherFunction,
+    /// The old path is gone, the new one was not there.
+    OtherFile,
+    Name,
+}
+
+/// Pairs the units of two sides.
+pub fn pairs(before: (&Side, &[Unit]), after: (&Side, &[Unit]), roots: &Roots) -> Vec<Pair> {
+    let texts = before.0.sources_are_its_own && after.0.sources_are_its_own;
+    let files = before.1.iter().map(|u| u.location().map_or("".into(), |f| roots.map(&f.file))).collect();
+    let (b, a) = (lines(before.0, Some(roots)), lines(after.0, None));
+    let mut matcher = Matcher {
+        before: before.1,
+        after: after.1,
+        files,
+        texts,
+        votes: votes(&b, &a),
+        functions: [b, a].map(|lines| lines.into_keys().collect()),
+        free: [vec![true; before.1.len()], vec![true; after.1.len()]],
+        pairs: Vec::new(),
+    };
+    for &(how, by, key) in STAGES {
+        if by != By::Text || texts {
+            matcher.stage(how, by, key);
+        }
+    }
+    matcher.pairs
+}
+
+/// Pairs units of a coarse grain: by what each was made from.
+pub fn pairs_by_call(before: &[Unit], after: &[Unit]) -> Vec<Pair> {
+    let key = |u: &Unit| (u.site.api.clone(), u.site.driver_api, u.site.copy.map(|c| c.direction));
+    let by_key: FxHashMap<_, usize> = after.iter().enumerate().map(|(i, u)| (key(u), i)).collect();
+    let paired = before
+        .iter()
+        .enumerate()
+        .filter_map(|(b, u)| by_key.get(&key(u)).map(|&after| Pair { before: b, after, how: How::Name }));
+    paired.collect()
+}
+
+/// Lines of the user's frames, by file and function.
+type Lines = FxHashMap<(String, String), Vec<u32>>;
+
+fn lines(side: &Side, roots: Option<&Roots>) -> Lines {
+    let mut lines = Lines::default();
+    let frames = side.sites.iter().flat_map(|s| s.frames.iter().chain(&s.user_frame));
+    for Frame { function, file, line, .. } in frames.filter(|f| f.user && f.line > 0) {
+        let file = roots.map_or(Cow::Borrowed(file.as_str()), |r| r.map(file)).into_owned();
+        lines.entry((file, function.clone())).or_default().push(*line);
+    }
+    for list in lines.values_mut() {
+        list.sort_unstable();
+        list.dedup();
+        list.truncate(MANY);
+    }
+    lines
+}
+
+fn votes(before: &Lines, after: &Lines) -> FxHashMap<String, FxHashMap<i64, usize>> {
+    let mut votes: FxHashMap<String, FxHashMap<i64, usize>> = FxHashMap::default();
+    for (place, old) in before {
+        for &new in after.get(place).into_iter().flatten() {
+            for &old in old {
+                *votes.entry(place.0.clone()).or_default().entry(distance(old, new)).or_default() += 1;
+            }
+        }
+    }
+    votes
+}
+
+fn distance(before: u32, after: u32) -> i64 {
+    i64::from(after) - i64::from(before)
+}
+
+impl Matcher<'_> {
+    fn stage(&mut self, how: How, by: By, key: Key) {
+        let mut groups: FxHashMap<String, [Vec<usize>; 2]> = FxHashMap::default();
+        for side in [0, 1] {
+            for i in 0..self.free[side].len() {
+                if self.free[side][i]
+                    && let Some(key) = key(&self.at(side, i))
+                {
+                    groups.entry(key).or_default()[side].push(i);
+                }
+            }
+        }
+        let mut groups: Vec<(String, [Vec<usize>; 2])> =
+            groups.into_iter().filter(|(_, [b, a])| !b.is_empty() && !a.is_empty()).collect();
+        groups.sort();
+        for (_, [before, after]) in groups {
+            self.align(how, by, before, after);
+        }
+    }
+
+    fn at(&self, side: usize, i: usize) -> At<'_> {
+        if side == 0 {
+            At { unit: &self.before[i], file: &self.files[i] }
+        } else {
+            let unit = &self.after[i];
+            At { unit, file: unit.location().map_or("", |f| f.file.as_str()) }
+        }
+    }
+
+    /// Pairs the units of one group, distance by distance.
+    fn align(&mut self, how: How, by: By, mut before: Vec<usize>, mut after: Vec<usize>) {
+        let alone = before.len() == 1 && after.len() == 1;
+        while let Some(distance) = self.commonest(&before, &after) {
+            let mut at_line: FxHashMap<i64, VecDeque<usize>> = FxHashMap::default();
+            for &a in &after {
+                at_line.entry(i64::from(self.after[a].line())).or_default().push_back(a);
+            }
+            // Pairs that are not believed are out too: no other distance makes them better.
+            let mut out = [FxHashSet::default(), FxHashSet::default()];
+            for &b in &before {
+                let line = i64::from(self.before[b].line()) + distance;
+                let Some(a) = at_line.get_mut(&line).and_then(VecDeque::pop_front) else { continue };
+                out[0].insert(b);
+                out[1].insert(a);
+                if self.believable(by, b, a, distance, alone) {
+                    (self.free[0][b], self.free[1][a]) = (false, false);
+                    self.pairs.push(Pair { before: b, after: a, how });
+                }
+            }
+            before.retain(|b| !out[0].contains(b));
+            after.retain(|a| !out[1].contains(a));
+        }
+    }
+
+    /// The distance that most units of a group are apart; ties go to what the file's frames say, then to the smallest.
+    fn commonest(&self, before: &[usize], after: &[usize]) -> Option<i64> {
+        if before.is_empty() || after.is_empty() {
+            return None;
+        }
+        if before.len().max(after.len()) > MANY {
+            let lines: FxHashSet<u32> = after.iter().map(|&a| self.after[a].line()).collect();
+            return before.iter().any(|&b| lines.contains(&self.before[b].line())).then_some(0);
+        }
+        let mut counts: FxHashMap<i64, usize> = FxHashMap::default();
+        for &b in before {
+            for &a in after {
+                *counts.entry(distance(self.before[b].line(), self.after[a].line())).or_default() += 1;
+            }
+        }
+        let votes = self.votes.get(self.files[before[0]].as_ref());
+        let vote = |d: i64| votes.and_then(|v| v.get(&d)).copied().unwrap_or(0);
+        counts.into_iter().max_by_key(|&(d, n)| (n, vote(d), -d.abs(), d)).map(|(d, _)| d)
+    }
+
+    fn believable(&self, by: By, b: usize, a: usize, distance: i64, alone: bool) -> bool {
+        let (before, after) = (self.at(0, b), self.at(1, a));
+        let voted = self.votes.get(before.file).and_then(|v| v.get(&distance)).copied().unwrap_or(0);
+        let other_text = self.texts
+            && matches!((text(&before), text(&after)), (Some(before), Some(after)) if before != after);
+        let place = |at: &At| (at.file.to_owned(), function(at).unwrap_or("").to_owned());
+        let [old, new] = &self.functions;
+        match by {
+            By::Text | By::Name => true,
+            // The pair itself is one vote.
+            By::Line | By::SameLine if voted > 1 || distance == 0 => true,
+            By::SameLine => false,
+            By::Line => !other_text && (alone || distance.abs() <= TOLERANCE),
+            By::OtherFunction => {
+                (voted > 0 || distance == 0)
+                    && !new.contains(&place(&before))
+                    && !old.contains(&place(&after))
+            }
+            By::OtherFile => {
+                let has = |side: &FxHashSet<(String, String)>, file: &str| side.iter().any(|p| p.0 == file);
+                !other_text && !has(new, before.file) && !has(old, after.file)
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! What changed between two captures, site by site.
+//!
+//! [`side`] reads both, [`units`] decides what is compared with what, [`matching`] pairs it over edits, [`noise`] tells a
+//! change from jitter, and [`comparable`] says what the two captures cannot be compared in.
+
+pub mod comparable;
+pub mod matching;
+pub mod noise;
+pub mod side;
+pub mod units;
+
+pub use side::Side;
+
+use crate::report::diff::*;
+use crate::report::{Tool, Warning};
+use crate::vocabulary::Class;
+use matching::{How, Pair, Roots};
+use rustc_hash::FxHashMap;
+use units::{Cost, Grain, Per, Unit};
+
+/// Compares two reports. Pure: the same two give the same result.
+pub fn compare(before: &Side, after: &Side) -> DiffReport {
+    let grain = Grain::of(before, after);
+    let roots = Roots::find(before, after);
+    let comparable = comparable::check(before, after, grain, &roots);
+    let (b, a) = (units::units(before, grain), units::units(after, grain));
+    let pairs = match grain {
+        Grain::Call => matching::pairs_by_call(&b, &a),
+        Grain::Line | Grain::Function => matching::pairs((before, &b), (after, &a), &roots),
+    };
+    let mut sites =
+        changes(&b, &a, &pairs, &Context { before, after, comparable: &comparable, roots: &roots });
+    sites.sort_by_cached_key(order);
+    name_callers(&mut sites, |s| s.before.as_mut());
+    name_callers(&mut sites, |s| s.after.as_mut());
+    let count = |status| sites.iter().filter(|s: &&SiteChange| s.status == status).count();
+    let counts = Counts {
+        new: count(Status::New),
+        gone: count(Status::Gone),
+        changed: count(Status::Changed),
+        moved: count(Status::Moved),
+        unchanged: count(Status::Unchanged),
+    };
+    DiffReport {
+        schema_version: 1,
+        tool: Tool { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") },
+        before: capture(before),
+        after: capture(after),
+        grain,
+        costs_compared: comparable.costs,
+        run: run(before, after, comparable.costs),
+        counts,
+        sites,
+        warnings: comparable.warnings,
+    }
+}
+
+/// What a pair is judged by besides itself.
+struct Context<'a> {
+    before: &'a Side,
+    after: &'a Side,
+    comparable: &'a comparable::Comparable,
+    roots: &'a Roots,
+}
+
+/// New and gone sites first; within a status by how much they cost.
+fn order(change: &SiteChange) -> (Status, i64, String) {
+    let cost = |s: &SiteState| s.blocked_ns.saturating_add(s.drain_ns);
+    let [b, a] = [&change.before, &change.after].map(|s| s.as_ref().map_or(0, cost));
+    let shown = change.after.as_ref().or(change.before.as_ref());
+    (change.status, -(a.saturating_sub(b)).saturating_abs(), shown.map_or(String::new(), |s| s.key.clone()))
+}
+
+/// Leaves the caller to sites of one side that have nothing else to tell them apart.
+fn name_callers(sites: &mut [SiteChange], side: impl Fn(&mut SiteChange) -> Option<&mut SiteState>) {
+    let mut seen: FxHashMap<Location, usize> = FxHashMap::default();
+    for location in sites.iter_mut().filter_map(|s| side(s)?.location.clone()) {
+        *seen.entry(location).or_default() += 1;
+    }
+    for state in sites.iter_mut().filter_map(side) {
+        if state.location.as_ref().is_none_or(|l| seen.get(l) == Some(&1)) {
+            state.caller = None;
+        }
+    }
+}
+
+fn changes(before: &[Unit], after: &[Unit], pairs: &[Pair], context: &Context) -> Vec<SiteChange> {
+    let mut paired = [vec![false; before.len()], vec![false; after.len()]];
+    let mut out = Vec::new();
+    for pair in pairs {
+        (paired[0][pair.before], paired[1][pair.after]) = (true, true);
+        out.push(compared(&before[pair.before], &after[pair.after], pair.how, context));
+    }
+    let alone = |status, unit: &Unit, side: &Side| {
+        let state = Some(state(unit, unit.per, side, context.comparable.lines));
+        let (before, after) = if status == Status::Gone { (state, None) } else { (None, state) };
+        SiteChange {
+            status,
+            matched: None,
+            per: unit.per,
+            changed: Vec::new(),
+            before,
+            after,
+            noise: Noise::default(),
+        }
+    };
+    let left = |units: &[Unit], paired: &[bool], status, side| -> Vec<SiteChange> {
+        let free = units.iter().zip(paired).filter(|(_, paired)| !**paired);
+        free.map(|(unit, _)| alone(status, unit, side)).collect()
+    };
+    out.extend(left(before, &paired[0], Status::Gone, context.before));
+    out.extend(left(after, &paired[1], Status::New, context.after));
+    out
+}
+
+fn compared(before: &Unit, after: &Unit, how: How, context: &Context) -> SiteChange {
+    // What lies in iterations on one side only has nothing but its run in common with the other.
+    let per = if before.per == after.per { before.per } else { Per::Run };
+    let same_unit = before.per == after.per;
+    let samples = before.samples.min(after.samples);
+    let floor =
+        |b: Cost, a: Cost| noise::floor(b, a, samples).filter(|_| context.comparable.costs && same_unit);
+    let (blocked, drain) = (floor(before.blocked, after.blocked), floor(before.drain, after.drain));
+    let exceeds = |b: Cost, a: Cost, floor: Option<f64>| floor.is_some_and(|f| (a.ns - b.ns).abs() > f);
+    let mut changed = Vec::new();
+    if same_unit && context.comparable.counts && noise::waits_differ(before, after) {
+        changed.push(Aspect::Waits);
+    }
+    if exceeds(before.blocked, after.blocked, blocked) {
+        changed.push(Aspect::Blocked);
+    }
+    if exceeds(before.drain, after.drain, drain) {
+        changed.push(Aspect::Drain);
+    }
+    if context.comparable.verdicts && verdict_differs(before, after) {
+        changed.push(Aspect::Verdict);
+    }
+    let lines = context.comparable.lines;
+    let (b, a) = (state(before, per, context.before, lines), state(after, per, context.after, lines));
+    let place = |l: &Location| (context.roots.map(&l.file).into_owned(), l.function.clone(), l.line);
+    let moved = match (&b.location, &a.location) {
+        (Some(old), Some(new)) => place(old) != place(new),
+        (old, new) => old != new,
+    };
+    let status = if !changed.is_empty() {
+        Status::Changed
+    } else if lines && moved {
+        Status::Moved
+    } else {
+        Status::Unchanged
+    };
+    let noise = Noise { blocked_ns: blocked.map(|ns| ns as i64), drain_ns: drain.map(|ns| ns as i64) };
+    SiteChange { status, matched: Some(how), per, changed, before: Some(b), after: Some(a), noise }
+}
+
+/// Verdicts are compared where both rest on the same kind of evidence: a source that is at hand for one side only makes
+/// another verdict of the same wait, and so may what happened to run around it.
+fn verdict_differs(before: &Unit, after: &Unit) -> bool {
+    let read = |u: &Unit| u.site.source.is_some();
+    let alike = read(before) == read(after) && !before.site.is_indirect() && !after.site.is_indirect();
+    alike && (before.class(), before.group()) != (after.class(), after.group())
+}
+
+fn state(unit: &Unit, per: Per, side: &Side, lines: bool) -> SiteState {
+    let iterations = side.iterations.as_ref().map_or(1, |i| i.count).max(1) as f64;
+    // Amounts of the run, where the other side has no iterations.
+    let scale = if per == unit.per { 1.0 } else { iterations };
+    let ns = |ns: f64| (ns * scale).round() as i64;
+    let site = unit.site;
+    SiteState {
+        ids: unit.ids.iter().map(|id| (*id).to_owned()).collect(),
+        key: site.key.clone(),
+        location: unit.location().map(|f| Location {
+            file: f.file.clone(),
+            function: f.function.clone(),
+            // Where lines are only probable, they are not said.
+            line: if lines { f.line } else { 0 },
+        }),
+        caller: unit.site.callers().iter().find(|f| f.user).map(|f| Location {
+            file: f.file.clone(),
+            function: f.function.clone(),
+            line: f.line,
+        }),
+        name: unit_name(unit),
+        source: site.source.clone(),
+        api: site.api.clone(),
+        class: site.class,
+        kind: site.kind,
+        pattern: site.pattern.clone(),
+        waits: unit.waits * scale,
+        blocked_ns: ns(unit.blocked.ns),
+        drain_ns: ns(unit.drain.ns),
+        recoverable_ns: unit.recoverable.map(ns),
+        fix: site.fix.as_ref().map(|f| f.title.clone()),
+    }
+}
+
+/// What a unit without Python frames is called.
+fn unit_name(unit: &Unit) -> String {
+    let site = unit.site;
+    let named = (!unit.op.is_empty()).then_some(&unit.op).or(site.nvtx.last());
+    named.unwrap_or(&site.api).clone()
+}
+
+fn capture(side: &Side) -> CaptureInfo {
+    let mut gpus: Vec<String> =
+        side.profiles.iter().flat_map(|p| &p.gpus).filter_map(|g| g.name.clone()).collect();
+    gpus.sort();
+    gpus.dedup();
+    CaptureInfo {
+        profiles: side.profiles.iter().map(|p| p.path.clone()).collect(),
+        command: side.profiles.first().and_then(|p| p.command.clone()),
+        gpus,
+        ranks: side.ranks(),
+        iterations: side.iterations.as_ref().map(|i| i.count),
+    }
+}
+
+/// The whole program, per iteration where both sides have them.
+fn run(before: &Side, after: &Side, costs: bool) -> RunChange {
+    let per =
+        if before.iterations.is_some() && after.iterations.is_some() { Per::Iteration } else { Per::Run };
+    let [b, a] = [before, after].map(|side| whole(side, per));
+    let noise = match (&before.iterations, &after.iterations) {
+        (Some(b), Some(a)) => {
+            let cost = |[low, median, high]: [i64; 3]| Cost {
+                ns: median as f64,
+                sigma: high.saturating_sub(low) as f64 / units::QUARTILES_APART,
+            };
+            noise::floor(cost(b.quartiles_ns), cost(a.quartiles_ns), b.count.min(a.count))
+        }
+        _ => None,
+    };
+    let noise = noise.filter(|_| costs).map(|ns| ns as i64);
+    let changed = noise.is_some_and(|floor| a.span_ns.saturating_sub(b.span_ns).saturating_abs() > floor);
+    RunChange { per, before: b, after: a, span_noise_ns: noise, span_changed: changed }
+}
+
+fn whole(side: &Side, per: Per) -> WholeRun {
+    let iterations = side.iterations.as_ref().filter(|_| per == Per::Iteration);
+    let ranks = side.ranks().max(1) as f64;
+    // Costs of sites are means over ranks too.
+    let amount = |each: fn(&side::Site) -> Option<f64>, all: fn(&side::Site) -> f64, of: &[&side::Site]| {
+        of.iter()
+            .map(|s| if iterations.is_some() { each(s).unwrap_or(0.0) } else { all(s) })
+            .fold(0.0, |a, b| a + b)
+            / ranks
+    };
+    let all: Vec<&side::Site> = side.sites.iter().collect();
+    let avoidable: Vec<&side::Site> = side.sites.iter().filter(|s| s.class == Class::False).collect();
+    let waits = |of: &[&side::Site]| amount(|s| s.per_iteration, |s| s.waits as f64, of);
+    let blocked = amount(|s| s.blocked_per_iteration_ns.map(|ns| ns as f64), |s| s.blocked_ns as f64, &all);
+    let drain = amount(|s| s.drain_per_iteration_ns.map(|ns| ns as f64), |s| s.drain_ns as f64, &all);
+    let gpus = side.profiles.iter().map(|p| p.gpus.len()).max().unwrap_or(0).max(1) as i64;
+    let longest = side.profiles.iter().map(|p| p.span_ns).max().unwrap_or(0);
+    let (span, busy, of) = match iterations {
+        Some(i) => (i.median_ns, i.gpu_busy_ns, i.mean_ns.saturating_mul(gpus)),
+        None => {
+            let totals = &side.totals;
+            (longest, totals.gpu_busy_ns, totals.gpu_busy_ns.saturating_add(totals.gpu_idle_ns))
+        }
+    };
+    WholeRun {
+        span_ns: span,
+        gpu_busy_percent: (of > 0).then(|| (busy as f64 / of as f64 * 100.0).clamp(0.0, 100.0)),
+        waits: waits(&all),
+        false_waits: waits(&avoidable),
+        blocked_ns: blocked.round() as i64,
+        drain_ns: drain.round() as i64,
+        recoverable_ns: side.totals.recoverable_false_joint_ns,
+        run_ns: longest,
+    }
+}
+
+/// A warning of a comparison.
+fn warning(code: &'static str, message: String, fix: &str) -> Warning {
+    Warning { code, message, fix: fix.to_owned() }
+}

@@ -1,0 +1,257 @@
+//! What is compared with what: the sites of one side, those alike taken together.
+//!
+//! A report keeps sites apart that a comparison has to join: the same line in several ranks, and waits of one line that
+//! differ only by what they happened to find on the GPU (a `synchronize()` that found it idle in some iterations).
+//! How fine a unit is depends on what both captures can tell.
+
+use super::side::{Frame, Side, Site};
+use crate::report::phrase::native_method;
+use crate::vocabulary::{Attribution, Class, Kind, ThreadRole};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// What both captures can tell of where their waits come from; the coarser of the two counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Grain {
+    /// Backtraces on both sides, or on neither.
+    Line,
+    /// One side was sampled: lines are only probable, functions are not.
+    Function,
+    /// One side has Python frames and the other has none.
+    Call,
+}
+
+impl Grain {
+    pub fn of(before: &Side, after: &Side) -> Self {
+        let share = |side: &Side, of: &[Attribution]| -> f64 {
+            let waits = |sites: &mut dyn Iterator<Item = &Site>| sites.map(|s| s.waits).sum::<u64>() as f64;
+            let mine = waits(&mut side.sites.iter().filter(|s| of.contains(&s.attribution)));
+            mine / waits(&mut side.sites.iter()).max(1.0)
+        };
+        let framed = [Attribution::PythonBacktrace, Attribution::PythonSample];
+        let [b, a] = [before, after].map(|s| share(s, &framed));
+        // A side without waits has nothing to be told apart.
+        let some = |side: &Side| !side.sites.is_empty();
+        if some(before) && some(after) && (b == 0.0) != (a == 0.0) {
+            return Self::Call;
+        }
+        let sampled = |s: &Side| share(s, &[Attribution::PythonSample]) > 0.0;
+        if sampled(before) || sampled(after) { Self::Function } else { Self::Line }
+    }
+}
+
+/// Which amounts a unit has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Per {
+    Iteration,
+    Run,
+}
+
+/// A time and how far it strays within the capture, in ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    /// Of a typical iteration: the median over those with a wait, times their share. Of the run: all there is.
+    pub ns: f64,
+    /// Standard deviation from one sample to the next, robustly estimated.
+    pub sigma: f64,
+}
+
+/// Sites of one side that are compared as one.
+#[derive(Clone, Debug)]
+pub struct Unit<'a> {
+    /// The site with most waits speaks for all.
+    pub site: &'a Site,
+    pub ids: Vec<&'a str>,
+    pub op: String,
+    pub per: Per,
+    /// Per iteration or run, and rank.
+    pub waits: f64,
+    /// By how much `waits` may differ because a capture begins and ends somewhere.
+    pub waits_slack: f64,
+    pub blocked: Cost,
+    pub drain: Cost,
+    /// Simulated saving, per iteration or run.
+    pub recoverable: Option<f64>,
+    /// Samples that `sigma` comes from.
+    pub samples: u64,
+}
+
+/// What kind of wait it is, as far as that does not stray from run to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum KindGroup {
+    /// What it is of these depends on what it found on the GPU.
+    Synchronisation,
+    /// What it is depends on what ran around it.
+    Indirect,
+    Other(Kind),
+}
+
+impl KindGroup {
+    pub fn of(site: &Site) -> Self {
+        match site.kind {
+            Kind::Explicit | Kind::Redundant | Kind::Idle => Self::Synchronisation,
+            _ if site.is_indirect() => Self::Indirect,
+            kind => Self::Other(kind),
+        }
+    }
+}
+
+impl Unit<'_> {
+    pub fn location(&self) -> Option<&Frame> {
+        self.site.location()
+    }
+
+    pub fn line(&self) -> u32 {
+        self.location().map_or(0, |f| f.line)
+    }
+
+    pub fn class(&self) -> Class {
+        self.site.class
+    }
+
+    pub fn group(&self) -> KindGroup {
+        KindGroup::of(self.site)
+    }
+
+    pub fn role(&self) -> ThreadRole {
+        self.site.thread.role
+    }
+}
+
+/// Quartiles of a normal distribution lie this many standard deviations apart.
+pub const QUARTILES_APART: f64 = 1.349;
+
+/// The units of a side, those with most waits first.
+pub fn units(side: &Side, grain: Grain) -> Vec<Unit<'_>> {
+    let mut groups: FxHashMap<String, Vec<&Site>> = FxHashMap::default();
+    for site in &side.sites {
+        groups.entry(identity(site, grain)).or_default().push(site);
+    }
+    let mut units: Vec<(String, Unit)> =
+        groups.into_iter().map(|(identity, sites)| (identity, unit(side, sites))).collect();
+    units.sort_by(|a, b| b.1.site.waits.cmp(&a.1.site.waits).then_with(|| a.0.cmp(&b.0)));
+    units.into_iter().map(|(_, unit)| unit).collect()
+}
+
+fn identity(site: &Site, grain: Grain) -> String {
+    let copy = site.copy.map(|c| c.direction);
+    if grain == Grain::Call {
+        return format!("{}|{}|{copy:?}", site.api, site.driver_api);
+    }
+    let mut text = format!("{}|{}|{}", site.api, site.driver_api, site.thread.role);
+    match (site.location(), grain) {
+        (Some(at), Grain::Line) => {
+            text += &format!("|{:?}|{}", KindGroup::of(site), op(site));
+            for f in std::iter::once(at).chain(site.callers()) {
+                text += &format!("|{}:{}:{}", f.file, f.function, f.line);
+            }
+        }
+        // Which verdict a sampled site has depends on its line.
+        (Some(at), _) => text += &format!("|{}:{}|{copy:?}", at.file, at.function),
+        (None, _) => {
+            let group = KindGroup::of(site);
+            text += &format!("|{group:?}|{}|{}|{copy:?}", site.native.join("|"), site.nvtx.join("|"));
+        }
+    }
+    text
+}
+
+/// The operation that a native chain names.
+fn op(site: &Site) -> String {
+    native_method(&site.native).unwrap_or_default()
+}
+
+fn unit<'a>(side: &Side, mut sites: Vec<&'a Site>) -> Unit<'a> {
+    sites.sort_by(|a, b| b.waits.cmp(&a.waits).then_with(|| a.key.cmp(&b.key)).then_with(|| a.id.cmp(&b.id)));
+    let mut ranks: Vec<(usize, u32)> = sites.iter().map(|s| (s.process.profile, s.process.pid)).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let ranks = ranks.len().max(1) as f64;
+    // What waits at start-up only happens once a run, however many iterations it has.
+    let looped = |s: &Site| s.start_up.is_none() && s.per_iteration.is_some_and(|n| n > 0.0);
+    let inside = |s: &Site| looped(s) && side.iterations.is_some();
+    let per = if sites.iter().any(|s| inside(s)) { Per::Iteration } else { Per::Run };
+    let iterations = side.iterations.as_ref().map_or(1, |i| i.count).max(1) as f64;
+    let mut unit = Unit {
+        site: sites[0],
+        ids: sites.iter().map(|s| s.id.as_str()).collect(),
+        op: op(sites[0]),
+        per,
+        waits: 0.0,
+        waits_slack: 0.0,
+        blocked: Cost::default(),
+        drain: Cost::default(),
+        recoverable: None,
+        samples: 0,
+    };
+    for site in &sites {
+        let part = Part::of(site, per, iterations);
+        unit.waits += part.waits / ranks;
+        unit.waits_slack += part.waits_slack / ranks;
+        for (sum, cost) in [(&mut unit.blocked, part.blocked), (&mut unit.drain, part.drain)] {
+            sum.ns += cost.ns / ranks;
+            // One iteration's disturbance meets all waits of a line: deviations add up, they do not average out.
+            sum.sigma += cost.sigma / ranks;
+        }
+        if let Some(saved) = part.recoverable {
+            *unit.recoverable.get_or_insert(0.0) += saved / ranks;
+        }
+        unit.samples = unit.samples.max(part.samples);
+    }
+    unit
+}
+
+/// What one site adds to a unit.
+struct Part {
+    waits: f64,
+    waits_slack: f64,
+    blocked: Cost,
+    drain: Cost,
+    recoverable: Option<f64>,
+    samples: u64,
+}
+
+impl Part {
+    fn of(site: &Site, per: Per, iterations: f64) -> Self {
+        let saving = site.recoverable.as_ref();
+        let spread = &site.spread;
+        // A unit of iterations may hold a site whose waits all lie outside of them.
+        let fits = spread.per == if per == Per::Iteration { "iteration" } else { "wait" };
+        let samples = if fits { spread.samples } else { 0 };
+        match per {
+            Per::Iteration => {
+                let share = samples as f64 / iterations;
+                let strays = (spread.waits[2].saturating_sub(spread.waits[0])) as f64 / QUARTILES_APART;
+                Self {
+                    waits: site.per_iteration.unwrap_or(0.0),
+                    waits_slack: spread.waits[1] as f64 / iterations
+                        + 3.0 * strays * share / iterations.sqrt(),
+                    blocked: typical(spread.blocked_ns, share),
+                    drain: typical(spread.drain_ns, share),
+                    recoverable: saving.and_then(|r| r.per_iteration_ns).map(|ns| ns as f64),
+                    samples,
+                }
+            }
+            Per::Run => {
+                let cost = |total: i64, quartiles: [i64; 3]| Cost {
+                    ns: total as f64,
+                    sigma: typical(quartiles, samples as f64).sigma,
+                };
+                Self {
+                    waits: site.waits as f64,
+                    waits_slack: 0.0,
+                    blocked: cost(site.blocked_ns, spread.blocked_ns),
+                    drain: cost(site.drain_ns, spread.drain_ns),
+                    recoverable: saving.map(|r| r.alone_ns as f64),
+                    samples,
+                }
+            }
+        }
+    }
+}
+
+fn typical([low, median, high]: [i64; 3], share: f64) -> Cost {
+    Cost { ns: median as f64 * share, sigma: (high.saturating_sub(low)) as f64 / QUARTILES_APART * share }
+}

@@ -1,0 +1,63 @@
+//! The capture as a Chrome JSON trace, for ui.perfetto.dev and chrome://tracing.
+//!
+//! ```text
+//!  Waits   main          [train.py:18 step false upload 61 µs]
+//!  GPU 0   stream 7   [gemm][copy]──╮          ╭─▸ [gemm]
+//!  python  main       [launch]    [cudaStreamSynchronize]──▸[launch]
+//! ```
+//! Arrows go from the awaited operation to the wait and on to the next call that gives the GPU work. A viewer chokes on
+//! millions of slices: above [`MOST`] only what lies around waits is written, the longest wait of each site first.
+
+mod select;
+mod write;
+
+use crate::analysis::Analysed;
+use crate::report::Report;
+use select::Selection;
+use std::io::{self, Write};
+
+/// Slices that ui.perfetto.dev opens without a long wait: about 60 MB.
+pub const MOST: usize = 250_000;
+
+/// What had to be left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    pub ops: usize,
+    pub calls: usize,
+    pub waits: usize,
+}
+
+impl LeftOut {
+    /// As a sentence; nothing where nothing is left out.
+    pub fn sentence(&self) -> Option<String> {
+        let part = |n: usize, what: &str| (n > 0).then(|| crate::text::counted(n as u64, what));
+        let parts = [part(self.ops, "GPU operation"), part(self.calls, "call"), part(self.waits, "wait")];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| {
+            format!(
+                "the trace leaves out {} that lie farther from waits: a viewer holds no more",
+                parts.join(", ")
+            )
+        })
+    }
+}
+
+/// Streams the trace of analysed exports; `report` is the one made from them. At most `most` slices.
+pub fn render(
+    report: &Report,
+    captures: &[Analysed],
+    most: usize,
+    out: &mut dyn Write,
+) -> io::Result<LeftOut> {
+    let mut writer = write::Writer::begin(out)?;
+    let mut left = LeftOut::default();
+    for (number, found) in captures.iter().enumerate() {
+        let selection = Selection::new(found, most / captures.len().max(1));
+        left.ops += selection.ops.iter().filter(|keep| !**keep).count();
+        left.calls += selection.calls.iter().filter(|keep| !**keep).count();
+        left.waits += selection.waits.iter().filter(|keep| !**keep).count();
+        write::Capture::new(report, found, number, captures.len() > 1).write(&selection, &mut writer)?;
+    }
+    writer.end(left.sentence().as_deref())?;
+    Ok(left)
+}

@@ -1,0 +1,79 @@
+//! Which slices are written.
+
+use crate::analysis::Analysed;
+use std::cmp::Reverse;
+
+/// Time shown before and after a wait that stands for the rest: enough for the launches around it.
+const AROUND_NS: i64 = 200_000;
+
+/// For each op, call and wait of an export, whether it is written.
+pub struct Selection {
+    pub ops: Vec<bool>,
+    pub calls: Vec<bool>,
+    pub waits: Vec<bool>,
+}
+
+impl Selection {
+    /// All, if that is no more than `most` slices and no filter asks for a part; else the stretches around waits: of each
+    /// site the longest, then of each the second longest, and so on until `most` is reached.
+    pub fn new(found: &Analysed, most: usize) -> Self {
+        let (ops, calls, waits) = (found.profile.ops.len(), found.profile.calls.len(), found.waits.len());
+        let everything = ops + calls + waits <= most && found.filtered_out == 0;
+        let mut selection = Self {
+            ops: vec![everything; ops],
+            calls: vec![everything; calls],
+            waits: vec![everything; waits],
+        };
+        if !everything {
+            let mut left = most;
+            for wait in in_turn(found) {
+                if !selection.add(found, wait, &mut left) {
+                    break;
+                }
+            }
+        }
+        selection
+    }
+
+    /// Adds a wait and what lies around it, or without that where it is too much; false where nothing fits any more.
+    fn add(&mut self, found: &Analysed, wait: u32, left: &mut usize) -> bool {
+        let profile = &found.profile;
+        let w = &found.waits[wait as usize];
+        let until = w.end.saturating_add(found.drains[wait as usize]).saturating_add(AROUND_NS);
+        let from = w.start.saturating_sub(AROUND_NS);
+        // Both tables are sorted by start.
+        let range =
+            |starts: &[i64]| starts.partition_point(|&s| s < from)..starts.partition_point(|&s| s <= until);
+        let (mut ops, mut calls) = (range(&profile.ops.start), range(&profile.calls.start));
+        let unseen = |marks: &[bool]| marks.iter().filter(|keep| !**keep).count();
+        let mut more = unseen(&self.ops[ops.clone()]) + unseen(&self.calls[calls.clone()]) + 2;
+        if more > *left {
+            let call = w.call as usize;
+            (ops, calls, more) = (0..0, call..call + 1, 3);
+        }
+        if more > *left {
+            return false;
+        }
+        *left -= more;
+        self.ops[ops].fill(true);
+        self.calls[calls].fill(true);
+        self.waits[wait as usize] = true;
+        // It may have begun long before.
+        if let Some(op) = w.awaited {
+            self.ops[op as usize] = true;
+        }
+        true
+    }
+}
+
+/// The waits of all sites: the longest of each, then the second longest of each, …
+fn in_turn(found: &Analysed) -> Vec<u32> {
+    let mut turns: Vec<(usize, usize, u32)> = Vec::new();
+    for (site, s) in found.sites.iter().enumerate() {
+        let mut waits = s.bundle.waits.clone();
+        waits.sort_by_key(|&w| (Reverse(found.waits[w as usize].blocked), w));
+        turns.extend(waits.into_iter().enumerate().map(|(turn, w)| (turn, site, w)));
+    }
+    turns.sort_unstable();
+    turns.into_iter().map(|t| t.2).collect()
+}

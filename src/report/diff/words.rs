@@ -1,0 +1,144 @@
+//! A comparison in words, shared by its renderers.
+
+use super::{Aspect, DiffReport, Location, SiteChange, SiteState, Status};
+use crate::diff::matching::How;
+use crate::diff::units::Per;
+use crate::report::phrase::{FileNames, at_line};
+use crate::text::{self, escape_terminal};
+
+/// File names as short as they can be told apart.
+pub fn files(report: &DiffReport) -> FileNames<'_> {
+    let states = report.sites.iter().flat_map(|s| s.before.iter().chain(&s.after));
+    FileNames::new(states.flat_map(|s| s.location.iter().chain(&s.caller)).map(|l| l.file.as_str()))
+}
+
+pub fn status(status: Status) -> &'static str {
+    match status {
+        Status::New => "new",
+        Status::Gone => "gone",
+        Status::Changed => "changed",
+        Status::Moved => "moved",
+        Status::Unchanged => "same",
+    }
+}
+
+pub fn aspect(aspect: Aspect) -> &'static str {
+    match aspect {
+        Aspect::Waits => "waits",
+        Aspect::Blocked => "blocked",
+        Aspect::Drain => "drain",
+        Aspect::Verdict => "verdict",
+    }
+}
+
+pub fn per(per: Per) -> &'static str {
+    match per {
+        Per::Iteration => "iteration",
+        Per::Run => "run",
+    }
+}
+
+/// `train.py:18 step`
+pub fn place(state: &SiteState, files: &FileNames<'_>) -> String {
+    let at = |l: &Location| at_line(&files.get(&l.file), l.line);
+    let caller = state.caller.as_ref().map_or_else(String::new, |c| format!(", called at {}", at(c)));
+    match &state.location {
+        Some(l) => format!("{} {}{caller}", at(l), escape_terminal(&l.function)),
+        None => escape_terminal(&state.name).into_owned(),
+    }
+}
+
+/// "3 sites new, 1 gone, 2 changed, …", what there is none of left out.
+pub fn counts(report: &DiffReport) -> String {
+    let c = &report.counts;
+    let all = [
+        (c.new, "new"),
+        (c.gone, "gone"),
+        (c.changed, "changed"),
+        (c.moved, "moved"),
+        (c.unchanged, "unchanged"),
+    ];
+    let parts: Vec<String> =
+        all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    if parts.is_empty() {
+        "no waits on either side".to_owned()
+    } else {
+        format!("sites: {}", parts.join(", "))
+    }
+}
+
+/// The answer in one sentence.
+pub fn headline(report: &DiffReport) -> String {
+    let c = &report.counts;
+    let run = &report.run;
+    let span = arrow(&text::duration(run.before.span_ns), &text::duration(run.after.span_ns));
+    let span = format!("{} {span}", per(run.per));
+    let span = match (run.span_noise_ns, run.span_changed) {
+        (Some(_), true) => {
+            let change = relative(run.before.span_ns, run.after.span_ns);
+            format!("{span} ({change})")
+        }
+        (Some(_), false) => format!("{span} (no change: within the noise)"),
+        (None, _) => span,
+    };
+    if c.new + c.gone + c.changed == 0 {
+        return format!("No site changed; {span}.");
+    }
+    format!("{} new, {} gone, {} changed; {span}.", c.new, c.gone, c.changed)
+}
+
+/// "-8.2 %", of what was before.
+pub fn relative(before: i64, after: i64) -> String {
+    if before == 0 {
+        return "from nothing".to_owned();
+    }
+    let percent = (after as f64 - before as f64) / before as f64 * 100.0;
+    format!("{}{}", if percent > 0.0 { "+" } else { "" }, text::percent(percent))
+}
+
+/// "64.4 µs → 12.1 µs", one value where both print alike or where there is but one side.
+pub fn both<T>(
+    change: &SiteChange,
+    value: impl Fn(&SiteState) -> Option<T>,
+    print: impl Fn(T) -> String,
+) -> String {
+    let side = |state: &SiteState| value(state).map_or_else(String::new, &print);
+    match (&change.before, &change.after) {
+        (Some(before), Some(after)) => arrow(&side(before), &side(after)),
+        (before, after) => after.as_ref().or(before.as_ref()).map_or_else(String::new, side),
+    }
+}
+
+pub fn arrow(before: &str, after: &str) -> String {
+    if before == after { after.to_owned() } else { format!("{before} → {after}") }
+}
+
+/// "false upload", or "unknown value-read → true control-flow".
+pub fn verdict(change: &SiteChange) -> String {
+    let word = |s: &Option<SiteState>| s.as_ref().map(|s| format!("{} {}", s.class, s.kind));
+    match (word(&change.before), word(&change.after)) {
+        (Some(b), Some(a)) if change.changed.contains(&Aspect::Verdict) => arrow(&b, &a),
+        (b, a) => a.or(b).unwrap_or_default(),
+    }
+}
+
+/// What a pair was recognised by, where that is not plainly its place: "from train.py:18 (40 lines down)".
+pub fn origin(change: &SiteChange, files: &FileNames<'_>) -> Option<String> {
+    let (before, after) = (change.before.as_ref()?, change.after.as_ref()?);
+    let (old, new) = (before.location.as_ref()?, after.location.as_ref()?);
+    if old == new {
+        return None;
+    }
+    let what = match change.matched? {
+        How::FunctionRenamed => format!(
+            "renamed, was {} in {}",
+            at_line(&files.get(&old.file), old.line),
+            escape_terminal(&old.function)
+        ),
+        How::FileMoved => format!("moved, was in {}", place(before, files)),
+        _ if old.function == new.function && old.line != new.line => format!("was line {}", old.line),
+        _ if old.line == new.line => return None,
+        _ => format!("was {}", place(before, files)),
+    };
+    Some(what)
+}

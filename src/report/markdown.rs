@@ -1,0 +1,216 @@
+//! The report as Markdown, to be pasted into a pull request: summary, table, collapsed details.
+
+use super::markdown_text::{self as md, Limited};
+use super::phrase::{self, FileNames, Place, Processes};
+use super::{Frame, Report, Site, saving};
+use crate::text::{self, escape_terminal};
+use crate::vocabulary::Class;
+use std::io::{self, Write};
+
+/// Kept free for the sentence on what is left out.
+const RESERVE: usize = 300;
+/// Frames of a stack that a reviewer reads.
+const FRAMES: usize = 12;
+
+/// Prints the report in the size of a GitHub comment.
+pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{}", text_of(report, md::COMMENT))
+}
+
+/// The report in at most `limit` characters: first all rows of the table, then as many details as fit.
+pub fn text_of(report: &Report, limit: usize) -> String {
+    let mut text = Limited::new(limit, RESERVE);
+    text.add(&head(report));
+    let names = FileNames::of(report);
+    let processes = Processes::of(report);
+    let rows: Vec<String> = report.sites.iter().map(|s| row(s, &names, processes.as_ref())).collect();
+    let mut rows_left = report.sites_omitted;
+    if !rows.is_empty() {
+        let titles = [
+            "id",
+            "verdict",
+            "where",
+            "call",
+            ">waits",
+            ">/iter",
+            ">blocked",
+            ">drain",
+            ">saves",
+            "what to do",
+        ];
+        rows_left += text.section(&md::header(&titles), &rows, "\n");
+    }
+    if let Some(saving) = saving::of_all(&report.totals) {
+        text.add(&format!("{}\n\n", md::plain(&saving)));
+    }
+    for warning in &report.warnings {
+        text.add(&format!("> ⚠️ {}\n\n", md::plain(&warning.message)));
+    }
+    let details: Vec<String> = report.sites.iter().map(|s| details(s, &names)).collect();
+    let details_left = text.add_all(&details);
+    let mut tail =
+        "<sub>blocked: host time inside waits, not a saving. drain: GPU idle after them.</sub>\n".to_owned();
+    let more = text::counted(rows_left as u64, "more site");
+    let hidden = text::counted(details_left as u64, "site");
+    let room = "there is no more room; `--format json --top 0` has all";
+    tail = match (rows_left, details_left) {
+        (0, 0) => tail,
+        (_, 0) => format!("{more} not listed; `--top 0` lists all.\n\n{tail}"),
+        (0, _) => format!("Details of {hidden} left out: {room}.\n\n{tail}"),
+        _ => format!("{more} not listed, details of {hidden} left out: {room}.\n\n{tail}"),
+    };
+    text.close(&tail)
+}
+
+/// The answer, then what was captured.
+fn head(report: &Report) -> String {
+    let totals = &report.totals;
+    let (all, avoidable) = (totals.sites, &totals.by_class.false_);
+    let mut out = match (all, avoidable.sites) {
+        (0, _) => "### sync-report: nothing makes the CPU wait for the GPU\n\n".to_owned(),
+        (_, 0) => format!("### sync-report: no avoidable wait at {}\n\n", text::counted(all, "site")),
+        (_, n) => format!("### sync-report: {} of {} avoidable\n\n", n, text::counted(all, "waiting site")),
+    };
+    if report.waits_filtered_out > 0 {
+        out += &format!("{} left out by filters.\n\n", text::counted(report.waits_filtered_out, "wait"));
+    }
+    for profile in report.profiles.iter().take(4) {
+        let command = profile.command.as_deref().map_or(String::new(), |c| format!(", {}", md::code(c)));
+        out += &format!("- {}{command}, {}\n", md::code(&profile.path), text::duration(profile.span_ns));
+    }
+    let more = report.profiles.len().saturating_sub(4);
+    if more > 0 {
+        out += &format!("- and {}\n", text::counted(more as u64, "more profile"));
+    }
+    let span = totals.gpu_busy_ns.saturating_add(totals.gpu_idle_ns);
+    if span > 0 {
+        let (busy, drain) = (text::share(totals.gpu_busy_ns, span), text::share(totals.drain_ns, span));
+        out += &format!("- GPU busy {busy}, idle after waits {drain} of the time\n");
+    }
+    if let Some(i) = &report.iterations {
+        let count = text::counted(i.count, "iteration");
+        let (median, rate) = (text::duration(i.median_ns), text::rate(i.waits_per_iteration));
+        out += &format!("- {count}, median {median}, {rate} waits each\n");
+    }
+    out + "\n"
+}
+
+fn verdict(site: &Site) -> String {
+    let mark = match site.class {
+        Class::False => "🔴",
+        Class::Unknown => "🟡",
+        Class::True => "⚪",
+    };
+    format!("{mark} {} {}, {}", site.class, site.kind, phrase::confidence(site))
+}
+
+fn row(site: &Site, names: &FileNames<'_>, processes: Option<&Processes>) -> String {
+    let mut place = md::code_cell(&Place::of(site, names).fit(usize::MAX));
+    if let Some(caller) = &site.caller {
+        let at = phrase::at_line(&names.get(&caller.file), caller.line);
+        place += &format!("<br>called at {}", md::code_cell(&at));
+    }
+    if let Some(processes) = processes {
+        place += &format!("<br>{}", md::code_cell(&processes.label(site)));
+    }
+    md::row(&[
+        escape_terminal(&site.id).into_owned(),
+        verdict(site),
+        place,
+        md::plain(&phrase::call(site)),
+        text::count(site.waits),
+        site.per_iteration.map_or_else(String::new, text::rate),
+        text::duration(site.blocked_ns),
+        text::duration(site.drain_ns),
+        saving::short(site).unwrap_or_default(),
+        site.fix.as_ref().map_or_else(String::new, |f| md::plain(&f.title)),
+    ])
+}
+
+/// A site whole, collapsed.
+fn details(site: &Site, names: &FileNames<'_>) -> String {
+    let place = Place::of(site, names).fit(usize::MAX);
+    let summary = format!("{} {} {}", md::html(&site.id), site.class, site.kind);
+    let mut out = format!("<details><summary>{summary}, <code>{}</code></summary>\n\n", md::html(&place));
+    for evidence in &site.evidence {
+        out += &format!("- {} ({})\n", md::plain(&evidence.text), evidence.rule);
+    }
+    let frame = |f: &Frame| {
+        let sign = if f.user { ">" } else { " " };
+        // Never bare at the start of a line: in a log, `::` there begins a command.
+        format!("{sign} {}  {}", phrase::at_line(&f.file, f.line), f.function)
+    };
+    let mut stack: Vec<String> = site.frames.iter().take(FRAMES).map(frame).collect();
+    if let Some(source) = &site.source {
+        stack.insert(0, format!("| {}", source.trim()));
+    }
+    if site.frames.len() > FRAMES {
+        stack.push(format!("  … {} more frames", site.frames.len() - FRAMES));
+    }
+    if stack.is_empty() {
+        stack = site.native.iter().take(FRAMES).map(|f| format!("  {f}")).collect();
+    }
+    if !stack.is_empty() {
+        out += &format!("\n{}", md::block("", &stack));
+    }
+    let each = [site.blocked_p50_ns, site.blocked_p99_ns, site.blocked_max_ns].map(text::duration);
+    out += &format!(
+        "\nBlocked {} in all; median {}, p99 {}, max {}. Drain {}.",
+        text::duration(site.blocked_ns),
+        each[0],
+        each[1],
+        each[2],
+        text::duration(site.drain_ns)
+    );
+    if let Some(words) = saving::in_words(site) {
+        out += &format!(" Saves {}.", md::plain(&words));
+    }
+    out + "\n\n" + &fix(site) + "</details>\n"
+}
+
+fn fix(site: &Site) -> String {
+    let Some(fix) = &site.fix else { return String::new() };
+    let mut out = format!("**{}.** {}\n\n", md::plain(&fix.title), md::plain(&fix.why));
+    let signed =
+        |sign: char, text: &str| -> Vec<String> { text.lines().map(|l| format!("{sign} {l}")).collect() };
+    let (before, after) = match &fix.here {
+        Some(here) => (&here.before, &here.after),
+        None => (&fix.before, &fix.after),
+    };
+    let lines = [signed('-', before), signed('+', after)].concat();
+    if !lines.is_empty() {
+        out += &md::block("diff", &lines);
+        out.push('\n');
+    }
+    if !fix.caveat.is_empty() {
+        out += &format!("Mind: {}\n\n", md::plain(&fix.caveat));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    #[test]
+    fn a_report_of_two_ranks() {
+        insta::assert_snapshot!(text_of(&sample::sample(), md::COMMENT));
+    }
+
+    #[test]
+    fn nothing_waits() {
+        insta::assert_snapshot!(text_of(&sample::empty(), md::COMMENT));
+    }
+
+    #[test]
+    fn little_room_keeps_the_head_and_says_what_is_missing() {
+        let short = text_of(&sample::sample(), 1_500);
+        assert!(short.chars().count() <= 1_500);
+        assert!(short.contains("more sites not listed, details of 7 sites left out"), "{short}");
+        for limit in (0..4_000).step_by(37) {
+            // The last sentence alone needs what is reserved for it.
+            assert!(text_of(&sample::sample(), limit).chars().count() <= limit.max(RESERVE), "{limit}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Where recorded files are in the repository: what annotations and SARIF call them.
+//!
+//! A capture names files as the machine that ran had them (`/workspace/src/train.py`); a forge wants them relative to the
+//! checkout (`src/train.py`). A file counts as found where it exists below the checkout, tried in this order: as
+//! `--source-root` maps it, as recorded, then each tail of the recorded path, longest first.
+
+use crate::verdict::source::{SourceRoot, SourceTree};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+use std::path::PathBuf;
+
+/// A checkout, and what is known of where its files were when the program ran.
+pub struct Repository {
+    /// Canonical; `None` where there is no such directory.
+    root: Option<PathBuf>,
+    tree: SourceTree,
+    known: RefCell<FxHashMap<String, Option<String>>>,
+}
+
+impl Repository {
+    pub fn new(root: PathBuf, mut roots: Vec<SourceRoot>) -> Self {
+        let canonical = root.canonicalize().ok();
+        roots.push(SourceRoot { old: None, new: root });
+        let tree = SourceTree::new(roots).allow_recorded(true);
+        Self { root: canonical, tree, known: RefCell::default() }
+    }
+
+    /// The path below the checkout, parted by `/`; `None` where no file there is the recorded one.
+    pub fn path(&self, recorded: &str) -> Option<String> {
+        if let Some(known) = self.known.borrow().get(recorded) {
+            return known.clone();
+        }
+        let found = self.find(recorded);
+        self.known.borrow_mut().insert(recorded.to_owned(), found.clone());
+        found
+    }
+
+    fn find(&self, recorded: &str) -> Option<String> {
+        let root = self.root.as_ref()?;
+        self.tree.candidates(recorded).into_iter().find_map(|(path, _)| {
+            let file = path.canonicalize().ok().filter(|f| f.is_file())?;
+            let parts: Vec<_> = file.strip_prefix(root).ok()?.components().collect();
+            let names = parts.iter().map(|p| p.as_os_str().to_str());
+            Some(names.collect::<Option<Vec<_>>>()?.join("/"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn files_are_found_below_the_checkout_only() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().join("checkout");
+        fs::create_dir_all(root.join("src")).expect("folders");
+        fs::write(root.join("src/train.py"), "").expect("a file");
+        fs::write(folder.path().join("secret.py"), "").expect("a file");
+        let recorded = root.join("src/train.py").display().to_string();
+        let roots = vec![SourceRoot { old: Some("/old".into()), new: root.join("src") }];
+        let repository = Repository::new(root.clone(), roots);
+        for (path, found) in [
+            (recorded.as_str(), Some("src/train.py")),
+            ("/workspace/src/train.py", Some("src/train.py")),
+            ("/old/train.py", Some("src/train.py")),
+            ("/workspace/train.py", None),
+            ("../secret.py", None),
+            ("/x/../secret.py", None),
+            ("", None),
+            ("<string>", None),
+        ] {
+            assert_eq!(repository.path(path).as_deref(), found, "{path}");
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! Two captures compared: edits, jitter, and what cannot be compared.
+
+use crate::cli::{program, ran, sample};
+use crate::look::options;
+use crate::loops::{LOOP, Loop, Waits, read, source, upload};
+use serde_json::Value;
+use std::path::Path;
+use sync_report::analysis::{self, Options};
+use sync_report::diff::{Side, compare};
+use sync_report::report::diff::{DiffReport, Status};
+use sync_report::report::json;
+use sync_report::verdict::source::SourceRoot;
+
+/// A capture of the loop as a side, its sources below `sources` where there are any.
+fn side(how: &Loop, lines: &[Waits], sources: Option<&Path>) -> Side {
+    let (_folder, path) = how.export(lines).write_temp();
+    let roots = sources.map(|new| SourceRoot { old: Some("/w".to_owned()), new: new.to_owned() });
+    let options = Options { source_roots: roots.into_iter().collect(), ..options() };
+    let report = analysis::run(&[path], &options).expect("a report");
+    Side::of(&report, sources.is_some()).expect("a side")
+}
+
+/// Each site as `moved 17 -> 57 renamed`, in the order of the comparison.
+fn said(report: &DiffReport) -> Vec<String> {
+    let line = |s: &sync_report::report::diff::SiteChange| {
+        let at = |state: &Option<sync_report::report::diff::SiteState>| {
+            let of = |s: &sync_report::report::diff::SiteState| match &s.location {
+                Some(l) => format!("{}:{}", l.function, l.line),
+                None => s.name.clone(),
+            };
+            state.as_ref().map_or("-".to_owned(), of)
+        };
+        let mut words = format!("{:?} {} -> {}", s.status, at(&s.before), at(&s.after));
+        if let Some(how) = s.matched {
+            words += &format!(" by {how:?}");
+        }
+        for aspect in &s.changed {
+            words += &format!(" {aspect:?}");
+        }
+        words
+    };
+    let mut all: Vec<String> = report.sites.iter().map(line).collect();
+    all.sort();
+    all
+}
+
+fn codes(report: &DiffReport) -> Vec<&str> {
+    report.warnings.iter().map(|w| w.code).collect()
+}
+
+const STEP: [Waits; 3] = [
+    Waits { function: "step", line: 17, ..READ },
+    Waits { function: "step", line: 30, ..READ },
+    Waits { function: "load", line: 50, what: crate::loops::What::Upload, ..READ },
+];
+const READ: Waits = Waits { function: "", line: 0, what: crate::loops::What::Read, ns: 50_000, every: 1 };
+
+fn shifted(lines: &[Waits], by: i64) -> Vec<Waits> {
+    lines.iter().map(|l| Waits { line: l.line + by, ..*l }).collect()
+}
+
+#[test]
+fn the_same_program_run_again_has_not_changed() {
+    let before = side(&LOOP, &STEP, None);
+    for seed in 2..8 {
+        let report = compare(&before, &side(&LOOP.seed(seed), &STEP, None));
+        assert_eq!(report.counts.unchanged, 3, "{:?}", said(&report));
+        assert!(!report.run.span_changed);
+        assert_eq!(codes(&report), [] as [&str; 0]);
+    }
+}
+
+/// 40 lines above all of it; neither file is at hand.
+#[test]
+fn sites_move_with_their_lines() {
+    let below = Loop { main: LOOP.main + 40, ..LOOP.seed(2) };
+    let report = compare(&side(&LOOP, &STEP, None), &side(&below, &shifted(&STEP, 40), None));
+    assert_eq!(
+        said(&report),
+        [
+            "Moved load:50 -> load:90 by Line",
+            "Moved step:17 -> step:57 by Line",
+            "Moved step:30 -> step:70 by Line",
+        ]
+    );
+}
+
+/// Lines put in between the two reads of one function: each moves as far as what stands near it.
+#[test]
+fn an_edit_in_the_middle_of_a_function_moves_what_is_below() {
+    let below = [read("step", 17), read("step", 36), read("step", 41)];
+    let before = [read("step", 17), read("step", 30), read("step", 35)];
+    let report = compare(&side(&LOOP, &before, None), &side(&LOOP.seed(2), &below, None));
+    let expected = [
+        "Moved step:30 -> step:36 by Line",
+        "Moved step:35 -> step:41 by Line",
+        "Unchanged step:17 -> step:17 by Line",
+    ];
+    assert_eq!(said(&report), expected);
+}
+
+/// The text of a line goes before its number: the two reads changed places.
+#[test]
+fn text_tells_lines_that_changed_places() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+    source(&old, "train.py", &[(16, "def step(a, b):"), (17, "    x = a.item()"), (18, "    y = b.item()")]);
+    source(&new, "train.py", &[(16, "def step(a, b):"), (17, "    y = b.item()"), (18, "    x = a.item( )")]);
+    let lines = [read("step", 17), read("step", 18)];
+    let slow = [Waits { ns: 90_000, ..lines[0] }, lines[1]];
+    let swapped = [lines[0], Waits { ns: 90_000, ..lines[1] }];
+    let (before, after) = (side(&LOOP, &slow, Some(&old)), side(&LOOP.seed(2), &swapped, Some(&new)));
+    // The idle time after the last wait of an iteration belongs to whoever is last.
+    assert_eq!(
+        said(&compare(&before, &after)),
+        ["Changed step:17 -> step:18 by Text Drain", "Changed step:18 -> step:17 by Text Drain"],
+        "and neither blocks longer than it did"
+    );
+}
+
+#[test]
+fn a_renamed_function_keeps_its_sites() {
+    let renamed: Vec<Waits> = STEP
+        .iter()
+        .map(|l| if l.function == "step" { Waits { function: "train_step", ..*l } } else { *l })
+        .collect();
+    let expected = [
+        "Moved step:17 -> train_step:17 by FunctionRenamed",
+        "Moved step:30 -> train_step:30 by FunctionRenamed",
+        "Unchanged load:50 -> load:50 by Line",
+    ];
+    let report = compare(&side(&LOOP, &STEP, None), &side(&LOOP.seed(2), &renamed, None));
+    assert_eq!(said(&report), expected);
+    // Moved as well: only the text of its lines tells, which needs the file as it was.
+    let folder = tempfile::tempdir().expect("a folder");
+    let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+    source(&old, "train.py", &[(10, "def step(a):"), (17, "    log(a.item())")]);
+    source(&new, "train.py", &[(50, "def train_step(a):"), (57, "    log(a.item())")]);
+    let (old, new) = (
+        side(&LOOP, &[read("step", 17)], Some(&old)),
+        side(&LOOP.seed(2), &[read("train_step", 57)], Some(&new)),
+    );
+    let report = compare(&old, &new);
+    assert_eq!(said(&report), ["Moved step:17 -> train_step:57 by FunctionRenamed"]);
+}
+
+#[test]
+fn another_root_is_no_move_and_another_file_is_one() {
+    let elsewhere = Loop { file: "/home/ci/build/train.py", ..LOOP.seed(2) };
+    let report = compare(&side(&LOOP, &STEP, None), &side(&elsewhere, &STEP, None));
+    assert_eq!(report.counts.unchanged, 3, "{:?}", said(&report));
+    assert_eq!(codes(&report), ["other-root"]);
+    let renamed = Loop { file: "/w/loop.py", ..LOOP.seed(2) };
+    let report = compare(&side(&LOOP, &STEP, None), &side(&renamed, &STEP, None));
+    assert_eq!(
+        said(&report),
+        [
+            "Moved load:50 -> load:50 by FileMoved",
+            "Moved step:17 -> step:17 by FileMoved",
+            "Moved step:30 -> step:30 by FileMoved",
+        ]
+    );
+}
+
+#[test]
+fn what_came_went_and_changed_is_told_apart() {
+    let after = [
+        STEP[0],
+        Waits { ns: 150_000, ..STEP[2] },
+        read("evaluate", 70),
+        Waits { every: 4, ..read("log", 80) },
+    ];
+    let before = [STEP[0], STEP[1], STEP[2], read("log", 80)];
+    let report = compare(&side(&LOOP, &before, None), &side(&LOOP.seed(2), &after, None));
+    assert_eq!(
+        said(&report),
+        [
+            "Changed load:50 -> load:50 by Line Blocked",
+            "Changed log:80 -> log:80 by Line Waits Blocked Drain",
+            "Gone step:30 -> -",
+            "New - -> evaluate:70",
+            "Unchanged step:17 -> step:17 by Line",
+        ]
+    );
+    let order: Vec<Status> = report.sites.iter().map(|s| s.status).collect();
+    assert!(order.is_sorted(), "{order:?}");
+}
+
+/// A line that logs every eighth step: how often it does depends on where the capture begins and ends.
+#[test]
+fn other_numbers_of_iterations_are_no_change() {
+    let lines = [read("step", 17), Waits { every: 8, ..read("log", 40) }];
+    let longer = Loop { iterations: 61, ..LOOP.seed(2) };
+    let report = compare(&side(&LOOP, &lines, None), &side(&longer, &lines, None));
+    assert_eq!(report.counts.unchanged, 2, "{:?}", said(&report));
+}
+
+#[test]
+fn captures_that_differ_say_so_and_are_not_judged_by_time() {
+    let before = side(&LOOP, &STEP, None);
+    let slower: Vec<Waits> = STEP.iter().map(|l| Waits { ns: 400_000, ..*l }).collect();
+    let cases = [
+        (Loop { gpu: "NVIDIA A100", ..LOOP }, vec!["other-gpu"]),
+        (Loop { frames: false, ..LOOP }, vec!["other-flags", "no-lines"]),
+        (Loop { nvtx: false, ..LOOP }, vec!["no-common-iterations"]),
+        (Loop { range: "batch", ..LOOP }, vec!["other-iterations"]),
+    ];
+    for (how, expected) in cases {
+        let report = compare(&before, &side(&how, &slower, None));
+        assert_eq!(codes(&report), expected);
+        assert_eq!((report.counts.new, report.counts.gone), (0, 0), "{:?}", said(&report));
+        assert_eq!(report.counts.changed, 0, "{expected:?}: {:?}", said(&report));
+        assert!(!report.costs_compared && !report.run.span_changed);
+    }
+}
+
+/// One rank before, two after: means over ranks, no site twice.
+#[test]
+fn ranks_are_taken_together() {
+    let two = [LOOP.seed(2), Loop { pid: 200, ..LOOP.seed(3) }].map(|how| how.export(&STEP).write_temp());
+    let paths = two.each_ref().map(|(_, path)| path.clone());
+    let report = analysis::run(&paths, &options()).expect("a report");
+    let report = compare(&side(&LOOP, &STEP, None), &Side::of(&report, false).expect("a side"));
+    assert_eq!(report.counts.unchanged, 3, "{:?}", said(&report));
+    assert_eq!(codes(&report), ["other-ranks"]);
+    let waits: Vec<f64> = report.sites.iter().filter_map(|s| s.after.as_ref()).map(|s| s.waits).collect();
+    assert_eq!(waits, [1.0; 3]);
+}
+
+#[test]
+fn a_report_kept_as_json_stands_for_its_capture() {
+    let (_folder, path) = LOOP.export(&STEP).write_temp();
+    let report = analysis::run(&[path], &options()).expect("a report");
+    let mut bytes = Vec::new();
+    json::render(&report, &mut bytes).expect("a Vec takes everything");
+    let after = side(&LOOP.seed(2), &[STEP[0], STEP[2], upload("load", 55)], None);
+    let kept = compare(&Side::from_json(&bytes).expect("a side"), &after);
+    let fresh = compare(&Side::of(&report, true).expect("a side"), &after);
+    let text = |r: &DiffReport| serde_json::to_string(r).expect("JSON");
+    assert_eq!(text(&kept), text(&fresh));
+    assert_eq!((kept.counts.new, kept.counts.gone), (1, 1), "{:?}", said(&kept));
+}
+
+/// What a capture fixed by hand has to show: exactly these lines gone, and a gate that passes where it failed.
+fn fixed_by_hand(before: &str, after: &str, gone: &[u64]) {
+    let ran = program(&["diff", before, after, "--format", "json"]);
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let sites = report["sites"].as_array().expect("sites");
+    let of = |status: &str| sites.iter().filter(|s| s["status"] == status).collect::<Vec<_>>();
+    assert_eq!(of("new").len(), 0, "{}", ran.stdout);
+    let mut lines: Vec<u64> =
+        of("gone").iter().filter_map(|s| s["before"]["location"]["line"].as_u64()).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, gone);
+    for (profile, code) in [(before, 1), (after, 0)] {
+        let gate = program(&["check", profile, "--fail-on", "any-false", "-q"]);
+        assert_eq!(gate.code, code, "{}{}", gate.stdout, gate.stderr);
+    }
+}
+
+#[test]
+fn fixed_lines_are_gone_and_the_gate_passes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let before = [upload("step", 18), upload("step", 19), read("step", 22)];
+    // Pinning took two more lines above.
+    let after = [read("step", 24)];
+    let path =
+        |name, how: &Loop, lines: &[Waits]| how.write(folder.path(), name, lines).display().to_string();
+    let fixed = Loop { main: LOOP.main + 2, ..LOOP.seed(2) };
+    fixed_by_hand(&path("before", &LOOP, &before), &path("after", &fixed, &after), &[18, 19]);
+}
+
+#[test]
+fn bad_sides_are_refused_with_a_sentence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        path.display().to_string()
+    };
+    let cut = program(&[&*sample("train_mlp"), "--format", "json", "--top", "2"]).stdout;
+    for (path, words) in [
+        (write("other.json", "{\"a\": 1}"), "is no report of sync-report"),
+        (write("cut.json", "{"), "is no report of sync-report"),
+        (write("new.json", "{\"schema_version\": 2}"), "schema version 2"),
+        (write("top.json", &cut), "4 sites are missing"),
+        (write("text.txt", "hello"), "no SQLite database"),
+        (folder.path().join("none.sqlite").display().to_string(), "no such file"),
+    ] {
+        let ran = program(&["diff", &path, &sample("train_mlp")]);
+        assert_eq!((ran.code, &*ran.stdout), (2, ""), "{path}");
+        assert!(ran.stderr.contains(words) && ran.stderr.lines().count() == 1, "{}", ran.stderr);
+    }
+}
+
+/// The sample capture as if 40 lines had been put above its program, and its function had another name.
+fn edited(folder: &Path) -> String {
+    let path = folder.join("edited.sqlite");
+    std::fs::copy(sample("train_mlp"), &path).expect("a copy");
+    let db = rusqlite::Connection::open(&path).expect("a database");
+    let id: i64 = db
+        .query_row("SELECT id FROM StringIds WHERE value = '/workspace/train_mlp.py'", [], |row| row.get(0))
+        .expect("the program's name");
+    let rows: Vec<(i64, String)> = db
+        .prepare("SELECT rowid, jsonText FROM NVTX_EVENTS WHERE eventType = 34 AND jsonText IS NOT NULL")
+        .and_then(|mut q| q.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect())
+        .expect("payloads");
+    db.execute_batch("BEGIN").expect("a transaction");
+    for (row, text) in rows {
+        let mut payload: Value = serde_json::from_str(&text).expect("JSON");
+        for frames in payload.as_object_mut().expect("an object").values_mut() {
+            for frame in frames["Frames"].as_array_mut().into_iter().flatten() {
+                if frame["File"].as_i64() == Some(id) {
+                    frame["Line"] = (frame["Line"].as_i64().expect("a line") + 40).into();
+                }
+            }
+        }
+        db.execute(
+            "UPDATE NVTX_EVENTS SET jsonText = ?, binaryData = NULL WHERE rowid = ?",
+            (payload.to_string(), row),
+        )
+        .expect("an update");
+    }
+    db.execute_batch("UPDATE StringIds SET value = 'train_step' WHERE value = 'step'; COMMIT")
+        .expect("a name");
+    path.display().to_string()
+}
+
+#[test]
+fn a_real_capture_is_known_again_after_an_edit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (before, after) = (sample("train_mlp"), edited(folder.path()));
+    let ran = program(&["diff", &before, &after, "--format", "json"]);
+    let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!(report["counts"]["moved"], 6, "{}", ran.stdout);
+    for site in report["sites"].as_array().expect("sites") {
+        let [old, new] = ["before", "after"].map(|side| &site[side]["location"]);
+        assert_eq!(old["line"].as_i64().map(|l| l + 40), new["line"].as_i64());
+        let renamed = old["function"] == "step";
+        assert_eq!(site["matched"], if renamed { "function-renamed" } else { "line" });
+    }
+}
+
+#[test]
+fn sample_captures_compare() {
+    let same = program(&["diff", &sample("patterns"), &sample("patterns"), "--format", "json"]);
+    let report: Value = serde_json::from_str(&same.stdout).expect("JSON");
+    assert_eq!(report["counts"]["unchanged"], report["sites"].as_array().expect("sites").len());
+    // The same loop with exact frames and with samples; the line that starts the profiler is of the first only.
+    let (exact, sampled) = (sample("train_mlp"), sample("train_mlp_python_sampling"));
+    let other = program(&["diff", &exact, &sampled, "--format", "json"]);
+    let report: Value = serde_json::from_str(&other.stdout).expect("JSON");
+    assert_eq!((&report["grain"], &report["costs_compared"]), (&"function".into(), &false.into()));
+    assert_eq!((&report["counts"]["gone"], &report["counts"]["unchanged"]), (&1.into(), &3.into()));
+    // The same bytes again, and on one thread.
+    let again =
+        ran(crate::cli::command().args(["diff", &exact, &sampled, "--format", "json", "--threads", "1"]));
+    assert_eq!(again.stdout, other.stdout);
+}
