@@ -9,7 +9,7 @@ use super::operands::Operands;
 use super::spin::{self, EMPTY_NS};
 use crate::replay::interrupt;
 use crate::replay::peak;
-use crate::replay::plan::{Certainty, Gemm, Matching, Plan, RecordedGpu, Stretch};
+use crate::replay::plan::{Act, Certainty, Gemm, Matching, Plan, RecordedGpu};
 use crate::replay::product::Shape;
 
 /// Sides are multiples of this: 16 bytes of the widest type, which tensor cores need.
@@ -27,10 +27,16 @@ pub enum Load {
 }
 
 impl Load {
-    /// As the recorded stretch was.
-    pub fn of(stretch: &Stretch) -> Self {
-        let length = stretch.to_ns - stretch.from_ns;
-        if stretch.gpu_busy_ns * 2 > length { Self::Sustained } else { Self::Light }
+    /// As in the recorded stretch: whether products took most of it. Copies and small kernels do not heat a GPU.
+    pub fn of(plan: &Plan) -> Self {
+        let acts = plan.variants.first().map_or(&[][..], |v| &v.acts);
+        let recorded = |act: &Act| match act {
+            Act::Gemm { gemm, .. } => plan.gemms.get(*gemm).map(|g| g.recorded_ns),
+            _ => None,
+        };
+        let products = acts.iter().filter_map(recorded).fold(0i64, i64::saturating_add);
+        let length = plan.stretch.to_ns.saturating_sub(plan.stretch.from_ns);
+        if products > length / 2 { Self::Sustained } else { Self::Light }
     }
 
     /// Work before a measurement, and in each of its three parts, in ns.
@@ -136,7 +142,7 @@ pub struct Matched {
 
 /// Fits a product to the GPU at hand: exact and tile-rounded ones stay as they are.
 pub fn matched(gpu: &Gpu, gemm: &Gemm, fits: Shape, plan: &Plan, notes: &mut Vec<String>) -> Result<Matched> {
-    let load = Load::of(&plan.stretch);
+    let load = Load::of(plan);
     let (wanted_ns, told) = wanted(gemm, plan.matching, &plan.gpu, &gpu.described);
     if gemm.certainty != Certainty::DurationMatched || gemm.recorded_ns <= 0 {
         return Ok(Matched { shape: fits, wanted_ns, took_ns: duration(gpu, &fits, load)? });

@@ -24,7 +24,7 @@ use std::time::Instant;
 pub const NOTHING: &str = "nothing";
 const SHORT: &str = "a 20 µs kernel";
 const LONG: &str = "a 1 ms kernel";
-const BESIDE: &str = "10 µs on its stream, 200 µs on another";
+const BESIDE: &str = "10 µs here, 200 µs beside";
 
 pub const STREAM: &str = "synchronise the stream";
 pub const EVENT: &str = "synchronise an event";
@@ -34,8 +34,8 @@ pub const VALUE: &str = "read one value";
 pub const LAUNCH: &str = "launch a kernel";
 pub const PRODUCT: &str = "launch a product";
 pub const ENQUEUE: &str = "enqueue a 4 KB upload, pinned";
-pub const START: &str = "from a launch's return until its kernel's write is seen";
-const SEEN: &str = "launch, and poll memory that it writes";
+pub const START: &str = "launched, until its write is seen";
+const SEEN: &str = "launch, poll what it writes";
 
 /// From the end of awaited work to the return, in ns.
 pub struct Returns {
@@ -191,13 +191,13 @@ impl<'g> Tools<'g> {
             ),
             ("read 1,000 values", NOTHING, Box::new(move || self.idle(|| self.read(&self.thousand)))),
             (
-                "12 reads of 3 values, as print of a matrix",
+                "12 reads of 3 values (a print)",
                 NOTHING,
                 Box::new(move || self.idle(|| (0..12).try_for_each(|_| self.read(&self.three)))),
             ),
             (VALUE, LONG, Box::new(move || self.after(|| self.spin(LONG_NS), || self.read(&self.value)))),
             (
-                "12 reads of 3 values, as print of a matrix",
+                "12 reads of 3 values (a print)",
                 LONG,
                 Box::new(move || {
                     self.after(|| self.spin(LONG_NS), || (0..12).try_for_each(|_| self.read(&self.three)))
