@@ -294,6 +294,8 @@ pub enum Format {
     Sarif,
     /// A trace for ui.perfetto.dev and chrome://tracing: waits with their lines above GPUs and threads
     Perfetto,
+    /// One page for a browser: timeline, sites, stacks, fixes; needs no network
+    Html,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use sync_report::analysis::filter::Filter;
 use sync_report::analysis::pricing::WhatIf;
 use sync_report::analysis::{self, Options, Sort};
-use sync_report::report::{Report, csv, details, github, json, markdown, sarif, table};
+use sync_report::report::{Report, csv, details, github, html, json, markdown, sarif, table};
 use sync_report::repository::Repository;
 use sync_report::sites::frames::PathRules;
 use sync_report::vocabulary::Class;
@@ -16,6 +16,8 @@ use sync_report::{doctor, perfetto, text};
 
 /// Sites listed for people, where `--top` does not say.
 const TOP: usize = 20;
+/// Sites of a page, which has a filter, where `--top` does not say. They take some 5 KB each.
+const PAGE_TOP: usize = 200;
 
 pub fn run(args: ReportArgs) -> Result<ExitCode> {
     output::refuse_input(&args.output, &args.profiles)?;
@@ -27,9 +29,11 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     options.top = match (&args.details, args.format) {
         (Some(_), _) => 0,
         (None, Format::Github | Format::Sarif | Format::Perfetto) => args.list.top.unwrap_or(0),
+        (None, Format::Html) => args.list.top.unwrap_or(PAGE_TOP),
         _ => args.list.top.unwrap_or(TOP),
     };
     options.capture = args.graph_ready.clone();
+    options.timelines = args.format == Format::Html && args.details.is_none();
     options.simulate_up_to = args.saving.simulate.then_some(usize::MAX);
     options.what_if =
         WhatIf { assume_fixed: args.saving.assume_fixed.clone(), fixes: args.saving.fix.clone() };
@@ -74,6 +78,7 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
             let left = github::render(&report, &repository(&args), out.writer())?;
             summary::append(|limit| markdown::text_of(&report, limit), left, out.writer())?;
         }
+        (None, Format::Html) => html::render(&report, out.writer())?,
     }
     out.finish()?;
     Ok(exit_code(&report))
@@ -135,6 +140,7 @@ pub fn options(select: &SelectArgs, shared: &SharedArgs) -> Options {
         simulate_up_to: None,
         what_if: WhatIf::default(),
         timing: None,
+        timelines: false,
         progress: progress::bar(shared.quiet),
     }
 }
