@@ -73,8 +73,7 @@ function examples(site, timeline) {
         title: "show in the timeline",
         onclick: () => {
           const { clock } = shown.model;
-          const end = Math.max(example.end_ns, example.end_ns + example.drain_ns);
-          timeline.jump(shown, example.start_ns - clock, end - clock);
+          timeline.jump(shown, example.start_ns - clock, example.end_ns - clock, example.drain_ns);
           byId("timeline").scrollIntoView({ block: "start", behavior: "auto" });
           timeline.canvas.focus({ preventScroll: true });
         },

@@ -100,6 +100,24 @@ function paintSpans(ctx, spans, scale, y, height, colourOf, from = scale.from, t
   flush();
 }
 
+/** A mark for each span that passes the test, wide enough to be seen; marks that touch are one. */
+function paintMarks(ctx, spans, scale, y, height, test) {
+  let [left, right] = [0, -1];
+  const flush = () => right > left && ctx.fillRect(left, y, right - left, height);
+  for (let i = Math.max(0, lowerBound(spans.start, scale.from) - 1); i < spans.start.length; i++) {
+    if (spans.start[i] >= scale.to) break;
+    if (!test(i)) continue;
+    const a = Math.max(scale.left - 2, Math.floor(scale.x(spans.start[i])));
+    const b = Math.min(scale.left + scale.width, Math.max(a + 2, Math.ceil(scale.x(spans.end[i]))));
+    if (a <= right) right = Math.max(right, b);
+    else {
+      flush();
+      [left, right] = [a, b];
+    }
+  }
+  flush();
+}
+
 /** The level of a pyramid whose bins are at most a pixel wide, or its finest. */
 function levelFor(levels, perBin) {
   let level = 0;

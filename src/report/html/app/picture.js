@@ -210,15 +210,15 @@ class Picture {
   paintMatches() {
     const { matches } = this.timeline;
     if (!matches) return;
+    this.ctx.fillStyle = this.colours.found;
     for (const row of this.timeline.rows) {
       if (!row.lane) continue;
       const scale = this.scale.shifted(row.track.offset);
       const found = matches.get(row.track);
-      const mark = (spans, test, y) =>
-        paintSpans(this.ctx, spans, scale, y, 3, (i) => (test(i) ? this.colours.found : null));
-      if (row.type !== "idle") mark(row.lane, (i) => found.names[row.lane.name[i]], row.y);
       const { waits } = row.track.model;
-      mark(row.lane.waits, (i) => found.sites[waits.site[row.lane.waits.index[i]]], row.y + row.height - 4);
+      const ofSite = (i) => found.sites[waits.site[row.lane.waits.index[i]]];
+      paintMarks(this.ctx, row.lane, scale, row.y, 3, (i) => found.names[row.lane.name[i]]);
+      paintMarks(this.ctx, row.lane.waits, scale, row.y + row.height - 4, 3, ofSite);
     }
   }
 

@@ -181,11 +181,13 @@ class Timeline {
     this.show(this.low, this.high, true);
   }
 
-  /** Shows a stretch of a capture with some of its surroundings, and selects the wait there. */
-  jump(track, start, end) {
+  /** Shows a wait and its drain with some of their surroundings, and selects it. The drain may be many times longer. */
+  jump(track, start, end, drain) {
     const { offset, model } = track;
-    const around = Math.max((end - start) * 1.5, 20000);
-    this.show(start - offset - around, end - offset + around, true);
+    const length = end - start;
+    const after = Math.min(drain, 4 * length);
+    const around = Math.max((length + after) * 0.7, 20000);
+    this.show(start - offset - around, end + after - offset + around, true);
     const wait = lowerBound(model.waits.start, start - 0.5);
     if (model.waits.start[wait] === start) this.select(track, wait);
   }
