@@ -39,6 +39,8 @@ function readLane(data, bins) {
     waits: [],
     drains: [],
   };
+  // Whether the thread ever waits, of which the bins know even where the waits are not kept.
+  lane.waited = lane.kind === "thread" && lane.byClass.some((levels) => levels[levels.length - 1].some((level) => level > 0));
   let previous = 0;
   for (let i = 0; i < data.kept; i++) {
     previous += reader.next();

@@ -58,16 +58,16 @@ class Scale {
 const SHADES = 8;
 
 /**
- * Spans between two times. Those under a pixel are added up to a pixel's shade, so that many of them look as busy as they
- * were.
+ * Spans between two times. Those under a pixel are added up to a pixel's shade, from `faintest` on, so that many of them
+ * look as busy as they were.
  */
-function paintSpans(ctx, spans, scale, y, height, colourOf, from = scale.from, to = scale.to) {
+function paintSpans(ctx, spans, scale, y, height, colourOf, faintest = 0.25, from = scale.from, to = scale.to) {
   let pixel = -1;
   let covered = 0;
   let colour = "";
   const flush = () => {
     if (covered <= 0) return;
-    ctx.globalAlpha = 0.25 + 0.75 * Math.min(1, Math.ceil(covered * SHADES) / SHADES);
+    ctx.globalAlpha = faintest + (1 - faintest) * Math.min(1, Math.ceil(covered * SHADES) / SHADES);
     ctx.fillRect(pixel, y, 1, height);
     ctx.globalAlpha = 1;
     covered = 0;

@@ -72,8 +72,10 @@ class Picture {
     ctx.fillRect(0, OVERVIEW, this.width, RULER);
     ctx.font = `11px ${this.colours.font}`;
     ctx.textAlign = "left";
-    const step = roundStep(90 / scale.perNs);
-    const one = timeline.tracks.length === 1;
+    const largest = Math.max(Math.abs(scale.from), Math.abs(scale.to));
+    // Room for all digits: of a microsecond of the tenth second there are many.
+    const digits = Math.log10(largest * scale.perNs);
+    const step = roundStep((60 + 7 * Math.max(4, digits)) / scale.perNs);
     const y = OVERVIEW + RULER / 2 + 1;
     for (let time = Math.ceil(scale.from / step) * step; time < scale.to; time += step) {
       const x = Math.round(scale.x(time)) + 0.5;
@@ -84,7 +86,7 @@ class Picture {
       ctx.lineTo(x, this.height);
       ctx.stroke();
       ctx.fillStyle = this.colours.muted;
-      if (x < this.width - 40) ctx.fillText(tick(time, step, one), x + 4, y);
+      if (x < this.width - 40) ctx.fillText(tick(time, step, largest), x + 4, y);
     }
   }
 
@@ -99,8 +101,8 @@ class Picture {
     if (row.type === "idle") this.paintWaits(row.lane.drains, row, scale, y, height);
     else if (row.type === "stream") this.paintLane(row, scale, y, height, (i) => row.track.nameColours[row.lane.name[i]], colours.kernels[0]);
     else {
-      this.paintLane(row, scale, y, 8, () => colours.call, colours.call);
-      this.paintWaits(row.lane.waits, row, scale, y + 10, height - 10);
+      this.paintLane(row, scale, row.type === "calls" ? y + 3 : y, 8, () => colours.call, colours.call);
+      if (row.type === "thread") this.paintWaits(row.lane.waits, row, scale, y + 10, height - 10);
     }
     ctx.fillStyle = colours.line;
     ctx.globalAlpha = 0.6;
@@ -124,7 +126,7 @@ class Picture {
       if (to < scale.from) continue;
       if (from > reached) this.paintOutline(lane, model, scale, y, height, colour, reached, Math.min(from, scale.to));
       if (from > scale.to) break;
-      paintSpans(ctx, lane, scale, y, height, colourOf, Math.max(from, scale.from), Math.min(to, scale.to));
+      paintSpans(ctx, lane, scale, y, height, colourOf, 0.25, Math.max(from, scale.from), Math.min(to, scale.to));
       reached = to;
     }
   }
@@ -151,7 +153,7 @@ class Picture {
     const of = (i) => model.sites[waits.site[spans.index[i]]].class;
     // Later ones lie above: what can be avoided must not hide.
     for (const name of ["true", "unknown", "false"]) {
-      paintSpans(this.ctx, spans, scale, y, height, (i) => (of(i) === name ? this.colours.classOf[name] : null));
+      paintSpans(this.ctx, spans, scale, y, height, (i) => (of(i) === name ? this.colours.classOf[name] : null), 0.55);
     }
     return undefined;
   }
@@ -282,8 +284,9 @@ class Picture {
   }
 }
 
-/** A time of the ruler, with as many digits as its step needs. */
-function tick(time, step) {
-  const [unit, name] = step >= 1e9 ? [1e9, "s"] : step >= 1e6 ? [1e6, "ms"] : step >= 1e3 ? [1e3, "µs"] : [1, "ns"];
-  return `${grouped(Math.round(time / unit))} ${name}`;
+/** A time of the ruler: in the unit of the largest one shown, with as many digits as the step needs. */
+function tick(time, step, largest) {
+  const [unit, name] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]].find(([size]) => largest >= size) ?? [1, "ns"];
+  const digits = clamp(Math.ceil(Math.log10(unit / step) - 1e-6), 0, 9);
+  return `${(time / unit).toFixed(digits)} ${name}`;
 }

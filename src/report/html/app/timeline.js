@@ -1,6 +1,6 @@
 // The timeline: one or more captures above each other on one time axis, each shifted by its own offset.
 
-const HEIGHTS = { title: 26, iterations: 18, group: 26, idle: 18, stream: 22, thread: 38 };
+const HEIGHTS = { title: 26, iterations: 18, group: 26, idle: 18, stream: 22, thread: 38, calls: 18 };
 const OVERVIEW = 30;
 const RULER = 22;
 const TOP = OVERVIEW + RULER;
@@ -91,7 +91,8 @@ class Timeline {
       let group = null;
       track.model.lanes.forEach((lane, index) => {
         if (lane.group !== group) add("group", track, { label: (group = lane.group) });
-        add(lane.kind, track, { lane, index, label: lane.label });
+        const type = lane.kind === "thread" && !lane.waited ? "calls" : lane.kind;
+        add(type, track, { lane, index, label: lane.label });
       });
     }
     if (!rows.length) add("group", this.tracks[0], { label: "no calls" });
