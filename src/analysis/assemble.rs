@@ -6,7 +6,7 @@ use super::results::Sites;
 use super::{Analysed, Options, Sort, notes, savings};
 use crate::doctor;
 use crate::report::*;
-use crate::timeline::{self, Timeline};
+use crate::timeline::{self, Budget, Timeline};
 use crate::vocabulary::Class;
 use rustc_hash::FxHashMap;
 
@@ -51,8 +51,9 @@ impl<'a> Assembler<'a> {
                 && (self.options.capture.is_none() || s.blocks_capture)
         };
         let (listed, dropped): (Vec<Site>, Vec<Site>) = listed.into_iter().partition(wanted);
-        if self.options.timelines {
-            self.report.timelines.push(self.timeline(found, number, &listed));
+        if let Some(budget) = self.options.timelines {
+            let drawing = self.timeline(found, number, &listed, budget.share(self.exports));
+            self.report.timelines.push(drawing);
         }
         self.report.sites.extend(listed);
         self.report.waits_filtered_out += found.filtered_out + dropped.iter().map(|s| s.waits).sum::<u64>();
@@ -71,14 +72,13 @@ impl<'a> Assembler<'a> {
     }
 
     /// The capture drawn, in detail around the examples of the sites with most drain.
-    fn timeline(&self, found: &Analysed, profile: usize, listed: &[Site]) -> Timeline {
+    fn timeline(&self, found: &Analysed, profile: usize, listed: &[Site], budget: Budget) -> Timeline {
         let mut ranked: Vec<&Site> = listed.iter().collect();
         ranked.sort_by(|a, b| rank(self.options.sort, a, b));
         let examples: Vec<(i64, i64)> =
             ranked.iter().flat_map(|s| &s.examples).map(|e| (e.start_ns, e.end_ns)).collect();
         let (from, to) = found.profile.bounds().unwrap_or((0, 0));
         let (from, to) = self.options.filter.clip(from, to);
-        let budget = timeline::WHOLE.share(self.exports);
         timeline::draw(found, &timeline::Wanted { profile, from, to, examples: &examples, budget })
     }
 

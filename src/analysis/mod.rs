@@ -20,6 +20,7 @@ use crate::report::{Report, Warning};
 use crate::sites::context::Context;
 use crate::sites::frames::PathRules;
 use crate::sites::{Site, bundle};
+use crate::timeline::Budget;
 use crate::verdict::source::{Refused, SourceRoot, SourceTree};
 use crate::vocabulary::Class;
 use crate::waits::Wait;
@@ -51,8 +52,8 @@ pub struct Options {
     pub what_if: WhatIf,
     /// Another capture of the same program to take times from.
     pub timing: Option<PathBuf>,
-    /// Draw the captures: for pages that show them.
-    pub timelines: bool,
+    /// Draw the captures, all together with this budget: for pages that show them.
+    pub timelines: Option<Budget>,
     pub progress: Option<Arc<dyn Progress>>,
 }
 

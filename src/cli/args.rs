@@ -209,6 +209,8 @@ pub enum DiffFormat {
     Table,
     Markdown,
     Json,
+    /// One page for a browser: both timelines aligned by iteration, what changed; needs no network
+    Html,
 }
 
 const CHECK_CODES: &str = "Exit codes: 0 kept; 1 broken, one line per breach; 2 wrong usage, bad input, or a rule that \

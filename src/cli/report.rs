@@ -12,7 +12,7 @@ use sync_report::report::{Report, csv, details, github, html, json, markdown, sa
 use sync_report::repository::Repository;
 use sync_report::sites::frames::PathRules;
 use sync_report::vocabulary::Class;
-use sync_report::{doctor, perfetto, text};
+use sync_report::{doctor, perfetto, text, timeline};
 
 /// Sites listed for people, where `--top` does not say.
 const TOP: usize = 20;
@@ -33,7 +33,8 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
         _ => args.list.top.unwrap_or(TOP),
     };
     options.capture = args.graph_ready.clone();
-    options.timelines = args.format == Format::Html && args.details.is_none();
+    let page = args.format == Format::Html && args.details.is_none();
+    options.timelines = page.then_some(timeline::WHOLE);
     options.simulate_up_to = args.saving.simulate.then_some(usize::MAX);
     options.what_if =
         WhatIf { assume_fixed: args.saving.assume_fixed.clone(), fixes: args.saving.fix.clone() };
@@ -140,7 +141,7 @@ pub fn options(select: &SelectArgs, shared: &SharedArgs) -> Options {
         simulate_up_to: None,
         what_if: WhatIf::default(),
         timing: None,
-        timelines: false,
+        timelines: None,
         progress: progress::bar(shared.quiet),
     }
 }

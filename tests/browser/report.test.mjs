@@ -161,7 +161,7 @@ on("train_mlp.html", "moves with keys", {}, async (page) => {
   assert.match(next.selected, /^S\d$/);
   await page.keyboard.press("Enter");
   assert.ok(await page.$(`#detail-${next.selected}`), "Enter opens the selected wait's site");
-  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), `${next.selected} details`);
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), `${next.selected} details`);
 });
 
 on("train_mlp.html", "opens the site of a wait that is clicked", { hash: "#open=S2" }, async (page) => {
@@ -279,9 +279,9 @@ on("train_mlp.html", "is made for keys and for screen readers", { hash: "#open=S
   assert.notEqual(outline, "none", "focus is seen");
 });
 
-for (const file of ["train_mlp.html", "patterns.html", "ranks.html", "hostile.html"]) {
-  for (const width of [320, 400, 800, 1600]) {
-    on(file, `fits ${width} pixels`, { width, hash: "#open=S1,S2" }, async (page) => {
+for (const file of ["train_mlp.html", "ranks.html", "hostile.html", "diff.html"]) {
+  for (const width of [320, 800, 1600]) {
+    on(file, `fits ${width} pixels`, { width, hash: "#open=S1,S2,C1,C3" }, async (page) => {
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nothing sticks out");
       assert.ok((await colours(page)).length > 5);
     });
@@ -296,6 +296,69 @@ on("ranks.html", "draws captures above each other", {}, async (page) => {
   await page.click(`#site-${id} button.open`);
   await page.click(`#detail-${id} button.jump`);
   assert.equal((await view(page)).selected, id, "an example is shown in its own capture");
+});
+
+on("diff.html", "shows what changed", { hash: "#open=C3" }, async (page) => {
+  assert.match(await text(page, "h1"), /^\d+ new, \d+ gone, \d+ changed$/);
+  assert.match(await text(page, "#classes tbody tr"), /^span4\.78 ms1\.97 ms-58\.7 %/);
+  const status = () => page.$$eval("tr.site", (rows) => rows.map((row) => row.className.replace(/site | is-open/g, "")));
+  assert.deepEqual(await status(), ["gone", "gone", "changed", "same", "same"]);
+  await page.click("label.chip.same");
+  assert.deepEqual(await status(), ["gone", "gone", "changed"]);
+  await page.click('table.sites thead button:has-text("Drain")');
+  assert.equal((await ids(page))[0], "C1", "the largest difference");
+  const detail = await text(page, "#detail-C3");
+  assert.ok(detail.includes("Before") && detail.includes("After") && detail.includes("unknown value-read"));
+});
+
+on("diff.html", "lays an iteration of either capture above the other", {}, async (page) => {
+  const start = (side, number) => page.evaluate(([side, number]) => {
+    const timeline = JSON.parse(document.getElementById("data").textContent).timelines[side];
+    const bytes = Uint8Array.from(atob(timeline.iterations.packed), (one) => one.charCodeAt(0));
+    const numbers = [];
+    for (let at = 0; at < bytes.length; ) {
+      let value = 0;
+      for (let scale = 1; ; scale *= 128) {
+        const byte = bytes[at++];
+        value += (byte & 127) * scale;
+        if (byte < 128) break;
+      }
+      numbers.push(value);
+    }
+    return numbers.filter((_, i) => i % 2 === 0).slice(0, number).reduce((sum, one) => sum + one, 0);
+  }, [side, number]);
+  const input = 'input[aria-label="Align at iteration"]';
+  assert.equal(await page.inputValue(input), "15");
+  const near = await view(page);
+  assert.ok(near.from < 0 && near.to > 0, "it begins at the iteration's start");
+  await page.focus("canvas");
+  await page.keyboard.press("]");
+  await drawn(page);
+  assert.equal(await page.inputValue(input), "16");
+  assert.deepEqual(await view(page), near, "the window stays, the captures move under it");
+  await page.keyboard.press("Home");
+  const whole = await view(page);
+  // The axis begins with whatever begins first.
+  assert.equal(whole.from, -Math.max(await start(0, 16), await start(1, 16)));
+  assert.match(await text(page, ".status"), /before the start of iteration 16/);
+  await page.fill(input, "999");
+  assert.deepEqual(await view(page), whole, "there is no such iteration");
+});
+
+on("diff.html", "shows a site on either side", { hash: "#open=C3" }, async (page) => {
+  const buttons = await page.$$("#detail-C3 button.quiet");
+  assert.equal(buttons.length, 2);
+  await buttons[1].click();
+  const after = await view(page);
+  assert.ok(after.selected.startsWith("S"));
+  assert.match(await text(page, ".unseen[role=status]:not(.count)"), /unknown \(open\): train_mlp\.py step/);
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement.closest("tr").id), "site-C3");
+});
+
+on("hostile_diff.html", "shows names as text and runs none", { hash: "#open=C1,C2" }, async (page) => {
+  assert.deepEqual(await page.evaluate(() => [document.images.length, document.scripts.length]), [0, 2]);
+  assert.ok((await text(page, "#sites-body")).includes("</script><script>attack(2)"));
 });
 
 on("patterns.html", "lists 20 sites and says how many more there are", {}, async (page) => {

@@ -3,7 +3,7 @@
 //! Runs where Chromium and Node are installed and `npm ci` was run in `tests/browser`; with SYNC_REPORT_BROWSER=1, as in
 //! `.ci/run`, their absence is a failure.
 
-use crate::html::{hostile, page};
+use crate::html::{self, compared, hostile, page};
 use crate::look;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -52,6 +52,11 @@ fn write_pages(target: &Path) {
     write("ranks.html", &["train_mlp", "train_mlp_python_sampling"]);
     let attack = look::report(&hostile());
     std::fs::write(target.join("hostile.html"), page(&attack)).expect("a page");
+    let of = |name: &str| analysis::run(&[sample(name)], &options).expect("a report");
+    let compared = compared(&of("train_mlp"), &of("train_mlp_python_sampling"));
+    std::fs::write(target.join("diff.html"), compared).expect("a page");
+    let attacked = html::compared(&attack, &look::report(&html::small()));
+    std::fs::write(target.join("hostile_diff.html"), attacked).expect("a page");
     // Numbers are formatted twice, here and in the page: both must say the same.
     let mut times: Vec<i64> = (0..63).flat_map(|p| [1i64 << p, (1 << p) - 1, (1 << p) / 10 * 7]).collect();
     times.extend([

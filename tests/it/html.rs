@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use sync_report::analysis::{Analysed, Options};
+use sync_report::diff::{self, Side};
 use sync_report::report::{Report, html};
 use sync_report::timeline::{self, Budget, Timeline, Wanted};
 
@@ -13,6 +14,16 @@ use sync_report::timeline::{self, Budget, Timeline, Wanted};
 pub fn page(report: &Report) -> String {
     let mut out = Vec::new();
     html::render(report, &mut out).expect("a Vec takes everything");
+    String::from_utf8(out).expect("pages are UTF-8")
+}
+
+/// The page of a comparison.
+pub fn compared(before: &Report, after: &Report) -> String {
+    let side = |report: &Report| Side::of(report, true).expect("a report");
+    let (before, after) = (side(before), side(after));
+    let mut out = Vec::new();
+    let drawings = [&before.timelines[..], &after.timelines[..]];
+    html::render_diff(&diff::compare(&before, &after), drawings, &mut out).expect("a Vec takes everything");
     String::from_utf8(out).expect("pages are UTF-8")
 }
 
@@ -46,7 +57,7 @@ fn numbers(packed: &Value) -> Vec<i64> {
 ///  other                          [launch]
 ///  s7       [copy]  [gemm----][copy][gelu]   …
 /// ```
-fn small() -> Export {
+pub fn small() -> Export {
     let mut e = Export::new(Schema::V2025_3);
     let main = e.thread(4242, 4242);
     let other = e.thread(4242, 4250);
@@ -110,9 +121,27 @@ fn the_same_export_makes_the_same_page() {
 #[test]
 fn nothing_is_drawn_unasked() {
     let (_folder, path) = small().write_temp();
-    let report = look::report_on(&path, &Options { timelines: false, ..look::options() });
+    let report = look::report_on(&path, &Options { timelines: None, ..look::options() });
     assert!(report.timelines.is_empty());
     assert_eq!(data(&page(&report))["timelines"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn a_comparison_has_both_drawings_and_all_sites() {
+    let (before, after) = (look::report(&small()), look::report(&small()));
+    let tree = data(&compared(&before, &after));
+    let timelines = tree["timelines"].as_array().expect("timelines");
+    assert_eq!(timelines.iter().map(|t| t["side"].as_u64()).collect::<Vec<_>>(), [Some(0), Some(1)]);
+    assert_eq!(timelines[0]["lanes"], timelines[1]["lanes"]);
+    let changes = tree["changes"].as_array().expect("changes");
+    assert_eq!(changes.len(), 2);
+    for change in changes {
+        assert_eq!(change["status"], "same");
+        assert_eq!(change["sites"][0], change["sites"][1]);
+    }
+    // A report kept as JSON has no drawing; the page has the table still.
+    let kept = Report { timelines: Vec::new(), ..before };
+    assert_eq!(data(&compared(&kept, &after))["timelines"].as_array().map(Vec::len), Some(1));
 }
 
 /// Launches without end, a wait every hundredth.

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 /// One thread: the plainest way to read. With everything drawn, so that whatever is read is drawn too.
 pub fn options() -> Options {
-    Options { threads: 1, timelines: true, ..Options::default() }
+    Options { threads: 1, timelines: Some(sync_report::timeline::WHOLE), ..Options::default() }
 }
 
 /// The report on an export.

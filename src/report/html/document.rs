@@ -25,6 +25,8 @@ const PROGRAM: &str = concat!(
     include_str!("app/charts.js"),
     include_str!("app/detail.js"),
     include_str!("app/table.js"),
+    include_str!("app/sites.js"),
+    include_str!("app/changes.js"),
     include_str!("app/main.js"),
     "})();\n"
 );

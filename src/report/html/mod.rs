@@ -4,6 +4,7 @@
 //! `&` written as escapes, so that no name can end it. The program puts text into the page as text only. And the policy
 //! of the page allows one script and one style, by their hashes, and no request at all.
 
+mod changes;
 mod document;
 mod page;
 mod site;
@@ -12,9 +13,11 @@ mod site;
 mod tests;
 
 use super::Report;
+use super::diff::DiffReport;
+use crate::timeline::Timeline;
 use std::io::{self, Write};
 
-pub(crate) use document::{Document, write as write_document};
+use document::Document;
 
 /// Prints the report as an HTML page.
 ///
@@ -22,5 +25,14 @@ pub(crate) use document::{Document, write as write_document};
 /// Those of `out`.
 pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let page = page::Page::of(report);
-    write_document(&Document { title: &page.title, data: &page }, out)
+    document::write(&Document { title: &page.title, data: &page }, out)
+}
+
+/// Prints a comparison as an HTML page, with the drawings of BEFORE and of AFTER.
+///
+/// # Errors
+/// Those of `out`.
+pub fn render_diff(report: &DiffReport, drawings: [&[Timeline]; 2], out: &mut dyn Write) -> io::Result<()> {
+    let page = changes::Page::of(report, drawings);
+    document::write(&Document { title: &page.title, data: &page }, out)
 }

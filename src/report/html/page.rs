@@ -2,7 +2,7 @@
 
 use super::site::{SiteView, Words};
 use crate::report::table;
-use crate::report::{ClassTotals, Gpu, Report, phrase, saving};
+use crate::report::{ClassTotals, Gpu, Report, Warning, phrase, saving};
 use crate::text::{self, escape_terminal};
 use crate::timeline::Timeline;
 use crate::vocabulary::Class;
@@ -11,6 +11,8 @@ use serde::Serialize;
 /// The page's data: text as it is to be read, numbers where it sorts or draws.
 #[derive(Serialize)]
 pub(super) struct Page<'a> {
+    /// What the program is to show: "report".
+    pub kind: &'static str,
     pub title: String,
     pub version: &'static str,
     /// The figure, and how sure it is; where savings are not known, what was found.
@@ -59,8 +61,10 @@ pub(super) struct WarningView {
 
 /// One drawing and its name.
 #[derive(Serialize)]
-pub(crate) struct TimelineView<'a> {
+pub(super) struct TimelineView<'a> {
     pub label: String,
+    /// Which capture of a comparison: 0 BEFORE, 1 AFTER.
+    pub side: usize,
     #[serde(flatten)]
     pub timeline: &'a Timeline,
 }
@@ -69,6 +73,7 @@ impl<'a> Page<'a> {
     pub fn of(report: &'a Report) -> Self {
         let words = Words::of(report);
         Self {
+            kind: "report",
             title: title(report),
             version: report.tool.version,
             headline: headline(report),
@@ -81,7 +86,7 @@ impl<'a> Page<'a> {
             sites: report.sites.iter().map(|site| words.site(site)).collect(),
             nothing: report.sites.is_empty().then(|| table::nothing(report)),
             notes: table::signs(report),
-            warnings: warnings(report),
+            warnings: warnings(&report.warnings),
             timelines: timelines(report),
         }
     }
@@ -141,10 +146,10 @@ fn class_view(report: &Report, class: Class, meaning: &'static str) -> ClassView
     }
 }
 
-fn warnings(report: &Report) -> Vec<WarningView> {
+pub(super) fn warnings(all: &[Warning]) -> Vec<WarningView> {
     let mut said: Vec<&str> = Vec::new();
     let mut views = Vec::new();
-    for warning in &report.warnings {
+    for warning in all {
         let new = !warning.fix.is_empty() && !said.contains(&warning.fix.as_str());
         views.push(WarningView {
             code: warning.code,
@@ -159,5 +164,9 @@ fn warnings(report: &Report) -> Vec<WarningView> {
 fn timelines(report: &Report) -> Vec<TimelineView<'_>> {
     let names = profile_names(report);
     let name = |timeline: &Timeline| names.get(timeline.profile).cloned().unwrap_or_default();
-    report.timelines.iter().map(|timeline| TimelineView { label: name(timeline), timeline }).collect()
+    report
+        .timelines
+        .iter()
+        .map(|timeline| TimelineView { label: name(timeline), side: 0, timeline })
+        .collect()
 }

@@ -164,6 +164,7 @@ class Controls {
       d: () => timeline.pan(0.25), ArrowRight: () => timeline.pan(0.25),
       Home: () => timeline.fit(), 0: () => timeline.fit(),
       n: () => timeline.walk(1), p: () => timeline.walk(-1),
+      "[": () => timeline.turn(-1), "]": () => timeline.turn(1),
       Enter: open, Escape: () => timeline.select(null, null),
     };
     const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];

@@ -2,6 +2,9 @@
 
 const page = JSON.parse(byId("data").textContent);
 
+/** A comparison, else a report. */
+const isDiff = page.kind === "diff";
+
 /** With numbers kept on a line with their units. */
 const held = (text) => text.replace(/(\d) (?=(ns|µs|ms|s|min|h|%)\b|%)/g, "$1\u00a0");
 
@@ -10,8 +13,10 @@ function showHead() {
   byId("headline").textContent = held(page.headline[0]);
   byId("rest").textContent = held(page.headline[1].trim());
   byId("facts").replaceWith(pairs(page.facts.map(([label, text]) => [label, held(text)]), { class: "pairs", id: "facts" }));
+  if (isDiff) return byId("classes").append(runTable(page));
   byId("gpus").append(...page.gpus.map(gpuBar));
   if (page.sites.length) byId("classes").append(classTable());
+  return undefined;
 }
 
 /** How a GPU spent its time. */
@@ -43,12 +48,13 @@ function classTable() {
 
 function showLimits() {
   byId("limits").hidden = !page.warnings.length;
+  if (isDiff) byId("limits-title").textContent = "What limits this comparison";
   byId("warnings").append(...page.warnings.map(({ code, message, fix: command }) =>
     el("li", {}, el("p", {}, message, " ", el("span", { class: "tag" }, code)), command ? codeBlock(command) : null)));
   byId("notes").append(...page.notes.map((note) => el("p", {}, note)));
 }
 
-const KEYS = [["w s or + −", "zoom"], ["a d or ← →", "move"], ["Home", "whole capture"], ["n p", "next wait, wait before"], ["Enter", "open its site"], ["Esc", "let go"], ["wheel", "zoom, once the timeline has been clicked; with Ctrl always"], ["drag", "move"], ["double-click", "zoom to a span"]];
+const KEYS = [["w s or + −", "zoom"], ["a d or ← →", "move"], ["Home", "whole capture"], ["n p", "next wait, wait before"], ...(isDiff ? [["[ ]", "iteration before, next iteration"]] : []), ["Enter", "open its site"], ["Esc", "let go"], ["wheel", "zoom, once the timeline has been clicked; with Ctrl always"], ["drag", "move"], ["double-click", "zoom to a span"]];
 
 function legend() {
   const key = (kind, text) => el("li", {}, el("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), text);
@@ -59,28 +65,31 @@ function legend() {
 /** The toolbar above a timeline, and the words below it. */
 function dress(host, timeline) {
   const button = (label, sign, action) => el("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick: action }, sign);
-  host.prepend(el("div", { class: "tools" }, new Search(timeline).node,
+  host.prepend(el("div", { class: "tools" }, new Search(timeline).node, alignment?.node,
     el("div", { class: "buttons" }, button("zoom in", "+", () => timeline.zoom(0.5)), button("zoom out", "−", () => timeline.zoom(2)), button("whole capture", "fit", () => timeline.fit()))));
   host.append(legend(), el("details", { class: "keys" }, el("summary", {}, "Keys and wheel"), pairs(KEYS, { class: "pairs", id: "timeline-keys" })));
+}
+
+/** The row of the table that a site of a drawing belongs to: what it is called there, and its words. */
+function rowFinder() {
+  const known = new Map();
+  const key = (side, id) => `${side} ${id}`;
+  if (isDiff) for (const change of page.changes) change.sites.forEach((ids, side) => ids.forEach((id) => known.set(key(side, id), [change.id, change.place])));
+  else for (const { id, place } of page.sites) known.set(key(0, id), [id, [place[0], place[1]].filter(Boolean).join(" ")]);
+  return (track, site) => known.get(key(track.side, site.id)) ?? [null, ""];
 }
 
 /** Captures of several ranks lie above each other, each from its own start. */
 function showTimeline() {
   if (!page.timelines.length) return null;
   byId("timeline").hidden = false;
-  const host = byId("timeline-body");
-  const places = new Map(page.sites.map((site) => [site.id, site]));
-  const tracks = page.timelines.map((data) => ({ model: readTimeline(data), offset: 0 }));
-  const timeline = new Timeline(host, tracks, {
-    onWait: (track, site) => site.id && sites.reveal(site.id),
+  const find = rowFinder();
+  const tracks = page.timelines.map((data) => ({ model: readTimeline(data), side: data.side, offset: 0 }));
+  return new Timeline(byId("timeline-body"), tracks, {
+    onWait: (track, site) => table.reveal(find(track, site)[0]),
     onMove: () => remember(),
-    describe: (track, site) => {
-      const found = places.get(site.id);
-      return found ? [found.place[0], found.place[1]].filter(Boolean).join(" ") : "";
-    },
+    describe: (track, site) => find(track, site)[1],
   });
-  dress(host, timeline);
-  return timeline;
 }
 
 /** Light, dark, or what the system says. */
@@ -134,9 +143,10 @@ function remember() {
   clearTimeout(waiting);
   waiting = setTimeout(() => {
     const state = new URLSearchParams();
-    if (sites.open.length) state.set("open", sites.open.join(","));
+    if (table.open.length) state.set("open", table.open.join(","));
     if (timeline) {
       const { from, to } = timeline.target;
+      if (alignment?.most) state.set("iteration", alignment.number);
       if (to - from < timeline.high - timeline.low) state.set("view", `${Math.round(from)}-${Math.round(to)}`);
     }
     try {
@@ -151,15 +161,20 @@ function recall() {
   const state = new URLSearchParams(location.hash.slice(1));
   const [, from, to] = /^(-?\d+)-(-?\d+)$/.exec(state.get("view") ?? "") ?? [];
   const open = (state.get("open") ?? "").split(",").filter(Boolean);
+  if (state.has("iteration")) alignment?.to(Number(state.get("iteration")));
   if (timeline && from !== undefined) timeline.show(Number(from), Number(to));
-  open.forEach((id) => sites.toggle(sites.sites.find((site) => site.id === id) ?? { id: "" }, true));
+  open.forEach((id) => table.toggle({ id }, true));
   if (open.length) byId(`site-${open[0]}`)?.scrollIntoView({ block: "start" });
 }
 
 showHead();
 const timeline = showTimeline();
-const sites = new Sites(byId("sites-body"), page.sites, { timeline, onChange: remember });
+const alignment = isDiff && timeline ? new Alignment(timeline, remember) : null;
+if (timeline) dress(byId("timeline-body"), timeline);
+const spec = isDiff ? changeSpec(page, timeline) : siteSpec(page.sites, timeline);
+const table = new Table(byId("sites-body"), spec, remember);
 if (page.nothing) byId("sites-body").replaceChildren(el("p", {}, page.nothing));
+alignment?.show();
 showLimits();
 showTheme();
 recall();

@@ -1,57 +1,49 @@
-// The table of sites: sorted by any column, filtered by text and class, each row opens.
+// A table that is sorted by any column and filtered by text and kind, and whose rows open.
 
-const COLUMNS = [
-  { key: "id", label: "Site", title: "rank in the report", value: (site) => Number(site.id.slice(1)) || 0 },
-  { key: "verdict", label: "Verdict", title: "class, kind, how sure", value: (site) => ["false", "unknown", "true"].indexOf(site.class) * 2 - site.sort.confidence },
-  { key: "place", label: "Where", title: "file and line", value: (site) => `${site.place[0]} ${site.place[1]}` },
-  { key: "waits", label: "Waits", title: "number of waits; below, per iteration", down: true, value: (site) => site.sort.waits },
-  { key: "saves", label: "Saves", title: "time by which the run would be shorter", down: true, value: (site) => site.sort.saves_ns },
-  { key: "blocked", label: "Blocked", title: "host time inside the waits; below, share of the thread's time", down: true, value: (site) => site.sort.blocked_ns },
-  { key: "p99", label: "p99", title: "99 of 100 waits are no longer", down: true, value: (site) => site.sort.p99_ns },
-  { key: "drain", label: "Drain", title: "GPU idle after the waits; below, share of the GPU's time", down: true, value: (site) => site.sort.drain_ns },
-];
-
-const NUMBERS = new Set(["waits", "saves", "blocked", "p99", "drain"]);
-
-class Sites {
-  constructor(host, sites, { timeline, onChange }) {
-    Object.assign(this, { sites, timeline, onChange });
+class Table {
+  /**
+   * `spec`: `items` with an `id` each; `columns` with `key`, `label`, `title`, `value` to sort by, `cell` to show, whether they
+   * are `number`s and sort `down` first; `chips`: names that `chipOf` gives an item; `words` to search in; `detail` of an item;
+   * `caption`, `placeholder`, `noun`. `onChange`: something was opened or closed.
+   */
+  constructor(host, spec, onChange) {
+    Object.assign(this, { spec, onChange });
     this.order = { key: "id", down: false };
-    this.classes = new Set(CLASSES);
-    this.columns = COLUMNS.filter(({ key }) => key !== "saves" || sites.some((site) => site.cells.saves));
+    this.wanted = new Set(spec.chips);
     this.rows = new Map();
     host.append(this.filters(), this.table());
     this.update();
   }
 
   filters() {
+    const { spec } = this;
     this.text = el("input", {
-      type: "search", placeholder: "Filter by file, function, API, advice", "aria-label": "Filter the sites", spellcheck: "false",
+      type: "search", placeholder: spec.placeholder, "aria-label": `Filter the ${spec.noun}s`, spellcheck: "false",
       oninput: () => this.update(),
     });
-    const count = (name) => this.sites.filter((site) => site.class === name).length;
+    const count = (name) => spec.items.filter((item) => spec.chipOf(item) === name).length;
     const box = (name) => el("label", { class: `chip ${name}` },
       el("input", {
         type: "checkbox", checked: true, value: name,
         onchange: (event) => {
-          this.classes[event.target.checked ? "add" : "delete"](name);
+          this.wanted[event.target.checked ? "add" : "delete"](name);
           this.update();
         },
       }),
       classMark(name), ` ${name} `, el("span", { class: "count" }, String(count(name))));
     this.shown = el("span", { class: "count", role: "status", "aria-live": "polite" });
     return el("div", { class: "filters" }, this.text,
-      el("fieldset", {}, el("legend", { class: "unseen" }, "Classes"), ["false", "unknown", "true"].map(box)), this.shown);
+      el("fieldset", {}, el("legend", { class: "unseen" }, "Shown"), spec.chips.map(box)), this.shown);
   }
 
   table() {
     // The roles are said because a narrow screen lays rows out as cards, which ends being a table for browsers.
-    this.heads = this.columns.map((column) => el("th", { role: "columnheader", scope: "col", class: `col-${column.key}` },
+    this.heads = this.spec.columns.map((column) => el("th", { role: "columnheader", scope: "col", class: `col-${column.key}${column.number ? " num" : ""}` },
       el("button", { type: "button", title: column.title, onclick: () => this.sort(column) },
         column.label, el("span", { class: "arrow", "aria-hidden": "true" }))));
     this.body = el("tbody", { role: "rowgroup" });
     return el("div", { class: "scroll" }, el("table", { role: "table", class: "sites" },
-      el("caption", { class: "unseen" }, "Call sites that wait for the GPU; a row opens to its details"),
+      el("caption", { class: "unseen" }, this.spec.caption),
       el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, this.heads)), this.body));
   }
 
@@ -61,94 +53,78 @@ class Sites {
     this.update();
   }
 
-  matches(site) {
+  matches(item) {
     const text = this.text.value.trim().toLowerCase();
-    const words = [site.id, site.class, site.kind, site.call, site.api, site.advice, ...site.place, ...site.who,
-      ...site.stack.flatMap((frame) => [frame.file, frame.function])];
-    return this.classes.has(site.class) && (!text || words.some((word) => word.toLowerCase().includes(text)));
+    return this.wanted.has(this.spec.chipOf(item)) &&
+      (!text || this.spec.words(item).some((word) => word.toLowerCase().includes(text)));
   }
 
   update() {
-    const { value } = COLUMNS.find(({ key }) => key === this.order.key);
+    const { items, columns, noun } = this.spec;
+    const { value } = columns.find(({ key }) => key === this.order.key);
     const sign = this.order.down ? -1 : 1;
     const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-    const rank = new Map(this.sites.map((site, i) => [site, i]));
-    const shown = this.sites.filter((site) => this.matches(site))
+    const rank = new Map(items.map((item, i) => [item, i]));
+    const shown = items.filter((item) => this.matches(item))
       .sort((a, b) => sign * compare(value(a), value(b)) || rank.get(a) - rank.get(b));
-    this.body.replaceChildren(...shown.flatMap((site) => this.rowsOf(site)));
+    this.body.replaceChildren(...shown.flatMap((item) => this.rowsOf(item)));
     if (!shown.length) {
-      this.body.append(el("tr", { role: "row" }, el("td", { role: "cell", colspan: this.columns.length, class: "none" }, "No site passes the filter.")));
+      this.body.append(el("tr", { role: "row" }, el("td", { role: "cell", colspan: columns.length, class: "none" }, `No ${noun} passes the filter.`)));
     }
-    this.columns.forEach(({ key }, i) => {
+    columns.forEach(({ key }, i) => {
       const here = key === this.order.key;
       if (here) this.heads[i].setAttribute("aria-sort", this.order.down ? "descending" : "ascending");
       else this.heads[i].removeAttribute("aria-sort");
     });
-    this.shown.textContent = shown.length < this.sites.length ? `${shown.length} of ${counted(this.sites.length, "site")}` : "";
+    this.shown.textContent = shown.length < items.length ? `${shown.length} of ${counted(items.length, noun)}` : "";
   }
 
-  /** The row of a site and, where it is open, that of its details. */
-  rowsOf(site) {
-    let row = this.rows.get(site.id);
+  /** The row of an item and, where it is open, that of its details. */
+  rowsOf(item) {
+    let row = this.rows.get(item.id);
     if (!row) {
-      row = this.row(site);
-      this.rows.set(site.id, row);
+      row = this.row(item);
+      this.rows.set(item.id, row);
     }
     return row.open ? [row.node, row.open] : [row.node];
   }
 
-  row(site) {
+  row(item) {
+    const { columns, chipOf } = this.spec;
     const button = el("button", {
-      type: "button", class: "open", "aria-expanded": "false", "aria-controls": `detail-${site.id}`, "aria-label": `${site.id} details`,
+      type: "button", class: "open", "aria-expanded": "false", "aria-controls": `detail-${item.id}`,
       onclick: (event) => {
         event.stopPropagation();
-        this.toggle(site);
+        this.toggle(item);
       },
-    }, el("span", { class: "twist", "aria-hidden": "true" }), site.id);
-    const [file, name, mark] = site.place;
-    const { cells } = site;
-    const two = (first, second) => [first, second ? el("span", { class: "sub" }, second) : null];
-    const content = {
-      id: button,
-      verdict: [el("span", { class: `verdict ${site.class}` }, classMark(site.class), site.class, " ", el("span", { class: "sure" }, site.confidence)), el("span", { class: "sub" }, site.kind)],
-      place: [
-        file ? el("span", { class: "file" }, file) : null, file ? " " : null, el("span", { class: "name" }, name),
-        mark ? el("span", { class: "tag" }, mark) : null,
-        el("span", { class: "sub" }, [site.call, ...site.who].join(", ")),
-        site.advice ? el("span", { class: "todo" }, "→ ", site.advice) : null,
-      ],
-      waits: two(cells.waits, cells.per_iteration ? `${cells.per_iteration} / iter` : null),
-      saves: cells.saves ?? "",
-      blocked: two(...cells.blocked),
-      p99: cells.p99,
-      drain: two(...cells.drain),
-    };
-    const cell = ({ key, label }) => el(key === "id" ? "th" : "td", {
-      role: key === "id" ? "rowheader" : "cell",
-      class: `col-${key}${NUMBERS.has(key) ? " num" : ""}`,
-      scope: key === "id" ? "row" : null,
-      "data-label": NUMBERS.has(key) ? label : null,
-    }, content[key]);
+    }, el("span", { class: "twist", "aria-hidden": "true" }), columns[0].cell(item), el("span", { class: "unseen" }, " details"));
+    const cell = ({ key, label, number, cell: content }, i) => el(i ? "td" : "th", {
+      role: i ? "cell" : "rowheader",
+      class: `col-${key}${number ? " num" : ""}`,
+      scope: i ? null : "row",
+      "data-label": number ? label : null,
+    }, i ? content(item) : button);
     const node = el("tr", {
       role: "row",
-      class: `site ${site.class}`, id: `site-${site.id}`,
+      class: `site ${chipOf(item)}`, id: `site-${item.id}`,
       onclick: () => {
-        if (String(getSelection()) === "") this.toggle(site);
+        if (String(getSelection()) === "") this.toggle(item);
       },
-    }, this.columns.map(cell));
+    }, columns.map(cell));
     return { node, button, open: null };
   }
 
-  isOpen(site) {
-    return Boolean(this.rows.get(site.id)?.open);
+  isOpen(item) {
+    return Boolean(this.rows.get(item.id)?.open);
   }
 
-  toggle(site, wanted = !this.isOpen(site)) {
-    const row = this.rows.get(site.id);
-    if (!row || wanted === this.isOpen(site)) return;
+  toggle({ id }, wanted = !this.isOpen({ id })) {
+    const item = this.spec.items.find((one) => one.id === id);
+    const row = this.rows.get(id);
+    if (!row || wanted === this.isOpen(item)) return;
     if (wanted) {
-      row.open = el("tr", { role: "row", class: "opened", id: `detail-${site.id}` },
-        el("td", { role: "cell", colspan: this.columns.length }, detail(site, this.timeline)));
+      row.open = el("tr", { role: "row", class: "opened", id: `detail-${item.id}` },
+        el("td", { role: "cell", colspan: this.spec.columns.length }, this.spec.detail(item)));
       row.node.after(row.open);
     } else {
       row.open.remove();
@@ -159,23 +135,23 @@ class Sites {
     this.onChange();
   }
 
-  /** Opens a site, whatever the filter, and goes there. */
+  /** Opens an item, whatever the filter, and goes there. */
   reveal(id) {
-    const site = this.sites.find((one) => one.id === id);
-    if (!site) return;
-    if (!this.matches(site)) {
+    const item = this.spec.items.find((one) => one.id === id);
+    if (!item) return;
+    if (!this.matches(item)) {
       this.text.value = "";
-      this.classes = new Set(CLASSES);
-      this.body.closest("section").querySelectorAll(".chip input").forEach((box) => (box.checked = true));
+      this.wanted = new Set(this.spec.chips);
+      this.text.parentElement.querySelectorAll(".chip input").forEach((box) => (box.checked = true));
       this.update();
     }
-    this.toggle(site, true);
+    this.toggle(item, true);
     const { node, button } = this.rows.get(id);
     node.scrollIntoView({ block: "start" });
     button.focus({ preventScroll: true });
   }
 
   get open() {
-    return this.sites.filter((site) => this.isOpen(site)).map((site) => site.id);
+    return this.spec.items.filter((item) => this.isOpen(item)).map((item) => item.id);
   }
 }

@@ -17,15 +17,32 @@ class Timeline {
    */
   constructor(host, tracks, { onWait, onMove, describe }) {
     Object.assign(this, { tracks, onWait, onMove, describe });
-    this.low = Math.min(...tracks.map(({ offset }) => -offset));
-    this.high = Math.max(...tracks.map(({ model, offset }) => model.span - offset), this.low + SHORTEST);
+    this.bound();
     this.view = { from: this.low, to: this.high };
+    this.zero = "the start";
     this.selected = null;
     this.matches = null;
+    /** Goes on to another iteration, where captures are aligned by them. */
+    this.turn = () => {};
     this.build(host);
     this.refreshColours();
     new ResizeObserver(() => this.resize()).observe(this.canvas.parentElement);
     this.resize();
+  }
+
+  /** The axis holds all of every capture. */
+  bound() {
+    this.low = Math.min(...this.tracks.map(({ offset }) => -offset));
+    this.high = Math.max(...this.tracks.map(({ model, offset }) => model.span - offset), this.low + SHORTEST);
+  }
+
+  /** Shifts each capture so that a time of its own is the axis' zero, which is called `zero`. */
+  align(timeOf, zero) {
+    for (const track of this.tracks) track.offset = timeOf(track);
+    this.bound();
+    this.zero = zero;
+    this.overview = null;
+    this.show(this.target.from, this.target.to);
   }
 
   build(host) {
@@ -236,7 +253,8 @@ class Timeline {
   say() {
     const { from, to } = this.view;
     const one = this.tracks.length === 1 ? this.tracks[0] : null;
-    const at = one ? ` from ${timestamp(one.model.clock + from + one.offset)}` : ` from ${duration(from)}`;
+    const at = one ? ` from ${timestamp(one.model.clock + from + one.offset)}`
+      : `, from ${duration(Math.abs(from))} ${from < 0 ? "before" : "after"} ${this.zero}`;
     const parts = [`${duration(to - from)} shown${at}`];
     const merged = this.tracks.some(({ model, offset }) =>
       !isWhole(model, clamp(from + offset, 0, model.span), clamp(to + offset, 0, model.span)));
