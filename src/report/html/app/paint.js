@@ -18,6 +18,7 @@ function readColours() {
     kernels: [0, 1, 2, 3].map((i) => get(`kernel-${i}`)),
     byClass: CLASSES.map((name) => get(`${name}-fill`)),
     classOf: Object.fromEntries(CLASSES.map((name) => [name, get(`${name}-fill`)])),
+    onClass: Object.fromEntries(CLASSES.map((name) => [name, get(`${name}-on`)])),
     font: style.getPropertyValue("--sans").trim(),
     mono: style.getPropertyValue("--mono").trim(),
   };
@@ -98,6 +99,21 @@ function paintSpans(ctx, spans, scale, y, height, colourOf, faintest = 0.25, fro
     ctx.fillRect(a, y, b - a - gap, height);
   }
   flush();
+}
+
+/** Names on spans that are wide enough to be read. */
+function paintNames(ctx, spans, scale, y, height, textOf, colourOf) {
+  const least = 34;
+  ctx.textAlign = "left";
+  for (let i = Math.max(0, lowerBound(spans.start, scale.from) - 1); i < spans.start.length; i++) {
+    if (spans.start[i] >= scale.to) break;
+    if ((spans.end[i] - spans.start[i]) * scale.perNs < least) continue;
+    const a = Math.max(scale.left, scale.x(spans.start[i]));
+    const room = Math.min(scale.left + scale.width, scale.x(spans.end[i])) - a - 8;
+    if (room < least - 8) continue;
+    ctx.fillStyle = colourOf(i);
+    ctx.fillText(fitText(ctx, textOf(i), room), a + 4, y + height / 2 + 0.5);
+  }
 }
 
 /** A mark for each span that passes the test, wide enough to be seen; marks that touch are one. */

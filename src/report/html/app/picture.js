@@ -129,6 +129,10 @@ class Picture {
       paintSpans(ctx, lane, scale, y, height, colourOf, 0.25, Math.max(from, scale.from), Math.min(to, scale.to));
       reached = to;
     }
+    if (row.type !== "stream") return undefined;
+    ctx.font = `11px ${this.colours.font}`;
+    const surface = this.colours.surface;
+    return paintNames(ctx, lane, scale, y, height, (i) => model.names[lane.name[i]], () => surface);
   }
 
   /** Busyness where the spans are not kept: striped, so that it is not taken for spans. */
@@ -155,7 +159,9 @@ class Picture {
     for (const name of ["true", "unknown", "false"]) {
       paintSpans(this.ctx, spans, scale, y, height, (i) => (of(i) === name ? this.colours.classOf[name] : null), 0.55);
     }
-    return undefined;
+    this.ctx.font = `11px ${this.colours.font}`;
+    const site = (i) => model.sites[waits.site[spans.index[i]]];
+    return paintNames(this.ctx, spans, scale, y, height, (i) => site(i).id ?? "", (i) => this.colours.onClass[site(i).class]);
   }
 
   paintIterations(row, scale) {

@@ -42,7 +42,7 @@ class Table {
       el("button", { type: "button", title: column.title, onclick: () => this.sort(column) },
         column.label, el("span", { class: "arrow", "aria-hidden": "true" }))));
     this.body = el("tbody", { role: "rowgroup" });
-    return el("div", { class: "scroll" }, el("table", { role: "table", class: "sites" },
+    return el("div", { class: "scroll" }, el("table", { role: "table", class: `sites ${this.spec.noun}s` },
       el("caption", { class: "unseen" }, this.spec.caption),
       el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, this.heads)), this.body));
   }
