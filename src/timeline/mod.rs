@@ -18,9 +18,6 @@ mod series;
 mod waits;
 mod windows;
 
-#[cfg(test)]
-mod tests;
-
 use crate::analysis::Analysed;
 use crate::vocabulary::Class;
 use serde::Serialize;

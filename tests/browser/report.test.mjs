@@ -298,6 +298,17 @@ on("ranks.html", "draws captures above each other", {}, async (page) => {
   assert.equal((await view(page)).selected, id, "an example is shown in its own capture");
 });
 
+for (const file of ["moment.html", "ages.html"]) {
+  on(file, "stands times that no capture has", {}, async (page) => {
+    assert.equal((await ids(page)).length, 1);
+    await page.focus("canvas");
+    for (const key of ["w", "w", "d", "s", "n", "Home"]) await page.keyboard.press(key);
+    assert.ok((await view(page)).length > 0);
+    const box = await (await page.$("canvas")).boundingBox();
+    for (let y = 0; y < box.height; y += 10) await page.mouse.move(box.x + 300 + y, box.y + y);
+  });
+}
+
 on("diff.html", "shows what changed", { hash: "#open=C3" }, async (page) => {
   assert.match(await text(page, "h1"), /^\d+ new, \d+ gone, \d+ changed$/);
   assert.match(await text(page, "#classes tbody tr"), /^span4\.78 ms1\.97 ms-58\.7 %/);

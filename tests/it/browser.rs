@@ -52,6 +52,9 @@ fn write_pages(target: &Path) {
     write("ranks.html", &["train_mlp", "train_mlp_python_sampling"]);
     let attack = look::report(&hostile());
     std::fs::write(target.join("hostile.html"), page(&attack)).expect("a page");
+    for (name, e) in ["moment.html", "ages.html"].into_iter().zip(html::odd()) {
+        std::fs::write(target.join(name), page(&look::report(&e))).expect("a page");
+    }
     let of = |name: &str| analysis::run(&[sample(name)], &options).expect("a report");
     let compared = compared(&of("train_mlp"), &of("train_mlp_python_sampling"));
     std::fs::write(target.join("diff.html"), compared).expect("a page");

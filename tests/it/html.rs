@@ -267,6 +267,65 @@ fn names_cannot_leave_their_block() {
     );
 }
 
+/// A site's blocked time by iteration, of a long run the means of some together.
+#[test]
+fn a_site_has_its_course_over_the_run() {
+    let mut e = Export::new(Schema::V2025_3);
+    let t = e.thread(1, 1);
+    for i in 0..300 {
+        let at = i * 10_000;
+        e.nvtx(t, at..at + 9_000, &format!("step {i}"));
+        e.launch(t, at + 100..at + 110, GPU0, at + 120..at + 1_000, "gemm");
+        e.sync(t, "cudaStreamSynchronize", at + 200..at + 1_200 + i, GPU0);
+    }
+    let found = look::analysed(&e);
+    let series = &draw(&found, timeline::WHOLE, &[]).sites[0].series;
+    assert_eq!((series.iterations, series.iterations_each, series.blocked_ns.len()), (300, 3, 100));
+    assert_eq!(series.blocked_ns[..2], [1_001, 1_004]);
+    let other = e.thread(2, 2);
+    e.launch(other, 0..10, GPU0, 20..1_000, "gemm");
+    e.sync(other, "cudaStreamSynchronize", 50..1_100, GPU0);
+    let found = look::analysed(&e);
+    let drawing = draw(&found, timeline::WHOLE, &[]);
+    let slices = drawing.sites.iter().find(|s| s.series.iterations_each == 0).expect("no iterations there");
+    assert_eq!((slices.series.blocked_ns[0], slices.series.blocked_ns[1..].iter().sum::<i64>()), (1_050, 0));
+}
+
+/// More names than are kept: the rarest are one.
+#[test]
+fn names_are_as_many_as_a_page_can_hold() {
+    let mut e = Export::new(Schema::V2025_3);
+    let t = e.thread(1, 1);
+    for i in 0..4_100 {
+        let at = i * 100;
+        e.launch(t, at..at + 10, GPU0, at + 20..at + 90, &format!("kernel_{i}_{}", "long".repeat(100)));
+        e.launch(t, at + 11..at + 12, GPU0, at + 91..at + 92, "often");
+    }
+    let drawing = draw(&look::analysed(&e), timeline::WHOLE, &[]);
+    assert!(drawing.names.len() <= 4_001 && drawing.names.iter().all(|n| n.chars().count() <= 100));
+    assert_eq!(drawing.names[..2], ["cudaLaunchKernel", "often"]);
+    assert_eq!(drawing.names[drawing.names.len() - 1], "other");
+}
+
+/// Times that no capture has: at one moment, or ages apart.
+pub fn odd() -> [Export; 2] {
+    [0, 1 << 58].map(|later| {
+        let mut e = Export::new(Schema::V2025_3);
+        let t = e.thread(1, 1);
+        e.launch(t, 5..5, GPU0, 5..5, "gemm");
+        e.sync(t, "cudaStreamSynchronize", 5..5 + later, GPU0);
+        e
+    })
+}
+
+#[test]
+fn odd_times_are_drawn() {
+    for e in odd() {
+        let tree = data(&page(&look::report(&e)));
+        assert_eq!(tree["timelines"][0]["waits"]["kept"], 1);
+    }
+}
+
 /// Every name of an export attacks the page.
 pub fn hostile() -> Export {
     const IMAGE: &str = "<img src=x onerror=attack(1)>";
