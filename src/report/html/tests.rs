@@ -15,7 +15,8 @@ fn data(report: &Report) -> Value {
 fn the_headline_is_the_sentence_of_the_table() {
     let report = sample::sample();
     let page = data(&report);
-    let said: String = page["headline"].as_array().expect("two parts").iter().filter_map(Value::as_str).collect();
+    let said: String =
+        page["headline"].as_array().expect("two parts").iter().filter_map(Value::as_str).collect();
     assert_eq!(Some(said), saving::of_all(&report.totals));
 }
 

@@ -271,6 +271,8 @@ class Picture {
     const { gutter } = timeline;
     ctx.fillStyle = colours.surface;
     ctx.fillRect(0, 0, gutter, this.height);
+    ctx.fillStyle = colours.line;
+    ctx.fillRect(gutter - 1, OVERVIEW, 1, this.height);
     ctx.fillStyle = colours.muted;
     ctx.textAlign = "left";
     ctx.font = `11px ${colours.font}`;
@@ -283,10 +285,15 @@ class Picture {
       // Headings have the row for themselves.
       const room = head ? this.width - 8 : gutter - indent - 8;
       const y = head ? row.y + row.height - 9 : row.y + row.height / 2;
-      ctx.fillText(fitText(ctx, row.label, room), indent, y);
+      const text = fitText(ctx, row.label, room);
+      const beyond = indent + ctx.measureText(text).width + 6 - gutter;
+      if (beyond > 0) {
+        ctx.fillStyle = colours.surface;
+        ctx.fillRect(gutter - 1, row.y + 2, beyond, row.height - 3);
+        ctx.fillStyle = colours.ink;
+      }
+      ctx.fillText(text, indent, y);
     }
-    ctx.fillStyle = colours.line;
-    ctx.fillRect(gutter - 1, OVERVIEW, 1, this.height);
   }
 }
 
