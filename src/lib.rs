@@ -20,6 +20,7 @@ pub mod report;
 pub mod repository;
 pub mod sites;
 pub mod text;
+pub mod timeline;
 pub mod verdict;
 pub mod vocabulary;
 pub mod waits;

@@ -6,6 +6,7 @@ use super::results::Sites;
 use super::{Analysed, Options, Sort, notes, savings};
 use crate::doctor;
 use crate::report::*;
+use crate::timeline::{self, Budget, Timeline};
 use crate::vocabulary::Class;
 use rustc_hash::FxHashMap;
 
@@ -15,10 +16,12 @@ pub struct Assembler<'a> {
     wishes: &'a Wishes,
     report: Report,
     known: Known,
+    /// Exports that the report will have.
+    exports: usize,
 }
 
 impl<'a> Assembler<'a> {
-    pub fn new(options: &'a Options, wishes: &'a Wishes) -> Self {
+    pub fn new(options: &'a Options, wishes: &'a Wishes, exports: usize) -> Self {
         let report = Report {
             schema_version: 1,
             tool: Tool { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") },
@@ -29,8 +32,9 @@ impl<'a> Assembler<'a> {
             sites_omitted: 0,
             waits_filtered_out: 0,
             warnings: Vec::new(),
+            timelines: Vec::new(),
         };
-        Self { options, wishes, report, known: Known::default() }
+        Self { options, wishes, report, known: Known::default(), exports }
     }
 
     /// Adds one export's sites, devices and warnings.
@@ -47,6 +51,10 @@ impl<'a> Assembler<'a> {
                 && (self.options.capture.is_none() || s.blocks_capture)
         };
         let (listed, dropped): (Vec<Site>, Vec<Site>) = listed.into_iter().partition(wanted);
+        if let Some(budget) = self.options.timelines {
+            let drawing = self.timeline(found, number, &listed, budget.share(self.exports));
+            self.report.timelines.push(drawing);
+        }
         self.report.sites.extend(listed);
         self.report.waits_filtered_out += found.filtered_out + dropped.iter().map(|s| s.waits).sum::<u64>();
         self.known.add(&found.profile, &found.devices);
@@ -63,6 +71,17 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
+    /// The capture drawn, in detail around the examples of the sites with most drain.
+    fn timeline(&self, found: &Analysed, profile: usize, listed: &[Site], budget: Budget) -> Timeline {
+        let mut ranked: Vec<&Site> = listed.iter().collect();
+        ranked.sort_by(|a, b| rank(self.options.sort, a, b));
+        let examples: Vec<(i64, i64)> =
+            ranked.iter().flat_map(|s| &s.examples).map(|e| (e.start_ns, e.end_ns)).collect();
+        let (from, to) = found.profile.bounds().unwrap_or((0, 0));
+        let (from, to) = self.options.filter.clip(from, to);
+        timeline::draw(found, &timeline::Wanted { profile, from, to, examples: &examples, budget })
+    }
+
     /// Ranks, numbers, totals and cuts.
     pub fn finish(mut self) -> Report {
         let sort = self.options.sort;
@@ -70,6 +89,7 @@ impl<'a> Assembler<'a> {
         for (i, site) in self.report.sites.iter_mut().enumerate() {
             site.id = format!("S{}", i + 1);
         }
+        name_in_timelines(&mut self.report);
         savings::name_next(&mut self.report.sites);
         savings::leave_out_assumed(&mut self.report, self.wishes);
         self.report.totals = totals(&self.report);
@@ -77,6 +97,20 @@ impl<'a> Assembler<'a> {
         name_callers(&mut self.report.sites);
         self.report.cut(self.options.top);
         self.report
+    }
+}
+
+/// Gives the sites that timelines refer to their ids.
+fn name_in_timelines(report: &mut Report) {
+    if report.timelines.is_empty() {
+        return;
+    }
+    let place = |s: &Site| (s.process.profile, s.process.pid, s.key.clone());
+    let ids: FxHashMap<_, String> = report.sites.iter().map(|s| (place(s), s.id.clone())).collect();
+    for timeline in &mut report.timelines {
+        for site in &mut timeline.sites {
+            site.id = ids.get(&(timeline.profile, site.pid, std::mem::take(&mut site.key))).cloned();
+        }
     }
 }
 

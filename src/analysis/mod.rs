@@ -20,6 +20,7 @@ use crate::report::{Report, Warning};
 use crate::sites::context::Context;
 use crate::sites::frames::PathRules;
 use crate::sites::{Site, bundle};
+use crate::timeline::Budget;
 use crate::verdict::source::{Refused, SourceRoot, SourceTree};
 use crate::vocabulary::Class;
 use crate::waits::Wait;
@@ -51,6 +52,8 @@ pub struct Options {
     pub what_if: WhatIf,
     /// Another capture of the same program to take times from.
     pub timing: Option<PathBuf>,
+    /// Draw the captures, all together with this budget: for pages that show them.
+    pub timelines: Option<Budget>,
     pub progress: Option<Arc<dyn Progress>>,
 }
 
@@ -102,7 +105,7 @@ pub struct Analysed {
 /// [`InputError`] for an export that cannot be read or holds no CUDA calls; other errors are defects.
 pub fn run(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
     let wishes = pricing::resolve(paths, options)?;
-    let mut assembler = assemble::Assembler::new(options, &wishes);
+    let mut assembler = assemble::Assembler::new(options, &wishes, paths.len());
     for (number, path) in paths.iter().enumerate() {
         assembler.add(&analyse_with(path, options, &wishes.of(number))?)?;
     }
@@ -116,7 +119,7 @@ pub fn run(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
 pub fn run_one(path: &Path, options: &Options) -> anyhow::Result<(Report, Analysed)> {
     let wishes = Wishes::default();
     let found = analyse_with(path, options, &wishes)?;
-    let mut assembler = assemble::Assembler::new(options, &wishes);
+    let mut assembler = assemble::Assembler::new(options, &wishes, 1);
     assembler.add(&found)?;
     Ok((assembler.finish(), found))
 }
@@ -127,7 +130,7 @@ pub fn run_one(path: &Path, options: &Options) -> anyhow::Result<(Report, Analys
 /// As [`run`].
 pub fn run_whole(paths: &[PathBuf], options: &Options) -> anyhow::Result<(Report, Vec<Analysed>)> {
     let wishes = pricing::resolve(paths, options)?;
-    let mut assembler = assemble::Assembler::new(options, &wishes);
+    let mut assembler = assemble::Assembler::new(options, &wishes, paths.len());
     let mut all = Vec::new();
     for (number, path) in paths.iter().enumerate() {
         let found = analyse_with(path, options, &wishes.of(number))?;
@@ -159,8 +162,9 @@ fn analyse_with(path: &Path, options: &Options, wishes: &Wishes) -> anyhow::Resu
         iterations: iterations.as_ref(),
     };
     let judged = judge.all(profile, bundles)?;
+    let mut sites = crate::sites::join(judged);
+    sites.iter_mut().for_each(|site| site.quote(&judge.sources));
     let refused = judge.sources.refused();
-    let sites = crate::sites::join(judged);
     let found = capture.analysed(context, sites, refused, wishes, options);
     match &options.timing {
         Some(light) => timed(found, light, options, wishes),

@@ -119,6 +119,7 @@ impl<'a> Sites<'a> {
             caller: None,
             nvtx: b.ranges.iter().map(|r| stable_name(r)).collect(),
             source: site.line_text.clone(),
+            snippet: site.snippet.clone(),
             thread: self.thread(&threads, b.role),
             process: self.process(b.pid),
             device: only(&devices).map(|d| self.found.devices.list[d as usize].id),

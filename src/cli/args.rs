@@ -221,6 +221,8 @@ pub enum DiffFormat {
     Table,
     Markdown,
     Json,
+    /// One page for a browser: both timelines aligned by iteration, what changed; needs no network
+    Html,
 }
 
 const CHECK_CODES: &str = "Exit codes: 0 kept; 1 broken, one line per breach; 2 wrong usage, bad input, or a rule that \
@@ -306,6 +308,8 @@ pub enum Format {
     Sarif,
     /// A trace for ui.perfetto.dev and chrome://tracing: waits with their lines above GPUs and threads
     Perfetto,
+    /// One page for a browser: timeline, sites, stacks, fixes; needs no network
+    Html,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

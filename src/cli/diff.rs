@@ -10,11 +10,14 @@ use std::process::ExitCode;
 use sync_report::analysis::{self, Options};
 use sync_report::diff::{self, Side};
 use sync_report::report::diff::{json, markdown, table};
+use sync_report::report::html;
+use sync_report::timeline;
 
 pub fn run(args: DiffArgs) -> Result<ExitCode> {
     let (before, after) = (ranks(&args.before), ranks(&args.after));
     output::refuse_input(&args.output, &[before.clone(), after.clone()].concat())?;
-    let options = report::options(&args.select, &args.shared);
+    let mut options = report::options(&args.select, &args.shared);
+    options.timelines = (args.format == DiffFormat::Html).then(|| timeline::WHOLE.share(2));
     let old = Options {
         source_roots: if args.before_source_root.is_empty() {
             options.source_roots.clone()
@@ -34,6 +37,9 @@ pub fn run(args: DiffArgs) -> Result<ExitCode> {
         DiffFormat::Table => table::render(&report, args.all, &style, out.writer())?,
         DiffFormat::Markdown => markdown::render(&report, out.writer())?,
         DiffFormat::Json => json::render(&report, out.writer())?,
+        DiffFormat::Html => {
+            html::render_diff(&report, [&before.timelines, &after.timelines], out.writer())?;
+        }
     }
     out.finish()?;
     Ok(if damage == ExitCode::SUCCESS { old_damage } else { damage })

@@ -7,16 +7,18 @@ use std::io::Write;
 use std::process::ExitCode;
 use sync_report::analysis::filter::Filter;
 use sync_report::analysis::pricing::WhatIf;
-use sync_report::analysis::{self, Options, Sort};
+use sync_report::analysis::{self, Analysed, Options, Sort};
 use sync_report::replay::results;
-use sync_report::report::{Report, csv, details, github, json, markdown, sarif, table};
+use sync_report::report::{Report, csv, details, github, html, json, markdown, sarif, table};
 use sync_report::repository::Repository;
 use sync_report::sites::frames::PathRules;
 use sync_report::vocabulary::Class;
-use sync_report::{doctor, perfetto, text};
+use sync_report::{doctor, perfetto, text, timeline};
 
 /// Sites listed for people, where `--top` does not say.
 const TOP: usize = 20;
+/// Sites of a page, which has a filter, where `--top` does not say. They take some 5 KB each.
+const PAGE_TOP: usize = 200;
 
 pub fn run(args: ReportArgs) -> Result<ExitCode> {
     output::refuse_input(&args.output, &args.profiles)?;
@@ -29,9 +31,12 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     options.top = match (&args.details, args.format) {
         (Some(_), _) => 0,
         (None, Format::Github | Format::Sarif | Format::Perfetto) => args.list.top.unwrap_or(0),
+        (None, Format::Html) => args.list.top.unwrap_or(PAGE_TOP),
         _ => args.list.top.unwrap_or(TOP),
     };
     options.capture = args.graph_ready.clone();
+    let page = args.format == Format::Html && args.details.is_none();
+    options.timelines = page.then_some(timeline::WHOLE);
     options.simulate_up_to = args.saving.simulate.then_some(usize::MAX);
     options.what_if =
         WhatIf { assume_fixed: args.saving.assume_fixed.clone(), fixes: args.saving.fix.clone() };
@@ -62,34 +67,41 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
         bail!("no site {site} in this report; it has {}", sites(&report));
     }
     let mut out = output::Output::open(&args.output, &args.shared)?;
+    render(&args, &report, &whole, &mut out)?;
+    out.finish()?;
+    Ok(exit_code(&report))
+}
+
+/// Writes the report in the format asked for; `whole`: the exports themselves, for formats that show single waits.
+fn render(args: &ReportArgs, report: &Report, whole: &[Analysed], out: &mut output::Output) -> Result<()> {
     let style = out.style();
     match (&args.details, args.format) {
         (Some(site), _) => {
-            details::render(&report, site, &style, out.writer())?;
+            details::render(report, site, &style, out.writer())?;
         }
         (None, Format::Table) => {
             if let Some(range) = &args.graph_ready {
-                writeln!(out.writer(), "{}\n", graph_ready(&report, range))?;
+                writeln!(out.writer(), "{}\n", graph_ready(report, range))?;
             }
-            table::render(&report, &style, out.writer())?;
+            table::render(report, &style, out.writer())?;
         }
-        (None, Format::Json) => json::render(&report, out.writer())?,
-        (None, Format::Csv) => csv::render(&report, out.writer())?,
-        (None, Format::Markdown) => markdown::render(&report, out.writer())?,
-        (None, Format::Sarif) => sarif::render(&report, &repository(&args), out.writer())?,
+        (None, Format::Json) => json::render(report, out.writer())?,
+        (None, Format::Csv) => csv::render(report, out.writer())?,
+        (None, Format::Markdown) => markdown::render(report, out.writer())?,
+        (None, Format::Sarif) => sarif::render(report, &repository(args), out.writer())?,
         (None, Format::Perfetto) => {
-            let left = perfetto::render(&report, &whole, perfetto::MOST, out.writer())?;
+            let left = perfetto::render(report, whole, perfetto::MOST, out.writer())?;
             if let Some(sentence) = left.sentence().filter(|_| !args.shared.quiet) {
                 let _ = writeln!(std::io::stderr(), "sync-report: {sentence}");
             }
         }
         (None, Format::Github) => {
-            let left = github::render(&report, &repository(&args), out.writer())?;
-            summary::append(|limit| markdown::text_of(&report, limit), left, out.writer())?;
+            let left = github::render(report, &repository(args), out.writer())?;
+            summary::append(|limit| markdown::text_of(report, limit), left, out.writer())?;
         }
+        (None, Format::Html) => html::render(report, out.writer())?,
     }
-    out.finish()?;
-    Ok(exit_code(&report))
+    Ok(())
 }
 
 fn repository(args: &ReportArgs) -> Repository {
@@ -148,6 +160,7 @@ pub fn options(select: &SelectArgs, shared: &SharedArgs) -> Options {
         simulate_up_to: None,
         what_if: WhatIf::default(),
         timing: None,
+        timelines: None,
         progress: progress::bar(shared.quiet),
     }
 }

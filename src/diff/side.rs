@@ -4,6 +4,7 @@
 //! run) or from a capture analysed just now: one way in, so that both compare alike.
 
 use crate::report::{Report, json};
+use crate::timeline::Timeline;
 use crate::vocabulary::{Attribution, Class, Copy, DriverApi, Kind, ThreadRole};
 use serde::Deserialize;
 use thiserror::Error;
@@ -43,6 +44,9 @@ pub struct Side {
     /// earlier capture may have been edited since.
     #[serde(skip)]
     pub sources_are_its_own: bool,
+    /// The captures drawn, where they were asked for; a report kept as JSON has none.
+    #[serde(skip)]
+    pub timelines: Vec<Timeline>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -185,7 +189,8 @@ impl Side {
     pub fn of(report: &Report, sources_are_its_own: bool) -> anyhow::Result<Self> {
         let mut bytes = Vec::new();
         json::render(report, &mut bytes)?;
-        Ok(Self { sources_are_its_own, ..Self::from_json(&bytes)? })
+        let timelines = report.timelines.clone();
+        Ok(Self { sources_are_its_own, timelines, ..Self::from_json(&bytes)? })
     }
 
     /// Processes whose waits the sites are: ranks, where each has its own.

@@ -76,15 +76,8 @@ impl Page<'_> {
         let place = Place::of(site, &FileNames::of(self.report)).fit(usize::MAX);
         let id = Tone::Strong.paint(escape_terminal(&site.id));
         let mut lines = vec![format!("{id}  {}  {place}", Tone::of(site.class).paint(verdict))];
-        lines.push(format!("    {}", Tone::Faint.paint(format!("{}; {}", phrase::call(site), self.api()))));
+        lines.push(format!("    {}", Tone::Faint.paint(format!("{}; {}", phrase::call(site), api(site)))));
         lines.join("\n")
-    }
-
-    /// "cudaStreamSynchronize (cuStreamSynchronize)".
-    fn api(&self) -> String {
-        let api = escape_terminal(&self.site.api);
-        let driver = self.site.driver_api.as_str();
-        if api == driver { api.into_owned() } else { format!("{api} ({driver})") }
     }
 
     fn evidence(&self) -> String {
@@ -94,12 +87,7 @@ impl Page<'_> {
             self.hang(&lead, 8, &evidence.text)
         };
         let lines = site.evidence.iter().map(reason).collect();
-        let title = match site.class {
-            Class::False => "why it is avoidable",
-            Class::True => "why it is needed",
-            Class::Unknown => "what is known",
-        };
-        section(title, lines)
+        section(evidence_title(site.class), lines)
     }
 
     /// The Python stack in the order of a Python traceback; frames of the user stand out.
@@ -133,91 +121,12 @@ impl Page<'_> {
         section("native chain, most recent call last", self.site.native.iter().rev().map(name).collect())
     }
 
-    /// Where else the waits can be placed: thread, process, device, NVTX.
     fn context(&self) -> String {
-        let site = self.site;
-        let mut pairs = vec![("thread", phrase::thread(site))];
-        if site.attribution != Attribution::PythonBacktrace {
-            let note = escape_terminal(&site.attribution_note);
-            let note = if note.is_empty() { String::new() } else { format!(", {note}") };
-            pairs.insert(0, ("placed by", format!("{}{note}", site.attribution)));
-        }
-        if let Some(processes) = Processes::of(self.report) {
-            pairs.push(("process", processes.label(site)));
-        }
-        let place = match (site.device, site.stream) {
-            (Some(device), Some(stream)) => Some(format!("GPU {device}, stream {stream}")),
-            (Some(device), None) => Some(format!("GPU {device}, several streams")),
-            (None, Some(stream)) => Some(format!("stream {stream}")),
-            (None, None) => None,
-        };
-        pairs.extend(place.map(|place| ("device", place)));
-        if !site.nvtx.is_empty() {
-            let ranges: Vec<_> = site.nvtx.iter().map(|range| escape_terminal(range)).collect();
-            pairs.push(("NVTX", ranges.join(" › ")));
-        }
-        if let Some(pattern) = &site.pattern {
-            let pattern = escape_terminal(pattern);
-            pairs.push(("pattern", format!("{pattern}: sync-report explain {pattern}")));
-        }
-        if site.blocks_capture {
-            pairs.push(("capture", "this wait would make a CUDA graph capture fail".to_owned()));
-        }
-        pairs.push(("key", escape_terminal(&site.key).into_owned()));
-        section("context", labelled(&pairs))
+        section("context", labelled(&context(self.report, self.site)))
     }
 
     fn costs(&self) -> String {
-        let site = self.site;
-        let mut waits = text::count(site.waits);
-        if let Some(rate) = site.per_iteration {
-            waits.push_str(&format!(", {} per iteration", text::rate(rate)));
-        }
-        if site.start_up.is_some() {
-            waits.push_str(&format!(", {}", phrase::START_UP));
-        }
-        if site.found_idle > 0 {
-            waits.push_str(&format!(", {} found the GPU idle already", text::count(site.found_idle)));
-        }
-        let blocked = text::duration(site.blocked_ns);
-        let each_iteration = site
-            .blocked_per_iteration_ns
-            .map_or(String::new(), |ns| format!(", {} per iteration", text::duration(ns)));
-        let each = format!(
-            "median {}, p99 {}, max {}",
-            text::duration(site.blocked_p50_ns),
-            text::duration(site.blocked_p99_ns),
-            text::duration(site.blocked_max_ns)
-        );
-        let drain = text::duration(site.drain_ns);
-        // One wait can hold most of it: the first after a pause, or one that the profiler held up.
-        let drain_each = if site.drain_ns > 0 && site.waits > 1 {
-            format!(
-                "; median {}, max {}",
-                text::duration(site.drain_p50_ns),
-                text::duration(site.drain_max_ns)
-            )
-        } else {
-            String::new()
-        };
-        let mut pairs = vec![
-            ("waits", waits),
-            (
-                "blocked",
-                format!(
-                    "{blocked}{each_iteration}, {} of the thread's time",
-                    text::percent(site.blocked_percent)
-                ),
-            ),
-            ("each", each),
-            (
-                "drain",
-                format!("{drain}, {} of the GPU's time{drain_each}", text::percent(site.drain_percent)),
-            ),
-        ];
-        pairs.extend(saving::in_words(site).map(|words| ("saves", words)));
-        pairs.extend(site.replayed.as_ref().map(|r| ("measured", saving::replayed_in_words(r))));
-        section("cost", labelled(&pairs))
+        section("cost", labelled(&costs(self.site)))
     }
 
     fn histogram(&self) -> String {
@@ -301,6 +210,101 @@ impl Page<'_> {
         }
         section("what to do", lines)
     }
+}
+
+/// "cudaStreamSynchronize (cuStreamSynchronize)".
+pub(super) fn api(site: &Site) -> String {
+    let api = escape_terminal(&site.api);
+    let driver = site.driver_api.as_str();
+    if api == driver { api.into_owned() } else { format!("{api} ({driver})") }
+}
+
+/// What the reasons of a verdict are reasons for.
+pub(super) const fn evidence_title(class: Class) -> &'static str {
+    match class {
+        Class::False => "why it is avoidable",
+        Class::True => "why it is needed",
+        Class::Unknown => "what is known",
+    }
+}
+
+/// Where else the waits can be placed: thread, process, device, NVTX.
+pub(super) fn context(report: &Report, site: &Site) -> Vec<(&'static str, String)> {
+    let mut pairs = vec![("thread", phrase::thread(site))];
+    if site.attribution != Attribution::PythonBacktrace {
+        let note = escape_terminal(&site.attribution_note);
+        let note = if note.is_empty() { String::new() } else { format!(", {note}") };
+        pairs.insert(0, ("placed by", format!("{}{note}", site.attribution)));
+    }
+    if let Some(processes) = Processes::of(report) {
+        pairs.push(("process", processes.label(site)));
+    }
+    let place = match (site.device, site.stream) {
+        (Some(device), Some(stream)) => Some(format!("GPU {device}, stream {stream}")),
+        (Some(device), None) => Some(format!("GPU {device}, several streams")),
+        (None, Some(stream)) => Some(format!("stream {stream}")),
+        (None, None) => None,
+    };
+    pairs.extend(place.map(|place| ("device", place)));
+    if !site.nvtx.is_empty() {
+        let ranges: Vec<_> = site.nvtx.iter().map(|range| escape_terminal(range)).collect();
+        pairs.push(("NVTX", ranges.join(" › ")));
+    }
+    if let Some(pattern) = &site.pattern {
+        let pattern = escape_terminal(pattern);
+        pairs.push(("pattern", format!("{pattern}: sync-report explain {pattern}")));
+    }
+    if site.blocks_capture {
+        pairs.push(("capture", "this wait would make a CUDA graph capture fail".to_owned()));
+    }
+    pairs.push(("key", escape_terminal(&site.key).into_owned()));
+    pairs
+}
+
+/// What the waits cost.
+pub(super) fn costs(site: &Site) -> Vec<(&'static str, String)> {
+    let mut waits = text::count(site.waits);
+    if let Some(rate) = site.per_iteration {
+        waits.push_str(&format!(", {} per iteration", text::rate(rate)));
+    }
+    if site.start_up.is_some() {
+        waits.push_str(&format!(", {}", phrase::START_UP));
+    }
+    if site.found_idle > 0 {
+        waits.push_str(&format!(", {} found the GPU idle already", text::count(site.found_idle)));
+    }
+    let blocked = text::duration(site.blocked_ns);
+    let each_iteration = site
+        .blocked_per_iteration_ns
+        .map_or(String::new(), |ns| format!(", {} per iteration", text::duration(ns)));
+    let each = format!(
+        "median {}, p99 {}, max {}",
+        text::duration(site.blocked_p50_ns),
+        text::duration(site.blocked_p99_ns),
+        text::duration(site.blocked_max_ns)
+    );
+    let drain = text::duration(site.drain_ns);
+    // One wait can hold most of it: the first after a pause, or one that the profiler held up.
+    let drain_each = if site.drain_ns > 0 && site.waits > 1 {
+        format!("; median {}, max {}", text::duration(site.drain_p50_ns), text::duration(site.drain_max_ns))
+    } else {
+        String::new()
+    };
+    let mut pairs = vec![
+        ("waits", waits),
+        (
+            "blocked",
+            format!(
+                "{blocked}{each_iteration}, {} of the thread's time",
+                text::percent(site.blocked_percent)
+            ),
+        ),
+        ("each", each),
+        ("drain", format!("{drain}, {} of the GPU's time{drain_each}", text::percent(site.drain_percent))),
+    ];
+    pairs.extend(saving::in_words(site).map(|words| ("saves", words)));
+    pairs.extend(site.replayed.as_ref().map(|r| ("measured", saving::replayed_in_words(r))));
+    pairs
 }
 
 /// A bar of `value` out of `most` in `room` columns, to an eighth of a column; never empty for a value above 0.

@@ -8,6 +8,7 @@ pub mod csv;
 pub mod details;
 pub mod diff;
 pub mod github;
+pub mod html;
 pub mod json;
 pub mod markdown;
 pub(crate) mod markdown_text;
@@ -21,6 +22,7 @@ pub mod table;
 #[cfg(test)]
 pub(crate) mod sample;
 
+use crate::timeline::Timeline;
 use crate::vocabulary::{Attribution, Class, Copy, DriverApi, Evidence, Kind, ThreadRole};
 use serde::Serialize;
 
@@ -40,6 +42,9 @@ pub struct Report {
     /// `totals`: none shown is not none there.
     pub waits_filtered_out: u64,
     pub warnings: Vec<Warning>,
+    /// The captures drawn, in the order of `profiles`; none unless asked for. No part of the contract.
+    #[serde(skip)]
+    pub timelines: Vec<Timeline>,
 }
 
 impl Report {
@@ -208,6 +213,8 @@ pub struct Site {
     pub nvtx: Vec<String>,
     /// Text of the user line, where the source was at hand.
     pub source: Option<String>,
+    /// That line and those around it.
+    pub snippet: Option<Snippet>,
     pub thread: Thread,
     pub process: Process,
     /// Device waited for, where one is known.
@@ -284,6 +291,14 @@ pub struct Frame {
     pub line: u32,
     /// Outside the standard library, PyTorch and installed packages.
     pub user: bool,
+}
+
+/// Lines of a source file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Snippet {
+    /// Number of the first line, from 1.
+    pub first_line: u32,
+    pub lines: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]

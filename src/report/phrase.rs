@@ -75,6 +75,11 @@ impl Place {
         Self { file: None, name, mark }
     }
 
+    /// `train.py:18` where known, the name, and how it is known.
+    pub(crate) fn parts(&self) -> (Option<&str>, &str, Option<&'static str>) {
+        (self.file.as_deref(), &self.name, self.mark)
+    }
+
     /// At most `max` columns of it. The file and line stay longest: they say where to look.
     pub(crate) fn fit(&self, max: usize) -> String {
         let mark = self.mark.map_or(String::new(), |mark| format!(" {mark}"));

@@ -37,6 +37,7 @@ pub(crate) fn sample() -> Report {
             },
             Warning { code: "events-lost", message: "nsys lost 3 events.".to_owned(), fix: String::new() },
         ],
+        timelines: Vec::new(),
     }
 }
 
@@ -168,6 +169,7 @@ fn site(id: &str, class: Class, kind: Kind, confidence: f64) -> Site {
         native: Vec::new(),
         nvtx: Vec::new(),
         source: None,
+        snippet: None,
         thread: Thread {
             tid: 4242,
             name: Some("python".to_owned()),
@@ -254,6 +256,12 @@ fn upload() -> Site {
         ],
         nvtx: vec!["iteration 41".to_owned(), "forward".to_owned()],
         source: Some("    x = batch.to(\"cuda\")".to_owned()),
+        snippet: Some(Snippet {
+            first_line: 17,
+            lines: ["def step(batch, i):", "    x = batch.to(\"cuda\")", "    loss = model(x)"]
+                .map(str::to_owned)
+                .to_vec(),
+        }),
         copy: copy(Direction::HostToDevice, 524_288, HostMemory::Pageable),
         blocked_ns: 1_534_000_000,
         blocked_percent: 12.36,

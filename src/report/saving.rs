@@ -86,6 +86,12 @@ pub fn replayed_in_words(replayed: &Replayed) -> String {
 
 /// What fixing all false sites saves.
 pub fn of_all(totals: &Totals) -> Option<String> {
+    let (lead, rest) = in_two(totals)?;
+    Some(format!("{lead}{rest}"))
+}
+
+/// That sentence in two: the figure, and how sure it is.
+pub(crate) fn in_two(totals: &Totals) -> Option<(String, String)> {
     let (low, high) = (totals.recoverable_low_ns?, totals.recoverable_high_ns?);
     let range = format!("{} and {}", text::duration(low), text::duration(high));
     let missed = totals.simulation_error.map(|e| text::percent(e * 100.0));
@@ -94,14 +100,12 @@ pub fn of_all(totals: &Totals) -> Option<String> {
         let why = missed.map_or_else(String::new, |m| {
             format!(" The simulation misses the recorded run by {m}, so there is no closer figure.")
         });
-        return (high > 0).then(|| format!("Fixing all false sites saves between {range}.{why}"));
+        return (high > 0).then(|| (format!("Fixing all false sites saves between {range}."), why));
     };
     let of_run = totals.recoverable_percent.map(|p| format!(", {} of the run", text::percent(p)));
-    let mut line = format!(
-        "Fixing all false sites saves about {}{} (between {range})",
-        text::duration(joint),
-        of_run.unwrap_or_default()
-    );
+    let lead =
+        format!("Fixing all false sites saves about {}{}", text::duration(joint), of_run.unwrap_or_default());
+    let mut line = format!(" (between {range})");
     match totals.bound_by {
         Some("gpu") => line.push_str("; the GPU then limits the run"),
         Some(_) => line.push_str("; the host then limits the run"),
@@ -115,7 +119,7 @@ pub fn of_all(totals: &Totals) -> Option<String> {
     }
     line.push('.');
     line.extend(totals.without_profiler.and_then(|alone| without_profiler(&alone, joint)));
-    Some(line)
+    Some((lead, line))
 }
 
 /// Share by which a figure must differ to be worth its own words.

@@ -63,8 +63,12 @@ pub(crate) fn wrap(words: &str, style: &Style, indent: usize) -> Vec<String> {
     }
 }
 
-/// What was captured, and how busy the GPU was.
 fn header(report: &Report, style: &Style) -> String {
+    labelled(facts(report), style)
+}
+
+/// What was captured, and how busy the GPU was: labels and texts.
+pub(crate) fn facts(report: &Report) -> Vec<(String, String)> {
     let mut lines: Vec<(String, String)> = Vec::new();
     let mut previous = None;
     for profile in report.profiles.iter().take(MOST_NAMED) {
@@ -85,7 +89,7 @@ fn header(report: &Report, style: &Style) -> String {
         let waits = format!("{} at {}", text::count(totals.waits), text::counted(totals.sites, "site"));
         lines.push(("waits".to_owned(), waits));
     }
-    labelled(lines, style)
+    lines
 }
 
 /// Path, span, and what the export before does not say already.
@@ -158,7 +162,7 @@ fn iterations_line(iterations: &Iterations) -> String {
 }
 
 /// The sentence in place of an empty table.
-fn nothing(report: &Report) -> String {
+pub(crate) fn nothing(report: &Report) -> String {
     match report.waits_filtered_out {
         0 => {}
         1 => return "The one wait there is does not pass the filters.".to_owned(),
@@ -168,8 +172,15 @@ fn nothing(report: &Report) -> String {
     format!("No waits: nothing in this capture makes the CPU wait for the GPU.{doubt}")
 }
 
-/// Below the table: how many sites are left out, and what its signs mean.
+/// Below the table.
 fn notes(report: &Report, style: &Style) -> String {
+    let notes = signs(report);
+    let lines = notes.iter().flat_map(|note| wrap(note, style, 0));
+    lines.map(|line| Tone::Faint.paint(line)).collect::<Vec<_>>().join("\n")
+}
+
+/// How many sites are left out, and what the table's signs and words mean.
+pub(crate) fn signs(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     if report.sites_omitted > 0 {
         let more = text::counted(report.sites_omitted as u64, "more site");
@@ -183,20 +194,24 @@ fn notes(report: &Report, style: &Style) -> String {
         "blocked: host time inside waits, summed over threads, not a saving. drain: GPU idle after them."
             .to_owned(),
     );
-    let lines = notes.iter().flat_map(|note| wrap(note, style, 0));
-    lines.map(|line| Tone::Faint.paint(line)).collect::<Vec<_>>().join("\n")
+    notes
+}
+
+/// Classes as the totals list them, and what they mean.
+pub(crate) const ORDER: [(Class, &str); 3] =
+    [(Class::False, "avoidable"), (Class::Unknown, "open"), (Class::True, "needed")];
+
+pub(crate) fn of_class(totals: &Totals, class: Class) -> &ClassTotals {
+    match class {
+        Class::False => &totals.by_class.false_,
+        Class::True => &totals.by_class.true_,
+        Class::Unknown => &totals.by_class.unknown,
+    }
 }
 
 /// Waits and costs by class.
 fn totals(totals: &Totals, style: &Style) -> String {
-    let classes = &totals.by_class;
-    let of = |class: Class| match class {
-        Class::False => &classes.false_,
-        Class::True => &classes.true_,
-        Class::Unknown => &classes.unknown,
-    };
-    const ORDER: [(Class, &str); 3] =
-        [(Class::False, "avoidable"), (Class::Unknown, "open"), (Class::True, "needed")];
+    let of = |class| of_class(totals, class);
     let column = |value: &dyn Fn(&ClassTotals) -> String| -> Vec<Vec<String>> {
         ORDER.iter().map(|&(class, _)| vec![value(of(class))]).collect()
     };

@@ -15,7 +15,8 @@ pub mod sampled;
 pub mod thread;
 
 use crate::profile::payload::PyFrame;
-use crate::verdict::source::Reading;
+use crate::report::Snippet;
+use crate::verdict::source::{Reading, SourceTree};
 use crate::vocabulary::{Attribution, Copy, HostMemory, ThreadRole, Verdict};
 use crate::waits::Found;
 use crate::waits::api::Blocking;
@@ -99,8 +100,18 @@ pub struct Site {
     pub reading: Option<Reading>,
     pub line_text: Option<String>,
     pub stale: bool,
+    /// The user line and those around it, where it is what ran.
+    pub snippet: Option<Snippet>,
     /// Stable over runs.
     pub key: String,
+}
+
+impl Site {
+    /// Looks up the user line with those around it, unless the file is known to have changed.
+    pub fn quote(&mut self, sources: &SourceTree) {
+        let frame = self.bundle.user_frame().filter(|_| self.line_text.is_some() && !self.stale);
+        self.snippet = frame.and_then(|f| sources.snippet(&f.file, f.line));
+    }
 }
 
 /// Joins judged bundles into sites.
@@ -123,7 +134,8 @@ pub fn join(mut judged: Vec<Judged>) -> Vec<Site> {
             None => {
                 index.insert(joint, sites.len());
                 let key = key(&bundle, &place, &verdict);
-                sites.push(Site { bundle, verdict, reading, line_text, stale, key });
+                let snippet = None;
+                sites.push(Site { bundle, verdict, reading, line_text, stale, snippet, key });
             }
         }
     }

@@ -5,13 +5,13 @@ use std::ops::Deref;
 use std::path::Path;
 use sync_report::analysis::{self, Analysed, Options};
 use sync_report::profile::ops::OpKind;
-use sync_report::report::{Report, Site, csv, json, table};
+use sync_report::report::{Report, Site, csv, html, json, table};
 use sync_report::waits::{Found, Wait};
 use tempfile::TempDir;
 
-/// One thread: the plainest way to read.
+/// One thread: the plainest way to read. With everything drawn, so that whatever is read is drawn too.
 pub fn options() -> Options {
-    Options { threads: 1, ..Options::default() }
+    Options { threads: 1, timelines: Some(sync_report::timeline::WHOLE), ..Options::default() }
 }
 
 /// The report on an export.
@@ -131,5 +131,6 @@ pub fn everything(report: &Report) -> String {
     csv::render(&report, &mut out).expect("a Vec takes everything");
     let style = sync_report::report::style::Style { width: Some(120), color: false };
     table::render(&report, &style, &mut out).expect("a Vec takes everything");
+    html::render(&report, &mut out).expect("a Vec takes everything");
     String::from_utf8(out).expect("renderers write UTF-8")
 }

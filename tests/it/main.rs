@@ -1,5 +1,6 @@
 //! The integration tests: one binary, so that the library is linked once.
 
+mod browser;
 mod cli;
 mod cost;
 mod diff;
@@ -8,6 +9,7 @@ mod filters;
 mod formats;
 mod gate;
 mod hostile;
+mod html;
 mod look;
 mod loops;
 mod properties;

@@ -46,30 +46,10 @@ pub fn render(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn run(report: &DiffReport) -> String {
-    let run = &report.run;
-    let (b, a) = (&run.before, &run.after);
-    let mut rows = md::header(&[&format!("per {}", words::per(run.per)), ">before", ">after", ">difference"]);
-    let mut add = |name: &str, before: String, after: String, difference: String| {
-        rows += &md::row(&[name.to_owned(), before, after, difference]);
-    };
-    let time = |name: &str, b: i64, a: i64| {
-        (name.to_owned(), text::duration(b), text::duration(a), words::relative(b, a))
-    };
-    let (name, before, after, mut difference) = time("span", b.span_ns, a.span_ns);
-    if let Some(noise) = run.span_noise_ns {
-        difference += &format!(" (jitter ± {})", text::duration(noise));
-    }
-    add(&name, before, after, difference);
-    if let (Some(b), Some(a)) = (b.gpu_busy_percent, a.gpu_busy_percent) {
-        add("GPU busy", text::percent(b), text::percent(a), format!("{:+.1} points", a - b));
-    }
-    add("waits", text::rate(b.waits), text::rate(a.waits), String::new());
-    add("avoidable waits", text::rate(b.false_waits), text::rate(a.false_waits), String::new());
-    for (name, b, a) in [("blocked", b.blocked_ns, a.blocked_ns), ("drain", b.drain_ns, a.drain_ns)] {
-        let (name, before, after, difference) = time(name, b, a);
-        add(&name, before, after, difference);
-    }
-    rows + "\n"
+    let per = format!("per {}", words::per(report.run.per));
+    let head = md::header(&[&per, ">before", ">after", ">difference"]);
+    let rows: String = words::run(report).iter().map(|row| md::row(row)).collect();
+    head + &rows + "\n"
 }
 
 fn row(change: &SiteChange, files: &FileNames<'_>, per: Per) -> String {

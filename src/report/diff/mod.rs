@@ -3,7 +3,7 @@
 pub mod json;
 pub mod markdown;
 pub mod table;
-mod words;
+pub(crate) mod words;
 
 use super::{Tool, Warning};
 use crate::diff::matching::How;

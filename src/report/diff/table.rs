@@ -64,7 +64,7 @@ fn header(report: &DiffReport, style: &Style) -> String {
     labelled(lines, style)
 }
 
-fn capture(info: &CaptureInfo) -> String {
+pub(crate) fn capture(info: &CaptureInfo) -> String {
     let mut parts: Vec<String> =
         info.profiles.first().map(|p| escape_terminal(p).into_owned()).into_iter().collect();
     if info.profiles.len() > 1 {

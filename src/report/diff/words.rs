@@ -87,6 +87,30 @@ pub fn headline(report: &DiffReport) -> String {
     format!("{} new, {} gone, {} changed; {span}.", c.new, c.gone, c.changed)
 }
 
+/// The whole program: name, before, after, difference.
+pub fn run(report: &DiffReport) -> Vec<[String; 4]> {
+    let run = &report.run;
+    let (b, a) = (&run.before, &run.after);
+    let row = |name: &str, before: String, after: String, difference: String| {
+        [name.to_owned(), before, after, difference]
+    };
+    let time = |name: &str, b: i64, a: i64| row(name, text::duration(b), text::duration(a), relative(b, a));
+    let mut span = time("span", b.span_ns, a.span_ns);
+    if let Some(noise) = run.span_noise_ns {
+        span[3] += &format!(" (jitter ± {})", text::duration(noise));
+    }
+    let mut rows = vec![span];
+    if let (Some(b), Some(a)) = (b.gpu_busy_percent, a.gpu_busy_percent) {
+        let points = format!("{:+.1} points", a - b);
+        rows.push(row("GPU busy", text::percent(b), text::percent(a), points));
+    }
+    rows.push(row("waits", text::rate(b.waits), text::rate(a.waits), String::new()));
+    rows.push(row("avoidable waits", text::rate(b.false_waits), text::rate(a.false_waits), String::new()));
+    rows.push(time("blocked", b.blocked_ns, a.blocked_ns));
+    rows.push(time("drain", b.drain_ns, a.drain_ns));
+    rows
+}
+
 /// "-8.2 %", of what was before.
 pub fn relative(before: i64, after: i64) -> String {
     if before == 0 {

@@ -1,6 +1,7 @@
 //! Opening the files that a profile names, safely: the paths come from the profile, which may come from anywhere.
 
 use super::file::Source;
+use crate::report::Snippet;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -59,6 +60,22 @@ impl SourceTree {
     /// The files that exist and were not read, with the reason, in the order of the attempts.
     pub fn refused(&self) -> Vec<Refused> {
         self.refused.borrow().clone()
+    }
+
+    /// A line of the file behind a recorded path, with those around it; `None` where there is no such line.
+    pub fn snippet(&self, recorded: &str, line: u32) -> Option<Snippet> {
+        /// Lines on either side.
+        const AROUND: u32 = 3;
+        /// Characters of a line: minified code is no reading.
+        const LONGEST: usize = 400;
+        let file = self.open(recorded)?;
+        let text = |line| file.line_range(line).map(|range| file.slice(range).trim_end());
+        let blank = |line: &u32| text(*line).is_none_or(str::is_empty);
+        let first_line = (line.saturating_sub(AROUND).max(1)..=line).find(|line| !blank(line))?;
+        let last_line = (line..=line.saturating_add(AROUND)).rev().find(|line| !blank(line))?;
+        let lines = (first_line..=last_line).filter_map(text);
+        let lines = lines.map(|text| text.chars().take(LONGEST).collect()).collect();
+        (!blank(&line)).then_some(Snippet { first_line, lines })
     }
 
     /// The parsed file behind a recorded path; `None` where there is none or it was refused.

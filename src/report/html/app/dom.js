@@ -1,0 +1,29 @@
+// Elements. Text goes in as text nodes only: nothing of the capture is ever read as markup.
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+
+const svg = (tag, attributes = {}, ...children) =>
+  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+
+const byId = (id) => document.getElementById(id);
+
+/** Label and text, side by side. */
+const pairs = (list, attributes = { class: "pairs" }) =>
+  el("dl", attributes, list.map(([label, text]) => el("div", {}, el("dt", {}, label), el("dd", {}, text))));
+
+/** What a class of waits is called and how its colour is named in the style sheet. */
+const CLASSES = ["false", "true", "unknown"];
+const MEANING = { false: "avoidable", true: "needed", unknown: "open" };
+
+/** The word of a class with a sign of its own, for eyes that do not tell the colours apart. */
+const classMark = (name) => el("span", { class: `mark ${name}`, "aria-hidden": "true" });

@@ -1,0 +1,182 @@
+// The page: head, timeline, sites, limits, and what the address keeps of them.
+
+const page = JSON.parse(byId("data").textContent);
+
+/** A comparison, else a report. */
+const isDiff = page.kind === "diff";
+
+/** With numbers kept on a line with their units. */
+const held = (text) => text.replace(/(\d) (?=(ns|µs|ms|s|min|h|%)\b|%)/g, "$1\u00a0");
+
+function showHead() {
+  byId("version").textContent = page.version;
+  byId("headline").textContent = held(page.headline[0]);
+  byId("rest").textContent = held(page.headline[1].trim());
+  byId("facts").replaceWith(pairs(page.facts.map(([label, text]) => [label, held(text)]), { class: "pairs", id: "facts" }));
+  if (isDiff) return byId("classes").append(runTable(page));
+  byId("gpus").append(...page.gpus.map(gpuBar));
+  if (page.sites.length) byId("classes").append(classTable());
+  return undefined;
+}
+
+/** How a GPU spent its time. */
+function gpuBar(gpu) {
+  const parts = [["busy", gpu.busy_ns], ["drained", gpu.drain_ns], ["idle", gpu.idle_ns]];
+  const words = ["busy", "idle after waits", "otherwise idle"];
+  const all = Math.max(1, gpu.busy_ns + gpu.drain_ns + gpu.idle_ns);
+  let x = 0;
+  const rects = parts.map(([name, ns]) => {
+    const rect = svg("rect", { class: name, x: (x / all) * 100, y: 0, width: (ns / all) * 100, height: 10 });
+    x += ns;
+    return rect;
+  });
+  const key = words.map((word, i) => el("li", {}, el("span", { class: `swatch ${parts[i][0]}`, "aria-hidden": "true" }), `${word} ${gpu.shares[i]}`));
+  return el("div", { class: "gpu" }, el("h3", {}, gpu.label),
+    svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" }, rects), el("ul", { class: "key" }, key));
+}
+
+function classTable() {
+  const saved = page.classes.some((one) => one.recoverable !== null);
+  const heads = ["class", "sites", "waits", "blocked", "drain", ...(saved ? ["recoverable"] : [])];
+  const row = (one) => el("tr", { class: one.class },
+    el("th", { scope: "row" }, classMark(one.class), one.class, " ", el("span", { class: "meaning" }, one.meaning)),
+    [one.sites, one.waits, one.blocked, one.drain, ...(saved ? [one.recoverable ?? ""] : [])].map((text) => el("td", { class: "num" }, text)));
+  return el("div", { class: "scroll" }, el("table", { class: "plain classes by-class" }, el("caption", { class: "unseen" }, "Waits by class"),
+    el("thead", {}, el("tr", {}, heads.map((text, i) => el("th", { scope: "col", class: i ? "num" : "" }, text)))),
+    el("tbody", {}, page.classes.map(row))));
+}
+
+function showLimits() {
+  byId("limits").hidden = !page.warnings.length;
+  if (isDiff) byId("limits-title").textContent = "What limits this comparison";
+  byId("warnings").append(...page.warnings.map(({ code, message, fix: command }) =>
+    el("li", {}, el("p", {}, message, " ", el("span", { class: "tag" }, code)), command ? codeBlock(command) : null)));
+  byId("notes").append(...page.notes.map((note) => el("p", {}, note)));
+}
+
+const KEYS = [["w s or + −", "zoom"], ["a d or ← →", "move"], ["Home", "whole capture"], ["n p", "next wait, wait before"], ...(isDiff ? [["[ ]", "iteration before, next iteration"]] : []), ["Enter", "open its site"], ["Esc", "let go"], ["wheel", "zoom, once the timeline has been clicked; with Ctrl always"], ["drag", "move"], ["double-click", "zoom to a span"]];
+
+function legend() {
+  const key = (kind, text) => el("li", {}, el("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), text);
+  return el("ul", { class: "key" }, key("false", "false wait"), key("unknown", "unknown wait"), key("true", "true wait"),
+    key("kernel", "kernel"), key("copy", "copy"), key("memset", "memset"), key("call", "CUDA call"), key("striped", "outline only"));
+}
+
+/** The toolbar above a timeline, and the words below it. */
+function dress(host, timeline) {
+  const button = (label, sign, action) => el("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick: action }, sign);
+  host.prepend(el("div", { class: "tools" }, new Search(timeline).node, alignment?.node,
+    el("div", { class: "buttons" }, button("zoom in", "+", () => timeline.zoom(0.5)), button("zoom out", "−", () => timeline.zoom(2)), button("whole capture", "fit", () => timeline.fit()))));
+  host.append(legend(), el("details", { class: "keys" }, el("summary", {}, "Keys and wheel"), pairs(KEYS, { class: "pairs", id: "timeline-keys" })));
+}
+
+/** The row of the table that a site of a drawing belongs to: what it is called there, and its words. */
+function rowFinder() {
+  const known = new Map();
+  const key = (side, id) => `${side} ${id}`;
+  if (isDiff) for (const change of page.changes) change.sites.forEach((ids, side) => ids.forEach((id) => known.set(key(side, id), [change.id, change.place])));
+  else for (const { id, place } of page.sites) known.set(key(0, id), [id, [place[0], place[1]].filter(Boolean).join(" ")]);
+  return (track, site) => known.get(key(track.side, site.id)) ?? [null, ""];
+}
+
+/** Captures of several ranks lie above each other, each from its own start. */
+function showTimeline() {
+  if (!page.timelines.length) return null;
+  byId("timeline").hidden = false;
+  const find = rowFinder();
+  const tracks = page.timelines.map((data) => ({ model: readTimeline(data), side: data.side, offset: 0 }));
+  return new Timeline(byId("timeline-body"), tracks, {
+    onWait: (track, site) => table.reveal(find(track, site)[0]),
+    onMove: () => remember(),
+    describe: (track, site) => find(track, site)[1],
+  });
+}
+
+/** Light, dark, or what the system says. */
+function showTheme() {
+  const button = byId("theme");
+  const root = document.documentElement;
+  const stored = () => {
+    try {
+      return localStorage.getItem("sync-report-theme");
+    } catch {
+      return null;
+    }
+  };
+  const dark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const label = () => {
+    button.textContent = dark() ? "Light" : "Dark";
+    button.setAttribute("aria-label", dark() ? "light colours" : "dark colours");
+    timeline?.refreshColours();
+  };
+  if (["light", "dark"].includes(stored())) root.dataset.theme = stored();
+  button.addEventListener("click", () => {
+    root.dataset.theme = dark() ? "light" : "dark";
+    try {
+      localStorage.setItem("sync-report-theme", root.dataset.theme);
+    } catch {
+      // Pages from a file may have no storage: then the choice lasts as long as the page.
+    }
+    label();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", label);
+  // On paper everything is dark on light.
+  let before;
+  addEventListener("beforeprint", () => {
+    before = root.dataset.theme;
+    root.dataset.theme = "light";
+    label();
+    // There is no frame before the paper.
+    timeline?.draw();
+  });
+  addEventListener("afterprint", () => {
+    if (before) root.dataset.theme = before;
+    else delete root.dataset.theme;
+    label();
+  });
+  label();
+}
+
+/** Open sites and what the timeline shows, in the address: a link to them can be sent along. */
+let waiting = null;
+function remember() {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => {
+    const state = new URLSearchParams();
+    if (table.open.length) state.set("open", table.open.join(","));
+    if (timeline) {
+      const { from, to } = timeline.target;
+      if (alignment?.most) state.set("iteration", alignment.number);
+      if (to - from < timeline.high - timeline.low) state.set("view", `${Math.round(from)}-${Math.round(to)}`);
+    }
+    try {
+      history.replaceState(null, "", `#${state}`);
+    } catch {
+      // Too many changes at once: the next one is kept.
+    }
+  }, 150);
+}
+
+function recall() {
+  const state = new URLSearchParams(location.hash.slice(1));
+  const [, from, to] = /^(-?\d+)-(-?\d+)$/.exec(state.get("view") ?? "") ?? [];
+  const open = (state.get("open") ?? "").split(",").filter(Boolean);
+  if (state.has("iteration")) alignment?.to(Number(state.get("iteration")));
+  if (timeline && from !== undefined) timeline.show(Number(from), Number(to));
+  open.forEach((id) => table.toggle({ id }, true));
+  if (open.length) byId(`site-${open[0]}`)?.scrollIntoView({ block: "start" });
+}
+
+showHead();
+const timeline = showTimeline();
+const alignment = isDiff && timeline ? new Alignment(timeline, remember) : null;
+if (timeline) dress(byId("timeline-body"), timeline);
+const spec = isDiff ? changeSpec(page, timeline) : siteSpec(page.sites, timeline);
+const table = new Table(byId("sites-body"), spec, remember);
+if (page.nothing) byId("sites-body").replaceChildren(el("p", {}, page.nothing));
+alignment?.show();
+showLimits();
+showTheme();
+recall();
+addEventListener("hashchange", recall);
+document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,267 @@
+// The timeline: one or more captures above each other on one time axis, each shifted by its own offset.
+
+const HEIGHTS = { title: 26, iterations: 18, group: 26, idle: 18, stream: 22, thread: 38, calls: 18 };
+const OVERVIEW = 30;
+const RULER = 22;
+const TOP = OVERVIEW + RULER;
+/** The shortest stretch that is shown, in ns: an API call takes a microsecond. */
+const SHORTEST = 200;
+/** Spans and waits of a row that are drawn one by one; more are drawn as bins. */
+const MANY_SPANS = 6000;
+const MANY_WAITS = 2000;
+
+class Timeline {
+  /**
+   * `tracks`: `{ model, offset }`, a time of the capture less the offset is a time of the axis.
+   * `host`: where it is built; `onWait(track, site)`: a wait was chosen; `describe(track, site)`: its place in words.
+   */
+  constructor(host, tracks, { onWait, onMove, describe }) {
+    Object.assign(this, { tracks, onWait, onMove, describe });
+    this.bound();
+    this.view = { from: this.low, to: this.high };
+    this.zero = "the start";
+    this.selected = null;
+    this.matches = null;
+    /** Goes on to another iteration, where captures are aligned by them. */
+    this.turn = () => {};
+    this.build(host);
+    this.refreshColours();
+    new ResizeObserver(() => this.resize()).observe(this.canvas.parentElement);
+    this.resize();
+  }
+
+  /** The axis holds all of every capture. */
+  bound() {
+    this.low = Math.min(...this.tracks.map(({ offset }) => -offset));
+    this.high = Math.max(...this.tracks.map(({ model, offset }) => model.span - offset), this.low + SHORTEST);
+  }
+
+  /** Shifts each capture so that a time of its own is the axis' zero, which is called `zero`. */
+  align(timeOf, zero) {
+    for (const track of this.tracks) track.offset = timeOf(track);
+    this.bound();
+    this.zero = zero;
+    this.overview = null;
+    this.show(this.target.from, this.target.to);
+  }
+
+  build(host) {
+    this.canvas = el("canvas", {
+      tabindex: 0,
+      role: "application",
+      "aria-roledescription": "timeline",
+      "aria-label": this.spokenSummary(),
+      "aria-describedby": "timeline-keys",
+    });
+    this.ctx = this.canvas.getContext("2d");
+    this.tip = el("div", { class: "tip", hidden: true });
+    this.status = el("p", { class: "status" });
+    this.spoken = el("p", { class: "unseen", role: "status", "aria-live": "polite" });
+    host.append(el("div", { class: "canvas" }, this.canvas, this.tip), this.status, this.spoken);
+    new Controls(this);
+  }
+
+  /** What a reader who cannot see the drawing needs: how much there is, and that the table has the findings. */
+  spokenSummary() {
+    const all = this.tracks.map(({ model }) => {
+      const of = (kind) => model.lanes.filter((lane) => lane.kind === kind).length;
+      const parts = [counted(of("stream"), "GPU stream"), counted(of("thread"), "host thread")];
+      return `${model.label}: ${parts.join(", ")}, ${counted(model.waits.total, "wait")} in ${duration(model.span)}`;
+    });
+    return `Timeline. ${all.join("; ")}. The table of sites below holds all findings.`;
+  }
+
+  refreshColours() {
+    this.colours = readColours();
+    this.stripes = stripes(this.ctx, this.colours.line);
+    for (const track of this.tracks) track.nameColours = nameColours(track.model.names, this.colours);
+    this.overview = null;
+    this.request();
+  }
+
+  resize() {
+    const width = Math.max(240, Math.floor(this.canvas.parentElement.clientWidth));
+    this.gutter = width < 600 ? 96 : 148;
+    this.rows = this.layOut();
+    const last = this.rows[this.rows.length - 1];
+    const height = last.y + last.height + 6;
+    const ratio = Math.min(window.devicePixelRatio || 1, 2);
+    this.size = { width, height, ratio };
+    this.canvas.width = Math.round(width * ratio);
+    this.canvas.height = Math.round(height * ratio);
+    this.canvas.style.width = `${width}px`;
+    this.canvas.style.height = `${height}px`;
+    this.overview = null;
+    this.request();
+  }
+
+  layOut() {
+    const rows = [];
+    let y = TOP;
+    const add = (type, track, more) => {
+      rows.push({ type, track, y, height: HEIGHTS[type], ...more });
+      y += HEIGHTS[type];
+    };
+    for (const track of this.tracks) {
+      if (this.tracks.length > 1) add("title", track, { label: track.model.label });
+      if (track.model.iterations.start.length) add("iterations", track, { label: "iterations" });
+      let group = null;
+      track.model.lanes.forEach((lane, index) => {
+        if (lane.group !== group) add("group", track, { label: (group = lane.group) });
+        const type = lane.kind === "thread" && !lane.waited ? "calls" : lane.kind;
+        add(type, track, { lane, index, label: lane.label });
+      });
+    }
+    if (!rows.length) add("group", this.tracks[0], { label: "no calls" });
+    return rows;
+  }
+
+  get scale() {
+    return new Scale(this.view.from, this.view.to, this.gutter, this.size.width - this.gutter);
+  }
+
+  get whole() {
+    return new Scale(this.low, this.high, this.gutter, this.size.width - this.gutter);
+  }
+
+  /** Draws before the next frame, once. */
+  request() {
+    if (this.pending) return;
+    this.pending = true;
+    requestAnimationFrame(() => {
+      this.pending = false;
+      this.step();
+      this.draw();
+    });
+  }
+
+  draw() {
+    const begun = performance.now();
+    new Picture(this).paint();
+    this.canvas.dataset.drawMs = (performance.now() - begun).toFixed(2);
+    this.canvas.dataset.from = Math.round(this.view.from);
+    this.canvas.dataset.to = Math.round(this.view.to);
+    this.say();
+  }
+
+  /** Moves on towards where the view is going. */
+  step() {
+    if (!this.goal) return;
+    const part = clamp((performance.now() - this.goal.begun) / 180, 0, 1);
+    const eased = 1 - (1 - part) ** 3;
+    const { start, end } = this.goal;
+    this.view = {
+      from: start.from + (end.from - start.from) * eased,
+      to: start.to + (end.to - start.to) * eased,
+    };
+    if (part < 1) setTimeout(() => this.request());
+    else {
+      this.view = end;
+      this.goal = null;
+    }
+  }
+
+  /** Shows a stretch of the axis, kept within what there is. */
+  show(from, to, smooth = false) {
+    const all = this.high - this.low;
+    const length = clamp(to - from, Math.min(SHORTEST, all), all);
+    const start = clamp((from + to) / 2 - length / 2, this.low, this.high - length);
+    const end = { from: start, to: start + length };
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (smooth && !still) this.goal = { start: this.view, end, begun: performance.now() };
+    else {
+      this.goal = null;
+      this.view = end;
+    }
+    this.request();
+    this.onMove(end);
+  }
+
+  /** Where the view is, or is going. */
+  get target() {
+    return this.goal ? this.goal.end : this.view;
+  }
+
+  zoom(factor, around = (this.target.from + this.target.to) / 2, smooth = true) {
+    const { from, to } = this.target;
+    this.show(around - (around - from) * factor, around + (to - around) * factor, smooth);
+  }
+
+  pan(part, smooth = true) {
+    const { from, to } = this.target;
+    const by = (to - from) * part;
+    // At an end it stays as long as it is.
+    const shift = clamp(by, this.low - from, this.high - to);
+    this.show(from + shift, to + shift, smooth);
+  }
+
+  fit() {
+    this.show(this.low, this.high, true);
+  }
+
+  /** Shows a wait and its drain with some of their surroundings, and selects it. The drain may be many times longer. */
+  jump(track, start, end, drain) {
+    const { offset, model } = track;
+    const length = end - start;
+    const after = Math.min(drain, 4 * length);
+    const around = Math.max((length + after) * 0.7, 20000);
+    this.show(start - offset - around, end + after - offset + around, true);
+    const wait = lowerBound(model.waits.start, start - 0.5);
+    if (model.waits.start[wait] === start) this.select(track, wait);
+  }
+
+  select(track, wait) {
+    this.selected = wait === null ? null : { track, wait };
+    this.canvas.dataset.selected = wait === null ? "" : (track.model.sites[track.model.waits.site[wait]].id ?? "");
+    this.spoken.textContent = wait === null ? "" : this.waitLines(track, wait).join(". ");
+    this.request();
+  }
+
+  /** Selects the next wait in time, or the one before, and brings it into view. */
+  walk(direction) {
+    const track = this.selected?.track ?? this.tracks[0];
+    const { waits } = track.model;
+    if (!waits.length) return;
+    const centre = (this.target.from + this.target.to) / 2 + track.offset;
+    const from = this.selected ? this.selected.wait + direction : lowerBound(waits.start, centre) - (direction < 0 ? 1 : 0);
+    const wait = clamp(from, 0, waits.length - 1);
+    this.select(track, wait);
+    const [start, end] = [waits.start[wait] - track.offset, waits.end[wait] - track.offset];
+    const { from: left, to: right } = this.target;
+    if (start < left || end > right) this.show(start - (right - left) / 2, start + (right - left) / 2, true);
+  }
+
+  /** A wait in words. */
+  waitLines(track, i) {
+    const { waits, sites, lanes, clock } = track.model;
+    const site = sites[waits.site[i]];
+    const lines = [
+      `${site.id ?? "a site not listed"}, ${site.class} (${MEANING[site.class]}): ${this.describe(track, site) || "wait"}`,
+      `blocked ${duration(waits.end[i] - waits.call[i] + waits.copyBlocked[i])}, from ${timestamp(clock + waits.start[i])}`,
+    ];
+    const stream = lanes[waits.awaited[i]];
+    if (stream) {
+      const op = spanAt(stream, waits.awaitedEnd[i] - 1, 1);
+      const name = op >= 0 ? `${track.model.names[stream.name[op]]} on ` : "";
+      lines.push(`awaited ${name}${stream.label}`);
+    }
+    if (waits.drain[i] > 0) lines.push(`then the GPU was idle for ${duration(waits.drain[i])}`);
+    return lines;
+  }
+
+  /** The line below the drawing. */
+  say() {
+    const { from, to } = this.view;
+    const one = this.tracks.length === 1 ? this.tracks[0] : null;
+    const at = one ? ` from ${timestamp(one.model.clock + from + one.offset)}`
+      : `, from ${duration(Math.abs(from))} ${from < 0 ? "before" : "after"} ${this.zero}`;
+    const parts = [`${duration(to - from)} shown${at}`];
+    const merged = this.tracks.some(({ model, offset }) =>
+      !isWhole(model, clamp(from + offset, 0, model.span), clamp(to + offset, 0, model.span)));
+    if (merged) parts.push("striped: kept in outline only; examples and their surroundings are kept span by span");
+    const out = this.tracks.reduce((sum, { model }) => sum + model.leftOut, 0);
+    if (out) parts.push(`${counted(out, "row")} with least activity not drawn`);
+    const text = parts.join(" · ");
+    if (this.status.textContent !== text) this.status.textContent = text;
+  }
+}

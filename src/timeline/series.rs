@@ -1,0 +1,49 @@
+//! A site over the run: blocked time by iteration, or by slice of time where there are no iterations.
+
+use crate::analysis::Analysed;
+use crate::sites::Site;
+use crate::waits::device::pid_of;
+use serde::Serialize;
+
+/// Points of a series: as many as its small drawing has columns.
+const POINTS: usize = 120;
+
+/// Blocked time of a site over the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Series {
+    /// Points are of this many iterations each (the last may be of fewer); 0: they are equal slices of the capture.
+    pub iterations_each: usize,
+    /// Iterations there are.
+    pub iterations: usize,
+    /// Mean blocked time of an iteration, or blocked time within a slice, in ns.
+    pub blocked_ns: Vec<i64>,
+}
+
+/// The series of a site over `from..to` of the export's clock. Linear in its waits.
+pub(super) fn of(found: &Analysed, site: &Site, from: i64, to: i64) -> Series {
+    let waits = || site.bundle.waits.iter().map(|&w| &found.waits[w as usize]);
+    let mine = |tid: i64| pid_of(tid) == pid_of(site.bundle.pid);
+    let Some(iterations) = found.iterations.as_ref().filter(|i| mine(i.tid)) else {
+        let span = i128::from(to.saturating_sub(from)).max(1);
+        let mut blocked_ns = vec![0i64; POINTS];
+        for wait in waits() {
+            let at = i128::from(wait.start.saturating_sub(from)) * POINTS as i128 / span;
+            let point = &mut blocked_ns[at.clamp(0, POINTS as i128 - 1) as usize];
+            *point = point.saturating_add(wait.blocked);
+        }
+        return Series { iterations_each: 0, iterations: 0, blocked_ns };
+    };
+    let count = iterations.spans.len();
+    let each = count.div_ceil(POINTS).max(1);
+    let mut blocked_ns = vec![0i64; count.div_ceil(each)];
+    for wait in waits() {
+        if let Some(i) = iterations.at(wait.start) {
+            let point = &mut blocked_ns[i / each];
+            *point = point.saturating_add(wait.blocked);
+        }
+    }
+    for (i, point) in blocked_ns.iter_mut().enumerate() {
+        *point /= each.min(count - i * each).max(1) as i64;
+    }
+    Series { iterations_each: each, iterations: count, blocked_ns }
+}

@@ -1,0 +1,353 @@
+//! The HTML page: its data, and how much of it there is.
+
+use crate::export::{Copy, Export, GPU0, Gpu, Memory, Schema};
+use crate::look;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use sync_report::analysis::{Analysed, Options};
+use sync_report::diff::{self, Side};
+use sync_report::report::{Report, html};
+use sync_report::timeline::{self, Budget, Timeline, Wanted};
+
+/// The page of a report.
+pub fn page(report: &Report) -> String {
+    let mut out = Vec::new();
+    html::render(report, &mut out).expect("a Vec takes everything");
+    String::from_utf8(out).expect("pages are UTF-8")
+}
+
+/// The page of a comparison.
+pub fn compared(before: &Report, after: &Report) -> String {
+    let side = |report: &Report| Side::of(report, true).expect("a report");
+    let (before, after) = (side(before), side(after));
+    let mut out = Vec::new();
+    let drawings = [&before.timelines[..], &after.timelines[..]];
+    html::render_diff(&diff::compare(&before, &after), drawings, &mut out).expect("a Vec takes everything");
+    String::from_utf8(out).expect("pages are UTF-8")
+}
+
+/// The data of a page, as its program gets them.
+pub fn data(page: &str) -> Value {
+    let (_, rest) = page.split_once("<script type=\"application/json\" id=\"data\">").expect("the data");
+    let (json, _) = rest.split_once("</script>").expect("its end");
+    serde_json::from_str(json).expect("JSON")
+}
+
+/// What [`timeline::Packed`] holds.
+fn numbers(packed: &Value) -> Vec<i64> {
+    let bytes = STANDARD.decode(packed.as_str().expect("text")).expect("base64");
+    let (mut numbers, mut number, mut shift) = (Vec::new(), 0, 0);
+    for byte in bytes {
+        number |= i64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte < 0x80 {
+            numbers.push(number);
+            (number, shift) = (0, 0);
+        }
+    }
+    numbers
+}
+
+/// Two iterations of an upload and a read, and a thread that only launches.
+///
+/// ```text
+///  NVTX   [step 0----------------]      [step 1----------------]
+///  main   [upload][launch][.item()]     [upload][launch][.item()]
+///  other                          [launch]
+///  s7       [copy]  [gemm----][copy][gelu]   …
+/// ```
+pub fn small() -> Export {
+    let mut e = Export::new(Schema::V2025_3);
+    let main = e.thread(4242, 4242);
+    let other = e.thread(4242, 4250);
+    e.process(4242, "python3").name_thread(other, "loader").gpu_name(0, "NVIDIA H200");
+    for i in 0..2 {
+        let at = i * 100_000;
+        e.nvtx(main, at..at + 90_000, &format!("step {i}"));
+        let copy = Copy::h2d(4096, Memory::Pageable);
+        let upload = e.memcpy(main, at + 1_000..at + 4_000, copy, GPU0, at + 2_000..at + 3_500);
+        let sync = e.sync(main, "cudaStreamSynchronize", at + 4_100..at + 5_000, GPU0);
+        e.launch(main, at + 6_000..at + 7_000, GPU0, at + 7_500..at + 40_000, "void gemm<float>(float*)");
+        let (read, wait) = e.item(main, at + 8_000..at + 42_000, GPU0, at + 40_500..at + 41_000);
+        e.launch(other, at + 43_000..at + 44_000, GPU0, at + 45_000..at + 50_000, "gelu");
+        for call in [upload, sync] {
+            e.python(call, &[("to", "/w/train.py", 18)]);
+        }
+        for call in [read, wait] {
+            e.python(call, &[("step", "/w/train.py", 24), ("<module>", "/w/train.py", 40)]);
+        }
+    }
+    e
+}
+
+/// The data with the packed numbers as such: what a reviewer of a change can read.
+fn readable(mut value: Value) -> Value {
+    let numbers = |packed: &Value| -> Value {
+        numbers(packed).iter().map(i64::to_string).collect::<Vec<_>>().join(" ").into()
+    };
+    for timeline in value["timelines"].as_array_mut().into_iter().flatten() {
+        for lane in timeline["lanes"].as_array_mut().into_iter().flatten() {
+            lane["spans"] = numbers(&lane["spans"]);
+            // Bins are bytes, and tested where they are made.
+            lane["busy"] = Value::Null;
+            lane["by_class"] = Value::Null;
+        }
+        timeline["waits"]["packed"] = numbers(&timeline["waits"]["packed"]);
+        timeline["windows"] = numbers(&timeline["windows"]);
+        timeline["iterations"]["packed"] = numbers(&timeline["iterations"]["packed"]);
+    }
+    value
+}
+
+#[test]
+fn the_page_holds_what_the_export_holds() {
+    let mut report = look::report_with(&small(), &look::options());
+    report.profiles[0].path = "/data/small.sqlite".to_owned();
+    report.warnings.clear();
+    report.tool.version = "0";
+    insta::assert_json_snapshot!(readable(data(&page(&report))));
+}
+
+#[test]
+fn the_same_export_makes_the_same_page() {
+    let (_folder, path) = small().write_temp();
+    let with = |threads| page(&look::report_on(&path, &Options { threads, ..look::options() }));
+    assert_eq!(with(1), with(1));
+    assert_eq!(with(1), with(2));
+}
+
+/// Only pages that show captures pay for the drawing.
+#[test]
+fn nothing_is_drawn_unasked() {
+    let (_folder, path) = small().write_temp();
+    let report = look::report_on(&path, &Options { timelines: None, ..look::options() });
+    assert!(report.timelines.is_empty());
+    assert_eq!(data(&page(&report))["timelines"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn a_comparison_has_both_drawings_and_all_sites() {
+    let (before, after) = (look::report(&small()), look::report(&small()));
+    let tree = data(&compared(&before, &after));
+    let timelines = tree["timelines"].as_array().expect("timelines");
+    assert_eq!(timelines.iter().map(|t| t["side"].as_u64()).collect::<Vec<_>>(), [Some(0), Some(1)]);
+    assert_eq!(timelines[0]["lanes"], timelines[1]["lanes"]);
+    let changes = tree["changes"].as_array().expect("changes");
+    assert_eq!(changes.len(), 2);
+    for change in changes {
+        assert_eq!(change["status"], "same");
+        assert_eq!(change["sites"][0], change["sites"][1]);
+    }
+    // A report kept as JSON has no drawing; the page has the table still.
+    let kept = Report { timelines: Vec::new(), ..before };
+    assert_eq!(data(&compared(&kept, &after))["timelines"].as_array().map(Vec::len), Some(1));
+}
+
+/// Launches without end, a wait every hundredth.
+fn long(launches: i64) -> Export {
+    let mut e = Export::new(Schema::V2025_3);
+    let t = e.thread(1, 1);
+    for i in 0..launches {
+        let at = i * 1_000;
+        e.launch(t, at..at + 100, GPU0, at + 200..at + 700, "gemm");
+        if i % 100 == 99 {
+            e.sync(t, "cudaStreamSynchronize", at + 150..at + 720, GPU0);
+        }
+    }
+    e
+}
+
+fn draw(found: &Analysed, budget: Budget, examples: &[(i64, i64)]) -> Timeline {
+    let (from, to) = found.profile.bounds().expect("calls");
+    timeline::draw(found, &Wanted { profile: 0, from, to, examples, budget })
+}
+
+/// The spans of a lane as (start, end).
+fn spans(lane: &Value) -> Vec<(i64, i64)> {
+    let mut previous = 0;
+    let span = |n: &[i64]| {
+        previous += n[0];
+        (previous, previous + n[1])
+    };
+    numbers(&lane["spans"]).chunks(3).map(span).collect()
+}
+
+fn windows(tree: &Value) -> Vec<(i64, i64)> {
+    let mut previous = 0;
+    let window = |n: &[i64]| {
+        previous += n[0];
+        (previous, previous + n[1])
+    };
+    numbers(&tree["windows"]).chunks(2).map(window).collect()
+}
+
+#[test]
+fn of_a_large_capture_the_windows_are_whole() {
+    let found = look::analysed(&long(3_000));
+    let wait = &found.waits[20];
+    let budget = Budget { spans: 1_000, ..timeline::WHOLE };
+    let drawing = draw(&found, budget, &[(wait.start, wait.end)]);
+    assert!(drawing.kept_spans <= 1_010 && drawing.kept_spans > 900, "{}", drawing.kept_spans);
+    let tree = serde_json::to_value(&drawing).expect("JSON");
+    let windows = windows(&tree);
+    assert_eq!(windows.len(), 1);
+    let (from, to) = windows[0];
+    assert!(from <= wait.start && wait.end <= to, "{windows:?}");
+    // Of the stream's kernels those that touch the window, all of them and no others.
+    let expected: Vec<(i64, i64)> =
+        (0..3_000).map(|i| (i * 1_000 + 200, i * 1_000 + 700)).filter(|s| s.1 >= from && s.0 <= to).collect();
+    let stream = tree["lanes"].as_array().expect("lanes").iter().find(|l| l["kind"] == "stream");
+    assert_eq!(spans(stream.expect("a stream")), expected);
+    // The waits are few: all are there.
+    assert_eq!((drawing.waits.total, drawing.waits.kept), (30, 30));
+}
+
+#[test]
+fn a_budget_bounds_waits_lanes_and_characters() {
+    let found = look::analysed(&long(3_000));
+    let few = Budget { spans: 200, waits: 5, ..timeline::WHOLE };
+    let drawing = draw(&found, few, &[]);
+    assert!(drawing.waits.kept <= 5 && drawing.waits.total == 30);
+    let short = Budget { characters: 4_000, ..timeline::WHOLE };
+    let drawing = draw(&found, short, &[]);
+    let used = drawing.lanes.iter().map(|l| l.spans.len()).sum::<usize>() + drawing.waits.packed.len();
+    assert!(used <= 4_000 && drawing.kept_spans > 100, "{used}");
+
+    let mut e = Export::new(Schema::V2025_3);
+    let t = e.thread(1, 1);
+    for stream in 0..40 {
+        let at = stream * 1_000;
+        let gpu = Gpu { stream, ..GPU0 };
+        for k in 0..=stream {
+            e.launch(t, at + k..at + k + 1, gpu, at + 200 + k * 10..at + 205 + k * 10, "gemm");
+        }
+    }
+    let found = look::analysed(&e);
+    let drawing = draw(&found, Budget { lanes: 8, ..timeline::WHOLE }, &[]);
+    assert!(drawing.lanes.len() <= 8 && drawing.lanes_left_out >= 33);
+    assert!(drawing.lanes.iter().any(|l| l.label == "stream 39"), "the busiest stay");
+}
+
+/// ```text
+///  host  [cudaMemcpyAsync]     [cudaStreamSynchronize]
+///  drawn [copy, if it blocked]  [wait--------------- ]    not the time between: the host worked then
+/// ```
+#[test]
+fn a_wait_is_drawn_where_it_blocked() {
+    let found = look::analysed(&small());
+    let tree = serde_json::to_value(draw(&found, timeline::WHOLE, &[])).expect("JSON");
+    let first = &found.waits[0];
+    let packed = numbers(&tree["waits"]["packed"]);
+    let call = found.profile.calls.start[first.call as usize];
+    assert_eq!(
+        packed[..4],
+        [
+            first.start - tree["start_ns"].as_i64().unwrap_or(-1),
+            first.end - first.start,
+            call - first.start,
+            first.copy_blocked
+        ]
+    );
+    assert_eq!(first.blocked, first.end - call + first.copy_blocked);
+}
+
+/// No name can end the block that it stands in, and the policy names the only script and style.
+#[test]
+fn names_cannot_leave_their_block() {
+    let page = page(&look::report_with(&hostile(), &look::options()));
+    assert_eq!(page.matches("<script").count(), 2);
+    assert_eq!(page.matches("</script").count(), 2);
+    assert!(!page.contains("<img") && !page.contains("<svg") && !page.contains("\u{2028}"));
+    assert!(page.contains("default-src 'none'; script-src 'sha256-") && !page.contains("unsafe-"));
+    let text = data(&page).to_string();
+    assert!(
+        text.contains("onerror=attack(1)") && text.contains("</script><script>attack(2)"),
+        "the names are shown"
+    );
+}
+
+/// A site's blocked time by iteration, of a long run the means of some together.
+#[test]
+fn a_site_has_its_course_over_the_run() {
+    let mut e = Export::new(Schema::V2025_3);
+    let t = e.thread(1, 1);
+    for i in 0..300 {
+        let at = i * 10_000;
+        e.nvtx(t, at..at + 9_000, &format!("step {i}"));
+        e.launch(t, at + 100..at + 110, GPU0, at + 120..at + 1_000, "gemm");
+        e.sync(t, "cudaStreamSynchronize", at + 200..at + 1_200 + i, GPU0);
+    }
+    let found = look::analysed(&e);
+    let series = &draw(&found, timeline::WHOLE, &[]).sites[0].series;
+    assert_eq!((series.iterations, series.iterations_each, series.blocked_ns.len()), (300, 3, 100));
+    assert_eq!(series.blocked_ns[..2], [1_001, 1_004]);
+    let other = e.thread(2, 2);
+    e.launch(other, 0..10, GPU0, 20..1_000, "gemm");
+    e.sync(other, "cudaStreamSynchronize", 50..1_100, GPU0);
+    let found = look::analysed(&e);
+    let drawing = draw(&found, timeline::WHOLE, &[]);
+    let slices = drawing.sites.iter().find(|s| s.series.iterations_each == 0).expect("no iterations there");
+    assert_eq!((slices.series.blocked_ns[0], slices.series.blocked_ns[1..].iter().sum::<i64>()), (1_050, 0));
+}
+
+/// More names than are kept: the rarest are one.
+#[test]
+fn names_are_as_many_as_a_page_can_hold() {
+    let mut e = Export::new(Schema::V2025_3);
+    let t = e.thread(1, 1);
+    for i in 0..4_100 {
+        let at = i * 100;
+        e.launch(t, at..at + 10, GPU0, at + 20..at + 90, &format!("kernel_{i}_{}", "long".repeat(100)));
+        e.launch(t, at + 11..at + 12, GPU0, at + 91..at + 92, "often");
+    }
+    let drawing = draw(&look::analysed(&e), timeline::WHOLE, &[]);
+    assert!(drawing.names.len() <= 4_001 && drawing.names.iter().all(|n| n.chars().count() <= 100));
+    assert_eq!(drawing.names[..2], ["cudaLaunchKernel", "often"]);
+    assert_eq!(drawing.names[drawing.names.len() - 1], "other");
+}
+
+/// Times that no capture has: at one moment, or ages apart.
+pub fn odd() -> [Export; 2] {
+    [0, 1 << 58].map(|later| {
+        let mut e = Export::new(Schema::V2025_3);
+        let t = e.thread(1, 1);
+        e.launch(t, 5..5, GPU0, 5..5, "gemm");
+        e.sync(t, "cudaStreamSynchronize", 5..5 + later, GPU0);
+        e
+    })
+}
+
+#[test]
+fn odd_times_are_drawn() {
+    for e in odd() {
+        let tree = data(&page(&look::report(&e)));
+        assert_eq!(tree["timelines"][0]["waits"]["kept"], 1);
+    }
+}
+
+/// Every name of an export attacks the page.
+pub fn hostile() -> Export {
+    const IMAGE: &str = "<img src=x onerror=attack(1)>";
+    const SCRIPT: &str = "</script><script>attack(2)</script><!--";
+    const BREAK: &str = "\u{2028}\u{2029}'\"`${attack(3)}{{data}}\u{202e}\u{1b}[2J";
+    let mut e = Export::new(Schema::V2025_3);
+    let t = e.thread(7, 7);
+    let other = e.thread(7, 8);
+    e.process(7, IMAGE).name_thread(t, SCRIPT).name_thread(other, IMAGE).gpu_name(0, SCRIPT);
+    e.command(&["python", SCRIPT, BREAK]);
+    e.diagnostic(2, IMAGE);
+    for i in 0..4 {
+        let at = i * 100_000;
+        e.nvtx(t, at..at + 90_000, &format!("step {IMAGE} {i}"));
+        e.launch(t, at + 100..at + 200, GPU0, at + 300..at + 5_000, &format!("{SCRIPT}{BREAK}"));
+        e.launch(other, at + 100..at + 200, GPU0, at + 300..at + 5_000, "<svg onload=attack(4)>");
+        let (copy, wait) = e.item(t, at + 1_000..at + 6_000, GPU0, at + 5_001..at + 5_010);
+        for call in [copy, wait] {
+            e.python(call, &[(SCRIPT, &format!("/w/{IMAGE}.py"), 3), (BREAK, "javascript:attack(5)", 9)]);
+        }
+        let sync = e.sync(other, "cudaStreamSynchronize", at + 7_000..at + 9_000, GPU0);
+        e.native(sync, &[("<b onmouseover=attack(6)>", "libx.so")]);
+    }
+    e
+}
