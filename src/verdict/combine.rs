@@ -135,7 +135,6 @@ mod tests {
             (Redundant, "R04", Explicit, 0.9, Redundant),
             (Idle, "R05", Explicit, 0.9, Explicit),
             (Idle, "R05", Timing, 0.9, Timing),
-            (Idle, "R05", Barrier, 0.8, Barrier),
             (Idle, "R05", ValueRead, 0.5, Idle),
             (Idle, "R05", Barrier, 0.8, Idle),
             (Idle, "R06", Barrier, 0.8, Barrier),
