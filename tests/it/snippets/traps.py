@@ -189,7 +189,7 @@ def step(model, batch, debug):
 # --- unrelated_same_attribute (hard)
 class A:
     def note(self, loss):
-        self.value = loss.item()  #! item: false logging; src: unknown value-read
+        self.value = loss.item()  #! item: false logging
 
     def show(self):
         print(self.value)
