@@ -3,7 +3,7 @@
 //! Runs where Chromium and Node are installed and `npm ci` was run in `tests/browser`; with SYNC_REPORT_BROWSER=1, as in
 //! `.ci/run`, their absence is a failure.
 
-use crate::html::{self, compared, hostile, page};
+use crate::html::{self, hostile, page};
 use crate::look;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -55,9 +55,8 @@ fn write_pages(target: &Path) {
     for (name, e) in ["moment.html", "ages.html"].into_iter().zip(html::odd()) {
         std::fs::write(target.join(name), page(&look::report(&e))).expect("a page");
     }
-    let of = |name: &str| analysis::run(&[sample(name)], &options).expect("a report");
-    let compared = compared(&of("train_mlp"), &of("train_mlp_python_sampling"));
-    std::fs::write(target.join("diff.html"), compared).expect("a page");
+    let [before, after] = html::edited().map(|e| look::report(&e));
+    std::fs::write(target.join("diff.html"), html::compared(&before, &after)).expect("a page");
     let attacked = html::compared(&attack, &look::report(&html::small()));
     std::fs::write(target.join("hostile_diff.html"), attacked).expect("a page");
     // Numbers are formatted twice, here and in the page: both must say the same.

@@ -126,6 +126,40 @@ fn nothing_is_drawn_unasked() {
     assert_eq!(data(&page(&report))["timelines"].as_array().map(Vec::len), Some(0));
 }
 
+/// Ten iterations before and after an edit: an upload is gone, line 31 waits twice, line 40 is new, line 24 as before.
+///
+/// ```text
+///  before  [step 0: upload 18, item 24, sync 31][step 1 …
+///  after       [step 0: item 24, sync 31, sync 31, sync 40][step 1 …
+/// ```
+pub fn edited() -> [Export; 2] {
+    [false, true].map(|after| {
+        let mut e = Export::new(Schema::V2025_3);
+        let t = e.thread(7, 7);
+        for i in 0..10 {
+            let at = i * 200_000 + if after { 50_000 } else { 0 };
+            e.nvtx(t, at..at + 190_000, &format!("step {i}"));
+            e.launch(t, at + 100..at + 200, GPU0, at + 300..at + 20_000, "gemm");
+            let (_, item) = e.item(t, at + 1_000..at + 22_000, GPU0, at + 20_500..at + 21_000);
+            e.python(item, &[("step", "/w/train.py", 24)]);
+            e.launch(t, at + 24_000..at + 24_100, GPU0, at + 24_500..at + 29_000, "gelu");
+            if !after {
+                let copy = Copy::h2d(4096, Memory::Pageable);
+                e.memcpy(t, at + 30_000..at + 34_000, copy, GPU0, at + 31_000..at + 33_500);
+                let sync = e.sync(t, "cudaStreamSynchronize", at + 34_100..at + 35_000, GPU0);
+                e.python(sync, &[("step", "/w/train.py", 18)]);
+            }
+            for (nth, line) in [(0, 31), (1, 31), (2, 40)].into_iter().take(if after { 3 } else { 1 }) {
+                let at = at + 50_000 + nth * 40_000;
+                e.launch(t, at..at + 100, GPU0, at + 200..at + 30_000, "gelu");
+                let sync = e.device_sync(t, at + 150..at + 31_000, 0);
+                e.python(sync, &[("step", "/w/train.py", line)]);
+            }
+        }
+        e
+    })
+}
+
 #[test]
 fn a_comparison_has_both_drawings_and_all_sites() {
     let (before, after) = (look::report(&small()), look::report(&small()));

@@ -21,7 +21,7 @@ pub(super) struct SiteView {
     /// `train.py:18` or nothing, the function, and the sign of how that is known.
     pub place: (String, String, &'static str),
     pub call: String,
-    /// Caller, thread, process, GPU, where that tells the site from others.
+    /// Caller, thread, when, process, GPU, where that tells the site from others.
     pub who: Vec<String>,
     pub advice: String,
     pub cells: Cells,
@@ -172,6 +172,7 @@ impl<'a> Words<'a> {
         [
             site.caller.as_ref().map(caller),
             self.threads.then(|| phrase::thread(site)).filter(|thread| thread != "main"),
+            site.start_up.map(|_| phrase::START_UP.to_owned()),
             self.processes.as_ref().map(|processes| processes.label(site)),
             site.device.filter(|_| self.devices && self.processes.is_none()).map(|d| format!("GPU {d}")),
         ]
