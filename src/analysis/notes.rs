@@ -91,7 +91,7 @@ fn profiler(found: &Analysed) -> Option<Warning> {
 fn power(found: &Analysed) -> Option<Warning> {
     let (fast, slow) = found.prices.clock.limited?;
     let message = format!(
-        "the longest kernel took {} at first and {} later: the GPU is at its power limit and clocks down as its idle time goes, so savings are counted half, between nothing and all",
+        "the longest kernel took {} at first and {} later: the GPU is at its power limit and clocks down as its idle time goes, so only the energy of idling is won, about a sixth of that time: between nothing and all",
         text::duration(fast),
         text::duration(slow)
     );

@@ -295,12 +295,12 @@ impl Plan {
 
 /// From pairs of runs, nothing and all fixed, one pair for each share of the profiler's time left out.
 fn unprofiled(pairs: &[Outcome], clock: Clock) -> Unprofiled {
-    let saved = |pair: &[Outcome]| clock.keeps(pair[0].end - pair[1].end).max(0);
-    let all: Vec<i64> = pairs.chunks_exact(2).map(saved).collect();
+    let all: Vec<i64> = pairs.chunks_exact(2).map(|p| (p[0].end - p[1].end).max(0)).collect();
+    let least = if clock.limited.is_some() { 0 } else { all.iter().copied().min().unwrap_or(0) };
     Unprofiled {
         run: pairs[0].end,
-        saved: all[0],
-        low: all.iter().copied().min().unwrap_or(0),
+        saved: clock.keeps(all[0]),
+        low: least,
         high: all.iter().copied().max().unwrap_or(0),
     }
 }
