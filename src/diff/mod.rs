@@ -118,8 +118,10 @@ fn compared(before: &Unit, after: &Unit, how: How, context: &Context) -> SiteCha
     let per = if before.per == after.per { before.per } else { Per::Run };
     let same_unit = before.per == after.per;
     let samples = before.samples.min(after.samples);
-    let floor =
-        |b: Cost, a: Cost| noise::floor(b, a, samples).filter(|_| context.comparable.costs && same_unit);
+    let floor = |b: Cost, a: Cost| {
+        noise::floor(b, a, samples, before.waits.max(after.waits))
+            .filter(|_| context.comparable.costs && same_unit)
+    };
     let (blocked, drain) = (floor(before.blocked, after.blocked), floor(before.drain, after.drain));
     let exceeds = |b: Cost, a: Cost, floor: Option<f64>| floor.is_some_and(|f| (a.ns - b.ns).abs() > f);
     let mut changed = Vec::new();
@@ -227,7 +229,7 @@ fn run(before: &Side, after: &Side, costs: bool) -> RunChange {
                 ns: median as f64,
                 sigma: high.saturating_sub(low) as f64 / units::QUARTILES_APART,
             };
-            noise::floor(cost(b.quartiles_ns), cost(a.quartiles_ns), b.count.min(a.count))
+            noise::floor(cost(b.quartiles_ns), cost(a.quartiles_ns), b.count.min(a.count), 1.0)
         }
         _ => None,
     };

@@ -123,12 +123,16 @@ impl Unit<'_> {
 /// Quartiles of a normal distribution lie this many standard deviations apart.
 pub const QUARTILES_APART: f64 = 1.349;
 
+/// Around a loop, programs warm up until they have settled: by so much of their waits two runs may differ, on each side.
+const OUTSIDE: f64 = 0.075;
+
 /// The units of a side, those with most waits first.
 pub fn units(side: &Side, grain: Grain) -> Vec<Unit<'_>> {
     let mut groups: FxHashMap<String, Vec<&Site>> = FxHashMap::default();
     for site in &side.sites {
         groups.entry(identity(site, grain)).or_default().push(site);
     }
+    absorb_start_up(&mut groups, grain);
     let mut units: Vec<(String, Unit)> =
         groups.into_iter().map(|(identity, sites)| (identity, unit(side, sites))).collect();
     units.sort_by(|a, b| b.1.site.waits.cmp(&a.1.site.waits).then_with(|| a.0.cmp(&b.0)));
@@ -158,6 +162,34 @@ fn identity(site: &Site, grain: Grain) -> String {
     text
 }
 
+/// Without frames, the first waits of a loop may look like another site than the rest: nothing ran before them that
+/// would tell what they are. They join the sites that only their verdict parts them from.
+fn absorb_start_up(groups: &mut FxHashMap<String, Vec<&Site>>, grain: Grain) {
+    let early = |sites: &[&Site]| sites.iter().all(|s| s.start_up.is_some() && s.location().is_none());
+    // Not by the copy, which nsys may have lost.
+    let loose = |site: &Site| format!("{}|{}|{:?}{:?}", site.thread.role, site.api, site.native, site.nvtx);
+    if grain == Grain::Call {
+        return;
+    }
+    let mut rest: FxHashMap<String, (u64, String)> = FxHashMap::default();
+    for (identity, sites) in groups.iter().filter(|(_, sites)| !early(sites) && sites[0].location().is_none())
+    {
+        let candidate = (sites.iter().map(|s| s.waits).sum(), identity.clone());
+        let best = rest.entry(loose(sites[0])).or_insert_with(|| candidate.clone());
+        *best = candidate.max(best.clone());
+    }
+    let mut joins: Vec<(String, String)> = groups
+        .iter()
+        .filter(|(_, sites)| early(sites))
+        .filter_map(|(identity, sites)| Some((identity.clone(), rest.get(&loose(sites[0]))?.1.clone())))
+        .collect();
+    joins.sort();
+    for (early, rest) in joins {
+        let sites = groups.remove(&early).unwrap_or_default();
+        groups.entry(rest).or_default().extend(sites);
+    }
+}
+
 /// The operation that a native chain names.
 fn op(site: &Site) -> String {
     native_method(&site.native).unwrap_or_default()
@@ -173,7 +205,6 @@ fn unit<'a>(side: &Side, mut sites: Vec<&'a Site>) -> Unit<'a> {
     let looped = |s: &Site| s.start_up.is_none() && s.per_iteration.is_some_and(|n| n > 0.0);
     let inside = |s: &Site| looped(s) && side.iterations.is_some();
     let per = if sites.iter().any(|s| inside(s)) { Per::Iteration } else { Per::Run };
-    let iterations = side.iterations.as_ref().map_or(1, |i| i.count).max(1) as f64;
     let mut unit = Unit {
         site: sites[0],
         ids: sites.iter().map(|s| s.id.as_str()).collect(),
@@ -187,7 +218,7 @@ fn unit<'a>(side: &Side, mut sites: Vec<&'a Site>) -> Unit<'a> {
         samples: 0,
     };
     for site in &sites {
-        let part = Part::of(site, per, iterations);
+        let part = Part::of(site, per, side);
         unit.waits += part.waits / ranks;
         unit.waits_slack += part.waits_slack / ranks;
         for (sum, cost) in [(&mut unit.blocked, part.blocked), (&mut unit.drain, part.drain)] {
@@ -214,7 +245,9 @@ struct Part {
 }
 
 impl Part {
-    fn of(site: &Site, per: Per, iterations: f64) -> Self {
+    fn of(site: &Site, per: Per, side: &Side) -> Self {
+        let looped = side.iterations.is_some();
+        let iterations = side.iterations.as_ref().map_or(1, |i| i.count).max(1) as f64;
         let saving = site.recoverable.as_ref();
         let spread = &site.spread;
         // A unit of iterations may hold a site whose waits all lie outside of them.
@@ -241,7 +274,7 @@ impl Part {
                 };
                 Self {
                     waits: site.waits as f64,
-                    waits_slack: 0.0,
+                    waits_slack: if looped { OUTSIDE * site.waits as f64 } else { 0.0 },
                     blocked: cost(site.blocked_ns, spread.blocked_ns),
                     drain: cost(site.drain_ns, spread.drain_ns),
                     recoverable: saving.map(|r| r.alone_ns as f64),

@@ -214,6 +214,22 @@ fn captures_that_differ_say_so_and_are_not_judged_by_time() {
     }
 }
 
+/// The first wait of a capture without frames, its copy lost by the profiler: another site in the report, not here.
+#[test]
+fn a_lost_copy_at_start_up_is_no_new_site() {
+    let light = Loop { frames: false, ..LOOP };
+    let lines = [read("step", 17), upload("load", 50)];
+    let mut e = light.export(&lines);
+    e.sql("DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE start = (SELECT min(start) FROM CUPTI_ACTIVITY_KIND_MEMCPY)");
+    let (_folder, path) = e.write_temp();
+    let report = analysis::run(&[path], &options()).expect("a report");
+    let before = side(&light.clone().seed(2), &lines, None);
+    let after = Side::of(&report, false).expect("a side");
+    assert_eq!((before.sites.len(), after.sites.len()), (2, 3));
+    let compared = compare(&before, &after);
+    assert_eq!(compared.counts.unchanged, compared.sites.len(), "{:?}", said(&compared));
+}
+
 /// One rank before, two after: means over ranks, no site twice.
 #[test]
 fn ranks_are_taken_together() {
