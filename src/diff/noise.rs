@@ -21,7 +21,7 @@ const DEPENDENT: f64 = 10.0;
 /// Four programs of scripts/pairs captured twice on an H200 differed by up to 10 % in what a typical iteration blocks or
 /// drains; this is half as much again.
 const SHARE: f64 = 0.15;
-/// Nine programs captured on two machines of one kind differed by up to 1.8 µs in what one wait of a few µs blocks.
+/// Seven programs captured on two machines of one kind differed by up to 1.8 µs in what one wait of a few µs blocks.
 const EACH_NS: f64 = 2_000.0;
 /// Quartiles of fewer samples say nothing.
 const LEAST_SAMPLES: u64 = 5;
