@@ -114,8 +114,8 @@ fn headline(report: &Report) -> (String, String) {
     saving::in_two(totals).unwrap_or_else(|| {
         let sites = text::counted(totals.sites, "site");
         let lead = format!("{} at {sites}.", text::counted(totals.waits, "wait"));
-        let waits = text::counted(totals.by_class.false_.waits, "wait");
-        (lead, format!(" {waits} of them are avoidable; what that saves is not known."))
+        let avoidable = text::count(totals.by_class.false_.waits);
+        (lead, format!(" Avoidable: {avoidable} of them; what that saves is not known."))
     })
 }
 
