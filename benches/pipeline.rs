@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use sync_report::analysis::{Options, analyse, run};
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{Fix, Program, Scratch, run as run_once};
+use sync_report::cost::simulate::{Assumed, Fix, Program, Scratch, run as run_once};
 use sync_report::profile::Profile;
 use sync_report::profile::calls::{Calls, Interest};
 use sync_report::profile::correlation::IssuedBy;
@@ -105,7 +105,7 @@ fn simulate(bencher: Bencher, times: u32) {
     let profile = Profile::load(&export(times), 2, None, may_wait).expect("reads");
     let devices = Devices::new(&profile);
     let waits = find(&profile, &devices);
-    let mut program = Program::new(&profile, &devices, &waits);
+    let mut program = Program::new(&profile, &devices, &waits, &Assumed::default());
     program.mark(&[waits.iter().map(|w| (w.call, w.copy_call)).collect()]);
     let variant = Variant { fixes: vec![Fix::NonBlocking], ..Variant::default() };
     let mut scratch = Scratch::default();
@@ -122,7 +122,7 @@ fn build_program(bencher: Bencher, times: u32) {
     let waits = find(&profile, &devices);
     bencher
         .counter(ItemsCount::new(profile.calls.len() + profile.ops.len()))
-        .bench(|| black_box(Program::new(&profile, &devices, &waits)).steps.len());
+        .bench(|| black_box(Program::new(&profile, &devices, &waits, &Assumed::default())).steps.len());
 }
 
 /// Everything, per wait: reading, attribution, verdicts, cost.

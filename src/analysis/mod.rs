@@ -11,7 +11,7 @@ pub mod spread;
 pub mod timing;
 
 use crate::cost::price::Prices;
-use crate::cost::simulate::Program;
+use crate::cost::simulate::{Assumed, Program};
 use crate::cost::{bounds, drain, iterations};
 use crate::error::InputError;
 use crate::profile::Profile;
@@ -48,6 +48,8 @@ pub struct Options {
     pub top: usize,
     /// Calls and GPU operations up to which savings are simulated; [`SOON_SIMULATED`] if not given.
     pub simulate_up_to: Option<usize>,
+    /// What the simulation takes where a capture does not show it.
+    pub assumed: Assumed,
     /// What is to be simulated other than what is advised.
     pub what_if: WhatIf,
     /// Another capture of the same program to take times from.
@@ -227,9 +229,9 @@ impl Capture {
             let drains = drain::drains(profile, &devices, &found);
             let until = bounds::until_next(profile, &found);
             let program = if simulates(profile, options) {
-                Program::new(profile, &devices, &found)
+                Program::new(profile, &devices, &found, &options.assumed)
             } else {
-                Program::outline(profile, &found)
+                Program::outline(profile, &found, &options.assumed)
             };
             kernels = notes::kernel_names(profile);
             let costs: Vec<(i64, i64)> = drains.into_iter().zip(until).collect();

@@ -110,6 +110,10 @@ pub struct SavingArgs {
     /// Simulate this change of a site, whatever its verdict, and count it as avoidable: keep, delete, gpu-wait, drop, non-blocking, pinned, delay, coalesce
     #[arg(long, value_name = "SITE=CHANGE", value_parser = parse_fix, value_delimiter = ',')]
     pub fix: Vec<(String, Fix)>,
+    /// Simulate with what `sync-report bench --save FILE` measured, where the capture itself does not show it: the
+    /// speed of pinned copies, latencies
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub constants: Option<PathBuf>,
     /// Show beside the simulated savings what a replay measured (sync-report replay PROFILE --format json -o FILE)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub replay_results: Option<PathBuf>,

@@ -8,6 +8,8 @@ use std::process::ExitCode;
 use sync_report::analysis::filter::Filter;
 use sync_report::analysis::pricing::WhatIf;
 use sync_report::analysis::{self, Analysed, Options, Sort};
+use sync_report::cost::simulate::Assumed;
+use sync_report::replay::constants::Constants;
 use sync_report::replay::results;
 use sync_report::report::{Report, csv, details, github, html, json, markdown, sarif, table};
 use sync_report::repository::Repository;
@@ -25,27 +27,8 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     let exports = input::exports(&args.profiles, &args.shared)?;
     output::refuse_input(&args.output, &exports.paths)?;
     output::refuse_input(&args.output, args.saving.replay_results.as_slice())?;
-    let mut options = options(&args.select, &args.shared);
-    options.classes = args.list.class.iter().map(|c| class(*c)).collect();
-    options.sort = sort(args.list.sort);
-    options.top = match (&args.details, args.format) {
-        (Some(_), _) => 0,
-        (None, Format::Github | Format::Sarif | Format::Perfetto) => args.list.top.unwrap_or(0),
-        (None, Format::Html) => args.list.top.unwrap_or(PAGE_TOP),
-        _ => args.list.top.unwrap_or(TOP),
-    };
-    options.capture = args.graph_ready.clone();
-    let page = args.format == Format::Html && args.details.is_none();
-    options.timelines = page.then_some(timeline::WHOLE);
-    options.simulate_up_to = args.saving.simulate.then_some(usize::MAX);
-    options.what_if =
-        WhatIf { assume_fixed: args.saving.assume_fixed.clone(), fixes: args.saving.fix.clone() };
-    let timing = args.saving.timing.iter().cloned().collect::<Vec<_>>();
-    let timing = input::exports(&timing, &args.shared)?;
-    options.timing = timing.paths.first().cloned();
-    if options.timing.is_some() && exports.paths.len() > 1 {
-        bail!("--timing goes with one profile; {} were given", exports.paths.len());
-    }
+    output::refuse_input(&args.output, args.saving.constants.as_slice())?;
+    let mut options = configured(&args, exports.paths.len())?;
     // A file that is no result is said before the export is read.
     let results = args.saving.replay_results.as_ref();
     let results = results.map(|path| results::read(path).map(|read| (path, read))).transpose()?;
@@ -70,6 +53,35 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     render(&args, &report, &whole, &mut out)?;
     out.finish()?;
     Ok(exit_code(&report))
+}
+
+/// What was typed, for a report on `exports` exports.
+fn configured(args: &ReportArgs, exports: usize) -> Result<Options> {
+    let mut options = options(&args.select, &args.shared);
+    options.classes = args.list.class.iter().map(|c| class(*c)).collect();
+    options.sort = sort(args.list.sort);
+    options.top = match (&args.details, args.format) {
+        (Some(_), _) => 0,
+        (None, Format::Github | Format::Sarif | Format::Perfetto) => args.list.top.unwrap_or(0),
+        (None, Format::Html) => args.list.top.unwrap_or(PAGE_TOP),
+        _ => args.list.top.unwrap_or(TOP),
+    };
+    options.capture = args.graph_ready.clone();
+    let page = args.format == Format::Html && args.details.is_none();
+    options.timelines = page.then_some(timeline::WHOLE);
+    options.simulate_up_to = args.saving.simulate.then_some(usize::MAX);
+    options.what_if =
+        WhatIf { assume_fixed: args.saving.assume_fixed.clone(), fixes: args.saving.fix.clone() };
+    let timing = args.saving.timing.iter().cloned().collect::<Vec<_>>();
+    let timing = input::exports(&timing, &args.shared)?;
+    options.timing = timing.paths.first().cloned();
+    if options.timing.is_some() && exports > 1 {
+        bail!("--timing goes with one profile; {exports} were given");
+    }
+    if let Some(path) = &args.saving.constants {
+        options.assumed = (&Constants::read(path)?).into();
+    }
+    Ok(options)
 }
 
 /// Writes the report in the format asked for; `whole`: the exports themselves, for formats that show single waits.
@@ -159,6 +171,7 @@ pub fn options(select: &SelectArgs, shared: &SharedArgs) -> Options {
         top: 0,
         simulate_up_to: None,
         what_if: WhatIf::default(),
+        assumed: Assumed::default(),
         timing: None,
         timelines: None,
         progress: progress::bar(shared.quiet),

@@ -1,6 +1,7 @@
 //! What one machine's driver and GPU take for the things that a simulation must otherwise assume.
 
 use super::measured::ReplayGpu;
+use crate::cost::simulate::Assumed;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -101,6 +102,21 @@ impl Constants {
         let none = (self.queue_depth == Some(0)).then(|| ("queue_depth", "0".to_owned()));
         let time = time.map(|(what, ns)| (what, ns.to_string()));
         time.or_else(|| speed.map(|(what, speed)| (what, speed.to_string()))).or(none)
+    }
+}
+
+impl From<&Constants> for Assumed {
+    fn from(c: &Constants) -> Self {
+        Self {
+            after_call: c.after_call_ns,
+            after_previous: c.after_previous_ns,
+            back: [c.stream_return_ns, c.event_return_ns, c.context_return_ns],
+            floor: [c.stream_floor_ns, c.event_floor_ns, c.context_floor_ns],
+            async_copy: c.async_copy_call_ns,
+            copy_overhead: c.copy_overhead_ns,
+            pinned: Some([c.pinned_upload, c.pinned_read]),
+            depth: c.queue_depth.unwrap_or(Self::default().depth),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use sync_report::analysis::filter::Filter;
 use sync_report::analysis::{self, Options};
 use sync_report::cost::overhead;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{self, Fix, Program, Scratch};
+use sync_report::cost::simulate::{self, Assumed, Fix, Program, Scratch};
 use sync_report::diff::{self, Side};
 use sync_report::report::{csv, json};
 
@@ -185,7 +185,7 @@ proptest! {
         left_out in prop::sample::select(vec![0i64, 100]),
     ) {
         let found = look::analysed(&export(Schema::V2026_2, &steps));
-        let mut program = Program::new(&found.profile, &found.devices, &found.waits);
+        let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
         program.mark(&found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect::<Vec<_>>());
         overhead::mark(&found.profile, &mut program);
         let end = |chosen: &dyn Fn(usize) -> Fix| {

@@ -4,7 +4,7 @@
 use super::NONE;
 use super::follow::{self, Ends};
 use super::issue::Issue;
-use super::learn::{Learned, OpSamples, kind_index};
+use super::learn::{Assumed, Learned, OpSamples, kind_index};
 use super::legacy;
 use super::model::{Act, Op, Program, Role, Step};
 use crate::profile::Profile;
@@ -24,23 +24,23 @@ const FULL_QUEUE: u32 = 256;
 pub const UNEXPLAINED_NS: i64 = 20_000;
 
 /// Builds a program from a capture; `waits`: all of them, sorted by call.
-pub fn build(profile: &Profile, devices: &Devices, waits: &[Wait]) -> Program {
+pub fn build(profile: &Profile, devices: &Devices, waits: &[Wait], assumed: &Assumed) -> Program {
     let (origin, recorded) = profile.bounds().unwrap_or((0, 0));
     if !holds(profile, recorded - origin) {
-        return outline(profile, waits);
+        return outline(profile, waits, assumed);
     }
     let issue = Issue::new(profile);
     let builder = Builder::new(profile, devices, &issue, origin);
-    let learned = Learned::new(profile, waits, builder.sample());
+    let learned = Learned::new(profile, waits, builder.sample(), assumed);
     builder.place(waits, learned, recorded - origin)
 }
 
 /// What the capture teaches, without steps: all that bounds need.
-pub fn outline(profile: &Profile, waits: &[Wait]) -> Program {
+pub fn outline(profile: &Profile, waits: &[Wait], assumed: &Assumed) -> Program {
     let (origin, recorded) = profile.bounds().unwrap_or((0, 0));
     Program {
         recorded: recorded.saturating_sub(origin),
-        ..Program::empty(Learned::new(profile, waits, OpSamples::default()))
+        ..Program::empty(Learned::new(profile, waits, OpSamples::default(), assumed))
     }
 }
 

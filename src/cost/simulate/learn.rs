@@ -21,28 +21,49 @@ const LONGEST_LATENCY_NS: i64 = 1_000_000;
 /// Smallest copy whose speed is that of the bus.
 const BULK_BYTES: u64 = 1 << 20;
 
-/// Launch to start on an idle GPU: 1.3 to 2.4 µs on an H200.
-const AFTER_CALL_NS: i64 = 2_000;
-/// Between two ops of a stream: 0.8 to 2.5 µs on an H200.
-const AFTER_PREVIOUS_NS: i64 = 1_500;
-/// From the end of the work to the return: 1 to 6 µs over 12 exports.
-const BACK_NS: i64 = 4_000;
-/// A synchronisation that finds nothing: 1 to 3 µs.
-const SYNC_NS: i64 = 2_000;
-/// An asynchronous copy call under the profiler.
-const ASYNC_COPY_NS: i64 = 5_000;
 /// A launch under the profiler on the H200 host where [`crate::cost::overhead`]'s figures are from.
 const USUAL_LAUNCH_NS: f64 = 4_200.0;
-/// What a PCIe copy takes besides its bytes.
-pub const COPY_OVERHEAD_NS: i64 = 1_000;
-/// Launches that a stream takes before the next one blocks: 1024 on every GPU since Kepler.
-const QUEUE_DEPTH: u32 = 1_024;
+
+/// What is taken where the capture does not show it; `sync-report bench` measures it on the GPU at hand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assumed {
+    /// From the end of a launch call to the start of its kernel on an idle GPU, in ns.
+    pub after_call: i64,
+    /// Between two ops of a stream, in ns.
+    pub after_previous: i64,
+    /// From the end of the work to the return of a wait, and a wait that finds nothing: of streams, events, contexts, in ns.
+    pub back: [i64; 3],
+    pub floor: [i64; 3],
+    /// An asynchronous copy call, in ns.
+    pub async_copy: i64,
+    /// What a copy takes besides its bytes, in ns.
+    pub copy_overhead: i64,
+    /// Bytes a ns to and from pinned memory; by the GPU's generation where it was not measured.
+    pub pinned: Option<[f64; 2]>,
+    /// Launches that a stream takes before the next one blocks.
+    pub depth: u32,
+}
+
+impl Default for Assumed {
+    fn default() -> Self {
+        Self {
+            after_call: 2_000,     // 1.3 to 2.4 µs on an H200
+            after_previous: 1_500, // 0.8 to 2.5 µs on an H200
+            back: [4_000; 3],      // 1 to 6 µs over 12 exports
+            floor: [2_000; 3],     // 1 to 3 µs
+            async_copy: 5_000,     // under the profiler
+            copy_overhead: 1_000,  // over PCIe
+            pinned: None,
+            depth: 1_024, // every GPU since Kepler
+        }
+    }
+}
 
 /// Speed of copies from or to pinned memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bandwidth {
     pub bytes_per_ns: f64,
-    /// Seen in this capture; else assumed for the GPU's bus.
+    /// Seen in this capture, or measured; else assumed for the GPU's bus.
     pub learned: bool,
 }
 
@@ -64,6 +85,7 @@ pub struct Learned {
     pub pinned_upload: Bandwidth,
     pub pinned_read: Bandwidth,
     pub depth: u32,
+    assumed: Assumed,
 }
 
 /// Which latency an op of this kind has.
@@ -109,7 +131,7 @@ impl OpSamples {
 }
 
 impl Learned {
-    pub fn new(profile: &Profile, waits: &[Wait], samples: OpSamples) -> Self {
+    pub fn new(profile: &Profile, waits: &[Wait], samples: OpSamples, assumed: &Assumed) -> Self {
         let of = |mut lists: [Vec<i64>; 4], default: i64| {
             let mut all: Vec<i64> = lists.iter().flatten().copied().collect();
             let any = quantile(&mut all, 0.5).unwrap_or(default);
@@ -118,37 +140,49 @@ impl Learned {
         let usual = usual_lengths(profile);
         let (back, floor) = waiting(profile, waits);
         let bandwidth = |direction| {
-            pinned(profile, direction).map_or_else(
-                || Bandwidth { bytes_per_ns: assumed(profile), learned: false },
+            let measured =
+                assumed.pinned.map(|[up, read]| if direction == Direction::DeviceToHost { read } else { up });
+            pinned(profile, direction).or(measured).map_or_else(
+                || Bandwidth { bytes_per_ns: by_generation(profile), learned: false },
                 |bytes_per_ns| Bandwidth { bytes_per_ns, learned: true },
             )
         };
         Self {
-            after_call: of(samples.after_call, AFTER_CALL_NS),
-            after_previous: of(samples.after_previous, AFTER_PREVIOUS_NS),
+            after_call: of(samples.after_call, assumed.after_call),
+            after_previous: of(samples.after_previous, assumed.after_previous),
             back,
             floor,
-            async_copy: async_copy(profile, &usual),
+            async_copy: async_copy(profile, &usual, assumed.async_copy),
             pace: pace(profile, &usual),
             usual,
             pinned_upload: bandwidth(Direction::HostToDevice),
             pinned_read: bandwidth(Direction::DeviceToHost),
-            depth: QUEUE_DEPTH,
+            depth: assumed.depth,
+            assumed: assumed.clone(),
         }
     }
 
     pub fn back(&self, blocking: Blocking) -> i64 {
-        look_up(&self.back, blocking).unwrap_or(BACK_NS)
+        look_up(&self.back, blocking).unwrap_or(self.assumed.back[place(blocking)])
     }
 
     pub fn floor(&self, blocking: Blocking) -> i64 {
-        look_up(&self.floor, blocking).unwrap_or(SYNC_NS)
+        look_up(&self.floor, blocking).unwrap_or(self.assumed.floor[place(blocking)])
     }
 
     /// How long a copy would run from or to pinned memory.
     pub fn pinned(&self, bytes: u64, direction: Direction) -> i64 {
         let speed = if direction == Direction::DeviceToHost { self.pinned_read } else { self.pinned_upload };
-        COPY_OVERHEAD_NS.saturating_add((bytes as f64 / speed.bytes_per_ns) as i64)
+        self.assumed.copy_overhead.saturating_add((bytes as f64 / speed.bytes_per_ns) as i64)
+    }
+}
+
+/// Where [`Assumed`] has the figure of a kind of wait.
+fn place(blocking: Blocking) -> usize {
+    match blocking {
+        Blocking::Event => 1,
+        Blocking::Context | Blocking::Free | Blocking::HostFree | Blocking::HostAlloc => 2,
+        _ => 0,
     }
 }
 
@@ -210,8 +244,12 @@ fn pace(profile: &Profile, usual: &[i64]) -> f64 {
     usual_launch(profile, usual).map_or(1.0, beside)
 }
 
+/// What a copy call that does not wait takes at least and at most.
+const LEAST_COPY_NS: i64 = 500;
+const MOST_COPY_NS: i64 = 20_000;
+
 /// What enqueueing a copy costs the host: the fast quarter of copies from or to pinned memory, else the usual launch.
-fn async_copy(profile: &Profile, usual: &[i64]) -> i64 {
+fn async_copy(profile: &Profile, usual: &[i64], assumed: i64) -> i64 {
     let (ops, calls) = (&profile.ops, &profile.calls);
     let mut lengths: Vec<i64> = Vec::new();
     for op in (0..ops.len() as u32).filter(|&op| ops.kind[op as usize] == OpKind::Memcpy).take(SAMPLES) {
@@ -225,8 +263,8 @@ fn async_copy(profile: &Profile, usual: &[i64]) -> i64 {
     }
     quantile(&mut lengths, 0.25)
         .or_else(|| usual_launch(profile, usual))
-        .unwrap_or(ASYNC_COPY_NS)
-        .clamp(500, 4 * ASYNC_COPY_NS)
+        .unwrap_or(assumed)
+        .clamp(LEAST_COPY_NS, MOST_COPY_NS)
 }
 
 /// Median speed of the capture's large copies between pinned memory and the GPU.
@@ -248,7 +286,7 @@ fn pinned(profile: &Profile, direction: Direction) -> Option<f64> {
 /// Pinned copies in bytes per ns where the capture has none: over PCIe x16 85 % of what the generation signals (15.75,
 /// 31.5, 63 GB/s), as NVIDIA's bandwidthTest shows and an H200 does (54.8 GB/s); the generation by compute capability.
 /// Grace reaches the GPU over NVLink-C2C. Of several GPUs the slowest counts.
-fn assumed(profile: &Profile) -> f64 {
+fn by_generation(profile: &Profile) -> f64 {
     const GRACE: [&str; 3] = ["GH200", "GB200", "GB300"];
     let target = &profile.target;
     let of = |(gpu, &major): (&u32, &i64)| {

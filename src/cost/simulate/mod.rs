@@ -33,6 +33,7 @@ pub mod model;
 pub mod run;
 
 pub use fixes::Fix;
+pub use learn::Assumed;
 pub use model::Program;
 pub use run::{Outcome, Scratch, run};
 

@@ -1,7 +1,7 @@
 //! The capture as a program that can be run again: steps of host threads and the ops that they issue.
 
 use super::NONE;
-use super::learn::Learned;
+use super::learn::{Assumed, Learned};
 use super::legacy::Part;
 use crate::profile::Profile;
 use crate::waits::Wait;
@@ -147,13 +147,13 @@ impl Program {
     }
 
     /// Builds a program from a capture; `waits`: all of them, sorted by call.
-    pub fn new(profile: &Profile, devices: &Devices, waits: &[Wait]) -> Self {
-        super::build::build(profile, devices, waits)
+    pub fn new(profile: &Profile, devices: &Devices, waits: &[Wait], assumed: &Assumed) -> Self {
+        super::build::build(profile, devices, waits, assumed)
     }
 
     /// Of a capture that is not to be simulated.
-    pub fn outline(profile: &Profile, waits: &[Wait]) -> Self {
-        Self { wanted: false, ..super::build::outline(profile, waits) }
+    pub fn outline(profile: &Profile, waits: &[Wait], assumed: &Assumed) -> Self {
+        Self { wanted: false, ..super::build::outline(profile, waits, assumed) }
     }
 
     /// Step of a call.

@@ -2,6 +2,7 @@
 
 use super::*;
 use std::io::Read;
+use sync_report::replay::constants::{CONSTANTS_VERSION, Constants};
 
 const TRAIN: &str = "train_mlp";
 
@@ -295,5 +296,37 @@ fn the_table_fits_its_width() {
                 assert!(columns <= width, "{name} at {width}: {columns} columns: {line}");
             }
         }
+    }
+}
+
+/// What `bench --save` measured stands in for what the capture does not show: a pinned copy on a bus half as fast.
+#[test]
+fn constants_replace_what_is_assumed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("constants.json");
+    let measured = Constants {
+        constants_version: CONSTANTS_VERSION,
+        pinned_upload: 27.0,
+        pinned_read: 26.0,
+        pageable_upload: 9.0,
+        pageable_read: 9.0,
+        ..Constants::default()
+    };
+    std::fs::write(&file, serde_json::to_string(&measured).expect("JSON")).expect("written");
+    let (path, file) = (sample("pairs_h2d_pageable_light"), file.display().to_string());
+    let saved = |more: &[&str]| {
+        let ran = program(&[&[&*path, "--format", "json"], more].concat());
+        let report: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        let warned = ran.stdout.contains("bandwidth-assumed");
+        (report["totals"]["recoverable_false_joint_ns"].as_i64().expect("simulated"), warned)
+    };
+    let ((assumed, said), (with, still)) = (saved(&[]), saved(&["--constants", &file]));
+    assert!(said && !still);
+    // 100 uploads of 32 MiB take 0.62 ms more each.
+    assert!((40_000_000..70_000_000).contains(&(assumed - with)), "{assumed} {with}");
+    for bad in ["/no/such.json", &path] {
+        let ran = program(&[&path, "--constants", bad]);
+        assert_eq!(ran.code, 2);
+        assert!(ran.stderr.contains("sync-report bench --save"), "{}", ran.stderr);
     }
 }

@@ -5,12 +5,12 @@ use crate::export::{Copy, Memory};
 use proptest::prelude::*;
 use sync_report::analysis::Analysed;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{Fix, Outcome, Program, Scratch, run};
+use sync_report::cost::simulate::{Assumed, Fix, Outcome, Program, Scratch, run};
 use sync_report::vocabulary::Direction;
 
 /// A program with each wait a site of its own.
 fn program(found: &Analysed) -> Program {
-    let mut program = Program::new(&found.profile, &found.devices, &found.waits);
+    let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
     let sites: Vec<_> = found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect();
     program.mark(&sites);
     program

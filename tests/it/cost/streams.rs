@@ -5,7 +5,7 @@ use crate::export::{Copy, Memory};
 use proptest::prelude::*;
 use sync_report::analysis::Analysed;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{Fix, Program, Scratch, run};
+use sync_report::cost::simulate::{Assumed, Fix, Program, Scratch, run};
 
 const FREE: Gpu = Gpu { device: 0, stream: 20 };
 
@@ -16,7 +16,7 @@ fn with_flags(e: &mut Export) {
 
 /// End of the run with the given fixes, each wait a site of its own.
 fn end_of(found: &Analysed, fixes: &[(usize, Fix)], usual: bool) -> i64 {
-    let mut program = Program::new(&found.profile, &found.devices, &found.waits);
+    let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
     let sites: Vec<_> = found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect();
     program.mark(&sites);
     let mut all = vec![Fix::Keep; sites.len()];
