@@ -25,6 +25,8 @@ pub struct Scratch {
     ended: Vec<i64>,
     /// By thread: when the last of its delayed waits would return.
     delayed: Vec<i64>,
+    /// By site: the same, of its last wait.
+    asked: Vec<i64>,
     /// By thread: before which none of its ops starts, because of waits that the GPU took over.
     fence: Vec<i64>,
     /// By stream: end of its last op.
@@ -51,6 +53,7 @@ impl Scratch {
         }
         fill(&mut self.ended, program.threads, 0);
         fill(&mut self.delayed, program.threads, i64::MIN);
+        fill(&mut self.asked, program.sites, i64::MIN);
         fill(&mut self.fence, program.threads, i64::MIN);
         fill(&mut self.stream, program.group.len(), i64::MIN / 2);
         fill(&mut self.device, program.groups, i64::MIN / 2);
@@ -237,7 +240,7 @@ impl Pass<'_> {
                 let usual = if blocks { self.program.learned.async_copy } else { i64::MAX };
                 let end = now + step.length.min(usual);
                 let ended = self.enqueue(step, end, now);
-                if fix.keeps_order() {
+                if fix.keeps_order() && step.act == Act::Copy {
                     self.order(step, ended);
                 }
                 if step.role == Role::Wait && step.act == Act::Copy {
@@ -294,11 +297,14 @@ impl Pass<'_> {
                 end
             }
             Fix::Delay => {
-                // Without iterations a value is read when the next one is asked for.
-                let now = if self.program.iterations { now } else { self.flush(step.thread, now) };
-                let delayed = &mut self.s.delayed[step.thread as usize];
-                *delayed = (*delayed).max(awaited.saturating_add(back));
-                now
+                let returns = awaited.saturating_add(back);
+                if self.program.iterations {
+                    let delayed = &mut self.s.delayed[step.thread as usize];
+                    *delayed = (*delayed).max(returns);
+                    return now;
+                }
+                // Without iterations a site's value is read when it is asked for the next one.
+                now.max(std::mem::replace(&mut self.s.asked[step.site as usize], returns))
             }
             _ => now,
         }
