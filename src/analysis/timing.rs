@@ -76,14 +76,16 @@ pub fn match_waits(found: &Analysed, light: &Light) -> Result<(Vec<Site>, Warnin
             waits: if enough(shared, expected) { light.waits.len() } else { expected },
         });
     }
-    Ok((with_waits(found, waits), said(found, light, matched)))
+    Ok((with_waits(found, light, waits), said(found, light, matched)))
 }
 
-fn with_waits(found: &Analysed, waits: Vec<Vec<u32>>) -> Vec<Site> {
+/// The sites, in the light capture's processes.
+fn with_waits(found: &Analysed, light: &Light, waits: Vec<Vec<u32>>) -> Vec<Site> {
     let sites = found.sites.iter().zip(waits).filter(|(_, w)| !w.is_empty());
     sites
         .map(|(site, waits)| {
             let mut site = site.clone();
+            site.bundle.pid = light.waits[waits[0] as usize].pid;
             site.bundle.waits = waits;
             site
         })

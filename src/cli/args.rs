@@ -123,7 +123,7 @@ pub struct SavingArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Selection")]
 pub struct ListArgs {
-    /// List at most N sites; 0 for all. 20 by default; for github, sarif and perfetto all
+    /// List at most N sites; 0 for all. 20 by default, 200 on a page, all for github, sarif and perfetto
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
     /// What ranks sites

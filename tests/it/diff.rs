@@ -374,3 +374,38 @@ fn sample_captures_compare() {
         ran(crate::cli::command().args(["diff", &exact, &sampled, "--format", "json", "--threads", "1"]));
     assert_eq!(again.stdout, other.stdout);
 }
+
+/// The training loop and the same loop fixed by hand, both captured on one machine: exactly the fixed lines are gone.
+#[test]
+fn a_real_fix_shows_as_what_it_fixed() {
+    let (before, after) = (sample("fixed/before"), sample("fixed/after"));
+    let root = |folder: &str| format!("{}/sample-profiles/{folder}", env!("CARGO_MANIFEST_DIR"));
+    let (old, new) = (root("programs"), root("fixed"));
+    let sources = ["--before-source-root", &old, "--source-root", &new];
+    let ran = program(&[&["diff", &before, &after, "--format", "json"][..], &sources].concat());
+    let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let sites = report["sites"].as_array().expect("sites");
+    let of = |change: &str| -> Vec<i64> {
+        let those = sites.iter().filter(|s| s["status"] == change);
+        let mut lines: Vec<i64> = those.filter_map(|s| s["before"]["location"]["line"].as_i64()).collect();
+        lines.sort_unstable();
+        lines
+    };
+    assert_eq!(
+        (of("gone"), of("new"), of("changed")),
+        (vec![18, 19, 30, 31], vec![], vec![]),
+        "{}",
+        ran.stdout
+    );
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let budget = folder.path().join("budget.toml");
+    let text = "[limits]\nfalse-waits = 0\n[[allow]]\npath = \"train_mlp.py\"\nfunction = \"main\"\n\
+                reason = \"the profiler's own start-up\"\nexpires = 2099-12-31\n";
+    std::fs::write(&budget, text).expect("written");
+    let budget = budget.display().to_string();
+    let check = |capture: &str, sources: &str| {
+        program(&["check", capture, "--budget", &budget, "--source-root", sources]).code
+    };
+    assert_eq!((check(&before, &old), check(&after, &new)), (1, 0));
+}

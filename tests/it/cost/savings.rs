@@ -133,6 +133,8 @@ fn times_come_from_the_light_capture() {
     assert_eq!(report.totals.blocked_ns, light.totals.blocked_ns);
     assert_eq!(report.profiles[0].span_ns, light.profiles[0].span_ns);
     assert!(report.sites.iter().all(|s| s.user_frame.as_ref().is_some_and(|f| f.line > 0)));
+    // Another process: its iterations are its own.
+    assert!(report.sites.iter().any(|s| s.per_iteration == Some(3.0)));
     let said = report.warnings.iter().find(|w| w.code == "timing-matched").expect("said");
     assert!(said.message.contains("420 of 420"), "{}", said.message);
 }
