@@ -242,16 +242,8 @@ proptest! {
     #[test]
     fn rows_backwards_are_the_same_program(schema in schema(), steps in steps()) {
         let plain = export(schema, &steps);
-        let mut turned = plain.clone();
-        for table in schema.tables().filter(|t| t.key.is_empty()) {
-            let name = table.name;
-            turned.sql(format!(
-                "CREATE TEMP TABLE aside AS SELECT * FROM {name} ORDER BY rowid DESC; DELETE FROM {name};
-                 INSERT INTO {name} SELECT * FROM aside; DROP TABLE aside;"
-            ));
-        }
         let waits = |e: &Export| look::waits(e);
-        prop_assert_eq!(waits(turned.all_tables()), waits(&plain));
+        prop_assert_eq!(waits(&plain.rows_backwards()), waits(&plain));
     }
 }
 

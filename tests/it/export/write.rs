@@ -13,6 +13,20 @@ impl Export {
         self
     }
 
+    /// The same export, the rows of each table in the other order. It has all tables.
+    pub fn rows_backwards(&self) -> Self {
+        let mut turned = self.clone();
+        for table in self.schema.tables().filter(|t| t.key.is_empty()) {
+            let name = table.name;
+            turned.sql(format!(
+                "CREATE TEMP TABLE aside AS SELECT * FROM {name} ORDER BY rowid DESC; DELETE FROM {name};
+                 INSERT INTO {name} SELECT * FROM aside; DROP TABLE aside;"
+            ));
+        }
+        turned.all_tables();
+        turned
+    }
+
     /// Leaves a table out of the file.
     pub fn drop_table(&mut self, table: &str) -> &mut Self {
         self.sql(format!("DROP TABLE IF EXISTS \"{table}\""))
