@@ -81,6 +81,16 @@ impl Kind {
 }
 
 words! {
+    /// What amounts are of: each iteration, or the whole run.
+    #[derive(Default)]
+    Per {
+        #[default]
+        Iteration = "iteration",
+        Run = "run",
+    }
+}
+
+words! {
     /// Direction of a copy.
     Direction {
         HostToDevice = "host-to-device",

@@ -106,12 +106,7 @@ pub struct Analysed {
 /// # Errors
 /// [`InputError`] for an export that cannot be read or holds no CUDA calls; other errors are defects.
 pub fn run(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
-    let wishes = pricing::resolve(paths, options)?;
-    let mut assembler = assemble::Assembler::new(options, &wishes, paths.len());
-    for (number, path) in paths.iter().enumerate() {
-        assembler.add(&analyse_with(path, options, &wishes.of(number))?)?;
-    }
-    Ok(assembler.finish())
+    run_keeping(paths, options, drop)
 }
 
 /// One export's report together with what it rests on.
@@ -131,15 +126,25 @@ pub fn run_one(path: &Path, options: &Options) -> anyhow::Result<(Report, Analys
 /// # Errors
 /// As [`run`].
 pub fn run_whole(paths: &[PathBuf], options: &Options) -> anyhow::Result<(Report, Vec<Analysed>)> {
+    let mut all = Vec::new();
+    let report = run_keeping(paths, options, |found| all.push(found))?;
+    Ok((report, all))
+}
+
+/// The report; each export goes to `keep` when the report has what it needs of it.
+fn run_keeping(
+    paths: &[PathBuf],
+    options: &Options,
+    mut keep: impl FnMut(Analysed),
+) -> anyhow::Result<Report> {
     let wishes = pricing::resolve(paths, options)?;
     let mut assembler = assemble::Assembler::new(options, &wishes, paths.len());
-    let mut all = Vec::new();
     for (number, path) in paths.iter().enumerate() {
         let found = analyse_with(path, options, &wishes.of(number))?;
         assembler.add(&found)?;
-        all.push(found);
+        keep(found);
     }
-    Ok((assembler.finish(), all))
+    Ok(assembler.finish())
 }
 
 /// Analyses one export.

@@ -1,8 +1,7 @@
 //! How much sites wait, taken together.
 
-use super::budget::Per;
 use crate::report::{Report, Site};
-use crate::vocabulary::Class;
+use crate::vocabulary::{Class, Per};
 use std::collections::BTreeMap;
 
 /// Per iteration or run.

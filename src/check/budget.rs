@@ -19,6 +19,7 @@
 
 use super::duration;
 use crate::report::Site;
+use crate::vocabulary::Per;
 use chrono::NaiveDate;
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Deserializer};
@@ -28,24 +29,6 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct BudgetError(String);
-
-/// What limits refer to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Per {
-    #[default]
-    Iteration,
-    Run,
-}
-
-impl Per {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Iteration => "iteration",
-            Self::Run => "run",
-        }
-    }
-}
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]

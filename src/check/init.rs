@@ -1,10 +1,9 @@
 //! A budget file from what a profile shows today.
 
 use super::amounts::Amounts;
-use super::budget::Per;
 use crate::report::Report;
 use crate::text;
-use crate::vocabulary::Class;
+use crate::vocabulary::{Class, Per};
 
 /// Room above today's times: what two captures of one program differ by ([`crate::diff::noise`]), and some more.
 const ROOM: f64 = 1.25;

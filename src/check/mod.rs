@@ -13,9 +13,9 @@ use crate::report::check::{Allowed, Breach, BreachSite, CheckReport, Rule, Unit}
 use crate::report::diff::{Aspect, SiteChange, Status};
 use crate::report::{Report, Site, Tool, Warning};
 use crate::text;
-use crate::vocabulary::Class;
+use crate::vocabulary::{Class, Per};
 use amounts::Amounts;
-use budget::{Allow, Budget, Limits, PartLimit, Per};
+use budget::{Allow, Budget, Limits, PartLimit};
 use chrono::NaiveDate;
 use fail_on::{Bound, FailOn, Measure};
 use std::collections::BTreeMap;

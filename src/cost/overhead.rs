@@ -93,15 +93,20 @@ impl Costs {
     }
 
     /// Of a call itself.
-    fn of_call(&self, kind: Option<Blocking>) -> i64 {
+    pub fn of_call(&self, kind: Option<Blocking>) -> i64 {
         scaled(traced(kind), self.pace) + self.backtrace
     }
 
-    /// Of a host segment of `gap` ns that follows a call of this kind on thread `thread`.
-    pub fn in_gap(&self, thread: u32, before: Option<Blocking>, gap: i64) -> i64 {
-        let cost = self.of_call(before) + self.beside.get(thread as usize).copied().unwrap_or(0);
-        cost.clamp(0, (gap.max(0) as f64 * MOST_OF_GAP) as i64)
+    /// Of a host segment of `gap` ns on thread `thread`, `of_call` being that of the call before it.
+    pub fn in_gap(&self, thread: usize, of_call: i64, gap: i64) -> i64 {
+        let cost = of_call + self.beside.get(thread).copied().unwrap_or(0);
+        cost.clamp(0, most_of(gap))
     }
+}
+
+/// What of a host segment the profiler takes at most.
+fn most_of(gap: i64) -> i64 {
+    (gap.max(0) as f64 * MOST_OF_GAP) as i64
 }
 
 fn scaled(ns: i64, pace: f64) -> i64 {
@@ -143,14 +148,13 @@ pub fn mark(profile: &Profile, program: &mut Program) {
         let (at, kind) = (*step as usize, kinds[calls.name[call] as usize]);
         let step = &mut program.steps[at];
         let (gap, thread) = (step.gap.max(0), step.thread as usize);
-        let most = (gap as f64 * MOST_OF_GAP) as i64;
         let before = last[step.after as usize];
         let cost = before.map_or(0, |(_, kind)| costs.of_call(kind));
-        step.overhead = fit(cost + costs.beside.get(thread).copied().unwrap_or(0), most);
+        step.overhead = fit(costs.in_gap(thread, cost, gap), gap);
         step.around = fit(scaled(around(kind), costs.pace), gap / AROUND_OF_GAPS);
         last[thread] = Some((at, kind));
         if let Some((previous, kind)) = before {
-            program.steps[previous].traced = fit(scaled(traced(kind), costs.pace), most);
+            program.steps[previous].traced = fit(scaled(traced(kind), costs.pace), most_of(gap));
         }
     }
 }

@@ -11,8 +11,9 @@
 //! Lines of all frames vote, not only those of waits, so that a lone wait below an edit is found too. Costs the square
 //! of the units that share function and API at each distance; above [`MANY`] of them only equal lines pair.
 
+use super::Side;
 use super::units::Unit;
-use super::{Side, side::Frame};
+use crate::report::Frame;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use std::borrow::Cow;

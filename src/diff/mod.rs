@@ -13,10 +13,10 @@ pub use side::Side;
 
 use crate::report::diff::*;
 use crate::report::{Tool, Warning};
-use crate::vocabulary::Class;
+use crate::vocabulary::{Class, Per};
 use matching::{How, Pair, Roots};
 use rustc_hash::FxHashMap;
-use units::{Cost, Grain, Per, Unit};
+use units::{Cost, Grain, Unit};
 
 /// Compares two reports. Pure: the same two give the same result.
 pub fn compare(before: &Side, after: &Side) -> DiffReport {

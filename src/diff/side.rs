@@ -3,7 +3,7 @@
 //! A side is read from the report's JSON, whether that comes from a file (`--format json --top 0`, kept since an earlier
 //! run) or from a capture analysed just now: one way in, so that both compare alike.
 
-use crate::report::{Report, json};
+use crate::report::{Frame, Report, json};
 use crate::timeline::Timeline;
 use crate::vocabulary::{Attribution, Class, Copy, DriverApi, Kind, ThreadRole};
 use serde::Deserialize;
@@ -121,14 +121,6 @@ pub struct Site {
     pub recoverable: Option<Recoverable>,
     pub fix: Option<Fix>,
     pub spread: Spread,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Frame {
-    pub function: String,
-    pub file: String,
-    pub line: u32,
-    pub user: bool,
 }
 
 #[derive(Clone, Debug, Deserialize)]

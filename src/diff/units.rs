@@ -4,9 +4,10 @@
 //! differ only by what they happened to find on the GPU (a `synchronize()` that found it idle in some iterations).
 //! How fine a unit is depends on what both captures can tell.
 
-use super::side::{Frame, Side, Site};
+use super::side::{Side, Site};
+use crate::report::Frame;
 use crate::report::phrase::native_method;
-use crate::vocabulary::{Attribution, Class, Kind, ThreadRole};
+use crate::vocabulary::{Attribution, Class, Kind, Per, ThreadRole};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -39,14 +40,6 @@ impl Grain {
         let sampled = |s: &Side| share(s, &[Attribution::PythonSample]) > 0.0;
         if sampled(before) || sampled(after) { Self::Function } else { Self::Line }
     }
-}
-
-/// Which amounts a unit has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Per {
-    Iteration,
-    Run,
 }
 
 /// A time and how far it strays within the capture, in ns.

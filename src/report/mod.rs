@@ -24,7 +24,7 @@ pub(crate) mod sample;
 
 use crate::timeline::Timeline;
 use crate::vocabulary::{Attribution, Class, Copy, DriverApi, Evidence, Kind, ThreadRole};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What one run of the tool found, over all exports given.
 #[derive(Clone, Debug, Serialize)]
@@ -284,7 +284,7 @@ pub struct Spread {
     pub drain_ns: [i64; 3],
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Frame {
     pub function: String,
     pub file: String,

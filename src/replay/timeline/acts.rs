@@ -240,7 +240,8 @@ impl<'a> Builder<'a> {
         if ns > 0 {
             let calls = &self.found.profile.calls;
             let own = self.before.map_or(0, |call| {
-                self.costs.in_gap(calls.thread[call as usize], classify(calls.base_name(call)), ns)
+                let of_call = self.costs.of_call(classify(calls.base_name(call)));
+                self.costs.in_gap(calls.thread[call as usize] as usize, of_call, ns)
             });
             self.gaps.push((self.out.placed.len(), ns, own));
             self.push(Act::Host { ns });

@@ -1,10 +1,10 @@
 //! The comparison as Markdown, to be pasted into a pull request.
 
 use super::{DiffReport, SiteChange, SiteState, Status, words};
-use crate::diff::units::Per;
 use crate::report::markdown_text::{self as md, Limited};
 use crate::report::phrase::FileNames;
 use crate::text;
+use crate::vocabulary::Per;
 use std::io::{self, Write};
 
 /// Kept free for the sentence on what is left out.
@@ -34,7 +34,7 @@ pub fn render(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
         let open = format!("<details><summary>{summary}</summary>\n\n{}", md::header(&titles));
         left += text.section(&open, &same, "\n</details>\n");
     }
-    let per = words::per(report.run.per);
+    let per = report.run.per;
     let mut tail =
         format!("\n<sub>Waits, blocked and drain per {per} and rank; {}.</sub>\n", words::counts(report));
     if left > 0 {
@@ -46,7 +46,7 @@ pub fn render(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn run(report: &DiffReport) -> String {
-    let per = format!("per {}", words::per(report.run.per));
+    let per = format!("per {}", report.run.per);
     let head = md::header(&[&per, ">before", ">after", ">difference"]);
     let rows: String = words::run(report).iter().map(|row| md::row(row)).collect();
     head + &rows + "\n"

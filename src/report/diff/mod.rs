@@ -7,8 +7,8 @@ pub(crate) mod words;
 
 use super::{Tool, Warning};
 use crate::diff::matching::How;
-use crate::diff::units::{Grain, Per};
-use crate::vocabulary::{Class, Kind};
+use crate::diff::units::Grain;
+use crate::vocabulary::{Class, Kind, Per};
 use serde::Serialize;
 
 /// What one comparison found.

@@ -1,12 +1,12 @@
 //! The comparison for people: the run, then the sites that differ.
 
 use super::{CaptureInfo, DiffReport, SiteChange, Status, words};
-use crate::diff::units::Per;
 use crate::report::phrase::FileNames;
 use crate::report::style::{Style, Tone};
 use crate::report::table::grid::{self, Column};
 use crate::report::table::{labelled, warnings, wrap};
 use crate::text::{self, escape_terminal};
+use crate::vocabulary::Per;
 use std::io::{self, Write};
 
 /// Prints what differs; `all` lists unchanged sites too.
@@ -34,17 +34,14 @@ fn header(report: &DiffReport, style: &Style) -> String {
     let mut lines = vec![
         ("before".to_owned(), capture(&report.before)),
         ("after".to_owned(), capture(&report.after)),
-        (words::per(run.per).to_owned(), span),
+        (run.per.to_string(), span),
     ];
     if let (Some(b), Some(a)) = (before.gpu_busy_percent, after.gpu_busy_percent) {
         lines.push(("GPU busy".to_owned(), change(text::percent(b), text::percent(a))));
     }
     let waits = change(text::rate(before.waits), text::rate(after.waits));
     let avoidable = change(text::rate(before.false_waits), text::rate(after.false_waits));
-    lines.push((
-        "waits".to_owned(),
-        format!("{waits} per {}, {avoidable} of them avoidable", words::per(run.per)),
-    ));
+    lines.push(("waits".to_owned(), format!("{waits} per {}, {avoidable} of them avoidable", run.per)));
     lines.push((
         "blocked".to_owned(),
         change(text::duration(before.blocked_ns), text::duration(after.blocked_ns)),
@@ -156,7 +153,7 @@ fn notes(report: &DiffReport, all: bool, style: &Style) -> String {
             text::counted(report.counts.unchanged as u64, "unchanged site")
         ));
     }
-    let per = words::per(report.run.per);
+    let per = report.run.per;
     notes.push(format!(
         "waits, blocked, drain: per {per} and rank{}.",
         if report.run.per == Per::Iteration { ", of a typical one" } else { "" }

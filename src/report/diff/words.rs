@@ -2,7 +2,6 @@
 
 use super::{Aspect, DiffReport, Location, SiteChange, SiteState, Status};
 use crate::diff::matching::How;
-use crate::diff::units::Per;
 use crate::report::phrase::{FileNames, at_line};
 use crate::text::{self, escape_terminal};
 
@@ -28,13 +27,6 @@ pub fn aspect(aspect: Aspect) -> &'static str {
         Aspect::Blocked => "blocked",
         Aspect::Drain => "drain",
         Aspect::Verdict => "verdict",
-    }
-}
-
-pub fn per(per: Per) -> &'static str {
-    match per {
-        Per::Iteration => "iteration",
-        Per::Run => "run",
     }
 }
 
@@ -72,7 +64,7 @@ pub fn headline(report: &DiffReport) -> String {
     let c = &report.counts;
     let run = &report.run;
     let span = arrow(&text::duration(run.before.span_ns), &text::duration(run.after.span_ns));
-    let span = format!("{} {span}", per(run.per));
+    let span = format!("{} {span}", run.per);
     let span = match (run.span_noise_ns, run.span_changed) {
         (Some(_), true) => {
             let change = relative(run.before.span_ns, run.after.span_ns);

@@ -1,11 +1,11 @@
 //! What the page of a comparison shows.
 
 use super::page::{TimelineView, WarningView, warnings};
-use crate::diff::units::Per;
 use crate::report::diff::{DiffReport, SiteChange, SiteState, Status, table, words};
 use crate::report::phrase::FileNames;
 use crate::text::{self, escape_terminal};
 use crate::timeline::Timeline;
+use crate::vocabulary::Per;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -58,7 +58,7 @@ pub(super) struct Amount {
 impl<'a> Page<'a> {
     pub fn of(report: &DiffReport, drawings: [&'a [Timeline]; 2]) -> Self {
         let files = words::files(report);
-        let per = words::per(report.run.per);
+        let per = report.run.per.as_str();
         let headline = words::headline(report);
         let (lead, rest) = headline.split_once("; ").unwrap_or((&headline, ""));
         let facts = [
