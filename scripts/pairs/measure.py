@@ -14,8 +14,11 @@ import json
 import statistics
 import time
 
+import holdout
+import programs
 import torch
-from programs import CASES
+
+CASES = programs.CASES | holdout.CASES
 
 ORDER = ("bad", "fixed", "fixed", "bad")
 # A captured window: long enough to settle, small enough for an export of a few MB.

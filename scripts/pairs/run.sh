@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures every program (or those named) on this machine's GPU, both variants in alternating windows: without a profiler,
-# then under a light capture.
+# then under a light capture; without names also the loops that the profiler's figures come from.
 #   scripts/pairs/run.sh OUT [CASE...]
 # Leaves CASE.json (measured alone) and CASE.sqlite (the capture, which holds the windows' times) in OUT. Then, anywhere:
 # scripts/pairs/compare.py OUT
@@ -12,8 +12,10 @@ out=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
 cd "$here"
 cases=("$@")
+whole=
 if [ ${#cases[@]} -eq 0 ]; then
-  mapfile -t cases < <(python3 -c 'from programs import CASES; print(*CASES, sep="\n")')
+  whole=1
+  mapfile -t cases < <(python3 -c 'from measure import CASES; print(*CASES, sep="\n")')
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -27,8 +29,10 @@ captured() { # NAME COMMAND...
   rm -f "$work/$name".*
 }
 
-python3 overhead.py >"$out/overhead.alone.json"
-captured overhead overhead.py
+if [ -n "$whole" ]; then
+  python3 overhead.py >"$out/overhead.alone.json"
+  captured overhead overhead.py
+fi
 for case in "${cases[@]}"; do
   python3 measure.py "$case" >"$out/$case.json"
   cat "$out/$case.json"
