@@ -114,8 +114,8 @@ pub fn run(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
 /// # Errors
 /// As [`run`].
 pub fn run_one(path: &Path, options: &Options) -> anyhow::Result<(Report, Analysed)> {
-    let wishes = Wishes::default();
-    let found = analyse_with(path, options, &wishes)?;
+    let wishes = pricing::resolve(&[path.to_owned()], options)?;
+    let found = analyse_with(path, options, &wishes.of(0))?;
     let mut assembler = assemble::Assembler::new(options, &wishes, 1);
     assembler.add(&found)?;
     Ok((assembler.finish(), found))

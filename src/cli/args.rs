@@ -340,7 +340,7 @@ pub enum Class {
 }
 
 /// `S3=delete`.
-fn parse_fix(text: &str) -> Result<(String, Fix), String> {
+pub fn parse_fix(text: &str) -> Result<(String, Fix), String> {
     let words = || Fix::ALL.map(|(word, _)| word).join(", ");
     let (site, word) =
         text.split_once('=').ok_or_else(|| format!("write SITE=CHANGE; changes: {}", words()))?;

@@ -16,8 +16,12 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
         bail!("{}: --save and -o name one file; give them two", args.output.display());
     }
     interrupt::listen().context("Ctrl-C cannot be listened for")?;
-    let options =
-        Options { device: args.gpu.device, lib_dirs: args.gpu.lib_dir.clone(), rounds: args.gpu.rounds };
+    let options = Options {
+        device: args.gpu.device,
+        lib_dirs: args.gpu.lib_dir.clone(),
+        rounds: args.gpu.rounds,
+        time: None,
+    };
     if args.self_test {
         let lines = self_test(&options)?;
         let mut out = output::Output::open(&args.output, &args.shared)?;

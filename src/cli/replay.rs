@@ -1,13 +1,16 @@
 //! `sync-report replay`: the workload around a wait, with and without it, on the GPU at hand.
 
-use super::args::{SharedArgs, parse_root};
+use super::args::{SharedArgs, parse_fix, parse_root};
 use super::{input, output, progress, report};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum, ValueHint};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
+use sync_report::analysis::pricing::WhatIf;
 use sync_report::analysis::{self, Options};
+use sync_report::cost::simulate::Fix;
 use sync_report::replay::gpu;
 use sync_report::replay::interrupt;
 use sync_report::replay::measured::Measured;
@@ -26,6 +29,10 @@ pub struct ReplayArgs {
     /// Replay these sites (S3,S5), by id or key; by default the avoidable ones that cost most
     #[arg(long, value_name = "SITES", value_delimiter = ',')]
     pub site: Vec<String>,
+    /// Make this change of a site, whatever its verdict, and count it as avoidable: keep, delete, gpu-wait, drop,
+    /// non-blocking, pinned, delay, coalesce
+    #[arg(long, value_name = "SITE=CHANGE", value_parser = parse_fix, value_delimiter = ',')]
+    pub fix: Vec<(String, Fix)>,
     /// Print what would run, as JSON, and run nothing
     #[arg(long, conflicts_with_all = ["emit_python", "format"])]
     pub plan: bool,
@@ -39,9 +46,13 @@ pub struct ReplayArgs {
     /// What a matrix product of unknown size takes here
     #[arg(long = "match", value_enum, default_value_t = Match::Peak)]
     pub matching: Match,
-    /// Rounds of measurements, each of which runs every variant twice
-    #[arg(long, value_name = "N", default_value_t = gpu::DEFAULT_ROUNDS, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub rounds: u32,
+    /// How long to measure at most; fewer rounds are made where they agree, and at least three
+    #[arg(long, value_name = "TIME", default_value_t = gpu::DEFAULT_SECONDS, value_parser = parse_seconds)]
+    pub seconds: f64,
+    /// Make this many rounds of measurements instead, each of which runs every variant twice, and the first twice for
+    /// each
+    #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: Option<u32>,
     /// GPU to run on
     #[arg(long, value_name = "GPU", default_value_t = 0)]
     pub device: usize,
@@ -93,6 +104,12 @@ fn parse_host(text: &str) -> Result<HostTime, String> {
     }
 }
 
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    const MOST: f64 = 3600.0;
+    let seconds = text.parse::<f64>().ok().filter(|s| *s > 0.0 && *s <= MOST);
+    seconds.ok_or_else(|| format!("`{text}` is no number of seconds up to {MOST}"))
+}
+
 pub fn run(args: ReplayArgs) -> Result<ExitCode> {
     let arguments = [args.profile.clone()];
     let written = args.emit_python.as_deref().unwrap_or(&args.output);
@@ -140,6 +157,7 @@ fn plan(path: &Path, args: &ReplayArgs) -> Result<Plan> {
         rules: PathRules::default(),
         simulate_up_to: args.simulate.then_some(usize::MAX),
         progress: progress::bar(args.shared.quiet),
+        what_if: WhatIf { fixes: args.fix.clone(), ..WhatIf::default() },
         ..Options::default()
     };
     let (report, mut found) = analysis::run_one(path, &options)?;
@@ -147,14 +165,21 @@ fn plan(path: &Path, args: &ReplayArgs) -> Result<Plan> {
         Match::Peak => Matching::Peak,
         Match::Duration => Matching::Duration,
     };
-    let wish = Wish { sites: args.site.clone(), host: args.host, matching };
+    let wish = Wish { sites: args.site.clone(), fixes: args.fix.clone(), host: args.host, matching };
     timeline::plan(&report, &mut found, &wish)
 }
 
 /// Runs the plan; what it leaves out or assumes goes before what running it showed.
 fn measure(plan: &Plan, args: &ReplayArgs) -> Result<Measured> {
     interrupt::listen().context("Ctrl-C cannot be heeded")?;
-    let options = gpu::Options { device: args.device, lib_dirs: args.lib_dir.clone(), rounds: args.rounds };
+    let (device, lib_dirs) = (args.device, args.lib_dir.clone());
+    let options = match args.rounds {
+        Some(rounds) => gpu::Options { device, lib_dirs, rounds, ..gpu::Options::default() },
+        None => {
+            let time = Some(Duration::from_secs_f64(args.seconds));
+            gpu::Options { device, lib_dirs, time, ..gpu::Options::default() }
+        }
+    };
     let measured = gpu::execute(plan, &options)?;
     let notes = plan.notes.iter().cloned().chain(measured.notes).collect();
     Ok(Measured { notes, ..measured })

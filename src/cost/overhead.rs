@@ -92,6 +92,11 @@ impl Costs {
         }
     }
 
+    /// How much slower this host is than the one that the figures are from.
+    pub fn pace(&self) -> f64 {
+        self.pace
+    }
+
     /// Of a call itself.
     pub fn of_call(&self, kind: Option<Blocking>) -> i64 {
         scaled(traced(kind), self.pace) + self.backtrace
@@ -105,7 +110,7 @@ impl Costs {
 }
 
 /// What of a host segment the profiler takes at most.
-fn most_of(gap: i64) -> i64 {
+pub fn most_of(gap: i64) -> i64 {
     (gap.max(0) as f64 * MOST_OF_GAP) as i64
 }
 
@@ -134,6 +139,11 @@ fn around(kind: Option<Blocking>) -> i64 {
 /// wants to be told that time is saved which only the capture took.
 pub fn most_around(kind: Blocking, pace: f64) -> i64 {
     scaled(around(Some(kind)) + traced(Some(kind)), pace)
+}
+
+/// Host time that goes with a call, without what the profiler adds to it.
+pub fn around_call(kind: Blocking, pace: f64) -> i64 {
+    scaled(around(Some(kind)), pace)
 }
 
 /// Marks each step with the host time before it that is estimated to be the profiler's, and what goes with its call.

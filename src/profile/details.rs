@@ -1,4 +1,4 @@
-//! Columns that only a few rows are asked for: grids of kernels, sizes of memsets, the model of a GPU. Read when a
+//! Columns that only a few rows are asked for: launches of kernels, sizes of memsets, the model of a GPU. Read when a
 //! plan of a replay is made, so that the report does not pay for them.
 
 use crate::error::InputError;
@@ -14,10 +14,23 @@ use std::sync::Arc;
 /// What some ops are besides their times.
 #[derive(Default)]
 pub struct Details {
-    /// By op: blocks in three directions, threads of a block.
-    pub grids: FxHashMap<u32, ([u64; 3], u64)>,
+    /// By op.
+    pub launches: FxHashMap<u32, LaunchSize>,
     /// By op: bytes set.
     pub memsets: FxHashMap<u32, u64>,
+}
+
+/// How a kernel was launched; what an export does not hold is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaunchSize {
+    /// In three directions.
+    pub blocks: [u64; 3],
+    /// Of a block.
+    pub threads: u64,
+    /// Of a thread.
+    pub registers: u32,
+    /// Bytes of a block.
+    pub shared: u32,
 }
 
 /// One adapter of TARGET_INFO_GPU; old exports have its name only.
@@ -34,22 +47,39 @@ pub struct GpuModel {
 impl Details {
     /// One scan of each table that `ops` are from; rows are told by start, end and correlation id.
     pub fn read(profile: &Profile, ops: &[u32]) -> Result<Self, InputError> {
-        const KERNEL: &[&str] =
-            &["start", "end", "correlationId", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"];
-        type Grid = ([u64; 3], u64);
+        const KERNEL: &[&str] = &[
+            "start",
+            "end",
+            "correlationId",
+            "gridX",
+            "gridY",
+            "gridZ",
+            "blockX",
+            "blockY",
+            "blockZ",
+            "registersPerThread",
+            "staticSharedMemory",
+            "dynamicSharedMemory",
+        ];
         let mut details = Self::default();
         if let Some(kernels) = Wanted::new(profile, ops, OpKind::Kernel) {
             let rows = profile.db.scan(
                 "CUPTI_ACTIVITY_KIND_KERNEL",
                 KERNEL,
-                |out: &mut Vec<(u32, Grid)>, row| {
+                |out: &mut Vec<(u32, LaunchSize)>, row| {
                     let Some(op) = kernels.op(row) else { return };
                     let size = |i| row.int(i).and_then(|v| u64::try_from(v).ok()).unwrap_or(0);
-                    let threads = size(6).saturating_mul(size(7)).saturating_mul(size(8));
-                    out.push((op, ([size(3), size(4), size(5)], threads)));
+                    let small = |v: u64| u32::try_from(v).unwrap_or(u32::MAX);
+                    let launch = LaunchSize {
+                        blocks: [size(3), size(4), size(5)],
+                        threads: size(6).saturating_mul(size(7)).saturating_mul(size(8)),
+                        registers: small(size(9)),
+                        shared: small(size(10).saturating_add(size(11))),
+                    };
+                    out.push((op, launch));
                 },
             )?;
-            details.grids = rows.into_iter().flatten().filter(|(_, g)| !g.0.contains(&0)).collect();
+            details.launches = rows.into_iter().flatten().filter(|(_, l)| !l.blocks.contains(&0)).collect();
         }
         if let Some(memsets) = Wanted::new(profile, ops, OpKind::Memset) {
             const MEMSET: &[&str] = &["start", "end", "correlationId", "bytes"];

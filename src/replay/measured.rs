@@ -81,6 +81,9 @@ pub struct Measured {
     pub sites: Vec<(String, String)>,
     pub alone: Vec<MeasuredAlone>,
     pub variants: Vec<MeasuredVariant>,
+    /// Stretches in a row of each run: those of the plan, or as many as there was time for.
+    #[serde(default)]
+    pub repeat: usize,
     /// Recorded length of the stretch, to compare the variant as recorded with, in ns.
     pub recorded_ns: i64,
     #[serde(default)]

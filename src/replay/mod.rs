@@ -22,6 +22,8 @@ pub mod interrupt;
 #[forbid(unsafe_code)]
 pub mod measured;
 #[forbid(unsafe_code)]
+pub mod occupancy;
+#[forbid(unsafe_code)]
 pub mod peak;
 #[forbid(unsafe_code)]
 pub mod plan;

@@ -183,10 +183,12 @@ pub enum Act {
         gemm: usize,
         stream: usize,
     },
-    /// Launches a kernel that only takes time.
+    /// Launches a kernel that only takes time, and where there are several streams the recorded one's place.
     Spin {
         ns: i64,
         stream: usize,
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        place: Option<Footprint>,
     },
     /// Copies; a `blocking` one is the synchronous API, others are `…Async` (which stages pageable memory in the call).
     Copy {
@@ -216,6 +218,31 @@ pub enum Act {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         site: Option<usize>,
     },
+}
+
+/// What a kernel takes of a GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Footprint {
+    pub blocks: u64,
+    /// Of a block.
+    pub threads: u32,
+    /// Of a thread.
+    pub registers: u32,
+    /// Bytes of shared memory of a block.
+    pub shared: u32,
+}
+
+impl Act {
+    /// The stream that it gives something to do, unless it only orders.
+    pub fn works_on(&self) -> Option<usize> {
+        match *self {
+            Self::Gemm { stream, .. }
+            | Self::Spin { stream, .. }
+            | Self::Copy { stream, .. }
+            | Self::Memset { stream, .. } => Some(stream),
+            Self::Host { .. } | Self::Record { .. } | Self::StreamWait { .. } | Self::Sync { .. } => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

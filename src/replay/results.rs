@@ -110,6 +110,7 @@ mod tests {
             sites: keys.iter().map(|(key, id)| ((*key).to_owned(), (*id).to_owned())).collect(),
             alone: Vec::new(),
             variants,
+            repeat: 0,
             recorded_ns: 4_100_000,
             products: Vec::new(),
             checked: 1,

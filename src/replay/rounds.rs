@@ -12,6 +12,7 @@
 use super::error::ReplayError;
 use super::interrupt;
 use super::measured::Spread;
+use std::time::{Duration, Instant};
 
 /// Host and GPU time of one run, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,13 +65,63 @@ impl Paired {
     pub fn saving(&self) -> Spread {
         savings(&self.base, &self.own)
     }
+
+    /// How exactly the median saving is known, as a share of what way 0 takes.
+    fn error(&self) -> f64 {
+        let savings: Vec<i64> = self.base.iter().zip(&self.own).map(|(b, o)| b.wall - o.wall).collect();
+        let base = spread(self.base.iter().map(|s| s.wall)).median_ns;
+        error_of_median(&savings) / base.max(1) as f64
+    }
+}
+
+/// How many rounds to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    pub fewest: u32,
+    pub most: u32,
+    /// When to be done, unless that is less than the fewest rounds; before, where medians are known well enough.
+    pub until: Option<Instant>,
+}
+
+impl Effort {
+    /// Rounds below which a median says nothing of its own scatter.
+    pub const FEWEST: u32 = 3;
+    /// Rounds after which a hundredth more of them changes nothing.
+    const MOST: u32 = 100;
+    /// Rounds from which their scatter is looked at.
+    const MANY: u32 = 10;
+    /// Share of the first way's time to which a median saving should be known: five such medians then lie within some
+    /// 0.6 % of it of one another.
+    const EXACT: f64 = 0.0025;
+
+    pub const fn exactly(rounds: u32) -> Self {
+        Self { fewest: rounds, most: rounds, until: None }
+    }
+
+    pub const fn until(time: Instant) -> Self {
+        Self { fewest: Self::FEWEST, most: Self::MOST, until: Some(time) }
+    }
+
+    /// For work that takes long, and spreads less.
+    pub fn halved(self) -> Self {
+        let most = (self.most / 2).max(Self::FEWEST.min(self.most));
+        Self { most, fewest: self.fewest.min(most), ..self }
+    }
+
+    /// Whether `made` rounds, the last of which took `last`, are enough.
+    fn is_enough(&self, made: u32, last: Duration, pairs: &[Paired]) -> bool {
+        let Some(until) = self.until else { return made >= self.most };
+        let late = Instant::now() + last > until;
+        let known = || made >= Self::MANY && pairs.iter().all(|p| p.error() <= Self::EXACT);
+        made >= self.most || (made >= self.fewest && (late || known()))
+    }
 }
 
 /// Compares each way from 1 on with way 0, in pairs A B B A, after warming all up `warm` times: for differences of a
 /// percent, which in rounds of many ways drown in the clock. Returns all samples of way 0, and the pairs of the others.
 pub fn paired(
     ways: usize,
-    rounds: u32,
+    effort: &Effort,
     warm: u32,
     mut run: impl FnMut(usize) -> Result<Sample, ReplayError>,
 ) -> Result<(Vec<Sample>, Vec<Paired>), ReplayError> {
@@ -82,21 +133,32 @@ pub fn paired(
         (0..ways).try_for_each(|way| run(way).map(drop))?;
     }
     let mean = |a: Sample, b: Sample| Sample { wall: (a.wall + b.wall) / 2, gpu: (a.gpu + b.gpu) / 2 };
-    if ways == 1 {
-        let base = (0..rounds).map(|_| Ok(mean(run(0)?, run(0)?))).collect::<Result<_, ReplayError>>()?;
-        return Ok((base, Vec::new()));
-    }
+    let mut alone = Vec::new();
     let mut pairs = vec![Paired::default(); ways.saturating_sub(1)];
-    for _ in 0..rounds {
+    let (mut made, mut last) = (0, Duration::ZERO);
+    while !effort.is_enough(made, last, &pairs) {
+        let start = Instant::now();
+        if ways == 1 {
+            alone.push(mean(run(0)?, run(0)?));
+        }
         for (index, pair) in pairs.iter_mut().enumerate() {
             let way = index + 1;
             let [first, second, third, fourth] = [run(0)?, run(way)?, run(way)?, run(0)?];
             pair.base.push(mean(first, fourth));
             pair.own.push(mean(second, third));
         }
+        (made, last) = (made + 1, start.elapsed());
     }
-    let base = pairs.iter().flat_map(|pair| pair.base.iter().copied()).collect();
+    let base = alone.into_iter().chain(pairs.iter().flat_map(|pair| pair.base.iter().copied())).collect();
     Ok((base, pairs))
+}
+
+/// Standard error of a median of values that scatter normally but for some that something disturbed: 1.2533 × their
+/// standard deviation / √n, that being 1.4826 × the median distance from the median.
+fn error_of_median(values: &[i64]) -> f64 {
+    let middle = spread(values.iter().copied()).median_ns;
+    let apart = spread(values.iter().map(|v| v.abs_diff(middle).min(i64::MAX as u64) as i64)).median_ns;
+    1.2533 * 1.4826 * apart as f64 / (values.len().max(1) as f64).sqrt()
 }
 
 /// Median and the middle eight tenths; of ten and fewer, all.
@@ -138,7 +200,7 @@ mod tests {
     #[test]
     fn pairs_cancel_a_drift_that_a_way_between_them_makes() {
         let (mut clock, mut runs) = (0, 0);
-        let (base, pairs) = paired(3, 4, 1, |way| {
+        let (base, pairs) = paired(3, &Effort::exactly(4), 1, |way| {
             (clock, runs) = (clock + 7, runs + 1);
             Ok(Sample { wall: 1000 * (way as i64 + 1) + clock, gpu: 1 })
         })
@@ -148,8 +210,32 @@ mod tests {
         assert_eq!(savings, [-1000, -2000]);
         assert!(pairs.iter().all(|p| p.base.len() == 4 && p.own.len() == 4));
         assert_eq!(base.len(), 8);
-        let (base, pairs) = paired(1, 3, 0, |_| Ok(Sample { wall: 5, gpu: 1 })).expect("runs");
+        let (base, pairs) =
+            paired(1, &Effort::exactly(3), 0, |_| Ok(Sample { wall: 5, gpu: 1 })).expect("runs");
         assert_eq!((base.len(), base[0].wall, pairs.len()), (3, 5, 0));
+    }
+
+    /// Rounds go on while their savings scatter, and while there is time.
+    #[test]
+    fn rounds_end_when_their_median_is_known() {
+        let rounds = |effort: Effort, apart: i64| {
+            let mut runs = 0;
+            let scattering = |way: usize| {
+                runs += 1;
+                let off = if runs / 4 % 2 == 0 { apart } else { -apart };
+                Ok(Sample { wall: 10_000 - 1000 * way as i64 + way as i64 * off, gpu: 1 })
+            };
+            paired(2, &effort, 0, scattering).expect("runs").1[0].own.len() as u32
+        };
+        let later = Effort::until(Instant::now() + Duration::from_secs(3600));
+        assert_eq!(rounds(later, 0), Effort::MANY);
+        // 1.858 × 80 / √n of 10,000 is a quarter of a percent at n = 36.
+        assert!((30..=40).contains(&rounds(later, 80)), "{}", rounds(later, 80));
+        assert_eq!(rounds(later, 5_000), Effort::MOST);
+        assert_eq!(rounds(Effort::until(Instant::now()), 5_000), Effort::FEWEST);
+        assert_eq!(rounds(Effort::exactly(2), 5_000), 2);
+        assert_eq!(Effort::exactly(10).halved(), Effort::exactly(5));
+        assert_eq!(Effort::exactly(2).halved(), Effort::exactly(2));
     }
 
     #[test]

@@ -5,10 +5,11 @@ mod failures;
 mod plans;
 pub mod stubs;
 
+use std::time::Duration;
 use stubs::Stubs;
 use sync_report::replay::gpu::{Options, execute};
 use sync_report::replay::measured::Measured;
-use sync_report::replay::plan::{Act, Certainty, Element, Plan};
+use sync_report::replay::plan::{Act, Certainty, Element, Footprint, Plan, Target};
 
 /// Rounds enough to run everything.
 const ROUNDS: u32 = 2;
@@ -44,7 +45,8 @@ fn the_child() {
     let plan = std::fs::read_to_string(plan).expect("a plan");
     let plan: Plan = serde_json::from_str(&plan).expect("a plan is JSON");
     let rounds = std::env::var("REPLAY_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(ROUNDS);
-    let options = Options { lib_dirs: vec![libraries.into()], rounds, ..Options::default() };
+    let time = std::env::var("REPLAY_SECONDS").ok().and_then(|s| s.parse().ok()).map(Duration::from_secs_f64);
+    let options = Options { lib_dirs: vec![libraries.into()], rounds, time, ..Options::default() };
     match execute(&plan, &options) {
         Ok(measured) => println!("\nMEASURED {}", serde_json::to_string(&measured).expect("JSON")),
         Err(e) => println!("\nFAILED {e}"),
@@ -175,7 +177,7 @@ fn a_plan_that_does_not_hold_together_is_refused() {
         Act::Gemm { gemm: 7, stream: 0 },
         Act::Gemm { gemm: 0, stream: 9 },
         Act::Record { event: 3, stream: 0 },
-        Act::Spin { ns: 5, stream: 2 },
+        Act::Spin { ns: 5, stream: 2, place: None },
     ] {
         let mut plan = plans::loop_with_sync();
         plan.variants[1].acts.push(act.clone());
@@ -186,4 +188,34 @@ fn a_plan_that_does_not_hold_together_is_refused() {
     plan.gemms[0].m = 0;
     let error = run(stubs, &plan, &[]).expect_err("it does not run");
     assert!(error.contains("no product of 0×48×32 fp16"), "{error}");
+}
+
+/// Two streams with a kernel of 100 µs each: side by side unless both hold the whole GPU.
+#[test]
+fn kernels_take_the_places_of_the_recorded_ones() {
+    let Some(stubs) = Stubs::get() else { return };
+    let took = |blocks| {
+        let place = Some(Footprint { blocks, threads: 256, registers: 32, shared: 0 });
+        let kernel = |stream| Act::Spin { ns: 100_000, stream, place };
+        let acts = vec![kernel(0), kernel(1), Act::Sync { target: Target::Context, site: None }];
+        let plan = plans::plan(Vec::new(), vec![("as recorded", acts)]);
+        run(stubs, &plan, &[("REPLAY_ROUNDS", "20")]).expect("it runs").variants[0].wall.median_ns
+    };
+    let (small, large) = (took(4), took(132 * 8));
+    assert!((100_000..190_000).contains(&small), "{small}");
+    assert!(large > 198_000, "{large}");
+}
+
+/// Without a number of rounds a replay makes as many as its time allows, and fewer stretches in a row if it must.
+#[test]
+fn a_replay_ends_in_its_time() {
+    let Some(stubs) = Stubs::get() else { return };
+    let plan = Plan { repeat: 1_000, ..plans::loop_with_sync() };
+    let start = std::time::Instant::now();
+    let measured = run(stubs, &plan, &[("REPLAY_SECONDS", "0.5")]).expect("it runs");
+    assert!(start.elapsed().as_secs_f64() < 10.0, "{:?}", start.elapsed());
+    assert!((2..100).contains(&measured.repeat), "{}", measured.repeat);
+    let saving = measured.variants[1].saving.expect("it is compared");
+    assert!((3..=100).contains(&saving.runs), "{saving:?}");
+    assert!(measured.alone.iter().skip(1).all(|a| a.added.is_some_and(|a| a.runs >= 3)));
 }

@@ -49,7 +49,7 @@ fn line(plan: &Plan, act: &Act) -> String {
     match act {
         Act::Host { ns } => format!("host {ns}"),
         Act::Gemm { gemm, stream } => format!("gemm {gemm}{}", on(stream)),
-        Act::Spin { ns, stream } => format!("spin {ns}{}", on(stream)),
+        Act::Spin { ns, stream, .. } => format!("spin {ns}{}", on(stream)),
         Act::Copy { direction, bytes, memory, stream, blocking, site } => {
             let blocking = if *blocking { " blocking" } else { "" };
             format!("copy {direction} {bytes} {memory}{blocking}{}{}", on(stream), of(site))

@@ -115,6 +115,12 @@ int cuDeviceGetAttribute(int *value, int which, int device) {
     case 13: *value = 1980000; break;  // clock in kHz
     case 16: *value = 132; break;      // multiprocessors
     case 38: *value = 1 << 20; break;  // second-level cache
+    case 39: *value = 2048; break;     // threads, shared memory, registers and blocks of a multiprocessor
+    case 81: *value = 233472; break;
+    case 82: *value = 65536; break;
+    case 106: *value = 32; break;
+    case 97: *value = 232448; break;   // shared memory of a block, and what each costs besides
+    case 111: *value = 1024; break;
     case 75: *value = 9; break;
     case 76: *value = 0; break;
     default: *value = 1;
@@ -277,17 +283,32 @@ static void *set_flag(void *argument) {
     return 0;
 }
 
+// Bytes of shared memory that launches may ask for, and until when one that holds the whole GPU runs.
+static unsigned most_shared = 48 << 10;
+static int64_t full_until;
+
+int cuFuncSetAttribute(void *function, int which, int value) {
+    MAY_FAIL;
+    (void)function;
+    if (which == 8 && value > 232448) return 1;
+    if (which == 8) most_shared = (unsigned)value;
+    return 0;
+}
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *stream, void **arguments, void **extra) {
     MAY_FAIL;
-    (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)extra;
+    (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)extra;
+    if (shared > most_shared) return 1;
     uint64_t first = *(uint64_t *)arguments[0];
     if ((intptr_t)function == 2) {
         *(uint64_t *)(uintptr_t)first = (uint64_t)setting("STUB_TICK", 32);
         return 0;
     }
     uint64_t cycles = *(uint64_t *)arguments[1], flag = *(uint64_t *)arguments[2];
+    int fills = gx >= 132 && shared > 233472 / 2;
+    if (fills && full_until > of(stream)->busy_until) of(stream)->busy_until = full_until;
     stub_work(stream, (int64_t)first + (int64_t)(cycles / 1.98) + 700);
+    if (fills) full_until = of(stream)->busy_until;
     if (flag) {
         Flag *later = malloc(sizeof *later);
         *later = (Flag){of(stream)->busy_until, (uint32_t *)(uintptr_t)flag};

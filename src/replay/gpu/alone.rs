@@ -7,7 +7,7 @@ use super::open::Gpu;
 use super::operands::Placed;
 use crate::replay::error::ReplayError;
 use crate::replay::measured::{MeasuredAlone, Spread};
-use crate::replay::rounds::{self, Paired, Sample};
+use crate::replay::rounds::{self, Effort, Paired, Sample};
 use std::time::Instant;
 
 /// A run should take this long: clocks and timers are exact then, and a hundred runs are done in a few seconds.
@@ -17,7 +17,6 @@ const FEWEST_PASSES: i64 = 6;
 const MOST_PASSES: i64 = 2_000;
 /// Runs of this length are rarer: their times spread less.
 const LONG_RUN_NS: i64 = 50_000_000;
-const FEWEST_ROUNDS: u32 = 3;
 
 /// One element of the sequence.
 #[derive(Clone, Copy)]
@@ -162,12 +161,12 @@ impl<'g> Loop<'g> {
     }
 
     /// All ways, each beside the first.
-    pub fn measure(&self, ways: &[Way], rounds: u32) -> Result<Compared> {
+    pub fn measure(&self, ways: &[Way], effort: Effort) -> Result<Compared> {
         let once = self.once()?;
         let passes = (RUN_NS / once).clamp(FEWEST_PASSES, MOST_PASSES);
         let long = once * passes > LONG_RUN_NS;
-        let rounds = if long { (rounds / 2).max(FEWEST_ROUNDS.min(rounds)) } else { rounds };
-        let (base, pairs) = rounds::paired(ways.len(), rounds, 1, |way| self.run(ways[way], passes))?;
+        let effort = if long { effort.halved() } else { effort };
+        let (base, pairs) = rounds::paired(ways.len(), &effort, 1, |way| self.run(ways[way], passes))?;
         Ok(Compared { passes, base, pairs })
     }
 }
@@ -194,7 +193,7 @@ impl Compared {
 pub fn measure(
     gpu: &Gpu,
     pieces: &[Piece],
-    rounds: u32,
+    effort: Effort,
     read: impl Fn(&HostBuffer) -> Result<PreparedCopy>,
     notes: &mut Vec<String>,
 ) -> Result<Vec<MeasuredAlone>> {
@@ -206,7 +205,7 @@ pub fn measure(
         ways.pop();
         notes.push(format!("The products could not be captured as a CUDA graph: {e}."));
     }
-    let compared = sequence.measure(&ways, rounds)?;
+    let compared = sequence.measure(&ways, effort)?;
     let measured = |way: Way, samples: &[Sample], added| MeasuredAlone {
         name: way.name().to_owned(),
         wall: rounds::spread(samples.iter().map(|s| s.wall)),

@@ -8,6 +8,7 @@
 //! until the context was synchronised. Destructors of memory do that first.
 
 use crate::replay::error::ReplayError;
+use crate::replay::occupancy::StandIn;
 use cudarc::driver::sys::{self, CUresult};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
@@ -270,10 +271,33 @@ pub struct Function {
 impl Function {
     /// One block of one thread, with `N` words of arguments as the kernel declares them.
     #[inline]
-    pub fn launch<const N: usize>(&self, stream: &Stream, mut arguments: [u64; N]) -> Result<()> {
+    pub fn launch<const N: usize>(&self, stream: &Stream, arguments: [u64; N]) -> Result<()> {
+        self.launch_blocks(stream, StandIn::NOTHING, arguments)
+    }
+
+    /// Likewise, blocks of one thread that hold shared memory: more than 48 KiB of it only after [`Self::allow_shared`].
+    #[inline]
+    pub fn launch_blocks<const N: usize>(
+        &self,
+        stream: &Stream,
+        size: StandIn,
+        mut arguments: [u64; N],
+    ) -> Result<()> {
         let mut pointers = arguments.each_mut().map(|word| std::ptr::from_mut(word).cast::<c_void>());
-        let none = null_mut();
-        driver!(cuLaunchKernel(self.raw, 1, 1, 1, 1, 1, 1, 0, stream.raw, pointers.as_mut_ptr(), none))
+        let (pointers, none) = (pointers.as_mut_ptr(), null_mut());
+        let StandIn { blocks, shared } = size;
+        driver!(cuLaunchKernel(self.raw, blocks, 1, 1, 1, 1, 1, shared, stream.raw, pointers, none))
+    }
+
+    /// Lets launches ask for up to `bytes` of shared memory, and multiprocessors keep all that they have as such: changing
+    /// that between kernels takes time.
+    pub fn allow_shared(&self, bytes: u32) -> Result<()> {
+        use sys::CUfunction_attribute_enum as Which;
+        const ALL_PERCENT: i32 = 100;
+        let most = i32::try_from(bytes).unwrap_or(i32::MAX);
+        driver!(cuFuncSetAttribute(self.raw, Which::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most))?;
+        let carveout = Which::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+        driver!(cuFuncSetAttribute(self.raw, carveout, ALL_PERCENT))
     }
 }
 

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 /// Every driver function that this program calls, in all drivers since CUDA 11.4. The exception, the time between two
 /// events, is looked up under two names: see [`super::cuda`].
-const DRIVER: [&str; 41] = [
+const DRIVER: [&str; 42] = [
     "cuInit",
     "cuDriverGetVersion",
     "cuGetErrorName",
@@ -49,6 +49,7 @@ const DRIVER: [&str; 41] = [
     "cuModuleLoadData",
     "cuModuleUnload",
     "cuModuleGetFunction",
+    "cuFuncSetAttribute",
     "cuLaunchKernel",
     "cuGraphInstantiateWithFlags",
     "cuGraphLaunch",

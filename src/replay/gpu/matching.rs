@@ -1,7 +1,8 @@
 //! Products whose shape is not known: one that takes as long.
 //!
 //! Time is nearly a cubic function of a factor on all three sides, so a few steps of `factor × (wanted / took)^⅓` come
-//! close; sides are rounded to what tensor cores like, so the rest is done by `k`, of which time is nearly linear.
+//! close; sides are rounded to what tensor cores like, so the rest is done by `k`, of which time is nearly linear. A
+//! product of known tiles, whose `k` was estimated, is corrected in `k` alone, where it takes far from as long.
 
 use super::cuda::Result;
 use super::open::Gpu;
@@ -11,11 +12,14 @@ use crate::replay::interrupt;
 use crate::replay::peak;
 use crate::replay::plan::{Act, Certainty, Gemm, Matching, Plan, RecordedGpu};
 use crate::replay::product::Shape;
+use std::time::Instant;
 
 /// Sides are multiples of this: 16 bytes of the widest type, which tensor cores need.
 const STEP: u64 = 8;
 /// Close enough, being what a clock moves between two runs.
 const CLOSE: f64 = 0.02;
+/// How far an estimated depth may miss the duration before it is corrected.
+const FAR: f64 = 0.1;
 const CUBIC_STEPS: usize = 8;
 const LINEAR_STEPS: usize = 5;
 
@@ -89,37 +93,64 @@ pub fn wanted(gemm: &Gemm, matching: Matching, recorded: &RecordedGpu, here: &Re
     }
 }
 
-/// A shape of the same types and transposes that takes `wanted` ns here, and what it takes.
-fn fit(gpu: &Gpu, start: Shape, wanted: i64, load: Load) -> Result<(Shape, i64)> {
-    let off = |took: i64| (took as f64 / wanted as f64 - 1.0).abs();
-    let mut best = (start, duration(gpu, &start, load)?);
-    let mut factor = 1.0;
-    let mut took = best.1;
-    for _ in 0..CUBIC_STEPS {
-        if off(best.1) < CLOSE {
-            return Ok(best);
-        }
+/// What to come close to, and how.
+struct Goal<'g> {
+    gpu: &'g Gpu,
+    wanted: i64,
+    load: Load,
+    /// When to be content.
+    until: Option<Instant>,
+}
+
+impl Goal<'_> {
+    fn off(&self, took: i64) -> f64 {
+        (took as f64 / self.wanted as f64 - 1.0).abs()
+    }
+
+    fn reached(&self, took: i64) -> Result<bool> {
         interrupt::check()?;
-        factor *= (wanted as f64 / took as f64).cbrt();
-        let shape = scaled(&start, factor);
-        took = duration(gpu, &shape, load)?;
-        if off(took) < off(best.1) {
+        Ok(self.off(took) < CLOSE || self.until.is_some_and(|until| Instant::now() >= until))
+    }
+
+    fn duration(&self, shape: &Shape) -> Result<i64> {
+        duration(self.gpu, shape, self.load)
+    }
+
+    /// A shape of the same types and transposes that takes as long as wanted, and what it takes.
+    fn fit(&self, start: Shape) -> Result<(Shape, i64)> {
+        let mut best = (start, self.duration(&start)?);
+        let mut factor = 1.0;
+        let mut took = best.1;
+        for _ in 0..CUBIC_STEPS {
+            if self.reached(best.1)? {
+                return Ok(best);
+            }
+            factor *= (self.wanted as f64 / took as f64).cbrt();
+            let shape = scaled(&start, factor);
+            took = self.duration(&shape)?;
+            if self.off(took) < self.off(best.1) {
+                best = (shape, took);
+            }
+        }
+        self.deepened(best)
+    }
+
+    /// Likewise, by its depth alone.
+    fn deepened(&self, start: (Shape, i64)) -> Result<(Shape, i64)> {
+        let mut best = start;
+        for _ in 0..LINEAR_STEPS {
+            let shape = Shape { k: side(best.0.k, self.wanted as f64 / best.1 as f64), ..best.0 };
+            if shape == best.0 || self.reached(best.1)? {
+                break;
+            }
+            let took = self.duration(&shape)?;
+            if self.off(took) >= self.off(best.1) {
+                break;
+            }
             best = (shape, took);
         }
+        Ok(best)
     }
-    for _ in 0..LINEAR_STEPS {
-        let shape = Shape { k: side(best.0.k, wanted as f64 / best.1 as f64), ..best.0 };
-        if off(best.1) < CLOSE || shape == best.0 {
-            break;
-        }
-        interrupt::check()?;
-        let took = duration(gpu, &shape, load)?;
-        if off(took) >= off(best.1) {
-            break;
-        }
-        best = (shape, took);
-    }
-    Ok(best)
 }
 
 fn scaled(shape: &Shape, factor: f64) -> Shape {
@@ -140,21 +171,45 @@ pub struct Matched {
     pub took_ns: i64,
 }
 
-/// Fits a product to the GPU at hand: exact and tile-rounded ones stay as they are.
-pub fn matched(gpu: &Gpu, gemm: &Gemm, fits: Shape, plan: &Plan, notes: &mut Vec<String>) -> Result<Matched> {
+/// Fits a product to the GPU at hand: exact ones stay as they are, and those of known tiles unless they are far off.
+pub fn matched(
+    gpu: &Gpu,
+    gemm: &Gemm,
+    fits: Shape,
+    plan: &Plan,
+    until: Option<Instant>,
+    notes: &mut Vec<String>,
+) -> Result<Matched> {
     let load = Load::of(plan);
     let (wanted_ns, told) = wanted(gemm, plan.matching, &plan.gpu, &gpu.described);
-    if gemm.certainty != Certainty::DurationMatched || gemm.recorded_ns <= 0 {
-        return Ok(Matched { shape: fits, wanted_ns, took_ns: duration(gpu, &fits, load)? });
-    }
-    if !told {
-        let note = "The export does not say how fast its GPU was: products of unknown shape take here what they took there.";
-        if !notes.iter().any(|n| n == note) {
-            notes.push(note.to_owned());
+    let goal = Goal { gpu, wanted: wanted_ns.max(1), load, until };
+    if gemm.certainty == Certainty::DurationMatched && gemm.recorded_ns > 0 {
+        if !told {
+            let note = "The export does not say how fast its GPU was: products of unknown shape take here what they took there.";
+            say(notes, note);
         }
+        let (shape, took_ns) = goal.fit(fits)?;
+        return Ok(Matched { shape, wanted_ns, took_ns });
     }
-    let (shape, took_ns) = fit(gpu, fits, wanted_ns.max(1), load)?;
+    let took_ns = goal.duration(&fits)?;
+    let estimated = gemm.certainty == Certainty::TileRounded && gemm.recorded_ns > 0 && told;
+    if !estimated || goal.off(took_ns) <= FAR {
+        return Ok(Matched { shape: fits, wanted_ns, took_ns });
+    }
+    let (shape, took_ns) = goal.deepened((fits, took_ns))?;
+    if shape != fits {
+        say(
+            notes,
+            "Products of known tiles that took far from as long as they should run with another depth.",
+        );
+    }
     Ok(Matched { shape, wanted_ns, took_ns })
+}
+
+fn say(notes: &mut Vec<String>, note: &str) {
+    if !notes.iter().any(|n| n == note) {
+        notes.push(note.to_owned());
+    }
 }
 
 #[cfg(test)]

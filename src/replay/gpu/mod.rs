@@ -27,13 +27,14 @@ use super::error::ReplayError;
 use super::measured::{Measured, MeasuredProduct, MeasuredVariant, RESULTS_VERSION};
 use super::plan::{Act, Alone, Plan};
 use super::product::Shape;
-use super::rounds::{self, Sample};
+use super::rounds::{self, Effort, Sample};
 use alone::Piece;
 use cuda::Result;
 use open::Gpu;
 use operands::{Checked, Operands};
 use program::{Program, Stage};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 pub use bench::{Work, bench, self_test};
 
@@ -45,31 +46,48 @@ pub struct Options {
     pub lib_dirs: Vec<PathBuf>,
     /// Rounds of measurements; each runs every variant twice.
     pub rounds: u32,
+    /// For a replay, how long it may take; as many rounds then as that allows and accuracy needs.
+    pub time: Option<Duration>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { device: 0, lib_dirs: Vec::new(), rounds: DEFAULT_ROUNDS }
+        Self { device: 0, lib_dirs: Vec::new(), rounds: DEFAULT_ROUNDS, time: None }
     }
 }
 
 /// Enough for a median that a single disturbance does not move.
 pub const DEFAULT_ROUNDS: u32 = 10;
+/// As long as somebody waits for one figure.
+pub const DEFAULT_SECONDS: f64 = 20.0;
+/// Shares of a replay's time after which its products must be fitted, and its timeline measured.
+const FITTED: f64 = 0.3;
+const PLAYED: f64 = 0.8;
+
+impl Options {
+    /// What to do until a share of the time since `start` is over.
+    fn effort(&self, start: Instant, share: f64) -> Effort {
+        self.time.map_or(Effort::exactly(self.rounds), |time| Effort::until(start + time.mul_f64(share)))
+    }
+}
 
 /// Runs a plan.
 pub fn execute(plan: &Plan, options: &Options) -> Result<Measured> {
     let gpu = Gpu::open(options.device, &options.lib_dirs)?;
+    let start = Instant::now();
     let mut notes = gpu.notes.clone();
     cuda::doing("fitting the products to this GPU");
-    let (shapes, products) = fit(&gpu, plan, &mut notes)?;
+    let (shapes, products) = fit(&gpu, plan, options.effort(start, FITTED).until, &mut notes)?;
     let mut operands = Operands::new(&gpu, &in_order(plan, &shapes))?;
     cuda::doing("checking products");
     let mut checked = Checked::default();
     check(&gpu, &mut operands, plan, &shapes, &mut checked)?;
     cuda::doing("replaying the timeline");
-    let variants = timeline(&gpu, plan, &shapes, &mut operands, options.rounds, &mut notes)?;
+    let effort = options.effort(start, PLAYED);
+    let (repeat, variants) = timeline(&gpu, plan, &shapes, &mut operands, effort, &mut notes)?;
     cuda::doing("running the products alone");
-    let alone = products_alone(&gpu, plan, &shapes, &mut operands, options.rounds, &mut notes)?;
+    let effort = options.effort(start, 1.0);
+    let alone = products_alone(&gpu, plan, &shapes, &mut operands, effort, &mut notes)?;
     cuda::doing("checking products");
     check(&gpu, &mut operands, plan, &shapes, &mut checked)?;
     if plan.gpu.name.as_ref().is_some_and(|name| *name != gpu.info.name) {
@@ -87,6 +105,7 @@ pub fn execute(plan: &Plan, options: &Options) -> Result<Measured> {
         sites: plan.sites.iter().map(|s| (s.key.clone(), s.id.clone())).collect(),
         alone,
         variants,
+        repeat,
         recorded_ns: plan.stretch.to_ns - plan.stretch.from_ns,
         products,
         checked: checked.elements,
@@ -97,7 +116,12 @@ pub fn execute(plan: &Plan, options: &Options) -> Result<Measured> {
 
 /// What runs for each product of the plan: made smaller where memory does not suffice, matched where its shape is not
 /// known.
-fn fit(gpu: &Gpu, plan: &Plan, notes: &mut Vec<String>) -> Result<(Vec<Shape>, Vec<MeasuredProduct>)> {
+fn fit(
+    gpu: &Gpu,
+    plan: &Plan,
+    until: Option<Instant>,
+    notes: &mut Vec<String>,
+) -> Result<(Vec<Shape>, Vec<MeasuredProduct>)> {
     let recorded: Vec<Shape> = plan.gemms.iter().map(Shape::from).collect();
     let order: Vec<usize> = launches(plan);
     let fitting = operands::fitting(gpu, &recorded, &order, notes)?;
@@ -110,7 +134,7 @@ fn fit(gpu: &Gpu, plan: &Plan, notes: &mut Vec<String>) -> Result<(Vec<Shape>, V
             shapes.push(shape);
             continue;
         }
-        let matched = matching::matched(gpu, gemm, shape, plan, notes)?;
+        let matched = matching::matched(gpu, gemm, shape, plan, until, notes)?;
         let Shape { m, n, k, batch, .. } = matched.shape;
         products.push(MeasuredProduct {
             gemm: index,
@@ -168,16 +192,17 @@ fn check(
     Ok(())
 }
 
+/// The variants, and how many stretches in a row each run was.
 fn timeline(
     gpu: &Gpu,
     plan: &Plan,
     shapes: &[Shape],
     operands: &mut Operands,
-    rounds: u32,
+    effort: Effort,
     notes: &mut Vec<String>,
-) -> Result<Vec<MeasuredVariant>> {
+) -> Result<(usize, Vec<MeasuredVariant>)> {
     if plan.variants.is_empty() {
-        return Ok(Vec::new());
+        return Ok((0, Vec::new()));
     }
     let mut stage = Stage::new(gpu, plan, notes)?;
     let times = stage.passes(plan);
@@ -187,8 +212,11 @@ fn timeline(
         .map(|v| stage.prepare(&v.acts, times, shapes, operands))
         .collect::<Result<_>>()?;
     const WARM: u32 = 2;
-    let run = |i: usize| stage.run(&programs[i], plan.repeat);
-    let (base, pairs) = rounds::paired(programs.len(), rounds, WARM, run)?;
+    let once = stage.run(&programs[0], 1)?.wall;
+    let runs = WARM as usize * programs.len() + Effort::FEWEST as usize * 4 * (programs.len() - 1).max(1);
+    let repeat = affordable(plan.repeat, once, runs, effort.until);
+    let run = |i: usize| stage.run(&programs[i], repeat);
+    let (base, pairs) = rounds::paired(programs.len(), &effort, WARM, run)?;
     let measured = plan.variants.iter().enumerate().map(|(i, variant)| {
         let pair = i.checked_sub(1).and_then(|i| pairs.get(i));
         let samples = pair.map_or(&base, |pair| &pair.own);
@@ -201,7 +229,17 @@ fn timeline(
             predicted_saving_ns: variant.predicted_saving_ns,
         }
     });
-    Ok(measured.collect())
+    Ok((repeat, measured.collect()))
+}
+
+/// Stretches in a row, so that `runs` of them end in time: of one alone the first is slow, so two at least.
+fn affordable(wanted: usize, once_ns: i64, runs: usize, until: Option<Instant>) -> usize {
+    const FEWEST: usize = 2;
+    let Some(until) = until else { return wanted };
+    let left = until.saturating_duration_since(Instant::now()).as_nanos() as f64;
+    let most = left / (once_ns.max(1) as f64 * runs.max(1) as f64);
+    // From a float too large for it, the largest number.
+    wanted.min((most as usize).max(FEWEST))
 }
 
 fn products_alone(
@@ -209,7 +247,7 @@ fn products_alone(
     plan: &Plan,
     shapes: &[Shape],
     operands: &mut Operands,
-    rounds: u32,
+    effort: Effort,
     notes: &mut Vec<String>,
 ) -> Result<Vec<super::measured::MeasuredAlone>> {
     let mut pieces = Vec::new();
@@ -229,5 +267,5 @@ fn products_alone(
     let Some(first) = first else { return Ok(Vec::new()) };
     // The least that any result holds.
     const VALUE: usize = 2;
-    alone::measure(gpu, &pieces, rounds, |to| operands.read_result(&first, to, VALUE), notes)
+    alone::measure(gpu, &pieces, effort, |to| operands.read_result(&first, to, VALUE), notes)
 }

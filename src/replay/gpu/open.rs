@@ -6,6 +6,7 @@ use super::libraries;
 use super::spin::Spin;
 use crate::replay::error::ReplayError;
 use crate::replay::measured::ReplayGpu;
+use crate::replay::occupancy::Limits;
 use crate::replay::plan::RecordedGpu;
 use crate::text;
 use cudarc::driver::sys::{self, CUdevice_attribute, CUresult};
@@ -29,6 +30,8 @@ pub struct Gpu {
     pub described: RecordedGpu,
     /// Bytes of the second-level cache.
     pub cache: u64,
+    /// What it has for the blocks of kernels.
+    pub limits: Limits,
     /// What makes times on it doubtful.
     pub notes: Vec<String>,
 }
@@ -47,10 +50,19 @@ impl Gpu {
             attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
             attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         );
+        let limits = Limits {
+            multiprocessors: attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            threads: attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,
+            blocks: attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR)?,
+            registers: attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR)?,
+            shared: attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
+            shared_of_block: attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            shared_reserved: attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK)?,
+        };
         let described = RecordedGpu {
             name: Some(name.clone()),
             compute_capability: Some(capability),
-            multiprocessors: Some(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?),
+            multiprocessors: Some(limits.multiprocessors),
             // Told in kHz.
             clock_hz: Some(u64::from(attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?) * 1000),
             memory_bandwidth: None,
@@ -63,7 +75,7 @@ impl Gpu {
         let blas = Blas::new(&stream)?;
         let cublas = blas.version()?;
         let info = ReplayGpu { name, device: index, compute_capability: capability, driver: version, cublas };
-        Ok(Self { blas, spin, stream, context, info, described, cache, notes })
+        Ok(Self { blas, spin, stream, context, info, described, cache, limits, notes })
     }
 }
 

@@ -7,8 +7,9 @@ use super::cuda::{Context, Event, EventKind, Result, Stream};
 use super::memory::{DeviceMemory, HostBuffer, PreparedCopy};
 use super::open::Gpu;
 use super::operands::Operands;
-use super::spin::{Length, Spin};
+use super::spin::Length;
 use crate::replay::error::ReplayError;
+use crate::replay::occupancy::StandIn;
 use crate::replay::plan::{Act, Plan, Target};
 use crate::replay::product::Shape;
 use crate::replay::rounds::Sample;
@@ -33,6 +34,8 @@ pub struct Stage<'g> {
     to: Event,
     /// At the end of each stream, for `to` to follow.
     ends: Vec<Event>,
+    /// Kernels could run side by side, so that it matters how much of the GPU each one holds.
+    beside: bool,
     copies: Copies,
 }
 
@@ -46,6 +49,7 @@ enum Step {
     },
     Spin {
         stream: usize,
+        place: StandIn,
         length: Length,
     },
     Copy {
@@ -117,8 +121,15 @@ impl<'g> Stage<'g> {
         let blas = streams.iter().enumerate().map(|(i, s)| multiplies(i).then(|| Blas::new(s)).transpose());
         let blas = blas.collect::<Result<Vec<_>>>()?;
         let event = |kind| Event::new(context, kind);
+        let mut worked_on = acts(plan).filter_map(Act::works_on);
+        let first = worked_on.next();
+        let beside = worked_on.any(|stream| Some(stream) != first);
+        if beside {
+            gpu.spin.take_places(&gpu.stream, &gpu.limits)?;
+        }
         Ok(Self {
             gpu,
+            beside,
             blas,
             events: (0..plan.events).map(|_| event(EventKind::Order)).collect::<Result<_>>()?,
             from: event(EventKind::Timing)?,
@@ -183,8 +194,12 @@ impl<'g> Stage<'g> {
                 products.push(operands.place(&shapes[gemm])?.product);
                 Step::Product { blas, product: products.len() - 1 }
             }
-            Act::Spin { ns, stream: on } => {
-                Step::Spin { stream: stream(on)?, length: self.gpu.spin.length(ns) }
+            Act::Spin { ns, stream: on, place } => {
+                let place = place.filter(|_| self.beside);
+                let limits = &self.gpu.limits;
+                let place = place.map_or(StandIn::NOTHING, |kernel| StandIn::of(&kernel, limits));
+                let length = self.gpu.spin.length_in_place(ns, place, limits);
+                Step::Spin { stream: stream(on)?, place, length }
             }
             Act::Copy { direction, bytes, memory, stream: on, blocking, .. } => {
                 let stream = stream(on)?;
@@ -241,7 +256,9 @@ impl<'g> Stage<'g> {
                 Some(blas) => blas.launch(&products[product]),
                 None => unplayable(format!("stream {blas} has products in one variant only")),
             },
-            Step::Spin { stream, length } => self.spin().launch(&self.streams[stream], length),
+            Step::Spin { stream, place, length } => {
+                self.gpu.spin.launch_in_place(&self.streams[stream], place, length)
+            }
             Step::Copy { stream, copy, way } => copy_by(way, &copy, &self.streams[stream]),
             Step::Shift { bytes } => {
                 self.copies.shift(bytes);
@@ -253,10 +270,6 @@ impl<'g> Stage<'g> {
             Step::SyncEvent(event) => self.events[event].synchronize(),
             Step::SyncContext => self.gpu.context.synchronize(),
         }
-    }
-
-    fn spin(&self) -> &Spin {
-        &self.gpu.spin
     }
 }
 

@@ -3,6 +3,8 @@
 use super::cuda::{Context, Event, EventKind, Function, Module, Result, Stream};
 use super::memory::{self, DeviceMemory};
 use crate::replay::error::ReplayError;
+use crate::replay::occupancy::{Limits, StandIn};
+use std::cell::Cell;
 use std::ffi::CString;
 use std::rc::Rc;
 
@@ -26,9 +28,14 @@ pub struct Spin {
     clock: Clock,
     /// From the end of a kernel to the start of the next on the same stream.
     pub gap_ns: i64,
+    /// How much longer one that holds the whole GPU takes than one block; known once places are taken.
+    filling_ns: Cell<i64>,
     /// The functions are its.
     _module: Module,
 }
+
+/// Kernels of this length tell what one takes besides.
+const LONG_NS: i64 = 10_000;
 
 /// Arguments of a launch.
 #[derive(Clone, Copy, Debug)]
@@ -41,13 +48,13 @@ impl Spin {
         let module = Module::new(context, &ptx)?;
         let tick = tick(context, stream, &module)?;
         let function = module.function(c"spin")?;
-        let mut spin = Self { function, clock: Clock::Timer, gap_ns: 0, _module: module };
+        let mut spin =
+            Self { function, clock: Clock::Timer, gap_ns: 0, filling_ns: Cell::new(0), _module: module };
         if tick > COARSE_NS {
             spin.clock = Clock::Cycles(spin.cycles_per_ns(stream)?);
         }
-        const LONG_NS: i64 = 10_000;
         let length = spin.length(LONG_NS);
-        spin.gap_ns = (spin.spacing(stream, length)? - LONG_NS).max(0);
+        spin.gap_ns = (spin.spacing(stream, StandIn::NOTHING, length)? - LONG_NS).max(0);
         Ok(spin)
     }
 
@@ -60,9 +67,30 @@ impl Spin {
         }
     }
 
+    /// From here on kernels can take the places of others. Measures what that costs.
+    pub fn take_places(&self, stream: &Stream, limits: &Limits) -> Result<()> {
+        let all = StandIn::of_all(limits);
+        self.function.allow_shared(all.shared)?;
+        let length = self.length(LONG_NS);
+        let filling = self.spacing(stream, all, length)? - self.spacing(stream, StandIn::NOTHING, length)?;
+        self.filling_ns.set(filling.clamp(0, LONG_NS));
+        Ok(())
+    }
+
+    /// As `length`, of a kernel in the place of another: more blocks take longer to begin and to end.
+    pub fn length_in_place(&self, ns: i64, place: StandIn, limits: &Limits) -> Length {
+        let share = f64::from(place.blocks - 1) / f64::from(limits.multiprocessors.max(2) - 1);
+        self.length(ns - (self.filling_ns.get() as f64 * share) as i64)
+    }
+
     #[inline]
     pub fn launch(&self, stream: &Stream, length: Length) -> Result<()> {
         self.function.launch(stream, length.0)
+    }
+
+    #[inline]
+    pub fn launch_in_place(&self, stream: &Stream, place: StandIn, length: Length) -> Result<()> {
+        self.function.launch_blocks(stream, place, length.0)
     }
 
     /// As `launch`; at its end the kernel writes 1 to `flag`, an address that the GPU can write.
@@ -80,9 +108,9 @@ impl Spin {
     }
 
     /// Time from one kernel to the next of a full queue.
-    pub fn spacing(&self, stream: &Stream, length: Length) -> Result<i64> {
+    pub fn spacing(&self, stream: &Stream, place: StandIn, length: Length) -> Result<i64> {
         const KERNELS: usize = 32;
-        let run = || queued(stream, self, KERNELS, |_| self.launch(stream, length));
+        let run = || queued(stream, self, KERNELS, |_| self.launch_in_place(stream, place, length));
         run()?;
         let mut times = [run()?, run()?, run()?];
         times.sort_unstable();
@@ -93,7 +121,7 @@ impl Spin {
         const CYCLES: [u64; 2] = [20_000, 220_000];
         let mut ns = [0; 2];
         for (ns, cycles) in ns.iter_mut().zip(CYCLES) {
-            *ns = self.spacing(stream, Length([0, cycles, 0]))?;
+            *ns = self.spacing(stream, StandIn::NOTHING, Length([0, cycles, 0]))?;
         }
         let per_ns = (CYCLES[1] - CYCLES[0]) as f64 / (ns[1] - ns[0]) as f64;
         // From the slowest clock of a GPU that saves power to one faster than any.

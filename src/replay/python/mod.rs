@@ -111,7 +111,7 @@ fn act(act: &Act) -> String {
     match act {
         Act::Host { ns } => format!("(\"host\", {ns})"),
         Act::Gemm { gemm, stream } => format!("(\"gemm\", {gemm}, {stream})"),
-        Act::Spin { ns, stream } => format!("(\"spin\", {ns}, {stream})"),
+        Act::Spin { ns, stream, .. } => format!("(\"spin\", {ns}, {stream})"),
         Act::Copy { direction, bytes, memory, stream, blocking, .. } => {
             let memory = if *memory == HostMemory::Pinned { "pinned" } else { "pageable" };
             let blocking = boolean(*blocking);

@@ -5,13 +5,14 @@
 //!  acts       Gemm   Host(gap) Copy        Sync             Host(gap) Spin
 //! ```
 //! Threads are merged by time. The time between calls is the host's own; calls that have no act of their own (event
-//! records, allocations) count as such. An op that followed one of another stream gets an event between the two.
+//! records, allocations) count as such. What follows an op of another stream ([`super::order`]) waits for an event that
+//! is recorded right after that op.
 
+use super::order::{Order, StreamWait};
 use super::record::{Call, Recording};
 use super::stretch::{Chosen, Window};
 use crate::analysis::Analysed;
 use crate::cost::overhead;
-use crate::cost::simulate::follow;
 use crate::profile::ops::OpKind;
 use crate::replay::gemm::{Found as Product, Products};
 use crate::replay::plan::{Act, HostTime, Target};
@@ -32,6 +33,13 @@ pub enum Role {
     Wait,
 }
 
+/// Host time that goes with a call, in ns: the library's own before it, the profiler's after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Goes {
+    pub around: i64,
+    pub traced: i64,
+}
+
 /// An act with what a fix needs to know of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
@@ -41,6 +49,8 @@ pub struct Placed {
     pub role: Role,
     /// Of a wait: the next wait is not of its site.
     pub last: bool,
+    /// Of a wait and its copy.
+    pub goes: Goes,
     /// Stream that a wait is for.
     pub stream: usize,
 }
@@ -67,9 +77,16 @@ impl Line {
         host: HostTime,
     ) -> Self {
         let mut builder = Builder::new(found, chosen, recording, products, window, host);
+        let waits = std::mem::take(&mut builder.order.waits);
+        let mut waits = waits.iter().peekable();
         for call in &recording.calls {
+            let start = found.profile.calls.start[call.call as usize];
+            while let Some(wait) = waits.next_if(|w| w.start < start) {
+                builder.stream_wait(wait);
+            }
             builder.call(call);
         }
+        waits.for_each(|wait| builder.stream_wait(wait));
         builder.gap(window.to);
         builder.finish()
     }
@@ -116,8 +133,7 @@ struct Builder<'a> {
     site_of: FxHashMap<u32, usize>,
     /// By copy call: the wait that it belongs to.
     copy_of: FxHashMap<u32, u32>,
-    /// Op that must have ended first.
-    follows: FxHashMap<u32, u32>,
+    order: Order,
     /// Event recorded after an op.
     event_after: FxHashMap<u32, usize>,
     /// Streams of the export by their number in the plan.
@@ -165,7 +181,7 @@ impl<'a> Builder<'a> {
             host,
             site_of,
             copy_of,
-            follows: follow::within(&found.profile, &found.devices, &ops_of(recording)),
+            order: Order::new(found, chosen, window, &ops_of(recording)),
             event_after: FxHashMap::default(),
             streams: FxHashMap::default(),
             out: Line {
@@ -191,7 +207,7 @@ impl<'a> Builder<'a> {
 
     /// Gives each op that another one or an event wait refers to an event of its own.
     fn number_events(&mut self) {
-        let mut after: Vec<u32> = self.follows.values().copied().collect();
+        let mut after: Vec<u32> = self.order.followed().collect();
         for call in &self.recording.calls {
             if let Some(wait) = self.wait_of(call.call)
                 && wait.blocking == Blocking::Event
@@ -231,7 +247,8 @@ impl<'a> Builder<'a> {
     }
 
     fn push(&mut self, act: Act) {
-        self.out.placed.push(Placed { act, site: None, role: Role::Other, last: false, stream: 0 });
+        let (site, role) = (None, Role::Other);
+        self.out.placed.push(Placed { act, site, role, last: false, goes: Goes::default(), stream: 0 });
     }
 
     /// Host time up to `until`.
@@ -303,10 +320,19 @@ impl<'a> Builder<'a> {
         self.before = Some(call.call);
     }
 
+    /// A recorded wait of a stream.
+    fn stream_wait(&mut self, wait: &StreamWait) {
+        let Some(&event) = self.event_after.get(&wait.after) else { return };
+        self.gap(wait.start);
+        let stream = self.stream(wait.stream);
+        self.push(Act::StreamWait { event, stream });
+        self.at = self.at.max(wait.end);
+    }
+
     fn op(&mut self, op: u32, call: u32, wait: Option<&Wait>, blocking: bool) {
         let ops = &self.found.profile.ops;
         let stream = self.stream(ops.stream[op as usize]);
-        if let Some(event) = self.follows.get(&op).and_then(|f| self.event_after.get(f)).copied() {
+        if let Some(event) = self.order.follows.get(&op).and_then(|f| self.event_after.get(f)).copied() {
             self.push(Act::StreamWait { event, stream });
         }
         let ns = ops.end[op as usize] - ops.start[op as usize];
@@ -314,7 +340,7 @@ impl<'a> Builder<'a> {
             OpKind::Kernel => self.kernel(op, ns, stream),
             OpKind::GraphLaunch => {
                 self.counts.see(GRAPHS);
-                self.push(Act::Spin { ns, stream });
+                self.push(Act::Spin { ns, stream, place: None });
             }
             OpKind::Memset if self.own_memsets.contains(&op) => self.counts.see(CUBLAS),
             OpKind::Memset => {
@@ -336,7 +362,8 @@ impl<'a> Builder<'a> {
             _ if self.collective.get(&op) == Some(&true) => self.counts.see(COLLECTIVES),
             _ => {}
         }
-        self.push(Act::Spin { ns, stream });
+        let place = self.recording.footprints.get(&op).copied();
+        self.push(Act::Spin { ns, stream, place });
     }
 
     fn copy(&mut self, op: u32, call: u32, wait: Option<&Wait>, blocking: bool, stream: usize) {
@@ -360,7 +387,23 @@ impl<'a> Builder<'a> {
             blocking,
             site,
         };
-        self.out.placed.push(Placed { act, site, role, last: false, stream });
+        let goes = owner.map_or(Goes::default(), |_| self.goes(Blocking::CopyAsync));
+        self.out.placed.push(Placed { act, site, role, last: false, goes, stream });
+    }
+
+    /// What goes with a call, as replayed.
+    fn goes(&self, kind: Blocking) -> Goes {
+        let pace = self.costs.pace();
+        let around = overhead::around_call(kind, pace);
+        let traced = overhead::most_around(kind, pace) - around;
+        match self.host {
+            HostTime::Recorded => Goes { around, traced },
+            HostTime::Unprofiled => Goes { around, traced: 0 },
+            HostTime::Scaled(by) => {
+                let scaled = |ns: i64| (ns as f64 * by) as i64;
+                Goes { around: scaled(around), traced: scaled(traced) }
+            }
+        }
     }
 
     fn index_of(&self, wait: &Wait) -> Option<u32> {
@@ -392,7 +435,8 @@ impl<'a> Builder<'a> {
             }
         };
         let act = Act::Sync { target, site };
-        self.out.placed.push(Placed { act, site, role: Role::Wait, last: false, stream });
+        let (role, goes) = (Role::Wait, self.goes(wait.blocking));
+        self.out.placed.push(Placed { act, site, role, last: false, goes, stream });
     }
 
     /// The event after an op; for one before the stretch an event at its very beginning.
@@ -411,7 +455,8 @@ impl<'a> Builder<'a> {
         self.out.placed.retain(|p| p.act != Act::Host { ns: 0 });
         if let Some(event) = self.first_event {
             let act = Act::Record { event, stream: 0 };
-            let first = Placed { act, site: None, role: Role::Other, last: false, stream: 0 };
+            let (site, role) = (None, Role::Other);
+            let first = Placed { act, site, role, last: false, goes: Goes::default(), stream: 0 };
             self.out.placed.insert(0, first);
         }
         let mut next = None;

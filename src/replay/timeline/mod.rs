@@ -13,8 +13,10 @@
 //! estimated time, as the report's savings do.
 
 pub mod acts;
+pub mod order;
 pub mod record;
 pub mod stretch;
+pub mod turns;
 pub mod variants;
 
 use super::gemm::{self, Products};
@@ -22,6 +24,7 @@ use super::plan::{
     Act, Alone, Certainty, HostTime, Matching, PLAN_VERSION, Plan, PlannedSite, RecordedGpu, Stretch, Variant,
 };
 use crate::analysis::Analysed;
+use crate::cost::simulate::Fix;
 use crate::report::phrase;
 use crate::report::{Report, Site};
 use crate::text;
@@ -35,6 +38,8 @@ use thiserror::Error;
 pub struct Wish {
     /// Ids or keys; none: the false sites that cost most.
     pub sites: Vec<String>,
+    /// Changes other than what is advised, by id or key.
+    pub fixes: Vec<(String, Fix)>,
     pub host: HostTime,
     pub matching: Matching,
 }
@@ -64,8 +69,8 @@ const MOST_REPEATS: i64 = 2_000;
 /// # Errors
 /// [`PlanError`] where there is nothing to replay; as reading an export otherwise.
 pub fn plan(report: &Report, found: &mut Analysed, wish: &Wish) -> anyhow::Result<Plan> {
-    let chosen = Chosen::new(report, found, &wish.sites)?;
-    let window = Window::choose(found, &chosen);
+    let chosen = Chosen::new(report, found, wish)?;
+    let window = Window::choose(found, &chosen)?;
     let recording = Recording::read(found, &chosen, &window)?;
     let gpu = recording.gpu.clone();
     let launches: Vec<gemm::Launch> = recording.launches.iter().map(|l| l.1.clone()).collect();
@@ -86,7 +91,7 @@ pub fn plan(report: &Report, found: &mut Analysed, wish: &Wish) -> anyhow::Resul
             from_ns: window.from,
             to_ns: window.to,
             iteration: window.iteration,
-            iterations: found.iterations.as_ref().map_or(0, |i| i.spans.len()),
+            iterations: window.iterations,
             gpu_busy_ns: recording.busy_within(found, window.from, window.to),
             chosen: window.chosen.clone(),
         },
@@ -173,7 +178,7 @@ fn all_variants(
             name: "all false sites fixed".to_owned(),
             fixed: indices,
             acts: variants::fixed(line, &fixes, window.iteration.is_some()),
-            predicted_saving_ns: predicted_jointly(found, line, &all),
+            predicted_saving_ns: predicted_jointly(found, chosen, line, &all),
         });
     }
     variants
@@ -192,7 +197,7 @@ fn predicted(
 }
 
 /// What all false sites save together in the stretch: the run's total, divided as their own parts of it are.
-fn predicted_jointly(found: &Analysed, line: &Line, all: &[usize]) -> Option<i64> {
+fn predicted_jointly(found: &Analysed, chosen: &Chosen, line: &Line, all: &[usize]) -> Option<i64> {
     if !found.prices.usable() {
         return None;
     }
@@ -200,8 +205,7 @@ fn predicted_jointly(found: &Analysed, line: &Line, all: &[usize]) -> Option<i64
         let price = &found.prices.sites[s];
         price.joint.max(price.alone).max(1) as f64
     };
-    let counted = |s: &usize| found.sites[*s].verdict.class == crate::vocabulary::Class::False;
-    let whole: f64 = (0..found.sites.len()).filter(counted).map(weight).sum();
+    let whole: f64 = (0..found.sites.len()).filter(|&s| chosen.counts(found, s)).map(weight).sum();
     let part: f64 = all.iter().map(|&s| weight(s) * line.share_of(found, s)).sum();
     Some((found.prices.joint as f64 * part / whole.max(1.0)).round() as i64)
 }

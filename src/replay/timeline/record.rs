@@ -3,12 +3,12 @@
 use super::stretch::{Chosen, Window};
 use crate::analysis::Analysed;
 use crate::error::InputError;
-use crate::profile::details::{Details, GpuModel};
+use crate::profile::details::{Details, GpuModel, LaunchSize};
 use crate::profile::nvtx::{Nvtx, Ranges, process};
 use crate::profile::ops::OpKind;
 use crate::replay::gemm::estimate::Grid;
 use crate::replay::gemm::{Launch, names, shapes};
-use crate::replay::plan::RecordedGpu;
+use crate::replay::plan::{Footprint, RecordedGpu};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -33,6 +33,8 @@ pub struct Recording {
     pub calls: Vec<Call>,
     /// Kernels on the device in launch order: op, and what is known of its launch.
     pub launches: Vec<(u32, Launch)>,
+    /// By op: what a kernel took of the GPU.
+    pub footprints: FxHashMap<u32, Footprint>,
     /// By op: bytes set.
     pub memsets: FxHashMap<u32, u64>,
     /// Ops on other devices.
@@ -54,6 +56,7 @@ impl Recording {
             device: chosen.device,
             calls,
             launches,
+            footprints: details.launches.iter().map(|(&op, size)| (op, footprint(size))).collect(),
             memsets: details.memsets,
             elsewhere,
         })
@@ -63,6 +66,15 @@ impl Recording {
     pub fn busy_within(&self, found: &Analysed, from: i64, to: i64) -> i64 {
         let device = self.device.and_then(|d| found.devices.list.get(d as usize));
         device.map_or(0, |d| d.timeline.busy_within(from, to))
+    }
+}
+
+fn footprint(size: &LaunchSize) -> Footprint {
+    Footprint {
+        blocks: size.blocks.iter().fold(1, |all, &n| all.saturating_mul(n)),
+        threads: u32::try_from(size.threads).unwrap_or(u32::MAX),
+        registers: size.registers,
+        shared: size.shared,
     }
 }
 
@@ -140,7 +152,7 @@ fn launches(
                 let tid = profile.calls.threads[profile.calls.thread[c] as usize];
                 products.push((launches.len(), tid, profile.calls.start[c]));
             }
-            let grid = details.grids.get(&op).map(|&(blocks, threads)| Grid { blocks, threads });
+            let grid = details.launches.get(&op).map(|l| Grid { blocks: l.blocks, threads: l.threads });
             let ns = profile.ops.end[i] - profile.ops.start[i];
             let stream = profile.ops.stream[i];
             launches.push((op, Launch { name, grid, ns, stream, operator: None, linear: false }));

@@ -4,13 +4,19 @@
 //!  iterations   [ 0 ]·[ 1 ]·[  2  ]·[ 3 ]·[ 4 ]   the one of median length among those that hold most chosen sites,
 //!                                                  with what comes before the next one
 //!
+//!  too long     [ 0                        ]·[…   likewise of the ranges inside that repeat around the wait
+//!               [0][1][2][3][4]…
+//!
 //!  none known   ··[wait]····[wait]····[wait]··    from the end of one wait of the site to the end of its next,
 //!                        [---------]              of median length
 //! ```
 
-use super::{PlanError, reported};
+use super::turns::{self, Turns};
+use super::{PlanError, Wish, reported};
 use crate::analysis::Analysed;
 use crate::cost::simulate::Fix;
+use crate::error::InputError;
+use crate::profile::nvtx::process;
 use crate::report::Report;
 use crate::vocabulary::Class;
 use crate::waits::Wait;
@@ -20,6 +26,10 @@ use rustc_hash::FxHashMap;
 const DEFAULT_SITES: usize = 3;
 /// Calls of a stretch: more make a plan that nobody reads, and a run of minutes.
 const MOST_CALLS: usize = 20_000;
+
+/// A stretch that is longer, or holds more waits of the first site, says no more of one of them, and takes its time.
+const LONG_NS: i64 = 50_000_000;
+const MOST_WAITS: usize = 64;
 
 /// The sites that are replayed.
 pub struct Chosen {
@@ -31,15 +41,29 @@ pub struct Chosen {
     pub device: Option<u32>,
     /// They were asked for.
     pub by_name: bool,
+    /// Changes other than what is advised.
+    fixes: Vec<(usize, Fix)>,
 }
 
 impl Chosen {
-    pub fn new(report: &Report, found: &Analysed, names: &[String]) -> Result<Self, PlanError> {
+    pub fn new(report: &Report, found: &Analysed, wish: &Wish) -> Result<Self, PlanError> {
         let profile = || found.profile.path().display().to_string();
         if found.sites.is_empty() {
             return Err(PlanError::NoWaits { profile: profile() });
         }
-        let sites = if names.is_empty() { most_costly(report, found)? } else { named(report, found, names)? };
+        let named = |name: &str| named(report, found, name);
+        let fixes = wish.fixes.iter().map(|(name, fix)| Ok((named(name)?, *fix)));
+        let fixes: Vec<(usize, Fix)> = fixes.collect::<Result<_, PlanError>>()?;
+        let mut sites = Vec::new();
+        for name in &wish.sites {
+            let site = named(name)?;
+            if !sites.contains(&site) {
+                sites.push(site);
+            }
+        }
+        if sites.is_empty() {
+            sites = most_costly(report, found, &fixes)?;
+        }
         let Some(&first) = sites.first() else {
             return Err(PlanError::NoneFalse { sites: listed(report) });
         };
@@ -54,15 +78,15 @@ impl Chosen {
             };
             return Err(PlanError::NoWork { profile: profile(), advice });
         }
-        Ok(Self { sites, pid, device, by_name: !names.is_empty() })
+        Ok(Self { sites, pid, device, by_name: !wish.sites.is_empty(), fixes })
     }
 
-    /// What is changed about a site: as advised; a needed wait that was asked for by name is moved behind other work.
+    /// What is changed about a site: as asked, else as advised; a needed wait that was asked for by name is moved behind
+    /// other work.
     pub fn fix(&self, found: &Analysed, site: usize) -> Fix {
-        let own = &found.sites[site];
-        match Fix::advised(&own.verdict, own.bundle.copy) {
-            Fix::Keep if self.sites.contains(&site) => Fix::Delay,
-            fix => fix,
+        match change(found, &self.fixes, site) {
+            (Fix::Keep, false) if self.sites.contains(&site) => Fix::Delay,
+            (fix, _) => fix,
         }
     }
 
@@ -75,23 +99,33 @@ impl Chosen {
 
     /// Whether a site is one of "all false sites".
     pub fn counts(&self, found: &Analysed, site: usize) -> bool {
-        found.sites[site].verdict.class == Class::False && self.fix(found, site) != Fix::Keep
+        counts(found, &self.fixes, site)
     }
+}
+
+/// The change of a site, and whether it was asked for.
+fn change(found: &Analysed, fixes: &[(usize, Fix)], site: usize) -> (Fix, bool) {
+    let own = &found.sites[site];
+    match fixes.iter().rev().find(|(s, _)| *s == site) {
+        Some(&(_, fix)) => (fix, true),
+        None => (Fix::advised(&own.verdict, own.bundle.copy), false),
+    }
+}
+
+/// Whether a site can be avoided: by its verdict, or since somebody asked for a change of it.
+fn counts(found: &Analysed, fixes: &[(usize, Fix)], site: usize) -> bool {
+    let (fix, asked) = change(found, fixes, site);
+    (asked || found.sites[site].verdict.class == Class::False) && fix != Fix::Keep
 }
 
 /// False sites that give most when fixed; of those with nothing simulated, what they may give. Sites that wait in
 /// iterations go before those that wait outside them only: what happens once can be measured, but not repeated.
-fn most_costly(report: &Report, found: &Analysed) -> Result<Vec<usize>, PlanError> {
+fn most_costly(report: &Report, found: &Analysed, fixes: &[(usize, Fix)]) -> Result<Vec<usize>, PlanError> {
     let worth = |s: usize| {
         let price = &found.prices.sites[s];
         if price.simulated { (price.alone, price.joint) } else { (price.high, 0) }
     };
-    let mut sites: Vec<usize> = (0..found.sites.len())
-        .filter(|&s| {
-            let own = &found.sites[s];
-            own.verdict.class == Class::False && Fix::advised(&own.verdict, own.bundle.copy) != Fix::Keep
-        })
-        .collect();
+    let mut sites: Vec<usize> = (0..found.sites.len()).filter(|&s| counts(found, fixes, s)).collect();
     let rank = |s: usize| {
         let shown = reported(report, found, s);
         report.sites.iter().position(|r| shown.is_some_and(|s| std::ptr::eq(s, r))).unwrap_or(usize::MAX)
@@ -110,22 +144,14 @@ fn most_costly(report: &Report, found: &Analysed) -> Result<Vec<usize>, PlanErro
     Ok(sites)
 }
 
-fn named(report: &Report, found: &Analysed, names: &[String]) -> Result<Vec<usize>, PlanError> {
-    let mut sites = Vec::new();
-    for name in names {
-        let name = name.trim();
-        let is_it = |s: &usize| {
-            let shown = reported(report, found, *s);
-            found.sites[*s].key == name || shown.is_some_and(|r| r.id.eq_ignore_ascii_case(name))
-        };
-        let Some(site) = (0..found.sites.len()).find(is_it) else {
-            return Err(PlanError::NoSite { site: name.to_owned(), sites: listed(report) });
-        };
-        if !sites.contains(&site) {
-            sites.push(site);
-        }
-    }
-    Ok(sites)
+fn named(report: &Report, found: &Analysed, name: &str) -> Result<usize, PlanError> {
+    let name = name.trim();
+    let is_it = |s: &usize| {
+        let shown = reported(report, found, *s);
+        found.sites[*s].key == name || shown.is_some_and(|r| r.id.eq_ignore_ascii_case(name))
+    };
+    let site = (0..found.sites.len()).find(is_it);
+    site.ok_or_else(|| PlanError::NoSite { site: name.to_owned(), sites: listed(report) })
 }
 
 /// The sites of a report, as far as a line holds them: `S1 (false), S2 (true)`.
@@ -172,28 +198,64 @@ pub struct Window {
     pub to: i64,
     /// `globalPid`.
     pub pid: i64,
+    /// Where it is a repetition: which one, of how many.
     pub iteration: Option<usize>,
+    pub iterations: usize,
     pub chosen: String,
     pub notes: Vec<String>,
 }
 
 impl Window {
-    pub fn choose(found: &Analysed, chosen: &Chosen) -> Self {
-        let mut window = Self::iteration(found, chosen).unwrap_or_else(|| Self::around_wait(found, chosen));
+    /// # Errors
+    /// As reading an export.
+    pub fn choose(found: &mut Analysed, chosen: &Chosen) -> Result<Self, InputError> {
+        let mut window = Self::repetition(found, chosen)?;
         window.cut(found, chosen);
         window.pid = chosen.pid;
-        window
+        if window.iteration.is_none() {
+            window.iterations = found.iterations.as_ref().map_or(0, |i| i.spans.len());
+        }
+        Ok(window)
     }
 
-    fn iteration(found: &Analysed, chosen: &Chosen) -> Option<Self> {
-        let iterations = found.iterations.as_ref()?;
-        if crate::profile::nvtx::process(iterations.tid) != chosen.pid {
-            return None;
+    /// The smallest recorded repetition around a wait that is worth its time.
+    fn repetition(found: &mut Analysed, chosen: &Chosen) -> Result<Self, InputError> {
+        let iteration = turns::iterations(found)
+            .filter(|_| found.iterations.as_ref().is_some_and(|i| process(i.tid) == chosen.pid))
+            .and_then(|turns| Self::turn(found, chosen, &turns, "iteration"));
+        if let Some(own) = iteration.as_ref().filter(|w| w.is_short(found, chosen)) {
+            return Ok(own.clone());
         }
-        let mut held = vec![0usize; iterations.spans.len()];
+        let first = chosen.sites.first().copied();
+        let example = first.and_then(|s| {
+            let inside: Vec<&Wait> =
+                waits(found, s).filter(|w| iteration.as_ref().is_none_or(|i| i.holds(w))).collect();
+            inside.get(inside.len() / 2).copied().cloned()
+        });
+        if let Some(wait) = example {
+            for turns in turns::around(found, &wait)? {
+                let nested = Self::turn(found, chosen, &turns, "repetition");
+                if let Some(own) = nested.filter(|w| w.is_short(found, chosen)) {
+                    return Ok(own);
+                }
+            }
+        }
+        let around = Self::around_wait(found, chosen);
+        // A long iteration that its site cuts into nothing smaller stays what the user knows.
+        Ok(iteration.filter(|own| around.to - around.from > (own.to - own.from) / 2).unwrap_or(around))
+    }
+
+    fn is_short(&self, found: &Analysed, chosen: &Chosen) -> bool {
+        let held = chosen.sites.first().map_or(0, |&s| waits(found, s).filter(|w| self.holds(w)).count());
+        self.to - self.from <= LONG_NS && held <= MOST_WAITS
+    }
+
+    /// The repetition of median length among those that hold most of the chosen sites.
+    fn turn(found: &Analysed, chosen: &Chosen, turns: &Turns, what: &str) -> Option<Self> {
+        let mut held = vec![0usize; turns.spans.len()];
         for (number, &site) in chosen.sites.iter().enumerate() {
             let mut seen: Vec<usize> = waits(found, site)
-                .filter_map(|w| iterations.at(w.start).filter(|&i| w.end <= iterations.spans[i].1))
+                .filter_map(|w| turns.at(w.start).filter(|&i| w.end <= turns.spans[i].1))
                 .collect();
             seen.dedup();
             // The first site decides; each other counts one.
@@ -201,18 +263,18 @@ impl Window {
             seen.into_iter().for_each(|i| held[i] += weight);
         }
         let most = held.iter().copied().max().filter(|m| *m >= chosen.sites.len())?;
-        let turn = |i: usize| turn(&iterations.spans, i);
         let mut best: Vec<usize> = (0..held.len()).filter(|&i| held[i] == most).collect();
-        best.sort_by_key(|&i| (turn(i).1 - turn(i).0, i));
+        best.sort_by_key(|&i| (turns.turn(i).1 - turns.turn(i).0, i));
         let index = best[best.len() / 2];
-        let (from, to) = turn(index);
-        let until = if to > iterations.spans[index].1 { " up to the next" } else { "" };
+        let (from, to) = turns.turn(index);
+        let until = if to > turns.spans[index].1 { " up to the next" } else { "" };
         let chosen = format!(
-            "iteration {index} (`{}`){until}, of median length among the {} that hold these waits",
-            iterations.name,
+            "{what} {index} (`{}`){until}, of median length among the {} that hold these waits",
+            turns.name,
             best.len()
         );
-        Some(Self { from, to, iteration: Some(index), chosen, ..Self::default() })
+        let iterations = turns.spans.len();
+        Some(Self { from, to, iteration: Some(index), iterations, chosen, ..Self::default() })
     }
 
     fn around_wait(found: &Analysed, chosen: &Chosen) -> Self {
@@ -268,32 +330,6 @@ impl Window {
     }
 }
 
-/// An iteration with what the loop does before the next one, unless that is something else of its own.
-///
-/// ```text
-///  ranges     [step 3    ]··[step 4    ]··[step 5    ]················[step 6    ]
-///  turns      [3           ][4           ][5         ]                [6         ]
-/// ```
-fn turn(spans: &[(i64, i64)], i: usize) -> (i64, i64) {
-    let (from, to) = spans[i];
-    match spans.get(i + 1) {
-        Some(next) if next.0 - to <= (to - from) / 2 => (from, next.0),
-        _ => (from, to),
-    }
-}
-
 fn waits(found: &Analysed, site: usize) -> impl Iterator<Item = &Wait> {
     found.sites[site].bundle.waits.iter().map(|&w| &found.waits[w as usize])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::turn;
-
-    #[test]
-    fn a_turn_goes_up_to_the_next_unless_that_is_far() {
-        let spans = [(0, 100), (110, 210), (300, 400), (450, 460)];
-        let turns: Vec<_> = (0..spans.len()).map(|i| turn(&spans, i)).collect();
-        assert_eq!(turns, [(0, 110), (110, 210), (300, 450), (450, 460)]);
-    }
 }

@@ -3,22 +3,28 @@
 //! ```text
 //!                as recorded          Copy(pageable)  Sync
 //!  delete                             Copy(pageable)
-//!  non-blocking                       Copy(as it is)                 staging from pageable memory stays
-//!  pinned                             Copy(pinned)
+//!  gpu-wait                           Copy(pageable)  Record e  StreamWait e on each other stream
+//!  non-blocking                       Copy(as it is)  likewise       staging from pageable memory stays
+//!  pinned                             Copy(pinned)    likewise
 //!  drop
 //!  delay, in an iteration             Copy(pinned)    Record e  …  Sync(e) at the end
 //!  delay, none known                  Copy(pinned)    Sync(e) Record e       e: that of the stretch before
 //!  coalesce                           Copy(pinned)    … the last of a run keeps its Sync
 //! ```
+//! With a call goes host time around it. A host wait orders all streams; the changes that keep order replace it by an
+//! event for which every other stream waits.
 
 use super::acts::{Line, Placed, Role};
+use crate::cost::overhead;
 use crate::cost::simulate::Fix;
 use crate::replay::plan::{Act, Target};
 use crate::vocabulary::HostMemory;
 
 /// The acts with some sites fixed, by their number in the line.
 pub fn fixed(line: &Line, fixes: &[(usize, Fix)], in_iteration: bool) -> Vec<Act> {
-    let mut out = Variant { acts: Vec::new(), at_end: Vec::new(), events: line.events, in_iteration };
+    let (acts, at_end) = (Vec::with_capacity(line.placed.len()), Vec::new());
+    let mut out =
+        Variant { acts, at_end, events: line.events, streams: worked_on(line), traced: 0, in_iteration };
     for placed in &line.placed {
         let fix = fixes.iter().find(|f| Some(f.0) == placed.site).map_or(Fix::Keep, |f| f.1);
         out.place(placed, fix);
@@ -27,17 +33,32 @@ pub fn fixed(line: &Line, fixes: &[(usize, Fix)], in_iteration: bool) -> Vec<Act
     merged(out.acts)
 }
 
+/// Streams that something runs on.
+fn worked_on(line: &Line) -> Vec<usize> {
+    let mut streams: Vec<usize> = line.placed.iter().filter_map(|p| p.act.works_on()).collect();
+    streams.sort_unstable();
+    streams.dedup();
+    streams
+}
+
 struct Variant {
     acts: Vec<Act>,
     /// Delayed waits.
     at_end: Vec<Act>,
     events: usize,
+    streams: Vec<usize>,
+    /// The profiler's part of the next host segment that goes with the call before it, which is gone.
+    traced: i64,
     in_iteration: bool,
 }
 
 impl Variant {
     fn place(&mut self, placed: &Placed, fix: Fix) {
         match (&placed.act, fix) {
+            (&Act::Host { ns }, _) => {
+                let less = std::mem::take(&mut self.traced).min(overhead::most_of(ns));
+                self.acts.push(Act::Host { ns: ns - less });
+            }
             (act, Fix::Keep) => self.acts.push(act.clone()),
             (Act::Copy { .. }, _) => self.copy(placed, fix),
             (Act::Sync { .. }, _) => self.wait(placed, fix, true),
@@ -51,8 +72,8 @@ impl Variant {
         };
         let pinned = |memory| Act::Copy { direction, bytes, memory, stream, blocking: false, site };
         match fix {
-            Fix::Drop => return,
-            Fix::Delete | Fix::NonBlocking if placed.role == Role::Copy => {
+            Fix::Drop => return self.without(placed),
+            Fix::Delete | Fix::GpuWait | Fix::NonBlocking if placed.role == Role::Copy => {
                 self.acts.push(Act::Copy { direction, bytes, memory, stream, blocking, site });
             }
             // Staging keeps the host, whatever is asked of the call.
@@ -73,11 +94,10 @@ impl Variant {
             Fix::Coalesce if placed.last => {
                 let target = Target::Stream(placed.stream);
                 let own = Act::Sync { target, site: placed.site };
-                self.acts.push(if is_sync { placed.act.clone() } else { own });
+                return self.acts.push(if is_sync { placed.act.clone() } else { own });
             }
             Fix::Delay => {
-                let event = self.events;
-                self.events += 1;
+                let event = self.event();
                 let record = Act::Record { event, stream: placed.stream };
                 let sync = Act::Sync { target: Target::Event(event), site: placed.site };
                 if self.in_iteration {
@@ -86,9 +106,40 @@ impl Variant {
                 } else {
                     self.acts.extend([sync, record]);
                 }
+                return;
             }
             _ => {}
         }
+        if is_sync {
+            self.without(placed);
+        }
+        if fix.keeps_order() {
+            self.order(placed.stream);
+        }
+    }
+
+    fn event(&mut self) -> usize {
+        self.events += 1;
+        self.events - 1
+    }
+
+    /// A call that is gone, with the host time around it: at most half of what stands before it.
+    fn without(&mut self, placed: &Placed) {
+        if let Some(Act::Host { ns }) = self.acts.last_mut() {
+            *ns -= placed.goes.around.min(*ns / 2);
+        }
+        self.traced = placed.goes.traced;
+    }
+
+    /// What comes next on other streams stays behind what `stream` holds.
+    fn order(&mut self, stream: usize) {
+        let others: Vec<usize> = self.streams.iter().copied().filter(|&s| s != stream).collect();
+        if others.is_empty() {
+            return;
+        }
+        let event = self.event();
+        self.acts.push(Act::Record { event, stream });
+        self.acts.extend(others.into_iter().map(|stream| Act::StreamWait { event, stream }));
     }
 }
 

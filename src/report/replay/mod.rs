@@ -134,14 +134,21 @@ fn head(plan: &Plan, measured: &Measured) -> Vec<String> {
             text::duration(stretch.gpu_busy_ns),
         ),
         format!(
-            "replayed on {} (GPU {}, compute capability {major}.{minor}, CUDA driver {}, cuBLAS {}), {} times in a row",
+            "replayed on {} (GPU {}, compute capability {major}.{minor}, CUDA driver {}, cuBLAS {}), {} times in a row{}",
             gpu.name,
             gpu.device,
             cuda_version(gpu.driver),
             blas_version(gpu.cublas),
-            text::count(plan.repeat as u64),
+            text::count(if measured.repeat > 0 { measured.repeat } else { plan.repeat } as u64),
+            rounds(measured),
         ),
     ]
+}
+
+/// `, in 24 rounds`: of the variant with fewest.
+fn rounds(measured: &Measured) -> String {
+    let rounds = measured.variants.iter().filter_map(|v| v.saving.as_ref()).map(|s| s.runs).min();
+    rounds.map_or_else(String::new, |n| format!(", in {}", text::counted(u64::from(n), "round")))
 }
 
 /// `130002` as `13.0.2`, `12805` (before 12) likewise: cublasGetVersion counts in thousands, later in ten thousands.

@@ -114,6 +114,7 @@ fn sample() -> (Plan, Measured) {
             measured_variant(2, 4_615_000, Some(-1_200)),
             measured_variant(3, 4_550_000, Some(69_900)),
         ],
+        repeat: 20,
         recorded_ns: 4_781_508,
         products: vec![product(0, 2048, 23_900), product(1, 8192, 19_800)],
         checked: 512,

@@ -192,9 +192,12 @@ fn an_error_in_a_replay() {
         ("cublasGemmEx:4:13", "fitting the products to this GPU: EXECUTION_FAILED (13)"),
         ("cublasGemmEx:4:4711", "fitting the products to this GPU: unknown status (4711)"),
         ("cuStreamCreate:2:719", "replaying the timeline"),
+        ("cuFuncSetAttribute:1:1", "replaying the timeline"),
+        ("cuFuncSetAttribute:2:1", "replaying the timeline"),
         ("cuStreamSynchronize:400:719", "running the products alone"),
     ] {
-        let error = run(stubs, &plans::loop_with_sync(), &[("STUB_FAIL", fault)]).expect_err("it fails");
+        let plan = if fault.starts_with("cuFunc") { plans::everything() } else { plans::loop_with_sync() };
+        let error = run(stubs, &plan, &[("STUB_FAIL", fault)]).expect_err("it fails");
         assert!(error.contains(&format!("failed while {doing}")), "{fault}: {error}");
     }
 }

@@ -59,8 +59,11 @@ pub fn plan(gemms: Vec<Gemm>, variants: Vec<(&str, Vec<Act>)>) -> Plan {
 
 /// 100 µs of host work and 100 µs of GPU work in turn: without the wait they overlap.
 pub fn loop_with_sync() -> Plan {
-    let work =
-        [Act::Host { ns: 100_000 }, Act::Gemm { gemm: 0, stream: 0 }, Act::Spin { ns: 100_000, stream: 0 }];
+    let work = [
+        Act::Host { ns: 100_000 },
+        Act::Gemm { gemm: 0, stream: 0 },
+        Act::Spin { ns: 100_000, stream: 0, place: None },
+    ];
     let mut waiting = work.to_vec();
     waiting.push(Act::Sync { target: Target::Stream(0), site: Some(0) });
     plan(vec![gemm(64, 48, 32, Element::F16)], vec![("as recorded", waiting), ("S1 fixed", work.to_vec())])
@@ -85,7 +88,7 @@ pub fn everything() -> Plan {
         Act::Gemm { gemm: 1, stream: 1 },
         Act::Record { event: 0, stream: 1 },
         Act::StreamWait { event: 0, stream: 0 },
-        Act::Spin { ns: 3_000, stream: 0 },
+        Act::Spin { ns: 3_000, stream: 0, place: None },
         Act::Memset { bytes: 4096, stream: 1 },
         Act::Sync { target: Target::Event(0), site: None },
         Act::Sync { target: Target::Stream(1), site: None },

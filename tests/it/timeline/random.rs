@@ -57,7 +57,7 @@ fn assert_playable(plan: &Plan) {
                     host += ns;
                 }
                 Act::Gemm { gemm, stream } => assert!(*gemm < plan.gemms.len() && *stream < plan.streams),
-                Act::Spin { ns, stream } => assert!(*ns >= 0 && *stream < plan.streams),
+                Act::Spin { ns, stream, .. } => assert!(*ns >= 0 && *stream < plan.streams),
                 Act::Copy { stream, site, .. } => {
                     assert!(*stream < plan.streams && site.is_none_or(|s| s < plan.sites.len()));
                 }

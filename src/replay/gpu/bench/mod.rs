@@ -11,6 +11,7 @@ use super::operands::Checked;
 use super::{Options, spin};
 use crate::replay::bench::{BENCH_VERSION, Bench};
 use crate::replay::constants::{CONSTANTS_VERSION, Constants};
+use crate::replay::occupancy::StandIn;
 use crate::replay::plan::{Compute, Element};
 
 /// What to measure.
@@ -115,7 +116,7 @@ pub fn self_test(options: &Options) -> Result<Vec<String>> {
     lines.push(products::self_test(&gpu)?);
     cuda::doing("checking kernels of a given length");
     const WANTED_NS: i64 = 50_000;
-    let took = gpu.spin.spacing(&gpu.stream, gpu.spin.length(WANTED_NS))? - gpu.spin.gap_ns;
+    let took = gpu.spin.spacing(&gpu.stream, StandIn::NOTHING, gpu.spin.length(WANTED_NS))? - gpu.spin.gap_ns;
     lines.push(format!(
         "kernels of 50 µs take {}, by {}; {} between two",
         crate::text::duration(took),

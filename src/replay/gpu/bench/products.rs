@@ -7,7 +7,7 @@ use crate::replay::gpu::cuda::Result;
 use crate::replay::gpu::open::Gpu;
 use crate::replay::gpu::operands::{Checked, Operands};
 use crate::replay::product::Shape;
-use crate::replay::rounds::{self, Sample};
+use crate::replay::rounds::{self, Effort, Sample};
 
 const WAYS: [Way; 8] = [
     Way::Async,
@@ -45,7 +45,7 @@ pub fn measure(
                 ways.pop();
                 notes.push(format!("{shape} could not be captured as a CUDA graph: {e}."));
             }
-            let compared = sequence.measure(&ways, rounds)?;
+            let compared = sequence.measure(&ways, Effort::exactly(rounds))?;
             all.push(cost(size, type_name, &ways, &compared));
             operands.check(gpu, &gpu.blas, &placed, checked)?;
         }
