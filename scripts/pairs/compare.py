@@ -60,15 +60,18 @@ def what(site):
     return {"host-to-device": "upload", "device-to-host": "read"}.get(copy["direction"], "explicit")
 
 
+def fixes(plain, changes):
+    """The case's changes of the waits inside its steps, and the sites that stay: the wait that ends the window is one."""
+    inside = [s for s in plain["sites"] if (s["per_iteration"] or 0) >= 0.5 and what(s) in changes]
+    return [f"{s['id']}={changes[what(s)]}" for s in inside], [f"{s['id']}=keep" for s in plain["sites"] if s not in inside]
+
+
 def predict(tool, capture, changes):
     """Saving of all changes together, in µs a step, with its range; the same without the profiler."""
     plain = report(tool, capture)
     steps = plain["iterations"]["count"]
-    # The wait that ends the window stays.
-    inside = [s for s in plain["sites"] if (s["per_iteration"] or 0) >= 0.5]
-    fixes = [f"{s['id']}={changes[what(s)]}" for s in inside if what(s) in changes]
-    kept = [f"{s['id']}=keep" for s in plain["sites"] if s not in inside or what(s) not in changes]
-    more = [word for fix in fixes + kept for word in ("--fix", fix)]
+    inside, kept = fixes(plain, changes)
+    more = [word for fix in inside + kept for word in ("--fix", fix)]
     totals = report(tool, capture, *more)["totals"]
     us = lambda ns: None if ns is None else ns / steps / 1e3
     alone = totals["without_profiler"] or {}
