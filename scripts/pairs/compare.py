@@ -5,7 +5,8 @@
 
 DIR holds what run.sh left there. Of each capture only the first window of the bad variant is shown to the tool; the
 windows of both variants say what the change saved under the same profiler. The error is in percent of the measured
-step: |predicted − measured| / bad step. The last columns compare with the run without a profiler.
+step: |predicted − measured| / bad step. The last columns compare with the run without a profiler. Below the table: in how
+many rows the printed range holds the measured saving, and how wide it is.
 """
 import argparse
 import json
@@ -103,6 +104,21 @@ def rows(folder, tool):
         yield row
 
 
+def summary(table, prefix, words):
+    """How far off the values are, how many ranges hold what was measured, and how wide those are."""
+    known = [row for row in table if row[f"{prefix}error_percent"] is not None]
+    if not known:
+        return f"{words}: nothing predicted"
+    measured = lambda row: row["alone"]["saved_us"] if prefix else row["saved_us"]
+    step = lambda row: row["alone"]["bad_us"] if prefix else row["step_us"]
+    ranges = [(row, *row[f"{prefix}range_us"]) for row in known]
+    held = sum(low <= measured(row) <= high for row, low, high in ranges)
+    width = statistics.median((high - low) / step(row) * 100 for row, low, high in ranges)
+    error = statistics.median(row[f"{prefix}error_percent"] for row in known)
+    return (f"{words}: median error {error:.1f} % of the step; {held} of {len(known)} ranges hold the measured saving, "
+            f"median width {width:.1f} % of the step")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path)
@@ -124,10 +140,8 @@ def main():
               f"| {number(alone['bad_us'])} ({number(row['alone_step_us'])}) | {number(alone['saved_us'])} "
               f"| {number(row['alone_predicted_us'])} ({span(row['alone_range_us'])}) | {number(row['alone_error_percent'])} % "
               f"| {row['bound_by']} |")
-    for key, words in (("error_percent", "under the profiler"), ("alone_error_percent", "without it")):
-        errors = [row[key] for row in table if row[key] is not None]
-        if errors:
-            print(f"\nmedian error {words}: {statistics.median(errors):.1f} % of the step")
+    for prefix, words in (("", "under the profiler"), ("alone_", "without it")):
+        print(f"\n{summary(table, prefix, words)}")
 
 
 if __name__ == "__main__":

@@ -54,6 +54,8 @@ pub struct Options {
     pub what_if: WhatIf,
     /// Another capture of the same program to take times from.
     pub timing: Option<PathBuf>,
+    /// Leaves out how costs vary within the capture: only JSON and comparisons show it.
+    pub without_spread: bool,
     /// Draw the captures, all together with this budget: for pages that show them.
     pub timelines: Option<Budget>,
     pub progress: Option<Arc<dyn Progress>>,

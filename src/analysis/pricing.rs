@@ -99,7 +99,7 @@ pub fn prices(
     program.mark(&sites.iter().map(calls).collect::<Vec<_>>());
     overhead::mark(capture.profile, &mut program);
     let subjects: Vec<Subject> = sites.iter().map(|site| subject(site, wishes)).collect();
-    price::price(capture, &program, &subjects, threads)
+    price::price(capture, &program, &subjects, iterations, threads)
 }
 
 fn subject(site: &Site, wishes: &Wishes) -> Subject {

@@ -2,7 +2,7 @@
 
 use super::{Analysed, Options, spread};
 use crate::catalogue::{self, Pattern, Strategy};
-use crate::cost::statistics::{Summary, histogram, summarise};
+use crate::cost::statistics::{Summary, histogram, quartiles, summarise};
 use crate::profile::commands;
 use crate::report::*;
 use crate::sites::native;
@@ -130,7 +130,7 @@ impl<'a> Sites<'a> {
             per_iteration: self.per_iteration(site, |_| 1),
             blocked_per_iteration_ns: self.cost_per_iteration(site, |w| self.found.waits[w].blocked),
             drain_per_iteration_ns: self.cost_per_iteration(site, |w| self.found.drains[w]),
-            spread: self.spread(site),
+            spread: (!self.options.without_spread).then(|| self.spread(site)),
             blocked_ns: summary.sum,
             blocked_p50_ns: summary.p50,
             blocked_p99_ns: summary.p99,
@@ -284,7 +284,7 @@ impl<'a> Sites<'a> {
             count: count as u64,
             median_ns: found.median_ns(),
             mean_ns: sum(found.spans.iter().map(|s| s.1 - s.0)) / count.max(1) as i64,
-            quartiles_ns: spread::quartiles(found.spans.iter().map(|s| s.1 - s.0).collect()),
+            quartiles_ns: quartiles(found.spans.iter().map(|s| s.1 - s.0).collect()),
             gpu_busy_ns: busy / count.max(1) as i64,
             waits_per_iteration: inside as f64 / count as f64,
         })

@@ -3,7 +3,7 @@
 use super::Analysed;
 use super::pricing::Wishes;
 use crate::cost::price::{BoundBy, Price};
-use crate::report::{Recoverable, Report, Site, Totals, Warning, WithoutProfiler};
+use crate::report::{Bounds, Recoverable, Report, Site, Totals, Warning, WithoutProfiler};
 use crate::waits::device::pid_of;
 
 /// Gives each site its price; the next site is named by key until ids are known.
@@ -36,12 +36,19 @@ fn recoverable(found: &Analysed, price: &Price, site: &Site, keys: &[String]) ->
         change: price.fix.as_str(),
         simulated: price.simulated,
         moves_to: price.moves_to.and_then(|s| keys.get(s).cloned()),
+        bounds: Bounds {
+            each_high_ns: price.bounds.each_high,
+            each_low_ns: price.bounds.each_low,
+            together_high_ns: price.bounds.together_high,
+            beside_ns: price.bounds.beside,
+        },
     }
 }
 
 /// Adds what fixing all false sites of an export saves. Ranks run side by side: the slowest to gain counts, not a sum.
 pub fn of_run(found: &Analysed, totals: &mut Totals) {
     let prices = &found.prices;
+    totals.collectives += found.collectives;
     if found.sites.is_empty() {
         return;
     }
@@ -62,6 +69,7 @@ pub fn of_run(found: &Analysed, totals: &mut Totals) {
     most(&mut totals.recoverable_false_joint_ns, prices.joint);
     most(&mut totals.by_class.false_.recoverable_ns, prices.joint);
     if larger {
+        totals.range_scatter_ns = found.iterations.as_ref().map(|_| prices.scatter);
         totals.without_profiler = prices.unprofiled.map(|u| WithoutProfiler {
             run_ns: u.run,
             saved_ns: u.saved,

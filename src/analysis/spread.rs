@@ -1,6 +1,7 @@
 //! How a site's waits and costs vary within one capture: what tells a change from jitter.
 
 use crate::cost::iterations::Iterations;
+use crate::cost::statistics::quartiles;
 use crate::report::Spread;
 
 /// One wait: when it began, how long it blocked, how much drain followed, in ns.
@@ -40,13 +41,6 @@ pub fn of(waits: &[Sample], iterations: Option<&Iterations>) -> Spread {
     }
 }
 
-/// Lower quartile, median, upper quartile by nearest rank: values that occurred. 0 of nothing.
-pub fn quartiles(mut values: Vec<i64>) -> [i64; 3] {
-    values.sort_unstable();
-    let last = values.len().saturating_sub(1);
-    [1, 2, 3].map(|q| values.get((last * q + 2) / 4).copied().unwrap_or(0))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,12 +66,5 @@ mod tests {
             assert_eq!((spread.per, spread.samples, spread.blocked_ns), ("wait", 2, [5, 7, 7]));
         }
         assert_eq!(of(&[], None).blocked_ns, [0; 3]);
-    }
-
-    #[test]
-    fn quartiles_occur() {
-        assert_eq!(quartiles((0..=100).collect()), [25, 50, 75]);
-        assert_eq!(quartiles(vec![3]), [3; 3]);
-        assert_eq!(quartiles(vec![4, 1, 3, 2]), [2, 3, 3]);
     }
 }

@@ -66,6 +66,7 @@ fn configured(args: &ReportArgs, exports: usize) -> Result<Options> {
         (None, Format::Html) => args.list.top.unwrap_or(PAGE_TOP),
         _ => args.list.top.unwrap_or(TOP),
     };
+    options.without_spread = args.format != Format::Json || args.details.is_some();
     options.capture = args.graph_ready.clone();
     let page = args.format == Format::Html && args.details.is_none();
     options.timelines = page.then_some(timeline::WHOLE);
@@ -174,6 +175,7 @@ pub fn options(select: &SelectArgs, shared: &SharedArgs) -> Options {
         assumed: Assumed::default(),
         timing: None,
         timelines: None,
+        without_spread: false,
         progress: progress::bar(shared.quiet),
     }
 }

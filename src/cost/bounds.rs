@@ -6,17 +6,19 @@
 //!  GPU       [k1-----------------------]        [k2-----------]
 //!                                       idle
 //! ```
-//! With wait and host work one after the other the run takes W + D, side by side the longer of the two: no more than
-//! min(W, D) is saved (D with the return of A and the way of the next launch to the GPU, which idles meanwhile), and no
-//! more than the device idles between A's start and B's, since its work remains. A copy that a fix makes shorter, or
-//! whose staging it takes from the host, adds what it gives up; so does what goes with the call
-//! ([`super::overhead`]), and a call that found nothing to wait for.
+//! **Each wait alone.** With wait and host work one after the other the run takes W + D, side by side the longer of the
+//! two: no more than min(W, D) is saved, and no more than the device idles between A's start and B's, since its work
+//! remains. The call's own return, as short as calls return that found nothing, is saved for certain.
 //!
-//! Where B goes too, it cannot take over what A gives up, so waits that follow each other on a thread and all go are
-//! one *run*: of all of it no more than min(ΣW, ΣD) is saved. With waits of 0 and 100 µs before host work of 100 and
-//! 0 µs, Σ min(W, D) would be nothing, and yet both together give 100 µs. Sums are over instances, not of means.
+//! **Together.** Where B goes too, it cannot take over what A gives up, so waits that follow each other on a thread and
+//! all go are one *run*: of all of it no more than min(ΣW, ΣD) is saved, D with the return of A and the way of the next
+//! launch to the GPU, which idles meanwhile. The sum of bounds of each is no bound of a run: with waits of 0 and 100 µs
+//! before host work of 100 and 0 µs, Σ min(W, D) is nothing, and yet both together give 100 µs.
 //!
-//! Costs a binary search a wait.
+//! **Beside** the waiting: a copy that a fix makes shorter, or whose staging it takes from the host, adds what it gives
+//! up; so does what goes with the call ([`super::overhead`]), and a call that found nothing to wait for.
+//!
+//! Sums are over instances, not of means. Costs a few binary searches a wait.
 
 use super::overhead;
 use super::simulate::{Fix, Program};
@@ -26,11 +28,36 @@ use crate::waits::api::Blocking;
 use crate::waits::device::Devices;
 use crate::waits::{Found, Wait};
 
-/// What a wait's removal saves at least and at most, in ns.
+/// What removing some waits saves at least and at most, in ns, summed over them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bound {
-    pub low: i64,
-    pub high: i64,
+pub struct Bounds {
+    /// Of each wait by itself: certain, and at most.
+    pub each_low: i64,
+    pub each_high: i64,
+    /// Of the waiting, at most, with all of the waits gone.
+    pub together_high: i64,
+    /// What can be saved on top of that, other than waiting.
+    pub beside: i64,
+}
+
+impl Bounds {
+    /// The most that all of it can save.
+    pub fn high(&self) -> i64 {
+        self.together_high.saturating_add(self.beside)
+    }
+
+    /// What is certain, of fixes that leave some of the waiting too.
+    pub fn low(&self) -> i64 {
+        self.each_low.min(self.high())
+    }
+
+    fn add(&mut self, run: Self) {
+        let add = |sum: &mut i64, time: i64| *sum = sum.saturating_add(time);
+        add(&mut self.each_low, run.each_low);
+        add(&mut self.each_high, run.each_high);
+        add(&mut self.together_high, run.together_high);
+        add(&mut self.beside, run.beside);
+    }
 }
 
 /// Time from each wait's end to the start of its thread's next wait, or to the thread's last call.
@@ -54,15 +81,11 @@ pub struct Waits<'a> {
 }
 
 /// Bounds of removing all of `gone` at once: indices of waits and how each is fixed, in any order.
-pub fn of_all(all: &Waits, program: &Program, gone: &[(u32, Fix)]) -> Bound {
+pub fn of_all(all: &Waits, program: &Program, gone: &[(u32, Fix)]) -> Bounds {
     let mut gone = gone.to_vec();
     gone.sort_by_key(|&(w, _)| (all.waits[w as usize].thread, all.waits[w as usize].start, w));
-    let mut sum = Bound::default();
-    for run in gone.chunk_by(|a, b| all.meet(a.0, b.0)) {
-        let bound = of_run(all, program, run);
-        sum.low = sum.low.saturating_add(bound.low);
-        sum.high = sum.high.saturating_add(bound.high);
-    }
+    let mut sum = Bounds::default();
+    gone.chunk_by(|a, b| all.meet(a.0, b.0)).for_each(|run| sum.add(of_run(all, program, run)));
     sum
 }
 
@@ -74,10 +97,18 @@ impl Waits<'_> {
     }
 }
 
+/// The bounds of one wait alone, whatever is done about it: certain, and at most.
+fn of_one(all: &Waits, program: &Program, w: u32) -> (i64, i64) {
+    let wait = &all.waits[w as usize];
+    let high = wait.blocked.min(all.until[w as usize]).min(idle(all, &[(w, Fix::Keep)])).max(0);
+    (program.learned.floor(wait.blocking).clamp(0, high), high)
+}
+
 /// Bounds of waits of one thread between which no other wait lies.
-fn of_run(all: &Waits, program: &Program, run: &[(u32, Fix)]) -> Bound {
+fn of_run(all: &Waits, program: &Program, run: &[(u32, Fix)]) -> Bounds {
     let learned = &program.learned;
-    let (mut waited, mut worked, mut given_up, mut shorter, mut low) = (0i64, 0i64, 0i64, 0i64, 0i64);
+    let (mut waited, mut worked, mut given_up, mut shorter) = (0i64, 0i64, 0i64, 0i64);
+    let mut bounds = Bounds::default();
     let add = |sum: &mut i64, time: i64| *sum = sum.saturating_add(time);
     for &(w, fix) in run.iter().filter(|(_, fix)| *fix != Fix::Keep) {
         let wait = &all.waits[w as usize];
@@ -93,11 +124,17 @@ fn of_run(all: &Waits, program: &Program, run: &[(u32, Fix)]) -> Bound {
         add(&mut given_up, spared);
         add(&mut given_up, around(all, program, wait, fix));
         add(&mut shorter, less);
-        add(&mut low, learned.floor(wait.blocking));
+        let (low, high) = of_one(all, program, w);
+        add(&mut bounds.each_low, low);
+        add(&mut bounds.each_high, high);
     }
-    let host = waited.min(worked).saturating_add(given_up);
-    let high = host.min(idle(all, run).saturating_add(shorter)).max(0);
-    Bound { low: low.min(high), high }
+    let idle = idle(all, run).max(0);
+    let host = waited.min(worked).max(0);
+    bounds.together_high = host.min(idle);
+    // Neither host nor device gives up more than it has, whatever the other could.
+    let most = host.saturating_add(given_up).min(idle.saturating_add(shorter));
+    bounds.beside = (most - bounds.together_high).max(0);
+    bounds
 }
 
 /// Host time in the copy call that a fix spares, and device time of the copy itself.

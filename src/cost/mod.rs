@@ -5,5 +5,6 @@ pub mod drain;
 pub mod iterations;
 pub mod overhead;
 pub mod price;
+pub mod range;
 pub mod simulate;
 pub mod statistics;

@@ -7,19 +7,21 @@
 //!  total  = T(nothing fixed)             − T(all false fixed)
 //! ```
 //! All of these are of the *captured* run, which the profiler slows. What the program saves without the profiler is a
-//! second pair of runs, from which the profiler's estimated host time ([`super::overhead`]) is left out, with a range
-//! from none to twice the estimate.
+//! second pair of runs, from which the profiler's estimated host time ([`super::overhead`]) is left out, with ends of
+//! none and twice the estimate. How far all of it may be off is [`super::range`]'s.
 //!
 //! First the run is simulated as recorded; its distance from the recorded end is the error that is printed. Savings do
 //! not add: a wait that goes alone often only moves its time into the next one. A capture that the simulation cannot
 //! reproduce within 10 % gets bounds only.
 //!
 //! A value outside the bounds of [`super::bounds`] would be the simulation's mistake: it is cut, and counted
-//! ([`Prices::cut`]), as is a whole that comes out less than its best part. Every run is monotone (a fix only takes
+//! ([`Price::cut`], [`Prices::cut`]), as is a whole that comes out less than its best part. Every run is monotone (a fix only takes
 //! constraints away, or lets things start earlier), so that the whole is worth its best part without help.
 
-use super::bounds::{self, Bound, Waits};
+use super::bounds::{self, Bounds, Waits};
+use super::iterations::Iterations;
 use super::overhead::{self, Clock};
+use super::range::Margin;
 use super::simulate::run::Variant;
 use super::simulate::{Fix, Outcome, Program, Scratch, run};
 
@@ -53,11 +55,14 @@ pub struct Price {
     pub joint: i64,
     pub low: i64,
     pub high: i64,
+    pub bounds: Bounds,
     pub fix: Fix,
     /// From a simulation; else the lower bound stands for the value.
     pub simulated: bool,
     /// The site whose waits take most of the time that this one gives up.
     pub moves_to: Option<usize>,
+    /// By how much the simulated saving lay outside its bounds: it was cut.
+    pub cut: i64,
 }
 
 /// What limits the run once all false sites are fixed.
@@ -90,6 +95,8 @@ pub struct Prices {
     pub pace: f64,
     /// What the program takes and saves without the profiler.
     pub unprofiled: Option<Unprofiled>,
+    /// By how much iterations scatter: part of every range that a simulation gave.
+    pub scatter: i64,
     /// The most by which a simulated value lay outside its bounds or above the whole, in ns: it was cut.
     pub cut: i64,
 }
@@ -110,7 +117,13 @@ impl Prices {
 }
 
 /// Prices `subjects` on up to `threads` threads, whose number changes nothing of the result.
-pub fn price(capture: &Waits, program: &Program, subjects: &[Subject], threads: usize) -> Prices {
+pub fn price(
+    capture: &Waits,
+    program: &Program,
+    subjects: &[Subject],
+    iterations: Option<&Iterations>,
+    threads: usize,
+) -> Prices {
     let (all, whole) = bounds_of(capture, program, subjects, threads);
     let recorded = program.recorded.max(1);
     let replayed = |usual| {
@@ -122,6 +135,7 @@ pub fn price(capture: &Waits, program: &Program, subjects: &[Subject], threads: 
     let (error, usual_error) = (plain.map(off), replayed(true).map(off));
     let clock =
         if program.wanted { overhead::clock(capture.profile, capture.devices) } else { Clock::default() };
+    let margin = Margin::new(iterations, clock.limited.is_some());
     let mut prices = Prices {
         error,
         usual_error,
@@ -130,23 +144,24 @@ pub fn price(capture: &Waits, program: &Program, subjects: &[Subject], threads: 
         sites: subjects.iter().zip(&all).map(|(s, b)| bounded(s, *b)).collect(),
         joint: 0,
         low: 0,
-        high: whole.high.min(recorded),
+        high: whole.high().min(recorded),
         bound_by: None,
         unsimulated: 0,
         clock,
         assumed_bandwidth: Some(program.learned.pinned_upload).filter(|b| !b.learned).map(|b| b.bytes_per_ns),
         pace: program.learned.pace,
         unprofiled: None,
+        scatter: margin.scatter,
         cut: 0,
     };
     if prices.usable() {
         let plan = Plan::new(program, subjects, &all);
         let outcomes = simulate(program, &plan.variants, threads);
-        plan.settle(subjects, &all, &outcomes, &mut prices);
+        plan.settle(subjects, &outcomes, margin, &mut prices);
+    } else {
+        prices.low = low_of(subjects, &prices.sites).min(prices.high);
     }
-    let most = if prices.usable() { prices.joint } else { prices.high };
-    prices.low = most.min(low_of(subjects, &prices.sites));
-    if prices.clock.limited.is_some() {
+    if margin.limited {
         // At the power limit kernels may slow down by all that idle time was given up.
         prices.low = 0;
         prices.sites.iter_mut().for_each(|p| p.low = 0);
@@ -165,7 +180,7 @@ fn bounds_of(
     program: &Program,
     subjects: &[Subject],
     threads: usize,
-) -> (Vec<Bound>, Bound) {
+) -> (Vec<Bounds>, Bounds) {
     let gone = |subject: &Subject| -> Vec<(u32, Fix)> {
         let fix = if subject.fix == Fix::Keep { Fix::Coalesce } else { subject.fix };
         subject.waits.iter().map(|&w| (w, fix)).collect()
@@ -173,7 +188,7 @@ fn bounds_of(
     let together = || subjects.iter().filter(|s| s.counted).flat_map(gone).collect();
     let of = |i: usize| bounds::of_all(capture, program, &subjects.get(i).map_or_else(together, gone));
     let workers = threads.clamp(1, subjects.len() + 1);
-    let mut bounds = vec![Bound::default(); subjects.len() + 1];
+    let mut bounds = vec![Bounds::default(); subjects.len() + 1];
     std::thread::scope(|scope| {
         let running: Vec<_> = (0..workers)
             .map(|worker| {
@@ -193,10 +208,19 @@ fn bounds_of(
 }
 
 /// Without a simulation. A site that cannot go has a range from nothing to what moving or merging its waits may give.
-fn bounded(subject: &Subject, bound: Bound) -> Price {
-    let low = if subject.fix == Fix::Keep || !subject.counted { 0 } else { bound.low };
-    let alone = if subject.counted { low } else { 0 };
-    Price { alone, joint: 0, low, high: bound.high, fix: subject.fix, simulated: false, moves_to: None }
+fn bounded(subject: &Subject, bounds: Bounds) -> Price {
+    let low = if subject.counted { bounds.low() } else { 0 };
+    Price {
+        alone: low,
+        joint: 0,
+        low,
+        high: bounds.high(),
+        bounds,
+        fix: subject.fix,
+        simulated: false,
+        moves_to: None,
+        cut: 0,
+    }
 }
 
 /// Which variants are run: nothing fixed, all false fixed, both again for each share of the profiler's time that is
@@ -214,7 +238,7 @@ const ALONE: [(i64, i64); 4] = [(100, 100), (0, 0), (200, 0), (200, 200)];
 const FIRST_SINGLE: usize = 2 + 2 * ALONE.len();
 
 impl Plan {
-    fn new(program: &Program, subjects: &[Subject], all: &[Bound]) -> Self {
+    fn new(program: &Program, subjects: &[Subject], all: &[Bounds]) -> Self {
         let base: Vec<Fix> = subjects.iter().map(|s| if s.assumed { s.fix } else { Fix::Keep }).collect();
         let counted = |s: &Subject| s.counted || s.assumed;
         let joint: Vec<Fix> = subjects.iter().map(|s| if counted(s) { s.fix } else { Fix::Keep }).collect();
@@ -230,7 +254,7 @@ impl Plan {
         let mut wanted: Vec<usize> =
             (0..subjects.len()).filter(|&i| subjects[i].fix != Fix::Keep && !subjects[i].assumed).collect();
         // False sites first, then by what they can give at most.
-        let order = |&i: &usize| (!subjects[i].counted, std::cmp::Reverse(all[i].high), &subjects[i].key);
+        let order = |&i: &usize| (!subjects[i].counted, std::cmp::Reverse(all[i].high()), &subjects[i].key);
         wanted.sort_by(|a, b| order(a).cmp(&order(b)));
         let cost = program.steps.len() + program.ops.len();
         let most = (BUDGET / cost.max(1)).clamp(FIRST_SINGLE, MOST_VARIANTS);
@@ -256,36 +280,32 @@ impl Plan {
         Self { variants, singles, left_out }
     }
 
-    fn settle(&self, subjects: &[Subject], all: &[Bound], outcomes: &[Outcome], prices: &mut Prices) {
+    fn settle(&self, subjects: &[Subject], outcomes: &[Outcome], margin: Margin, prices: &mut Prices) {
         let (base, joint) = (&outcomes[0], &outcomes[1]);
         let clock = prices.clock;
-        let mut cut = 0;
-        let mut within = |value: i64, low: i64, high: i64| {
-            let inside = value.max(low).min(high);
-            cut = cut.max((value - inside).abs());
-            inside
-        };
-        prices.joint = within(clock.keeps(base.end - joint.end), 0, prices.high);
+        let most = prices.high;
+        let (whole, mut cut) = within(base.end - joint.end, 0, most);
+        prices.joint = clock.keeps(whole);
         for &(i, alone, without) in &self.singles {
-            let (bound, only) = (all[i], &outcomes[alone]);
-            let price = &mut prices.sites[i];
-            price.alone = within(clock.keeps(base.end - only.end), 0, bound.high);
-            let share = without.map_or(0, |w| clock.keeps(outcomes[w].end - joint.end));
+            let (price, only) = (&mut prices.sites[i], &outcomes[alone]);
             // Left in alone, a wait takes over what others gave up: that is not its share.
-            price.joint = share.clamp(0, bound.high);
-            price.low = if subjects[i].counted { bound.low.min(price.alone).min(price.joint) } else { 0 };
-            price.simulated = true;
+            let share = without.map_or(0, |w| outcomes[w].end - joint.end);
+            price.settle(base.end - only.end, share, clock, margin);
             price.moves_to = moved(subjects, i, base, only);
+            cut = cut.max(price.cut);
         }
         // A whole is worth no less than its best part.
         let best = self.singles.iter().filter(|s| subjects[s.0].counted).map(|s| prices.sites[s.0].alone);
-        prices.joint = within(prices.joint, best.max().unwrap_or(0), i64::MAX);
+        let (best, short) = within(prices.joint, best.max().unwrap_or(0), i64::MAX);
+        prices.joint = best;
         for price in &mut prices.sites {
             price.joint = price.joint.min(prices.joint);
         }
-        prices.cut = cut;
+        prices.cut = cut.max(short);
+        let (low, high) = margin.around(prices.joint, prices.joint, whole);
+        (prices.low, prices.high) = (low, high.min(prices.recorded).max(prices.joint));
         prices.unsimulated = self.left_out;
-        prices.unprofiled = Some(unprofiled(&outcomes[2..FIRST_SINGLE], clock));
+        prices.unprofiled = Some(unprofiled(&outcomes[2..FIRST_SINGLE], clock, margin));
         let busy = joint.busy.iter().copied().max().unwrap_or(0);
         let bound =
             if busy as f64 >= GPU_BOUND * joint.end.max(1) as f64 { BoundBy::Gpu } else { BoundBy::Host };
@@ -293,16 +313,33 @@ impl Plan {
     }
 }
 
-/// From pairs of runs, nothing and all fixed, one pair for each share of the profiler's time left out.
-fn unprofiled(pairs: &[Outcome], clock: Clock) -> Unprofiled {
-    let all: Vec<i64> = pairs.chunks_exact(2).map(|p| (p[0].end - p[1].end).max(0)).collect();
-    let least = if clock.limited.is_some() { 0 } else { all.iter().copied().min().unwrap_or(0) };
-    Unprofiled {
-        run: pairs[0].end,
-        saved: clock.keeps(all[0]),
-        low: least,
-        high: all.iter().copied().max().unwrap_or(0),
+impl Price {
+    /// Takes what a simulation says: what is saved with only this fixed, and its share of the whole (0 of a site that
+    /// does not count). The range stays inside the bounds, and begins no higher than what is certain.
+    fn settle(&mut self, alone: i64, share: i64, clock: Clock, margin: Margin) {
+        let most = self.bounds.high();
+        let (alone, cut) = within(alone, 0, most);
+        let share = share.clamp(0, most);
+        (self.alone, self.joint, self.cut) = (clock.keeps(alone), clock.keeps(share), cut);
+        let (low, high) = margin.around(self.alone, self.alone.min(self.joint), alone.max(share));
+        (self.low, self.high) = (low.min(self.bounds.low()), high.min(most));
+        self.simulated = true;
     }
+}
+
+/// A value inside its limits, and how far it lay outside.
+fn within(value: i64, low: i64, high: i64) -> (i64, i64) {
+    let inside = value.max(low).min(high);
+    (inside, (value - inside).abs())
+}
+
+/// From pairs of runs, nothing and all fixed, one pair for each share of the profiler's time left out.
+fn unprofiled(pairs: &[Outcome], clock: Clock, margin: Margin) -> Unprofiled {
+    let all: Vec<i64> = pairs.chunks_exact(2).map(|p| (p[0].end - p[1].end).max(0)).collect();
+    let (least, most) = all.iter().fold((i64::MAX, 0), |(least, most), &ns| (ns.min(least), ns.max(most)));
+    let (run, saved) = (pairs[0].end, clock.keeps(all[0]));
+    let (low, high) = margin.around(saved, least, most);
+    Unprofiled { run, saved, low, high: high.min(run) }
 }
 
 /// The site whose waits grew most when only site `i` was fixed, if they took over half of what it gave up or more.

@@ -75,6 +75,13 @@ pub fn summarise(
     Ok(out)
 }
 
+/// Lower quartile, median, upper quartile by nearest rank: values that occurred. 0 of nothing.
+pub fn quartiles(mut values: Vec<i64>) -> [i64; 3] {
+    values.sort_unstable();
+    let last = values.len().saturating_sub(1);
+    [1, 2, 3].map(|q| values.get((last * q + 2) / 4).copied().unwrap_or(0))
+}
+
 /// Waits per power of two of blocked time: (upper bound in ns, exclusive; waits), ascending, empty ones between kept.
 pub fn histogram(blocked: impl Iterator<Item = i64>) -> Vec<(i64, u64)> {
     let mut bins = [0u64; 63];
@@ -127,5 +134,12 @@ mod tests {
             ]
         );
         assert!(histogram(std::iter::empty()).is_empty());
+    }
+
+    #[test]
+    fn quartiles_occur() {
+        assert_eq!(quartiles((0..=100).collect()), [25, 50, 75]);
+        assert_eq!(quartiles(vec![3]), [3; 3]);
+        assert_eq!(quartiles(vec![4, 1, 3, 2]), [2, 3, 3]);
     }
 }

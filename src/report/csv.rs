@@ -1,6 +1,6 @@
 //! The sites as CSV, one line each, for spreadsheets and scripts.
 
-use super::{Report, Site, phrase};
+use super::{Bounds, Report, Site, phrase};
 use crate::text::escape_terminal;
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -82,7 +82,15 @@ const COLUMNS: &[(&str, Getter)] = &[
     ("blocks_capture", |_, s| Value::number(s.blocks_capture)),
     ("fix_title", |_, s| Value::text(s.fix.as_ref().map(|fix| fix.title.as_str()))),
     ("start_up", |_, s| Value::number(s.start_up.is_some())),
+    ("bound_each_high_ns", |_, s| Value::numbered(bounds(s).map(|b| b.each_high_ns))),
+    ("bound_each_low_ns", |_, s| Value::numbered(bounds(s).map(|b| b.each_low_ns))),
+    ("bound_together_high_ns", |_, s| Value::numbered(bounds(s).map(|b| b.together_high_ns))),
+    ("bound_beside_ns", |_, s| Value::numbered(bounds(s).map(|b| b.beside_ns))),
 ];
+
+fn bounds(site: &Site) -> Option<Bounds> {
+    site.recoverable.as_ref().map(|r| r.bounds)
+}
 
 /// Prints a line of column names and a line per site (RFC 4180 quoting, lines end in LF). Control and bidi
 /// characters come out escaped, so that a site stays on its line and a terminal is safe.

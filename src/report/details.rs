@@ -303,6 +303,9 @@ pub(super) fn costs(site: &Site) -> Vec<(&'static str, String)> {
         ("drain", format!("{drain}, {} of the GPU's time{drain_each}", text::percent(site.drain_percent))),
     ];
     pairs.extend(saving::in_words(site).map(|words| ("saves", words)));
+    if let Some([each, together]) = saving::bounds_in_words(site) {
+        pairs.extend([("bounds", each), ("", together)]);
+    }
     pairs.extend(site.replayed.as_ref().map(|r| ("measured", saving::replayed_in_words(r))));
     pairs
 }

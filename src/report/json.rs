@@ -75,7 +75,7 @@ mod tests {
         (
             "/totals",
             "waits sites blocked_ns gpu_busy_ns gpu_idle_ns drain_ns by_class recoverable_false_joint_ns \
-             recoverable_low_ns recoverable_high_ns simulation_error without_profiler",
+             recoverable_low_ns recoverable_high_ns range_scatter_ns collectives simulation_error without_profiler",
         ),
         ("/totals/by_class/false", "waits sites blocked_ns drain_ns recoverable_ns"),
         ("/totals/by_class/true", "waits sites blocked_ns drain_ns recoverable_ns"),
@@ -91,7 +91,8 @@ mod tests {
         ("/sites/0/frames/0", "function file line user"),
         ("/sites/0/user_frame", "function file line user"),
         ("/sites/0/copy", "direction bytes host_memory"),
-        ("/sites/0/recoverable", "alone_ns joint_ns low_ns high_ns"),
+        ("/sites/0/recoverable", "alone_ns joint_ns low_ns high_ns bounds"),
+        ("/sites/0/recoverable/bounds", "each_high_ns each_low_ns together_high_ns beside_ns"),
         ("/sites/0/fix", "title why before after caveat"),
         ("/warnings/0", "code message fix"),
     ];

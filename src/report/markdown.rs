@@ -89,8 +89,8 @@ fn head(report: &Report) -> String {
     }
     if let Some(i) = &report.iterations {
         let count = text::counted(i.count, "iteration");
-        let (median, rate) = (text::duration(i.median_ns), text::rate(i.waits_per_iteration));
-        out += &format!("- {count}, median {median}, {rate} waits each\n");
+        let (median, waits) = (text::duration(i.median_ns), phrase::waits(i.waits_per_iteration));
+        out += &format!("- {count}, median {median}, {waits} each\n");
     }
     out + "\n"
 }

@@ -133,6 +133,10 @@ pub struct Totals {
     /// The same with usual latencies in place of the recorded distances between dependent events: a harder test of
     /// which event depends on which.
     pub usual_latency_error: Option<f64>,
+    /// What the scatter of the capture's iterations adds to either end of the ranges; `None` without iterations.
+    pub range_scatter_ns: Option<i64>,
+    /// GPU work that waits for other processes (NCCL kernels) and so keeps its recorded length in every simulation.
+    pub collectives: u64,
     /// All else here is of the captured run, which the profiler slows; this is estimated without it.
     pub without_profiler: Option<WithoutProfiler>,
     /// What fixing all false sites saved in a replay on a GPU, where results of one were given.
@@ -231,8 +235,8 @@ pub struct Site {
     pub blocked_per_iteration_ns: Option<i64>,
     /// Drain of the waits inside iterations divided by iterations.
     pub drain_per_iteration_ns: Option<i64>,
-    /// How waits and costs vary within the capture.
-    pub spread: Spread,
+    /// How waits and costs vary within the capture; `None` where no reader was to need it.
+    pub spread: Option<Spread>,
     pub blocked_ns: i64,
     pub blocked_p50_ns: i64,
     pub blocked_p99_ns: i64,
@@ -331,6 +335,24 @@ pub struct Recoverable {
     pub simulated: bool,
     /// The site into whose waits most of the time moves.
     pub moves_to: Option<String>,
+    /// What the saving can be at all, without a simulation.
+    pub bounds: Bounds,
+}
+
+/// Bounds of a saving, summed over a site's waits. `alone_ns` is no more than `together_high_ns` and `beside_ns`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Bounds {
+    /// Each wait by itself, at most: the shortest of its blocked time, the time until the thread's next wait, and the time
+    /// that the device idles from its start to that next wait.
+    pub each_high_ns: i64,
+    /// Each wait by itself, for certain: what the call takes where it finds nothing to wait for.
+    pub each_low_ns: i64,
+    /// The waiting, at most, with all of the waits gone: where they follow each other on a thread, their blocked time
+    /// together, the host's work between them, or the device's idle time. It can be more than `each_high_ns`: a wait
+    /// that is gone too cannot take over what another gives up.
+    pub together_high_ns: i64,
+    /// What can be saved on top: the host's own work for calls that go, staging, shorter copies.
+    pub beside_ns: i64,
 }
 
 /// What a replay of one stretch of the capture saved.

@@ -160,6 +160,12 @@ pub(crate) fn confidence(site: &Site) -> String {
     }
 }
 
+/// "1 wait", "7 waits", "0.33 waits".
+pub(crate) fn waits(rate: f64) -> String {
+    let rate = text::rate(rate);
+    format!("{rate} {}", if rate == "1" { "wait" } else { "waits" })
+}
+
 /// A site that waits before the loop or in its first iterations, and never again.
 pub(crate) const START_UP: &str = "start-up only";
 
@@ -272,6 +278,11 @@ mod tests {
             Some(chain[0])
         );
         assert_eq!(native_method(&[]), None);
+    }
+
+    #[test]
+    fn one_wait_is_singular() {
+        assert_eq!([1.0, 0.999, 7.0, 0.33].map(waits), ["1 wait", "1 wait", "7 waits", "0.33 waits"]);
     }
 
     #[test]

@@ -120,6 +120,8 @@ fn totals() -> Totals {
         bound_by: Some("gpu"),
         simulation_error: Some(0.021),
         usual_latency_error: Some(0.034),
+        range_scatter_ns: Some(210_000_000),
+        collectives: 0,
         without_profiler: Some(WithoutProfiler {
             run_ns: 11_900_000_000,
             saved_ns: 1_580_000_000,
@@ -186,13 +188,13 @@ fn site(id: &str, class: Class, kind: Kind, confidence: f64) -> Site {
         per_iteration: Some(1.0),
         blocked_per_iteration_ns: Some(4_120_000),
         drain_per_iteration_ns: Some(3_010_000),
-        spread: Spread {
+        spread: Some(Spread {
             per: "iteration",
             samples: 100,
             waits: [1; 3],
             blocked_ns: [3_800_000, 3_910_000, 4_050_000],
             drain_ns: [2_850_000, 2_900_000, 3_000_000],
-        },
+        }),
         blocked_ns,
         blocked_p50_ns: 3_910_000,
         blocked_p99_ns: 9_120_000,
@@ -278,6 +280,12 @@ fn upload() -> Site {
             change: "pinned",
             simulated: true,
             moves_to: Some("S2".to_owned()),
+            bounds: Bounds {
+                each_high_ns: 871_000_000,
+                each_low_ns: 1_300_000,
+                together_high_ns: 954_000_000,
+                beside_ns: 49_000_000,
+            },
         }),
         fix: fix("Pin the batch and copy with non_blocking=True"),
         histogram: vec![(1_048_576, 2), (2_097_152, 0), (4_194_304, 61), (8_388_608, 31), (16_777_216, 6)],

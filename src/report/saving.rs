@@ -1,6 +1,7 @@
 //! Savings in words.
 
 use super::{Recoverable, Replayed, Site, Totals, WithoutProfiler};
+use crate::cost::range;
 use crate::text;
 use crate::vocabulary::Class;
 
@@ -10,12 +11,15 @@ const TOLERANCE: f64 = crate::cost::price::TOLERANCE;
 /// A site's saving in a column: a value, or what it is at most where only that is known.
 pub fn short(site: &Site) -> Option<String> {
     let saving = site.recoverable.as_ref()?;
-    let most = || format!("≤ {}", text::duration(saving.high_ns));
-    Some(match site.class {
-        Class::True if saving.change == "keep" => most(),
-        _ if !saving.simulated => most(),
-        _ => text::duration(saving.alone_ns).to_string(),
+    Some(match promised(site, saving) {
+        true => text::duration(saving.alone_ns).to_string(),
+        false => format!("≤ {}", text::duration(saving.high_ns)),
     })
+}
+
+/// Whether more is known than what is saved at most.
+fn promised(site: &Site, saving: &Recoverable) -> bool {
+    saving.simulated && !(site.class == Class::True && saving.change == "keep")
 }
 
 /// A site's saving as a sentence.
@@ -41,6 +45,32 @@ pub fn in_words(site: &Site) -> Option<String> {
         words.push_str(&format!(". Most of the waiting only moves on to {}", text::escape_terminal(next)));
     }
     Some(words)
+}
+
+/// What the saving can be at all, wait by wait and together.
+pub fn bounds_in_words(site: &Site) -> Option<[String; 2]> {
+    let bounds = site.recoverable.as_ref()?.bounds;
+    let [least, most] = [bounds.each_low_ns, bounds.each_high_ns].map(text::duration);
+    let [together, beside] = [bounds.together_high_ns, bounds.beside_ns].map(text::duration);
+    Some([
+        format!(
+            "each wait by itself, summed: {least} (the bare calls) to {most} (until the thread's next wait)"
+        ),
+        format!(
+            "all together: up to {together} of waiting, {beside} beside it (the calls' own work, copies)"
+        ),
+    ])
+}
+
+/// Why a site may save more than it blocks, where one of these does.
+pub(crate) fn above_blocked(sites: &[Site]) -> Option<&'static str> {
+    let above = |site: &Site| {
+        let saving = site.recoverable.as_ref();
+        saving.is_some_and(|r| if promised(site, r) { r.alone_ns } else { r.high_ns } > site.blocked_ns)
+    };
+    sites.iter().any(above).then_some(
+        "saves above blocked: a call that is gone spares the host its own work around it too, or the copy is shorter.",
+    )
 }
 
 fn share(saving: &Recoverable) -> String {
@@ -118,8 +148,18 @@ pub(crate) fn in_two(totals: &Totals) -> Option<(String, String)> {
         }
     }
     line.push('.');
+    line.push_str(&basis(totals));
     line.extend(totals.without_profiler.and_then(|alone| without_profiler(&alone, joint)));
     Some((lead, line))
+}
+
+/// What the ranges allow for.
+fn basis(totals: &Totals) -> String {
+    let model = format!("{} to {} times the figure, as in measured programs", range::LEAST, range::MOST);
+    match totals.range_scatter_ns.filter(|&ns| ns > 0).map(text::duration) {
+        Some(scatter) => format!(" Ranges allow for {model}, and ± {scatter} as iterations here scatter."),
+        None => format!(" Ranges allow for {model}."),
+    }
 }
 
 /// Share by which a figure must differ to be worth its own words.

@@ -153,11 +153,11 @@ fn busy(busy_ns: i64, idle_ns: i64, drain_ns: i64) -> String {
 
 fn iterations_line(iterations: &Iterations) -> String {
     format!(
-        "{} by {}, median {}, {} waits each",
+        "{} by {}, median {}, {} each",
         text::count(iterations.count),
         escape_terminal(&iterations.source),
         text::duration(iterations.median_ns),
-        text::rate(iterations.waits_per_iteration),
+        phrase::waits(iterations.waits_per_iteration),
     )
 }
 
@@ -194,6 +194,7 @@ pub(crate) fn signs(report: &Report) -> Vec<String> {
         "blocked: host time inside waits, summed over threads, not a saving. drain: GPU idle after them."
             .to_owned(),
     );
+    notes.extend(saving::above_blocked(&report.sites).map(str::to_owned));
     notes
 }
 

@@ -17,7 +17,9 @@ fn sample() -> DiffReport {
     after.sites.remove(0);
     after.sites.push(crate::report::Site { process: after.sites[0].process.clone(), ..hostile });
     let moved = &mut after.sites[0];
-    moved.spread.blocked_ns = [7_800_000, 7_910_000, 8_050_000];
+    if let Some(spread) = &mut moved.spread {
+        spread.blocked_ns = [7_800_000, 7_910_000, 8_050_000];
+    }
     for frame in moved.frames.iter_mut().chain(&mut moved.user_frame) {
         frame.line += 40;
     }
