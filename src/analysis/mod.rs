@@ -212,8 +212,8 @@ struct Capture {
     /// Waits that did not.
     filtered_out: u64,
     drains: Vec<i64>,
-    /// Host time from each wait to the next of its thread.
-    until: Vec<i64>,
+    /// What follows each wait on its thread.
+    next: Vec<bounds::Next>,
     /// Of all waits.
     program: Program,
     iterations: Option<iterations::Iterations>,
@@ -234,14 +234,14 @@ impl Capture {
             let found = waits::find::find(profile, &devices);
             // Drains and simulation are of all waits: a filtered-out wait still owns its gap.
             let drains = drain::drains(profile, &devices, &found);
-            let until = bounds::until_next(profile, &found);
+            let next = bounds::following(profile, &found);
             let program = if simulates(profile, options) {
                 Program::new(profile, &devices, &found, &options.assumed)
             } else {
                 Program::outline(profile, &found, &options.assumed)
             };
             kernels = notes::kernel_names(profile);
-            let costs: Vec<(i64, i64)> = drains.into_iter().zip(until).collect();
+            let costs: Vec<(i64, bounds::Next)> = drains.into_iter().zip(next).collect();
             (devices, found, costs, program)
         })?;
         let collectives = notes::collectives(&mut profile, &kernels)?;
@@ -251,13 +251,13 @@ impl Capture {
         let keep = filter.select(&mut profile, &devices, &found)?;
         let filtered_out = keep.iter().filter(|keep| !**keep).count() as u64;
         let kept = found.into_iter().zip(costs).zip(keep).filter_map(|(wait, keep)| keep.then_some(wait));
-        let clipped = |(w, (drain, until)): (Wait, (i64, i64))| {
+        let clipped = |(w, (drain, next)): (Wait, (i64, bounds::Next))| {
             let drain = options.filter.clip_drain(&profile, &w, drain);
-            (w, (drain, until))
+            (w, (drain, next))
         };
-        let (waits, costs): (Vec<Wait>, Vec<(i64, i64)>) = kept.map(clipped).unzip();
-        let (drains, until) = costs.into_iter().unzip();
-        Ok(Self { profile, devices, waits, filtered_out, drains, until, program, iterations, collectives })
+        let (waits, costs): (Vec<Wait>, Vec<(i64, bounds::Next)>) = kept.map(clipped).unzip();
+        let (drains, next) = costs.into_iter().unzip();
+        Ok(Self { profile, devices, waits, filtered_out, drains, next, program, iterations, collectives })
     }
 
     /// With its sites, priced.
@@ -269,9 +269,9 @@ impl Capture {
         wishes: &Wishes,
         options: &Options,
     ) -> Analysed {
-        let Self { profile, devices, waits, filtered_out, drains, until, program, iterations, collectives } =
+        let Self { profile, devices, waits, filtered_out, drains, next, program, iterations, collectives } =
             self;
-        let priced = bounds::Waits { profile: &profile, devices: &devices, waits: &waits, until: &until };
+        let priced = bounds::Waits { profile: &profile, devices: &devices, waits: &waits, next: &next };
         let prices = pricing::prices(&priced, iterations.as_ref(), program, &sites, wishes, options.threads);
         Analysed {
             profile,

@@ -13,7 +13,10 @@
 //! **Together.** Where B goes too, it cannot take over what A gives up, so waits that follow each other on a thread and
 //! all go are one *run*: of all of it no more than min(ΣW, ΣD) is saved, D with the return of A and the way of the next
 //! launch to the GPU, which idles meanwhile. The sum of bounds of each is no bound of a run: with waits of 0 and 100 µs
-//! before host work of 100 and 0 µs, Σ min(W, D) is nothing, and yet both together give 100 µs.
+//! before host work of 100 and 0 µs, Σ min(W, D) is nothing, and yet both together give 100 µs. Nor are min(W, D) and the
+//! device's idle time where it has several streams, whose work can run side by side without A: there D counts what is
+//! launched to other streams than A's, and not the device's idle time counts but that of the stream that idles most; and
+//! where B does not wait for all that A does, only that nothing happens earlier by more than what A blocked: ΣW.
 //!
 //! **Beside** the waiting: a copy that a fix makes shorter, or whose staging it takes from the host, adds what it gives
 //! up; so does what goes with the call ([`super::overhead`]), and a call that found nothing to wait for.
@@ -22,11 +25,11 @@
 
 use super::overhead;
 use super::simulate::{Fix, Program};
-use crate::profile::Profile;
+use crate::profile::{ISSUE_UNKNOWN, Profile};
 use crate::vocabulary::HostMemory;
 use crate::waits::api::Blocking;
 use crate::waits::device::Devices;
-use crate::waits::{Found, Wait};
+use crate::waits::{Covers, Found, Wait};
 
 /// What removing some waits saves at least and at most, in ns, summed over them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,24 +63,42 @@ impl Bounds {
     }
 }
 
-/// Time from each wait's end to the start of its thread's next wait, or to the thread's last call.
-pub fn until_next(profile: &Profile, waits: &[Wait]) -> Vec<i64> {
-    let mut next: Vec<i64> = profile.calls.spans.iter().map(|s| s.end).collect();
-    let mut out = vec![0; waits.len()];
+/// How a thread goes on after a wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Next {
+    /// Time from the wait's end to the start of its thread's next wait, or to the thread's last call.
+    pub after: i64,
+    /// The next wait would wait for all that this one does.
+    pub takes_over: bool,
+}
+
+/// What follows each wait; `waits`: all of a capture.
+pub fn following(profile: &Profile, waits: &[Wait]) -> Vec<Next> {
+    let one_stream = profile.ops.streams.len() < 2;
+    let mut next: Vec<(i64, Option<&Wait>)> = profile.calls.spans.iter().map(|s| (s.end, None)).collect();
+    let mut out = vec![Next::default(); waits.len()];
     for (i, wait) in waits.iter().enumerate().rev() {
-        let next = &mut next[wait.thread as usize];
-        out[i] = (*next - wait.end).max(0);
-        *next = wait.start;
+        let (start, following) = &mut next[wait.thread as usize];
+        let takes_over = one_stream || following.is_some_and(|next| covers(next, wait));
+        out[i] = Next { after: (*start - wait.end).max(0), takes_over };
+        (*start, *following) = (wait.start, Some(wait));
     }
     out
 }
 
-/// What the bounds are of: waits of a capture, with the time from each to the next of its thread ([`until_next`]).
+/// Whether a wait waits for all that an earlier one of its thread does.
+fn covers(next: &Wait, wait: &Wait) -> bool {
+    let all = matches!(next.covers, Covers::Device(_) | Covers::AnyDevice) && next.device == wait.device;
+    // An event stands for what was launched before its record.
+    next.covers_before >= wait.end && (all || next.covers == wait.covers) && wait.covers != Covers::Nothing
+}
+
+/// What the bounds are of: waits of a capture, with what follows each on its thread ([`following`]).
 pub struct Waits<'a> {
     pub profile: &'a Profile,
     pub devices: &'a Devices,
     pub waits: &'a [Wait],
-    pub until: &'a [i64],
+    pub next: &'a [Next],
 }
 
 /// Bounds of removing all of `gone` at once: indices of waits and how each is fixed, in any order.
@@ -93,14 +114,17 @@ impl Waits<'_> {
     /// Whether no other wait of the thread lies between these two.
     fn meet(&self, a: u32, b: u32) -> bool {
         let (first, second) = (&self.waits[a as usize], &self.waits[b as usize]);
-        first.thread == second.thread && second.start <= first.end.saturating_add(self.until[a as usize])
+        first.thread == second.thread && second.start <= first.end.saturating_add(self.next[a as usize].after)
     }
 }
 
 /// The bounds of one wait alone, whatever is done about it: certain, and at most.
 fn of_one(all: &Waits, program: &Program, w: u32) -> (i64, i64) {
     let wait = &all.waits[w as usize];
-    let high = wait.blocked.min(all.until[w as usize]).min(idle(all, &[(w, Fix::Keep)])).max(0);
+    let alone = [(w, Fix::Keep)];
+    let window = window(all, &alone);
+    let idle = idle(all, &alone, window, |device| of_device(all, device, window));
+    let high = wait.blocked.min(all.next[w as usize].after).min(idle).max(0);
     (program.learned.floor(wait.blocking).clamp(0, high), high)
 }
 
@@ -118,9 +142,11 @@ fn of_run(all: &Waits, program: &Program, run: &[(u32, Fix)]) -> Bounds {
         // A call that found nothing to wait for is host work: it moves nowhere.
         let idle = matches!(wait.found, Found::Nothing | Found::Drained);
         add(if idle { &mut given_up } else { &mut waited }, own);
-        add(&mut worked, all.until[w as usize]);
+        add(&mut worked, all.next[w as usize].after);
         // The GPU idles from the end of the work to the wait's return, and again until the next launch arrives.
-        add(&mut worked, learned.back(wait.blocking).max(0) + learned.after_call[0].max(0));
+        add(&mut worked, back(all, program, wait));
+        add(&mut worked, learned.after_call[0].max(0));
+        add(&mut worked, launched_beside(all, wait, all.next[w as usize].after));
         add(&mut given_up, spared);
         add(&mut given_up, around(all, program, wait, fix));
         add(&mut shorter, less);
@@ -128,13 +154,48 @@ fn of_run(all: &Waits, program: &Program, run: &[(u32, Fix)]) -> Bounds {
         add(&mut bounds.each_low, low);
         add(&mut bounds.each_high, high);
     }
-    let idle = idle(all, run).max(0);
-    let host = waited.min(worked).max(0);
-    bounds.together_high = host.min(idle);
-    // Neither host nor device gives up more than it has, whatever the other could.
-    let most = host.saturating_add(given_up).min(idle.saturating_add(shorter));
-    bounds.beside = (most - bounds.together_high).max(0);
+    // What goes with the first call may stand before it, and what was launched last starts after its launch.
+    let lead = run.first().map_or(0, |&(w, fix)| around(all, program, &all.waits[w as usize], fix));
+    let (from, to) = window(all, run);
+    let window = (from.saturating_sub(lead), to.saturating_add(learned.after_call[0].max(0)));
+    let idle = idle(all, run, window, |device| of_stream(all, device, window));
+    let mut most = waited.saturating_add(given_up).saturating_add(shorter);
+    bounds.together_high = waited.max(0);
+    if run.iter().all(|&(w, _)| all.next[w as usize].takes_over) {
+        let host = waited.min(worked).max(0);
+        bounds.together_high = host.min(idle);
+        // Neither host nor device gives up more than it has, whatever the other could.
+        most = host.saturating_add(given_up).min(idle.saturating_add(shorter));
+    }
+    bounds.beside = most.saturating_sub(bounds.together_high).max(0);
     bounds
+}
+
+/// Work launched to other streams than the awaited one from a wait to the next: with the wait gone it can run beside what
+/// was awaited.
+fn launched_beside(all: &Waits, wait: &Wait, until: i64) -> i64 {
+    let (profile, ops) = (all.profile, &all.profile.ops);
+    if ops.streams.len() < 2 {
+        return 0;
+    }
+    let own = wait.awaited.map(|op| ops.stream[op as usize]);
+    let issued = |op: u32| match profile.issued[op as usize] {
+        ISSUE_UNKNOWN => ops.start[op as usize],
+        time => time,
+    };
+    let until = wait.end.saturating_add(until);
+    let others = (0u32..).zip(&all.devices.stream_ops).filter(|(stream, _)| Some(*stream) != own);
+    let inside = others.flat_map(|(_, list)| {
+        let first = list.partition_point(|&op| issued(op) < wait.end);
+        list[first..].iter().take_while(|&&op| issued(op) <= until)
+    });
+    inside.fold(0, |sum: i64, &op| sum.saturating_add(ops.end[op as usize] - ops.start[op as usize]))
+}
+
+/// From the end of what a wait awaited to its return, as recorded; the usual time where that is longer or none is known.
+fn back(all: &Waits, program: &Program, wait: &Wait) -> i64 {
+    let recorded = wait.awaited.map_or(0, |op| wait.end.saturating_sub(all.profile.ops.end[op as usize]));
+    recorded.max(program.learned.back(wait.blocking)).max(0)
 }
 
 /// Host time in the copy call that a fix spares, and device time of the copy itself.
@@ -168,24 +229,51 @@ fn around(all: &Waits, program: &Program, wait: &Wait, fix: Fix) -> i64 {
     of(wait.blocking) + copy.map_or(0, |_| of(Blocking::CopyAsync)) + length.max(0)
 }
 
-/// Idle time from the first wait's start to the wait after the last: of the device that the waits are for, of the one
+/// From the first wait's start to the wait after the last.
+fn window(all: &Waits, run: &[(u32, Fix)]) -> (i64, i64) {
+    let (Some(first), Some(last)) = (run.first(), run.last()) else { return (0, 0) };
+    let to = all.waits[last.0 as usize].end.saturating_add(all.next[last.0 as usize].after);
+    (all.waits[first.0 as usize].start, to)
+}
+
+/// What is left of a window when the work of a device is taken off: of the device that the waits are for, of the one
 /// that idles most where they are for several or for none that is known.
-fn idle(all: &Waits, run: &[(u32, Fix)]) -> i64 {
-    let (Some(first), Some(last)) = (run.first(), run.last()) else { return 0 };
-    let from = all.waits[first.0 as usize].start;
-    let to = all.waits[last.0 as usize].end.saturating_add(all.until[last.0 as usize]);
-    let idle_of = |d: u32| {
-        let timeline = &all.devices.list[d as usize].timeline;
-        (to - from) - timeline.busy_within(from, to)
-    };
+fn idle(all: &Waits, run: &[(u32, Fix)], (from, to): (i64, i64), busy: impl Fn(u32) -> i64) -> i64 {
     let device_of = |w: u32| {
         let wait = &all.waits[w as usize];
         let stream = |op: u32| all.profile.ops.stream[op as usize] as usize;
         wait.awaited.map(|op| all.devices.of_stream[stream(op)]).or(wait.device)
     };
-    let device = device_of(first.0).filter(|d| run.iter().all(|w| device_of(w.0) == Some(*d)));
-    match device {
-        Some(device) => idle_of(device),
-        None => (0..all.devices.list.len() as u32).map(idle_of).max().unwrap_or(to - from),
-    }
+    let device = run.first().and_then(|first| device_of(first.0));
+    let device = device.filter(|d| run.iter().all(|w| device_of(w.0) == Some(*d)));
+    let span = to.saturating_sub(from);
+    let most = match device {
+        Some(device) => span - busy(device),
+        None => (0..all.devices.list.len() as u32).map(|d| span - busy(d)).max().unwrap_or(span),
+    };
+    most.max(0)
+}
+
+/// When a device worked, on any stream.
+fn of_device(all: &Waits, device: u32, (from, to): (i64, i64)) -> i64 {
+    all.devices.list[device as usize].timeline.busy_within(from, to)
+}
+
+/// When the stream of a device worked that did least, of those that have work in the window or after it: it may be the
+/// one that the run then has to wait for, whatever the others did meanwhile.
+fn of_stream(all: &Waits, device: u32, (from, to): (i64, i64)) -> i64 {
+    let ops = &all.profile.ops;
+    let streams = all.devices.stream_ops.iter().zip(&all.devices.of_stream).filter(|(_, d)| **d == device);
+    let worked = |(list, _): (&Vec<u32>, _)| -> Option<i64> {
+        let first = list.partition_point(|&op| ops.end[op as usize] <= from);
+        let inside = list.get(first..).filter(|left| !left.is_empty())?.iter();
+        let inside = inside.map(|&op| (ops.start[op as usize], ops.end[op as usize]));
+        let clipped = inside.take_while(|op| op.0 < to).map(|op| (op.0.max(from), op.1.min(to)));
+        // Rows of damaged exports overlap.
+        let add = |(sum, until): (i64, i64), (start, end): (i64, i64)| {
+            (sum + (end - start.max(until)).max(0), until.max(end))
+        };
+        Some(clipped.fold((0, from), add).0)
+    };
+    streams.filter_map(worked).min().unwrap_or(0)
 }

@@ -7,6 +7,7 @@ use sync_report::analysis::filter::Filter;
 use sync_report::report::Report;
 use sync_report::vocabulary::Class;
 
+mod bounds;
 mod drain;
 mod iterations;
 mod savings;
@@ -29,7 +30,13 @@ fn drains(e: &Export) -> Vec<i64> {
 fn assert_priced(report: &Report) {
     let totals = &report.totals;
     let mut best = 0;
-    for saving in report.sites.iter().filter_map(|s| s.recoverable.as_ref()) {
+    for (site, saving) in report.sites.iter().filter_map(|s| Some((s, s.recoverable.as_ref()?))) {
+        let bounds = saving.bounds;
+        assert!(0 <= bounds.each_low_ns && bounds.each_low_ns <= bounds.each_high_ns, "{bounds:?}");
+        assert!(bounds.each_high_ns <= site.blocked_ns, "{bounds:?} {}", site.blocked_ns);
+        assert!(0 <= bounds.together_high_ns && 0 <= bounds.beside_ns, "{bounds:?}");
+        assert!(saving.high_ns <= bounds.together_high_ns.saturating_add(bounds.beside_ns), "{saving:?}");
+        assert!(saving.low_ns <= bounds.each_low_ns, "{saving:?}");
         assert!((0.0..=100.0).contains(&saving.percent), "{saving:?}");
         assert!(0 <= saving.low_ns && saving.low_ns <= saving.alone_ns, "{saving:?}");
         assert!(saving.alone_ns <= saving.high_ns && saving.joint_ns <= saving.high_ns, "{saving:?}");

@@ -57,7 +57,15 @@ fn the_simulation_keeps_to_the_bounds() {
     ] {
         let found = analysis::analyse(&sample(name), &options()).expect("an analysis");
         let (cut, span) = (found.prices.cut, found.prices.recorded);
-        assert!(cut * 1_000 <= span, "{name}: {cut} of {span}");
+        assert!(cut * 2_000 <= span, "{name}: {cut} of {span}");
+        for price in &found.prices.sites {
+            let simulated = price.alone + price.cut;
+            let bounds = price.bounds;
+            assert!(
+                simulated <= bounds.together_high + bounds.beside + span / 2_000,
+                "{name}: {simulated} {bounds:?}"
+            );
+        }
         assert!(found.prices.usual_error.is_some_and(|error| error < 0.03), "{name}");
     }
 }
