@@ -140,16 +140,34 @@ impl<'a> Builder<'a> {
         (group, known.len())
     }
 
-    /// How many ops a stream's queue takes: as many as were in flight when launches were held up.
+    /// How many ops a stream's queue takes: as many as were in flight when launches were held up, and no fewer than were
+    /// when another launch returned at once.
+    ///
+    /// ```text
+    ///  host      [l0][l1] … [l1023][l1024, held up========]··[l1025=====]
+    ///  stream 7    [k0~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~][k1~~~~~~~~~]      returns with k1 to k1024 in flight
+    /// ```
     fn depth(&self, learned: &Learned) -> u32 {
-        let mut seen: Vec<i64> = Vec::new();
-        for (rank, &call) in (0u32..).zip(&self.call_of) {
-            if call != NONE && seen.len() < 1_000 && self.held_up(call, learned) {
-                seen.push(i64::from(self.in_flight(rank, call)));
+        let ops = &self.profile.ops;
+        let (mut held, mut free) = (Vec::new(), 0);
+        // By stream: ends of its ops in issue order, and how many had ended when the last launch returned.
+        let mut queues: Vec<(Vec<i64>, usize)> = vec![(Vec::new(), 0); ops.streams.len()];
+        for (&op, &call) in self.issue.order.iter().zip(&self.call_of) {
+            let (ends, ended) = &mut queues[ops.stream[op as usize] as usize];
+            ends.push(ops.end[op as usize]);
+            if call == NONE {
+                continue;
+            }
+            let returned = self.profile.calls.end[call as usize];
+            *ended += ends[*ended..].iter().take_while(|&&end| end <= returned).count();
+            let in_flight = (ends.len() - *ended) as u32;
+            if !self.held_up(call, learned) {
+                free = free.max(in_flight);
+            } else if held.len() < 1_000 && in_flight >= FULL_QUEUE {
+                held.push(i64::from(in_flight));
             }
         }
-        seen.retain(|&n| n >= i64::from(FULL_QUEUE));
-        super::learn::quantile(&mut seen, 0.5).map_or(learned.depth, |n| n as u32)
+        super::learn::quantile(&mut held, 0.5).map_or(learned.depth, |n| n as u32).max(free)
     }
 
     fn held_up(&self, call: u32, learned: &Learned) -> bool {

@@ -147,12 +147,17 @@ impl Pass<'_> {
         if step.ops == 0 {
             return end;
         }
-        let behind = self.program.ops[step.first_op as usize].behind;
-        if behind != NONE {
-            end = end.max(self.s.finish[behind as usize]);
-        }
+        end = end.max(self.accepted(step));
         self.issue(step, end, end - step.length);
         end
+    }
+
+    /// When the queue has a place for the step's first op.
+    fn accepted(&self, step: &Step) -> i64 {
+        match self.program.ops[step.first_op as usize].behind {
+            NONE => i64::MIN,
+            behind => self.s.finish[behind as usize],
+        }
     }
 
     /// Places the ops of a step, launched at `from`, none before `earliest`. Returns the last end.
@@ -238,7 +243,7 @@ impl Pass<'_> {
                 // A call that only enqueued its copy does so still.
                 let blocks = step.act == Act::Copy || step.staged;
                 let usual = if blocks { self.program.learned.async_copy } else { i64::MAX };
-                let end = now + step.length.min(usual);
+                let end = (now + step.length.min(usual)).max(self.accepted(step));
                 let ended = self.enqueue(step, end, now);
                 if fix.keeps_order() && step.act == Act::Copy {
                     self.order(step, ended);

@@ -199,6 +199,75 @@ fn a_full_queue_holds_the_host() {
     assert!(recorded - without <= 10_000, "the GPU's work remains: {without}");
 }
 
+/// ```text
+///  host      [launch w][sync==========][l1][l2] … [l300=====][l301=====] … [l600]~~~~~~~~~~~~~~~~~[launch z]
+///  stream 7    [w~~~~~~~~~~~~~~~~~~~~]  [k1~~~~~][k2~~~~~] …                                          [z]
+///  without   [launch w][l1] … [l299][l300=====][l301=====] …     the wait's time is the full queue's now, not won
+/// ```
+/// The queue is 300 deep here, which only the capture tells.
+#[test]
+fn a_full_queue_takes_over_from_a_wait() {
+    let (mut e, t) = empty();
+    e.launch(t, 0..5_000, GPU0, 7_000..10_000_000, "w");
+    e.sync(t, "cudaStreamSynchronize", 6_000..10_003_000, GPU0);
+    let ended = |k: i64| 10_010_000 + k * 101_500;
+    let mut at = 10_004_000;
+    for k in 1..=600i64 {
+        let end = (at + 5_000).max(if k > 300 { ended(k - 300) } else { 0 });
+        e.launch(t, at..end, GPU0, ended(k) - 100_000..ended(k), "k");
+        at = end + 1_000;
+    }
+    at += 40_000_000;
+    e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 17_000, "z");
+    let found = look::analysed(&e);
+    assert_eq!(program(&found).learned.depth, 300);
+    let (recorded, kept, without) = ends(&e, &[(0, Fix::Delete)]);
+    assert!((recorded - kept).abs() <= 1_000, "{recorded} {kept}");
+    // w and the queue behind it keep the host: what is won is that k1 follows w at once.
+    assert!((0..20_000).contains(&(kept - without)), "{kept} {without}");
+}
+
+/// A queue that took more than is usual, without holding anything up, takes as much again.
+#[test]
+fn a_queue_that_was_deeper_is_deeper() {
+    let (mut e, t) = empty();
+    let work = |k: i64| 7_000 + k * 101_000..107_000 + k * 101_000;
+    for k in 0..1_500i64 {
+        e.launch(t, k * 6_000..k * 6_000 + 5_000, GPU0, work(k), "k");
+    }
+    let at = 200_000_000;
+    e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 17_000, "z");
+    let found = look::analysed(&e);
+    let program = program(&found);
+    assert!(program.learned.depth > 1_400, "{}", program.learned.depth);
+    assert_eq!(outcome(&program, &[]).end, program.recorded);
+}
+
+/// ```text
+///  host      [copy, staged========][sync] …          2100 uploads; from pinned memory they are only enqueued, 1024 at most
+///  pinned    [c][c][c] … [c=====][c=====] … ~~~~~~[launch z]
+/// ```
+#[test]
+fn copies_wait_for_a_place_in_the_queue_too() {
+    let (mut e, t) = empty();
+    const COPIES: i64 = 2_100;
+    for k in 0..COPIES {
+        let at = k * 910_000;
+        let copy = Copy::h2d(8 << 20, Memory::Pageable);
+        e.memcpy(t, at..at + 900_000, copy, GPU0, at + 20_000..at + 890_000);
+        e.sync(t, "cudaStreamSynchronize", at + 901_000..at + 904_000, GPU0);
+    }
+    let at = COPIES * 910_000 + 300_000_000;
+    e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 17_000, "z");
+    let found = look::analysed(&e);
+    let program = program(&found);
+    let all: Vec<_> = (0..found.waits.len()).map(|wait| (wait, Fix::Pinned)).collect();
+    let end = outcome(&program, &all).end;
+    let each = program.learned.pinned(8 << 20, Direction::HostToDevice);
+    let expected = (COPIES - 1_024) * each + 300_000_000;
+    assert!((end - expected).abs() < expected / 20, "{end} {expected}");
+}
+
 /// What a random program does.
 #[derive(Clone, Debug)]
 enum Do {
