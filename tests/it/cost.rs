@@ -8,6 +8,7 @@ use sync_report::report::Report;
 use sync_report::vocabulary::Class;
 
 mod bounds;
+mod collectives;
 mod drain;
 mod iterations;
 mod savings;

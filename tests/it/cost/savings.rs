@@ -221,3 +221,37 @@ fn the_run_without_the_profiler_is_estimated() {
     let (alone, joint) = (alone.expect("simulated").saved_ns, joint.expect("simulated"));
     assert!((alone - joint).abs() * 20 < joint, "{alone} {joint}");
 }
+
+/// Ranges hold the figure, and widen with what iterations differ by; the report says what they rest on.
+///
+/// ```text
+///  step #     [0    100 µs][1    100 µs][2       120 µs  ][3    100 µs] …          every third is longer
+/// ```
+#[test]
+fn ranges_widen_as_iterations_scatter() {
+    let drawn = |longer: i64| {
+        let (mut e, t) = empty();
+        let mut at = 0;
+        for i in 0..30i64 {
+            let length = 100_000 + if i % 3 == 0 { longer } else { 0 };
+            e.nvtx(t, at..at + length, &format!("step {i}"));
+            e.launch(t, at + 1_000..at + 6_000, GPU0, at + 8_000..at + 50_000, "k");
+            e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 53_000, GPU0);
+            at += length + 1_000;
+        }
+        e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 50_000, "k");
+        look::report(&e).totals
+    };
+    let (even, uneven) = (drawn(0), drawn(20_000));
+    assert_eq!((even.range_scatter_ns, uneven.range_scatter_ns), (Some(0), Some(10_000 * 30)));
+    let joint = even.recoverable_false_joint_ns.expect("simulated");
+    let share = |share: f64| Some((joint as f64 * share) as i64);
+    assert!(joint > 500_000, "{joint}");
+    assert_eq!((even.recoverable_low_ns, even.recoverable_high_ns), (share(0.7), share(1.4)));
+    let joint = uneven.recoverable_false_joint_ns.expect("simulated");
+    assert_eq!(uneven.recoverable_high_ns, Some((joint as f64 * 1.4) as i64 + 300_000));
+    let said = sync_report::report::saving::of_all(&uneven).expect("a sentence");
+    assert!(said.contains("0.7 to 1.4 times the figure, as in measured programs, and ± 300 µs"), "{said}");
+    let said = sync_report::report::saving::of_all(&even).expect("a sentence");
+    assert!(said.contains("as in measured programs.") && !said.contains('±'), "{said}");
+}
