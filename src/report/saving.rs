@@ -25,7 +25,7 @@ fn promised(site: &Site, saving: &Recoverable) -> bool {
 /// A site's saving as a sentence.
 pub fn in_words(site: &Site) -> Option<String> {
     let saving = site.recoverable.as_ref()?;
-    let [low, high] = [saving.low_ns, saving.high_ns].map(text::duration);
+    let (low, high) = (least(saving.low_ns), text::duration(saving.high_ns));
     if site.class == Class::True && saving.change == "keep" {
         return Some(format!("the wait is needed; moving or merging it may save up to {high}"));
     }
@@ -45,6 +45,11 @@ pub fn in_words(site: &Site) -> Option<String> {
         words.push_str(&format!(". Most of the waiting only moves on to {}", text::escape_terminal(next)));
     }
     Some(words)
+}
+
+/// The lower end of a range.
+fn least(ns: i64) -> String {
+    if ns == 0 { "0".to_owned() } else { text::duration(ns).to_string() }
 }
 
 /// What the saving can be at all, wait by wait and together.
@@ -123,7 +128,7 @@ pub fn of_all(totals: &Totals) -> Option<String> {
 /// That sentence in two: the figure, and how sure it is.
 pub(crate) fn in_two(totals: &Totals) -> Option<(String, String)> {
     let (low, high) = (totals.recoverable_low_ns?, totals.recoverable_high_ns?);
-    let range = format!("{} and {}", text::duration(low), text::duration(high));
+    let range = format!("{} and {}", least(low), text::duration(high));
     let missed = totals.simulation_error.map(|e| text::percent(e * 100.0));
     let trusted = totals.simulation_error.is_none_or(|e| e <= TOLERANCE);
     let Some(joint) = totals.recoverable_false_joint_ns.filter(|_| trusted) else {
@@ -148,8 +153,8 @@ pub(crate) fn in_two(totals: &Totals) -> Option<(String, String)> {
         }
     }
     line.push('.');
-    line.push_str(&basis(totals));
     line.extend(totals.without_profiler.and_then(|alone| without_profiler(&alone, joint)));
+    line.push_str(&basis(totals));
     Some((lead, line))
 }
 
@@ -171,8 +176,8 @@ fn without_profiler(alone: &WithoutProfiler, joint: i64) -> Option<String> {
         .iter()
         .any(|ns| (ns - joint).abs() as f64 > DIFFERS * joint.max(1) as f64);
     differs.then(|| {
-        let [saved, low, high, run] =
-            [alone.saved_ns, alone.low_ns, alone.high_ns, alone.run_ns].map(text::duration);
+        let [saved, high, run] = [alone.saved_ns, alone.high_ns, alone.run_ns].map(text::duration);
+        let low = least(alone.low_ns);
         format!(
             " That is the captured run; without the profiler about {saved} ({low} to {high}) of about {run} are saved."
         )

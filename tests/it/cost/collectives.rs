@@ -35,7 +35,7 @@ fn outcome(e: &Export, gone: impl Fn(i64, &str) -> bool) -> (i64, Vec<i64>) {
     let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
     program.mark(&found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect::<Vec<_>>());
     let pid = |w: &sync_report::waits::Wait| w.pid >> 24 & 0xFF_FFFF;
-    let fixes = found.waits.iter().map(|w| match gone(pid(w), &found.profile.calls.base_name(w.call)) {
+    let fixes = found.waits.iter().map(|w| match gone(pid(w), found.profile.calls.base_name(w.call)) {
         true => Fix::Delete,
         false => Fix::Keep,
     });
