@@ -155,3 +155,27 @@ fn replayed_sites() {
     }
     insta::assert_snapshot!(rendered(&report, Some(120), false));
 }
+
+/// A figure above the one beside it that people compare it with is explained, once, and only where it stands.
+#[test]
+fn savings_above_blocked_are_explained() {
+    const WHY: &str = "saves above blocked: a call that is gone spares the host its own work";
+    let mut report = sample::sample();
+    assert!(!rendered(&report, Some(120), false).contains(WHY));
+    let site = &mut report.sites[0];
+    if let Some(saving) = &mut site.recoverable {
+        saving.alone_ns = site.blocked_ns + 1;
+    }
+    assert_eq!(rendered(&report, None, false).matches(WHY).count(), 1);
+    report.sites.remove(0);
+    assert!(!rendered(&report, None, false).contains(WHY));
+}
+
+#[test]
+fn one_wait_each_is_one_wait() {
+    let mut report = sample::sample();
+    if let Some(iterations) = &mut report.iterations {
+        iterations.waits_per_iteration = 1.0;
+    }
+    assert!(rendered(&report, None, false).contains(", 1 wait each\n"));
+}

@@ -55,6 +55,10 @@ fn the_training_loop_has_its_waits_on_their_lines() {
         ])
     );
     assert_eq!(report["iterations"]["count"], 30);
+    assert!(
+        sites(&report).iter().all(|s| s["spread"]["samples"].as_u64() > Some(0)),
+        "JSON has how costs vary"
+    );
     let read = sites(&report).iter().find(|s| s["user_frame"]["line"] == 22).expect("the read");
     assert_eq!((&read["copy"]["bytes"], &read["copy"]["direction"]), (&4.into(), &"device-to-host".into()));
 }
