@@ -6,6 +6,9 @@ use std::cmp::Reverse;
 /// Time shown before and after a wait that stands for the rest: enough for the launches around it.
 const AROUND_NS: i64 = 200_000;
 
+/// Slices of a wait itself: it may block in its copy, then in the call that waits, the last part after the work is done.
+const OF_WAIT: usize = 3;
+
 /// For each op, call and wait of an export, whether it is written.
 pub struct Selection {
     pub ops: Vec<bool>,
@@ -18,7 +21,7 @@ impl Selection {
     /// site the longest, then of each the second longest, and so on until `most` is reached.
     pub fn new(found: &Analysed, most: usize) -> Self {
         let (ops, calls, waits) = (found.profile.ops.len(), found.profile.calls.len(), found.waits.len());
-        let everything = ops + calls + waits <= most && found.filtered_out == 0;
+        let everything = ops + calls + OF_WAIT * waits <= most && found.filtered_out == 0;
         let mut selection = Self {
             ops: vec![everything; ops],
             calls: vec![everything; calls],
@@ -46,10 +49,10 @@ impl Selection {
             |starts: &[i64]| starts.partition_point(|&s| s < from)..starts.partition_point(|&s| s <= until);
         let (mut ops, mut calls) = (range(&profile.ops.start), range(&profile.calls.start));
         let unseen = |marks: &[bool]| marks.iter().filter(|keep| !**keep).count();
-        let mut more = unseen(&self.ops[ops.clone()]) + unseen(&self.calls[calls.clone()]) + 2;
+        let mut more = unseen(&self.ops[ops.clone()]) + unseen(&self.calls[calls.clone()]) + OF_WAIT + 1;
         if more > *left {
             let call = w.call as usize;
-            (ops, calls, more) = (0..0, call..call + 1, 3);
+            (ops, calls, more) = (0..0, call..call + 1, OF_WAIT + 2);
         }
         if more > *left {
             return false;

@@ -1,26 +1,21 @@
 //! The events themselves, written as they come.
 
 use super::select::Selection;
+use super::tracks::{Lanes, Track, Tracks};
 use crate::analysis::Analysed;
 use crate::profile::ops::OpKind;
 use crate::report::phrase::{FileNames, Place};
-use crate::report::{Report, Site};
+use crate::report::{Frame, Report, Site};
 use crate::sites::native;
 use crate::sites::neighbours::op_name;
-use crate::text::escape_terminal;
+use crate::text::{self, escape_terminal};
+use crate::timeline::waits::blocked;
 use crate::vocabulary::Class;
-use crate::waits::device::{pid_of, tid_of};
+use crate::waits::device::pid_of;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// Process ids of the groups of tracks; those of real processes stay below.
-const WAITS: u32 = 10_000_000;
-const GPUS: u32 = 20_000_000;
-const HOSTS: u32 = 30_000_000;
-/// Groups of an export; rows of a thread or stream.
-const PER_CAPTURE: u32 = 1_000;
-const LANES: u32 = 16;
 /// Frames of a stack that a slice shows.
 const FRAMES: usize = 16;
 
@@ -28,15 +23,16 @@ const FRAMES: usize = 16;
 pub struct Writer<'a> {
     out: &'a mut dyn Write,
     first: bool,
+    arrows: u64,
 }
 
 impl<'a> Writer<'a> {
     pub fn begin(out: &'a mut dyn Write) -> io::Result<Self> {
         out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
-        Ok(Self { out, first: true })
+        Ok(Self { out, first: true, arrows: 0 })
     }
 
-    fn event(&mut self, event: &Value) -> io::Result<()> {
+    pub fn event(&mut self, event: &Value) -> io::Result<()> {
         if !std::mem::take(&mut self.first) {
             self.out.write_all(b",\n")?;
         }
@@ -51,6 +47,18 @@ impl<'a> Writer<'a> {
             event["dur"] = microseconds(duration.max(0));
         }
         self.event(&event)
+    }
+
+    /// From one place to another. Its id is a number: ui.perfetto.dev drops arrows with any other.
+    fn arrow(&mut self, from: (Track, i64), to: (Track, i64)) -> io::Result<()> {
+        self.arrows += 1;
+        for (phase, (Track { pid, tid }, time)) in [("s", from), ("f", to)] {
+            let event = json!({
+                "ph": phase, "bp": "e", "cat": "wait", "name": "wait", "id": self.arrows, "pid": pid, "tid": tid,
+            });
+            self.timed(event, time, None)?;
+        }
+        Ok(())
     }
 
     pub fn end(self, note: Option<&str>) -> io::Result<()> {
@@ -68,28 +76,11 @@ fn microseconds(ns: i64) -> Value {
     serde_json::from_str(&text).unwrap_or(Value::Null)
 }
 
-/// Rows for slices that overlap although they should not: each goes into the first row that is free.
-#[derive(Default)]
-struct Lanes(FxHashMap<(u32, u32), Vec<i64>>);
-
-impl Lanes {
-    fn place(&mut self, track: (u32, u32), start: i64, end: i64) -> u32 {
-        let rows = self.0.entry(track).or_default();
-        let free = rows.iter().position(|&until| until <= start).unwrap_or(rows.len());
-        let lane = free.min(LANES as usize - 1);
-        match rows.get_mut(lane) {
-            Some(until) => *until = end.max(*until),
-            None => rows.push(end),
-        }
-        lane as u32
-    }
-}
-
 /// One export, ready to be written.
 pub struct Capture<'a> {
     found: &'a Analysed,
-    number: u32,
-    several: bool,
+    tracks: Tracks,
+    lanes: Lanes,
     files: FileNames<'a>,
     /// The report's site of each site of the export.
     sites: Vec<Option<&'a Site>>,
@@ -98,7 +89,8 @@ pub struct Capture<'a> {
 }
 
 impl<'a> Capture<'a> {
-    pub fn new(report: &'a Report, found: &'a Analysed, number: usize, several: bool) -> Self {
+    /// `number` of the export among those of the report.
+    pub fn new(report: &'a Report, found: &'a Analysed, number: usize, tracks: Tracks) -> Self {
         let known: FxHashMap<(usize, u32, &str), &Site> =
             report.sites.iter().map(|s| ((s.process.profile, s.process.pid, s.key.as_str()), s)).collect();
         let sites = found
@@ -114,88 +106,44 @@ impl<'a> Capture<'a> {
                 issues[call as usize] = true;
             }
         }
-        Self { found, number: number as u32, several, files: FileNames::of(report), sites, issues }
+        Self { found, tracks, lanes: Lanes::default(), files: FileNames::of(report), sites, issues }
     }
 
-    pub fn write(&self, selection: &Selection, out: &mut Writer) -> io::Result<()> {
-        self.names(out)?;
+    /// Metadata come last: only then is known which rows there are.
+    pub fn write(mut self, selection: &Selection, out: &mut Writer) -> io::Result<()> {
         self.calls(selection, out)?;
-        let lanes = self.ops(selection, out)?;
-        self.waits(selection, &lanes, out)
+        let rows = self.ops(selection, out)?;
+        self.waits(selection, &rows, out)?;
+        self.tracks.write(&self.lanes, out)
     }
 
-    fn group(&self, kind: u32, index: u32) -> u32 {
-        kind + self.number * PER_CAPTURE + index.min(PER_CAPTURE - 1)
-    }
-
-    /// The tracks and their order: waits above GPUs above threads.
-    fn names(&self, out: &mut Writer) -> io::Result<()> {
-        let profile = &self.found.profile;
-        let of = |name: String| if self.several { format!("{name} ({})", self.file()) } else { name };
-        let mut group = |pid: u32, name: String, order: u32| -> io::Result<()> {
-            let name = escape_terminal(&name).into_owned();
-            out.event(
-                &json!({"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": name}}),
-            )?;
-            out.event(&json!({"ph": "M", "name": "process_sort_index", "pid": pid, "tid": 0, "args": {"sort_index": order}}))
-        };
-        group(self.group(WAITS, 0), of("Waits".to_owned()), 3 * self.number)?;
-        for (i, device) in (0..).zip(&self.found.devices.list) {
-            let name = device.name.as_deref().unwrap_or("");
-            group(self.group(GPUS, i), of(format!("GPU {} {name}", device.id)), 3 * self.number + 1)?;
-        }
-        group(self.group(HOSTS, 0), of("Host threads".to_owned()), 3 * self.number + 2)?;
-        for (i, &thread) in (0u32..).zip(&profile.calls.threads) {
-            let name = profile.target.thread_names.get(&thread).map_or("", |n| n);
-            let name = format!("{} {name}", tid_of(thread));
-            let name = escape_terminal(name.trim()).into_owned();
-            for pid in [self.group(WAITS, 0), self.group(HOSTS, 0)] {
-                row(out, pid, i * LANES, &name)?;
-            }
-        }
-        for (i, stream) in (0u32..).zip(&profile.ops.streams) {
-            let device = self.found.devices.of_stream[i as usize];
-            row(out, self.group(GPUS, device), i * LANES, &format!("stream {}", stream.stream))?;
-        }
-        Ok(())
-    }
-
-    fn file(&self) -> String {
-        let path = self.found.profile.path();
-        path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned())
-    }
-
-    fn calls(&self, selection: &Selection, out: &mut Writer) -> io::Result<()> {
+    fn calls(&mut self, selection: &Selection, out: &mut Writer) -> io::Result<()> {
         let calls = &self.found.profile.calls;
         for i in (0..calls.len()).filter(|&i| selection.calls[i]) {
-            let event = json!({
-                "ph": "X", "cat": "call", "name": &**calls.base_name(i as u32),
-                "pid": self.group(HOSTS, 0), "tid": calls.thread[i] * LANES,
-            });
+            let track = self.tracks.threads[calls.thread[i] as usize];
+            self.lanes.touch(track);
+            let name = escape_terminal(calls.base_name(i as u32));
+            let event = slice(track, "call", &name);
             out.timed(event, calls.start[i], Some(calls.end[i].saturating_sub(calls.start[i])))?;
         }
         Ok(())
     }
 
     /// Writes the ops; returns the row of each.
-    fn ops(&self, selection: &Selection, out: &mut Writer) -> io::Result<Vec<u8>> {
+    fn ops(&mut self, selection: &Selection, out: &mut Writer) -> io::Result<Vec<Track>> {
         let ops = &self.found.profile.ops;
-        let mut lanes = Lanes::default();
-        let mut rows = vec![0u8; ops.len()];
+        let mut rows = vec![Track::default(); ops.len()];
         for i in (0..ops.len()).filter(|&i| selection.ops[i]) {
-            let stream = ops.stream[i];
-            let lane = lanes.place((0, stream), ops.start[i], ops.end[i]);
-            rows[i] = lane as u8;
+            let stream = self.tracks.streams[ops.stream[i] as usize];
+            rows[i] = self.lanes.place(stream, ops.start[i], ops.end[i]);
             let category = match ops.kind[i] {
                 OpKind::Kernel => "kernel",
                 OpKind::Memcpy => "memcpy",
                 OpKind::Memset => "memset",
                 OpKind::GraphLaunch => "graph",
             };
-            let mut event = json!({
-                "ph": "X", "cat": category, "pid": self.gpu(stream), "tid": stream * LANES + lane,
-                "name": escape_terminal(&native::short(&op_name(&self.found.profile, i as u32))),
-            });
+            let name = native::short(&op_name(&self.found.profile, i as u32));
+            let mut event = slice(rows[i], category, &escape_terminal(&name));
             if let Some(copy) = ops.copy(i as u32) {
                 event["args"] =
                     json!({ "bytes": copy.bytes, "direction": copy.direction, "host": copy.host_memory });
@@ -205,12 +153,7 @@ impl<'a> Capture<'a> {
         Ok(rows)
     }
 
-    fn gpu(&self, stream: u32) -> u32 {
-        self.group(GPUS, self.found.devices.of_stream[stream as usize])
-    }
-
-    fn waits(&self, selection: &Selection, rows: &[u8], out: &mut Writer) -> io::Result<()> {
-        let mut lanes = Lanes::default();
+    fn waits(&mut self, selection: &Selection, rows: &[Track], out: &mut Writer) -> io::Result<()> {
         let mut listed: Vec<(u32, usize)> = Vec::new();
         for (site, s) in self.found.sites.iter().enumerate() {
             listed.extend(s.bundle.waits.iter().map(|&w| (w, site)));
@@ -219,35 +162,49 @@ impl<'a> Capture<'a> {
         for (w, site) in listed {
             let Some(site) = self.sites[site].filter(|_| selection.waits[w as usize]) else { continue };
             let wait = &self.found.waits[w as usize];
-            let lane = lanes.place((1, wait.thread), wait.start, wait.end);
-            let track = (self.group(WAITS, 0), wait.thread * LANES + lane);
-            out.timed(self.wait(w, site, track), wait.start, Some(wait.end.saturating_sub(wait.start)))?;
-            self.arrows(w, track, selection, rows, out)?;
+            // Between its copy and its call the thread may have done anything: that is not drawn as waiting.
+            let mut event = self.wait(w, site);
+            let (mut track, mut began) = (Track::default(), wait.start);
+            for (start, end) in blocked(self.found, wait) {
+                let of_copy = start < self.found.profile.calls.start[wait.call as usize];
+                track = self.lanes.place(self.tracks.waits[wait.thread as usize], start, end);
+                began = start;
+                (event["pid"], event["tid"]) = (track.pid.into(), track.tid.into());
+                let mut event = event.clone();
+                if of_copy {
+                    event["cat"] = format!("copy,{}", site.class).into();
+                    event["name"] = format!("{}: its copy", event["name"].as_str().unwrap_or("")).into();
+                }
+                out.timed(event, start, Some(end.saturating_sub(start)))?;
+            }
+            self.arrows(w, (track, began), selection, rows, out)?;
         }
         Ok(())
     }
 
-    fn wait(&self, w: u32, site: &Site, (pid, tid): (u32, u32)) -> Value {
-        let stack: Vec<String> = site
-            .frames
-            .iter()
-            .take(FRAMES)
-            .map(|f| escape_terminal(&format!("{}:{} {}", f.file, f.line, f.function)).into_owned())
-            .collect();
-        // Colours that both viewers know.
+    fn wait(&self, w: u32, site: &Site) -> Value {
+        let frame =
+            |f: &Frame| escape_terminal(&format!("{}:{} {}", f.file, f.line, f.function)).into_owned();
+        let stack: Vec<String> = site.frames.iter().take(FRAMES).map(frame).collect();
+        let wait = &self.found.waits[w as usize];
+        let (blocked, drain) = (wait.blocked, self.found.drains[w as usize]);
+        let op = |op: u32| native::short(&op_name(&self.found.profile, op));
+        // Colours of chrome://tracing that black text is legible on: orange, blue, green. ui.perfetto.dev has its own.
         let color = match site.class {
-            Class::False => "terrible",
-            Class::Unknown => "bad",
-            Class::True => "good",
+            Class::False => "thread_state_iowait",
+            Class::Unknown => "thread_state_runnable",
+            Class::True => "thread_state_running",
         };
         let place = Place::of(site, &self.files).fit(usize::MAX);
         json!({
-            "ph": "X", "pid": pid, "tid": tid, "cname": color, "cat": format!("wait,{}", site.class),
+            "ph": "X", "cname": color, "cat": format!("wait,{}", site.class),
             "name": format!("{place} ({} {})", site.class, site.kind),
             "args": {
                 "site": site.id, "api": site.api, "class": site.class, "kind": site.kind,
-                "blocked_ns": self.found.waits[w as usize].blocked, "drain_ns": self.found.drains[w as usize],
-                "source": site.source.as_deref().map(escape_terminal), "stack": stack.join(" < "),
+                "blocked": text::duration(blocked), "drain": text::duration(drain),
+                "blocked_ns": blocked, "drain_ns": drain,
+                "awaited": wait.awaited.map(|o| escape_terminal(&op(o)).into_owned()),
+                "source": site.source.as_deref().map(escape_terminal), "stack": stack,
                 "fix": site.fix.as_ref().map(|f| escape_terminal(&f.title)),
             },
         })
@@ -258,43 +215,42 @@ impl<'a> Capture<'a> {
     fn arrows(
         &self,
         w: u32,
-        (pid, tid): (u32, u32),
+        (track, began): (Track, i64),
         selection: &Selection,
-        rows: &[u8],
+        rows: &[Track],
         out: &mut Writer,
     ) -> io::Result<()> {
         let profile = &self.found.profile;
         let wait = &self.found.waits[w as usize];
-        // A slice ends before its end: an arrow there would find nothing.
-        let inside = |start: i64, end: i64| end.saturating_sub(1).max(start);
-        let arrow = |phase: &str, id: String, pid: u32, tid: u32| json!({"ph": phase, "bp": "e", "cat": "wait", "name": "wait", "id": id, "pid": pid, "tid": tid});
-        let at_wait = inside(wait.start, wait.end);
         if let Some(op) = wait.awaited.map(|op| op as usize).filter(|&op| selection.ops[op]) {
-            let stream = profile.ops.stream[op];
-            let row = stream * LANES + u32::from(rows[op]);
-            let ended = inside(profile.ops.start[op], profile.ops.end[op]);
-            let id = format!("{}.{w}.a", self.number);
-            out.timed(arrow("s", id.clone(), self.gpu(stream), row), ended, None)?;
-            out.timed(arrow("f", id, pid, tid), at_wait.max(ended), None)?;
+            // By the clocks' jitter, what was awaited may seem to end after the wait.
+            let ended = profile.ops.end[op].min(wait.end.saturating_sub(1));
+            // ui.perfetto.dev turns an arrow around that ends at a slice which began earlier, as a wait does that works:
+            // a slice inside of it begins where the arrow comes in.
+            let to = ended.max(began);
+            if ended > began {
+                let done = slice(track, "done", "awaited work is done");
+                out.timed(done, ended, Some(wait.end.saturating_sub(ended)))?;
+            }
+            // A slice ends before its end: an arrow from there would find nothing.
+            let from = ended.saturating_sub(1).max(profile.ops.start[op]);
+            if from <= to {
+                out.arrow((rows[op], from), (track, to))?;
+            }
         }
         let list = &profile.calls.by_thread[wait.thread as usize];
         let after = list.partition_point(|&c| profile.calls.start[c as usize] < wait.end);
         let next = list[after..].iter().map(|&c| c as usize).find(|&c| self.issues[c]);
         if let Some(call) = next.filter(|&c| selection.calls[c]) {
-            let id = format!("{}.{w}.b", self.number);
-            out.timed(arrow("s", id.clone(), pid, tid), at_wait, None)?;
-            let host = arrow("f", id, self.group(HOSTS, 0), profile.calls.thread[call] * LANES);
-            out.timed(host, profile.calls.start[call], None)?;
+            let host = self.tracks.threads[wait.thread as usize];
+            out.arrow((track, began), (host, profile.calls.start[call]))?;
         }
         Ok(())
     }
 }
 
-fn row(out: &mut Writer, pid: u32, tid: u32, name: &str) -> io::Result<()> {
-    out.event(&json!({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": name}}))?;
-    out.event(
-        &json!({"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": tid}}),
-    )
+fn slice(track: Track, category: &str, name: &str) -> Value {
+    json!({ "ph": "X", "cat": category, "name": name, "pid": track.pid, "tid": track.tid })
 }
 
 #[cfg(test)]
@@ -306,13 +262,5 @@ mod tests {
         for (ns, text) in [(0, "0.0"), (1_234_567, "1234.567"), (-1_500, "-1.5"), (7, "0.007")] {
             assert_eq!(microseconds(ns).to_string(), text);
         }
-    }
-
-    #[test]
-    fn overlapping_slices_get_rows_of_their_own() {
-        let mut lanes = Lanes::default();
-        let rows = [(0, 10), (10, 20), (15, 30), (20, 25), (31, 40)].map(|(s, e)| lanes.place((0, 0), s, e));
-        assert_eq!(rows, [0, 0, 1, 0, 0]);
-        assert_eq!(lanes.place((0, 1), 5, 6), 0);
     }
 }

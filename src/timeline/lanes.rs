@@ -2,6 +2,7 @@
 
 use super::bins::Bins;
 use super::encode::Packed;
+use super::labels::Labels;
 use super::names::Names;
 use super::waits::{self, ByClass, Places};
 use super::windows::{self, Touching};
@@ -9,7 +10,7 @@ use super::{Iterations, Lane, LaneKind, SiteRef, Timeline, Wanted, series};
 use crate::analysis::Analysed;
 use crate::profile::nvtx::process;
 use crate::text::escape_terminal;
-use crate::waits::device::{pid_of, tid_of};
+use crate::waits::device::pid_of;
 
 /// Slices per lane: enough to look at a twentieth of the capture before single spans are needed.
 const BINS: std::ops::RangeInclusive<usize> = 256..=1 << 15;
@@ -108,8 +109,7 @@ fn place(found: &Analysed, source: Source) -> (bool, i64, u8, i64, u32) {
         }
         Source::Thread(thread) => {
             let tid = found.profile.calls.threads[thread as usize];
-            let main = found.context.main.get(thread as usize).copied().unwrap_or(false);
-            (true, process(tid), u8::from(!main), tid, thread)
+            (true, process(tid), u8::from(!Labels(found).is_main(thread)), tid, thread)
         }
     }
 }
@@ -260,60 +260,18 @@ impl Drawing<'_> {
     }
 
     fn labels(&self, source: Source) -> (LaneKind, String, String) {
+        let labels = Labels(self.found);
         match source {
-            Source::Idle(device) => (LaneKind::Idle, self.gpu(device), "idle after waits".to_owned()),
+            Source::Idle(device) => (LaneKind::Idle, labels.gpu(device), "idle after waits".to_owned()),
             Source::Stream(stream) => {
                 let device = self.found.devices.of_stream[stream as usize];
-                (LaneKind::Stream, self.gpu(device), self.stream(stream))
+                (LaneKind::Stream, labels.gpu(device), labels.stream(stream))
             }
             Source::Thread(thread) => {
-                let tid = self.found.profile.calls.threads[thread as usize];
-                (LaneKind::Thread, self.process(process(tid)), self.thread(thread, tid))
+                let pid = process(self.found.profile.calls.threads[thread as usize]);
+                let group = format!("{} {}", labels.program(pid), pid_of(pid));
+                (LaneKind::Thread, group, labels.thread(thread))
             }
-        }
-    }
-
-    fn gpu(&self, device: u32) -> String {
-        let device = &self.found.devices.list[device as usize];
-        match &device.name {
-            Some(name) => format!("GPU {} · {}", device.id, escape_terminal(name)),
-            None => format!("GPU {}", device.id),
-        }
-    }
-
-    /// "stream 7", with process and context where others have a stream 7 too.
-    fn stream(&self, stream: u32) -> String {
-        let streams = &self.found.profile.ops.streams;
-        let key = streams[stream as usize];
-        let device = self.found.devices.of_stream[stream as usize];
-        let alike = || {
-            let same =
-                |s: &usize| self.found.devices.of_stream[*s] == device && streams[*s].stream == key.stream;
-            (0..streams.len()).filter(same).map(|s| streams[s])
-        };
-        let mut label = format!("stream {}", key.stream);
-        if alike().any(|s| s.pid != key.pid) {
-            label.push_str(&format!(", pid {}", pid_of(key.pid)));
-        }
-        if alike().any(|s| s.pid == key.pid && s.context != key.context) {
-            label.push_str(&format!(", context {}", key.context));
-        }
-        label
-    }
-
-    fn process(&self, pid: i64) -> String {
-        let name = self.found.profile.target.process_names.get(&pid);
-        let name = name.map_or_else(|| "process".into(), |n| escape_terminal(n));
-        format!("{name} {}", pid_of(pid))
-    }
-
-    fn thread(&self, thread: u32, tid: i64) -> String {
-        if self.found.context.main.get(thread as usize) == Some(&true) {
-            return "main thread".to_owned();
-        }
-        match self.found.profile.target.thread_names.get(&tid) {
-            Some(name) => format!("{} {}", escape_terminal(name), tid_of(tid)),
-            None => format!("thread {}", tid_of(tid)),
         }
     }
 }

@@ -12,10 +12,11 @@
 
 mod bins;
 mod encode;
+pub mod labels;
 mod lanes;
 mod names;
 mod series;
-mod waits;
+pub mod waits;
 mod windows;
 
 use crate::analysis::Analysed;

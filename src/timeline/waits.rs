@@ -26,7 +26,7 @@ pub(super) fn drain(found: &Analysed, w: usize) -> Option<(u32, i64, i64)> {
 }
 
 /// When a wait blocked: in its call, and in the call of its copy before, if that one did.
-fn blocked(found: &Analysed, wait: &Wait) -> impl Iterator<Item = (i64, i64)> {
+pub fn blocked(found: &Analysed, wait: &Wait) -> impl Iterator<Item = (i64, i64)> {
     let copy = (wait.start, wait.start.saturating_add(wait.copy_blocked));
     let call = (found.profile.calls.start[wait.call as usize], wait.end);
     [(wait.copy_blocked > 0).then_some(copy), Some(call)].into_iter().flatten()

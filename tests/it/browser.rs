@@ -1,7 +1,8 @@
-//! The HTML page in a browser: made here, driven by `tests/browser/report.test.mjs` in a headless Chromium.
+//! The HTML page and traces in a browser: made here, driven by `tests/browser/*.test.mjs` in a headless Chromium.
 //!
 //! Runs where Chromium and Node are installed and `npm ci` was run in `tests/browser`; with SYNC_REPORT_BROWSER=1, as in
-//! `.ci/run`, their absence is a failure.
+//! `.ci/run`, their absence is a failure. Traces are opened where SYNC_REPORT_VIEWER names the unpacked wheel of
+//! `tests/browser/viewer.txt`, as in `.ci/run`.
 
 use crate::html::{self, hostile, page};
 use crate::look;
@@ -9,8 +10,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use sync_report::analysis::{self, Options};
-use sync_report::text;
 use sync_report::verdict::source::SourceRoot;
+use sync_report::{perfetto, text};
 
 /// What has to be there, or what is missing.
 fn tools() -> Result<(PathBuf, PathBuf), &'static str> {
@@ -55,6 +56,14 @@ fn write_pages(target: &Path) {
     for (name, e) in ["moment.html", "ages.html"].into_iter().zip(html::odd()) {
         std::fs::write(target.join(name), page(&look::report(&e))).expect("a page");
     }
+    let trace = |name: &str, paths: &[PathBuf]| {
+        let (report, whole) = analysis::run_whole(paths, &look::options()).expect("a report");
+        let mut file = std::fs::File::create(target.join(name)).expect("a file");
+        perfetto::render(&report, &whole, perfetto::MOST, &mut file).expect("a trace");
+    };
+    trace("ranks.trace.json", &[sample("train_mlp"), sample("train_mlp_python_sampling")]);
+    let (_folder, bad) = hostile().write_temp();
+    trace("hostile.trace.json", &[bad]);
     let [before, after] = html::edited().map(|e| look::report(&e));
     std::fs::write(target.join("diff.html"), html::compared(&before, &after)).expect("a page");
     let attacked = html::compared(&attack, &look::report(&html::small()));
@@ -90,11 +99,22 @@ fn the_page_works_in_a_browser() {
     };
     let target = tempfile::tempdir().expect("a folder");
     write_pages(target.path());
+    drive(&node, &chromium, target.path(), "report.test.mjs");
+    // Too large to ask for wherever the tests run.
+    match std::env::var_os("SYNC_REPORT_VIEWER") {
+        Some(_) => drive(&node, &chromium, target.path(), "traces.test.mjs"),
+        None => eprintln!("traces not opened: SYNC_REPORT_VIEWER says nowhere where their viewers are"),
+    }
+}
+
+/// Runs a script over the pages.
+fn drive(node: &Path, chromium: &Path, pages: &Path, script: &str) {
     let done = Command::new(node)
-        .args(["--test", "--test-reporter=spec", "report.test.mjs"])
+        .args(["--test", "--test-reporter=spec", script])
         .current_dir(folder())
         .env("CHROMIUM", chromium)
-        .env("PAGES", target.path())
+        .env("PAGES", pages)
+        .env("VIEWER", std::env::var_os("SYNC_REPORT_VIEWER").unwrap_or_default())
         .output()
         .expect("node runs");
     let said = String::from_utf8_lossy(&done.stdout);

@@ -1,0 +1,59 @@
+//! What streams, threads and their groups are called where they are drawn.
+
+use crate::analysis::Analysed;
+use crate::text::escape_terminal;
+use crate::waits::device::{pid_of, tid_of};
+
+/// Names of the parts of an export.
+#[derive(Clone, Copy)]
+pub struct Labels<'a>(pub &'a Analysed);
+
+impl Labels<'_> {
+    pub fn gpu(&self, device: u32) -> String {
+        let device = &self.0.devices.list[device as usize];
+        match &device.name {
+            Some(name) => format!("GPU {} · {}", device.id, escape_terminal(name)),
+            None => format!("GPU {}", device.id),
+        }
+    }
+
+    /// "stream 7", with process and context where others have a stream 7 too.
+    pub fn stream(&self, stream: u32) -> String {
+        let streams = &self.0.profile.ops.streams;
+        let key = streams[stream as usize];
+        let device = self.0.devices.of_stream[stream as usize];
+        let alike = || {
+            let same = |s: &usize| self.0.devices.of_stream[*s] == device && streams[*s].stream == key.stream;
+            (0..streams.len()).filter(same).map(|s| streams[s])
+        };
+        let mut label = format!("stream {}", key.stream);
+        if alike().any(|s| s.pid != key.pid) {
+            label.push_str(&format!(", pid {}", pid_of(key.pid)));
+        }
+        if alike().any(|s| s.pid == key.pid && s.context != key.context) {
+            label.push_str(&format!(", context {}", key.context));
+        }
+        label
+    }
+
+    /// The program's name, without its id.
+    pub fn program(&self, pid: i64) -> String {
+        let name = self.0.profile.target.process_names.get(&pid);
+        name.map_or_else(|| "process".into(), |n| escape_terminal(n).into_owned())
+    }
+
+    pub fn thread(&self, thread: u32) -> String {
+        if self.is_main(thread) {
+            return "main thread".to_owned();
+        }
+        let tid = self.0.profile.calls.threads[thread as usize];
+        match self.0.profile.target.thread_names.get(&tid) {
+            Some(name) => format!("{} {}", escape_terminal(name), tid_of(tid)),
+            None => format!("thread {}", tid_of(tid)),
+        }
+    }
+
+    pub fn is_main(&self, thread: u32) -> bool {
+        self.0.context.main.get(thread as usize) == Some(&true)
+    }
+}
