@@ -353,6 +353,7 @@ impl<'a> Sites<'a> {
             processes: pids.into_iter().map(|p| self.process(p)).collect(),
             command: profile.target.command.clone(),
             backtraces: self.backtraces(),
+            launch_ns: spread::launch(profile),
         }
     }
 

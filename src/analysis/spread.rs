@@ -2,6 +2,7 @@
 
 use crate::cost::iterations::Iterations;
 use crate::cost::statistics::quartiles;
+use crate::profile::Profile;
 use crate::report::Spread;
 
 /// One wait: when it began, how long it blocked, how much drain followed, in ns.
@@ -39,6 +40,27 @@ pub fn of(waits: &[Sample], iterations: Option<&Iterations>) -> Spread {
         blocked_ns: of(1),
         drain_ns: of(2),
     }
+}
+
+/// Calls looked at for a quartile: enough, evenly spread over the capture.
+const ENOUGH_CALLS: usize = 100_000;
+/// Fewer say nothing.
+const FEWEST_CALLS: usize = 50;
+
+/// How long the host takes to launch a kernel, in ns: the lower quartile of all such calls, since some of them wait for
+/// room in the GPU's queue. `None` where there are too few.
+pub fn launch(profile: &Profile) -> Option<i64> {
+    let calls = &profile.calls;
+    let launches = |i: u32| {
+        let name = calls.base_name(i);
+        name.starts_with("cudaLaunchKernel") || name.starts_with("cuLaunchKernel")
+    };
+    let step = calls.len().div_ceil(ENOUGH_CALLS).max(1);
+    // Equal steps might meet the same call of every iteration; a prime moves them about.
+    let looked_at = (0..calls.len() / step).map(|n| n * step + n * 7_919 % step);
+    let times = looked_at.filter(|&i| launches(i as u32));
+    let times: Vec<i64> = times.map(|i| calls.end[i].saturating_sub(calls.start[i])).collect();
+    (times.len() >= FEWEST_CALLS).then(|| quartiles(times)[0])
 }
 
 #[cfg(test)]

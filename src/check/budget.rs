@@ -18,6 +18,7 @@
 //! ```
 
 use super::duration;
+use crate::catalogue;
 use crate::report::Site;
 use crate::vocabulary::Per;
 use chrono::NaiveDate;
@@ -48,7 +49,9 @@ pub struct Budget {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Limits {
+    #[serde(default, deserialize_with = "count")]
     pub waits: Option<f64>,
+    #[serde(default, deserialize_with = "count")]
     pub false_waits: Option<f64>,
     #[serde(default, deserialize_with = "time")]
     pub blocked: Option<i64>,
@@ -63,7 +66,9 @@ pub struct PartLimit {
     pub function: Option<Pattern>,
     pub nvtx: Option<String>,
     // serde cannot flatten where unknown fields are denied.
+    #[serde(default, deserialize_with = "count")]
     pub waits: Option<f64>,
+    #[serde(default, deserialize_with = "count")]
     pub false_waits: Option<f64>,
     #[serde(default, deserialize_with = "time")]
     pub blocked: Option<i64>,
@@ -123,6 +128,15 @@ impl<'de> Deserialize<'de> for Pattern {
     }
 }
 
+/// A limit that is no number would be kept by anything.
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let number = f64::deserialize(deserializer)?;
+    if number.is_finite() && number >= 0.0 {
+        return Ok(Some(number));
+    }
+    Err(serde::de::Error::custom(format!("{number} is no number of waits; write 0 or more")))
+}
+
 fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     let text = String::deserialize(deserializer)
         .map_err(|_| serde::de::Error::custom("a time is written as text with a unit: \"200us\""))?;
@@ -146,6 +160,7 @@ impl Budget {
     /// # Errors
     /// [`BudgetError`] with line and column; for an unknown key with the nearest right one.
     pub fn parse(text: &str) -> Result<Self, BudgetError> {
+        brackets(text)?;
         let budget: Self = toml::from_str(text).map_err(|e| BudgetError(said(text, &e)))?;
         for (i, limit) in (1..).zip(&budget.limit) {
             if limit.path.is_none() && limit.function.is_none() && limit.nvtx.is_none() {
@@ -171,9 +186,34 @@ impl Budget {
                     "[[allow]] number {i} would allow everything; give it path, function, pattern or key"
                 )));
             }
+            if let Some(pattern) =
+                allow.pattern.as_ref().filter(|p| !catalogue::all().any(|known| known.id == **p))
+            {
+                return Err(BudgetError(format!(
+                    "[[allow]] number {i} allows pattern `{pattern}`, which there is not; `sync-report explain` lists all"
+                )));
+            }
         }
         Ok(budget)
     }
+}
+
+/// Of parts there are several, of the whole program there is one: what the parser says of the wrong brackets helps nobody.
+fn brackets(text: &str) -> Result<(), BudgetError> {
+    for (wrong, right) in [
+        ("[limit]", "[[limit]]"),
+        ("[allow]", "[[allow]]"),
+        ("[[limits]]", "[limits]"),
+        ("[[allows]]", "[[allow]]"),
+    ] {
+        let is = |line: &&str| {
+            line.split('#').next().unwrap_or("").split_whitespace().collect::<String>() == wrong
+        };
+        if let Some(at) = text.lines().collect::<Vec<_>>().iter().position(is) {
+            return Err(BudgetError(format!("line {}: {wrong} is written {right}", at + 1)));
+        }
+    }
+    Ok(())
 }
 
 /// The error with its place, and with the key that was probably meant.
@@ -191,7 +231,8 @@ fn said(text: &str, error: &toml::de::Error) -> String {
 
 /// serde says "unknown field `drian`, expected one of `waits`, `drain`": all names stand in backticks.
 fn nearest_key(message: &str) -> Option<&str> {
-    let message = message.strip_prefix("unknown field ")?;
+    let message =
+        ["unknown field ", "unknown variant "].iter().find_map(|start| message.strip_prefix(start))?;
     let mut names = message.split('`').skip(1).step_by(2);
     let wrong = names.next()?;
     // Less alike, a suggestion only misleads.
@@ -279,7 +320,12 @@ mod tests {
             ("[limits]\ndrian = \"1ms\"\n", "line 2, column 1: unknown field `drian`"),
             ("[limits]\ndrian = \"1ms\"\n", "did you mean `drain`?"),
             ("[limits]\nfalse_waits = 0\n", "did you mean `false-waits`?"),
-            ("[limit]\nwaits = 0\n", "line 1"),
+            ("[limit]\nwaits = 0\n", "line 1: [limit] is written [[limit]]"),
+            ("per = \"run\"\n[[limits]] # all\nwaits = 0\n", "line 2: [[limits]] is written [limits]"),
+            ("per = \"iteraton\"\n", "did you mean `iteration`?"),
+            ("[limits]\nwaits = nan\n", "line 2, column 9: NaN is no number of waits"),
+            ("[limits]\nfalse-waits = -1\n", "write 0 or more"),
+            ("[[allow]]\npattern = \"F99\"\nreason = \"y\"\nexpires = 2026-01-01\n", "pattern `F99`"),
             ("[[allow]]\npath = \"x\"\nreson = \"y\"\nexpires = 2026-01-01\n", "did you mean `reason`?"),
             ("[[allow]]\npath = \"x\"\nreason = \"y\"\n", "missing field `expires`"),
             ("[[allow]]\npath = \"x\"\nreason = \" \"\nexpires = 2026-01-01\n", "empty reason"),

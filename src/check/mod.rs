@@ -28,6 +28,14 @@ pub enum CheckError {
         "the budget is per iteration, and this capture has none; wrap the loop's body in NVTX ranges `step N`, or write per = \"run\" into the budget"
     )]
     NoIterations,
+    #[error(
+        "`{0}` is per iteration, and this capture has none; wrap the loop's body in NVTX ranges `step N`, or write a limit in percent (drain>5%)"
+    )]
+    NoIterationsFor(String),
+    #[error(
+        "nothing to check: the budget limits nothing; write [limits] into it, or begin with --init-budget"
+    )]
+    NoRules,
     #[error("--fail-on new-false needs --baseline: what is new shows only beside an earlier report")]
     NoBaseline,
 }
@@ -73,6 +81,9 @@ pub fn check(
     }
     for condition in rules.fail_on {
         gate.condition(*condition, rules.baseline)?;
+    }
+    if gate.rules.is_empty() && gate.breaches.is_empty() {
+        return Err(CheckError::NoRules.into());
     }
     // The same site may break several conditions in the same words.
     let mut breaches: Vec<Breach> = Vec::new();
@@ -255,7 +266,7 @@ impl<'a> Gate<'a> {
                 (what.to_owned(), Unit::Percent, limit, actual)
             }
             Bound::Count(_) | Bound::Time(_) if self.report.iterations.is_none() => {
-                return Err(CheckError::NoIterations.into());
+                return Err(CheckError::NoIterationsFor(format!("--fail-on {}>…", measure.as_str())).into());
             }
             Bound::Count(limit) => {
                 let now = Amounts::worst(self.report, per, &counts);

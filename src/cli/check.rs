@@ -23,7 +23,7 @@ const BUDGET: &str = "sync-budget.toml";
 
 pub fn run(args: CheckArgs) -> Result<ExitCode> {
     let mut inputs = args.profiles.clone();
-    inputs.extend(args.baseline.clone());
+    inputs.extend(args.baseline.iter().flat_map(|path| diff::ranks(path)));
     inputs.extend(args.budget.clone());
     output::refuse_input(&args.output, &inputs)?;
     if args.init_budget {
@@ -42,7 +42,8 @@ pub fn run(args: CheckArgs) -> Result<ExitCode> {
     let exports = input::exports(&args.profiles, &args.shared)?;
     // What fixes would save is no matter here.
     let mut options = Options { simulate_up_to: Some(0), ..report::options(&args.select, &args.shared) };
-    let old = args.baseline.clone().map(|path| diff::side(&[path], &options, &args.shared, false));
+    let baseline = args.baseline.as_deref().map(diff::ranks);
+    let old = baseline.map(|paths| diff::side(&paths, &options, &args.shared, false));
     let baseline = old.transpose()?.map(|(side, _)| side);
     let found = analysis::run(&exports.paths, &options)?;
     let ranges = ranges(budget.as_ref(), &exports.paths, &options)?;

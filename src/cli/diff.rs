@@ -46,7 +46,7 @@ pub fn run(args: DiffArgs) -> Result<ExitCode> {
 }
 
 /// The files of one side: several, one per rank, with commas. A name that exists is one file, whatever is in it.
-fn ranks(path: &Path) -> Vec<PathBuf> {
+pub fn ranks(path: &Path) -> Vec<PathBuf> {
     match path.to_str() {
         Some(text) if !path.exists() => text.split(',').map(PathBuf::from).collect(),
         _ => vec![path.to_owned()],
@@ -73,10 +73,13 @@ pub fn side(
     Ok((Side::of(&found, own_sources)?, report::exit_code(&found)))
 }
 
-/// By content: an export never begins with a brace.
+/// By name, else by content: an export never begins with a brace.
 fn is_json(path: &Path) -> bool {
     if !std::fs::metadata(path).is_ok_and(|m| m.is_file()) {
         return false;
+    }
+    if path.extension().is_some_and(|e| e == "json") {
+        return true;
     }
     let mut head = Vec::new();
     let read = File::open(path).and_then(|f| f.take(64).read_to_end(&mut head));

@@ -23,6 +23,10 @@ pub struct Comparable {
 /// Longer by more than this, a run did more turns.
 const SAME_LENGTH: f64 = 0.2;
 
+/// Launching a kernel took programs captured twice in a row up to 1.06 times as long; the same ones captured on another
+/// machine with the same GPU, or on a busy one, 1.2 to 1.95 times, and their iterations as much longer.
+const SAME_HOST: f64 = 1.15;
+
 const CAPTURE_ALIKE: &str =
     "capture both alike (scripts/capture.sh, or the command that `sync-report doctor` prints)";
 
@@ -49,6 +53,10 @@ pub fn check(before: &Side, after: &Side, grain: Grain, roots: &Roots) -> Compar
     if let Some(message) = other_flags(before, after) {
         costs = false;
         warnings.push(warning("other-flags", message, CAPTURE_ALIKE));
+    }
+    if let Some(message) = other_host(before, after).filter(|_| costs) {
+        costs = false;
+        warnings.push(warning("other-host", message, "capture both on one machine, one after the other"));
     }
     match grain {
         Grain::Line => {}
@@ -94,6 +102,20 @@ fn other_flags(before: &Side, after: &Side) -> Option<String> {
             "captured with other flags: {} before, {} after; backtraces slow the host, so times are shown but not judged",
             words(&b),
             words(&a)
+        )
+    })
+}
+
+/// Of a slower host everything takes longer: what two captures differ by is then the machine's, not the change's.
+fn other_host(before: &Side, after: &Side) -> Option<String> {
+    let launch = |side: &Side| side.profiles.iter().filter_map(|p| p.launch_ns).max().filter(|&ns| ns > 0);
+    let (b, a) = (launch(before)?, launch(after)?);
+    (b.max(a) as f64 > SAME_HOST * b.min(a) as f64).then(|| {
+        format!(
+            "the host was {} at calls: launching a kernel took {} before, {} after; times are shown but not judged",
+            if a > b { "slower" } else { "faster" },
+            text::duration(b),
+            text::duration(a)
         )
     })
 }

@@ -57,6 +57,8 @@ pub struct Profile {
     pub processes: Vec<Process>,
     pub command: Option<String>,
     pub backtraces: String,
+    #[serde(default)]
+    pub launch_ns: Option<i64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -85,6 +85,8 @@ pub struct ProfileInfo {
     /// What the capture recorded of where waits come from, and so how much it slowed the host: "python" (backtraces of
     /// calls with Python frames), "native" (backtraces without), "sampled" (Python samples), "none".
     pub backtraces: &'static str,
+    /// How long the host takes to launch a kernel, traced as here: the lower quartile. `None` where it launches few.
+    pub launch_ns: Option<i64>,
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -90,6 +90,7 @@ fn profile(path: &str, index: u32) -> ProfileInfo {
         }],
         command: Some("python train_mlp.py --steps 100".to_owned()),
         backtraces: "python",
+        launch_ns: Some(5_200),
     }
 }
 

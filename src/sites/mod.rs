@@ -190,8 +190,10 @@ fn place(bundle: &Bundle) -> String {
         }
     }
     if bundle.attribution == Attribution::PythonSample {
-        // The line is not exact: what ran before and what was copied tell sites apart.
-        text += &format!("|{:?}|{:?}", bundle.copy, bundle.neighbours.before.first());
+        // The line is only probable: what was copied tells sites apart, and where no line is known, what ran before.
+        let line_known = bundle.user_frame().is_some_and(|f| f.line > 0);
+        let before = bundle.neighbours.before.first().filter(|_| !line_known);
+        text += &format!("|{:?}|{before:?}", bundle.copy);
     }
     text
 }

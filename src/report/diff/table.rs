@@ -28,7 +28,7 @@ fn header(report: &DiffReport, style: &Style) -> String {
     let mut span = change(text::duration(run.before.span_ns), text::duration(run.after.span_ns));
     if let Some(noise) = run.span_noise_ns {
         let relative = words::relative(run.before.span_ns, run.after.span_ns);
-        span += &format!(", {relative}; jitter up to {}", text::duration(noise));
+        span += &format!(", {relative}; jitter ± {}", text::duration(noise));
     }
     let (before, after) = (&run.before, &run.after);
     let mut lines = vec![
@@ -48,14 +48,9 @@ fn header(report: &DiffReport, style: &Style) -> String {
     ));
     lines.push(("drain".to_owned(), change(text::duration(before.drain_ns), text::duration(after.drain_ns))));
     if let (Some(b), Some(a)) = (before.recoverable_ns, after.recoverable_ns) {
-        let of = |run: i64| text::duration(run);
-        let words = format!(
-            "{} of {} → {} of {} (all false sites fixed)",
-            of(b),
-            of(before.run_ns),
-            of(a),
-            of(after.run_ns)
-        );
+        let of = |saved: i64, run: i64| format!("{} of {}", text::duration(saved), text::duration(run));
+        let words = change(of(b, before.run_ns), of(a, after.run_ns));
+        let words = format!("{words} (all false sites fixed)");
         lines.push(("recoverable".to_owned(), words));
     }
     labelled(lines, style)

@@ -65,13 +65,12 @@ pub fn headline(report: &DiffReport) -> String {
     let run = &report.run;
     let span = arrow(&text::duration(run.before.span_ns), &text::duration(run.after.span_ns));
     let span = format!("{} {span}", run.per);
+    let change = relative(run.before.span_ns, run.after.span_ns);
     let span = match (run.span_noise_ns, run.span_changed) {
-        (Some(_), true) => {
-            let change = relative(run.before.span_ns, run.after.span_ns);
-            format!("{span} ({change})")
-        }
-        (Some(_), false) => format!("{span} (no change: within the noise)"),
-        (None, _) => span,
+        _ if run.before.span_ns == run.after.span_ns => span,
+        (Some(_), true) => format!("{span} ({change})"),
+        (Some(_), false) => format!("{span} ({change}, within the noise)"),
+        (None, _) => format!("{span} ({change}, not judged)"),
     };
     if c.new + c.gone + c.changed == 0 {
         return format!("No site changed; {span}.");
