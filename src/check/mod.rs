@@ -11,7 +11,7 @@ pub mod init;
 use crate::diff::{self, Side};
 use crate::report::check::{Allowed, Breach, BreachSite, CheckReport, Rule, Unit};
 use crate::report::diff::{Aspect, SiteChange, Status};
-use crate::report::{Report, Site, Tool, Warning};
+use crate::report::{Report, Site, Tool, Warning, sarif};
 use crate::text;
 use crate::vocabulary::{Class, Per};
 use amounts::Amounts;
@@ -82,7 +82,7 @@ pub fn check(
     for condition in rules.fail_on {
         gate.condition(*condition, rules.baseline)?;
     }
-    if gate.rules.is_empty() && gate.breaches.is_empty() {
+    if gate.rules.is_empty() && gate.allowed.is_empty() && gate.breaches.is_empty() {
         return Err(CheckError::NoRules.into());
     }
     // The same site may break several conditions in the same words.
@@ -96,6 +96,7 @@ pub fn check(
         schema_version: 1,
         tool: Tool { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") },
         profiles: report.profiles.iter().map(|p| p.path.clone()).collect(),
+        program: sarif::program(report),
         passed: breaches.is_empty(),
         rules: gate.rules,
         breaches,

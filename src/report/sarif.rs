@@ -1,8 +1,9 @@
 //! SARIF 2.1.0, for code scanning: one result per avoidable or open site.
 //!
 //! Needed waits are no findings and are left out. What GitHub takes: 25,000 results of which it shows 5,000, so no more
-//! than that are written, the worst first; and paths relative to the repository. Fingerprints come from names alone, so
-//! that an edit above a line or another run opens no new alert.
+//! than that are written, the worst first; paths relative to the repository; and a file and a line of every result, or it
+//! refuses them all ("expected a physical location"). Fingerprints come from names alone, so that an edit above a line or
+//! another run opens no new alert.
 
 use super::{Frame, Report, Site, github, phrase};
 use crate::catalogue;
@@ -25,7 +26,9 @@ pub fn render(report: &Report, repository: &Repository, out: &mut dyn Write) -> 
     let shown = &findings[..findings.len().min(MOST)];
     let prints = fingerprints(shown, repository);
     let pairs = shown.iter().zip(&prints);
-    let results: Vec<Value> = pairs.map(|(site, print)| result(site, repository, print)).collect();
+    let program = program(report);
+    let results: Vec<Value> =
+        pairs.map(|(site, print)| result(site, (&program, repository), print)).collect();
     let mut notes: Vec<String> = report.warnings.iter().map(|w| w.message.clone()).collect();
     let left = findings.len() - shown.len() + report.sites_omitted;
     if left > 0 {
@@ -115,11 +118,25 @@ fn rule(site: &Site, id: &str) -> Value {
     })
 }
 
-fn result(site: &Site, repository: &Repository, fingerprint: &str) -> Value {
+/// The file that stands for what has none: the script that was profiled, else the capture.
+pub fn program(report: &Report) -> String {
+    let Some(profile) = report.profiles.first() else { return "capture".to_owned() };
+    let words = profile.command.iter().flat_map(|c| c.split_whitespace());
+    let script = words.map(|w| w.trim_matches(['"', '\''])).find(|w| w.ends_with(".py"));
+    script.unwrap_or(&profile.path).to_owned()
+}
+
+/// The place of what has no Python frame.
+pub(super) fn nowhere(program: &str, name: &str, repository: &Repository) -> Value {
+    let frame = Frame { function: name.to_owned(), file: program.to_owned(), line: 0, user: false };
+    location(&frame, repository)
+}
+
+fn result(site: &Site, (program, repository): (&str, &Repository), fingerprint: &str) -> Value {
     let frame = phrase::location(site);
     let mut location = match frame {
         Some(frame) => location(frame, repository),
-        None => json!({ "logicalLocations": [logical(&unframed(site))] }),
+        None => nowhere(program, &unframed(site), repository),
     };
     if let (Some(source), Some(region)) =
         (site.source.as_deref(), location.pointer_mut("/physicalLocation/region"))
@@ -174,10 +191,8 @@ pub(super) fn location(frame: &Frame, repository: &Repository) -> Value {
         Some(path) => json!({ "uri": encoded(&path), "uriBaseId": BASE }),
         None => json!({ "uri": recorded_uri(&frame.file) }),
     };
-    let mut physical = json!({ "artifactLocation": artifact });
-    if frame.line > 0 {
-        physical["region"] = json!({ "startLine": frame.line });
-    }
+    // Where no line is known, the file as a whole, as annotations have it.
+    let physical = json!({ "artifactLocation": artifact, "region": { "startLine": frame.line.max(1) } });
     json!({ "physicalLocation": physical, "logicalLocations": [logical(&frame.function)] })
 }
 

@@ -219,3 +219,23 @@ fn the_sample_capture_fails_its_gate_in_every_format() {
     assert_eq!(errors.lines().filter(|l| l.starts_with("::error ")).count(), listed.len());
     assert!(run("markdown").stdout.starts_with("### ❌ sync-report: "));
 }
+
+/// What can never be broken is no gate: a limit that is no number, a file that limits nothing.
+#[test]
+fn a_budget_that_nothing_breaks_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let budget = folder.path().join("b.toml");
+    for (text, words) in [
+        ("", "the budget limits nothing"),
+        ("per = \"run\"\n", "the budget limits nothing"),
+        ("[limits]\nfalse-waits = nan\n", "is no number of waits"),
+    ] {
+        std::fs::write(&budget, text).expect("a file");
+        let ran = program(&["check", &sample("train_mlp"), "--budget", &budget.display().to_string()]);
+        assert_eq!(ran.code, 2, "{text}");
+        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    }
+    let ran = program(&["check", &sample("patterns"), "--fail-on", "drain>1us"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("`--fail-on drain>…` is per iteration"), "{}", ran.stderr);
+}

@@ -13,6 +13,7 @@ mod html;
 mod look;
 mod loops;
 mod properties;
+mod recipe;
 mod replay;
 mod samples;
 mod scans;

@@ -19,6 +19,9 @@ pub struct CheckReport {
     pub schema_version: u32,
     pub tool: Tool,
     pub profiles: Vec<String>,
+    /// The file that stands for what has none.
+    #[serde(skip)]
+    pub program: String,
     pub passed: bool,
     /// What was looked at, one sentence each.
     pub rules: Vec<String>,

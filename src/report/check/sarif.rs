@@ -2,7 +2,7 @@
 
 use super::{CheckReport, Rule};
 use crate::report::Frame;
-use crate::report::sarif::{Fingerprints, location, result_of, write};
+use crate::report::sarif::{Fingerprints, location, nowhere, result_of, write};
 use crate::repository::Repository;
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -27,11 +27,14 @@ pub fn render(report: &CheckReport, repository: &Repository, out: &mut dyn Write
         let fix = site.and_then(|s| s.fix.as_ref()).map_or(String::new(), |f| format!(" Fix: {f}."));
         let message = format!("{}: {}, limit {}.{fix}", breach.what, breach.actual, breach.limit);
         let mut result = result_of(&rule, "error", &message, &print);
-        if let Some(l) = at {
-            let (file, function) = (l.file.clone(), l.function.clone());
-            let frame = Frame { function, file, line: l.line, user: true };
-            result["locations"] = json!([location(&frame, repository)]);
-        }
+        let location = match at {
+            Some(l) => {
+                let (file, function) = (l.file.clone(), l.function.clone());
+                location(&Frame { function, file, line: l.line, user: true }, repository)
+            }
+            None => nowhere(&report.program, site.map_or("whole program", |s| &s.name), repository),
+        };
+        result["locations"] = json!([location]);
         results.push(result);
     }
     let notes: Vec<String> = report.warnings.iter().map(|w| w.message.clone()).collect();
