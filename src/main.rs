@@ -37,7 +37,7 @@ fn run(cli: cli::args::Cli) -> Result<ExitCode> {
         Some(Command::Explain(args)) => cli::explain::run(&args),
         Some(Command::Bench(args)) => cli::bench::run(&args),
         Some(Command::Completions { shell }) => cli::generate::completions(shell),
-        Some(Command::Man) => cli::generate::man(),
+        Some(Command::Man { command }) => cli::generate::man(command.as_deref()),
     }
 }
 

@@ -59,9 +59,9 @@ pub enum Command {
     /// Shell completions on stdout
     #[command(hide = true)]
     Completions { shell: clap_complete::Shell },
-    /// Manual page on stdout
+    /// Manual page on stdout, of the program or of one of its commands
     #[command(hide = true)]
-    Man,
+    Man { command: Option<String> },
 }
 
 #[derive(Args)]

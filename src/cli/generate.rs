@@ -1,7 +1,7 @@
 //! Shell completions and the manual page, from the same definitions as `--help`.
 
 use super::args::Cli;
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::CommandFactory;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -13,9 +13,19 @@ pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn man() -> Result<ExitCode> {
+/// The page of the program, or of a command that it lists (`sync-report-diff(1)`).
+pub fn man(command: Option<&str>) -> Result<ExitCode> {
+    let mut cli = Cli::command();
+    // Names of commands are whole only then.
+    cli.build();
+    let page_of = match command {
+        None => cli,
+        Some(name) => {
+            cli.find_subcommand(name).cloned().ok_or_else(|| anyhow!("there is no command `{name}`"))?
+        }
+    };
     let mut page = Vec::new();
-    clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+    clap_mangen::Man::new(page_of).render(&mut page)?;
     io::stdout().write_all(&page)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,7 @@
 //! A site over the run: blocked time by iteration, or by slice of time where there are no iterations.
 
 use crate::analysis::Analysed;
+use crate::cost::iterations::Iterations;
 use crate::sites::Site;
 use crate::waits::device::pid_of;
 use serde::Serialize;
@@ -23,7 +24,9 @@ pub struct Series {
 pub(super) fn of(found: &Analysed, site: &Site, from: i64, to: i64) -> Series {
     let waits = || site.bundle.waits.iter().map(|&w| &found.waits[w as usize]);
     let mine = |tid: i64| pid_of(tid) == pid_of(site.bundle.pid);
-    let Some(iterations) = found.iterations.as_ref().filter(|i| mine(i.tid)) else {
+    // Where all waits lie outside the loop, its iterations have nothing to show.
+    let looped = |i: &&Iterations| mine(i.tid) && waits().any(|w| i.at(w.start).is_some());
+    let Some(iterations) = found.iterations.as_ref().filter(looped) else {
         let span = i128::from(to.saturating_sub(from)).max(1);
         let mut blocked_ns = vec![0i64; POINTS];
         for wait in waits() {

@@ -58,6 +58,13 @@ fn completions_and_manual_come_from_the_same_definitions() {
     }
     let man = program(&["man"]);
     assert!(man.code == 0 && man.stdout.contains(".TH sync-report") && man.stdout.contains("Exit codes"));
+    // The page lists commands as pages of their own: there is one of each.
+    let listed = man.stdout.lines().filter_map(|l| l.strip_prefix("sync\\-report\\-")?.strip_suffix("(1)"));
+    for command in listed {
+        let page = program(&["man", command]);
+        assert!(page.code == 0 && page.stdout.contains(&format!(".TH sync-report-{command} 1")), "{command}");
+    }
+    assert_eq!(program(&["man", "nothing"]).code, 2);
 }
 
 /// Whoever reads has seen enough: `sync-report … | head -1` is no error.

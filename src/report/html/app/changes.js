@@ -113,7 +113,7 @@ class Alignment {
 
 function runTable(page) {
   const heads = [`per ${page.per}`, "before", "after", "difference"];
-  const row = ([name, ...cells]) => el("tr", {}, el("th", { scope: "row" }, name), cells.map((text) => el("td", { class: "num" }, text)));
+  const row = ([name, ...cells]) => el("tr", {}, el("th", { scope: "row" }, name), cells.map((text, i) => el("td", { class: i === 2 ? "num wrapped" : "num" }, text)));
   return el("div", { class: "scroll" }, el("table", { class: "plain classes" }, el("caption", { class: "unseen" }, "The whole program before and after"),
     el("thead", {}, el("tr", {}, heads.map((text, i) => el("th", { scope: "col", class: i ? "num" : "" }, text)))),
     el("tbody", {}, page.run.map(row))));
