@@ -47,11 +47,8 @@ fn header(report: &DiffReport, style: &Style) -> String {
         change(text::duration(before.blocked_ns), text::duration(after.blocked_ns)),
     ));
     lines.push(("drain".to_owned(), change(text::duration(before.drain_ns), text::duration(after.drain_ns))));
-    if let (Some(b), Some(a)) = (before.recoverable_ns, after.recoverable_ns) {
-        let of = |saved: i64, run: i64| format!("{} of {}", text::duration(saved), text::duration(run));
-        let words = change(of(b, before.run_ns), of(a, after.run_ns));
-        let words = format!("{words} (all false sites fixed)");
-        lines.push(("recoverable".to_owned(), words));
+    if let (Some(b), Some(a)) = (words::recoverable(before), words::recoverable(after)) {
+        lines.push(("recoverable".to_owned(), format!("{} (all false sites fixed)", change(b, a))));
     }
     labelled(lines, style)
 }

@@ -1,6 +1,6 @@
 //! A comparison in words, shared by its renderers.
 
-use super::{Aspect, DiffReport, Location, SiteChange, SiteState, Status};
+use super::{Aspect, DiffReport, Location, SiteChange, SiteState, Status, WholeRun};
 use crate::diff::matching::How;
 use crate::report::phrase::{FileNames, at_line};
 use crate::text::{self, escape_terminal};
@@ -99,7 +99,15 @@ pub fn run(report: &DiffReport) -> Vec<[String; 4]> {
     rows.push(row("avoidable waits", text::rate(b.false_waits), text::rate(a.false_waits), String::new()));
     rows.push(time("blocked", b.blocked_ns, a.blocked_ns));
     rows.push(time("drain", b.drain_ns, a.drain_ns));
+    if let (Some(before), Some(after)) = (recoverable(b), recoverable(a)) {
+        rows.push(row("recoverable", before, after, "all false sites fixed".to_owned()));
+    }
     rows
+}
+
+/// "3.66 ms of 246 ms": what fixing all false sites saves of the run.
+pub fn recoverable(run: &WholeRun) -> Option<String> {
+    Some(format!("{} of {}", text::duration(run.recoverable_ns?), text::duration(run.run_ns)))
 }
 
 /// "-8.2 %", of what was before.
