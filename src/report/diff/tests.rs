@@ -32,6 +32,28 @@ fn sample() -> DiffReport {
     compare(&side(&before), &side(&after))
 }
 
+/// (launch before, launch after, whether times may be judged)
+#[test]
+fn a_slower_host_is_said_and_its_times_are_not_judged() {
+    for (before, after, judged) in [
+        (Some(5_000), Some(5_700), true),
+        (Some(5_000), Some(5_800), false),
+        (Some(5_800), Some(5_000), false),
+        (None, Some(5_000), true),
+        (Some(0), Some(5_000), true),
+    ] {
+        let side = |launch| {
+            let mut report = sample::single();
+            report.profiles[0].launch_ns = launch;
+            Side::of(&report, false).expect("a side")
+        };
+        let report = compare(&side(before), &side(after));
+        assert_eq!(report.costs_compared, judged, "{before:?} {after:?}");
+        assert_eq!(report.warnings.iter().any(|w| w.code == "other-host"), !judged);
+        assert_eq!(report.run.span_noise_ns.is_some(), judged);
+    }
+}
+
 fn text(render: impl Fn(&DiffReport, &mut Vec<u8>) -> std::io::Result<()>) -> String {
     let mut out = Vec::new();
     render(&sample(), &mut out).expect("a Vec takes everything");
