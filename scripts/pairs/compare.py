@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares what sync-report predicts from the captures of the bad variants with what was measured.
 
-    compare.py DIR [--tool target/release/sync-report] [--json]
+    compare.py DIR [--tool target/release/sync-report] [--json] [--cut DIR]
 
 DIR holds what run.sh left there. Of each capture only the first window of the bad variant is shown to the tool; the
 windows of both variants say what the change saved under the same profiler. The error is in percent of the measured
@@ -9,6 +9,7 @@ step: |predicted − measured| / bad step. The last columns compare with the run
 many rows the printed range holds the measured saving, and how wide it is.
 """
 import argparse
+import contextlib
 import json
 import shutil
 import sqlite3
@@ -119,12 +120,25 @@ def summary(table, prefix, words):
             f"median width {width:.1f} % of the step")
 
 
+def keep_cuts(folder, into):
+    """Leaves CASE.sqlite with the first window of the bad variant only, for sync-report replay."""
+    into.mkdir(parents=True, exist_ok=True)
+    for capture in sorted(c for c in folder.glob("*.sqlite") if c.stem != "overhead"):
+        start, end, _ = windows(capture)["bad"][0]
+        with contextlib.closing(sqlite3.connect(cut(capture, start, end, into / capture.name))) as db:
+            db.execute("VACUUM")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tool", default="target/release/sync-report")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--cut", type=Path, metavar="DIR", help="only write the captures that the tool is shown there: CASE.sqlite")
     arguments = parser.parse_args()
+    if arguments.cut:
+        keep_cuts(arguments.folder, arguments.cut)
+        return
     table = list(rows(arguments.folder, arguments.tool))
     if arguments.json:
         print(json.dumps(table, indent=1))

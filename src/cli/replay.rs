@@ -59,6 +59,9 @@ pub struct ReplayArgs {
     /// Look for CUDA's libraries here first; may be given more than once
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub lib_dir: Vec<PathBuf>,
+    /// Keep the results here too, as --replay-results reads them
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["plan", "emit_python"])]
+    pub save: Option<PathBuf>,
     /// How to print the results; `json` is what --replay-results reads
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
@@ -112,10 +115,11 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
 
 pub fn run(args: ReplayArgs) -> Result<ExitCode> {
     let arguments = [args.profile.clone()];
-    let written = args.emit_python.as_deref().unwrap_or(&args.output);
-    output::refuse_input(written, &arguments)?;
+    let written =
+        [args.emit_python.as_deref().unwrap_or(&args.output)].into_iter().chain(args.save.as_deref());
+    written.clone().try_for_each(|path| output::refuse_input(path, &arguments))?;
     let exports = input::exports(&arguments, &args.shared)?;
-    output::refuse_input(written, &exports.paths)?;
+    written.clone().try_for_each(|path| output::refuse_input(path, &exports.paths))?;
     let plan = plan(&exports.paths[0], &args)?;
     if args.plan {
         return print(&args, |out| render::plan(&plan, out));
@@ -129,6 +133,11 @@ pub fn run(args: ReplayArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let measured = measure(&plan, &args)?;
+    if let Some(path) = &args.save {
+        let mut json = Vec::new();
+        render::json(&measured, &mut json)?;
+        fs::write(path, json).with_context(|| format!("{}: cannot be written", path.display()))?;
+    }
     let mut out = output::Output::open(&args.output, &args.shared)?;
     let style = out.style();
     match args.format {

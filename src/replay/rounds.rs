@@ -68,9 +68,9 @@ impl Paired {
 
     /// How exactly the median saving is known, as a share of what way 0 takes.
     fn error(&self) -> f64 {
-        let savings: Vec<i64> = self.base.iter().zip(&self.own).map(|(b, o)| b.wall - o.wall).collect();
+        let savings = self.base.iter().zip(&self.own).map(|(b, o)| b.wall - o.wall).collect();
         let base = spread(self.base.iter().map(|s| s.wall)).median_ns;
-        error_of_median(&savings) / base.max(1) as f64
+        error_of_median(savings) / base.max(1) as f64
     }
 }
 
@@ -154,11 +154,15 @@ pub fn paired(
 }
 
 /// Standard error of a median of values that scatter normally but for some that something disturbed: 1.2533 × their
-/// standard deviation / √n, that being 1.4826 × the median distance from the median.
-fn error_of_median(values: &[i64]) -> f64 {
-    let middle = spread(values.iter().copied()).median_ns;
-    let apart = spread(values.iter().map(|v| v.abs_diff(middle).min(i64::MAX as u64) as i64)).median_ns;
-    1.2533 * 1.4826 * apart as f64 / (values.len().max(1) as f64).sqrt()
+/// standard deviation / √n, that being what is between their quartiles / 1.349.
+fn error_of_median(mut values: Vec<i64>) -> f64 {
+    values.sort_unstable();
+    let quarter = values.len() / 4;
+    let between = match (values.get(quarter), values.iter().rev().nth(quarter)) {
+        (Some(low), Some(high)) => high.saturating_sub(*low),
+        _ => 0,
+    };
+    1.2533 / 1.349 * between as f64 / (values.len().max(1) as f64).sqrt()
 }
 
 /// Median and the middle eight tenths; of ten and fewer, all.
@@ -229,7 +233,7 @@ mod tests {
         };
         let later = Effort::until(Instant::now() + Duration::from_secs(3600));
         assert_eq!(rounds(later, 0), Effort::MANY);
-        // 1.858 × 80 / √n of 10,000 is a quarter of a percent at n = 36.
+        // 0.929 × 160 / √n of 10,000 is a quarter of a percent at n = 36.
         assert!((30..=40).contains(&rounds(later, 80)), "{}", rounds(later, 80));
         assert_eq!(rounds(later, 5_000), Effort::MOST);
         assert_eq!(rounds(Effort::until(Instant::now()), 5_000), Effort::FEWEST);

@@ -86,6 +86,12 @@ const COLUMNS: &[(&str, Getter)] = &[
     ("bound_each_low_ns", |_, s| Value::numbered(bounds(s).map(|b| b.each_low_ns))),
     ("bound_together_high_ns", |_, s| Value::numbered(bounds(s).map(|b| b.together_high_ns))),
     ("bound_beside_ns", |_, s| Value::numbered(bounds(s).map(|b| b.beside_ns))),
+    ("replayed_saving_ns", |_, s| Value::numbered(s.replayed.as_ref().map(|r| r.saving_ns))),
+    ("replayed_saving_low_ns", |_, s| Value::numbered(s.replayed.as_ref().map(|r| r.saving_low_ns))),
+    ("replayed_saving_high_ns", |_, s| Value::numbered(s.replayed.as_ref().map(|r| r.saving_high_ns))),
+    ("replayed_stretch_ns", |_, s| Value::numbered(s.replayed.as_ref().map(|r| r.stretch_ns))),
+    ("replayed_percent", |_, s| s.replayed.as_ref().map_or(Value::Empty, |r| Value::float(r.percent))),
+    ("replayed_gpu", |_, s| Value::text(s.replayed.as_ref().map(|r| r.gpu.as_str()))),
 ];
 
 fn bounds(site: &Site) -> Option<Bounds> {
@@ -142,6 +148,21 @@ mod tests {
     #[test]
     fn all_sites() {
         insta::assert_snapshot!(rendered());
+    }
+
+    #[test]
+    fn what_a_replay_measured_has_its_columns() {
+        let mut report = sample::sample();
+        report.sites[0].replayed = Some(sample::replayed());
+        let mut out = Vec::new();
+        render(&report, &mut out).expect("a Vec takes everything");
+        let text = String::from_utf8(out).expect("renderers write UTF-8");
+        let last: Vec<&str> = text.lines().filter_map(|line| line.rsplit(',').next()).collect();
+        assert_eq!(last[..3], ["replayed_gpu", "NVIDIA \\x1b[31mH200", ""]);
+        assert!(
+            text.lines().nth(1).is_some_and(|line| line.contains(",58200,55200,61200,4620000,1.26,")),
+            "{text}"
+        );
     }
 
     #[test]

@@ -205,6 +205,7 @@ fn timeline(
         return Ok((0, Vec::new()));
     }
     let mut stage = Stage::new(gpu, plan, notes)?;
+    stage.weigh_products(&in_order(plan, shapes), operands, notes)?;
     let times = stage.passes(plan);
     let programs: Vec<Program> = plan
         .variants
@@ -212,7 +213,9 @@ fn timeline(
         .map(|v| stage.prepare(&v.acts, times, shapes, operands))
         .collect::<Result<_>>()?;
     const WARM: u32 = 2;
-    let once = stage.run(&programs[0], 1)?.wall;
+    // The first run of all is slow for reasons of its own.
+    stage.run(&programs[0], 1)?;
+    let once = stage.run(&programs[0], 2)?.wall;
     let runs = WARM as usize * programs.len() + Effort::FEWEST as usize * 4 * (programs.len() - 1).max(1);
     let repeat = affordable(plan.repeat, once, runs, effort.until);
     let run = |i: usize| stage.run(&programs[i], repeat);

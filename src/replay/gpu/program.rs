@@ -7,12 +7,13 @@ use super::cuda::{Context, Event, EventKind, Result, Stream};
 use super::memory::{DeviceMemory, HostBuffer, PreparedCopy};
 use super::open::Gpu;
 use super::operands::Operands;
-use super::spin::Length;
+use super::spin::{Length, Spin};
 use crate::replay::error::ReplayError;
 use crate::replay::occupancy::StandIn;
 use crate::replay::plan::{Act, Plan, Target};
 use crate::replay::product::Shape;
 use crate::replay::rounds::Sample;
+use crate::text;
 use crate::vocabulary::{Direction, HostMemory};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -34,6 +35,8 @@ pub struct Stage<'g> {
     to: Event,
     /// At the end of each stream, for `to` to follow.
     ends: Vec<Event>,
+    /// Host time of cuBLAS before it launches: the recorded program's was between its calls, and is spent here again.
+    choosing: Duration,
     /// Kernels could run side by side, so that it matters how much of the GPU each one holds.
     beside: bool,
     copies: Copies,
@@ -129,6 +132,7 @@ impl<'g> Stage<'g> {
         }
         Ok(Self {
             gpu,
+            choosing: Duration::ZERO,
             beside,
             blas,
             events: (0..plan.events).map(|_| event(EventKind::Order)).collect::<Result<_>>()?,
@@ -138,6 +142,27 @@ impl<'g> Stage<'g> {
             copies: Copies::new(context, plan, notes)?,
             streams,
         })
+    }
+
+    /// Measures what host time of the smallest product is cuBLAS' own, to be taken off the host segments before products.
+    pub fn weigh_products(
+        &mut self,
+        shapes: &[Shape],
+        operands: &mut Operands,
+        notes: &mut Vec<String>,
+    ) -> Result<()> {
+        let size = |s: &&Shape| s.m.saturating_mul(s.n).saturating_mul(s.k).saturating_mul(s.batch);
+        let Some(smallest) = shapes.iter().min_by_key(size) else { return Ok(()) };
+        let (stream, spin) = (&self.gpu.stream, &self.gpu.spin);
+        let product = operands.place(smallest)?.product;
+        let products = calls(stream, spin, || self.gpu.blas.launch(&product))?;
+        let launches = calls(stream, spin, || spin.launch(stream, spin.length(0)))?;
+        self.choosing = products.saturating_sub(launches);
+        notes.push(format!(
+            "Recorded host time before a product is replayed less {}, which cuBLAS takes here to launch one.",
+            text::duration(self.choosing.as_nanos() as i64)
+        ));
+        Ok(())
     }
 
     /// How many passes over the acts touch all memory that copies rotate through.
@@ -167,6 +192,9 @@ impl<'g> Stage<'g> {
             operands.rewind();
             let mut steps = Vec::with_capacity(acts.len());
             for act in acts {
+                if let (Act::Gemm { .. }, Some(Step::Host(time))) = (act, steps.last_mut()) {
+                    *time = time.saturating_sub(self.choosing);
+                }
                 steps.extend(self.step(act, shapes, operands, &mut program.products)?);
             }
             program.passes.push(steps);
@@ -271,6 +299,21 @@ impl<'g> Stage<'g> {
             Step::SyncContext => self.gpu.context.synchronize(),
         }
     }
+}
+
+/// Host time of one call that only enqueues: the least mean of a few rows, while the GPU is busy with something else.
+fn calls(stream: &Stream, spin: &Spin, call: impl Fn() -> Result<()>) -> Result<Duration> {
+    const CALLS: u32 = 32;
+    const BUSY_NS: i64 = 500_000;
+    let mut least = Duration::MAX;
+    for _ in 0..5 {
+        spin.launch(stream, spin.length(BUSY_NS))?;
+        let start = Instant::now();
+        (0..CALLS).try_for_each(|_| call())?;
+        least = least.min(start.elapsed() / CALLS);
+        stream.synchronize()?;
+    }
+    Ok(least)
 }
 
 #[inline]

@@ -71,6 +71,15 @@ fn the_self_test_says_what_works() {
         for words in ["80 products in 5 types are right: 1280 elements", "copies to the GPU", clock] {
             assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
         }
+        // Side by side, and one after the other: some µs more than once and twice 200.
+        let line = ran.stdout.lines().find(|l| l.starts_with("two kernels of 200 µs")).expect("a line");
+        let times: Vec<f64> = line
+            .split(' ')
+            .zip(line.split(' ').skip(1))
+            .filter(|w| w.1.starts_with("µs"))
+            .map(|w| w.0.parse().expect("a number"))
+            .collect();
+        assert!((199.0..390.0).contains(&times[1]) && times[2] > 396.0, "{line}");
     }
 }
 
@@ -119,7 +128,9 @@ fn the_script_for_gpu_machines_runs_everything() {
         let mut script = Command::new(format!("{}/scripts/gpu_check.sh", env!("CARGO_MANIFEST_DIR")));
         script.arg("--binary").arg(assert_cmd::cargo::cargo_bin!("sync-report"));
         script.arg("--lib-dir").arg(stubs.folder()).arg("-o").arg(folder.path().join("out"));
-        script.args(["--rounds", "1", "--sizes", "16"]).arg(sample("pairs_h2d_pageable_light"));
+        script
+            .args(["--rounds", "1", "--sizes", "16", "--seconds", "1"])
+            .arg(sample("pairs_h2d_pageable_light"));
         script
     };
     let out = ran(&mut script());
@@ -128,12 +139,21 @@ fn the_script_for_gpu_machines_runs_everything() {
         ("self-test.txt", "products in 5 types are right"),
         ("bench.md", "### Constants for simulations"),
         ("constants.json", "pinned_upload"),
-        ("replay-pairs_h2d_pageable_light.md", "as recorded"),
+        ("replay-pairs_h2d_pageable_light-recorded.md", "as recorded"),
+        ("replay-pairs_h2d_pageable_light-recorded.json", "results_version"),
+        ("replay-pairs_h2d_pageable_light-unprofiled.md", "and left out"),
     ] {
         let text = std::fs::read_to_string(folder.path().join("out").join(file)).expect("it is kept");
         assert!(text.contains(words), "{file}: {text}");
-        assert!(file == "constants.json" || out.stdout.contains(text.trim_end()), "{file}");
+        assert!(file.ends_with(".json") || out.stdout.contains(text.trim_end()), "{file}");
     }
+    // What is there is not measured again; what is missing is.
+    let replay = folder.path().join("out/replay-pairs_h2d_pageable_light-unprofiled.md");
+    std::fs::remove_file(&replay).expect("it was there");
+    std::fs::write(folder.path().join("out/bench.md"), "measured before\n").expect("written");
+    let again = ran(&mut script());
+    good(&again);
+    assert!(replay.exists() && again.stdout.contains("measured before"), "{}", again.stdout);
     // A GPU that computes wrong numbers is measured no further.
     let out = ran(script().env("STUB_WRONG", "1"));
     assert_eq!(out.code, 1);

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::export::{Copy, GPU0, Gpu, Memory, Schema, Thread};
-use sync_report::replay::plan::{Certainty, HostTime};
+use sync_report::cost::simulate::Fix;
+use sync_report::replay::plan::{Certainty, Footprint, HostTime};
 
 const GEMM: &str = "ampere_sgemm_128x64_tn";
 const KERNEL: &str = "void at::native::elementwise_kernel<128, 2>(int)";
@@ -71,7 +72,8 @@ fn an_iteration_becomes_acts() {
     );
     assert_eq!(
         acts(&plan, &format!("{upload} fixed"))[..3],
-        [&format!("copy host-to-device 4096 pinned {upload}"), "host 2200", "gemm 0"]
+        [&format!("copy host-to-device 4096 pinned {upload}"), "host 900", "gemm 0"],
+        "with the synchronisation goes half of the 200 ns before it, and 1200 of the 2000 after it"
     );
     assert_eq!(plan.variants.len(), 2, "there is only one false site");
     assert_eq!(alone(&plan), "0 wait");
@@ -187,13 +189,135 @@ fn streams_wait_for_one_another() {
         e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 63_000, SIDE);
     }
     let plan = plan(&e, &site("S1"));
-    assert_eq!((plan.streams, plan.events), (2, 1));
-    let acts = acts(&plan, "as recorded");
-    let order: Vec<&str> = acts.iter().map(String::as_str).filter(|a| !a.starts_with("host")).collect();
     assert_eq!(
-        order,
+        order(&plan, "as recorded"),
         ["spin 36000", "record 0", "stream-wait 0 on 1", "spin 19000 on 1", "sync stream 1 S1"]
     );
+    // What the host waited for, the other stream waits for.
+    assert_eq!(plan.sites[0].fix, "gpu-wait");
+    assert_eq!(order(&plan, "S1 fixed")[3..], ["spin 19000 on 1", "record 1 on 1", "stream-wait 1"]);
+    assert_eq!((plan.streams, plan.events), (2, 2));
+}
+
+/// Everything but the host's own time.
+fn order(plan: &Plan, variant: &str) -> Vec<String> {
+    acts(plan, variant).into_iter().filter(|a| !a.starts_with("host")).collect()
+}
+
+/// The copy of each step follows the kernel of the step before: by an event recorded at that step's end, or as times
+/// show.
+///
+/// ```text
+///  step      [copy][sync==]·[launch]·[record e]·[wait e]   | [copy]…
+///  GPU 13       [copy-----]                                |               [copy-----]
+///  GPU 7                       [kernel---------------------|--------------]
+/// ```
+#[test]
+fn an_order_goes_round_the_stretch() {
+    let drawn = |recorded: bool| {
+        let (mut e, t) = empty();
+        for i in 0..5i64 {
+            let at = i * 100_000;
+            e.nvtx(t, at..at + 99_000, &format!("step {i}"));
+            let start = at + if i == 0 { 5_000 } else { 31_000 };
+            e.memcpy(t, at..at + 2_000, Copy::h2d(1 << 20, Memory::Pinned), SIDE, start..start + 20_000);
+            e.sync(t, "cudaStreamSynchronize", at + 3_000..start + 22_000, SIDE);
+            e.launch(t, at + 60_000..at + 62_000, GPU0, at + 64_000..at + 130_000, KERNEL);
+            if recorded {
+                e.event_record(t, at + 70_000..at + 71_000, GPU0, 1);
+                e.stream_wait(t, at + 72_000..at + 73_000, SIDE, 1);
+            }
+        }
+        plan(&e, &site("S1"))
+    };
+    let copy = "copy host-to-device 1048576 pinned S1";
+    let recorded = drawn(true);
+    assert_eq!(
+        order(&recorded, "as recorded"),
+        [copy, "sync stream 0 S1", "spin 66000 on 1", "record 0 on 1", "stream-wait 0"]
+    );
+    assert_eq!(
+        order(&recorded, "S1 fixed"),
+        [copy, "record 1", "stream-wait 1 on 1", "spin 66000 on 1", "record 0 on 1", "stream-wait 0"]
+    );
+    assert_eq!(
+        order(&drawn(false), "as recorded"),
+        ["stream-wait 0", copy, "sync stream 0 S1", "spin 66000 on 1", "record 0 on 1"]
+    );
+}
+
+/// An event that was recorded longer ago than the stretch lasts has long passed.
+#[test]
+fn an_old_event_orders_nothing() {
+    let (mut e, t) = empty();
+    e.launch(t, 0..2_000, GPU0, 4_000..40_000, KERNEL);
+    e.event_record(t, 3_000..4_000, GPU0, 1);
+    for i in 1..5i64 {
+        let at = i * 100_000;
+        e.nvtx(t, at..at + 99_000, &format!("step {i}"));
+        e.stream_wait(t, at + 1_000..at + 2_000, SIDE, 1);
+        e.launch(t, at + 3_000..at + 4_000, SIDE, at + 5_000..at + 9_000, KERNEL);
+        e.sync(t, "cudaStreamSynchronize", at + 5_000..at + 10_000, SIDE);
+        e.launch(t, at + 20_000..at + 22_000, GPU0, at + 24_000..at + 50_000, KERNEL);
+    }
+    let acts = order(&plan(&e, &site("S1")), "as recorded");
+    assert!(!acts.iter().any(|a| a.starts_with("stream-wait")), "{acts:?}");
+}
+
+/// Iterations that hold too much give way to what repeats inside them.
+#[test]
+fn a_long_iteration_gives_way_to_a_repetition_inside_it() {
+    let drawn = |inner: &str| {
+        let (mut e, t) = empty();
+        for i in 0..3i64 {
+            let window = i * 100_000_000;
+            e.nvtx(t, window..window + 90_000_000, &format!("epoch {i}"));
+            for k in 0..9i64 {
+                let at = window + k * 10_000_000;
+                e.nvtx(t, at..at + 9_900_000, &inner.replace('#', &k.to_string()));
+                e.launch(t, at + 2_000..at + 4_000, GPU0, at + 6_000..at + 5_000_000, KERNEL);
+                e.sync(t, "cudaStreamSynchronize", at + 8_000..at + 5_002_000, GPU0);
+            }
+        }
+        plan(&e, &site("S1")).stretch
+    };
+    let nested = drawn("turn #");
+    assert_eq!((nested.to_ns - nested.from_ns, nested.iterations), (10_000_000, 27), "{nested:?}");
+    assert!(nested.chosen.contains("(`turn #`)"), "{}", nested.chosen);
+    let around = drawn("aten::linear, op_id = #");
+    assert_eq!((around.to_ns - around.from_ns, around.iteration), (10_000_000, None), "{around:?}");
+}
+
+/// A change that was asked for takes the place of the advised one, and makes its site count.
+#[test]
+fn a_change_can_be_asked_for() {
+    let e = training();
+    let (upload, read) = ids(&plan(&e, &Wish::default()));
+    let fixes = vec![(read.clone(), Fix::Drop), (upload.clone(), Fix::Delete)];
+    let plan = plan(&e, &Wish { fixes, ..Wish::default() });
+    let fix = |id: &str| plan.sites.iter().find(|s| s.id == id).map(|s| s.fix.as_str());
+    assert_eq!((fix(&read), fix(&upload)), (Some("drop"), Some("delete")));
+    let all = order(&plan, "all false sites fixed");
+    assert_eq!(all, [&format!("copy host-to-device 4096 pageable {upload}"), "gemm 0", "spin 4000"]);
+    let wish = Wish { fixes: vec![("S9".to_owned(), Fix::Drop)], ..Wish::default() };
+    assert!(try_plan(&e, &wish).expect_err("no such site").contains("no site S9"));
+}
+
+/// With several streams it matters how much of the GPU a kernel held.
+#[test]
+fn kernels_keep_their_footprint() {
+    let (mut e, t) = empty();
+    for i in 0..3i64 {
+        let at = i * 100_000;
+        e.launch(t, at..at + 2_000, GPU0, at + 4_000..at + 20_000, KERNEL);
+        e.device_sync(t, at + 10_000..at + 22_000, 0);
+    }
+    let plan = plan(&e, &site("S1"));
+    let place = plan.variants[0]
+        .acts
+        .iter()
+        .find_map(|a| if let Act::Spin { place, .. } = a { *place } else { None });
+    assert_eq!(place, Some(Footprint { blocks: 128, threads: 256, registers: 32, shared: 0 }));
 }
 
 /// Without recorded events: an op that starts late, right where another stream's ended.

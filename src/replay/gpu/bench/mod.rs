@@ -5,7 +5,7 @@ mod copies;
 mod loops;
 mod products;
 
-use super::cuda::{self, Result};
+use super::cuda::{self, Event, EventKind, Result, Stream};
 use super::open::{self, Gpu};
 use super::operands::Checked;
 use super::{Options, spin};
@@ -123,9 +123,38 @@ pub fn self_test(options: &Options) -> Result<Vec<String>> {
         gpu.spin.describe(),
         crate::text::duration(gpu.spin.gap_ns)
     ));
+    cuda::doing("checking kernels in the place of others");
+    lines.push(places(&gpu)?);
     cuda::doing("checking copies");
     lines.push(copies::self_test(&gpu)?);
     lines.push(format!("an empty kernel is taken to last {}", crate::text::duration(spin::EMPTY_NS)));
     lines.extend(gpu.notes.iter().cloned());
     Ok(lines)
+}
+
+/// Two kernels on two streams, that only take time and that hold the whole GPU: the one pair runs side by side, the
+/// other one after the other.
+fn places(gpu: &Gpu) -> Result<String> {
+    const LONG_NS: i64 = 200_000;
+    let (other, spin) = (Stream::new(&gpu.context)?, &gpu.spin);
+    let event = || Event::new(&gpu.context, EventKind::Timing);
+    let (from, end, to) = (event()?, event()?, event()?);
+    spin.take_places(&gpu.stream, &gpu.limits)?;
+    let pair = |place: StandIn| {
+        let length = spin.length_in_place(LONG_NS, place, &gpu.limits);
+        gpu.context.synchronize()?;
+        from.record(&gpu.stream)?;
+        spin.launch_in_place(&gpu.stream, place, length)?;
+        spin.launch_in_place(&other, place, length)?;
+        end.record(&other)?;
+        gpu.stream.wait(&end)?;
+        to.record(&gpu.stream)?;
+        gpu.context.synchronize()?;
+        from.until(&to)
+    };
+    let all = StandIn::of_all(&gpu.limits);
+    pair(all)?;
+    let [small, large] = [pair(StandIn::NOTHING)?, pair(all)?].map(crate::text::duration);
+    let long = crate::text::duration(LONG_NS);
+    Ok(format!("two kernels of {long} on two streams take {small}, two that hold the whole GPU {large}"))
 }
