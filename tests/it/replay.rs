@@ -206,6 +206,24 @@ fn kernels_take_the_places_of_the_recorded_ones() {
     assert!(large > 198_000, "{large}");
 }
 
+/// What cuBLAS does before a launch is in the recorded host time, and is done again: it must not count twice.
+#[test]
+fn host_time_of_cublas_is_not_spent_twice() {
+    let Some(stubs) = Stubs::get() else { return };
+    let acts = vec![Act::Host { ns: 300_000 }, Act::Gemm { gemm: 0, stream: 0 }];
+    let gemms = vec![plans::gemm(64, 48, 32, Element::F16)];
+    let plan = Plan { alone: Vec::new(), ..plans::plan(gemms, vec![("as recorded", acts)]) };
+    let slow = [("STUB_CHOOSING", "200000"), ("REPLAY_ROUNDS", "20")];
+    let measured = run(stubs, &plan, &slow).expect("it runs");
+    let wall = measured.variants[0].wall.median_ns;
+    assert!(
+        (295_000..450_000).contains(&wall),
+        "300 µs, of which cuBLAS takes 200: {wall} {:?}",
+        measured.notes
+    );
+    assert!(measured.notes.iter().any(|n| n.contains("which cuBLAS takes here")), "{:?}", measured.notes);
+}
+
 /// Without a number of rounds a replay makes as many as its time allows, and fewer stretches in a row if it must.
 #[test]
 fn a_replay_ends_in_its_time() {

@@ -301,19 +301,23 @@ impl<'g> Stage<'g> {
     }
 }
 
-/// Host time of one call that only enqueues: the least mean of a few rows, while the GPU is busy with something else.
+/// Host time of one call that only enqueues: the median of many, made while the GPU is busy with something else.
 fn calls(stream: &Stream, spin: &Spin, call: impl Fn() -> Result<()>) -> Result<Duration> {
-    const CALLS: u32 = 32;
+    const ROWS: usize = 5;
+    const CALLS: usize = 32;
     const BUSY_NS: i64 = 500_000;
-    let mut least = Duration::MAX;
-    for _ in 0..5 {
+    let mut times = Vec::with_capacity(ROWS * CALLS);
+    for _ in 0..ROWS {
         spin.launch(stream, spin.length(BUSY_NS))?;
-        let start = Instant::now();
-        (0..CALLS).try_for_each(|_| call())?;
-        least = least.min(start.elapsed() / CALLS);
+        for _ in 0..CALLS {
+            let start = Instant::now();
+            call()?;
+            times.push(start.elapsed());
+        }
         stream.synchronize()?;
     }
-    Ok(least)
+    times.sort_unstable();
+    Ok(times[times.len() / 2])
 }
 
 #[inline]
