@@ -10,7 +10,7 @@ use super::model::{Act, Op, Program, Role, Step};
 use crate::profile::Profile;
 use crate::profile::ops::OpKind;
 use crate::vocabulary::{Direction, HostMemory};
-use crate::waits::api::Blocking;
+use crate::waits::api::{Blocking, classify};
 use crate::waits::device::Devices;
 use crate::waits::{Covers, Found, Wait};
 use rustc_hash::FxHashMap;
@@ -65,6 +65,8 @@ struct Builder<'a> {
     ends: Ends,
     /// Ops that follow another by a recorded event.
     recorded: FxHashMap<u32, u32>,
+    /// By name of calls: whether they copy asynchronously.
+    enqueues: Vec<bool>,
 }
 
 impl<'a> Builder<'a> {
@@ -74,7 +76,9 @@ impl<'a> Builder<'a> {
             call_of[first as usize..(first + ops) as usize].fill(call);
         }
         let (ends, recorded) = (Ends::new(profile, issue), follow::recorded(profile, devices, issue));
-        Self { profile, devices, issue, origin, call_of, ends, recorded }
+        let names = profile.calls.names.iter();
+        let enqueues = names.map(|n| classify(&n.base) == Some(Blocking::CopyAsync)).collect();
+        Self { profile, devices, issue, origin, call_of, ends, recorded, enqueues }
     }
 
     fn sample(&self) -> OpSamples {
@@ -277,21 +281,25 @@ impl<'a> Builder<'a> {
             .min(self.profile.calls.end[call as usize] - self.profile.calls.start[call as usize])
     }
 
-    /// Whether the host was still in the copy call while the copy ran: a blocking copy, or one staged piece by piece.
+    /// Whether the host was still in the copy call while the copy ran: a blocking copy, or one staged piece by piece. An
+    /// asynchronous copy of pinned memory is only enqueued: that it was done before its call returned is chance.
     fn stays_in_call(&self, op: usize, call: u32) -> bool {
         let (ops, calls) = (&self.profile.ops, &self.profile.calls);
-        ops.kind[op] == OpKind::Memcpy
-            && calls.end[call as usize] > ops.start[op]
-            && ops.copy(op as u32).is_some_and(|c| {
-                c.host_memory != HostMemory::Pinned || calls.end[call as usize] >= ops.end[op]
-            })
-            && ops.copy(op as u32).is_some_and(|c| c.direction != Direction::DeviceToDevice)
+        let end = calls.end[call as usize];
+        if ops.kind[op] != OpKind::Memcpy || end <= ops.start[op] {
+            return false;
+        }
+        let enqueued = || self.enqueues[calls.name[call as usize] as usize];
+        ops.copy(op as u32).is_some_and(|copy| {
+            let blocks = copy.host_memory != HostMemory::Pinned || (end >= ops.end[op] && !enqueued());
+            blocks && copy.direction != Direction::DeviceToDevice
+        })
     }
 
     fn place_steps(&self, waits: &[Wait], program: &mut Program) {
         let calls = &self.profile.calls;
         let mut ended = vec![self.origin; program.threads];
-        let mut busy_until = vec![i64::MIN; program.groups];
+        let mut until = Until::new(program);
         let mut waits = waits.iter().peekable();
         program.step_of_call = vec![NONE; calls.len()];
         for &(call, first_op, count) in &self.issue.entries {
@@ -315,9 +323,8 @@ impl<'a> Builder<'a> {
                 staged: false,
             };
             for &op in &self.issue.order[first_op as usize..(first_op + count) as usize] {
-                let group =
-                    &mut busy_until[program.group[self.profile.ops.stream[op as usize] as usize] as usize];
-                *group = (*group).max(self.profile.ops.end[op as usize]);
+                let stream = self.profile.ops.stream[op as usize] as usize;
+                until.see(stream, program.group[stream] as usize, self.profile.ops.end[op as usize]);
             }
             if call != NONE {
                 let (start, end) = (calls.start[call as usize], calls.end[call as usize]);
@@ -328,7 +335,7 @@ impl<'a> Builder<'a> {
                 step.act = Act::Launch;
                 ended[thread] = end.max(ended[thread]);
                 while waits.next_if(|w| w.call < call).is_some() {}
-                self.act(&mut step, call, waits.next_if(|w| w.call == call), &busy_until, program);
+                self.act(&mut step, call, waits.next_if(|w| w.call == call), &until, program);
                 program.step_of_call[call as usize] = program.steps.len() as u32;
             }
             let start = match call {
@@ -346,7 +353,7 @@ impl<'a> Builder<'a> {
         step: &mut Step,
         call: u32,
         wait: Option<&Wait>,
-        busy_until: &[i64],
+        until: &Until,
         program: &mut Program,
     ) {
         let (ops, learned) = (&self.profile.ops, &program.learned);
@@ -358,7 +365,7 @@ impl<'a> Builder<'a> {
             step.back = self.profile.calls.end[call as usize] - ops.end[op as usize];
             step.length = self.staging(call, learned);
         } else if let Some(wait) = wait {
-            self.wait(step, wait, busy_until, program);
+            self.wait(step, wait, until, program);
         } else if step.ops > 0
             && self.held_up(call, learned)
             && self.in_flight(step.first_op, call) >= FULL_QUEUE
@@ -378,7 +385,12 @@ impl<'a> Builder<'a> {
     }
 
     /// A synchronisation: what it covers, and its own cost.
-    fn wait(&self, step: &mut Step, wait: &Wait, busy_until: &[i64], program: &Program) {
+    ///
+    /// ```text
+    ///  GPU    [k---]                    a wait that found nothing to wait for returned this soon after k: sooner than
+    ///  host       [wait]                usual, and no later than it did for what it waits for
+    /// ```
+    fn wait(&self, step: &mut Step, wait: &Wait, until: &Until, program: &Program) {
         let (ops, learned) = (&self.profile.ops, &program.learned);
         let awaited = wait.awaited.filter(|_| wait.found == Found::Pending);
         let group_of = |op: u32| program.group[ops.stream[op as usize] as usize];
@@ -397,7 +409,7 @@ impl<'a> Builder<'a> {
             (Blocking::Stream, Covers::Stream(stream), _) => (Act::Stream, stream),
             (Blocking::Context | Blocking::Free, _, _) => match (group, awaited) {
                 // Work that outlasted it was not awaited.
-                (Some(g), Some(op)) if busy_until[g as usize] > wait.end + UNEXPLAINED_NS => {
+                (Some(g), Some(op)) if until.group[g as usize] > wait.end + UNEXPLAINED_NS => {
                     (Act::Op, self.issue.rank[op as usize])
                 }
                 (Some(group), _) => (Act::Device, group),
@@ -414,11 +426,35 @@ impl<'a> Builder<'a> {
             (step.act, step.target) = (Act::Launch, NONE);
         }
         step.back = learned.back(wait.blocking);
-        if let Some(op) = awaited
-            && step.act != Act::Launch
-        {
-            step.back = wait.end - ops.end[op as usize];
-            step.length = step.length.min(learned.floor(wait.blocking));
-        }
+        let target = step.target as usize;
+        let ended = match (step.act, awaited) {
+            (Act::Launch, _) => return,
+            (_, Some(op)) => {
+                step.length = step.length.min(learned.floor(wait.blocking));
+                step.back = wait.end - ops.end[op as usize];
+                return;
+            }
+            (Act::Stream, None) => until.stream[target],
+            (Act::Device, None) => until.group[target],
+            (_, None) => ops.end[self.issue.order[target] as usize],
+        };
+        step.back = step.back.min(wait.end.saturating_sub(ended));
+    }
+}
+
+/// When the ops issued so far ended, as recorded: by stream, and by process and device.
+struct Until {
+    stream: Vec<i64>,
+    group: Vec<i64>,
+}
+
+impl Until {
+    fn new(program: &Program) -> Self {
+        Self { stream: vec![i64::MIN; program.group.len()], group: vec![i64::MIN; program.groups] }
+    }
+
+    fn see(&mut self, stream: usize, group: usize, end: i64) {
+        self.stream[stream] = self.stream[stream].max(end);
+        self.group[group] = self.group[group].max(end);
     }
 }
