@@ -23,6 +23,8 @@ pub struct Outcome {
 pub struct Scratch {
     /// By thread: when its last step ended.
     ended: Vec<i64>,
+    /// By thread: what the profiler took of the host after its last step, which is gone with that step.
+    spared: Vec<i64>,
     /// By thread: when the last of its delayed waits would return.
     delayed: Vec<i64>,
     /// By site: the same, of its last wait.
@@ -52,6 +54,7 @@ impl Scratch {
             column.resize(length, value);
         }
         fill(&mut self.ended, program.threads, 0);
+        fill(&mut self.spared, program.threads, 0);
         fill(&mut self.delayed, program.threads, i64::MIN);
         fill(&mut self.asked, program.sites, i64::MIN);
         fill(&mut self.fence, program.threads, i64::MIN);
@@ -86,21 +89,25 @@ impl Variant {
 /// Runs the program once. Linear in steps and ops.
 pub fn run(program: &Program, variant: &Variant, scratch: &mut Scratch) -> Outcome {
     scratch.reset(program);
-    let mut pass = Pass { program, s: scratch, waited: vec![0; program.sites], variant, fence: i64::MIN };
+    let mut pass = Pass { program, s: scratch, waited: vec![0; program.sites], variant, ready: 0, fence: i64::MIN };
     let mut end = 0;
     for step in &program.steps {
-        let gap = step.gap - (i64::from(step.overhead) * variant.left_out / 100).min(step.gap);
-        let mut now = pass.s.ended[step.thread as usize].max(pass.s.ended[step.after as usize] + gap);
+        let spared = pass.s.spared[step.after as usize] + i64::from(step.overhead) * variant.left_out / 100;
+        let gap = step.gap - spared.min(step.gap);
+        let (thread, before) = (step.thread as usize, pass.s.ended[step.after as usize]);
+        pass.ready = pass.s.ended[thread].max(before);
         if step.flush {
-            now = pass.flush(step.thread, now);
+            pass.ready = pass.flush(step.thread, pass.ready);
         }
-        pass.fence = pass.s.fence[step.thread as usize];
+        let mut now = pass.ready.max(before + gap);
+        pass.s.spared[thread] = 0;
+        pass.fence = pass.s.fence[thread];
         let fix = if step.site == NONE { Fix::Keep } else { variant.of(step) };
         now = match fix {
             Fix::Keep => pass.keep(step, now),
             _ => pass.fixed(step, fix, now),
         };
-        pass.s.ended[step.thread as usize] = now;
+        pass.s.ended[thread] = now;
         end = end.max(now);
     }
     let waited = pass.waited;
@@ -113,6 +120,8 @@ struct Pass<'a> {
     s: &'a mut Scratch,
     waited: Vec<i64>,
     variant: &'a Variant,
+    /// When the host segment before the step began: nothing of the step comes sooner.
+    ready: i64,
     /// [`Scratch::fence`] of the step's thread.
     fence: i64,
 }
@@ -213,10 +222,12 @@ impl Pass<'_> {
         step.ops == 1 && !waits && copy()
     }
 
-    /// When the host goes on if a call that it would reach at `now` is gone, and what stood around it.
-    fn without(&self, step: &Step, now: i64) -> i64 {
+    /// When the host goes on if a call that it would reach at `now` is gone, and what stood around it: of the time before
+    /// it no more than there is.
+    fn without(&mut self, step: &Step, now: i64) -> i64 {
         let still_traced = (100 - self.variant.left_out).max(0);
-        now - (i64::from(step.around) * self.variant.around + i64::from(step.traced) * still_traced) / 100
+        self.s.spared[step.thread as usize] = i64::from(step.traced) * still_traced / 100;
+        (now - i64::from(step.around) * self.variant.around / 100).max(self.ready)
     }
 
     /// A step of a site that a fix changes.
