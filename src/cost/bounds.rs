@@ -11,8 +11,8 @@
 //! remains. The call's own return, as short as calls return that found nothing, is saved for certain.
 //!
 //! **Together.** Where B goes too, it cannot take over what A gives up, so waits that follow each other on a thread and
-//! all go are one *run*: of all of it no more than min(ΣW, ΣD) is saved, D with the return of A and the way of the next
-//! launch to the GPU, which idles meanwhile. The sum of bounds of each is no bound of a run: with waits of 0 and 100 µs
+//! all go are one *run*: of all of it no more than min(ΣW, ΣD) is saved, D with the return of A, the host's own work on
+//! B's copy and the way of the next launch to the GPU, which idles meanwhile. The sum of bounds of each is no bound of a run: with waits of 0 and 100 µs
 //! before host work of 100 and 0 µs, Σ min(W, D) is nothing, and yet both together give 100 µs. Nor are min(W, D) and the
 //! device's idle time where it has several streams, whose work can run side by side without A: there D counts what is
 //! launched to other streams than A's, and not the device's idle time counts but that of the stream that idles most; and
@@ -68,6 +68,10 @@ impl Bounds {
 pub struct Next {
     /// Time from the wait's end to the start of its thread's next wait, or to the thread's last call.
     pub after: i64,
+    /// Of the next wait, what the host does before it waits: enqueueing or staging its copy.
+    pub ahead: i64,
+    /// When its thread next stood waiting for work, or made its last call: what comes sooner comes to nothing there.
+    pub stands: i64,
     /// The next wait would wait for all that this one does.
     pub takes_over: bool,
 }
@@ -75,15 +79,46 @@ pub struct Next {
 /// What follows each wait; `waits`: all of a capture.
 pub fn following(profile: &Profile, waits: &[Wait]) -> Vec<Next> {
     let one_stream = profile.ops.streams.len() < 2;
-    let mut next: Vec<(i64, Option<&Wait>)> = profile.calls.spans.iter().map(|s| (s.end, None)).collect();
+    // By thread: where the next wait starts, and it; where the next one that found work waits.
+    let mut next: Vec<(i64, Option<&Wait>, i64)> =
+        profile.calls.spans.iter().map(|s| (s.end, None, s.end)).collect();
     let mut out = vec![Next::default(); waits.len()];
     for (i, wait) in waits.iter().enumerate().rev() {
-        let (start, following) = &mut next[wait.thread as usize];
-        let takes_over = one_stream || following.is_some_and(|next| covers(next, wait));
-        out[i] = Next { after: (*start - wait.end).max(0), takes_over };
+        let (start, following, stands) = &mut next[wait.thread as usize];
+        let takes_over = match following {
+            Some(next) => covers(next, wait) || (one_stream && may_cover(next, wait)),
+            None => one_stream,
+        };
+        let ahead_of = following.map_or(0, |next| ahead(profile, next));
+        out[i] = Next { after: (*start - wait.end).max(0), ahead: ahead_of, stands: *stands, takes_over };
         (*start, *following) = (wait.start, Some(wait));
+        if !found_nothing(wait) {
+            *stands = wait.start.saturating_add(ahead(profile, wait));
+        }
     }
     out
+}
+
+/// Whether, of all work being on one stream, a wait covers what another does.
+fn may_cover(next: &Wait, wait: &Wait) -> bool {
+    let apart = next.device.zip(wait.device).is_some_and(|(a, b)| a != b);
+    next.covers != Covers::Nothing && !apart
+}
+
+fn found_nothing(wait: &Wait) -> bool {
+    matches!(wait.found, Found::Nothing | Found::Drained)
+}
+
+/// From a wait's start to where it waits: for its copy to run where the copy call blocks, else in its synchronisation.
+fn ahead(profile: &Profile, wait: &Wait) -> i64 {
+    let calls = &profile.calls;
+    if wait.copy_blocked == 0 {
+        return (calls.start[wait.call as usize] - wait.start).max(0);
+    }
+    let copy = wait.awaited.filter(|&op| profile.ops.copy(op).is_some());
+    copy.map_or(wait.copy_blocked, |op| {
+        (profile.ops.start[op as usize] - wait.start).clamp(0, wait.copy_blocked)
+    })
 }
 
 /// Whether a wait waits for all that an earlier one of its thread does.
@@ -140,13 +175,13 @@ fn of_run(all: &Waits, program: &Program, run: &[(u32, Fix)]) -> Bounds {
         let kept = if fix == Fix::NonBlocking { wait.copy_blocked } else { 0 };
         let own = (wait.blocked.max(0) - spared - kept).max(0);
         // A call that found nothing to wait for is host work: it moves nowhere.
-        let idle = matches!(wait.found, Found::Nothing | Found::Drained);
-        add(if idle { &mut given_up } else { &mut waited }, own);
-        add(&mut worked, all.next[w as usize].after);
+        add(if found_nothing(wait) { &mut given_up } else { &mut waited }, own);
+        let next = &all.next[w as usize];
+        add(&mut worked, next.after.saturating_add(next.ahead));
         // The GPU idles from the end of the work to the wait's return, and again until the next launch arrives.
         add(&mut worked, back(all, program, wait));
         add(&mut worked, learned.after_call[0].max(0));
-        add(&mut worked, launched_beside(all, wait, all.next[w as usize].after));
+        add(&mut worked, launched_beside(all, wait, next.after));
         add(&mut given_up, spared);
         add(&mut given_up, around(all, program, wait, fix));
         add(&mut shorter, less);
@@ -157,6 +192,7 @@ fn of_run(all: &Waits, program: &Program, run: &[(u32, Fix)]) -> Bounds {
     // What goes with the first call may stand before it, and what was launched last starts after its launch.
     let lead = run.first().map_or(0, |&(w, fix)| around(all, program, &all.waits[w as usize], fix));
     let (from, to) = window(all, run);
+    let to = run.last().map_or(to, |&(w, _)| to.max(all.next[w as usize].stands));
     let window = (from.saturating_sub(lead), to.saturating_add(learned.after_call[0].max(0)));
     let idle = idle(all, run, window, |device| of_stream(all, device, window));
     let mut most = waited.saturating_add(given_up).saturating_add(shorter);
@@ -236,22 +272,18 @@ fn window(all: &Waits, run: &[(u32, Fix)]) -> (i64, i64) {
     (all.waits[first.0 as usize].start, to)
 }
 
-/// What is left of a window when the work of a device is taken off: of the device that the waits are for, of the one
-/// that idles most where they are for several or for none that is known.
+/// What is left of a window when the work of a device is taken off: of the one that idles most of those that the waits'
+/// process has work on, since what its threads launch next may be for any of them.
 fn idle(all: &Waits, run: &[(u32, Fix)], (from, to): (i64, i64), busy: impl Fn(u32) -> i64) -> i64 {
-    let device_of = |w: u32| {
-        let wait = &all.waits[w as usize];
-        let stream = |op: u32| all.profile.ops.stream[op as usize] as usize;
-        wait.awaited.map(|op| all.devices.of_stream[stream(op)]).or(wait.device)
-    };
-    let device = run.first().and_then(|first| device_of(first.0));
-    let device = device.filter(|d| run.iter().all(|w| device_of(w.0) == Some(*d)));
+    let pid = run.first().map(|first| all.waits[first.0 as usize].pid);
+    let mut devices: Vec<u32> = Vec::new();
+    for (key, &device) in all.profile.ops.streams.iter().zip(&all.devices.of_stream) {
+        if Some(key.pid) == pid && !devices.contains(&device) {
+            devices.push(device);
+        }
+    }
     let span = to.saturating_sub(from);
-    let most = match device {
-        Some(device) => span - busy(device),
-        None => (0..all.devices.list.len() as u32).map(|d| span - busy(d)).max().unwrap_or(span),
-    };
-    most.max(0)
+    devices.into_iter().map(|device| span - busy(device)).max().unwrap_or(span).max(0)
 }
 
 /// When a device worked, on any stream.

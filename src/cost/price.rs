@@ -14,9 +14,10 @@
 //! not add: a wait that goes alone often only moves its time into the next one. A capture that the simulation cannot
 //! reproduce within 10 % gets bounds only.
 //!
-//! A value outside the bounds of [`super::bounds`] would be the simulation's mistake: it is cut, and counted
-//! ([`Price::cut`], [`Prices::cut`]), as is a whole that comes out less than its best part. Every run is monotone (a fix only takes
-//! constraints away, or lets things start earlier), so that the whole is worth its best part without help.
+//! A value outside the bounds of [`super::bounds`] would be a mistake of one of the two: it is cut, and counted
+//! ([`Price::cut`], [`Prices::cut`]), as is a whole that comes out less than its best part. Every run is monotone (a fix
+//! only takes constraints away, or lets things start earlier), so that the whole is worth its best part without help.
+//! Captures and programs as a machine runs them need no cut.
 
 use super::bounds::{self, Bounds, Waits};
 use super::iterations::Iterations;

@@ -11,6 +11,7 @@ mod bounds;
 mod collectives;
 mod drain;
 mod iterations;
+mod machine;
 mod savings;
 mod simulation;
 mod streams;

@@ -348,14 +348,7 @@ impl<'a> Builder<'a> {
     }
 
     /// What the host does in a call, and how long without the GPU.
-    fn act(
-        &self,
-        step: &mut Step,
-        call: u32,
-        wait: Option<&Wait>,
-        until: &Until,
-        program: &mut Program,
-    ) {
+    fn act(&self, step: &mut Step, call: u32, wait: Option<&Wait>, until: &Until, program: &mut Program) {
         let (ops, learned) = (&self.profile.ops, &program.learned);
         let own = (step.ops == 1).then(|| self.issue.order[step.first_op as usize]);
         if let Some(op) = own
@@ -391,11 +384,32 @@ impl<'a> Builder<'a> {
     ///  host       [wait]                usual, and no later than it did for what it waits for
     /// ```
     fn wait(&self, step: &mut Step, wait: &Wait, until: &Until, program: &Program) {
-        let (ops, learned) = (&self.profile.ops, &program.learned);
         let awaited = wait.awaited.filter(|_| wait.found == Found::Pending);
-        let group_of = |op: u32| program.group[ops.stream[op as usize] as usize];
+        (step.act, step.target) = self.target(wait, awaited, until, program);
+        // An op that is issued only later (another thread's, clocks apart) cannot be waited for.
+        if step.act == Act::Op && step.target >= step.first_op {
+            (step.act, step.target) = (Act::Launch, NONE);
+        }
+        let target = step.target as usize;
+        let ended = match step.act {
+            Act::Stream => until.stream[target],
+            Act::Device => until.group[target],
+            Act::Op => self.profile.ops.end[self.issue.order[target] as usize],
+            _ => return,
+        };
+        step.back = wait.end.saturating_sub(ended);
+        if awaited.is_some() {
+            step.length = step.length.min(program.learned.floor(wait.blocking));
+        } else {
+            step.back = step.back.min(program.learned.back(wait.blocking));
+        }
+    }
+
+    /// What a synchronisation waits for, in the simulation's terms.
+    fn target(&self, wait: &Wait, awaited: Option<u32>, until: &Until, program: &Program) -> (Act, u32) {
+        let ops = &self.profile.ops;
         let group = match (awaited, wait.covers) {
-            (Some(op), _) => Some(group_of(op)),
+            (Some(op), _) => Some(program.group[ops.stream[op as usize] as usize]),
             (None, Covers::Device(device)) => {
                 let mine = |(s, key): (usize, &crate::profile::ops::StreamKey)| {
                     key.pid == wait.pid && self.devices.of_stream[s] == device
@@ -405,40 +419,23 @@ impl<'a> Builder<'a> {
             }
             _ => None,
         };
-        (step.act, step.target) = match (wait.blocking, wait.covers, awaited) {
+        let rank = |op: u32| (Act::Op, self.issue.rank[op as usize]);
+        // Work that outlasted the wait was not awaited.
+        let outlasted = |ended: i64| ended > wait.end.saturating_add(UNEXPLAINED_NS);
+        match (wait.blocking, wait.covers, awaited) {
+            (Blocking::Stream, Covers::Stream(s), Some(op)) if outlasted(until.stream[s as usize]) => {
+                rank(op)
+            }
             (Blocking::Stream, Covers::Stream(stream), _) => (Act::Stream, stream),
             (Blocking::Context | Blocking::Free, _, _) => match (group, awaited) {
-                // Work that outlasted it was not awaited.
-                (Some(g), Some(op)) if until.group[g as usize] > wait.end + UNEXPLAINED_NS => {
-                    (Act::Op, self.issue.rank[op as usize])
-                }
+                (Some(g), Some(op)) if outlasted(until.group[g as usize]) => rank(op),
                 (Some(group), _) => (Act::Device, group),
                 (None, _) => (Act::Launch, NONE),
             },
-            (Blocking::Event, _, _) if awaited.is_none() && wait.reaches.is_some() => {
-                (Act::Op, wait.reaches.map_or(NONE, |op| self.issue.rank[op as usize]))
-            }
-            (_, _, Some(op)) => (Act::Op, self.issue.rank[op as usize]),
+            (Blocking::Event, _, None) => wait.reaches.map_or((Act::Launch, NONE), rank),
+            (_, _, Some(op)) => rank(op),
             _ => (Act::Launch, NONE),
-        };
-        // An op that is issued only later (another thread's, clocks apart) cannot be waited for.
-        if step.act == Act::Op && step.target >= step.first_op {
-            (step.act, step.target) = (Act::Launch, NONE);
         }
-        step.back = learned.back(wait.blocking);
-        let target = step.target as usize;
-        let ended = match (step.act, awaited) {
-            (Act::Launch, _) => return,
-            (_, Some(op)) => {
-                step.length = step.length.min(learned.floor(wait.blocking));
-                step.back = wait.end - ops.end[op as usize];
-                return;
-            }
-            (Act::Stream, None) => until.stream[target],
-            (Act::Device, None) => until.group[target],
-            (_, None) => ops.end[self.issue.order[target] as usize],
-        };
-        step.back = step.back.min(wait.end.saturating_sub(ended));
     }
 }
 

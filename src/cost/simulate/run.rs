@@ -89,7 +89,8 @@ impl Variant {
 /// Runs the program once. Linear in steps and ops.
 pub fn run(program: &Program, variant: &Variant, scratch: &mut Scratch) -> Outcome {
     scratch.reset(program);
-    let mut pass = Pass { program, s: scratch, waited: vec![0; program.sites], variant, ready: 0, fence: i64::MIN };
+    let mut pass =
+        Pass { program, s: scratch, waited: vec![0; program.sites], variant, ready: 0, fence: i64::MIN };
     let mut end = 0;
     for step in &program.steps {
         let spared = pass.s.spared[step.after as usize] + i64::from(step.overhead) * variant.left_out / 100;
