@@ -294,18 +294,8 @@ fn of_device(all: &Waits, device: u32, (from, to): (i64, i64)) -> i64 {
 /// When the stream of a device worked that did least, of those that have work in the window or after it: it may be the
 /// one that the run then has to wait for, whatever the others did meanwhile.
 fn of_stream(all: &Waits, device: u32, (from, to): (i64, i64)) -> i64 {
-    let ops = &all.profile.ops;
-    let streams = all.devices.stream_ops.iter().zip(&all.devices.of_stream).filter(|(_, d)| **d == device);
-    let worked = |(list, _): (&Vec<u32>, _)| -> Option<i64> {
-        let first = list.partition_point(|&op| ops.end[op as usize] <= from);
-        let inside = list.get(first..).filter(|left| !left.is_empty())?.iter();
-        let inside = inside.map(|&op| (ops.start[op as usize], ops.end[op as usize]));
-        let clipped = inside.take_while(|op| op.0 < to).map(|op| (op.0.max(from), op.1.min(to)));
-        // Rows of damaged exports overlap.
-        let add = |(sum, until): (i64, i64), (start, end): (i64, i64)| {
-            (sum + (end - start.max(until)).max(0), until.max(end))
-        };
-        Some(clipped.fold((0, from), add).0)
-    };
-    streams.filter_map(worked).min().unwrap_or(0)
+    let streams = (0u32..).zip(&all.devices.of_stream).filter(|(_, d)| **d == device);
+    let timelines = streams.map(|(stream, _)| all.devices.timeline_of(stream));
+    let working = timelines.filter(|t| t.span().is_some_and(|(_, end)| end > from));
+    working.map(|t| t.busy_within(from, to)).min().unwrap_or(0)
 }

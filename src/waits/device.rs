@@ -21,6 +21,8 @@ pub struct Timeline {
     pub busy: Vec<(i64, i64)>,
     /// For each busy interval: the op that began it.
     pub first_op: Vec<u32>,
+    /// For each busy interval: busy time before it, so that any window's is known at once.
+    before: Vec<i64>,
     pub busy_ns: i64,
 }
 
@@ -32,6 +34,8 @@ pub struct Devices {
     pub of_stream: Vec<u32>,
     /// Ops of each stream, in start order.
     pub stream_ops: Vec<Vec<u32>>,
+    /// When each stream worked; empty for one that has its device to itself.
+    of_its_own: Vec<Timeline>,
 }
 
 impl Devices {
@@ -59,16 +63,25 @@ impl Devices {
             })
             .collect();
         devices.stream_ops = vec![Vec::new(); ops.streams.len()];
+        devices.of_its_own = vec![Timeline::default(); ops.streams.len()];
+        let streams_of = |device| devices.of_stream.iter().filter(|d| **d == device).count();
+        let shared: Vec<bool> = devices.of_stream.iter().map(|&device| streams_of(device) > 1).collect();
         for i in 0..ops.len() {
             let stream = ops.stream[i] as usize;
             devices.stream_ops[stream].push(i as u32);
             let device = &mut devices.list[devices.of_stream[stream] as usize];
             device.timeline.add(i as u32, ops.start[i], ops.end[i]);
-        }
-        for device in &mut devices.list {
-            device.timeline.busy_ns = device.timeline.busy.iter().map(|b| b.1 - b.0).sum();
+            if shared[stream] {
+                devices.of_its_own[stream].add(i as u32, ops.start[i], ops.end[i]);
+            }
         }
         devices
+    }
+
+    /// When a stream worked.
+    pub fn timeline_of(&self, stream: u32) -> &Timeline {
+        let own = &self.of_its_own[stream as usize];
+        if own.busy.is_empty() { &self.list[self.of_stream[stream as usize] as usize].timeline } else { own }
     }
 }
 
@@ -97,10 +110,15 @@ impl Timeline {
     /// Adds an op that starts no earlier than those before it.
     fn add(&mut self, op: u32, start: i64, end: i64) {
         match self.busy.last_mut() {
-            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            Some(last) if start <= last.1 => {
+                self.busy_ns += (end - last.1).max(0);
+                last.1 = last.1.max(end);
+            }
             _ => {
                 self.busy.push((start, end));
                 self.first_op.push(op);
+                self.before.push(self.busy_ns);
+                self.busy_ns += end - start;
             }
         }
     }
@@ -121,10 +139,16 @@ impl Timeline {
         Some((self.busy.get(next)?.0, self.first_op[next]))
     }
 
-    /// Busy time within `from..to`, in ns.
+    /// Busy time within `from..to`, in ns. Costs two binary searches, however long that is.
     pub fn busy_within(&self, from: i64, to: i64) -> i64 {
-        let first = self.busy.partition_point(|b| b.1 <= from);
-        self.busy[first..].iter().take_while(|b| b.0 < to).map(|b| b.1.min(to) - b.0.max(from)).sum()
+        (self.busy_until(to) - self.busy_until(from)).max(0)
+    }
+
+    fn busy_until(&self, time: i64) -> i64 {
+        let begun = self.busy.partition_point(|b| b.0 < time);
+        begun
+            .checked_sub(1)
+            .map_or(0, |last| self.before[last] + self.busy[last].1.min(time) - self.busy[last].0)
     }
 }
 
@@ -148,6 +172,11 @@ mod tests {
         assert_eq!(t.gap_from(10), None, "stream 1 still works");
         assert_eq!(t.gap_from(40), None, "nothing follows");
         assert_eq!(t.busy_within(10, 35), 15);
+        assert_eq!(t.busy_within(-5, 3), 3);
+        assert_eq!(t.busy_within(20, 30), 0, "between two");
+        assert_eq!(t.busy_within(35, 90), 5);
+        assert_eq!(t.busy_within(12, 10), 0, "no window at all");
+        assert_eq!(t.busy_ns, 30);
         assert_eq!(t.span(), Some((0, 40)));
     }
 }
