@@ -9,6 +9,11 @@ def busy_until(end):
         pass
 
 
+# Bytes that large copies go round, and from which one is large: as sync-report replay has them.
+COPY_RING = 256 << 20
+SMALL_COPY = 256 << 10
+
+
 class Workload:
     """Everything that the acts need, made once."""
 
@@ -52,8 +57,17 @@ class Workload:
         key = (size, where)
         if key not in self.buffers:
             device = "cuda" if where == "device" else "cpu"
-            self.buffers[key] = torch.empty(max(size, 1), dtype=torch.uint8, device=device, pin_memory=where == "pinned")
+            buffer = torch.empty(max(size, 1), dtype=torch.uint8, device=device, pin_memory=where == "pinned")
+            # Pages that nobody wrote to are all the same one, which is always in the cache.
+            self.buffers[key] = buffer.fill_(1)
         return self.buffers[key]
+
+    def pieces(self, size, where):
+        """Host memory of one copy after the other: large ones go round, so that caches hold it no better than recorded."""
+        if size < SMALL_COPY:
+            return itertools.repeat(self.buffer(size, where))
+        ring = self.buffer(max(COPY_RING, size), where)
+        return itertools.cycle([ring[at:at + size] for at in range(0, max(COPY_RING, size) - size + 1, size)])
 
     def calibrate_spin(self):
         """Clock cycles of torch.cuda._sleep in a nanosecond."""
@@ -127,9 +141,10 @@ class Workload:
         if direction == "device-to-device":
             other = self.device_copy(size)
             return lambda: other.copy_(device, non_blocking=True)
-        host = self.buffer(size, "pinned" if memory == "pinned" else "pageable")
-        target, source = (device, host) if direction == "host-to-device" else (host, device)
-        return lambda: target.copy_(source, non_blocking=not blocking)
+        pieces = self.pieces(size, "pinned" if memory == "pinned" else "pageable")
+        if direction == "host-to-device":
+            return lambda: device.copy_(next(pieces), non_blocking=not blocking)
+        return lambda: next(pieces).copy_(device, non_blocking=not blocking)
 
     def device_copy(self, size):
         key = (size, "other")

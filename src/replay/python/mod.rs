@@ -20,6 +20,7 @@ host between two calls too. Copies, events, streams and waits are as recorded, o
     python replay.py --no-sync      with the waits fixed only
 """
 import argparse
+import itertools
 import os
 import statistics
 import sys

@@ -55,7 +55,7 @@ pub enum PlanError {
     NoWork { profile: String, advice: String },
     #[error("no site {site} in this report; it has {sites}")]
     NoSite { site: String, sites: String },
-    #[error("no avoidable wait in this report; name a site with --site; it has {sites}")]
+    #[error("no avoidable wait that repeats in this report; name a site with --site; it has {sites}")]
     NoneFalse { sites: String },
 }
 

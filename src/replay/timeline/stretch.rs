@@ -137,6 +137,8 @@ fn most_costly(report: &Report, found: &Analysed, fixes: &[(usize, Fix)]) -> Res
     if sites.iter().any(|&s| repeats(s)) {
         sites.retain(|&s| repeats(s));
     }
+    // What waits once, as at the end of a loop, is not worth a replay that nobody asked for.
+    sites.retain(|&s| waits(found, s).nth(1).is_some() || fixes.iter().any(|f| f.0 == s));
     sites.truncate(DEFAULT_SITES);
     if sites.is_empty() {
         return Err(PlanError::NoneFalse { sites: listed(report) });

@@ -20,11 +20,17 @@ class Tensor:
         return Tensor(*shape)
 
     def __getitem__(self, index):
+        if isinstance(index, slice):
+            assert len(self.shape) == 1 and 0 <= index.start < index.stop <= self.shape[0]
+            return Tensor(index.stop - index.start)
         assert index == 0
         return Tensor(*self.shape[1:])
 
     def copy_(self, other, non_blocking):
         assert self.shape == other.shape and self is not other and isinstance(non_blocking, bool)
+
+    def fill_(self, value):
+        return self
 
     def zero_(self):
         pass
