@@ -179,6 +179,40 @@ fn times_of_another_program_are_refused() {
     assert!(error.to_string().contains("not the same program"), "{error}");
 }
 
+/// Ten synchronisations of the stream, of which the last `others` are of the device instead.
+///
+/// ```text
+///  backtraces   stream  stream  stream  …  stream  stream
+///  light        stream  stream  stream  …  stream  device     nine of ten have their like: enough, and eight are not
+/// ```
+fn ten_waits(others: i64) -> Export {
+    let (mut e, t) = empty();
+    for i in 0..10i64 {
+        let at = i * 100_000;
+        e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 50_000, "a");
+        if i < 10 - others {
+            e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 53_000, GPU0);
+        } else {
+            e.device_sync(t, at + 10_000..at + 53_000, 0);
+        }
+    }
+    e
+}
+
+#[test]
+fn nine_of_ten_waits_must_match() {
+    let (_kept, sites) = ten_waits(0).write_temp();
+    let timed_by = |others| {
+        let (_kept, timing) = ten_waits(others).write_temp();
+        analysis::run(std::slice::from_ref(&sites), &Options { timing: Some(timing), ..options() })
+    };
+    let report = timed_by(1).expect("one of ten may differ");
+    let said = report.warnings.iter().find(|w| w.code == "timing-matched").expect("said");
+    assert!(said.message.contains("9 of 10"), "{}", said.message);
+    let error = timed_by(2).expect_err("two of ten are too many").to_string();
+    assert!(error.contains("8 of 10"), "{error}");
+}
+
 /// A true site has a range and no promise.
 #[test]
 fn needed_waits_promise_nothing() {
