@@ -11,9 +11,9 @@ use crate::sites::ranges::stable_name;
 use crate::sites::{Site as FoundSite, frames::PathRules};
 use crate::verdict::source::Reading;
 use crate::vocabulary::{Attribution, Class, Evidence, Kind, ThreadRole};
+use crate::waits::Wait;
 use crate::waits::api::Blocking;
 use crate::waits::device::{pid_of, tid_of};
-use crate::waits::{Found, Wait};
 use std::collections::BTreeSet;
 
 /// Waits listed as examples of a site.
@@ -140,10 +140,7 @@ impl<'a> Sites<'a> {
             drain_p50_ns: summary.drain_p50,
             drain_max_ns: summary.drain_max,
             drain_percent: percent(summary.drain, device_span),
-            found_idle: self
-                .waits(site)
-                .filter(|(_, w)| matches!(w.found, Found::Nothing | Found::Drained))
-                .count() as u64,
+            found_idle: self.waits(site).filter(|(_, w)| w.found.is_nothing()).count() as u64,
             start_up,
             blocks_capture: b.blocking != Blocking::HostAlloc && b.role != ThreadRole::Library,
             recoverable: None,
@@ -220,7 +217,7 @@ impl<'a> Sites<'a> {
     }
 
     fn all_idle(&self, site: &FoundSite) -> bool {
-        self.waits(site).all(|(_, w)| matches!(w.found, Found::Nothing | Found::Drained))
+        self.waits(site).all(|(_, w)| w.found.is_nothing())
     }
 
     fn thread(&self, threads: &BTreeSet<u32>, role: ThreadRole) -> Thread {

@@ -12,11 +12,12 @@
 //!
 //! **Together.** Where B goes too, it cannot take over what A gives up, so waits that follow each other on a thread and
 //! all go are one *run*: of all of it no more than min(ΣW, ΣD) is saved, D with the return of A, the host's own work on
-//! B's copy and the way of the next launch to the GPU, which idles meanwhile. The sum of bounds of each is no bound of a run: with waits of 0 and 100 µs
-//! before host work of 100 and 0 µs, Σ min(W, D) is nothing, and yet both together give 100 µs. Nor are min(W, D) and the
-//! device's idle time where it has several streams, whose work can run side by side without A: there D counts what is
-//! launched to other streams than A's, and not the device's idle time counts but that of the stream that idles most; and
-//! where B does not wait for all that A does, only that nothing happens earlier by more than what A blocked: ΣW.
+//! B's copy and the way of the next launch to the GPU, which idles meanwhile. The sum of bounds of each is no bound of a
+//! run: with waits of 0 and 100 µs before host work of 100 and 0 µs, Σ min(W, D) is nothing, and yet both together give
+//! 100 µs. Nor are min(W, D) and the device's idle time where it has several streams, whose work can run side by side
+//! without A: there D counts what is launched to other streams than A's, and not the device's idle time counts but that
+//! of the stream that idles most; and where B does not wait for all that A does, only that nothing happens earlier by
+//! more than what A blocked: ΣW.
 //!
 //! **Beside** the waiting: a copy that a fix makes shorter, or whose staging it takes from the host, adds what it gives
 //! up; so does what goes with the call ([`super::overhead`]), and a call that found nothing to wait for.
@@ -29,7 +30,7 @@ use crate::profile::{ISSUE_UNKNOWN, Profile};
 use crate::vocabulary::HostMemory;
 use crate::waits::api::Blocking;
 use crate::waits::device::Devices;
-use crate::waits::{Covers, Found, Wait};
+use crate::waits::{Covers, Wait};
 
 /// What removing some waits saves at least and at most, in ns, summed over them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,7 +93,7 @@ pub fn following(profile: &Profile, waits: &[Wait]) -> Vec<Next> {
         let ahead_of = following.map_or(0, |next| ahead(profile, next));
         out[i] = Next { after: (*start - wait.end).max(0), ahead: ahead_of, stands: *stands, takes_over };
         (*start, *following) = (wait.start, Some(wait));
-        if !found_nothing(wait) {
+        if !wait.found.is_nothing() {
             *stands = wait.start.saturating_add(ahead(profile, wait));
         }
     }
@@ -103,10 +104,6 @@ pub fn following(profile: &Profile, waits: &[Wait]) -> Vec<Next> {
 fn may_cover(next: &Wait, wait: &Wait) -> bool {
     let apart = next.device.zip(wait.device).is_some_and(|(a, b)| a != b);
     next.covers != Covers::Nothing && !apart
-}
-
-fn found_nothing(wait: &Wait) -> bool {
-    matches!(wait.found, Found::Nothing | Found::Drained)
 }
 
 /// From a wait's start to where it waits: for its copy to run where the copy call blocks, else in its synchronisation.
@@ -175,7 +172,7 @@ fn of_run(all: &Waits, program: &Program, run: &[(u32, Fix)]) -> Bounds {
         let kept = if fix == Fix::NonBlocking { wait.copy_blocked } else { 0 };
         let own = (wait.blocked.max(0) - spared - kept).max(0);
         // A call that found nothing to wait for is host work: it moves nowhere.
-        add(if found_nothing(wait) { &mut given_up } else { &mut waited }, own);
+        add(if wait.found.is_nothing() { &mut given_up } else { &mut waited }, own);
         let next = &all.next[w as usize];
         add(&mut worked, next.after.saturating_add(next.ahead));
         // The GPU idles from the end of the work to the wait's return, and again until the next launch arrives.

@@ -190,3 +190,15 @@ impl Family {
         apart && (counts || (!self.numbered && self.spans.len() >= MIN_UNNUMBERED))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Iterations;
+
+    #[test]
+    fn an_iteration_holds_what_lies_inside_of_it() {
+        let spans = vec![(0, 100), (110, 210), (300, 400), (450, 460)];
+        let iterations = Iterations { name: String::new(), tid: 0, spans };
+        assert_eq!([0, 105, 460, 470].map(|time| iterations.at(time)), [Some(0), None, Some(3), None]);
+    }
+}

@@ -52,7 +52,7 @@ const AROUND_DEVICE_SYNC_NS: i64 = 3_300;
 const AROUND_SYNC_NS: i64 = 400;
 const AROUND_COPY_NS: i64 = 1_400;
 /// Half of the host segments on both sides is the most that can go with a call.
-const AROUND_OF_GAPS: i64 = 2;
+pub const AROUND_OF_GAPS: i64 = 2;
 
 /// Busy share with kernels from which a slowing kernel means the power limit.
 const LOADED: f64 = 0.8;

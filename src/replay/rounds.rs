@@ -12,6 +12,7 @@
 use super::error::ReplayError;
 use super::interrupt;
 use super::measured::Spread;
+use crate::cost::statistics::quartiles;
 use std::time::{Duration, Instant};
 
 /// Host and GPU time of one run, in ns.
@@ -155,14 +156,10 @@ pub fn paired(
 
 /// Standard error of a median of values that scatter normally but for some that something disturbed: 1.2533 × their
 /// standard deviation / √n, that being what is between their quartiles / 1.349.
-fn error_of_median(mut values: Vec<i64>) -> f64 {
-    values.sort_unstable();
-    let quarter = values.len() / 4;
-    let between = match (values.get(quarter), values.iter().rev().nth(quarter)) {
-        (Some(low), Some(high)) => high.saturating_sub(*low),
-        _ => 0,
-    };
-    1.2533 / 1.349 * between as f64 / (values.len().max(1) as f64).sqrt()
+fn error_of_median(values: Vec<i64>) -> f64 {
+    let count = values.len().max(1) as f64;
+    let [low, _, high] = quartiles(values);
+    1.2533 / 1.349 * high.saturating_sub(low) as f64 / count.sqrt()
 }
 
 /// Median and the middle eight tenths; of ten and fewer, all.

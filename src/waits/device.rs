@@ -64,14 +64,14 @@ impl Devices {
             .collect();
         devices.stream_ops = vec![Vec::new(); ops.streams.len()];
         devices.of_its_own = vec![Timeline::default(); ops.streams.len()];
-        let streams_of = |device| devices.of_stream.iter().filter(|d| **d == device).count();
-        let shared: Vec<bool> = devices.of_stream.iter().map(|&device| streams_of(device) > 1).collect();
+        let mut streams_on = vec![0u32; devices.list.len()];
+        devices.of_stream.iter().for_each(|&device| streams_on[device as usize] += 1);
         for i in 0..ops.len() {
             let stream = ops.stream[i] as usize;
             devices.stream_ops[stream].push(i as u32);
             let device = &mut devices.list[devices.of_stream[stream] as usize];
             device.timeline.add(i as u32, ops.start[i], ops.end[i]);
-            if shared[stream] {
+            if streams_on[devices.of_stream[stream] as usize] > 1 {
                 devices.of_its_own[stream].add(i as u32, ops.start[i], ops.end[i]);
             }
         }

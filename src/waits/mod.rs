@@ -26,6 +26,13 @@ pub enum Found {
     Unknown,
 }
 
+impl Found {
+    /// Whether all that it would have waited for had ended.
+    pub fn is_nothing(self) -> bool {
+        matches!(self, Self::Nothing | Self::Drained)
+    }
+}
+
 /// One blocking of one host thread: a synchronising call together with the copy it completes, or a blocking copy or
 /// free by itself.
 ///

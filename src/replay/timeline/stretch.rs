@@ -11,9 +11,10 @@
 //!                        [---------]              of median length
 //! ```
 
-use super::turns::{self, Turns};
+use super::turns;
 use super::{PlanError, Wish, reported};
 use crate::analysis::Analysed;
+use crate::cost::iterations::Iterations;
 use crate::cost::simulate::Fix;
 use crate::error::InputError;
 use crate::profile::nvtx::process;
@@ -222,9 +223,8 @@ impl Window {
 
     /// The smallest recorded repetition around a wait that is worth its time.
     fn repetition(found: &mut Analysed, chosen: &Chosen) -> Result<Self, InputError> {
-        let iteration = turns::iterations(found)
-            .filter(|_| found.iterations.as_ref().is_some_and(|i| process(i.tid) == chosen.pid))
-            .and_then(|turns| Self::turn(found, chosen, &turns, "iteration"));
+        let own = found.iterations.as_ref().filter(|i| process(i.tid) == chosen.pid);
+        let iteration = own.and_then(|turns| Self::turn(found, chosen, turns, "iteration"));
         if let Some(own) = iteration.as_ref().filter(|w| w.is_short(found, chosen)) {
             return Ok(own.clone());
         }
@@ -253,7 +253,7 @@ impl Window {
     }
 
     /// The repetition of median length among those that hold most of the chosen sites.
-    fn turn(found: &Analysed, chosen: &Chosen, turns: &Turns, what: &str) -> Option<Self> {
+    fn turn(found: &Analysed, chosen: &Chosen, turns: &Iterations, what: &str) -> Option<Self> {
         let mut held = vec![0usize; turns.spans.len()];
         for (number, &site) in chosen.sites.iter().enumerate() {
             let mut seen: Vec<usize> = waits(found, site)
@@ -266,9 +266,10 @@ impl Window {
         }
         let most = held.iter().copied().max().filter(|m| *m >= chosen.sites.len())?;
         let mut best: Vec<usize> = (0..held.len()).filter(|&i| held[i] == most).collect();
-        best.sort_by_key(|&i| (turns.turn(i).1 - turns.turn(i).0, i));
+        let turn = |i: usize| turns::turn(&turns.spans, i);
+        best.sort_by_key(|&i| (turn(i).1 - turn(i).0, i));
         let index = best[best.len() / 2];
-        let (from, to) = turns.turn(index);
+        let (from, to) = turn(index);
         let until = if to > turns.spans[index].1 { " up to the next" } else { "" };
         let chosen = format!(
             "{what} {index} (`{}`){until}, of median length among the {} that hold these waits",

@@ -6,6 +6,7 @@
 //! ```
 
 use crate::analysis::Analysed;
+use crate::cost::iterations::Iterations;
 use crate::error::InputError;
 use crate::profile::nvtx::Ranges;
 use crate::sites::ranges::{numbered, says_iteration, stable_name};
@@ -16,45 +17,23 @@ const MOST_RANGES: usize = 200_000;
 /// Repetitions that make a loop.
 const FEWEST: usize = 3;
 
-/// What repeats.
-pub struct Turns {
-    /// Name that the ranges share.
-    pub name: String,
-    /// Disjoint, ascending, in ns.
-    pub spans: Vec<(i64, i64)>,
-}
-
-impl Turns {
-    /// Index of the repetition that holds `time`.
-    pub fn at(&self, time: i64) -> Option<usize> {
-        let next = self.spans.partition_point(|s| s.0 <= time);
-        next.checked_sub(1).filter(|&i| time <= self.spans[i].1)
+/// A repetition with what the loop does before the next one, unless that is something else of its own.
+///
+/// ```text
+///  ranges     [step 3    ]··[step 4    ]··[step 5    ]················[step 6    ]
+///  turns      [3           ][4           ][5         ]                [6         ]
+/// ```
+pub fn turn(spans: &[(i64, i64)], i: usize) -> (i64, i64) {
+    let (from, to) = spans[i];
+    match spans.get(i + 1) {
+        Some(next) if next.0 - to <= (to - from) / 2 => (from, next.0),
+        _ => (from, to),
     }
-
-    /// A repetition with what the loop does before the next one, unless that is something else of its own.
-    ///
-    /// ```text
-    ///  ranges     [step 3    ]··[step 4    ]··[step 5    ]················[step 6    ]
-    ///  turns      [3           ][4           ][5         ]                [6         ]
-    /// ```
-    pub fn turn(&self, i: usize) -> (i64, i64) {
-        let (from, to) = self.spans[i];
-        match self.spans.get(i + 1) {
-            Some(next) if next.0 - to <= (to - from) / 2 => (from, next.0),
-            _ => (from, to),
-        }
-    }
-}
-
-/// The iterations of the program.
-pub fn iterations(found: &Analysed) -> Option<Turns> {
-    let own = found.iterations.as_ref()?;
-    Some(Turns { name: own.name.clone(), spans: own.spans.clone() })
 }
 
 /// Ranges around a wait that count something or speak of iterations, the outermost first; PyTorch's own are parts of
 /// one. Those of the loop's thread count too: a wait of the autograd thread is in the step of the main thread.
-pub fn around(found: &mut Analysed, wait: &Wait) -> Result<Vec<Turns>, InputError> {
+pub fn around(found: &mut Analysed, wait: &Wait) -> Result<Vec<Iterations>, InputError> {
     let own = found.profile.calls.threads[wait.thread as usize];
     let threads = std::iter::once(own).chain(found.iterations.as_ref().map(|i| i.tid).filter(|t| *t != own));
     let mut all = Vec::new();
@@ -76,7 +55,7 @@ pub fn around(found: &mut Analysed, wait: &Wait) -> Result<Vec<Turns>, InputErro
 }
 
 /// All ranges of a thread that stand as deep as one and share its name.
-fn family(found: &mut Analysed, range: u32, name: String) -> Result<Option<Turns>, InputError> {
+fn family(found: &mut Analysed, range: u32, name: String) -> Result<Option<Iterations>, InputError> {
     let profile = &mut found.profile;
     let ranges: &Ranges = &profile.nvtx.ranges;
     let key = |r: usize| (ranges.tid[r], ranges.depth[r]);
@@ -87,6 +66,7 @@ fn family(found: &mut Analysed, range: u32, name: String) -> Result<Option<Turns
         .collect();
     let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &beside)?;
     let ranges = &profile.nvtx.ranges;
+    let tid = ranges.tid[range as usize];
     let is_one = |text: &Option<std::sync::Arc<str>>| text.as_deref().is_some_and(|t| stable_name(t) == name);
     let spans: Vec<(i64, i64)> = beside
         .iter()
@@ -95,18 +75,17 @@ fn family(found: &mut Analysed, range: u32, name: String) -> Result<Option<Turns
         .map(|(&r, _)| (ranges.start[r as usize], ranges.end[r as usize]))
         .collect();
     let apart = spans.windows(2).all(|w| w[0].1 <= w[1].0);
-    Ok((apart && spans.len() >= FEWEST).then_some(Turns { name, spans }))
+    Ok((apart && spans.len() >= FEWEST).then_some(Iterations { name, tid, spans }))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Turns;
+    use super::turn;
 
     #[test]
     fn a_turn_goes_up_to_the_next_unless_that_is_far() {
-        let turns = Turns { name: String::new(), spans: vec![(0, 100), (110, 210), (300, 400), (450, 460)] };
-        let all: Vec<_> = (0..turns.spans.len()).map(|i| turns.turn(i)).collect();
+        let spans = [(0, 100), (110, 210), (300, 400), (450, 460)];
+        let all: Vec<_> = (0..spans.len()).map(|i| turn(&spans, i)).collect();
         assert_eq!(all, [(0, 110), (110, 210), (300, 450), (450, 460)]);
-        assert_eq!([0, 105, 460, 470].map(|time| turns.at(time)), [Some(0), None, Some(3), None]);
     }
 }

@@ -123,10 +123,10 @@ impl Variant {
         self.events - 1
     }
 
-    /// A call that is gone, with the host time around it: at most half of what stands before it.
+    /// A call that is gone, with the host time around it.
     fn without(&mut self, placed: &Placed) {
         if let Some(Act::Host { ns }) = self.acts.last_mut() {
-            *ns -= placed.goes.around.min(*ns / 2);
+            *ns -= placed.goes.around.min(*ns / overhead::AROUND_OF_GAPS);
         }
         self.traced = placed.goes.traced;
     }
