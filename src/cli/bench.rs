@@ -2,7 +2,7 @@
 
 use super::args::{BenchArgs, GpuFormat};
 use super::output;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,9 +12,7 @@ use sync_report::report::bench as render;
 use sync_report::text::escape_terminal;
 
 pub fn run(args: &BenchArgs) -> Result<ExitCode> {
-    if args.save.is_some() && args.save.as_ref() == Some(&args.output) {
-        bail!("{}: --save and -o name one file; give them two", args.output.display());
-    }
+    output::refuse_one_file(&args.output, args.save.as_deref())?;
     interrupt::listen().context("Ctrl-C cannot be listened for")?;
     let options = Options {
         device: args.gpu.device,

@@ -52,6 +52,14 @@ pub fn refuse_input(output: &Path, inputs: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
+/// Refuses `--save` with the name that `-o` has: the one would overwrite the other.
+pub fn refuse_one_file(output: &Path, save: Option<&Path>) -> Result<()> {
+    if save == Some(output) {
+        bail!("{}: --save and -o name one file; give them two", output.display());
+    }
+    Ok(())
+}
+
 /// Whether two paths name one file, through links too.
 fn is_same(a: &Path, b: &Path) -> bool {
     #[cfg(unix)]

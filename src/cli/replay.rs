@@ -114,6 +114,7 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
 }
 
 pub fn run(args: ReplayArgs) -> Result<ExitCode> {
+    output::refuse_one_file(&args.output, args.save.as_deref())?;
     let arguments = [args.profile.clone()];
     let written =
         [args.emit_python.as_deref().unwrap_or(&args.output)].into_iter().chain(args.save.as_deref());
@@ -181,13 +182,11 @@ fn plan(path: &Path, args: &ReplayArgs) -> Result<Plan> {
 /// Runs the plan; what it leaves out or assumes goes before what running it showed.
 fn measure(plan: &Plan, args: &ReplayArgs) -> Result<Measured> {
     interrupt::listen().context("Ctrl-C cannot be heeded")?;
-    let (device, lib_dirs) = (args.device, args.lib_dir.clone());
-    let options = match args.rounds {
-        Some(rounds) => gpu::Options { device, lib_dirs, rounds, ..gpu::Options::default() },
-        None => {
-            let time = Some(Duration::from_secs_f64(args.seconds));
-            gpu::Options { device, lib_dirs, time, ..gpu::Options::default() }
-        }
+    let options = gpu::Options {
+        device: args.device,
+        lib_dirs: args.lib_dir.clone(),
+        rounds: args.rounds.unwrap_or(gpu::DEFAULT_ROUNDS),
+        time: args.rounds.is_none().then(|| Duration::from_secs_f64(args.seconds)),
     };
     let measured = gpu::execute(plan, &options)?;
     let notes = plan.notes.iter().cloned().chain(measured.notes).collect();

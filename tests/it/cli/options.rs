@@ -163,6 +163,19 @@ fn a_failed_run_leaves_the_output_file_alone() {
     }
 }
 
+/// Neither is written, and no GPU is asked for first.
+#[test]
+fn what_is_saved_and_what_is_printed_are_two_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("measured.json");
+    for arguments in [&["replay", &*sample(TRAIN)][..], &["bench"]] {
+        let ran = ran(command().args(arguments).arg("--save").arg(&file).arg("-o").arg(&file));
+        assert_eq!(ran.code, 2, "{arguments:?}");
+        assert!(ran.stderr.contains("--save and -o name one file"), "{}", ran.stderr);
+        assert!(!file.exists());
+    }
+}
+
 #[test]
 fn details_show_one_site_or_say_which_there_are() {
     let path = sample(TRAIN);
