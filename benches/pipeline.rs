@@ -7,17 +7,20 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use sync_report::analysis::{Options, analyse, run};
+use sync_report::analysis::{Options, analyse};
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{Assumed, Fix, Program, Scratch, run as run_once};
+use sync_report::cost::simulate::{Assumed, Program, Scratch, run as run_once};
 use sync_report::profile::Profile;
 use sync_report::profile::calls::{Calls, Interest};
-use sync_report::profile::correlation::IssuedBy;
 use sync_report::profile::database::Database;
+use sync_report::profile::issued::IssuedBy;
 use sync_report::profile::nvtx::Nvtx;
 use sync_report::profile::ops::Ops;
 use sync_report::profile::strings::Strings;
 use sync_report::profile::syncs::Syncs;
+use sync_report::report::run;
+use sync_report::sites::ranges::stable_name;
+use sync_report::vocabulary::Change;
 use sync_report::waits::api::classify;
 use sync_report::waits::device::Devices;
 use sync_report::waits::find::find;
@@ -87,7 +90,7 @@ fn read_nvtx(bencher: Bencher, times: u32) {
     let db = open(times);
     let calls = calls(&db, &Ops::read(&db).expect("reads"));
     let rows = rows(&db, "NVTX_EVENTS");
-    bencher.counter(ItemsCount::new(rows)).bench(|| black_box(Nvtx::read(&db, &calls)).is_ok());
+    bencher.counter(ItemsCount::new(rows)).bench(|| black_box(Nvtx::read(&db, &calls, stable_name)).is_ok());
 }
 
 /// Waits found and resolved, without reading.
@@ -107,7 +110,7 @@ fn simulate(bencher: Bencher, times: u32) {
     let waits = find(&profile, &devices);
     let mut program = Program::new(&profile, &devices, &waits, &Assumed::default());
     program.mark(&[waits.iter().map(|w| (w.call, w.copy_call)).collect()]);
-    let variant = Variant { fixes: vec![Fix::NonBlocking], ..Variant::default() };
+    let variant = Variant { fixes: vec![Change::NonBlocking], ..Variant::default() };
     let mut scratch = Scratch::default();
     bencher
         .counter(ItemsCount::new(program.steps.len() + program.ops.len()))

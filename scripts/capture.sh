@@ -11,12 +11,15 @@ usage: capture.sh [OPTIONS] [--] PROGRAM [ARGUMENT...]
   --full           Python and C++ backtraces of every wait, copy and allocation (default). Names the line of each
                    wait. Slow: PyTorch needs one to three minutes more, and a traced call takes 10-100 us longer.
   --light          Timing only: seconds instead of minutes, an export of a few MB, times close to the bare run.
-                   Use it beside a full capture when the microseconds matter.
+  --both           Run the program twice, first --full, then --light. A report of NAME.sqlite takes its lines from the
+                   one and its times from the other, NAME.light.sqlite, which it finds beside it. What the program
+                   writes (checkpoints, logs) it writes twice.
   --range RANGE    What to record:
                      none              the whole run (default)
                      cudaProfilerApi   from torch.cuda.profiler.start() to .stop(); leave the warm-up out this way
                      nvtx:NAME         the first NVTX range of that name
-  -o, --output NAME  Write NAME.nsys-rep and NAME.sqlite (default: sync-report)
+  -o, --output NAME  Write NAME.nsys-rep and NAME.sqlite (default: sync-report); with --both also
+                     NAME.light.nsys-rep and NAME.light.sqlite
   --force          Overwrite them
   --keep VAR       Pass this environment variable on too; may be repeated, * matches any text
   --keep-env       Pass the whole environment on
@@ -51,7 +54,7 @@ fail() {
 
 # --- what was typed ---------------------------------------------------------------------------------------------
 
-flags=("${FULL[@]}")
+kinds=(full)
 range=none
 name=sync-report
 force=false
@@ -65,8 +68,9 @@ value() { # OPTION REMAINING-COUNT: an option at the end of the line has no valu
 
 while [ $# -gt 0 ]; do
   case $1 in
-    --full) flags=("${FULL[@]}") ;;
-    --light) flags=("${LIGHT[@]}") ;;
+    --full) kinds=(full) ;;
+    --light) kinds=(light) ;;
+    --both) kinds=(full light) ;;
     --range) value "$1" $#; range=$2; shift ;;
     --range=*) range=${1#*=} ;;
     -o | --output) value "$1" $#; name=${2%.sqlite}; shift ;;
@@ -86,15 +90,24 @@ done
 [ $# -gt 0 ] || fail "which program? (see --help)"
 program=("$@")
 
+ranged=()
 case $range in
   none) ;;
-  cudaProfilerApi) flags+=(--capture-range=cudaProfilerApi) ;;
+  cudaProfilerApi) ranged=(--capture-range=cudaProfilerApi) ;;
   # PyTorch's ranges are not registered strings, which nsys ignores here unless told.
-  nvtx:?*) flags+=(--capture-range=nvtx "--nvtx-capture=${range#nvtx:}" --env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0) ;;
+  nvtx:?*) ranged=(--capture-range=nvtx "--nvtx-capture=${range#nvtx:}" --env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0) ;;
   *) fail "--range is none, cudaProfilerApi or nvtx:NAME, not $range" ;;
 esac
-for file in "$name.nsys-rep" "$name.sqlite"; do
-  "$force" || "$print" || [ ! -e "$file" ] || fail "$file exists (--force overwrites it)"
+
+stem() { # KIND: what its files are called. A capture that is made alone has the name as given.
+  if [ "${#kinds[@]}" -gt 1 ] && [ "$1" = light ]; then printf '%s.light\n' "$name"; else printf '%s\n' "$name"; fi
+}
+
+# All of them before the first run: the second one must not find out after minutes that its file is there.
+for kind in "${kinds[@]}"; do
+  for file in "$(stem "$kind").nsys-rep" "$(stem "$kind").sqlite"; do
+    "$force" || "$print" || [ ! -e "$file" ] || fail "$file exists (--force overwrites it)"
+  done
 done
 
 # --- where nsys is ------------------------------------------------------------------------------------------------
@@ -150,7 +163,7 @@ if ! "$keep_env"; then
   done < <(compgen -e)
 fi
 
-# --- the three commands -------------------------------------------------------------------------------------------
+# --- the commands of a capture -----------------------------------------------------------------------------------
 
 show() { # a command as one would type it
   local word
@@ -171,8 +184,10 @@ show_environment() { # names, not values: the line can be pasted anywhere and sh
   done
 }
 
-profile() {
-  local command=("$nsys" profile "--output=$name" --force-overwrite=true "${flags[@]}" "${program[@]}")
+profile() { # KIND NAME
+  local flags=("${FULL[@]}")
+  [ "$1" = full ] || flags=("${LIGHT[@]}")
+  local command=("$nsys" profile "--output=$2" --force-overwrite=true "${flags[@]}" "${ranged[@]}" "${program[@]}")
   if ! "$print"; then
     "${environment[@]}" "${command[@]}"
     return
@@ -181,17 +196,17 @@ profile() {
   show "${command[@]}"
 }
 
-import() {
+import() { # NAME
   local importer libraries
   importer=$(newest "$(dirname "$(dirname "$nsys")")"/linux-desktop-*/QdstrmImporter)
-  [ -n "$importer" ] || fail "nsys left $name.qdstrm, and there is no QdstrmImporter next to $nsys to convert it"
+  [ -n "$importer" ] || fail "nsys left $1.qdstrm, and there is no QdstrmImporter next to $nsys to convert it"
   libraries=$(dirname "$importer")${IMPORTER_LIBS:+:$IMPORTER_LIBS}
   LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
-    "$importer" --input-file "$name.qdstrm" --output-file "$name.nsys-rep"
-  rm -f "$name.qdstrm" # with backtraces it holds every mapped binary: 2 GB for PyTorch
+    "$importer" --input-file "$1.qdstrm" --output-file "$1.nsys-rep"
+  rm -f "$1.qdstrm" # with backtraces it holds every mapped binary: 2 GB for PyTorch
 }
 
-export_sqlite() {
+export_sqlite() { # KIND NAME
   local command=("$nsys" export --type=sqlite --force-overwrite=true)
   # Without this flag the export drops the Python frames. Versions before 2024.5 do not know it.
   # The help goes through a variable: under pipefail, grep -q ending early would make nsys fail.
@@ -199,20 +214,34 @@ export_sqlite() {
   "$print" || help=$("$nsys" export --help 2>&1 || true)
   if [[ $help == *--include-json* ]]; then
     command+=(--include-json=true)
-  else
+  elif [ "$1" = full ]; then
     printf 'capture.sh: this nsys cannot export Python frames; 2025.1 or newer can\n' >&2
   fi
-  command+=("--output=$name.sqlite" "$name.nsys-rep")
+  command+=("--output=$2.sqlite" "$2.nsys-rep")
   if "$print"; then show "${command[@]}"; else "${command[@]}"; fi
 }
 
-"$print" || rm -f "$name.nsys-rep" "$name.qdstrm" "$name.sqlite"
-profile || status=$?
-if ! "$print"; then
-  [ -e "$name.nsys-rep" ] || [ ! -e "$name.qdstrm" ] || import
-  [ -e "$name.nsys-rep" ] || fail "nsys recorded nothing (exit status ${status:-0}). With --range the program must reach" \
-    "the range: torch.cuda.profiler.start(), or an NVTX range of that name"
+capture() { # KIND: writes its files; leaves the program's exit status in $status, if it is the first that is not 0
+  local to ended=0
+  to=$(stem "$1")
+  "$print" || rm -f "$to.nsys-rep" "$to.qdstrm" "$to.sqlite"
+  profile "$1" "$to" || ended=$?
+  if ! "$print"; then
+    [ -e "$to.nsys-rep" ] || [ ! -e "$to.qdstrm" ] || import "$to"
+    [ -e "$to.nsys-rep" ] || fail "nsys recorded nothing (exit status $ended). With --range the program must reach" \
+      "the range: torch.cuda.profiler.start(), or an NVTX range of that name"
+  fi
+  export_sqlite "$1" "$to"
+  "$print" || printf 'capture.sh: wrote %s.nsys-rep and %s.sqlite\n' "$to" "$to" >&2
+  [ "$status" -ne 0 ] || status=$ended
+}
+
+status=0
+for kind in "${kinds[@]}"; do
+  capture "$kind"
+done
+if ! "$print" && [ "${kinds[*]}" = full ] && [ -e "$name.light.sqlite" ]; then
+  printf 'capture.sh: %s is of another run, and reports of %s take times from it: --both makes both anew\n' \
+    "$name.light.sqlite" "$name.sqlite" >&2
 fi
-export_sqlite
-"$print" || printf 'capture.sh: wrote %s.nsys-rep and %s.sqlite\n' "$name" "$name" >&2
-exit "${status:-0}"
+exit "$status"

@@ -1,17 +1,16 @@
 //! Is this capture good enough? What it lacks, what that costs the report, and the command that mends it.
 
-use crate::analysis::Analysed;
+use crate::analysis::CaptureAnalysis;
+use crate::model::{Code, Warning};
+use crate::profile::ISSUE_UNKNOWN;
 use crate::profile::commands;
+use crate::profile::ids::OpId;
+use crate::profile::nvtx::Nvtx;
 use crate::profile::target::Target;
-use crate::profile::{ISSUE_UNKNOWN, Profile};
-use crate::report::Warning;
-use crate::sites::context::Context;
-use crate::vocabulary::Attribution;
+use crate::text::{count, counted, duration, shorten_end};
+use crate::vocabulary::{Attribution, Class};
 use crate::waits::api::Blocking;
-use crate::waits::{Covers, Found};
-
-/// Code prefix of warnings about damaged rows: what could be read is reported, but the program exits with 2.
-pub const DAMAGED: &str = "damaged-";
+use crate::waits::{Covers, Found, Wait};
 
 /// From nsys 2024.4 on (schema 3.12), exports can hold payloads of Python marks; 2024.2 has no such flag.
 const FIRST_WITH_PAYLOADS: (u32, u32) = (2024, 4);
@@ -23,146 +22,161 @@ const TINY_OPS: usize = 50;
 const BLOCKING_SHARE: f64 = 0.9;
 
 /// Everything that limits what a report on this export can say, most important first.
-pub fn warnings(found: &Analysed) -> Vec<Warning> {
-    let mut list = Vec::new();
-    let profile = &found.profile;
-    damage(found, &mut list);
-    gpu_work(profile, &mut list);
-    lines(found, &mut list);
-    chains(found, &mut list);
-    threshold(found, &mut list);
-    lost_events(profile, &mut list);
-    graphs(profile, &mut list);
-    blocking_mode(found, &mut list);
-    unknown_devices(found, &mut list);
-    sources(found, &mut list);
-    size(profile, &mut list);
+pub fn warnings(found: &CaptureAnalysis) -> Vec<Warning> {
+    let mut list = damage(found);
+    list.extend(lacks(found));
+    list.extend(gpu_work(found));
+    list.extend(lines(found));
+    list.extend(chains(found, &list));
+    list.extend(threshold(found));
+    list.extend(lost_events(found));
+    list.extend(graphs(found));
+    list.extend(nesting(found));
+    list.extend(blocking_mode(found));
+    list.extend(unknown_devices(found));
+    list.extend(sources(found));
+    list.extend(size(found));
     list
 }
 
-fn warn(list: &mut Vec<Warning>, code: &'static str, message: impl Into<String>, fix: impl Into<String>) {
-    list.push(Warning { code, message: message.into(), fix: fix.into() });
-}
-
-fn capture_command(profile: &Profile) -> String {
-    capture_with(profile, "")
-}
-
-/// The capture command with further flags; where the nsys that made this file cannot export frames, with a word on that.
-fn capture_with(profile: &Profile, more: &str) -> String {
-    let command = commands::capture(profile.target.command.as_deref(), more);
-    match exporter(&profile.target) {
-        Some(version) if version >= FIRST_WITH_PAYLOADS => command,
-        _ => format!("{command}   # needs nsys 2024.5 or later"),
+/// What another capture would mend, made with these flags besides the usual; where the nsys that made this file cannot
+/// export frames, with a word on that.
+fn recapture(found: &CaptureAnalysis, more: &str, code: Code, message: impl Into<String>) -> Warning {
+    let target = &found.profile.target;
+    let mut command = commands::capture(target, more);
+    if exporter(target).is_none_or(|version| version < FIRST_WITH_PAYLOADS) {
+        command.push_str("   # needs nsys 2024.5 or later");
     }
+    Warning::new(code, message, command)
 }
 
-fn export_command(profile: &Profile) -> String {
-    commands::export(profile.path())
+/// What another export of the same report would mend.
+fn reexport(found: &CaptureAnalysis, code: Code, message: String) -> Warning {
+    Warning::new(code, message, commands::export(found.profile.path()))
+}
+
+/// What no other capture would mend.
+fn stays(code: Code, message: String) -> Warning {
+    Warning::new(code, message, "")
 }
 
 /// Rows that cannot be right. Each was left out; the rest is reported.
-fn damage(found: &Analysed, list: &mut Vec<Warning>) {
-    let profile = &found.profile;
-    let again = export_command(profile);
-    let times = profile.calls.out_of_range + profile.ops.out_of_range;
-    let mut add = |count: u64, code, what: &str| {
-        if count > 0 {
-            let message = format!(
-                "{}: {} {what}; the export is damaged",
-                profile.path().display(),
-                crate::text::count(count)
-            );
-            warn(list, code, message, again.clone());
-        }
-    };
-    add(times, "damaged-times", "rows with times out of range were left out");
-    add(
-        profile.calls.unnamed,
-        "damaged-names",
-        "calls have a name id that stands for no string: waits among them are missing",
-    );
-    add(
-        found.context.broken,
-        "damaged-payloads",
-        "Python marks have a payload that cannot be understood: their waits have no Python line",
-    );
-    add(found.context.chains.damaged, "damaged-chains", "call chains have two frames at one depth");
+fn damage(found: &CaptureAnalysis) -> Vec<Warning> {
+    const TIMES: &str = "rows with times out of range were left out";
+    const NAMES: &str = "calls have a name id that stands for no string: waits among them are missing";
+    const PAYLOADS: &str =
+        "Python marks have a payload that cannot be understood: their waits have no Python line";
+    const CHAINS: &str = "call chains have two frames at one depth";
+    let (profile, context) = (&found.profile, &found.context);
+    let kinds = [
+        (profile.calls.out_of_range + profile.ops.out_of_range, Code::DamagedTimes, TIMES),
+        (profile.calls.unnamed, Code::DamagedNames, NAMES),
+        (context.broken, Code::DamagedPayloads, PAYLOADS),
+        (context.chains.damaged, Code::DamagedChains, CHAINS),
+    ];
+    let there = kinds.into_iter().filter(|(count, ..)| *count > 0);
+    let path = profile.path().display();
+    there
+        .map(|(n, code, what)| {
+            reexport(found, code, format!("{path}: {} {what}; the export is damaged", count(n)))
+        })
+        .collect()
 }
 
-fn gpu_work(profile: &Profile, list: &mut Vec<Warning>) {
-    if profile.ops.is_empty() {
-        let said = profiler_messages(&profile.target, &["CUDA", "CUPTI", "driver"]);
-        let quoted = said.first().map_or_else(String::new, |m| format!("; nsys says: {m}"));
-        warn(
-            list,
-            "no-gpu-work",
-            format!("no kernel or copy is recorded: copies, drain and idle waits cannot be told{quoted}"),
-            capture_command(profile),
+/// Tables and columns that every nsys writes and this export lacks.
+fn lacks(found: &CaptureAnalysis) -> Vec<Warning> {
+    let code = |column: bool| if column { Code::MissingColumn } else { Code::UnreadableTable };
+    let lacks = found.profile.lacks.iter();
+    lacks.map(|l| reexport(found, code(l.column), format!("{}: {}", l.what, l.loss))).collect()
+}
+
+/// NVTX ranges that are no places: left open, or nested as deep as a loop turns.
+fn nesting(found: &CaptureAnalysis) -> Vec<Warning> {
+    let nvtx = &found.profile.nvtx;
+    let (ended, left_out) = (nvtx.unclosed.ended, nvtx.unclosed.left_out + nvtx.ranges.too_deep);
+    let ranges = |n: u64| counted(n, "NVTX range");
+    let ended = (ended > 0).then(|| {
+        let message = format!(
+            "never popped: {}, most of them `{}`; each counts as ended where the next of its name begins on its thread",
+            ranges(ended),
+            shorten_end(&nvtx.unclosed.name, 60)
         );
-    }
+        stays(Code::RangesNeverPopped, message)
+    });
+    let left_out = (left_out > 0).then(|| {
+        let message = format!(
+            "left out: {}, which nest deeper than a program's parts do, as ranges do that are pushed and never popped",
+            ranges(left_out)
+        );
+        stays(Code::RangesLeftOut, message)
+    });
+    ended.into_iter().chain(left_out).collect()
+}
+
+fn gpu_work(found: &CaptureAnalysis) -> Option<Warning> {
+    let said = found.profile.target.profiler_messages(&["CUDA", "CUPTI", "driver"]);
+    let quoted = said.first().map_or_else(String::new, |m| format!("; nsys says: {m}"));
+    let message =
+        format!("no kernel or copy is recorded: copies, drain and idle waits cannot be told{quoted}");
+    found.profile.ops.is_empty().then(|| recapture(found, "", Code::NoGpuWork, message))
 }
 
 /// Why waits have no Python line.
-fn lines(found: &Analysed, list: &mut Vec<Warning>) {
+fn lines(found: &CaptureAnalysis) -> Option<Warning> {
+    const SAMPLED: &str = "Python was sampled about once a millisecond: a wait shorter than that shows the function around it, not its line; backtraces on CUDA calls give exact lines";
+    const OFF: &str = "Python backtraces were asked for, but not those of synchronisations: of several kinds given to --cudabacktrace, nsys 2025.3 keeps only the last";
+    const ALONE: &str = "Python backtraces were asked for, but backtraces of CUDA calls were not (or CPU sampling was off): nsys then records no Python frame";
+    const NONE: &str = "the capture holds no Python backtraces: waits are placed by native chains and NVTX ranges, not by line";
     let (profile, context) = (&found.profile, &found.context);
-    let unplaced = context.stack.iter().filter(|s| s.is_none()).count();
-    if unplaced == 0 || found.waits.is_empty() {
-        return;
+    if found.waits.is_empty() || context.stack.iter().all(Option::is_some) {
+        return None;
     }
     if context.missing > 0 {
-        return payload_missing(profile, context, list);
-    }
-    if !profile.nvtx.sample_marks.is_empty() {
-        return warn(
-            list,
-            "sampling-only",
-            "Python was sampled about once a millisecond: a wait shorter than that shows the function around it, not its line; backtraces on CUDA calls give exact lines",
-            capture_command(profile),
-        );
+        return Some(payload_missing(found));
     }
     let capture = &profile.target.capture;
-    if capture.python_backtrace == Some(true) && capture.cuda_backtrace == Some(false) {
-        return warn(
-            list,
-            "sync-backtraces-off",
-            "Python backtraces were asked for, but not those of synchronisations: of several kinds given to --cudabacktrace, nsys 2025.3 keeps only the last",
-            capture_command(profile),
-        );
-    }
-    let domains = crate::profile::nvtx::Nvtx::domains(&profile.db).unwrap_or_default();
-    if profile.calls.twins.is_empty() && domains.iter().any(|d| &**d == "Python Backtrace on CUDA") {
-        return warn(
-            list,
-            "python-without-cudabacktrace",
-            "Python backtraces were asked for, but backtraces of CUDA calls were not (or CPU sampling was off): nsys then records no Python frame",
-            capture_command(profile),
-        );
-    }
-    if context.marked == 0 {
-        warn(
-            list,
-            "no-python-backtraces",
-            "the capture holds no Python backtraces: waits are placed by native chains and NVTX ranges, not by line",
-            capture_command(profile),
-        );
-    }
+    let domains = || Nvtx::domains(&profile.db).unwrap_or_default();
+    let (code, message) = if !profile.nvtx.sample_marks.is_empty() {
+        (Code::SamplingOnly, SAMPLED)
+    } else if capture.python_backtrace == Some(true) && capture.cuda_backtrace == Some(false) {
+        (Code::SyncBacktracesOff, OFF)
+    } else if profile.calls.twins.is_empty() && domains().iter().any(|d| &**d == "Python Backtrace on CUDA") {
+        (Code::PythonWithoutCudabacktrace, ALONE)
+    } else if context.marked == 0 {
+        return Some(recapture(found, "", Code::NoPythonBacktraces, format!("{NONE}{}", answers(found))));
+    } else {
+        return None;
+    };
+    Some(recapture(found, "", code, message))
 }
 
-fn payload_missing(profile: &Profile, context: &Context, list: &mut Vec<Warning>) {
-    let message = format!(
-        "{} of {} Python marks were exported without their frames: waits are placed natively, not by line",
-        crate::text::count(context.missing),
-        crate::text::count(context.marked)
+/// What a capture without lines leaves open, and how another one answers it and this one still gives the times.
+fn answers(found: &CaptureAnalysis) -> String {
+    let undecided = found.sites.iter().filter(|s| s.verdict.class == Class::Unknown).count();
+    let open = match undecided {
+        0 => String::new(),
+        open => {
+            format!(", and {} of {} undecided", count(open as u64), counted(found.sites.len() as u64, "site"))
+        }
+    };
+    let here = commands::shell_quote(&found.profile.path().display().to_string());
+    format!(
+        "{open}; capture once more with them, then take times from here: sync-report profile.nsys-rep --timing {here}"
+    )
+}
+
+fn payload_missing(found: &CaptureAnalysis) -> Warning {
+    let (missing, marked) = (count(found.context.missing), count(found.context.marked));
+    let mut message = format!(
+        "{missing} of {marked} Python marks were exported without their frames: waits are placed natively, not by line"
     );
-    if exporter(&profile.target).is_some_and(|v| v < FIRST_WITH_PAYLOADS) {
-        let version = profile.target.export_version.as_deref().unwrap_or("");
-        let message = format!(
-            "{message}; nsys {version} cannot export them: export the report with nsys 2024.5 or later"
-        );
-        return warn(list, "python-payload-missing", message, export_command(profile));
+    let target = &found.profile.target;
+    if exporter(target).is_some_and(|v| v < FIRST_WITH_PAYLOADS) {
+        let version = target.export_version.as_deref().unwrap_or("");
+        message +=
+            &format!("; nsys {version} cannot export them: export the report with nsys 2024.5 or later");
     }
-    warn(list, "python-payload-missing", message, export_command(profile));
+    reexport(found, Code::PythonPayloadMissing, message)
 }
 
 /// Year and release of the exporting nsys.
@@ -172,264 +186,171 @@ fn exporter(target: &Target) -> Option<(u32, u32)> {
     parts.next().flatten().zip(parts.next().flatten())
 }
 
-fn chains(found: &Analysed, list: &mut Vec<Warning>) {
-    let (profile, chains) = (&found.profile, &found.context.chains);
+/// `said` of Python lines makes a word on chains needless.
+fn chains(found: &CaptureAnalysis, said: &[Warning]) -> Option<Warning> {
+    const ADDRESSES: &str =
+        "the native call chains hold addresses only: symbols were not resolved, so they name no operation";
+    let (calls, chains) = (&found.profile.calls, &found.context.chains);
     if chains.frames > 0 && chains.resolved == 0 {
-        let command = capture_with(profile, "--resolve-symbols=true");
-        warn(
-            list,
-            "chains-unresolved",
-            "the native call chains hold addresses only: symbols were not resolved, so they name no operation",
-            command,
-        );
-    } else if profile.calls.twins.is_empty()
-        && profile.calls.chain.iter().all(|&c| c == crate::profile::calls::NO_CHAIN)
-    {
-        let placed = found.context.stack.iter().any(Option::is_some);
-        if !placed && !list.iter().any(|w| w.code.contains("python") || w.code == "sampling-only") {
-            warn(
-                list,
-                "no-chains",
-                "CUDA calls carry no native call chains either",
-                capture_command(profile),
-            );
-        }
+        return Some(recapture(found, "--resolve-symbols=true", Code::ChainsUnresolved, ADDRESSES));
     }
+    let none = calls.twins.is_empty()
+        && calls.chain.iter().all(|chain| chain.is_none())
+        && found.context.stack.iter().all(Option::is_none)
+        && !said.iter().filter_map(Warning::known).any(Code::is_of_lines);
+    none.then(|| recapture(found, "", Code::NoChains, "CUDA calls carry no native call chains either"))
 }
 
 /// Waits shorter than the capture's threshold have neither chain nor frames.
-fn threshold(found: &Analysed, list: &mut Vec<Warning>) {
-    let Some(threshold) = found.profile.target.capture.sync_threshold_ns.filter(|&t| t > 0) else { return };
-    let short = found
-        .waits
-        .iter()
-        .zip(&found.context.stack)
-        .filter(|(w, s)| s.is_none() && w.blocked < threshold)
-        .count();
-    if short > 0 {
-        warn(
-            list,
-            "backtrace-threshold",
-            format!(
-                "{} waits were shorter than the capture's backtrace threshold of {}, so they have no line",
-                crate::text::count(short as u64),
-                crate::text::duration(threshold)
-            ),
-            capture_command(&found.profile),
-        );
-    }
+fn threshold(found: &CaptureAnalysis) -> Option<Warning> {
+    let threshold = found.profile.target.capture.sync_threshold_ns.filter(|&t| t > 0)?;
+    let waits = found.waits.iter().zip(&found.context.stack);
+    let short = waits.filter(|(w, stack)| stack.is_none() && w.blocked < threshold).count();
+    let message = format!(
+        "{} waits were shorter than the capture's backtrace threshold of {}, so they have no line",
+        count(short as u64),
+        duration(threshold)
+    );
+    (short > 0).then(|| recapture(found, "", Code::BacktraceThreshold, message))
 }
 
 /// The profiler's own warnings and errors about what it missed.
-fn lost_events(profile: &Profile, list: &mut Vec<Warning>) {
+fn lost_events(found: &CaptureAnalysis) -> Option<Warning> {
     // What it says of OpenGL or the operating system does not touch this report.
     const ABOUT: &[&str] = &["CUDA", "CUPTI", "NVTX"];
     const LOST: &[&str] = &["Not all", "lost", "dropped", "overflow"];
-    let mut said = profiler_messages(&profile.target, ABOUT);
-    said.retain(|m| LOST.iter().any(|l| m.contains(l)));
-    if !said.is_empty() {
-        let quoted: Vec<String> = said.iter().take(4).map(|m| format!("\"{m}\"")).collect();
-        let message = format!("nsys says: {}; numbers may be low", quoted.join(" "));
-        warn(list, "events-lost", message, capture_with(profile, "--cuda-flush-interval=1000"));
-    }
+    let mut said = found.profile.target.profiler_messages(ABOUT);
+    // Of a range it says so each time, whatever was recorded: the program ran on after it.
+    let ranged = found.profile.target.capture.ranged;
+    said.retain(|m| LOST.iter().any(|l| m.contains(l)) && !(ranged && m.starts_with("Not all")));
+    let quoted: Vec<String> = said.iter().take(4).map(|m| format!("\"{m}\"")).collect();
+    let message = format!("nsys says: {}; numbers may be low", quoted.join(" "));
+    (!said.is_empty()).then(|| recapture(found, "--cuda-flush-interval=1000", Code::EventsLost, message))
 }
 
-/// Warnings and errors (not information) of the profiler that contain one of `about`, shortened to their first line.
-pub fn profiler_messages(target: &Target, about: &[&str]) -> Vec<String> {
-    let mut said: Vec<String> = target
-        .diagnostics
-        .iter()
-        .filter(|d| matches!(d.severity, 2 | 3) && about.iter().any(|a| d.text.contains(a)))
-        .map(|d| crate::text::shorten_end(d.text.lines().next().unwrap_or("").trim(), 160).into_owned())
-        .collect();
-    said.dedup();
-    said
-}
-
-fn graphs(profile: &Profile, list: &mut Vec<Warning>) {
-    if profile.ops.graph_launches > 0 {
-        warn(
-            list,
-            "graph-level-trace",
-            format!(
-                "{} CUDA graph launches were traced as a whole: their kernels are hidden, only their time is known",
-                crate::text::count(profile.ops.graph_launches)
-            ),
-            capture_with(profile, "--cuda-graph-trace=node"),
-        );
-    }
+fn graphs(found: &CaptureAnalysis) -> Option<Warning> {
+    let launches = found.profile.ops.graph_launches;
+    let message = format!(
+        "{} CUDA graph launches were traced as a whole: their kernels are hidden, only their time is known",
+        count(launches)
+    );
+    (launches > 0).then(|| recapture(found, "--cuda-graph-trace=node", Code::GraphLevelTrace, message))
 }
 
 /// `CUDA_LAUNCH_BLOCKING=1` makes each launch return with its kernel; debug modes put a wait after each launch.
-fn blocking_mode(found: &Analysed, list: &mut Vec<Warning>) {
-    let profile = &found.profile;
-    let launches: Vec<usize> = (0..profile.ops.len())
-        .filter(|&i| {
-            profile.ops.kind[i] == crate::profile::ops::OpKind::Kernel && profile.issued[i] != ISSUE_UNKNOWN
-        })
-        .collect();
+fn blocking_mode(found: &CaptureAnalysis) -> Option<Warning> {
+    let (ops, calls) = (&found.profile.ops, &found.profile.calls);
+    let issued = |&op: &OpId| ops.is_kernel(op) && found.profile.issued[op] != ISSUE_UNKNOWN;
+    let launches: Vec<OpId> = ops.ids().filter(issued).collect();
     if launches.len() < TINY_OPS {
-        return;
+        return None;
     }
-    let outlasts = |&&i: &&usize| {
-        let pid = profile.ops.streams[profile.ops.stream[i] as usize].pid;
-        let call = profile.correlation.call(pid, profile.ops.correlation[i]);
-        call.is_some_and(|c| profile.calls.end[c as usize] >= profile.ops.end[i])
-    };
+    let outlasts = |&&op: &&OpId| found.profile.issuer(op).is_some_and(|call| calls.end[call] >= ops.end[op]);
     let blocking = launches.iter().filter(outlasts).count();
-    let synced = found
-        .waits
-        .iter()
-        .filter(|w| matches!(w.blocking, Blocking::Context | Blocking::Stream) && w.copy.is_none())
-        .count();
-    let share = |n: usize| n as f64 / launches.len() as f64;
-    if share(blocking) >= BLOCKING_SHARE {
-        warn(
-            list,
-            "launch-blocking",
-            format!(
-                "{} of {} kernel launches returned only when their kernel had ended: CUDA_LAUNCH_BLOCKING=1 was set, so this is not how the program runs",
-                crate::text::count(blocking as u64),
-                crate::text::count(launches.len() as u64)
-            ),
-            format!("env -u CUDA_LAUNCH_BLOCKING {}", capture_command(profile)),
+    let plain = |w: &&Wait| matches!(w.blocking, Blocking::Context | Blocking::Stream) && w.copy.is_none();
+    let synced = found.waits.iter().filter(plain).count();
+    let most = |n: usize| n as f64 / launches.len() as f64 >= BLOCKING_SHARE;
+    let [all, blocked, waits] = [launches.len(), blocking, synced].map(|n| count(n as u64));
+    if most(blocking) {
+        let message = format!(
+            "{blocked} of {all} kernel launches returned only when their kernel had ended: CUDA_LAUNCH_BLOCKING=1 was set, so this is not how the program runs"
         );
-    } else if share(synced) >= BLOCKING_SHARE {
-        warn(
-            list,
-            "wait-after-every-launch",
-            format!(
-                "a wait follows nearly every kernel launch ({} waits, {} launches): a debug mode, or a loop that synchronises after each step",
-                crate::text::count(synced as u64),
-                crate::text::count(launches.len() as u64)
-            ),
-            capture_command(profile),
-        );
+        let mut warning = recapture(found, "", Code::LaunchBlocking, message);
+        warning.fix.insert_str(0, "env -u CUDA_LAUNCH_BLOCKING ");
+        return Some(warning);
     }
+    let message = format!(
+        "a wait follows nearly every kernel launch ({waits} waits, {all} launches): a debug mode, or a loop that synchronises after each step"
+    );
+    most(synced).then(|| recapture(found, "", Code::WaitAfterEveryLaunch, message))
 }
 
 /// Device synchronisations without a record of the device, in a process that uses several.
-fn unknown_devices(found: &Analysed, list: &mut Vec<Warning>) {
-    let unknown =
-        found.waits.iter().filter(|w| w.covers == Covers::AnyDevice && w.found != Found::Unknown).count();
-    if unknown > 0 {
-        warn(
-            list,
-            "sync-device-unknown",
-            format!(
-                "{} waits do not record which device they were for (CUDA 13 leaves out most device synchronisations, and cudaSetDevice is not traced): their device is inferred from what ended before they returned",
-                crate::text::count(unknown as u64)
-            ),
-            String::new(),
-        );
-    }
+fn unknown_devices(found: &CaptureAnalysis) -> Option<Warning> {
+    let unknown = |w: &&Wait| w.covers == Covers::AnyDevice && w.found != Found::Unknown;
+    let waits = found.waits.iter().filter(unknown).count();
+    let message = format!(
+        "{} waits do not record which device they were for (CUDA 13 leaves out most device synchronisations, and cudaSetDevice is not traced): their device is inferred from what ended before they returned",
+        count(waits as u64)
+    );
+    (waits > 0).then(|| stays(Code::SyncDeviceUnknown, message))
 }
 
 /// Sources that were there but could not be used.
-fn sources(found: &Analysed, list: &mut Vec<Warning>) {
-    let stale: Vec<&crate::sites::Site> = found.sites.iter().filter(|s| s.stale).collect();
-    if let Some(site) = stale.first() {
-        let at =
-            site.bundle.user_frame().map_or_else(String::new, |f| format!(" (first: {}:{})", f.file, f.line));
-        warn(
-            list,
-            "stale-source",
-            format!(
-                "at {} the source at hand is not what ran{at}: it was not used; check out the revision that was profiled, or point --source-root at it",
-                crate::text::counted(stale.len() as u64, "site")
-            ),
-            String::new(),
+fn sources(found: &CaptureAnalysis) -> Vec<Warning> {
+    let stale: Vec<_> = found.sites.iter().filter(|s| s.stale).collect();
+    let of_site = stale.first().map(|site| {
+        let frame = site.bundle.user_frame();
+        let at = frame.map_or_else(String::new, |f| format!(" (first: {}:{})", f.file, f.line));
+        let sites = counted(stale.len() as u64, "site");
+        let message = format!(
+            "at {sites} the source at hand is not what ran{at}: it was not used; check out the revision that was profiled, or point --source-root at it"
         );
-    }
-    for refused in found.refused.iter().take(4) {
-        warn(
-            list,
-            "source-refused",
-            format!("{}, {}: it was not read", refused.path.display(), refused.reason),
-            String::new(),
-        );
-    }
+        stays(Code::StaleSource, message)
+    });
+    let refused = found.refused.iter().take(4).map(|refused| {
+        stays(Code::SourceRefused, format!("{}, {}: it was not read", refused.path.display(), refused.reason))
+    });
+    of_site.into_iter().chain(refused).collect()
 }
 
-fn size(profile: &Profile, list: &mut Vec<Warning>) {
-    if !profile.ops.is_empty() && profile.ops.len() < TINY_OPS {
-        warn(
-            list,
-            "tiny-capture",
-            format!(
-                "only {} GPU operations were captured: too few to tell start-up from steady state",
-                profile.ops.len()
-            ),
-            capture_command(profile),
+fn size(found: &CaptureAnalysis) -> Vec<Warning> {
+    let (ops, open) = (&found.profile.ops, found.profile.calls.open + found.profile.ops.open);
+    let tiny = (!ops.is_empty() && ops.len() < TINY_OPS).then(|| {
+        let message = format!(
+            "only {} GPU operations were captured: too few to tell start-up from steady state",
+            ops.len()
         );
-    }
-    if profile.calls.open + profile.ops.open > 0 {
-        warn(
-            list,
-            "open-events",
-            format!(
-                "{} calls or operations have no end: the capture stopped inside them",
-                crate::text::count(profile.calls.open + profile.ops.open)
-            ),
-            String::new(),
-        );
-    }
+        recapture(found, "", Code::TinyCapture, message)
+    });
+    let open = (open > 0).then(|| {
+        let message =
+            format!("{} calls or operations have no end: the capture stopped inside them", count(open));
+        stays(Code::OpenEvents, message)
+    });
+    tiny.into_iter().chain(open).collect()
 }
 
 /// One line of `sync-report doctor`: a question about the capture and its answer.
 pub struct Check {
+    /// Whether the answer is what one wants of a capture.
     pub good: bool,
+    /// What is looked for in the capture, in some words.
     pub question: &'static str,
+    /// What was found, with its number.
     pub answer: String,
 }
 
 /// What a capture should have, and whether this one has it.
-pub fn checks(found: &Analysed) -> Vec<Check> {
+pub fn checks(found: &CaptureAnalysis) -> Vec<Check> {
     let (profile, context) = (&found.profile, &found.context);
     let waits = found.waits.len();
     let exact = context.stack.iter().filter(|s| s.is_some()).count();
-    let native = found
-        .sites
-        .iter()
-        .filter(|s| s.bundle.attribution == Attribution::Native)
-        .map(|s| s.bundle.waits.len())
-        .sum::<usize>();
-    let number = |n: usize| crate::text::count(n as u64);
+    let native = found.sites.iter().filter(|s| s.bundle.attribution == Attribution::Native);
+    let native = native.map(|s| s.bundle.waits.len()).sum::<usize>();
+    let number = |n: usize| count(n as u64);
     let check = |good, question, answer| Check { good, question, answer };
+    let chains = if waits > 0 && exact == waits {
+        if profile.calls.twins.is_empty() { "none" } else { "recorded" }.to_owned()
+    } else {
+        format!("{} waits placed by them", number(native))
+    };
+    let iterations = found.iterations.as_ref().map_or_else(
+        || "none: wrap the loop's body in torch.cuda.nvtx.range(f\"step {i}\")".to_owned(),
+        |i| format!("{} by {}", number(i.spans.len()), i.source()),
+    );
+    let graphs = match profile.ops.graph_launches {
+        0 => "nothing hidden".to_owned(),
+        n => format!("hidden in {} graph launches", count(n)),
+    };
+    let lines = format!("{} of {} waits", number(exact), number(waits));
     vec![
-        check(!profile.calls.is_empty(), "CUDA API calls", crate::text::count(profile.calls.total())),
+        check(!profile.calls.is_empty(), "CUDA API calls", count(profile.calls.total())),
         check(!profile.ops.is_empty(), "GPU operations", number(profile.ops.len())),
         check(waits > 0, "host waits", number(waits)),
-        check(
-            exact == waits && waits > 0,
-            "exact Python lines",
-            format!("{} of {} waits", number(exact), number(waits)),
-        ),
-        check(
-            exact == waits || native + exact >= waits,
-            "native call chains",
-            if exact > 0 && exact == waits {
-                if profile.calls.twins.is_empty() { "none".into() } else { "recorded".to_owned() }
-            } else {
-                format!("{} waits placed by them", number(native))
-            },
-        ),
-        check(
-            found.iterations.is_some(),
-            "iterations marked by NVTX",
-            found.iterations.as_ref().map_or_else(
-                || "none: wrap the loop's body in torch.cuda.nvtx.range(f\"step {i}\")".to_owned(),
-                |i| format!("{} ranges `{}`", number(i.spans.len()), i.name),
-            ),
-        ),
-        check(
-            profile.ops.graph_launches == 0,
-            "kernels inside CUDA graphs",
-            if profile.ops.graph_launches == 0 {
-                "nothing hidden".into()
-            } else {
-                format!("hidden in {} graph launches", crate::text::count(profile.ops.graph_launches))
-            },
-        ),
+        check(exact == waits && waits > 0, "exact Python lines", lines),
+        check(exact == waits || native + exact >= waits, "native call chains", chains),
+        check(found.iterations.is_some(), "iterations", iterations),
+        check(profile.ops.graph_launches == 0, "kernels inside CUDA graphs", graphs),
     ]
 }

@@ -6,60 +6,184 @@ use thiserror::Error;
 /// An input that cannot be read. Each prints as one sentence: what is wrong, and what to do.
 #[derive(Debug, Error)]
 pub enum InputError {
+    /// No file at this path.
     #[error("{}: no such file; give the path of an Nsight Systems export (.sqlite) or report (.nsys-rep)", .0.display())]
     NotFound(PathBuf),
+    /// The path is a directory.
     #[error("{}: is a directory; give the .sqlite export inside it", .0.display())]
     Directory(PathBuf),
+    /// The user may not read it.
     #[error("{}: permission denied; make the file readable for this user (chmod u+r)", .0.display())]
     Permission(PathBuf),
+    /// The operating system could not read it.
     #[error("{path}: cannot be read ({reason}); check the file and the disk under it", path = .path.display())]
-    Unreadable { path: PathBuf, reason: String },
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite or the system said.
+        reason: String,
+    },
+    /// A file of no bytes.
     #[error("{path}: is empty; export the report again with: {command}", path = .path.display())]
-    Empty { path: PathBuf, command: String },
-    #[error("{path}: is an nsys report, not an SQLite export; name it .nsys-rep, or export it with: {command}", path = .path.display())]
-    ReportNotExport { path: PathBuf, command: String },
+    Empty {
+        /// The file.
+        path: PathBuf,
+        /// A command that mends it.
+        command: String,
+    },
+    /// A `.nsys-rep` report under another name.
+    #[error("{path}: is an nsys report, not an SQLite export; name it .nsys-rep, and give that, or export it with: {command}", path = .path.display())]
+    ReportNotExport {
+        /// The file.
+        path: PathBuf,
+        /// A command that mends it.
+        command: String,
+    },
+    /// What Git has in place of a large file that was not fetched.
+    #[error("{path}: is a pointer of Git LFS, not the file itself; fetch it with: git lfs pull --include={name}", path = .path.display())]
+    LfsPointer {
+        /// The file.
+        path: PathBuf,
+        /// Its name, quoted for a shell.
+        name: String,
+    },
+    /// Another kind of file.
     #[error("{path}: is no SQLite database; make an export with: {command}", path = .path.display())]
-    NotSqlite { path: PathBuf, command: String },
+    NotSqlite {
+        /// The file.
+        path: PathBuf,
+        /// A command that mends it.
+        command: String,
+    },
+    /// Shorter than its SQLite header says.
     #[error(
         "{path}: the file is cut short ({have} of {want} bytes, as its header says); copy it again, or export it again with: {command}",
         path = .path.display()
     )]
-    Truncated { path: PathBuf, have: u64, want: u64, command: String },
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of the file.
+        have: u64,
+        /// Bytes by its header.
+        want: u64,
+        /// A command that mends it.
+        command: String,
+    },
+    /// SQLite finds its pages inconsistent.
     #[error("{path}: the database is damaged ({reason}); copy it again, or export it again with: {command}", path = .path.display())]
-    Damaged { path: PathBuf, reason: String, command: String },
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite or the system said.
+        reason: String,
+        /// A command that mends it.
+        command: String,
+    },
+    /// nsys is still writing it, or was stopped: a journal lies beside it.
     #[error(
         "{path}: an unfinished export (its journal lies beside it); wait for nsys to end, or export it again with: {command}",
         path = .path.display()
     )]
-    Unfinished { path: PathBuf, command: String },
+    Unfinished {
+        /// The file.
+        path: PathBuf,
+        /// A command that mends it.
+        command: String,
+    },
+    /// A write-ahead log that cannot be merged in a read-only directory.
     #[error(
         "{}: its newest rows are in the -wal file beside it, which cannot be read in a directory that cannot be written; copy both files elsewhere",
         .0.display()
     )]
     WalUnreadable(PathBuf),
+    /// Another program's SQLite database.
     #[error(
-        "{path}: an SQLite database, but not an Nsight Systems export (no table of strings or events); make one with: {command}",
+        "{path}: an SQLite database, but not an Nsight Systems export (no table of strings or events); it stays as it is: make an export elsewhere with: {command}",
         path = .path.display()
     )]
-    NotNsys { path: PathBuf, command: String },
+    NotNsys {
+        /// The file.
+        path: PathBuf,
+        /// A command that mends it.
+        command: String,
+    },
+    /// An export without CUDA API calls.
     #[error("{path}: holds no CUDA API calls{why}; capture again with: {command}", path = .path.display())]
-    NoCuda { path: PathBuf, why: String, command: String },
+    NoCuda {
+        /// The export.
+        path: PathBuf,
+        /// What the capture tells about the reason; may be empty.
+        why: String,
+        /// A command that mends it.
+        command: String,
+    },
+    /// An export whose CUDA API calls cannot be read: a column is missing, or the table is none.
+    #[error("{path}: its CUDA API calls cannot be read: {what}, so {loss}; export the report again with: {command}", path = .path.display())]
+    CallsUnreadable {
+        /// The export.
+        path: PathBuf,
+        /// What cannot be read.
+        what: String,
+        /// What that costs.
+        loss: &'static str,
+        /// A command that mends it.
+        command: String,
+    },
+    /// No NVTX range has the name that was asked for.
     #[error(
         "{path}: no NVTX range around CUDA calls is named `{range}`; there are: {names}",
         path = .path.display(),
         names = if .names.is_empty() { "none" } else { .names.as_str() }
     )]
-    NoRange { path: PathBuf, range: String, names: String },
+    NoRange {
+        /// The export.
+        path: PathBuf,
+        /// The name asked for.
+        range: String,
+        /// Names of the ranges that there are.
+        names: String,
+    },
+    /// No site has the id that was asked for.
     #[error("no site {site} in this report; it has {sites}")]
-    NoSite { site: String, sites: String },
+    NoSite {
+        /// The site asked for.
+        site: String,
+        /// The sites that there are.
+        sites: String,
+    },
+    /// The capture given for timing is of another program.
     #[error(
         "{timing}: only {matched} of {waits} waits of {path} have their like here: this is not the same program; capture both with the same arguments",
         path = .path.display(),
         timing = .timing.display()
     )]
-    OtherProgram { path: PathBuf, timing: PathBuf, matched: usize, waits: usize },
+    OtherProgram {
+        /// The export.
+        path: PathBuf,
+        /// The capture given for timing.
+        timing: PathBuf,
+        /// Waits found in both.
+        matched: usize,
+        /// Waits of the first.
+        waits: usize,
+    },
+    /// A report, which only nsys can export.
     #[error("{path}: exporting this report needs nsys, and none is on PATH; run this where nsys is installed: {command}", path = .path.display())]
-    NsysMissing { path: PathBuf, command: String },
+    NsysMissing {
+        /// The report.
+        path: PathBuf,
+        /// A command that mends it.
+        command: String,
+    },
+    /// nsys ended with an error.
     #[error("{path}: nsys could not export this report ({reason}); try it by hand: {command}", path = .path.display())]
-    ExportFailed { path: PathBuf, reason: String, command: String },
+    ExportFailed {
+        /// The report.
+        path: PathBuf,
+        /// The end of what nsys printed.
+        reason: String,
+        /// A command that mends it.
+        command: String,
+    },
 }

@@ -1,10 +1,11 @@
 #![deny(unsafe_code)]
+#![warn(missing_docs)]
 //! sync-report reads Nsight Systems exports and says which lines of Python make the CPU wait for the GPU.
 //!
 //! Data flows one way: [`profile`] (the export as columns) → [`waits`] → [`sites`] → [`verdict`] → [`cost`] →
-//! [`report`] (result structs and renderers). [`analysis`] runs that flow, [`doctor`] judges the capture itself,
-//! [`diff`] compares two reports, [`check`] holds one against a budget. [`replay`] runs the workload around a wait on a
-//! GPU, with and without it.
+//! [`report`], which fills the result tree of [`model`]; [`render`] prints it. [`analysis`] runs that flow for one export,
+//! [`doctor`] judges the capture itself, [`diff`] compares two reports, [`check`] holds one against a budget, [`replay`] runs
+//! the workload around a wait on a GPU. ARCHITECTURE.md has the picture, and which room may name which.
 
 pub mod analysis;
 pub mod catalogue;
@@ -13,11 +14,15 @@ pub mod cost;
 pub mod diff;
 pub mod doctor;
 pub mod error;
-pub mod perfetto;
+pub mod frame;
+pub mod iterations;
+pub mod model;
 pub mod profile;
+pub mod render;
 pub mod replay;
 pub mod report;
 pub mod repository;
+pub mod rules;
 pub mod sites;
 pub mod text;
 pub mod timeline;

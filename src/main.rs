@@ -7,13 +7,12 @@
 mod cli;
 
 use anyhow::Result;
-use clap::Parser;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 use sync_report::replay::error::ReplayError;
 
 fn main() -> ExitCode {
-    let cli = cli::args::Cli::parse();
+    let cli = cli::args::parse();
     match run(cli) {
         Ok(code) => code,
         // Whoever reads has seen enough: `sync-report … | head`.

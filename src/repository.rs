@@ -18,6 +18,7 @@ pub struct Repository {
 }
 
 impl Repository {
+    /// A checkout at `root`. `roots` say where recorded paths are on this machine; `root` is tried after them.
     pub fn new(root: PathBuf, mut roots: Vec<SourceRoot>) -> Self {
         let canonical = root.canonicalize().ok();
         roots.push(SourceRoot { old: None, new: root });

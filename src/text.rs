@@ -1,7 +1,6 @@
 //! Numbers and names as people read them, and as a terminal survives them.
 
 use std::borrow::Cow;
-use std::fmt::Write;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// What stands for text left out.
@@ -16,13 +15,10 @@ pub fn escape_terminal(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len() + 8);
     for character in text.chars() {
         match character {
-            '\0' => out.push_str("\\0"),
-            '\t' => out.push_str("\\t"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
             c if !is_unsafe(c) => out.push(c),
-            c if c.is_ascii() => push(&mut out, format_args!("\\x{:02x}", u32::from(c))),
-            c => push(&mut out, format_args!("{}", c.escape_unicode())),
+            '\0' | '\t' | '\n' | '\r' => out.extend(character.escape_debug()),
+            c if c.is_ascii() => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c => out.extend(c.escape_unicode()),
         }
     }
     Cow::Owned(out)
@@ -40,11 +36,6 @@ fn is_unsafe(character: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// `write!` to a string, which cannot fail.
-fn push(out: &mut String, arguments: std::fmt::Arguments<'_>) {
-    let _ = out.write_fmt(arguments);
-}
-
 /// Columns that `text` takes on a terminal.
 pub fn width(text: &str) -> usize {
     text.width()
@@ -54,12 +45,11 @@ pub fn width(text: &str) -> usize {
 pub fn duration(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     let ns = ns.unsigned_abs();
-    for (unit, name) in [(1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s")] {
-        if ns < unit && unit == 1_000 {
-            return format!("{sign}{ns} ns");
-        }
-        // Whole seconds end at the minute, the other units at the next one.
-        let end = if name == "s" { 60 } else { 1_000 };
+    if ns < 1_000 {
+        return format!("{sign}{ns} ns");
+    }
+    // Whole seconds end at the minute, the other units at the next one.
+    for (unit, name, end) in [(1_000, "µs", 1_000), (1_000_000, "ms", 1_000), (1_000_000_000, "s", 60)] {
         if let Some(number) = three_digits(ns, unit, end) {
             return format!("{sign}{number} {name}");
         }
@@ -81,7 +71,7 @@ fn three_digits(value: u64, unit: u64, end: u64) -> Option<String> {
         let scale = 10_u64.pow(decimals);
         let scaled = rounded(value * scale, unit);
         if scaled < limit && scaled < end * scale {
-            return Some(decimal(scaled, decimals));
+            return Some(format!("{:.1$}", scaled as f64 / scale as f64, decimals as usize));
         }
     }
     None
@@ -90,14 +80,6 @@ fn three_digits(value: u64, unit: u64, end: u64) -> Option<String> {
 /// `numerator / denominator`, to the nearest.
 fn rounded(numerator: u64, denominator: u64) -> u64 {
     numerator / denominator + u64::from(numerator % denominator >= denominator.div_ceil(2))
-}
-
-fn decimal(scaled: u64, decimals: u32) -> String {
-    if decimals == 0 {
-        return scaled.to_string();
-    }
-    let scale = 10_u64.pow(decimals);
-    format!("{}.{:0digits$}", scaled / scale, scaled % scale, digits = decimals as usize)
 }
 
 /// A time stamp as the nsys GUI shows it: seconds with all nanoseconds, "1.234567890 s".
@@ -138,14 +120,8 @@ pub fn fnv1a(bytes: &[u8]) -> u64 {
 /// A number with commas: "1,204".
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(",")
 }
 
 /// "1 site", "2 sites".

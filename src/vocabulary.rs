@@ -3,14 +3,16 @@
 //! Each enum prints as the word that the JSON contract uses, in every format.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
-/// Declares a fieldless enum whose `as_str`, `Display` and JSON form are one word.
+/// Declares a fieldless enum whose `as_str`, `Display` and JSON form are one word. What a value means may follow its
+/// word, for `--help` too.
 macro_rules! words {
-    ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+    ($(#[$meta:meta])* $name:ident {
+        $($(#[$vmeta:meta])* $variant:ident = $word:literal $(: $help:literal)?),+ $(,)?
+    }) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        pub enum $name { $($(#[$vmeta])* #[serde(rename = $word)] $variant),+ }
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        pub enum $name { $($(#[$vmeta])* $(#[doc = $help])? #[serde(rename = $word)] $variant),+ }
 
         impl $name {
             /// Every value, in declaration order.
@@ -20,15 +22,26 @@ macro_rules! words {
             pub const fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $word),+ }
             }
+
+            /// What `--help` says of it; empty where the word says all.
+            pub const fn help(self) -> &'static str {
+                match self { $($name::$variant => concat!($($help)?)),+ }
+            }
+
+            /// The value of that word.
+            pub fn parse(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|value| value.as_str() == word)
+            }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.pad(self.as_str())
             }
         }
     };
 }
+pub(crate) use words;
 
 words! {
     /// Whether the CPU needed the GPU's result.
@@ -46,23 +59,39 @@ words! {
     /// Why a wait is of its class.
     Kind {
         // false
+        /// A `synchronize()` that nothing explains.
         Explicit = "explicit",
+        /// A wait right before it had drained the GPU already.
         Redundant = "redundant",
+        /// Nothing was pending.
         Idle = "idle",
+        /// A copy to the GPU from host data.
         Upload = "upload",
+        /// A tensor is printed or formatted.
         DebugPrint = "debug-print",
+        /// The value is only shown or written to a log.
         Logging = "logging",
+        /// An operator validates its input or result.
         ErrorCheck = "error-check",
+        /// Device or pinned memory is allocated or freed.
         Allocator = "allocator",
+        /// The value goes back to the GPU.
         RoundTrip = "round-trip",
+        /// It makes a clock or an event measure GPU work.
         Timing = "timing",
         // true
+        /// Python branches on the value.
         ControlFlow = "control-flow",
+        /// The value is the size of a tensor.
         DynamicShape = "dynamic-shape",
+        /// The CPU computes with the value.
         CpuCompute = "cpu-compute",
+        /// It keeps ranks or processes together.
         Barrier = "barrier",
         // unknown
+        /// A value is read; what becomes of it is not known.
         ValueRead = "value-read",
+        /// Nothing tells what it was for.
         Unattributed = "unattributed",
     }
 }
@@ -84,19 +113,40 @@ words! {
     /// What amounts are of: each iteration, or the whole run.
     #[derive(Default)]
     Per {
+        /// Each turn of the program's loop, on average.
         #[default]
         Iteration = "iteration",
+        /// The whole capture.
         Run = "run",
+    }
+}
+
+words! {
+    /// What is measured of waits.
+    Measure {
+        /// Number of waits.
+        Waits = "waits",
+        /// Number of waits of class false.
+        FalseWaits = "false-waits",
+        /// Host time inside waits.
+        Blocked = "blocked",
+        /// GPU idle time after waits.
+        Drain = "drain",
     }
 }
 
 words! {
     /// Direction of a copy.
     Direction {
+        /// An upload.
         HostToDevice = "host-to-device",
+        /// A readback.
         DeviceToHost = "device-to-host",
+        /// On one GPU or between two.
         DeviceToDevice = "device-to-device",
+        /// Through CUDA, but no GPU memory.
         HostToHost = "host-to-host",
+        /// CUPTI names another kind, or none.
         Other = "other",
     }
 }
@@ -104,9 +154,13 @@ words! {
 words! {
     /// What kind of host memory a copy reads or writes.
     HostMemory {
+        /// Ordinary memory: the driver stages the copy, and the call blocks.
         Pageable = "pageable",
+        /// Page-locked: the GPU copies by itself.
         Pinned = "pinned",
+        /// Unified memory, which the driver migrates.
         Managed = "managed",
+        /// Not recorded, or a kind that CUPTI does not know.
         Unknown = "unknown",
     }
 }
@@ -127,6 +181,18 @@ words! {
     }
 }
 
+impl Attribution {
+    /// The sign of a place that is not from the Python frames of the call itself.
+    pub const fn mark(self) -> Option<&'static str> {
+        match self {
+            Self::PythonBacktrace | Self::None => None,
+            Self::PythonSample => Some("~sampled"),
+            Self::Native => Some("~native"),
+            Self::Nvtx => Some("~nvtx"),
+        }
+    }
+}
+
 words! {
     /// What the thread that waited is for.
     ThreadRole {
@@ -144,38 +210,285 @@ words! {
 words! {
     /// The driver call behind a wait.
     DriverApi {
+        /// Waits for one stream.
         StreamSynchronize = "cuStreamSynchronize",
+        /// Waits for a recorded event.
         EventSynchronize = "cuEventSynchronize",
+        /// Waits for all streams of the context.
         CtxSynchronize = "cuCtxSynchronize",
+        /// A synchronous copy.
         Memcpy = "cuMemcpy",
+        /// An asynchronous copy that blocked all the same, as with pageable memory.
         MemcpyAsync = "cuMemcpyAsync",
+        /// A synchronous fill.
         Memset = "cuMemset",
+        /// Frees device memory.
         MemFree = "cuMemFree",
+        /// Allocates pinned memory.
         HostAlloc = "cuMemHostAlloc",
+        /// Frees pinned memory.
         HostFree = "cuMemFreeHost",
+    }
+}
+
+words! {
+    /// A change that can be simulated.
+    ///
+    /// ```text
+    ///                     [copy call][wait-------------]
+    ///  Delete             [copy call]                       the synchronisation is gone
+    ///  GpuWait            [copy call]                       likewise, but what this thread launches next waits on the GPU
+    ///  NonBlocking        [floor]                           the copy is only enqueued; the host goes on, later ops wait
+    ///  Pinned             [floor]                           likewise, and the copy runs at the speed of pinned memory
+    ///  Drop                                                 copy and wait are gone
+    ///  Delay              [floor]            … [wait]       one wait at the iteration's end for all of it
+    ///  Coalesce           [floor]  [floor]  [floor][wait]   the last of several in a row waits for all
+    /// ```
+    #[derive(Default)]
+    Change {
+        /// Nothing changes.
+        #[default]
+        Keep = "keep",
+        /// The synchronisation is gone.
+        Delete = "delete",
+        /// The GPU waits in the host's place: a stream waits for an event.
+        GpuWait = "gpu-wait",
+        /// The copy is only enqueued.
+        NonBlocking = "non-blocking",
+        /// The copy is only enqueued, from pinned memory.
+        Pinned = "pinned",
+        /// Copy and wait are gone.
+        Drop = "drop",
+        /// One wait at the end of the iteration.
+        Delay = "delay",
+        /// Waits in a row become one.
+        Coalesce = "coalesce",
+    }
+}
+
+impl Change {
+    /// Whether later ops of the thread stay behind what was awaited, on whichever stream: they use its result.
+    pub fn keeps_order(self) -> bool {
+        matches!(self, Self::GpuWait | Self::NonBlocking | Self::Pinned)
+    }
+}
+
+words! {
+    /// What limits a run.
+    BoundBy {
+        /// The GPU runs dry: calls and Python take longer.
+        Host = "host",
+        /// The host is ahead of the GPU.
+        Gpu = "gpu",
+    }
+}
+
+words! {
+    /// What a capture recorded of where waits come from, and so how much it slowed the host.
+    Backtraces {
+        /// Backtraces of calls, with Python frames.
+        Python = "python",
+        /// Backtraces of calls without.
+        Native = "native",
+        /// Periodic Python samples.
+        Sampled = "sampled",
+        /// None of these.
+        None = "none",
+    }
+}
+
+words! {
+    /// What a sample of a site's costs is.
+    #[derive(Default)]
+    Sample {
+        /// What its waits in one iteration add up to.
+        #[default]
+        Iteration = "iteration",
+        /// One wait.
+        Wait = "wait",
+    }
+}
+
+/// A site within one run of the tool: what the rooms of that run know it by. Across runs sites are told by their key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SiteIx {
+    /// Index of the export among those given.
+    pub profile: usize,
+    /// Index of the site in the analysis of that export.
+    pub site: usize,
+}
+
+words! {
+    /// Which rule of evidence speaks: `R` reads the trace, `S` the Python source, `X` only leans; words are remarks.
+    #[derive(Default)]
+    RuleId {
+        /// The copy goes to the GPU.
+        R01 = "R01",
+        /// A synchronisation without a copy.
+        R02 = "R02",
+        /// It completes an earlier copy.
+        R03 = "R03",
+        /// An earlier wait had drained it.
+        R04 = "R04",
+        /// Nothing was pending.
+        R05 = "R05",
+        /// The event had happened.
+        R06 = "R06",
+        /// Kernels of nonzero.
+        R08 = "R08",
+        /// Kernels of unique.
+        R09 = "R09",
+        /// Kernels of repeat_interleave.
+        R10 = "R10",
+        /// Kernels of a factorisation.
+        R11 = "R11",
+        /// Kernels of GradScaler.
+        R12 = "R12",
+        /// Memory is freed or allocated.
+        R13 = "R13",
+        /// A barrier between ranks.
+        R14 = "R14",
+        /// Kernels of bincount.
+        R15 = "R15",
+        /// Kernels of tensor formatting.
+        R16 = "R16",
+        /// Known library code.
+        R17 = "R17",
+        /// The operator is named, and it decides.
+        R18 = "R18",
+        /// The operator is named, and a branch hangs on it.
+        R19 = "R19",
+        /// A value is read.
+        R20 = "R20",
+        /// Nothing tells what it was for.
+        R21 = "R21",
+        /// DDP measures its own run time.
+        R22 = "R22",
+        /// The value is a branch's test.
+        S01 = "S01",
+        /// The value is the test of a guard.
+        S02 = "S02",
+        /// The value is asserted.
+        S03 = "S03",
+        /// The value is shown at once.
+        S04 = "S04",
+        /// The value is collected in a loop and used after it.
+        S05 = "S05",
+        /// Every use of the value, through names.
+        S06 = "S06",
+        /// The value goes back to the GPU.
+        S07 = "S07",
+        /// A tensor is made from host data.
+        S08 = "S08",
+        /// A tensor is moved.
+        S09 = "S09",
+        /// A CPU tensor type where a dtype was meant.
+        S10 = "S10",
+        /// The size of the result depends on values.
+        S11 = "S11",
+        /// An index or a value is uploaded.
+        S12 = "S12",
+        /// A tensor bounds a slice.
+        S13 = "S13",
+        /// Python compares tensors.
+        S14 = "S14",
+        /// What an explicit synchronisation is for.
+        S15 = "S15",
+        /// Memory is given back.
+        S16 = "S16",
+        /// Several reads could be one.
+        S17 = "S17",
+        /// It happens only now and then.
+        S18 = "S18",
+        /// The wait is inside a call.
+        S19 = "S19",
+        /// What follows differs.
+        X1 = "X1",
+        /// What follows is the same.
+        X2 = "X2",
+        /// What follows has another size each time.
+        X3 = "X3",
+        /// One byte is read.
+        X4 = "X4",
+        /// A number is read at the end of the step.
+        X5 = "X5",
+        /// Eight bytes are read in mid-step.
+        X6 = "X6",
+        /// The host works afterwards.
+        X7 = "X7",
+        /// The thread writes afterwards.
+        X8 = "X8",
+        /// As many bytes go back.
+        X9 = "X9",
+        /// Reads follow one another.
+        X10 = "X10",
+        /// The code's names say that it reports.
+        X11 = "X11",
+        /// Only at start-up.
+        X12 = "X12",
+        /// Once a parameter.
+        X13 = "X13",
+        /// Once a layer.
+        X14 = "X14",
+        /// One byte after each backward operation.
+        X15 = "X15",
+        /// A clock is read beside it.
+        X17 = "X17",
+        /// It waits for a copy on a stream of its own.
+        X18 = "X18",
+        /// What is missing.
+        Undecided = "undecided",
+        /// Not surely enough.
+        Unsure = "unsure",
+        /// Weak rules decided.
+        Weak = "weak",
+        /// The source at hand is not what ran.
+        Source = "source",
+        /// Placed by sampling.
+        Sampled = "sampled",
+        /// On autograd's thread.
+        Thread = "thread",
+        /// Which device it was for.
+        Device = "device",
+        /// A collective was awaited.
+        Collective = "collective",
+        /// A rule of another version of the program, in a report that it wrote.
+        #[default]
+        #[serde(other)]
+        Other = "other",
+    }
+}
+
+impl RuleId {
+    /// Whether the rule only leans. X12 says of what phase a wait is, not what it is.
+    pub fn is_weak(self) -> bool {
+        (Self::X1..=Self::X18).contains(&self) && self != Self::X12
     }
 }
 
 /// The copy that a wait completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Copy {
+    /// From where to where.
     pub direction: Direction,
     /// Size in bytes.
     pub bytes: u64,
+    /// How the host side of it is allocated.
     pub host_memory: HostMemory,
 }
 
 /// One reason for a verdict, in words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Rule id of the catalogue (`R01`, `S04`, `L19`, …).
-    pub rule: &'static str,
+    /// The rule that gives the reason.
+    pub rule: RuleId,
     /// The reason as a sentence, with the site's own numbers.
     pub text: String,
 }
 
 impl Evidence {
-    pub fn new(rule: &'static str, text: impl Into<String>) -> Self {
+    /// A reason of that rule.
+    pub fn new(rule: RuleId, text: impl Into<String>) -> Self {
         Self { rule, text: text.into() }
     }
 }
@@ -183,11 +496,16 @@ impl Evidence {
 /// Class, kind and how sure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
+    /// Whether the CPU needed the GPU's result.
     pub class: Class,
+    /// Why it is of that class.
     pub kind: Kind,
-    /// Calibrated share of right verdicts among those printed at this value, 0 to 1.
+    /// How sure it is, 0 to 1: the figure of the rule that decided (its `Grade`), which an author expected to be the
+    /// share of right verdicts, lowered for each further guess on the way. How many verdicts of the rule were right on
+    /// labelled captures stands beside it in the table of rules; it is not computed from that.
     pub confidence: f64,
     /// Id of the catalogue entry (`A01`, `C03`, `L19`, …).
     pub pattern: Option<&'static str>,
+    /// Reasons, the deciding one first.
     pub evidence: Vec<Evidence>,
 }

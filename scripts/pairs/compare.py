@@ -48,7 +48,7 @@ def cut(capture, start, end, into):
 
 def report(tool, capture, *more):
     done = subprocess.run(
-        [tool, "-q", "--top", "0", "--format", "json", *more, str(capture)], capture_output=True, text=True, check=False)
+        [tool, "-q", "--format", "json", *more, str(capture)], capture_output=True, text=True, check=False)
     if not done.stdout:
         sys.exit(f"{capture}: {done.stderr.strip()}")
     return json.loads(done.stdout)
@@ -78,8 +78,7 @@ def predict(tool, capture, changes):
     us = lambda ns: None if ns is None else ns / steps / 1e3
     alone = totals["without_profiler"] or {}
     return {
-        "predicted_us": us(totals["recoverable_false_joint_ns"]),
-        "range_us": [us(totals["recoverable_low_ns"]), us(totals["recoverable_high_ns"])],
+        "predicted_us": us((totals["captured"] or {}).get("saved_ns")),
         "bound_by": totals["bound_by"],
         "simulation_error": totals["simulation_error"],
         "alone_step_us": us(alone.get("run_ns")),
@@ -110,14 +109,14 @@ def summary(table, prefix, words):
     known = [row for row in table if row[f"{prefix}error_percent"] is not None]
     if not known:
         return f"{words}: nothing predicted"
-    measured = lambda row: row["alone"]["saved_us"] if prefix else row["saved_us"]
-    step = lambda row: row["alone"]["bad_us"] if prefix else row["step_us"]
-    ranges = [(row, *row[f"{prefix}range_us"]) for row in known]
-    held = sum(low <= measured(row) <= high for row, low, high in ranges)
-    width = statistics.median((high - low) / step(row) * 100 for row, low, high in ranges)
     error = statistics.median(row[f"{prefix}error_percent"] for row in known)
-    return (f"{words}: median error {error:.1f} % of the step; {held} of {len(known)} ranges hold the measured saving, "
-            f"median width {width:.1f} % of the step")
+    said = f"{words}: median error {error:.1f} % of the step"
+    if not prefix:
+        return said  # the captured run has no range
+    ranges = [(row, *row[f"{prefix}range_us"]) for row in known]
+    held = sum(low <= row["alone"]["saved_us"] <= high for row, low, high in ranges)
+    width = statistics.median((high - low) / row["alone"]["bad_us"] * 100 for row, low, high in ranges)
+    return f"{said}; {held} of {len(known)} ranges hold the measured saving, median width {width:.1f} % of the step"
 
 
 def keep_cuts(folder, into):
@@ -143,14 +142,14 @@ def main():
     if arguments.json:
         print(json.dumps(table, indent=1))
         return
-    print("| program | captured step | saved | predicted (range) | off | alone: step (predicted) | saved | predicted (range) | off | bound by |")
+    print("| program | captured step | saved | predicted | off | alone: step (predicted) | saved | predicted (range) | off | bound by |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     number = lambda value: "–" if value is None else f"{value:.1f}"
     span = lambda pair: "–".join(number(v) for v in pair)
     for row in table:
         alone = row["alone"]
         print(f"| {row['case']} | {number(row['step_us'])} | {number(row['saved_us'])} "
-              f"| {number(row['predicted_us'])} ({span(row['range_us'])}) | {number(row['error_percent'])} % "
+              f"| {number(row['predicted_us'])} | {number(row['error_percent'])} % "
               f"| {number(alone['bad_us'])} ({number(row['alone_step_us'])}) | {number(alone['saved_us'])} "
               f"| {number(row['alone_predicted_us'])} ({span(row['alone_range_us'])}) | {number(row['alone_error_percent'])} % "
               f"| {row['bound_by']} |")

@@ -1,13 +1,13 @@
 //! Which waits a report is about: by time, process, thread, device, NVTX range.
 
 use crate::error::InputError;
+use crate::model::{Code, Warning};
 use crate::profile::Profile;
-use crate::profile::nvtx::{Nvtx, process};
+use crate::profile::ids::{pid_of, process, tid_of};
 use crate::profile::strings::clean;
-use crate::report::Warning;
-use crate::sites::ranges::stable_name;
+use crate::sites::ranges::{is_named, no_range};
 use crate::waits::Wait;
-use crate::waits::device::{Devices, pid_of, tid_of};
+use crate::waits::device::Devices;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ use std::sync::Arc;
 pub struct Filter {
     /// A range of this text, or of this name without its number, was open in the wait's process; case matters.
     pub nvtx: Option<String>,
+    /// Id of the waiting process, as the operating system gave it.
     pub process: Option<u32>,
     /// Thread id, or a part of the thread's name.
     pub thread: Option<String>,
@@ -32,13 +33,13 @@ impl Filter {
     ///
     /// # Errors
     /// [`InputError::NoRange`] where no range of the export has the name asked for.
-    pub fn select(
+    pub fn select<'a>(
         &self,
         profile: &mut Profile,
         devices: &Devices,
-        waits: &[Wait],
+        waits: impl Iterator<Item = &'a Wait> + Clone,
     ) -> Result<Vec<bool>, InputError> {
-        let mut keep: Vec<bool> = waits.iter().map(|w| self.plain(profile, devices, w)).collect();
+        let mut keep: Vec<bool> = waits.clone().map(|w| self.plain(profile, devices, w)).collect();
         if let Some(wanted) = &self.nvtx {
             let inside = in_range(profile, waits, wanted)?;
             keep.iter_mut().zip(inside).for_each(|(k, i)| *k &= i);
@@ -47,10 +48,10 @@ impl Filter {
     }
 
     fn plain(&self, profile: &Profile, devices: &Devices, wait: &Wait) -> bool {
-        let tid = profile.calls.threads[wait.thread as usize];
+        let tid = profile.calls.threads[wait.thread];
         let device = || {
-            let of_op = |op: u32| devices.of_stream[profile.ops.stream[op as usize] as usize];
-            wait.device.or_else(|| wait.awaited.map(of_op)).map(|d| devices.list[d as usize].id)
+            let of_op = |op| devices.of_op(&profile.ops, op);
+            wait.device.or_else(|| wait.awaited.map(of_op)).map(|d| devices.list[d].id)
         };
         let name = || profile.target.thread_names.get(&tid).map(|n| &**n);
         self.from.is_none_or(|t| wait.start >= t)
@@ -60,10 +61,16 @@ impl Filter {
             && self.device.is_none_or(|d| device() == Some(d))
     }
 
+    /// Whether it names what every capture of a program has its own of: times of its clock, ids of processes and threads.
+    pub fn is_of_one_capture(&self) -> bool {
+        let id = self.thread.as_ref().is_some_and(|thread| thread.parse::<u32>().is_ok());
+        id || self.process.is_some() || self.from.is_some() || self.to.is_some()
+    }
+
     /// The part of a wait's drain that the time filter leaves: as the device's idle time, it is cut at the window.
     pub fn clip_drain(&self, profile: &Profile, wait: &Wait, drain: i64) -> i64 {
         let Some(op) = wait.awaited else { return drain };
-        let ended = profile.ops.end[op as usize];
+        let ended = profile.ops.end[op];
         let (from, to) = self.clip(ended, ended + drain);
         to - from
     }
@@ -105,22 +112,22 @@ impl Known {
     /// there".
     pub fn missing(&self, filter: &Filter) -> Vec<Warning> {
         let mut list = Vec::new();
-        let mut warn = |code, message| list.push(Warning { code, message, fix: String::new() });
+        let mut warn = |code, message| list.push(Warning::new(code, message, ""));
         if let Some(device) = filter.device.filter(|d| !self.devices.contains_key(d)) {
             warn(
-                "no-such-device",
+                Code::NoSuchDevice,
                 format!("no GPU {device} worked here; there are: {}", listed(&self.devices)),
             );
         }
         if let Some(pid) = filter.process.filter(|p| !self.processes.contains_key(p)) {
             let there = listed(&self.processes);
-            warn("no-such-process", format!("no process {pid} called CUDA here; there are: {there}"));
+            warn(Code::NoSuchProcess, format!("no process {pid} called CUDA here; there are: {there}"));
         }
         let is_there =
             |want: &&String| self.threads.iter().any(|(tid, n)| is_thread(want, *tid, n.as_deref()));
         if let Some(thread) = filter.thread.as_ref().filter(|want| !is_there(want)) {
             let there = listed(&self.threads);
-            warn("no-such-thread", format!("no thread `{thread}` called CUDA here; there are: {there}"));
+            warn(Code::NoSuchThread, format!("no thread `{thread}` called CUDA here; there are: {there}"));
         }
         list
     }
@@ -149,29 +156,18 @@ fn listed(all: &BTreeMap<u32, Option<Arc<str>>>) -> String {
 /// # Errors
 /// [`InputError::NoRange`] where the export has no range of that name: a name mistyped must not read as "nothing waits
 /// there".
-fn in_range(profile: &mut Profile, waits: &[Wait], wanted: &str) -> Result<Vec<bool>, InputError> {
+fn in_range<'a>(
+    profile: &mut Profile,
+    waits: impl Iterator<Item = &'a Wait>,
+    wanted: &str,
+) -> Result<Vec<bool>, InputError> {
     let wanted = Wanted::new(wanted);
-    let open = Nvtx::instances(&profile.db, |text| wanted.is_named(text))?;
+    let open = profile.nvtx.instances(&profile.db, |text| wanted.is_named(text))?;
     if open.is_empty() {
         return Err(no_range(profile, wanted.name)?);
     }
-    let pid = |w: &Wait| process(profile.calls.threads[w.thread as usize]);
-    Ok(waits.iter().map(|w| open.hold(pid(w), w.start)).collect())
-}
-
-/// The error that a name is no range's, with names that are.
-fn no_range(profile: &mut Profile, wanted: &str) -> Result<InputError, InputError> {
-    let all: Vec<u32> = (0..profile.nvtx.ranges.start.len() as u32).collect();
-    let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &all)?;
-    let mut names: Vec<String> = texts.iter().flatten().map(|t| stable_name(t)).collect();
-    names.sort_unstable();
-    names.dedup();
-    names.truncate(8);
-    Ok(InputError::NoRange {
-        path: profile.path().to_owned(),
-        range: wanted.to_owned(),
-        names: names.join(", "),
-    })
+    let pid = |w: &Wait| process(profile.calls.threads[w.thread]);
+    Ok(waits.map(|w| open.hold(pid(w), w.start)).collect())
 }
 
 /// A name asked for: `step 12` is that one; `step` or `step #` is every one.
@@ -193,9 +189,7 @@ impl<'a> Wanted<'a> {
         if !text.starts_with(self.head) {
             return false;
         }
-        let text = clean(text);
-        let name = stable_name(&text);
-        *text == *self.name || name == self.name || name.trim_end_matches([' ', '#']) == self.name
+        is_named(&clean(text), self.name)
     }
 }
 

@@ -1,31 +1,32 @@
 //! Judging bundles: the trace's rules, then the source, then what only leans.
 
-use crate::cost::iterations::Iterations;
 use crate::error::InputError;
+use crate::iterations::Iterations;
+use crate::model::Frame;
 use crate::profile::Profile;
-use crate::report::Frame;
 use crate::sites::frames::PathRules;
-use crate::sites::{Bundle, Judged, native};
-use crate::verdict::combine::{self, Combined};
+use crate::sites::{Bundle, native};
+use crate::verdict::combine;
+use crate::verdict::site::Site;
 use crate::verdict::source::{Finding, Observed, SourceTree, read_site};
 use crate::verdict::weak::observe::Observer;
-use crate::verdict::{trace, weak};
+use crate::verdict::{library, trace, weak};
 use crate::vocabulary::{Attribution, Class, Kind};
 use crate::waits::device::Devices;
-use crate::waits::{Covers, Wait};
+use crate::waits::{Covers, Wait, Waits};
 
 /// All that verdicts are made from.
 pub struct Judge<'a> {
     pub sources: SourceTree,
     pub rules: &'a PathRules,
-    pub waits: &'a [Wait],
+    pub waits: &'a Waits,
     pub devices: &'a Devices,
     pub iterations: Option<&'a Iterations>,
 }
 
 impl Judge<'_> {
     /// Judges every bundle, in order.
-    pub fn all(&self, profile: &mut Profile, bundles: Vec<Bundle>) -> Result<Vec<Judged>, InputError> {
+    pub fn all(&self, profile: &mut Profile, bundles: Vec<Bundle>) -> Result<Vec<Site>, InputError> {
         let mut observer = Observer::new(self.waits, self.devices, self.iterations);
         bundles.into_iter().map(|bundle| self.one(profile, bundle, &mut observer)).collect()
     }
@@ -35,8 +36,8 @@ impl Judge<'_> {
         profile: &mut Profile,
         bundle: Bundle,
         observer: &mut Observer,
-    ) -> Result<Judged, InputError> {
-        let verdict = trace::judge(&subject(profile, &bundle, self.waits));
+    ) -> Result<Site, InputError> {
+        let verdict = trace::judge(&self.subject(profile, &bundle));
         let mut combined = combine::combine(verdict, self.read(&bundle));
         if combined.verdict.class == Class::Unknown && (bundle.copy.is_some() || bundle.completes) {
             let observed = observer.look(profile, &bundle)?;
@@ -49,8 +50,8 @@ impl Judge<'_> {
             let observed = observer.look(profile, &bundle)?;
             weak::lean(&bundle, &observed).measures(&bundle, &mut combined.verdict);
         }
-        let Combined { verdict, reading, line_text, stale } = combined;
-        Ok(Judged { bundle, verdict, reading, line_text, stale })
+        library::advise(&bundle, &mut combined);
+        Ok(Site::new(bundle, combined))
     }
 
     /// What the source says: only where the line is exact.
@@ -60,17 +61,8 @@ impl Judge<'_> {
         if !exact {
             return Finding::NoSource;
         }
-        let frames: Vec<Frame> = bundle
-            .user_stack()
-            .iter()
-            .map(|f| Frame {
-                function: f.function.to_string(),
-                file: f.file.to_string(),
-                line: f.line,
-                user: self.rules.is_user(&f.file),
-            })
-            .filter(|f| f.user)
-            .collect();
+        let frames = bundle.user_stack().iter().map(|f| self.rules.frame(f));
+        let frames: Vec<Frame> = frames.filter(|f| f.user).collect();
         let observed = Observed {
             api: &bundle.api,
             copy: bundle.copy,
@@ -80,23 +72,25 @@ impl Judge<'_> {
         };
         read_site(&self.sources, &frames, &observed)
     }
+
+    fn subject<'a>(&'a self, profile: &Profile, bundle: &'a Bundle) -> trace::Subject<'a> {
+        let waits = self.waits;
+        let members = || bundle.waits.iter().map(|&w| &waits[w]);
+        let of = |test: fn(&Wait) -> bool| bundle.waits.iter().filter(|&&w| test(&waits[w])).count();
+        trace::Subject {
+            bundle,
+            sources: &self.sources,
+            waits: bundle.waits.len(),
+            other_device: of(|w| w.not_for.is_some()),
+            device_unknown: of(|w| w.covers == Covers::AnyDevice) > 0,
+            blocked_ns: members().fold(0, |sum: i64, w| sum.saturating_add(w.blocked)),
+            awaited_ns: members().fold(0, |sum: i64, w| sum.saturating_add(overlap(profile, w))),
+        }
+    }
 }
 
 /// Time that a wait and the op it awaited last have in common, in ns.
 fn overlap(profile: &Profile, wait: &Wait) -> i64 {
-    let Some(op) = wait.awaited.map(|op| op as usize) else { return 0 };
+    let Some(op) = wait.awaited else { return 0 };
     (profile.ops.end[op].min(wait.end) - profile.ops.start[op].max(wait.start)).clamp(0, wait.blocked)
-}
-
-fn subject<'a>(profile: &Profile, bundle: &'a Bundle, waits: &[Wait]) -> trace::Subject<'a> {
-    let members = || bundle.waits.iter().map(|&w| &waits[w as usize]);
-    let of = |test: fn(&Wait) -> bool| bundle.waits.iter().filter(|&&w| test(&waits[w as usize])).count();
-    trace::Subject {
-        bundle,
-        waits: bundle.waits.len(),
-        other_device: of(|w| w.not_for.is_some()),
-        device_unknown: of(|w| w.covers == Covers::AnyDevice) > 0,
-        blocked_ns: members().fold(0, |sum: i64, w| sum.saturating_add(w.blocked)),
-        awaited_ns: members().fold(0, |sum: i64, w| sum.saturating_add(overlap(profile, w))),
-    }
 }

@@ -1,48 +1,57 @@
-//! The flow from exports to a report: profile → waits → sites → verdicts → cost → result structs.
+//! One export, analysed: profile → waits → sites → verdicts → cost.
 
-pub mod assemble;
+pub mod collectives;
 pub mod filter;
-pub mod judge;
-pub mod notes;
+mod judge;
 pub mod pricing;
-pub mod results;
-pub mod savings;
-pub mod spread;
 pub mod timing;
 
 use crate::cost::price::Prices;
 use crate::cost::simulate::{Assumed, Program};
-use crate::cost::{bounds, drain, iterations};
+use crate::cost::{bounds, drain};
 use crate::error::InputError;
+use crate::iterations::{self, Iterations};
+use crate::model::Warning;
+use crate::model::timeline::Budget;
 use crate::profile::Profile;
+use crate::profile::commands;
 use crate::profile::database::Progress;
-use crate::report::{Report, Warning};
+use crate::profile::ids::CallId;
+use crate::sites::bundle;
 use crate::sites::context::Context;
 use crate::sites::frames::PathRules;
-use crate::sites::{Site, bundle};
-use crate::timeline::Budget;
+use crate::sites::ranges;
+use crate::verdict::site::{self, Site};
 use crate::verdict::source::{Refused, SourceRoot, SourceTree};
-use crate::vocabulary::Class;
-use crate::waits::Wait;
+use crate::vocabulary::{Class, words};
+use crate::waits;
 use crate::waits::device::Devices;
-use crate::{doctor, waits};
+use crate::waits::{Wait, WaitId};
 use filter::Filter;
-use pricing::{WhatIf, Wishes};
+use pricing::Scenario;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use timing::Timing;
+use typed_index_collections::TiVec;
 
 /// What a run is asked to do, whatever the format.
 #[derive(Clone, Default)]
 pub struct Options {
     /// Worker threads for reading; never changes a byte of the result.
     pub threads: usize,
+    /// Which recorded files are the user's own code.
     pub rules: PathRules,
     /// Where the sources of recorded paths are.
     pub source_roots: Vec<SourceRoot>,
+    /// Only waits that pass are reported.
     pub filter: Filter,
+    /// Name of the NVTX ranges that are the iterations, whatever else may be.
+    pub iteration_marker: Option<String>,
     /// Only what keeps NVTX ranges of this name from being captured as a CUDA graph.
     pub capture: Option<String>,
+    /// Sites of these classes are listed; empty: all.
     pub classes: Vec<Class>,
+    /// By what sites are ranked.
     pub sort: Sort,
     /// Sites listed; 0 for all.
     pub top: usize,
@@ -51,49 +60,67 @@ pub struct Options {
     /// What the simulation takes where a capture does not show it.
     pub assumed: Assumed,
     /// What is to be simulated other than what is advised.
-    pub what_if: WhatIf,
-    /// Another capture of the same program to take times from.
-    pub timing: Option<PathBuf>,
+    pub scenario: Scenario,
+    /// Where times come from.
+    pub timing: Timing,
+    /// What an iteration takes without a profiler, in ns.
+    pub step: Option<i64>,
+    /// Prices the run as captured, with the profiler's time in it.
+    pub as_captured: bool,
     /// Leaves out how costs vary within the capture: only JSON and comparisons show it.
     pub without_spread: bool,
     /// Draw the captures, all together with this budget: for pages that show them.
     pub timelines: Option<Budget>,
+    /// Exports that were made for this run, and the reports that they were made from: what is said names those.
+    pub reports: Vec<(PathBuf, PathBuf)>,
+    /// Is told how far the run is; `None` where nobody looks.
     pub progress: Option<Arc<dyn Progress>>,
 }
 
 /// Calls and GPU operations up to which savings are simulated unasked: reading takes longer than that.
 pub const SOON_SIMULATED: usize = 2_000_000;
 
-/// What ranks sites. Ties go by drain, blocked, then file and line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sort {
-    /// Drain, then blocked.
-    #[default]
-    Drain,
-    Blocked,
-    Waits,
-    /// Longest single wait.
-    Max,
-    /// File and line.
-    Location,
-    /// The order in which to try fixes, then drain.
-    Fix,
+impl Options {
+    /// The report that an export was made from for this run.
+    pub fn report_of(&self, export: &Path) -> Option<&Path> {
+        self.reports.iter().find(|(made, _)| made == export).map(|(_, report)| report.as_path())
+    }
+}
+
+words! {
+    /// What ranks sites. Ties go by drain, blocked, then first wait.
+    #[derive(Default)]
+    Sort {
+        #[default]
+        Saves = "saves": "What fixing saves, at most where no more is known",
+        Drain = "drain": "Device-idle time that follows the waits, then blocked time",
+        Blocked = "blocked": "Host time inside the waits",
+        Waits = "waits": "Number of waits",
+        Max = "max": "Longest single wait",
+        Location = "location": "File and line",
+        Fix = "fix": "The order in which to try fixes: remove, non_blocking, sync-free form, delay, coalesce, offload",
+    }
 }
 
 /// One export, analysed.
-pub struct Analysed {
+pub struct CaptureAnalysis {
+    /// The export as columns.
     pub profile: Profile,
+    /// GPUs, with the ops of each stream in order.
     pub devices: Devices,
     /// Waits that passed the filter.
-    pub waits: Vec<Wait>,
+    pub waits: TiVec<WaitId, Wait>,
     /// Waits that did not.
     pub filtered_out: u64,
+    /// Python frames, native chain and NVTX ranges of each wait.
     pub context: Context,
+    /// Waits by place and verdict, in order of their first wait.
     pub sites: Vec<Site>,
     /// Drain of each wait, in ns.
-    pub drains: Vec<i64>,
-    pub iterations: Option<iterations::Iterations>,
-    /// What fixing each site saves, in the sites' order.
+    pub drains: TiVec<WaitId, i64>,
+    /// The program's loop; `None` where nothing repeats for sure.
+    pub iterations: Option<Iterations>,
+    /// What fixing each site saves, in the sites' order; empty until [`CaptureAnalysis::price`].
     pub prices: Prices,
     /// Kernels that work together with other processes.
     pub collectives: u64,
@@ -101,206 +128,168 @@ pub struct Analysed {
     pub refused: Vec<Refused>,
     /// What limits the report, where the sites come from another capture.
     pub warnings: Option<Vec<Warning>>,
+    /// What follows each wait on its thread.
+    next: TiVec<WaitId, bounds::Next>,
+    /// All waits of the export, on their threads and devices; `None` once priced.
+    program: Option<Program>,
+    /// All waits and what they cost, before any are selected; empty then, unless others will be asked for.
+    all: Vec<Found>,
 }
 
-/// Reads and analyses all exports into one report.
+/// A wait, its drain in ns, and what follows it on its thread.
+type Found = (Wait, i64, bounds::Next);
+
+/// Analyses one export, without prices.
 ///
 /// # Errors
 /// [`InputError`] for an export that cannot be read or holds no CUDA calls; other errors are defects.
-pub fn run(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
-    run_keeping(paths, options, drop)
+pub fn analyse(path: &Path, options: &Options) -> anyhow::Result<CaptureAnalysis> {
+    let mut found = CaptureAnalysis::read(path, options)?;
+    found.judge(options, false)?;
+    Ok(found)
 }
 
-/// One export's report together with what it rests on.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_one(path: &Path, options: &Options) -> anyhow::Result<(Report, Analysed)> {
-    let wishes = pricing::resolve(&[path.to_owned()], options)?;
-    let found = analyse_with(path, options, &wishes.of(0))?;
-    let mut assembler = assemble::Assembler::new(options, &wishes, 1);
-    assembler.add(&found)?;
-    Ok((assembler.finish(), found))
-}
-
-/// [`run`], with the analysed exports themselves: for formats that show single waits. They all stay in memory.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_whole(paths: &[PathBuf], options: &Options) -> anyhow::Result<(Report, Vec<Analysed>)> {
-    let mut all = Vec::new();
-    let report = run_keeping(paths, options, |found| all.push(found))?;
-    Ok((report, all))
-}
-
-/// The report; each export goes to `keep` when the report has what it needs of it.
-fn run_keeping(
-    paths: &[PathBuf],
-    options: &Options,
-    mut keep: impl FnMut(Analysed),
-) -> anyhow::Result<Report> {
-    let wishes = pricing::resolve(paths, options)?;
-    let mut assembler = assemble::Assembler::new(options, &wishes, paths.len());
-    for (number, path) in paths.iter().enumerate() {
-        let found = analyse_with(path, options, &wishes.of(number))?;
-        assembler.add(&found)?;
-        keep(found);
-    }
-    Ok(assembler.finish())
-}
-
-/// Analyses one export.
-///
-/// # Errors
-/// As [`run`].
-pub fn analyse(path: &Path, options: &Options) -> anyhow::Result<Analysed> {
-    analyse_with(path, options, &Wishes::default())
-}
-
-fn analyse_with(path: &Path, options: &Options, wishes: &Wishes) -> anyhow::Result<Analysed> {
-    let mut capture = Capture::read(path, options)?;
-    let mut context = Context::read(&mut capture.profile, &capture.waits)?;
-    let Capture { profile, devices, waits, iterations, .. } = &mut capture;
-    context.part_strangers(profile, waits)?;
-    let bundles = bundle::form(profile, devices, waits, &mut context, &options.rules)?;
-    let judge = judge::Judge {
-        sources: source_tree(options),
-        rules: &options.rules,
-        waits,
-        devices,
-        iterations: iterations.as_ref(),
-    };
-    let judged = judge.all(profile, bundles)?;
-    let mut sites = crate::sites::join(judged);
-    sites.iter_mut().for_each(|site| site.quote(&judge.sources));
-    let refused = judge.sources.refused();
-    let found = capture.analysed(context, sites, refused, wishes, options);
-    match &options.timing {
-        Some(light) => timed(found, light, options, wishes),
-        None => Ok(found),
-    }
-}
-
-/// The sites of `found` with the times of another capture.
-fn timed(found: Analysed, light: &Path, options: &Options, wishes: &Wishes) -> anyhow::Result<Analysed> {
-    let mut capture = Capture::read(light, options)?;
-    let context = Context::read(&mut capture.profile, &capture.waits)?;
-    let view = timing::Light {
-        profile: &capture.profile,
-        waits: &capture.waits,
-        iterations: capture.iterations.as_ref(),
-    };
-    let (sites, said) = timing::match_waits(&found, &view)?;
-    let mut warnings = vec![said];
-    warnings.extend(doctor::warnings(&found));
-    let timed = capture.analysed(context, sites, found.refused, wishes, options);
-    Ok(Analysed { warnings: Some(warnings), ..timed })
-}
-
-/// Whether savings are simulated: asked for, or quickly done.
-fn simulates(profile: &Profile, options: &Options) -> bool {
-    let events = profile.calls.len() + profile.ops.len();
-    !options.what_if.is_empty() || events <= options.simulate_up_to.unwrap_or(SOON_SIMULATED)
-}
-
-/// One export's waits and what they cost, before anything is known of where they come from.
-struct Capture {
-    profile: Profile,
-    devices: Devices,
-    /// Waits that passed the filter.
-    waits: Vec<Wait>,
-    /// Waits that did not.
-    filtered_out: u64,
-    drains: Vec<i64>,
-    /// What follows each wait on its thread.
-    next: Vec<bounds::Next>,
-    /// Of all waits.
-    program: Program,
-    iterations: Option<iterations::Iterations>,
-    collectives: u64,
-}
-
-impl Capture {
-    fn read(path: &Path, options: &Options) -> anyhow::Result<Self> {
+impl CaptureAnalysis {
+    /// Reads an export, and what its waits cost; none is selected yet.
+    ///
+    /// # Errors
+    /// [`InputError`] where it cannot be read or holds no CUDA calls.
+    pub fn read(path: &Path, options: &Options) -> anyhow::Result<Self> {
         let mut profile = Profile::load(path, options.threads, options.progress.clone(), |name| {
             waits::api::classify(name).is_some()
         })?;
-        if profile.calls.total() == 0 {
-            return Err(no_cuda(&profile).into());
+        profile.report = options.report_of(path).map(Path::to_owned);
+        if let Some(error) = no_calls(&profile) {
+            return Err(error.into());
         }
         let mut kernels = Vec::new();
-        let (devices, found, costs, program) = profile.with_nvtx(|profile| {
+        let (devices, all, program) = profile.with_nvtx(ranges::stable_name, |profile| {
             let devices = Devices::new(profile);
             let found = waits::find::find(profile, &devices);
             // Drains and simulation are of all waits: a filtered-out wait still owns its gap.
             let drains = drain::drains(profile, &devices, &found);
             let next = bounds::following(profile, &found);
-            let program = if simulates(profile, options) {
+            let mut program = if simulates(profile, options) {
                 Program::new(profile, &devices, &found, &options.assumed)
             } else {
                 Program::outline(profile, &found, &options.assumed)
             };
-            kernels = notes::kernel_names(profile);
-            let costs: Vec<(i64, bounds::Next)> = drains.into_iter().zip(next).collect();
-            (devices, found, costs, program)
+            program.progress = options.progress.clone();
+            kernels = collectives::kernel_names(profile);
+            let costs = drains.into_iter().zip(next);
+            let all = found.into_iter().zip(costs).map(|(wait, (drain, next))| (wait, drain, next));
+            (devices, all.collect::<Vec<Found>>(), program)
         })?;
-        let collectives = notes::collectives(&mut profile, &kernels)?;
-        let iterations = iterations::detect(&mut profile)?;
-        let mut filter = options.filter.clone();
-        filter.nvtx = filter.nvtx.or_else(|| options.capture.clone());
-        let keep = filter.select(&mut profile, &devices, &found)?;
-        let filtered_out = keep.iter().filter(|keep| !**keep).count() as u64;
-        let kept = found.into_iter().zip(costs).zip(keep).filter_map(|(wait, keep)| keep.then_some(wait));
-        let clipped = |(w, (drain, next)): (Wait, (i64, bounds::Next))| {
-            let drain = options.filter.clip_drain(&profile, &w, drain);
-            (w, (drain, next))
-        };
-        let (waits, costs): (Vec<Wait>, Vec<(i64, bounds::Next)>) = kept.map(clipped).unzip();
-        let (drains, next) = costs.into_iter().unzip();
-        Ok(Self { profile, devices, waits, filtered_out, drains, next, program, iterations, collectives })
-    }
-
-    /// With its sites, priced.
-    fn analysed(
-        self,
-        context: Context,
-        sites: Vec<Site>,
-        refused: Vec<Refused>,
-        wishes: &Wishes,
-        options: &Options,
-    ) -> Analysed {
-        let Self { profile, devices, waits, filtered_out, drains, next, program, iterations, collectives } =
-            self;
-        let priced = bounds::Waits { profile: &profile, devices: &devices, waits: &waits, next: &next };
-        let prices = pricing::prices(&priced, iterations.as_ref(), program, &sites, wishes, options.threads);
-        Analysed {
+        let collectives = collectives::count(&mut profile, &kernels)?;
+        let waiting: Vec<CallId> = all.iter().map(|(wait, ..)| wait.call).collect();
+        let iterations = iterations::detect(&mut profile, &waiting, options.iteration_marker.as_deref())?;
+        Ok(Self {
             profile,
             devices,
-            waits,
-            filtered_out,
-            context,
-            sites,
-            drains,
+            waits: TiVec::new(),
+            filtered_out: 0,
+            context: Context::default(),
+            sites: Vec::new(),
+            drains: TiVec::new(),
             iterations,
-            prices,
+            prices: Prices::default(),
             collectives,
-            refused,
+            refused: Vec::new(),
             warnings: None,
+            next: TiVec::new(),
+            program: Some(program),
+            all,
+        })
+    }
+
+    /// Selects the waits that pass the filter. `again`: others will be asked for.
+    fn select(&mut self, options: &Options, again: bool) -> anyhow::Result<()> {
+        let mut filter = options.filter.clone();
+        filter.nvtx = filter.nvtx.or_else(|| options.capture.clone());
+        let all = if again { self.all.clone() } else { std::mem::take(&mut self.all) };
+        let keep = filter.select(&mut self.profile, &self.devices, all.iter().map(|w| &w.0))?;
+        self.filtered_out = keep.iter().filter(|keep| !**keep).count() as u64;
+        (self.waits, self.drains, self.next) = Default::default();
+        for ((wait, drain, follows), _) in all.into_iter().zip(keep).filter(|(_, keep)| *keep) {
+            self.drains.push(filter.clip_drain(&self.profile, &wait, drain));
+            self.waits.push(wait);
+            self.next.push(follows);
         }
+        Ok(())
+    }
+
+    /// Finds the sites of the waits that pass the filter, and their verdicts. `again`: those that pass another filter will
+    /// be asked for.
+    ///
+    /// # Errors
+    /// [`InputError`] where more of the export is needed and cannot be read.
+    pub fn judge(&mut self, options: &Options, again: bool) -> anyhow::Result<()> {
+        self.prices = Prices::default();
+        self.select(options, again)?;
+        let Self { profile, devices, waits, iterations, .. } = self;
+        let mut context = Context::read(profile, waits)?;
+        context.split_unrelated_copies(profile, waits)?;
+        let bundles = bundle::form(profile, devices, waits, &mut context, &options.rules)?;
+        let judge = judge::Judge {
+            // Recorded paths are tried after the roots: on the machine that ran the program they are right.
+            sources: SourceTree::new(options.source_roots.clone()).allow_recorded(true),
+            rules: &options.rules,
+            waits,
+            devices,
+            // Where in a step a found loop begins is anybody's guess: it does not tell what a step has done by then.
+            iterations: iterations.as_ref().filter(|i| i.confidence().is_none()),
+        };
+        let mut sites = site::join(judge.all(profile, bundles)?);
+        sites.iter_mut().for_each(|site| site.quote(&judge.sources));
+        (self.refused, self.context, self.sites) = (judge.sources.refused(), context, sites);
+        Ok(())
+    }
+
+    /// Takes the sites of another capture of the program, with the waits, and so the times, of this one; a word on how
+    /// many matched. `again`: those of a judgement by another filter will be asked for.
+    ///
+    /// # Errors
+    /// [`InputError`] where more of the export is needed and cannot be read, and [`InputError::OtherProgram`] where too
+    /// few waits match.
+    pub fn take_sites(&mut self, found: &Self, options: &Options, again: bool) -> anyhow::Result<Warning> {
+        self.select(options, again)?;
+        self.context = Context::read(&mut self.profile, &self.waits)?;
+        let (sites, said) = timing::match_waits(found, self)?;
+        (self.sites, self.refused) = (sites, found.refused.clone());
+        Ok(said)
+    }
+
+    /// The site of each wait, as an index into [`CaptureAnalysis::sites`]; `None` for those of no site.
+    pub fn site_of_waits(&self) -> TiVec<WaitId, Option<usize>> {
+        let mut site_of: TiVec<WaitId, Option<usize>> = self.waits.iter().map(|_| None).collect();
+        for (i, site) in self.sites.iter().enumerate() {
+            site.bundle.waits.iter().for_each(|&w| site_of[w] = Some(i));
+        }
+        site_of
     }
 }
 
-/// Recorded paths are tried after the roots: on the machine that ran the program they are right.
-fn source_tree(options: &Options) -> SourceTree {
-    SourceTree::new(options.source_roots.clone()).allow_recorded(true)
+/// Whether savings are simulated: asked for, or quickly done.
+fn simulates(profile: &Profile, options: &Options) -> bool {
+    let events = profile.calls.len() + profile.ops.len();
+    !options.scenario.is_empty() || events <= options.simulate_up_to.unwrap_or(SOON_SIMULATED)
 }
 
-/// An export without CUDA calls, with what the profiler itself said about that.
-pub fn no_cuda(profile: &Profile) -> InputError {
-    let said = doctor::profiler_messages(&profile.target, &["CUDA"]);
-    InputError::NoCuda {
-        path: profile.path().to_owned(),
+/// Why an export tells of no CUDA call, where it does not: it holds none (with what the profiler itself said about
+/// that), or they cannot be read.
+pub fn no_calls(profile: &Profile) -> Option<InputError> {
+    let path = profile.path().to_owned();
+    if let Some(lack) = profile.lacks.iter().find(|lack| lack.fatal) {
+        let command = commands::export(&path);
+        return Some(InputError::CallsUnreadable { path, what: lack.what.clone(), loss: lack.loss, command });
+    }
+    if profile.calls.total() > 0 {
+        return None;
+    }
+    let said = profile.target.profiler_messages(&["CUDA"]);
+    Some(InputError::NoCuda {
+        path,
         why: said.first().map_or_else(String::new, |m| format!(" (nsys says: {m})")),
-        command: crate::profile::commands::capture(profile.target.command.as_deref(), ""),
-    }
+        command: commands::capture(&profile.target, ""),
+    })
 }

@@ -1,118 +1,120 @@
 //! Which change is simulated for which site: what its verdict advises, or what was asked for.
 
-use super::Options;
-use crate::cost::bounds::Waits;
-use crate::cost::iterations::Iterations;
+use super::{CaptureAnalysis, Options};
+use crate::cost::bounds::{self, Launched, Waits};
 use crate::cost::overhead;
-use crate::cost::price::{self, Prices, Subject};
-use crate::cost::simulate::{Fix, Program};
-use crate::error::InputError;
-use crate::sites::Site;
-use crate::vocabulary::Class;
+use crate::cost::price::{self, Subject, Terms};
+use crate::cost::simulate::fixes::advised;
+use crate::profile::ids::pid_of;
+use crate::verdict::site::Site;
+use crate::vocabulary::{Change, Class, SiteIx};
+use crate::waits::WaitId;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::path::PathBuf;
 
 /// What to simulate other than what is advised, by site id ("S3") or key.
 #[derive(Clone, Debug, Default)]
-pub struct WhatIf {
+pub struct Scenario {
     /// Taken as fixed: everything else is priced after them.
     pub assume_fixed: Vec<String>,
-    pub fixes: Vec<(String, Fix)>,
+    /// Changes to make instead of the advised ones; the last one of a site holds.
+    pub fixes: Vec<(String, Change)>,
 }
 
-impl WhatIf {
+impl Scenario {
+    /// Nothing is asked for: everything as advised.
     pub fn is_empty(&self) -> bool {
         self.assume_fixed.is_empty() && self.fixes.is_empty()
     }
 }
 
-/// [`WhatIf`] by key, of one export or (with its index) of all.
+/// [`Scenario`], with the sites found.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
-    assumed: FxHashSet<(usize, String)>,
-    fixes: FxHashMap<(usize, String), Fix>,
-    number: usize,
+pub struct ResolvedScenario {
+    /// Taken as fixed.
+    pub assumed: FxHashSet<SiteIx>,
+    /// Changes to make instead of the advised ones.
+    pub fixes: FxHashMap<SiteIx, Change>,
+    /// Where each site stands in the report without them: its id stays the same.
+    pub ranks: FxHashMap<SiteIx, usize>,
 }
 
-impl Wishes {
-    /// The wishes that concern export `number`.
-    pub fn of(&self, number: usize) -> Self {
-        Self { number, ..self.clone() }
-    }
-
-    /// Whether a site of an export is taken as fixed.
-    pub fn assumes(&self, number: usize, key: &str) -> bool {
-        !self.assumed.is_empty() && self.assumed.contains(&(number, key.to_owned()))
-    }
-
-    fn fix(&self, key: &str) -> Option<Fix> {
-        if self.fixes.is_empty() { None } else { self.fixes.get(&(self.number, key.to_owned())).copied() }
-    }
-}
-
-/// Finds the sites that `--assume-fixed` and `--fix` name. Ids count ranks, which do not depend on prices, so a first
-/// report tells them.
-///
-/// # Errors
-/// As [`super::run`], and [`InputError::NoSite`] for a site that is not there.
-pub fn resolve(paths: &[PathBuf], options: &Options) -> anyhow::Result<Wishes> {
-    let mut wishes = Wishes::default();
-    if options.what_if.is_empty() {
-        return Ok(wishes);
-    }
-    let plain = Options { what_if: WhatIf::default(), top: 0, ..options.clone() };
-    let report = super::run(paths, &plain)?;
-    let find = |name: &str| -> anyhow::Result<Vec<(usize, String)>> {
-        let named = |s: &&crate::report::Site| s.id.eq_ignore_ascii_case(name) || s.key == name;
-        let found: Vec<_> =
-            report.sites.iter().filter(named).map(|s| (s.process.profile, s.key.clone())).collect();
-        if found.is_empty() {
-            let last = report.sites.last().map_or_else(|| "none".to_owned(), |s| format!("S1 to {}", s.id));
-            return Err(InputError::NoSite { site: name.to_owned(), sites: last }.into());
+impl CaptureAnalysis {
+    /// Prices every site: the change that its verdict advises, or the one that is wished for.
+    ///
+    /// `number` of the export among those given, as in `scenario`. `again`: another scenario will be asked for.
+    pub fn price(&mut self, number: usize, scenario: &ResolvedScenario, options: &Options, again: bool) {
+        let Some(mut program) = self.program.take() else { return };
+        let Self { profile, devices, waits, next, sites, .. } = &*self;
+        let calls = |site: &Site| {
+            let wait = |&w: &WaitId| (waits[w].call, waits[w].copy_call);
+            site.bundle.waits.iter().map(wait).collect()
+        };
+        let iterations = self.iterations.as_ref();
+        if let Some(iterations) = iterations {
+            program.mark_iterations(iterations, profile.calls.threads.binary_search(&iterations.tid).ok());
         }
-        Ok(found)
-    };
-    for name in &options.what_if.assume_fixed {
-        wishes.assumed.extend(find(name)?);
+        program.mark(&sites.iter().map(calls).collect::<Vec<_>>());
+        overhead::mark(profile, &mut program);
+        let subjects: Vec<Subject> = sites
+            .iter()
+            .enumerate()
+            .map(|(site, found)| {
+                let subject = subject(found, SiteIx { profile: number, site }, scenario);
+                let once = self.is_once(found);
+                Subject { counted: subject.counted && !once, open: subject.open && !once, ..subject }
+            })
+            .collect();
+        let launched = &Launched::new(profile, devices);
+        let capture = Waits { profile, devices, waits, next, launched };
+        let terms = Terms { threads: options.threads, as_captured: options.as_captured, step: options.step };
+        self.prices = price::price(&capture, &program, &subjects, iterations, terms);
+        self.program = again.then_some(program);
     }
-    for (name, fix) in &options.what_if.fixes {
-        wishes.fixes.extend(find(name)?.into_iter().map(|site| (site, *fix)));
+
+    /// Whether a site waits outside the program's work only: before its process' first kernel or after its last, or, where
+    /// a loop is known, before it, in its first iterations or after it. That is paid once, however long the program runs.
+    ///
+    /// ```text
+    ///  host   [cudaFree][load: upload, upload]  [step 0][step 1] … [step n]  [synchronize][tear-down]
+    ///  GPU                                       [k][k]  [k][k]     [k][k]
+    /// ```
+    pub fn is_once(&self, site: &Site) -> bool {
+        let outside = |(from, to): (i64, i64)| {
+            site.bundle.waits.iter().map(|&w| &self.waits[w]).all(|w| w.end <= from || w.start >= to)
+        };
+        let Some(&work) = self.devices.work.get(&site.bundle.pid) else { return false };
+        let iterations = self.iterations.as_ref().filter(|i| pid_of(i.tid) == pid_of(site.bundle.pid));
+        let last_wait = site.bundle.waits.last().map_or(0, |&w| self.waits[w].start);
+        outside(work)
+            || iterations.is_some_and(|i| i.only_at_start(last_wait) || i.whole().is_some_and(outside))
     }
-    Ok(wishes)
+
+    /// The most that each wait saves by itself, in ns. Neighbours may give up the same time: no sum of them is a saving.
+    pub fn alone_at_most(&self) -> Vec<i64> {
+        let Self { profile, devices, waits, next, .. } = self;
+        let launched = &Launched::new(profile, devices);
+        let capture = Waits { profile, devices, waits, next, launched };
+        waits.keys().map(|w| bounds::alone_at_most(&capture, w)).collect()
+    }
 }
 
-/// Prices the sites of one export.
-pub fn prices(
-    capture: &Waits,
-    iterations: Option<&Iterations>,
-    mut program: Program,
-    sites: &[Site],
-    wishes: &Wishes,
-    threads: usize,
-) -> Prices {
-    let calls = |site: &Site| {
-        let wait = |&w: &u32| (capture.waits[w as usize].call, capture.waits[w as usize].copy_call);
-        site.bundle.waits.iter().map(wait).collect()
-    };
-    let ends: Vec<i64> = iterations.map_or_else(Vec::new, |i| i.spans.iter().map(|s| s.1).collect());
-    program.mark_iterations(&ends);
-    program.mark(&sites.iter().map(calls).collect::<Vec<_>>());
-    overhead::mark(capture.profile, &mut program);
-    let subjects: Vec<Subject> = sites.iter().map(|site| subject(site, wishes)).collect();
-    price::price(capture, &program, &subjects, iterations, threads)
-}
-
-fn subject(site: &Site, wishes: &Wishes) -> Subject {
-    let asked = wishes.fix(&site.key);
-    let assumed = wishes.assumes(wishes.number, &site.key);
-    let advised = Fix::advised(&site.verdict, site.bundle.copy);
-    let fix = match asked.unwrap_or(advised) {
+fn subject(site: &Site, ix: SiteIx, scenario: &ResolvedScenario) -> Subject {
+    let assumed = scenario.assumed.contains(&ix);
+    let (change, avoidable) = change_of(site, scenario.fixes.get(&ix).copied());
+    let fix = match change {
         // A needed wait that is taken as fixed was moved behind other work.
-        Fix::Keep if assumed => Fix::Delay,
+        Change::Keep if assumed => Change::Delay,
         fix => fix,
     };
-    // Who asks for a change of a site says that it can be made.
+    let (key, waits) = (site.key.clone(), site.bundle.waits.clone());
+    let open = site.verdict.class == Class::Unknown && fix != Change::Keep && !avoidable && !assumed;
+    Subject { key, waits, fix, counted: avoidable && !assumed, open, assumed }
+}
+
+/// What is changed about a site, as asked, else as its verdict advises; and whether that counts as avoidable: by its
+/// verdict, or since whoever asks for a change says that it can be made.
+pub fn change_of(site: &Site, asked: Option<Change>) -> (Change, bool) {
+    let change = asked.unwrap_or_else(|| advised(&site.verdict, site.bundle.copy));
     let avoidable = site.verdict.class == Class::False || asked.is_some();
-    let counted = !assumed && avoidable && fix != Fix::Keep;
-    Subject { key: site.key.clone(), waits: site.bundle.waits.clone(), fix, counted, assumed }
+    (change, avoidable && change != Change::Keep)
 }

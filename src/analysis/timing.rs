@@ -9,64 +9,95 @@
 //! capture. Threads are paired by their number of waits. A capture that goes on for more iterations repeats the last
 //! one they share. Linear in the waits.
 
-use super::Analysed;
-use crate::cost::iterations::Iterations;
+use super::CaptureAnalysis;
 use crate::error::InputError;
-use crate::profile::Profile;
-use crate::report::Warning;
-use crate::sites::Site;
+use crate::model::{Code, Warning};
+use crate::profile::ids::ThreadIx;
 use crate::text;
+use crate::verdict::site::{Site, part_keys};
 use crate::vocabulary::Direction;
-use crate::waits::Wait;
+use crate::waits::{Wait, WaitId};
 use rustc_hash::FxHashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use typed_index_collections::TiVec;
+
+/// Where the times of exports come from.
+#[derive(Clone, Debug, Default)]
+pub enum Timing {
+    /// From the exports themselves.
+    #[default]
+    Own,
+    /// From this capture, which was asked for: that it is of another program is an error.
+    From(PathBuf),
+    /// From light captures that lie beside exports: (export, light capture). One that does not fit is left, with a
+    /// warning.
+    Beside(Vec<(PathBuf, PathBuf)>),
+}
+
+impl Timing {
+    /// The capture that an export's times come from, unless it is the export itself.
+    pub fn of(&self, export: &Path) -> Option<&Path> {
+        match self {
+            Self::Own => None,
+            Self::From(light) => Some(light),
+            Self::Beside(pairs) => {
+                pairs.iter().find(|(of, _)| of == export).map(|(_, light)| light.as_path())
+            }
+        }
+    }
+}
+
+/// That times of `export` are its own, although a light capture lies beside it.
+pub fn unused(export: &Path, reason: &str) -> Warning {
+    let message =
+        format!("times are from {} itself, not from the light capture beside it: {reason}", export.display());
+    Warning::new(Code::TimingUnused, message, "")
+}
 
 /// Waits of both captures that must have their like in the other.
 const MUST_MATCH: f64 = 0.9;
 
 /// Where a wait stands in the program, whatever its times: thread by rank, iteration, API, copy.
-type Position = (u32, usize, Arc<str>, Option<(Direction, u64)>);
-
-/// The light capture as far as matching needs it.
-pub struct Light<'a> {
-    pub profile: &'a Profile,
-    pub waits: &'a [Wait],
-    pub iterations: Option<&'a Iterations>,
-}
+type Position = (usize, usize, Arc<str>, Option<(Direction, u64)>);
 
 /// Sites of `found` with the waits of the light capture in place of their own, and a word on how many matched.
 ///
 /// # Errors
 /// [`InputError::OtherProgram`] where fewer than 90 % match.
-pub fn match_waits(found: &Analysed, light: &Light) -> Result<(Vec<Site>, Warning), InputError> {
-    let mut site_of = vec![usize::MAX; found.waits.len()];
-    for (i, site) in found.sites.iter().enumerate() {
-        site.bundle.waits.iter().for_each(|&w| site_of[w as usize] = i);
-    }
-    let from = Light { profile: &found.profile, waits: &found.waits, iterations: found.iterations.as_ref() };
-    let common = iterations(&from).min(iterations(light));
-    let mut known: FxHashMap<Position, Vec<usize>> = FxHashMap::default();
-    for (position, &site) in positions(&from).into_iter().zip(&site_of) {
+pub fn match_waits(
+    found: &CaptureAnalysis,
+    light: &CaptureAnalysis,
+) -> Result<(Vec<Site>, Warning), InputError> {
+    let site_of = found.site_of_waits();
+    // Loops that had to be found may begin elsewhere in the other capture: then order alone tells.
+    let marked =
+        [found, light].iter().all(|c| c.iterations.as_ref().is_none_or(|i| i.confidence().is_none()));
+    let count = |c: &CaptureAnalysis| c.iterations.as_ref().filter(|_| marked).map_or(0, |i| i.spans.len());
+    let common = count(found).min(count(light));
+    let mut known: FxHashMap<Position, Vec<Option<usize>>> = FxHashMap::default();
+    for (position, &site) in positions(found, marked).into_iter().zip(&site_of) {
         known.entry(position).or_default().push(site);
     }
     let mut seen: FxHashMap<Position, usize> = FxHashMap::default();
-    let mut waits: Vec<Vec<u32>> = vec![Vec::new(); found.sites.len()];
+    let mut waits: Vec<Vec<WaitId>> = vec![Vec::new(); found.sites.len()];
     let (mut matched, mut shared) = (0, 0);
-    for (w, position) in (0u32..).zip(positions(light)) {
+    for (w, position) in positions(light, marked).iter_enumerated() {
         let nth = seen.entry(position.clone()).or_default();
-        let (thread, iteration, api, copy) = position;
+        let (thread, iteration, api, copy) = position.clone();
         let beyond = iteration != OUTSIDE && common > 0 && iteration >= common;
         let like = (thread, if beyond { common - 1 } else { iteration }, api, copy);
         if let Some(&site) = known.get(&like).and_then(|sites| sites.get(*nth)) {
             matched += 1;
             shared += usize::from(!beyond);
-            if let Some(list) = waits.get_mut(site) {
-                list.push(w);
+            if let Some(site) = site {
+                waits[site].push(w);
             }
         }
         *nth += 1;
     }
-    let expected = positions(&from).iter().filter(|p| p.1 == OUTSIDE || common == 0 || p.1 < common).count();
+    let expected =
+        positions(found, marked).iter().filter(|p| p.1 == OUTSIDE || common == 0 || p.1 < common).count();
     let enough = |part: usize, whole: usize| part as f64 >= MUST_MATCH * whole as f64;
     if !enough(matched, light.waits.len()) || !enough(shared, expected) {
         return Err(InputError::OtherProgram {
@@ -80,19 +111,21 @@ pub fn match_waits(found: &Analysed, light: &Light) -> Result<(Vec<Site>, Warnin
 }
 
 /// The sites, in the light capture's processes.
-fn with_waits(found: &Analysed, light: &Light, waits: Vec<Vec<u32>>) -> Vec<Site> {
+fn with_waits(found: &CaptureAnalysis, light: &CaptureAnalysis, waits: Vec<Vec<WaitId>>) -> Vec<Site> {
     let sites = found.sites.iter().zip(waits).filter(|(_, w)| !w.is_empty());
-    sites
+    let mut sites: Vec<Site> = sites
         .map(|(site, waits)| {
             let mut site = site.clone();
-            site.bundle.pid = light.waits[waits[0] as usize].pid;
+            site.bundle.pid = light.waits[waits[0]].pid;
             site.bundle.waits = waits;
             site
         })
-        .collect()
+        .collect();
+    part_keys(&mut sites);
+    sites
 }
 
-fn said(found: &Analysed, light: &Light, matched: usize) -> Warning {
+fn said(found: &CaptureAnalysis, light: &CaptureAnalysis, matched: usize) -> Warning {
     let message = format!(
         "times are from {}, sites from {}: {} of {} waits matched by order, call and copy size",
         light.profile.path().display(),
@@ -100,39 +133,36 @@ fn said(found: &Analysed, light: &Light, matched: usize) -> Warning {
         text::count(matched as u64),
         text::count(light.waits.len() as u64),
     );
-    Warning { code: "timing-matched", message, fix: String::new() }
+    Warning::new(Code::TimingMatched, message, "")
 }
 
 /// Iteration of a wait that is in none.
 const OUTSIDE: usize = usize::MAX;
 
-fn iterations(capture: &Light) -> usize {
-    capture.iterations.map_or(0, |i| i.spans.len())
-}
-
-fn positions(capture: &Light) -> Vec<Position> {
+fn positions(capture: &CaptureAnalysis, marked: bool) -> TiVec<WaitId, Position> {
     let rank = thread_ranks(capture);
     let one = |w: &Wait| {
-        let iteration = capture.iterations.and_then(|i| i.at(w.start)).unwrap_or(OUTSIDE);
+        let iterations = capture.iterations.as_ref().filter(|_| marked);
+        let iteration = iterations.and_then(|i| i.at(w.start)).unwrap_or(OUTSIDE);
         let api = capture.profile.calls.base_name(w.call).clone();
-        (rank[w.thread as usize], iteration, api, w.copy.map(|c| (c.direction, c.bytes)))
+        (rank[w.thread], iteration, api, w.copy.map(|c| (c.direction, c.bytes)))
     };
     capture.waits.iter().map(one).collect()
 }
 
 /// Threads numbered from the one with most waits down; of equals the one that waited first.
-fn thread_ranks(capture: &Light) -> Vec<u32> {
-    let threads = capture.profile.calls.threads.len();
-    let mut counts = vec![(0usize, i64::MAX); threads];
-    for wait in capture.waits {
-        let (count, first) = &mut counts[wait.thread as usize];
+fn thread_ranks(capture: &CaptureAnalysis) -> TiVec<ThreadIx, usize> {
+    let threads = capture.profile.calls.threads.keys();
+    let mut counts: TiVec<ThreadIx, (usize, i64)> = threads.clone().map(|_| (0, i64::MAX)).collect();
+    for wait in &capture.waits {
+        let (count, first) = &mut counts[wait.thread];
         *count += 1;
         *first = (*first).min(wait.start);
     }
-    let mut order: Vec<usize> = (0..threads).collect();
+    let mut order: Vec<ThreadIx> = threads.collect();
     order.sort_by_key(|&t| (std::cmp::Reverse(counts[t].0), counts[t].1, t));
-    let mut ranks = vec![0; threads];
-    for (rank, thread) in (0u32..).zip(order) {
+    let mut ranks: TiVec<ThreadIx, usize> = counts.iter().map(|_| 0).collect();
+    for (rank, thread) in order.into_iter().enumerate() {
         ranks[thread] = rank;
     }
     ranks

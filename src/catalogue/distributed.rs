@@ -1,4 +1,4 @@
-//! H01 to H14: collectives, DDP, FSDP, pipelines.
+//! H01 to H15: collectives, DDP, FSDP, pipelines.
 
 use super::{Category::*, EVENT_SYNC, Pattern, Strategy::*, fix, torch};
 use crate::vocabulary::Kind::{self, *};
@@ -275,6 +275,19 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "Padding costs computation.",
         ),
         sources: "Megatron-LM",
+        ..BASE
+    },
+    Pattern {
+        id: "H15",
+        title: "DDP: run-time statistics of its own",
+        triggers: &["DistributedDataParallel(model)(x)"],
+        op: "c10d::Logger::set_runtime_stats_and_log",
+        trace: "cudaEventSynchronize below the forward pass, on the thread that calls the model",
+        driver_api: EVENT_SYNC,
+        kind: Some(Timing),
+        why: "DDP times its forward and backward pass in the first 10 iterations, and then in one of 100.",
+        fix: fix(Leave, "nothing to do: from the 11th iteration on, one in 100", "", "", ""),
+        sources: "torch/nn/parallel/distributed.py, _set_ddp_runtime_logging_sample_rate",
         ..BASE
     },
 ];

@@ -62,8 +62,27 @@ pub fn search(query: &str) -> Vec<&'static Pattern> {
     found
 }
 
+/// The names nearest to a query that fits nothing: ids, trigger names, and `more`.
+pub fn near(query: &str, more: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    let wanted = plain(query);
+    let identifiers = |text: &'static str| {
+        // Shorter ones cannot be mistyped recognisably.
+        text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| name.len() > 2)
+    };
+    let own =
+        all().flat_map(|p| std::iter::once(p.id).chain(p.triggers.iter().copied().flat_map(identifiers)));
+    let mut near: Vec<(usize, &str)> = own
+        .chain(more)
+        .map(|name| (strsim::levenshtein(&wanted, &name.to_lowercase()), name))
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
+        .collect();
+    near.sort_unstable();
+    near.dedup();
+    near.into_iter().map(|(_, name)| name).take(5).collect()
+}
+
 /// Lower case, without the dots and brackets around a name: `.cpu()` and `cpu` are the same question.
-pub(super) fn plain(text: &str) -> String {
+fn plain(text: &str) -> String {
     text.trim().trim_matches(|c: char| ".() ".contains(c)).to_lowercase()
 }
 
@@ -72,22 +91,30 @@ fn names(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|n| !n.is_empty()).map(str::to_lowercase)
 }
 
-/// The entry whose library code the innermost frames of a wait stand in.
+/// What the catalogue knows of the library code that a wait stands in.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// The entries that fit; of several, the line would tell which.
+    pub entries: Vec<&'static Pattern>,
+    /// Whether one is named for sure: by its line, or because file and function suffice.
+    pub sure: bool,
+}
+
+/// The entries whose library code the innermost frames of a wait stand in.
 ///
-/// `frames` are (file, function), innermost first; `line_text` is the text of the innermost frame's line where known.
+/// `frames` are (file, function), innermost first; `line` gives the text of a frame's line, where it is at hand.
 /// PyTorch, the standard library and other helpers are looked through: the first frame outside them is the last
 /// that counts, because code further out encloses everything that it calls.
-pub fn library_site(frames: &[(&str, &str)], line_text: Option<&str>) -> Option<&'static Pattern> {
+pub fn library_site(frames: &[(&str, &str)], line: &dyn Fn(usize) -> Option<String>) -> Option<Known> {
     let mut fallback = None;
     for (depth, &(file, function)) in frames.iter().enumerate() {
-        let text = if depth == 0 { line_text } else { None };
         // A module's forward and __call__ enclose whatever they call: only as the leaf do they say anything.
         let encloses = depth > 0 && matches!(last_name(function), "forward" | "__call__");
-        let found = if encloses { None } else { frame_site(file, function, text) };
+        let found = if encloses { None } else { frame_site(file, function, || line(depth)) };
         match found {
-            Some(pattern) if !WRAPPERS.contains(&pattern.id) => return Some(pattern),
+            Some(known) if !WRAPPERS.contains(&known.entries[0].id) => return Some(known),
             // Of two, the one further out: a tensor is formatted because it is printed.
-            Some(pattern) => fallback = Some(pattern),
+            Some(known) => fallback = Some(known),
             None if !is_helper(file) => break,
             None => {}
         }
@@ -95,28 +122,56 @@ pub fn library_site(frames: &[(&str, &str)], line_text: Option<&str>) -> Option<
     fallback
 }
 
-/// The best entry for one frame: one that the known line confirms, then one that names the function with its class,
-/// else the first that the line does not contradict.
-fn frame_site(file: &str, function: &str, text: Option<&str>) -> Option<&'static Pattern> {
-    let fitting =
-        all().filter_map(|p| Some((p, p.library?))).filter(|(_, l)| site_fits(l, file, function, text));
-    let confirmed = |l: &LibrarySite| text.is_some() && !l.line_text.is_empty();
-    let named = |l: &LibrarySite| function.contains('.') && l.frames.iter().any(|f| f.1 == function);
-    // min_by_key keeps the first of equals: the order of the catalogue breaks ties.
-    fitting.min_by_key(|(_, l)| std::cmp::Reverse((confirmed(l), named(l)))).map(|(pattern, _)| pattern)
+/// The entry for a line of a training script that is copied rather than installed: the user's own frame by its looks.
+pub fn script_site(file: &str, function: &str, line: &str) -> Option<&'static Pattern> {
+    frame_site(file, function, || Some(line.to_owned()))
+        .and_then(|known| known.entries.first().copied())
+        .filter(|p| p.library.is_some_and(|l| !l.line_text.is_empty()))
 }
 
-fn site_fits(site: &LibrarySite, file: &str, function: &str, text: Option<&str>) -> bool {
-    site.frames.iter().any(|&(suffix, wanted)| {
-        let text_fits = match text {
-            Some(line) => line.contains(site.line_text),
-            // A bare file name or an open function is too little without the line.
-            None => site.line_text.is_empty() || (suffix.contains('/') && !wanted.is_empty()),
-        };
-        text_fits
-            && (wanted.is_empty() || function == wanted || last_name(function) == wanted)
+/// The best entries for one frame: one that the known line confirms, else those that name the function with its class,
+/// else all that the line does not contradict. Of lines that confirm several, the longest text decides.
+fn frame_site(file: &str, function: &str, line: impl FnOnce() -> Option<String>) -> Option<Known> {
+    let in_frame = || {
+        all().filter_map(|p| Some((p, p.library?))).filter(|(_, l)| frame_fits(l, file, function).is_some())
+    };
+    let text = if in_frame().any(|(_, l)| !l.line_text.is_empty()) { line() } else { None };
+    let fits = |l: &LibrarySite| match &text {
+        Some(text) => text.contains(l.line_text),
+        // A bare file name or an open function is too little without the line.
+        None => l.line_text.is_empty() || frame_fits(l, file, function) == Some(Frame::Named),
+    };
+    let named = |l: &LibrarySite| function.contains('.') && l.frames.iter().any(|f| f.1 == function);
+    let confirmed = |l: &LibrarySite| if text.is_some() { l.line_text.len() } else { 0 };
+    let rank = |l: &LibrarySite| (confirmed(l), named(l));
+    let best = in_frame().filter(|(_, l)| fits(l)).map(|(_, l)| rank(&l)).max()?;
+    let mut entries: Vec<_> = in_frame().filter(|(_, l)| fits(l) && rank(l) == best).collect();
+    if best.0 > 0 {
+        entries.truncate(1);
+    }
+    let by_frame = |l: &LibrarySite| l.line_text.is_empty();
+    let sure = entries.len() == 1 && entries.iter().all(|(_, l)| best.0 > 0 || by_frame(l));
+    Some(Known { entries: entries.into_iter().map(|(p, _)| p).collect(), sure })
+}
+
+/// How much of a frame an entry names.
+#[derive(PartialEq, Eq)]
+enum Frame {
+    /// A folder with the file, and the function.
+    Named,
+    /// A bare file name, or any function of the file.
+    Open,
+}
+
+fn frame_fits(site: &LibrarySite, file: &str, function: &str) -> Option<Frame> {
+    let fits = |&&(suffix, wanted): &&(&str, &str)| {
+        (wanted.is_empty() || function == wanted || last_name(function) == wanted)
             && ends_with_path(file, suffix)
-    })
+    };
+    let whole = |&(suffix, wanted): &(&str, &str)| suffix.contains('/') && !wanted.is_empty();
+    let mut fitting = site.frames.iter().filter(fits).peekable();
+    fitting.peek()?;
+    Some(if fitting.any(whole) { Frame::Named } else { Frame::Open })
 }
 
 /// The function's own name: newer interpreters report `Class.method`, closures `f.<locals>.g`.

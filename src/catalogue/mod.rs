@@ -1,24 +1,20 @@
 //! The knowledge base: every synchronising pattern that the tool knows, as data.
 //!
-//! One file per subject holds the entries; `lookup` finds them, `quick` orders them by NVIDIA's nine categories,
-//! `explain` prints them.
+//! One file per subject holds the entries; `lookup` finds them.
 
 use crate::vocabulary::Kind;
 
 mod allocator;
 mod checks;
 mod distributed;
-pub mod explain;
 mod explicit;
 mod hidden_reads;
-mod highlight;
 mod library_data;
 mod library_models;
 mod library_parallel;
 mod library_training;
 mod lookalikes;
 mod lookup;
-pub mod quick;
 mod readback;
 mod scalar;
 mod shape;
@@ -27,7 +23,7 @@ mod sparse;
 mod tests;
 mod upload;
 
-pub use lookup::{all, by_id, library_site, search};
+pub use lookup::{Known, all, by_id, library_site, near, script_site, search};
 
 /// One synchronising pattern of PyTorch or of a library built on it.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +61,7 @@ pub struct Pattern {
 /// How to get rid of a wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Fix {
+    /// Its place in the order of fixes.
     pub strategy: Strategy,
     /// One short line for the report's "what to do" column.
     pub title: &'static str,
@@ -139,12 +136,19 @@ const fn site(
 /// Fixes in the order in which to try them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Strategy {
+    /// Delete the call: nothing needs it.
     Remove,
+    /// `non_blocking=True`, from pinned memory: the copy is only enqueued.
     NonBlocking,
+    /// Another call or argument with the same result, computed on the GPU alone.
     SyncFreeApi,
+    /// Read the value later, or in fewer iterations.
     Delay,
+    /// One copy for values that are read one by one.
     Coalesce,
+    /// Another design: dense tensors, a CPU backend (gloo), no offload to the CPU.
     Offload,
+    /// It belongs to set-up or measuring: leave it outside the captured region.
     ExcludeFromCapture,
     /// Nothing to do: harmless, or once at start-up.
     Leave,
@@ -153,14 +157,23 @@ pub enum Strategy {
 /// The nine categories of synchronising code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Category {
+    /// The program calls `synchronize()` or a like of it.
     ExplicitSync,
+    /// A tensor is moved between host and device: `.cpu()`, `.to()`.
     DeviceMovement,
+    /// A device tensor is made from Python or host data.
     TensorCreation,
+    /// Python reads a value: `.item()`, `if tensor`.
     DataDependentControlFlow,
+    /// A CUDA scalar is an index, or an index or an assigned value is uploaded.
     Indexing,
+    /// A tensor is the bound of a slice.
     Slicing,
+    /// The size of the output depends on values: `nonzero`, `unique`.
     DynamicShapes,
+    /// Gradients of embeddings that count or sort their indices.
     EmbeddingBackward,
+    /// Between ranks: collectives, barriers.
     Distributed,
     /// Outside the nine: validity checks inside operators.
     ErrorCheck,
@@ -171,6 +184,9 @@ pub enum Category {
 }
 
 impl Category {
+    /// How many of [`Self::ALL`] are categories of NVIDIA's guide to sync-free code.
+    pub const OF_GUIDE: usize = 9;
+
     /// Every category: the nine in their order, then those outside them.
     pub const ALL: [Category; 12] = [
         Category::ExplicitSync,
@@ -227,9 +243,11 @@ impl Strategy {
 pub struct LibrarySite {
     /// "transformers", "torch", …
     pub library: &'static str,
-    /// The innermost library frame decides: (file path ends with, function name; empty = any function).
+    /// The innermost library frame decides: (file path ends with, function name; empty = any function). A bare file name
+    /// is that of a script, which people copy into their own code.
     pub frames: &'static [(&'static str, &'static str)],
     /// Text of the line, a distinctive part; empty where the file and function suffice.
     pub line_text: &'static str,
+    /// How often it runs: "every step"; empty where that is not known.
     pub frequency: &'static str,
 }

@@ -1,4 +1,4 @@
-//! B16 to B27: sizes in sparse, nested, ragged and segmented data, and in the backward of embeddings.
+//! B16 to B29: sizes in sparse, nested, ragged and segmented data, in the backward of embeddings, in adaptive softmax.
 
 use super::{
     Category::{self, *},
@@ -257,6 +257,27 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ),
         versions: "builds with CUB before 1.16 only",
         sources: "PyTorch EmbeddingBackwardKernel.cu; NVIDIA sync-free guide, category 8",
+        ..BASE
+    },
+    Pattern {
+        id: "B29",
+        title: "nn.AdaptiveLogSoftmaxWithLoss",
+        triggers: &["nn.AdaptiveLogSoftmaxWithLoss(d, n, cutoffs)(x, y)", "adaptive.predict(x)"],
+        op: "torch.nn.AdaptiveLogSoftmaxWithLoss.forward -> aten::nonzero",
+        trace: "for each cluster nonzero's kernels, a copy of its count to pinned host memory and cudaStreamSynchronize",
+        why: "Each cluster of classes takes its own rows of the batch, so the CPU reads their number twice a cluster.",
+        fix: fix(
+            SyncFreeApi,
+            "take the loss from log_prob(), where memory allows",
+            "loss = adaptive(x, y).loss",
+            "loss = F.nll_loss(adaptive.log_prob(x), y)",
+            "log_prob() computes all n classes for every row, which the module is there to avoid: measure it. For predict(x), adaptive.log_prob(x).argmax(1) gives the same classes.",
+        ),
+        sources: "torch/nn/modules/adaptive.py of 2.11: 6 waits with two cutoffs, none by log_prob(), equal loss and gradient",
+        library: torch(&[
+            ("torch/nn/modules/adaptive.py", "forward"),
+            ("torch/nn/modules/adaptive.py", "predict"),
+        ]),
         ..BASE
     },
 ];

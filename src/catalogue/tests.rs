@@ -9,13 +9,13 @@ const SITE: &str = "/venv/lib/python3.12/site-packages/";
 /// How many ids each letter has in the tables of the catalogue; B27 stands for the category without a row of its own.
 const COUNTS: [(char, usize); 10] = [
     ('A', 35),
-    ('B', 28),
+    ('B', 29),
     ('C', 13),
     ('D', 9),
     ('E', 12),
     ('F', 12),
     ('G', 7),
-    ('H', 14),
+    ('H', 15),
     ('L', 64),
     ('N', 7),
 ];
@@ -23,7 +23,12 @@ const COUNTS: [(char, usize); 10] = [
 fn found(frames: &[(&str, &str)], text: Option<&str>) -> Option<&'static str> {
     let full: Vec<_> = frames.iter().map(|&(file, function)| (format!("{SITE}{file}"), function)).collect();
     let frames: Vec<_> = full.iter().map(|(file, function)| (file.as_str(), *function)).collect();
-    library_site(&frames, text).map(|p| p.id)
+    known(&frames, text).map(|known| known.entries[0].id)
+}
+
+/// What is known of frames, the innermost of which has the text.
+fn known(frames: &[(&str, &str)], text: Option<&str>) -> Option<Known> {
+    library_site(frames, &|depth| text.filter(|_| depth == 0).map(str::to_owned))
 }
 
 fn ids(query: &str) -> Vec<&'static str> {
@@ -141,6 +146,7 @@ fn torch_frames_name_their_pattern() {
         ("torch/nn/utils/rnn.py", "pack_padded_sequence", "B20"),
         ("torch/nn/utils/rnn.py", "pad_packed_sequence", "B28"),
         ("torch/nn/functional.py", "gaussian_nll_loss", "E12"),
+        ("torch/nn/modules/adaptive.py", "forward", "B29"),
         ("torch/cuda/__init__.py", "synchronize", "F01"),
         ("torch/cuda/streams.py", "synchronize", "F02"),
         ("torch/cuda/streams.py", "Stream.synchronize", "F02"),
@@ -153,9 +159,9 @@ fn torch_frames_name_their_pattern() {
 
 #[test]
 fn paths_match_by_whole_components() {
-    assert!(library_site(&[("/home/me/my_torch/_tensor_str.py", "_str_intern")], None).is_none());
-    assert!(library_site(&[("_tensor_str.py", "_str_intern")], None).is_none());
-    assert!(library_site(&[("C:\\py\\Lib\\site-packages\\torch\\_tensor_str.py", "_str")], None).is_some());
+    assert!(known(&[("/home/me/my_torch/_tensor_str.py", "_str_intern")], None).is_none());
+    assert!(known(&[("_tensor_str.py", "_str_intern")], None).is_none());
+    assert!(known(&[("C:\\py\\Lib\\site-packages\\torch\\_tensor_str.py", "_str")], None).is_some());
 }
 
 #[test]
@@ -181,11 +187,11 @@ fn a_caller_in_a_library_says_more_than_a_wrapper() {
 fn frames_outside_the_innermost_caller_do_not_count() {
     let user = ("/home/me/model.py", "training_step");
     let trainer = (&*format!("{SITE}transformers/trainer.py"), "_inner_training_loop");
-    assert!(library_site(&[user, trainer], None).is_none());
+    assert!(known(&[user, trainer], None).is_none());
     let encoder = (&*format!("{SITE}torch/nn/modules/transformer.py"), "forward");
     let linear = (&*format!("{SITE}torch/nn/modules/linear.py"), "forward");
-    assert!(library_site(&[linear, encoder, user], None).is_none());
-    assert_eq!(library_site(&[trainer], None).map(|p| p.id), Some("L01"));
+    assert!(known(&[linear, encoder, user], None).is_none());
+    assert!(known(&[trainer], None).is_some_and(|known| !known.sure));
 }
 
 #[test]
@@ -195,10 +201,39 @@ fn the_line_chooses_among_entries() {
     assert_eq!(found(&frame, Some("tr_loss_scalar = nested_gather(tr_loss).mean().item()")), Some("L02"));
     assert_eq!(found(&frame, Some("self.evaluate()")), None);
     // A script's bare file name is too little without the line.
-    assert!(library_site(&[("/home/me/train.py", "train_one_epoch")], None).is_none());
+    assert!(known(&[("/home/me/train.py", "train_one_epoch")], None).is_none());
     let line = "losses_m.update(loss.item() * accum_steps, batch_size)";
-    let timm = library_site(&[("/home/me/timm/train.py", "train_one_epoch")], Some(line));
+    let timm = script_site("/home/me/timm/train.py", "train_one_epoch", line);
     assert_eq!(timm.map(|p| p.id), Some("L34"));
+}
+
+/// Each entry is what a wait in its file, function and line gets; where a class is named too, the plain name fits several.
+#[test]
+fn every_library_entry_can_be_returned() {
+    for (p, site) in all().filter_map(|p| Some((p, p.library?))) {
+        for &(file, function) in site.frames {
+            let function = if function.is_empty() { "f" } else { function };
+            let line = Some(site.line_text).filter(|text| !text.is_empty());
+            let path = format!("{SITE}{file}");
+            let known =
+                known(&[(&path, function)], line).unwrap_or_else(|| panic!("{} {file} {function}", p.id));
+            assert!(known.entries.iter().any(|entry| entry.id == p.id), "{} {file} {function}", p.id);
+            assert!(known.sure || known.entries.len() > 1, "{} {file} {function}", p.id);
+        }
+    }
+}
+
+#[test]
+fn without_its_line_an_entry_is_one_of_several() {
+    let path = format!("{SITE}transformers/trainer.py");
+    let frame = [(&*path, "_inner_training_loop")];
+    let ids = |text| -> Vec<&str> {
+        known(&frame, text).map_or_else(Vec::new, |k| k.entries.iter().map(|p| p.id).collect())
+    };
+    assert_eq!(ids(None), ["L01", "L03", "L04", "L05"]);
+    assert_eq!(ids(Some("grad_norm = grad_norm.item()")), ["L03"]);
+    assert_eq!(ids(Some("self._total_loss_scalar += self._tr_loss.item()")), ["L05"]);
+    assert!(ids(Some("if step % args.logging_steps == 0:")).is_empty());
 }
 
 #[test]
@@ -213,4 +248,13 @@ fn search_by_id_trigger_and_words() {
     assert_eq!(ids("guard").first(), Some(&"A35"));
     assert!(ids("deepspeed").len() > 5);
     assert!(search("").is_empty() && search("no such thing").is_empty());
+}
+
+#[test]
+fn a_slip_of_the_keyboard_gets_a_suggestion() {
+    let near = |query| near(query, ["R05"].into_iter());
+    assert!(near("nonzeroo").contains(&"nonzero"));
+    assert!(near("tolsit").contains(&"tolist"));
+    assert!(near("R005").contains(&"R05"));
+    assert!(near("xyzzyxyzzy").is_empty());
 }

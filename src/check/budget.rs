@@ -19,8 +19,8 @@
 
 use super::duration;
 use crate::catalogue;
-use crate::report::Site;
-use crate::vocabulary::Per;
+use crate::model::Site;
+use crate::vocabulary::{Measure, Per};
 use chrono::NaiveDate;
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Deserializer};
@@ -31,60 +31,75 @@ use thiserror::Error;
 #[error("{0}")]
 pub struct BudgetError(String);
 
+/// What a budget file holds.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
+    /// What limits refer to: each iteration, or the whole run.
     #[serde(default)]
     pub per: Per,
     /// Of the whole program.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole")]
     pub limits: Limits,
+    /// Limits of parts of the program.
     #[serde(default)]
-    pub limit: Vec<PartLimit>,
+    pub limit: Vec<Limits>,
+    /// Sites that count nowhere, until a day.
     #[serde(default)]
     pub allow: Vec<Allow>,
 }
 
-/// At most so much, of each iteration or the run, on the rank that has most.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+/// At most so much, of each iteration or the run, on the rank that has most; of the sites that match all conditions given.
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Limits {
-    #[serde(default, deserialize_with = "count")]
-    pub waits: Option<f64>,
-    #[serde(default, deserialize_with = "count")]
-    pub false_waits: Option<f64>,
-    #[serde(default, deserialize_with = "time")]
-    pub blocked: Option<i64>,
-    #[serde(default, deserialize_with = "time")]
-    pub drain: Option<i64>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct PartLimit {
+    /// File of the site's line, as a glob.
     pub path: Option<Pattern>,
+    /// Name of the function around the site's line, as a glob.
     pub function: Option<Pattern>,
+    /// NVTX range in which the waits must lie.
     pub nvtx: Option<String>,
-    // serde cannot flatten where unknown fields are denied.
+    /// Number of waits.
     #[serde(default, deserialize_with = "count")]
     pub waits: Option<f64>,
+    /// Number of waits of class false.
     #[serde(default, deserialize_with = "count")]
     pub false_waits: Option<f64>,
+    /// Host time inside waits, in ns.
     #[serde(default, deserialize_with = "time")]
-    pub blocked: Option<i64>,
+    pub blocked: Option<f64>,
+    /// GPU idle after waits, in ns.
     #[serde(default, deserialize_with = "time")]
-    pub drain: Option<i64>,
+    pub drain: Option<f64>,
 }
 
+/// What `[limits]` may hold: of the whole program, without conditions.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Whole {
+    #[serde(default, deserialize_with = "count")]
+    waits: Option<f64>,
+    #[serde(default, deserialize_with = "count")]
+    false_waits: Option<f64>,
+    #[serde(default, deserialize_with = "time")]
+    blocked: Option<f64>,
+    #[serde(default, deserialize_with = "time")]
+    drain: Option<f64>,
+}
+
+/// Sites that may wait: those that match all conditions given.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Allow {
+    /// File of the site's line, as a glob.
     pub path: Option<Pattern>,
+    /// Name of the function around the site's line, as a glob.
     pub function: Option<Pattern>,
     /// A catalogue entry (`C03`).
     pub pattern: Option<String>,
     /// A site's key, as the report's JSON has it.
     pub key: Option<String>,
+    /// Why it may, for whoever reads the report.
     pub reason: String,
     /// The last day on which it counts.
     #[serde(deserialize_with = "date")]
@@ -94,6 +109,7 @@ pub struct Allow {
 /// A glob: `*` stays inside a folder or name, `**` does not.
 #[derive(Clone, Debug)]
 pub struct Pattern {
+    /// The glob as the budget has it.
     pub text: String,
     whole: GlobMatcher,
     tail: Option<GlobMatcher>,
@@ -128,6 +144,11 @@ impl<'de> Deserialize<'de> for Pattern {
     }
 }
 
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Limits, D::Error> {
+    let Whole { waits, false_waits, blocked, drain } = Whole::deserialize(deserializer)?;
+    Ok(Limits { waits, false_waits, blocked, drain, ..Limits::default() })
+}
+
 /// A limit that is no number would be kept by anything.
 fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     let number = f64::deserialize(deserializer)?;
@@ -137,10 +158,10 @@ fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::E
     Err(serde::de::Error::custom(format!("{number} is no number of waits; write 0 or more")))
 }
 
-fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     let text = String::deserialize(deserializer)
         .map_err(|_| serde::de::Error::custom("a time is written as text with a unit: \"200us\""))?;
-    duration(&text).map(Some).map_err(serde::de::Error::custom)
+    duration(&text).map(|ns| Some(ns as f64)).map_err(serde::de::Error::custom)
 }
 
 /// A date, as TOML has it or as text.
@@ -160,60 +181,30 @@ impl Budget {
     /// # Errors
     /// [`BudgetError`] with line and column; for an unknown key with the nearest right one.
     pub fn parse(text: &str) -> Result<Self, BudgetError> {
-        brackets(text)?;
+        if let Some(wrong) = brackets(text) {
+            return Err(BudgetError(wrong));
+        }
         let budget: Self = toml::from_str(text).map_err(|e| BudgetError(said(text, &e)))?;
-        for (i, limit) in (1..).zip(&budget.limit) {
-            if limit.path.is_none() && limit.function.is_none() && limit.nvtx.is_none() {
-                let advice = "for the whole program write [limits]";
-                return Err(BudgetError(format!(
-                    "[[limit]] number {i} names no path, function or nvtx; {advice}"
-                )));
-            }
-            if limit.limits() == Limits::default() {
-                let keys = "waits, false-waits, blocked or drain";
-                return Err(BudgetError(format!("[[limit]] number {i} limits nothing; give it {keys}")));
-            }
-        }
-        for (i, allow) in (1..).zip(&budget.allow) {
-            if allow.reason.trim().is_empty() {
-                return Err(BudgetError(format!(
-                    "[[allow]] number {i} has an empty reason; say why it may wait"
-                )));
-            }
-            let none = allow.path.is_none() && allow.function.is_none();
-            if none && allow.pattern.is_none() && allow.key.is_none() {
-                return Err(BudgetError(format!(
-                    "[[allow]] number {i} would allow everything; give it path, function, pattern or key"
-                )));
-            }
-            if let Some(pattern) =
-                allow.pattern.as_ref().filter(|p| !catalogue::all().any(|known| known.id == **p))
-            {
-                return Err(BudgetError(format!(
-                    "[[allow]] number {i} allows pattern `{pattern}`, which there is not; `sync-report explain` lists all"
-                )));
-            }
-        }
-        Ok(budget)
+        let limits =
+            (1..).zip(&budget.limit).find_map(|(i, l)| Some(format!("[[limit]] number {i} {}", l.wrong()?)));
+        let allows =
+            (1..).zip(&budget.allow).find_map(|(i, a)| Some(format!("[[allow]] number {i} {}", a.wrong()?)));
+        limits.or(allows).map_or(Ok(budget), |wrong| Err(BudgetError(wrong)))
     }
 }
 
 /// Of parts there are several, of the whole program there is one: what the parser says of the wrong brackets helps nobody.
-fn brackets(text: &str) -> Result<(), BudgetError> {
-    for (wrong, right) in [
-        ("[limit]", "[[limit]]"),
-        ("[allow]", "[[allow]]"),
-        ("[[limits]]", "[limits]"),
-        ("[[allows]]", "[[allow]]"),
-    ] {
-        let is = |line: &&str| {
-            line.split('#').next().unwrap_or("").split_whitespace().collect::<String>() == wrong
+fn brackets(text: &str) -> Option<String> {
+    (1..).zip(text.lines()).find_map(|(n, line)| {
+        let wrong: String = line.split('#').next()?.split_whitespace().collect();
+        let right = match &*wrong {
+            "[limit]" => "[[limit]]",
+            "[allow]" | "[[allows]]" => "[[allow]]",
+            "[[limits]]" => "[limits]",
+            _ => return None,
         };
-        if let Some(at) = text.lines().collect::<Vec<_>>().iter().position(is) {
-            return Err(BudgetError(format!("line {}: {wrong} is written {right}", at + 1)));
-        }
-    }
-    Ok(())
+        Some(format!("line {n}: {wrong} is written {right}"))
+    })
 }
 
 /// The error with its place, and with the key that was probably meant.
@@ -242,10 +233,28 @@ fn nearest_key(message: &str) -> Option<&str> {
     (score(best) >= ALIKE).then_some(best)
 }
 
-impl PartLimit {
-    pub fn limits(&self) -> Limits {
-        let Self { waits, false_waits, blocked, drain, .. } = *self;
-        Limits { waits, false_waits, blocked, drain }
+impl Limits {
+    /// The limit of one measure.
+    pub fn of(&self, measure: Measure) -> Option<f64> {
+        match measure {
+            Measure::Waits => self.waits,
+            Measure::FalseWaits => self.false_waits,
+            Measure::Blocked => self.blocked,
+            Measure::Drain => self.drain,
+        }
+    }
+
+    /// Whether there is no limit at all.
+    pub fn is_empty(&self) -> bool {
+        Measure::ALL.iter().all(|&measure| self.of(measure).is_none())
+    }
+
+    /// What makes those of a part useless.
+    fn wrong(&self) -> Option<&'static str> {
+        if self.place().is_none() {
+            return Some("names no path, function or nvtx; for the whole program write [limits]");
+        }
+        self.is_empty().then_some("limits nothing; give it waits, false-waits, blocked or drain")
     }
 
     /// Whether a site is of this part; the NVTX range is looked at elsewhere.
@@ -253,17 +262,30 @@ impl PartLimit {
         matches(self.path.as_ref(), self.function.as_ref(), site)
     }
 
-    /// "in src/model/**, function step, range forward"
-    pub fn name(&self) -> String {
+    /// "in src/model/**, function step, range forward"; `None`: the whole program.
+    pub fn place(&self) -> Option<String> {
         let path = self.path.as_ref().map(|p| p.text.clone());
         let function = self.function.as_ref().map(|f| format!("function {}", f.text));
         let range = self.nvtx.as_ref().map(|r| format!("range {r}"));
         let parts: Vec<String> = [path, function, range].into_iter().flatten().collect();
-        format!("in {}", parts.join(", "))
+        (!parts.is_empty()).then(|| format!("in {}", parts.join(", ")))
     }
 }
 
 impl Allow {
+    /// What makes it useless.
+    fn wrong(&self) -> Option<String> {
+        if self.reason.trim().is_empty() {
+            return Some("has an empty reason; say why it may wait".to_owned());
+        }
+        if self.path.is_none() && self.function.is_none() && self.pattern.is_none() && self.key.is_none() {
+            return Some("would allow everything; give it path, function, pattern or key".to_owned());
+        }
+        let unknown = self.pattern.as_ref().filter(|p| !catalogue::all().any(|known| known.id == **p))?;
+        Some(format!("allows pattern `{unknown}`, which there is not; `sync-report explain` lists all"))
+    }
+
+    /// Whether a site matches all conditions.
     pub fn holds(&self, site: &Site) -> bool {
         matches(self.path.as_ref(), self.function.as_ref(), site)
             && self.pattern.as_ref().is_none_or(|p| site.pattern.as_ref() == Some(p))
@@ -281,10 +303,9 @@ impl Allow {
 }
 
 fn matches(path: Option<&Pattern>, function: Option<&Pattern>, site: &Site) -> bool {
-    let frame = site.user_frame.as_ref().or(site.frames.first());
-    let is = |pattern: Option<&Pattern>, fits: &dyn Fn(&Pattern) -> bool| pattern.is_none_or(fits);
-    is(path, &|p| frame.is_some_and(|f| p.matches_path(&f.file)))
-        && is(function, &|p| frame.is_some_and(|f| p.matches_name(&f.function)))
+    let frame = site.location();
+    path.is_none_or(|p| frame.is_some_and(|f| p.matches_path(&f.file)))
+        && function.is_none_or(|p| frame.is_some_and(|f| p.matches_name(&f.function)))
 }
 
 #[cfg(test)]
@@ -305,11 +326,10 @@ mod tests {
         )
         .expect("a budget");
         assert_eq!(budget.per, Per::Run);
-        let limits =
-            Limits { waits: Some(2.5), false_waits: Some(0.0), blocked: Some(1_500_000), drain: None };
-        assert_eq!(budget.limits, limits);
-        assert_eq!(budget.limit[0].limits().drain, Some(200_000));
-        assert_eq!(budget.limit[0].name(), "in src/**, function step, range forward");
+        let limits = Measure::ALL.iter().map(|&measure| budget.limits.of(measure)).collect::<Vec<_>>();
+        assert_eq!(limits, [Some(2.5), Some(0.0), Some(1_500_000.0), None]);
+        assert_eq!(budget.limit[0].drain, Some(200_000.0));
+        assert_eq!(budget.limit[0].place().as_deref(), Some("in src/**, function step, range forward"));
         assert_eq!(budget.allow[0].expires, NaiveDate::from_ymd_opt(2026, 12, 31).expect("a date"));
         assert_eq!(budget.allow[1].name(), "pattern F01");
     }
@@ -332,6 +352,7 @@ mod tests {
             ("[[allow]]\nreason = \"y\"\nexpires = 2026-01-01\n", "would allow everything"),
             ("[[allow]]\npath = \"x\"\nreason = \"y\"\nexpires = 2026-02-30\n", "line 4"),
             ("[[limit]]\nwaits = 1\n", "names no path"),
+            ("[limits]\npath = \"a\"\nwaits = 1\n", "unknown field `path`"),
             ("[[limit]]\npath = \"a\"\n", "limits nothing"),
             ("[[limit]]\npath = \"a[\"\nwaits = 1\n", "line 2"),
             ("[limits]\nblocked = 5\n", "with a unit"),

@@ -1,9 +1,9 @@
 //! A budget file from what a profile shows today.
 
-use super::amounts::Amounts;
-use crate::report::Report;
+use super::worst;
+use crate::model::{Report, Site};
 use crate::text;
-use crate::vocabulary::{Class, Per};
+use crate::vocabulary::{Class, Measure, Per};
 
 /// Room above today's times: what two captures of one program differ by ([`crate::diff::noise`]), and some more.
 const ROOM: f64 = 1.25;
@@ -13,15 +13,15 @@ const EXAMPLES: usize = 5;
 /// The budget that this report just keeps, as TOML.
 pub fn write(report: &Report) -> String {
     let per = if report.iterations.is_some() { Per::Iteration } else { Per::Run };
-    let now = Amounts::worst(report, per, &|_| true);
-    let time = |ns: i64| microseconds((ns as f64 * ROOM).ceil() as i64);
+    let sites: Vec<&Site> = report.sites.iter().collect();
+    let time = |measure| microseconds((worst(&sites, measure, per) * ROOM).ceil() as i64);
     let mut out = format!(
         "# What this program may wait; `sync-report check PROFILE --budget FILE` fails where it waits more.\n\
          # Limits are per {per}, of the rank that waits most. Times have {room:.0} % of room above the profile's.\n\
          per = \"{per}\"\n\n[limits]\nfalse-waits = {}\nblocked = \"{}\"\ndrain = \"{}\"\n",
-        round_up(now.false_waits),
-        time(now.blocked_ns),
-        time(now.drain_ns),
+        round_up(worst(&sites, Measure::FalseWaits, per)),
+        time(Measure::Blocked),
+        time(Measure::Drain),
         per = per.as_str(),
         room = (ROOM - 1.0) * 100.0,
     );

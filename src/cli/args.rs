@@ -1,17 +1,27 @@
 //! What can be typed.
 
 mod gpu;
+mod replay;
+mod typed;
 
-pub use gpu::{BenchArgs, GpuFormat};
+pub use gpu::BenchArgs;
+pub use replay::ReplayArgs;
 
+use super::input;
+use super::progress::Shown;
 use chrono::NaiveDate;
-use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
-use std::path::PathBuf;
+use clap::{Args, ColorChoice, CommandFactory, Parser, Subcommand, ValueHint};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use sync_report::analysis::Sort;
 use sync_report::check::fail_on::FailOn;
-use sync_report::cost::simulate::Fix;
+use sync_report::model::check::CheckReport;
+use sync_report::render::{self, Compared, Format, Found};
 use sync_report::text::parse_time;
 use sync_report::verdict::source::SourceRoot;
+use sync_report::vocabulary::{Change, Class};
+use typed::{format, parse_fix, parse_root, top_help, word};
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 `check` found a rule broken; 2 wrong usage, bad input or no usable GPU; 130 Ctrl-C during a \
 measurement. A damaged export is reported as far as it can be \
@@ -42,6 +52,7 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
+/// What the program does besides reports.
 #[derive(Subcommand)]
 pub enum Command {
     /// What changed between two captures, site by site
@@ -51,7 +62,7 @@ pub enum Command {
     /// Is this capture good enough, and the command that makes it better
     Doctor(DoctorArgs),
     /// Confirm on a GPU what a wait costs: runs the workload around it with and without it
-    Replay(super::replay::ReplayArgs),
+    Replay(ReplayArgs),
     /// The knowledge base: every pattern that waits, why, and what to write instead
     Explain(ExplainArgs),
     /// What a wait costs on this machine's GPU: syncs, value reads, copies, and the constants of simulations
@@ -64,14 +75,15 @@ pub enum Command {
     Man { command: Option<String> },
 }
 
+/// What can be typed for a report.
 #[derive(Args)]
 pub struct ReportArgs {
     /// Nsight Systems exports (.sqlite) or reports (.nsys-rep); several, one per rank, make one report
     #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
     pub profiles: Vec<PathBuf>,
     /// How to print the report
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    #[arg(long, default_value = "table", value_parser = format(render::REPORT))]
+    pub format: &'static Format<Found>,
     /// Where to write it; `-` for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
@@ -93,13 +105,25 @@ pub struct ReportArgs {
     pub shared: SharedArgs,
 }
 
+/// Where times come from.
+#[derive(Args)]
+pub struct TimingArgs {
+    /// Take times from this capture of the same program, made without backtraces: they slow the host several times. By
+    /// default from NAME.light.sqlite beside NAME.sqlite, if it fits; `none` takes them from the profile itself
+    #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
+    pub timing: Option<PathBuf>,
+}
+
 /// What is simulated.
 #[derive(Args)]
 #[command(next_help_heading = "Savings")]
 pub struct SavingArgs {
-    /// Take times from this capture of the same program, made without backtraces: they slow the host several times
-    #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
-    pub timing: Option<PathBuf>,
+    #[command(flatten)]
+    pub timing: TimingArgs,
+    /// What one iteration takes without a profiler, from start to start on average, e.g. 15.4ms: as much of the profiler's time is left out of the
+    /// simulation as makes it that long
+    #[arg(long, value_name = "TIME", value_parser = sync_report::check::duration)]
+    pub step_time: Option<i64>,
     /// Simulate what fixes save however large the capture is; above 2,000,000 calls and GPU operations the report has
     /// bounds only
     #[arg(long)]
@@ -109,7 +133,7 @@ pub struct SavingArgs {
     pub assume_fixed: Vec<String>,
     /// Simulate this change of a site, whatever its verdict, and count it as avoidable: keep, delete, gpu-wait, drop, non-blocking, pinned, delay, coalesce
     #[arg(long, value_name = "SITE=CHANGE", value_parser = parse_fix, value_delimiter = ',')]
-    pub fix: Vec<(String, Fix)>,
+    pub fix: Vec<(String, Change)>,
     /// Simulate with what `sync-report bench --save FILE` measured, where the capture itself does not show it: the
     /// speed of pinned copies, latencies
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -123,14 +147,14 @@ pub struct SavingArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Selection")]
 pub struct ListArgs {
-    /// List at most N sites; 0 for all. 20 by default, 200 on a page, all for github, sarif and perfetto
-    #[arg(long, value_name = "N")]
+    // How many without it is each format's own: see `top_help`.
+    #[arg(long, value_name = "N", help = top_help())]
     pub top: Option<usize>,
     /// What ranks sites
-    #[arg(long, value_enum, default_value_t = Sort::Drain)]
+    #[arg(long, default_value_t = Sort::Saves, value_parser = word(Sort::ALL, |s| (s.as_str(), s.help())))]
     pub sort: Sort,
     /// Only sites of this class; may be given more than once
-    #[arg(long, value_enum, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',', value_parser = word(Class::ALL, |c| (c.as_str(), "")))]
     pub class: Vec<Class>,
 }
 
@@ -141,6 +165,10 @@ pub struct SelectArgs {
     /// Only waits inside NVTX ranges of this name (`step` or `step #` for every `step 12`)
     #[arg(long, value_name = "RANGE")]
     pub nvtx: Option<String>,
+    /// The program's iterations are the NVTX ranges of this name (`step` or `step #` for every `step 12`); by default
+    /// ranges whose names say so, else the loop that launches, copies and waits repeat
+    #[arg(long, value_name = "RANGE")]
+    pub iteration_marker: Option<String>,
     /// Only waits of this process
     #[arg(long, value_name = "PID")]
     pub process: Option<u32>,
@@ -167,6 +195,7 @@ pub struct SelectArgs {
     pub library_path: Vec<String>,
 }
 
+/// What every command takes.
 #[derive(Args)]
 #[command(next_help_heading = "General")]
 pub struct SharedArgs {
@@ -179,31 +208,43 @@ pub struct SharedArgs {
     /// Threads that read; the result is the same with any number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
-    /// No progress bar
+    /// No progress, and nothing on stderr but errors
     #[arg(short, long)]
     pub quiet: bool,
+    /// How to show how far the run is
+    #[arg(long, value_name = "HOW", value_enum, default_value_t, conflicts_with = "quiet")]
+    pub progress: Shown,
 }
 
+/// What can be typed for `explain`.
 #[derive(Args)]
 pub struct ExplainArgs {
-    /// A pattern: its id (A03), an expression (.item(), nonzero) or a word of its title; none lists all
+    /// A pattern: its id (A03), an expression (.item(), nonzero) or a word of its title; a rule of evidence (R05); or the
+    /// code of a warning (events-lost); none lists all patterns
     #[arg(value_name = "PATTERN", allow_hyphen_values = true)]
-    pub pattern: Option<String>,
+    pub query: Option<String>,
+    /// List the rules that verdicts rest on
+    #[arg(long, conflicts_with = "query")]
+    pub rules: bool,
+    /// List the codes of warnings, what each means and what to do about it
+    #[arg(long, conflicts_with_all = ["query", "rules"])]
+    pub warnings: bool,
     #[command(flatten)]
     pub shared: SharedArgs,
 }
 
+/// What can be typed for `diff`.
 #[derive(Args)]
 pub struct DiffArgs {
-    /// The earlier capture: an export or report, or a report kept with `--format json --top 0`; several ranks with commas
+    /// The earlier capture: an export or report, or a report kept with `--format json`; several ranks with commas
     #[arg(value_name = "BEFORE", value_hint = ValueHint::FilePath)]
     pub before: PathBuf,
     /// The later one
     #[arg(value_name = "AFTER", value_hint = ValueHint::FilePath)]
     pub after: PathBuf,
     /// How to print it
-    #[arg(long, value_enum, default_value_t = DiffFormat::Table)]
-    pub format: DiffFormat,
+    #[arg(long, default_value = "table", value_parser = format(render::DIFF))]
+    pub format: &'static Format<Compared>,
     /// Where to write it; `-` for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
@@ -214,24 +255,20 @@ pub struct DiffArgs {
     /// matched by their distance, not by their text
     #[arg(long, value_name = "[OLD=]NEW", value_parser = parse_root)]
     pub before_source_root: Vec<SourceRoot>,
+    /// `none` takes times from the captures themselves; by default they come from NAME.light.sqlite beside NAME.sqlite,
+    /// made without backtraces, if it fits
+    #[arg(long, value_name = "none", value_parser = [input::OWN], hide_possible_values = true)]
+    pub timing: Option<String>,
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
     pub shared: SharedArgs,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DiffFormat {
-    Table,
-    Markdown,
-    Json,
-    /// One page for a browser: both timelines aligned by iteration, what changed; needs no network
-    Html,
-}
-
 const CHECK_CODES: &str = "Exit codes: 0 kept; 1 broken, one line per breach; 2 wrong usage, bad input, or a rule that \
 this capture cannot be held against.";
 
+/// What can be typed for `check`.
 #[derive(Args)]
 #[command(after_help = CHECK_CODES)]
 pub struct CheckArgs {
@@ -241,7 +278,7 @@ pub struct CheckArgs {
     /// Limits and allowances; `sync-budget.toml` if there is one here
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub budget: Option<PathBuf>,
-    /// An earlier capture, or its report kept with `--format json --top 0`; implies `--fail-on new-false` where no other
+    /// An earlier capture, or its report kept with `--format json`; implies `--fail-on new-false` where no other
     /// condition is given
     #[arg(long, value_name = "OLD", value_hint = ValueHint::FilePath)]
     pub baseline: Option<PathBuf>,
@@ -258,27 +295,19 @@ pub struct CheckArgs {
     #[arg(long, value_name = "DATE", hide = true)]
     pub today: Option<NaiveDate>,
     /// How to print the outcome
-    #[arg(long, value_enum, default_value_t = CheckFormat::Table)]
-    pub format: CheckFormat,
+    #[arg(long, default_value = "table", value_parser = format(render::CHECK))]
+    pub format: &'static Format<CheckReport>,
     /// Where to write it; `-` for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
+    #[command(flatten)]
+    pub timing: TimingArgs,
     #[command(flatten)]
     pub repository: RepositoryArgs,
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
     pub shared: SharedArgs,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CheckFormat {
-    Table,
-    Markdown,
-    Json,
-    /// GitHub annotations; what is more than a step may have goes into its summary
-    Github,
-    Sarif,
 }
 
 /// Where paths of annotations and SARIF start.
@@ -290,6 +319,7 @@ pub struct RepositoryArgs {
     pub repository: PathBuf,
 }
 
+/// What can be typed for `doctor`.
 #[derive(Args)]
 pub struct DoctorArgs {
     /// Nsight Systems export (.sqlite) or report (.nsys-rep)
@@ -299,75 +329,55 @@ pub struct DoctorArgs {
     pub shared: SharedArgs,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    Table,
-    Json,
-    Csv,
-    /// For a pull request: summary, table, collapsed details, in the size of a comment
-    Markdown,
-    /// GitHub annotations; the whole report goes into the step's summary
-    Github,
-    /// SARIF 2.1.0 for code scanning: avoidable and open waits
-    Sarif,
-    /// A trace for ui.perfetto.dev and chrome://tracing: waits with their lines above GPUs and threads
-    Perfetto,
-    /// One page for a browser: timeline, sites, stacks, fixes; needs no network
-    Html,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Sort {
-    /// Device-idle time that follows the waits, then blocked time
-    Drain,
-    /// Host time inside the waits
-    Blocked,
-    /// Number of waits
-    Waits,
-    /// Longest single wait
-    Max,
-    /// File and line
-    Location,
-    /// The order in which to try fixes: remove, non_blocking, sync-free form, delay, coalesce, offload
-    Fix,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Class {
-    False,
-    True,
-    Unknown,
-}
-
-/// `S3=delete`.
-pub fn parse_fix(text: &str) -> Result<(String, Fix), String> {
-    let words = || Fix::ALL.map(|(word, _)| word).join(", ");
-    let (site, word) =
-        text.split_once('=').ok_or_else(|| format!("write SITE=CHANGE; changes: {}", words()))?;
-    let short = match word {
-        "non_blocking" => "non-blocking",
-        word => word,
-    };
-    let fix = Fix::parse(short).ok_or_else(|| format!("no change `{word}`; there are: {}", words()))?;
-    Ok((site.to_owned(), fix))
-}
-
-/// `NEW`, or `OLD=NEW` where OLD is the recorded prefix.
-pub fn parse_root(text: &str) -> Result<SourceRoot, String> {
-    let (old, new) = match text.split_once('=') {
-        Some((old, new)) => (Some(old.to_owned()), PathBuf::from(new)),
-        None => (None, PathBuf::from(text)),
-    };
-    if !new.is_dir() {
-        return Err(format!("{} is no directory", new.display()));
+/// What was typed. `sync-report -q replay x` is `sync-report replay -q x`: options before a command are the command's, for
+/// one of the report's would otherwise take the command for a file.
+pub fn parse() -> Cli {
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    let as_typed = Cli::try_parse_from(&typed);
+    let moved = after_command(&typed).map(Cli::try_parse_from);
+    // `sync-report -o diff x.sqlite` means a file of that name.
+    let takes_none = |cli: &Cli| !cli.report.profiles.iter().any(|path| is_command(path.as_os_str()));
+    match (as_typed, moved) {
+        (Ok(cli), _) if takes_none(&cli) => cli,
+        (_, Some(Ok(cli))) => cli,
+        (_, Some(Err(error))) | (Err(error), None) => error.exit(),
+        (Ok(cli), None) => cli,
     }
-    Ok(SourceRoot { old, new })
+}
+
+/// Whether it names a command, and no file here.
+fn is_command(word: &OsStr) -> bool {
+    let named = |command: &clap::Command| *command.get_name() == *word;
+    Cli::command().get_subcommands().any(named) && !Path::new(word).exists()
+}
+
+/// The same with the command first; `None` where it is, or there is none behind options.
+fn after_command(typed: &[OsString]) -> Option<Vec<OsString>> {
+    let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
+    let at =
+        typed.iter().position(|word| is_command(word)).filter(|_| typed.get(1).is_some_and(is_option))?;
+    let mut moved = typed.to_vec();
+    moved[1..=at].rotate_right(1);
+    Some(moved)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
+
+    #[test]
+    fn options_before_a_command_are_its_own() {
+        let moved = |line: &str| {
+            let typed: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let words = after_command(&typed)?.into_iter().map(|word| word.into_string().expect("text"));
+            Some(words.collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(moved("x -q replay a.sqlite --plan").as_deref(), Some("x replay -q a.sqlite --plan"));
+        assert_eq!(moved("x --width 80 doctor a").as_deref(), Some("x doctor --width 80 a"));
+        assert_eq!(moved("x replay -q a.sqlite"), None);
+        assert_eq!(moved("x a.sqlite doctor"), None, "the report of two files");
+        assert_eq!(moved("x -q a.sqlite"), None);
+    }
 
     #[test]
     fn the_command_line_is_well_formed() {

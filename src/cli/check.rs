@@ -1,29 +1,31 @@
 //! `sync-report check`: the gate.
 
-use super::args::{CheckArgs, CheckFormat};
-use super::{diff, input, output, report, summary};
+use super::args::CheckArgs;
+use super::{diff, input, options, output};
 use anyhow::{Context, Result, anyhow, bail};
 use chrono::{DateTime, NaiveDate};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
-use sync_report::analysis::{self, Options};
+use sync_report::analysis::Options;
 use sync_report::check::budget::Budget;
 use sync_report::check::fail_on::FailOn;
 use sync_report::check::{self, Rules, init};
-use sync_report::report::Report;
-use sync_report::report::check::{CheckReport, github, json, markdown, sarif, table};
-use sync_report::repository::Repository;
+use sync_report::model::Report;
+use sync_report::report as reports;
 
 /// The budget that is taken, and written, where none is named.
 const BUDGET: &str = "sync-budget.toml";
 
+/// Checks a capture, or writes its budget; 1 where a rule is broken.
 pub fn run(args: CheckArgs) -> Result<ExitCode> {
     let mut inputs = args.profiles.clone();
     inputs.extend(args.baseline.iter().flat_map(|path| diff::ranks(path)));
+    let mut inputs = input::with_lights(&inputs);
+    inputs.extend(args.timing.timing.clone());
     inputs.extend(args.budget.clone());
     output::refuse_input(&args.output, &inputs)?;
     if args.init_budget {
@@ -39,38 +41,27 @@ pub fn run(args: CheckArgs) -> Result<ExitCode> {
             "nothing to check: give --budget, --baseline or --fail-on, or write {BUDGET} with --init-budget"
         );
     }
-    let exports = input::exports(&args.profiles, &args.shared)?;
-    // What fixes would save is no matter here.
-    let mut options = Options { simulate_up_to: Some(0), ..report::options(&args.select, &args.shared) };
+    let timing = args.timing.timing.as_deref();
+    let exports = input::timed(&args.profiles, timing, &args.shared)?;
+    // With prices, although no rule asks for them: sites are ranked by them, and `S3` is to be the report's.
+    let mut options = exports.named(options::selected(&args.select, &args.shared));
     let baseline = args.baseline.as_deref().map(diff::ranks);
-    let old = baseline.map(|paths| diff::side(&paths, &options, &args.shared, false));
+    // A capture named is of the profile.
+    let own = timing.filter(|t| *t == Path::new(input::OWN));
+    let old = baseline.map(|paths| diff::side(&paths, &options, own, &args.shared, false));
     let baseline = old.transpose()?.map(|(side, _)| side);
-    let found = analysis::run(&exports.paths, &options)?;
-    let ranges = ranges(budget.as_ref(), &exports.paths, &options)?;
+    let names = ranges(budget.as_ref());
+    options.timing = exports.timing.clone();
+    let (found, inside) = reports::run_parts(&exports.paths, &options, &names)?;
+    let ranges: BTreeMap<String, Report> = names.into_iter().zip(inside).collect();
     options.progress = None; // the bar goes before the outcome comes
     let today = args.today.unwrap_or_else(today);
     let rules = Rules { budget: budget.as_ref(), fail_on: &fail_on, baseline: baseline.as_ref(), today };
     let outcome = check::check(&found, &ranges, &rules)?;
-    print(&args, &outcome)?;
-    let damaged = report::exit_code(&found);
+    let setting = output::setting(&args.shared, Some((&args.repository, &args.select)));
+    output::print(args.format, &outcome, setting, &args.output, &args.shared)?;
+    let damaged = output::exit_code(&found);
     Ok(if damaged == ExitCode::SUCCESS && !outcome.passed { ExitCode::from(1) } else { damaged })
-}
-
-fn print(args: &CheckArgs, outcome: &CheckReport) -> Result<()> {
-    let mut out = output::Output::open(&args.output, &args.shared)?;
-    let style = out.style();
-    let repository = Repository::new(args.repository.repository.clone(), args.select.source_root.clone());
-    match args.format {
-        CheckFormat::Table => table::render(outcome, &style, out.writer())?,
-        CheckFormat::Markdown => markdown::render(outcome, out.writer())?,
-        CheckFormat::Json => json::render(outcome, out.writer())?,
-        CheckFormat::Sarif => sarif::render(outcome, &repository, out.writer())?,
-        CheckFormat::Github => {
-            let left = github::render(outcome, &repository, out.writer())?;
-            summary::append(|limit| markdown::text_of(outcome, limit), left, out.writer())?;
-        }
-    }
-    out.finish()
 }
 
 /// The budget named, else the one that lies here.
@@ -85,44 +76,29 @@ fn budget(args: &CheckArgs) -> Result<Option<Budget>> {
     Ok(Some(budget))
 }
 
-/// A report of each NVTX range that the budget limits.
-fn ranges(budget: Option<&Budget>, paths: &[PathBuf], options: &Options) -> Result<BTreeMap<String, Report>> {
-    let mut reports = BTreeMap::new();
+/// The NVTX ranges that the budget limits.
+fn ranges(budget: Option<&Budget>) -> Vec<String> {
     let named: BTreeSet<&String> =
         budget.iter().flat_map(|b| &b.limit).filter_map(|l| l.nvtx.as_ref()).collect();
-    for range in named {
-        let mut inside = options.clone();
-        inside.filter.nvtx = Some(range.clone());
-        reports.insert(range.clone(), analysis::run(paths, &inside)?);
-    }
-    Ok(reports)
+    named.into_iter().cloned().collect()
 }
 
 /// Writes a budget that the profile keeps. An existing file stays unless `--force` is given.
 fn init_budget(args: &CheckArgs) -> Result<ExitCode> {
     let path = args.budget.clone().unwrap_or_else(|| PathBuf::from(BUDGET));
-    let exports = input::exports(&args.profiles, &args.shared)?;
-    let found = analysis::run(&exports.paths, &report::options(&args.select, &args.shared))?;
+    let exports = input::timed(&args.profiles, args.timing.timing.as_deref(), &args.shared)?;
+    let options = exports.named(options::selected(&args.select, &args.shared));
+    let options = Options { timing: exports.timing.clone(), ..options };
+    let found = reports::run(&exports.paths, &options)?;
     let text = init::write(&found);
-    let mut open = OpenOptions::new();
-    open.write(true);
     // create_new: what appears between a look and the writing is not overwritten either.
-    if args.force {
-        open.create(true).truncate(true)
-    } else {
-        open.create_new(true)
-    };
-    let mut file = open.open(&path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            anyhow!("{}: is there already; --force replaces it", path.display())
-        }
+    let file = if args.force { File::create(&path) } else { File::create_new(&path) };
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|e| match e.kind() {
+        ErrorKind::AlreadyExists => anyhow!("{}: is there already; --force replaces it", path.display()),
         _ => anyhow!("{}: cannot be written ({e})", path.display()),
     })?;
-    file.write_all(text.as_bytes()).with_context(|| format!("{}: cannot be written", path.display()))?;
-    let mut out = output::Output::open(&args.output, &args.shared)?;
-    writeln!(out.writer(), "wrote {}", path.display())?;
-    out.finish()?;
-    Ok(report::exit_code(&found))
+    output::write(&args.output, &args.shared, |_, out| Ok(writeln!(out, "wrote {}", path.display())?))?;
+    Ok(output::exit_code(&found))
 }
 
 /// Today by the system's clock, in UTC.

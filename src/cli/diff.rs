@@ -1,23 +1,25 @@
 //! `sync-report diff`: what changed between two captures.
 
-use super::args::{DiffArgs, DiffFormat};
-use super::{input, output, report};
+use super::args::DiffArgs;
+use super::{input, options, output};
 use anyhow::{Context, Result, anyhow, bail};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use sync_report::analysis::{self, Options};
+use sync_report::analysis::Options;
 use sync_report::diff::{self, Side};
-use sync_report::report::diff::{json, markdown, table};
-use sync_report::report::html;
-use sync_report::timeline;
+use sync_report::model::timeline::WHOLE;
+use sync_report::render::{Compared, Setting};
+use sync_report::report as reports;
 
+/// Compares two captures.
 pub fn run(args: DiffArgs) -> Result<ExitCode> {
     let (before, after) = (ranks(&args.before), ranks(&args.after));
-    output::refuse_input(&args.output, &[before.clone(), after.clone()].concat())?;
-    let mut options = report::options(&args.select, &args.shared);
-    options.timelines = (args.format == DiffFormat::Html).then(|| timeline::WHOLE.share(2));
+    output::refuse_input(&args.output, &input::with_lights(&[before.clone(), after.clone()].concat()))?;
+    let timing = args.timing.as_deref().map(Path::new);
+    let mut options = options::selected(&args.select, &args.shared);
+    options.timelines = args.format.timelines.then(|| WHOLE.share(2));
     let old = Options {
         source_roots: if args.before_source_root.is_empty() {
             options.source_roots.clone()
@@ -27,21 +29,14 @@ pub fn run(args: DiffArgs) -> Result<ExitCode> {
         ..options.clone()
     };
     // Without roots of its own, BEFORE reads the files of today, whose lines may have moved since.
-    let (before, old_damage) = side(&before, &old, &args.shared, !args.before_source_root.is_empty())?;
-    let (after, damage) = side(&after, &options, &args.shared, true)?;
+    let (before, old_damage) =
+        side(&before, &old, timing, &args.shared, !args.before_source_root.is_empty())?;
+    let (after, damage) = side(&after, &options, timing, &args.shared, true)?;
     drop((old, options)); // the progress bar goes before the report comes
     let report = diff::compare(&before, &after);
-    let mut out = output::Output::open(&args.output, &args.shared)?;
-    let style = out.style();
-    match args.format {
-        DiffFormat::Table => table::render(&report, args.all, &style, out.writer())?,
-        DiffFormat::Markdown => markdown::render(&report, out.writer())?,
-        DiffFormat::Json => json::render(&report, out.writer())?,
-        DiffFormat::Html => {
-            html::render_diff(&report, [&before.timelines, &after.timelines], out.writer())?;
-        }
-    }
-    out.finish()?;
+    let drawings = [before, after].map(|side| side.report.timelines);
+    let setting = Setting { all: args.all, ..output::setting(&args.shared, None) };
+    output::print(args.format, &Compared { report, drawings }, setting, &args.output, &args.shared)?;
     Ok(if damage == ExitCode::SUCCESS { old_damage } else { damage })
 }
 
@@ -54,9 +49,11 @@ pub fn ranks(path: &Path) -> Vec<PathBuf> {
 }
 
 /// One side: exports analysed now, or a report kept as JSON; with 2 where rows of an export were damaged.
+/// `timing`: as typed.
 pub fn side(
     paths: &[PathBuf],
     options: &Options,
+    timing: Option<&Path>,
     shared: &super::args::SharedArgs,
     own_sources: bool,
 ) -> Result<(Side, ExitCode)> {
@@ -68,9 +65,11 @@ pub fn side(
         let side = Side::from_json(&bytes).map_err(|e| anyhow!("{}: {e}", path.display()))?;
         return Ok((side, ExitCode::SUCCESS));
     }
-    let exports = input::exports(paths, shared)?;
-    let found = analysis::run(&exports.paths, options)?;
-    Ok((Side::of(&found, own_sources)?, report::exit_code(&found)))
+    let exports = input::timed(paths, timing, shared)?;
+    let options = Options { timing: exports.timing.clone(), ..exports.named(options.clone()) };
+    let found = reports::run(&exports.paths, &options)?;
+    let damage = output::exit_code(&found);
+    Ok((Side::of(found, own_sources), damage))
 }
 
 /// By name, else by content: an export never begins with a brace.

@@ -6,6 +6,7 @@ use clap::CommandFactory;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+/// Completions for a shell.
 pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "sync-report", &mut script);

@@ -7,15 +7,30 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::UNIX_EPOCH;
+use sync_report::analysis::Options;
+use sync_report::analysis::timing::Timing;
 use sync_report::error::InputError;
-use sync_report::profile::commands::shell_quote;
-use sync_report::profile::database::is_nsys_report;
+use sync_report::profile::commands::{is_report_name, shell_quote};
+use sync_report::profile::header::is_nsys_report;
 use tempfile::TempDir;
 
 /// Paths of SQLite exports. Exports made for this run only live as long as this value.
 pub struct Exports {
+    /// In the order typed.
     pub paths: Vec<PathBuf>,
+    /// Those made from a report, and the report.
+    pub reports: Vec<(PathBuf, PathBuf)>,
+    /// Where their times come from.
+    pub timing: Timing,
     _temporary: Vec<TempDir>,
+}
+
+impl Exports {
+    /// The options, with which reports are called by their own names.
+    pub fn named(&self, mut options: Options) -> Options {
+        options.reports.extend_from_slice(&self.reports);
+        options
+    }
 }
 
 /// Turns each argument into an export.
@@ -23,10 +38,12 @@ pub struct Exports {
 /// # Errors
 /// [`InputError`] where a report cannot be exported. Whether an export is one shows when it is opened.
 pub fn exports(arguments: &[PathBuf], shared: &SharedArgs) -> Result<Exports> {
-    let mut out = Exports { paths: Vec::new(), _temporary: Vec::new() };
+    let mut out =
+        Exports { paths: Vec::new(), reports: Vec::new(), timing: Timing::Own, _temporary: Vec::new() };
     for path in arguments {
         if is_report(path) {
             let (export, temporary) = export(path, shared.quiet)?;
+            out.reports.push((export.clone(), path.clone()));
             out.paths.push(export);
             out._temporary.extend(temporary);
         } else {
@@ -45,9 +62,63 @@ pub fn exports(arguments: &[PathBuf], shared: &SharedArgs) -> Result<Exports> {
     Ok(out)
 }
 
+/// What is typed for times from the profiles themselves.
+pub const OWN: &str = "none";
+
+/// [`exports`], with their times from the capture that `--timing` names, else from light captures beside them.
+///
+/// # Errors
+/// As [`exports`], and where a light capture would count twice.
+pub fn timed(arguments: &[PathBuf], timing: Option<&Path>, shared: &SharedArgs) -> Result<Exports> {
+    let mut out = exports(arguments, shared)?;
+    match timing {
+        Some(own) if own == Path::new(OWN) => {}
+        Some(_) if arguments.len() > 1 => {
+            bail!("--timing goes with one profile; {} were given", arguments.len());
+        }
+        Some(named) => {
+            let light = exports(&[named.to_owned()], shared)?;
+            out.timing = light.paths.into_iter().next().map_or(Timing::Own, Timing::From);
+            out.reports.extend(light.reports);
+            out._temporary.extend(light._temporary);
+        }
+        None => {
+            let pairs = arguments.iter().zip(&out.paths);
+            let beside = pairs.filter_map(|(argument, export)| Some((export.clone(), light_of(argument)?)));
+            let beside: Vec<(PathBuf, PathBuf)> = beside.collect();
+            if let Some((export, light)) = beside.iter().find(|(_, light)| names_one_of(&out.paths, light)) {
+                bail!(
+                    "{}: {} takes its times from there already; leave it out, or let each have its own with --timing {OWN}",
+                    light.display(),
+                    export.display()
+                );
+            }
+            out.timing = Timing::Beside(beside);
+        }
+    }
+    Ok(out)
+}
+
+/// The light capture that lies beside a capture, as `scripts/capture.sh --both` names the two.
+pub fn light_of(argument: &Path) -> Option<PathBuf> {
+    let is_capture = argument.extension().is_some_and(|e| e == "sqlite" || e == "nsys-rep");
+    // A pipe of that name would wait for its writer.
+    Some(argument.with_extension("light.sqlite")).filter(|light| is_capture && light.is_file())
+}
+
+/// The same of several, with the captures themselves: what a command may not write to.
+pub fn with_lights(arguments: &[PathBuf]) -> Vec<PathBuf> {
+    arguments.iter().cloned().chain(arguments.iter().filter_map(|path| light_of(path))).collect()
+}
+
+fn names_one_of(paths: &[PathBuf], path: &Path) -> bool {
+    let real = |path: &Path| fs::canonicalize(path).ok();
+    paths.iter().any(|other| real(other).is_some() && real(other) == real(path))
+}
+
 /// A report by name and content: one renamed .sqlite is left to be refused with the right words.
 fn is_report(path: &Path) -> bool {
-    if path.extension().is_none_or(|e| e != "nsys-rep") {
+    if !is_report_name(path) {
         return false;
     }
     // Opening a pipe would wait for its writer.
@@ -67,22 +138,18 @@ fn export(report: &Path, quiet: bool) -> Result<(PathBuf, Option<TempDir>)> {
         return Ok((cached, None));
     }
     let dir = cached.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (work, beside) = match tempfile::Builder::new().prefix(".sync-report-").tempdir_in(dir) {
+        Ok(work) => (work, true),
+        Err(_) => (tempfile::tempdir().context("no temporary directory to export into")?, false),
+    };
     // Written under another name and moved when complete, so that a run that was cut short leaves no half export.
-    match tempfile::Builder::new().prefix(".sync-report-").tempdir_in(dir) {
-        Ok(work) => {
-            let fresh = work.path().join("export.sqlite");
-            run_nsys(report, &fresh, quiet)?;
-            fs::rename(&fresh, &cached)
-                .with_context(|| format!("{}: cannot be written", cached.display()))?;
-            Ok((cached, None))
-        }
-        Err(_) => {
-            let work = tempfile::tempdir().context("no temporary directory to export into")?;
-            let fresh = work.path().join("export.sqlite");
-            run_nsys(report, &fresh, quiet)?;
-            Ok((fresh, Some(work)))
-        }
+    let fresh = work.path().join("export.sqlite");
+    run_nsys(report, &fresh, quiet)?;
+    if !beside {
+        return Ok((fresh, Some(work)));
     }
+    fs::rename(&fresh, &cached).with_context(|| format!("{}: cannot be written", cached.display()))?;
+    Ok((cached, None))
 }
 
 /// Size and time of the report are in the name: a new capture under the same name is exported anew.

@@ -1,47 +1,89 @@
 //! Where the report goes: stdout or a file, with or without colours, how wide.
 
-use super::args::SharedArgs;
+use super::args::{RepositoryArgs, SelectArgs, SharedArgs};
 use anyhow::{Context, Result, bail};
 use clap::ColorChoice;
+use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use sync_report::report::style::Style;
+use std::process::ExitCode;
+use sync_report::model::Report;
+use sync_report::render::style::Style;
+use sync_report::render::{Format, Setting, json};
+use sync_report::repository::Repository;
+use sync_report::text;
 
 /// Terminals wider than this leave the eye too far to go along a row.
 const MAX_WIDTH: usize = 200;
 
-pub struct Output {
-    writer: Box<dyn Write>,
-    style: Style,
+/// Writes to a file, or stdout for `-`. A file is written plain, at `--width` or unwrapped. An error when flushing is one
+/// of the report.
+pub fn write(
+    path: &Path,
+    shared: &SharedArgs,
+    what: impl FnOnce(Style, &mut dyn Write) -> Result<()>,
+) -> Result<()> {
+    let to_stdout = path == Path::new("-");
+    let file: Box<dyn Write> = if to_stdout {
+        Box::new(io::stdout().lock())
+    } else {
+        Box::new(File::create(path).with_context(|| format!("{}: cannot be written", path.display()))?)
+    };
+    let mut out = BufWriter::new(file);
+    what(Style { width: width(shared, to_stdout), color: color(shared, to_stdout) }, &mut out)?;
+    Ok(out.flush()?)
 }
 
-impl Output {
-    /// `-` is stdout. A file is written plain, at `--width` or unwrapped.
-    pub fn open(path: &Path, shared: &SharedArgs) -> Result<Self> {
-        let to_stdout = path == Path::new("-");
-        let writer: Box<dyn Write> = if to_stdout {
-            Box::new(BufWriter::new(io::stdout().lock()))
-        } else {
-            let file =
-                File::create(path).with_context(|| format!("{}: cannot be written", path.display()))?;
-            Box::new(BufWriter::new(file))
-        };
-        Ok(Self { writer, style: Style { width: width(shared, to_stdout), color: color(shared, to_stdout) } })
-    }
+/// Writes a tree as JSON beside the output.
+pub fn save(tree: &impl Serialize, path: &Path) -> Result<()> {
+    let mut text = Vec::new();
+    json::write(tree, &mut text)?;
+    std::fs::write(path, text).with_context(|| format!("{}: cannot be written", path.display()))
+}
 
-    pub fn style(&self) -> Style {
-        self.style
+/// What renderers heed, but for style and what only one command has; with the checkout of annotations and SARIF.
+pub fn setting(shared: &SharedArgs, repository: Option<(&RepositoryArgs, &SelectArgs)>) -> Setting {
+    let mut setting = Setting::default();
+    if let Some((repository, select)) = repository {
+        setting.repository = Repository::new(repository.repository.clone(), select.source_root.clone());
+        let summary = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
+        setting.step_summary = summary.map(PathBuf::from);
     }
+    if !shared.quiet {
+        setting.say = say;
+    }
+    setting
+}
 
-    pub fn writer(&mut self) -> &mut dyn Write {
-        &mut *self.writer
+/// Prints a result in a format, to stdout, a file or a folder.
+pub fn print<T>(
+    format: &Format<T>,
+    tree: &T,
+    setting: Setting,
+    path: &Path,
+    shared: &SharedArgs,
+) -> Result<()> {
+    if let Some(write) = format.folder {
+        return write(tree, path);
     }
+    write(path, shared, |style, out| Ok(format.render(tree, &Setting { style, ..setting }, out)?))
+}
 
-    /// Flushes: an error here is an error of the report.
-    pub fn finish(mut self) -> Result<()> {
-        Ok(self.writer.flush()?)
+/// A sentence on stderr. Where that is closed there is nobody to tell.
+fn say(sentence: &str) {
+    let _ = writeln!(io::stderr(), "sync-report: {sentence}");
+}
+
+/// 2 where rows of the export were damaged: one sentence each on stderr, after the report of the rest.
+pub fn exit_code(report: &Report) -> ExitCode {
+    let mut code = ExitCode::SUCCESS;
+    for warning in report.warnings.iter().filter(|w| w.is_damage()) {
+        let advice = format!("{}; export it again with: {}", warning.message, warning.fix);
+        say(&text::escape_terminal(&advice));
+        code = ExitCode::from(2);
     }
+    code
 }
 
 /// Refuses `-o` with the name of an input, under whatever name: it would destroy what the report is about.

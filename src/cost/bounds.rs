@@ -25,18 +25,21 @@
 //! Sums are over instances, not of means. Costs a few binary searches a wait.
 
 use super::overhead;
-use super::simulate::{Fix, Program};
-use crate::profile::{ISSUE_UNKNOWN, Profile};
-use crate::vocabulary::HostMemory;
+use super::simulate::Program;
+use crate::profile::Profile;
+use crate::profile::ids::{OpId, StreamIx, ThreadIx};
+use crate::vocabulary::{Change, HostMemory};
 use crate::waits::api::Blocking;
-use crate::waits::device::Devices;
-use crate::waits::{Covers, Wait};
+use crate::waits::device::{DeviceIx, Devices};
+use crate::waits::{self, Covers, Wait, WaitId};
+use typed_index_collections::{TiSlice, TiVec};
 
 /// What removing some waits saves at least and at most, in ns, summed over them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// Of each wait by itself: certain, and at most.
+    /// What is certain of each wait by itself, in ns, summed.
     pub each_low: i64,
+    /// The most that each saves by itself, in ns, summed.
     pub each_high: i64,
     /// Of the waiting, at most, with all of the waits gone.
     pub together_high: i64,
@@ -71,27 +74,28 @@ pub struct Next {
     pub after: i64,
     /// Of the next wait, what the host does before it waits: enqueueing or staging its copy.
     pub ahead: i64,
-    /// When its thread next stood waiting for work, or made its last call: what comes sooner comes to nothing there.
+    /// When its thread next stood waiting for work, or made its last call: what the thread reaches sooner than
+    /// recorded only makes it stand there longer.
     pub stands: i64,
     /// The next wait would wait for all that this one does.
     pub takes_over: bool,
 }
 
 /// What follows each wait; `waits`: all of a capture.
-pub fn following(profile: &Profile, waits: &[Wait]) -> Vec<Next> {
+pub fn following(profile: &Profile, waits: &waits::Waits) -> TiVec<WaitId, Next> {
     let one_stream = profile.ops.streams.len() < 2;
-    // By thread: where the next wait starts, and it; where the next one that found work waits.
-    let mut next: Vec<(i64, Option<&Wait>, i64)> =
+    // Where the next wait starts, and it; where the next one that found work waits.
+    let mut next: TiVec<ThreadIx, (i64, Option<&Wait>, i64)> =
         profile.calls.spans.iter().map(|s| (s.end, None, s.end)).collect();
-    let mut out = vec![Next::default(); waits.len()];
-    for (i, wait) in waits.iter().enumerate().rev() {
-        let (start, following, stands) = &mut next[wait.thread as usize];
+    let mut out: TiVec<WaitId, Next> = waits.iter().map(|_| Next::default()).collect();
+    for (w, wait) in waits.iter_enumerated().rev() {
+        let (start, following, stands) = &mut next[wait.thread];
         let takes_over = match following {
             Some(next) => covers(next, wait) || (one_stream && may_cover(next, wait)),
             None => one_stream,
         };
         let ahead_of = following.map_or(0, |next| ahead(profile, next));
-        out[i] = Next { after: (*start - wait.end).max(0), ahead: ahead_of, stands: *stands, takes_over };
+        out[w] = Next { after: (*start - wait.end).max(0), ahead: ahead_of, stands: *stands, takes_over };
         (*start, *following) = (wait.start, Some(wait));
         if !wait.found.is_nothing() {
             *stands = wait.start.saturating_add(ahead(profile, wait));
@@ -110,12 +114,10 @@ fn may_cover(next: &Wait, wait: &Wait) -> bool {
 fn ahead(profile: &Profile, wait: &Wait) -> i64 {
     let calls = &profile.calls;
     if wait.copy_blocked == 0 {
-        return (calls.start[wait.call as usize] - wait.start).max(0);
+        return (calls.start[wait.call] - wait.start).max(0);
     }
     let copy = wait.awaited.filter(|&op| profile.ops.copy(op).is_some());
-    copy.map_or(wait.copy_blocked, |op| {
-        (profile.ops.start[op as usize] - wait.start).clamp(0, wait.copy_blocked)
-    })
+    copy.map_or(wait.copy_blocked, |op| (profile.ops.start[op] - wait.start).clamp(0, wait.copy_blocked))
 }
 
 /// Whether a wait waits for all that an earlier one of its thread does.
@@ -127,53 +129,125 @@ fn covers(next: &Wait, wait: &Wait) -> bool {
 
 /// What the bounds are of: waits of a capture, with what follows each on its thread ([`following`]).
 pub struct Waits<'a> {
+    /// The export.
     pub profile: &'a Profile,
+    /// Busy times of its GPUs.
     pub devices: &'a Devices,
-    pub waits: &'a [Wait],
-    pub next: &'a [Next],
+    /// Every wait of the export.
+    pub waits: &'a waits::Waits,
+    /// What follows each of the waits on its thread.
+    pub next: &'a TiSlice<WaitId, Next>,
+    /// What was launched when.
+    pub launched: &'a Launched,
 }
 
-/// Bounds of removing all of `gone` at once: indices of waits and how each is fixed, in any order.
-pub fn of_all(all: &Waits, program: &Program, gone: &[(u32, Fix)]) -> Bounds {
+/// Streams that are asked one by one for what was launched to them.
+const FEW_STREAMS: usize = 16;
+
+/// How much work was issued by when, on all streams and on each: where there are many.
+pub struct Launched {
+    all: Work,
+    of_stream: TiVec<StreamIx, Work>,
+}
+
+/// Times of issue, ascending, and the length of the work issued before each.
+#[derive(Default)]
+struct Work {
+    issued: Vec<i64>,
+    before: Vec<i64>,
+}
+
+impl Launched {
+    /// Of an export; empty where it has few streams.
+    pub fn new(profile: &Profile, devices: &Devices) -> Self {
+        let ops = &profile.ops;
+        if ops.streams.len() <= FEW_STREAMS {
+            return Self { all: Work::default(), of_stream: TiVec::new() };
+        }
+        let work = |list: &mut dyn Iterator<Item = OpId>| {
+            Work::new(list.map(|op| (profile.issued_by(op), ops.length(op))).collect())
+        };
+        let of_stream = devices.stream_ops.iter().map(|list| work(&mut list.iter().copied())).collect();
+        Self { all: work(&mut ops.ids()), of_stream }
+    }
+
+    /// The length of what was issued from `from` to `until` to other streams than `own`.
+    fn beside(&self, own: Option<StreamIx>, from: i64, until: i64) -> i64 {
+        let own = own.and_then(|own| self.of_stream.get(own)).map_or(0, |work| work.within(from, until));
+        self.all.within(from, until).saturating_sub(own).max(0)
+    }
+}
+
+impl Work {
+    fn new(mut work: Vec<(i64, i64)>) -> Self {
+        work.sort_unstable();
+        let mut before = vec![0i64];
+        before.extend(work.iter().scan(0i64, |sum, w| {
+            *sum = sum.saturating_add(w.1);
+            Some(*sum)
+        }));
+        Self { issued: work.iter().map(|w| w.0).collect(), before }
+    }
+
+    fn within(&self, from: i64, until: i64) -> i64 {
+        let first = self.issued.partition_point(|&t| t < from);
+        let last = self.issued.partition_point(|&t| t <= until).max(first);
+        self.before
+            .get(last)
+            .zip(self.before.get(first))
+            .map_or(0, |(last, first)| last.saturating_sub(*first))
+    }
+}
+
+/// Bounds of removing all of `gone` at once: waits and how each is fixed, in any order.
+pub fn of_all(all: &Waits, program: &Program, gone: &[(WaitId, Change)]) -> Bounds {
     let mut gone = gone.to_vec();
-    gone.sort_by_key(|&(w, _)| (all.waits[w as usize].thread, all.waits[w as usize].start, w));
+    gone.sort_by_key(|&(w, _)| (all.waits[w].thread, all.waits[w].start, w));
     let mut sum = Bounds::default();
     gone.chunk_by(|a, b| all.meet(a.0, b.0)).for_each(|run| sum.add(of_run(all, program, run)));
     sum
 }
 
+/// What some waits save at most besides the waiting: host time that goes with their calls, device time of their copies.
+pub fn beside(all: &Waits, program: &Program, gone: impl Iterator<Item = (WaitId, Change)>) -> i64 {
+    let of = |(w, fix): (WaitId, Change)| {
+        let wait = &all.waits[w];
+        let (spared, shorter) = copy_gain(program, wait, fix);
+        around(all, program, wait, fix).saturating_add(spared).saturating_add(shorter)
+    };
+    gone.map(of).fold(0, i64::saturating_add)
+}
+
 impl Waits<'_> {
     /// Whether no other wait of the thread lies between these two.
-    fn meet(&self, a: u32, b: u32) -> bool {
-        let (first, second) = (&self.waits[a as usize], &self.waits[b as usize]);
-        first.thread == second.thread && second.start <= first.end.saturating_add(self.next[a as usize].after)
+    fn meet(&self, a: WaitId, b: WaitId) -> bool {
+        let (first, second) = (&self.waits[a], &self.waits[b]);
+        first.thread == second.thread && second.start <= first.end.saturating_add(self.next[a].after)
     }
 }
 
-/// The bounds of one wait alone, whatever is done about it: certain, and at most.
-fn of_one(all: &Waits, program: &Program, w: u32) -> (i64, i64) {
-    let wait = &all.waits[w as usize];
-    let alone = [(w, Fix::Keep)];
+/// The most that one wait saves by itself, whatever is done about it.
+pub fn alone_at_most(all: &Waits, w: WaitId) -> i64 {
+    let alone = [(w, Change::Keep)];
     let window = window(all, &alone);
     let idle = idle(all, &alone, window, |device| of_device(all, device, window));
-    let high = wait.blocked.min(all.next[w as usize].after).min(idle).max(0);
-    (program.learned.floor(wait.blocking).clamp(0, high), high)
+    all.waits[w].blocked.min(all.next[w].after).min(idle).max(0)
 }
 
 /// Bounds of waits of one thread between which no other wait lies.
-fn of_run(all: &Waits, program: &Program, run: &[(u32, Fix)]) -> Bounds {
+fn of_run(all: &Waits, program: &Program, run: &[(WaitId, Change)]) -> Bounds {
     let learned = &program.learned;
     let (mut waited, mut worked, mut given_up, mut shorter) = (0i64, 0i64, 0i64, 0i64);
     let mut bounds = Bounds::default();
     let add = |sum: &mut i64, time: i64| *sum = sum.saturating_add(time);
-    for &(w, fix) in run.iter().filter(|(_, fix)| *fix != Fix::Keep) {
-        let wait = &all.waits[w as usize];
+    for &(w, fix) in run.iter().filter(|(_, fix)| *fix != Change::Keep) {
+        let wait = &all.waits[w];
         let (spared, less) = copy_gain(program, wait, fix);
-        let kept = if fix == Fix::NonBlocking { wait.copy_blocked } else { 0 };
+        let kept = if fix == Change::NonBlocking { wait.copy_blocked } else { 0 };
         let own = (wait.blocked.max(0) - spared - kept).max(0);
         // A call that found nothing to wait for is host work: it moves nowhere.
         add(if wait.found.is_nothing() { &mut given_up } else { &mut waited }, own);
-        let next = &all.next[w as usize];
+        let next = &all.next[w];
         add(&mut worked, next.after.saturating_add(next.ahead));
         // The GPU idles from the end of the work to the wait's return, and again until the next launch arrives.
         add(&mut worked, back(all, program, wait));
@@ -182,19 +256,20 @@ fn of_run(all: &Waits, program: &Program, run: &[(u32, Fix)]) -> Bounds {
         add(&mut given_up, spared);
         add(&mut given_up, around(all, program, wait, fix));
         add(&mut shorter, less);
-        let (low, high) = of_one(all, program, w);
-        add(&mut bounds.each_low, low);
+        let high = alone_at_most(all, w);
+        // What is certain.
+        add(&mut bounds.each_low, learned.floor(wait.blocking).clamp(0, high));
         add(&mut bounds.each_high, high);
     }
     // What goes with the first call may stand before it, and what was launched last starts after its launch.
-    let lead = run.first().map_or(0, |&(w, fix)| around(all, program, &all.waits[w as usize], fix));
+    let lead = run.first().map_or(0, |&(w, fix)| around(all, program, &all.waits[w], fix));
     let (from, to) = window(all, run);
-    let to = run.last().map_or(to, |&(w, _)| to.max(all.next[w as usize].stands));
+    let to = run.last().map_or(to, |&(w, _)| to.max(all.next[w].stands));
     let window = (from.saturating_sub(lead), to.saturating_add(learned.after_call[0].max(0)));
     let idle = idle(all, run, window, |device| of_stream(all, device, window));
     let mut most = waited.saturating_add(given_up).saturating_add(shorter);
     bounds.together_high = waited.max(0);
-    if run.iter().all(|&(w, _)| all.next[w as usize].takes_over) {
+    if run.iter().all(|&(w, _)| all.next[w].takes_over) {
         let host = waited.min(worked).max(0);
         bounds.together_high = host.min(idle);
         // Neither host nor device gives up more than it has, whatever the other could.
@@ -211,88 +286,98 @@ fn launched_beside(all: &Waits, wait: &Wait, until: i64) -> i64 {
     if ops.streams.len() < 2 {
         return 0;
     }
-    let own = wait.awaited.map(|op| ops.stream[op as usize]);
-    let issued = |op: u32| match profile.issued[op as usize] {
-        ISSUE_UNKNOWN => ops.start[op as usize],
-        time => time,
-    };
+    let own = wait.awaited.map(|op| ops.stream[op]);
     let until = wait.end.saturating_add(until);
-    let others = (0u32..).zip(&all.devices.stream_ops).filter(|(stream, _)| Some(*stream) != own);
+    if ops.streams.len() > FEW_STREAMS {
+        return all.launched.beside(own, wait.end, until);
+    }
+    let others = all.devices.stream_ops.iter_enumerated().filter(|(stream, _)| Some(*stream) != own);
     let inside = others.flat_map(|(_, list)| {
-        let first = list.partition_point(|&op| issued(op) < wait.end);
-        list[first..].iter().take_while(|&&op| issued(op) <= until)
+        let first = list.partition_point(|&op| profile.issued_by(op) < wait.end);
+        list[first..].iter().take_while(|&&op| profile.issued_by(op) <= until)
     });
-    inside.fold(0, |sum: i64, &op| sum.saturating_add(ops.end[op as usize] - ops.start[op as usize]))
+    inside.fold(0, |sum: i64, &op| sum.saturating_add(ops.length(op)))
 }
 
 /// From the end of what a wait awaited to its return, as recorded; the usual time where that is longer or none is known.
 fn back(all: &Waits, program: &Program, wait: &Wait) -> i64 {
-    let recorded = wait.awaited.map_or(0, |op| wait.end.saturating_sub(all.profile.ops.end[op as usize]));
+    let recorded = wait.awaited.map_or(0, |op| wait.end.saturating_sub(all.profile.ops.end[op]));
     recorded.max(program.learned.back(wait.blocking)).max(0)
 }
 
 /// Host time in the copy call that a fix spares, and device time of the copy itself.
-fn copy_gain(program: &Program, wait: &Wait, fix: Fix) -> (i64, i64) {
+fn copy_gain(program: &Program, wait: &Wait, fix: Change) -> (i64, i64) {
     let Some(copy) = wait.copy else { return (0, 0) };
-    let op = wait.copy_call.unwrap_or(wait.call);
+    let call = wait.copy_call.unwrap_or(wait.call);
     // Without steps, the call's blocked time stands for the copy's: the bound is wider, never too low.
-    let length = program.step_of(op).map_or(wait.blocked, |s| {
-        let step = &program.steps[s as usize];
-        (step.first_op..step.first_op + step.ops).map(|r| program.ops[r as usize].duration).sum::<i64>()
+    let length = program.step_of(call).map_or(wait.blocked, |step| {
+        program.steps[step].ranks().map(|rank| program.ops[rank].duration).sum()
     });
     let shorter = match fix {
-        Fix::Drop => length,
-        Fix::Delete | Fix::GpuWait | Fix::NonBlocking => 0,
+        Change::Drop => length,
+        Change::Delete | Change::GpuWait | Change::NonBlocking => 0,
         _ => (length - program.learned.pinned(copy.bytes, copy.direction)).max(0),
     };
     let staged = copy.host_memory != HostMemory::Pinned
-        && !matches!(fix, Fix::Delete | Fix::GpuWait | Fix::NonBlocking);
+        && !matches!(fix, Change::Delete | Change::GpuWait | Change::NonBlocking);
     (if staged { wait.copy_blocked } else { 0 }, shorter)
 }
 
 /// Host time beside the wait that goes with it: what stands around the calls, and the copy call of a dropped read.
-fn around(all: &Waits, program: &Program, wait: &Wait, fix: Fix) -> i64 {
-    if !matches!(fix, Fix::Delete | Fix::GpuWait | Fix::Drop) {
+fn around(all: &Waits, program: &Program, wait: &Wait, fix: Change) -> i64 {
+    if !matches!(fix, Change::Delete | Change::GpuWait | Change::Drop) {
         return 0;
     }
     let of = |kind| overhead::most_around(kind, program.learned.pace);
     let calls = &all.profile.calls;
-    let copy = wait.copy_call.filter(|_| fix == Fix::Drop).map(|c| c as usize);
-    let length = copy.map_or(0, |c| calls.end[c] - calls.start[c] - wait.copy_blocked);
+    let copy = wait.copy_call.filter(|_| fix == Change::Drop);
+    let length = copy.map_or(0, |c| calls.length(c) - wait.copy_blocked);
     of(wait.blocking) + copy.map_or(0, |_| of(Blocking::CopyAsync)) + length.max(0)
 }
 
 /// From the first wait's start to the wait after the last.
-fn window(all: &Waits, run: &[(u32, Fix)]) -> (i64, i64) {
+fn window(all: &Waits, run: &[(WaitId, Change)]) -> (i64, i64) {
     let (Some(first), Some(last)) = (run.first(), run.last()) else { return (0, 0) };
-    let to = all.waits[last.0 as usize].end.saturating_add(all.next[last.0 as usize].after);
-    (all.waits[first.0 as usize].start, to)
+    let to = all.waits[last.0].end.saturating_add(all.next[last.0].after);
+    (all.waits[first.0].start, to)
 }
 
 /// What is left of a window when the work of a device is taken off: of the one that idles most of those that the waits'
 /// process has work on, since what its threads launch next may be for any of them.
-fn idle(all: &Waits, run: &[(u32, Fix)], (from, to): (i64, i64), busy: impl Fn(u32) -> i64) -> i64 {
-    let pid = run.first().map(|first| all.waits[first.0 as usize].pid);
-    let mut devices: Vec<u32> = Vec::new();
-    for (key, &device) in all.profile.ops.streams.iter().zip(&all.devices.of_stream) {
-        if Some(key.pid) == pid && !devices.contains(&device) {
-            devices.push(device);
+fn idle(
+    all: &Waits,
+    run: &[(WaitId, Change)],
+    (from, to): (i64, i64),
+    busy: impl Fn(DeviceIx) -> i64,
+) -> i64 {
+    let pid = run.first().map(|first| all.waits[first.0].pid);
+    let span = to.saturating_sub(from);
+    let mut most = None;
+    for &device in pid.and_then(|pid| all.devices.of_process.get(&pid)).into_iter().flatten() {
+        most = most.max(Some(span - busy(device)));
+        if most == Some(span) {
+            break; // none can idle longer
         }
     }
-    let span = to.saturating_sub(from);
-    devices.into_iter().map(|device| span - busy(device)).max().unwrap_or(span).max(0)
+    most.unwrap_or(span).max(0)
 }
 
 /// When a device worked, on any stream.
-fn of_device(all: &Waits, device: u32, (from, to): (i64, i64)) -> i64 {
-    all.devices.list[device as usize].timeline.busy_within(from, to)
+fn of_device(all: &Waits, device: DeviceIx, (from, to): (i64, i64)) -> i64 {
+    all.devices.list[device].timeline.busy_within(from, to)
 }
 
 /// When the stream of a device worked that did least, of those that have work in the window or after it: it may be the
 /// one that the run then has to wait for, whatever the others did meanwhile.
-fn of_stream(all: &Waits, device: u32, (from, to): (i64, i64)) -> i64 {
-    let streams = (0u32..).zip(&all.devices.of_stream).filter(|(_, d)| **d == device);
-    let timelines = streams.map(|(stream, _)| all.devices.timeline_of(stream));
-    let working = timelines.filter(|t| t.span().is_some_and(|(_, end)| end > from));
-    working.map(|t| t.busy_within(from, to)).min().unwrap_or(0)
+fn of_stream(all: &Waits, device: DeviceIx, (from, to): (i64, i64)) -> i64 {
+    let mut least = None;
+    for &stream in &all.devices.latest_streams[device] {
+        let timeline = all.devices.timeline_of(stream);
+        if timeline.span().is_none_or(|(_, end)| end <= from) || least == Some(0) {
+            break; // nor have the others, which ended sooner; nor do they less than nothing
+        }
+        let busy = timeline.busy_within(from, to);
+        least = Some(least.map_or(busy, |least: i64| least.min(busy)));
+    }
+    least.unwrap_or(0)
 }

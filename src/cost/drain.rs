@@ -12,55 +12,51 @@
 //! device idle. Each gap is given to one wait: of the thread that then issued the next op, else the first to return;
 //! gaps do not overlap, so drains may be summed.
 
-use crate::profile::{ISSUE_UNKNOWN, Profile};
-use crate::waits::Wait;
+use crate::profile::Profile;
+use crate::profile::ids::OpId;
 use crate::waits::awaited::CLOCK_SLOP_NS;
-use crate::waits::device::Devices;
+use crate::waits::device::{DeviceIx, Devices};
+use crate::waits::{WaitId, Waits};
 use rustc_hash::FxHashMap;
+use typed_index_collections::TiVec;
 
 /// Drain of each wait in ns, in the waits' order. Costs one binary search a wait.
-pub fn drains(profile: &Profile, devices: &Devices, waits: &[Wait]) -> Vec<i64> {
-    let mut by_return: Vec<usize> = (0..waits.len()).collect();
-    by_return.sort_by_key(|&i| (waits[i].end, waits[i].call));
+pub fn drains(profile: &Profile, devices: &Devices, waits: &Waits) -> TiVec<WaitId, i64> {
+    let mut by_return: Vec<WaitId> = waits.keys().collect();
+    by_return.sort_by_key(|&w| (waits[w].end, waits[w].call));
     // By gap (device, start): the wait, whether its thread ended the gap, and the gap's length.
-    let mut owners: FxHashMap<(u32, i64), (usize, bool, i64)> = FxHashMap::default();
-    for i in by_return {
-        let wait = &waits[i];
+    let mut owners: FxHashMap<(DeviceIx, i64), (WaitId, bool, i64)> = FxHashMap::default();
+    for w in by_return {
+        let wait = &waits[w];
         let Some(op) = wait.awaited else { continue };
-        let device = devices.of_stream[profile.ops.stream[op as usize] as usize];
-        let ended = profile.ops.end[op as usize];
-        let Some((resumed, next)) = devices.list[device as usize].timeline.gap_from(ended) else { continue };
+        let device = devices.of_op(&profile.ops, op);
+        let ended = profile.ops.end[op];
+        let Some((resumed, next)) = devices.list[device].timeline.gap_from(ended) else { continue };
         if issued_first(profile, devices, device, next) + CLOCK_SLOP_NS < wait.end {
             continue;
         }
-        let resumes = issuing_thread(profile, next) == Some(wait.thread);
-        let owner = owners.entry((device, ended)).or_insert((i, resumes, resumed - ended));
+        let resumes = profile.issuer(next).map(|call| profile.calls.thread[call]) == Some(wait.thread);
+        let owner = owners.entry((device, ended)).or_insert((w, resumes, resumed - ended));
         if resumes && !owner.1 {
-            *owner = (i, true, owner.2);
+            *owner = (w, true, owner.2);
         }
     }
-    let mut drains = vec![0; waits.len()];
+    let mut drains: TiVec<WaitId, i64> = waits.iter().map(|_| 0).collect();
     for (wait, _, drain) in owners.into_values() {
         drains[wait] = drain;
     }
     drains
 }
 
-/// The thread whose call issued an op.
-fn issuing_thread(profile: &Profile, op: u32) -> Option<u32> {
-    let pid = profile.ops.streams[profile.ops.stream[op as usize] as usize].pid;
-    let call = profile.correlation.call(pid, profile.ops.correlation[op as usize])?;
-    Some(profile.calls.thread[call as usize])
-}
-
 /// When the first of the ops that end a gap together was issued; `next`: one of them that starts first.
-fn issued_first(profile: &Profile, devices: &Devices, device: u32, next: u32) -> i64 {
+fn issued_first(profile: &Profile, devices: &Devices, device: DeviceIx, next: OpId) -> i64 {
     let ops = &profile.ops;
-    let start = ops.start[next as usize];
-    (next as usize..ops.len())
+    let start = ops.start[next];
+    ops.ids()
+        .skip(next.index())
         .take_while(|&op| ops.start[op] == start)
-        .filter(|&op| devices.of_stream[ops.stream[op] as usize] == device)
-        .map(|op| if profile.issued[op] == ISSUE_UNKNOWN { start } else { profile.issued[op] })
+        .filter(|&op| devices.of_op(ops, op) == device)
+        .map(|op| profile.issued_by(op))
         .min()
         .unwrap_or(start)
 }

@@ -2,7 +2,6 @@
 
 pub mod bounds;
 pub mod drain;
-pub mod iterations;
 pub mod overhead;
 pub mod price;
 pub mod range;

@@ -1,30 +1,37 @@
-//! What fixing sites saves: one simulated run as recorded, one with all false sites fixed, and for each site one with
-//! only it fixed and one with all false sites but it.
+//! What fixing sites saves: simulated runs with nothing fixed, with all false sites fixed, and for each site with only it
+//! fixed and with all false sites but it.
 //!
 //! ```text
 //!  alone  = T(nothing fixed)             − T(only this site fixed)
 //!  joint  = T(all false but this fixed)  − T(all false fixed)          the share that is this site's in the whole
 //!  total  = T(nothing fixed)             − T(all false fixed)
 //! ```
-//! All of these are of the *captured* run, which the profiler slows. What the program saves without the profiler is a
-//! second pair of runs, from which the profiler's estimated host time ([`super::overhead`]) is left out, with ends of
-//! none and twice the estimate. How far all of it may be off is [`super::range`]'s.
+//! T is of the program *without the profiler*, whose estimated host time ([`super::overhead`]) is left out of every run:
+//! under it a program may be bound by its host which alone is bound by its GPU, and then its waits look empty. One pair
+//! of runs keeps all of it, for the figure of the captured run; pairs with less and more of it left out give the range.
+//! Where it is known what an iteration takes without a profiler, as much is left out as that takes.
+//!
+//! What repeats is counted by the iteration: from the first one's start to the last one's, divided by their number
+//! (`Laps`). What happens at start-up only is no part of the total.
 //!
 //! First the run is simulated as recorded; its distance from the recorded end is the error that is printed. Savings do
 //! not add: a wait that goes alone often only moves its time into the next one. A capture that the simulation cannot
 //! reproduce within 10 % gets bounds only.
 //!
-//! A value outside the bounds of [`super::bounds`] would be a mistake of one of the two: it is cut, and counted
-//! ([`Price::cut`], [`Prices::cut`]), as is a whole that comes out less than its best part. Every run is monotone (a fix
-//! only takes constraints away, or lets things start earlier), so that the whole is worth its best part without help.
-//! Captures and programs as a machine runs them need no cut.
+//! No saving of the run is above what the waits block in the run that it is of, what goes with their calls, and what their
+//! copies get shorter by; of the captured run the bounds of [`super::bounds`] hold too. A value above would be a mistake: it
+//! is cut, and counted ([`Price::cut`], [`Prices::cut`]), as is a whole that comes out less than its best part. Every run is
+//! monotone (a fix only takes constraints away, or lets things start earlier), so that the whole is worth its best part
+//! without help. Captures and programs as a machine runs them need no cut.
 
 use super::bounds::{self, Bounds, Waits};
-use super::iterations::Iterations;
 use super::overhead::{self, Clock};
 use super::range::Margin;
 use super::simulate::run::Variant;
-use super::simulate::{Fix, Outcome, Program, Scratch, run};
+use super::simulate::{Outcome, Program, Scratch, run};
+use crate::iterations::Iterations;
+use crate::vocabulary::{BoundBy, Change};
+use crate::waits::WaitId;
 
 /// Share of the span by which the simulated run may miss the recorded one.
 pub const TOLERANCE: f64 = 0.1;
@@ -40,24 +47,35 @@ const GPU_BOUND: f64 = 0.85;
 pub struct Subject {
     /// Settles ties, whatever the order of sites.
     pub key: String,
-    /// Indices into the waits given.
-    pub waits: Vec<u32>,
-    pub fix: Fix,
-    /// Counts towards the total: its verdict is false.
+    /// The waits that the fix removes.
+    pub waits: Vec<WaitId>,
+    /// What the fix does to them.
+    pub fix: Change,
+    /// Counts towards the total: its verdict is false, and it waits after start-up too.
     pub counted: bool,
+    /// Would count if it were avoidable, which is not decided.
+    pub open: bool,
     /// Fixed already in what everything is compared with.
     pub assumed: bool,
 }
 
-/// What fixing one site saves, in ns.
+/// What fixing one site saves without the profiler, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Price {
+    /// Saved where only this site is fixed.
     pub alone: i64,
+    /// Its share where all false sites are fixed: lost if only it is not.
     pub joint: i64,
+    /// Lower end of the range of the saving.
     pub low: i64,
+    /// Upper end of the range of the saving.
     pub high: i64,
+    /// What `alone` is of one iteration; `None` where no loop is known, or nothing was simulated.
+    pub iteration: Option<i64>,
+    /// What removing the waits of the captured run saves at least and at most.
     pub bounds: Bounds,
-    pub fix: Fix,
+    /// What was taken to change.
+    pub fix: Change,
     /// From a simulation; else the lower bound stands for the value.
     pub simulated: bool,
     /// The site whose waits take most of the time that this one gives up.
@@ -66,66 +84,95 @@ pub struct Price {
     pub cut: i64,
 }
 
-/// What limits the run once all false sites are fixed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BoundBy {
-    Host,
-    Gpu,
-}
-
 /// The prices of one capture.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Prices {
     /// |simulated − recorded| / recorded span, nothing fixed; `None` where nothing was simulated.
     pub error: Option<f64>,
     /// The same with usual latencies in place of the recorded distances.
     pub usual_error: Option<f64>,
+    /// Recorded span, from the first event to the last end, in ns.
     pub recorded: i64,
+    /// The same span as simulated with nothing fixed, in ns.
     pub simulated: i64,
+    /// One price a subject, in the order given.
     pub sites: Vec<Price>,
-    pub joint: i64,
-    pub low: i64,
-    pub high: i64,
+    /// The run without the profiler, all false sites fixed; of the captured run, and bounds, where nothing was simulated.
+    pub run: Saving,
+    /// The same of an iteration; `None` where no loop is known, or nothing was simulated.
+    pub iteration: Option<Saving>,
+    /// The captured run, and its saving by simulation.
+    pub captured: Saving,
+    /// An iteration of the captured run.
+    pub captured_iteration: Option<Saving>,
+    /// What limits the run once all false sites are fixed; `None` where nothing was simulated.
     pub bound_by: Option<BoundBy>,
     /// Sites with bounds only, because simulating each would take too long.
     pub unsimulated: usize,
+    /// Whether the GPU's power limit takes part of the savings.
     pub clock: Clock,
     /// Speed of pinned uploads in GB/s where the capture shows none.
     pub assumed_bandwidth: Option<f64>,
     /// How long launches take here, beside the host that the profiler's known figures are from.
     pub pace: f64,
-    /// What the program takes and saves without the profiler.
-    pub unprofiled: Option<Unprofiled>,
-    /// By how much iterations scatter: part of every range that a simulation gave.
+    /// How many sites the saving is of.
+    pub counted: u64,
+    /// Whether what an iteration takes without a profiler could be used; `None` where it was not given.
+    pub step_known: Option<bool>,
+    /// Whether part of that is of backtraces.
+    pub backtraces: bool,
+    /// By how much iterations scatter, all of them together: part of the range of the run.
     pub scatter: i64,
     /// The most by which a simulated value lay outside its bounds or above the whole, in ns: it was cut.
     pub cut: i64,
 }
 
-/// The program without the profiler, estimated, in ns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unprofiled {
-    pub run: i64,
+/// How long a run or an iteration takes, and what fixing all false sites saves of it, in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Saving {
+    /// With nothing fixed.
+    pub length: i64,
+    /// Saved.
     pub saved: i64,
+    /// Lower end of the range of the saving.
     pub low: i64,
+    /// Upper end of the range of the saving.
     pub high: i64,
+    /// Saved on top of that if all that is undecided can go too.
+    pub open: i64,
+}
+
+/// How a capture is to be priced.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Terms {
+    /// Worker threads, whose number changes nothing of the result.
+    pub threads: usize,
+    /// Prices the run as captured, the profiler's time in it.
+    pub as_captured: bool,
+    /// What an iteration takes without a profiler, in ns, where that is known.
+    pub step: Option<i64>,
 }
 
 impl Prices {
+    /// Whether nothing was priced.
+    pub fn is_empty(&self) -> bool {
+        self.recorded == 0
+    }
+    /// Whether the simulated run is close enough to the recorded one ([`TOLERANCE`]) to price with.
     pub fn usable(&self) -> bool {
         self.error.is_some_and(|error| error <= TOLERANCE)
     }
 }
 
-/// Prices `subjects` on up to `threads` threads, whose number changes nothing of the result.
+/// Prices `subjects`.
 pub fn price(
     capture: &Waits,
     program: &Program,
     subjects: &[Subject],
     iterations: Option<&Iterations>,
-    threads: usize,
+    terms: Terms,
 ) -> Prices {
-    let (all, whole) = bounds_of(capture, program, subjects, threads);
+    let (all, whole) = bounds_of(capture, program, subjects, terms.threads);
     let recorded = program.recorded.max(1);
     let replayed = |usual| {
         let variant = Variant { usual, ..Variant::default() };
@@ -136,38 +183,72 @@ pub fn price(
     let (error, usual_error) = (plain.map(off), replayed(true).map(off));
     let clock =
         if program.wanted { overhead::clock(capture.profile, capture.devices) } else { Clock::default() };
-    let margin = Margin::new(iterations, clock.limited.is_some());
+    let sites: Vec<Price> = subjects.iter().zip(&all).map(|(s, b)| bounded(s, *b)).collect();
+    let high = whole.high().min(recorded);
+    let low = low_of(subjects, &sites).min(high);
+    let bounds_only = Saving { length: recorded, low, high, ..Saving::default() };
     let mut prices = Prices {
         error,
         usual_error,
         recorded,
         simulated: plain.unwrap_or(0),
-        sites: subjects.iter().zip(&all).map(|(s, b)| bounded(s, *b)).collect(),
-        joint: 0,
-        low: 0,
-        high: whole.high().min(recorded),
+        sites,
+        run: bounds_only,
+        iteration: None,
+        captured: bounds_only,
+        captured_iteration: None,
         bound_by: None,
         unsimulated: 0,
         clock,
         assumed_bandwidth: Some(program.learned.pinned_upload).filter(|b| !b.learned).map(|b| b.bytes_per_ns),
         pace: program.learned.pace,
-        unprofiled: None,
-        scatter: margin.scatter,
+        counted: subjects.iter().filter(|s| s.counted).count() as u64,
+        step_known: terms.step.map(|_| false),
+        backtraces: program.backtraces,
+        scatter: 0,
         cut: 0,
     };
+    let margin = Margin::new(capture.profile, iterations, clock.limited.is_some());
     if prices.usable() {
-        let plan = Plan::new(program, subjects, &all);
-        let outcomes = simulate(program, &plan.variants, threads);
-        plan.settle(subjects, &outcomes, margin, &mut prices);
-    } else {
-        prices.low = low_of(subjects, &prices.sites).min(prices.high);
+        let (left_out, step_known) = left_out(program, terms);
+        prices.step_known = terms.step.map(|_| step_known);
+        prices.scatter = margin.scatter;
+        let range = ends(left_out, program.backtraces, step_known);
+        let plan = Plan::new(program, subjects, &all, (left_out, range));
+        let outcomes = simulate(program, &plan.variants, terms.threads);
+        let beside = |s: &Subject| bounds::beside(capture, program, s.waits.iter().map(|&w| (w, s.fix)));
+        let settling = Settling { program, subjects, outcomes: &outcomes, clock, margin, terms };
+        settling.settle(&plan, &subjects.iter().map(beside).collect::<Vec<_>>(), &mut prices);
     }
     if margin.limited {
         // At the power limit kernels may slow down by all that idle time was given up.
-        prices.low = 0;
+        let savings = prices.iteration.iter_mut().chain([&mut prices.run]);
+        savings.for_each(|s| s.low = 0);
         prices.sites.iter_mut().for_each(|p| p.low = 0);
     }
     prices
+}
+
+/// Percent of the profiler's estimated time to leave out: all of it, or as much as makes an iteration as long as it is
+/// without a profiler, and whether that could be reached. The simulated run gets no longer as more is left out, so halving
+/// finds it.
+fn left_out(program: &Program, terms: Terms) -> (i64, bool) {
+    const MOST: i64 = 800;
+    let Some((step, laps)) = terms.step.zip(program.laps) else {
+        return (if terms.as_captured { 0 } else { 100 }, false);
+    };
+    let mut scratch = Scratch::default();
+    let mut lap = |left_out: i64| {
+        let outcome = run(program, &Variant { left_out, ..Variant::default() }, &mut scratch);
+        outcome.laps.map_or(0, |ns| ns / laps.count)
+    };
+    let (mut low, mut high) = (0, MOST);
+    while low < high {
+        let middle = (low + high) / 2;
+        if lap(middle) > step { low = middle + 1 } else { high = middle }
+    }
+    let reached = lap(low);
+    (low, (reached - step).abs() <= step / 10)
 }
 
 /// What is certain of all false sites together: as much as of the best one.
@@ -182,8 +263,8 @@ fn bounds_of(
     subjects: &[Subject],
     threads: usize,
 ) -> (Vec<Bounds>, Bounds) {
-    let gone = |subject: &Subject| -> Vec<(u32, Fix)> {
-        let fix = if subject.fix == Fix::Keep { Fix::Coalesce } else { subject.fix };
+    let gone = |subject: &Subject| -> Vec<(WaitId, Change)> {
+        let fix = if subject.fix == Change::Keep { Change::Coalesce } else { subject.fix };
         subject.waits.iter().map(|&w| (w, fix)).collect()
     };
     let together = || subjects.iter().filter(|s| s.counted).flat_map(gone).collect();
@@ -218,112 +299,187 @@ fn bounded(subject: &Subject, bounds: Bounds) -> Price {
         high: bounds.high(),
         bounds,
         fix: subject.fix,
+        iteration: None,
         simulated: false,
         moves_to: None,
         cut: 0,
     }
 }
 
-/// Which variants are run: nothing fixed, all false fixed, both again for each share of the profiler's time that is
-/// left out, then two for each site that is simulated.
+/// Which variants are run: nothing fixed and all false fixed, for each share of the profiler's time that is left out, then
+/// two for each site that is simulated.
 struct Plan {
     variants: Vec<Variant>,
     /// Subject, variant with only it, variant with all but it (of a false site).
     singles: Vec<(usize, usize, Option<usize>)>,
-    left_out: usize,
+    unsimulated: usize,
 }
 
-/// Percent of the profiler's estimated time that is left out, and of the time around removed calls that goes with them:
-/// the estimates, then the ends of their range.
-const ALONE: [(i64, i64); 4] = [(100, 100), (0, 0), (200, 0), (200, 200)];
-const FIRST_SINGLE: usize = 2 + 2 * ALONE.len();
+/// Percent of the profiler's time that is left out, and of the time around removed calls that goes with them.
+type Shares = (i64, i64);
+/// Of the captured run.
+const CAPTURED: Shares = (0, 100);
+/// Pairs of variants before all others: the estimate, the captured run, the ends of the estimate's range.
+const PAIRS: usize = 5;
+/// The variant with all false and all undecided sites fixed.
+const OPEN: usize = 2 * PAIRS;
+
+/// The estimate's range. What backtraces cost is learned to within some 10 % of what they take ([`super::overhead`]): twice
+/// that is allowed for, and 10 % where the iteration's length is known. What tracing costs is known from other programs:
+/// between none and twice of it, although some programs showed more.
+fn ends(left_out: i64, backtraces: bool, step_known: bool) -> [Shares; PAIRS - 2] {
+    match (backtraces, step_known) {
+        (_, true) => [(left_out * 9 / 10, 0), (left_out * 11 / 10, 0), (left_out * 11 / 10, 100)],
+        (true, false) => [(left_out * 4 / 5, 0), (left_out * 6 / 5, 0), (left_out * 6 / 5, 100)],
+        (false, false) => [(0, 0), (left_out * 2, 0), (left_out * 2, 200)],
+    }
+}
 
 impl Plan {
-    fn new(program: &Program, subjects: &[Subject], all: &[Bounds]) -> Self {
-        let base: Vec<Fix> = subjects.iter().map(|s| if s.assumed { s.fix } else { Fix::Keep }).collect();
+    fn new(
+        program: &Program,
+        subjects: &[Subject],
+        all: &[Bounds],
+        (left_out, ends): (i64, [Shares; PAIRS - 2]),
+    ) -> Self {
+        let base: Vec<Change> =
+            subjects.iter().map(|s| if s.assumed { s.fix } else { Change::Keep }).collect();
         let counted = |s: &Subject| s.counted || s.assumed;
-        let joint: Vec<Fix> = subjects.iter().map(|s| if counted(s) { s.fix } else { Fix::Keep }).collect();
-        let variant = |fixes: &[Fix], (left_out, around)| Variant {
+        let joint: Vec<Change> =
+            subjects.iter().map(|s| if counted(s) { s.fix } else { Change::Keep }).collect();
+        let variant = |fixes: &[Change], (left_out, around)| Variant {
             fixes: fixes.to_vec(),
             left_out,
             around,
             usual: false,
         };
-        const CAPTURED: (i64, i64) = (0, 100);
-        let mut variants = vec![variant(&base, CAPTURED), variant(&joint, CAPTURED)];
-        variants.extend(ALONE.iter().flat_map(|&p| [variant(&base, p), variant(&joint, p)]));
-        let mut wanted: Vec<usize> =
-            (0..subjects.len()).filter(|&i| subjects[i].fix != Fix::Keep && !subjects[i].assumed).collect();
+        let alone = (left_out, 100);
+        let shares = [alone, CAPTURED].into_iter().chain(ends);
+        let mut variants: Vec<Variant> =
+            shares.flat_map(|p| [variant(&base, p), variant(&joint, p)]).collect();
+        let open = |(s, fix): (&Subject, &Change)| if s.open { s.fix } else { *fix };
+        variants.push(variant(&subjects.iter().zip(&joint).map(open).collect::<Vec<_>>(), alone));
+        let mut wanted: Vec<usize> = (0..subjects.len())
+            .filter(|&i| subjects[i].fix != Change::Keep && !subjects[i].assumed)
+            .collect();
         // False sites first, then by what they can give at most.
         let order = |&i: &usize| (!subjects[i].counted, std::cmp::Reverse(all[i].high()), &subjects[i].key);
         wanted.sort_by(|a, b| order(a).cmp(&order(b)));
         let cost = program.steps.len() + program.ops.len();
-        let most = (BUDGET / cost.max(1)).clamp(FIRST_SINGLE, MOST_VARIANTS);
-        let (mut singles, mut left_out) = (Vec::new(), 0);
+        let most = (BUDGET / cost.max(1)).clamp(OPEN + 1, MOST_VARIANTS);
+        let (mut singles, mut unsimulated) = (Vec::new(), 0);
         for i in wanted {
             let needs = if subjects[i].counted { 2 } else { 1 };
             if variants.len() + needs > most {
-                left_out += 1;
+                unsimulated += 1;
                 continue;
             }
             let mut only = base.clone();
             only[i] = subjects[i].fix;
-            variants.push(variant(&only, CAPTURED));
-            let alone = variants.len() - 1;
+            variants.push(variant(&only, alone));
+            let single = variants.len() - 1;
             let without = subjects[i].counted.then(|| {
                 let mut all_but = joint.clone();
-                all_but[i] = Fix::Keep;
-                variants.push(variant(&all_but, CAPTURED));
+                all_but[i] = Change::Keep;
+                variants.push(variant(&all_but, alone));
                 variants.len() - 1
             });
-            singles.push((i, alone, without));
+            singles.push((i, single, without));
         }
-        Self { variants, singles, left_out }
+        Self { variants, singles, unsimulated }
+    }
+}
+
+/// What simulated runs say.
+struct Settling<'a> {
+    program: &'a Program,
+    subjects: &'a [Subject],
+    /// Of the variants of a [`Plan`].
+    outcomes: &'a [Outcome],
+    clock: Clock,
+    margin: Margin,
+    terms: Terms,
+}
+
+impl Settling<'_> {
+    /// `beside`: what each subject saves at most besides waiting.
+    fn settle(&self, plan: &Plan, beside: &[i64], prices: &mut Prices) {
+        let (base, joint) = (&self.outcomes[0], &self.outcomes[1]);
+        let high: Vec<i64> = prices.sites.iter().map(|p| p.bounds.high()).collect();
+        let most = |i: usize| base.waited.get(i).copied().unwrap_or(0).saturating_add(beside[i]);
+        let bounded = |most: i64, high: i64| if self.terms.as_captured { most.min(high) } else { most };
+        for &(i, single, without) in &plan.singles {
+            let (price, only) = (&mut prices.sites[i], &self.outcomes[single]);
+            // Left in alone, a wait takes over what others gave up: that is not its share.
+            let share = without.map_or(0, |w| self.outcomes[w].end - joint.end);
+            let share = without.map(|_| share);
+            price.settle(base.end - only.end, share, bounded(most(i), high[i]), self.clock, self.margin);
+            price.iteration =
+                self.lap(base).zip(self.lap(only)).map(|(a, b)| self.clock.keeps((a - b).max(0)));
+            price.moves_to = moved(self.subjects, i, base, only);
+            prices.cut = prices.cut.max(price.cut);
+        }
+        let counted = || (0..self.subjects.len()).filter(|&i| self.subjects[i].counted);
+        let most = counted().map(most).fold(0i64, i64::saturating_add);
+        let most = bounded(most, prices.run.high);
+        // A whole is worth no less than its best part.
+        let best = counted().map(|i| prices.sites[i].alone).max().unwrap_or(0);
+        (prices.run, prices.cut) = {
+            let mut run = self.saving(|o| Some(o.end), self.margin.scatter).unwrap_or_default();
+            let (saved, above) = within(run.saved, 0, most);
+            let (saved, short) = within(saved, best, i64::MAX);
+            (run.saved, run.low, run.high) = (saved, run.low.min(saved), run.high.min(most).max(saved));
+            (run, prices.cut.max(above).max(short))
+        };
+        for price in &mut prices.sites {
+            price.joint = price.joint.min(prices.run.saved);
+        }
+        let count = self.program.laps.map_or(1, |l| l.count.max(1));
+        prices.iteration = self.saving(|o| self.lap(o), self.margin.scatter / count);
+        let captured = |of: &dyn Fn(&Outcome) -> Option<i64>| {
+            let (length, fixed) = (of(&self.outcomes[2])?, of(&self.outcomes[3])?);
+            let saved = self.clock.keeps((length - fixed).max(0));
+            Some(Saving { length, saved, low: saved, high: saved, open: 0 })
+        };
+        prices.captured = captured(&|o| Some(o.end)).unwrap_or_default();
+        prices.captured_iteration = captured(&|o| self.lap(o));
+        prices.unsimulated = plan.unsimulated;
+        // Of the loop, where one is known: loading is not what the program is bound by.
+        let busy = joint.busy.iter().copied().max().unwrap_or(0);
+        let (busy, of) = joint.laps.map_or((busy, joint.end), |laps| (joint.busy_in_laps, laps));
+        let bound = if busy as f64 >= GPU_BOUND * of.max(1) as f64 { BoundBy::Gpu } else { BoundBy::Host };
+        prices.bound_by = Some(bound);
     }
 
-    fn settle(&self, subjects: &[Subject], outcomes: &[Outcome], margin: Margin, prices: &mut Prices) {
-        let (base, joint) = (&outcomes[0], &outcomes[1]);
-        let clock = prices.clock;
-        let most = prices.high;
-        let (whole, mut cut) = within(base.end - joint.end, 0, most);
-        prices.joint = clock.keeps(whole);
-        for &(i, alone, without) in &self.singles {
-            let (price, only) = (&mut prices.sites[i], &outcomes[alone]);
-            // Left in alone, a wait takes over what others gave up: that is not its share.
-            let share = without.map_or(0, |w| outcomes[w].end - joint.end);
-            price.settle(base.end - only.end, share, clock, margin);
-            price.moves_to = moved(subjects, i, base, only);
-            cut = cut.max(price.cut);
-        }
-        // A whole is worth no less than its best part.
-        let best = self.singles.iter().filter(|s| subjects[s.0].counted).map(|s| prices.sites[s.0].alone);
-        let (best, short) = within(prices.joint, best.max().unwrap_or(0), i64::MAX);
-        prices.joint = best;
-        for price in &mut prices.sites {
-            price.joint = price.joint.min(prices.joint);
-        }
-        prices.cut = cut.max(short);
-        let (low, high) = margin.around(prices.joint, prices.joint, whole);
-        (prices.low, prices.high) = (low, high.min(prices.recorded).max(prices.joint));
-        prices.unsimulated = self.left_out;
-        prices.unprofiled = Some(unprofiled(&outcomes[2..FIRST_SINGLE], clock, margin));
-        let busy = joint.busy.iter().copied().max().unwrap_or(0);
-        let bound =
-            if busy as f64 >= GPU_BOUND * joint.end.max(1) as f64 { BoundBy::Gpu } else { BoundBy::Host };
-        prices.bound_by = Some(bound);
+    /// Length of an iteration of a run.
+    fn lap(&self, outcome: &Outcome) -> Option<i64> {
+        Some(outcome.laps? / self.program.laps?.count.max(1))
+    }
+
+    /// From the pairs of runs: the estimate, and the range that its ends and the margin give.
+    fn saving(&self, of: impl Fn(&Outcome) -> Option<i64>, scatter: i64) -> Option<Saving> {
+        let pair = |n: usize| Some((of(&self.outcomes[2 * n])?, of(&self.outcomes[2 * n + 1])?));
+        let ends = (2..PAIRS).filter_map(|n| pair(n).map(|(base, joint)| (base - joint).max(0)));
+        let (length, fixed) = pair(0)?;
+        let whole = (length - fixed).max(0);
+        let (least, most) = ends.fold((whole, whole), |(least, most), ns| (ns.min(least), ns.max(most)));
+        let saved = self.clock.keeps(whole);
+        let (low, high) = Margin { scatter, ..self.margin }.around(saved, least.min(saved), most);
+        let open = self.clock.keeps((fixed - of(&self.outcomes[OPEN])?).max(0));
+        Some(Saving { length, saved, low, high: high.min(length), open })
     }
 }
 
 impl Price {
     /// Takes what a simulation says: what is saved with only this fixed, and its share of the whole (0 of a site that
-    /// does not count). The range stays inside the bounds, and begins no higher than what is certain.
-    fn settle(&mut self, alone: i64, share: i64, clock: Clock, margin: Margin) {
-        let most = self.bounds.high();
+    /// does not count).
+    fn settle(&mut self, alone: i64, share: Option<i64>, most: i64, clock: Clock, margin: Margin) {
         let (alone, cut) = within(alone, 0, most);
-        let share = share.clamp(0, most);
+        let least = share.map_or(alone, |share| share.clamp(0, most).min(alone));
+        let share = share.unwrap_or(0).clamp(0, most);
         (self.alone, self.joint, self.cut) = (clock.keeps(alone), clock.keeps(share), cut);
-        let (low, high) = margin.around(self.alone, self.alone.min(self.joint), alone.max(share));
-        (self.low, self.high) = (low.min(self.bounds.low()), high.min(most));
+        let (low, high) = margin.around(self.alone, clock.keeps(least), alone.max(share));
+        (self.low, self.high) = (low, high.min(most).max(self.alone));
         self.simulated = true;
     }
 }
@@ -332,15 +488,6 @@ impl Price {
 fn within(value: i64, low: i64, high: i64) -> (i64, i64) {
     let inside = value.max(low).min(high);
     (inside, (value - inside).abs())
-}
-
-/// From pairs of runs, nothing and all fixed, one pair for each share of the profiler's time left out.
-fn unprofiled(pairs: &[Outcome], clock: Clock, margin: Margin) -> Unprofiled {
-    let all: Vec<i64> = pairs.chunks_exact(2).map(|p| (p[0].end - p[1].end).max(0)).collect();
-    let (least, most) = all.iter().fold((i64::MAX, 0), |(least, most), &ns| (ns.min(least), ns.max(most)));
-    let (run, saved) = (pairs[0].end, clock.keeps(all[0]));
-    let (low, high) = margin.around(saved, least, most);
-    Unprofiled { run, saved, low, high: high.min(run) }
 }
 
 /// The site whose waits grew most when only site `i` was fixed, if they took over half of what it gave up or more.
@@ -357,13 +504,19 @@ fn moved(subjects: &[Subject], i: usize, base: &Outcome, only: &Outcome) -> Opti
 fn simulate(program: &Program, variants: &[Variant], threads: usize) -> Vec<Outcome> {
     let workers = threads.clamp(1, variants.len().max(1));
     let mut outcomes = vec![Outcome::default(); variants.len()];
+    let hears = program.progress.iter();
+    hears.for_each(|p| p.begins("simulating fixes", variants.len() as u64, "simulation"));
     std::thread::scope(|scope| {
         let running: Vec<_> = (0..workers)
             .map(|worker| {
                 scope.spawn(move || {
                     let mut scratch = Scratch::default();
                     let mine = (worker..variants.len()).step_by(workers);
-                    mine.map(|v| (v, run(program, &variants[v], &mut scratch))).collect::<Vec<_>>()
+                    let done = |outcome| {
+                        program.progress.iter().for_each(|p| p.advance(1));
+                        outcome
+                    };
+                    mine.map(|v| (v, done(run(program, &variants[v], &mut scratch)))).collect::<Vec<_>>()
                 })
             })
             .collect();

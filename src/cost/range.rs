@@ -12,20 +12,22 @@
 //! ([`super::overhead`]), and the power limit, at which between none and all of it is won. Whichever lies further out
 //! counts.
 //!
-//! **The scatter.** Iterations of one capture differ among themselves. Half the distance between the quartiles of their
-//! lengths is how far an iteration typically lies from the middle one; as much is what two runs of the program may
-//! differ by for other reasons, and so what a measurement can tell at best. It counts once an iteration, since what
-//! makes iterations longer (clocks, other programs, memory) lasts: the windows of a measured program differ by about as
-//! much as its iterations do, not by that over the root of their number.
+//! **The scatter.** Iterations of one capture differ among themselves, and so would two captures. Half the distance
+//! between the quartiles of their lengths is how far one typically lies from the middle; what all of them together are off
+//! by grows with the root of their number. Only alike iterations are compared: where steps alternate (short and long, with
+//! and without an optimizer's update), those with equal numbers of calls are.
 
-use super::iterations::Iterations;
 use super::statistics::quartiles;
+use crate::iterations::Iterations;
+use crate::profile::Profile;
+use std::collections::BTreeMap;
 
 /// Measured over predicted saving in twelve programs (scripts/pairs, on H200), each inside a capture and without the
 /// profiler. Without the three whose iterations' scatter or power limit hides the saving (backward_item, transformer,
 /// gemm8192), 15 of 18 lie between 0.7 and 1.4; the others are 0.58, 0.62 (uploads, without the profiler) and 1.402. Chosen in
 /// sight of them, so they are no test of it.
 pub const LEAST: f64 = 0.7;
+/// The upper end, as a multiple of the value.
 pub const MOST: f64 = 1.4;
 
 /// What widens the savings of one capture.
@@ -38,8 +40,14 @@ pub struct Margin {
 }
 
 impl Margin {
-    pub fn new(iterations: Option<&Iterations>, limited: bool) -> Self {
-        Self { scatter: iterations.map_or(0, scatter), limited }
+    pub(super) fn new(profile: &Profile, iterations: Option<&Iterations>, limited: bool) -> Self {
+        let lengths = |i: &Iterations| -> Vec<(i64, usize)> {
+            let thread = profile.calls.threads.binary_search(&i.tid).ok();
+            let calls = thread.map_or(&[][..], |t| &profile.calls.by_thread[t]);
+            let before = |time: i64| calls.partition_point(|&c| profile.calls.start[c] < time);
+            i.spans.iter().map(|s| (s.1.saturating_sub(s.0), before(s.1) - before(s.0))).collect()
+        };
+        Self { scatter: iterations.map_or(0, |i| scatter(&lengths(i))), limited }
     }
 
     /// The range of a saving that is estimated to be `value`, between `least` and `most`.
@@ -51,28 +59,41 @@ impl Margin {
     }
 }
 
-/// Half the distance between the quartiles of the iterations' lengths, as often as there are iterations.
-fn scatter(iterations: &Iterations) -> i64 {
-    let [low, _, high] = quartiles(iterations.spans.iter().map(|s| s.1.saturating_sub(s.0)).collect());
-    let count = i64::try_from(iterations.spans.len()).unwrap_or(i64::MAX);
-    (high.saturating_sub(low) / 2).saturating_mul(count)
+/// Half the distance between the quartiles of how far iterations lie from the median of those with as many calls, times
+/// the root of their number.
+fn scatter(lengths: &[(i64, usize)]) -> i64 {
+    let mut kinds: BTreeMap<usize, Vec<i64>> = BTreeMap::new();
+    lengths.iter().for_each(|&(length, calls)| kinds.entry(calls).or_default().push(length));
+    let alike = kinds.into_values().filter(|kind| kind.len() > 1);
+    let off: Vec<i64> = alike
+        .flat_map(|kind| {
+            let [_, middle, _] = quartiles(kind.clone());
+            kind.into_iter().map(move |length| length.saturating_sub(middle))
+        })
+        .collect();
+    let root = (off.len() as f64).sqrt();
+    let [low, _, high] = quartiles(off);
+    (high.saturating_sub(low) as f64 / 2.0 * root) as i64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn iterations(lengths: &[i64]) -> Iterations {
-        let spans = (0..).zip(lengths).map(|(i, length)| (i * 1_000, i * 1_000 + length)).collect();
-        Iterations { name: "step #".to_owned(), tid: 0, spans }
-    }
-
-    /// Lengths 100, 110, 120, 130 and one of 900 that something else disturbed: half of 130 − 110, five times.
+    /// Lengths 100, 110, 120, 130 and one of 900 that something else disturbed: half of 130 − 110, times the root of five.
     #[test]
     fn scatter_is_half_of_what_quartiles_differ() {
-        assert_eq!(scatter(&iterations(&[100, 110, 900, 120, 130])), 10 * 5);
-        assert_eq!(scatter(&iterations(&[100; 8])), 0);
-        assert_eq!(scatter(&iterations(&[])), 0);
+        let alike = |lengths: &[i64]| scatter(&lengths.iter().map(|&ns| (ns, 7)).collect::<Vec<_>>());
+        assert_eq!(alike(&[100, 110, 900, 120, 130]), 22);
+        assert_eq!(alike(&[100; 8]), 0);
+        assert_eq!(alike(&[]), 0);
+    }
+
+    /// Short and long steps by turns scatter as little as either kind does.
+    #[test]
+    fn only_alike_iterations_are_compared() {
+        assert_eq!(scatter(&[(100, 3), (900, 9), (100, 3), (900, 9)]), 0);
+        assert_eq!(scatter(&[(100, 3), (900, 9)]), 0);
     }
 
     #[test]

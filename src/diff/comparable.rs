@@ -2,10 +2,11 @@
 
 use super::matching::Roots;
 use super::side::Side;
-use super::units::Grain;
-use super::warning;
-use crate::report::Warning;
+use crate::model::diff::Grain;
+use crate::model::{Code, Warning};
 use crate::text;
+use crate::vocabulary::Backtraces;
+use std::collections::BTreeSet;
 
 /// What may be compared; what may not is shown without being judged.
 pub struct Comparable {
@@ -13,10 +14,8 @@ pub struct Comparable {
     pub costs: bool,
     /// Numbers of waits: they need the same iterations, or whole runs of one length.
     pub counts: bool,
-    /// Lines and files of pairs.
+    /// Lines and files of pairs, and verdicts: what a capture recorded decides what can be said.
     pub lines: bool,
-    /// Verdicts: what a capture recorded decides what can be said.
-    pub verdicts: bool,
     pub warnings: Vec<Warning>,
 }
 
@@ -33,40 +32,34 @@ const CAPTURE_ALIKE: &str =
 pub fn check(before: &Side, after: &Side, grain: Grain, roots: &Roots) -> Comparable {
     let mut warnings = Vec::new();
     let mut costs = true;
-    let gpus = |side: &Side| -> Vec<String> {
-        let mut names: Vec<String> =
-            side.profiles.iter().flat_map(|p| &p.gpus).filter_map(|g| g.name.clone()).collect();
-        names.sort();
-        names.dedup();
-        names
-    };
-    let (b, a) = (gpus(before), gpus(after));
+    let (b, a) = (before.gpus(), after.gpus());
     if b != a && !b.is_empty() && !a.is_empty() {
         costs = false;
-        let message = format!(
-            "other GPUs: {} before, {} after; times are shown but not judged",
-            b.join(", "),
-            a.join(", ")
-        );
-        warnings.push(warning("other-gpu", message, "capture both on the same kind of GPU"));
+        let [b, a] = [b, a].map(|names| listed(names.into_iter().map(String::as_str), ", "));
+        let message = format!("other GPUs: {b} before, {a} after; times are shown but not judged");
+        warnings.push(Warning::new(Code::OtherGpu, message, "capture both on the same kind of GPU"));
     }
     if let Some(message) = other_flags(before, after) {
         costs = false;
-        warnings.push(warning("other-flags", message, CAPTURE_ALIKE));
+        warnings.push(Warning::new(Code::OtherFlags, message, CAPTURE_ALIKE));
     }
     if let Some(message) = other_host(before, after).filter(|_| costs) {
         costs = false;
-        warnings.push(warning("other-host", message, "capture both on one machine, one after the other"));
+        warnings.push(Warning::new(
+            Code::OtherHost,
+            message,
+            "capture both on one machine, one after the other",
+        ));
     }
     match grain {
         Grain::Line => {}
-        Grain::Function => warnings.push(warning(
-            "sampled-lines",
+        Grain::Function => warnings.push(Warning::new(
+            Code::SampledLines,
             "lines of a sampled capture are only probable: sites are compared by function".to_owned(),
             CAPTURE_ALIKE,
         )),
-        Grain::Call => warnings.push(warning(
-            "no-lines",
+        Grain::Call => warnings.push(Warning::new(
+            Code::NoLines,
             "only one of the captures has Python frames: waits are compared by call and copy, not by line"
                 .to_owned(),
             CAPTURE_ALIKE,
@@ -76,34 +69,33 @@ pub fn check(before: &Side, after: &Side, grain: Grain, roots: &Roots) -> Compar
     // Per what, nobody knows.
     costs &= counts;
     others(before, after, roots, &mut warnings);
-    Comparable { costs, counts, lines: grain == Grain::Line, verdicts: grain == Grain::Line, warnings }
+    Comparable { costs, counts, lines: grain == Grain::Line, warnings }
 }
 
 /// Backtraces slow the host several times: whoever compares a capture with to one without compares the profiler.
 fn other_flags(before: &Side, after: &Side) -> Option<String> {
-    let kinds = |side: &Side| -> Vec<String> {
-        let mut kinds: Vec<String> = side.profiles.iter().map(|p| p.backtraces.clone()).collect();
-        kinds.sort();
-        kinds.dedup();
-        kinds
-    };
-    let words = |kinds: &[String]| -> String {
-        let word = |kind: &String| match kind.as_str() {
-            "python" => "Python backtraces",
-            "native" => "native backtraces",
-            "sampled" => "Python samples",
-            _ => "no backtraces",
+    let kinds = |side: &Side| side.profiles.iter().map(|p| p.backtraces).collect::<BTreeSet<_>>();
+    let words = |kinds: BTreeSet<Backtraces>| {
+        let word = |kind| match kind {
+            Backtraces::Python => "Python backtraces",
+            Backtraces::Native => "native backtraces",
+            Backtraces::Sampled => "Python samples",
+            Backtraces::None => "no backtraces",
         };
-        kinds.iter().map(word).collect::<Vec<_>>().join(" and ")
+        listed(kinds.into_iter().map(word), " and ")
     };
     let (b, a) = (kinds(before), kinds(after));
     (b != a).then(|| {
         format!(
             "captured with other flags: {} before, {} after; backtraces slow the host, so times are shown but not judged",
-            words(&b),
-            words(&a)
+            words(b),
+            words(a)
         )
     })
+}
+
+fn listed<'a>(words: impl Iterator<Item = &'a str>, between: &str) -> String {
+    words.collect::<Vec<_>>().join(between)
 }
 
 /// Of a slower host everything takes longer: what two captures differ by is then the machine's, not the change's.
@@ -132,7 +124,11 @@ fn iterations(before: &Side, after: &Side, warnings: &mut Vec<Warning>) -> bool 
                     "other iterations: {} before, {} after; amounts are shown but not judged",
                     old.source, new.source
                 );
-                warnings.push(warning("other-iterations", message, "capture both with the same NVTX ranges"));
+                warnings.push(Warning::new(
+                    Code::OtherIterations,
+                    message,
+                    "capture both with the same NVTX ranges",
+                ));
             }
             // What lies outside iterations happens once a run, however many there are.
             old.source == new.source
@@ -147,14 +143,18 @@ fn iterations(before: &Side, after: &Side, warnings: &mut Vec<Warning>) -> bool 
                     "no iterations in either capture: amounts are per run, and the runs differ in length ({b} before, {a} after), so they are shown but not judged"
                 )
             };
-            warnings.push(warning("no-iterations", message, advice));
+            warnings.push(Warning::new(Code::NoIterations, message, advice));
             alike
         }
         (old, _) => {
             let side = if old.is_none() { "BEFORE" } else { "AFTER" };
             let message =
                 format!("no common iterations: {side} has none; amounts are per run and not judged");
-            warnings.push(warning("no-common-iterations", message, "capture both with the same NVTX ranges"));
+            warnings.push(Warning::new(
+                Code::NoCommonIterations,
+                message,
+                "capture both with the same NVTX ranges",
+            ));
             false
         }
     }
@@ -162,6 +162,8 @@ fn iterations(before: &Side, after: &Side, warnings: &mut Vec<Warning>) -> bool 
 
 /// What is worth knowing, but stops no comparison.
 fn others(before: &Side, after: &Side, roots: &Roots, warnings: &mut Vec<Warning>) {
+    let said = [before, after].into_iter().flat_map(|side| &side.warnings);
+    warnings.extend(said.filter(|w| w.known().is_some_and(Code::is_of_timing)).cloned());
     let (b, a) = (before.ranks(), after.ranks());
     if b != a && b > 0 && a > 0 {
         let message = format!(
@@ -169,21 +171,25 @@ fn others(before: &Side, after: &Side, roots: &Roots, warnings: &mut Vec<Warning
             text::counted(b as u64, "rank"),
             text::counted(a as u64, "rank")
         );
-        warnings.push(warning("other-ranks", message, ""));
+        warnings.push(Warning::new(Code::OtherRanks, message, ""));
     }
     let command = |side: &Side| side.profiles.first().and_then(|p| p.command.clone());
     if let (Some(b), Some(a)) = (command(before), command(after))
         && b != a
     {
-        warnings.push(warning("other-command", format!("other commands: `{b}` before, `{a}` after"), ""));
+        warnings.push(Warning::new(
+            Code::OtherCommand,
+            format!("other commands: `{b}` before, `{a}` after"),
+            "",
+        ));
     }
     if !roots.is_empty() {
         let message =
             format!("files under {}/ before are taken for those under {}/ after", roots.old, roots.new);
-        warnings.push(warning("other-root", message, ""));
+        warnings.push(Warning::new(Code::OtherRoot, message, ""));
     }
     if (before.waits_filtered_out == 0) != (after.waits_filtered_out == 0) {
         let message = "one side leaves waits out by filters, the other does not".to_owned();
-        warnings.push(warning("other-filters", message, "use the same filters for both"));
+        warnings.push(Warning::new(Code::OtherFilters, message, "use the same filters for both"));
     }
 }

@@ -12,33 +12,18 @@
 //! of the units that share function and API at each distance; above [`MANY`] of them only equal lines pair.
 
 use super::Side;
-use super::units::Unit;
-use crate::report::Frame;
+use super::units::{KindGroup, Unit};
+use crate::model::Frame;
+use crate::model::diff::How;
+use crate::text::path_end;
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::Serialize;
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Units of one function and API up to which all distances are looked at.
 const MANY: usize = 200;
 /// Lines that a wait may move without its text or a neighbour moving along.
 const TOLERANCE: i64 = 25;
-
-/// By what a pair was recognised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum How {
-    /// File, function, call and the text of the line.
-    Text,
-    /// File, function, call and line, moved with its neighbours if at all.
-    Line,
-    /// File, call and text or line: the function has another name.
-    FunctionRenamed,
-    /// Function, call and text or line: the file has another path.
-    FileMoved,
-    /// The C++ chain or the NVTX range around it: there are no Python frames.
-    Name,
-}
 
 /// A pair of units, by index.
 pub struct Pair {
@@ -104,17 +89,12 @@ fn components(path: &str) -> Vec<&str> {
     path.split(['/', '\\']).collect()
 }
 
-/// The last component of a path.
-fn name(path: &str) -> &str {
-    crate::text::path_end(path, 1)
-}
-
 /// All that the stages look at.
 pub struct Matcher<'a> {
-    before: &'a [Unit<'a>],
-    after: &'a [Unit<'a>],
-    /// File of each unit of `before`, as `after` names it.
-    files: Vec<Cow<'a, str>>,
+    /// Units of BEFORE and AFTER; so in all pairs here.
+    units: [&'a [Unit<'a>]; 2],
+    /// File of each unit, as AFTER names it.
+    files: [Vec<Cow<'a, str>>; 2],
     /// Whether the texts of lines may be compared.
     texts: bool,
     /// By file: how many lines of frames lie each distance apart.
@@ -143,7 +123,7 @@ fn text(at: &At) -> Option<String> {
 }
 
 fn call(at: &At) -> String {
-    format!("{}|{}|{}", at.unit.site.api, at.unit.site.driver_api, at.unit.role())
+    format!("{}|{}|{}", at.unit.site.api, at.unit.site.driver_api, at.unit.site.thread.role)
 }
 
 fn function<'a>(at: &At<'a>) -> Option<&'a str> {
@@ -155,7 +135,7 @@ fn callers(at: &At) -> String {
 }
 
 fn detail(at: &At) -> String {
-    format!("{:?}|{}", at.unit.group(), at.unit.op)
+    format!("{:?}|{}", KindGroup::of(at.unit.site), at.unit.op)
 }
 
 /// The innermost name of a unit without frames.
@@ -184,12 +164,12 @@ const STAGES: &[(How, By, Key)] = &[
     }),
     (How::FileMoved, By::Text, |a| Some(format!("{}|{}|{}", function(a)?, text(a)?, call(a)))),
     (How::FileMoved, By::OtherFile, |a| {
-        Some(format!("{}|{}|{}|{}", name(a.file), function(a)?, call(a), detail(a)))
+        Some(format!("{}|{}|{}|{}", path_end(a.file, 1), function(a)?, call(a), detail(a)))
     }),
     (How::FileMoved, By::OtherFile, |a| Some(format!("{}|{}|{}", function(a)?, call(a), detail(a)))),
     (How::Name, By::Name, |a| {
         let at = unframed(a)?;
-        Some(format!("{at}|{:?}|{:?}", a.unit.group(), a.unit.site.nvtx.last()))
+        Some(format!("{at}|{:?}|{:?}", KindGroup::of(a.unit.site), a.unit.site.nvtx.last()))
     }),
     (How::Name, By::Name, |a| unframed(a)),
 ];
@@ -210,18 +190,23 @@ enum By {
 }
 
 /// Pairs the units of two sides.
-pub fn pairs(before: (&Side, &[Unit]), after: (&Side, &[Unit]), roots: &Roots) -> Vec<Pair> {
+pub fn pairs<'a>(
+    before: (&Side, &'a [Unit<'a>]),
+    after: (&Side, &'a [Unit<'a>]),
+    roots: &Roots,
+) -> Vec<Pair> {
     let texts = before.0.sources_are_its_own && after.0.sources_are_its_own;
-    let files = before.1.iter().map(|u| u.location().map_or("".into(), |f| roots.map(&f.file))).collect();
-    let (b, a) = (lines(before.0, Some(roots)), lines(after.0, None));
+    let as_is = Roots::default();
+    let sides = [(before, roots), (after, &as_is)];
+    let file = |u: &'a Unit, roots: &Roots| u.location().map_or("".into(), |f| roots.map(&f.file));
+    let [b, a] = sides.map(|(side, roots)| lines(side.0, roots));
     let mut matcher = Matcher {
-        before: before.1,
-        after: after.1,
-        files,
+        units: [before.1, after.1],
+        files: sides.map(|(side, roots)| side.1.iter().map(|u| file(u, roots)).collect()),
         texts,
         votes: votes(&b, &a),
         functions: [b, a].map(|lines| lines.into_keys().collect()),
-        free: [vec![true; before.1.len()], vec![true; after.1.len()]],
+        free: sides.map(|(side, _)| vec![true; side.1.len()]),
         pairs: Vec::new(),
     };
     for &(how, by, key) in STAGES {
@@ -244,19 +229,13 @@ pub fn pairs_by_call(before: &[Unit], after: &[Unit]) -> Vec<Pair> {
 }
 
 /// Lines of the user's frames, by file and function.
-type Lines = FxHashMap<(String, String), Vec<u32>>;
+type Lines = FxHashMap<(String, String), BTreeSet<u32>>;
 
-fn lines(side: &Side, roots: Option<&Roots>) -> Lines {
+fn lines(side: &Side, roots: &Roots) -> Lines {
     let mut lines = Lines::default();
     let frames = side.sites.iter().flat_map(|s| s.frames.iter().chain(&s.user_frame));
     for Frame { function, file, line, .. } in frames.filter(|f| f.user && f.line > 0) {
-        let file = roots.map_or(Cow::Borrowed(file.as_str()), |r| r.map(file)).into_owned();
-        lines.entry((file, function.clone())).or_default().push(*line);
-    }
-    for list in lines.values_mut() {
-        list.sort_unstable();
-        list.dedup();
-        list.truncate(MANY);
+        lines.entry((roots.map(file).into_owned(), function.clone())).or_default().insert(*line);
     }
     lines
 }
@@ -264,8 +243,8 @@ fn lines(side: &Side, roots: Option<&Roots>) -> Lines {
 fn votes(before: &Lines, after: &Lines) -> FxHashMap<String, FxHashMap<i64, usize>> {
     let mut votes: FxHashMap<String, FxHashMap<i64, usize>> = FxHashMap::default();
     for (place, old) in before {
-        for &new in after.get(place).into_iter().flatten() {
-            for &old in old {
+        for &new in after.get(place).into_iter().flatten().take(MANY) {
+            for &old in old.iter().take(MANY) {
                 *votes.entry(place.0.clone()).or_default().entry(distance(old, new)).or_default() += 1;
             }
         }
@@ -298,12 +277,16 @@ impl Matcher<'_> {
     }
 
     fn at(&self, side: usize, i: usize) -> At<'_> {
-        if side == 0 {
-            At { unit: &self.before[i], file: &self.files[i] }
-        } else {
-            let unit = &self.after[i];
-            At { unit, file: unit.location().map_or("", |f| f.file.as_str()) }
-        }
+        At { unit: &self.units[side][i], file: &self.files[side][i] }
+    }
+
+    fn line(&self, side: usize, i: usize) -> u32 {
+        self.units[side][i].line()
+    }
+
+    /// How many lines of a file's frames lie so far apart.
+    fn voted(&self, file: &str, distance: i64) -> usize {
+        self.votes.get(file).and_then(|v| v.get(&distance)).copied().unwrap_or(0)
     }
 
     /// Pairs the units of one group, distance by distance.
@@ -312,12 +295,12 @@ impl Matcher<'_> {
         while let Some(distance) = self.commonest(&before, &after) {
             let mut at_line: FxHashMap<i64, VecDeque<usize>> = FxHashMap::default();
             for &a in &after {
-                at_line.entry(i64::from(self.after[a].line())).or_default().push_back(a);
+                at_line.entry(i64::from(self.line(1, a))).or_default().push_back(a);
             }
             // Pairs that are not believed are out too: no other distance makes them better.
             let mut out = [FxHashSet::default(), FxHashSet::default()];
             for &b in &before {
-                let line = i64::from(self.before[b].line()) + distance;
+                let line = i64::from(self.line(0, b)) + distance;
                 let Some(a) = at_line.get_mut(&line).and_then(VecDeque::pop_front) else { continue };
                 out[0].insert(b);
                 out[1].insert(a);
@@ -337,23 +320,22 @@ impl Matcher<'_> {
             return None;
         }
         if before.len().max(after.len()) > MANY {
-            let lines: FxHashSet<u32> = after.iter().map(|&a| self.after[a].line()).collect();
-            return before.iter().any(|&b| lines.contains(&self.before[b].line())).then_some(0);
+            let lines: FxHashSet<u32> = after.iter().map(|&a| self.line(1, a)).collect();
+            return before.iter().any(|&b| lines.contains(&self.line(0, b))).then_some(0);
         }
         let mut counts: FxHashMap<i64, usize> = FxHashMap::default();
         for &b in before {
             for &a in after {
-                *counts.entry(distance(self.before[b].line(), self.after[a].line())).or_default() += 1;
+                *counts.entry(distance(self.line(0, b), self.line(1, a))).or_default() += 1;
             }
         }
-        let votes = self.votes.get(self.files[before[0]].as_ref());
-        let vote = |d: i64| votes.and_then(|v| v.get(&d)).copied().unwrap_or(0);
+        let vote = |d: i64| self.voted(&self.files[0][before[0]], d);
         counts.into_iter().max_by_key(|&(d, n)| (n, vote(d), -d.abs(), d)).map(|(d, _)| d)
     }
 
     fn believable(&self, by: By, b: usize, a: usize, distance: i64, alone: bool) -> bool {
         let (before, after) = (self.at(0, b), self.at(1, a));
-        let voted = self.votes.get(before.file).and_then(|v| v.get(&distance)).copied().unwrap_or(0);
+        let voted = self.voted(before.file, distance);
         let other_text = self.texts
             && matches!((text(&before), text(&after)), (Some(before), Some(after)) if before != after);
         let place = |at: &At| (at.file.to_owned(), function(at).unwrap_or("").to_owned());

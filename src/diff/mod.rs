@@ -1,22 +1,22 @@
 //! What changed between two captures, site by site.
 //!
-//! [`side`] reads both, [`units`] decides what is compared with what, [`matching`] pairs it over edits, [`noise`] tells a
-//! change from jitter, and [`comparable`] says what the two captures cannot be compared in.
+//! `side` reads both, `units` decides what is compared with what, `matching` pairs it over edits, `noise` tells a
+//! change from jitter, and `comparable` says what the two captures cannot be compared in.
 
-pub mod comparable;
-pub mod matching;
-pub mod noise;
-pub mod side;
-pub mod units;
+mod comparable;
+mod matching;
+mod noise;
+mod side;
+mod units;
 
 pub use side::Side;
 
-use crate::report::diff::*;
-use crate::report::{Tool, Warning};
-use crate::vocabulary::{Class, Per};
-use matching::{How, Pair, Roots};
+use crate::model::Tool;
+use crate::model::diff::*;
+use crate::vocabulary::{Measure, Per};
+use matching::{Pair, Roots};
 use rustc_hash::FxHashMap;
-use units::{Cost, Grain, Unit};
+use units::{Cost, KindGroup, Unit};
 
 /// Compares two reports. Pure: the same two give the same result.
 pub fn compare(before: &Side, after: &Side) -> DiffReport {
@@ -43,7 +43,7 @@ pub fn compare(before: &Side, after: &Side) -> DiffReport {
     };
     DiffReport {
         schema_version: 1,
-        tool: Tool { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") },
+        tool: Tool::default(),
         before: capture(before),
         after: capture(after),
         grain,
@@ -67,8 +67,8 @@ struct Context<'a> {
 fn order(change: &SiteChange) -> (Status, i64, String) {
     let cost = |s: &SiteState| s.blocked_ns.saturating_add(s.drain_ns);
     let [b, a] = [&change.before, &change.after].map(|s| s.as_ref().map_or(0, cost));
-    let shown = change.after.as_ref().or(change.before.as_ref());
-    (change.status, -(a.saturating_sub(b)).saturating_abs(), shown.map_or(String::new(), |s| s.key.clone()))
+    let key = change.shown().map_or(String::new(), |s| s.key.clone());
+    (change.status, -(a.saturating_sub(b)).saturating_abs(), key)
 }
 
 /// Leaves the caller to sites of one side that have nothing else to tell them apart.
@@ -91,25 +91,17 @@ fn changes(before: &[Unit], after: &[Unit], pairs: &[Pair], context: &Context) -
         (paired[0][pair.before], paired[1][pair.after]) = (true, true);
         out.push(compared(&before[pair.before], &after[pair.after], pair.how, context));
     }
-    let alone = |status, unit: &Unit, side: &Side| {
-        let state = Some(state(unit, unit.per, side, context.comparable.lines));
-        let (before, after) = if status == Status::Gone { (state, None) } else { (None, state) };
-        SiteChange {
-            status,
-            matched: None,
-            per: unit.per,
-            changed: Vec::new(),
-            before,
-            after,
-            noise: Noise::default(),
-        }
+    let alone = |status, per, before, after| {
+        let (changed, noise) = (Vec::new(), Noise::default());
+        SiteChange { status, matched: None, per, changed, before, after, noise }
     };
-    let left = |units: &[Unit], paired: &[bool], status, side| -> Vec<SiteChange> {
-        let free = units.iter().zip(paired).filter(|(_, paired)| !**paired);
-        free.map(|(unit, _)| alone(status, unit, side)).collect()
+    let left = |side: usize| {
+        let (units, report) = [(before, context.before), (after, context.after)][side];
+        let free = units.iter().zip(&paired[side]).filter(|(_, paired)| !**paired);
+        free.map(|(unit, _)| (unit.per, Some(state(unit, unit.per, report, context.comparable.lines))))
     };
-    out.extend(left(before, &paired[0], Status::Gone, context.before));
-    out.extend(left(after, &paired[1], Status::New, context.after));
+    out.extend(left(0).map(|(per, before)| alone(Status::Gone, per, before, None)));
+    out.extend(left(1).map(|(per, after)| alone(Status::New, per, None, after)));
     out
 }
 
@@ -134,7 +126,7 @@ fn compared(before: &Unit, after: &Unit, how: How, context: &Context) -> SiteCha
     if exceeds(before.drain, after.drain, drain) {
         changed.push(Aspect::Drain);
     }
-    if context.comparable.verdicts && verdict_differs(before, after) {
+    if context.comparable.lines && verdict_differs(before, after) {
         changed.push(Aspect::Verdict);
     }
     let lines = context.comparable.lines;
@@ -159,8 +151,9 @@ fn compared(before: &Unit, after: &Unit, how: How, context: &Context) -> SiteCha
 /// another verdict of the same wait, and so may what happened to run around it.
 fn verdict_differs(before: &Unit, after: &Unit) -> bool {
     let read = |u: &Unit| u.site.source.is_some();
+    let verdict = |u: &Unit| (u.site.class, KindGroup::of(u.site));
     let alike = read(before) == read(after) && !before.site.is_indirect() && !after.site.is_indirect();
-    alike && (before.class(), before.group()) != (after.class(), after.group())
+    alike && verdict(before) != verdict(after)
 }
 
 fn state(unit: &Unit, per: Per, side: &Side, lines: bool) -> SiteState {
@@ -169,21 +162,17 @@ fn state(unit: &Unit, per: Per, side: &Side, lines: bool) -> SiteState {
     let scale = if per == unit.per { 1.0 } else { iterations };
     let ns = |ns: f64| (ns * scale).round() as i64;
     let site = unit.site;
+    // What a unit without Python frames is called.
+    let named = (!unit.op.is_empty()).then_some(&unit.op).or(site.nvtx.last());
     SiteState {
         ids: unit.ids.iter().map(|id| (*id).to_owned()).collect(),
         key: site.key.clone(),
-        location: unit.location().map(|f| Location {
-            file: f.file.clone(),
-            function: f.function.clone(),
-            // Where lines are only probable, they are not said.
-            line: if lines { f.line } else { 0 },
-        }),
-        caller: unit.site.callers().iter().find(|f| f.user).map(|f| Location {
-            file: f.file.clone(),
-            function: f.function.clone(),
-            line: f.line,
-        }),
-        name: unit_name(unit),
+        // Where lines are only probable, they are not said.
+        location: unit
+            .location()
+            .map(|f| Location { line: if lines { f.line } else { 0 }, ..Location::of(f) }),
+        caller: site.callers().iter().find(|f| f.user).map(Location::of),
+        name: named.unwrap_or(&site.api).clone(),
         source: site.source.clone(),
         api: site.api.clone(),
         class: site.class,
@@ -197,22 +186,11 @@ fn state(unit: &Unit, per: Per, side: &Side, lines: bool) -> SiteState {
     }
 }
 
-/// What a unit without Python frames is called.
-fn unit_name(unit: &Unit) -> String {
-    let site = unit.site;
-    let named = (!unit.op.is_empty()).then_some(&unit.op).or(site.nvtx.last());
-    named.unwrap_or(&site.api).clone()
-}
-
 fn capture(side: &Side) -> CaptureInfo {
-    let mut gpus: Vec<String> =
-        side.profiles.iter().flat_map(|p| &p.gpus).filter_map(|g| g.name.clone()).collect();
-    gpus.sort();
-    gpus.dedup();
     CaptureInfo {
         profiles: side.profiles.iter().map(|p| p.path.clone()).collect(),
         command: side.profiles.first().and_then(|p| p.command.clone()),
-        gpus,
+        gpus: side.gpus().into_iter().cloned().collect(),
         ranks: side.ranks(),
         iterations: side.iterations.as_ref().map(|i| i.count),
     }
@@ -225,11 +203,8 @@ fn run(before: &Side, after: &Side, costs: bool) -> RunChange {
     let [b, a] = [before, after].map(|side| whole(side, per));
     let noise = match (&before.iterations, &after.iterations) {
         (Some(b), Some(a)) => {
-            let cost = |[low, median, high]: [i64; 3]| Cost {
-                ns: median as f64,
-                sigma: high.saturating_sub(low) as f64 / units::QUARTILES_APART,
-            };
-            noise::floor(cost(b.quartiles_ns), cost(a.quartiles_ns), b.count.min(a.count), 1.0)
+            let [before, after] = [b, a].map(|i| units::typical(i.quartiles_ns, 1.0));
+            noise::floor(before, after, b.count.min(a.count), 1.0)
         }
         _ => None,
     };
@@ -242,17 +217,7 @@ fn whole(side: &Side, per: Per) -> WholeRun {
     let iterations = side.iterations.as_ref().filter(|_| per == Per::Iteration);
     let ranks = side.ranks().max(1) as f64;
     // Costs of sites are means over ranks too.
-    let amount = |each: fn(&side::Site) -> Option<f64>, all: fn(&side::Site) -> f64, of: &[&side::Site]| {
-        of.iter()
-            .map(|s| if iterations.is_some() { each(s).unwrap_or(0.0) } else { all(s) })
-            .fold(0.0, |a, b| a + b)
-            / ranks
-    };
-    let all: Vec<&side::Site> = side.sites.iter().collect();
-    let avoidable: Vec<&side::Site> = side.sites.iter().filter(|s| s.class == Class::False).collect();
-    let waits = |of: &[&side::Site]| amount(|s| s.per_iteration, |s| s.waits as f64, of);
-    let blocked = amount(|s| s.blocked_per_iteration_ns.map(|ns| ns as f64), |s| s.blocked_ns as f64, &all);
-    let drain = amount(|s| s.drain_per_iteration_ns.map(|ns| ns as f64), |s| s.drain_ns as f64, &all);
+    let mean = |measure| side.sites.iter().map(|s| s.amount(measure, per)).fold(0.0, |a, b| a + b) / ranks;
     let gpus = side.profiles.iter().map(|p| p.gpus.len()).max().unwrap_or(0).max(1) as i64;
     let longest = side.profiles.iter().map(|p| p.span_ns).max().unwrap_or(0);
     let (span, busy, of) = match iterations {
@@ -265,16 +230,11 @@ fn whole(side: &Side, per: Per) -> WholeRun {
     WholeRun {
         span_ns: span,
         gpu_busy_percent: (of > 0).then(|| (busy as f64 / of as f64 * 100.0).clamp(0.0, 100.0)),
-        waits: waits(&all),
-        false_waits: waits(&avoidable),
-        blocked_ns: blocked.round() as i64,
-        drain_ns: drain.round() as i64,
+        waits: mean(Measure::Waits),
+        false_waits: mean(Measure::FalseWaits),
+        blocked_ns: mean(Measure::Blocked).round() as i64,
+        drain_ns: mean(Measure::Drain).round() as i64,
         recoverable_ns: side.totals.recoverable_false_joint_ns,
-        run_ns: longest,
+        run_ns: side.totals.without_profiler.map_or(longest, |alone| alone.run_ns),
     }
-}
-
-/// A warning of a comparison.
-fn warning(code: &'static str, message: String, fix: &str) -> Warning {
-    Warning { code, message, fix: fix.to_owned() }
 }

@@ -4,41 +4,27 @@
 //! differ only by what they happened to find on the GPU (a `synchronize()` that found it idle in some iterations).
 //! How fine a unit is depends on what both captures can tell.
 
-use super::side::{Side, Site};
-use crate::report::Frame;
-use crate::report::phrase::native_method;
-use crate::vocabulary::{Attribution, Class, Kind, Per, ThreadRole};
+use super::side::{Side, ranks};
+use crate::model::Frame;
+use crate::model::Site;
+use crate::model::diff::Grain;
+use crate::vocabulary::{Attribution, Kind, Measure, Per, Sample};
 use rustc_hash::FxHashMap;
-use serde::Serialize;
-
-/// What both captures can tell of where their waits come from; the coarser of the two counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Grain {
-    /// Backtraces on both sides, or on neither.
-    Line,
-    /// One side was sampled: lines are only probable, functions are not.
-    Function,
-    /// One side has Python frames and the other has none.
-    Call,
-}
 
 impl Grain {
-    pub fn of(before: &Side, after: &Side) -> Self {
-        let share = |side: &Side, of: &[Attribution]| -> f64 {
-            let waits = |sites: &mut dyn Iterator<Item = &Site>| sites.map(|s| s.waits).sum::<u64>() as f64;
-            let mine = waits(&mut side.sites.iter().filter(|s| of.contains(&s.attribution)));
-            mine / waits(&mut side.sites.iter()).max(1.0)
+    /// As fine as both sides can tell.
+    pub(super) fn of(before: &Side, after: &Side) -> Self {
+        let has = |side: &Side, of: &[Attribution]| {
+            side.sites.iter().any(|s| s.waits > 0 && of.contains(&s.attribution))
         };
-        let framed = [Attribution::PythonBacktrace, Attribution::PythonSample];
-        let [b, a] = [before, after].map(|s| share(s, &framed));
+        let [b, a] =
+            [before, after].map(|side| has(side, &[Attribution::PythonBacktrace, Attribution::PythonSample]));
         // A side without waits has nothing to be told apart.
-        let some = |side: &Side| !side.sites.is_empty();
-        if some(before) && some(after) && (b == 0.0) != (a == 0.0) {
+        if b != a && !before.sites.is_empty() && !after.sites.is_empty() {
             return Self::Call;
         }
-        let sampled = |s: &Side| share(s, &[Attribution::PythonSample]) > 0.0;
-        if sampled(before) || sampled(after) { Self::Function } else { Self::Line }
+        let sampled = [before, after].into_iter().any(|side| has(side, &[Attribution::PythonSample]));
+        if sampled { Self::Function } else { Self::Line }
     }
 }
 
@@ -99,22 +85,10 @@ impl Unit<'_> {
     pub fn line(&self) -> u32 {
         self.location().map_or(0, |f| f.line)
     }
-
-    pub fn class(&self) -> Class {
-        self.site.class
-    }
-
-    pub fn group(&self) -> KindGroup {
-        KindGroup::of(self.site)
-    }
-
-    pub fn role(&self) -> ThreadRole {
-        self.site.thread.role
-    }
 }
 
 /// Quartiles of a normal distribution lie this many standard deviations apart.
-pub const QUARTILES_APART: f64 = 1.349;
+const QUARTILES_APART: f64 = 1.349;
 
 /// Around a loop, programs warm up until they have settled: by so much of their waits two runs may differ, on each side.
 const OUTSIDE: f64 = 0.075;
@@ -185,19 +159,16 @@ fn absorb_start_up(groups: &mut FxHashMap<String, Vec<&Site>>, grain: Grain) {
 
 /// The operation that a native chain names.
 fn op(site: &Site) -> String {
-    native_method(&site.native).unwrap_or_default()
+    site.native_method().unwrap_or_default()
 }
 
 fn unit<'a>(side: &Side, mut sites: Vec<&'a Site>) -> Unit<'a> {
     sites.sort_by(|a, b| b.waits.cmp(&a.waits).then_with(|| a.key.cmp(&b.key)).then_with(|| a.id.cmp(&b.id)));
-    let mut ranks: Vec<(usize, u32)> = sites.iter().map(|s| (s.process.profile, s.process.pid)).collect();
-    ranks.sort_unstable();
-    ranks.dedup();
-    let ranks = ranks.len().max(1) as f64;
+    let ranks = ranks(sites.iter().copied()).max(1) as f64;
+    let iterations = side.iterations.as_ref().map_or(1, |i| i.count).max(1) as f64;
     // What waits at start-up only happens once a run, however many iterations it has.
-    let looped = |s: &Site| s.start_up.is_none() && s.per_iteration.is_some_and(|n| n > 0.0);
-    let inside = |s: &Site| looped(s) && side.iterations.is_some();
-    let per = if sites.iter().any(|s| inside(s)) { Per::Iteration } else { Per::Run };
+    let looped = |s: &&Site| s.start_up.is_none() && s.per_iteration.is_some_and(|n| n > 0.0);
+    let per = if side.iterations.is_some() && sites.iter().any(looped) { Per::Iteration } else { Per::Run };
     let mut unit = Unit {
         site: sites[0],
         ids: sites.iter().map(|s| s.id.as_str()).collect(),
@@ -211,73 +182,42 @@ fn unit<'a>(side: &Side, mut sites: Vec<&'a Site>) -> Unit<'a> {
         samples: 0,
     };
     for site in &sites {
-        let part = Part::of(site, per, side);
-        unit.waits += part.waits / ranks;
-        unit.waits_slack += part.waits_slack / ranks;
-        for (sum, cost) in [(&mut unit.blocked, part.blocked), (&mut unit.drain, part.drain)] {
-            sum.ns += cost.ns / ranks;
+        let spread = site.spread.clone().unwrap_or_default();
+        // A unit of iterations may hold a site whose waits all lie outside of them.
+        let fits = spread.per == if per == Per::Iteration { Sample::Iteration } else { Sample::Wait };
+        let samples = if fits { spread.samples } else { 0 };
+        let waits = site.amount(Measure::Waits, per);
+        let saving = site.recoverable.as_ref();
+        let (share, slack, saved) = match per {
+            Per::Iteration => {
+                let share = samples as f64 / iterations;
+                let strays = (spread.waits[2].saturating_sub(spread.waits[0])) as f64 / QUARTILES_APART;
+                let slack = spread.waits[1] as f64 / iterations + 3.0 * strays * share / iterations.sqrt();
+                (share, slack, saving.and_then(|r| r.per_iteration_ns))
+            }
+            Per::Run => {
+                let slack = if side.iterations.is_some() { OUTSIDE * waits } else { 0.0 };
+                (samples as f64, slack, saving.map(|r| r.alone_ns))
+            }
+        };
+        unit.waits += waits / ranks;
+        unit.waits_slack += slack / ranks;
+        let blocked = (&mut unit.blocked, spread.blocked_ns, site.blocked_ns);
+        for (sum, quartiles, all) in [blocked, (&mut unit.drain, spread.drain_ns, site.drain_ns)] {
+            let Cost { ns, sigma } = typical(quartiles, share);
+            sum.ns += if per == Per::Iteration { ns } else { all as f64 } / ranks;
             // One iteration's disturbance meets all waits of a line: deviations add up, they do not average out.
-            sum.sigma += cost.sigma / ranks;
+            sum.sigma += sigma / ranks;
         }
-        if let Some(saved) = part.recoverable {
-            *unit.recoverable.get_or_insert(0.0) += saved / ranks;
+        if let Some(saved) = saved {
+            *unit.recoverable.get_or_insert(0.0) += saved as f64 / ranks;
         }
-        unit.samples = unit.samples.max(part.samples);
+        unit.samples = unit.samples.max(samples);
     }
     unit
 }
 
-/// What one site adds to a unit.
-struct Part {
-    waits: f64,
-    waits_slack: f64,
-    blocked: Cost,
-    drain: Cost,
-    recoverable: Option<f64>,
-    samples: u64,
-}
-
-impl Part {
-    fn of(site: &Site, per: Per, side: &Side) -> Self {
-        let looped = side.iterations.is_some();
-        let iterations = side.iterations.as_ref().map_or(1, |i| i.count).max(1) as f64;
-        let saving = site.recoverable.as_ref();
-        let spread = &site.spread;
-        // A unit of iterations may hold a site whose waits all lie outside of them.
-        let fits = spread.per == if per == Per::Iteration { "iteration" } else { "wait" };
-        let samples = if fits { spread.samples } else { 0 };
-        match per {
-            Per::Iteration => {
-                let share = samples as f64 / iterations;
-                let strays = (spread.waits[2].saturating_sub(spread.waits[0])) as f64 / QUARTILES_APART;
-                Self {
-                    waits: site.per_iteration.unwrap_or(0.0),
-                    waits_slack: spread.waits[1] as f64 / iterations
-                        + 3.0 * strays * share / iterations.sqrt(),
-                    blocked: typical(spread.blocked_ns, share),
-                    drain: typical(spread.drain_ns, share),
-                    recoverable: saving.and_then(|r| r.per_iteration_ns).map(|ns| ns as f64),
-                    samples,
-                }
-            }
-            Per::Run => {
-                let cost = |total: i64, quartiles: [i64; 3]| Cost {
-                    ns: total as f64,
-                    sigma: typical(quartiles, samples as f64).sigma,
-                };
-                Self {
-                    waits: site.waits as f64,
-                    waits_slack: if looped { OUTSIDE * site.waits as f64 } else { 0.0 },
-                    blocked: cost(site.blocked_ns, spread.blocked_ns),
-                    drain: cost(site.drain_ns, spread.drain_ns),
-                    recoverable: saving.map(|r| r.alone_ns as f64),
-                    samples,
-                }
-            }
-        }
-    }
-}
-
-fn typical([low, median, high]: [i64; 3], share: f64) -> Cost {
+/// What a share of samples with these quartiles costs.
+pub fn typical([low, median, high]: [i64; 3], share: f64) -> Cost {
     Cost { ns: median as f64 * share, sigma: (high.saturating_sub(low)) as f64 / QUARTILES_APART * share }
 }

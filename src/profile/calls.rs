@@ -4,13 +4,15 @@
 //! only count towards their thread's span.
 
 use crate::error::InputError;
-use crate::profile::correlation::IssuedBy;
 use crate::profile::database::{Cells, Database};
-use crate::profile::nvtx::process;
+use crate::profile::ids::{CallId, ExportId, NameIx, ThreadIx, process};
+use crate::profile::issued::IssuedBy;
 use crate::profile::seek::Place;
 use crate::profile::strings::Strings;
+use crate::profile::tally::Tally;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+use typed_index_collections::{TiSlice, TiVec};
 
 /// `eventClass` of CUDA runtime and driver calls, and of the twin that carries a call's backtrace
 /// (ENUM_NSYS_EVENT_CLASS, the same in every version).
@@ -18,33 +20,34 @@ const RUNTIME: i64 = 0;
 const DRIVER: i64 = 1;
 const BACKTRACE: i64 = 67;
 
-/// Correlation id of a row that has none.
-pub const NO_CORRELATION: u32 = u32::MAX;
-
-/// Chain id of a row that has none. 0 is an id like any other: that of a capture's first call, though some versions
-/// store no frames for it.
-pub const NO_CHAIN: u32 = u32::MAX;
-
 /// Runtime and driver calls, sorted by start, outermost first; one entry of each column a call.
 #[derive(Default)]
 pub struct Calls {
-    pub start: Vec<i64>,
-    pub end: Vec<i64>,
-    /// Index into [`Calls::threads`].
-    pub thread: Vec<u32>,
-    pub correlation: Vec<u32>,
-    /// Index into [`Calls::names`].
-    pub name: Vec<u32>,
-    /// Call chain of the row itself, [`NO_CHAIN`] for none (older exports have no twins).
-    pub chain: Vec<u32>,
+    /// In ns.
+    pub start: TiVec<CallId, i64>,
+    /// In ns.
+    pub end: TiVec<CallId, i64>,
+    /// The thread that called.
+    pub thread: TiVec<CallId, ThreadIx>,
+    /// CUPTI correlation id, shared with the ops and synchronisation rows of the call.
+    pub correlation: TiVec<CallId, ExportId>,
+    /// Which API function.
+    pub name: TiVec<CallId, NameIx>,
+    /// Call chain of the row itself; none where a twin has it (newer exports).
+    pub chain: TiVec<CallId, ExportId>,
     /// `globalTid` of each thread, ascending.
-    pub threads: Vec<i64>,
-    pub names: Vec<ApiName>,
+    pub threads: TiVec<ThreadIx, i64>,
+    /// Distinct names of API functions.
+    pub names: TiVec<NameIx, ApiName>,
     /// Calls of each thread, in start order.
-    pub by_thread: Vec<Vec<u32>>,
+    pub by_thread: TiVec<ThreadIx, Vec<CallId>>,
     /// Of each thread: first start and last end over all its calls, in ns, and how many there were.
-    pub spans: Vec<Span>,
+    pub spans: TiVec<ThreadIx, Span>,
+    /// Backtrace twins of the calls.
     pub twins: Twins,
+    /// Whether calls of a name carry a backtrace, half of them or more: nsys takes one of each call of some functions and
+    /// none of others.
+    pub backtraced: TiVec<NameIx, bool>,
     /// Rows whose end was missing or before their start.
     pub open: u64,
     /// Rows left out because a time was out of range.
@@ -56,14 +59,18 @@ pub struct Calls {
 /// The stretch of a thread's calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Span {
+    /// First start, in ns.
     pub start: i64,
+    /// Last end, in ns.
     pub end: i64,
+    /// How many calls.
     pub calls: u64,
 }
 
 /// A call's name, as recorded and without version suffix.
 #[derive(Clone, Debug)]
 pub struct ApiName {
+    /// StringIds id of the name as recorded.
     pub id: i64,
     /// "cudaStreamSynchronize" for `cudaStreamSynchronize_v3020` and `cudaStreamSynchronize_ptsz`.
     pub base: Arc<str>,
@@ -72,10 +79,14 @@ pub struct ApiName {
 /// Backtrace twins (eventClass 67): the same call, a little wider, with its call chain; sorted by thread and start.
 #[derive(Default)]
 pub struct Twins {
-    pub thread: Vec<u32>,
+    /// The thread that called.
+    pub thread: Vec<ThreadIx>,
+    /// In ns; a little before the call's own start.
     pub start: Vec<i64>,
-    pub correlation: Vec<u32>,
-    pub chain: Vec<u32>,
+    /// Correlation id of the call.
+    pub correlation: Vec<ExportId>,
+    /// Call chain.
+    pub chain: Vec<ExportId>,
     place: Place,
 }
 
@@ -85,20 +96,20 @@ struct Raw {
     end: i64,
     tid: i64,
     name: i64,
-    correlation: u32,
-    chain: u32,
+    correlation: ExportId,
+    chain: ExportId,
 }
 
 #[derive(Default)]
 struct Chunk {
     calls: Vec<Raw>,
     twins: Vec<Raw>,
-    /// By `globalTid`, in order of appearance: threads are few.
-    spans: Vec<(i64, Span)>,
-    /// Rows by name id, in order of appearance.
-    names: Vec<(i64, u64)>,
-    last_thread: usize,
-    last_name: usize,
+    /// By `globalTid`.
+    spans: Tally<Span>,
+    /// Rows by name id.
+    names: Tally<u64>,
+    /// Rows with a call chain by name id: twins, or in older exports calls themselves.
+    chains: Tally<u64>,
     open: u64,
     out_of_range: u64,
 }
@@ -107,21 +118,50 @@ struct Chunk {
 pub struct Interest<'a> {
     /// Whether a call of this name (suffix gone) may wait.
     pub may_wait: fn(&str) -> bool,
+    /// Which correlation ids issued work or have a synchronisation row.
     pub issued: &'a IssuedBy,
 }
 
 impl Calls {
+    /// How many calls are held.
     pub fn len(&self) -> usize {
         self.start.len()
     }
 
+    /// Whether no call is held.
     pub fn is_empty(&self) -> bool {
         self.start.is_empty()
     }
 
-    /// Name of call `i` without version suffix.
-    pub fn base_name(&self, i: u32) -> &Arc<str> {
-        &self.names[self.name[i as usize] as usize].base
+    /// All calls, in start order.
+    pub fn ids(&self) -> impl ExactSizeIterator<Item = CallId> + Clone + 'static {
+        self.start.keys()
+    }
+
+    /// Calls that start within `from..to`.
+    pub fn starting(&self, from: i64, to: i64) -> impl ExactSizeIterator<Item = CallId> + Clone + use<> {
+        let before = |time| self.start.raw.partition_point(|&start| start < time);
+        (before(from)..before(to)).map(CallId::from)
+    }
+
+    /// Name of a call without version suffix.
+    pub fn base_name(&self, call: CallId) -> &Arc<str> {
+        &self.names[self.name[call]].base
+    }
+
+    /// From start to end, in ns.
+    pub fn length(&self, call: CallId) -> i64 {
+        self.end[call] - self.start[call]
+    }
+
+    /// `globalTid` of the thread that made a call.
+    pub fn tid(&self, call: CallId) -> i64 {
+        self.threads[self.thread[call]]
+    }
+
+    /// The backtrace twin of a call.
+    pub fn twin(&self, call: CallId) -> Option<usize> {
+        self.twins.of(self.thread[call], self.start[call], self.correlation[call])
     }
 
     /// Reads the calls that matter.
@@ -134,16 +174,18 @@ impl Calls {
         })?;
         let mut calls = Self::default();
         let (mut raw, mut twins) = (Vec::new(), Vec::new());
-        let (mut spans, mut names) = (FxHashMap::<i64, Span>::default(), FxHashMap::<i64, u64>::default());
+        let mut spans = FxHashMap::<i64, Span>::default();
+        let (mut names, mut chains) = (FxHashMap::<i64, u64>::default(), FxHashMap::<i64, u64>::default());
         for mut chunk in chunks {
             raw.append(&mut chunk.calls);
             twins.append(&mut chunk.twins);
             calls.open += chunk.open;
             calls.out_of_range += chunk.out_of_range;
-            for (tid, span) in &chunk.spans {
+            for (tid, span) in chunk.spans.iter() {
                 spans.entry(*tid).and_modify(|known| known.add(span)).or_insert(*span);
             }
             chunk.names.iter().for_each(|(id, rows)| *names.entry(*id).or_default() += rows);
+            chunk.chains.iter().for_each(|(id, rows)| *chains.entry(*id).or_default() += rows);
         }
         // Exports up to 2025.3 are in start order; looking first costs a thousandth of sorting. A call that holds
         // another starts no later and ends no earlier: outermost first. Calls of several threads may begin and end at
@@ -153,11 +195,11 @@ impl Calls {
             raw.sort_by_key(key);
         }
         calls.threads = spans.keys().copied().collect();
-        calls.threads.sort_unstable();
+        calls.threads.raw.sort_unstable();
         calls.spans = calls.threads.iter().map(|t| spans[t]).collect();
         calls.fill(raw);
         calls.twins = Twins::new(twins, &calls.threads);
-        calls.resolve_names(db, strings, &names)?;
+        calls.resolve_names(db, strings, &names, &chains)?;
         Ok(calls)
     }
 
@@ -168,20 +210,21 @@ impl Calls {
 
     fn fill(&mut self, raw: Vec<Raw>) {
         let ids = distinct(raw.iter().map(|r| r.name));
-        let index: FxHashMap<i64, u32> = ids.iter().zip(0..).map(|(&id, i)| (id, i)).collect();
         self.names = ids.iter().map(|&id| ApiName { id, base: "".into() }).collect();
-        self.by_thread = vec![Vec::new(); self.threads.len()];
+        let index: FxHashMap<i64, NameIx> =
+            self.names.iter_enumerated().map(|(i, name)| (name.id, i)).collect();
+        self.by_thread = self.threads.iter().map(|_| Vec::new()).collect();
         let mut thread_of = Memo::new(|tid| position(&self.threads, tid));
-        let mut name_of = Memo::new(|id| index.get(&id).copied().unwrap_or(0));
-        for (i, r) in (0u32..).zip(&raw) {
+        let mut name_of = Memo::new(|id| index.get(&id).copied().unwrap_or(NameIx::from(0)));
+        for r in raw {
             let thread = thread_of.get(r.tid);
-            self.start.push(r.start);
+            let call = self.start.push_and_get_key(r.start);
             self.end.push(r.end);
             self.thread.push(thread);
             self.correlation.push(r.correlation);
             self.name.push(name_of.get(r.name));
             self.chain.push(r.chain);
-            self.by_thread[thread as usize].push(i);
+            self.by_thread[thread].push(call);
         }
     }
 
@@ -190,19 +233,29 @@ impl Calls {
         db: &Database,
         strings: &mut Strings,
         rows: &FxHashMap<i64, u64>,
+        chains: &FxHashMap<i64, u64>,
     ) -> Result<(), InputError> {
-        strings.fetch(db, rows.keys().copied())?;
+        strings.fetch(db, rows.keys().chain(chains.keys()).copied())?;
         for name in &mut self.names {
             let full = strings.get(name.id).map_or("", |s| s);
             name.base = base_name(full).into();
         }
+        // A twin's name has no suffix, the call's has: they meet in the base name.
+        let mut of_base: FxHashMap<&str, [u64; 2]> = FxHashMap::default();
+        for (counts, which) in [(rows, 0), (chains, 1)] {
+            for (id, count) in counts {
+                of_base.entry(strings.get(*id).map_or("", |s| base_name(s))).or_default()[which] += count;
+            }
+        }
+        let half = |[rows, chains]: [u64; 2]| chains > 0 && 2 * chains >= rows;
+        self.backtraced = self.names.iter().map(|name| half(of_base[&*name.base])).collect();
         self.unnamed = rows.iter().filter(|(id, _)| strings.get(**id).is_none()).map(|(_, n)| n).sum();
         Ok(())
     }
 }
 
 impl Twins {
-    fn new(mut raw: Vec<Raw>, threads: &[i64]) -> Self {
+    fn new(mut raw: Vec<Raw>, threads: &TiSlice<ThreadIx, i64>) -> Self {
         if !raw.is_sorted_by_key(|r| (r.tid, r.start)) {
             raw.sort_by_key(|r| (r.tid, r.start));
         }
@@ -216,6 +269,7 @@ impl Twins {
         }
     }
 
+    /// Whether the export has no twins.
     pub fn is_empty(&self) -> bool {
         self.start.is_empty()
     }
@@ -226,7 +280,7 @@ impl Twins {
     ///   twin   [--------------]   eventClass 67, no suffix, call chain
     ///   call    [------------]    0.03 to 0.5 µs narrower on both sides
     /// ```
-    pub fn of(&self, thread: u32, start: i64, correlation: u32) -> Option<usize> {
+    fn of(&self, thread: ThreadIx, start: i64, correlation: ExportId) -> Option<usize> {
         /// Twins of calls that began in between (a nested driver call) stand closer; never more than a few.
         const LOOK_BACK: usize = 4;
         let after = self.place.seek(self.start.len(), |i| (self.thread[i], self.start[i]) <= (thread, start));
@@ -238,6 +292,10 @@ impl Twins {
 fn read_row(out: &mut Chunk, row: &Cells, waiting: &FxHashSet<i64>, issued: &IssuedBy) {
     let (Some(class), name) = (row.int(2), row.int(5).unwrap_or(-1)) else { return };
     let waits = waiting.contains(&name);
+    let chain = row.export_id(6);
+    if !chain.is_none() {
+        *out.chains.of(name, || 0) += 1;
+    }
     if class == BACKTRACE && !waits {
         return; // the twin of a launch
     }
@@ -255,9 +313,9 @@ fn read_row(out: &mut Chunk, row: &Cells, waiting: &FxHashSet<i64>, issued: &Iss
         start,
         end,
         tid: row.int(3).unwrap_or(0),
-        correlation: row.id(4).unwrap_or(NO_CORRELATION),
+        correlation: row.export_id(4),
         name,
-        chain: if waits { row.id(6).unwrap_or(NO_CHAIN) } else { NO_CHAIN },
+        chain: if waits { chain } else { ExportId::NONE },
     };
     match class {
         RUNTIME | DRIVER => {
@@ -274,22 +332,9 @@ fn read_row(out: &mut Chunk, row: &Cells, waiting: &FxHashSet<i64>, issued: &Iss
 
 impl Chunk {
     fn count(&mut self, raw: &Raw) {
-        let span = Span { start: raw.start, end: raw.end, calls: 1 };
-        let same = |at: usize, spans: &[(i64, Span)]| spans.get(at).is_some_and(|s| s.0 == raw.tid);
-        if !same(self.last_thread, &self.spans) {
-            self.last_thread = self.spans.iter().position(|s| s.0 == raw.tid).unwrap_or(self.spans.len());
-        }
-        match self.spans.get_mut(self.last_thread) {
-            Some(known) => known.1.add(&span),
-            None => self.spans.push((raw.tid, span)),
-        }
-        if self.names.get(self.last_name).is_none_or(|n| n.0 != raw.name) {
-            self.last_name = self.names.iter().position(|n| n.0 == raw.name).unwrap_or(self.names.len());
-        }
-        match self.names.get_mut(self.last_name) {
-            Some(known) => known.1 += 1,
-            None => self.names.push((raw.name, 1)),
-        }
+        let none = || Span { start: raw.start, end: raw.end, calls: 0 };
+        self.spans.of(raw.tid, none).add(&Span { calls: 1, ..none() });
+        *self.names.of(raw.name, || 0) += 1;
     }
 }
 
@@ -342,22 +387,22 @@ fn distinct(values: impl Iterator<Item = i64>) -> Vec<i64> {
     out
 }
 
-fn position(sorted: &[i64], value: i64) -> u32 {
-    sorted.binary_search(&value).unwrap_or(0) as u32
+fn position(sorted: &TiSlice<ThreadIx, i64>, tid: i64) -> ThreadIx {
+    sorted.binary_search(&tid).unwrap_or(ThreadIx::from(0))
 }
 
 /// Remembers the last look-up: neighbouring rows mostly ask the same.
-struct Memo<F> {
+struct Memo<T, F> {
     look_up: F,
-    last: Option<(i64, u32)>,
+    last: Option<(i64, T)>,
 }
 
-impl<F: Fn(i64) -> u32> Memo<F> {
+impl<T: Copy, F: Fn(i64) -> T> Memo<T, F> {
     fn new(look_up: F) -> Self {
         Self { look_up, last: None }
     }
 
-    fn get(&mut self, key: i64) -> u32 {
+    fn get(&mut self, key: i64) -> T {
         match self.last {
             Some((k, v)) if k == key => v,
             _ => {

@@ -1,8 +1,8 @@
 //! Native call chains: the C++ stacks that nsys recorded with CUDA calls and CPU samples.
 
 use crate::error::InputError;
-use crate::profile::calls::NO_CHAIN;
 use crate::profile::database::{Cells, Database};
+use crate::profile::ids::ExportId;
 use crate::profile::strings::Strings;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -15,8 +15,9 @@ const MAX_DEPTH: i64 = 128;
 pub struct Chains {
     /// Empty for an id that the export does not hold: it is not looked for again.
     chains: FxHashMap<u32, Arc<[i64]>>,
-    /// Whether any chain had a frame, and whether any frame had a symbol.
+    /// Frames of the chains fetched.
     pub frames: u64,
+    /// Frames with a symbol.
     pub resolved: u64,
     /// Chains with two frames at one depth: no stack looks so.
     pub damaged: u64,
@@ -34,6 +35,7 @@ pub enum ChainTable {
 }
 
 impl ChainTable {
+    /// The table's name in the export.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cuda => "CUDA_CALLCHAINS",
@@ -54,11 +56,12 @@ impl Chains {
         db: &Database,
         strings: &mut Strings,
         table: ChainTable,
-        ids: impl IntoIterator<Item = u32>,
+        ids: impl IntoIterator<Item = ExportId>,
     ) -> Result<(), InputError> {
         let mut ids: Vec<i64> = ids
             .into_iter()
-            .filter(|id| *id != NO_CHAIN && !self.chains.contains_key(id))
+            .filter_map(ExportId::known)
+            .filter(|id| !self.chains.contains_key(id))
             .map(i64::from)
             .collect();
         ids.sort_unstable();
@@ -99,8 +102,8 @@ impl Chains {
     }
 
     /// Symbol ids of a chain, innermost first; empty for an unknown id.
-    pub fn get(&self, id: u32) -> Arc<[i64]> {
-        self.chains.get(&id).cloned().unwrap_or_default()
+    pub fn get(&self, id: ExportId) -> Arc<[i64]> {
+        self.chains.get(&id.number()).cloned().unwrap_or_default()
     }
 }
 

@@ -3,27 +3,60 @@
 //! Flags as `nsys profile --help` and `nsys export --help` of 2023.4 to 2026.2 list them. `--include-json` came after
 //! 2024.2; CUDA backtraces want CPU sampling on, or nsys records neither chains nor Python frames.
 
+use crate::profile::target::Target;
 use std::path::Path;
 
-/// Flags of a capture that gives exact Python lines. `sync:0`: without a threshold of 0 short waits get no chain.
-pub const BACKTRACE_FLAGS: &str =
-    "-t cuda,nvtx --cudabacktrace=all:0 --python-backtrace=cuda --sample=process-tree";
+/// What a capture that gives exact Python lines has to ask for. `sync:0`: without a threshold of 0 short waits get no
+/// chain.
+pub const BACKTRACES: &str = "--cudabacktrace=all:0 --python-backtrace=cuda --sample=process-tree";
 
-/// The re-export that fills the frames of Python marks.
+/// APIs that are always traced.
+const TRACED: &[&str] = &["cuda", "nvtx"];
+
+/// The export of a report, named as it is or as its export is, in place of the export that there is: it fills the frames of
+/// Python marks.
 pub fn export(path: &Path) -> String {
     let stem = path.with_extension("");
+    let report = if is_report_name(path) { path.to_owned() } else { path.with_extension("nsys-rep") };
     format!(
-        "nsys export --type sqlite --include-json=true --force-overwrite=true -o {} {}",
+        "{EXPORT} --force-overwrite=true -o {} {}",
         shell_quote(&format!("{}.sqlite", stem.display())),
-        shell_quote(&format!("{}.nsys-rep", stem.display())),
+        shell_quote(&report.display().to_string()),
     )
 }
 
-/// The capture that gives exact Python lines, for the program that the export names (or `python your_script.py`);
-/// `more`: further flags.
-pub fn capture(program: Option<&str>, more: &str) -> String {
-    let more = if more.is_empty() { String::new() } else { format!(" {more}") };
-    format!("nsys profile {BACKTRACE_FLAGS}{more} -o profile {}", program.unwrap_or("python your_script.py"))
+/// The export of some report, which overwrites nothing: for a file that is no export and came from none.
+pub fn some_export() -> String {
+    format!("{EXPORT} -o profile.sqlite profile.nsys-rep")
+}
+
+const EXPORT: &str = "nsys export --type sqlite --include-json=true";
+
+/// Whether a file has the name of a report: `.qdrep` until 2021.3, `.nsys-rep` since.
+pub fn is_report_name(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "nsys-rep" || e == "qdrep")
+}
+
+/// The capture that gives exact Python lines, of the program that the export names (or `python your_script.py`) and with
+/// the options that it was captured with, as far as the export has them; `more`: further flags.
+pub fn capture(target: &Target, more: &str) -> String {
+    profile(target, BACKTRACES, more, "profile")
+}
+
+/// The capture that leaves times as they are: what each wait costs, but not where it is.
+pub fn light_capture(target: &Target) -> String {
+    profile(target, "--sample=none --cpuctxsw=none", "", "profile.light")
+}
+
+fn profile(target: &Target, flags: &str, more: &str, output: &str) -> String {
+    let capture = &target.capture;
+    let extra = capture.traced.iter().map(String::as_str).filter(|api| !TRACED.contains(api));
+    let traced: Vec<&str> = TRACED.iter().copied().chain(extra).collect();
+    let kept = capture.kept.iter().copied();
+    let flags: Vec<&str> =
+        [flags].into_iter().chain(kept).chain((!more.is_empty()).then_some(more)).collect();
+    let program = target.command.as_deref().unwrap_or("python your_script.py");
+    format!("nsys profile -t {} {} -o {output} {program}", traced.join(","), flags.join(" "))
 }
 
 /// Quotes a word for a POSIX shell where it needs it.
@@ -45,5 +78,29 @@ mod tests {
         assert_eq!(shell_quote("a/b-1.sqlite"), "a/b-1.sqlite");
         assert_eq!(shell_quote("my run's.sqlite"), "'my run'\\''s.sqlite'");
         assert!(export(Path::new("x/run 1.sqlite")).ends_with("-o 'x/run 1.sqlite' 'x/run 1.nsys-rep'"));
+    }
+
+    #[test]
+    fn a_report_is_exported_under_the_name_that_it_has() {
+        for name in ["run.qdrep", "run.nsys-rep"] {
+            assert!(export(Path::new(name)).ends_with(&format!("-o run.sqlite {name}")), "{name}");
+        }
+        assert!(!some_export().contains("overwrite"));
+    }
+
+    #[test]
+    fn a_capture_keeps_the_options_of_the_one_before() {
+        let mut target = Target::default();
+        assert_eq!(
+            capture(&target, ""),
+            "nsys profile -t cuda,nvtx --cudabacktrace=all:0 --python-backtrace=cuda --sample=process-tree -o profile python your_script.py"
+        );
+        target.capture.traced = ["cublas", "nvtx", "cuda", "osrt"].map(str::to_owned).to_vec();
+        target.capture.kept = vec!["--capture-range=cudaProfilerApi"];
+        target.command = Some("python3 train.py".to_owned());
+        assert_eq!(
+            capture(&target, "--cuda-graph-trace=node"),
+            "nsys profile -t cuda,nvtx,cublas,osrt --cudabacktrace=all:0 --python-backtrace=cuda --sample=process-tree --capture-range=cudaProfilerApi --cuda-graph-trace=node -o profile python3 train.py"
+        );
     }
 }

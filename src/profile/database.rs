@@ -6,12 +6,12 @@
 
 use crate::error::InputError;
 use crate::profile::commands;
+use crate::profile::header::check_header;
+use crate::profile::ids::ExportId;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row, Statement};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,12 +22,21 @@ const RANGE_ROWS: i64 = 1 << 15;
 /// No more ranges than this, however sparse the rowids of a hostile file.
 const MAX_RANGES: u64 = 4096;
 
-/// Hears how far reading has come.
+/// What stands under a name instead of a table that can be read in ranges of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A view, which may compute anything.
+    View,
+    /// A table `WITHOUT ROWID`.
+    WithoutRowid,
+}
+
+/// Hears how far a run has come: while a table is read, and while fixes are simulated.
 pub trait Progress: Send + Sync {
-    /// A table of about `rows` rows is read next.
-    fn table(&self, name: &str, rows: u64);
-    /// So many rows more have been read.
-    fn advance(&self, rows: u64);
+    /// About `count` rows, or what `unit` names, come next.
+    fn begins(&self, what: &str, count: u64, unit: &str);
+    /// So many more are done. Told for a batch at a time: to tell each row would cost more than to read it.
+    fn advance(&self, by: u64);
 }
 
 /// An export, open for reading.
@@ -38,6 +47,8 @@ pub struct Database {
     threads: usize,
     /// Columns of each table of the file (not of its views), by table name.
     tables: FxHashMap<String, Vec<String>>,
+    /// Those that cannot be read in ranges of rows, and views.
+    shapes: FxHashMap<String, Shape>,
     main: Mutex<Connection>,
     progress: Option<Arc<dyn Progress>>,
 }
@@ -74,6 +85,11 @@ impl Cells<'_, '_> {
     /// The integer in column `i` where it fits 32 bits.
     pub fn id(&self, i: usize) -> Option<u32> {
         self.int(i).and_then(|v| u32::try_from(v).ok())
+    }
+
+    /// The same as a number of the export's, or [`ExportId::NONE`].
+    pub fn export_id(&self, i: usize) -> ExportId {
+        ExportId::new(self.id(i))
     }
 
     /// The bytes in column `i`, whatever they encode.
@@ -114,11 +130,13 @@ impl Database {
             Err(e) => return Err(sqlite_error(path, &e)),
         };
         let tables = list_tables(&main).map_err(|e| sqlite_error(path, &e))?;
+        let shapes = list_shapes(&main, tables.keys()).map_err(|e| sqlite_error(path, &e))?;
         Ok(Self {
             path: path.to_owned(),
             immutable,
             threads: threads.max(1),
             tables,
+            shapes,
             main: Mutex::new(main),
             progress,
         })
@@ -128,39 +146,50 @@ impl Database {
         self.main.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn path(&self) -> &Path {
+    /// The file that was opened.
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
+    /// Whether the export has this table.
     pub fn has_table(&self, table: &str) -> bool {
         self.tables.contains_key(table)
     }
 
-    pub fn has_column(&self, table: &str, column: &str) -> bool {
+    /// What stands under this name instead of a table that can be read in ranges of rows.
+    pub(super) fn shape(&self, table: &str) -> Option<Shape> {
+        self.shapes.get(table).copied()
+    }
+
+    /// Whether the export has this table with this column.
+    pub(super) fn has_column(&self, table: &str, column: &str) -> bool {
         self.tables.get(table).is_some_and(|c| c.iter().any(|c| c == column))
     }
 
-    pub fn table_names(&self) -> impl Iterator<Item = &str> {
-        self.tables.keys().map(String::as_str)
+    /// Names of all tables and views.
+    pub(super) fn table_names(&self) -> impl Iterator<Item = &str> {
+        let views = self.shapes.keys().filter(|name| !self.tables.contains_key(*name));
+        self.tables.keys().chain(views).map(String::as_str)
     }
 
     /// Reads `columns` of `table` in rowid order; `rows` receives each row with the accumulator of its range.
     ///
     /// Returns the accumulators in rowid order: concatenated they are the table, whatever the thread count. An absent
-    /// table yields none. The rowid can be asked for as a column named `rowid`.
+    /// table yields none, as does one without rowid ([`super::lacks`] says so). The rowid can be asked for as a column named `rowid`.
     pub fn scan<T: Default + Send>(
         &self,
         table: &str,
         columns: &[&str],
         rows: impl Fn(&mut T, &Cells) + Sync,
     ) -> Result<Vec<T>, InputError> {
-        let Some(select) = self.select(table, columns) else { return Ok(Vec::new()) };
+        let readable = || self.shape(table).is_none();
+        let Some(select) = self.select(table, columns).filter(|_| readable()) else { return Ok(Vec::new()) };
         let (path, immutable, progress) = (&self.path, self.immutable, self.progress.as_deref());
         let run = || -> rusqlite::Result<Vec<T>> {
             let Some((first, last)) = rowid_bounds(&self.main(), table)? else { return Ok(Vec::new()) };
             let ranges = split(first, last);
             if let Some(p) = progress {
-                p.table(table, last.abs_diff(first) + 1);
+                p.begins(&format!("reading {table}"), last.abs_diff(first).saturating_add(1), "row");
             }
             let sql = format!("{select} WHERE rowid BETWEEN ?1 AND ?2");
             parallel(
@@ -173,6 +202,9 @@ impl Database {
                     let mut cursor = statement.query([ranges[i].0, ranges[i].1])?;
                     while let Some(row) = cursor.next()? {
                         rows(&mut out, &Cells { row });
+                    }
+                    if let Some(p) = progress {
+                        p.advance(ranges[i].1.abs_diff(ranges[i].0).saturating_add(1));
                     }
                     Ok(out)
                 },
@@ -346,6 +378,28 @@ fn list_tables(connection: &Connection) -> rusqlite::Result<FxHashMap<String, Ve
     Ok(tables)
 }
 
+/// Views, and those of the tables that have no rowid.
+fn list_shapes<'a>(
+    connection: &Connection,
+    tables: impl Iterator<Item = &'a String>,
+) -> rusqlite::Result<FxHashMap<String, Shape>> {
+    let mut views = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'view'")?;
+    let mut shapes: FxHashMap<String, Shape> = views
+        .query_map([], |r| Ok(r.get_ref(0)?.as_bytes().map(|b| String::from_utf8_lossy(b).into_owned())?))?
+        .map(|name| Ok((name?, Shape::View)))
+        .collect::<rusqlite::Result<_>>()?;
+    let mut listed = connection.prepare("SELECT wr FROM pragma_table_list(?1) WHERE schema = 'main'")?;
+    for name in tables {
+        let mut rows = listed.query([name])?;
+        if let Some(row) = rows.next()?
+            && row.get_ref(0)?.as_i64().is_ok_and(|without_rowid| without_rowid == 1)
+        {
+            shapes.insert(name.clone(), Shape::WithoutRowid);
+        }
+    }
+    Ok(shapes)
+}
+
 /// Smallest and largest rowid, in two statements: together in one they would scan the table.
 fn rowid_bounds(connection: &Connection, table: &str) -> rusqlite::Result<Option<(i64, i64)>> {
     let ask = |f: &str| {
@@ -379,7 +433,7 @@ fn percent_encode(path: &Path) -> String {
     path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23")
 }
 
-fn beside(path: &Path, suffix: &str) -> bool {
+pub(super) fn beside(path: &Path, suffix: &str) -> bool {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     std::fs::metadata(PathBuf::from(name)).is_ok_and(|m| m.len() > 0)
@@ -403,7 +457,7 @@ fn sqlite_error(path: &Path, e: &rusqlite::Error) -> InputError {
     use rusqlite::ErrorCode::*;
     let (path, command) = (path.to_owned(), commands::export(path));
     match e.sqlite_error_code() {
-        Some(NotADatabase) => InputError::NotSqlite { path, command },
+        Some(NotADatabase) => InputError::NotSqlite { path, command: commands::some_export() },
         Some(PermissionDenied) => InputError::Permission(path),
         Some(DatabaseCorrupt) => {
             InputError::Damaged { path, reason: "a page is not what it should be".into(), command }
@@ -412,60 +466,6 @@ fn sqlite_error(path: &Path, e: &rusqlite::Error) -> InputError {
         Some(CannotOpen | SystemIoFailure) => InputError::Unreadable { path, reason: e.to_string() },
         _ => InputError::Damaged { path, reason: e.to_string(), command },
     }
-}
-
-/// Tells the common mistakes apart by the file's first bytes and its size, before SQLite sees it.
-fn check_header(path: &Path) -> Result<(), InputError> {
-    let io = |e: std::io::Error| match e.kind() {
-        ErrorKind::NotFound => InputError::NotFound(path.to_owned()),
-        ErrorKind::PermissionDenied => InputError::Permission(path.to_owned()),
-        _ => InputError::Unreadable { path: path.to_owned(), reason: e.to_string() },
-    };
-    let meta = std::fs::metadata(path).map_err(io)?;
-    if meta.is_dir() {
-        return Err(InputError::Directory(path.to_owned()));
-    }
-    if !meta.is_file() {
-        return Err(InputError::Unreadable { path: path.to_owned(), reason: "not a regular file".into() });
-    }
-    let mut head = Vec::with_capacity(100);
-    File::open(path).map_err(io)?.take(100).read_to_end(&mut head).map_err(io)?;
-    let (owned, command) = (path.to_owned(), commands::export(path));
-    if head.is_empty() {
-        return Err(InputError::Empty { path: owned, command });
-    }
-    if is_nsys_report(&head) {
-        return Err(InputError::ReportNotExport { path: owned, command });
-    }
-    if !head.starts_with(b"SQLite format 3\0") {
-        return Err(InputError::NotSqlite { path: owned, command });
-    }
-    match promised_size(&head) {
-        // With a -wal beside it the main file may rightly be shorter than the database.
-        Some(want) if meta.len() < want && !beside(path, "-wal") => {
-            Err(InputError::Truncated { path: owned, have: meta.len(), want, command })
-        }
-        None => Err(InputError::Truncated { path: owned, have: meta.len(), want: 100, command }),
-        _ => Ok(()),
-    }
-}
-
-/// Whether these are the first bytes of an nsys report: "NVIDIA Tegra Profiler Report …", older files "Report 1.…".
-pub fn is_nsys_report(head: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(&head[..head.len().min(80)]);
-    text.contains("Tegra Profiler Report")
-        || text.trim_start_matches(|c: char| !c.is_ascii_alphabetic()).starts_with("Report 1.")
-}
-
-/// Size in bytes that an SQLite header promises, 0 where it does not say; `None` if the header itself is cut.
-///
-/// Source: the SQLite file format, sections 1.3.2 (page size), 1.3.7 (size in pages), 1.3.8 (when it is valid).
-fn promised_size(head: &[u8]) -> Option<u64> {
-    let be32 = |at: usize| head.get(at..at + 4).map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]));
-    let raw = head.get(16..18).map(|b| u16::from_be_bytes([b[0], b[1]]))?;
-    let page = if raw == 1 { 65536 } else { u64::from(raw) };
-    let (counter, pages, valid_for) = (be32(24)?, be32(28)?, be32(92)?);
-    Some(if counter == valid_for { page * u64::from(pages) } else { 0 })
 }
 
 #[cfg(test)]
@@ -482,12 +482,5 @@ mod tests {
             assert!(ranges.windows(2).all(|w| w[0].1 + 1 == w[1].0), "{first}..{last}");
             assert!(ranges.len() as u64 <= MAX_RANGES + 2);
         }
-    }
-
-    #[test]
-    fn reports_are_known_by_their_first_bytes() {
-        assert!(is_nsys_report(b"NVIDIA Tegra Profiler Report 2024@6@2@225-246235244400v0 abc"));
-        assert!(!is_nsys_report(b"SQLite format 3\0"));
-        assert!(!is_nsys_report(b""));
     }
 }

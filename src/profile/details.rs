@@ -3,25 +3,25 @@
 
 use crate::error::InputError;
 use crate::profile::Profile;
-use crate::profile::calls::NO_CORRELATION;
 use crate::profile::database::Cells;
+use crate::profile::ids::{ExportId, OpId};
 use crate::profile::ops::OpKind;
 use crate::profile::strings::clean;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 /// What some ops are besides their times.
 #[derive(Default)]
 pub struct Details {
     /// By op.
-    pub launches: FxHashMap<u32, LaunchSize>,
+    pub launches: FxHashMap<OpId, LaunchSize>,
     /// By op: bytes set.
-    pub memsets: FxHashMap<u32, u64>,
+    pub memsets: FxHashMap<OpId, u64>,
 }
 
 /// How a kernel was launched; what an export does not hold is 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LaunchSize {
     /// In three directions.
     pub blocks: [u64; 3],
@@ -33,20 +33,24 @@ pub struct LaunchSize {
     pub shared: u32,
 }
 
-/// One adapter of TARGET_INFO_GPU; old exports have its name only.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// A GPU as an export describes it; what the export does not say is `None`: old ones have its name only.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GpuModel {
-    pub name: Option<Arc<str>>,
+    /// As the driver names it, e.g. "NVIDIA H200".
+    pub name: Option<String>,
+    /// Major and minor.
     pub compute_capability: Option<(u32, u32)>,
+    /// Streaming multiprocessors (SMs).
     pub multiprocessors: Option<u32>,
+    /// Clock of the SMs, in Hz.
     pub clock_hz: Option<u64>,
-    /// In bytes a second.
+    /// Peak memory bandwidth, in bytes a second.
     pub memory_bandwidth: Option<u64>,
 }
 
 impl Details {
     /// One scan of each table that `ops` are from; rows are told by start, end and correlation id.
-    pub fn read(profile: &Profile, ops: &[u32]) -> Result<Self, InputError> {
+    pub fn read(profile: &Profile, ops: &[OpId]) -> Result<Self, InputError> {
         const KERNEL: &[&str] = &[
             "start",
             "end",
@@ -66,7 +70,7 @@ impl Details {
             let rows = profile.db.scan(
                 "CUPTI_ACTIVITY_KIND_KERNEL",
                 KERNEL,
-                |out: &mut Vec<(u32, LaunchSize)>, row| {
+                |out: &mut Vec<(OpId, LaunchSize)>, row| {
                     let Some(op) = kernels.op(row) else { return };
                     let size = |i| row.int(i).and_then(|v| u64::try_from(v).ok()).unwrap_or(0);
                     let small = |v: u64| u32::try_from(v).unwrap_or(u32::MAX);
@@ -83,11 +87,14 @@ impl Details {
         }
         if let Some(memsets) = Wanted::new(profile, ops, OpKind::Memset) {
             const MEMSET: &[&str] = &["start", "end", "correlationId", "bytes"];
-            let rows =
-                profile.db.scan("CUPTI_ACTIVITY_KIND_MEMSET", MEMSET, |out: &mut Vec<(u32, u64)>, row| {
+            let rows = profile.db.scan(
+                "CUPTI_ACTIVITY_KIND_MEMSET",
+                MEMSET,
+                |out: &mut Vec<(OpId, u64)>, row| {
                     let bytes = || row.int(3).and_then(|b| u64::try_from(b).ok());
                     out.extend(memsets.op(row).and_then(|op| Some((op, bytes()?))));
-                })?;
+                },
+            )?;
             details.memsets = rows.into_iter().flatten().collect();
         }
         Ok(details)
@@ -96,25 +103,25 @@ impl Details {
 
 /// Ops to be found again in their table.
 struct Wanted {
-    by_row: FxHashMap<(i64, i64, u32), u32>,
+    by_row: FxHashMap<(i64, i64, ExportId), OpId>,
     /// Their starts: most rows are told by this one column.
     within: RangeInclusive<i64>,
 }
 
 impl Wanted {
-    fn new(profile: &Profile, ops: &[u32], kind: OpKind) -> Option<Self> {
+    fn new(profile: &Profile, ops: &[OpId], kind: OpKind) -> Option<Self> {
         let table = &profile.ops;
-        let mine = || ops.iter().map(|&op| op as usize).filter(|&op| table.kind[op] == kind);
-        let key = |op: usize| (table.start[op], table.end[op], table.correlation[op]);
+        let mine = || ops.iter().copied().filter(|&op| table.kind[op] == kind);
+        let key = |op| (table.start[op], table.end[op], table.correlation[op]);
         let starts = || mine().map(|op| table.start[op]);
         let within = starts().min()?..=starts().max()?;
-        Some(Self { by_row: mine().map(|op| (key(op), op as u32)).collect(), within })
+        Some(Self { by_row: mine().map(|op| (key(op), op)).collect(), within })
     }
 
     /// The op of a row whose first columns are start, end and correlation id.
-    fn op(&self, row: &Cells) -> Option<u32> {
+    fn op(&self, row: &Cells) -> Option<OpId> {
         let start = row.int(0).filter(|start| self.within.contains(start))?;
-        self.by_row.get(&(start, row.int(1)?, row.id(2).unwrap_or(NO_CORRELATION))).copied()
+        self.by_row.get(&(start, row.int(1)?, row.export_id(2))).copied()
     }
 }
 
@@ -136,7 +143,7 @@ impl GpuModel {
             if row.id(0).or(row.id(1)) == Some(id) {
                 let positive = |i| row.int(i).and_then(|v| u64::try_from(v).ok()).filter(|v| *v > 0);
                 found = Self {
-                    name: row.bytes(2).map(clean),
+                    name: row.bytes(2).map(|name| clean(name).to_string()),
                     compute_capability: row.id(3).filter(|major| *major > 0).zip(row.id(4)),
                     multiprocessors: row.id(5).filter(|n| *n > 0),
                     clock_hz: positive(6),

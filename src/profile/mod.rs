@@ -3,9 +3,13 @@
 pub mod calls;
 pub mod chains;
 pub mod commands;
-pub mod correlation;
+mod correlation;
 pub mod database;
 pub mod details;
+pub mod header;
+pub mod ids;
+pub mod issued;
+pub mod lacks;
 pub mod nvtx;
 pub mod ops;
 pub mod os_calls;
@@ -14,32 +18,50 @@ pub mod samples;
 pub mod seek;
 pub mod strings;
 pub mod syncs;
+mod tally;
 pub mod target;
+pub mod unclosed;
 
 use crate::error::InputError;
 use calls::{Calls, Interest};
-use correlation::{Correlation, IssuedBy};
+use correlation::Correlation;
 use database::{Database, Progress};
-use nvtx::{Nvtx, process};
+use ids::{CallId, OpId, process};
+use issued::IssuedBy;
+use lacks::Lack;
+use nvtx::Nvtx;
 use ops::Ops;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use strings::Strings;
 use syncs::Syncs;
 use target::Target;
+use typed_index_collections::TiVec;
 
 /// One export, its large tables read: NVTX by [`Profile::with_nvtx`], the others by [`Profile::load`].
 pub struct Profile {
+    /// The open file, for what is read only for some rows.
     pub db: Database,
+    /// The report that the export was made from for this run; `None` where the export was given.
+    pub report: Option<PathBuf>,
+    /// Texts of StringIds.
     pub strings: Strings,
+    /// The machine, the program and the settings of the capture.
     pub target: Target,
+    /// CUDA runtime and driver calls.
     pub calls: Calls,
+    /// Kernels, copies, memsets and graph launches on the GPU.
     pub ops: Ops,
+    /// Synchronisation rows and event records.
     pub syncs: Syncs,
+    /// NVTX ranges and Python backtraces; empty until [`Profile::with_nvtx`].
     pub nvtx: Nvtx,
+    /// Which call issued which op.
     pub correlation: Correlation,
+    /// What the export should hold and does not.
+    pub lacks: Vec<Lack>,
     /// When the call that issued each op began; `i64::MIN` where the export holds no such call (trimmed exports).
-    pub issued: Vec<i64>,
+    pub issued: TiVec<OpId, i64>,
 }
 
 /// Time of an op whose launch is not recorded: before everything, so that it counts as issued when it ran.
@@ -59,9 +81,10 @@ impl Profile {
     ) -> Result<Self, InputError> {
         let db = Database::open(path, threads, progress)?;
         if !is_nsys(&db) {
-            let command = commands::export(path);
+            let command = commands::some_export();
             return Err(InputError::NotNsys { path: path.to_owned(), command });
         }
+        let lacks = lacks::of(&db);
         let mut strings = Strings::default();
         let target = Target::read(&db, &mut strings)?;
         let mut ops = Ops::read(&db)?;
@@ -73,24 +96,25 @@ impl Profile {
             syncs.set_missing_pid(pid);
         }
         let correlation = Correlation::new(&calls);
-        let issued = (0..ops.len())
-            .map(|i| {
-                let pid = ops.streams[ops.stream[i] as usize].pid;
-                correlation.call(pid, ops.correlation[i]).map_or(ISSUE_UNKNOWN, |c| calls.start[c as usize])
-            })
-            .collect();
+        let began = |op| correlation.issuer(&ops, op).map_or(ISSUE_UNKNOWN, |call| calls.start[call]);
+        let issued = ops.ids().map(began).collect();
         let nvtx = Nvtx::default();
-        Ok(Self { db, strings, target, calls, ops, syncs, nvtx, correlation, issued })
+        Ok(Self { db, report: None, strings, target, calls, ops, syncs, nvtx, correlation, lacks, issued })
     }
 
-    /// Reads NVTX, the largest table, while `work` runs on what is already here.
+    /// Reads NVTX, the largest table, while `work` runs on what is already here; `name`: the part of a range's text that
+    /// its repetitions share.
     ///
     /// # Errors
     /// As [`Profile::load`].
-    pub fn with_nvtx<T>(&mut self, work: impl FnOnce(&Self) -> T) -> Result<T, InputError> {
+    pub fn with_nvtx<T>(
+        &mut self,
+        name: fn(&str) -> String,
+        work: impl FnOnce(&Self) -> T,
+    ) -> Result<T, InputError> {
         let this = &*self;
         let (nvtx, done) = std::thread::scope(|scope| {
-            let reading = scope.spawn(|| Nvtx::read(&this.db, &this.calls));
+            let reading = scope.spawn(|| Nvtx::read(&this.db, &this.calls, name));
             let done = work(this);
             (reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), done)
         });
@@ -98,8 +122,27 @@ impl Profile {
         Ok(done)
     }
 
+    /// The call that issued an op, where the export holds it.
+    pub fn issuer(&self, op: OpId) -> Option<CallId> {
+        self.correlation.issuer(&self.ops, op)
+    }
+
+    /// Name of a kernel, where it was fetched.
+    pub fn kernel_name(&self, op: OpId) -> Option<&Arc<str>> {
+        self.strings.get(i64::from(self.ops.kernel(op)?))
+    }
+
+    /// When an op was issued, at the latest: where no launch is recorded, when it ran.
+    pub fn issued_by(&self, op: OpId) -> i64 {
+        match self.issued[op] {
+            ISSUE_UNKNOWN => self.ops.start[op],
+            time => time,
+        }
+    }
+
+    /// Path of the export, or of the report that it was made from, whichever was given.
     pub fn path(&self) -> &Path {
-        self.db.path()
+        self.report.as_deref().unwrap_or_else(|| self.db.path())
     }
 
     /// First start to last end of all calls and ops, in ns.
@@ -116,7 +159,7 @@ fn is_nsys(db: &Database) -> bool {
     let event = |t: &str| {
         t.starts_with("CUPTI_ACTIVITY_KIND_") || t == "NVTX_EVENTS" || t.starts_with("TARGET_INFO_")
     };
-    db.has_table("StringIds") && db.table_names().any(event)
+    db.table_names().any(|t| t == "StringIds") && db.table_names().any(event)
 }
 
 /// The process of all calls, if there is only one: rows that name none are its.

@@ -7,10 +7,14 @@
 use crate::error::InputError;
 use crate::profile::calls::Calls;
 use crate::profile::database::{Cells, Database};
+use crate::profile::ids::{RangeId, ThreadIx, process};
 use crate::profile::seek::{Place, seek};
 use crate::profile::strings::{Strings, clean, ids_of};
+use crate::profile::tally::Tally;
+use crate::profile::unclosed::Unclosed;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use typed_index_collections::TiVec;
 
 const TABLE: &str = "NVTX_EVENTS";
 
@@ -21,12 +25,20 @@ const START_END_RANGE: i64 = 60;
 const NVTXT_RANGES: std::ops::RangeInclusive<i64> = 70..=71;
 const DOMAIN_CREATE: i64 = 75;
 
+/// End of a range that was still open.
+pub(super) const OPEN: i64 = i64::MAX;
+
+/// Ranges nest no deeper than this; those that do are left out. Ten times the deepest of 26 captures, so that a
+/// recursion does not make each of its turns a place of its own, nor the places of n waits take n² names.
+pub(super) const MAX_DEPTH: usize = 64;
+
 /// A range around this many calls is kept even if none of them may wait: an iteration without waits counts too.
 const MANY_CALLS: usize = 8;
 
 /// Marks or ranges: struct of arrays, sorted by thread, then start, outermost first.
 #[derive(Default)]
 pub struct Nvtx {
+    /// Push/pop and start/end ranges, as programs annotate them.
     pub ranges: Ranges,
     /// One mark per traced CUDA call: its start equals the start of the call's backtrace twin.
     pub call_marks: Marks,
@@ -34,25 +46,37 @@ pub struct Nvtx {
     pub sample_marks: Marks,
     /// How many ranges each thread opened, by `globalTid`, those not kept included.
     pub opened: FxHashMap<i64, u64>,
+    /// Ranges that were pushed and never popped.
+    pub unclosed: Unclosed,
 }
 
+/// NVTX ranges; one entry of each column a range.
 #[derive(Default)]
 pub struct Ranges {
-    pub tid: Vec<i64>,
-    pub start: Vec<i64>,
+    /// `globalTid`.
+    pub tid: TiVec<RangeId, i64>,
+    /// In ns.
+    pub start: TiVec<RangeId, i64>,
     /// `i64::MAX` for a range that was still open.
-    pub end: Vec<i64>,
-    pub rowid: Vec<i64>,
-    /// Index of the range around it on the same thread; `u32::MAX` for none.
-    pub parent: Vec<u32>,
-    pub depth: Vec<u16>,
+    pub end: TiVec<RangeId, i64>,
+    rowid: TiVec<RangeId, i64>,
+    /// The range around it on the same thread.
+    parent: TiVec<RangeId, Option<RangeId>>,
+    /// How many ranges of the thread are around it.
+    pub depth: TiVec<RangeId, u16>,
+    /// Ranges left out because they are nested too deep.
+    pub too_deep: u64,
     place: Place,
 }
 
+/// Marks that carry a Python stack; one entry of each column a mark.
 #[derive(Default)]
 pub struct Marks {
+    /// `globalTid`.
     pub tid: Vec<i64>,
+    /// In ns.
     pub start: Vec<i64>,
+    /// Row of NVTX_EVENTS, from which the payload is read.
     pub rowid: Vec<i64>,
     place: Place,
 }
@@ -68,32 +92,38 @@ pub struct Instances {
 struct Chunk {
     ranges: Vec<Event>,
     marks: Vec<Event>,
-    /// By `globalTid`, in order of appearance: threads are few.
-    opened: Vec<(i64, u64)>,
+    /// By `globalTid`.
+    opened: Tally<u64>,
     place: Cursor,
 }
 
 #[derive(Clone, Copy)]
-struct Event {
-    tid: i64,
-    start: i64,
-    end: i64,
-    rowid: i64,
+pub(super) struct Event {
+    pub tid: i64,
+    pub start: i64,
+    pub end: i64,
+    pub rowid: i64,
 }
 
 impl Nvtx {
-    pub fn read(db: &Database, calls: &Calls) -> Result<Self, InputError> {
+    /// Reads NVTX_EVENTS: ranges, and the marks of the calls that may wait; `name`: the part of a text that the
+    /// repetitions of a range share.
+    ///
+    /// # Errors
+    /// [`InputError`]: the table cannot be read.
+    pub fn read(db: &Database, calls: &Calls, name: fn(&str) -> String) -> Result<Self, InputError> {
         const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "rowid"];
         let times = CallTimes::new(calls);
         let chunks = db.scan(TABLE, COLUMNS, |out, row| read_row(out, row, &times))?;
         let (mut ranges, mut marks, mut opened) = (Vec::new(), Vec::new(), FxHashMap::default());
         for mut chunk in chunks {
-            for (tid, count) in chunk.opened {
-                *opened.entry(tid).or_default() += count;
+            for (tid, count) in chunk.opened.iter() {
+                *opened.entry(*tid).or_default() += count;
             }
             ranges.append(&mut chunk.ranges);
             marks.append(&mut chunk.marks);
         }
+        let unclosed = Unclosed::mend(db, &mut ranges, name)?;
         let (call_marks, sample_marks) =
             if times.has_twins { (marks, Vec::new()) } else { (Vec::new(), marks) };
         Ok(Self {
@@ -101,6 +131,7 @@ impl Nvtx {
             call_marks: Marks::new(call_marks),
             sample_marks: Marks::new(sample_marks),
             opened,
+            unclosed,
         })
     }
 
@@ -121,8 +152,12 @@ impl Nvtx {
     ///
     /// Scans the table once more: the ranges kept by [`Nvtx::read`] are those around calls of their own thread, and one
     /// chain of parents cannot hold ranges that overlap.
-    pub fn instances(db: &Database, named: impl Fn(&[u8]) -> bool + Sync) -> Result<Instances, InputError> {
-        const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "text", "textId"];
+    pub fn instances(
+        &self,
+        db: &Database,
+        named: impl Fn(&[u8]) -> bool + Sync,
+    ) -> Result<Instances, InputError> {
+        const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "text", "textId", "rowid"];
         let registered = ids_of(db, &named)?;
         let rows = db.scan(TABLE, COLUMNS, |out: &mut Vec<(i64, i64, i64)>, row| {
             let Some((start, end)) = range_times(row) else { return };
@@ -131,6 +166,7 @@ impl Nvtx {
                 None => row.int(5).is_some_and(|id| registered.contains(&id)),
             };
             if is_named {
+                let end = self.unclosed.end(row.int(6).unwrap_or(0), end);
                 out.push((process(row.int(3).unwrap_or(0)), start, end));
             }
         })?;
@@ -140,7 +176,7 @@ impl Nvtx {
     /// All ranges around calls of these times, by thread; and not only those around calls that may wait.
     ///
     /// Scans the table once more: what [`Nvtx::read`] keeps of a capture with backtraces is not enough.
-    pub fn around(db: &Database, calls: &[(i64, i64)]) -> Result<Ranges, InputError> {
+    pub fn around(&self, db: &Database, calls: &[(i64, i64)]) -> Result<Ranges, InputError> {
         const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "rowid"];
         let times = CallTimes::of(calls);
         let last = calls.iter().map(|c| c.1).max().unwrap_or(i64::MIN);
@@ -151,9 +187,10 @@ impl Nvtx {
                 return;
             }
             let Some((start, end)) = range_times(row) else { return };
-            let tid = row.int(3).unwrap_or(0);
+            let (tid, rowid) = (row.int(3).unwrap_or(0), row.int(4).unwrap_or(0));
+            let end = self.unclosed.end(rowid, end);
             if times.matters(&mut out.place, tid, start, end) {
-                out.ranges.push(Event { tid, start, end, rowid: row.int(4).unwrap_or(0) });
+                out.ranges.push(Event { tid, start, end, rowid });
             }
         })?;
         Ok(Ranges::new(chunks.into_iter().flat_map(|c| c.ranges).collect()))
@@ -164,7 +201,7 @@ impl Nvtx {
         &self,
         db: &Database,
         strings: &mut Strings,
-        ranges: &[u32],
+        ranges: &[RangeId],
     ) -> Result<Vec<Option<Arc<str>>>, InputError> {
         self.ranges.texts(db, strings, ranges)
     }
@@ -180,32 +217,33 @@ impl Ranges {
     ///   d               [-]  [-] e
     /// ```
     /// Start/end ranges (type 60) may overlap without nesting: a range's parent is the innermost that holds it whole.
-    /// Linear after the sort.
+    /// Linear after the sort. Ranges deeper than [`MAX_DEPTH`] are left out: what they hold counts as the range's around
+    /// them.
     fn new(mut events: Vec<Event>) -> Self {
         let key = |e: &Event| (e.tid, e.start, std::cmp::Reverse(e.end), e.rowid);
         if !events.is_sorted_by_key(key) {
             events.sort_by_key(key);
         }
         let mut out = Self::default();
-        let mut stack: Vec<u32> = Vec::new();
-        for (i, e) in (0u32..).zip(&events) {
-            while stack.last().is_some_and(|&top| {
-                let top = top as usize;
-                out.tid[top] != e.tid || out.end[top] < e.end
-            }) {
-                stack.pop();
+        let mut stack: Vec<RangeId> = Vec::new();
+        for e in events {
+            while stack.pop_if(|top| out.tid[*top] != e.tid || out.end[*top] < e.end).is_some() {}
+            if stack.len() >= MAX_DEPTH {
+                out.too_deep += 1;
+                continue;
             }
-            out.tid.push(e.tid);
+            let range = out.tid.push_and_get_key(e.tid);
             out.start.push(e.start);
             out.end.push(e.end);
             out.rowid.push(e.rowid);
-            out.parent.push(stack.last().copied().unwrap_or(u32::MAX));
-            out.depth.push(stack.len().min(usize::from(u16::MAX)) as u16);
-            stack.push(i);
+            out.parent.push(stack.last().copied());
+            out.depth.push(stack.len() as u16);
+            stack.push(range);
         }
         out
     }
 
+    /// Whether the export has no ranges.
     pub fn is_empty(&self) -> bool {
         self.start.is_empty()
     }
@@ -215,29 +253,29 @@ impl Ranges {
         &self,
         db: &Database,
         strings: &mut Strings,
-        ranges: &[u32],
+        ranges: &[RangeId],
     ) -> Result<Vec<Option<Arc<str>>>, InputError> {
-        let rowids: Vec<i64> = ranges.iter().map(|&r| self.rowid[r as usize]).collect();
+        let rowids: Vec<i64> = ranges.iter().map(|&r| self.rowid[r]).collect();
         texts_of(db, strings, &rowids)
     }
 
     /// The innermost range that holds `time` on thread `tid`.
-    pub fn innermost(&self, tid: i64, time: i64) -> Option<u32> {
-        let after = self.place.seek(self.start.len(), |i| (self.tid[i], self.start[i]) <= (tid, time));
+    pub fn innermost(&self, tid: i64, time: i64) -> Option<RangeId> {
+        let (tids, starts) = (&self.tid.raw, &self.start.raw);
+        let after = self.place.seek(starts.len(), |i| (tids[i], starts[i]) <= (tid, time));
         // The last range begun before `time`, or one around it: parents hold their children whole.
-        let mut at = after.checked_sub(1).filter(|&i| self.tid[i] == tid)? as u32;
-        while self.end[at as usize] < time {
-            at = self.parent[at as usize];
-            if at == u32::MAX {
-                return None;
-            }
-        }
-        Some(at)
+        let last = after.checked_sub(1).map(RangeId::from).filter(|&r| self.tid[r] == tid);
+        self.outwards(last).find(|&r| self.end[r] >= time)
     }
 
     /// A range and those around it, innermost first.
-    pub fn outwards(&self, range: Option<u32>) -> impl Iterator<Item = u32> {
-        std::iter::successors(range, |&r| Some(self.parent[r as usize]).filter(|&p| p != u32::MAX))
+    pub fn outwards(&self, range: Option<RangeId>) -> impl Iterator<Item = RangeId> {
+        std::iter::successors(range, |&r| self.parent[r])
+    }
+
+    /// All ranges of a nesting depth that ended within the capture.
+    pub fn closed_at(&self, depth: u16) -> impl Iterator<Item = RangeId> {
+        self.end.keys().filter(move |&r| self.depth[r] == depth && self.end[r] != OPEN)
     }
 }
 
@@ -256,6 +294,7 @@ impl Instances {
         Self { spans }
     }
 
+    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
@@ -282,10 +321,12 @@ impl Marks {
         }
     }
 
+    /// How many marks there are.
     pub fn len(&self) -> usize {
         self.start.len()
     }
 
+    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.start.is_empty()
     }
@@ -308,10 +349,7 @@ fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) {
     let tid = row.int(3).unwrap_or(0);
     let event = |start, end| Event { tid, start, end, rowid: row.int(4).unwrap_or(0) };
     if let Some((start, end)) = range_times(row) {
-        match out.opened.iter_mut().find(|o| o.0 == tid) {
-            Some(known) => known.1 += 1,
-            None => out.opened.push((tid, 1)),
-        }
+        *out.opened.of(tid, || 0) += 1;
         if times.matters(&mut out.place, tid, start, end) {
             out.ranges.push(event(start, end));
         }
@@ -328,7 +366,7 @@ fn range_times(row: &Cells) -> Option<(i64, i64)> {
     let (Ok(Some(start)), Ok(end)) = (row.time(0), row.time(1)) else { return None };
     let end = end.filter(|&end| end >= start);
     match row.int(2)? {
-        PUSH_POP_RANGE | START_END_RANGE => Some((start, end.unwrap_or(i64::MAX))),
+        PUSH_POP_RANGE | START_END_RANGE => Some((start, end.unwrap_or(OPEN))),
         // The older forms name no kind of their own for a mark: it is a range without an end.
         kind if NVTXT_RANGES.contains(&kind) => Some((start, end?)),
         _ => None,
@@ -361,20 +399,20 @@ struct Cursor {
 
 impl CallTimes {
     fn new(calls: &Calls) -> Self {
-        let mut threads: Vec<ThreadTimes> = calls
+        let mut threads: TiVec<ThreadIx, ThreadTimes> = calls
             .threads
             .iter()
             .zip(&calls.by_thread)
             .map(|(&tid, list)| ThreadTimes {
                 tid,
-                calls: list.iter().map(|&c| calls.start[c as usize]).collect(),
+                calls: list.iter().map(|&c| calls.start[c]).collect(),
                 twins: Vec::new(),
             })
             .collect();
         for (&thread, &start) in calls.twins.thread.iter().zip(&calls.twins.start) {
-            threads[thread as usize].twins.push(start);
+            threads[thread].twins.push(start);
         }
-        Self { threads, has_twins: !calls.twins.is_empty() }
+        Self { threads: threads.raw, has_twins: !calls.twins.is_empty() }
     }
 
     /// Of (thread, time) pairs only.
@@ -425,7 +463,7 @@ fn first_from(times: &[i64], place: &mut usize, time: i64) -> usize {
 }
 
 /// Texts of rows: `text`, else the registered string `textId`.
-fn texts_of(
+pub(super) fn texts_of(
     db: &Database,
     strings: &mut Strings,
     rowids: &[i64],
@@ -442,9 +480,4 @@ fn texts_of(
         texts[k] = text.or_else(|| strings.get(id?).cloned());
     }
     Ok(texts)
-}
-
-/// `globalPid` of a `globalTid`.
-pub fn process(global_tid: i64) -> i64 {
-    global_tid & !0xFF_FFFF
 }

@@ -1,16 +1,20 @@
 //! GPU operations: kernels, copies, memsets and graph launches of every device.
 
 use crate::error::InputError;
-use crate::profile::calls::NO_CORRELATION;
 use crate::profile::database::{Cells, Database};
+use crate::profile::ids::{ExportId, OpId, StreamIx};
 use crate::vocabulary::{Copy, Direction, HostMemory};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use typed_index_collections::TiVec;
 
 /// What an op is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpKind {
+    /// One kernel.
     Kernel,
+    /// One copy (memcpy), in any direction.
     Memcpy,
+    /// One memset.
     Memset,
     /// One launch of a CUDA graph traced as a whole: its kernels are not recorded.
     GraphLaunch,
@@ -21,27 +25,34 @@ pub enum OpKind {
 pub struct StreamKey {
     /// `globalPid` of the process.
     pub pid: i64,
-    pub device: u32,
-    pub context: u32,
-    pub stream: u32,
+    /// CUDA ordinal of the device within the process (`deviceId`).
+    pub device: ExportId,
+    /// `contextId`.
+    pub context: ExportId,
+    /// `streamId`.
+    pub stream: ExportId,
 }
 
 /// All ops, sorted by start; one entry of each column an op.
 #[derive(Default)]
 pub struct Ops {
-    pub start: Vec<i64>,
-    pub end: Vec<i64>,
-    /// Index into [`Ops::streams`].
-    pub stream: Vec<u32>,
-    pub correlation: Vec<u32>,
-    pub kind: Vec<OpKind>,
+    /// In ns.
+    pub start: TiVec<OpId, i64>,
+    /// In ns.
+    pub end: TiVec<OpId, i64>,
+    /// The stream that it ran on.
+    pub stream: TiVec<OpId, StreamIx>,
+    /// CUPTI correlation id of the call that issued it.
+    pub correlation: TiVec<OpId, ExportId>,
+    /// Kernel, copy, memset or graph launch.
+    pub kind: TiVec<OpId, OpKind>,
     /// StringIds id of a kernel's demangled name (0 for other ops); index into [`Ops::copies`] for copies.
-    pub detail: Vec<u32>,
-    pub copies: Vec<Copy>,
+    detail: TiVec<OpId, u32>,
+    copies: Vec<Copy>,
     /// Blocks along the first side of a kernel's grid; 0 for other ops.
-    pub grid: Vec<u32>,
+    pub grid: TiVec<OpId, u32>,
     /// Ascending.
-    pub streams: Vec<StreamKey>,
+    pub streams: TiVec<StreamIx, StreamKey>,
     /// Rows dropped because their end was missing or before their start.
     pub open: u64,
     /// Rows dropped because a time was out of range.
@@ -55,7 +66,7 @@ struct Raw {
     start: i64,
     end: i64,
     key: StreamKey,
-    correlation: u32,
+    correlation: ExportId,
     kind: OpKind,
     detail: u32,
     grid: u32,
@@ -72,18 +83,46 @@ struct Chunk {
 const PLACE: [&str; 7] = ["start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId"];
 
 impl Ops {
+    /// How many ops there are.
     pub fn len(&self) -> usize {
         self.start.len()
     }
 
+    /// Whether the export holds no GPU work.
     pub fn is_empty(&self) -> bool {
         self.start.is_empty()
     }
 
-    /// The copy that op `i` performed, if it is one.
-    pub fn copy(&self, i: u32) -> Option<Copy> {
-        let i = i as usize;
-        (self.kind[i] == OpKind::Memcpy).then(|| self.copies.get(self.detail[i] as usize).copied()).flatten()
+    /// All ops, in start order.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = OpId> + ExactSizeIterator + Clone + 'static {
+        self.start.keys()
+    }
+
+    /// Whether it is a single kernel, not a graph launch.
+    pub fn is_kernel(&self, op: OpId) -> bool {
+        self.kind[op] == OpKind::Kernel
+    }
+
+    /// StringIds id of a kernel's name; `None` for other ops.
+    pub fn kernel(&self, op: OpId) -> Option<u32> {
+        self.is_kernel(op).then(|| self.detail[op])
+    }
+
+    /// The copy that an op performed, if it is one.
+    pub fn copy(&self, op: OpId) -> Option<Copy> {
+        (self.kind[op] == OpKind::Memcpy)
+            .then(|| self.copies.get(self.detail[op] as usize).copied())
+            .flatten()
+    }
+
+    /// From start to end, in ns.
+    pub fn length(&self, op: OpId) -> i64 {
+        self.end[op] - self.start[op]
+    }
+
+    /// `globalPid` of the process whose stream an op ran on.
+    pub fn pid(&self, op: OpId) -> i64 {
+        self.streams[self.stream[op]].pid
     }
 
     /// Reads the four tables of ops.
@@ -115,13 +154,13 @@ impl Ops {
             return;
         }
         let named = |s: &StreamKey| StreamKey { pid: if s.pid == 0 { pid } else { s.pid }, ..*s };
-        let old: Vec<StreamKey> = self.streams.iter().map(named).collect();
+        let old: TiVec<StreamIx, StreamKey> = self.streams.iter().map(named).collect();
         self.streams.clone_from(&old);
-        self.streams.sort_unstable();
-        self.streams.dedup();
-        let place = |key: &StreamKey| self.streams.binary_search(key).unwrap_or(0) as u32;
-        let new: Vec<u32> = old.iter().map(place).collect();
-        self.stream.iter_mut().for_each(|s| *s = new[*s as usize]);
+        self.streams.raw.sort_unstable();
+        self.streams.raw.dedup();
+        let place = |key: &StreamKey| self.streams.binary_search(key).unwrap_or(StreamIx::from(0));
+        let new: TiVec<StreamIx, StreamIx> = old.iter().map(place).collect();
+        self.stream.iter_mut().for_each(|s| *s = new[*s]);
     }
 
     fn assemble(chunks: Vec<Chunk>) -> Self {
@@ -146,29 +185,20 @@ impl Ops {
         if !raw.is_sorted_by_key(key) {
             raw.sort_by_key(key);
         }
-        let mut index: FxHashMap<StreamKey, u32> = FxHashMap::default();
-        let mut last = None;
-        for r in &raw {
-            // Neighbouring ops mostly share their stream.
-            if last != Some(r.key) {
-                index.insert(r.key, 0);
-                last = Some(r.key);
-            }
-        }
-        ops.streams = index.keys().copied().collect();
-        ops.streams.sort_unstable();
-        for (i, key) in (0..).zip(&ops.streams) {
-            index.insert(*key, i);
-        }
-        let mut stream = (StreamKey { pid: 0, device: 0, context: 0, stream: 0 }, u32::MAX);
+        // Neighbouring ops mostly share their stream.
+        let keys: FxHashSet<StreamKey> = raw.chunk_by(|a, b| a.key == b.key).map(|run| run[0].key).collect();
+        ops.streams = keys.into_iter().collect();
+        ops.streams.raw.sort_unstable();
+        let index: FxHashMap<StreamKey, StreamIx> =
+            ops.streams.iter_enumerated().map(|(i, key)| (*key, i)).collect();
+        let mut last: Option<(StreamKey, StreamIx)> = None;
         for r in raw {
-            if stream.0 != r.key || stream.1 == u32::MAX {
-                stream = (r.key, index[&r.key]);
-            }
+            let stream = last.filter(|l| l.0 == r.key).map_or_else(|| index[&r.key], |l| l.1);
+            last = Some((r.key, stream));
             ops.graph_launches += u64::from(r.kind == OpKind::GraphLaunch);
             ops.start.push(r.start);
             ops.end.push(r.end);
-            ops.stream.push(stream.1);
+            ops.stream.push(stream);
             ops.correlation.push(r.correlation);
             ops.kind.push(r.kind);
             ops.detail.push(r.detail);
@@ -184,9 +214,9 @@ fn place(out: &mut Chunk, row: &Cells, kind: OpKind, detail: impl Fn(&Cells, &mu
         (Ok(_), Ok(_)) => return out.open += 1,
         _ => return out.out_of_range += 1,
     };
-    let id = |i| row.id(i).unwrap_or(u32::MAX);
-    let key = StreamKey { pid: row.int(2).unwrap_or(0), device: id(3), context: id(4), stream: id(5) };
-    let correlation = row.id(6).unwrap_or(NO_CORRELATION);
+    let (device, context, stream) = (row.export_id(3), row.export_id(4), row.export_id(5));
+    let key = StreamKey { pid: row.int(2).unwrap_or(0), device, context, stream };
+    let correlation = row.export_id(6);
     let (detail, grid) = detail(row, &mut out.copies);
     out.ops.push(Raw { start, end, key, correlation, kind, detail, grid });
 }
@@ -208,4 +238,9 @@ fn copy_of(row: &Cells) -> Copy {
         _ => HostMemory::Unknown,
     };
     Copy { direction, bytes: row.int(7).and_then(|b| u64::try_from(b).ok()).unwrap_or(0), host_memory }
+}
+
+/// Whether a kernel works together with other processes: all that NCCL names.
+pub fn is_collective(kernel: &str) -> bool {
+    kernel.starts_with("nccl")
 }

@@ -7,7 +7,9 @@ use rustc_hash::FxHashMap;
 /// What a call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
+    /// Writes to a file, a socket or a terminal.
     Write,
+    /// Reads a clock.
     Clock,
 }
 

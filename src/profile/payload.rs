@@ -2,10 +2,12 @@
 
 use crate::error::InputError;
 use crate::profile::database::Database;
+use crate::profile::ids::index;
 use crate::profile::strings::Strings;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use std::sync::Arc;
+use typed_index_collections::TiVec;
 
 /// More frames than CPython's default recursion limit allows mean a damaged payload.
 const MAX_FRAMES: usize = 1024;
@@ -13,21 +15,30 @@ const MAX_FRAMES: usize = 1024;
 /// One Python frame.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PyFrame {
+    /// Name of the function.
     pub function: Arc<str>,
+    /// Path of the source file as recorded.
     pub file: Arc<str>,
+    /// Line, from 1.
     pub line: u32,
+}
+
+index! {
+    /// A Python stack: its place in [`Stacks::stacks`].
+    StackIx
 }
 
 /// Distinct Python stacks, innermost frame first; marks refer to them by index.
 #[derive(Default)]
 pub struct Stacks {
-    pub stacks: Vec<Vec<PyFrame>>,
+    /// Frames of each stack, innermost first.
+    pub stacks: TiVec<StackIx, Vec<PyFrame>>,
 }
 
 /// What the payloads of some marks turned out to be.
 pub struct MarkStacks {
     /// For each mark asked for: its stack, where the payload was there and held frames.
-    pub stack: Vec<Option<u32>>,
+    pub stack: Vec<Option<StackIx>>,
     /// Marks without any payload: exported without `--include-json`.
     pub missing: u64,
     /// Marks whose payload could not be understood.
@@ -101,7 +112,7 @@ impl Stacks {
         strings.fetch(db, ids.flat_map(|f| [f.function, f.file]))?;
 
         let mut out = MarkStacks { stack: vec![None; rowids.len()], missing: 0, broken: 0 };
-        let mut known: FxHashMap<Arc<[RawFrame]>, u32> = FxHashMap::default();
+        let mut known: FxHashMap<Arc<[RawFrame]>, StackIx> = FxHashMap::default();
         for slice in slices {
             for (k, at) in slice.of {
                 match &slice.parsed[at as usize] {
@@ -109,12 +120,9 @@ impl Stacks {
                     Parsed::Broken => out.broken += 1,
                     Parsed::Frames(f) if f.is_empty() => {}
                     Parsed::Frames(f) => {
-                        let id = known.get(f).copied().unwrap_or_else(|| {
-                            self.stacks.push(f.iter().map(|f| f.resolve(strings)).collect());
-                            known.insert(f.clone(), self.stacks.len() as u32 - 1);
-                            self.stacks.len() as u32 - 1
-                        });
-                        out.stack[k] = Some(id);
+                        let new =
+                            || self.stacks.push_and_get_key(f.iter().map(|f| f.resolve(strings)).collect());
+                        out.stack[k] = Some(*known.entry(f.clone()).or_insert_with(new));
                     }
                 }
             }

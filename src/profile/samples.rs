@@ -2,13 +2,17 @@
 
 use crate::error::InputError;
 use crate::profile::database::Database;
+use crate::profile::ids::ExportId;
 
 /// A moment (or stretch) of a thread with a native call chain, sorted by thread and start.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
+    /// `globalTid`.
     pub tid: i64,
+    /// In ns.
     pub start: i64,
-    pub chain: u32,
+    /// Its call chain.
+    pub chain: ExportId,
 }
 
 /// CPU samples that have a chain: `COMPOSITE_EVENTS` by `SAMPLING_CALLCHAINS.id`.
@@ -29,10 +33,8 @@ pub fn os_calls(db: &Database) -> Result<Vec<Sample>, InputError> {
 
 fn read(db: &Database, table: &str, chain: &str) -> Result<Vec<Sample>, InputError> {
     let chunks = db.scan(table, &["globalTid", "start", chain], |out: &mut Vec<Sample>, row| {
-        if let (Some(tid), Some(start), Some(chain)) = (row.int(0), row.int(1), row.id(2))
-            && chain != 0
-        {
-            out.push(Sample { tid, start, chain });
+        if let (Some(tid), Some(start), Some(1..)) = (row.int(0), row.int(1), row.id(2)) {
+            out.push(Sample { tid, start, chain: row.export_id(2) });
         }
     })?;
     let mut samples = chunks.concat();

@@ -4,36 +4,50 @@
 //! shows as "Stream wait sync", a device synchronisation as "Event sync"). The API's name decides instead.
 
 use crate::error::InputError;
-use crate::profile::calls::NO_CORRELATION;
-use crate::profile::database::{Cells, Database};
-
-/// "Not applicable", in device, stream, context and event columns.
-pub const NONE: u32 = u32::MAX;
+use crate::profile::database::Database;
+use crate::profile::ids::ExportId;
+use rustc_hash::FxHashMap;
 
 /// One row of `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION`.
 #[derive(Clone, Copy, Debug)]
 pub struct SyncRow {
+    /// `globalPid`; 0 where the export has none.
     pub pid: i64,
-    pub correlation: u32,
+    /// CUPTI correlation id of the synchronising call.
+    pub correlation: ExportId,
+    /// In ns.
     pub start: i64,
+    /// In ns.
     pub end: i64,
-    pub device: u32,
-    pub context: u32,
-    pub stream: u32,
-    pub event: u32,
-    pub event_sync: u32,
+    /// `deviceId`.
+    pub device: ExportId,
+    /// `contextId`.
+    pub context: ExportId,
+    /// `streamId`.
+    pub stream: ExportId,
+    /// `eventId` of the event waited for.
+    pub event: ExportId,
+    /// `eventSyncId`: which record of the event is waited for (newer exports).
+    pub event_sync: ExportId,
 }
 
 /// One row of `CUPTI_ACTIVITY_KIND_CUDA_EVENT`: an event record.
 #[derive(Clone, Copy, Debug)]
 pub struct EventRow {
+    /// `globalPid`; 0 where the export has none.
     pub pid: i64,
-    pub correlation: u32,
-    pub device: u32,
-    pub context: u32,
-    pub stream: u32,
-    pub event: u32,
-    pub event_sync: u32,
+    /// CUPTI correlation id of the call that recorded the event.
+    pub correlation: ExportId,
+    /// `deviceId`.
+    pub device: ExportId,
+    /// `contextId`.
+    pub context: ExportId,
+    /// Stream that the event was recorded on.
+    pub stream: ExportId,
+    /// `eventId`.
+    pub event: ExportId,
+    /// `eventSyncId`: tells records of one event apart (newer exports).
+    pub event_sync: ExportId,
 }
 
 /// Synchronisation rows by (process, correlation), event records by (process, event).
@@ -41,9 +55,15 @@ pub struct EventRow {
 pub struct Syncs {
     rows: Vec<SyncRow>,
     events: Vec<EventRow>,
+    /// First record of each (process, event, `eventSyncId`), by its place in `events`.
+    by_sync: FxHashMap<(i64, ExportId, ExportId), usize>,
 }
 
 impl Syncs {
+    /// Reads both tables.
+    ///
+    /// # Errors
+    /// [`InputError`]: a table cannot be read.
     pub fn read(db: &Database) -> Result<Self, InputError> {
         const SYNC: &[&str] = &[
             "globalPid",
@@ -58,16 +78,15 @@ impl Syncs {
         ];
         const EVENT: &[&str] =
             &["globalPid", "correlationId", "deviceId", "contextId", "streamId", "eventId", "eventSyncId"];
-        let id = |row: &Cells, i| row.id(i).unwrap_or(NONE);
         let rows = db.scan("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", SYNC, |out: &mut Vec<SyncRow>, row| {
             out.push(SyncRow {
                 pid: row.int(0).unwrap_or(0),
-                correlation: row.id(1).unwrap_or(NO_CORRELATION),
-                device: id(row, 2),
-                context: id(row, 3),
-                stream: id(row, 4),
-                event: id(row, 5),
-                event_sync: id(row, 6),
+                correlation: row.export_id(1),
+                device: row.export_id(2),
+                context: row.export_id(3),
+                stream: row.export_id(4),
+                event: row.export_id(5),
+                event_sync: row.export_id(6),
                 start: row.int(7).unwrap_or(0),
                 end: row.int(8).unwrap_or(0),
             });
@@ -75,12 +94,12 @@ impl Syncs {
         let events = db.scan("CUPTI_ACTIVITY_KIND_CUDA_EVENT", EVENT, |out: &mut Vec<EventRow>, row| {
             out.push(EventRow {
                 pid: row.int(0).unwrap_or(0),
-                correlation: row.id(1).unwrap_or(NO_CORRELATION),
-                device: id(row, 2),
-                context: id(row, 3),
-                stream: id(row, 4),
-                event: id(row, 5),
-                event_sync: id(row, 6),
+                correlation: row.export_id(1),
+                device: row.export_id(2),
+                context: row.export_id(3),
+                stream: row.export_id(4),
+                event: row.export_id(5),
+                event_sync: row.export_id(6),
             });
         })?;
         Ok(Self::new(rows.concat(), events.concat()))
@@ -89,7 +108,11 @@ impl Syncs {
     fn new(mut rows: Vec<SyncRow>, mut events: Vec<EventRow>) -> Self {
         rows.sort_by_key(|r| (r.pid, r.correlation, r.start));
         events.sort_by_key(|e| (e.pid, e.event, e.correlation));
-        Self { rows, events }
+        let mut by_sync = FxHashMap::default();
+        for (at, e) in events.iter().enumerate() {
+            by_sync.entry((e.pid, e.event, e.event_sync)).or_insert(at);
+        }
+        Self { rows, events, by_sync }
     }
 
     /// Replaces the process of rows that name none.
@@ -99,25 +122,26 @@ impl Syncs {
         *self = Self::new(std::mem::take(&mut self.rows), std::mem::take(&mut self.events));
     }
 
+    /// Whether the export has no synchronisation rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// Process and correlation id of each event record.
-    pub fn records(&self) -> impl Iterator<Item = (i64, u32)> + '_ {
+    pub fn records(&self) -> impl Iterator<Item = (i64, ExportId)> + '_ {
         self.events.iter().map(|e| (e.pid, e.correlation))
     }
 
     /// Streams told to wait for an event whose record the export holds, with that record. No other row has both a
     /// stream and an event.
     pub fn stream_waits(&self) -> impl Iterator<Item = (&SyncRow, &EventRow)> {
-        let waits = self.rows.iter().filter(|r| r.stream != NONE && r.event != NONE);
+        let waits = self.rows.iter().filter(|r| !r.stream.is_none() && !r.event.is_none());
         waits.filter_map(|r| Some((r, self.record_of(r, r.correlation)?)))
     }
 
     /// The row of a call; where one correlation id served several calls, the row that lies inside this one.
-    pub fn of(&self, pid: i64, correlation: u32, start: i64, end: i64) -> Option<&SyncRow> {
-        if correlation == NO_CORRELATION {
+    pub fn of(&self, pid: i64, correlation: ExportId, start: i64, end: i64) -> Option<&SyncRow> {
+        if correlation.is_none() {
             return None;
         }
         let from = self.rows.partition_point(|r| (r.pid, r.correlation) < (pid, correlation));
@@ -134,15 +158,17 @@ impl Syncs {
 
     /// The record that an event synchronisation refers to: by `eventSyncId`; without one (older exports) the last
     /// record of that event id whose call came before, since ids are reused. `before`: the wait's correlation id.
-    pub fn record_of(&self, sync: &SyncRow, before: u32) -> Option<&EventRow> {
-        if sync.event == NONE {
+    pub fn record_of(&self, sync: &SyncRow, before: ExportId) -> Option<&EventRow> {
+        if sync.event.is_none() {
             return None;
         }
-        let from = self.events.partition_point(|e| (e.pid, e.event) < (sync.pid, sync.event));
-        let same = self.events[from..].iter().take_while(|e| (e.pid, e.event) == (sync.pid, sync.event));
-        if sync.event_sync != NONE {
-            return same.clone().find(|e| e.event_sync == sync.event_sync);
+        if !sync.event_sync.is_none() {
+            let at = self.by_sync.get(&(sync.pid, sync.event, sync.event_sync))?;
+            return self.events.get(*at);
         }
-        same.take_while(|e| e.correlation < before).last()
+        let until =
+            self.events.partition_point(|e| (e.pid, e.event, e.correlation) < (sync.pid, sync.event, before));
+        let last = self.events.get(until.checked_sub(1)?)?;
+        ((last.pid, last.event) == (sync.pid, sync.event)).then_some(last)
     }
 }

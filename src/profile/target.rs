@@ -11,7 +11,10 @@ use std::sync::Arc;
 pub struct Target {
     /// Version of the nsys that wrote the export (not of the one that captured), e.g. "2025.3.2.0".
     pub export_version: Option<String>,
+    /// Version of the export's schema.
     pub schema_version: Option<String>,
+    /// When the clock of the export's times stood at 0: ns since 1970, UTC. Absent before 2022.
+    pub started_utc_ns: Option<i64>,
     /// Name of each GPU, by GPU id.
     pub gpu_names: FxHashMap<u32, Arc<str>>,
     /// Major compute capability of each GPU, by GPU id.
@@ -28,6 +31,7 @@ pub struct Target {
     pub thread_names: FxHashMap<i64, Arc<str>>,
     /// Program and its arguments. Never the environment: it holds secrets.
     pub command: Option<String>,
+    /// Settings of nsys for this capture.
     pub capture: Capture,
     /// Messages of the profiler.
     pub diagnostics: Vec<Diagnostic>,
@@ -38,11 +42,18 @@ pub struct Target {
 pub struct Capture {
     /// Backtraces of CUDA calls were asked for.
     pub cuda_backtrace: Option<bool>,
+    /// Python backtraces of CUDA calls were asked for.
     pub python_backtrace: Option<bool>,
     /// Waits shorter than this got no backtrace, in ns.
     pub sync_threshold_ns: Option<i64>,
     /// CUDA graphs were traced as a whole: their kernels are not recorded.
     pub graph_level: bool,
+    /// What `-t` was given, as it is typed; empty where nsys's own choice was taken, or the export does not say.
+    pub traced: Vec<String>,
+    /// Further options that the next capture is to have too. Neither a range of NVTX nor what ends a range is recorded.
+    pub kept: Vec<&'static str>,
+    /// Only a range of the program was captured, that it or the user marked.
+    pub ranged: bool,
 }
 
 /// What a stream has to do with the legacy default stream of its context.
@@ -54,18 +65,64 @@ pub enum Ordering {
     Blocking,
 }
 
+/// Settings that are worth having in the next capture: name, value, and what was typed for it.
+const KEPT: &[(&str, &str, &str)] = &[
+    ("CUDA_GRAPH_TRACE_OPTIONS:MODE", "Node", "--cuda-graph-trace=node"),
+    ("COLLECT_GPU_MEMORY_USAGE", "true", "--cuda-memory-usage=true"),
+    ("COLLECT_UVM_CPU_PAGE_FAULTS", "true", "--cuda-um-cpu-page-faults=true"),
+    ("COLLECT_UVM_GPU_PAGE_FAULTS", "true", "--cuda-um-gpu-page-faults=true"),
+];
+
+/// Names of what is traced, as META_DATA_CAPTURE has them, and as `-t` wants them.
+const TRACES: &[(&str, &str)] = &[
+    ("Cuda", "cuda"),
+    ("NvtxEvents", "nvtx"),
+    ("CuBLAS", "cublas"),
+    ("CuDNN", "cudnn"),
+    ("OSRuntime", "osrt"),
+    ("Graphics", "opengl"),
+];
+
+/// What nsys traces without `-t`.
+const USUAL: [&str; 4] = ["cuda", "nvtx", "osrt", "opengl"];
+
+/// What `-t` was given; empty where that is what nsys does without.
+fn traced(types: &[String]) -> Vec<String> {
+    let there = TRACES.iter().filter(|(name, _)| types.iter().any(|t| t == name));
+    let typed: Vec<&str> = there.map(|trace| trace.1).collect();
+    if typed == USUAL { Vec::new() } else { typed.into_iter().map(str::to_owned).collect() }
+}
+
 /// One row of DIAGNOSTIC_EVENT.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     /// ENUM_DIAGNOSTIC_SEVERITY_LEVEL: 1 information, 2 warning, 3 error.
     pub severity: i64,
+    /// The message.
     pub text: Arc<str>,
 }
 
 impl Target {
-    pub fn read(db: &Database, strings: &mut Strings) -> Result<Self, InputError> {
+    /// Warnings and errors (not information) of the profiler that contain one of `about`, shortened to their first line.
+    pub fn profiler_messages(&self, about: &[&str]) -> Vec<String> {
+        let mut said: Vec<String> = self
+            .diagnostics
+            .iter()
+            .filter(|d| matches!(d.severity, 2 | 3) && about.iter().any(|a| d.text.contains(a)))
+            .map(|d| crate::text::shorten_end(d.text.lines().next().unwrap_or("").trim(), 160).into_owned())
+            .collect();
+        said.dedup();
+        said
+    }
+
+    /// Reads the tables of metadata.
+    ///
+    /// # Errors
+    /// [`InputError`]: a table cannot be read.
+    pub(super) fn read(db: &Database, strings: &mut Strings) -> Result<Self, InputError> {
         let mut target = Self::default();
         target.read_versions(db)?;
+        db.rows("TARGET_INFO_SESSION_START_TIME", &["utcEpochNs"], |row| target.started_utc_ns = row.int(0))?;
         target.read_gpus(db)?;
         target.read_contexts(db)?;
         target.read_streams(db)?;
@@ -76,7 +133,19 @@ impl Target {
                 target.diagnostics.push(Diagnostic { severity, text: clean(text) });
             }
         })?;
+        target.read_range();
         Ok(target)
+    }
+
+    /// Whether a range of the program was captured stands nowhere among the settings, but nsys says how it began.
+    fn read_range(&mut self) {
+        let began = |by: &str| {
+            let text = format!("Profiling started due to {by}");
+            self.diagnostics.iter().any(|d| d.text.starts_with(&text))
+        };
+        let (any, api) = (began(""), began("cudaProfilerStart"));
+        self.capture.ranged = any;
+        self.capture.kept.extend(api.then_some("--capture-range=cudaProfilerApi"));
     }
 
     fn read_versions(&mut self, db: &Database) -> Result<(), InputError> {
@@ -150,6 +219,7 @@ impl Target {
 
     fn read_capture(&mut self, db: &Database) -> Result<(), InputError> {
         let mut words: Vec<(u32, String)> = Vec::new();
+        let mut types: Vec<String> = Vec::new();
         let capture = &mut self.capture;
         db.rows("META_DATA_CAPTURE", &["name", "value"], |row| {
             let (Some(name), Some(value)) = (row.text(0), row.bytes(1).map(clean)) else { return };
@@ -159,7 +229,8 @@ impl Target {
                 name.split_once(':').filter(|(p, _)| p.starts_with("PROCESS_")).map_or(&*name, |(_, k)| k);
             match key {
                 "COMMAND" => words.push((0, value.to_string())),
-                "CUDA_GRAPH_TRACE_OPTIONS:MODE" => capture.graph_level = &*value == "Graph",
+                "CAPTURE_EVENT_TYPE" => types.push(value.to_string()),
+                "CUDA_GRAPH_TRACE_OPTIONS:MODE" if &*value == "Graph" => capture.graph_level = true,
                 "CUDA_BACKTRACE_OPTIONS:COLLECT_PYTHON_BACKTRACES" => capture.python_backtrace = on,
                 "CUDA_BACKTRACE_OPTIONS:COLLECT_SYNCHRONOIZATION_BACKTRACES" // nsys spells it so
                 | "CUDA_BACKTRACE_OPTIONS:COLLECT_SYNCHRONIZATION_BACKTRACES" => capture.cuda_backtrace = on,
@@ -168,12 +239,16 @@ impl Target {
                     capture.sync_threshold_ns = value.parse().ok();
                 }
                 _ => {
+                    let option = KEPT.iter().find(|(setting, ..)| *setting == key);
+                    let option = option.filter(|(_, on, _)| **on == *value).map(|kept| kept.2);
+                    capture.kept.extend(option.filter(|option| !capture.kept.contains(option)));
                     if let Some(n) = key.strip_prefix("ARGUMENT_").and_then(|n| n.parse::<u32>().ok()) {
                         words.push((n.saturating_add(1), value.to_string()));
                     }
                 }
             }
         })?;
+        self.capture.traced = traced(&types);
         words.sort();
         words.dedup_by_key(|w| w.0);
         if words.first().is_some_and(|w| w.0 == 0) {

@@ -2,7 +2,6 @@
 
 use super::constants::Constants;
 use super::measured::{ReplayGpu, Spread};
-use super::plan::{Compute, Element};
 use serde::Serialize;
 
 /// Version of the JSON; fields are added freely, never renamed.
@@ -11,7 +10,9 @@ pub const BENCH_VERSION: u32 = 1;
 /// Everything that one run measured.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bench {
+    /// [`BENCH_VERSION`] of the program that wrote it.
     pub bench_version: u32,
+    /// The GPU that was measured.
     pub gpu: ReplayGpu,
     /// GPUs of this machine.
     pub gpus: usize,
@@ -19,19 +20,24 @@ pub struct Bench {
     pub products: Vec<ProductCost>,
     /// Reading values, and what waits cost, one call at a time.
     pub calls: Vec<CallCost>,
+    /// Large copies of every kind.
     pub copies: Vec<CopyCost>,
     /// Several streams, and several GPUs: whole loops.
     pub loops: Vec<LoopCost>,
+    /// What a simulation takes from all this.
     pub constants: Constants,
-    /// Sampled elements of products that were compared with a reference, and the largest relative error found.
+    /// Sampled elements of products that were compared with a reference.
     pub checked: u64,
+    /// The largest relative error found.
     pub largest_error: f64,
+    /// What makes the figures doubtful, in sentences.
     pub notes: Vec<String>,
 }
 
 /// One product of square matrices, again and again.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProductCost {
+    /// Rows and columns of each matrix.
     pub size: u64,
     /// `fp16`, `bf16`, `fp32`, `tf32`, `fp64`.
     #[serde(rename = "type")]
@@ -42,10 +48,12 @@ pub struct ProductCost {
     pub with: Vec<WayCost>,
 }
 
+/// A loop of products with one kind of wait after each.
 #[derive(Clone, Debug, Serialize)]
 pub struct WayCost {
     /// `stream synchronised`, `one value read`, …, and `CUDA graph`, which does not wait.
-    pub name: &'static str,
+    pub name: String,
+    /// Host time of one product and its wait.
     pub wall: Spread,
     /// What it adds to `without`, measured round by round.
     pub added: Spread,
@@ -54,6 +62,7 @@ pub struct WayCost {
 /// One call, or a few that belong together.
 #[derive(Clone, Debug, Serialize)]
 pub struct CallCost {
+    /// `synchronise the stream`.
     pub name: &'static str,
     /// What the GPU has to do when it is called.
     pub pending: &'static str,
@@ -64,10 +73,13 @@ pub struct CallCost {
 /// One large copy.
 #[derive(Clone, Debug, Serialize)]
 pub struct CopyCost {
+    /// `upload, pageable`.
     pub name: &'static str,
+    /// How much was copied.
     pub bytes: u64,
-    /// Until the call returned, and until the data was there.
+    /// Until the call returned.
     pub returned: Spread,
+    /// Until the data was there.
     pub done: Spread,
     /// Bytes a ns until the data was there.
     pub bytes_per_ns: f64,
@@ -76,16 +88,8 @@ pub struct CopyCost {
 /// One loop.
 #[derive(Clone, Debug, Serialize)]
 pub struct LoopCost {
+    /// What a pass does, in words.
     pub name: String,
     /// Host time of one pass.
     pub wall: Spread,
 }
-
-/// Element type and precision, by the name that people give them.
-pub const TYPES: [(&str, Element, Compute); 5] = [
-    ("fp16", Element::F16, Compute::F32),
-    ("bf16", Element::Bf16, Compute::F32),
-    ("fp32", Element::F32, Compute::F32),
-    ("tf32", Element::F32, Compute::Tf32),
-    ("fp64", Element::F64, Compute::F64),
-];

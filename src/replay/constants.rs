@@ -2,6 +2,7 @@
 
 use super::measured::ReplayGpu;
 use crate::cost::simulate::Assumed;
+use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -11,97 +12,85 @@ pub const CONSTANTS_VERSION: u32 = 1;
 /// Measured by `sync-report bench --save`; times in ns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Constants {
+    /// [`CONSTANTS_VERSION`] of the program that wrote them.
     pub constants_version: u32,
+    /// The GPU that was measured.
     pub gpu: ReplayGpu,
     /// From the end of a launch call to the start of its kernel on an idle GPU.
     pub after_call_ns: i64,
     /// Between two kernels of a full queue.
     pub after_previous_ns: i64,
-    /// From the end of the awaited work to the return of a stream synchronisation, an event's, a context's.
+    /// From the end of the awaited work to the return of a stream synchronisation.
     pub stream_return_ns: i64,
+    /// The same of an event synchronisation.
     pub event_return_ns: i64,
+    /// The same of a context synchronisation.
     pub context_return_ns: i64,
-    /// A synchronisation that finds nothing to wait for.
+    /// A stream synchronisation that finds nothing to wait for.
     pub stream_floor_ns: i64,
+    /// An event synchronisation that finds nothing to wait for.
     pub event_floor_ns: i64,
+    /// A context synchronisation that finds nothing to wait for.
     pub context_floor_ns: i64,
-    /// Host time of a kernel launch, of a cuBLAS product, and of enqueueing a small copy from pinned memory.
+    /// Host time of a kernel launch.
     pub launch_call_ns: i64,
+    /// Host time of launching a cuBLAS product.
     pub product_call_ns: i64,
+    /// Host time of enqueueing a small copy from pinned memory.
     pub async_copy_call_ns: i64,
     /// Reading one value when nothing is pending: a copy to pageable memory and its wait.
     pub value_read_ns: i64,
     /// What a copy from pinned memory takes besides its bytes.
     pub copy_overhead_ns: i64,
-    /// Bytes a ns, of large copies.
+    /// Bytes a ns, of large copies from pinned memory.
     pub pinned_upload: f64,
+    /// The same to pinned memory.
     pub pinned_read: f64,
+    /// The same from pageable memory.
     pub pageable_upload: f64,
+    /// The same to pageable memory.
     pub pageable_read: f64,
     /// Launches that a stream takes before the next one blocks; `None` where none did.
     pub queue_depth: Option<u32>,
 }
 
-/// A file that is no use as `--constants`.
-#[derive(Debug, thiserror::Error)]
-pub enum ConstantsError {
-    #[error("{path}: cannot be read ({reason}); make one with: sync-report bench --save {path}")]
-    Unreadable { path: String, reason: String },
-    #[error(
-        "{path}: holds no measured constants ({reason}); make them with: sync-report bench --save {path}"
-    )]
-    NotConstants { path: String, reason: String },
-    #[error(
-        "{path}: {what} is {value}, which no GPU has; measure again with: sync-report bench --save {path}"
-    )]
-    Impossible { path: String, what: &'static str, value: String },
-}
-
 impl Constants {
     /// Reads and validates a file.
-    pub fn read(path: &Path) -> Result<Self, ConstantsError> {
-        let shown = || path.display().to_string();
+    ///
+    /// # Errors
+    /// One sentence where the file cannot be read, holds no [`Constants`], or one that cannot have been measured.
+    pub fn read(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let with = format!("with: sync-report bench --save {shown}");
         let text = std::fs::read_to_string(path)
-            .map_err(|e| ConstantsError::Unreadable { path: shown(), reason: e.to_string() })?;
+            .map_err(|e| anyhow!("{shown}: cannot be read ({e}); make one {with}"))?;
         let constants: Self = serde_json::from_str(&text)
-            .map_err(|e| ConstantsError::NotConstants { path: shown(), reason: e.to_string() })?;
+            .map_err(|e| anyhow!("{shown}: holds no measured constants ({e}); make them {with}"))?;
         match constants.impossible() {
             None => Ok(constants),
-            Some((what, value)) => Err(ConstantsError::Impossible { path: shown(), what, value }),
+            Some((what, value)) => {
+                bail!("{shown}: {what} is {value}, which no GPU has; measure again {with}")
+            }
         }
     }
 
-    /// The first value that cannot have been measured.
-    fn impossible(&self) -> Option<(&'static str, String)> {
+    /// The first value that cannot have been measured: those named `…_ns` are times, the others speeds.
+    fn impossible(&self) -> Option<(String, String)> {
         // No call takes a second, nor less than nothing.
-        const LONGEST_NS: i64 = 1_000_000_000;
-        let times = [
-            ("after_call_ns", self.after_call_ns),
-            ("after_previous_ns", self.after_previous_ns),
-            ("stream_return_ns", self.stream_return_ns),
-            ("event_return_ns", self.event_return_ns),
-            ("context_return_ns", self.context_return_ns),
-            ("stream_floor_ns", self.stream_floor_ns),
-            ("event_floor_ns", self.event_floor_ns),
-            ("context_floor_ns", self.context_floor_ns),
-            ("launch_call_ns", self.launch_call_ns),
-            ("product_call_ns", self.product_call_ns),
-            ("async_copy_call_ns", self.async_copy_call_ns),
-            ("value_read_ns", self.value_read_ns),
-            ("copy_overhead_ns", self.copy_overhead_ns),
-        ];
-        // Faster than the host memory of any machine: 10 TB/s.
-        let speeds = [
-            ("pinned_upload", self.pinned_upload),
-            ("pinned_read", self.pinned_read),
-            ("pageable_upload", self.pageable_upload),
-            ("pageable_read", self.pageable_read),
-        ];
-        let time = times.into_iter().find(|(_, ns)| !(0..LONGEST_NS).contains(ns));
-        let speed = speeds.into_iter().find(|(_, speed)| !(*speed > 0.0 && *speed < 10_000.0));
-        let none = (self.queue_depth == Some(0)).then(|| ("queue_depth", "0".to_owned()));
-        let time = time.map(|(what, ns)| (what, ns.to_string()));
-        time.or_else(|| speed.map(|(what, speed)| (what, speed.to_string()))).or(none)
+        const LONGEST_NS: f64 = 1e9;
+        // Faster than the host memory of any machine, in bytes a ns.
+        const FASTEST: f64 = 10_000.0;
+        let fields = serde_json::to_value(self).ok()?;
+        fields.as_object()?.iter().find_map(|(name, value)| {
+            let value = value.as_f64()?;
+            let possible = match name.as_str() {
+                "constants_version" => true,
+                "queue_depth" => value > 0.0,
+                time if time.ends_with("_ns") => (0.0..LONGEST_NS).contains(&value),
+                _ => value > 0.0 && value < FASTEST,
+            };
+            (!possible).then(|| (name.clone(), value.to_string()))
+        })
     }
 }
 

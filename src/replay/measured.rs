@@ -1,5 +1,6 @@
 //! What a replay measured.
 
+use crate::vocabulary::words;
 use serde::{Deserialize, Serialize};
 
 /// Version of the JSON (`--replay-results` reads it back); fields are added freely, never renamed.
@@ -8,8 +9,11 @@ pub const RESULTS_VERSION: u32 = 1;
 /// Median and range of repeated measurements of one thing, in ns: of more than ten, the middle eight tenths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spread {
+    /// The median.
     pub median_ns: i64,
+    /// The lower end of the range.
     pub low_ns: i64,
+    /// The upper end of the range.
     pub high_ns: i64,
     /// How many were taken.
     pub runs: u32,
@@ -18,35 +22,68 @@ pub struct Spread {
 /// The GPU that the replay ran on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReplayGpu {
+    /// As the driver names it.
     pub name: String,
+    /// Its number, as CUDA counts devices.
     pub device: usize,
+    /// Major and minor version.
     pub compute_capability: (u32, u32),
     /// CUDA version of the driver, as cuDriverGetVersion has it.
     pub driver: i32,
+    /// Version of cuBLAS, as cublasGetVersion has it.
     pub cublas: i32,
 }
 
 /// One variant of the timeline: one stretch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredVariant {
+    /// That of the plan's variant.
     pub name: String,
-    /// Host time of one stretch of the row: from before the first act until everything has ended, by their number.
+    /// Which of [`Measured::sites`] are fixed in it.
+    pub fixed: Vec<usize>,
+    /// Whether those are all false sites of the stretch, whatever their number.
+    pub all_false: bool,
+    /// Host time of one stretch of the row: from before the first op until everything has ended, by their number.
     pub wall: Spread,
     /// GPU time between an event before the first op of the row and one after the last, likewise.
     pub gpu: Spread,
     /// Per round, wall time saved against the variant as recorded of the same round (paired, so that clocks cancel);
     /// `None` for that variant itself.
     pub saving: Option<Spread>,
+    /// What the simulation says it saves of one stretch, in ns.
     pub predicted_saving_ns: Option<i64>,
+}
+
+words! {
+    /// What stands where a wait stood in the sequence of GEMMs alone.
+    Way {
+        /// Nothing.
+        Async = "async",
+        /// A stream synchronisation.
+        Stream = "stream synchronised",
+        /// A context synchronisation.
+        Context = "context synchronised",
+        /// An event and its synchronisation.
+        Event = "event synchronised",
+        /// Likewise, but the host sleeps.
+        BlockingEvent = "event synchronised, sleeping",
+        /// A copy of four bytes to pageable memory and a stream synchronisation, as `.item()`.
+        Value = "one value read",
+        /// Likewise, to page-locked memory.
+        PinnedValue = "one value read into pinned memory",
+        /// Nothing, and the products are launched as one graph.
+        Graph = "CUDA graph",
+    }
 }
 
 /// One way to run the sequence of GEMMs alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredAlone {
-    /// `async`, `stream synchronised`, `context synchronised`, `event synchronised`, `one value read`, `CUDA graph`.
+    /// That of the [`Way`].
     pub name: String,
-    /// Host and GPU time of the sequence once.
+    /// Host time of the sequence once.
     pub wall: Spread,
+    /// GPU time of the sequence once.
     pub gpu: Spread,
     /// What it adds to the wall time of `async`, pair by pair; `None` for that one itself.
     #[serde(default)]
@@ -58,11 +95,15 @@ pub struct MeasuredAlone {
 pub struct MeasuredProduct {
     /// Index in the plan.
     pub gemm: usize,
-    /// The shape that ran: the plan's, or one that was matched or had to be made smaller.
+    /// Rows of what ran: the plan's shape, or one that was matched or had to be made smaller.
     pub m: u64,
+    /// Columns.
     pub n: u64,
+    /// Depth.
     pub k: u64,
+    /// Products of one call.
     pub batch: u64,
+    /// What the recorded one took, in ns.
     pub recorded_ns: i64,
     /// What it should take here: the recorded time, by the two GPUs' peaks.
     pub wanted_ns: i64,
@@ -73,23 +114,31 @@ pub struct MeasuredProduct {
 /// Everything that one replay measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
+    /// [`RESULTS_VERSION`] of the program that wrote it.
     pub results_version: u32,
+    /// File name of the export.
     pub profile: String,
+    /// Name of the GPU that the export is of.
     pub recorded_gpu: Option<String>,
+    /// The GPU that the replay ran on.
     pub gpu: ReplayGpu,
     /// Key and id of each site that a variant fixes, in the plan's order.
     pub sites: Vec<(String, String)>,
+    /// The products alone, in every way to wait for them.
     pub alone: Vec<MeasuredAlone>,
+    /// The variants of the plan, in its order.
     pub variants: Vec<MeasuredVariant>,
     /// Stretches in a row of each run: those of the plan, or as many as there was time for.
     #[serde(default)]
     pub repeat: usize,
     /// Recorded length of the stretch, to compare the variant as recorded with, in ns.
     pub recorded_ns: i64,
+    /// What ran for the plan's products.
     #[serde(default)]
     pub products: Vec<MeasuredProduct>,
-    /// Sampled elements of products that were compared with a reference, and the largest relative error found.
+    /// Sampled elements of products that were compared with a reference.
     pub checked: u64,
+    /// The largest relative error found.
     pub largest_error: f64,
     /// What was scaled, left out or differs from the capture, in sentences.
     pub notes: Vec<String>,

@@ -4,7 +4,7 @@
 //!  analysis ──> plan (pure value, JSON) ──> gpu (cudarc) ──> measured ──> report
 //! ```
 //! [`plan`] says what to run; building it touches no GPU. Only `gpu/` opens CUDA and holds `unsafe` code. [`measured`]
-//! is what came out. [`peak`] says how fast a GPU can multiply.
+//! is what came out.
 
 #[forbid(unsafe_code)]
 pub mod bench;
@@ -13,7 +13,7 @@ pub mod constants;
 #[forbid(unsafe_code)]
 pub mod error;
 #[forbid(unsafe_code)]
-pub mod gemm;
+mod gemm;
 // The bindings of CUDA's libraries are foreign functions.
 #[allow(unsafe_code)]
 pub mod gpu;
@@ -22,9 +22,9 @@ pub mod interrupt;
 #[forbid(unsafe_code)]
 pub mod measured;
 #[forbid(unsafe_code)]
-pub mod occupancy;
+mod occupancy;
 #[forbid(unsafe_code)]
-pub mod peak;
+mod peak;
 #[forbid(unsafe_code)]
 pub mod plan;
 #[forbid(unsafe_code)]
@@ -34,6 +34,6 @@ pub mod python;
 #[forbid(unsafe_code)]
 pub mod results;
 #[forbid(unsafe_code)]
-pub mod rounds;
+mod rounds;
 #[forbid(unsafe_code)]
-pub mod timeline;
+pub mod trace;

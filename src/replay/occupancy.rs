@@ -16,14 +16,19 @@ use super::plan::Footprint;
 /// What one GPU has for the blocks of kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
+    /// How many it has.
     pub multiprocessors: u32,
-    /// Of one multiprocessor.
+    /// Resident threads of one multiprocessor.
     pub threads: u32,
+    /// Resident blocks of one multiprocessor.
     pub blocks: u32,
+    /// Registers of one multiprocessor.
     pub registers: u32,
-    /// Bytes of shared memory of one multiprocessor, what one block may have of it, and what each costs besides.
+    /// Bytes of shared memory of one multiprocessor.
     pub shared: u32,
+    /// Bytes of it that one block may ask for.
     pub shared_of_block: u32,
+    /// Bytes of it that each block costs besides.
     pub shared_reserved: u32,
 }
 
@@ -38,7 +43,9 @@ const SHARED_PIECE: u64 = 128;
 /// What is launched in place of a kernel: blocks, and bytes of shared memory of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StandIn {
+    /// Blocks of the grid, of one thread each.
     pub blocks: u32,
+    /// Bytes of shared memory of each block.
     pub shared: u32,
 }
 
@@ -47,12 +54,12 @@ impl StandIn {
     pub const NOTHING: Self = Self { blocks: 1, shared: 0 };
 
     /// Holds all multiprocessors.
-    pub fn of_all(limits: &Limits) -> Self {
+    pub fn filling(limits: &Limits) -> Self {
         Self { blocks: limits.multiprocessors.max(1), shared: limits.shared_of_block }
     }
 
     /// In place of a kernel.
-    pub fn of(kernel: &Footprint, limits: &Limits) -> Self {
+    pub fn replacing(kernel: &Footprint, limits: &Limits) -> Self {
         let multiprocessors = u64::from(limits.multiprocessors).max(1);
         let most = resident(kernel, limits);
         let each = kernel.blocks.div_ceil(multiprocessors).min(most);
@@ -123,10 +130,10 @@ mod tests {
     #[test]
     fn a_stand_in_holds_the_share_of_the_kernel() {
         let of = |blocks, threads| {
-            let StandIn { blocks, shared } = StandIn::of(&kernel(blocks, threads, 32, 0), &H200);
+            let StandIn { blocks, shared } = StandIn::replacing(&kernel(blocks, threads, 32, 0), &H200);
             (blocks, shared)
         };
-        let all = StandIn::of_all(&H200);
+        let all = StandIn::filling(&H200);
         assert_eq!((all.blocks, all.shared), (132, 232_448));
         // Eight blocks of 256 threads fill one.
         assert_eq!(of(132 * 8, 256), (132, 232_448));
@@ -140,6 +147,6 @@ mod tests {
         // Two fit together, a third does not.
         let half = of(132, 1024).1 + 1024;
         assert!(2 * half <= 233_472 && 3 * half > 233_472);
-        assert_eq!(StandIn::of(&kernel(9, 256, 32, 0), &Limits::default()).blocks, 1);
+        assert_eq!(StandIn::replacing(&kernel(9, 256, 32, 0), &Limits::default()).blocks, 1);
     }
 }

@@ -10,37 +10,25 @@
 //!  RTX 4090   128 × 2.52 GHz ×  256 × 2 =  165                ×128:   83        ×128: 83
 //! ```
 
-use super::plan::{Compute, Element, RecordedGpu};
+use super::plan::GpuModel;
+use super::product::{Compute, Element, Types};
 
-/// Multiply-adds of one multiprocessor in one clock, accumulating in single precision where half is multiplied.
-struct Rates {
-    capability: (u32, u32),
-    /// Tensor cores, fp16 and bf16.
-    half: u32,
-    tf32: u32,
-    single: u32,
-    /// The faster of tensor and plain cores.
-    double: u32,
-}
-
-const fn rates(capability: (u32, u32), half: u32, tf32: u32, single: u32, double: u32) -> Rates {
-    Rates { capability, half, tf32, single, double }
-}
-
-/// Ascending. Without tensor cores half precision is multiplied in single. 8.6, 8.9 and 12.0 are those of professional
-/// cards; see [`GEFORCE_TENSOR`].
-const RATES: [Rates; 11] = [
-    rates((5, 0), 128, 128, 128, 4),
-    rates((6, 0), 64, 64, 64, 32),
-    rates((6, 1), 128, 128, 128, 4),
-    rates((7, 0), 512, 64, 64, 32),
-    rates((7, 5), 512, 64, 64, 2),
-    rates((8, 0), 1024, 512, 64, 64),
-    rates((8, 6), 512, 256, 128, 2),
-    rates((8, 9), 512, 256, 128, 2),
-    rates((9, 0), 2048, 1024, 128, 128),
-    rates((10, 0), 4096, 2048, 128, 64),
-    rates((12, 0), 512, 256, 128, 2),
+/// Compute capabilities, ascending, and multiply-adds of one multiprocessor in one clock: half precision accumulated in
+/// single (fp16 and bf16, tensor cores), tf32, single, and double (the faster of tensor and plain cores). Without tensor
+/// cores half precision is multiplied in single. 8.6, 8.9 and 12.0 are those of professional cards; see
+/// [`GEFORCE_TENSOR`].
+const RATES: [((u32, u32), [u32; 4]); 11] = [
+    ((5, 0), [128, 128, 128, 4]),
+    ((6, 0), [64, 64, 64, 32]),
+    ((6, 1), [128, 128, 128, 4]),
+    ((7, 0), [512, 64, 64, 32]),
+    ((7, 5), [512, 64, 64, 2]),
+    ((8, 0), [1024, 512, 64, 64]),
+    ((8, 6), [512, 256, 128, 2]),
+    ((8, 9), [512, 256, 128, 2]),
+    ((9, 0), [2048, 1024, 128, 128]),
+    ((10, 0), [4096, 2048, 128, 64]),
+    ((12, 0), [512, 256, 128, 2]),
 ];
 
 /// GeForce cards accumulate in single precision at half the rate of their professional siblings (GA102, AD102 and
@@ -48,32 +36,34 @@ const RATES: [Rates; 11] = [
 const GEFORCE_TENSOR: f64 = 0.5;
 
 /// Multiply-adds a second that the GPU can do at most; `None` where the export does not say what it was.
-pub fn multiply_adds(gpu: &RecordedGpu, element: Element, compute: Compute) -> Option<f64> {
+pub fn multiply_adds(gpu: &GpuModel, types: Types) -> Option<f64> {
     let (capability, units, clock) = (gpu.compute_capability?, gpu.multiprocessors?, gpu.clock_hz?);
-    let geforce = gpu.name.as_deref().is_some_and(|n| n.contains("GeForce"));
-    let each = each_clock(capability, geforce, element, compute)?;
+    let each = each_clock(gpu, capability, types)?;
     let peak = each * f64::from(units) * clock as f64;
     (peak > 0.0).then_some(peak)
 }
 
 /// As [`multiply_adds`], of one multiprocessor in one clock.
-pub fn each_clock(capability: (u32, u32), geforce: bool, element: Element, compute: Compute) -> Option<f64> {
-    let rates = RATES.iter().rev().find(|r| r.capability <= capability)?;
+pub fn each_clock(gpu: &GpuModel, capability: (u32, u32), types: Types) -> Option<f64> {
+    let geforce = gpu.name.as_deref().is_some_and(|n| n.contains("GeForce"));
+    let (_, rates) = RATES.iter().rev().find(|(from, _)| *from <= capability)?;
+    let [half, tf32, single, double] = rates.map(f64::from);
     let tensor = if geforce && capability >= (7, 0) { GEFORCE_TENSOR } else { 1.0 };
-    Some(match (element, compute) {
-        (Element::F16 | Element::Bf16, _) => f64::from(rates.half) * tensor,
-        (Element::F32, Compute::Tf32) => (f64::from(rates.tf32) * tensor).max(f64::from(rates.single)),
-        (Element::F32, _) => f64::from(rates.single),
-        (Element::F64, _) => f64::from(rates.double),
+    Some(match types {
+        (Element::F16 | Element::Bf16, _) => half * tensor,
+        (Element::F32, Compute::Tf32) => (tf32 * tensor).max(single),
+        (Element::F32, _) => single,
+        (Element::F64, _) => double,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::replay::product::{FP16, FP32, FP64, TF32};
 
-    fn gpu(name: &str, capability: (u32, u32), units: u32, mhz: u64) -> RecordedGpu {
-        RecordedGpu {
+    fn gpu(name: &str, capability: (u32, u32), units: u32, mhz: u64) -> GpuModel {
+        GpuModel {
             name: Some(name.to_owned()),
             compute_capability: Some(capability),
             multiprocessors: Some(units),
@@ -95,16 +85,11 @@ mod tests {
             (gpu("NVIDIA GeForce RTX 5090", (12, 0), 170, 2_407), 209.5, 104.8, 104.8, 1.64),
             (gpu("NVIDIA A40", (8, 6), 84, 1_740), 149.7, 74.8, 37.4, 0.58),
         ] {
-            for (element, compute, teraflops) in [
-                (Element::F16, Compute::F32, half),
-                (Element::F32, Compute::Tf32, tf32),
-                (Element::F32, Compute::F32, single),
-                (Element::F64, Compute::F64, double),
-            ] {
-                let peak = multiply_adds(&gpu, element, compute).expect("known") * 2.0 / 1e12;
-                assert!((peak / teraflops - 1.0).abs() < 0.02, "{gpu:?} {element:?} {compute:?}: {peak}");
+            for (types, teraflops) in [(FP16, half), (TF32, tf32), (FP32, single), (FP64, double)] {
+                let peak = multiply_adds(&gpu, types).expect("known") * 2.0 / 1e12;
+                assert!((peak / teraflops - 1.0).abs() < 0.02, "{gpu:?} {types:?}: {peak}");
             }
         }
-        assert_eq!(multiply_adds(&RecordedGpu::default(), Element::F32, Compute::F32), None);
+        assert_eq!(multiply_adds(&GpuModel::default(), FP32), None);
     }
 }

@@ -1,16 +1,18 @@
 //! What is replayed: a pure value, printable as JSON, built without a GPU.
 //!
-//! One host thread runs the acts of a variant in order, [`Plan::repeat`] times in a row, then waits for the device: a
+//! One host thread runs the ops of a variant in order, [`Plan::repeat`] times in a row, then waits for the device: a
 //! fix lets the host run ahead into the next stretch, which a single one would hide. Times are those of the whole row
 //! divided by its number of stretches. Calls of several recorded threads are merged by time, since threads of a
 //! PyTorch program mostly hand over to one another.
 //!
 //! ```text
-//!  host   [Host 40 us][Gemm][Gemm][Host 5 us][Copy to host][Sync stream 0]…        acts, in order
+//!  host   [Host 40 us][Gemm][Gemm][Host 5 us][Copy to host][Sync stream 0]…        ops, in order
 //!  GPU                [gemm----][gemm----]     [copy]
 //! ```
 
-use crate::vocabulary::{Direction, HostMemory};
+use super::product::Shape;
+pub use crate::profile::details::GpuModel;
+use crate::vocabulary::{Direction, HostMemory, words};
 use serde::{Deserialize, Serialize};
 
 /// Version of the JSON; fields are added freely, never renamed.
@@ -19,24 +21,27 @@ pub const PLAN_VERSION: u32 = 1;
 /// A workload, in all its variants. Times are integer ns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
+    /// [`PLAN_VERSION`] of the program that wrote it.
     pub plan_version: u32,
     /// File name of the export.
     pub profile: String,
     /// GPU that the workload was recorded on.
-    pub gpu: RecordedGpu,
-    /// The sites whose waits are in the workload; [`Act::Sync`] and [`Act::Copy`] point here.
+    pub gpu: GpuModel,
+    /// The sites whose waits are in the workload; [`ReplayOp::Sync`] and [`ReplayOp::Copy`] point here.
     pub sites: Vec<PlannedSite>,
+    /// The part of the capture that is replayed.
     pub stretch: Stretch,
     /// Stretches in a row that one timed run consists of.
     pub repeat: usize,
-    /// What the times of [`Act::Host`] are.
+    /// What the times of [`ReplayOp::Host`] are.
     pub host: HostTime,
     /// How products of [`Certainty::DurationMatched`] are fitted to the GPU at hand.
     pub matching: Matching,
-    /// Streams and events that the acts use: 0 to these.
+    /// How many streams the ops use, numbered from 0.
     pub streams: usize,
+    /// How many events the ops use, numbered from 0.
     pub events: usize,
-    /// Distinct matrix products, which [`Act::Gemm`] points to.
+    /// Distinct matrix products, which [`ReplayOp::Gemm`] points to.
     pub gemms: Vec<Gemm>,
     /// The awaited products in launch order and where the recorded waits stood: what the loops of GEMMs alone run.
     pub alone: Vec<Alone>,
@@ -46,17 +51,7 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RecordedGpu {
-    pub name: Option<String>,
-    pub compute_capability: Option<(u32, u32)>,
-    pub multiprocessors: Option<u32>,
-    /// Clock of the multiprocessors, in Hz.
-    pub clock_hz: Option<u64>,
-    /// Peak memory bandwidth, in bytes a second.
-    pub memory_bandwidth: Option<u64>,
-}
-
+/// A site of the report whose waits are in the stretch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedSite {
     /// `S3`, as in the report.
@@ -65,8 +60,11 @@ pub struct PlannedSite {
     pub key: String,
     /// `train.py:31 (step)`, or the best substitute.
     pub place: String,
+    /// The CUDA call that waits.
     pub api: String,
+    /// Class of its verdict.
     pub class: String,
+    /// Kind of its verdict.
     pub kind: String,
     /// What its fix changes, as in `--fix`.
     pub fix: String,
@@ -75,11 +73,13 @@ pub struct PlannedSite {
 /// The recorded stretch that is replayed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stretch {
-    /// On the capture's clock, in ns.
+    /// Its begin on the capture's clock, in ns.
     pub from_ns: i64,
+    /// Its end on the capture's clock, in ns.
     pub to_ns: i64,
-    /// Index of the iteration, where the stretch is one, and how many there are.
+    /// Index of the iteration, where the stretch is one.
     pub iteration: Option<usize>,
+    /// How many iterations the capture has.
     pub iterations: usize,
     /// Time in it during which the device worked, in ns.
     pub gpu_busy_ns: i64,
@@ -103,6 +103,7 @@ pub enum Certainty {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostTime {
+    /// As long as recorded.
     #[default]
     Recorded,
     /// As recorded, less what is estimated to be the profiler's.
@@ -111,47 +112,34 @@ pub enum HostTime {
     Scaled(f64),
 }
 
-/// What a product whose shape is unknown should take on the GPU at hand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Matching {
-    /// The recorded time, scaled by the ratio of the two GPUs' peaks for the product's types.
-    #[default]
-    Peak,
-    /// The recorded time.
-    Duration,
+impl HostTime {
+    /// How long the host works in place of a recorded time, of which a part is the profiler's; in ns.
+    pub fn replayed(self, ns: i64, profiler: i64) -> i64 {
+        match self {
+            Self::Recorded => ns,
+            Self::Unprofiled => ns - profiler,
+            Self::Scaled(by) => (ns as f64 * by) as i64,
+        }
+    }
 }
 
-/// Type of matrix elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Element {
-    F16,
-    Bf16,
-    F32,
-    F64,
+words! {
+    /// What a product whose shape is unknown should take on the GPU at hand.
+    #[derive(Default)]
+    Matching {
+        #[default]
+        Peak = "peak": "As long as recorded, scaled by the two GPUs' peaks",
+        Duration = "duration": "As long as recorded",
+    }
 }
 
-/// Precision of a product's multiplications.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Compute {
-    F32,
-    Tf32,
-    F64,
-}
-
-/// A matrix product as cuBLAS takes it, column-major: `C (m×n) = op(A) (m×k) · op(B) (k×n)`, `batch` times.
+/// A recorded matrix product.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Gemm {
-    pub m: u64,
-    pub n: u64,
-    pub k: u64,
-    pub batch: u64,
-    pub transpose_a: bool,
-    pub transpose_b: bool,
-    pub element: Element,
-    pub compute: Compute,
+    /// Its shape, as far as the capture tells it.
+    #[serde(flatten)]
+    pub shape: Shape,
+    /// How well the shape is known.
     pub certainty: Certainty,
     /// Median recorded duration of its kernel(s), in ns.
     pub recorded_ns: i64,
@@ -165,56 +153,81 @@ pub struct Gemm {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Alone {
+    /// Index into [`Plan::gemms`].
     Gemm(usize),
     /// A recorded wait stood here.
     Wait,
 }
 
-/// One thing the host does.
+/// One thing the host does. Streams and events are numbered as in [`Plan::streams`] and [`Plan::events`], sites are
+/// indices into [`Plan::sites`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "act")]
-pub enum Act {
+pub enum ReplayOp {
     /// Computes for this long (a busy wait): the recorded time between two calls.
     Host {
+        /// How long.
         ns: i64,
     },
-    /// Launches product `gemm`.
+    /// Launches a matrix product.
     Gemm {
+        /// Index into [`Plan::gemms`].
         gemm: usize,
+        /// Where it runs.
         stream: usize,
     },
     /// Launches a kernel that only takes time, and where there are several streams the recorded one's place.
     Spin {
+        /// How long.
         ns: i64,
+        /// Where it runs.
         stream: usize,
+        /// What the recorded kernel took of the GPU.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         place: Option<Footprint>,
     },
     /// Copies; a `blocking` one is the synchronous API, others are `…Async` (which stages pageable memory in the call).
     Copy {
+        /// Between host and device, or inside one.
         direction: Direction,
+        /// How much.
         bytes: u64,
+        /// Kind of the host's end.
         memory: HostMemory,
+        /// Where it runs.
         stream: usize,
+        /// The synchronous API.
         blocking: bool,
+        /// The site that waits for it.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         site: Option<usize>,
     },
+    /// Sets device memory.
     Memset {
+        /// How much.
         bytes: u64,
+        /// Where it runs.
         stream: usize,
     },
+    /// Records an event.
     Record {
+        /// Which.
         event: usize,
+        /// Behind whose work.
         stream: usize,
     },
+    /// Makes a stream wait for an event, as `cudaStreamWaitEvent`.
     StreamWait {
+        /// What it waits for.
         event: usize,
+        /// The stream that waits.
         stream: usize,
     },
     /// A host wait.
     Sync {
+        /// What it waits for.
         target: Target,
+        /// The site that waits.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         site: Option<usize>,
     },
@@ -223,16 +236,17 @@ pub enum Act {
 /// What a kernel takes of a GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Footprint {
+    /// Blocks of the grid.
     pub blocks: u64,
-    /// Of a block.
+    /// Threads of a block.
     pub threads: u32,
-    /// Of a thread.
+    /// Registers of a thread.
     pub registers: u32,
     /// Bytes of shared memory of a block.
     pub shared: u32,
 }
 
-impl Act {
+impl ReplayOp {
     /// The stream that it gives something to do, unless it only orders.
     pub fn works_on(&self) -> Option<usize> {
         match *self {
@@ -243,12 +257,20 @@ impl Act {
             Self::Host { .. } | Self::Record { .. } | Self::StreamWait { .. } | Self::Sync { .. } => None,
         }
     }
+
+    /// The product that it launches.
+    pub fn gemm(&self) -> Option<usize> {
+        if let Self::Gemm { gemm, .. } = self { Some(*gemm) } else { None }
+    }
 }
 
+/// What a host wait is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
+    /// A stream, as cudaStreamSynchronize.
     Stream(usize),
+    /// An event, as cudaEventSynchronize.
     Event(usize),
     /// The whole context, as cudaDeviceSynchronize.
     Context,
@@ -261,7 +283,11 @@ pub struct Variant {
     pub name: String,
     /// Indices of the sites that are fixed in it.
     pub fixed: Vec<usize>,
-    pub acts: Vec<Act>,
+    /// Whether those are all false sites of the stretch, whatever their number.
+    pub all_false: bool,
+    /// What the host does in one stretch, in order.
+    #[serde(rename = "acts")]
+    pub ops: Vec<ReplayOp>,
     /// What the simulation says it saves of one stretch, in ns; `None` for the variant as recorded, and where nothing
     /// was simulated.
     pub predicted_saving_ns: Option<i64>,

@@ -1,39 +1,26 @@
 //! Results of a replay, read back and set beside the report's simulated savings.
 
 use super::measured::{Measured, MeasuredVariant, RESULTS_VERSION};
-use crate::report::{Replayed, Report, Warning};
-use std::path::{Path, PathBuf};
-use thiserror::Error;
-
-/// Results that cannot be used. Each prints as one sentence.
-#[derive(Debug, Error)]
-pub enum ResultsError {
-    #[error("{path}: cannot be read ({reason})", path = .path.display())]
-    Unreadable { path: PathBuf, reason: String },
-    #[error(
-        "{path}: holds no results of a replay ({reason}); make them with: sync-report replay PROFILE --format json -o FILE",
-        path = .path.display()
-    )]
-    NoResults { path: PathBuf, reason: String },
-    #[error("{path}: was written by a newer sync-report (version {version} of the results)", path = .path.display())]
-    Newer { path: PathBuf, version: u64 },
-    #[error("{path}: a replay of {profile}, none of whose sites are in this report", path = .path.display())]
-    OtherProfile { path: PathBuf, profile: String },
-}
+use crate::model::{Code, Replayed, Report, Warning};
+use anyhow::{Result, anyhow, bail};
+use std::path::Path;
 
 /// Reads what `sync-report replay --format json` wrote.
 ///
 /// # Errors
-/// [`ResultsError`].
-pub fn read(path: &Path) -> Result<Measured, ResultsError> {
-    let (path, owned) = (path, || path.to_owned());
-    let text = std::fs::read(path)
-        .map_err(|e| ResultsError::Unreadable { path: owned(), reason: e.kind().to_string() })?;
-    let broken = |e: serde_json::Error| ResultsError::NoResults { path: owned(), reason: e.to_string() };
+/// One sentence where the file holds nothing of the kind, or is of a newer program.
+pub fn read(path: &Path) -> Result<Measured> {
+    let shown = path.display();
+    let text = std::fs::read(path).map_err(|e| anyhow!("{shown}: cannot be read ({})", e.kind()))?;
+    let broken = |e: serde_json::Error| {
+        anyhow!(
+            "{shown}: holds no results of a replay ({e}); make them with: sync-report replay PROFILE --format json -o FILE"
+        )
+    };
     let tree: serde_json::Value = serde_json::from_slice(&text).map_err(broken)?;
     // A newer layout is told before its fields are missed.
     if let Some(version) = tree["results_version"].as_u64().filter(|v| *v > u64::from(RESULTS_VERSION)) {
-        return Err(ResultsError::Newer { path: owned(), version });
+        bail!("{shown}: was written by a newer sync-report (version {version} of the results)");
     }
     serde_json::from_value(tree).map_err(broken)
 }
@@ -41,8 +28,8 @@ pub fn read(path: &Path) -> Result<Measured, ResultsError> {
 /// Sets what was measured beside what was simulated, site by site; sites are told by their keys.
 ///
 /// # Errors
-/// [`ResultsError::OtherProfile`] where no replayed site is in a report of all sites.
-pub fn embed(report: &mut Report, measured: &Measured, path: &Path) -> Result<(), ResultsError> {
+/// One sentence where no replayed site is in a report of all sites.
+pub fn embed(report: &mut Report, measured: &Measured, path: &Path) -> Result<()> {
     let base = measured.variants.first().map_or(0, |v| v.wall.median_ns);
     let replayed = |variant: &MeasuredVariant| {
         let saving = variant.saving?;
@@ -59,27 +46,25 @@ pub fn embed(report: &mut Report, measured: &Measured, path: &Path) -> Result<()
     let known = |key: &str| report.sites.iter().any(|s| s.key == key);
     let found = measured.sites.iter().filter(|(key, _)| known(key)).count();
     let complete = report.sites_omitted == 0 && report.waits_filtered_out == 0;
+    let shown = path.display();
     if found == 0 && complete {
-        let (path, profile) = (path.to_owned(), measured.profile.clone());
-        return Err(ResultsError::OtherProfile { path, profile });
+        bail!("{shown}: a replay of {}, none of whose sites are in this report", measured.profile);
     }
     if found == 0 {
-        report.warnings.push(Warning {
-            code: "replay-not-shown",
-            message: format!("{}: none of the sites that were replayed is shown", path.display()),
-            fix: String::new(),
-        });
+        let message = format!("{shown}: none of the sites that were replayed is shown");
+        report.warnings.push(Warning::new(Code::ReplayNotShown, message, ""));
     }
     for variant in &measured.variants {
-        // The report of the replay may have numbered its sites otherwise: its id leads to the key.
-        let id = variant.name.strip_suffix(" fixed").filter(|name| !name.contains(' '));
-        let key = measured.sites.iter().find(|(_, own)| Some(own.as_str()) == id).map(|(key, _)| key);
-        match key.and_then(|key| report.sites.iter_mut().find(|s| s.key == *key)) {
-            Some(site) => site.replayed = replayed(variant),
-            None if variant.name.starts_with("all ") && found > 0 => {
-                report.totals.replayed = replayed(variant)
+        match variant.fixed[..] {
+            _ if variant.all_false => report.totals.replayed = replayed(variant).filter(|_| found > 0),
+            // The report of the replay may have numbered its sites otherwise, or be of several ranks.
+            [one] => {
+                let key = measured.sites.get(one).map(|(key, _)| key);
+                if let Some(site) = report.sites.iter_mut().find(|s| Some(&s.key) == key) {
+                    site.replayed = replayed(variant);
+                }
             }
-            None => {}
+            _ => {}
         }
     }
     Ok(())
@@ -88,20 +73,26 @@ pub fn embed(report: &mut Report, measured: &Measured, path: &Path) -> Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::sample;
     use crate::replay::measured::{ReplayGpu, Spread};
-    use crate::report::sample;
 
     fn measured(keys: &[(&str, &str)]) -> Measured {
-        let variant = |name: &str, saving: Option<i64>| MeasuredVariant {
+        let variant = |name: &str, fixed: Vec<usize>, saving: Option<i64>| MeasuredVariant {
             name: name.to_owned(),
+            fixed,
+            all_false: name.starts_with("all "),
             wall: Spread { median_ns: 4_000_000, ..Spread::default() },
             gpu: Spread::default(),
             saving: saving.map(|median_ns| Spread { median_ns, ..Spread::default() }),
             predicted_saving_ns: Some(90_000),
         };
-        let mut variants = vec![variant("as recorded", None)];
-        variants.extend(keys.iter().map(|(_, id)| variant(&format!("{id} fixed"), Some(100_000))));
-        variants.push(variant("all false sites fixed", Some(200_000)));
+        let mut variants = vec![variant("as recorded", Vec::new(), None)];
+        variants.extend(
+            keys.iter()
+                .enumerate()
+                .map(|(i, (_, id))| variant(&format!("{id} fixed"), vec![i], Some(100_000))),
+        );
+        variants.push(variant("all false sites fixed", (0..keys.len()).collect(), Some(200_000)));
         Measured {
             results_version: RESULTS_VERSION,
             profile: "other.sqlite".to_owned(),
@@ -156,12 +147,13 @@ mod tests {
     fn what_is_no_result_says_so() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("r.json");
-        assert!(matches!(read(&path), Err(ResultsError::Unreadable { .. })));
+        let error = || read(&path).expect_err("no results").to_string();
+        assert!(error().contains("cannot be read"));
         for text in ["", "{}", "[1]", "{\"results_version\": 1}", "null"] {
             std::fs::write(&path, text).expect("written");
-            assert!(matches!(read(&path), Err(ResultsError::NoResults { .. })), "{text}");
+            assert!(error().contains("holds no results of a replay"), "{text}");
         }
         std::fs::write(&path, "{\"results_version\": 99, \"x\": 1}").expect("written");
-        assert!(matches!(read(&path), Err(ResultsError::Newer { version: 99, .. })));
+        assert!(error().contains("was written by a newer sync-report (version 99"));
     }
 }

@@ -15,39 +15,34 @@ use super::measured::Spread;
 use crate::cost::statistics::quartiles;
 use std::time::{Duration, Instant};
 
-/// Host and GPU time of one run, in ns.
+/// Times of one run, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
+    /// Host time.
     pub wall: i64,
+    /// GPU time.
     pub gpu: i64,
 }
 
-/// Runs ways `0..ways` in `rounds` rounds after warming each up `warm` times; per way a sample for each round.
+/// What two runs took in the mean.
+fn mean(a: Sample, b: Sample) -> Sample {
+    Sample { wall: (a.wall + b.wall) / 2, gpu: (a.gpu + b.gpu) / 2 }
+}
+
+/// Runs ways `0..ways` in `rounds` rounds after warming each up; per way a sample for each round.
 pub fn interleaved(
     ways: usize,
     rounds: u32,
-    warm: u32,
     mut run: impl FnMut(usize) -> Result<Sample, ReplayError>,
 ) -> Result<Vec<Vec<Sample>>, ReplayError> {
-    let mut run = |way| {
-        interrupt::check()?;
-        run(way)
-    };
-    for _ in 0..warm {
-        for way in 0..ways {
-            run(way)?;
-        }
-    }
+    let mut run = |way| interrupt::check().and_then(|()| run(way));
+    (0..ways).try_for_each(|way| run(way).map(drop))?;
     let mut samples = vec![Vec::with_capacity(rounds as usize); ways];
     for _ in 0..rounds {
-        let mut sums = vec![Sample::default(); ways];
-        for way in (0..ways).chain((0..ways).rev()) {
-            let one = run(way)?;
-            sums[way].wall += one.wall;
-            sums[way].gpu += one.gpu;
-        }
-        for (list, sum) in samples.iter_mut().zip(sums) {
-            list.push(Sample { wall: sum.wall / 2, gpu: sum.gpu / 2 });
+        let there = (0..ways).map(&mut run).collect::<Result<Vec<_>, _>>()?;
+        let back = (0..ways).rev().map(&mut run).collect::<Result<Vec<_>, _>>()?;
+        for ((list, first), second) in samples.iter_mut().zip(there).zip(back.into_iter().rev()) {
+            list.push(mean(first, second));
         }
     }
     Ok(samples)
@@ -58,6 +53,7 @@ pub fn interleaved(
 pub struct Paired {
     /// Way 0 beside it, round by round.
     pub base: Vec<Sample>,
+    /// The way itself, round by round.
     pub own: Vec<Sample>,
 }
 
@@ -70,7 +66,7 @@ impl Paired {
     /// How exactly the median saving is known, as a share of what way 0 takes.
     fn error(&self) -> f64 {
         let savings = self.base.iter().zip(&self.own).map(|(b, o)| b.wall - o.wall).collect();
-        let base = spread(self.base.iter().map(|s| s.wall)).median_ns;
+        let base = wall(&self.base).median_ns;
         error_of_median(savings) / base.max(1) as f64
     }
 }
@@ -78,7 +74,9 @@ impl Paired {
 /// How many rounds to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
+    /// Rounds that are made in any case.
     pub fewest: u32,
+    /// Rounds after which it is done in any case.
     pub most: u32,
     /// When to be done, unless that is less than the fewest rounds; before, where medians are known well enough.
     pub until: Option<Instant>,
@@ -95,10 +93,12 @@ impl Effort {
     /// 0.6 % of it of one another.
     const EXACT: f64 = 0.0025;
 
+    /// As many as this.
     pub const fn exactly(rounds: u32) -> Self {
         Self { fewest: rounds, most: rounds, until: None }
     }
 
+    /// As many as are over at a time.
     pub const fn until(time: Instant) -> Self {
         Self { fewest: Self::FEWEST, most: Self::MOST, until: Some(time) }
     }
@@ -126,14 +126,10 @@ pub fn paired(
     warm: u32,
     mut run: impl FnMut(usize) -> Result<Sample, ReplayError>,
 ) -> Result<(Vec<Sample>, Vec<Paired>), ReplayError> {
-    let mut run = |way| {
-        interrupt::check()?;
-        run(way)
-    };
+    let mut run = |way| interrupt::check().and_then(|()| run(way));
     for _ in 0..warm {
         (0..ways).try_for_each(|way| run(way).map(drop))?;
     }
-    let mean = |a: Sample, b: Sample| Sample { wall: (a.wall + b.wall) / 2, gpu: (a.gpu + b.gpu) / 2 };
     let mut alone = Vec::new();
     let mut pairs = vec![Paired::default(); ways.saturating_sub(1)];
     let (mut made, mut last) = (0, Duration::ZERO);
@@ -174,6 +170,16 @@ pub fn spread(values: impl IntoIterator<Item = i64>) -> Spread {
     Spread { median_ns: median, low_ns: values[cut], high_ns: values[last - cut], runs: values.len() as u32 }
 }
 
+/// Host times of runs.
+pub fn wall(samples: &[Sample]) -> Spread {
+    spread(samples.iter().map(|s| s.wall))
+}
+
+/// GPU times of runs.
+pub fn gpu(samples: &[Sample]) -> Spread {
+    spread(samples.iter().map(|s| s.gpu))
+}
+
 /// Per round, how much less `other` took than `base`.
 pub fn savings(base: &[Sample], other: &[Sample]) -> Spread {
     spread(base.iter().zip(other).map(|(b, o)| b.wall - o.wall))
@@ -186,7 +192,7 @@ mod tests {
     #[test]
     fn a_straight_drift_cancels() {
         let mut clock = 0;
-        let samples = interleaved(3, 4, 1, |way| {
+        let samples = interleaved(3, 4, |way| {
             clock += 7;
             Ok(Sample { wall: 1000 * (way as i64 + 1) + clock, gpu: 1 })
         })
@@ -250,7 +256,7 @@ mod tests {
     #[test]
     fn an_error_ends_it() {
         let mut runs = 0;
-        let result = interleaved(2, 5, 0, |_| {
+        let result = interleaved(2, 5, |_| {
             runs += 1;
             if runs == 3 { Err(ReplayError::NoDevice) } else { Ok(Sample::default()) }
         });

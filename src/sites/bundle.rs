@@ -7,14 +7,16 @@ use super::neighbours::{self, Neighbours};
 use super::{Bundle, native, ranges, sampled};
 use crate::error::InputError;
 use crate::profile::Profile;
-use crate::profile::ops::OpKind;
-use crate::profile::payload::PyFrame;
+use crate::profile::ids::{NameIx, OpId, RangeId};
+use crate::profile::payload::{PyFrame, StackIx};
 use crate::vocabulary::{Attribution, Direction, HostMemory, ThreadRole};
 use crate::waits::api::Blocking;
 use crate::waits::device::Devices;
-use crate::waits::{Found, Wait};
+use crate::waits::{Found, Wait, WaitId, Waits};
 use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use typed_index_collections::TiVec;
 
 /// Chains looked at per bundle of one Python stack. If they agree, so do the others: one line, one copy size, one
 /// outcome. If not, every chain is read and the bundle split.
@@ -23,7 +25,7 @@ const CHAINS_PER_STACK: usize = 8;
 /// What places a wait, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Place {
-    Stack(u32),
+    Stack(StackIx),
     Chain(u32),
     /// Path of NVTX range names, and the ops before the wait.
     Ranges(u32, u64),
@@ -34,13 +36,13 @@ enum Place {
 struct Key {
     pid: i64,
     role: ThreadRole,
-    api: u32,
+    api: NameIx,
     place: Place,
     copy: Option<(Direction, HostMemory, SizeClass)>,
     found: Option<u8>,
     completes: bool,
     copy_lost: bool,
-    /// Set where one Python stack did different things natively.
+    /// Its native chain: one Python stack may do different things.
     signature: Option<u32>,
 }
 
@@ -58,62 +60,69 @@ fn size_class(bytes: u64) -> SizeClass {
 pub fn form(
     profile: &mut Profile,
     devices: &Devices,
-    waits: &[Wait],
+    waits: &Waits,
     context: &mut Context,
     rules: &PathRules,
 ) -> Result<Vec<Bundle>, InputError> {
     let mut signatures = Signatures::default();
     let groups = group(profile, devices, waits, context, &mut signatures)?;
-    let around: Vec<_> = groups
-        .iter()
-        .map(|(_, w)| neighbours::around(profile, devices, &waits[typical(w, waits) as usize]))
-        .collect();
+    let around: Vec<_> =
+        groups.iter().map(|(_, w)| neighbours::around(profile, devices, &waits[typical(w, waits)])).collect();
     let neighbours = neighbours::names(profile, &around)?;
-    let examples: Vec<Vec<Arc<str>>> =
-        range_texts(profile, context, groups.iter().map(|(_, w)| w[w.len() / 2]))?;
-    let former = Former { profile, waits, context, rules, signatures: &mut signatures };
-    let mut bundles = former.bundles(groups, neighbours, examples);
+    let middle = |w: &[WaitId]| context.range[w[w.len() / 2]];
+    let texts = texts_outwards(profile, groups.iter().map(|(_, w)| middle(w)))?;
+    let former = Former { profile, waits, context, rules, signatures: &signatures };
+    let mut bundles: Vec<Bundle> = groups
+        .into_iter()
+        .zip(neighbours)
+        .map(|((key, w), neighbours)| {
+            let outwards = profile.nvtx.ranges.outwards(middle(&w));
+            let mut ranges: Vec<Arc<str>> = outwards.filter_map(|r| texts.get(&r).cloned()).collect();
+            ranges.reverse();
+            former.bundle(key, w, neighbours, ranges)
+        })
+        .collect();
     sampled::place(profile, waits, rules, &mut bundles)?;
     sampled::place_natively(profile, waits, &mut bundles)?;
     Ok(bundles)
 }
 
 /// The wait that speaks for a bundle: one with an awaited op where there is one, from the middle.
-fn typical(members: &[u32], waits: &[Wait]) -> u32 {
+fn typical(members: &[WaitId], waits: &Waits) -> WaitId {
     let middle = members[members.len() / 2];
-    let awaiting = |w: &&u32| waits[**w as usize].awaited.is_some();
+    let awaiting = |w: &&WaitId| waits[**w].awaited.is_some();
     members[members.len() / 2..].iter().find(awaiting).copied().unwrap_or(middle)
 }
 
 fn group(
     profile: &mut Profile,
     devices: &Devices,
-    waits: &[Wait],
+    waits: &Waits,
     context: &mut Context,
     signatures: &mut Signatures,
-) -> Result<Vec<(Key, Vec<u32>)>, InputError> {
-    let unplaced: Vec<u32> =
-        (0..waits.len() as u32).filter(|&i| context.stack[i as usize].is_none()).collect();
+) -> Result<Vec<(Key, Vec<WaitId>)>, InputError> {
+    let unplaced: Vec<WaitId> = waits.keys().filter(|&w| context.stack[w].is_none()).collect();
     context.fetch_chains(profile, unplaced.iter().copied())?;
-    let mut places: Vec<Option<Place>> = context.stack.iter().map(|s| s.map(Place::Stack)).collect();
+    let mut places: TiVec<WaitId, Option<Place>> =
+        context.stack.iter().map(|s| s.map(Place::Stack)).collect();
     let mut rest = Vec::new();
-    for &i in &unplaced {
-        let signature = signatures.of(&context.chains, &profile.strings, context.chain[i as usize]);
-        places[i as usize] = signature.map(Place::Chain);
+    for &w in &unplaced {
+        let signature = signatures.of(&context.chains, &profile.strings, context.chain[w]);
+        places[w] = signature.map(Place::Chain);
         if signature.is_none() {
-            rest.push(i);
+            rest.push(w);
         }
     }
-    for (i, place) in by_ranges(profile, devices, waits, context, &rest)? {
-        places[i as usize] = Some(place);
+    for (w, place) in by_ranges(profile, devices, waits, context, &rest)? {
+        places[w] = Some(place);
     }
-    let mut groups: FxHashMap<Key, Vec<u32>> = FxHashMap::default();
-    for (i, (wait, place)) in waits.iter().zip(places).enumerate() {
+    let mut groups: FxHashMap<Key, Vec<WaitId>> = FxHashMap::default();
+    for ((w, wait), place) in waits.iter_enumerated().zip(places) {
         let Some(place) = place else { continue };
         let key = Key {
             pid: wait.pid,
-            role: context.role[i],
-            api: profile.calls.name[wait.call as usize],
+            role: context.role[w],
+            api: profile.calls.name[wait.call],
             place,
             copy: wait.copy.map(|c| (c.direction, c.host_memory, size_class(c.bytes))),
             // With a copy, the copy is what was waited for; bare synchronisations differ by what they found.
@@ -122,7 +131,7 @@ fn group(
             copy_lost: wait.copy_lost(),
             signature: None,
         };
-        groups.entry(key).or_default().push(i as u32);
+        groups.entry(key).or_default().push(w);
     }
     let mut groups = split_by_chain(profile, context, signatures, groups)?;
     groups.sort_by_key(|(_, w)| w[0]);
@@ -134,20 +143,21 @@ fn split_by_chain(
     profile: &mut Profile,
     context: &mut Context,
     signatures: &mut Signatures,
-    groups: FxHashMap<Key, Vec<u32>>,
-) -> Result<Vec<(Key, Vec<u32>)>, InputError> {
-    let mut groups: Vec<(Key, Vec<u32>)> = groups.into_iter().collect();
+    groups: FxHashMap<Key, Vec<WaitId>>,
+) -> Result<Vec<(Key, Vec<WaitId>)>, InputError> {
+    let mut groups: Vec<(Key, Vec<WaitId>)> = groups.into_iter().collect();
     groups.sort_unstable();
-    let sample = |w: &[u32]| {
+    let sample = |w: &[WaitId]| {
         let step = w.len().div_ceil(CHAINS_PER_STACK).max(1);
         w.iter().copied().step_by(step).collect::<Vec<_>>()
     };
     let on_stack = |k: &Key| matches!(k.place, Place::Stack(_));
-    let first: Vec<u32> = groups.iter().filter(|(k, _)| on_stack(k)).flat_map(|(_, w)| sample(w)).collect();
+    let first: Vec<WaitId> =
+        groups.iter().filter(|(k, _)| on_stack(k)).flat_map(|(_, w)| sample(w)).collect();
     context.fetch_chains(profile, first.into_iter())?;
-    let mut agree = |context: &Context, strings: &_, w: &[u32]| {
+    let mut agree = |context: &Context, strings: &_, list: &[WaitId]| {
         let mut seen =
-            sample(w).into_iter().map(|i| signatures.of(&context.chains, strings, context.chain[i as usize]));
+            sample(list).into_iter().map(|w| signatures.of(&context.chains, strings, context.chain[w]));
         let first = seen.next().flatten();
         (seen.all(|s| s == first), first)
     };
@@ -163,14 +173,11 @@ fn split_by_chain(
         }
     }
     context.fetch_chains(profile, mixed.iter().flat_map(|(_, w)| w.iter().copied()))?;
-    for (key, w) in mixed {
-        let mut parts: Vec<(Option<u32>, Vec<u32>)> = Vec::new();
-        for i in w {
-            let signature = signatures.of(&context.chains, &profile.strings, context.chain[i as usize]);
-            match parts.iter_mut().find(|p| p.0 == signature) {
-                Some(part) => part.1.push(i),
-                None => parts.push((signature, vec![i])),
-            }
+    for (key, list) in mixed {
+        let mut parts: BTreeMap<Option<u32>, Vec<WaitId>> = BTreeMap::new();
+        for w in list {
+            let signature = signatures.of(&context.chains, &profile.strings, context.chain[w]);
+            parts.entry(signature).or_default().push(w);
         }
         out.extend(parts.into_iter().map(|(signature, w)| (Key { signature, ..key }, w)));
     }
@@ -182,35 +189,26 @@ fn split_by_chain(
 fn by_ranges(
     profile: &mut Profile,
     devices: &Devices,
-    waits: &[Wait],
+    waits: &Waits,
     context: &Context,
-    rest: &[u32],
-) -> Result<Vec<(u32, Place)>, InputError> {
-    let mut paths: FxHashMap<Option<u32>, u32> = FxHashMap::default();
+    rest: &[WaitId],
+) -> Result<Vec<(WaitId, Place)>, InputError> {
+    let mut paths: FxHashMap<Option<RangeId>, u32> = FxHashMap::default();
     let mut names: FxHashMap<Vec<String>, u32> = FxHashMap::default();
-    let mut innermost: Vec<u32> = rest.iter().filter_map(|&i| context.range[i as usize]).collect();
-    innermost.sort_unstable();
-    innermost.dedup();
-    let texts = texts_outwards(profile, &innermost)?;
-    for &range in &innermost {
-        let path: Vec<String> = profile
-            .nvtx
-            .ranges
-            .outwards(Some(range))
-            .filter_map(|r| Some(ranges::stable_name(texts.get(&r)?)))
-            .collect();
-        let next = names.len() as u32;
-        paths.insert(Some(range), *names.entry(path).or_insert(next));
-    }
-    let none = names.len() as u32;
+    let texts = texts_outwards(profile, rest.iter().map(|&w| context.range[w]))?;
     // Samples are few: the finer the groups, the fewer of them agree on a line.
     let distance = if profile.nvtx.sample_marks.is_empty() { 2 } else { 1 };
     Ok(rest
         .iter()
-        .map(|&i| {
-            let path = paths.get(&context.range[i as usize]).copied().unwrap_or(none);
-            let before = ops_before(profile, devices, &waits[i as usize], distance);
-            (i, Place::Ranges(path, before))
+        .map(|&w| {
+            let path = *paths.entry(context.range[w]).or_insert_with_key(|&range| {
+                let outwards = profile.nvtx.ranges.outwards(range);
+                let path = outwards.filter_map(|r| Some(ranges::stable_name(texts.get(&r)?))).collect();
+                let next = names.len() as u32;
+                *names.entry(path).or_insert(next)
+            });
+            let before = ops_before(profile, devices, &waits[w], distance);
+            (w, Place::Ranges(path, before))
         })
         .collect())
 }
@@ -219,73 +217,45 @@ fn by_ranges(
 /// selects is the same kernel for all masks, what made the mask is not.
 fn ops_before(profile: &Profile, devices: &Devices, wait: &Wait, distance: usize) -> u64 {
     let around = neighbours::around(profile, devices, wait);
-    let number = |op: u32| {
-        let kind = profile.ops.kind[op as usize];
-        let name = if kind == OpKind::Kernel { profile.ops.detail[op as usize] } else { 0 };
-        1 + kind as u64 + (u64::from(name) << 2)
+    let number = |&op: &OpId| {
+        let name = profile.ops.kernel(op).unwrap_or(0);
+        1 + profile.ops.kind[op] as u64 + (u64::from(name) << 2)
     };
-    around.nearest_before(distance).fold(0, |all, op| (all << 32) ^ number(op))
+    around.before.iter().take(distance).fold(0, |all, op| (all << 32) ^ number(op))
 }
 
 /// Texts of ranges and of all ranges around them.
-fn texts_outwards(profile: &mut Profile, innermost: &[u32]) -> Result<FxHashMap<u32, Arc<str>>, InputError> {
-    let mut all: Vec<u32> = innermost.iter().flat_map(|&r| profile.nvtx.ranges.outwards(Some(r))).collect();
-    all.sort_unstable();
-    all.dedup();
+fn texts_outwards(
+    profile: &mut Profile,
+    innermost: impl Iterator<Item = Option<RangeId>>,
+) -> Result<FxHashMap<RangeId, Arc<str>>, InputError> {
+    let innermost: BTreeSet<Option<RangeId>> = innermost.collect();
+    let all = innermost.into_iter().flat_map(|r| profile.nvtx.ranges.outwards(r));
+    let all: Vec<RangeId> = all.collect::<BTreeSet<_>>().into_iter().collect();
     let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &all)?;
     Ok(all.into_iter().zip(texts).filter_map(|(r, t)| Some((r, t?))).collect())
-}
-
-/// Range texts around some waits, outermost first.
-fn range_texts(
-    profile: &mut Profile,
-    context: &Context,
-    examples: impl Iterator<Item = u32>,
-) -> Result<Vec<Vec<Arc<str>>>, InputError> {
-    let ranges: Vec<Option<u32>> = examples.map(|i| context.range[i as usize]).collect();
-    let mut innermost: Vec<u32> = ranges.iter().flatten().copied().collect();
-    innermost.sort_unstable();
-    innermost.dedup();
-    let texts = texts_outwards(profile, &innermost)?;
-    Ok(ranges
-        .into_iter()
-        .map(|r| {
-            let mut path: Vec<Arc<str>> =
-                profile.nvtx.ranges.outwards(r).filter_map(|r| texts.get(&r).cloned()).collect();
-            path.reverse();
-            path
-        })
-        .collect())
 }
 
 /// Turns groups into bundles.
 struct Former<'a> {
     profile: &'a Profile,
-    waits: &'a [Wait],
+    waits: &'a Waits,
     context: &'a Context,
     rules: &'a PathRules,
-    signatures: &'a mut Signatures,
+    signatures: &'a Signatures,
 }
 
 impl Former<'_> {
-    fn bundles(
-        self,
-        groups: Vec<(Key, Vec<u32>)>,
-        neighbours: Vec<Neighbours>,
-        ranges: Vec<Vec<Arc<str>>>,
-    ) -> Vec<Bundle> {
-        groups
-            .into_iter()
-            .zip(neighbours)
-            .zip(ranges)
-            .map(|(((key, w), n), r)| self.bundle(key, w, n, r))
-            .collect()
-    }
-
-    fn bundle(&self, key: Key, members: Vec<u32>, neighbours: Neighbours, ranges: Vec<Arc<str>>) -> Bundle {
-        let first = &self.waits[members[0] as usize];
+    fn bundle(
+        &self,
+        key: Key,
+        members: Vec<WaitId>,
+        neighbours: Neighbours,
+        ranges: Vec<Arc<str>>,
+    ) -> Bundle {
+        let first = &self.waits[members[0]];
         let (mut frames, mut attribution) = match key.place {
-            Place::Stack(s) => (self.context.stacks.stacks[s as usize].clone(), Attribution::PythonBacktrace),
+            Place::Stack(s) => (self.context.stacks.stacks[s].clone(), Attribution::PythonBacktrace),
             Place::Chain(_) => (Vec::new(), Attribution::Native),
             Place::Ranges(..) if !ranges.is_empty() => (Vec::new(), Attribution::Nvtx),
             Place::Ranges(..) => (Vec::new(), Attribution::None),
@@ -293,17 +263,14 @@ impl Former<'_> {
         if attribution == Attribution::Nvtx {
             frames = marker_frames(&ranges);
         }
-        let chain = match key.place {
-            Place::Chain(s) => self.signatures.symbols(&self.profile.strings, s),
-            _ => key.signature.map_or_else(Vec::new, |s| self.signatures.symbols(&self.profile.strings, s)),
-        };
+        let symbols = |s| self.signatures.symbols(&self.profile.strings, s);
+        let chain = key.signature.map_or_else(Vec::new, symbols);
         // A chain without a Python method still beats nothing, but not a range that names the operator.
         if attribution == Attribution::Native && native::method(&chain).is_none() && names_operator(&ranges) {
             attribution = Attribution::Nvtx;
         }
-        let same_bytes = members
-            .iter()
-            .all(|&w| self.waits[w as usize].copy.map(|c| c.bytes) == first.copy.map(|c| c.bytes));
+        let same_bytes =
+            members.iter().all(|&w| self.waits[w].copy.map(|c| c.bytes) == first.copy.map(|c| c.bytes));
         Bundle {
             pid: key.pid,
             role: key.role,

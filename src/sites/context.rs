@@ -2,173 +2,172 @@
 
 use crate::error::InputError;
 use crate::profile::Profile;
-use crate::profile::calls::NO_CHAIN;
 use crate::profile::chains::{ChainTable, Chains};
-use crate::profile::nvtx::process;
-use crate::profile::payload::Stacks;
+use crate::profile::ids::{CallId, ExportId, RangeId, ThreadIx, pid_of, process, tid_of};
+use crate::profile::payload::{StackIx, Stacks};
 use crate::vocabulary::{HostMemory, ThreadRole};
-use crate::waits::Wait;
-use crate::waits::device::{pid_of, tid_of};
+use crate::waits::{Wait, WaitId, Waits};
 use rustc_hash::{FxHashMap, FxHashSet};
+use typed_index_collections::TiVec;
 
-/// Per wait (by index) what places it; texts and frames fetched for waits only.
+/// What places each wait; texts and frames fetched for waits only.
 #[derive(Default)]
 pub struct Context {
+    /// Distinct Python stacks.
     pub stacks: Stacks,
     /// Python stack of the call, where one was recorded.
-    pub stack: Vec<Option<u32>>,
-    /// Id of the native chain, [`NO_CHAIN`] for none.
-    pub chain: Vec<u32>,
+    pub stack: TiVec<WaitId, Option<StackIx>>,
+    /// Its native chain.
+    pub chain: TiVec<WaitId, ExportId>,
     /// Innermost NVTX range.
-    pub range: Vec<Option<u32>>,
-    pub role: Vec<ThreadRole>,
-    /// By thread index: whether it is the main thread of its process.
-    pub main: Vec<bool>,
+    pub range: TiVec<WaitId, Option<RangeId>>,
+    /// Role of the thread that waits.
+    pub role: TiVec<WaitId, ThreadRole>,
+    /// Whether a thread is the main one of its process.
+    pub main: TiVec<ThreadIx, bool>,
+    /// Native chains fetched so far.
     pub chains: Chains,
     /// Waits that have a Python mark at all.
     pub marked: u64,
-    /// Marks of waits without payload, and with one that cannot be understood.
+    /// Marks of waits without payload.
     pub missing: u64,
+    /// Marks of waits with a payload that cannot be understood.
     pub broken: u64,
 }
 
 impl Context {
     /// Looks up stacks of all waits. Chains are fetched later, for those that need them.
-    pub fn read(profile: &mut Profile, waits: &[Wait]) -> Result<Self, InputError> {
+    pub fn read(profile: &mut Profile, waits: &Waits) -> Result<Self, InputError> {
         let mut context = Self::default();
-        let mut marks: Vec<(usize, i64)> = Vec::new();
-        for (i, wait) in waits.iter().enumerate() {
-            let tid = profile.calls.threads[wait.thread as usize];
-            let (mark, chain) = backtrace(profile, wait, tid);
-            marks.extend(mark.map(|m| (i, m)));
+        let mut marks: Vec<(WaitId, i64)> = Vec::new();
+        for (w, wait) in waits.iter_enumerated() {
+            let tid = profile.calls.threads[wait.thread];
+            let (mark, chain) = backtrace(profile, wait);
+            marks.extend(mark.map(|m| (w, m)));
             context.chain.push(chain);
             context.range.push(profile.nvtx.ranges.innermost(tid, wait.start));
         }
         let rowids: Vec<i64> = marks.iter().map(|m| m.1).collect();
         let read = context.stacks.read(&profile.db, &mut profile.strings, &rowids)?;
-        context.stack = vec![None; waits.len()];
-        for ((i, _), stack) in marks.iter().zip(read.stack) {
-            context.stack[*i] = stack;
+        context.stack = waits.iter().map(|_| None).collect();
+        for ((w, _), stack) in marks.iter().zip(read.stack) {
+            context.stack[*w] = stack;
         }
         (context.marked, context.missing, context.broken) = (marks.len() as u64, read.missing, read.broken);
         context.roles(profile, waits);
         Ok(context)
     }
 
-    fn roles(&mut self, profile: &Profile, waits: &[Wait]) {
-        let threads = profile.calls.threads.len();
-        let mut has_python = vec![false; threads];
+    fn roles(&mut self, profile: &Profile, waits: &Waits) {
+        let threads = profile.calls.threads.keys();
+        let mut has_python: TiVec<ThreadIx, bool> = threads.clone().map(|_| false).collect();
         for (wait, stack) in waits.iter().zip(&self.stack) {
-            has_python[wait.thread as usize] |= stack.is_some();
+            has_python[wait.thread] |= stack.is_some();
         }
-        self.main = (0..threads).map(|t| is_main(profile, t)).collect();
-        let roles: Vec<ThreadRole> = (0..threads)
+        self.main = main_threads(profile);
+        let roles: TiVec<ThreadIx, ThreadRole> = threads
             .map(|t| {
                 let name = profile.target.thread_names.get(&profile.calls.threads[t]).map(|n| &**n);
                 super::thread::role(name, self.main[t], has_python[t])
             })
             .collect();
-        self.role = waits.iter().map(|w| roles[w.thread as usize]).collect();
+        self.role = waits.iter().map(|w| roles[w.thread]).collect();
     }
 
-    /// Parts synchronisations from copies that another line started: `buf.copy_(x, non_blocking=True)`, then
+    /// Splits synchronisations from copies that another line started: `buf.copy_(x, non_blocking=True)`, then
     /// `stream.synchronize()` further on. Without backtraces the time between the two calls tells; with them, each call
     /// takes so long that only the stacks do. A few pairs of each stack are compared, and all of them if those differ.
-    pub fn part_strangers(&mut self, profile: &mut Profile, waits: &mut [Wait]) -> Result<(), InputError> {
+    pub fn split_unrelated_copies(
+        &mut self,
+        profile: &mut Profile,
+        waits: &mut Waits,
+    ) -> Result<(), InputError> {
         let pinned = |w: &Wait| w.copy.is_some_and(|c| c.host_memory == HostMemory::Pinned);
-        let mut groups: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
-        for (i, wait) in waits.iter().enumerate() {
-            if let (Some(stack), Some(_), true) = (self.stack[i], wait.copy_call, pinned(wait)) {
-                groups.entry(stack).or_default().push(i);
+        let mut groups: FxHashMap<StackIx, Vec<WaitId>> = FxHashMap::default();
+        for (w, wait) in waits.iter_enumerated() {
+            if let (Some(stack), Some(_), true) = (self.stack[w], wait.copy_call, pinned(wait)) {
+                groups.entry(stack).or_default().push(w);
             }
         }
-        let mut groups: Vec<Vec<usize>> = groups.into_values().collect();
+        let mut groups: Vec<Vec<WaitId>> = groups.into_values().collect();
         groups.sort_unstable();
-        let sample = |g: &Vec<usize>| vec![g[0], g[g.len() / 2], g[g.len() - 1]];
-        let samples: Vec<usize> = groups.iter().flat_map(sample).collect();
-        let strange = self.strangers(profile, waits, &samples)?;
-        if strange.is_empty() {
+        let sample = |g: &Vec<WaitId>| vec![g[0], g[g.len() / 2], g[g.len() - 1]];
+        let samples: Vec<WaitId> = groups.iter().flat_map(sample).collect();
+        let unrelated = self.unrelated_copies(profile, waits, &samples)?;
+        if unrelated.is_empty() {
             return Ok(());
         }
-        let suspects: Vec<usize> =
-            groups.into_iter().filter(|g| sample(g).iter().any(|i| strange.contains(i))).flatten().collect();
-        for i in self.strangers(profile, waits, &suspects)? {
-            waits[i].part(&profile.calls, &profile.ops);
+        let suspects: Vec<WaitId> = groups
+            .into_iter()
+            .filter(|g| sample(g).iter().any(|w| unrelated.contains(w)))
+            .flatten()
+            .collect();
+        for w in self.unrelated_copies(profile, waits, &suspects)? {
+            waits[w].split_copy(&profile.calls, &profile.ops);
         }
         Ok(())
     }
 
     /// Those of the waits whose copy call has another Python stack than their synchronisation.
-    fn strangers(
+    fn unrelated_copies(
         &mut self,
         profile: &mut Profile,
-        waits: &[Wait],
-        of: &[usize],
-    ) -> Result<FxHashSet<usize>, InputError> {
-        let mut marks: Vec<(usize, i64)> = Vec::new();
-        for &i in of {
-            let tid = profile.calls.threads[waits[i].thread as usize];
-            let mark = waits[i].copy_call.and_then(|call| call_mark(profile, waits[i].thread, tid, call));
-            marks.extend(mark.map(|m| (i, m)));
-        }
+        waits: &Waits,
+        of: &[WaitId],
+    ) -> Result<FxHashSet<WaitId>, InputError> {
+        let mark = |&w: &WaitId| Some((w, mark_of(profile, waits[w].copy_call?)?));
+        let marks: Vec<(WaitId, i64)> = of.iter().filter_map(mark).collect();
         let rowids: Vec<i64> = marks.iter().map(|m| m.1).collect();
         let read = self.stacks.read(&profile.db, &mut profile.strings, &rowids)?;
-        let frames = |stack: u32| &self.stacks.stacks[stack as usize];
-        let differs = |i: usize, copy: u32| self.stack[i].is_some_and(|own| frames(own) != frames(copy));
-        let pairs = marks.iter().zip(read.stack).filter_map(|(&(i, _), copy)| Some((i, copy?)));
-        Ok(pairs.filter(|&(i, copy)| differs(i, copy)).map(|(i, _)| i).collect())
+        let stacks = &self.stacks.stacks;
+        let differs = |w: WaitId, copy: StackIx| self.stack[w].is_some_and(|own| stacks[own] != stacks[copy]);
+        let pairs = marks.iter().zip(read.stack).filter_map(|(&(w, _), copy)| Some((w, copy?)));
+        Ok(pairs.filter(|&(w, copy)| differs(w, copy)).map(|(w, _)| w).collect())
     }
 
     /// Fetches the CUDA call chains of some waits.
     pub fn fetch_chains(
         &mut self,
         profile: &mut Profile,
-        waits: impl Iterator<Item = u32>,
+        waits: impl Iterator<Item = WaitId>,
     ) -> Result<(), InputError> {
-        let ids: Vec<u32> = waits.map(|w| self.chain[w as usize]).collect();
+        let ids: Vec<ExportId> = waits.map(|w| self.chain[w]).collect();
         self.chains.fetch(&profile.db, &mut profile.strings, ChainTable::Cuda, ids)
     }
 }
 
-/// The process's first thread (its id is the process's); where that made no call, the one with most calls.
-fn is_main(profile: &Profile, thread: usize) -> bool {
+/// Of each process its first thread (its id is the process's); where that made no call, the one with most calls.
+fn main_threads(profile: &Profile) -> TiVec<ThreadIx, bool> {
     let calls = &profile.calls;
-    let tid = calls.threads[thread];
-    let mine = |t: &usize| process(calls.threads[*t]) == process(tid);
-    let first = (0..calls.threads.len()).filter(mine).find(|&t| tid_of(calls.threads[t]) == pid_of(tid));
-    let busiest = || {
-        (0..calls.threads.len()).filter(mine).max_by_key(|&t| (calls.spans[t].calls, std::cmp::Reverse(t)))
+    let rank = |t: ThreadIx| {
+        let tid = calls.threads[t];
+        (tid_of(tid) == pid_of(tid), calls.spans[t].calls, std::cmp::Reverse(t))
     };
-    first.or_else(busiest) == Some(thread)
+    let mut best: FxHashMap<i64, ThreadIx> = FxHashMap::default();
+    for t in calls.threads.keys() {
+        let main = best.entry(process(calls.threads[t])).or_insert(t);
+        if rank(t) > rank(*main) {
+            *main = t;
+        }
+    }
+    calls.threads.keys().map(|t| best[&process(calls.threads[t])] == t).collect()
 }
 
 /// Rowid of the Python mark of one call.
-fn call_mark(profile: &Profile, thread: u32, tid: i64, call: u32) -> Option<i64> {
-    let (calls, i) = (&profile.calls, call as usize);
-    let twin = calls.twins.of(thread, calls.start[i], calls.correlation[i])?;
-    let mark = profile.nvtx.call_marks.at(tid, calls.twins.start[twin])?;
+fn mark_of(profile: &Profile, call: CallId) -> Option<i64> {
+    let calls = &profile.calls;
+    let mark = profile.nvtx.call_marks.at(calls.tid(call), calls.twins.start[calls.twin(call)?])?;
     Some(profile.nvtx.call_marks.rowid[mark])
 }
 
 /// Rowid of the Python mark and id of the native chain of a wait: those of its synchronisation, else of its copy.
-fn backtrace(profile: &Profile, wait: &Wait, tid: i64) -> (Option<i64>, u32) {
+fn backtrace(profile: &Profile, wait: &Wait) -> (Option<i64>, ExportId) {
     let calls = &profile.calls;
-    let (mut mark, mut chain) = (None, NO_CHAIN);
-    for call in [Some(wait.call), wait.copy_call].into_iter().flatten() {
-        let i = call as usize;
-        let twin = calls.twins.of(wait.thread, calls.start[i], calls.correlation[i]);
-        if mark.is_none()
-            && let Some(twin) = twin
-        {
-            let at = profile.nvtx.call_marks.at(tid, calls.twins.start[twin]);
-            mark = at.map(|m| profile.nvtx.call_marks.rowid[m]);
-        }
-        if chain == NO_CHAIN {
-            chain = twin.map_or(NO_CHAIN, |t| calls.twins.chain[t]);
-        }
-        if chain == NO_CHAIN {
-            chain = calls.chain[i];
-        }
+    let (mut mark, mut chain) = (None, ExportId::NONE);
+    for call in std::iter::once(wait.call).chain(wait.copy_call) {
+        mark = mark.or_else(|| mark_of(profile, call));
+        let of_twin = calls.twin(call).map_or(ExportId::NONE, |twin| calls.twins.chain[twin]);
+        chain = chain.or(of_twin).or(calls.chain[call]);
     }
     (mark, chain)
 }

@@ -1,5 +1,6 @@
 //! Whose code a Python frame is: the user's, or that of the standard library, PyTorch and installed packages.
 
+use crate::model::Frame;
 use crate::profile::payload::PyFrame;
 
 /// Which files are the user's. The longest prefix given on the command line decides; else the built-in rules.
@@ -79,6 +80,12 @@ impl PathRules {
             (None, Some(_)) => false,
             (None, None) => !is_library(file),
         }
+    }
+
+    /// A frame as reports have it.
+    pub fn frame(&self, f: &PyFrame) -> Frame {
+        let (function, file) = (f.function.to_string(), f.file.to_string());
+        Frame { function, file, line: f.line, user: self.is_user(&f.file) }
     }
 
     /// Index of the innermost user frame of a stack (innermost first).

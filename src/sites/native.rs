@@ -1,22 +1,11 @@
 //! The C++ chain of a call: the operation it names, and its readable part.
 
+use crate::model::binding;
 use std::sync::Arc;
 
-/// Prefixes of the C functions behind Python methods of tensors, streams, events and the `torch.cuda` module.
-const METHODS: &[&str] =
-    &["THPVariable_", "THCPModule_", "THCPStream_", "THCPEvent_", "THPStream_", "THPEvent_", "THPModule_"];
-
-/// The Python-level method that a chain names: the innermost `THPVariable_…` of it, prefix stripped.
-///
-/// `torch::autograd::THPVariable_is_nonzero(_object*, _object*)` gives `is_nonzero`;
-/// `THCPModule_cudaSynchronize` gives `synchronize`.
+/// The Python-level method that a chain names, without its class: the innermost one.
 pub fn method(chain: &[Arc<str>]) -> Option<&str> {
-    chain.iter().find_map(|symbol| {
-        let name = METHODS.iter().find_map(|p| symbol.split_once(p).map(|(_, rest)| rest))?;
-        let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
-        let name = &name[..end];
-        Some(if name == "cudaSynchronize" { "synchronize" } else { name }).filter(|n| !n.is_empty())
-    })
+    chain.iter().find_map(|symbol| Some(binding(symbol)?.1))
 }
 
 /// The innermost ATen operator of a chain that is not one of the general steps of every copy.

@@ -2,6 +2,7 @@
 
 use crate::error::InputError;
 use crate::profile::Profile;
+use crate::profile::ids::{OpId, StreamIx};
 use crate::profile::ops::OpKind;
 use crate::waits::Wait;
 use crate::waits::device::Devices;
@@ -21,52 +22,49 @@ pub struct Neighbours {
 /// How many ops either way a rule may look at.
 const REACH: usize = 8;
 
-/// Op indices around one wait.
+/// The ops around one wait.
 #[derive(Default)]
 pub struct Around {
-    before: Vec<u32>,
-    after: Vec<u32>,
-    awaited: Option<u32>,
+    /// Before the wait's own copy, on its stream, nearest first.
+    pub before: Vec<OpId>,
+    after: Vec<OpId>,
+    awaited: Option<OpId>,
 }
 
 /// Finds the ops around a wait: two binary searches.
 pub fn around(profile: &Profile, devices: &Devices, wait: &Wait) -> Around {
     let ops = &profile.ops;
     let own = if wait.copy.is_some() { wait.awaited } else { None };
-    let stream =
-        wait.awaited.map(|op| ops.stream[op as usize]).or_else(|| only_stream(profile, devices, wait));
+    let stream = wait.awaited.map(|op| ops.stream[op]).or_else(|| only_stream(profile, devices, wait));
     let Some(stream) = stream else { return Around { awaited: wait.awaited, ..Around::default() } };
-    let list = &devices.stream_ops[stream as usize];
+    let list = &devices.stream_ops[stream];
     let from = match own {
-        Some(op) => list.partition_point(|&o| (ops.start[o as usize], o) < (ops.start[op as usize], op)),
-        None => list.partition_point(|&o| ops.start[o as usize] < wait.end),
+        Some(op) => list.partition_point(|&o| (ops.start[o], o) < (ops.start[op], op)),
+        None => list.partition_point(|&o| ops.start[o] < wait.end),
     };
-    let issued_before = |o: &u32| profile.issued[*o as usize] < wait.end;
+    let issued_before = |o: &OpId| profile.issued[*o] < wait.end;
     let before = list[..from].iter().rev().copied().filter(issued_before).take(REACH).collect();
     let later = list[from..].iter().copied().filter(|o| Some(*o) != own);
     Around { before, after: later.take(REACH).collect(), awaited: wait.awaited }
 }
 
 /// The stream that a wait names, or the only one of its process.
-fn only_stream(profile: &Profile, devices: &Devices, wait: &Wait) -> Option<u32> {
-    let mut mine = profile.ops.streams.iter().enumerate().filter(|(i, key)| {
+fn only_stream(profile: &Profile, devices: &Devices, wait: &Wait) -> Option<StreamIx> {
+    let mut mine = profile.ops.streams.iter_enumerated().filter(|(stream, key)| {
         key.pid == wait.pid
-            && wait.stream.is_none_or(|s| s == key.stream)
-            && wait.device.is_none_or(|d| d == devices.of_stream[*i])
+            && wait.stream.is_none_or(|s| Some(s) == key.stream.known())
+            && wait.device.is_none_or(|d| d == devices.of_stream[*stream])
     });
     let first = mine.next()?.0;
-    mine.next().is_none().then_some(first as u32)
+    mine.next().is_none().then_some(first)
 }
 
 /// Names of many waits' neighbours, their strings fetched at once.
 pub fn names(profile: &mut Profile, around: &[Around]) -> Result<Vec<Neighbours>, InputError> {
     let all = around.iter().flat_map(|a| a.before.iter().chain(&a.after).chain(&a.awaited));
-    let ids: Vec<i64> = all
-        .filter(|&&op| profile.ops.kind[op as usize] == OpKind::Kernel)
-        .map(|&op| i64::from(profile.ops.detail[op as usize]))
-        .collect();
+    let ids: Vec<i64> = all.filter_map(|&op| profile.ops.kernel(op)).map(i64::from).collect();
     profile.strings.fetch(&profile.db, ids)?;
-    let name = |&op: &u32| op_name(profile, op);
+    let name = |&op: &OpId| op_name(profile, op);
     Ok(around
         .iter()
         .map(|a| Neighbours {
@@ -78,12 +76,9 @@ pub fn names(profile: &mut Profile, around: &[Around]) -> Result<Vec<Neighbours>
 }
 
 /// Name of an op whose strings were fetched.
-pub fn op_name(profile: &Profile, op: u32) -> Arc<str> {
-    match profile.ops.kind[op as usize] {
-        OpKind::Kernel => {
-            let id = i64::from(profile.ops.detail[op as usize]);
-            profile.strings.get(id).cloned().unwrap_or_else(|| "[kernel]".into())
-        }
+pub fn op_name(profile: &Profile, op: OpId) -> Arc<str> {
+    match profile.ops.kind[op] {
+        OpKind::Kernel => profile.kernel_name(op).cloned().unwrap_or_else(|| "[kernel]".into()),
         OpKind::Memcpy => "[memcpy]".into(),
         OpKind::Memset => "[memset]".into(),
         OpKind::GraphLaunch => "[graph]".into(),
@@ -91,13 +86,8 @@ pub fn op_name(profile: &Profile, op: u32) -> Arc<str> {
 }
 
 impl Around {
-    /// Up to `n` ops before the wait's own copy, on its stream, nearest first.
-    pub fn nearest_before(&self, n: usize) -> impl Iterator<Item = u32> {
-        self.before.iter().copied().take(n)
-    }
-
     /// The next op after it, on its stream.
-    pub fn first_after(&self) -> Option<u32> {
+    pub fn first_after(&self) -> Option<OpId> {
         self.after.first().copied()
     }
 }

@@ -1,5 +1,8 @@
 //! Names of NVTX ranges, without what differs from one instance to the next.
 
+use crate::error::InputError;
+use crate::profile::Profile;
+use crate::profile::ids::RangeId;
 use crate::profile::payload::PyFrame;
 
 /// Words that name one turn of a program's loop.
@@ -57,6 +60,30 @@ fn counts_turns(text: &str, at: usize) -> bool {
     let run = before.rsplit(|c: char| !c.is_alphabetic()).next().unwrap_or("");
     let ends = !number.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(char::is_alphanumeric);
     ends && words(run).last().is_some_and(|word| is_one_of(word, TURNS) || is_one_of(word, EPOCHS))
+}
+
+/// Whether a range of this text has a name asked for: `step 12` is that one; `step` or `step #` is every one.
+pub fn is_named(text: &str, wanted: &str) -> bool {
+    let name = stable_name(text);
+    text == wanted || name == wanted || name.trim_end_matches([' ', '#']) == wanted
+}
+
+/// The error that a name is no range's, with names that are.
+///
+/// # Errors
+/// The texts of ranges cannot be read.
+pub fn no_range(profile: &mut Profile, wanted: &str) -> Result<InputError, InputError> {
+    let all: Vec<RangeId> = profile.nvtx.ranges.start.keys().collect();
+    let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &all)?;
+    let mut names: Vec<String> = texts.iter().flatten().map(|t| stable_name(t)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.truncate(8);
+    Ok(InputError::NoRange {
+        path: profile.path().to_owned(),
+        range: wanted.to_owned(),
+        names: names.join(", "),
+    })
 }
 
 fn is_torch_suffix(rest: &str) -> bool {

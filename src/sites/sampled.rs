@@ -13,11 +13,13 @@ use super::{Bundle, native};
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::chains::{ChainTable, Chains};
-use crate::profile::payload::{PyFrame, Stacks};
+use crate::profile::ids::ExportId;
+use crate::profile::payload::{PyFrame, StackIx, Stacks};
 use crate::profile::samples::{self, Sample};
 use crate::vocabulary::Attribution;
-use crate::waits::Wait;
+use crate::waits::Waits;
 use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A sample further from a wait than this many sampling periods tells nothing about it.
 const REACH_PERIODS: i64 = 2;
@@ -27,7 +29,7 @@ const WAITS_PER_BUNDLE: usize = 4096;
 /// Gives bundles that have neither stack nor chain the Python stack that their samples agree on.
 pub fn place(
     profile: &mut Profile,
-    waits: &[Wait],
+    waits: &Waits,
     rules: &PathRules,
     bundles: &mut [Bundle],
 ) -> Result<(), InputError> {
@@ -39,13 +41,11 @@ pub fn place(
         (0..bundles.len()).filter(|&i| bundles[i].frames.is_empty() && bundles[i].chain.is_empty()).collect();
     let votes: Vec<Votes> =
         open.iter().map(|&i| Votes::collect(profile, waits, &bundles[i], period)).collect();
-    let mut marks: Vec<usize> = votes.iter().flat_map(|v| v.inside.iter().chain(&v.near)).copied().collect();
-    marks.sort_unstable();
-    marks.dedup();
+    let marks: BTreeSet<usize> = votes.iter().flat_map(|v| v.inside.iter().chain(&v.near)).copied().collect();
     let rowids: Vec<i64> = marks.iter().map(|&m| profile.nvtx.sample_marks.rowid[m]).collect();
     let mut stacks = Stacks::default();
     let read = stacks.read(&profile.db, &mut profile.strings, &rowids)?;
-    let stack_of: FxHashMap<usize, u32> =
+    let stack_of: FxHashMap<usize, StackIx> =
         marks.iter().zip(read.stack).filter_map(|(&m, s)| Some((m, s?))).collect();
     for (i, votes) in open.into_iter().zip(votes) {
         votes.decide(&stack_of, &stacks, rules, &mut bundles[i]);
@@ -60,12 +60,12 @@ struct Votes {
 }
 
 impl Votes {
-    fn collect(profile: &Profile, waits: &[Wait], bundle: &Bundle, period: i64) -> Self {
+    fn collect(profile: &Profile, waits: &Waits, bundle: &Bundle, period: i64) -> Self {
         let marks = &profile.nvtx.sample_marks;
         let mut votes = Self { inside: Vec::new(), near: Vec::new() };
         for &w in bundle.waits.iter().take(WAITS_PER_BUNDLE) {
-            let wait = &waits[w as usize];
-            let thread = marks.of_thread(profile.calls.threads[wait.thread as usize]);
+            let wait = &waits[w];
+            let thread = marks.of_thread(profile.calls.threads[wait.thread]);
             let at = |time: i64| thread.start + marks.start[thread.clone()].partition_point(|&s| s < time);
             let (from, to) = (at(wait.start), at(wait.end.saturating_add(1)));
             votes.inside.extend(from..to);
@@ -81,18 +81,25 @@ impl Votes {
 
     fn decide(
         self,
-        stack_of: &FxHashMap<usize, u32>,
+        stack_of: &FxHashMap<usize, StackIx>,
         stacks: &Stacks,
         rules: &PathRules,
         bundle: &mut Bundle,
     ) {
         let stacks_of = |marks: &[usize]| -> Vec<&[PyFrame]> {
-            marks.iter().filter_map(|m| stack_of.get(m)).map(|&s| &stacks.stacks[s as usize][..]).collect()
+            marks.iter().filter_map(|m| stack_of.get(m)).map(|&s| &stacks.stacks[s][..]).collect()
         };
         let (inside, near) = (stacks_of(&self.inside), stacks_of(&self.near));
         let (votes, exact) = if inside.is_empty() { (near, false) } else { (inside, true) };
-        let Some((stack, agree)) = majority(&votes, rules, exact) else { return };
         let total = votes.len();
+        let place = |stack: &&[PyFrame]| {
+            // By the user's line where samples are exact, else by the user's function.
+            let frame = &stack[rules.user_index(stack)?];
+            let line = if exact { frame.line } else { 0 };
+            Some((format!("{}\0{}", frame.file, frame.function), line))
+        };
+        let votes = votes.into_iter().filter_map(|stack| Some((place(&stack)?, stack)));
+        let Some((stack, agree)) = majority(votes) else { return };
         bundle.attribution = Attribution::PythonSample;
         bundle.note = if exact {
             format!("{agree} of {total} samples inside its waits agree on the line")
@@ -101,8 +108,8 @@ impl Votes {
                 "no sample fell inside its waits: {agree} of the {total} nearest agree on the function; its line is not known"
             )
         };
-        bundle.user = rules.user_index(&stack);
-        bundle.frames = stack;
+        bundle.user = rules.user_index(stack);
+        bundle.frames = stack.to_vec();
         if let (false, Some(user)) = (exact, bundle.user) {
             // Further in and at that line something else ran: only the function is known.
             bundle.frames.drain(..user);
@@ -112,21 +119,13 @@ impl Votes {
     }
 }
 
-/// The stack that most samples share: by the user's line where samples are exact, else by the user's function.
-fn majority(votes: &[&[PyFrame]], rules: &PathRules, exact: bool) -> Option<(Vec<PyFrame>, usize)> {
-    let mut counts: Vec<(String, u32, usize, &[PyFrame])> = Vec::new();
-    for stack in votes {
-        let Some(user) = rules.user_index(stack) else { continue };
-        let frame = &stack[user];
-        let name = format!("{}\0{}", frame.file, frame.function);
-        let line = if exact { frame.line } else { 0 };
-        match counts.iter_mut().find(|c| c.0 == name && c.1 == line) {
-            Some(c) => c.2 += 1,
-            None => counts.push((name, line, 1, stack)),
-        }
+/// The first of those votes that most agree on, and how many; of equals those of the smallest key.
+fn majority<K: Ord, V>(votes: impl Iterator<Item = (K, V)>) -> Option<(V, usize)> {
+    let mut counts: BTreeMap<K, (V, usize)> = BTreeMap::new();
+    for (key, vote) in votes {
+        counts.entry(key).or_insert((vote, 0)).1 += 1;
     }
-    counts.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| (&a.0, a.1).cmp(&(&b.0, b.1))));
-    counts.first().map(|c| (c.3.to_vec(), c.2))
+    counts.into_values().rev().max_by_key(|(_, agree)| *agree)
 }
 
 /// Median distance of neighbouring samples of a thread, in ns.
@@ -144,7 +143,7 @@ fn typical_period(profile: &Profile) -> i64 {
 /// their waits, where one names the Python method.
 pub fn place_natively(
     profile: &mut Profile,
-    waits: &[Wait],
+    waits: &Waits,
     bundles: &mut [Bundle],
 ) -> Result<(), InputError> {
     let weak =
@@ -160,7 +159,7 @@ pub fn place_natively(
         if samples.is_empty() {
             continue;
         }
-        let found: Vec<(&mut Bundle, Vec<u32>)> = bundles
+        let found: Vec<(&mut Bundle, Vec<ExportId>)> = bundles
             .iter_mut()
             .filter(|b| weak(b))
             .map(|bundle| {
@@ -180,13 +179,13 @@ pub fn place_natively(
 }
 
 /// Chain ids of samples inside a bundle's waits; a few suffice for a vote.
-fn inside(profile: &Profile, waits: &[Wait], bundle: &Bundle, samples: &[Sample]) -> Vec<u32> {
+fn inside(profile: &Profile, waits: &Waits, bundle: &Bundle, samples: &[Sample]) -> Vec<ExportId> {
     /// Chains read per bundle.
     const VOTES: usize = 32;
     let mut chains = Vec::new();
     for &w in &bundle.waits {
-        let wait = &waits[w as usize];
-        let tid = profile.calls.threads[wait.thread as usize];
+        let wait = &waits[w];
+        let tid = profile.calls.threads[wait.thread];
         chains.extend(samples::within(samples, tid, wait.start, wait.end).iter().map(|s| s.chain));
         if chains.len() >= VOTES {
             break;
@@ -196,18 +195,12 @@ fn inside(profile: &Profile, waits: &[Wait], bundle: &Bundle, samples: &[Sample]
     chains
 }
 
-fn name_method(profile: &Profile, bundle: &mut Bundle, chains: &Chains, found: &[u32], what: &str) {
-    let mut votes: Vec<(String, usize, Vec<std::sync::Arc<str>>)> = Vec::new();
-    for &id in found {
+fn name_method(profile: &Profile, bundle: &mut Bundle, chains: &Chains, found: &[ExportId], what: &str) {
+    let votes = found.iter().filter_map(|&id| {
         let chain: Vec<_> = chains.get(id).iter().filter_map(|&s| profile.strings.get(s).cloned()).collect();
-        let Some(method) = native::method(&chain).map(str::to_owned) else { continue };
-        match votes.iter_mut().find(|v| v.0 == method) {
-            Some(v) => v.1 += 1,
-            None => votes.push((method, 1, chain)),
-        }
-    }
-    votes.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    if let Some((_, agree, chain)) = votes.into_iter().next() {
+        Some((native::method(&chain)?.to_owned(), chain))
+    });
+    if let Some((chain, agree)) = majority(votes) {
         bundle.attribution = Attribution::Native;
         bundle.note = format!("{agree} of {} {what} inside its waits agree", found.len());
         bundle.chain = chain;

@@ -1,6 +1,6 @@
 //! How busy each slice of time was: what is drawn where single spans are too small, or not kept.
 
-use super::encode::Packed;
+use crate::model::timeline::Packed;
 
 /// Time slices of equal length over `from..from + span`.
 pub(super) struct Bins {

@@ -1,16 +1,17 @@
 //! What streams, threads and their groups are called where they are drawn.
 
-use crate::analysis::Analysed;
+use crate::analysis::CaptureAnalysis;
+use crate::profile::ids::{StreamIx, ThreadIx, pid_of, tid_of};
 use crate::text::escape_terminal;
-use crate::waits::device::{pid_of, tid_of};
+use crate::waits::device::DeviceIx;
 
 /// Names of the parts of an export.
 #[derive(Clone, Copy)]
-pub struct Labels<'a>(pub &'a Analysed);
+pub struct Labels<'a>(pub &'a CaptureAnalysis);
 
 impl Labels<'_> {
-    pub fn gpu(&self, device: u32) -> String {
-        let device = &self.0.devices.list[device as usize];
+    pub fn gpu(&self, device: DeviceIx) -> String {
+        let device = &self.0.devices.list[device];
         match &device.name {
             Some(name) => format!("GPU {} · {}", device.id, escape_terminal(name)),
             None => format!("GPU {}", device.id),
@@ -18,20 +19,21 @@ impl Labels<'_> {
     }
 
     /// "stream 7", with process and context where others have a stream 7 too.
-    pub fn stream(&self, stream: u32) -> String {
+    pub fn stream(&self, stream: StreamIx) -> String {
         let streams = &self.0.profile.ops.streams;
-        let key = streams[stream as usize];
-        let device = self.0.devices.of_stream[stream as usize];
+        let key = streams[stream];
+        let device = self.0.devices.of_stream[stream];
         let alike = || {
-            let same = |s: &usize| self.0.devices.of_stream[*s] == device && streams[*s].stream == key.stream;
-            (0..streams.len()).filter(same).map(|s| streams[s])
+            let same =
+                |s: &StreamIx| self.0.devices.of_stream[*s] == device && streams[*s].stream == key.stream;
+            streams.keys().filter(same).map(|s| streams[s])
         };
-        let mut label = format!("stream {}", key.stream);
+        let mut label = format!("stream {}", key.stream.number());
         if alike().any(|s| s.pid != key.pid) {
             label.push_str(&format!(", pid {}", pid_of(key.pid)));
         }
         if alike().any(|s| s.pid == key.pid && s.context != key.context) {
-            label.push_str(&format!(", context {}", key.context));
+            label.push_str(&format!(", context {}", key.context.number()));
         }
         label
     }
@@ -42,18 +44,18 @@ impl Labels<'_> {
         name.map_or_else(|| "process".into(), |n| escape_terminal(n).into_owned())
     }
 
-    pub fn thread(&self, thread: u32) -> String {
+    pub fn thread(&self, thread: ThreadIx) -> String {
         if self.is_main(thread) {
             return "main thread".to_owned();
         }
-        let tid = self.0.profile.calls.threads[thread as usize];
+        let tid = self.0.profile.calls.threads[thread];
         match self.0.profile.target.thread_names.get(&tid) {
             Some(name) => format!("{} {}", escape_terminal(name), tid_of(tid)),
             None => format!("thread {}", tid_of(tid)),
         }
     }
 
-    pub fn is_main(&self, thread: u32) -> bool {
-        self.0.context.main.get(thread as usize) == Some(&true)
+    pub fn is_main(&self, thread: ThreadIx) -> bool {
+        self.0.context.main.get(thread) == Some(&true)
     }
 }

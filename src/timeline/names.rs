@@ -1,11 +1,13 @@
 //! Names of spans: each once, the most frequent first, so that most indices take one byte.
 
 use crate::profile::Profile;
+use crate::profile::ids::{CallId, NameIx, OpId};
 use crate::profile::ops::OpKind;
 use crate::sites::native;
 use crate::text::{escape_terminal, shorten_symbol};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use typed_index_collections::TiVec;
 
 /// Columns of a name: what a tooltip can show.
 const LONGEST: usize = 100;
@@ -16,17 +18,17 @@ const MOST: usize = 4_000;
 pub(super) struct Names {
     pub list: Vec<String>,
     ops: FxHashMap<(u8, u32), u32>,
-    calls: Vec<u32>,
+    calls: TiVec<NameIx, u32>,
 }
 
 /// What makes the name of an op: its kind, and for kernels the id of the name.
-fn op_key(profile: &Profile, op: usize) -> (u8, u32) {
+fn op_key(profile: &Profile, op: OpId) -> (u8, u32) {
     let ops = &profile.ops;
     match ops.kind[op] {
-        OpKind::Kernel => (0, ops.detail[op]),
+        OpKind::Kernel => (0, ops.kernel(op).unwrap_or(0)),
         // Copies are told apart by where to and from which memory: few kinds.
         OpKind::Memcpy => {
-            let copy = ops.copy(op as u32);
+            let copy = ops.copy(op);
             (1, copy.map_or(u32::MAX, |c| c.direction as u32 * 16 + c.host_memory as u32))
         }
         OpKind::Memset => (2, 0),
@@ -34,13 +36,13 @@ fn op_key(profile: &Profile, op: usize) -> (u8, u32) {
     }
 }
 
-fn op_name(profile: &Profile, op: usize) -> String {
+fn op_name(profile: &Profile, op: OpId) -> String {
     match profile.ops.kind[op] {
         OpKind::Kernel => {
-            let name = profile.strings.get(i64::from(profile.ops.detail[op]));
+            let name = profile.kernel_name(op);
             name.map_or_else(|| "kernel without a name".to_owned(), |n| native::short(n))
         }
-        OpKind::Memcpy => match profile.ops.copy(op as u32) {
+        OpKind::Memcpy => match profile.ops.copy(op) {
             Some(c) => format!("memcpy {} {}", c.direction, c.host_memory),
             None => "memcpy".to_owned(),
         },
@@ -51,12 +53,12 @@ fn op_name(profile: &Profile, op: usize) -> String {
 
 impl Names {
     pub fn new(profile: &Profile) -> Self {
-        let mut count: FxHashMap<(u8, u32), (usize, usize)> = FxHashMap::default();
-        for op in 0..profile.ops.len() {
+        let mut count: FxHashMap<(u8, u32), (usize, OpId)> = FxHashMap::default();
+        for op in profile.ops.ids() {
             count.entry(op_key(profile, op)).or_insert((0, op)).0 += 1;
         }
-        let mut calls = vec![0usize; profile.calls.names.len()];
-        profile.calls.name.iter().for_each(|&n| calls[n as usize] += 1);
+        let mut calls: TiVec<NameIx, usize> = profile.calls.names.iter().map(|_| 0).collect();
+        profile.calls.name.iter().for_each(|&name| calls[name] += 1);
         // By text, since several ids may read the same.
         let mut by_text: FxHashMap<String, usize> = FxHashMap::default();
         let shown = |text: &str| shorten_symbol(&escape_terminal(text), LONGEST).into_owned();
@@ -77,12 +79,12 @@ impl Names {
         Self { list, ops, calls }
     }
 
-    pub fn op(&self, profile: &Profile, op: usize) -> u32 {
+    pub fn op(&self, profile: &Profile, op: OpId) -> u32 {
         self.ops.get(&op_key(profile, op)).copied().unwrap_or(0)
     }
 
-    pub fn call(&self, profile: &Profile, call: usize) -> u32 {
-        self.calls.get(profile.calls.name[call] as usize).copied().unwrap_or(0)
+    pub fn call(&self, profile: &Profile, call: CallId) -> u32 {
+        self.calls[profile.calls.name[call]]
     }
 }
 

@@ -1,28 +1,17 @@
 //! A site over the run: blocked time by iteration, or by slice of time where there are no iterations.
 
-use crate::analysis::Analysed;
-use crate::cost::iterations::Iterations;
-use crate::sites::Site;
-use crate::waits::device::pid_of;
-use serde::Serialize;
+use crate::analysis::CaptureAnalysis;
+use crate::iterations::Iterations;
+use crate::model::timeline::Series;
+use crate::profile::ids::pid_of;
+use crate::verdict::site::Site;
 
 /// Points of a series: as many as its small drawing has columns.
 const POINTS: usize = 120;
 
-/// Blocked time of a site over the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Series {
-    /// Points are of this many iterations each (the last may be of fewer); 0: they are equal slices of the capture.
-    pub iterations_each: usize,
-    /// Iterations there are.
-    pub iterations: usize,
-    /// Mean blocked time of an iteration, or blocked time within a slice, in ns.
-    pub blocked_ns: Vec<i64>,
-}
-
 /// The series of a site over `from..to` of the export's clock. Linear in its waits.
-pub(super) fn of(found: &Analysed, site: &Site, from: i64, to: i64) -> Series {
-    let waits = || site.bundle.waits.iter().map(|&w| &found.waits[w as usize]);
+pub(super) fn of(found: &CaptureAnalysis, site: &Site, from: i64, to: i64) -> Series {
+    let waits = || site.bundle.waits.iter().map(|&w| &found.waits[w]);
     let mine = |tid: i64| pid_of(tid) == pid_of(site.bundle.pid);
     // Where all waits lie outside the loop, its iterations have nothing to show.
     let looped = |i: &&Iterations| mine(i.tid) && waits().any(|w| i.at(w.start).is_some());

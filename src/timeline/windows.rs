@@ -46,30 +46,25 @@ pub(super) fn choose(
         kept[0] = true;
     }
     grow(&mut kept, left);
-    joined(&kept, &edges, from, to)
+    let mut windows: Vec<(i64, i64)> = Vec::new();
+    for c in (0..kept.len()).filter(|&c| kept[c]) {
+        let start = if c == 0 { from } else { edges[c] };
+        let end = edges.get(c + 1).copied().unwrap_or(to).max(start);
+        match windows.last_mut() {
+            Some(last) if last.1 == start => last.1 = end,
+            _ => windows.push((start, end)),
+        }
+    }
+    windows
 }
 
 /// Starts of cells of `size` events each.
 fn edges(first: &[i64], second: &[i64], size: usize) -> Vec<i64> {
-    let mut edges: Vec<i64> = Vec::new();
-    let (mut i, mut j, mut number) = (0, 0, 0);
-    while i < first.len() || j < second.len() {
-        let next = match (first.get(i), second.get(j)) {
-            (Some(&a), Some(&b)) if a <= b => (a, true),
-            (Some(&a), None) => (a, true),
-            (_, Some(&b)) => (b, false),
-            (None, None) => break,
-        };
-        if next.1 {
-            i += 1
-        } else {
-            j += 1
-        }
-        if number % size == 0 && edges.last().is_none_or(|&e| e < next.0) {
-            edges.push(next.0);
-        }
-        number += 1;
-    }
+    // Two ascending runs: sorting merges them.
+    let mut starts = [first, second].concat();
+    starts.sort();
+    let mut edges: Vec<i64> = starts.into_iter().step_by(size).collect();
+    edges.dedup();
     edges
 }
 
@@ -84,19 +79,6 @@ fn grow(kept: &mut [bool], mut left: usize) {
         left -= next.len();
         next.into_iter().for_each(|c| kept[c] = true);
     }
-}
-
-fn joined(kept: &[bool], edges: &[i64], from: i64, to: i64) -> Vec<(i64, i64)> {
-    let mut windows: Vec<(i64, i64)> = Vec::new();
-    for c in (0..kept.len()).filter(|&c| kept[c]) {
-        let start = if c == 0 { from } else { edges[c] };
-        let end = edges.get(c + 1).copied().unwrap_or(to).max(start);
-        match windows.last_mut() {
-            Some(last) if last.1 == start => last.1 = end,
-            _ => windows.push((start, end)),
-        }
-    }
-    windows
 }
 
 /// Tells for spans in start order whether they touch a window.

@@ -1,22 +1,20 @@
 //! One verdict from what the trace and the source say.
 //!
-//! | the trace says | the source decides |
+//! Which of the two speaks depends on the rule that made the trace's verdict; [`crate::rules`] has it, rule by rule:
+//!
+//! | it yields to | the source |
 //! |---|---|
-//! | allocator, library site, redundant, operator identity | nothing: these are proven; its line is shown |
-//! | a truth test (`is_nonzero`) | what becomes of the answer, if it can tell |
-//! | upload | nothing of the class; it adds the expression and the fix |
-//! | bare synchronisation, idle or not | which kind it is: explicit, timing, a needed barrier |
-//! | a copy completed | whether it is read; not that the wait is for nothing |
-//! | a value read, nothing | everything |
+//! | nothing | changes nothing: what the trace shows is proven |
+//! | the same kind | adds the expression and the fix, and nothing of the class |
+//! | a decision | decides if it can; one that leaves the question open changes nothing |
+//! | anything | decides, also that it cannot be told |
 //!
 //! Where neither decides, or the more certain of the two is not certain enough, the verdict is unknown.
 
 use super::source::{Finding, Reading};
-use super::trace::UNDECIDED;
-use crate::vocabulary::{Class, Evidence, Kind, Verdict};
-
-/// Verdicts less certain than this are printed as unknown: the share of right ones among them would be too low.
-pub const DECIDED: f64 = 0.65;
+use crate::rules::grade::DECIDED;
+use crate::rules::{self, Role, Rule, To};
+use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
 
 /// What is known of a bundle after both were asked.
 pub struct Combined {
@@ -35,10 +33,8 @@ pub fn combine(trace: Verdict, finding: Finding) -> Combined {
         Finding::NoSource => Combined { verdict: trace, reading: None, line_text: None, stale: false },
         Finding::Stale { reason, .. } => {
             let mut verdict = trace;
-            verdict.evidence.push(Evidence::new(
-                "source",
-                format!("the source at hand is not what ran ({reason}): not used"),
-            ));
+            let text = format!("the source at hand is not what ran ({reason}): not used");
+            verdict.evidence.push(Evidence::new(RuleId::Source, text));
             Combined { verdict, reading: None, line_text: None, stale: true }
         }
         Finding::Read(reading) => {
@@ -50,25 +46,24 @@ pub fn combine(trace: Verdict, finding: Finding) -> Combined {
     combined
 }
 
+/// What the trace's rule gives way to stands in its row of the table of rules.
 fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
     let source = reading.verdict.clone();
-    let undecided = source.class == Class::Unknown;
-    match (trace.kind, trace.evidence.first().map_or("", |e| e.rule)) {
-        (Kind::Allocator | Kind::Redundant, _) | (_, "R17") => trace,
-        (Kind::ControlFlow, "4.5") if !undecided => merge(source, trace),
-        // Python got the truth value, and what it did with it cannot be seen: most likely it branched.
-        (Kind::ControlFlow, "4.5") => Verdict { confidence: 0.85, ..trace },
-        (_, "4.5" | "R08" | "R09" | "R10" | "R11" | "R12" | "R14" | "R15") => trace,
-        (Kind::Upload, _) if source.kind == Kind::Upload => merge(trace, source),
-        (Kind::Upload, _) => trace,
-        (Kind::Barrier, "collective") => trace,
-        // Any copy to the host that it covers would have been its to complete (R03): there was none to make readable.
-        (Kind::Idle, "R05") if source.kind == Kind::Barrier => trace,
-        // The copy that the trace saw was started where the source does not look: what it says of the wait lacks that.
-        (_, "R03") if source.kind == Kind::Explicit => trace,
-        (Kind::Explicit | Kind::Idle, _) if !undecided => merge(source, trace),
-        (Kind::Explicit | Kind::Idle, _) => trace,
-        _ => merge(source, trace),
+    let rule = trace.evidence.first().and_then(|evidence| rules::of(evidence.rule));
+    let Some(Rule { role: Role::Trace(yields), .. }) = rule else { return merge(source, trace) };
+    if yields.except == Some(source.kind) {
+        return trace;
+    }
+    match yields.to {
+        To::Nothing => trace,
+        To::SameKind if source.kind == trace.kind => merge(trace, source),
+        To::SameKind => trace,
+        To::Decided if source.class != Class::Unknown => merge(source, trace),
+        To::Decided => {
+            let confidence = yields.open.map_or(trace.confidence, |grade| grade.confidence);
+            Verdict { confidence, ..trace }
+        }
+        To::Anything => merge(source, trace),
     }
 }
 
@@ -80,7 +75,7 @@ fn merge(mut first: Verdict, second: Verdict) -> Verdict {
     first.pattern = first.pattern.or(second.pattern);
     let decided = first.class != Class::Unknown;
     for evidence in second.evidence {
-        if decided && evidence.rule == UNDECIDED {
+        if decided && evidence.rule == RuleId::Undecided {
             continue;
         }
         if !first.evidence.contains(&evidence) {
@@ -94,7 +89,7 @@ fn merge(mut first: Verdict, second: Verdict) -> Verdict {
 fn undecide(verdict: &mut Verdict) {
     if verdict.class != Class::Unknown && verdict.confidence < DECIDED {
         let text = format!("this would make it {} ({}), but not surely enough", verdict.class, verdict.kind);
-        verdict.evidence.push(Evidence::new("4.4", text));
+        verdict.evidence.push(Evidence::new(RuleId::Unsure, text));
         verdict.class = Class::Unknown;
         verdict.kind = Kind::ValueRead;
     }
@@ -104,13 +99,13 @@ fn undecide(verdict: &mut Verdict) {
 mod tests {
     use super::*;
 
-    fn verdict(kind: Kind, confidence: f64, rule: &'static str) -> Verdict {
+    fn verdict(kind: Kind, confidence: f64, rule: RuleId) -> Verdict {
         Verdict {
             class: kind.class(),
             kind,
             confidence,
             pattern: None,
-            evidence: vec![Evidence::new(rule, rule)],
+            evidence: vec![Evidence::new(rule, rule.as_str())],
         }
     }
 
@@ -118,7 +113,7 @@ mod tests {
         Finding::Read(Reading {
             line_text: "x".into(),
             expression: "x".into(),
-            verdict: verdict(kind, confidence, "S00"),
+            verdict: verdict(kind, confidence, RuleId::S04),
             rewritten: None,
         })
     }
@@ -127,25 +122,27 @@ mod tests {
     fn each_side_decides_what_it_knows_best() {
         use Kind::*;
         for (trace, rule, source, confidence, kind) in [
-            (ValueRead, "4.4", Logging, 0.93, Logging),
-            (ValueRead, "4.4", ControlFlow, 0.95, ControlFlow),
-            (ValueRead, "4.4", ValueRead, 0.5, ValueRead),
-            (ValueRead, "4.4", Logging, 0.6, ValueRead),
-            (Upload, "R01", RoundTrip, 0.9, Upload),
-            (Redundant, "R04", Explicit, 0.9, Redundant),
-            (Idle, "R05", Explicit, 0.9, Explicit),
-            (Idle, "R05", Timing, 0.9, Timing),
-            (Idle, "R05", ValueRead, 0.5, Idle),
-            (Idle, "R05", Barrier, 0.8, Idle),
-            (Idle, "R06", Barrier, 0.8, Barrier),
-            (ValueRead, "R03", Barrier, 0.8, Barrier),
-            (Explicit, "R02", Timing, 0.9, Timing),
-            (Explicit, "R02", Barrier, 0.8, Barrier),
-            (DynamicShape, "4.5", Logging, 0.9, DynamicShape),
-            (ControlFlow, "4.5", Logging, 0.9, Logging),
-            (ControlFlow, "4.5", ValueRead, 0.5, ControlFlow),
-            (DebugPrint, "R17", ControlFlow, 0.9, DebugPrint),
-            (Allocator, "R13", Logging, 0.9, Allocator),
+            (ValueRead, RuleId::R20, Logging, 0.93, Logging),
+            (ValueRead, RuleId::R20, ControlFlow, 0.95, ControlFlow),
+            (ValueRead, RuleId::R20, ValueRead, 0.5, ValueRead),
+            (ValueRead, RuleId::R20, Logging, 0.6, ValueRead),
+            (Upload, RuleId::R01, RoundTrip, 0.9, Upload),
+            (Redundant, RuleId::R04, Explicit, 0.9, Redundant),
+            (Idle, RuleId::R05, Explicit, 0.9, Explicit),
+            (Idle, RuleId::R05, Timing, 0.9, Timing),
+            (Idle, RuleId::R05, ValueRead, 0.5, Idle),
+            (Idle, RuleId::R05, Barrier, 0.8, Idle),
+            (Idle, RuleId::R06, Barrier, 0.8, Barrier),
+            (ValueRead, RuleId::R03, Barrier, 0.8, Barrier),
+            (Explicit, RuleId::R02, Timing, 0.9, Timing),
+            (Explicit, RuleId::R02, Barrier, 0.8, Barrier),
+            (DynamicShape, RuleId::R18, Logging, 0.9, DynamicShape),
+            (ControlFlow, RuleId::R19, Logging, 0.9, Logging),
+            (ControlFlow, RuleId::R19, ValueRead, 0.5, ControlFlow),
+            (DebugPrint, RuleId::R16, ValueRead, 0.5, DebugPrint),
+            (DebugPrint, RuleId::R16, Logging, 0.9, Logging),
+            (DebugPrint, RuleId::R17, ControlFlow, 0.9, DebugPrint),
+            (Allocator, RuleId::R13, Logging, 0.9, Allocator),
         ] {
             let combined = combine(
                 verdict(trace, if trace == ValueRead { 0.5 } else { 0.9 }, rule),
@@ -159,7 +156,7 @@ mod tests {
     #[test]
     fn a_stale_line_changes_nothing_but_says_so() {
         let finding = Finding::Stale { line_text: "pass".into(), reason: "nothing on the line waits".into() };
-        let combined = combine(verdict(Kind::ValueRead, 0.5, "4.4"), finding);
+        let combined = combine(verdict(Kind::ValueRead, 0.5, RuleId::R20), finding);
         assert!(combined.stale && combined.line_text.is_none());
         assert_eq!(combined.verdict.evidence.len(), 2);
     }

@@ -1,13 +1,15 @@
 //! Verdicts: false, true or unknown, with the evidence.
 //!
-//! [`trace`] judges a bundle from the capture alone. Its rules run in a fixed order, the most decisive first: the
+//! `trace` judges a bundle from the capture alone. Its rules run in a fixed order, the most decisive first: the
 //! allocator, known library code, the operation that the native chain or NVTX range names, the kernels around the
 //! wait, the direction of the copy, what the GPU timeline proves of a bare synchronisation. What none decides is
 //! `unknown`. [`source`] reads the Python line where it is at hand.
 
-pub mod combine;
-pub mod kernels;
-pub mod operators;
+pub(crate) mod combine;
+mod kernels;
+pub(crate) mod library;
+mod operators;
+pub mod site;
 pub mod source;
-pub mod trace;
-pub mod weak;
+pub(crate) mod trace;
+pub(crate) mod weak;

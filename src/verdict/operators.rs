@@ -4,113 +4,80 @@
 
 use crate::vocabulary::Kind;
 
-/// An operator that decides, or that names the pattern without deciding.
-pub struct Operator {
-    /// Name as in `at::_ops::NAME` and `aten::NAME`; overloads (`_Tensor`, `_self_Tensor`) match too where `overloads`.
-    pub name: &'static str,
-    pub overloads: bool,
+/// Operators that decide, or that name the pattern without deciding.
+pub struct Operators {
+    /// Names as in `at::_ops::NAME` and `aten::NAME`, with blanks between them; overloads (`_Tensor`, `_self_Tensor`)
+    /// match too where `overloads`.
+    names: &'static str,
+    overloads: bool,
     pub pattern: &'static str,
     /// `None`: the use of the value decides.
     pub kind: Option<Kind>,
-    /// Why it waits, for the evidence.
+    /// Why they wait, for the evidence.
     pub because: &'static str,
 }
 
-const fn op(
-    name: &'static str,
-    overloads: bool,
-    pattern: &'static str,
-    kind: Option<Kind>,
-    because: &'static str,
-) -> Operator {
-    Operator { name, overloads, pattern, kind, because }
+/// Named as they are.
+const fn op(names: &'static str, pattern: &'static str, kind: Kind, because: &'static str) -> Operators {
+    Operators { names, overloads: false, pattern, kind: Some(kind), because }
 }
 
-const SHAPE: Option<Kind> = Some(Kind::DynamicShape);
-const CHECK: Option<Kind> = Some(Kind::ErrorCheck);
-const BRANCH: Option<Kind> = Some(Kind::ControlFlow);
+/// Named with their overloads.
+const fn ops(names: &'static str, pattern: &'static str, kind: Kind, because: &'static str) -> Operators {
+    Operators { overloads: true, ..op(names, pattern, kind, because) }
+}
+
+const SHAPE: Kind = Kind::DynamicShape;
+const CHECK: Kind = Kind::ErrorCheck;
+const BRANCH: Kind = Kind::ControlFlow;
+const TRIP: Kind = Kind::RoundTrip;
+const COMPARED: &str = "Python gets the outcome of a comparison";
 
 /// Searched in this order over all operators of a chain: specific ones before the general ones that they call.
-pub const OPERATORS: &[Operator] = &[
+const OPERATORS: &[Operators] = &[
+    op("_linalg_check_errors", "E01", CHECK, "it raises if the factorisation failed: a validity check"),
+    ops("repeat_interleave", "B10", SHAPE, "the size of its output is the sum of the repeats"),
+    op("bincount", "B12", SHAPE, "the number of bins is the largest value plus one"),
+    ops("histc", "B13", Kind::CpuCompute, "the range of the bins is read from the data"),
+    op("one_hot", "B11", SHAPE, "the number of classes is the largest index plus one"),
+    op("_unique2 _unique", "B07", SHAPE, "how many distinct values there are decides its output's size"),
+    op("unique_consecutive", "B07", SHAPE, "how many runs there are decides its output's size"),
+    ops("unique_dim", "B09", SHAPE, "how many distinct rows there are decides its output's size"),
+    ops("isin", "B15", TRIP, "it sorts through unique, although its result has a fixed shape"),
+    op("combinations", "B14", TRIP, "it selects by a mask, although its size is known beforehand"),
+    ops("masked_select", "B02", SHAPE, "how many elements the mask selects decides its output's size"),
+    op("argwhere nonzero", "B01", SHAPE, "how many elements are nonzero decides its output's size"),
     op(
-        "_linalg_check_errors",
-        false,
-        "E01",
-        CHECK,
-        "it raises if the factorisation failed: a validity check",
-    ),
-    op("repeat_interleave", true, "B10", SHAPE, "the size of its output is the sum of the repeats"),
-    op("bincount", false, "B12", SHAPE, "the number of bins is the largest value plus one"),
-    op("histc", true, "B13", Some(Kind::CpuCompute), "the range of the bins is read from the data"),
-    op("one_hot", false, "B11", SHAPE, "the number of classes is the largest index plus one"),
-    op("_unique2", false, "B07", SHAPE, "how many distinct values there are decides its output's size"),
-    op("_unique", false, "B07", SHAPE, "how many distinct values there are decides its output's size"),
-    op("unique_consecutive", false, "B07", SHAPE, "how many runs there are decides its output's size"),
-    op("unique_dim", true, "B09", SHAPE, "how many distinct rows there are decides its output's size"),
-    op(
-        "isin",
-        true,
-        "B15",
-        Some(Kind::RoundTrip),
-        "it sorts through unique, although its result has a fixed shape",
-    ),
-    op(
-        "combinations",
-        false,
-        "B14",
-        Some(Kind::RoundTrip),
-        "it selects by a mask, although its size is known beforehand",
-    ),
-    op("masked_select", true, "B02", SHAPE, "how many elements the mask selects decides its output's size"),
-    op("argwhere", false, "B01", SHAPE, "how many elements are nonzero decides its output's size"),
-    op("nonzero", false, "B01", SHAPE, "how many elements are nonzero decides its output's size"),
-    op(
-        "_coalesce",
-        false,
+        "_coalesce coalesce",
         "B16",
         SHAPE,
         "how many distinct indices there are decides the sparse tensor's size",
     ),
-    op(
-        "coalesce",
-        false,
-        "B16",
-        SHAPE,
-        "how many distinct indices there are decides the sparse tensor's size",
-    ),
-    op("segment_reduce", true, "B26", CHECK, "it checks its lengths"),
-    op("normal", true, "E05", CHECK, "it checks that no standard deviation is negative"),
-    op("cov", false, "E09", CHECK, "it checks its weights and warns where too few observations are left"),
-    op("istft", false, "E10", CHECK, "it checks that the windows leave no gap"),
-    op(
+    ops("segment_reduce", "B26", CHECK, "it checks its lengths"),
+    ops("normal", "E05", CHECK, "it checks that no standard deviation is negative"),
+    op("cov", "E09", CHECK, "it checks its weights and warns where too few observations are left"),
+    op("istft", "E10", CHECK, "it checks that the windows leave no gap"),
+    ops(
         "fake_quantize_per_channel_affine",
-        true,
         "E11",
         CHECK,
         "it checks that the zero points lie in the quantised range",
     ),
-    op("searchsorted", true, "A31", CHECK, "it checks the range of its sorter"),
-    op("linalg_matrix_exp", false, "B23", BRANCH, "the norm chooses the degree of the approximation"),
-    op("matrix_exp", false, "B23", BRANCH, "the norm chooses the degree of the approximation"),
-    op(
-        "ctc_loss",
-        true,
-        "B21",
-        Some(Kind::RoundTrip),
-        "it needs the lengths on the host, where they came from",
-    ),
-    op("masked_fill", true, "A12", Some(Kind::RoundTrip), "the value read goes straight back to the GPU"),
-    op("masked_fill_", true, "A12", Some(Kind::RoundTrip), "the value read goes straight back to the GPU"),
-    op("index_fill_", true, "A12", Some(Kind::RoundTrip), "the value read goes straight back to the GPU"),
-    op("allclose", false, "A18", None, "Python gets the outcome of a comparison"),
-    op("equal", false, "A17", None, "Python gets the outcome of a comparison"),
-    op("is_nonzero", false, "A03", BRANCH, "Python asks for a tensor's truth to decide where to go"),
+    ops("searchsorted", "A31", CHECK, "it checks the range of its sorter"),
+    op("linalg_matrix_exp matrix_exp", "B23", BRANCH, "the norm chooses the degree of the approximation"),
+    ops("ctc_loss", "B21", TRIP, "it needs the lengths on the host, where they came from"),
+    ops("masked_fill masked_fill_ index_fill_", "A12", TRIP, "the value read goes straight back to the GPU"),
+    Operators { kind: None, ..op("allclose", "A18", BRANCH, COMPARED) },
+    Operators { kind: None, ..op("equal", "A17", BRANCH, COMPARED) },
+    op("is_nonzero", "A03", BRANCH, "Python asks for a tensor's truth to decide where to go"),
 ];
 
 /// Finds the first operator of the table among `names`.
-pub fn find<'a>(names: &[&'a str]) -> Option<(&'static Operator, &'a str)> {
-    OPERATORS.iter().find_map(|o| {
-        names.iter().find(|n| **n == o.name || (o.overloads && overload(n, o.name))).map(|n| (o, *n))
+pub fn find<'a>(names: &[&'a str]) -> Option<(&'static Operators, &'a str)> {
+    let rows = OPERATORS.iter().flat_map(|row| row.names.split(' ').map(move |known| (row, known)));
+    rows.into_iter().find_map(|(row, known)| {
+        let is = |name: &&&str| **name == known || row.overloads && overload(name, known);
+        Some((row, *names.iter().find(is)?))
     })
 }
 
@@ -121,59 +88,45 @@ fn overload(name: &str, base: &str) -> bool {
         .is_some_and(|r| r.contains(|c: char| c.is_ascii_uppercase()))
 }
 
-/// What a Python method reads, where the method alone does not decide: (method, pattern).
-const READS: &[(&str, &str)] = &[
-    ("item", "A01"),
-    ("float_scalar", "A02"),
-    ("integral_scalar", "A02"),
-    ("complex_scalar", "A02"),
-    ("invert", "A02"),
-    ("tolist", "D02"),
-    ("cpu", "D01"),
-    ("to", "D01"),
-    ("numpy", "D01"),
-    ("type", "D03"),
-    ("copy_", "D04"),
-    ("equal", "A17"),
-    ("allclose", "A18"),
-    ("contains", "A06"),
-];
-
-/// Pattern of a read by its Python method.
+/// Pattern of a read by its Python method, where the method alone does not decide.
 pub fn read_pattern(method: Option<&str>) -> Option<&'static str> {
-    READS.iter().find(|(m, _)| Some(*m) == method).map(|(_, p)| *p)
+    Some(match method? {
+        "item" => "A01",
+        "float_scalar" | "integral_scalar" | "complex_scalar" | "invert" => "A02",
+        "tolist" => "D02",
+        "cpu" | "to" | "numpy" => "D01",
+        "type" => "D03",
+        "copy_" => "D04",
+        "equal" => "A17",
+        "allclose" => "A18",
+        "contains" => "A06",
+        _ => return None,
+    })
 }
 
 /// Pattern of an upload by its Python method.
 pub fn upload_pattern(method: Option<&str>) -> &'static str {
-    match method {
-        Some(
-            "tensor" | "as_tensor" | "new_tensor" | "asarray" | "from_numpy" | "pynew" | "legacy_tensor_ctor",
-        ) => "C01",
-        Some("getitem") => "C07",
-        Some("setitem") => "C06",
-        Some("copy_") => "C04",
-        Some("where") => "C09",
+    match method.unwrap_or_default() {
+        "tensor" | "as_tensor" | "new_tensor" | "asarray" | "from_numpy" | "pynew" => "C01",
+        "legacy_tensor_ctor" => "C01",
+        "getitem" => "C07",
+        "setitem" => "C06",
+        "copy_" => "C04",
+        "where" => "C09",
         _ => "C03",
     }
 }
 
 /// Operators that a native chain names, innermost first.
 pub fn of_chain<S: AsRef<str>>(chain: &[S]) -> Vec<&str> {
-    chain
-        .iter()
-        .filter_map(|s| s.as_ref().split_once("at::_ops::").and_then(|(_, rest)| rest.split("::").next()))
-        .collect()
+    let functions = chain.iter().filter_map(|s| s.as_ref().split_once("at::_ops::"));
+    functions.filter_map(|(_, rest)| rest.split("::").next()).collect()
 }
 
 /// Operators that NVTX ranges name, innermost first (`ranges`: outermost first).
 pub fn of_ranges<S: AsRef<str>>(ranges: &[S]) -> Vec<&str> {
-    ranges
-        .iter()
-        .rev()
-        .filter_map(|r| r.as_ref().strip_prefix("aten::"))
-        .map(|r| r.split(", ").next().unwrap_or(r))
-        .collect()
+    let operators = ranges.iter().rev().filter_map(|r| r.as_ref().strip_prefix("aten::"));
+    operators.map(|r| r.split(", ").next().unwrap_or(r)).collect()
 }
 
 #[cfg(test)]

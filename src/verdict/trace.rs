@@ -1,15 +1,19 @@
-//! The verdict from the trace alone: rules R01 to R17 of the catalogue, in the order of its section 4.4.
+//! The verdict from the trace alone: the `R` rules, in order of precedence.
 
-use super::{kernels, operators};
-use crate::catalogue;
-use crate::sites::Bundle;
-use crate::vocabulary::{Attribution, Copy, Direction, Evidence, HostMemory, Kind, ThreadRole, Verdict};
+use super::source::SourceTree;
+use super::{kernels, library, operators};
+use crate::profile::ops::is_collective;
+use crate::rules::{grade, says};
+use crate::sites::{Bundle, native};
+use crate::vocabulary::{Attribution, Direction, Evidence, HostMemory, Kind, RuleId, ThreadRole, Verdict};
 use crate::waits::Found;
 use crate::waits::api::Blocking;
 
 /// A bundle and what its waits add up to.
 pub struct Subject<'a> {
     pub bundle: &'a Bundle,
+    /// Where the lines of library code may be read.
+    pub sources: &'a SourceTree,
     pub waits: usize,
     /// Waits that returned while a device still worked: it was not that device they waited for.
     pub other_device: usize,
@@ -20,51 +24,33 @@ pub struct Subject<'a> {
     pub awaited_ns: i64,
 }
 
-type Rule = fn(&Subject) -> Option<Verdict>;
+type Judgement = fn(&Subject) -> Option<Verdict>;
 
-/// In order of precedence.
-const RULES: &[Rule] = &[
-    allocator,
-    library,
-    operator,
-    around,
-    upload,
-    redundant,
-    idle,
-    pending_copy,
-    collective,
-    explicit,
-    read,
+/// The first that applies speaks: in the order of the table of rules, each under the first of its ids there.
+const RULES: &[(RuleId, Judgement)] = &[
+    (RuleId::R13, allocator),
+    (RuleId::R22, ddp_statistics),
+    (RuleId::R17, library::judge),
+    (RuleId::R18, operator),
+    (RuleId::R12, around),
+    (RuleId::R01, upload),
+    (RuleId::R04, redundant),
+    (RuleId::R05, idle),
+    (RuleId::R03, pending_copy),
+    (RuleId::Collective, collective),
+    (RuleId::R02, explicit),
+    (RuleId::R20, read),
 ];
-
-/// Rule of evidence that something is missing to decide.
-pub const UNDECIDED: &str = "undecided";
 
 /// Judges one bundle.
 pub fn judge(subject: &Subject) -> Verdict {
-    let mut verdict = RULES.iter().find_map(|rule| rule(subject)).unwrap_or_else(|| unattributed(subject));
+    let mut verdict =
+        RULES.iter().find_map(|(_, rule)| rule(subject)).unwrap_or_else(|| unattributed(subject));
     if subject.bundle.attribution == Attribution::PythonSample {
-        verdict
-            .evidence
-            .push(Evidence::new("sampled", format!("placed by sampling: {}", subject.bundle.note)));
+        let text = format!("placed by sampling: {}", subject.bundle.note);
+        verdict.evidence.push(Evidence::new(RuleId::Sampled, text));
     }
     verdict
-}
-
-fn verdict(
-    kind: Kind,
-    confidence: f64,
-    pattern: &'static str,
-    rule: &'static str,
-    text: impl Into<String>,
-) -> Verdict {
-    Verdict {
-        class: kind.class(),
-        kind,
-        confidence,
-        pattern: Some(pattern).filter(|p| !p.is_empty()),
-        evidence: vec![Evidence::new(rule, text)],
-    }
 }
 
 /// R13, G01 to G03, G07: freeing and re-allocating memory; the Python line is innocent.
@@ -76,18 +62,16 @@ fn allocator(s: &Subject) -> Option<Verdict> {
         b.method() == Some("emptyCache") || b.frames.iter().any(|f| &*f.function == "empty_cache");
     let drains = matches!(b.found, Found::Pending | Found::Unknown);
     let text = match b.blocking {
+        Blocking::HostAlloc => {
+            format!("{} returned right when the pending GPU work ended: it drained the device", b.api)
+        }
         Blocking::Free if drains => format!("{} drains the device before it frees", b.api),
         Blocking::HostFree if drains => {
             format!("{} waits for GPU work that may still use the host memory", b.api)
         }
         Blocking::Free | Blocking::HostFree => {
-            format!(
-                "{} would drain the device before it frees; here nothing was pending, it cost only the call",
-                b.api
-            )
-        }
-        Blocking::HostAlloc => {
-            format!("{} returned right when the pending GPU work ended: it drained the device", b.api)
+            let idle = "here nothing was pending, it cost only the call";
+            format!("{} would drain the device before it frees; {idle}", b.api)
         }
         _ if in_allocator => {
             "the native chain shows PyTorch's caching allocator giving memory back to the driver".to_owned()
@@ -99,43 +83,18 @@ fn allocator(s: &Subject) -> Option<Verdict> {
         (_, true) => "G02",
         _ => "G07",
     };
-    let confidence = if drains { 0.97 } else { 0.9 };
-    Some(verdict(Kind::Allocator, confidence, pattern, "R13", text))
+    Some(says(if drains { grade::R13 } else { grade::R13_IDLE }, Kind::Allocator, pattern, text))
 }
 
-/// R17: the innermost library frame is one that the catalogue knows.
-fn library(s: &Subject) -> Option<Verdict> {
-    let pattern = library_pattern(s.bundle)?;
-    let kind = pattern.kind?;
-    let upload = s.bundle.copy.is_some_and(|c| c.direction == Direction::HostToDevice);
-    // An upload inside known code is still an upload; a plain synchronize() is judged by the timeline.
-    if upload || is_plain_synchronize(pattern.id) {
-        return None;
-    }
-    let frame = s.bundle.through().or(s.bundle.frames.first())?;
-    let mut text = format!(
-        "the wait happens inside {} ({}): {}",
-        short_file(&frame.file),
-        frame.function,
-        pattern.title
-    );
-    if pattern.intended {
-        text += "; it waits on purpose";
-    }
-    Some(verdict(kind, 0.95, pattern.id, "R17", text))
+/// R22: DDP's statistics of itself, under the call of the model.
+fn ddp_statistics(s: &Subject) -> Option<Verdict> {
+    let waits = Some(s.bundle).filter(|b| b.blocking == Blocking::Event)?;
+    let function = native::short(waits.chain.iter().find(|c| c.contains("c10d::Logger"))?);
+    let text = format!("the native chain names {function}: DDP takes the time of its passes by events");
+    Some(says(grade::R22, Kind::Timing, "H15", text))
 }
 
-fn library_pattern(bundle: &Bundle) -> Option<&'static catalogue::Pattern> {
-    let inside = &bundle.frames[..bundle.user.unwrap_or(bundle.frames.len())];
-    let frames: Vec<(&str, &str)> = inside.iter().map(|f| (&*f.file, &*f.function)).collect();
-    catalogue::library_site(&frames, None)
-}
-
-fn is_plain_synchronize(id: &str) -> bool {
-    matches!(id, "F01" | "F02" | "F03")
-}
-
-/// Section 4.5: the operation named natively or by NVTX.
+/// R18, R19: the operation named natively or by NVTX.
 fn operator(s: &Subject) -> Option<Verdict> {
     let b = s.bundle;
     let uploads = b.copy.is_some_and(|c| c.direction == Direction::HostToDevice);
@@ -144,47 +103,31 @@ fn operator(s: &Subject) -> Option<Verdict> {
         return None;
     }
     if b.method() == Some("index_scalar") {
-        return Some(verdict(
-            Kind::DynamicShape,
-            0.97,
-            "A08",
-            "4.5",
-            "the native chain names THPVariable_index_scalar: a tensor serves as an index, bound or size, which Python needs as a number",
-        ));
+        let text = "the native chain names THPVariable_index_scalar: a tensor serves as an index, bound or size, which Python needs as a number";
+        return Some(says(grade::R18, Kind::DynamicShape, "A08", text));
     }
     if b.chain.iter().any(|c| c.contains("PythonArgs::scalar")) {
-        return Some(verdict(
-            Kind::RoundTrip,
-            0.95,
-            "A11",
-            "4.5",
-            "the native chain converts a GPU tensor into a Python number argument: the value goes straight back to the GPU",
-        ));
+        let text = "the native chain converts a GPU tensor into a Python number argument: the value goes straight back to the GPU";
+        return Some(says(grade::R18_ARGUMENT, Kind::RoundTrip, "A11", text));
     }
     let native = operators::of_chain(&b.chain);
-    let (found, source) = match operators::find(&native) {
-        Some(found) => (found, "native chain"),
-        None if native.is_empty() => {
-            (operators::find(&operators::of_ranges(&b.ranges))?, "enclosing NVTX range")
-        }
-        None => return None,
-    };
-    let (op, name) = found;
+    let ranges = operators::of_ranges(&b.ranges);
+    let (names, source) =
+        if native.is_empty() { (ranges, "enclosing NVTX range") } else { (native, "native chain") };
+    let (op, name) = operators::find(&names)?;
     let kind = op.kind?;
     let (pattern, under) = match b.method() {
         Some("getitem") if op.pattern == "B01" => ("B02", ", under an index with a mask"),
         Some("setitem") if op.pattern == "B01" => ("B03", ", under an assignment through a mask"),
         _ => (op.pattern, ""),
     };
-    // A truth test proves that Python has the answer, not that it branches on it.
-    let confidence = if op.pattern == "A03" { 0.9 } else { 0.97 };
-    Some(verdict(
-        kind,
-        confidence,
-        pattern,
-        "4.5",
-        format!("the {source} names {name}{under}: {}", op.because),
-    ))
+    let grade = match (kind, op.pattern) {
+        // A truth test proves that Python has the answer, not that it branches on it.
+        (_, "A03") => grade::R19_TRUTH,
+        (Kind::ControlFlow, _) => grade::R19,
+        _ => grade::R18,
+    };
+    Some(says(grade, kind, pattern, format!("the {source} names {name}{under}: {}", op.because)))
 }
 
 /// R08 to R12, R14, R15: kernels around the wait, where neither chain nor range names the operation.
@@ -194,7 +137,7 @@ fn around(s: &Subject) -> Option<Verdict> {
         return None;
     }
     let sign = kernels::find(b.copy, &b.neighbours)?;
-    Some(verdict(sign.kind, sign.confidence, sign.pattern, sign.rule, sign.because))
+    Some(says(sign.grade, sign.kind, sign.pattern, sign.because))
 }
 
 /// R01: the copy goes to the GPU: no value reaches the CPU.
@@ -205,16 +148,14 @@ fn upload(s: &Subject) -> Option<Verdict> {
         HostMemory::Pinned => "from pinned memory",
         _ => "from the host",
     };
-    let size = crate::text::bytes(copy.bytes);
+    let upload = format!("a {} upload {from}", crate::text::bytes(copy.bytes));
     let text = match s.bundle.blocking {
         Blocking::Stream => format!(
-            "a {size} upload {from} on the same stream comes right before the synchronisation: nothing is read back, the wait only protects the source buffer"
+            "{upload} on the same stream comes right before the synchronisation: nothing is read back, the wait only protects the source buffer"
         ),
-        _ => format!(
-            "a {size} upload {from}: nothing is read back, the host only waits until the source is copied"
-        ),
+        _ => format!("{upload}: nothing is read back, the host only waits until the source is copied"),
     };
-    Some(verdict(Kind::Upload, 0.98, operators::upload_pattern(s.bundle.method()), "R01", text))
+    Some(says(grade::R01, Kind::Upload, operators::upload_pattern(s.bundle.method()), text))
 }
 
 /// Whether the wait is surely a synchronisation by itself, without a copy of its own or one to complete.
@@ -228,15 +169,10 @@ fn is_bare(s: &Subject) -> bool {
 
 /// R04: nothing submitted since an earlier wait drained the same streams.
 fn redundant(s: &Subject) -> Option<Verdict> {
-    (is_bare(s) && s.bundle.found == Found::Drained).then(|| {
-        verdict(
-            Kind::Redundant,
-            0.97,
-            bare_pattern(s.bundle),
-            "R04",
-            "an earlier wait of this thread had drained the same work, and nothing was submitted in between",
-        )
-    })
+    let text =
+        "an earlier wait of this thread had drained the same work, and nothing was submitted in between";
+    (is_bare(s) && s.bundle.found == Found::Drained)
+        .then(|| says(grade::R04, Kind::Redundant, bare_pattern(s.bundle), text))
 }
 
 /// R05, R06: nothing pending when the wait began.
@@ -244,90 +180,71 @@ fn idle(s: &Subject) -> Option<Verdict> {
     if !is_bare(s) || s.bundle.found != Found::Nothing {
         return None;
     }
-    let rule = if s.bundle.blocking == Blocking::Event { "R06" } else { "R05" };
-    let mut v = verdict(
-        Kind::Idle,
-        0.95,
-        bare_pattern(s.bundle),
-        rule,
-        match s.waits {
-            1 => "all GPU work that it could wait for had ended before it began; it cost only the call"
-                .to_owned(),
-            // With its number: other waits of the line may have found work.
-            n => format!(
-                "{n} waits began when all GPU work that they could wait for had ended; they cost only the call"
-            ),
-        },
-    );
+    let grade = if s.bundle.blocking == Blocking::Event { grade::R06 } else { grade::R05 };
+    let text = match s.waits {
+        1 => {
+            "all GPU work that it could wait for had ended before it began; it cost only the call".to_owned()
+        }
+        // With its number: other waits of the line may have found work.
+        n => format!(
+            "{n} waits began when all GPU work that they could wait for had ended; they cost only the call"
+        ),
+    };
+    let mut v = says(grade, Kind::Idle, bare_pattern(s.bundle), text);
     if s.other_device > 0 {
-        v.evidence.push(Evidence::new(
-            "device",
-            format!(
-                "{} of {} returned while a device still worked: it was not that device they waited for",
-                s.other_device, s.waits
-            ),
-        ));
+        let text = format!(
+            "{} of {} returned while a device still worked: it was not that device they waited for",
+            s.other_device, s.waits
+        );
+        v.evidence.push(Evidence::new(RuleId::Device, text));
     } else if s.device_unknown {
-        v.evidence.push(Evidence::new(
-            "device",
-            "which device it was for is not recorded; none of the process's devices had work pending",
-        ));
+        let text = "which device it was for is not recorded; none of the process's devices had work pending";
+        v.evidence.push(Evidence::new(RuleId::Device, text));
     }
     Some(v)
 }
 
 /// R03: it completes an earlier copy to the host: a data barrier, whose reader only the source shows.
 fn pending_copy(s: &Subject) -> Option<Verdict> {
-    s.bundle.completes.then(|| {
-        verdict(Kind::ValueRead, 0.5, "D05", "R03",
-            "an earlier copy to the host was still unawaited: this wait completes it, and what reads the buffer is not in the trace")
-    })
+    let text = "an earlier copy to the host was still unawaited: this wait completes it, and what reads the buffer is not in the trace";
+    s.bundle.completes.then(|| says(grade::R03, Kind::ValueRead, "D05", text))
 }
 
 /// A bare synchronisation that spent its time in a collective: the peer was late, and the GPU would have waited for it
 /// without the host as well. No false dependency.
 fn collective(s: &Subject) -> Option<Verdict> {
-    let name = s.bundle.neighbours.awaited.as_deref().filter(|n| kernels::is_collective(n))?;
+    let name = awaited_collective(s.bundle)?;
     if !is_bare(s) || s.awaited_ns < s.blocked_ns / 2 {
         return None;
     }
-    Some(verdict(
-        Kind::Barrier,
-        0.7,
-        "H03",
-        "collective",
-        format!(
-            "{} of its {} passed while {name} ran: a peer came late, and without this wait the GPU would have waited for it all the same",
-            crate::text::duration(s.awaited_ns),
-            crate::text::duration(s.blocked_ns)
-        ),
-    ))
+    let (awaited, blocked) = (crate::text::duration(s.awaited_ns), crate::text::duration(s.blocked_ns));
+    let text = format!(
+        "{awaited} of its {blocked} passed while {name} ran: a peer came late, and without this wait the GPU would have waited for it all the same"
+    );
+    Some(says(grade::COLLECTIVE, Kind::Barrier, "H03", text))
+}
+
+fn awaited_collective(b: &Bundle) -> Option<&str> {
+    b.neighbours.awaited.as_deref().filter(|name| is_collective(name))
 }
 
 /// R02: a bare synchronisation with work pending: nothing is transferred.
 fn explicit(s: &Subject) -> Option<Verdict> {
     let b = s.bundle;
-    if !is_bare(s)
-        || (matches!(b.found, Found::Unknown | Found::Unseen) && b.chain.is_empty() && b.frames.is_empty())
-    {
+    let unknown =
+        matches!(b.found, Found::Unknown | Found::Unseen) && b.chain.is_empty() && b.frames.is_empty();
+    if !is_bare(s) || unknown {
         return None;
     }
-    let mut v = verdict(
-        Kind::Explicit,
-        0.9,
-        bare_pattern(b),
-        "R02",
-        "no copy comes with it and none to the host was outstanding: the CPU receives nothing",
-    );
-    if let Some(name) = b.neighbours.awaited.as_deref().filter(|n| kernels::is_collective(n)) {
-        v.evidence.push(Evidence::new(
-            "collective",
-            format!("the last op it waited for is {name}: a late peer shows here too"),
-        ));
+    let text = "no copy comes with it and none to the host was outstanding: the CPU receives nothing";
+    let mut v = says(grade::R02, Kind::Explicit, bare_pattern(b), text);
+    if let Some(name) = awaited_collective(b) {
+        let text = format!("the last op it waited for is {name}: a late peer shows here too");
+        v.evidence.push(Evidence::new(RuleId::Collective, text));
     }
     if s.device_unknown {
-        v.evidence.push(Evidence::new("device",
-            "which device it was for is not recorded: it is taken to be the one whose work ended last before it returned"));
+        let text = "which device it was for is not recorded: it is taken to be the one whose work ended last before it returned";
+        v.evidence.push(Evidence::new(RuleId::Device, text));
     }
     Some(v)
 }
@@ -345,27 +262,30 @@ fn bare_pattern(b: &Bundle) -> &'static str {
 fn read(s: &Subject) -> Option<Verdict> {
     let b = s.bundle;
     let copy = b.copy.filter(|c| c.direction == Direction::DeviceToHost)?;
-    let by_library = library_pattern(b).map(|p| p.id);
+    let by_library = library::known(s).filter(|known| known.entries.len() == 1).map(|k| k.entries[0].id);
     let names = operators::of_chain(&b.chain);
     let by_operator = operators::find(&names).map(|(o, _)| o.pattern);
-    let pattern =
-        by_library.or(by_operator).or(operators::read_pattern(b.method())).unwrap_or(default_read(copy));
+    let pattern = by_library.or(by_operator).unwrap_or_else(|| generic(b));
     let what = match b.method() {
         Some(method) => format!("through Tensor.{}", method_name(method)),
         None => "by a copy".to_owned(),
     };
     let fact = format!("{} reach the CPU {what}", crate::text::bytes(copy.bytes));
-    let mut v = verdict(Kind::ValueRead, 0.5, pattern, "4.4", fact);
-    v.evidence
-        .push(Evidence::new(UNDECIDED, "whether the program needs them there, the trace does not tell"));
+    let mut v = says(grade::R20, Kind::ValueRead, pattern, fact);
+    let open = "whether the program needs them there, the trace does not tell";
+    v.evidence.push(Evidence::new(RuleId::Undecided, open));
     if b.role == ThreadRole::Autograd {
-        v.evidence.push(Evidence::new("thread", "it happens on autograd's thread, inside the backward pass"));
+        let thread = "it happens on autograd's thread, inside the backward pass";
+        v.evidence.push(Evidence::new(RuleId::Thread, thread));
     }
     Some(v)
 }
 
-fn default_read(copy: Copy) -> &'static str {
-    if copy.bytes <= 16 { "A01" } else { "D01" }
+/// Catalogue entry of a wait by what it does, where nothing names the place.
+pub(super) fn generic(b: &Bundle) -> &'static str {
+    let Some(copy) = b.copy else { return bare_pattern(b) };
+    let by_size = if copy.bytes <= 16 { "A01" } else { "D01" };
+    operators::read_pattern(b.method()).unwrap_or(by_size)
 }
 
 /// Python's name of a method's C function.
@@ -392,16 +312,21 @@ fn unattributed(s: &Subject) -> Verdict {
             let text = format!(
                 "it blocked {blocked} although nothing that the export records was pending: a host function, another process, or lost events"
             );
-            return verdict(Kind::Unattributed, 0.3, "", "4.4", text);
+            return says(grade::R21, Kind::Unattributed, "", text);
         }
         Found::Unknown => "the export records no GPU work of this process: what it waited for cannot be told",
         _ => "no copy, frame, chain or range tells what it was for",
     };
-    verdict(Kind::Unattributed, 0.3, "", "4.4", text)
+    says(grade::R21, Kind::Unattributed, "", text)
 }
 
-/// The last two components of a path, for a sentence.
-fn short_file(path: &str) -> String {
-    let parts: Vec<&str> = path.rsplit(['/', '\\']).take(2).collect();
-    parts.into_iter().rev().collect::<Vec<_>>().join("/")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_asked_in_the_order_of_their_table() {
+        let place = |id: RuleId| crate::rules::all().position(|rule| rule.id == id);
+        assert!(RULES.is_sorted_by_key(|&(id, _)| place(id)));
+    }
 }

@@ -10,15 +10,17 @@
 //! but none that still ran earlier work when it returned.
 
 use super::api::Blocking;
-use super::device::{Devices, gpu_id, unknown};
+use super::device::{DeviceIx, Devices, gpu_id};
+use super::overlap::Overlaps;
 use super::{Covers, Found, Wait};
-use crate::profile::calls::NO_CORRELATION;
-use crate::profile::ops::StreamKey;
+use crate::profile::ids::{CallId, ExportId, OpId, StreamIx, ThreadIx, pid_of};
+use crate::profile::ops::{OpKind, StreamKey};
 use crate::profile::seek::Place;
-use crate::profile::syncs::{NONE, SyncRow};
+use crate::profile::syncs::SyncRow;
 use crate::profile::{ISSUE_UNKNOWN, Profile};
 use crate::vocabulary::Direction;
 use rustc_hash::FxHashMap;
+use typed_index_collections::TiVec;
 
 /// How far GPU and host clocks may disagree: over 1,500 stream synchronisations of 12 exports the awaited op ended at
 /// most 48 ns after the host's return (WSL), mostly 1 to 6 µs before it.
@@ -34,82 +36,150 @@ const RETURN_MAX_NS: i64 = 50_000;
 /// How many earlier waits of a thread are asked whether they drained a stream.
 const LOOK_BACK: usize = 8;
 
+/// Streams of a process that are asked one by one. Of more, only those are that worked meanwhile.
+const FEW_STREAMS: usize = 16;
+
 /// Ops by stream and by call.
-pub struct Queues<'a> {
+pub(super) struct Queues<'a> {
     profile: &'a Profile,
     devices: &'a Devices,
     /// First op of each (process, correlation id).
-    op_by_correlation: FxHashMap<(i64, u32), u32>,
-    /// Streams of each process.
-    streams_of: FxHashMap<i64, Vec<u32>>,
-    /// Per stream: where the last look-up ended.
-    places: Vec<Place>,
+    op_by_correlation: FxHashMap<(i64, ExportId), OpId>,
+    /// Streams of each process, the one that worked first first.
+    streams_of: FxHashMap<i64, Vec<StreamIx>>,
+    /// The device of each process that has used no other.
+    only_device: FxHashMap<i64, DeviceIx>,
+    /// For processes of many streams: all ops, and those of a process and device in the order of their issue.
+    overlaps: Option<Overlaps>,
+    issued: FxHashMap<(i64, DeviceIx), Vec<Issued>>,
+    /// Where the last look-up ended.
+    places: TiVec<StreamIx, Place>,
+}
+
+/// One op in the order of issue.
+struct Issued {
+    at: i64,
+    op: OpId,
+    /// Last end of the ops issued so far.
+    ended: i64,
 }
 
 impl<'a> Queues<'a> {
     pub fn new(profile: &'a Profile, devices: &'a Devices) -> Self {
         let ops = &profile.ops;
-        let mut streams_of: FxHashMap<i64, Vec<u32>> = FxHashMap::default();
-        for (i, key) in (0..).zip(&ops.streams) {
-            streams_of.entry(key.pid).or_default().push(i);
+        let mut streams_of: FxHashMap<i64, Vec<StreamIx>> = FxHashMap::default();
+        for (stream, key) in ops.streams.iter_enumerated() {
+            streams_of.entry(key.pid).or_default().push(stream);
         }
         // Only copies and memsets are looked up by call: kernels would make the map ten times larger.
         let mut op_by_correlation = FxHashMap::default();
-        for i in 0..ops.len() {
-            use crate::profile::ops::OpKind::*;
-            if matches!(ops.kind[i], Memcpy | Memset) && ops.correlation[i] != NO_CORRELATION {
-                let pid = ops.streams[ops.stream[i] as usize].pid;
-                op_by_correlation.entry((pid, ops.correlation[i])).or_insert(i as u32);
+        for op in ops.ids().filter(|&op| matches!(ops.kind[op], OpKind::Memcpy | OpKind::Memset)) {
+            if !ops.correlation[op].is_none() {
+                op_by_correlation.entry((ops.pid(op), ops.correlation[op])).or_insert(op);
             }
         }
+        for streams in streams_of.values_mut() {
+            streams.sort_by_key(|&s| devices.stream_ops[s].first());
+        }
         let places = ops.streams.iter().map(|_| Place::default()).collect();
-        Self { profile, devices, op_by_correlation, streams_of, places }
+        let only_device = only_devices(profile, devices, &streams_of);
+        let (overlaps, issued) = (None, FxHashMap::default());
+        let mut queues =
+            Self { profile, devices, op_by_correlation, streams_of, only_device, overlaps, issued, places };
+        if queues.streams_of.values().any(|streams| streams.len() > FEW_STREAMS) {
+            queues.overlaps = Some(Overlaps::new(ops));
+            queues.issued = queues.in_order_of_issue();
+        }
+        queues
+    }
+
+    /// Ops of processes with many streams; none of a process and device whose launches are not all recorded.
+    fn in_order_of_issue(&self) -> FxHashMap<(i64, DeviceIx), Vec<Issued>> {
+        let ops = &self.profile.ops;
+        let mut issued: FxHashMap<(i64, DeviceIx), Vec<Issued>> = FxHashMap::default();
+        for op in ops.ids().filter(|&op| self.streams_of[&ops.pid(op)].len() > FEW_STREAMS) {
+            let list = issued.entry((ops.pid(op), self.devices.of_op(ops, op))).or_default();
+            list.push(Issued { at: self.profile.issued[op], op, ended: ops.end[op] });
+        }
+        issued.retain(|_, list| list.iter().all(|issued| issued.at != ISSUE_UNKNOWN));
+        for list in issued.values_mut() {
+            list.sort_unstable_by_key(|issued| (issued.at, issued.op));
+            let mut ended = i64::MIN;
+            for issued in list {
+                ended = ended.max(issued.ended);
+                issued.ended = ended;
+            }
+        }
+        issued
+    }
+
+    /// Streams of a process that may have worked between `from` and `until`.
+    fn working(&self, pid: i64, from: i64, until: i64) -> Vec<StreamIx> {
+        let Some(streams) = self.streams_of.get(&pid) else { return Vec::new() };
+        let ops = &self.profile.ops;
+        match &self.overlaps {
+            Some(overlaps) if streams.len() > FEW_STREAMS => {
+                let streams = overlaps.between(ops, from, until).into_iter().map(|op| ops.stream[op]);
+                let mut streams: Vec<StreamIx> = streams.filter(|&s| ops.streams[s].pid == pid).collect();
+                streams.sort_unstable();
+                streams.dedup();
+                streams
+            }
+            _ => streams.clone(),
+        }
     }
 
     /// The copy or memset that a call issued.
-    pub fn op_of_call(&self, pid: i64, call: u32) -> Option<u32> {
-        self.op_by_correlation.get(&(pid, self.profile.calls.correlation[call as usize])).copied()
+    pub fn op_of_call(&self, pid: i64, call: CallId) -> Option<OpId> {
+        self.op_by_correlation.get(&(pid, self.profile.calls.correlation[call])).copied()
     }
 
     /// The stream that CUPTI recorded for a synchronisation.
-    pub fn stream_of_sync(&self, wait: &Wait) -> Option<u32> {
+    pub fn stream_of_sync(&self, wait: &Wait) -> Option<StreamIx> {
         self.sync_row(wait).and_then(|row| self.stream_index(wait.pid, row.device, row.context, row.stream))
     }
 
     fn sync_row(&self, wait: &Wait) -> Option<&SyncRow> {
         let calls = &self.profile.calls;
-        let i = wait.call as usize;
-        self.profile.syncs.of(wait.pid, calls.correlation[i], calls.start[i], calls.end[i])
+        let call = wait.call;
+        self.profile.syncs.of(wait.pid, calls.correlation[call], calls.start[call], calls.end[call])
     }
 
     /// The stream of a process with these ids. Where device or context is not recorded, the only one that it can be.
-    fn stream_index(&self, pid: i64, device: u32, context: u32, stream: u32) -> Option<u32> {
+    fn stream_index(
+        &self,
+        pid: i64,
+        device: ExportId,
+        context: ExportId,
+        stream: ExportId,
+    ) -> Option<StreamIx> {
         let streams = &self.profile.ops.streams;
-        if stream != NONE && (device == NONE || context == NONE) {
-            let fits = |known: u32, id: u32| known == NONE || known == id;
+        if !stream.is_none() && (device.is_none() || context.is_none()) {
+            let fits = |known: ExportId, id: ExportId| known.is_none() || known == id;
             let mut candidates = self.streams_of.get(&pid)?.iter().copied().filter(|&s| {
-                let key = &streams[s as usize];
+                let key = &streams[s];
                 key.stream == stream && fits(device, key.device) && fits(context, key.context)
             });
             return candidates.next().filter(|_| candidates.next().is_none());
         }
-        let key = StreamKey { pid, device, context, stream };
-        streams.binary_search(&key).ok().map(|i| i as u32)
+        streams.binary_search(&StreamKey { pid, device, context, stream }).ok()
     }
 
     /// Whether two streams differ in nothing that the export records of both.
-    pub fn may_be_one(&self, a: u32, b: u32) -> bool {
-        let (a, b) = (&self.profile.ops.streams[a as usize], &self.profile.ops.streams[b as usize]);
-        let fits = |a: u32, b: u32| a == b || a == NONE || b == NONE;
-        a.pid == b.pid && fits(a.device, b.device) && fits(a.context, b.context) && fits(a.stream, b.stream)
+    pub fn may_be_one(&self, a: StreamIx, b: StreamIx) -> bool {
+        let (a, b) = (&self.profile.ops.streams[a], &self.profile.ops.streams[b]);
+        a.pid == b.pid
+            && a.device.may_be(b.device)
+            && a.context.may_be(b.context)
+            && a.stream.may_be(b.stream)
     }
 
     /// Fills in what `wait` waited for; `earlier`: the waits of its thread before it.
     pub fn resolve(&self, wait: &mut Wait, earlier: &[Wait]) {
         let row = self.sync_row(wait).copied();
         if let Some(row) = &row {
-            wait.stream = Some(row.stream).filter(|&s| s != NONE);
-            wait.context = Some(row.context).filter(|&c| c != NONE);
+            wait.stream = row.stream.known();
+            wait.context = row.context.known();
             wait.device = self.device_index(wait.pid, row.device);
         }
         match wait.blocking {
@@ -134,11 +204,11 @@ impl<'a> Queues<'a> {
     /// (`cudaStreamWaitEvent`), the op that ended right before its return is what it waited for.
     fn look_further(&self, wait: &mut Wait) {
         let ops = &self.profile.ops;
-        let returned = wait.end + CLOCK_SLOP_NS;
-        let streams = self.streams_of.get(&wait.pid).into_iter().flatten();
-        let ended = streams.filter_map(|&s| self.last_ended(s, wait.end, wait.end, returned));
-        let last = ended.max_by_key(|&op| (ops.end[op as usize], std::cmp::Reverse(op)));
-        match last.filter(|&op| ops.end[op as usize] > wait.start.max(wait.end - RETURN_MAX_NS)) {
+        let (soon, returned) = (wait.start.max(wait.end - RETURN_MAX_NS), wait.end + CLOCK_SLOP_NS);
+        let streams = self.working(wait.pid, soon, wait.end).into_iter();
+        let ended = streams.filter_map(|s| self.last_ended(s, wait.end, wait.end, returned));
+        let last = ended.max_by_key(|&op| (ops.end[op], std::cmp::Reverse(op)));
+        match last.filter(|&op| ops.end[op] > soon) {
             Some(op) => {
                 wait.awaited = Some(op);
                 wait.found = Found::Pending;
@@ -147,12 +217,11 @@ impl<'a> Queues<'a> {
         }
     }
 
-    fn device_index(&self, pid: i64, ordinal: u32) -> Option<u32> {
-        if unknown(ordinal) {
+    fn device_index(&self, pid: i64, ordinal: ExportId) -> Option<DeviceIx> {
+        if ordinal.is_none() {
             return None;
         }
-        let id = gpu_id(self.profile, pid, ordinal);
-        self.devices.list.iter().position(|d| d.id == id).map(|i| i as u32)
+        self.devices.with_id(gpu_id(self.profile, pid, ordinal))
     }
 
     fn has_ops(&self, pid: i64) -> bool {
@@ -161,12 +230,15 @@ impl<'a> Queues<'a> {
 
     fn resolve_stream(&self, wait: &mut Wait, row: Option<&SyncRow>) {
         let copy_op = wait.copy_call.and_then(|c| self.op_of_call(wait.pid, c));
-        let copy_stream = copy_op.map(|op| self.profile.ops.stream[op as usize]);
+        let copy_stream = copy_op.map(|op| self.profile.ops.stream[op]);
         let recorded = row.and_then(|r| self.stream_index(wait.pid, r.device, r.context, r.stream));
         let Some(stream) = recorded.or(copy_stream) else {
             match row {
                 // The stream is known, and nothing ever ran on it.
-                Some(r) if ![r.stream, r.device, r.context].contains(&NONE) && self.has_ops(wait.pid) => {
+                Some(r)
+                    if ![r.stream, r.device, r.context].contains(&ExportId::NONE)
+                        && self.has_ops(wait.pid) =>
+                {
                     wait.found = Found::Nothing;
                 }
                 _ => self.resolve_context(wait),
@@ -180,14 +252,14 @@ impl<'a> Queues<'a> {
     }
 
     fn resolve_event(&self, wait: &mut Wait, row: Option<&SyncRow>) {
-        let correlation = self.profile.calls.correlation[wait.call as usize];
+        let correlation = self.profile.calls.correlation[wait.call];
         let record = row.and_then(|r| self.profile.syncs.record_of(r, correlation)).copied();
         let Some(record) = record else {
             // Which event is not recorded: it may concern any stream, but the wait ended with the last awaited op.
             return self.resolve_context(wait);
         };
-        wait.stream = Some(record.stream).filter(|&s| s != NONE);
-        wait.context = wait.context.or(Some(record.context).filter(|&c| c != NONE));
+        wait.stream = record.stream.known();
+        wait.context = wait.context.or(record.context.known());
         wait.device = wait.device.or_else(|| self.device_index(wait.pid, record.device));
         let Some(stream) = self.stream_index(wait.pid, record.device, record.context, record.stream) else {
             wait.found = if self.has_ops(wait.pid) { Found::Nothing } else { Found::Unknown };
@@ -197,7 +269,7 @@ impl<'a> Queues<'a> {
             .profile
             .correlation
             .call(wait.pid, record.correlation)
-            .map_or(wait.start, |c| self.profile.calls.start[c as usize]);
+            .map_or(wait.start, |c| self.profile.calls.start[c]);
         self.on_stream(wait, stream, recorded_at.min(wait.start));
         wait.covers_before = recorded_at;
     }
@@ -206,21 +278,21 @@ impl<'a> Queues<'a> {
         let Some(op) = self.op_of_call(wait.pid, wait.call) else {
             return self.resolve_context(wait);
         };
-        self.on_stream(wait, self.profile.ops.stream[op as usize], wait.start);
+        self.on_stream(wait, self.profile.ops.stream[op], wait.start);
         wait.awaited = Some(op);
     }
 
     /// Waits for what was issued on one stream before `issued_before`.
-    fn on_stream(&self, wait: &mut Wait, stream: u32, issued_before: i64) {
-        let key = self.profile.ops.streams[stream as usize];
-        wait.device = Some(self.devices.of_stream[stream as usize]);
-        wait.stream = Some(key.stream).filter(|&s| s != NONE);
-        wait.context = wait.context.or(Some(key.context).filter(|&c| c != NONE));
+    fn on_stream(&self, wait: &mut Wait, stream: StreamIx, issued_before: i64) {
+        let key = self.profile.ops.streams[stream];
+        wait.device = Some(self.devices.of_stream[stream]);
+        wait.stream = key.stream.known();
+        wait.context = wait.context.or(key.context.known());
         wait.covers = Covers::Stream(stream);
         let last = self.last_issued(stream, issued_before, wait.end);
         wait.reaches = last;
         wait.found = match last {
-            Some(op) if self.profile.ops.end[op as usize] > wait.start => {
+            Some(op) if self.profile.ops.end[op] > wait.start => {
                 wait.awaited = Some(op);
                 Found::Pending
             }
@@ -229,69 +301,52 @@ impl<'a> Queues<'a> {
     }
 
     /// The last op on `stream` whose launch began before `time` and that started before `until`.
-    fn last_issued(&self, stream: u32, time: i64, until: i64) -> Option<u32> {
+    fn last_issued(&self, stream: StreamIx, time: i64, until: i64) -> Option<OpId> {
         self.last_ended(stream, time, until, i64::MAX)
     }
 
     /// As [`Self::last_issued`], of those that ended by `ended_by`.
-    fn last_ended(&self, stream: u32, time: i64, until: i64, ended_by: i64) -> Option<u32> {
-        let (ops, list) = (&self.profile.ops, &self.devices.stream_ops[stream as usize]);
-        let started = self.places[stream as usize].seek(list.len(), |i| ops.start[list[i] as usize] < until);
+    fn last_ended(&self, stream: StreamIx, time: i64, until: i64, ended_by: i64) -> Option<OpId> {
+        let (ops, list) = (&self.profile.ops, &self.devices.stream_ops[stream]);
+        let started = self.places[stream].seek(list.len(), |i| ops.start[list[i]] < until);
         // In order on a stream: those skipped were issued by other threads during the wait.
-        let fits = |op: &u32| self.issued(*op) < time && ops.end[*op as usize] <= ended_by;
+        let fits = |op: &OpId| self.profile.issued[*op] < time && ops.end[*op] <= ended_by;
         list[..started].iter().rev().copied().find(fits)
-    }
-
-    /// When an op was issued; where no launch is recorded, as early as possible: it ran, so it was issued.
-    fn issued(&self, op: u32) -> i64 {
-        self.profile.issued[op as usize]
     }
 
     /// Waits for every stream of the process: of the recorded device, or of each device that it can have been.
     fn resolve_context(&self, wait: &mut Wait) {
         let ops = &self.profile.ops;
-        let Some(streams) = self.streams_of.get(&wait.pid) else { return };
-        let device = wait.device.or_else(|| self.only_device(wait.pid, streams));
+        if !self.has_ops(wait.pid) {
+            return;
+        }
+        let device = wait.device.or_else(|| self.only_device.get(&wait.pid).copied());
         wait.covers = device.map_or(Covers::AnyDevice, Covers::Device);
         // An event says nothing about what was launched after it, nor a known device whose work outlasted the wait
         // (memory that is freed without draining): what ran on was not awaited, what ended on its stream before may be.
-        let device_of = |op: u32| self.devices.of_stream[ops.stream[op as usize] as usize];
+        let device_of = |op: OpId| self.devices.of_op(ops, op);
         let returned = wait.end + CLOCK_SLOP_NS;
         let told = device.is_some() || wait.blocking == Blocking::Event;
         let ended_by = if told { returned } else { i64::MAX };
-        let mut pending: Vec<u32> = Vec::new();
-        for &stream in streams {
-            if device.is_some_and(|d| d != self.devices.of_stream[stream as usize]) {
+        let mut pending: Vec<OpId> = Vec::new();
+        for stream in self.working(wait.pid, wait.start, wait.end) {
+            if device.is_some_and(|d| d != self.devices.of_stream[stream]) {
                 continue;
             }
             let last = self.last_ended(stream, wait.start, wait.end, ended_by);
-            pending.extend(last.filter(|&op| ops.end[op as usize] > wait.start));
+            pending.extend(last.filter(|&op| ops.end[op] > wait.start));
         }
         if !told {
             // A device that still works on earlier ops cannot be the one that was waited for.
-            let runs_on = pending.iter().copied().filter(|&op| ops.end[op as usize] > returned);
-            let mut busy: Vec<u32> = runs_on.map(device_of).collect();
+            let runs_on = pending.iter().copied().filter(|&op| ops.end[op] > returned);
+            let mut busy: Vec<DeviceIx> = runs_on.map(device_of).collect();
             busy.sort_unstable();
             wait.not_for = busy.first().copied();
             pending.retain(|&op| !busy.contains(&device_of(op)));
         }
-        wait.awaited =
-            pending.iter().copied().max_by_key(|&op| (ops.end[op as usize], std::cmp::Reverse(op)));
+        wait.awaited = pending.iter().copied().max_by_key(|&op| (ops.end[op], std::cmp::Reverse(op)));
         wait.found = if pending.is_empty() { Found::Nothing } else { Found::Pending };
         wait.device = device;
-    }
-
-    /// The device of a process that has used no other: no second context, no ops elsewhere.
-    fn only_device(&self, pid: i64, streams: &[u32]) -> Option<u32> {
-        let first = self.devices.of_stream[*streams.first()? as usize];
-        let ops_elsewhere = streams.iter().any(|&s| self.devices.of_stream[s as usize] != first);
-        let pid32 = super::device::pid_of(pid);
-        let id = self.devices.list[first as usize].id;
-        let contexts = self.profile.target.device_of_context.iter().filter(|((p, _), _)| *p == pid32);
-        let contexts_elsewhere =
-            contexts.clone().any(|(_, &ordinal)| gpu_id(self.profile, pid, ordinal) != id);
-        let listed = contexts.count() > 0 || self.profile.target.gpu_names.len() == 1;
-        (!ops_elsewhere && !contexts_elsewhere && listed).then_some(first)
     }
 
     /// Whether earlier waits of the thread had drained all that this one could wait for, with nothing issued since.
@@ -301,39 +356,70 @@ impl<'a> Queues<'a> {
     ///  GPU        [k1---------]                        was issued in between
     /// ```
     fn drained_before(&self, wait: &Wait, earlier: &[Wait]) -> bool {
-        let Some(streams) = self.streams_of.get(&wait.pid) else { return false };
-        let mine = streams.iter().copied().filter(|&s| match wait.covers {
-            Covers::Stream(own) => s == own,
-            Covers::Device(d) => self.devices.of_stream[s as usize] == d,
-            Covers::AnyDevice => wait.not_for != Some(self.devices.of_stream[s as usize]),
-            Covers::Nothing => false,
-        });
+        let earlier = &earlier[earlier.len().saturating_sub(LOOK_BACK)..];
+        if let Covers::Stream(own) = wait.covers {
+            return self.stream_drained(own, wait, earlier) == Some(true);
+        }
+        if let Some(drained) = self.device_drained(wait, earlier) {
+            return drained;
+        }
         let mut any = false;
-        for stream in mine {
-            let Some(last) = self.last_issued(stream, wait.start, wait.end) else { continue };
-            any = true;
-            let (issued, ended) = (self.issued(last), self.profile.ops.end[last as usize]);
-            let drained = earlier.iter().rev().take(LOOK_BACK).any(|w| {
-                self.surely_covers(w, stream)
-                    && issued != ISSUE_UNKNOWN
-                    && issued < w.covers_before
-                    && ended <= w.end + CLOCK_SLOP_NS
-            });
-            if !drained {
-                return false;
+        for &stream in self.streams_of.get(&wait.pid).into_iter().flatten() {
+            if self.devices.stream_ops[stream]
+                .first()
+                .is_some_and(|&op| self.profile.ops.start[op] >= wait.end)
+            {
+                break; // nor have those that worked later
+            }
+            if self.covers(wait, stream) {
+                match self.stream_drained(stream, wait, earlier) {
+                    Some(false) => return false,
+                    drained => any |= drained.is_some(),
+                }
             }
         }
         any
     }
 
+    /// Whether earlier waits had drained one stream; `None` where nothing was issued to it.
+    fn stream_drained(&self, stream: StreamIx, wait: &Wait, earlier: &[Wait]) -> Option<bool> {
+        let last = self.last_issued(stream, wait.start, wait.end)?;
+        let (issued, ended) = (self.profile.issued[last], self.profile.ops.end[last]);
+        Some(earlier.iter().any(|w| {
+            self.surely_covers(w, stream)
+                && issued != ISSUE_UNKNOWN
+                && issued < w.covers_before
+                && ended <= w.end + CLOCK_SLOP_NS
+        }))
+    }
+
+    /// The same of a device with many streams: where an earlier wait drained all that was issued to it until then, only
+    /// what was issued since is looked at. `None` where that does not tell.
+    fn device_drained(&self, wait: &Wait, earlier: &[Wait]) -> Option<bool> {
+        let Covers::Device(device) = wait.covers else { return None };
+        let issued = self.issued.get(&(wait.pid, device))?;
+        let whole = earlier.iter().rev().find(|w| w.covers == wait.covers)?;
+        let before = |time| issued.partition_point(|i| i.at < time);
+        let (until, since) = (before(wait.start), before(whole.covers_before.min(wait.start)));
+        if since > 0 && issued[since - 1].ended > whole.end + CLOCK_SLOP_NS {
+            return None;
+        }
+        let mut streams: Vec<StreamIx> =
+            issued[since..until].iter().map(|i| self.profile.ops.stream[i.op]).collect();
+        streams.sort_unstable();
+        streams.dedup();
+        let pending = |&s: &StreamIx| self.stream_drained(s, wait, earlier) == Some(false);
+        Some(until > 0 && !streams.iter().any(pending))
+    }
+
     /// Whether a wait's return proves `stream` drained: not where the device it waited for is not recorded.
-    fn surely_covers(&self, wait: &Wait, stream: u32) -> bool {
+    fn surely_covers(&self, wait: &Wait, stream: StreamIx) -> bool {
         wait.covers != Covers::AnyDevice && self.covers(wait, stream)
     }
 
     /// Whether a wait may have drained `stream`.
-    fn covers(&self, wait: &Wait, stream: u32) -> bool {
-        let device = self.devices.of_stream[stream as usize];
+    fn covers(&self, wait: &Wait, stream: StreamIx) -> bool {
+        let device = self.devices.of_stream[stream];
         match wait.covers {
             Covers::Stream(s) => s == stream,
             Covers::Device(d) => d == device,
@@ -346,24 +432,21 @@ impl<'a> Queues<'a> {
     /// the issuing thread that covers its stream: that wait is a data barrier, not a stray synchronisation.
     pub fn complete_copies(&self, waits: &mut [Wait]) {
         let ops = &self.profile.ops;
-        let mut own: Vec<u32> = waits.iter().filter(|w| w.copy.is_some()).filter_map(|w| w.awaited).collect();
+        let mut own: Vec<OpId> =
+            waits.iter().filter(|w| w.copy.is_some()).filter_map(|w| w.awaited).collect();
         own.sort_unstable();
-        let mut by_thread: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+        let mut by_thread: FxHashMap<ThreadIx, Vec<usize>> = FxHashMap::default();
         for (i, w) in waits.iter().enumerate() {
             by_thread.entry(w.thread).or_default().push(i);
         }
-        for op in 0..ops.len() as u32 {
+        for op in ops.ids() {
             let to_host = ops.copy(op).is_some_and(|c| c.direction == Direction::DeviceToHost);
             if !to_host || own.binary_search(&op).is_ok() {
                 continue;
             }
-            let stream = ops.stream[op as usize];
-            let pid = ops.streams[stream as usize].pid;
-            let Some(call) = self.profile.correlation.call(pid, ops.correlation[op as usize]) else {
-                continue;
-            };
-            let Some(list) = by_thread.get(&self.profile.calls.thread[call as usize]) else { continue };
-            let issued = self.profile.calls.end[call as usize];
+            let Some(call) = self.profile.issuer(op) else { continue };
+            let Some(list) = by_thread.get(&self.profile.calls.thread[call]) else { continue };
+            let (stream, issued) = (ops.stream[op], self.profile.calls.end[call]);
             let from = list.partition_point(|&i| waits[i].start < issued);
             /// A barrier follows its copy soon; further on it would only be chance.
             const REACH: usize = 64;
@@ -375,4 +458,26 @@ impl<'a> Queues<'a> {
             }
         }
     }
+}
+
+/// The device of each process that has used no other: no second context, no ops elsewhere.
+fn only_devices(
+    profile: &Profile,
+    devices: &Devices,
+    streams_of: &FxHashMap<i64, Vec<StreamIx>>,
+) -> FxHashMap<i64, DeviceIx> {
+    let target = &profile.target;
+    let mut ordinals: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+    for (&(pid, _), &ordinal) in &target.device_of_context {
+        ordinals.entry(pid).or_default().push(ordinal);
+    }
+    let only = |(&pid, streams): (&i64, &Vec<StreamIx>)| {
+        let first = devices.of_stream[*streams.first()?];
+        let ordinals = ordinals.get(&pid_of(pid)).map_or(&[][..], Vec::as_slice);
+        let ops_elsewhere = streams.iter().any(|&s| devices.of_stream[s] != first);
+        let is_first = |&o: &u32| gpu_id(profile, pid, o.into()) == devices.list[first].id;
+        let listed = !ordinals.is_empty() || target.gpu_names.len() == 1;
+        (!ops_elsewhere && ordinals.iter().all(is_first) && listed).then_some((pid, first))
+    };
+    streams_of.iter().filter_map(only).collect()
 }

@@ -1,16 +1,26 @@
 //! GPUs: which ops ran on which, when each was busy, and the gaps between.
 
 use crate::profile::Profile;
-use crate::profile::syncs::NONE;
+use crate::profile::ids::{ExportId, OpId, StreamIx, index, pid_of};
+use crate::profile::ops::{OpKind, Ops, StreamKey};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use typed_index_collections::TiVec;
+
+index! {
+    /// A GPU that worked: its place in [`Devices::list`].
+    DeviceIx
+}
 
 /// One physical GPU of one export.
 #[derive(Clone, Debug)]
 pub struct Device {
     /// GPU id of the export, or the CUDA ordinal where the export does not map one to the other.
     pub id: u32,
+    /// Name of the GPU, e.g. "NVIDIA H200".
     pub name: Option<Arc<str>>,
+    /// When it was busy.
     pub timeline: Timeline,
 }
 
@@ -20,95 +30,117 @@ pub struct Timeline {
     /// Disjoint, ascending, in ns.
     pub busy: Vec<(i64, i64)>,
     /// For each busy interval: the op that began it.
-    pub first_op: Vec<u32>,
+    pub first_op: Vec<OpId>,
     /// For each busy interval: busy time before it, so that any window's is known at once.
     before: Vec<i64>,
+    /// Busy time of the whole capture, in ns.
     pub busy_ns: i64,
 }
 
 /// All devices of an export, and which of them each stream belongs to.
 #[derive(Default)]
 pub struct Devices {
-    pub list: Vec<Device>,
-    /// For each stream of [`crate::profile::ops::Ops::streams`]: index into `list`.
-    pub of_stream: Vec<u32>,
+    /// By id.
+    pub list: TiVec<DeviceIx, Device>,
+    /// Device of each stream.
+    pub of_stream: TiVec<StreamIx, DeviceIx>,
     /// Ops of each stream, in start order.
-    pub stream_ops: Vec<Vec<u32>>,
+    pub stream_ops: TiVec<StreamIx, Vec<OpId>>,
+    /// From the start of each process' first kernel to the end of its last, in ns.
+    pub work: FxHashMap<i64, (i64, i64)>,
+    /// Devices that each process has streams on.
+    pub of_process: FxHashMap<i64, Vec<DeviceIx>>,
+    /// Streams of each device, the one that worked last first.
+    pub latest_streams: TiVec<DeviceIx, Vec<StreamIx>>,
     /// When each stream worked; empty for one that has its device to itself.
-    of_its_own: Vec<Timeline>,
+    of_its_own: TiVec<StreamIx, Timeline>,
 }
 
 impl Devices {
     /// Linear in the ops, which are sorted by start.
     pub fn new(profile: &Profile) -> Self {
         let ops = &profile.ops;
-        let mut devices = Self::default();
-        let mut index: FxHashMap<u32, u32> = FxHashMap::default();
-        let mut ids: Vec<u32> = ops.streams.iter().map(|s| gpu_id(profile, s.pid, s.device)).collect();
-        for &id in &ids {
-            index.insert(id, 0);
+        let id = |key: &StreamKey| gpu_id(profile, key.pid, key.device);
+        let ids: BTreeSet<u32> = ops.streams.iter().map(id).collect();
+        let device = |id: u32| Device {
+            id,
+            name: profile.target.gpu_names.get(&id).cloned(),
+            timeline: Timeline::default(),
+        };
+        let mut devices = Self {
+            list: ids.iter().copied().map(device).collect(),
+            stream_ops: ops.streams.iter().map(|_| Vec::new()).collect(),
+            of_its_own: ops.streams.iter().map(|_| Timeline::default()).collect(),
+            ..Self::default()
+        };
+        devices.of_stream =
+            ops.streams.iter().map(|key| devices.with_id(id(key)).unwrap_or(DeviceIx::from(0))).collect();
+        for op in ops.ids().filter(|&op| matches!(ops.kind[op], OpKind::Kernel | OpKind::GraphLaunch)) {
+            let (start, end) = (ops.start[op], ops.end[op]);
+            let work = devices.work.entry(ops.streams[ops.stream[op]].pid).or_insert((start, end));
+            *work = (work.0.min(start), work.1.max(end));
         }
-        let mut distinct: Vec<u32> = index.keys().copied().collect();
-        distinct.sort_unstable();
-        for (i, id) in (0..).zip(&distinct) {
-            index.insert(*id, i);
-        }
-        devices.of_stream = ids.drain(..).map(|id| index[&id]).collect();
-        devices.list = distinct
-            .into_iter()
-            .map(|id| Device {
-                id,
-                name: profile.target.gpu_names.get(&id).cloned(),
-                timeline: Timeline::default(),
-            })
-            .collect();
-        devices.stream_ops = vec![Vec::new(); ops.streams.len()];
-        devices.of_its_own = vec![Timeline::default(); ops.streams.len()];
-        let mut streams_on = vec![0u32; devices.list.len()];
-        devices.of_stream.iter().for_each(|&device| streams_on[device as usize] += 1);
-        for i in 0..ops.len() {
-            let stream = ops.stream[i] as usize;
-            devices.stream_ops[stream].push(i as u32);
-            let device = &mut devices.list[devices.of_stream[stream] as usize];
-            device.timeline.add(i as u32, ops.start[i], ops.end[i]);
-            if streams_on[devices.of_stream[stream] as usize] > 1 {
-                devices.of_its_own[stream].add(i as u32, ops.start[i], ops.end[i]);
+        let mut streams_on: TiVec<DeviceIx, usize> = ids.iter().map(|_| 0).collect();
+        devices.of_stream.iter().for_each(|&device| streams_on[device] += 1);
+        for op in ops.ids() {
+            let stream = ops.stream[op];
+            let device = devices.of_stream[stream];
+            devices.stream_ops[stream].push(op);
+            devices.list[device].timeline.add(op, ops.start[op], ops.end[op]);
+            if streams_on[device] > 1 {
+                devices.of_its_own[stream].add(op, ops.start[op], ops.end[op]);
             }
         }
+        devices.sort_streams(ops);
         devices
     }
 
+    fn sort_streams(&mut self, ops: &Ops) {
+        self.latest_streams = self.list.iter().map(|_| Vec::new()).collect();
+        for (stream, &device) in self.of_stream.iter_enumerated() {
+            self.latest_streams[device].push(stream);
+            self.of_process.entry(ops.streams[stream].pid).or_default().push(device);
+        }
+        let of_stream: TiVec<StreamIx, i64> = ops
+            .streams
+            .keys()
+            .map(|stream| self.timeline_of(stream).span().map_or(i64::MIN, |span| span.1))
+            .collect();
+        for streams in &mut self.latest_streams {
+            streams.sort_by_key(|&stream| std::cmp::Reverse(of_stream[stream]));
+        }
+        for devices in self.of_process.values_mut() {
+            devices.sort_unstable();
+            devices.dedup();
+        }
+    }
+
+    /// The GPU of that id.
+    pub fn with_id(&self, id: u32) -> Option<DeviceIx> {
+        self.list.raw.binary_search_by_key(&id, |device| device.id).ok().map(DeviceIx::from)
+    }
+
+    /// The device that an op ran on.
+    pub fn of_op(&self, ops: &Ops, op: OpId) -> DeviceIx {
+        self.of_stream[ops.stream[op]]
+    }
+
     /// When a stream worked.
-    pub fn timeline_of(&self, stream: u32) -> &Timeline {
-        let own = &self.of_its_own[stream as usize];
-        if own.busy.is_empty() { &self.list[self.of_stream[stream as usize] as usize].timeline } else { own }
+    pub fn timeline_of(&self, stream: StreamIx) -> &Timeline {
+        let own = &self.of_its_own[stream];
+        if own.busy.is_empty() { &self.list[self.of_stream[stream]].timeline } else { own }
     }
 }
 
 /// GPU of a process's CUDA ordinal. With `CUDA_VISIBLE_DEVICES` two ranks both call theirs 0: the export's map tells.
-pub fn gpu_id(profile: &Profile, global_pid: i64, ordinal: u32) -> u32 {
-    let pid = pid_of(global_pid);
+pub fn gpu_id(profile: &Profile, global_pid: i64, ordinal: ExportId) -> u32 {
+    let (pid, ordinal) = (pid_of(global_pid), ordinal.number());
     profile.target.gpu_of.get(&(pid, ordinal)).copied().unwrap_or(ordinal)
-}
-
-/// Process id of a `globalPid` or `globalTid`: bits 24 to 47.
-pub fn pid_of(global: i64) -> u32 {
-    ((global >> 24) & 0xFF_FFFF) as u32
-}
-
-/// Thread id of a `globalTid`: the low 24 bits.
-pub fn tid_of(global: i64) -> u32 {
-    (global & 0xFF_FFFF) as u32
-}
-
-/// Whether a device number says nothing.
-pub fn unknown(device: u32) -> bool {
-    device == NONE
 }
 
 impl Timeline {
     /// Adds an op that starts no earlier than those before it.
-    fn add(&mut self, op: u32, start: i64, end: i64) {
+    fn add(&mut self, op: OpId, start: i64, end: i64) {
         match self.busy.last_mut() {
             Some(last) if start <= last.1 => {
                 self.busy_ns += (end - last.1).max(0);
@@ -130,7 +162,7 @@ impl Timeline {
 
     /// The gap that begins exactly at `time`: its end and the op that ends it. `None` while the device works on, and
     /// after its last op.
-    pub fn gap_from(&self, time: i64) -> Option<(i64, u32)> {
+    pub fn gap_from(&self, time: i64) -> Option<(i64, OpId)> {
         let next = self.busy.partition_point(|b| b.0 <= time);
         let before = self.busy.get(next.checked_sub(1)?)?;
         if before.1 != time {
@@ -165,10 +197,10 @@ mod tests {
     fn gaps_are_those_of_all_streams_together() {
         let mut t = Timeline::default();
         for (op, start, end) in [(0, 0, 10), (1, 5, 20), (2, 30, 40)] {
-            t.add(op, start, end);
+            t.add(OpId::from(op), start, end);
         }
         assert_eq!(t.busy, [(0, 20), (30, 40)]);
-        assert_eq!(t.gap_from(20), Some((30, 2)));
+        assert_eq!(t.gap_from(20), Some((30, OpId::from(2))));
         assert_eq!(t.gap_from(10), None, "stream 1 still works");
         assert_eq!(t.gap_from(40), None, "nothing follows");
         assert_eq!(t.busy_within(10, 35), 15);

@@ -4,11 +4,23 @@ pub mod api;
 pub mod awaited;
 pub mod device;
 pub mod find;
+mod overlap;
 
 use crate::profile::calls::Calls;
+use crate::profile::ids::{CallId, OpId, StreamIx, ThreadIx, index};
 use crate::profile::ops::Ops;
 use crate::vocabulary::{Copy, Direction};
 use api::Blocking;
+use device::DeviceIx;
+use typed_index_collections::TiSlice;
+
+index! {
+    /// A wait of one capture: its place in the list of all that are reported.
+    WaitId
+}
+
+/// Waits of one capture, in order of their calls.
+pub type Waits = TiSlice<WaitId, Wait>;
 
 /// What the wait found on the GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,36 +55,41 @@ impl Found {
 #[derive(Clone, Debug)]
 pub struct Wait {
     /// The synchronising call, or the blocking copy or free.
-    pub call: u32,
+    pub call: CallId,
     /// The copy call before it that this wait completes. Without a `copy`: what was copied is not recorded.
-    pub copy_call: Option<u32>,
+    pub copy_call: Option<CallId>,
+    /// What the call blocks for.
     pub blocking: Blocking,
-    /// Index into [`crate::profile::calls::Calls::threads`].
-    pub thread: u32,
+    /// The thread that waits.
+    pub thread: ThreadIx,
     /// `globalPid`.
     pub pid: i64,
     /// Start of the copy call if there is one, else of the call, in ns.
     pub start: i64,
+    /// End of the call, in ns.
     pub end: i64,
     /// Host time in the call, and in the copy call where that one blocked, in ns.
     pub blocked: i64,
     /// The part of `blocked` that is the copy call's.
     pub copy_blocked: i64,
+    /// What was copied, where a copy is part of the wait.
     pub copy: Option<Copy>,
-    /// Index into [`device::Devices::list`].
-    pub device: Option<u32>,
+    /// The GPU waited for; `None` where the export does not tell.
+    pub device: Option<DeviceIx>,
     /// CUPTI stream id.
     pub stream: Option<u32>,
+    /// CUPTI context id.
     pub context: Option<u32>,
+    /// What it found on the GPU.
     pub found: Found,
     /// The awaited op that ended last.
-    pub awaited: Option<u32>,
+    pub awaited: Option<OpId>,
     /// The last op of the one stream it covers, ended or not.
-    pub reaches: Option<u32>,
+    pub reaches: Option<OpId>,
     /// A device that still worked when the wait returned: it cannot have waited for that one.
-    pub not_for: Option<u32>,
+    pub not_for: Option<DeviceIx>,
     /// Copy to the host, started earlier without waiting, that this wait completes.
-    pub completes: Option<u32>,
+    pub completes: Option<OpId>,
     /// Which streams its end proves drained.
     pub covers: Covers,
     /// Of the work on those streams: what was issued before this time, in ns. An event proves nothing about what was
@@ -90,10 +107,10 @@ impl Wait {
 /// Streams whose earlier work a wait's return proves ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Covers {
-    /// One stream: index into [`crate::profile::ops::Ops::streams`].
-    Stream(u32),
+    /// One stream.
+    Stream(StreamIx),
     /// Every stream of the process on one device.
-    Device(u32),
+    Device(DeviceIx),
     /// Every stream of the process, on whichever device: which one is not recorded.
     AnyDevice,
     /// Nothing that the export records.
@@ -102,11 +119,11 @@ pub enum Covers {
 
 impl Wait {
     /// Takes the copy away again: it was started elsewhere, and this synchronisation completes it later on.
-    pub fn part(&mut self, calls: &Calls, ops: &Ops) {
-        let start = calls.start[self.call as usize];
+    pub fn split_copy(&mut self, calls: &Calls, ops: &Ops) {
+        let start = calls.start[self.call];
         let to_host = self.copy.is_some_and(|c| c.direction == Direction::DeviceToHost);
         self.completes = self.awaited.filter(|_| to_host);
-        let pending = self.awaited.is_some_and(|op| ops.end[op as usize] > start);
+        let pending = self.awaited.is_some_and(|op| ops.end[op] > start);
         self.found = if pending { Found::Pending } else { Found::Nothing };
         self.blocked -= self.copy_blocked;
         (self.copy_call, self.copy, self.copy_blocked, self.start) = (None, None, 0, start);

@@ -42,6 +42,15 @@ export async function open(browser, file, { hash = "", width = 1280, height = 90
 export const drawn = (page) =>
   page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
 
+/** Turns the wheel and waits until the page has got it: a browser delivers it when it next draws, or later. */
+export async function wheel(page, by) {
+  await page.evaluate(() => {
+    window.turned = new Promise((done) => addEventListener("wheel", () => done(), { capture: true, once: true }));
+  });
+  await page.mouse.wheel(0, by);
+  await page.evaluate(() => window.turned);
+}
+
 /** What the timeline shows: from, to, and the selected site. */
 export async function view(page) {
   await drawn(page);

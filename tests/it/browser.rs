@@ -9,9 +9,11 @@ use crate::look;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use sync_report::analysis::{self, Options};
+use sync_report::analysis::Options;
+use sync_report::render::perfetto;
+use sync_report::report;
+use sync_report::text;
 use sync_report::verdict::source::SourceRoot;
-use sync_report::{perfetto, text};
 
 /// What has to be there, or what is missing.
 fn tools() -> Result<(PathBuf, PathBuf), &'static str> {
@@ -45,7 +47,7 @@ fn write_pages(target: &Path) {
     let options = Options { source_roots: roots, ..look::options() };
     let write = |name: &str, profiles: &[&str]| {
         let paths: Vec<PathBuf> = profiles.iter().map(|profile| sample(profile)).collect();
-        let report = analysis::run(&paths, &options).expect("a report");
+        let report = report::run(&paths, &options).expect("a report");
         std::fs::write(target.join(name), page(&report)).expect("a page");
     };
     write("train_mlp.html", &["train_mlp"]);
@@ -57,7 +59,7 @@ fn write_pages(target: &Path) {
         std::fs::write(target.join(name), page(&look::report(&e))).expect("a page");
     }
     let trace = |name: &str, paths: &[PathBuf]| {
-        let (report, whole) = analysis::run_whole(paths, &look::options()).expect("a report");
+        let (report, whole) = report::run_whole(paths, &look::options()).expect("a report");
         let mut file = std::fs::File::create(target.join(name)).expect("a file");
         perfetto::render(&report, &whole, perfetto::MOST, &mut file).expect("a trace");
     };

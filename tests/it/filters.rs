@@ -16,7 +16,7 @@ fn empty() -> (Export, Thread) {
 fn inside(e: &Export, range: &str) -> Result<u64, String> {
     let (_dir, path) = e.write_temp();
     let filter = Filter { nvtx: Some(range.to_owned()), ..Filter::default() };
-    let report = sync_report::analysis::run(&[path], &Options { filter, ..options() });
+    let report = sync_report::report::run(&[path], &Options { filter, ..options() });
     report.map(|r| r.totals.waits).map_err(|e| e.to_string())
 }
 
@@ -84,7 +84,7 @@ fn registered_and_open_ranges_hold_waits() {
 #[test]
 fn filters_that_leave_nothing_say_so() {
     use crate::look::report_with;
-    use sync_report::report::{style::Style, table};
+    use sync_report::render::{style::Style, table};
     let (mut e, t) = empty();
     e.name_thread(t, "python3");
     for i in 0..3 {

@@ -6,6 +6,7 @@ use crate::loops::{LOOP, upload};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
+mod parquet;
 mod schema;
 
 const SOURCES: &str = concat!("/workspace=", env!("CARGO_MANIFEST_DIR"), "/sample-profiles/programs");
@@ -353,10 +354,10 @@ fn traces_are_whole() {
 #[test]
 fn large_traces_keep_what_is_around_waits() {
     let (_folder, path) = LOOP.export(&[upload("step", 18), upload("load", 40)]).write_temp();
-    let (report, whole) =
-        sync_report::analysis::run_whole(&[path], &crate::look::options()).expect("a report");
+    let (report, whole) = sync_report::report::run_whole(&[path], &crate::look::options()).expect("a report");
     let mut out = Vec::new();
-    let left = sync_report::perfetto::render(&report, &whole, 90, &mut out).expect("a Vec takes everything");
+    let left =
+        sync_report::render::perfetto::render(&report, &whole, 90, &mut out).expect("a Vec takes everything");
     let trace = parsed(&String::from_utf8(out).expect("UTF-8"));
     let slices = trace["traceEvents"].as_array().expect("events").iter().filter(|e| e["ph"] == "X");
     let (mut all, mut waits) = (0, Vec::new());
@@ -366,10 +367,10 @@ fn large_traces_keep_what_is_around_waits() {
             waits.push(e["args"]["site"].as_str().unwrap_or("").to_owned());
         }
     }
-    assert!(all <= 90 && left.waits > 0, "{all} slices, {left:?}");
+    assert!(all <= 90, "{all} slices");
     assert!(waits.contains(&"S1".to_owned()) && waits.contains(&"S2".to_owned()), "{waits:?}");
     let note = trace["otherData"]["note"].as_str().expect("a note");
-    assert!(note.contains("leaves out") && left.sentence().as_deref() == Some(note), "{note}");
+    assert!(note.contains("leaves out") && note.contains(" wait") && left.as_deref() == Some(note), "{note}");
 }
 
 /// Exports full of nonsense: whatever is read of them can be printed in every format, compared and held to a rule.
@@ -393,39 +394,5 @@ fn odd_exports_survive_every_format() {
         }
         let gate = program(&["check", &path, "--fail-on", "drain>100%,any-false"]);
         assert!(if plain == 0 { gate.code < 2 } else { gate.code == 2 }, "{name}: {}", gate.stderr);
-    }
-}
-
-/// Whatever the table shows of a site, JSON has as a value.
-#[test]
-fn json_has_what_the_table_shows() {
-    let report = parsed(&output(&sample("train_mlp"), "json", &["--top", "0"]));
-    for site in report["sites"].as_array().expect("sites") {
-        for key in [
-            "id",
-            "class",
-            "kind",
-            "confidence",
-            "user_frame",
-            "attribution",
-            "driver_api",
-            "copy",
-            "caller",
-            "thread",
-            "process",
-            "device",
-            "waits",
-            "per_iteration",
-            "blocked_ns",
-            "blocked_percent",
-            "blocked_p99_ns",
-            "drain_ns",
-            "drain_percent",
-            "recoverable",
-            "fix",
-            "spread",
-        ] {
-            assert!(site.get(key).is_some(), "{key}");
-        }
     }
 }

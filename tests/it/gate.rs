@@ -174,7 +174,7 @@ fn conditions_of_the_command_line_break_too() {
 #[test]
 fn what_cannot_be_held_to_a_rule_is_wrong_use() {
     let folder = tempfile::tempdir().expect("a folder");
-    let plain = Loop { nvtx: false, ..LOOP };
+    let plain = Loop { nvtx: false, iterations: 4, ..LOOP };
     let profile = plain.write(folder.path(), "plain", &[upload("step", 18)]);
     let check = |text: &str| {
         let path = folder.path().join("b.toml");
@@ -184,8 +184,8 @@ fn what_cannot_be_held_to_a_rule_is_wrong_use() {
     let per_iteration = check("[limits]\nfalse-waits = 1\n");
     assert_eq!(per_iteration.code, 2);
     assert!(per_iteration.stderr.contains("per = \"run\""), "{}", per_iteration.stderr);
-    assert_eq!(check("per = \"run\"\n[limits]\nfalse-waits = 40\n").code, 0);
-    assert_eq!(check("per = \"run\"\n[limits]\nfalse-waits = 39\n").code, 1);
+    assert_eq!(check("per = \"run\"\n[limits]\nfalse-waits = 4\n").code, 0);
+    assert_eq!(check("per = \"run\"\n[limits]\nfalse-waits = 3\n").code, 1);
     let typo = check("[limits]\nfalse-wait = 1\n");
     assert_eq!(typo.code, 2);
     assert!(typo.stderr.contains("did you mean `false-waits`?"), "{}", typo.stderr);

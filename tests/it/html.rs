@@ -5,10 +5,12 @@ use crate::look;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use sync_report::analysis::{Analysed, Options};
+use sync_report::analysis::{CaptureAnalysis, Options};
 use sync_report::diff::{self, Side};
-use sync_report::report::{Report, html};
-use sync_report::timeline::{self, Budget, Timeline, Wanted};
+use sync_report::model::Report;
+use sync_report::model::timeline::{Budget, Timeline, WHOLE};
+use sync_report::render::html;
+use sync_report::timeline::{self, Wanted};
 
 /// The page of a report.
 pub fn page(report: &Report) -> String {
@@ -19,7 +21,7 @@ pub fn page(report: &Report) -> String {
 
 /// The page of a comparison.
 pub fn compared(before: &Report, after: &Report) -> String {
-    let side = |report: &Report| Side::of(report, true).expect("a report");
+    let side = |report: &Report| Side::of(report.clone(), true);
     let (before, after) = (side(before), side(after));
     let mut out = Vec::new();
     let drawings = [&before.timelines[..], &after.timelines[..]];
@@ -105,7 +107,7 @@ fn the_page_holds_what_the_export_holds() {
     let mut report = look::report_with(&small(), &look::options());
     report.profiles[0].path = "/data/small.sqlite".to_owned();
     report.warnings.clear();
-    report.tool.version = "0";
+    report.tool.version = "0".into();
     // Savings have tests of their own, and change with what is learned of GPUs.
     report.totals.recoverable_low_ns = None;
     report.totals.by_class.false_.recoverable_ns = None;
@@ -196,7 +198,7 @@ fn long(launches: i64) -> Export {
     e
 }
 
-fn draw(found: &Analysed, budget: Budget, examples: &[(i64, i64)]) -> Timeline {
+fn draw(found: &CaptureAnalysis, budget: Budget, examples: &[(i64, i64)]) -> Timeline {
     let (from, to) = found.profile.bounds().expect("calls");
     timeline::draw(found, &Wanted { profile: 0, from, to, examples, budget })
 }
@@ -223,8 +225,8 @@ fn windows(tree: &Value) -> Vec<(i64, i64)> {
 #[test]
 fn of_a_large_capture_the_windows_are_whole() {
     let found = look::analysed(&long(3_000));
-    let wait = &found.waits[20];
-    let budget = Budget { spans: 1_000, ..timeline::WHOLE };
+    let wait = &found.waits.raw[20];
+    let budget = Budget { spans: 1_000, ..WHOLE };
     let drawing = draw(&found, budget, &[(wait.start, wait.end)]);
     assert!(drawing.kept_spans <= 1_010 && drawing.kept_spans > 900, "{}", drawing.kept_spans);
     let tree = serde_json::to_value(&drawing).expect("JSON");
@@ -244,10 +246,10 @@ fn of_a_large_capture_the_windows_are_whole() {
 #[test]
 fn a_budget_bounds_waits_lanes_and_characters() {
     let found = look::analysed(&long(3_000));
-    let few = Budget { spans: 200, waits: 5, ..timeline::WHOLE };
+    let few = Budget { spans: 200, waits: 5, ..WHOLE };
     let drawing = draw(&found, few, &[]);
     assert!(drawing.waits.kept <= 5 && drawing.waits.total == 30);
-    let short = Budget { characters: 4_000, ..timeline::WHOLE };
+    let short = Budget { characters: 4_000, ..WHOLE };
     let drawing = draw(&found, short, &[]);
     let used = drawing.lanes.iter().map(|l| l.spans.len()).sum::<usize>() + drawing.waits.packed.len();
     assert!(used <= 4_000 && drawing.kept_spans > 100, "{used}");
@@ -262,7 +264,7 @@ fn a_budget_bounds_waits_lanes_and_characters() {
         }
     }
     let found = look::analysed(&e);
-    let drawing = draw(&found, Budget { lanes: 8, ..timeline::WHOLE }, &[]);
+    let drawing = draw(&found, Budget { lanes: 8, ..WHOLE }, &[]);
     assert!(drawing.lanes.len() <= 8 && drawing.lanes_left_out >= 33);
     assert!(drawing.lanes.iter().any(|l| l.label == "stream 39"), "the busiest stay");
 }
@@ -274,10 +276,10 @@ fn a_budget_bounds_waits_lanes_and_characters() {
 #[test]
 fn a_wait_is_drawn_where_it_blocked() {
     let found = look::analysed(&small());
-    let tree = serde_json::to_value(draw(&found, timeline::WHOLE, &[])).expect("JSON");
-    let first = &found.waits[0];
+    let tree = serde_json::to_value(draw(&found, WHOLE, &[])).expect("JSON");
+    let first = &found.waits.raw[0];
     let packed = numbers(&tree["waits"]["packed"]);
-    let call = found.profile.calls.start[first.call as usize];
+    let call = found.profile.calls.start[first.call];
     assert_eq!(
         packed[..4],
         [
@@ -317,14 +319,14 @@ fn a_site_has_its_course_over_the_run() {
         e.sync(t, "cudaStreamSynchronize", at + 200..at + 1_200 + i, GPU0);
     }
     let found = look::analysed(&e);
-    let series = &draw(&found, timeline::WHOLE, &[]).sites[0].series;
+    let series = &draw(&found, WHOLE, &[]).sites[0].series;
     assert_eq!((series.iterations, series.iterations_each, series.blocked_ns.len()), (300, 3, 100));
     assert_eq!(series.blocked_ns[..2], [1_001, 1_004]);
     let other = e.thread(2, 2);
     e.launch(other, 0..10, GPU0, 20..1_000, "gemm");
     e.sync(other, "cudaStreamSynchronize", 50..1_100, GPU0);
     let found = look::analysed(&e);
-    let drawing = draw(&found, timeline::WHOLE, &[]);
+    let drawing = draw(&found, WHOLE, &[]);
     let slices = drawing.sites.iter().find(|s| s.series.iterations_each == 0).expect("no iterations there");
     assert_eq!((slices.series.blocked_ns[0], slices.series.blocked_ns[1..].iter().sum::<i64>()), (1_050, 0));
 }
@@ -339,7 +341,7 @@ fn names_are_as_many_as_a_page_can_hold() {
         e.launch(t, at..at + 10, GPU0, at + 20..at + 90, &format!("kernel_{i}_{}", "long".repeat(100)));
         e.launch(t, at + 11..at + 12, GPU0, at + 91..at + 92, "often");
     }
-    let drawing = draw(&look::analysed(&e), timeline::WHOLE, &[]);
+    let drawing = draw(&look::analysed(&e), WHOLE, &[]);
     assert!(drawing.names.len() <= 4_001 && drawing.names.iter().all(|n| n.chars().count() <= 100));
     assert_eq!(drawing.names[..2], ["cudaLaunchKernel", "often"]);
     assert_eq!(drawing.names[drawing.names.len() - 1], "other");

@@ -3,15 +3,24 @@
 use crate::export::Export;
 use std::ops::Deref;
 use std::path::Path;
-use sync_report::analysis::{self, Analysed, Options};
+use sync_report::analysis::pricing::ResolvedScenario;
+use sync_report::analysis::{self, CaptureAnalysis, Options};
+use sync_report::model::{Report, Site};
+use sync_report::profile::ids::OpId;
 use sync_report::profile::ops::OpKind;
-use sync_report::report::{Report, Site, csv, html, json, table};
+use sync_report::render::{csv, html, json, table};
 use sync_report::waits::{Found, Wait};
 use tempfile::TempDir;
 
-/// One thread: the plainest way to read. With everything drawn, so that whatever is read is drawn too.
+/// One thread: the plainest way to read. With everything drawn, so that whatever is read is drawn too. Priced as captured:
+/// what is drawn has no profiler in it.
 pub fn options() -> Options {
-    Options { threads: 1, timelines: Some(sync_report::timeline::WHOLE), ..Options::default() }
+    Options {
+        threads: 1,
+        timelines: Some(sync_report::model::timeline::WHOLE),
+        as_captured: true,
+        ..Options::default()
+    }
 }
 
 /// The report on an export.
@@ -25,26 +34,27 @@ pub fn report_with(e: &Export, options: &Options) -> Report {
 }
 
 pub fn report_on(path: &Path, options: &Options) -> Report {
-    analysis::run(&[path.to_owned()], options).expect("a report")
+    sync_report::report::run(&[path.to_owned()], options).expect("a report")
 }
 
 /// An analysed export whose file still exists.
 pub struct Kept {
-    analysed: Analysed,
+    analysed: CaptureAnalysis,
     _folder: TempDir,
 }
 
 impl Deref for Kept {
-    type Target = Analysed;
+    type Target = CaptureAnalysis;
 
-    fn deref(&self) -> &Analysed {
+    fn deref(&self) -> &CaptureAnalysis {
         &self.analysed
     }
 }
 
 pub fn analysed(e: &Export) -> Kept {
     let (folder, path) = e.write_temp();
-    let analysed = analysis::analyse(&path, &options()).expect("an analysis");
+    let mut analysed = analysis::analyse(&path, &options()).expect("an analysis");
+    analysed.price(0, &ResolvedScenario::default(), &options(), false);
     Kept { analysed, _folder: folder }
 }
 
@@ -56,9 +66,9 @@ pub fn waits(e: &Export) -> Vec<String> {
     found.waits.iter().map(|w| line(&found, w)).collect()
 }
 
-fn line(found: &Analysed, wait: &Wait) -> String {
+fn line(found: &CaptureAnalysis, wait: &Wait) -> String {
     let profile = &found.profile;
-    let op = |op: u32| format!("{}..{}", profile.ops.start[op as usize], profile.ops.end[op as usize]);
+    let op = |op: OpId| format!("{}..{}", profile.ops.start[op], profile.ops.end[op]);
     let mut words = vec![
         profile.calls.base_name(wait.call).to_string(),
         format!("{}..{}", wait.start, wait.end),
@@ -76,13 +86,13 @@ fn line(found: &Analysed, wait: &Wait) -> String {
     });
     words.extend(wait.awaited.map(|o| format!("awaits {}", op(o))));
     words.extend(wait.completes.map(|o| format!("completes {}", op(o))));
-    words.extend(wait.device.map(|d| format!("gpu {}", found.devices.list[d as usize].id)));
-    words.extend(wait.not_for.map(|d| format!("not gpu {}", found.devices.list[d as usize].id)));
+    words.extend(wait.device.map(|d| format!("gpu {}", found.devices.list[d].id)));
+    words.extend(wait.not_for.map(|d| format!("not gpu {}", found.devices.list[d].id)));
     words.join(" ")
 }
 
 /// The ops of an export as `kernel 120..900`, in start order.
-pub fn ops(found: &Analysed) -> Vec<String> {
+pub fn ops(found: &CaptureAnalysis) -> Vec<String> {
     let ops = &found.profile.ops;
     let name = |kind| match kind {
         OpKind::Kernel => "kernel",
@@ -90,7 +100,7 @@ pub fn ops(found: &Analysed) -> Vec<String> {
         OpKind::Memset => "memset",
         OpKind::GraphLaunch => "graph",
     };
-    (0..ops.len()).map(|i| format!("{} {}..{}", name(ops.kind[i]), ops.start[i], ops.end[i])).collect()
+    ops.ids().map(|op| format!("{} {}..{}", name(ops.kind[op]), ops.start[op], ops.end[op])).collect()
 }
 
 /// Each site as a line: `2 x cudaStreamSynchronize false upload C03 at train.py:18 step`.
@@ -109,7 +119,7 @@ pub fn site(s: &Site) -> String {
 
 /// `class kind rule` of every site, without repetition, for verdicts that do not depend on the grouping.
 pub fn verdicts(report: &Report) -> Vec<String> {
-    let rule = |s: &Site| s.evidence.first().map_or("", |e| e.rule);
+    let rule = |s: &Site| s.evidence.first().map_or(String::new(), |e| e.rule.to_string());
     let mut all: Vec<String> =
         report.sites.iter().map(|s| format!("{} {} {}", s.class, s.kind, rule(s))).collect();
     all.sort();
@@ -120,16 +130,19 @@ pub fn verdicts(report: &Report) -> Vec<String> {
 /// The report in every format, the export's path replaced so that copies of a file compare equal.
 pub fn everything(report: &Report) -> String {
     let mut report = report.clone();
+    for warning in &mut report.warnings {
+        warning.fix.clear();
+        for profile in &report.profiles {
+            warning.message = warning.message.replace(&profile.path, "PATH");
+        }
+    }
     for profile in &mut report.profiles {
         profile.path = "PATH".to_owned();
     }
-    for warning in &mut report.warnings {
-        warning.fix.clear();
-    }
     let mut out = Vec::new();
-    json::render(&report, &mut out).expect("a Vec takes everything");
+    json::write(&report, &mut out).expect("a Vec takes everything");
     csv::render(&report, &mut out).expect("a Vec takes everything");
-    let style = sync_report::report::style::Style { width: Some(120), color: false };
+    let style = sync_report::render::style::Style { width: Some(120), color: false };
     table::render(&report, &style, &mut out).expect("a Vec takes everything");
     html::render(&report, &mut out).expect("a Vec takes everything");
     String::from_utf8(out).expect("renderers write UTF-8")

@@ -9,9 +9,11 @@ use sync_report::analysis::filter::Filter;
 use sync_report::analysis::{self, Options};
 use sync_report::cost::overhead;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{self, Assumed, Fix, Program, Scratch};
+use sync_report::cost::simulate::{self, Assumed, Program, Scratch};
 use sync_report::diff::{self, Side};
-use sync_report::report::{csv, json};
+use sync_report::profile::ids::ThreadIx;
+use sync_report::render::{csv, json};
+use sync_report::vocabulary::Change;
 
 /// One call: on which thread, when, how long; its op, how long after and how long.
 #[derive(Clone, Debug)]
@@ -85,10 +87,15 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// The steps as drawn, whether or not a machine could have done so.
 pub fn export(schema: Schema, steps: &[Step]) -> Export {
+    export_of(schema, steps, 10, 0)
+}
+
+/// With the number of the first of its two processes, and when its first call was.
+fn export_of(schema: Schema, steps: &[Step], pid: i64, first: i64) -> Export {
     let mut e = Export::new(schema);
-    let threads = [e.thread(10, 10), e.thread(10, 11), e.thread(20, 20)];
+    let threads = [e.thread(pid, pid), e.thread(pid, pid + 1), e.thread(20, 20)];
     // A program without any call is no program.
-    e.call(threads[0], "cudaGetDevice", 0..1);
+    e.call(threads[0], "cudaGetDevice", first..first + 1);
     for step in steps {
         add(&mut e, threads[step.thread], step);
     }
@@ -146,14 +153,14 @@ proptest! {
         let e = export(schema, &steps);
         let (_folder, path) = e.write_temp();
         let found = analysis::analyse(&path, &options()).expect("an analysis");
-        let mut by_thread: HashMap<u32, i64> = HashMap::new();
+        let mut by_thread: HashMap<ThreadIx, i64> = HashMap::new();
         for (wait, drain) in found.waits.iter().zip(&found.drains) {
             prop_assert!(wait.blocked >= 0 && wait.copy_blocked >= 0 && *drain >= 0, "{wait:?}");
             prop_assert!(wait.blocked <= wait.end - wait.start, "{wait:?}");
             *by_thread.entry(wait.thread).or_default() += wait.blocked;
         }
         for (thread, blocked) in by_thread {
-            let span = found.profile.calls.spans[thread as usize];
+            let span = found.profile.calls.spans[thread];
             prop_assert!(blocked <= span.end - span.start, "{blocked} of {span:?}");
         }
         let in_sites: usize = found.sites.iter().map(|s| s.bundle.waits.len()).sum();
@@ -161,7 +168,7 @@ proptest! {
         let report = look::report_on(&path, &options());
         assert_sound(&report);
         let (mut as_json, mut as_csv) = (Vec::new(), Vec::new());
-        json::render(&report, &mut as_json).expect("a Vec takes everything");
+        json::write(&report, &mut as_json).expect("a Vec takes everything");
         csv::render(&report, &mut as_csv).expect("a Vec takes everything");
         let tree: serde_json::Value = serde_json::from_slice(&as_json).expect("JSON");
         let column = |name: &str| -> i64 {
@@ -181,21 +188,21 @@ proptest! {
     #[test]
     fn fixing_more_never_takes_longer(
         steps in steps(),
-        fixes in prop::collection::vec((prop::sample::select(Fix::ALL.to_vec()), any::<bool>()), 24),
+        fixes in prop::collection::vec((prop::sample::select(Change::ALL.to_vec()), any::<bool>()), 24),
         left_out in prop::sample::select(vec![0i64, 100]),
     ) {
         let found = look::analysed(&export(Schema::V2026_2, &steps));
         let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
         program.mark(&found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect::<Vec<_>>());
         overhead::mark(&found.profile, &mut program);
-        let end = |chosen: &dyn Fn(usize) -> Fix| {
+        let end = |chosen: &dyn Fn(usize) -> Change| {
             let fixes = (0..found.waits.len()).map(chosen).collect();
             let variant = Variant { fixes, left_out, around: 100, usual: false };
             simulate::run(&program, &variant, &mut Scratch::default()).end
         };
         let of = |site: usize| fixes[site % fixes.len()];
-        let (none, all) = (end(&|_| Fix::Keep), end(&|site| of(site).0.1));
-        let some = end(&|site| if of(site).1 { of(site).0.1 } else { Fix::Keep });
+        let (none, all) = (end(&|_| Change::Keep), end(&|site| of(site).0));
+        let some = end(&|site| if of(site).1 { of(site).0 } else { Change::Keep });
         prop_assert!(all <= some && some <= none, "{} {} {}", all, some, none);
     }
 
@@ -220,7 +227,7 @@ proptest! {
     fn comparisons_are_sound(a in steps(), b in steps()) {
         let (one, other) = (export(Schema::V2026_2, &a).write_temp(), export(Schema::V2026_2, &b).write_temp());
         let [a, b] = [&one, &other].map(|(_, path)| look::report_on(path, &options()));
-        let [old, new] = [&a, &b].map(|report| Side::of(report, false).expect("a side"));
+        let [old, new] = [&a, &b].map(|report| Side::of(report.clone(), false));
         let same = diff::compare(&old, &old);
         prop_assert_eq!(same.counts.unchanged, same.sites.len());
         let changed = diff::compare(&old, &new);
@@ -233,9 +240,33 @@ proptest! {
             prop_assert_eq!(ids, all);
         }
         let mut out = Vec::new();
-        sync_report::report::diff::json::render(&changed, &mut out).expect("a Vec takes everything");
+        json::write(&changed, &mut out).expect("a Vec takes everything");
         let tree: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
         prop_assert!(tree["sites"].is_array());
+    }
+
+    /// A site has one key, no other site of its process has it, and another run of the program finds it again: later, as
+    /// process 15 instead of 10.
+    #[test]
+    fn keys_tell_sites_apart(schema in schema(), steps in steps(), later in 1i64..1_000_000) {
+        let keys = |e: &Export| {
+            let report = look::report(e);
+            let mut keys: Vec<(u32, String)> =
+                report.sites.iter().map(|s| (s.process.pid, s.key.clone())).collect();
+            keys.sort_unstable();
+            keys
+        };
+        let run = export(schema, &steps);
+        let known = keys(&run);
+        let mut distinct = known.clone();
+        distinct.dedup();
+        prop_assert_eq!(&distinct, &known);
+        let moved: Vec<Step> = steps.iter().map(|s| Step { at: s.at + later, ..s.clone() }).collect();
+        let again = export_of(schema, &moved, 15, later);
+        let mut renamed: Vec<(u32, String)> =
+            keys(&again).into_iter().map(|(pid, key)| (if pid == 15 { 10 } else { pid }, key)).collect();
+        renamed.sort_unstable();
+        prop_assert_eq!(&renamed, &known);
     }
 
     /// Exports promise no order of rows.

@@ -7,9 +7,10 @@ pub mod stubs;
 
 use std::time::Duration;
 use stubs::Stubs;
-use sync_report::replay::gpu::{Options, execute};
+use sync_report::replay::gpu::{Budget, Options, execute};
 use sync_report::replay::measured::Measured;
-use sync_report::replay::plan::{Act, Certainty, Element, Footprint, Plan, Target};
+use sync_report::replay::plan::{Certainty, Footprint, Plan, ReplayOp, Target};
+use sync_report::replay::product::Element;
 
 /// Rounds enough to run everything.
 const ROUNDS: u32 = 2;
@@ -46,8 +47,8 @@ fn the_child() {
     let plan: Plan = serde_json::from_str(&plan).expect("a plan is JSON");
     let rounds = std::env::var("REPLAY_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(ROUNDS);
     let time = std::env::var("REPLAY_SECONDS").ok().and_then(|s| s.parse().ok()).map(Duration::from_secs_f64);
-    let options = Options { lib_dirs: vec![libraries.into()], rounds, time, ..Options::default() };
-    match execute(&plan, &options) {
+    let options = Options { lib_dirs: vec![libraries.into()], ..Options::default() };
+    match execute(&plan, &options, time.map_or(Budget::Rounds(rounds), Budget::Time)) {
         Ok(measured) => println!("\nMEASURED {}", serde_json::to_string(&measured).expect("JSON")),
         Err(e) => println!("\nFAILED {e}"),
     }
@@ -96,7 +97,7 @@ fn products_alone_run_with_every_kind_of_wait() {
 }
 
 #[test]
-fn every_act_runs() {
+fn every_op_runs() {
     let Some(stubs) = Stubs::get() else { return };
     let measured = run(stubs, &plans::everything(), &[]).expect("it runs");
     assert_eq!(measured.variants.len(), 1);
@@ -173,19 +174,19 @@ fn products_that_cannot_be_captured_run_without_a_graph() {
 #[test]
 fn a_plan_that_does_not_hold_together_is_refused() {
     let Some(stubs) = Stubs::get() else { return };
-    for act in [
-        Act::Gemm { gemm: 7, stream: 0 },
-        Act::Gemm { gemm: 0, stream: 9 },
-        Act::Record { event: 3, stream: 0 },
-        Act::Spin { ns: 5, stream: 2, place: None },
+    for op in [
+        ReplayOp::Gemm { gemm: 7, stream: 0 },
+        ReplayOp::Gemm { gemm: 0, stream: 9 },
+        ReplayOp::Record { event: 3, stream: 0 },
+        ReplayOp::Spin { ns: 5, stream: 2, place: None },
     ] {
         let mut plan = plans::loop_with_sync();
-        plan.variants[1].acts.push(act.clone());
+        plan.variants[1].ops.push(op.clone());
         let error = run(stubs, &plan, &[]).expect_err("it does not run");
-        assert!(error.starts_with("this cannot be replayed: the plan has no "), "{act:?}: {error}");
+        assert!(error.starts_with("this cannot be replayed: the plan has no "), "{op:?}: {error}");
     }
     let mut plan = plans::loop_with_sync();
-    plan.gemms[0].m = 0;
+    plan.gemms[0].shape.m = 0;
     let error = run(stubs, &plan, &[]).expect_err("it does not run");
     assert!(error.contains("no product of 0×48×32 fp16"), "{error}");
 }
@@ -196,8 +197,8 @@ fn kernels_take_the_places_of_the_recorded_ones() {
     let Some(stubs) = Stubs::get() else { return };
     let took = |blocks| {
         let place = Some(Footprint { blocks, threads: 256, registers: 32, shared: 0 });
-        let kernel = |stream| Act::Spin { ns: 100_000, stream, place };
-        let acts = vec![kernel(0), kernel(1), Act::Sync { target: Target::Context, site: None }];
+        let kernel = |stream| ReplayOp::Spin { ns: 100_000, stream, place };
+        let acts = vec![kernel(0), kernel(1), ReplayOp::Sync { target: Target::Context, site: None }];
         let plan = plans::plan(Vec::new(), vec![("as recorded", acts)]);
         // The quick ones of many: tests share the processor, and nothing is quicker than the GPU lets it.
         run(stubs, &plan, &[("REPLAY_ROUNDS", "100")]).expect("it runs").variants[0].wall.low_ns
@@ -211,7 +212,7 @@ fn kernels_take_the_places_of_the_recorded_ones() {
 #[test]
 fn host_time_of_cublas_is_not_spent_twice() {
     let Some(stubs) = Stubs::get() else { return };
-    let acts = vec![Act::Host { ns: 300_000 }, Act::Gemm { gemm: 0, stream: 0 }];
+    let acts = vec![ReplayOp::Host { ns: 300_000 }, ReplayOp::Gemm { gemm: 0, stream: 0 }];
     let gemms = vec![plans::gemm(64, 48, 32, Element::F16)];
     let plan = Plan { alone: Vec::new(), ..plans::plan(gemms, vec![("as recorded", acts)]) };
     let slow = [("STUB_CHOOSING", "200000"), ("REPLAY_ROUNDS", "100")];

@@ -3,29 +3,38 @@
 use crate::export::{Export, GPU0, NativeFrame, Schema, Thread};
 use crate::look::{self, options};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use sync_report::analysis::Options;
+use sync_report::model::Report;
 use sync_report::profile::database::{Database, Progress};
 use sync_report::profile::strings::Strings;
-use sync_report::report::Report;
 
 const TABLES: [&str; 3] = ["StringIds", "SAMPLING_CALLCHAINS", "CUDA_CALLCHAINS"];
 
-/// The tables read so far, in order.
+/// What began so far, in order, how much was to come and how much was done.
 #[derive(Default)]
-struct Reads(Mutex<Vec<String>>);
+struct Reads {
+    began: Mutex<Vec<String>>,
+    promised: AtomicU64,
+    done: AtomicU64,
+}
 
 impl Progress for Reads {
-    fn table(&self, name: &str, _: u64) {
-        self.0.lock().expect("no panic").push(name.to_owned());
+    fn begins(&self, what: &str, count: u64, _: &str) {
+        self.began.lock().expect("no panic").push(what.to_owned());
+        self.promised.fetch_add(count, Ordering::Relaxed);
     }
 
-    fn advance(&self, _: u64) {}
+    fn advance(&self, by: u64) {
+        self.done.fetch_add(by, Ordering::Relaxed);
+    }
 }
 
 impl Reads {
     fn of(&self, table: &str) -> usize {
-        self.0.lock().expect("no panic").iter().filter(|name| *name == table).count()
+        let reading = format!("reading {table}");
+        self.began.lock().expect("no panic").iter().filter(|what| **what == reading).count()
     }
 }
 
@@ -64,6 +73,16 @@ fn report(e: &Export) -> (Report, Arc<Reads>) {
     (look::report_with(e, &options), reads)
 }
 
+/// Or the bar stands still.
+#[test]
+fn every_row_and_every_simulation_is_told() {
+    let (_, told) = report(&sampled());
+    let (promised, done) = (told.promised.load(Ordering::Relaxed), told.done.load(Ordering::Relaxed));
+    assert_eq!(promised, done);
+    assert!(told.of("CUPTI_ACTIVITY_KIND_RUNTIME") > 0);
+    assert!(told.began.lock().expect("no panic").iter().any(|what| what == "simulating fixes"));
+}
+
 #[test]
 fn an_export_without_keys_is_read_as_often_as_one_with_them() {
     let (keyed, with) = report(&sampled());
@@ -89,9 +108,9 @@ fn ids_that_do_not_exist_are_remembered() {
     let (mut strings, mut chains) = (Strings::default(), Chains::default());
     for _ in 0..5 {
         strings.fetch(&db, [1, 999_999, -1]).expect("strings");
-        chains.fetch(&db, &mut strings, ChainTable::Sampling, [1, 999_999]).expect("chains");
+        chains.fetch(&db, &mut strings, ChainTable::Sampling, [1.into(), 999_999.into()]).expect("chains");
     }
     assert!(strings.get(1).is_some() && strings.get(999_999).is_none());
-    assert!(!chains.get(1).is_empty() && chains.get(999_999).is_empty());
+    assert!(!chains.get(1.into()).is_empty() && chains.get(999_999.into()).is_empty());
     assert_eq!((reads.of("StringIds"), reads.of("SAMPLING_CALLCHAINS")), (1, 1));
 }

@@ -3,8 +3,9 @@
 use crate::export::{Copy, Export, GPU0, Gpu, Memory, Payload, Schema, Thread};
 use crate::look::{self, options};
 use std::collections::BTreeSet;
-use sync_report::analysis::{self, Options};
-use sync_report::report::Report;
+use sync_report::analysis::Options;
+use sync_report::model::Report;
+use sync_report::report;
 
 const SIDE: Gpu = Gpu { device: 0, stream: 13 };
 
@@ -83,6 +84,8 @@ fn every_version_tells_the_same_program() {
         let found = look::report(&program(schema)).totals;
         assert_eq!(found.drain_ns, look::report(&program(Schema::V2026_2)).totals.drain_ns, "{schema:?}");
         assert_eq!(report.profiles[0].schema.as_deref(), schema.versions().map(|v| v.1));
+        let started = (schema >= Schema::V2022_1).then_some(1_795_162_930_709_004_235);
+        assert_eq!(report.profiles[0].started_utc_ns, started, "{schema:?}");
         let iterations = report.iterations.as_ref().map(|i| i.count);
         assert_eq!(iterations, Some(2), "{schema:?}");
         // Frames leave the report file only since 2024.4.
@@ -178,7 +181,7 @@ fn required_columns_may_be_missing_too() {
             let mut e = program(schema);
             e.all_tables().drop_column(table.name, column.name);
             let (_folder, path) = e.write_temp();
-            match analysis::run(&[path], &options()) {
+            match report::run(&[path], &options()) {
                 Ok(report) => must_not_claim(&report, &format!("{}.{}", table.name, column.name)),
                 Err(e) => {
                     let text = e.to_string();
@@ -254,6 +257,111 @@ fn additions_of_third_parties_change_nothing() {
     assert_eq!(look::everything(&look::report(&e)), plain);
 }
 
+/// A column that is missing, a view or a table without rowid in a table's place: the report says what it costs, or one
+/// sentence says why there is none.
+#[test]
+fn what_an_export_lacks_is_said() {
+    let view = |table: &str| {
+        format!(
+            "CREATE TABLE aside AS SELECT * FROM {table}; DROP TABLE {table}; CREATE VIEW {table} AS SELECT * FROM aside"
+        )
+    };
+    let keyed = |table: &str, columns: &str, key: &str| {
+        format!(
+            "ALTER TABLE {table} RENAME TO aside; CREATE TABLE {table} ({columns}, PRIMARY KEY ({key})) WITHOUT ROWID;
+             INSERT OR IGNORE INTO {table} SELECT {columns} FROM aside; DROP TABLE aside"
+        )
+    };
+    let without = |table: &str, column: &str| format!("ALTER TABLE {table} DROP COLUMN {column}");
+    let calls = "CUPTI_ACTIVITY_KIND_RUNTIME";
+    let columns = "start, end, eventClass, globalTid, correlationId, nameId";
+    let chain = "id, symbol, module, unresolved, originalIP, stackDepth";
+    // What is done to the file; the code of the warning, or none where there is no report; what is said.
+    let variants = [
+        (
+            without(calls, "eventClass"),
+            None,
+            "RUNTIME has no column eventClass, so a call cannot be told from",
+        ),
+        (without(calls, "start"), None, "RUNTIME has no column start, so no call is known"),
+        (view(calls), None, "RUNTIME is a view, not a table, so no call is known"),
+        (keyed(calls, columns, "start, end, correlationId"), None, "RUNTIME is a table without rowid, so"),
+        (view("StringIds"), None, "StringIds is a view, not a table, so no call, kernel or frame has a name"),
+        (without("StringIds", "value"), None, "StringIds has no column value, so"),
+        (format!("DROP TABLE {calls}"), None, "holds no CUDA API calls"),
+        (
+            without(calls, "correlationId"),
+            Some("missing-column"),
+            "RUNTIME has no column correlationId: calls cannot be joined with the copies and kernels that they issued",
+        ),
+        (
+            without(calls, "end"),
+            Some("missing-column"),
+            "has no column end: how long a call blocked is not known",
+        ),
+        (
+            without(calls, "globalTid"),
+            Some("missing-column"),
+            "globalTid: threads and processes cannot be told",
+        ),
+        (
+            without("CUPTI_ACTIVITY_KIND_MEMCPY", "srcKind"),
+            Some("missing-column"),
+            "srcKind: which uploads were",
+        ),
+        (
+            without("CUPTI_ACTIVITY_KIND_KERNEL", "streamId"),
+            Some("missing-column"),
+            "KERNEL has no column streamId",
+        ),
+        (
+            without("NVTX_EVENTS", "end"),
+            Some("missing-column"),
+            "NVTX_EVENTS has no column end: every NVTX range",
+        ),
+        (
+            view("NVTX_EVENTS"),
+            Some("unreadable-table"),
+            "NVTX_EVENTS is a view, not a table: there are no NVTX",
+        ),
+        (
+            view("CUPTI_ACTIVITY_KIND_MEMCPY"),
+            Some("unreadable-table"),
+            "MEMCPY is a view, not a table: no copy is",
+        ),
+        (
+            keyed("NVTX_EVENTS", "start, end, eventType, globalTid, text, textId", "start, text"),
+            Some("unreadable-table"),
+            "NVTX_EVENTS is a table without rowid: there are no NVTX ranges",
+        ),
+    ];
+    let run = |sql: &str| {
+        let mut e = program(Schema::V2025_3);
+        e.all_tables().sql(sql);
+        let (_folder, path) = e.write_temp();
+        report::run(&[path], &options())
+    };
+    for (sql, code, said) in variants {
+        match (run(&sql), code) {
+            (Ok(report), Some(code)) => {
+                let found = report.warnings.iter().find(|w| w.code == code && w.message.contains(said));
+                assert!(found.is_some(), "{sql}: {said}: {:?}", report.warnings);
+                must_not_claim(&report, &sql);
+            }
+            (Err(e), None) => {
+                let text = e.to_string();
+                assert!(e.downcast_ref::<sync_report::error::InputError>().is_some(), "{sql}: {text}");
+                assert!(text.contains(said), "{sql}: {text}");
+            }
+            (Ok(report), None) => panic!("{sql}: a report: {:?}", look::sites(&report)),
+            (Err(e), Some(_)) => panic!("{sql}: {e:#}"),
+        }
+    }
+    // By their key, chains are found all the same.
+    let report = run(&keyed("CUDA_CALLCHAINS", chain, "id, stackDepth")).expect("a report");
+    assert_eq!(look::everything(&report), look::everything(&run("").expect("a report")));
+}
+
 /// A table under a view's name, or one without rowids, is a shape that the reader does not know: no panic.
 #[test]
 fn tables_of_another_shape_are_refused_or_left_out() {
@@ -269,7 +377,7 @@ fn tables_of_another_shape_are_refused_or_left_out() {
             continue; // this SQLite has no such module
         }
         drop(db);
-        if let Err(e) = analysis::run(&[path], &options()) {
+        if let Err(e) = report::run(&[path], &options()) {
             assert!(e.downcast_ref::<sync_report::error::InputError>().is_some(), "{e:#} after {sql}");
         }
         drop(folder);

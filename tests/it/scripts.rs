@@ -1,6 +1,7 @@
 //! The scripts for users: what they run, write and refuse.
 
 use crate::export::{Export, GPU0, Schema};
+use crate::look;
 use rusqlite::Connection;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -142,6 +143,58 @@ esac
     }
 
     #[test]
+    fn both_captures_come_from_one_command() {
+        let bench = Bench::new(Some("nsys-rep"));
+        let program = ["--range", "cudaProfilerApi", "-o", "run", "python", "train.py"];
+        let both = |more: &[&str]| bench.capture(&[&["--both"], more, &program].concat());
+        let shown = text(&both(&["--print", "--keep-env"]).stdout);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines.len(), 4, "{shown}");
+        for (line, parts) in lines.iter().zip([
+            [
+                "profile --output=run ",
+                "--cudabacktrace=all:0",
+                "--capture-range=cudaProfilerApi python train.py",
+            ],
+            ["export", "--output=run.sqlite", "run.nsys-rep"],
+            [
+                "profile --output=run.light ",
+                "--sample=none",
+                "--capture-range=cudaProfilerApi python train.py",
+            ],
+            ["export", "--output=run.light.sqlite", "run.light.nsys-rep"],
+        ]) {
+            assert!(parts.iter().all(|part| line.contains(part)), "{parts:?}: {line}");
+        }
+        assert_eq!(bench.recorded("arguments"), "");
+        let files = ["run.nsys-rep", "run.sqlite", "run.light.nsys-rep", "run.light.sqlite"];
+        let done = both(&[]);
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        assert!(files.iter().all(|file| bench.path(file).exists()));
+        let runs = bench.recorded("arguments");
+        let runs: Vec<&str> = runs.lines().filter(|line| line.starts_with("profile")).collect();
+        assert!(runs.len() == 2 && !runs[1].contains("backtrace"), "{runs:?}");
+        // Any one of them is enough to stop before the program runs.
+        for kept in files {
+            files.iter().for_each(|file| drop(fs::remove_file(bench.path(file))));
+            fs::write(bench.path(kept), "kept").expect("a file");
+            let again = both(&[]);
+            assert_eq!(again.status.code(), Some(2), "{kept}");
+            assert!(text(&again.stderr).contains(&format!("{kept} exists")), "{}", text(&again.stderr));
+            assert_eq!(fs::read_to_string(bench.path(kept)).expect("it stays"), "kept");
+        }
+        assert!(both(&["--force"]).status.success());
+        assert!(files.iter().all(|file| fs::read(bench.path(file)).is_ok_and(|bytes| bytes.is_empty())));
+        // Alone, a capture leaves the other one, and says that it is of another run.
+        let alone = bench.capture(&[&["--force"], &program[..]].concat());
+        assert!(
+            text(&alone.stderr).contains("run.light.sqlite is of another run"),
+            "{}",
+            text(&alone.stderr)
+        );
+    }
+
+    #[test]
     fn mistakes_are_told() {
         let bench = Bench::new(None);
         for (arguments, message) in [
@@ -156,7 +209,10 @@ esac
             assert!(text(&refused.stderr).contains(message), "{arguments:?}: {}", text(&refused.stderr));
         }
         let help = bench.capture(&["--help"]);
-        assert!(help.status.success() && text(&help.stdout).contains("--range"));
+        assert!(help.status.success());
+        for option in ["--range", "--both", "NAME.light.sqlite"] {
+            assert!(text(&help.stdout).contains(option), "{option}");
+        }
     }
 }
 
@@ -202,6 +258,35 @@ fn an_export_can_be_repeated() {
 
     let refused = python("repeat_export.py", &arguments).expect("Python ran before");
     assert!(!refused.status.success() && text(&refused.stderr).contains("exists"));
+}
+
+/// Exports with very many of one thing: the report on each holds what was drawn.
+#[test]
+fn exports_with_many_of_one_thing_can_be_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kinds = [
+        ("threads", 160, 1),
+        ("streams", 160, 2),
+        ("devices", 160, 2),
+        ("open", 80, 1),
+        ("unlike", 80, 1),
+        ("nested", 80, 64),
+        ("sites", 80, 80),
+        ("turns", 80, 1),
+    ];
+    for (kind, waits, sites) in kinds {
+        let output = folder.path().join(format!("{kind}.sqlite"));
+        let arguments = [kind.as_ref(), "80".as_ref(), output.as_ref()];
+        let Some(done) = python("grow_export.py", &arguments) else { return };
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        let report = look::report_on(&output, &look::options());
+        assert_eq!(report.totals.waits, waits, "{kind}");
+        assert!(
+            report.sites.len() >= sites && report.sites.len() <= sites + 1,
+            "{kind}: {:?}",
+            look::sites(&report)
+        );
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::export::{Call, Copy, Export, GPU0, Memory, Payload, PythonFrame, Schema, Thread};
 use crate::look::{self, options};
 use sync_report::analysis::Options;
-use sync_report::report::{Report, Site};
+use sync_report::model::{Report, Site};
 use sync_report::sites::frames::PathRules;
 use sync_report::vocabulary::Attribution;
 

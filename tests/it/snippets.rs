@@ -2,7 +2,7 @@
 //! performs and what a senior reviewer would say of its wait; the capture is drawn from the marker, the source is the snippet.
 //! Run with `--nocapture` for the table.
 
-mod marker;
+pub mod marker;
 mod operation;
 mod score;
 mod trace;
@@ -14,8 +14,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use sync_report::analysis::Options;
-use sync_report::report::{Report, Site};
+use sync_report::model::{Report, Site};
 use sync_report::verdict::source::SourceRoot;
+use sync_report::vocabulary::RuleId;
 
 const FILES: &[(&str, &str)] = &[
     ("training", include_str!("snippets/training.py")),
@@ -74,6 +75,7 @@ impl Outcome {
         let with = look::report_on(&path, &with_root(sources.path()));
         let without = look::report_on(&path, &look::options());
         for mark in &snippet.marks {
+            assert!(mark.rest.is_empty(), "unknown options: {mark:?}");
             assert_eq!(mark.label.is_some(), operation::find(&mark.operation).waits(), "{mark:?}");
             let Some(label) = &mark.label else { continue };
             for stack in trace::stacks(snippet, mark) {
@@ -83,6 +85,8 @@ impl Outcome {
                     let _ = writeln!(self.wrong, "{place}: no site");
                     continue;
                 };
+                count(&place, label, with);
+                count(&place, label, without);
                 self.with_source.push(scored(label, with));
                 self.without_source.push(scored(label, without));
                 self.compare(&place, mark, with, without);
@@ -125,6 +129,13 @@ fn said(site: &Site) -> Label {
 
 fn scored(label: &Label, site: &Site) -> Scored {
     Scored { label: label.clone(), class: site.class.to_string(), confidence: site.confidence }
+}
+
+/// One line for `scripts/calibrate.py`: which rule decided, and what is right.
+fn count(place: &str, label: &Label, site: &Site) {
+    let weak = site.evidence.iter().find(|e| e.rule == RuleId::Weak);
+    let rule = weak.or(site.evidence.first()).map_or(RuleId::Other, |e| e.rule);
+    println!("calibration|{place}|{}|{rule}|{}", label.class, site.class);
 }
 
 fn describe(site: &Site) -> String {

@@ -9,10 +9,11 @@
 
 use crate::export::{Call, Copy, Export, GPU0, Memory, NativeFrame, PythonFrame, Schema};
 use crate::look;
-use sync_report::report::{Report, Site};
+use sync_report::model::{Report, Site};
 
 mod bare;
 mod kernels;
+mod library;
 mod named;
 mod weak;
 

@@ -1,12 +1,15 @@
 //! What can be typed for the commands that run on a GPU.
 
 use super::SharedArgs;
-use clap::{Args, ValueEnum, ValueHint};
+use super::typed::format;
+use clap::{Args, ValueHint};
 use std::path::PathBuf;
-use sync_report::replay::bench::TYPES;
+use sync_report::render::{self, Format};
+use sync_report::replay::bench::Bench;
 use sync_report::replay::gpu::DEFAULT_ROUNDS;
-use sync_report::replay::plan::{Compute, Element};
+use sync_report::replay::product::{TYPES, Types, type_name};
 
+/// The GPU and how to measure on it.
 #[derive(Args)]
 #[command(next_help_heading = "GPU")]
 pub struct GpuArgs {
@@ -21,6 +24,7 @@ pub struct GpuArgs {
     pub rounds: u32,
 }
 
+/// What can be typed for `bench`.
 #[derive(Args)]
 pub struct BenchArgs {
     /// Sides of the square matrices to multiply
@@ -28,7 +32,7 @@ pub struct BenchArgs {
     pub sizes: Vec<u64>,
     /// Element types: fp16, bf16, fp32, tf32, fp64
     #[arg(long, value_name = "TYPE,…", value_delimiter = ',', default_value = "fp16,bf16,fp32,tf32", value_parser = parse_type)]
-    pub types: Vec<(&'static str, Element, Compute)>,
+    pub types: Vec<Types>,
     /// Only check that this GPU computes and copies right, and say what works
     #[arg(long, conflicts_with_all = ["save", "sizes", "types", "format"])]
     pub self_test: bool,
@@ -36,8 +40,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub save: Option<PathBuf>,
     /// How to print the result
-    #[arg(long, value_enum, default_value_t = GpuFormat::Table)]
-    pub format: GpuFormat,
+    #[arg(long, default_value = "table", value_parser = format(render::BENCH))]
+    pub format: &'static Format<Bench>,
     /// Where to write it; `-` for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
@@ -47,17 +51,10 @@ pub struct BenchArgs {
     pub shared: SharedArgs,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum GpuFormat {
-    Table,
-    Json,
-    Markdown,
-}
-
-fn parse_type(text: &str) -> Result<(&'static str, Element, Compute), String> {
-    let known = || TYPES.map(|(name, ..)| name).join(", ");
+fn parse_type(text: &str) -> Result<Types, String> {
+    let known = || TYPES.map(type_name).join(", ");
     TYPES
         .into_iter()
-        .find(|(name, ..)| *name == text)
+        .find(|types| type_name(*types) == text)
         .ok_or_else(|| format!("no type `{text}`; there are: {}", known()))
 }

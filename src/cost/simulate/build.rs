@@ -1,56 +1,62 @@
 //! From a capture to a program: which of launch, stream and other streams each op waited for, what each call cost the
 //! host by itself, what each wait covers.
 
-use super::NONE;
 use super::follow::{self, Ends};
-use super::issue::Issue;
+use super::issue::{Entry, Issue};
 use super::learn::{Assumed, Learned, OpSamples, kind_index};
 use super::legacy;
-use super::model::{Act, Op, Program, Role, Step};
+use super::model::{GroupIx, Op, Program, Rank, Role, Step, StepKind, UNEXPLAINED_NS};
 use crate::profile::Profile;
+use crate::profile::ids::{CallId, NameIx, OpId, StreamIx};
 use crate::profile::ops::OpKind;
 use crate::vocabulary::{Direction, HostMemory};
 use crate::waits::api::{Blocking, classify};
-use crate::waits::device::Devices;
-use crate::waits::{Covers, Found, Wait};
+use crate::waits::device::{DeviceIx, Devices};
+use crate::waits::{Covers, Found, Wait, Waits};
 use rustc_hash::FxHashMap;
+use typed_index_collections::TiVec;
 
 /// A launch longer than its usual length by this factor, and by this time, was held up.
 const HELD_UP: i64 = 20;
 const HELD_UP_NS: i64 = 50_000;
 /// Ops of one stream in flight from which a launch that was held up counts as held up by the full queue.
 const FULL_QUEUE: u32 = 256;
-/// An op that starts later than its launch and its stream explain by more than this has another cause.
-pub const UNEXPLAINED_NS: i64 = 20_000;
 
-/// Builds a program from a capture; `waits`: all of them, sorted by call.
-pub fn build(profile: &Profile, devices: &Devices, waits: &[Wait], assumed: &Assumed) -> Program {
-    let (origin, recorded) = profile.bounds().unwrap_or((0, 0));
-    if !holds(profile, recorded - origin) {
-        return outline(profile, waits, assumed);
+impl Program {
+    /// Builds a program from a capture; `waits`: all of them.
+    pub fn new(profile: &Profile, devices: &Devices, waits: &Waits, assumed: &Assumed) -> Self {
+        let (origin, recorded) = profile.bounds().unwrap_or((0, 0));
+        if !holds(profile, recorded - origin) {
+            return Self { wanted: true, ..Self::outline(profile, waits, assumed) };
+        }
+        let issue = Issue::new(profile);
+        let builder = Builder::new(profile, devices, &issue, origin);
+        let learned = Learned::new(profile, waits, builder.sample(), assumed);
+        builder.place(waits, learned, recorded - origin)
     }
-    let issue = Issue::new(profile);
-    let builder = Builder::new(profile, devices, &issue, origin);
-    let learned = Learned::new(profile, waits, builder.sample(), assumed);
-    builder.place(waits, learned, recorded - origin)
+
+    /// Of a capture that is not to be simulated: what it teaches, without steps, which is all that bounds need.
+    pub fn outline(profile: &Profile, waits: &Waits, assumed: &Assumed) -> Self {
+        let (origin, recorded) = profile.bounds().unwrap_or((0, 0));
+        Self {
+            recorded: recorded.saturating_sub(origin),
+            wanted: false,
+            ..Self::empty(Learned::new(profile, waits, OpSamples::default(), assumed))
+        }
+    }
 }
 
-/// What the capture teaches, without steps: all that bounds need.
-pub fn outline(profile: &Profile, waits: &[Wait], assumed: &Assumed) -> Program {
-    let (origin, recorded) = profile.bounds().unwrap_or((0, 0));
-    Program {
-        recorded: recorded.saturating_sub(origin),
-        ..Program::empty(Learned::new(profile, waits, OpSamples::default(), assumed))
-    }
-}
-
-/// Whether all times together stay far from overflowing; only damaged captures do not.
+/// Whether all times together stay far from overflowing, and threads can be told apart ([`HostThread`] has 16 bits);
+/// only damaged captures do not.
 fn holds(profile: &Profile, span: i64) -> bool {
+    if profile.calls.threads.len() >= usize::from(u16::MAX) {
+        return false;
+    }
     let length = |start: &[i64], end: &[i64]| {
         start.iter().zip(end).fold(0, |sum: i64, (s, e)| sum.saturating_add(e.saturating_sub(*s)))
     };
-    let calls = length(&profile.calls.start, &profile.calls.end);
-    let ops = length(&profile.ops.start, &profile.ops.end);
+    let calls = length(&profile.calls.start.raw, &profile.calls.end.raw);
+    let ops = length(&profile.ops.start.raw, &profile.ops.end.raw);
     span.saturating_add(calls).saturating_add(ops) < i64::MAX / 64
 }
 
@@ -60,38 +66,45 @@ struct Builder<'a> {
     devices: &'a Devices,
     issue: &'a Issue,
     origin: i64,
-    /// By rank: call whose step issued it.
-    call_of: Vec<u32>,
+    /// Call whose step issued it.
+    call_of: TiVec<Rank, Option<CallId>>,
     ends: Ends,
     /// Ops that follow another by a recorded event.
-    recorded: FxHashMap<u32, u32>,
-    /// By name of calls: whether they copy asynchronously.
-    enqueues: Vec<bool>,
+    recorded: FxHashMap<Rank, Rank>,
+    /// Whether calls of a name copy asynchronously.
+    enqueues: TiVec<NameIx, bool>,
+    /// Streams of one process on one device share a number.
+    groups: FxHashMap<(i64, DeviceIx), GroupIx>,
 }
 
 impl<'a> Builder<'a> {
     fn new(profile: &'a Profile, devices: &'a Devices, issue: &'a Issue, origin: i64) -> Self {
-        let mut call_of = vec![NONE; issue.order.len()];
-        for &(call, first, ops) in &issue.entries {
-            call_of[first as usize..(first + ops) as usize].fill(call);
+        let mut call_of = TiVec::with_capacity(issue.order.len());
+        for entry in &issue.entries {
+            call_of.extend(std::iter::repeat_n(entry.call, entry.ops as usize));
         }
         let (ends, recorded) = (Ends::new(profile, issue), follow::recorded(profile, devices, issue));
         let names = profile.calls.names.iter();
         let enqueues = names.map(|n| classify(&n.base) == Some(Blocking::CopyAsync)).collect();
-        Self { profile, devices, issue, origin, call_of, ends, recorded, enqueues }
+        let mut groups = FxHashMap::default();
+        for (key, &device) in profile.ops.streams.iter().zip(&devices.of_stream) {
+            let next = GroupIx::from(groups.len());
+            groups.entry((key.pid, device)).or_insert(next);
+        }
+        Self { profile, devices, issue, origin, call_of, ends, recorded, enqueues, groups }
     }
 
     fn sample(&self) -> OpSamples {
         let (ops, calls) = (&self.profile.ops, &self.profile.calls);
         let mut samples = OpSamples::default();
-        let mut previous: Vec<Option<i64>> = vec![None; ops.streams.len()];
-        for (rank, (&op, &call)) in (0u32..).zip(self.issue.order.iter().zip(&self.call_of)) {
-            let (op, stream) = (op as usize, ops.stream[op as usize] as usize);
-            if call != NONE
+        let mut previous: TiVec<StreamIx, Option<i64>> = ops.streams.iter().map(|_| None).collect();
+        for ((rank, &op), &call) in self.issue.order.iter_enumerated().zip(&self.call_of) {
+            let stream = ops.stream[op];
+            if let Some(call) = call
                 && !self.stays_in_call(op, call)
-                && !self.held_by_another(rank, ops.start[op] - calls.end[call as usize])
+                && !self.held_by_another(rank, ops.start[op] - calls.end[call])
             {
-                samples.see(ops.kind[op], ops.start[op], calls.end[call as usize], previous[stream]);
+                samples.see(ops.kind[op], ops.start[op], calls.end[call], previous[stream]);
             }
             previous[stream] = Some(ops.end[op]);
         }
@@ -99,22 +112,23 @@ impl<'a> Builder<'a> {
     }
 
     /// Whether an op that started this long after its launch waited for another stream: its latency says nothing.
-    fn held_by_another(&self, rank: u32, latency: i64) -> bool {
+    fn held_by_another(&self, rank: Rank, latency: i64) -> bool {
         latency > UNEXPLAINED_NS
             && (self.recorded.contains_key(&rank)
                 || self.ends.followed(self.profile, self.issue, rank).is_some())
     }
 
-    fn place(self, waits: &[Wait], learned: Learned, recorded: i64) -> Program {
+    fn place(self, waits: &Waits, learned: Learned, recorded: i64) -> Program {
         let calls = &self.profile.calls;
-        let (group, groups) = self.groups();
+        let streams = self.profile.ops.streams.iter().zip(&self.devices.of_stream);
+        let group = streams.map(|(key, &device)| self.groups[&(key.pid, device)]).collect();
         let (part, barriers) = legacy::parts(self.profile);
         let mut program = Program {
-            steps: Vec::with_capacity(self.issue.entries.len()),
-            ops: Vec::with_capacity(self.issue.order.len()),
-            started: Vec::with_capacity(self.issue.entries.len()),
+            steps: TiVec::with_capacity(self.issue.entries.len()),
+            ops: TiVec::with_capacity(self.issue.order.len()),
+            started: TiVec::with_capacity(self.issue.entries.len()),
             group,
-            groups,
+            groups: self.groups.len(),
             part,
             barriers,
             threads: calls.threads.len() + 1,
@@ -131,19 +145,6 @@ impl<'a> Builder<'a> {
         program
     }
 
-    /// Streams of one process on one device share a number.
-    fn groups(&self) -> (Vec<u32>, usize) {
-        let mut known: FxHashMap<(i64, u32), u32> = FxHashMap::default();
-        let streams = self.profile.ops.streams.iter().zip(&self.devices.of_stream);
-        let group = streams
-            .map(|(key, &device)| {
-                let next = known.len() as u32;
-                *known.entry((key.pid, device)).or_insert(next)
-            })
-            .collect();
-        (group, known.len())
-    }
-
     /// How many ops a stream's queue takes: as many as were in flight when launches were held up, and no fewer than were
     /// when another launch returned at once.
     ///
@@ -154,15 +155,14 @@ impl<'a> Builder<'a> {
     fn depth(&self, learned: &Learned) -> u32 {
         let ops = &self.profile.ops;
         let (mut held, mut free) = (Vec::new(), 0);
-        // By stream: ends of its ops in issue order, and how many had ended when the last launch returned.
-        let mut queues: Vec<(Vec<i64>, usize)> = vec![(Vec::new(), 0); ops.streams.len()];
+        // Ends of a stream's ops in issue order, and how many had ended when the last launch returned.
+        let mut queues: TiVec<StreamIx, (Vec<i64>, usize)> =
+            ops.streams.iter().map(|_| (Vec::new(), 0)).collect();
         for (&op, &call) in self.issue.order.iter().zip(&self.call_of) {
-            let (ends, ended) = &mut queues[ops.stream[op as usize] as usize];
-            ends.push(ops.end[op as usize]);
-            if call == NONE {
-                continue;
-            }
-            let returned = self.profile.calls.end[call as usize];
+            let (ends, ended) = &mut queues[ops.stream[op]];
+            ends.push(ops.end[op]);
+            let Some(call) = call else { continue };
+            let returned = self.profile.calls.end[call];
             *ended += ends[*ended..].iter().take_while(|&&end| end <= returned).count();
             let in_flight = (ends.len() - *ended) as u32;
             if !self.held_up(call, learned) {
@@ -174,38 +174,36 @@ impl<'a> Builder<'a> {
         super::learn::quantile(&mut held, 0.5).map_or(learned.depth, |n| n as u32).max(free)
     }
 
-    fn held_up(&self, call: u32, learned: &Learned) -> bool {
+    fn held_up(&self, call: CallId, learned: &Learned) -> bool {
         let calls = &self.profile.calls;
-        let length = calls.end[call as usize] - calls.start[call as usize];
-        let usual = learned.usual[calls.name[call as usize] as usize];
+        let (length, usual) = (calls.length(call), learned.usual[calls.name[call]]);
         length > HELD_UP_NS && length > HELD_UP * usual
     }
 
     /// Ops of the stream issued before `rank` that had not ended when `call` returned.
-    fn in_flight(&self, rank: u32, call: u32) -> u32 {
+    fn in_flight(&self, rank: Rank, call: CallId) -> u32 {
         let ops = &self.profile.ops;
-        let op = self.issue.order[rank as usize];
-        let list = &self.devices.stream_ops[ops.stream[op as usize] as usize];
-        let returned = self.profile.calls.end[call as usize];
-        let own = list.partition_point(|&o| ops.start[o as usize] < ops.start[op as usize]);
-        let ended = list[..own].partition_point(|&o| ops.end[o as usize] <= returned);
+        let op = self.issue.order[rank];
+        let list = &self.devices.stream_ops[ops.stream[op]];
+        let returned = self.profile.calls.end[call];
+        let own = list.partition_point(|&o| ops.start[o] < ops.start[op]);
+        let ended = list[..own].partition_point(|&o| ops.end[o] <= returned);
         (own - ended) as u32
     }
 
     fn place_ops(&self, program: &mut Program) {
         let ops = &self.profile.ops;
-        let mut last = vec![NONE; ops.streams.len()];
-        let mut barriers = vec![legacy::Barrier::START; program.barriers];
+        let mut barriers = TiVec::from(vec![legacy::Barrier::START; program.barriers]);
         let depth = program.learned.depth as usize;
-        let mut by_stream: Vec<Vec<u32>> =
+        let mut by_stream: TiVec<StreamIx, Vec<Rank>> =
             self.devices.stream_ops.iter().map(|l| Vec::with_capacity(l.len())).collect();
-        for rank in 0..self.issue.order.len() as u32 {
-            let i = self.issue.order[rank as usize] as usize;
-            let (stream, part) = (ops.stream[i], program.part[ops.stream[i] as usize]);
-            let (mut op, mut late) = self.op(rank, last[stream as usize], &program.learned);
-            let usual = program.learned.after_previous[kind_index(ops.kind[i])];
-            late &= !legacy::bind(&mut op, ops.start[i], usual, part, &barriers, late);
-            legacy::note(&mut barriers, part, ops.end[i]);
+        for (rank, &id) in self.issue.order.iter_enumerated() {
+            let (stream, kind) = (ops.stream[id], kind_index(ops.kind[id]));
+            let (queue, part) = (&mut by_stream[stream], program.part[stream]);
+            let (mut op, mut late) = self.op(rank, queue.last().copied(), &program.learned);
+            let usual = program.learned.after_previous[kind];
+            late &= !legacy::bind(&mut op, ops.start[id], usual, part, &barriers, late);
+            legacy::note(&mut barriers, part, ops.end[id]);
             if let Some(&followed) = self.recorded.get(&rank) {
                 self.follow(&mut op, rank, followed);
             } else if late {
@@ -214,52 +212,46 @@ impl<'a> Builder<'a> {
                     None => program.unexplained += 1,
                 }
             }
-            let queue = &mut by_stream[stream as usize];
-            op.behind = queue.len().checked_sub(depth).map_or(NONE, |i| queue[i]);
+            op.behind = queue.len().checked_sub(depth).map(|i| queue[i]);
             queue.push(rank);
-            last[stream as usize] = rank;
             program.ops.push(op);
-            program.kind.push(kind_index(ops.kind[i]) as u8);
+            program.kind.push(kind as u8);
         }
     }
 
-    fn follow(&self, op: &mut Op, rank: u32, followed: u32) {
-        let ops = &self.profile.ops;
-        let start = ops.start[self.issue.order[rank as usize] as usize];
-        op.follows = followed;
-        op.after_followed =
-            (start - ops.end[self.issue.order[followed as usize] as usize]).min(UNEXPLAINED_NS);
+    fn follow(&self, op: &mut Op, rank: Rank, followed: Rank) {
+        let (ops, order) = (&self.profile.ops, &self.issue.order);
+        op.follows = Some(followed);
+        op.after_followed = (ops.start[order[rank]] - ops.end[order[followed]]).min(UNEXPLAINED_NS);
     }
 
     /// When an op may start: of launch and stream the later one counts as the cause and keeps its recorded distance,
     /// the other gets the learned one. True if neither explains the start.
-    fn op(&self, rank: u32, previous: u32, learned: &Learned) -> (Op, bool) {
+    fn op(&self, rank: Rank, previous: Option<Rank>, learned: &Learned) -> (Op, bool) {
         let (ops, calls) = (&self.profile.ops, &self.profile.calls);
-        let op = self.issue.order[rank as usize] as usize;
+        let op = self.issue.order[rank];
         let (start, kind) = (ops.start[op], kind_index(ops.kind[op]));
         let mut out = Op {
-            duration: ops.end[op] - start,
+            duration: ops.length(op),
             after_call: 0,
             after_previous: 0,
             after_followed: 0,
             stream: ops.stream[op],
-            follows: NONE,
-            behind: NONE,
+            follows: None,
+            behind: None,
             after_barrier: legacy::UNBOUND,
         };
-        let distance =
-            (previous != NONE).then(|| start - ops.end[self.issue.order[previous as usize] as usize]);
-        let call = self.call_of[rank as usize];
-        if call == NONE {
+        let distance = previous.map(|previous| start - ops.end[self.issue.order[previous]]);
+        let Some(call) = self.call_of[rank] else {
             out.after_call = start - self.origin;
             out.after_previous = distance.unwrap_or(0).min(learned.after_previous[kind]);
             return (out, false);
-        }
-        let (mut from, mut usual) = (calls.end[call as usize], learned.after_call[kind]);
+        };
+        let (mut from, mut usual) = (calls.end[call], learned.after_call[kind]);
         let staged = self.stays_in_call(op, call);
         if staged {
             usual += self.staging(call, learned);
-            from = calls.start[call as usize];
+            from = calls.start[call];
         }
         let latency = start - from;
         let queued = distance.is_some_and(|d| start - d >= from + usual);
@@ -275,72 +267,68 @@ impl<'a> Builder<'a> {
     }
 
     /// How long a copy call takes before its op starts on an idle stream.
-    fn staging(&self, call: u32, learned: &Learned) -> i64 {
-        learned
-            .async_copy
-            .min(self.profile.calls.end[call as usize] - self.profile.calls.start[call as usize])
+    fn staging(&self, call: CallId, learned: &Learned) -> i64 {
+        learned.async_copy.min(self.profile.calls.length(call))
     }
 
     /// Whether the host was still in the copy call while the copy ran: a blocking copy, or one staged piece by piece. An
     /// asynchronous copy of pinned memory is only enqueued: that it was done before its call returned is chance.
-    fn stays_in_call(&self, op: usize, call: u32) -> bool {
+    fn stays_in_call(&self, op: OpId, call: CallId) -> bool {
         let (ops, calls) = (&self.profile.ops, &self.profile.calls);
-        let end = calls.end[call as usize];
+        let end = calls.end[call];
         if ops.kind[op] != OpKind::Memcpy || end <= ops.start[op] {
             return false;
         }
-        let enqueued = || self.enqueues[calls.name[call as usize] as usize];
-        ops.copy(op as u32).is_some_and(|copy| {
+        let enqueued = || self.enqueues[calls.name[call]];
+        ops.copy(op).is_some_and(|copy| {
             let blocks = copy.host_memory != HostMemory::Pinned || (end >= ops.end[op] && !enqueued());
             blocks && copy.direction != Direction::DeviceToDevice
         })
     }
 
-    fn place_steps(&self, waits: &[Wait], program: &mut Program) {
+    fn place_steps(&self, waits: &Waits, program: &mut Program) {
         let calls = &self.profile.calls;
-        let mut ended = vec![self.origin; program.threads];
+        let mut ended = program.by_thread(self.origin);
         let mut until = Until::new(program);
         let mut waits = waits.iter().peekable();
-        program.step_of_call = vec![NONE; calls.len()];
-        for &(call, first_op, count) in &self.issue.entries {
+        program.step_of_call = TiVec::from(vec![None; calls.len()]);
+        for &Entry { call, first: first_op, ops } in &self.issue.entries {
             let mut step = Step {
                 gap: 0,
                 length: 0,
                 back: 0,
                 first_op,
-                ops: count,
-                target: NONE,
-                site: NONE,
+                ops,
+                site: None,
                 overhead: 0,
                 around: 0,
                 traced: 0,
-                thread: (program.threads - 1) as u16,
-                after: (program.threads - 1) as u16,
-                act: Act::Given,
+                thread: program.unknown_thread(),
+                after: program.unknown_thread(),
+                kind: StepKind::Given,
                 role: Role::None,
                 flush: false,
                 last: false,
                 staged: false,
             };
-            for &op in &self.issue.order[first_op as usize..(first_op + count) as usize] {
-                let stream = self.profile.ops.stream[op as usize] as usize;
-                until.see(stream, program.group[stream] as usize, self.profile.ops.end[op as usize]);
+            for &op in &self.issue.order[first_op..first_op + ops as usize] {
+                let stream = self.profile.ops.stream[op];
+                until.see(stream, program.group[stream], self.profile.ops.end[op]);
             }
-            if call != NONE {
-                let (start, end) = (calls.start[call as usize], calls.end[call as usize]);
-                let thread = calls.thread[call as usize] as usize;
-                (step.thread, step.after) = (thread as u16, thread as u16);
+            if let Some(call) = call {
+                let (start, end, thread) = (calls.start[call], calls.end[call], calls.thread[call].into());
+                (step.thread, step.after) = (thread, thread);
                 step.gap = (start - ended[thread]).max(0);
                 step.length = (end - start.max(ended[thread])).max(0);
-                step.act = Act::Launch;
+                step.kind = StepKind::Launch(None);
                 ended[thread] = end.max(ended[thread]);
                 while waits.next_if(|w| w.call < call).is_some() {}
-                self.act(&mut step, call, waits.next_if(|w| w.call == call), &until, program);
-                program.step_of_call[call as usize] = program.steps.len() as u32;
+                self.fill(&mut step, call, waits.next_if(|w| w.call == call), &until, program);
+                program.step_of_call[call] = Some(program.steps.next_key());
             }
             let start = match call {
-                NONE => self.profile.ops.start[self.issue.order[first_op as usize] as usize],
-                call => calls.start[call as usize],
+                None => self.profile.ops.start[self.issue.order[first_op]],
+                Some(call) => calls.start[call],
             };
             program.started.push(start - self.origin);
             program.steps.push(step);
@@ -348,14 +336,14 @@ impl<'a> Builder<'a> {
     }
 
     /// What the host does in a call, and how long without the GPU.
-    fn act(&self, step: &mut Step, call: u32, wait: Option<&Wait>, until: &Until, program: &mut Program) {
+    fn fill(&self, step: &mut Step, call: CallId, wait: Option<&Wait>, until: &Until, program: &mut Program) {
         let (ops, learned) = (&self.profile.ops, &program.learned);
-        let own = (step.ops == 1).then(|| self.issue.order[step.first_op as usize]);
+        let own = (step.ops == 1).then(|| self.issue.order[step.first_op]);
         if let Some(op) = own
-            && self.stays_in_call(op as usize, call)
+            && self.stays_in_call(op, call)
         {
-            step.act = Act::Copy;
-            step.back = self.profile.calls.end[call as usize] - ops.end[op as usize];
+            step.kind = StepKind::Copy(None);
+            step.back = self.profile.calls.end[call] - ops.end[op];
             step.length = self.staging(call, learned);
         } else if let Some(wait) = wait {
             self.wait(step, wait, until, program);
@@ -363,17 +351,15 @@ impl<'a> Builder<'a> {
             && self.held_up(call, learned)
             && self.in_flight(step.first_op, call) >= FULL_QUEUE
         {
-            step.length = learned.usual[self.profile.calls.name[call as usize] as usize];
+            step.length = learned.usual[self.profile.calls.name[call]];
         }
-        if let Some(copy) = own.and_then(|op| ops.copy(op))
-            && step.target == NONE
+        if let StepKind::Launch(own_copy) | StepKind::Copy(own_copy) = &mut step.kind
+            && let Some((op, copy)) = own.and_then(|op| Some((op, ops.copy(op)?)))
         {
             step.staged =
                 copy.host_memory != HostMemory::Pinned && copy.direction != Direction::DeviceToDevice;
-            step.target = program.pinned.len() as u32;
-            let own = own.unwrap_or(0) as usize;
             let pinned = program.learned.pinned(copy.bytes, copy.direction);
-            program.pinned.push(pinned.min(ops.end[own] - ops.start[own]));
+            *own_copy = Some(program.pinned.push_and_get_key(pinned.min(ops.length(op))));
         }
     }
 
@@ -385,16 +371,15 @@ impl<'a> Builder<'a> {
     /// ```
     fn wait(&self, step: &mut Step, wait: &Wait, until: &Until, program: &Program) {
         let awaited = wait.awaited.filter(|_| wait.found == Found::Pending);
-        (step.act, step.target) = self.target(wait, awaited, until, program);
-        // An op that is issued only later (another thread's, clocks apart) cannot be waited for.
-        if step.act == Act::Op && step.target >= step.first_op {
-            (step.act, step.target) = (Act::Launch, NONE);
-        }
-        let target = step.target as usize;
-        let ended = match step.act {
-            Act::Stream => until.stream[target],
-            Act::Device => until.group[target],
-            Act::Op => self.profile.ops.end[self.issue.order[target] as usize],
+        step.kind = match self.target(wait, awaited, until, program) {
+            // An op that is issued only later (another thread's, clocks apart) cannot be waited for.
+            StepKind::Op(rank) if rank >= step.first_op => StepKind::Launch(None),
+            kind => kind,
+        };
+        let ended = match step.kind {
+            StepKind::Stream(stream) => until.stream[stream],
+            StepKind::Device(group) => until.group[group],
+            StepKind::Op(rank) => self.profile.ops.end[self.issue.order[rank]],
             _ => return,
         };
         step.back = wait.end.saturating_sub(ended);
@@ -406,51 +391,46 @@ impl<'a> Builder<'a> {
     }
 
     /// What a synchronisation waits for, in the simulation's terms.
-    fn target(&self, wait: &Wait, awaited: Option<u32>, until: &Until, program: &Program) -> (Act, u32) {
+    fn target(&self, wait: &Wait, awaited: Option<OpId>, until: &Until, program: &Program) -> StepKind {
         let ops = &self.profile.ops;
         let group = match (awaited, wait.covers) {
-            (Some(op), _) => Some(program.group[ops.stream[op as usize] as usize]),
-            (None, Covers::Device(device)) => {
-                let mine = |(s, key): (usize, &crate::profile::ops::StreamKey)| {
-                    key.pid == wait.pid && self.devices.of_stream[s] == device
-                };
-                let stream = ops.streams.iter().enumerate().position(mine);
-                stream.map(|s| program.group[s])
-            }
+            (Some(op), _) => Some(program.group[ops.stream[op]]),
+            (None, Covers::Device(device)) => self.groups.get(&(wait.pid, device)).copied(),
             _ => None,
         };
-        let rank = |op: u32| (Act::Op, self.issue.rank[op as usize]);
+        let rank = |op: OpId| StepKind::Op(self.issue.rank[op]);
         // Work that outlasted the wait was not awaited.
         let outlasted = |ended: i64| ended > wait.end.saturating_add(UNEXPLAINED_NS);
         match (wait.blocking, wait.covers, awaited) {
-            (Blocking::Stream, Covers::Stream(s), Some(op)) if outlasted(until.stream[s as usize]) => {
-                rank(op)
-            }
-            (Blocking::Stream, Covers::Stream(stream), _) => (Act::Stream, stream),
+            (Blocking::Stream, Covers::Stream(s), Some(op)) if outlasted(until.stream[s]) => rank(op),
+            (Blocking::Stream, Covers::Stream(stream), _) => StepKind::Stream(stream),
             (Blocking::Context | Blocking::Free, _, _) => match (group, awaited) {
-                (Some(g), Some(op)) if outlasted(until.group[g as usize]) => rank(op),
-                (Some(group), _) => (Act::Device, group),
-                (None, _) => (Act::Launch, NONE),
+                (Some(g), Some(op)) if outlasted(until.group[g]) => rank(op),
+                (Some(group), _) => StepKind::Device(group),
+                (None, _) => StepKind::Launch(None),
             },
-            (Blocking::Event, _, None) => wait.reaches.map_or((Act::Launch, NONE), rank),
+            (Blocking::Event, _, None) => wait.reaches.map_or(StepKind::Launch(None), rank),
             (_, _, Some(op)) => rank(op),
-            _ => (Act::Launch, NONE),
+            _ => StepKind::Launch(None),
         }
     }
 }
 
 /// When the ops issued so far ended, as recorded: by stream, and by process and device.
 struct Until {
-    stream: Vec<i64>,
-    group: Vec<i64>,
+    stream: TiVec<StreamIx, i64>,
+    group: TiVec<GroupIx, i64>,
 }
 
 impl Until {
     fn new(program: &Program) -> Self {
-        Self { stream: vec![i64::MIN; program.group.len()], group: vec![i64::MIN; program.groups] }
+        Self {
+            stream: program.group.iter().map(|_| i64::MIN).collect(),
+            group: TiVec::from(vec![i64::MIN; program.groups]),
+        }
     }
 
-    fn see(&mut self, stream: usize, group: usize, end: i64) {
+    fn see(&mut self, stream: StreamIx, group: GroupIx, end: i64) {
         self.stream[stream] = self.stream[stream].max(end);
         self.group[group] = self.group[group].max(end);
     }

@@ -18,17 +18,16 @@
 //! ```
 //! Threads whose calls overlap in time run side by side and hand nothing over.
 
-use super::NONE;
-use super::build::UNEXPLAINED_NS;
 use super::issue::Issue;
-use super::model::Program;
+use super::model::{FOLLOWS_NS, Program, Rank, UNEXPLAINED_NS};
 use crate::profile::Profile;
-use crate::profile::nvtx::process;
+use crate::profile::ids::{ExportId, OpId, StreamIx, ThreadIx, process};
+use crate::profile::ops::StreamKey;
 use crate::waits::device::Devices;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
+use typed_index_collections::TiVec;
 
-/// How soon after another op's end an op must start to count as its follower.
-pub const FOLLOWS_NS: i64 = 10_000;
 /// Ops looked at before giving up.
 const LOOK_BACK: usize = 32;
 /// Switches between two threads of which one overlaps: more, and they run side by side.
@@ -39,31 +38,31 @@ const BURST: u32 = 2;
 /// Ends of all ops in order, where there is more than one stream.
 pub struct Ends {
     /// (end, rank), ascending.
-    ends: Vec<(i64, u32)>,
+    ends: Vec<(i64, Rank)>,
 }
 
 impl Ends {
-    pub fn new(profile: &Profile, issue: &Issue) -> Self {
+    pub(super) fn new(profile: &Profile, issue: &Issue) -> Self {
         let ops = &profile.ops;
         if ops.streams.len() < 2 {
             return Self { ends: Vec::new() };
         }
-        let mut ends: Vec<(i64, u32)> = (0..ops.len()).map(|op| (ops.end[op], issue.rank[op])).collect();
+        let mut ends: Vec<(i64, Rank)> = ops.ids().map(|op| (ops.end[op], issue.rank[op])).collect();
         ends.sort_unstable();
         Self { ends }
     }
 
     /// The op of another stream of the process that ended just before `rank` started and was issued before it.
-    pub fn followed(&self, profile: &Profile, issue: &Issue, rank: u32) -> Option<u32> {
+    pub fn followed(&self, profile: &Profile, issue: &Issue, rank: Rank) -> Option<Rank> {
         let ops = &profile.ops;
-        let op = issue.order[rank as usize] as usize;
+        let op = issue.order[rank];
         let (start, stream) = (ops.start[op], ops.stream[op]);
         let until = self.ends.partition_point(|e| e.0 <= start);
         let near = self.ends[..until].iter().rev().take(LOOK_BACK);
         near.take_while(|e| start - e.0 <= FOLLOWS_NS)
             .find(|e| {
-                let other = ops.stream[issue.order[e.1 as usize] as usize];
-                let pid = |s: u32| ops.streams[s as usize].pid;
+                let other = ops.stream[issue.order[e.1]];
+                let pid = |s: StreamIx| ops.streams[s].pid;
                 e.1 < rank && other != stream && pid(other) == pid(stream)
             })
             .map(|e| e.1)
@@ -71,29 +70,26 @@ impl Ends {
 }
 
 /// Ops that follow another by a recorded event: rank of the op, rank of the one it follows.
-pub fn recorded(profile: &Profile, devices: &Devices, issue: &Issue) -> FxHashMap<u32, u32> {
-    let ranks =
-        recorded_ops(profile, devices).map(|(op, f)| (issue.rank[op as usize], issue.rank[f as usize]));
+pub fn recorded(profile: &Profile, devices: &Devices, issue: &Issue) -> FxHashMap<Rank, Rank> {
+    let ranks = recorded_ops(profile, devices).map(|(op, f)| (issue.rank[op], issue.rank[f]));
     ranks.filter(|(op, followed)| followed < op).collect()
 }
 
 /// As [`recorded`]: op, the op it follows, in the order of the waits.
-fn recorded_ops<'a>(profile: &'a Profile, devices: &'a Devices) -> impl Iterator<Item = (u32, u32)> + 'a {
+fn recorded_ops<'a>(profile: &'a Profile, devices: &'a Devices) -> impl Iterator<Item = (OpId, OpId)> + 'a {
     let ops = &profile.ops;
-    let issued_before = |stream: usize, time: i64| {
+    let issued_before = |stream: StreamIx, time: i64| {
         let list = &devices.stream_ops[stream];
-        list.partition_point(|&op| profile.issued[op as usize] < time)
+        list.partition_point(|&op| profile.issued[op] < time)
     };
     profile.syncs.stream_waits().filter_map(move |(wait, record)| {
-        let find = |device, context, id| {
-            ops.streams
-                .iter()
-                .position(|k| (k.pid, k.device, k.context, k.stream) == (wait.pid, device, context, id))
+        let find = |device: ExportId, context: ExportId, stream: ExportId| {
+            ops.streams.binary_search(&StreamKey { pid: wait.pid, device, context, stream }).ok()
         };
         let from = find(record.device, record.context, record.stream)?;
         let to = find(wait.device, wait.context, wait.stream)?;
         let call = profile.correlation.call(wait.pid, record.correlation)?;
-        let before = issued_before(from, profile.calls.start[call as usize]);
+        let before = issued_before(from, profile.calls.start[call]);
         let op = *devices.stream_ops[to].get(issued_before(to, wait.start))?;
         Some((op, devices.stream_ops[from][before.checked_sub(1)?]))
     })
@@ -101,21 +97,21 @@ fn recorded_ops<'a>(profile: &'a Profile, devices: &'a Devices) -> impl Iterator
 
 /// Among some ops, in the order of their issue: which follow one of another stream, by a recorded event, else because
 /// they start late and right at its end.
-pub fn within(profile: &Profile, devices: &Devices, list: &[u32]) -> FxHashMap<u32, u32> {
+pub fn within(profile: &Profile, devices: &Devices, list: &[OpId]) -> FxHashMap<OpId, OpId> {
     let ops = &profile.ops;
-    let stream = |op: u32| ops.stream[op as usize];
+    let stream = |op: OpId| ops.stream[op];
     if list.windows(2).all(|w| stream(w[0]) == stream(w[1])) {
         return FxHashMap::default();
     }
-    let rank: FxHashMap<u32, usize> = list.iter().enumerate().map(|(rank, &op)| (op, rank)).collect();
-    let earlier = |(op, f): &(u32, u32)| rank.get(f).zip(rank.get(op)).is_some_and(|(f, op)| f < op);
-    let mut edges: FxHashMap<u32, u32> = recorded_ops(profile, devices).filter(earlier).collect();
-    let mut ends: Vec<(i64, u32)> = list.iter().map(|&op| (ops.end[op as usize], op)).collect();
+    let rank: FxHashMap<OpId, usize> = list.iter().enumerate().map(|(rank, &op)| (op, rank)).collect();
+    let earlier = |(op, f): &(OpId, OpId)| rank.get(f).zip(rank.get(op)).is_some_and(|(f, op)| f < op);
+    let mut edges: FxHashMap<OpId, OpId> = recorded_ops(profile, devices).filter(earlier).collect();
+    let mut ends: Vec<(i64, OpId)> = list.iter().map(|&op| (ops.end[op], op)).collect();
     ends.sort_unstable();
-    let mut previous: FxHashMap<u32, i64> = FxHashMap::default();
+    let mut previous: FxHashMap<StreamIx, i64> = FxHashMap::default();
     for &op in list {
-        let (start, issued) = (ops.start[op as usize], profile.issued[op as usize]);
-        let ready = previous.insert(stream(op), ops.end[op as usize]).unwrap_or(i64::MIN).max(issued);
+        let (start, issued) = (ops.start[op], profile.issued[op]);
+        let ready = previous.insert(stream(op), ops.end[op]).unwrap_or(i64::MIN).max(issued);
         if start.saturating_sub(ready) <= UNEXPLAINED_NS || edges.contains_key(&op) {
             continue;
         }
@@ -127,88 +123,80 @@ pub fn within(profile: &Profile, devices: &Devices, list: &[u32]) -> FxHashMap<u
     edges
 }
 
-/// A thread as far as handing over goes.
-#[derive(Clone, Copy)]
-struct Last {
-    end: i64,
-}
-
 /// Finds, for the first step of each burst of a thread, the thread that handed over to it.
 ///
-/// Linear in the steps; threads of one process are few.
+/// A few steps of a search tree for each step of the program.
 pub fn hand_over(profile: &Profile, issue: &Issue, program: &mut Program) {
-    let mut members: FxHashMap<i64, Vec<u16>> = FxHashMap::default();
-    for (t, &tid) in (0u16..).zip(&profile.calls.threads) {
-        members.entry(process(tid)).or_default().push(t);
-    }
-    members.retain(|_, threads| threads.len() > 1);
-    if members.is_empty() {
+    let calls = &profile.calls;
+    let mut members: FxHashMap<i64, u32> = FxHashMap::default();
+    calls.threads.iter().for_each(|&tid| *members.entry(process(tid)).or_default() += 1);
+    if members.values().all(|&threads| threads < 2) {
         return;
     }
-    let beside = side_by_side(profile, issue, program);
-    let mut last: Vec<Option<Last>> = vec![None; program.threads];
-    let mut current: FxHashMap<i64, u16> = FxHashMap::default();
-    for (i, &(call, ..)) in (0u32..).zip(&issue.entries) {
-        if call == NONE {
+    let beside = side_by_side(profile, issue);
+    // When its last call ended.
+    let mut last: TiVec<ThreadIx, Option<i64>> = calls.threads.iter().map(|_| None).collect();
+    // The thread that called last, and by the end of their last call all that did.
+    let mut current: FxHashMap<i64, ThreadIx> = FxHashMap::default();
+    let mut ended: FxHashMap<i64, BTreeSet<(i64, ThreadIx)>> = FxHashMap::default();
+    for (step, entry) in program.steps.iter_mut().zip(&issue.entries) {
+        let Some(call) = entry.call else { continue };
+        let (start, end, thread) = (calls.start[call], calls.end[call], calls.thread[call]);
+        let pid = process(calls.threads[thread]);
+        if members.get(&pid).is_none_or(|&threads| threads < 2) {
             continue;
         }
-        let (start, end) = (profile.calls.start[call as usize], profile.calls.end[call as usize]);
-        let thread = profile.calls.thread[call as usize] as u16;
-        let pid = process(profile.calls.threads[thread as usize]);
-        if let Some(threads) = members.get(&pid)
-            && current.insert(pid, thread).is_some_and(|before| before != thread)
-        {
-            let own = last[thread as usize].map_or(i64::MIN, |l| l.end);
-            let from = threads
-                .iter()
-                .filter(|&&o| o != thread && !beside.contains(&pair(o, thread)))
-                .filter_map(|&o| Some((last[o as usize]?, o)))
-                .filter(|(l, _)| l.end > own && l.end <= start)
-                .max_by_key(|(l, o)| (l.end, *o));
-            if let Some((before, other)) = from {
-                let step = &mut program.steps[i as usize];
-                (step.after, step.gap) = (other, start - before.end);
+        let ended = ended.entry(pid).or_default();
+        let own = last[thread];
+        if current.insert(pid, thread).is_some_and(|before| before != thread) {
+            let since = (own.unwrap_or(i64::MIN).saturating_add(1), ThreadIx::from(0));
+            let until = (start, ThreadIx::from(calls.threads.len()));
+            let others = if since <= until { ended.range(since..=until) } else { Default::default() };
+            let apart = |o: ThreadIx| o != thread && !beside.contains(&pair(o, thread));
+            if let Some(&(ended, other)) = others.rev().find(|(_, o)| apart(*o)) {
+                (step.after, step.gap) = (other.into(), start - ended);
             }
         }
-        last[thread as usize] = Some(Last { end });
+        own.map(|own| ended.remove(&(own, thread)));
+        ended.insert((end, thread));
+        last[thread] = Some(end);
     }
 }
 
-fn pair(a: u16, b: u16) -> (u16, u16) {
+fn pair(a: ThreadIx, b: ThreadIx) -> (ThreadIx, ThreadIx) {
     (a.min(b), a.max(b))
 }
 
 /// Pairs of threads that run side by side: their calls overlap, or one never has a burst of its own.
-fn side_by_side(profile: &Profile, issue: &Issue, program: &Program) -> FxHashSet<(u16, u16)> {
-    let mut switches: FxHashMap<(u16, u16), (u32, u32)> = FxHashMap::default();
-    let mut bursts: Vec<(u32, u32)> = vec![(0, 0); program.threads];
-    let mut current: FxHashMap<i64, (u16, i64)> = FxHashMap::default();
-    for &(call, ..) in issue.entries.iter().filter(|e| e.0 != NONE) {
-        let (start, end) = (profile.calls.start[call as usize], profile.calls.end[call as usize]);
-        let thread = profile.calls.thread[call as usize] as u16;
-        let pid = process(profile.calls.threads[thread as usize]);
-        bursts[thread as usize].0 += 1;
+fn side_by_side(profile: &Profile, issue: &Issue) -> FxHashSet<(ThreadIx, ThreadIx)> {
+    let calls = &profile.calls;
+    let mut switches: FxHashMap<(ThreadIx, ThreadIx), (u32, u32)> = FxHashMap::default();
+    let mut bursts: TiVec<ThreadIx, (u32, u32)> = calls.threads.iter().map(|_| (0, 0)).collect();
+    let mut current: FxHashMap<i64, (ThreadIx, i64)> = FxHashMap::default();
+    for call in issue.entries.iter().filter_map(|entry| entry.call) {
+        let (start, end, thread) = (calls.start[call], calls.end[call], calls.thread[call]);
+        let pid = process(calls.threads[thread]);
+        bursts[thread].0 += 1;
         match current.get_mut(&pid) {
             Some((before, until)) if *before != thread => {
                 let seen = switches.entry(pair(*before, thread)).or_default();
                 seen.0 += 1;
                 seen.1 += u32::from(start < *until);
-                bursts[thread as usize].1 += 1;
+                bursts[thread].1 += 1;
                 (*before, *until) = (thread, end.max(*until));
             }
             Some((_, until)) => *until = end.max(*until),
             None => {
                 current.insert(pid, (thread, end));
-                bursts[thread as usize].1 += 1;
+                bursts[thread].1 += 1;
             }
         }
     }
-    let autograd = |t: u16| {
-        let tid = profile.calls.threads[t as usize];
-        profile.target.thread_names.get(&tid).is_some_and(|n| n.starts_with("pt_autograd"))
+    let autograd = |t: ThreadIx| {
+        profile.target.thread_names.get(&calls.threads[t]).is_some_and(|n| n.starts_with("pt_autograd"))
     };
-    let bursty = |t: u16| bursts[t as usize].0 >= BURST * bursts[t as usize].1;
-    let apart = |(a, b): (u16, u16)| !(autograd(a) || autograd(b) || (bursty(a) && bursty(b)));
+    let bursty = |t: ThreadIx| bursts[t].0 >= BURST * bursts[t].1;
+    let apart = |(a, b): (ThreadIx, ThreadIx)| !(autograd(a) || autograd(b) || (bursty(a) && bursty(b)));
     switches
         .into_iter()
         .filter(|&(p, (times, overlaps))| overlaps * SIDE_BY_SIDE > times || apart(p))

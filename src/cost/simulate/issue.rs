@@ -1,16 +1,25 @@
 //! In which order calls issued which ops.
 
-use super::NONE;
+use super::model::Rank;
 use crate::profile::Profile;
+use crate::profile::ids::{CallId, OpId, StreamIx, ThreadIx};
+use typed_index_collections::{TiSlice, TiVec};
 
 /// Calls in recorded order and the ops that each issued.
 pub struct Issue {
-    /// Outermost calls and ops without a call, by start: (call or [`NONE`], first op rank, number of ops).
-    pub entries: Vec<(u32, u32, u32)>,
-    /// Op of each rank.
-    pub order: Vec<u32>,
-    /// Rank of each op.
-    pub rank: Vec<u32>,
+    /// Outermost calls and ops without a call, by start.
+    pub entries: Vec<Entry>,
+    pub order: TiVec<Rank, OpId>,
+    pub rank: TiVec<OpId, Rank>,
+}
+
+/// One outermost call, or an op without one.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    pub call: Option<CallId>,
+    /// First of its ops.
+    pub first: Rank,
+    pub ops: u32,
 }
 
 impl Issue {
@@ -23,47 +32,38 @@ impl Issue {
     pub fn new(profile: &Profile) -> Self {
         let (calls, ops) = (&profile.calls, &profile.ops);
         let outer = outermost(profile);
-        let mut of_op = vec![NONE; ops.len()];
-        let mut count = vec![0u32; calls.len() + 1];
-        for (op, slot) in of_op.iter_mut().enumerate() {
-            let pid = ops.streams[ops.stream[op] as usize].pid;
-            if let Some(call) = profile.correlation.call(pid, ops.correlation[op]) {
-                *slot = outer[call as usize];
-                count[*slot as usize] += 1;
-            }
-        }
-        let orphans = orphans(profile, &of_op);
+        let call_of: TiVec<OpId, Option<CallId>> =
+            ops.ids().map(|op| profile.issuer(op).map(|call| outer[call])).collect();
+        let mut count: TiVec<CallId, u32> = TiVec::from(vec![0; calls.len()]);
+        call_of.iter().flatten().for_each(|&call| count[call] += 1);
+        let orphans = orphans(profile, &call_of);
         let mut next_orphan = orphans.iter().copied().peekable();
         let mut entries = Vec::with_capacity(calls.len() + orphans.len());
-        let mut first = vec![0u32; calls.len()];
-        let mut rank = vec![0u32; ops.len()];
-        let mut at = 0u32;
-        for call in 0..calls.len() {
-            if outer[call] != call as u32 {
-                continue;
-            }
+        let mut at = Rank::from(0);
+        let mut first: TiVec<CallId, Rank> = TiVec::from(vec![at; calls.len()]);
+        let mut rank: TiVec<OpId, Rank> = TiVec::from(vec![at; ops.len()]);
+        let mut place_orphan = |op: OpId, at: &mut Rank, entries: &mut Vec<Entry>| {
+            rank[op] = *at;
+            entries.push(Entry { call: None, first: *at, ops: 1 });
+            *at = *at + 1;
+        };
+        for call in calls.ids().filter(|&call| outer[call] == call) {
             while let Some((_, op)) = next_orphan.next_if(|o| o.0 <= calls.start[call]) {
-                rank[op as usize] = at;
-                entries.push((NONE, at, 1));
-                at += 1;
+                place_orphan(op, &mut at, &mut entries);
             }
             first[call] = at;
-            entries.push((call as u32, at, count[call]));
-            at += count[call];
+            entries.push(Entry { call: Some(call), first: at, ops: count[call] });
+            at = at + count[call] as usize;
         }
-        for (_, op) in next_orphan {
-            rank[op as usize] = at;
-            entries.push((NONE, at, 1));
-            at += 1;
-        }
-        let mut order = vec![0u32; ops.len()];
-        for op in 0..ops.len() {
-            if of_op[op] != NONE {
-                let slot = &mut first[of_op[op] as usize];
-                rank[op] = *slot;
-                *slot += 1;
+        next_orphan.for_each(|(_, op)| place_orphan(op, &mut at, &mut entries));
+        let mut order: TiVec<Rank, OpId> = TiVec::from(vec![OpId::from(0); ops.len()]);
+        for op in ops.ids() {
+            if let Some(call) = call_of[op] {
+                let next = &mut first[call];
+                rank[op] = *next;
+                *next = *next + 1;
             }
-            order[rank[op] as usize] = op as u32;
+            order[rank[op]] = op;
         }
         Self { entries, order, rank }
     }
@@ -76,18 +76,18 @@ impl Issue {
 ///  capture      |  [launch b]                    a was launched before the capture began
 ///  stream 7     |               [a------][b--]   and counts as issued just before b
 /// ```
-fn orphans(profile: &Profile, of_op: &[u32]) -> Vec<(i64, u32)> {
+fn orphans(profile: &Profile, call_of: &TiSlice<OpId, Option<CallId>>) -> Vec<(i64, OpId)> {
     let ops = &profile.ops;
-    let mut next = vec![i64::MAX; ops.streams.len()];
+    let mut next: TiVec<StreamIx, i64> = ops.streams.iter().map(|_| i64::MAX).collect();
     let mut found = Vec::new();
-    for op in (0..ops.len()).rev() {
-        let next = &mut next[ops.stream[op] as usize];
-        match of_op[op] {
-            NONE => {
+    for op in ops.ids().rev() {
+        let next = &mut next[ops.stream[op]];
+        match call_of[op] {
+            None => {
                 *next = (*next).min(ops.start[op]);
-                found.push((*next, op as u32));
+                found.push((*next, op));
             }
-            call => *next = (*next).min(profile.calls.start[call as usize]),
+            Some(call) => *next = (*next).min(profile.calls.start[call]),
         }
     }
     found.sort_unstable();
@@ -95,17 +95,15 @@ fn orphans(profile: &Profile, of_op: &[u32]) -> Vec<(i64, u32)> {
 }
 
 /// The outermost call around each call, itself for most.
-fn outermost(profile: &Profile) -> Vec<u32> {
+fn outermost(profile: &Profile) -> TiVec<CallId, CallId> {
     let calls = &profile.calls;
-    let mut open = vec![(i64::MIN, NONE); calls.threads.len()];
-    (0..calls.len())
-        .map(|i| {
-            let (until, call) = &mut open[calls.thread[i] as usize];
-            if calls.end[i] > *until || calls.start[i] >= *until {
-                *call = i as u32;
-            }
-            *until = calls.end[i].max(*until);
-            *call
-        })
-        .collect()
+    let mut open: TiVec<ThreadIx, Option<(i64, CallId)>> = calls.threads.iter().map(|_| None).collect();
+    let around = |call: CallId| {
+        let (start, end) = (calls.start[call], calls.end[call]);
+        let open = &mut open[calls.thread[call]];
+        let (until, outer) = open.filter(|(until, _)| end <= *until && start < *until).unwrap_or((end, call));
+        *open = Some((until.max(end), outer));
+        outer
+    };
+    calls.ids().map(around).collect()
 }

@@ -7,10 +7,12 @@
 //! ```
 
 use crate::profile::Profile;
+use crate::profile::ids::NameIx;
 use crate::profile::ops::OpKind;
 use crate::vocabulary::{Direction, HostMemory};
 use crate::waits::api::Blocking;
-use crate::waits::{Found, Wait};
+use crate::waits::{Found, Waits};
+use typed_index_collections::{TiSlice, TiVec};
 
 /// Values looked at per quantity: a quantile of more is no better.
 const SAMPLES: usize = 20_000;
@@ -31,8 +33,9 @@ pub struct Assumed {
     pub after_call: i64,
     /// Between two ops of a stream, in ns.
     pub after_previous: i64,
-    /// From the end of the work to the return of a wait, and a wait that finds nothing: of streams, events, contexts, in ns.
+    /// From the end of the work to the return of a wait: of streams, events, contexts, in ns.
     pub back: [i64; 3],
+    /// A wait that finds nothing to wait for: of streams, events, contexts, in ns.
     pub floor: [i64; 3],
     /// An asynchronous copy call, in ns.
     pub async_copy: i64,
@@ -77,8 +80,8 @@ pub struct Learned {
     back: Vec<(Blocking, i64)>,
     /// By blocking class: a call that found nothing.
     floor: Vec<(Blocking, i64)>,
-    /// By call name: the usual length of a call that does not wait.
-    pub usual: Vec<i64>,
+    /// The usual length of a call that does not wait.
+    pub usual: TiVec<NameIx, i64>,
     pub async_copy: i64,
     /// How long launches take, beside the host that the known figures are from.
     pub pace: f64,
@@ -131,7 +134,7 @@ impl OpSamples {
 }
 
 impl Learned {
-    pub fn new(profile: &Profile, waits: &[Wait], samples: OpSamples, assumed: &Assumed) -> Self {
+    pub fn new(profile: &Profile, waits: &Waits, samples: OpSamples, assumed: &Assumed) -> Self {
         let of = |mut lists: [Vec<i64>; 4], default: i64| {
             let mut all: Vec<i64> = lists.iter().flatten().copied().collect();
             let any = quantile(&mut all, 0.5).unwrap_or(default);
@@ -191,12 +194,12 @@ fn look_up(list: &[(Blocking, i64)], blocking: Blocking) -> Option<i64> {
 }
 
 /// Median length of the calls of each name, from evenly spaced samples.
-fn usual_lengths(profile: &Profile) -> Vec<i64> {
+fn usual_lengths(profile: &Profile) -> TiVec<NameIx, i64> {
     let calls = &profile.calls;
-    let mut lengths: Vec<Vec<i64>> = vec![Vec::new(); calls.names.len()];
+    let mut lengths: TiVec<NameIx, Vec<i64>> = calls.names.iter().map(|_| Vec::new()).collect();
     let stride = calls.len() / (4 * SAMPLES) + 1;
-    for i in (0..calls.len()).step_by(stride) {
-        lengths[calls.name[i] as usize].push(calls.end[i] - calls.start[i]);
+    for call in calls.ids().step_by(stride) {
+        lengths[calls.name[call]].push(calls.length(call));
     }
     lengths
         .iter_mut()
@@ -210,7 +213,7 @@ fn usual_lengths(profile: &Profile) -> Vec<i64> {
 type ByBlocking = Vec<(Blocking, i64)>;
 
 /// Return costs (median) and floors (fast quantile) of waits, by class.
-fn waiting(profile: &Profile, waits: &[Wait]) -> (ByBlocking, ByBlocking) {
+fn waiting(profile: &Profile, waits: &Waits) -> (ByBlocking, ByBlocking) {
     let calls = &profile.calls;
     let mut seen: Vec<(Blocking, Vec<i64>, Vec<i64>)> = Vec::new();
     for wait in waits {
@@ -218,12 +221,11 @@ fn waiting(profile: &Profile, waits: &[Wait]) -> (ByBlocking, ByBlocking) {
             seen.push((wait.blocking, Vec::new(), Vec::new()));
             seen.len() - 1
         });
-        let call = wait.call as usize;
-        match wait.awaited.map(|op| wait.end - profile.ops.end[op as usize]) {
+        match wait.awaited.map(|op| wait.end - profile.ops.end[op]) {
             Some(back) if (0..=LONGEST_LATENCY_NS).contains(&back) && wait.found == Found::Pending => {
                 seen[at].1.push(back);
             }
-            _ if wait.found != Found::Pending => seen[at].2.push(calls.end[call] - calls.start[call]),
+            _ if wait.found != Found::Pending => seen[at].2.push(calls.length(wait.call)),
             _ => {}
         }
     }
@@ -233,13 +235,12 @@ fn waiting(profile: &Profile, waits: &[Wait]) -> (ByBlocking, ByBlocking) {
 }
 
 /// The fastest kind of launch.
-fn usual_launch(profile: &Profile, usual: &[i64]) -> Option<i64> {
-    let names = &profile.calls.names;
-    let launch = |i: &usize| names[*i].base.contains("Launch");
-    (0..names.len()).filter(launch).map(|i| usual[i]).filter(|&ns| ns > 0).min()
+fn usual_launch(profile: &Profile, usual: &TiSlice<NameIx, i64>) -> Option<i64> {
+    let named = profile.calls.names.iter().zip(usual);
+    named.filter(|(name, ns)| name.base.contains("Launch") && **ns > 0).map(|(_, ns)| *ns).min()
 }
 
-fn pace(profile: &Profile, usual: &[i64]) -> f64 {
+fn pace(profile: &Profile, usual: &TiSlice<NameIx, i64>) -> f64 {
     let beside = |ns: i64| (ns as f64 / USUAL_LAUNCH_NS).clamp(0.5, 4.0);
     usual_launch(profile, usual).map_or(1.0, beside)
 }
@@ -249,16 +250,14 @@ const LEAST_COPY_NS: i64 = 500;
 const MOST_COPY_NS: i64 = 20_000;
 
 /// What enqueueing a copy costs the host: the fast quarter of copies from or to pinned memory, else the usual launch.
-fn async_copy(profile: &Profile, usual: &[i64], assumed: i64) -> i64 {
+fn async_copy(profile: &Profile, usual: &TiSlice<NameIx, i64>, assumed: i64) -> i64 {
     let (ops, calls) = (&profile.ops, &profile.calls);
     let mut lengths: Vec<i64> = Vec::new();
-    for op in (0..ops.len() as u32).filter(|&op| ops.kind[op as usize] == OpKind::Memcpy).take(SAMPLES) {
-        let Some(copy) = ops.copy(op) else { continue };
-        let pid = ops.streams[ops.stream[op as usize] as usize].pid;
+    for (op, copy) in ops.ids().filter_map(|op| Some((op, ops.copy(op)?))).take(SAMPLES) {
         if copy.host_memory == HostMemory::Pinned
-            && let Some(call) = profile.correlation.call(pid, ops.correlation[op as usize])
+            && let Some(call) = profile.issuer(op)
         {
-            lengths.push(calls.end[call as usize] - calls.start[call as usize]);
+            lengths.push(calls.length(call));
         }
     }
     quantile(&mut lengths, 0.25)
@@ -270,12 +269,13 @@ fn async_copy(profile: &Profile, usual: &[i64], assumed: i64) -> i64 {
 /// Median speed of the capture's large copies between pinned memory and the GPU.
 fn pinned(profile: &Profile, direction: Direction) -> Option<f64> {
     let ops = &profile.ops;
-    let mut picoseconds: Vec<i64> = (0..ops.len() as u32)
+    let mut picoseconds: Vec<i64> = ops
+        .ids()
         .filter_map(|op| Some((op, ops.copy(op)?)))
         .filter(|(_, c)| c.host_memory == HostMemory::Pinned && c.direction == direction)
         .filter(|(_, c)| c.bytes >= BULK_BYTES)
         .map(|(op, c)| {
-            let ns = (ops.end[op as usize] - ops.start[op as usize]).max(1) as f64;
+            let ns = ops.length(op).max(1) as f64;
             (ns * 1e3 / c.bytes as f64 * 1e3) as i64
         })
         .take(SAMPLES)

@@ -11,26 +11,19 @@
 //! Which stream is what, nsys tells (`TARGET_INFO_CUDA_STREAM.flag`); PyTorch's own streams are free ones. Where an
 //! export does not tell, timing does, as between any streams ([`super::follow`]). One comparison an op.
 
-use super::follow::FOLLOWS_NS;
-use super::model::Op;
+use super::model::{ContextIx, FOLLOWS_NS, Op, Part};
 use crate::profile::Profile;
+use crate::profile::ids::{ExportId, StreamIx, pid_of};
+use crate::profile::ops::StreamKey;
 use crate::profile::target::Ordering;
 use crate::waits::awaited::CLOCK_SLOP_NS;
-use crate::waits::device::pid_of;
 use rustc_hash::FxHashMap;
+use typed_index_collections::{TiSlice, TiVec};
 
 /// An op that ran before what it should have waited for: the rule did not hold for it.
 pub const UNBOUND: i32 = i32::MIN;
 
-/// A stream's part, with the number of its context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    Free,
-    Default(u32),
-    Blocking(u32),
-}
-
-/// Per context: when the work of its default stream and of its blocking streams ends.
+/// When the work of a context's default stream and of its blocking streams ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Barrier {
     default: i64,
@@ -50,36 +43,36 @@ impl Barrier {
 }
 
 /// The earliest start that the rule allows an op of this part.
-pub fn earliest(barriers: &[Barrier], part: Part, after: i32) -> i64 {
+pub fn earliest(barriers: &TiSlice<ContextIx, Barrier>, part: Part, after: i32) -> i64 {
     match part {
         Part::Default(context) | Part::Blocking(context) if after != UNBOUND => {
-            barriers[context as usize].awaited(part) + i64::from(after)
+            barriers[context].awaited(part) + i64::from(after)
         }
         _ => i64::MIN,
     }
 }
 
 /// Notes an op's end.
-pub fn note(barriers: &mut [Barrier], part: Part, end: i64) {
+pub fn note(barriers: &mut TiSlice<ContextIx, Barrier>, part: Part, end: i64) {
     match part {
         Part::Free => {}
         Part::Default(context) => {
-            let barrier = &mut barriers[context as usize];
+            let barrier = &mut barriers[context];
             barrier.default = barrier.default.max(end);
         }
         Part::Blocking(context) => {
-            let barrier = &mut barriers[context as usize];
+            let barrier = &mut barriers[context];
             barrier.blocking = barrier.blocking.max(end);
         }
     }
 }
 
 /// The part of each stream, and the number of contexts that have both sides: alone, neither waits for anything.
-pub fn parts(profile: &Profile) -> (Vec<Part>, usize) {
-    let ordering = |s: &crate::profile::ops::StreamKey| {
-        profile.target.ordering.get(&(pid_of(s.pid), s.context, s.stream)).copied()
+pub fn parts(profile: &Profile) -> (TiVec<StreamIx, Part>, usize) {
+    let ordering = |s: &StreamKey| {
+        profile.target.ordering.get(&(pid_of(s.pid), s.context.number(), s.stream.number())).copied()
     };
-    let mut sides: FxHashMap<(i64, u32), (bool, bool)> = FxHashMap::default();
+    let mut sides: FxHashMap<(i64, ExportId), (bool, bool)> = FxHashMap::default();
     for key in &profile.ops.streams {
         let side = sides.entry((key.pid, key.context)).or_default();
         match ordering(key) {
@@ -89,13 +82,13 @@ pub fn parts(profile: &Profile) -> (Vec<Part>, usize) {
         }
     }
     sides.retain(|_, side| side.0 && side.1);
-    let mut contexts: Vec<(i64, u32)> = sides.into_keys().collect();
+    let mut contexts: Vec<(i64, ExportId)> = sides.into_keys().collect();
     contexts.sort_unstable();
     let parts = profile.ops.streams.iter().map(|key| {
-        let context = contexts.binary_search(&(key.pid, key.context)).ok();
+        let context = contexts.binary_search(&(key.pid, key.context)).ok().map(ContextIx::from);
         match (context, ordering(key)) {
-            (Some(context), Some(Ordering::Default)) => Part::Default(context as u32),
-            (Some(context), Some(Ordering::Blocking)) => Part::Blocking(context as u32),
+            (Some(context), Some(Ordering::Default)) => Part::Default(context),
+            (Some(context), Some(Ordering::Blocking)) => Part::Blocking(context),
             _ => Part::Free,
         }
     });
@@ -104,11 +97,18 @@ pub fn parts(profile: &Profile) -> (Vec<Part>, usize) {
 
 /// Sets how long after its barrier an op may start: the recorded distance where nothing else explains its start
 /// (`late`), else the usual one. Returns whether the barrier explains it.
-pub fn bind(op: &mut Op, start: i64, usual: i64, part: Part, barriers: &[Barrier], late: bool) -> bool {
+pub fn bind(
+    op: &mut Op,
+    start: i64,
+    usual: i64,
+    part: Part,
+    barriers: &TiSlice<ContextIx, Barrier>,
+    late: bool,
+) -> bool {
     let Some(distance) = (match part {
         Part::Free => None,
         Part::Default(context) | Part::Blocking(context) => {
-            Some(start.saturating_sub(barriers[context as usize].awaited(part)))
+            Some(start.saturating_sub(barriers[context].awaited(part)))
         }
     }) else {
         return false;

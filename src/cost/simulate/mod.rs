@@ -19,23 +19,19 @@
 //! nor what a fix does to the host's own work: for that there are programs measured with and without their waits
 //! (scripts/pairs).
 //!
-//! [`model`] holds the list, [`issue`] orders it, `build` fills it, [`learn`] takes latencies and
-//! floors from the capture, [`follow`] finds what followed what across streams and threads, [`legacy`] is the default
-//! stream's rule, [`run`] is the pass, [`fixes`] are the changes that can be simulated.
+//! `model` holds the list, `issue` orders it, `build` fills it, `learn` takes latencies and
+//! floors from the capture, [`follow`] finds what followed what across streams and threads, `legacy` is the default
+//! stream's rule, `run` is the pass, [`fixes`] are the changes that can be simulated.
 
 mod build;
 pub mod fixes;
 pub mod follow;
-pub mod issue;
-pub mod learn;
-pub mod legacy;
-pub mod model;
+mod issue;
+mod learn;
+mod legacy;
+pub(super) mod model;
 pub mod run;
 
-pub use fixes::Fix;
 pub use learn::Assumed;
 pub use model::Program;
 pub use run::{Outcome, Scratch, run};
-
-/// "None" in columns of indices.
-pub const NONE: u32 = u32::MAX;

@@ -1,27 +1,102 @@
 //! The capture as a program that can be run again: steps of host threads and the ops that they issue.
 
-use super::NONE;
-use super::learn::{Assumed, Learned};
-use super::legacy::Part;
-use crate::profile::Profile;
-use crate::waits::Wait;
-use crate::waits::device::Devices;
+use super::learn::Learned;
+use crate::iterations::Iterations;
+use crate::profile::database::Progress;
+use crate::profile::ids::{CallId, StreamIx, ThreadIx, index};
+use std::sync::Arc;
+use typed_index_collections::TiVec;
+
+/// How soon after another op's end an op must start to count as its follower.
+pub const FOLLOWS_NS: i64 = 10_000;
+/// An op that starts later than its launch and its stream explain by more than this has another cause.
+pub const UNEXPLAINED_NS: i64 = 20_000;
+
+index! {
+    /// A step: its place in [`Program::steps`].
+    StepIx
+
+    /// An op: its place in the order of issue, and so in [`Program::ops`].
+    Rank
+
+    /// All streams of one process on one device.
+    GroupIx
+
+    /// A context with a legacy default stream.
+    ContextIx
+
+    /// A copy that a fix may change: its place in [`Program::pinned`].
+    CopyIx
+
+    /// A site that [`Program::mark`] was given.
+    SubjectIx
+}
+
+impl std::ops::Add<usize> for Rank {
+    type Output = Self;
+
+    fn add(self, ops: usize) -> Self {
+        Self::from(self.index() + ops)
+    }
+}
+
+/// A host thread, or what stands for the unknown one of ops without a launch. Of 16 bits, so that a step takes no more
+/// than a cache line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HostThread(u16);
+
+impl From<usize> for HostThread {
+    fn from(index: usize) -> Self {
+        Self(index as u16)
+    }
+}
+
+impl From<HostThread> for usize {
+    fn from(thread: HostThread) -> Self {
+        Self::from(thread.0)
+    }
+}
+
+impl From<ThreadIx> for HostThread {
+    fn from(thread: ThreadIx) -> Self {
+        Self::from(thread.index())
+    }
+}
 
 /// What a step makes the host do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
-    /// Goes on after its length, having enqueued its ops.
-    Launch,
+pub enum StepKind {
+    /// Goes on after its length, having enqueued its ops. Of a single copy: which one.
+    Launch(Option<CopyIx>),
     /// A copy that returns when it is done, or has been staged: `back` after its op's end.
-    Copy,
-    /// Waits for all that was issued on stream `target`.
-    Stream,
-    /// Waits for all that was issued to device and process `target`.
-    Device,
-    /// Waits for op `target`.
-    Op,
+    Copy(Option<CopyIx>),
+    /// Waits for all that was issued on a stream.
+    Stream(StreamIx),
+    /// Waits for all that was issued to a device by the process.
+    Device(GroupIx),
+    /// Waits for an op.
+    Op(Rank),
     /// No call: an op whose launch is not recorded, no earlier than it was.
     Given,
+}
+
+impl StepKind {
+    pub fn waits(self) -> bool {
+        matches!(self, Self::Stream(_) | Self::Device(_) | Self::Op(_))
+    }
+
+    /// Whether it is a copy that the host stays for.
+    pub fn is_copy(self) -> bool {
+        matches!(self, Self::Copy(_))
+    }
+}
+
+/// A stream's part in the ordering by the legacy default stream of its context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Free,
+    Default(ContextIx),
+    Blocking(ContextIx),
 }
 
 /// What a step is to the wait of its site.
@@ -44,21 +119,19 @@ pub struct Step {
     /// From the end of what a wait awaits to its return.
     pub back: i64,
     /// Its ops, consecutive in issue order.
-    pub first_op: u32,
+    pub first_op: Rank,
     pub ops: u32,
-    /// Stream, device or op that is waited for; for a copy that a fix may change, index into [`Program::pinned`].
-    pub target: u32,
     /// Site of the wait it belongs to.
-    pub site: u32,
+    pub site: Option<SubjectIx>,
     /// Host time of `gap` that is estimated to be the profiler's.
     pub overhead: u32,
     /// Host time around the call that goes with it: the library's own, and the profiler's.
     pub around: u32,
     pub traced: u32,
-    pub thread: u16,
+    pub thread: HostThread,
     /// Thread whose last step it follows: its own, or the one that handed over to it.
-    pub after: u16,
-    pub act: Act,
+    pub after: HostThread,
+    pub kind: StepKind,
     pub role: Role,
     /// Delayed waits end before it: an iteration has ended.
     pub flush: bool,
@@ -68,134 +141,175 @@ pub struct Step {
     pub staged: bool,
 }
 
+impl Step {
+    /// Its ops.
+    pub fn ranks(&self) -> impl Iterator<Item = Rank> + use<> {
+        let first = self.first_op.index();
+        (first..first + self.ops as usize).map(Rank::from)
+    }
+}
+
 /// One op, in issue order.
 #[derive(Clone, Copy, Debug)]
 pub struct Op {
     pub duration: i64,
-    /// No earlier than this after its call's end (its start for [`Act::Copy`]).
+    /// No earlier than this after its call's end (its start for [`StepKind::Copy`]).
     pub after_call: i64,
     /// No earlier than this after the op before it on its stream.
     pub after_previous: i64,
     /// No earlier than this after op `follows`.
     pub after_followed: i64,
-    pub stream: u32,
+    pub stream: StreamIx,
     /// Op of another stream that it follows.
-    pub follows: u32,
+    pub follows: Option<Rank>,
     /// The op that must have ended before the queue takes this one.
-    pub behind: u32,
+    pub behind: Option<Rank>,
     /// No earlier than this after the other side of the legacy default stream ([`super::legacy`]).
     pub after_barrier: i32,
 }
 
 /// A capture, ready to be simulated. Times are ns since its first event.
 pub struct Program {
-    pub steps: Vec<Step>,
-    pub ops: Vec<Op>,
-    /// Of each op: [`super::learn::kind_index`].
-    pub kind: Vec<u8>,
-    /// Of each stream: its process and device together.
-    pub group: Vec<u32>,
-    pub groups: usize,
-    /// Of each stream: its part in the legacy default stream's ordering.
-    pub part: Vec<Part>,
+    /// Calls of all threads, in recorded order.
+    pub steps: TiVec<StepIx, Step>,
+    /// Ops, in the order in which calls issued them.
+    pub ops: TiVec<Rank, Op>,
+    /// [`super::learn::kind_index`].
+    pub(in crate::cost) kind: TiVec<Rank, u8>,
+    pub(in crate::cost) group: TiVec<StreamIx, GroupIx>,
+    pub(in crate::cost) groups: usize,
+    pub(in crate::cost) part: TiVec<StreamIx, Part>,
     /// Contexts in which that ordering means anything.
     pub barriers: usize,
+    /// Host threads, the unknown one included.
     pub threads: usize,
     /// Recorded start of each step.
-    pub started: Vec<i64>,
+    pub started: TiVec<StepIx, i64>,
     /// Start of the capture on its own clock.
     pub origin: i64,
     /// Recorded last end.
     pub recorded: i64,
     /// Duration from or to pinned memory, of copies that a fix may change.
-    pub pinned: Vec<i64>,
+    pub pinned: TiVec<CopyIx, i64>,
+    /// Latencies and copy speeds of this capture; assumed ones where it shows none.
     pub learned: Learned,
     /// Step of each outermost call.
-    pub(in crate::cost) step_of_call: Vec<u32>,
+    pub(in crate::cost) step_of_call: TiVec<CallId, Option<StepIx>>,
     /// Whether it is to be simulated.
     pub wanted: bool,
     /// Ops that started late for a reason that is not known.
     pub unexplained: u64,
     /// Sites that [`Program::mark`] was given.
     pub sites: usize,
+    /// Is told how many simulations are done; `None` where nobody looks.
+    pub progress: Option<Arc<dyn Progress>>,
     /// Whether iterations are marked.
     pub iterations: bool,
+    /// The loop: the first steps of its first and of its last iteration, and how many iterations lie between.
+    pub laps: Option<Laps>,
+    /// Whether calls carry backtraces whose cost was learned.
+    pub backtraces: bool,
+}
+
+/// From the start of the first iteration to the start of the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Laps {
+    pub first: StepIx,
+    pub last: StepIx,
+    pub count: i64,
 }
 
 impl Program {
     pub(super) fn empty(learned: Learned) -> Self {
         Self {
-            steps: Vec::new(),
-            ops: Vec::new(),
-            kind: Vec::new(),
-            group: Vec::new(),
+            steps: TiVec::new(),
+            ops: TiVec::new(),
+            kind: TiVec::new(),
+            group: TiVec::new(),
             groups: 0,
-            part: Vec::new(),
+            part: TiVec::new(),
             barriers: 0,
             threads: 1,
-            started: Vec::new(),
+            started: TiVec::new(),
             origin: 0,
             recorded: 0,
-            pinned: Vec::new(),
+            pinned: TiVec::new(),
             learned,
-            step_of_call: Vec::new(),
+            step_of_call: TiVec::new(),
             wanted: true,
             unexplained: 0,
             sites: 0,
+            progress: None,
             iterations: false,
+            laps: None,
+            backtraces: false,
         }
     }
 
-    /// Builds a program from a capture; `waits`: all of them, sorted by call.
-    pub fn new(profile: &Profile, devices: &Devices, waits: &[Wait], assumed: &Assumed) -> Self {
-        super::build::build(profile, devices, waits, assumed)
+    /// A column with an entry for each host thread.
+    pub fn by_thread<T: Clone>(&self, value: T) -> TiVec<HostThread, T> {
+        TiVec::from(vec![value; self.threads])
     }
 
-    /// Of a capture that is not to be simulated.
-    pub fn outline(profile: &Profile, waits: &[Wait], assumed: &Assumed) -> Self {
-        Self { wanted: false, ..super::build::outline(profile, waits, assumed) }
+    /// Stands for the thread that issued an op without a recorded launch.
+    pub fn unknown_thread(&self) -> HostThread {
+        HostThread::from(self.threads - 1)
     }
 
     /// Step of a call.
-    pub fn step_of(&self, call: u32) -> Option<u32> {
-        self.step_of_call.get(call as usize).copied().filter(|&s| s != NONE)
+    pub fn step_of(&self, call: CallId) -> Option<StepIx> {
+        self.step_of_call.get(call).copied().flatten()
     }
 
     /// Says which waits are one site's: site `i` has the waits `sites[i]`, by call and copy call.
-    pub fn mark(&mut self, sites: &[Vec<(u32, Option<u32>)>]) {
+    pub fn mark(&mut self, sites: &[Vec<(CallId, Option<CallId>)>]) {
         self.sites = sites.len();
-        for (site, waits) in (0u32..).zip(sites) {
-            for (call, copy) in waits {
-                if let Some(step) = self.step_of(*call) {
-                    (self.steps[step as usize].site, self.steps[step as usize].role) = (site, Role::Wait);
-                }
-                if let Some(step) = copy.and_then(|c| self.step_of(c)) {
-                    (self.steps[step as usize].site, self.steps[step as usize].role) = (site, Role::Copy);
-                }
+        for (site, waits) in sites.iter().enumerate() {
+            for &(call, copy) in waits {
+                self.mark_step(Some(call), site, Role::Wait);
+                self.mark_step(copy, site, Role::Copy);
             }
         }
         self.mark_runs();
     }
 
+    fn mark_step(&mut self, call: Option<CallId>, site: usize, role: Role) {
+        if let Some(step) = call.and_then(|call| self.step_of(call)) {
+            let step = &mut self.steps[step];
+            (step.site, step.role) = (Some(SubjectIx::from(site)), role);
+        }
+    }
+
     /// The last of each run of waits of one site that nothing but the site's own copies parts.
     fn mark_runs(&mut self) {
-        let mut next: Vec<u32> = vec![NONE; self.threads];
+        let mut next = self.by_thread(None);
         for step in self.steps.iter_mut().rev().filter(|s| s.role == Role::Wait) {
-            let following = &mut next[step.thread as usize];
+            let following = &mut next[step.thread];
             step.last = *following != step.site || step.flush;
             *following = step.site;
         }
     }
 
-    /// Marks the first step of each thread after the end of each iteration; `ends`: on the capture's clock, ascending.
-    pub fn mark_iterations(&mut self, ends: &[i64]) {
-        self.iterations = !ends.is_empty();
-        let mut at = vec![0usize; self.threads];
+    /// Marks the first step of each thread after the end of each iteration, and the loop as a whole.
+    pub fn mark_iterations(&mut self, iterations: &Iterations, thread: Option<ThreadIx>) {
+        let spans = &iterations.spans;
+        self.iterations = !spans.is_empty();
+        let mut at = self.by_thread(0usize);
         for (step, &start) in self.steps.iter_mut().zip(&self.started) {
-            let at = &mut at[step.thread as usize];
-            let passed = ends[*at..].iter().take_while(|&&end| end - self.origin <= start).count();
+            let at = &mut at[step.thread];
+            let passed = spans[*at..].iter().take_while(|s| s.1 - self.origin <= start).count();
             step.flush = passed > 0;
             *at += passed;
         }
+        let thread = thread.map(HostThread::from);
+        let first_from = |time: i64| {
+            let mut on_thread =
+                self.started.iter_enumerated().filter(|(s, _)| Some(self.steps[*s].thread) == thread);
+            on_thread.find(|(_, start)| **start >= time - self.origin).map(|(step, _)| step)
+        };
+        self.laps = spans.first().zip(spans.last()).and_then(|(first, last)| {
+            let (first, last) = (first_from(first.0)?, first_from(last.0)?);
+            Some(Laps { first, last, count: spans.len() as i64 - 1 }).filter(|l| l.first < l.last)
+        });
     }
 }

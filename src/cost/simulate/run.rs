@@ -2,10 +2,12 @@
 
 use super::learn::kind_index;
 use super::legacy::{self, Barrier};
-use super::model::{Act, Op, Program, Role, Step};
-use super::{Fix, NONE};
+use super::model::{ContextIx, GroupIx, HostThread, Op, Program, Rank, Role, Step, StepKind, SubjectIx};
+use crate::profile::ids::StreamIx;
 use crate::profile::ops::OpKind;
+use crate::vocabulary::Change;
 use crate::waits::api::Blocking;
+use typed_index_collections::TiVec;
 
 /// What a run came to, in ns since the program's origin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,42 +18,39 @@ pub struct Outcome {
     pub busy: Vec<i64>,
     /// Host time inside the waits of each site.
     pub waited: Vec<i64>,
+    /// From the first iteration to the last: from when all was done that came before the one, to the same of the other.
+    pub laps: Option<i64>,
+    /// Busy time in between, of the process and device that is busiest.
+    pub busy_in_laps: i64,
 }
 
 /// Columns that a run needs; kept from run to run.
 #[derive(Default)]
 pub struct Scratch {
-    /// By thread: when its last step ended.
-    ended: Vec<i64>,
-    /// By thread: what the profiler took of the host after its last step, which is gone with that step.
-    spared: Vec<i64>,
-    /// By thread: when the last of its delayed waits would return.
-    delayed: Vec<i64>,
-    /// By site: the same, of its last wait.
-    asked: Vec<i64>,
-    /// By thread: before which none of its ops starts, because of waits that the GPU took over.
-    fence: Vec<i64>,
-    /// By stream: end of its last op.
-    stream: Vec<i64>,
-    /// By process and device: end of all its ops; when it is busy until, and for how long it was.
-    device: Vec<i64>,
-    busy: Vec<(i64, i64)>,
-    /// By context with a legacy default stream.
-    barriers: Vec<Barrier>,
-    /// By op.
-    finish: Vec<i64>,
+    /// When its last step ended.
+    ended: TiVec<HostThread, i64>,
+    /// What the profiler took of the host after its last step, which is gone with that step.
+    spared: TiVec<HostThread, i64>,
+    /// When the last of its delayed waits would return.
+    delayed: TiVec<HostThread, i64>,
+    /// The same, of a site's last wait.
+    asked: TiVec<SubjectIx, i64>,
+    /// Before which none of its ops starts, because of waits that the GPU took over.
+    fence: TiVec<HostThread, i64>,
+    /// End of its last op.
+    stream: TiVec<StreamIx, i64>,
+    /// End of all its ops; when it is busy until, and for how long it was.
+    device: TiVec<GroupIx, i64>,
+    busy: TiVec<GroupIx, (i64, i64)>,
+    barriers: TiVec<ContextIx, Barrier>,
+    finish: TiVec<Rank, i64>,
 }
 
 impl Scratch {
-    /// When op `rank` ended in the last run.
-    pub fn finish_of(&self, rank: u32) -> i64 {
-        self.finish.get(rank as usize).copied().unwrap_or(0)
-    }
-
     fn reset(&mut self, program: &Program) {
-        fn fill<T: Copy>(column: &mut Vec<T>, length: usize, value: T) {
-            column.clear();
-            column.resize(length, value);
+        fn fill<I, T: Copy>(column: &mut TiVec<I, T>, length: usize, value: T) {
+            column.raw.clear();
+            column.raw.resize(length, value);
         }
         fill(&mut self.ended, program.threads, 0);
         fill(&mut self.spared, program.threads, 0);
@@ -70,7 +69,7 @@ impl Scratch {
 #[derive(Clone, Debug, Default)]
 pub struct Variant {
     /// By site; sites past the end are kept.
-    pub fixes: Vec<Fix>,
+    pub fixes: Vec<Change>,
     /// Percent of the host time that is estimated to be the profiler's ([`crate::cost::overhead`]) that is left out.
     pub left_out: i64,
     /// Percent of the host time around a removed call that goes with it.
@@ -81,21 +80,39 @@ pub struct Variant {
 }
 
 impl Variant {
-    fn of(&self, step: &Step) -> Fix {
-        self.fixes.get(step.site as usize).copied().unwrap_or_default()
+    fn of(&self, step: &Step) -> Change {
+        step.site.and_then(|site| self.fixes.get(site.index())).copied().unwrap_or_default()
     }
 }
 
 /// Runs the program once. Linear in steps and ops.
 pub fn run(program: &Program, variant: &Variant, scratch: &mut Scratch) -> Outcome {
     scratch.reset(program);
-    let mut pass =
-        Pass { program, s: scratch, waited: vec![0; program.sites], variant, ready: 0, fence: i64::MIN };
-    let mut end = 0;
-    for step in &program.steps {
-        let spared = pass.s.spared[step.after as usize] + i64::from(step.overhead) * variant.left_out / 100;
+    let mut pass = Pass {
+        program,
+        s: scratch,
+        waited: TiVec::from(vec![0; program.sites]),
+        variant,
+        ready: 0,
+        fence: i64::MIN,
+    };
+    let (mut end, mut lap) = (0, None);
+    let (mut laps, mut busy, mut busy_in_laps) = (None, Vec::new(), 0);
+    for (at, step) in program.steps.iter_enumerated() {
+        if let Some(known) = program.laps.filter(|l| l.first == at || l.last == at) {
+            let done = pass.done(step.thread);
+            let worked = || pass.s.busy.iter().map(|b| b.1);
+            if known.first == at {
+                busy = worked().collect();
+            } else {
+                busy_in_laps = worked().zip(&busy).map(|(now, before)| now - before).max().unwrap_or(0);
+            }
+            (lap, laps) =
+                if known.first == at { (Some(done), None) } else { (None, lap.map(|from| done - from)) };
+        }
+        let spared = pass.s.spared[step.after] + i64::from(step.overhead) * variant.left_out / 100;
         let gap = step.gap - spared.min(step.gap);
-        let (thread, before) = (step.thread as usize, pass.s.ended[step.after as usize]);
+        let (thread, before) = (step.thread, pass.s.ended[step.after]);
         pass.ready = pass.s.ended[thread].max(before);
         if step.flush {
             pass.ready = pass.flush(step.thread, pass.ready);
@@ -103,23 +120,22 @@ pub fn run(program: &Program, variant: &Variant, scratch: &mut Scratch) -> Outco
         let mut now = pass.ready.max(before + gap);
         pass.s.spared[thread] = 0;
         pass.fence = pass.s.fence[thread];
-        let fix = if step.site == NONE { Fix::Keep } else { variant.of(step) };
-        now = match fix {
-            Fix::Keep => pass.keep(step, now),
-            _ => pass.fixed(step, fix, now),
+        now = match variant.of(step) {
+            Change::Keep => pass.keep(step, now),
+            fix => pass.fixed(step, fix, now),
         };
         pass.s.ended[thread] = now;
         end = end.max(now);
     }
-    let waited = pass.waited;
+    let waited = pass.waited.raw;
     let end = scratch.device.iter().copied().fold(end, i64::max);
-    Outcome { end, busy: scratch.busy.iter().map(|b| b.1).collect(), waited }
+    Outcome { end, busy: scratch.busy.iter().map(|b| b.1).collect(), waited, laps, busy_in_laps }
 }
 
 struct Pass<'a> {
     program: &'a Program,
     s: &'a mut Scratch,
-    waited: Vec<i64>,
+    waited: TiVec<SubjectIx, i64>,
     variant: &'a Variant,
     /// When the host segment before the step began: nothing of the step comes sooner.
     ready: i64,
@@ -128,26 +144,36 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
+    /// When all is done that a thread has come to and that was issued to the GPUs until now.
+    fn done(&self, thread: HostThread) -> i64 {
+        self.s.device.iter().copied().fold(self.s.ended[thread], i64::max)
+    }
+
     /// A step as it is. Returns when its call ends.
     fn keep(&mut self, step: &Step, now: i64) -> i64 {
         let own = now + step.length;
-        if step.ops > 0 && matches!(step.act, Act::Stream | Act::Device | Act::Op) {
+        if step.ops > 0 && step.kind.waits() {
             self.issue(step, own, now); // a call nested in the wait has issued something
         }
-        let end = match step.act {
-            Act::Launch => return self.launch(step, own),
-            Act::Given => {
+        let end = match step.kind {
+            StepKind::Launch(_) => self.launch(step, own),
+            StepKind::Given => {
                 self.issue(step, 0, i64::MIN);
                 return now;
             }
-            Act::Copy => {
+            StepKind::Copy(_) => {
                 let ended = self.issue(step, now, now);
                 own.max(ended + step.back)
             }
-            Act::Stream | Act::Device | Act::Op => own.max(self.awaited(step) + self.back(step)),
+            StepKind::Stream(_) | StepKind::Device(_) | StepKind::Op(_) => {
+                own.max(self.awaited(step) + self.back(step))
+            }
         };
-        if step.site != NONE {
-            self.waited[step.site as usize] += end - now;
+        // Enqueueing a copy is no waiting.
+        if let Some(site) =
+            step.site.filter(|_| step.role == Role::Wait || !matches!(step.kind, StepKind::Launch(_)))
+        {
+            self.waited[site] += end - now;
         }
         end
     }
@@ -164,18 +190,14 @@ impl Pass<'_> {
 
     /// When the queue has a place for the step's first op.
     fn accepted(&self, step: &Step) -> i64 {
-        match self.program.ops[step.first_op as usize].behind {
-            NONE => i64::MIN,
-            behind => self.s.finish[behind as usize],
-        }
+        self.program.ops[step.first_op].behind.map_or(i64::MIN, |behind| self.s.finish[behind])
     }
 
     /// Places the ops of a step, launched at `from`, none before `earliest`. Returns the last end.
     fn issue(&mut self, step: &Step, from: i64, earliest: i64) -> i64 {
         let mut last = from;
-        let first = step.first_op as usize;
-        let usual = self.variant.usual && step.act == Act::Launch;
-        for rank in first..first + step.ops as usize {
+        let usual = self.variant.usual && matches!(step.kind, StepKind::Launch(_));
+        for rank in step.ranks() {
             let op = if usual { &self.usual(rank) } else { &self.program.ops[rank] };
             last = last.max(self.place(rank, op, op.duration, from + op.after_call, earliest));
         }
@@ -183,8 +205,8 @@ impl Pass<'_> {
     }
 
     /// An op with usual latencies.
-    fn usual(&self, rank: usize) -> Op {
-        let (op, kind) = (self.program.ops[rank], self.program.kind[rank] as usize);
+    fn usual(&self, rank: Rank) -> Op {
+        let (op, kind) = (self.program.ops[rank], usize::from(self.program.kind[rank]));
         let after = self.program.learned.after_previous[kind];
         Op {
             after_call: self.program.learned.after_call[kind],
@@ -195,20 +217,20 @@ impl Pass<'_> {
         }
     }
 
-    fn place(&mut self, rank: usize, op: &Op, duration: i64, ready: i64, earliest: i64) -> i64 {
+    fn place(&mut self, rank: Rank, op: &Op, duration: i64, ready: i64, earliest: i64) -> i64 {
         let program = self.program;
-        let stream = &mut self.s.stream[op.stream as usize];
+        let stream = &mut self.s.stream[op.stream];
         let mut start = ready.max(earliest).max(self.fence).max(*stream + op.after_previous);
-        if op.follows != NONE {
-            start = start.max(self.s.finish[op.follows as usize] + op.after_followed);
+        if let Some(followed) = op.follows {
+            start = start.max(self.s.finish[followed] + op.after_followed);
         }
-        let part = program.part[op.stream as usize];
+        let part = program.part[op.stream];
         start = start.max(legacy::earliest(&self.s.barriers, part, op.after_barrier));
         let end = start + duration;
         legacy::note(&mut self.s.barriers, part, end);
         *stream = (*stream).max(end); // rows of damaged exports overlap
         self.s.finish[rank] = end;
-        let group = program.group[op.stream as usize] as usize;
+        let group = program.group[op.stream];
         self.s.device[group] = self.s.device[group].max(end);
         let (until, busy) = &mut self.s.busy[group];
         *busy += (end - start.max(*until)).max(0);
@@ -218,49 +240,48 @@ impl Pass<'_> {
 
     /// Whether the step's op is its own copy.
     fn copies(&self, step: &Step) -> bool {
-        let waits = matches!(step.act, Act::Stream | Act::Device | Act::Op);
-        let copy = || self.program.kind[step.first_op as usize] as usize == kind_index(OpKind::Memcpy);
-        step.ops == 1 && !waits && copy()
+        let copy = || usize::from(self.program.kind[step.first_op]) == kind_index(OpKind::Memcpy);
+        step.ops == 1 && !step.kind.waits() && copy()
     }
 
     /// When the host goes on if a call that it would reach at `now` is gone, and what stood around it: of the time before
     /// it no more than there is.
     fn without(&mut self, step: &Step, now: i64) -> i64 {
         let still_traced = (100 - self.variant.left_out).max(0);
-        self.s.spared[step.thread as usize] = i64::from(step.traced) * still_traced / 100;
+        self.s.spared[step.thread] = i64::from(step.traced) * still_traced / 100;
         (now - i64::from(step.around) * self.variant.around / 100).max(self.ready)
     }
 
     /// A step of a site that a fix changes.
-    fn fixed(&mut self, step: &Step, fix: Fix, now: i64) -> i64 {
+    fn fixed(&mut self, step: &Step, fix: Change, now: i64) -> i64 {
         let copies = self.copies(step);
         if step.ops > 0 && !copies {
             self.issue(step, now + step.length, now); // a call nested in the wait has issued something
         }
         match (fix, copies) {
-            (Fix::Drop, true) => {
+            (Change::Drop, true) => {
                 self.skip(step);
                 self.without(step, now)
             }
-            (Fix::Drop | Fix::Delete, false) => self.without(step, now),
-            (Fix::GpuWait, false) => {
+            (Change::Drop | Change::Delete, false) => self.without(step, now),
+            (Change::GpuWait, false) => {
                 self.order(step, self.awaited(step));
                 self.without(step, now)
             }
             // A blocking copy that is to stay without its wait.
-            (Fix::Delete | Fix::GpuWait, true) if step.role == Role::Copy => self.keep(step, now),
+            (Change::Delete | Change::GpuWait, true) if step.role == Role::Copy => self.keep(step, now),
             // Staging from pageable memory keeps the host, whatever is asked of the call.
-            (Fix::NonBlocking, true) if step.staged || step.role == Role::Copy => self.keep(step, now),
+            (Change::NonBlocking, true) if step.staged || step.role == Role::Copy => self.keep(step, now),
             (_, true) => {
                 // A call that only enqueued its copy does so still.
-                let blocks = step.act == Act::Copy || step.staged;
+                let blocks = step.kind.is_copy() || step.staged;
                 let usual = if blocks { self.program.learned.async_copy } else { i64::MAX };
                 let end = (now + step.length.min(usual)).max(self.accepted(step));
                 let ended = self.enqueue(step, end, now);
-                if fix.keeps_order() && step.act == Act::Copy {
+                if fix.keeps_order() && step.kind.is_copy() {
                     self.order(step, ended);
                 }
-                if step.role == Role::Wait && step.act == Act::Copy {
+                if step.role == Role::Wait && step.kind.is_copy() {
                     let back = step.back.min(self.program.learned.back(Blocking::Stream));
                     return self.unwaited(step, fix, end, ended, back);
                 }
@@ -281,66 +302,69 @@ impl Pass<'_> {
     /// From the end of what a synchronisation waits for to its return.
     fn back(&self, step: &Step) -> i64 {
         let learned = &self.program.learned;
-        match step.act {
+        match step.kind {
             _ if !self.variant.usual => step.back,
-            Act::Stream => learned.back(Blocking::Stream),
-            Act::Device => learned.back(Blocking::Context),
+            StepKind::Stream(_) => learned.back(Blocking::Stream),
+            StepKind::Device(_) => learned.back(Blocking::Context),
             _ => learned.back(Blocking::Event),
         }
     }
 
     /// When what a synchronisation waits for ends.
     fn awaited(&self, step: &Step) -> i64 {
-        match step.act {
-            Act::Stream => self.s.stream[step.target as usize],
-            Act::Device => self.s.device[step.target as usize],
-            Act::Op => self.s.finish[step.target as usize],
+        match step.kind {
+            StepKind::Stream(stream) => self.s.stream[stream],
+            StepKind::Device(group) => self.s.device[group],
+            StepKind::Op(rank) => self.s.finish[rank],
             _ => i64::MIN / 2,
         }
     }
 
     /// Keeps what the thread issues from now on behind `ended`, or behind the wait's return where that came sooner.
     fn order(&mut self, step: &Step, ended: i64) {
-        let fence = &mut self.s.fence[step.thread as usize];
+        let fence = &mut self.s.fence[step.thread];
         *fence = (*fence).max(ended.saturating_add(step.back.min(0)));
     }
 
     /// Goes on without the wait for what ends at `awaited`, or remembers it for later.
-    fn unwaited(&mut self, step: &Step, fix: Fix, now: i64, awaited: i64, back: i64) -> i64 {
+    fn unwaited(&mut self, step: &Step, fix: Change, now: i64, awaited: i64, back: i64) -> i64 {
+        let Some(site) = step.site else { return now };
         match fix {
-            Fix::Coalesce if step.last => {
+            Change::Coalesce if step.last => {
                 let end = now.max(awaited + back);
-                self.waited[step.site as usize] += end - now;
+                self.waited[site] += end - now;
                 end
             }
-            Fix::Delay => {
+            Change::Delay => {
                 let returns = awaited.saturating_add(back);
                 if self.program.iterations {
-                    let delayed = &mut self.s.delayed[step.thread as usize];
+                    let delayed = &mut self.s.delayed[step.thread];
                     *delayed = (*delayed).max(returns);
                     return now;
                 }
                 // Without iterations a site's value is read when it is asked for the next one.
-                now.max(std::mem::replace(&mut self.s.asked[step.site as usize], returns))
+                now.max(std::mem::replace(&mut self.s.asked[site], returns))
             }
             _ => now,
         }
     }
 
-    fn flush(&mut self, thread: u16, now: i64) -> i64 {
-        now.max(std::mem::replace(&mut self.s.delayed[thread as usize], i64::MIN))
+    fn flush(&mut self, thread: HostThread, now: i64) -> i64 {
+        now.max(std::mem::replace(&mut self.s.delayed[thread], i64::MIN))
     }
 
     /// An asynchronous copy instead of the recorded one; pinned or not, it runs no longer than it did.
     fn enqueue(&mut self, step: &Step, from: i64, earliest: i64) -> i64 {
         let mut last = i64::MIN / 2;
-        let first = step.first_op as usize;
-        for rank in first..first + step.ops as usize {
+        for rank in step.ranks() {
             let op = &self.program.ops[rank];
-            let pinned = self.program.pinned.get(step.target as usize).copied().unwrap_or(op.duration);
+            let pinned = match step.kind {
+                StepKind::Launch(Some(copy)) | StepKind::Copy(Some(copy)) => self.program.pinned[copy],
+                _ => op.duration,
+            };
             let latency = op.after_call.min(self.program.learned.after_call[1]);
             // A blocking copy was counted from its call's start: without the wait it starts no later.
-            let latest = if step.act == Act::Copy { earliest + op.after_call } else { i64::MAX };
+            let latest = if step.kind.is_copy() { earliest + op.after_call } else { i64::MAX };
             let ready = (from + latency).min(latest);
             last = last.max(self.place(rank, op, pinned.min(op.duration), ready, earliest));
         }
@@ -349,9 +373,8 @@ impl Pass<'_> {
 
     /// The ops of a step that is gone: they end where their stream stands.
     fn skip(&mut self, step: &Step) {
-        let first = step.first_op as usize;
-        for rank in first..first + step.ops as usize {
-            let stream = self.program.ops[rank].stream as usize;
+        for rank in step.ranks() {
+            let stream = self.program.ops[rank].stream;
             self.s.finish[rank] = self.s.stream[stream].max(0);
         }
     }

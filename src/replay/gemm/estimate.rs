@@ -15,12 +15,15 @@
 
 use super::names::{Family, Kernel};
 use crate::replay::peak;
-use crate::replay::plan::{Compute, Element, RecordedGpu};
+use crate::replay::plan::GpuModel;
+use crate::replay::product::{FP32, Shape, Types};
 
 /// A grid: blocks in three directions and the threads of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Grid {
+    /// In x, y and z.
     pub blocks: [u64; 3],
+    /// Threads of a block.
     pub threads: u64,
 }
 
@@ -32,15 +35,6 @@ pub struct Around {
     /// Whether blocks in z share the depth: a reduction follows, or the operator multiplies one pair of matrices.
     /// `None` where neither is known.
     pub split: Option<bool>,
-}
-
-/// Sizes as cuBLAS takes them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Sizes {
-    pub m: u64,
-    pub n: u64,
-    pub k: u64,
-    pub batch: u64,
 }
 
 /// Until the first block computes and after the last one has: what an empty kernel takes on an H200; with tensor
@@ -80,18 +74,16 @@ struct Speed {
 }
 
 impl Speed {
-    fn of(gpu: &RecordedGpu, (element, compute): (Element, Compute)) -> Self {
+    fn new(gpu: &GpuModel, types: Types) -> Self {
         let capability = gpu.compute_capability.unwrap_or(ASSUMED_CAPABILITY);
-        let geforce = gpu.name.as_deref().is_some_and(|n| n.contains("GeForce"));
-        let rate = |e, c| peak::each_clock(capability, geforce, e, c).unwrap_or(64.0);
+        let rate = |types| peak::each_clock(gpu, capability, types).unwrap_or(64.0);
         let known = |value: Option<u64>| value.filter(|v| *v > 0).map(|v| v as f64);
-        let plain = rate(Element::F32, Compute::F32);
         Self {
             units: gpu.multiprocessors.filter(|u| *u > 0).map_or(ASSUMED_UNITS, u64::from),
             clock: known(gpu.clock_hz).unwrap_or(ASSUMED_CLOCK),
-            rate: rate(element, compute),
+            rate: rate(types),
             bandwidth: known(gpu.memory_bandwidth).unwrap_or(ASSUMED_BANDWIDTH),
-            tensor: rate(element, compute) > plain,
+            tensor: rate(types) > rate(FP32),
         }
     }
 
@@ -106,11 +98,10 @@ impl Speed {
     }
 }
 
-/// Sizes by tile and grid; `None` where they do not tell: no tile in the name, or a persistent kernel that fills the
+/// `base` with sizes by tile and grid; `None` where they do not tell: no tile in the name, or a persistent kernel that fills the
 /// GPU with as many blocks as fit and lets each compute several tiles.
-pub fn tiled(kernel: &Kernel, grid: Grid, around: Around, gpu: &RecordedGpu) -> Option<Sizes> {
-    let types = kernel.types.unwrap_or((Element::F32, Compute::F32));
-    let speed = Speed::of(gpu, types);
+pub fn tiled(kernel: &Kernel, base: &Shape, grid: Grid, around: Around, gpu: &GpuModel) -> Option<Shape> {
+    let speed = Speed::new(gpu, base.types());
     let (tile_m, tile_n, tile_k) = kernel.tile?;
     let [x, y, z] = grid.blocks;
     let tiles = x.checked_mul(y).filter(|t| (1..=1 << 32).contains(t))?;
@@ -134,31 +125,22 @@ pub fn tiled(kernel: &Kernel, grid: Grid, around: Around, gpu: &RecordedGpu) -> 
     let threads = (grid.threads.max(32) as f64 * each_unit).min(1024.0);
     let done = seconds * speed.clock * speed.rate * speed.efficiency(threads);
     let by_cores = done / (each_unit * tile_m as f64 * tile_n as f64) * parts as f64;
-    let elements = seconds * speed.bandwidth * BANDWIDTH / bytes(types.0) / batch as f64;
+    let elements = seconds * speed.bandwidth * BANDWIDTH / base.element.bytes() as f64 / batch as f64;
     let by_memory = (elements - m as f64 * n as f64) / (m + n) as f64;
-    Some(Sizes { m, n, k: rounded(by_cores.min(by_memory), tile_k), batch })
+    Some(Shape { m, n, k: rounded(by_cores.min(by_memory), tile_k), batch, ..*base })
 }
 
-/// A product that takes as long, by the GPU's peak: as high as wide as deep; a vector's is as high as deep.
-pub fn matched(kernel: &Kernel, ns: i64, gpu: &RecordedGpu) -> Sizes {
-    let types = kernel.types.unwrap_or((Element::F32, Compute::F32));
-    let speed = Speed::of(gpu, types);
+/// `base` with sizes that take as long, by the GPU's peak: as high as wide as deep; a vector's is as high as deep.
+pub fn matched(kernel: &Kernel, base: &Shape, ns: i64, gpu: &GpuModel) -> Shape {
+    let speed = Speed::new(gpu, base.types());
     if kernel.family == Family::Vector {
-        let elements = speed.seconds(ns) * speed.bandwidth * BANDWIDTH / bytes(types.0);
+        let elements = speed.seconds(ns) * speed.bandwidth * BANDWIDTH / base.element.bytes() as f64;
         let side = rounded(elements.sqrt(), 64);
-        return Sizes { m: side, n: 1, k: side, batch: 1 };
+        return Shape { m: side, n: 1, k: side, batch: 1, ..*base };
     }
     let done = speed.seconds(ns) * speed.clock * speed.rate * speed.units as f64 * EFFICIENCY;
     let side = rounded(done.cbrt(), 64);
-    Sizes { m: side, n: side, k: side, batch: 1 }
-}
-
-fn bytes(element: Element) -> f64 {
-    match element {
-        Element::F16 | Element::Bf16 => 2.0,
-        Element::F32 => 4.0,
-        Element::F64 => 8.0,
-    }
+    Shape { m: side, n: side, k: side, batch: 1, ..*base }
 }
 
 fn rounded(size: f64, step: u64) -> u64 {

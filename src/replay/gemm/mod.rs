@@ -15,9 +15,11 @@ pub mod estimate;
 pub mod names;
 pub mod shapes;
 
-use super::plan::{Certainty, Compute, Element, Gemm, RecordedGpu};
+use super::plan::{Certainty, Gemm, GpuModel};
+use super::product::{FP32, Shape};
+use crate::profile::ids::StreamIx;
 use crate::text;
-use estimate::{Around, Grid, Sizes};
+use estimate::{Around, Grid};
 use names::{Kernel, Role};
 use rustc_hash::FxHashMap;
 use shapes::Operator;
@@ -26,11 +28,14 @@ use std::sync::Arc;
 /// A kernel as it was launched.
 #[derive(Clone, Debug)]
 pub struct Launch {
+    /// Demangled name.
     pub name: Arc<str>,
+    /// Blocks and threads, where recorded.
     pub grid: Option<Grid>,
     /// Recorded duration, in ns.
     pub ns: i64,
-    pub stream: u32,
+    /// Stream of the export.
+    pub stream: StreamIx,
     /// The operator around its launch, and a number that tells one range from another.
     pub operator: Option<(Operator, u64)>,
     /// Called by `aten::linear`, whose weight is transposed.
@@ -62,164 +67,150 @@ pub struct Products {
 /// Durations of one shape differ less than this: clocks, caches. More is another shape.
 const SAME_SHAPE: f64 = 1.3;
 
+/// A shape, how well it is known, and what it rests on.
+type Sized = (Shape, Certainty, String);
+
+/// A launch, and what is found out about it.
+struct Entry<'a> {
+    launch: &'a Launch,
+    kernel: Option<Kernel>,
+    found: Found,
+    /// Of a product: whether a reduction follows it.
+    split: bool,
+    /// Duration with the reduction.
+    ns: i64,
+    sized: Option<Sized>,
+}
+
 /// Finds the products among launches, which are in launch order.
-pub fn extract(launches: &[Launch], gpu: &RecordedGpu) -> Products {
+pub fn extract(launches: &[Launch], gpu: &GpuModel) -> Products {
     let mut kernels: FxHashMap<&Arc<str>, Option<Kernel>> = FxHashMap::default();
-    let read: Vec<Option<Kernel>> =
-        launches.iter().map(|l| *kernels.entry(&l.name).or_insert_with(|| names::read(&l.name))).collect();
-    let parts = parts(launches, &read);
-    let mut found = vec![Found::Other; launches.len()];
-    let mut sizes: Vec<Option<(Sizes, Certainty, String)>> = vec![None; launches.len()];
-    let mut used: Vec<u64> = Vec::new();
-    for (i, launch) in launches.iter().enumerate() {
-        let Some(kernel) = read[i] else { continue };
-        if let Some(of) = parts.of[i] {
-            found[i] = if of { Found::Part } else { Found::Other };
-        } else if let Some(what) = kernel.unsupported {
-            found[i] = Found::Unsupported(what);
-        } else if let Some((operator, range)) = launch.operator
+    let mut all = Vec::with_capacity(launches.len());
+    for launch in launches {
+        let kernel = *kernels.entry(&launch.name).or_insert_with(|| names::read(&launch.name));
+        let unsupported = kernel.filter(|k| k.role == Role::Product).and_then(|k| k.unsupported);
+        let found = unsupported.map_or(Found::Other, Found::Unsupported);
+        all.push(Entry { launch, kernel, found, split: false, ns: launch.ns, sized: None });
+    }
+    join_reductions(&mut all);
+    let mut used = None;
+    for entry in all.iter_mut().filter(|e| e.has_no_size()) {
+        // A second product under one operator is not the one that its sizes say.
+        if let Some((operator, range)) = entry.launch.operator.filter(|o| used != Some(o.1))
             && let Some(product) = operator.product
-            // A second product under one operator is not the one that its sizes say.
-            && used.last() != Some(&range)
         {
-            used.push(range);
-            let exact = Sizes { m: product.columns, n: product.rows, k: product.depth, batch: product.batch };
-            sizes[i] = Some((exact, Certainty::Exact, "sizes of the operator's NVTX range".to_owned()));
+            used = Some(range);
+            let (m, n, k, batch) = (product.columns, product.rows, product.depth, product.batch);
+            let exact = entry.base().map(|base| Shape { m, n, k, batch, ..base });
+            let basis = || "sizes of the operator's NVTX range".to_owned();
+            entry.sized = exact.map(|shape| (shape, Certainty::Exact, basis()));
         }
     }
-    for group in unsized_groups(launches, &read, &found, &sizes, &parts) {
-        let estimate = estimated(&launches[group[0]], read[group[0]], &parts, &group, gpu);
-        group.iter().for_each(|&i| sizes[i].clone_from(&estimate));
+    for group in unsized_groups(&all) {
+        // It is sorted by duration.
+        let median = all[group[group.len() / 2]].ns;
+        let estimate = all[group[0]].estimated(median, gpu);
+        group.iter().for_each(|&i| all[i].sized.clone_from(&estimate));
     }
-    collect(launches, &read, &parts, sizes, found)
+    collect(all)
 }
 
-/// Reductions and the products they belong to.
-struct Parts {
-    /// For a reduction: whether it has a product.
-    of: Vec<Option<bool>>,
-    /// For a product: whether a reduction follows it.
-    split: Vec<bool>,
-    /// Duration with the reduction.
-    ns: Vec<i64>,
+impl Entry<'_> {
+    /// A product that is replayed, of a size not known so far.
+    fn has_no_size(&self) -> bool {
+        let is_product = self.kernel.is_some_and(|k| k.role == Role::Product);
+        is_product && self.found == Found::Other && self.sized.is_none()
+    }
+
+    /// What a kernel's name tells of a product's shape; types that it does not tell are taken to be single precision.
+    fn base(&self) -> Option<Shape> {
+        let kernel = self.kernel?;
+        let (transpose_a, transpose_b) = kernel.transposed.unwrap_or((self.launch.linear, false));
+        Some(Shape { transpose_a, transpose_b, ..Shape::square(1, kernel.types.unwrap_or(FP32)) })
+    }
+
+    fn is_batched(&self) -> Option<bool> {
+        self.launch.operator.filter(|(o, _)| o.innermost).map(|(o, _)| o.batched)
+    }
+
+    /// What launches of one product share.
+    fn kind(&self) -> (&Arc<str>, Option<Grid>, bool, Option<bool>) {
+        (&self.launch.name, self.launch.grid, self.split, self.is_batched())
+    }
+
+    /// The sizes of launches alike, by their median duration.
+    fn estimated(&self, ns: i64, gpu: &GpuModel) -> Option<Sized> {
+        let (kernel, base) = (self.kernel?, self.base()?);
+        let split = if self.split { Some(true) } else { self.is_batched().map(|batched| !batched) };
+        let time = text::duration(ns);
+        if let Some(grid) = self.launch.grid
+            && let Some(shape) = estimate::tiled(&kernel, &base, grid, Around { ns, split }, gpu)
+        {
+            let [x, y, z] = grid.blocks;
+            let basis = format!("grid {x}×{y}×{z} of tiles; depth from {time}");
+            return Some((shape, Certainty::TileRounded, basis));
+        }
+        let basis = format!("nothing tells its sizes; as long as {time}");
+        Some((estimate::matched(&kernel, &base, ns, gpu), Certainty::DurationMatched, basis))
+    }
 }
 
-fn parts(launches: &[Launch], read: &[Option<Kernel>]) -> Parts {
-    let n = launches.len();
-    let mut parts =
-        Parts { of: vec![None; n], split: vec![false; n], ns: launches.iter().map(|l| l.ns).collect() };
+/// Makes reductions a part of the products they belong to.
+fn join_reductions(all: &mut [Entry]) {
     // By stream: the kernel before, if it is a product.
-    let mut before: FxHashMap<u32, Option<usize>> = FxHashMap::default();
-    for (i, (launch, kernel)) in launches.iter().zip(read).enumerate() {
-        let last = before.entry(launch.stream).or_default();
-        match kernel.map(|k| k.role) {
+    let mut before: FxHashMap<StreamIx, Option<usize>> = FxHashMap::default();
+    for i in 0..all.len() {
+        let last = before.entry(all[i].launch.stream).or_default();
+        match all[i].kernel.map(|k| k.role) {
             Some(Role::Reduction) => {
-                parts.of[i] = Some(last.is_some());
                 if let Some(product) = last.take() {
-                    parts.split[product] = true;
-                    parts.ns[product] = parts.ns[product].saturating_add(launch.ns);
+                    all[i].found = Found::Part;
+                    all[product].split = true;
+                    all[product].ns = all[product].ns.saturating_add(all[i].ns);
                 }
             }
             Some(Role::Product) => *last = Some(i),
             None => *last = None,
         }
     }
-    parts
 }
 
 /// Products without sizes, those alike together: same kernel and grid, durations close to one another.
-fn unsized_groups(
-    launches: &[Launch],
-    read: &[Option<Kernel>],
-    found: &[Found],
-    sizes: &[Option<(Sizes, Certainty, String)>],
-    parts: &Parts,
-) -> Vec<Vec<usize>> {
-    let missing = |i: &usize| {
-        read[*i].is_some_and(|k| k.role == Role::Product) && found[*i] == Found::Other && sizes[*i].is_none()
-    };
-    let mut all: Vec<usize> = (0..launches.len()).filter(missing).collect();
-    let kind = |i: usize| (&launches[i].name, launches[i].grid, parts.split[i], is_batched(&launches[i]));
-    all.sort_by(|&a, &b| kind(a).cmp(&kind(b)).then_with(|| (parts.ns[a], a).cmp(&(parts.ns[b], b))));
+fn unsized_groups(all: &[Entry]) -> Vec<Vec<usize>> {
+    let mut missing: Vec<usize> = (0..all.len()).filter(|&i| all[i].has_no_size()).collect();
+    missing.sort_by_key(|&i| (all[i].kind(), all[i].ns));
     let together = |a: &usize, b: &usize| {
-        kind(*a) == kind(*b) && (parts.ns[*b] as f64) < SAME_SHAPE * parts.ns[*a].max(1) as f64
+        let (a, b) = (&all[*a], &all[*b]);
+        a.kind() == b.kind() && (b.ns as f64) < SAME_SHAPE * a.ns.max(1) as f64
     };
-    all.chunk_by(together).map(<[usize]>::to_vec).collect()
+    missing.chunk_by(together).map(<[usize]>::to_vec).collect()
 }
 
-fn is_batched(launch: &Launch) -> Option<bool> {
-    launch.operator.filter(|(o, _)| o.innermost).map(|(o, _)| o.batched)
-}
-
-/// The sizes of launches alike, by their median duration.
-fn estimated(
-    launch: &Launch,
-    kernel: Option<Kernel>,
-    parts: &Parts,
-    group: &[usize],
-    gpu: &RecordedGpu,
-) -> Option<(Sizes, Certainty, String)> {
-    let kernel = kernel?;
-    // The group is sorted by duration.
-    let ns = parts.ns[group[group.len() / 2]];
-    let split = if parts.split[group[0]] { Some(true) } else { is_batched(launch).map(|batched| !batched) };
-    let tiles = launch.grid.and_then(|g| estimate::tiled(&kernel, g, Around { ns, split }, gpu));
-    let time = text::duration(ns);
-    if let (Some(sizes), Some(grid)) = (tiles, launch.grid) {
-        let [x, y, z] = grid.blocks;
-        let basis = format!("grid {x}×{y}×{z} of tiles; depth from {time}");
-        return Some((sizes, Certainty::TileRounded, basis));
-    }
-    let basis = format!("nothing tells its sizes; as long as {time}");
-    Some((estimate::matched(&kernel, ns, gpu), Certainty::DurationMatched, basis))
-}
-
-/// What makes two products one: everything but times.
-type Key = (Arc<str>, Sizes, (bool, bool), (Element, Compute), Certainty);
-
-fn collect(
-    launches: &[Launch],
-    read: &[Option<Kernel>],
-    parts: &Parts,
-    sizes: Vec<Option<(Sizes, Certainty, String)>>,
-    mut found: Vec<Found>,
-) -> Products {
-    let mut list: Vec<Gemm> = Vec::new();
+fn collect(all: Vec<Entry>) -> Products {
+    let mut products = Products::default();
     let mut lengths: Vec<Vec<i64>> = Vec::new();
-    let mut known: FxHashMap<Key, usize> = FxHashMap::default();
-    for (i, sized) in sizes.into_iter().enumerate() {
-        let (Some((sizes, certainty, basis)), Some(kernel)) = (sized, read[i]) else { continue };
-        let launch = &launches[i];
-        let types = kernel.types.unwrap_or((Element::F32, Compute::F32));
-        let transposed = kernel.transposed.unwrap_or((launch.linear, false));
-        let key = (launch.name.clone(), sizes, transposed, types, certainty);
-        let index = *known.entry(key).or_insert_with(|| {
+    // What makes two products one: everything but times.
+    let mut known: FxHashMap<(&Arc<str>, Shape, Certainty), usize> = FxHashMap::default();
+    for Entry { launch, kernel, found, ns, sized, .. } in all {
+        let (Some((shape, certainty, basis)), Some(kernel)) = (sized, kernel) else {
+            products.found.push(found);
+            continue;
+        };
+        let index = *known.entry((&launch.name, shape, certainty)).or_insert_with(|| {
             let unknown = if kernel.types.is_none() { "; types assumed" } else { "" };
-            list.push(Gemm {
-                m: sizes.m,
-                n: sizes.n,
-                k: sizes.k,
-                batch: sizes.batch,
-                transpose_a: transposed.0,
-                transpose_b: transposed.1,
-                element: types.0,
-                compute: types.1,
-                certainty,
-                recorded_ns: 0,
-                kernel: launch.name.to_string(),
-                basis: format!("{basis}{unknown}"),
-            });
+            let (kernel, basis) = (launch.name.to_string(), format!("{basis}{unknown}"));
+            products.list.push(Gemm { shape, certainty, recorded_ns: 0, kernel, basis });
             lengths.push(Vec::new());
-            list.len() - 1
+            products.list.len() - 1
         });
-        lengths[index].push(parts.ns[i]);
-        found[i] = Found::Product(index);
+        lengths[index].push(ns);
+        products.found.push(Found::Product(index));
     }
-    for (gemm, lengths) in list.iter_mut().zip(&mut lengths) {
+    for (gemm, lengths) in products.list.iter_mut().zip(&mut lengths) {
         lengths.sort_unstable();
         gemm.recorded_ns = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
     }
-    Products { list, found }
+    products
 }
 
 #[cfg(test)]

@@ -12,11 +12,12 @@
 //! ```
 //! Layouts are those of the cuBLAS call: first letter for A, second for B, column-major.
 
-use crate::replay::plan::{Compute, Element};
+use crate::replay::product::{BF16, FP16, FP32, FP64, TF32, Types};
 
 /// What a kernel does for a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
+    /// Multiplies.
     Product,
     /// Adds up the parts of the product before it, which was split along K.
     Reduction,
@@ -42,9 +43,12 @@ pub enum Family {
 /// A kernel's name, read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
+    /// The product itself, or a part of one.
     pub role: Role,
+    /// Whose kernel it is.
     pub family: Family,
-    pub types: Option<(Element, Compute)>,
+    /// Types of the product, where the name tells them.
+    pub types: Option<Types>,
     /// Of A and B.
     pub transposed: Option<(bool, bool)>,
     /// M, N and K of a block, in the family's own order.
@@ -144,11 +148,11 @@ fn nvjet(word: &str) -> Kernel {
     let parts: Vec<&str> = word[word.find("nvjet_").unwrap_or(0)..].split('_').collect();
     let letters = parts.iter().skip(1).find(|p| !p.starts_with("sm")).copied().unwrap_or("");
     let types = match letters.as_bytes() {
-        [b'h', _, _] => Some((Element::F16, Compute::F32)),
-        [b't', _, _] => Some((Element::Bf16, Compute::F32)),
+        [b'h', _, _] => Some(FP16),
+        [b't', _, _] => Some(BF16),
         // Only tensor cores: single precision is multiplied as tf32.
-        [b's', _, _] => Some((Element::F32, Compute::Tf32)),
-        [b'd', _, _] => Some((Element::F64, Compute::F64)),
+        [b's', _, _] => Some(TF32),
+        [b'd', _, _] => Some(FP64),
         _ => None,
     };
     // Longer words name A and B apart, as 8-bit products do.
@@ -166,20 +170,14 @@ fn xmma(word: &str) -> Kernel {
     let first = parts.first().copied().unwrap_or("");
     let (types, unsupported) = match first {
         _ if operands.contains("e4m3") || operands.contains("e5m2") => (None, Some(FP8)),
-        _ if first.starts_with("bf16") => (Some((Element::Bf16, Compute::F32)), None),
-        _ if first.starts_with("f16") => (Some((Element::F16, Compute::F32)), None),
-        _ if first.starts_with("f64") => (Some((Element::F64, Compute::F64)), None),
-        _ if first.starts_with("tf32")
-            || operands.contains("tf32")
-            || (tensor && first.starts_with("f32")) =>
-        {
-            (Some((Element::F32, Compute::Tf32)), None)
-        }
-        _ if first.starts_with("f32") => (Some((Element::F32, Compute::F32)), None),
+        _ if first.starts_with("bf16") => (Some(BF16), None),
+        _ if first.starts_with("f16") => (Some(FP16), None),
+        _ if first.starts_with("f64") => (Some(FP64), None),
+        _ if first.starts_with("tf32") || operands.contains("tf32") => (Some(TF32), None),
+        _ if tensor && first.starts_with("f32") => (Some(TF32), None),
+        _ if first.starts_with("f32") => (Some(FP32), None),
         _ if first.starts_with('c') => (None, Some(COMPLEX)),
-        _ if first.starts_with('i') || first.starts_with('s') || first.starts_with('u') => {
-            (None, Some(INTEGER))
-        }
+        _ if first.starts_with(['i', 's', 'u']) => (None, Some(INTEGER)),
         _ => (None, None),
     };
     let transposed = parts.iter().find_map(|p| transposed(p));
@@ -192,40 +190,33 @@ fn by_parts(word: &str, family: Family) -> Kernel {
     let parts: Vec<&str> = word.split('_').collect();
     let product = parts.iter().find_map(|p| p.strip_suffix("gemm")).unwrap_or("");
     let has = |names: &[&str]| parts.iter().any(|p| names.contains(p));
-    let (types, unsupported) = if has(&["e4m3", "e5m2", "fe4m3", "fe5m2"]) {
-        (None, Some(FP8))
-    } else if has(&["bf16"]) {
-        (Some((Element::Bf16, Compute::F32)), None)
-    } else if has(&["f16", "fp16"]) || product.starts_with('h') {
-        (Some((Element::F16, Compute::F32)), None)
-    } else if product.starts_with('d') {
-        (Some((Element::F64, Compute::F64)), None)
-    } else if product == "s" {
-        (Some((Element::F32, Compute::F32)), None)
-    } else if product.starts_with('s') {
+    let (types, unsupported) = match product.as_bytes() {
+        _ if has(&["e4m3", "e5m2", "fe4m3", "fe5m2"]) => (None, Some(FP8)),
+        _ if has(&["bf16"]) => (Some(BF16), None),
+        _ if has(&["f16", "fp16"]) => (Some(FP16), None),
+        [b'h', ..] => (Some(FP16), None),
+        [b'd', ..] => (Some(FP64), None),
+        b"s" => (Some(FP32), None),
         // `s1688gemm` of single precision: tensor cores.
-        (Some((Element::F32, Compute::Tf32)), None)
-    } else if product.starts_with('i') {
-        (None, Some(INTEGER))
-    } else if product.starts_with(['c', 'z', 'g']) {
-        (None, Some(COMPLEX))
-    } else {
-        (None, None)
+        [b's', ..] => (Some(TF32), None),
+        [b'i', ..] => (None, Some(INTEGER)),
+        [b'c' | b'z' | b'g', ..] => (None, Some(COMPLEX)),
+        _ => (None, None),
     };
     let transposed = parts.iter().rev().find_map(|p| transposed(p));
     Kernel { types, unsupported, transposed, tile: tile(&parts, 8), ..plain(family) }
 }
 
 /// Types among template arguments, the first one named.
-fn template_types(name: &str) -> Option<(Element, Compute)> {
-    const TYPES: [(&str, (Element, Compute)); 7] = [
-        ("__nv_bfloat16", (Element::Bf16, Compute::F32)),
-        ("bfloat16_t", (Element::Bf16, Compute::F32)),
-        ("BFloat16", (Element::Bf16, Compute::F32)),
-        ("__half", (Element::F16, Compute::F32)),
-        ("half_t", (Element::F16, Compute::F32)),
-        ("double", (Element::F64, Compute::F64)),
-        ("float", (Element::F32, Compute::F32)),
+fn template_types(name: &str) -> Option<Types> {
+    const TYPES: [(&str, Types); 7] = [
+        ("__nv_bfloat16", BF16),
+        ("bfloat16_t", BF16),
+        ("BFloat16", BF16),
+        ("__half", FP16),
+        ("half_t", FP16),
+        ("double", FP64),
+        ("float", FP32),
     ];
     words(name).find_map(|w| TYPES.iter().find(|(t, _)| *t == w).map(|(_, types)| *types))
 }
@@ -234,9 +225,7 @@ fn other(name: &str) -> Kernel {
     let fp8 = words(name)
         .any(|w| w.starts_with("float_e4m3") || w.starts_with("float_e5m2") || w.starts_with("__nv_fp8"));
     let letter = |mark: &str, types| words(name).any(|w| w.contains(mark)).then_some(types);
-    let types = template_types(name)
-        .or_else(|| letter("sgemm_", (Element::F32, Compute::F32)))
-        .or_else(|| letter("dgemm_", (Element::F64, Compute::F64)));
+    let types = template_types(name).or_else(|| letter("sgemm_", FP32)).or_else(|| letter("dgemm_", FP64));
     let transposed =
         words(name).flat_map(|w| w.split('_')).find_map(|p| transposed(p).filter(|_| p.len() == 2));
     Kernel {

@@ -1,10 +1,10 @@
 use super::*;
 
-const HALF: Option<(Element, Compute)> = Some((Element::F16, Compute::F32));
-const BF16: Option<(Element, Compute)> = Some((Element::Bf16, Compute::F32));
-const SINGLE: Option<(Element, Compute)> = Some((Element::F32, Compute::F32));
-const TF32: Option<(Element, Compute)> = Some((Element::F32, Compute::Tf32));
-const DOUBLE: Option<(Element, Compute)> = Some((Element::F64, Compute::F64));
+const HALF: Option<Types> = Some(FP16);
+const BF16: Option<Types> = Some(super::BF16);
+const SINGLE: Option<Types> = Some(FP32);
+const TF32: Option<Types> = Some(super::TF32);
+const DOUBLE: Option<Types> = Some(FP64);
 const NN: Option<(bool, bool)> = Some((false, false));
 const NT: Option<(bool, bool)> = Some((false, true));
 const TN: Option<(bool, bool)> = Some((true, false));

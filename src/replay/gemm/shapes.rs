@@ -10,9 +10,13 @@
 /// A product as PyTorch sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Product {
+    /// Of the result and of A.
     pub rows: u64,
+    /// Of the result and of B.
     pub columns: u64,
+    /// Columns of A, rows of B.
     pub depth: u64,
+    /// Pairs of matrices.
     pub batch: u64,
 }
 
@@ -23,6 +27,7 @@ pub struct Operator {
     pub innermost: bool,
     /// It multiplies several pairs of matrices at once.
     pub batched: bool,
+    /// Its sizes, where the range says them.
     pub product: Option<Product>,
 }
 
@@ -35,17 +40,18 @@ pub fn read(text: &str) -> Option<Operator> {
     let name = text.split(", ").next().unwrap_or(text);
     let name = name.strip_prefix("aten::")?;
     let sizes = sizes(text);
-    let of = |i: usize| sizes.get(i).map(Vec::as_slice);
+    let of = |first: usize| {
+        let [a, b] = sizes.get(first..first + 2)? else { return None };
+        matmul(a, b)
+    };
+    // Additions name what is added first; `linear` the transposed second operand.
     let (innermost, batched, product) = match name {
-        "mm" | "_scaled_mm" | "_int_mm" => (true, false, matrices(of(0), of(1))),
-        "addmm" | "_addmm_activation" => (true, false, matrices(of(1), of(2))),
-        "bmm" => (true, true, batches(of(0), of(1))),
-        "baddbmm" => (true, true, batches(of(1), of(2))),
-        "mv" => (true, false, vector(of(0), of(1))),
-        "addmv" => (true, false, vector(of(1), of(2))),
-        "dot" | "vdot" => (true, false, dot(of(0), of(1))),
-        "linear" => (false, false, linear(of(0), of(1))),
-        "matmul" => (false, false, matmul(of(0), of(1))),
+        "mm" | "_scaled_mm" | "_int_mm" | "mv" | "dot" | "vdot" => (true, false, of(0)),
+        "addmm" | "_addmm_activation" | "addmv" => (true, false, of(1)),
+        "bmm" => (true, true, of(0)),
+        "baddbmm" => (true, true, of(1)),
+        "linear" => (false, false, linear(&sizes)),
+        "matmul" => (false, false, of(0)),
         _ => return None,
     };
     Some(Operator { innermost, batched, product: product.filter(|p| p.is_sane()) })
@@ -61,65 +67,25 @@ impl Product {
     }
 }
 
-fn matrices(a: Option<&[u64]>, b: Option<&[u64]>) -> Option<Product> {
-    match (a?, b?) {
-        (&[rows, depth], &[other, columns]) if depth == other => {
-            Some(Product { rows, columns, depth, batch: 1 })
-        }
-        _ => None,
-    }
-}
-
-fn batches(a: Option<&[u64]>, b: Option<&[u64]>) -> Option<Product> {
-    match (a?, b?) {
-        (&[batch, rows, depth], &[others, other, columns]) if (batch, depth) == (others, other) => {
-            Some(Product { rows, columns, depth, batch })
-        }
-        _ => None,
-    }
-}
-
-fn vector(a: Option<&[u64]>, x: Option<&[u64]>) -> Option<Product> {
-    match (a?, x?) {
-        (&[rows, depth], &[other]) if depth == other => Some(Product { rows, columns: 1, depth, batch: 1 }),
-        _ => None,
-    }
-}
-
-fn dot(a: Option<&[u64]>, b: Option<&[u64]>) -> Option<Product> {
-    match (a?, b?) {
-        (&[depth], &[other]) if depth == other => Some(Product { rows: 1, columns: 1, depth, batch: 1 }),
-        _ => None,
-    }
-}
-
 /// `x (…, depth)` times the transposed `w (columns, depth)`.
-fn linear(x: Option<&[u64]>, w: Option<&[u64]>) -> Option<Product> {
-    let (&depth, leading) = x?.split_last()?;
-    match w? {
-        &[columns, other] if other == depth => {
-            Some(Product { rows: all(leading)?, columns, depth, batch: 1 })
-        }
-        _ => None,
-    }
+fn linear(sizes: &[Vec<u64>]) -> Option<Product> {
+    let [x, w, ..] = sizes else { return None };
+    let &[columns, depth] = w.as_slice() else { return None };
+    matmul(x, &[depth, columns])
 }
 
-/// Leading dimensions of equal shape are batches; those of a plain matrix on the right fold into the rows.
-fn matmul(a: Option<&[u64]>, b: Option<&[u64]>) -> Option<Product> {
-    match (a?, b?) {
-        (a @ &[_], b @ &[_]) => dot(Some(a), Some(b)),
-        (a @ &[_, _], b @ &[_]) => vector(Some(a), Some(b)),
-        (a, &[depth, columns]) => {
-            let (&last, leading) = a.split_last()?;
-            (last == depth).then_some(Product { rows: all(leading)?, columns, depth, batch: 1 })
+/// Leading dimensions of equal shape are batches; those before a plain matrix on the right fold into the rows.
+fn matmul(a: &[u64], b: &[u64]) -> Option<Product> {
+    let (rows, last, other, columns, batch) = match (a, b) {
+        (&[last], &[other]) => (1, last, other, 1, 1),
+        (&[rows, last], &[other]) => (rows, last, other, 1, 1),
+        (&[ref leading @ .., last], &[other, columns]) => (all(leading)?, last, other, columns, 1),
+        (&[ref outer @ .., rows, last], &[ref others @ .., other, columns]) if outer == others => {
+            (rows, last, other, columns, all(outer)?)
         }
-        (&[ref outer @ .., rows, depth], &[ref others @ .., other, columns])
-            if outer == others && depth == other =>
-        {
-            Some(Product { rows, columns, depth, batch: all(outer)? })
-        }
-        _ => None,
-    }
+        _ => return None,
+    };
+    (last == other).then_some(Product { rows, columns, depth: last, batch })
 }
 
 fn all(dimensions: &[u64]) -> Option<u64> {

@@ -1,7 +1,8 @@
 use super::*;
+use crate::replay::product::FP16;
 
-fn h200() -> RecordedGpu {
-    RecordedGpu {
+fn h200() -> GpuModel {
+    GpuModel {
         name: Some("NVIDIA H200".to_owned()),
         compute_capability: Some((9, 0)),
         multiprocessors: Some(132),
@@ -15,7 +16,7 @@ fn launch(name: &str, blocks: [u64; 3], threads: u64, ns: i64) -> Launch {
         name: name.into(),
         grid: Some(Grid { blocks, threads }),
         ns,
-        stream: 0,
+        stream: crate::profile::ids::StreamIx::from(0),
         operator: None,
         linear: false,
     }
@@ -55,14 +56,15 @@ fn ranges_give_exact_sizes() {
         ),
     ]);
     assert_eq!(products.found, [Found::Product(0), Found::Other, Found::Product(1), Found::Part]);
-    let sizes: Vec<_> = products.list.iter().map(|g| (g.m, g.n, g.k, g.batch, g.recorded_ns)).collect();
+    let sizes: Vec<_> = products
+        .list
+        .iter()
+        .map(|g| (g.shape.m, g.shape.n, g.shape.k, g.shape.batch, g.recorded_ns))
+        .collect();
     assert_eq!(sizes, [(2048, 256, 512, 1, 24_160), (10, 256, 2048, 1, 17_568)]);
     for gemm in &products.list {
-        assert_eq!(
-            (gemm.certainty, gemm.element, gemm.compute),
-            (Certainty::Exact, Element::F32, Compute::F32)
-        );
-        assert_eq!((gemm.transpose_a, gemm.transpose_b), (true, false));
+        assert_eq!((gemm.certainty, gemm.shape.types()), (Certainty::Exact, FP32));
+        assert_eq!((gemm.shape.transpose_a, gemm.shape.transpose_b), (true, false));
     }
 }
 
@@ -74,10 +76,10 @@ fn linear_transposes_its_weight() {
         "aten::addmm, sizes = [[3], [4, 5], [5, 3]]",
         1,
     );
-    assert!(!of(&[one.clone()]).list[0].transpose_a);
+    assert!(!of(&[one.clone()]).list[0].shape.transpose_a);
     one.linear = true;
     let list = of(&[one]).list;
-    assert!(list[0].transpose_a && list[0].basis.ends_with("types assumed"));
+    assert!(list[0].shape.transpose_a && list[0].basis.ends_with("types assumed"));
 }
 
 /// Two products under one operator cannot both have its sizes.
@@ -106,8 +108,12 @@ fn tiles_give_sizes() {
     ];
     for (name, blocks, threads, ns, m, n, k) in cases {
         let gemm = of(&[launch(name, blocks, threads, ns)]).list.remove(0);
-        assert_eq!((gemm.m, gemm.n, gemm.batch, gemm.certainty), (m, n, 1, Certainty::TileRounded), "{name}");
-        assert!((gemm.k as f64 / k - 1.0).abs() < 0.35, "{name} {ns}: {} for {k}", gemm.k);
+        assert_eq!(
+            (gemm.shape.m, gemm.shape.n, gemm.shape.batch, gemm.certainty),
+            (m, n, 1, Certainty::TileRounded),
+            "{name}"
+        );
+        assert!((gemm.shape.k as f64 / k - 1.0).abs() < 0.35, "{name} {ns}: {} for {k}", gemm.shape.k);
     }
 }
 
@@ -117,12 +123,15 @@ fn depth_is_split_where_a_reduction_follows() {
     const NN: &str = "void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>(T1::Params)";
     let split = of(&[launch(NN, [16, 1, 8], 256, 50_176), launch(REDUCE, [64, 8, 1], 32, 4_192)]);
     let gemm = &split.list[0];
-    assert_eq!((gemm.m * gemm.n, gemm.batch), (256 * 2048, 1));
-    assert!((gemm.k as f64 / 2048.0 - 1.0).abs() < 0.35, "{}", gemm.k);
+    assert_eq!((gemm.shape.m * gemm.shape.n, gemm.shape.batch), (256 * 2048, 1));
+    assert!((gemm.shape.k as f64 / 2048.0 - 1.0).abs() < 0.35, "{}", gemm.shape.k);
     let batched = of(&[launch("ampere_sgemm_128x128_nn", [1, 4, 48], 256, 220_000)]);
-    assert_eq!((batched.list[0].m, batched.list[0].n, batched.list[0].batch), (128, 512, 48));
+    assert_eq!(
+        (batched.list[0].shape.m, batched.list[0].shape.n, batched.list[0].shape.batch),
+        (128, 512, 48)
+    );
     let one_pair = of(&[within(launch("ampere_sgemm_128x128_nn", [1, 4, 48], 256, 220_000), "aten::mm", 1)]);
-    assert_eq!(one_pair.list[0].batch, 1);
+    assert_eq!(one_pair.list[0].shape.batch, 1);
 }
 
 /// A persistent kernel fills the GPU whatever its size: only the duration is left. 8192³ in fp16.
@@ -133,8 +142,14 @@ fn persistent_kernels_are_matched_by_duration() {
     assert_eq!(products.found, [Found::Product(0), Found::Product(0), Found::Product(1)]);
     let gemm = &products.list[0];
     assert_eq!((gemm.certainty, gemm.recorded_ns), (Certainty::DurationMatched, 1_640_000));
-    assert!(gemm.m == gemm.n && gemm.n == gemm.k && (7_500..=9_500).contains(&gemm.k), "{}", gemm.k);
-    assert_eq!((gemm.element, gemm.transpose_a, gemm.transpose_b), (Element::F16, false, false));
+    assert!(
+        gemm.shape.m == gemm.shape.n
+            && gemm.shape.n == gemm.shape.k
+            && (7_500..=9_500).contains(&gemm.shape.k),
+        "{}",
+        gemm.shape.k
+    );
+    assert_eq!((gemm.shape.types(), gemm.shape.transpose_a, gemm.shape.transpose_b), (FP16, false, false));
 }
 
 #[test]
@@ -151,10 +166,12 @@ fn damaged_launches_do_no_harm() {
             for name in
                 [XMMA_TN, CUTLASS, "ampere_sgemm_128x64_tn", "nvjet_hsh_64x64_64x3_1x0_NNT", "gemv", REDUCE]
             {
-                for gpu in [h200(), RecordedGpu::default()] {
+                for gpu in [h200(), GpuModel::default()] {
                     let products = extract(&[launch(name, blocks, u64::MAX, ns)], &gpu);
                     for gemm in products.list {
-                        assert!(gemm.m > 0 && gemm.n > 0 && gemm.k > 0 && gemm.batch > 0);
+                        assert!(
+                            gemm.shape.m > 0 && gemm.shape.n > 0 && gemm.shape.k > 0 && gemm.shape.batch > 0
+                        );
                     }
                 }
             }

@@ -2,8 +2,7 @@
 
 use super::cuda::{Result, Stream, what_is_done};
 use crate::replay::error::ReplayError;
-use crate::replay::plan::{Compute, Element};
-use crate::replay::product::Shape;
+use crate::replay::product::{Compute, Element, Shape};
 use cudarc::cublas::sys::{self, cublasComputeType_t, cublasStatus_t, cudaDataType_t};
 use std::ffi::{c_int, c_longlong, c_void};
 use std::ptr::null_mut;
@@ -35,7 +34,9 @@ fn failed(call: &'static str, code: u32) -> ReplayError {
         (16, "LICENSE_ERROR"),
     ];
     let name = NAMES.iter().find(|(known, _)| *known == code).map_or("unknown status", |(_, name)| name);
-    ReplayError::Blas { call, doing: what_is_done(), status: format!("{name} ({code})") }
+    const ADVICE: &str = "give another cuBLAS with --lib-dir";
+    let (doing, status) = (what_is_done(), format!("{name} ({code})"));
+    ReplayError::Failed { call, doing, code, status, advice: ADVICE }
 }
 
 /// cuBLAS on one stream: with one handle for each, no call has to switch.
@@ -73,26 +74,27 @@ impl Blas {
     /// Launches a product.
     #[inline]
     pub fn launch(&self, p: &Product) -> Result<()> {
-        let (ta, tb) = (operation(p.transpose_a), operation(p.transpose_b));
         let algorithm = sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT;
         let (alpha, beta) = (p.scale(1), p.scale(0));
-        let (a, b, c) = (p.a as *const c_void, p.b as *const c_void, p.c as *mut c_void);
+        let ([m, n, k], [ta, tb]) = (p.sizes, p.operations);
+        let ([lda, ldb, ldc], [a, b, c]) = (p.leading, p.addresses.map(|address| address as *mut c_void));
         if p.batch == 1 {
             // SAFETY: the addresses are of device memory as large as the shape needs (`Product`'s maker saw to that),
             // which lives until the context was synchronised; the scales are static.
             let status = unsafe {
                 sys::cublasGemmEx(
-                    self.raw, ta, tb, p.m, p.n, p.k, alpha, a, p.data, p.lda, b, p.data, p.ldb, beta, c,
-                    p.data, p.ldc, p.compute, algorithm,
+                    self.raw, ta, tb, m, n, k, alpha, a, p.data, lda, b, p.data, ldb, beta, c, p.data, ldc,
+                    p.compute, algorithm,
                 )
             };
             return check("cublasGemmEx", status);
         }
+        let [stride_a, stride_b, stride_c] = p.strides;
         // SAFETY: as above, for every matrix of the batch.
         let status = unsafe {
             sys::cublasGemmStridedBatchedEx(
-                self.raw, ta, tb, p.m, p.n, p.k, alpha, a, p.data, p.lda, p.stride_a, b, p.data, p.ldb,
-                p.stride_b, beta, c, p.data, p.ldc, p.stride_c, p.batch, p.compute, algorithm,
+                self.raw, ta, tb, m, n, k, alpha, a, p.data, lda, stride_a, b, p.data, ldb, stride_b, beta,
+                c, p.data, ldc, stride_c, p.batch, p.compute, algorithm,
             )
         };
         check("cublasGemmStridedBatchedEx", status)
@@ -106,76 +108,59 @@ impl Drop for Blas {
     }
 }
 
-fn operation(transposed: bool) -> sys::cublasOperation_t {
-    if transposed { sys::cublasOperation_t::CUBLAS_OP_T } else { sys::cublasOperation_t::CUBLAS_OP_N }
-}
-
 /// One product with its addresses.
 #[derive(Clone, Copy, Debug)]
 pub struct Product {
-    pub(super) m: c_int,
-    pub(super) n: c_int,
-    pub(super) k: c_int,
-    pub(super) batch: c_int,
-    pub(super) transpose_a: bool,
-    pub(super) transpose_b: bool,
-    lda: c_int,
-    ldb: c_int,
-    ldc: c_int,
-    stride_a: c_longlong,
-    stride_b: c_longlong,
-    stride_c: c_longlong,
+    /// m, n and k.
+    sizes: [c_int; 3],
+    batch: c_int,
+    /// Of A and B.
+    operations: [sys::cublasOperation_t; 2],
+    /// Leading dimensions of A, B and C, and from one matrix of a batch to the next.
+    leading: [c_int; 3],
+    strides: [c_longlong; 3],
     data: cudaDataType_t,
     compute: cublasComputeType_t,
-    double: bool,
-    /// Addresses of device memory.
-    a: u64,
-    b: u64,
-    c: u64,
+    /// Device memory of A, B and C.
+    addresses: [u64; 3],
 }
 
 impl Product {
     /// `None` where a dimension is not one of cuBLAS, which counts in 31 bits. Matrices lie dense, batches one after
     /// another.
-    pub fn new(shape: &Shape, a: u64, b: u64, c: u64) -> Option<Self> {
+    pub fn new(shape: &Shape, addresses: [u64; 3]) -> Option<Self> {
+        use sys::cublasOperation_t::{CUBLAS_OP_N, CUBLAS_OP_T};
         let int = |v: u64| c_int::try_from(v).ok().filter(|&v| v > 0);
         let (m, n, k) = (int(shape.m)?, int(shape.n)?, int(shape.k)?);
-        let (data, double) = match shape.element {
-            Element::F16 => (cudaDataType_t::CUDA_R_16F, false),
-            Element::Bf16 => (cudaDataType_t::CUDA_R_16BF, false),
-            Element::F32 => (cudaDataType_t::CUDA_R_32F, false),
-            Element::F64 => (cudaDataType_t::CUDA_R_64F, true),
-        };
-        let compute = match (shape.element, shape.compute) {
-            (Element::F64, _) => cublasComputeType_t::CUBLAS_COMPUTE_64F,
-            (Element::F32, Compute::Tf32) => cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32,
-            _ => cublasComputeType_t::CUBLAS_COMPUTE_32F,
-        };
+        let area = |rows: c_int, columns: c_int| c_longlong::from(rows) * c_longlong::from(columns);
+        let operation = |transposed| if transposed { CUBLAS_OP_T } else { CUBLAS_OP_N };
+        let (ta, tb) = (shape.transpose_a, shape.transpose_b);
         Some(Self {
-            m,
-            n,
-            k,
+            sizes: [m, n, k],
             batch: int(shape.batch)?,
-            transpose_a: shape.transpose_a,
-            transpose_b: shape.transpose_b,
-            lda: if shape.transpose_a { k } else { m },
-            ldb: if shape.transpose_b { n } else { k },
-            ldc: m,
-            stride_a: c_longlong::from(m) * c_longlong::from(k),
-            stride_b: c_longlong::from(k) * c_longlong::from(n),
-            stride_c: c_longlong::from(m) * c_longlong::from(n),
-            data,
-            compute,
-            double,
-            a,
-            b,
-            c,
+            operations: [operation(ta), operation(tb)],
+            leading: [if ta { k } else { m }, if tb { n } else { k }, m],
+            strides: [area(m, k), area(k, n), area(m, n)],
+            data: match shape.element {
+                Element::F16 => cudaDataType_t::CUDA_R_16F,
+                Element::Bf16 => cudaDataType_t::CUDA_R_16BF,
+                Element::F32 => cudaDataType_t::CUDA_R_32F,
+                Element::F64 => cudaDataType_t::CUDA_R_64F,
+            },
+            compute: match shape.types() {
+                (Element::F64, _) => cublasComputeType_t::CUBLAS_COMPUTE_64F,
+                (Element::F32, Compute::Tf32) => cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32,
+                _ => cublasComputeType_t::CUBLAS_COMPUTE_32F,
+            },
+            addresses,
         })
     }
 
+    /// 0 or 1, in the type that the product is computed in.
     fn scale(&self, value: usize) -> *const c_void {
         static SINGLE: [f32; 2] = [0.0, 1.0];
         static DOUBLE: [f64; 2] = [0.0, 1.0];
-        if self.double { (&raw const DOUBLE[value]).cast() } else { (&raw const SINGLE[value]).cast() }
+        let double = self.compute == cublasComputeType_t::CUBLAS_COMPUTE_64F;
+        if double { (&raw const DOUBLE[value]).cast() } else { (&raw const SINGLE[value]).cast() }
     }
 }

@@ -9,10 +9,10 @@
 
 use crate::replay::error::ReplayError;
 use crate::replay::occupancy::StandIn;
+use cudarc::driver::result::DriverError;
 use cudarc::driver::sys::{self, CUresult};
 use std::cell::Cell;
-use std::ffi::{CStr, c_char, c_void};
-use std::marker::PhantomData;
+use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 use std::rc::Rc;
 
@@ -39,8 +39,8 @@ pub fn doing(what: &'static str) {
     DOING.set(what);
 }
 
-pub fn what_is_done() -> String {
-    DOING.get().to_owned()
+pub fn what_is_done() -> &'static str {
+    DOING.get()
 }
 
 #[inline]
@@ -51,24 +51,50 @@ pub(super) fn check(call: &'static str, result: CUresult) -> Result<()> {
 
 #[cold]
 fn failed(call: &'static str, result: CUresult) -> ReplayError {
-    let (name, text) = explain(result);
-    ReplayError::Cuda { call, doing: what_is_done(), name, code: result as u32, text }
+    const ADVICE: &str = "see what nvidia-smi says";
+    let (doing, code, status) = (what_is_done(), result as u32, explained(result));
+    ReplayError::Failed { call, doing, code, status, advice: ADVICE }
 }
 
-/// Name and text of an error code.
-pub(super) fn explain(result: CUresult) -> (String, String) {
-    type Ask = unsafe fn(CUresult, *mut *const c_char) -> CUresult;
-    let ask = |f: Ask| {
-        let mut text: *const c_char = std::ptr::null();
-        // SAFETY: the functions exist, as `libraries::driver` made sure; they set a pointer to static text.
-        let asked = unsafe { f(result, &mut text) };
-        if asked != CUresult::CUDA_SUCCESS || text.is_null() {
-            return "unknown to this driver".to_owned();
-        }
-        // SAFETY: not null, and static text of the driver.
-        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+/// Name, number and text of an error code: `CUDA_ERROR_OUT_OF_MEMORY (2), out of memory`.
+pub(super) fn explained(result: CUresult) -> String {
+    let words = |told: std::result::Result<&CStr, DriverError>| match told {
+        Ok(text) => text.to_string_lossy().into_owned(),
+        Err(_) => "unknown to this driver".to_owned(),
     };
-    (ask(sys::cuGetErrorName), ask(sys::cuGetErrorString))
+    let error = DriverError(result);
+    format!("{} ({}), {}", words(error.error_name()), result as u32, words(error.error_string()))
+}
+
+/// What the driver hands out, given back at its end. An error there is nobody's: it was said before, or the process ends.
+pub struct Owned<T: Copy> {
+    raw: T,
+    give_back: unsafe fn(T) -> CUresult,
+    /// Lives longer.
+    context: Rc<Context>,
+}
+
+impl<T: Copy> Owned<T> {
+    /// `raw`, whose only owner this is, and the driver's function that ends it.
+    pub(super) fn of(context: &Rc<Context>, raw: T, give_back: unsafe fn(T) -> CUresult) -> Self {
+        Self { raw, give_back, context: Rc::clone(context) }
+    }
+
+    #[inline]
+    pub(super) fn raw(&self) -> T {
+        self.raw
+    }
+
+    pub fn context(&self) -> &Rc<Context> {
+        &self.context
+    }
+}
+
+impl<T: Copy> Drop for Owned<T> {
+    fn drop(&mut self) {
+        // SAFETY: whoever made it saw to it that this is the function for it, and this is its last use.
+        let _ = unsafe { (self.give_back)(self.raw) };
+    }
 }
 
 /// The primary context of one device, current in this thread.
@@ -112,11 +138,7 @@ impl Drop for Context {
 }
 
 /// An ordered queue of the device.
-pub struct Stream {
-    raw: sys::CUstream,
-    owned: bool,
-    context: Rc<Context>,
-}
+pub type Stream = Owned<sys::CUstream>;
 
 impl Stream {
     /// One that does not wait for the legacy default stream, as all of PyTorch's pool.
@@ -124,25 +146,16 @@ impl Stream {
         let mut raw = null_mut();
         let flags = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
         driver!(cuStreamCreate(&mut raw, flags))?;
-        Ok(Self { raw, owned: true, context: Rc::clone(context) })
+        Ok(Self::of(context, raw, sys::cuStreamDestroy_v2))
     }
 
-    /// The legacy default stream, which synchronous copies use.
+    /// The legacy default stream, which synchronous copies use, and which stays.
     pub fn legacy(context: &Rc<Context>) -> Self {
-        Self { raw: null_mut(), owned: false, context: Rc::clone(context) }
+        Self::of(context, null_mut(), |_| CUresult::CUDA_SUCCESS)
     }
 
     pub fn is_legacy(&self) -> bool {
-        !self.owned
-    }
-
-    #[inline]
-    pub fn raw(&self) -> sys::CUstream {
-        self.raw
-    }
-
-    pub fn context(&self) -> &Rc<Context> {
-        &self.context
+        self.raw.is_null()
     }
 
     #[inline]
@@ -156,15 +169,6 @@ impl Stream {
     }
 }
 
-impl Drop for Stream {
-    fn drop(&mut self) {
-        if self.owned {
-            // SAFETY: created in `new`, and this is its last use.
-            let _ = unsafe { sys::cuStreamDestroy_v2(self.raw) };
-        }
-    }
-}
-
 /// What an event is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
@@ -175,10 +179,8 @@ pub enum EventKind {
     Blocking,
 }
 
-pub struct Event {
-    raw: sys::CUevent,
-    _context: Rc<Context>,
-}
+/// A mark in a stream.
+pub type Event = Owned<sys::CUevent>;
 
 impl Event {
     pub fn new(context: &Rc<Context>, kind: EventKind) -> Result<Self> {
@@ -190,7 +192,7 @@ impl Event {
         };
         let mut raw = null_mut();
         driver!(cuEventCreate(&mut raw, flags))?;
-        Ok(Self { raw, _context: Rc::clone(context) })
+        Ok(Self::of(context, raw, sys::cuEventDestroy_v2))
     }
 
     #[inline]
@@ -225,68 +227,45 @@ impl Event {
     }
 }
 
-impl Drop for Event {
-    fn drop(&mut self) {
-        // SAFETY: created in `new`, and this is its last use.
-        let _ = unsafe { sys::cuEventDestroy_v2(self.raw) };
-    }
-}
-
 /// Compiled kernels.
-pub struct Module {
-    raw: sys::CUmodule,
-    context: Rc<Context>,
-}
+pub type Module = Owned<sys::CUmodule>;
 
 impl Module {
     /// `ptx`: text that the driver compiles for its GPU.
     pub fn new(context: &Rc<Context>, ptx: &CStr) -> Result<Self> {
         let mut raw = null_mut();
         driver!(cuModuleLoadData(&mut raw, ptx.as_ptr().cast()))?;
-        Ok(Self { raw, context: Rc::clone(context) })
+        // SAFETY: nothing runs any more.
+        Ok(Self::of(context, raw, |raw| unsafe {
+            sys::cuCtxSynchronize();
+            sys::cuModuleUnload(raw)
+        }))
     }
 
     pub fn function(&self, name: &CStr) -> Result<Function> {
         let mut raw = null_mut();
         driver!(cuModuleGetFunction(&mut raw, self.raw, name.as_ptr()))?;
-        Ok(Function { raw, _lives_in: PhantomData })
-    }
-}
-
-impl Drop for Module {
-    fn drop(&mut self) {
-        let _ = self.context.synchronize();
-        // SAFETY: loaded in `new`; nothing runs any more.
-        let _ = unsafe { sys::cuModuleUnload(self.raw) };
+        Ok(Function(raw))
     }
 }
 
 /// A kernel of a [`Module`], which must outlive it.
 #[derive(Clone, Copy)]
-pub struct Function {
-    raw: sys::CUfunction,
-    _lives_in: PhantomData<*const Module>,
-}
+pub struct Function(sys::CUfunction);
 
 impl Function {
-    /// One block of one thread, with `N` words of arguments as the kernel declares them.
+    /// Blocks of one thread that hold shared memory, more than 48 KiB of it only after [`Self::allow_shared`], with `N`
+    /// words of arguments as the kernel declares them.
     #[inline]
-    pub fn launch<const N: usize>(&self, stream: &Stream, arguments: [u64; N]) -> Result<()> {
-        self.launch_blocks(stream, StandIn::NOTHING, arguments)
-    }
-
-    /// Likewise, blocks of one thread that hold shared memory: more than 48 KiB of it only after [`Self::allow_shared`].
-    #[inline]
-    pub fn launch_blocks<const N: usize>(
+    pub fn launch<const N: usize>(
         &self,
         stream: &Stream,
-        size: StandIn,
+        StandIn { blocks, shared }: StandIn,
         mut arguments: [u64; N],
     ) -> Result<()> {
         let mut pointers = arguments.each_mut().map(|word| std::ptr::from_mut(word).cast::<c_void>());
         let (pointers, none) = (pointers.as_mut_ptr(), null_mut());
-        let StandIn { blocks, shared } = size;
-        driver!(cuLaunchKernel(self.raw, blocks, 1, 1, 1, 1, 1, shared, stream.raw, pointers, none))
+        driver!(cuLaunchKernel(self.0, blocks, 1, 1, 1, 1, 1, shared, stream.raw, pointers, none))
     }
 
     /// Lets launches ask for up to `bytes` of shared memory, and multiprocessors keep all that they have as such: changing
@@ -295,17 +274,14 @@ impl Function {
         use sys::CUfunction_attribute_enum as Which;
         const ALL_PERCENT: i32 = 100;
         let most = i32::try_from(bytes).unwrap_or(i32::MAX);
-        driver!(cuFuncSetAttribute(self.raw, Which::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most))?;
+        driver!(cuFuncSetAttribute(self.0, Which::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most))?;
         let carveout = Which::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-        driver!(cuFuncSetAttribute(self.raw, carveout, ALL_PERCENT))
+        driver!(cuFuncSetAttribute(self.0, carveout, ALL_PERCENT))
     }
 }
 
 /// Work captured from a stream, ready to be launched as one.
-pub struct Graph {
-    raw: sys::CUgraphExec,
-    _context: Rc<Context>,
-}
+pub type Graph = Owned<sys::CUgraphExec>;
 
 impl Graph {
     /// Captures what `work` puts into `stream`. The capture is ended after an error too: a stream left capturing could
@@ -322,18 +298,11 @@ impl Graph {
             // SAFETY: made by the capture, and the executable graph holds no reference to it.
             let _ = unsafe { sys::cuGraphDestroy(graph) };
         }
-        made.map(|()| Self { raw, _context: Rc::clone(&stream.context) })
+        made.map(|()| Self::of(&stream.context, raw, sys::cuGraphExecDestroy))
     }
 
     #[inline]
     pub fn launch(&self, stream: &Stream) -> Result<()> {
         driver!(cuGraphLaunch(self.raw, stream.raw))
-    }
-}
-
-impl Drop for Graph {
-    fn drop(&mut self) {
-        // SAFETY: made in `capture`; a launch that runs keeps what it needs.
-        let _ = unsafe { sys::cuGraphExecDestroy(self.raw) };
     }
 }

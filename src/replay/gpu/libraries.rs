@@ -10,61 +10,30 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// Names of functions; one that the bindings lack does not compile.
+macro_rules! functions {
+    ($library:ident: $($name:ident)+) => { &[$({ let _ = $library::sys::$name; stringify!($name) }),+] };
+}
+
 /// Every driver function that this program calls, in all drivers since CUDA 11.4. The exception, the time between two
 /// events, is looked up under two names: see [`super::cuda`].
-const DRIVER: [&str; 42] = [
-    "cuInit",
-    "cuDriverGetVersion",
-    "cuGetErrorName",
-    "cuGetErrorString",
-    "cuDeviceGetCount",
-    "cuDeviceGet",
-    "cuDeviceGetName",
-    "cuDeviceGetAttribute",
-    "cuDevicePrimaryCtxRetain",
-    "cuDevicePrimaryCtxRelease_v2",
-    "cuCtxSetCurrent",
-    "cuCtxSynchronize",
-    "cuMemGetInfo_v2",
-    "cuMemAlloc_v2",
-    "cuMemFree_v2",
-    "cuMemHostAlloc",
-    "cuMemFreeHost",
-    "cuMemcpyHtoD_v2",
-    "cuMemcpyDtoH_v2",
-    "cuMemcpyHtoDAsync_v2",
-    "cuMemcpyDtoHAsync_v2",
-    "cuMemcpyDtoDAsync_v2",
-    "cuMemsetD8Async",
-    "cuStreamCreate",
-    "cuStreamDestroy_v2",
-    "cuStreamSynchronize",
-    "cuStreamWaitEvent",
-    "cuStreamBeginCapture_v2",
-    "cuStreamEndCapture",
-    "cuEventCreate",
-    "cuEventDestroy_v2",
-    "cuEventRecord",
-    "cuEventSynchronize",
-    "cuModuleLoadData",
-    "cuModuleUnload",
-    "cuModuleGetFunction",
-    "cuFuncSetAttribute",
-    "cuLaunchKernel",
-    "cuGraphInstantiateWithFlags",
-    "cuGraphLaunch",
-    "cuGraphExecDestroy",
-    "cuGraphDestroy",
-];
+const DRIVER: &[&str] = functions!(driver:
+    cuInit cuDriverGetVersion cuGetErrorName cuGetErrorString
+    cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceGetAttribute
+    cuDevicePrimaryCtxRetain cuDevicePrimaryCtxRelease_v2 cuCtxSetCurrent cuCtxSynchronize
+    cuMemGetInfo_v2 cuMemAlloc_v2 cuMemFree_v2 cuMemHostAlloc cuMemFreeHost
+    cuMemcpyHtoD_v2 cuMemcpyDtoH_v2 cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuMemcpyDtoDAsync_v2 cuMemsetD8Async
+    cuStreamCreate cuStreamDestroy_v2 cuStreamSynchronize cuStreamWaitEvent
+    cuStreamBeginCapture_v2 cuStreamEndCapture
+    cuEventCreate cuEventDestroy_v2 cuEventRecord cuEventSynchronize
+    cuModuleLoadData cuModuleUnload cuModuleGetFunction cuFuncSetAttribute cuLaunchKernel
+    cuGraphInstantiateWithFlags cuGraphLaunch cuGraphExecDestroy cuGraphDestroy
+);
 
-const BLAS: [&str; 6] = [
-    "cublasCreate_v2",
-    "cublasDestroy_v2",
-    "cublasSetStream_v2",
-    "cublasGetVersion_v2",
-    "cublasGemmEx",
-    "cublasGemmStridedBatchedEx",
-];
+const BLAS: &[&str] = functions!(cublas:
+    cublasCreate_v2 cublasDestroy_v2 cublasSetStream_v2 cublasGetVersion_v2
+    cublasGemmEx cublasGemmStridedBatchedEx
+);
 
 /// Makes sure that the driver can be called.
 pub fn driver(lib_dirs: &[PathBuf]) -> Result<(), ReplayError> {
@@ -73,13 +42,11 @@ pub fn driver(lib_dirs: &[PathBuf]) -> Result<(), ReplayError> {
     }
     // SAFETY: opens and closes libraries by name, as every CUDA program does; their initialisers take no arguments.
     if !unsafe { driver::sys::is_culib_present() } {
-        return Err(ReplayError::NoDriver { tried: listed(" in ", lib_dirs) });
+        return Err(ReplayError::NoDriver(listed(" in ", lib_dirs)));
     }
-    // SAFETY: it is present, so that `culib` does not panic; looking a symbol up calls nothing.
-    let missing = |name: &&&str| {
-        unsafe { driver::sys::culib().get::<unsafe extern "C" fn()>(name.as_bytes()) }.is_err()
-    };
-    complete("the CUDA driver", &DRIVER, missing, "a driver of the 470 series or newer")
+    // SAFETY: it is present, so that this does not panic.
+    let library = unsafe { driver::sys::culib() };
+    complete("the CUDA driver", DRIVER, library, "a driver of the 470 series or newer")
 }
 
 /// Makes sure that cuBLAS can be called: opens it by path where the system does not find it.
@@ -103,29 +70,28 @@ pub fn blas(lib_dirs: &[PathBuf]) -> Result<(), ReplayError> {
         tried.extend(usual);
         if !found && !preload(&pip_directories(&mut tried)) {
             return Err(match broken {
-                Some(reason) => ReplayError::BlasUnloadable { reason },
-                None => ReplayError::NoBlas { tried: listed("", &tried) },
+                Some(reason) => ReplayError::BlasUnloadable(reason),
+                None => ReplayError::NoBlas(listed("", &tried)),
             });
         }
         if !present() {
-            let reason = "its name is none that is looked for".to_owned();
-            return Err(ReplayError::BlasUnloadable { reason });
+            return Err(ReplayError::BlasUnloadable("its name is none that is looked for".to_owned()));
         }
     }
     // SAFETY: as in `driver`.
-    let missing = |name: &&&str| {
-        unsafe { cublas::sys::culib().get::<unsafe extern "C" fn()>(name.as_bytes()) }.is_err()
-    };
-    complete("cuBLAS", &BLAS, missing, "cuBLAS 11.4 or newer")
+    let library = unsafe { cublas::sys::culib() };
+    complete("cuBLAS", BLAS, library, "cuBLAS 11.4 or newer")
 }
 
 fn complete(
     library: &'static str,
     names: &[&str],
-    missing: impl Fn(&&&str) -> bool,
+    loaded: &libloading::Library,
     need: &'static str,
 ) -> Result<(), ReplayError> {
-    let missing: Vec<&str> = names.iter().filter(missing).copied().collect();
+    // SAFETY: looking a symbol up calls nothing.
+    let is_missing = |name: &str| unsafe { loaded.get::<unsafe extern "C" fn()>(name.as_bytes()) }.is_err();
+    let missing: Vec<&str> = names.iter().copied().filter(|name| is_missing(name)).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -159,21 +125,24 @@ fn open_in(directory: &Path, name: &str) -> Result<bool, String> {
     last.map_or(Ok(false), Err)
 }
 
+/// What a directory holds, by name; nothing where it cannot be read.
+fn entries(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
 /// Files `name` or `name.VERSION` of a directory, newest major version first.
 fn versions(directory: &Path, name: &str) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
-    let mut found: Vec<(Vec<u32>, PathBuf)> = entries
-        .flatten()
-        .filter_map(|entry| {
-            let file = entry.file_name();
-            let rest = file.to_str()?.strip_prefix(name)?;
-            let version = match rest {
-                "" => Vec::new(),
-                rest => rest.strip_prefix('.')?.split('.').map(|n| n.parse().ok()).collect::<Option<_>>()?,
-            };
-            Some((version, entry.path()))
-        })
-        .collect();
+    let version = |path: &Path| -> Option<Vec<u32>> {
+        match path.file_name()?.to_str()?.strip_prefix(name)? {
+            "" => Some(Vec::new()),
+            rest => rest.strip_prefix('.')?.split('.').map(|n| n.parse().ok()).collect(),
+        }
+    };
+    let mut found: Vec<(Vec<u32>, PathBuf)> =
+        entries(directory).into_iter().filter_map(|path| Some((version(&path)?, path))).collect();
     found.sort_by(|a, b| b.cmp(a));
     found.into_iter().map(|(_, path)| path).collect()
 }
@@ -184,15 +153,8 @@ fn usual_directories() -> Vec<PathBuf> {
         ["CUDA_HOME", "CUDA_PATH"].iter().filter_map(std::env::var_os).map(PathBuf::from).collect();
     let local = Path::new("/usr/local");
     roots.push(local.join("cuda"));
-    let mut versions: Vec<PathBuf> = std::fs::read_dir(local)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|e| e.file_name().to_string_lossy().starts_with("cuda-"))
-        .map(|e| e.path())
-        .collect();
-    versions.sort();
-    roots.extend(versions.into_iter().rev());
+    let is_cuda = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("cuda-"));
+    roots.extend(entries(local).into_iter().rev().filter(is_cuda));
     let target = format!("targets/{}-linux/lib", std::env::consts::ARCH);
     roots.iter().flat_map(|root| [root.join("lib64"), root.join(&target)]).collect()
 }
@@ -205,10 +167,8 @@ fn pip_directories(tried: &mut Vec<PathBuf>) -> Vec<PathBuf> {
     let output = output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();
     let mut directories = Vec::new();
     for package in output.lines().map(|line| Path::new(line).join("nvidia")).filter(|p| p.is_dir()) {
-        let entries = std::fs::read_dir(&package).into_iter().flatten().flatten();
-        let mut found: Vec<PathBuf> = entries.map(|e| e.path().join("lib")).filter(|p| p.is_dir()).collect();
-        found.sort();
-        directories.extend(found);
+        let found = entries(&package).into_iter().map(|path| path.join("lib"));
+        directories.extend(found.filter(|path| path.is_dir()));
         tried.push(package.join("*/lib"));
     }
     if directories.is_empty() && tried.last().is_none_or(|p| !p.ends_with("nvidia/*/lib")) {

@@ -10,7 +10,7 @@ use super::operands::Operands;
 use super::spin::{self, EMPTY_NS};
 use crate::replay::interrupt;
 use crate::replay::peak;
-use crate::replay::plan::{Act, Certainty, Gemm, Matching, Plan, RecordedGpu};
+use crate::replay::plan::{Certainty, Gemm, GpuModel, Matching, Plan, ReplayOp};
 use crate::replay::product::Shape;
 use std::time::Instant;
 
@@ -32,13 +32,10 @@ pub enum Load {
 
 impl Load {
     /// As in the recorded stretch: whether products took most of it. Copies and small kernels do not heat a GPU.
-    pub fn of(plan: &Plan) -> Self {
-        let acts = plan.variants.first().map_or(&[][..], |v| &v.acts);
-        let recorded = |act: &Act| match act {
-            Act::Gemm { gemm, .. } => plan.gemms.get(*gemm).map(|g| g.recorded_ns),
-            _ => None,
-        };
-        let products = acts.iter().filter_map(recorded).fold(0i64, i64::saturating_add);
+    pub fn in_plan(plan: &Plan) -> Self {
+        let launched = plan.variants.iter().take(1).flat_map(|v| v.ops.iter().filter_map(ReplayOp::gemm));
+        let recorded = launched.filter_map(|gemm| Some(plan.gemms.get(gemm)?.recorded_ns));
+        let products = recorded.fold(0i64, i64::saturating_add);
         let length = plan.stretch.to_ns.saturating_sub(plan.stretch.from_ns);
         if products > length / 2 { Self::Sustained } else { Self::Light }
     }
@@ -68,9 +65,7 @@ pub fn duration(gpu: &Gpu, shape: &Shape, load: Load) -> Result<i64> {
         launch(count(warm, once).min(MOST_QUEUED))?;
     }
     let count = count(part, once).min(MOST_QUEUED);
-    let mut times = [launch(count)?, launch(count)?, launch(count)?];
-    times.sort_unstable();
-    Ok((times[1] - gpu.spin.gap_ns).max(EMPTY_NS))
+    Ok((spin::median_of_three(|| launch(count))? - gpu.spin.gap_ns).max(EMPTY_NS))
 }
 
 /// Products launched at once: with the kernel before them, half of what a queue takes.
@@ -82,11 +77,11 @@ fn count(time: i64, once: i64) -> usize {
 }
 
 /// What a recorded product should take here, and whether that could be told.
-pub fn wanted(gemm: &Gemm, matching: Matching, recorded: &RecordedGpu, here: &RecordedGpu) -> (i64, bool) {
+pub fn wanted(gemm: &Gemm, matching: Matching, recorded: &GpuModel, here: &GpuModel) -> (i64, bool) {
     if matching == Matching::Duration || (recorded.name.is_some() && recorded.name == here.name) {
         return (gemm.recorded_ns, true);
     }
-    let peak = |gpu| peak::multiply_adds(gpu, gemm.element, gemm.compute);
+    let peak = |gpu| peak::multiply_adds(gpu, gemm.shape.types());
     match (peak(recorded), peak(here)) {
         (Some(there), Some(here)) => ((gemm.recorded_ns as f64 * there / here) as i64, true),
         _ => (gemm.recorded_ns, false),
@@ -164,14 +159,8 @@ fn side(length: u64, factor: f64) -> u64 {
     (steps as u64).max(1) * STEP
 }
 
-/// The product to run for a recorded one, and how long it takes.
-pub struct Matched {
-    pub shape: Shape,
-    pub wanted_ns: i64,
-    pub took_ns: i64,
-}
-
 /// Fits a product to the GPU at hand: exact ones stay as they are, and those of known tiles unless they are far off.
+/// Returns the product to run, what it should take and what it takes.
 pub fn matched(
     gpu: &Gpu,
     gemm: &Gemm,
@@ -179,34 +168,31 @@ pub fn matched(
     plan: &Plan,
     until: Option<Instant>,
     notes: &mut Vec<String>,
-) -> Result<Matched> {
-    let load = Load::of(plan);
+) -> Result<(Shape, i64, i64)> {
+    const UNTOLD: &str = "The export does not say how fast its GPU was: products of unknown shape take here what they took there.";
+    const DEEPENED: &str =
+        "Products of known tiles that took far from as long as they should run with another depth.";
     let (wanted_ns, told) = wanted(gemm, plan.matching, &plan.gpu, &gpu.described);
-    let goal = Goal { gpu, wanted: wanted_ns.max(1), load, until };
+    let goal = Goal { gpu, wanted: wanted_ns.max(1), load: Load::in_plan(plan), until };
     if gemm.certainty == Certainty::DurationMatched && gemm.recorded_ns > 0 {
         if !told {
-            let note = "The export does not say how fast its GPU was: products of unknown shape take here what they took there.";
-            say(notes, note);
+            note_once(notes, UNTOLD);
         }
         let (shape, took_ns) = goal.fit(fits)?;
-        return Ok(Matched { shape, wanted_ns, took_ns });
+        return Ok((shape, wanted_ns, took_ns));
     }
-    let took_ns = goal.duration(&fits)?;
+    let mut best = (fits, goal.duration(&fits)?);
     let estimated = gemm.certainty == Certainty::TileRounded && gemm.recorded_ns > 0 && told;
-    if !estimated || goal.off(took_ns) <= FAR {
-        return Ok(Matched { shape: fits, wanted_ns, took_ns });
+    if estimated && goal.off(best.1) > FAR {
+        best = goal.deepened(best)?;
+        if best.0 != fits {
+            note_once(notes, DEEPENED);
+        }
     }
-    let (shape, took_ns) = goal.deepened((fits, took_ns))?;
-    if shape != fits {
-        say(
-            notes,
-            "Products of known tiles that took far from as long as they should run with another depth.",
-        );
-    }
-    Ok(Matched { shape, wanted_ns, took_ns })
+    Ok((best.0, wanted_ns, best.1))
 }
 
-fn say(notes: &mut Vec<String>, note: &str) {
+fn note_once(notes: &mut Vec<String>, note: &str) {
     if !notes.iter().any(|n| n == note) {
         notes.push(note.to_owned());
     }
@@ -215,7 +201,7 @@ fn say(notes: &mut Vec<String>, note: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replay::plan::{Compute, Element};
+    use crate::replay::product::FP16;
 
     #[test]
     fn sides_are_rounded_and_never_vanish() {
@@ -228,20 +214,13 @@ mod tests {
     #[test]
     fn another_gpu_is_given_the_time_that_its_peak_makes_of_it() {
         let gemm = Gemm {
-            m: 1,
-            n: 1,
-            k: 1,
-            batch: 1,
-            transpose_a: false,
-            transpose_b: false,
-            element: Element::F16,
-            compute: Compute::F32,
+            shape: Shape::square(1, FP16),
             certainty: Certainty::DurationMatched,
             recorded_ns: 1000,
             kernel: String::new(),
             basis: String::new(),
         };
-        let gpu = |name: &str, capability, units, mhz: u64| RecordedGpu {
+        let gpu = |name: &str, capability, units, mhz: u64| GpuModel {
             name: Some(name.to_owned()),
             compute_capability: Some(capability),
             multiprocessors: Some(units),
@@ -254,6 +233,6 @@ mod tests {
         assert!(told && (310..325).contains(&ns), "{ns}: 312 against 989 TFLOP/s");
         assert_eq!(wanted(&gemm, Matching::Duration, &a100, &h100), (1000, true));
         assert_eq!(wanted(&gemm, Matching::Peak, &a100, &a100), (1000, true));
-        assert_eq!(wanted(&gemm, Matching::Peak, &RecordedGpu::default(), &h100), (1000, false));
+        assert_eq!(wanted(&gemm, Matching::Peak, &GpuModel::default(), &h100), (1000, false));
     }
 }

@@ -1,6 +1,6 @@
 //! Memory of the device and of the host, and copies between them.
 
-use super::cuda::{Context, Result, Stream, driver};
+use super::cuda::{Context, Owned, Result, Stream, driver};
 use crate::replay::error::ReplayError;
 use crate::text;
 use cudarc::driver::sys::{self, CUdeviceptr, CUresult};
@@ -10,19 +10,22 @@ use std::rc::Rc;
 
 /// Memory of the device.
 pub struct DeviceMemory {
-    raw: CUdeviceptr,
+    memory: Owned<CUdeviceptr>,
     bytes: usize,
-    context: Rc<Context>,
 }
 
 impl DeviceMemory {
     /// `what` it is for says the error where there is not enough.
     pub fn new(context: &Rc<Context>, bytes: usize, what: &str) -> Result<Self> {
         let mut raw = 0;
-        match driver!(cuMemAlloc_v2(&mut raw, bytes.max(1))) {
-            Ok(()) => Ok(Self { raw, bytes, context: Rc::clone(context) }),
-            Err(e) => Err(out_of_memory(e, context, bytes, what)),
-        }
+        driver!(cuMemAlloc_v2(&mut raw, bytes.max(1)))
+            .map_err(|error| out_of_memory(error, context, bytes, what))?;
+        // SAFETY: nothing runs any more.
+        let memory = Owned::of(context, raw, |raw| unsafe {
+            sys::cuCtxSynchronize();
+            sys::cuMemFree_v2(raw)
+        });
+        Ok(Self { memory, bytes })
     }
 
     pub fn bytes(&self) -> usize {
@@ -32,21 +35,13 @@ impl DeviceMemory {
     /// Address of the byte at `at`; `bytes` from there must lie inside.
     pub fn address(&self, at: usize, bytes: usize) -> Result<CUdeviceptr> {
         within(at, bytes, self.bytes)?;
-        Ok(self.raw + at as CUdeviceptr)
-    }
-}
-
-impl Drop for DeviceMemory {
-    fn drop(&mut self) {
-        let _ = self.context.synchronize();
-        // SAFETY: allocated in `new`; nothing runs any more.
-        let _ = unsafe { sys::cuMemFree_v2(self.raw) };
+        Ok(self.memory.raw() + at as CUdeviceptr)
     }
 }
 
 fn out_of_memory(error: ReplayError, context: &Context, bytes: usize, what: &str) -> ReplayError {
     let full = CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32;
-    if !matches!(error, ReplayError::Cuda { code, .. } if code == full) {
+    if !matches!(error, ReplayError::Failed { code, .. } if code == full) {
         return error;
     }
     let free = context.memory().map_or_else(|_| "less is".to_owned(), |(free, _)| text::bytes(free));
@@ -57,79 +52,77 @@ fn within(at: usize, bytes: usize, size: usize) -> Result<()> {
     if at.checked_add(bytes).is_some_and(|end| end <= size) {
         return Ok(());
     }
-    Err(ReplayError::Unplayable { reason: format!("bytes {at} to {at}+{bytes} of a buffer of {size}") })
+    Err(ReplayError::Unplayable(format!("bytes {at} to {at}+{bytes} of a buffer of {size}")))
 }
 
 /// Memory of the host that copies read and write.
-pub struct HostBuffer {
-    raw: *mut u8,
-    bytes: usize,
-    pinned: bool,
-    context: Rc<Context>,
-}
+pub struct HostBuffer(Owned<*mut [u8]>);
 
 impl HostBuffer {
     /// Ordinary memory, its pages touched.
-    pub fn pageable(context: &Rc<Context>, bytes: usize) -> Self {
-        let memory = vec![1u8; bytes].into_boxed_slice();
-        Self { raw: Box::into_raw(memory).cast(), bytes, pinned: false, context: Rc::clone(context) }
+    pub fn pageable(context: &Rc<Context>, bytes: usize) -> Result<Self> {
+        let raw = Box::into_raw(vec![1u8; bytes].into_boxed_slice());
+        // SAFETY: made from a box just before; no operation uses it any more.
+        Ok(Self(Owned::of(context, raw, |raw| unsafe {
+            sys::cuCtxSynchronize();
+            drop(Box::from_raw(raw));
+            CUresult::CUDA_SUCCESS
+        })))
     }
 
     /// Page-locked memory, which the device reads and writes itself, as PyTorch's `pin_memory`.
     pub fn pinned(context: &Rc<Context>, bytes: usize) -> Result<Self> {
         let mut raw: *mut c_void = null_mut();
         let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
-        match driver!(cuMemHostAlloc(&mut raw, bytes.max(1), flags)) {
-            Ok(()) => Ok(Self { raw: raw.cast(), bytes, pinned: true, context: Rc::clone(context) }),
-            Err(e) => Err(out_of_memory(e, context, bytes, "page-locked host memory")),
-        }
+        driver!(cuMemHostAlloc(&mut raw, bytes.max(1), flags))
+            .map_err(|error| out_of_memory(error, context, bytes, "page-locked host memory"))?;
+        let raw = std::ptr::slice_from_raw_parts_mut(raw.cast(), bytes);
+        // SAFETY: allocated just before; no operation uses it any more.
+        Ok(Self(Owned::of(context, raw, |raw| unsafe {
+            sys::cuCtxSynchronize();
+            sys::cuMemFreeHost(raw.cast())
+        })))
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.raw().len()
+    }
+
+    fn start(&self) -> *mut u8 {
+        self.0.raw().cast()
     }
 
     /// The address that kernels use for pinned memory: the host's own, on 64-bit systems.
     pub fn device_address(&self) -> u64 {
-        self.raw as u64
+        self.start() as u64
     }
 
     /// One 32-bit word, which a kernel may be writing.
     #[inline]
     pub fn word(&self, index: usize) -> u32 {
-        assert!((index + 1) * 4 <= self.bytes);
+        assert!((index + 1) * 4 <= self.bytes());
         // SAFETY: inside the buffer; both kinds of memory are aligned to 4, and volatile because the device writes it.
-        unsafe { self.raw.cast::<u32>().add(index).read_volatile() }
+        unsafe { self.start().cast::<u32>().add(index).read_volatile() }
     }
 
     #[inline]
     pub fn set_word(&self, index: usize, value: u32) {
-        assert!((index + 1) * 4 <= self.bytes);
+        assert!((index + 1) * 4 <= self.bytes());
         // SAFETY: as in `word`.
-        unsafe { self.raw.cast::<u32>().add(index).write_volatile(value) }
+        unsafe { self.start().cast::<u32>().add(index).write_volatile(value) }
     }
 
     fn at(&self, at: usize, bytes: usize) -> Result<*mut c_void> {
-        within(at, bytes, self.bytes)?;
+        within(at, bytes, self.bytes())?;
         // SAFETY: inside the buffer.
-        Ok(unsafe { self.raw.add(at) }.cast())
+        Ok(unsafe { self.start().add(at) }.cast())
     }
 
     /// Copies inside the host, from the first half to the second.
     pub fn shift(&self, bytes: usize) {
-        let bytes = bytes.min(self.bytes / 2);
+        let (start, half) = (self.start(), self.bytes() / 2);
         // SAFETY: both ends lie inside and do not overlap.
-        unsafe { std::ptr::copy_nonoverlapping(self.raw, self.raw.add(self.bytes / 2), bytes) }
-    }
-}
-
-impl Drop for HostBuffer {
-    fn drop(&mut self) {
-        let _ = self.context.synchronize();
-        // SAFETY: allocated in `pinned` or made from a box of this length in `pageable`; no operation uses it any more.
-        unsafe {
-            if self.pinned {
-                let _ = sys::cuMemFreeHost(self.raw.cast());
-            } else {
-                drop(Box::from_raw(std::ptr::slice_from_raw_parts_mut(self.raw, self.bytes)));
-            }
-        }
+        unsafe { std::ptr::copy_nonoverlapping(start, start.add(half), bytes.min(half)) }
     }
 }
 
@@ -197,21 +190,46 @@ impl PreparedCopy {
     }
 }
 
+/// Memory whose pieces are taken in turn.
+pub struct Ring<M> {
+    pub memory: M,
+    bytes: u64,
+    next: u64,
+    /// Pieces begin at multiples of this.
+    alignment: u64,
+}
+
+impl<M> Ring<M> {
+    pub fn new(memory: M, bytes: u64, alignment: u64) -> Self {
+        Self { memory, bytes, next: 0, alignment }
+    }
+
+    /// Byte offset of the next piece.
+    pub fn take(&mut self, bytes: u64) -> usize {
+        let bytes = bytes.max(1).next_multiple_of(self.alignment);
+        if self.next + bytes > self.bytes {
+            self.next = 0;
+        }
+        let at = self.next;
+        self.next += bytes;
+        at as usize
+    }
+
+    /// The next piece is the first one again.
+    pub fn rewind(&mut self) {
+        self.next = 0;
+    }
+}
+
 /// Copies `values` to the device and waits until they are there: the call itself returns once it has staged them.
 pub fn write(memory: &DeviceMemory, at: usize, values: &[u8]) -> Result<()> {
     let to = memory.address(at, values.len())?;
     driver!(cuMemcpyHtoD_v2(to, values.as_ptr().cast(), values.len()))?;
-    memory.context.synchronize()
+    memory.memory.context().synchronize()
 }
 
 /// Copies from the device and waits.
 pub fn read(memory: &DeviceMemory, at: usize, values: &mut [u8]) -> Result<()> {
     let from = memory.address(at, values.len())?;
     driver!(cuMemcpyDtoH_v2(values.as_mut_ptr().cast(), from, values.len()))
-}
-
-/// Sets bytes of the device in stream order.
-pub fn fill(memory: &DeviceMemory, at: usize, bytes: usize, value: u8, stream: &Stream) -> Result<()> {
-    let to = memory.address(at, bytes)?;
-    driver!(cuMemsetD8Async(to, value, bytes, stream.raw()))
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!  libraries ──> open ──> matching (shapes) ──> operands (memory, checks) ──> program, alone (runs) ──> Measured
 //! ```
-//! [`cuda`] and [`blas`] own what the libraries hand out; what is above them is safe code.
+//! `cuda` and `blas` own what the libraries hand out; what is above them is safe code.
 
 #[forbid(unsafe_code)]
 mod alone;
@@ -21,39 +21,43 @@ mod operands;
 #[forbid(unsafe_code)]
 mod program;
 #[forbid(unsafe_code)]
+mod reference;
+#[forbid(unsafe_code)]
 mod spin;
 
 use super::error::ReplayError;
-use super::measured::{Measured, MeasuredProduct, MeasuredVariant, RESULTS_VERSION};
-use super::plan::{Act, Alone, Plan};
+use super::measured::{Measured, MeasuredAlone, MeasuredProduct, MeasuredVariant, RESULTS_VERSION, Way};
+use super::plan::{Alone, Plan, ReplayOp, Variant};
 use super::product::Shape;
-use super::rounds::{self, Effort, Sample};
+use super::rounds::{self, Effort};
 use alone::Piece;
 use cuda::Result;
+use memory::HostBuffer;
 use open::Gpu;
 use operands::{Checked, Operands};
 use program::{Program, Stage};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 pub use bench::{Work, bench, self_test};
 
-/// Where and how thoroughly to measure.
-#[derive(Clone, Debug)]
+/// Where to measure.
+#[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// The GPU, as CUDA counts devices.
     pub device: usize,
     /// Where CUDA's libraries are looked for first.
     pub lib_dirs: Vec<PathBuf>,
-    /// Rounds of measurements; each runs every variant twice.
-    pub rounds: u32,
-    /// For a replay, how long it may take; as many rounds then as that allows and accuracy needs.
-    pub time: Option<Duration>,
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Self { device: 0, lib_dirs: Vec::new(), rounds: DEFAULT_ROUNDS, time: None }
-    }
+/// How thoroughly a replay measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Budget {
+    /// Rounds of measurements; each runs every variant twice.
+    Rounds(u32),
+    /// As many rounds as this time allows and accuracy needs.
+    Time(Duration),
 }
 
 /// Enough for a median that a single disturbance does not move.
@@ -64,34 +68,38 @@ pub const DEFAULT_SECONDS: f64 = 20.0;
 const FITTED: f64 = 0.3;
 const PLAYED: f64 = 0.8;
 
-impl Options {
+impl Budget {
     /// What to do until a share of the time since `start` is over.
-    fn effort(&self, start: Instant, share: f64) -> Effort {
-        self.time.map_or(Effort::exactly(self.rounds), |time| Effort::until(start + time.mul_f64(share)))
+    fn effort(self, start: Instant, share: f64) -> Effort {
+        match self {
+            Self::Rounds(rounds) => Effort::exactly(rounds),
+            Self::Time(time) => Effort::until(start + time.mul_f64(share)),
+        }
     }
 }
 
 /// Runs a plan.
-pub fn execute(plan: &Plan, options: &Options) -> Result<Measured> {
+pub fn execute(plan: &Plan, options: &Options, budget: Budget) -> Result<Measured> {
     let gpu = Gpu::open(options.device, &options.lib_dirs)?;
     let start = Instant::now();
     let mut notes = gpu.notes.clone();
     cuda::doing("fitting the products to this GPU");
-    let (shapes, products) = fit(&gpu, plan, options.effort(start, FITTED).until, &mut notes)?;
-    let mut operands = Operands::new(&gpu, &in_order(plan, &shapes))?;
+    let order = launches(plan);
+    let (shapes, products) = fit(&gpu, plan, &order, budget.effort(start, FITTED).until, &mut notes)?;
+    let launched: Vec<Shape> = order.iter().filter_map(|&i| shapes.get(i)).copied().collect();
+    let operands = Operands::new(&gpu, &launched)?;
+    let checked = Checked::default();
+    let mut replay = Replay { gpu: &gpu, plan, order, shapes, launched, operands, checked, notes };
     cuda::doing("checking products");
-    let mut checked = Checked::default();
-    check(&gpu, &mut operands, plan, &shapes, &mut checked)?;
+    replay.check()?;
     cuda::doing("replaying the timeline");
-    let effort = options.effort(start, PLAYED);
-    let (repeat, variants) = timeline(&gpu, plan, &shapes, &mut operands, effort, &mut notes)?;
+    let (repeat, variants) = replay.timeline(budget.effort(start, PLAYED))?;
     cuda::doing("running the products alone");
-    let effort = options.effort(start, 1.0);
-    let alone = products_alone(&gpu, plan, &shapes, &mut operands, effort, &mut notes)?;
+    let alone = replay.products_alone(budget.effort(start, 1.0))?;
     cuda::doing("checking products");
-    check(&gpu, &mut operands, plan, &shapes, &mut checked)?;
-    if plan.gpu.name.as_ref().is_some_and(|name| *name != gpu.info.name) {
-        let recorded = plan.gpu.name.as_deref().unwrap_or_default();
+    replay.check()?;
+    let Replay { checked, mut notes, .. } = replay;
+    if let Some(recorded) = plan.gpu.name.as_ref().filter(|name| **name != gpu.info.name) {
         notes.push(format!(
             "Recorded on {recorded}, replayed on {}: times of GPU work differ.",
             gpu.info.name
@@ -119,12 +127,12 @@ pub fn execute(plan: &Plan, options: &Options) -> Result<Measured> {
 fn fit(
     gpu: &Gpu,
     plan: &Plan,
+    order: &[usize],
     until: Option<Instant>,
     notes: &mut Vec<String>,
 ) -> Result<(Vec<Shape>, Vec<MeasuredProduct>)> {
-    let recorded: Vec<Shape> = plan.gemms.iter().map(Shape::from).collect();
-    let order: Vec<usize> = launches(plan);
-    let fitting = operands::fitting(gpu, &recorded, &order, notes)?;
+    let recorded: Vec<Shape> = plan.gemms.iter().map(|gemm| gemm.shape).collect();
+    let fitting = operands::fitting(gpu, &recorded, order, notes)?;
     let mut products = Vec::new();
     let mut shapes = Vec::new();
     for ((index, gemm), shape) in plan.gemms.iter().enumerate().zip(fitting) {
@@ -134,105 +142,109 @@ fn fit(
             shapes.push(shape);
             continue;
         }
-        let matched = matching::matched(gpu, gemm, shape, plan, until, notes)?;
-        let Shape { m, n, k, batch, .. } = matched.shape;
-        products.push(MeasuredProduct {
-            gemm: index,
-            m,
-            n,
-            k,
-            batch,
-            recorded_ns: gemm.recorded_ns,
-            wanted_ns: matched.wanted_ns,
-            took_ns: matched.took_ns,
-        });
-        shapes.push(matched.shape);
+        let (shape, wanted_ns, took_ns) = matching::matched(gpu, gemm, shape, plan, until, notes)?;
+        let Shape { m, n, k, batch, .. } = shape;
+        let recorded_ns = gemm.recorded_ns;
+        products.push(MeasuredProduct { gemm: index, m, n, k, batch, recorded_ns, wanted_ns, took_ns });
+        shapes.push(shape);
     }
     // Matching can make one larger: then all must fit again.
-    let shapes = operands::fitting(gpu, &shapes, &order, notes)?;
+    let shapes = operands::fitting(gpu, &shapes, order, notes)?;
     Ok((shapes, products))
 }
 
 /// Products in the order in which a stretch launches them, of the variant with most.
 fn launches(plan: &Plan) -> Vec<usize> {
-    let of = |acts: &[Act]| -> Vec<usize> {
-        let gemm = |act: &Act| if let Act::Gemm { gemm, .. } = act { Some(*gemm) } else { None };
-        acts.iter().filter_map(gemm).collect()
-    };
-    let alone = plan.alone.iter().filter_map(|a| if let Alone::Gemm(gemm) = a { Some(*gemm) } else { None });
-    let alone: Vec<usize> = alone.collect();
-    let longest = plan.variants.iter().map(|v| of(&v.acts)).max_by_key(Vec::len).unwrap_or_default();
+    let launched = plan.variants.iter().map(|v| v.ops.iter().filter_map(ReplayOp::gemm).collect());
+    let mut order: Vec<usize> = launched.max_by_key(Vec::len).unwrap_or_default();
     // Those of the loop are a part of the stretch, unless a plan is made by hand.
-    let mut order = longest;
-    let missing: Vec<usize> = alone.into_iter().filter(|gemm| !order.contains(gemm)).collect();
+    let alone = plan.alone.iter().filter_map(|a| if let Alone::Gemm(gemm) = a { Some(*gemm) } else { None });
+    let missing: Vec<usize> = alone.filter(|gemm| !order.contains(gemm)).collect();
     order.extend(missing);
     order
 }
 
-fn in_order(plan: &Plan, shapes: &[Shape]) -> Vec<Shape> {
-    launches(plan).into_iter().filter_map(|i| shapes.get(i)).copied().collect()
+/// What the parts of a replay share.
+struct Replay<'a> {
+    gpu: &'a Gpu,
+    plan: &'a Plan,
+    /// Products in launch order.
+    order: Vec<usize>,
+    /// What runs for each product of the plan.
+    shapes: Vec<Shape>,
+    /// The same in launch order.
+    launched: Vec<Shape>,
+    operands: Operands,
+    checked: Checked,
+    notes: Vec<String>,
 }
 
-/// Compares sampled elements of every product.
-fn check(
-    gpu: &Gpu,
-    operands: &mut Operands,
-    plan: &Plan,
-    shapes: &[Shape],
-    checked: &mut Checked,
-) -> Result<()> {
-    let mut order = launches(plan);
-    order.sort_unstable();
-    order.dedup();
-    for shape in order.into_iter().filter_map(|i| shapes.get(i)) {
-        super::interrupt::check()?;
-        let placed = operands.place(shape)?;
-        operands.check(gpu, &gpu.blas, &placed, checked)?;
-    }
-    Ok(())
-}
-
-/// The variants, and how many stretches in a row each run was.
-fn timeline(
-    gpu: &Gpu,
-    plan: &Plan,
-    shapes: &[Shape],
-    operands: &mut Operands,
-    effort: Effort,
-    notes: &mut Vec<String>,
-) -> Result<(usize, Vec<MeasuredVariant>)> {
-    if plan.variants.is_empty() {
-        return Ok((0, Vec::new()));
-    }
-    let mut stage = Stage::new(gpu, plan, notes)?;
-    stage.weigh_products(&in_order(plan, shapes), operands, notes)?;
-    let times = stage.passes(plan);
-    let programs: Vec<Program> = plan
-        .variants
-        .iter()
-        .map(|v| stage.prepare(&v.acts, times, shapes, operands))
-        .collect::<Result<_>>()?;
-    const WARM: u32 = 2;
-    // The first run of all is slow for reasons of its own.
-    stage.run(&programs[0], 1)?;
-    let once = stage.run(&programs[0], 2)?.wall;
-    let runs = WARM as usize * programs.len() + Effort::FEWEST as usize * 4 * (programs.len() - 1).max(1);
-    let repeat = affordable(plan.repeat, once, runs, effort.until);
-    let run = |i: usize| stage.run(&programs[i], repeat);
-    let (base, pairs) = rounds::paired(programs.len(), &effort, WARM, run)?;
-    let measured = plan.variants.iter().enumerate().map(|(i, variant)| {
-        let pair = i.checked_sub(1).and_then(|i| pairs.get(i));
-        let samples = pair.map_or(&base, |pair| &pair.own);
-        let of = |value: fn(&Sample) -> i64| rounds::spread(samples.iter().map(value));
-        MeasuredVariant {
-            name: variant.name.clone(),
-            wall: of(|s| s.wall),
-            gpu: of(|s| s.gpu),
-            saving: pair.map(rounds::Paired::saving),
-            predicted_saving_ns: variant.predicted_saving_ns,
+impl Replay<'_> {
+    /// Compares sampled elements of every product.
+    fn check(&mut self) -> Result<()> {
+        let order: BTreeSet<usize> = self.order.iter().copied().collect();
+        for shape in order.into_iter().filter_map(|i| self.shapes.get(i)) {
+            super::interrupt::check()?;
+            let placed = self.operands.place(shape)?;
+            self.operands.check(self.gpu, &self.gpu.blas, &placed, &mut self.checked)?;
         }
-    });
-    Ok((repeat, measured.collect()))
+        Ok(())
+    }
+
+    /// The variants, and how many stretches in a row each run was.
+    fn timeline(&mut self, effort: Effort) -> Result<(usize, Vec<MeasuredVariant>)> {
+        let Self { gpu, plan, shapes, launched, operands, notes, .. } = self;
+        if plan.variants.is_empty() {
+            return Ok((0, Vec::new()));
+        }
+        let mut stage = Stage::new(gpu, plan, notes)?;
+        stage.weigh_products(launched, operands, notes)?;
+        let times = stage.passes(plan);
+        let mut prepare = |variant: &Variant| stage.prepare(&variant.ops, times, shapes, operands);
+        let programs: Vec<Program> = plan.variants.iter().map(&mut prepare).collect::<Result<_>>()?;
+        const WARM: u32 = 2;
+        // The first run of all is slow for reasons of its own.
+        stage.run(&programs[0], 1)?;
+        let once = stage.run(&programs[0], 2)?.wall;
+        let runs = WARM as usize * programs.len() + Effort::FEWEST as usize * 4 * (programs.len() - 1).max(1);
+        let repeat = affordable(plan.repeat, once, runs, effort.until);
+        let run = |i: usize| stage.run(&programs[i], repeat);
+        let (base, pairs) = rounds::paired(programs.len(), &effort, WARM, run)?;
+        let measured = plan.variants.iter().enumerate().map(|(i, variant)| {
+            let pair = i.checked_sub(1).and_then(|i| pairs.get(i));
+            let samples = pair.map_or(&base, |pair| &pair.own);
+            MeasuredVariant {
+                name: variant.name.clone(),
+                fixed: variant.fixed.clone(),
+                all_false: variant.all_false,
+                wall: rounds::wall(samples),
+                gpu: rounds::gpu(samples),
+                saving: pair.map(rounds::Paired::saving),
+                predicted_saving_ns: variant.predicted_saving_ns,
+            }
+        });
+        Ok((repeat, measured.collect()))
+    }
+
+    fn products_alone(&mut self, effort: Effort) -> Result<Vec<MeasuredAlone>> {
+        const WAYS: [Way; 6] = [Way::Async, Way::Stream, Way::Context, Way::Event, Way::Value, Way::Graph];
+        // The least that any result holds.
+        const VALUE: usize = 2;
+        let mut first = None;
+        let mut piece = |alone: &Alone| match alone {
+            Alone::Wait => Ok(Piece::Wait),
+            Alone::Gemm(gemm) => {
+                let unknown = || ReplayError::Unplayable(format!("the plan has no product {gemm}"));
+                let placed = self.operands.place(self.shapes.get(*gemm).ok_or_else(unknown)?)?;
+                first.get_or_insert(placed);
+                Ok(Piece::Product(placed))
+            }
+        };
+        let pieces = self.plan.alone.iter().map(&mut piece).collect::<Result<Vec<_>>>()?;
+        let Some(first) = first else { return Ok(Vec::new()) };
+        let read = |to: &HostBuffer| self.operands.read_result(&first, to, VALUE);
+        alone::measure(self.gpu, ("The products", &pieces), &WAYS, effort, read, &mut self.notes)
+    }
 }
 
 /// Stretches in a row, so that `runs` of them end in time: of one alone the first is slow, so two at least.
@@ -243,32 +255,4 @@ fn affordable(wanted: usize, once_ns: i64, runs: usize, until: Option<Instant>) 
     let most = left / (once_ns.max(1) as f64 * runs.max(1) as f64);
     // From a float too large for it, the largest number.
     wanted.min((most as usize).max(FEWEST))
-}
-
-fn products_alone(
-    gpu: &Gpu,
-    plan: &Plan,
-    shapes: &[Shape],
-    operands: &mut Operands,
-    effort: Effort,
-    notes: &mut Vec<String>,
-) -> Result<Vec<super::measured::MeasuredAlone>> {
-    let mut pieces = Vec::new();
-    for alone in &plan.alone {
-        pieces.push(match alone {
-            Alone::Wait => Piece::Wait,
-            Alone::Gemm(gemm) => match shapes.get(*gemm) {
-                Some(shape) => Piece::Product(operands.place(shape)?),
-                None => {
-                    let reason = format!("the plan has no product {gemm}");
-                    return Err(ReplayError::Unplayable { reason });
-                }
-            },
-        });
-    }
-    let first = pieces.iter().find_map(|p| if let Piece::Product(placed) = p { Some(*placed) } else { None });
-    let Some(first) = first else { return Ok(Vec::new()) };
-    // The least that any result holds.
-    const VALUE: usize = 2;
-    alone::measure(gpu, &pieces, effort, |to| operands.read_result(&first, to, VALUE), notes)
 }

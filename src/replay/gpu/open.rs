@@ -1,13 +1,13 @@
 //! Opening one GPU, and saying in one sentence why it cannot be.
 
 use super::blas::Blas;
-use super::cuda::{self, Context, Result, Stream, driver, explain};
+use super::cuda::{self, Context, Result, Stream, driver, explained};
 use super::libraries;
 use super::spin::Spin;
 use crate::replay::error::ReplayError;
 use crate::replay::measured::ReplayGpu;
 use crate::replay::occupancy::Limits;
-use crate::replay::plan::RecordedGpu;
+use crate::replay::plan::GpuModel;
 use crate::text;
 use cudarc::driver::sys::{self, CUdevice_attribute, CUresult};
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub struct Gpu {
     pub context: Rc<Context>,
     pub info: ReplayGpu,
     /// As an export would describe it: for comparing peaks.
-    pub described: RecordedGpu,
+    pub described: GpuModel,
     /// Bytes of the second-level cache.
     pub cache: u64,
     /// What it has for the blocks of kernels.
@@ -59,7 +59,7 @@ impl Gpu {
             shared_of_block: attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
             shared_reserved: attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK)?,
         };
-        let described = RecordedGpu {
+        let described = GpuModel {
             name: Some(name.clone()),
             compute_capability: Some(capability),
             multiprocessors: Some(limits.multiprocessors),
@@ -88,15 +88,12 @@ pub fn start(lib_dirs: &[PathBuf]) -> Result<i32> {
     match started as u32 {
         0 => {}
         NO_DEVICE => return Err(ReplayError::NoDevice),
-        code => {
-            let (name, text) = explain(started);
-            return Err(ReplayError::DriverUnusable { name, code, text });
-        }
+        _ => return Err(ReplayError::DriverUnusable(explained(started))),
     }
     let mut version = 0;
     driver!(cuDriverGetVersion(&mut version))?;
     if version < OLDEST_DRIVER {
-        return Err(ReplayError::OldDriver { version });
+        return Err(ReplayError::OldDriver(version));
     }
     Ok(version)
 }

@@ -6,11 +6,11 @@
 
 use super::blas::{Blas, Product};
 use super::cuda::Result;
-use super::memory::{self, DeviceMemory, HostBuffer, PreparedCopy};
+use super::memory::{self, DeviceMemory, HostBuffer, PreparedCopy, Ring};
 use super::open::Gpu;
+use super::reference::{self, PERIOD};
 use crate::replay::error::ReplayError;
-use crate::replay::plan::Element;
-use crate::replay::product::{self, PERIOD, Shape};
+use crate::replay::product::{Element, Shape};
 use crate::text;
 
 /// Sizes of the cache after which what was used first is surely gone from it.
@@ -22,28 +22,10 @@ const USABLE: f64 = 0.8;
 /// Elements of each product that are compared.
 const SAMPLES: u64 = 16;
 
-struct Ring {
-    memory: DeviceMemory,
-    next: u64,
-}
-
-impl Ring {
-    /// Byte offset of the next piece.
-    fn take(&mut self, bytes: u64) -> u64 {
-        let bytes = bytes.next_multiple_of(ALIGNMENT);
-        if self.next + bytes > self.memory.bytes() as u64 {
-            self.next = 0;
-        }
-        let at = self.next;
-        self.next += bytes;
-        at
-    }
-}
-
 struct Rings {
     element: Element,
-    inputs: Ring,
-    outputs: Ring,
+    inputs: Ring<DeviceMemory>,
+    outputs: Ring<DeviceMemory>,
 }
 
 /// A product in its place.
@@ -52,16 +34,16 @@ pub struct Placed {
     pub shape: Shape,
     pub product: Product,
     /// Byte offsets in the rings.
-    a: u64,
-    b: u64,
-    c: u64,
+    a: usize,
+    b: usize,
+    c: usize,
 }
 
 pub struct Operands(Vec<Rings>);
 
 /// Bytes that the rings of an element type need for `shapes`, in launch order.
 fn ring_bytes(shapes: &[Shape], element: Element, cache: u64) -> (u64, u64) {
-    let size = product::size(element);
+    let size = element.bytes();
     let piece = |elements: u64| elements.saturating_mul(size).saturating_add(2 * ALIGNMENT);
     let bytes = |of: &dyn Fn(&Shape) -> u64| {
         let mine = || shapes.iter().filter(|s| s.element == element);
@@ -69,8 +51,8 @@ fn ring_bytes(shapes: &[Shape], element: Element, cache: u64) -> (u64, u64) {
         let most = mine().map(of).max().unwrap_or(0);
         sum.min(cache.saturating_mul(CACHES).max(most))
     };
-    let inputs = bytes(&|s| piece(s.elements_a()).saturating_add(piece(s.elements_b())));
-    (inputs, bytes(&|s| piece(s.elements_c())))
+    let inputs = bytes(&|s| piece(s.elements()[0]).saturating_add(piece(s.elements()[1])));
+    (inputs, bytes(&|s| piece(s.elements()[2])))
 }
 
 fn elements(shapes: &[Shape]) -> Vec<Element> {
@@ -87,8 +69,8 @@ impl Operands {
     /// Room for `shapes`, in launch order, filled.
     pub fn new(gpu: &Gpu, shapes: &[Shape]) -> Result<Self> {
         let ring = |bytes: u64, what| {
-            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-            Ok(Ring { memory: DeviceMemory::new(&gpu.context, bytes, what)?, next: 0 })
+            let size = usize::try_from(bytes).unwrap_or(usize::MAX);
+            Ok(Ring::new(DeviceMemory::new(&gpu.context, size, what)?, bytes, ALIGNMENT))
         };
         let mut all = Vec::new();
         for element in elements(shapes) {
@@ -102,40 +84,36 @@ impl Operands {
 
     /// The next place for a product.
     pub fn place(&mut self, shape: &Shape) -> Result<Placed> {
-        let unplayable = || ReplayError::Unplayable { reason: format!("cuBLAS takes no product of {shape}") };
+        let unplayable = || ReplayError::Unplayable(format!("cuBLAS takes no product of {shape}"));
         let rings = self.0.iter_mut().find(|r| r.element == shape.element).ok_or_else(unplayable)?;
-        let size = product::size(shape.element);
-        let (bytes_a, bytes_b) = (shape.elements_a() * size, shape.elements_b() * size);
-        let bytes_c = shape.elements_c() * size;
+        let [bytes_a, bytes_b, bytes_c] = shape.elements().map(|elements| elements * shape.element.bytes());
         let a = rings.inputs.take(bytes_a.next_multiple_of(ALIGNMENT) + bytes_b);
-        let b = a + bytes_a.next_multiple_of(ALIGNMENT);
+        let b = a + bytes_a.next_multiple_of(ALIGNMENT) as usize;
         let c = rings.outputs.take(bytes_c);
-        let address = |ring: &Ring, at: u64, bytes: u64| ring.memory.address(at as usize, bytes as usize);
-        let product = Product::new(
-            shape,
-            address(&rings.inputs, a, bytes_a)?,
-            address(&rings.inputs, b, bytes_b)?,
-            address(&rings.outputs, c, bytes_c)?,
-        );
+        let addresses = [
+            rings.inputs.memory.address(a, bytes_a as usize)?,
+            rings.inputs.memory.address(b, bytes_b as usize)?,
+            rings.outputs.memory.address(c, bytes_c as usize)?,
+        ];
+        let product = Product::new(shape, addresses);
         Ok(Placed { shape: *shape, product: product.ok_or_else(unplayable)?, a, b, c })
     }
 
     /// A read of the first `bytes` of a result, into `to`.
     pub fn read_result(&self, placed: &Placed, to: &HostBuffer, bytes: usize) -> Result<PreparedCopy> {
-        PreparedCopy::host(&self.rings(placed)?.outputs.memory, placed.c as usize, to, 0, bytes)
+        PreparedCopy::host(&self.rings(placed)?.outputs.memory, placed.c, to, 0, bytes)
     }
 
     fn rings(&self, placed: &Placed) -> Result<&Rings> {
-        let mut rings = self.0.iter();
-        rings.find(|r| r.element == placed.shape.element).ok_or_else(|| ReplayError::Unplayable {
-            reason: format!("there is no memory for {}", placed.shape),
-        })
+        let none = || ReplayError::Unplayable(format!("there is no memory for {}", placed.shape));
+        self.0.iter().find(|r| r.element == placed.shape.element).ok_or_else(none)
     }
 
     /// The next product goes where the first one went: another pass over the same operands.
     pub fn rewind(&mut self) {
         for rings in &mut self.0 {
-            (rings.inputs.next, rings.outputs.next) = (0, 0);
+            rings.inputs.rewind();
+            rings.outputs.rewind();
         }
     }
 
@@ -143,28 +121,30 @@ impl Operands {
     pub fn check(&self, gpu: &Gpu, blas: &Blas, placed: &Placed, found: &mut Checked) -> Result<()> {
         let shape = &placed.shape;
         let rings = self.rings(placed)?;
-        let size = product::size(shape.element);
+        let size = shape.element.bytes();
         let stream = &gpu.stream;
-        let bytes = shape.elements_c() * size;
+        let bytes = shape.elements()[2] * size;
         gpu.context.synchronize()?;
         // All ones is not a number in every type: an element that is not written shows.
-        memory::fill(&rings.outputs.memory, placed.c as usize, bytes as usize, 0xff, stream)?;
+        let (memory, bytes) = (&rings.outputs.memory, bytes as usize);
+        PreparedCopy::inside(memory, placed.c, memory, placed.c, bytes)?.memset_async(0xff, stream)?;
         stream.synchronize()?;
         blas.launch(&placed.product)?;
         gpu.context.synchronize()?;
         for sample in 0..SAMPLES {
             // The corners, then anywhere.
-            let anywhere = |salt: u64, below: u64| product::mix(sample * 3 + salt) % below;
+            let anywhere = |salt: u64, below: u64| reference::mix(sample * 3 + salt) % below;
             let (batch, row, column) = match sample {
                 0 => (0, 0, 0),
                 1 => (shape.batch - 1, shape.m - 1, shape.n - 1),
                 _ => (anywhere(0, shape.batch), anywhere(1, shape.m), anywhere(2, shape.n)),
             };
-            let at = placed.c + (batch * shape.m * shape.n + column * shape.m + row) * size;
+            let at = placed.c + ((batch * shape.m * shape.n + column * shape.m + row) * size) as usize;
             let mut word = [0; 8];
-            memory::read(&rings.outputs.memory, at as usize, &mut word[..size as usize])?;
-            let value = product::decode(shape.element, word);
-            let right = product::expected(shape, placed.a / size, placed.b / size, batch, row, column);
+            memory::read(&rings.outputs.memory, at, &mut word[..size as usize])?;
+            let value = reference::decode(shape.element, word);
+            let [a, b] = [placed.a, placed.b].map(|at| at as u64 / size);
+            let right = reference::expected(shape, a, b, batch, row, column);
             let error = (value - right.value).abs();
             if error.is_nan() || error > right.tolerance {
                 let (product, expected) = (shape.to_string(), right.value);
@@ -189,7 +169,7 @@ pub struct Checked {
 
 /// Fills memory with the sequence of values: one period from the host, then copies of what is there.
 fn fill(gpu: &Gpu, memory: &DeviceMemory, element: Element) -> Result<()> {
-    let period = product::period(element);
+    let period = reference::period(element);
     let first = period.len().min(memory.bytes());
     memory::write(memory, 0, &period[..first])?;
     let mut filled = first;
@@ -199,7 +179,7 @@ fn fill(gpu: &Gpu, memory: &DeviceMemory, element: Element) -> Result<()> {
         PreparedCopy::inside(memory, filled, memory, 0, bytes)?.move_async(&gpu.stream)?;
         filled += bytes;
     }
-    debug_assert_eq!(period.len() as u64, PERIOD * product::size(element));
+    debug_assert_eq!(period.len() as u64, PERIOD * element.bytes());
     gpu.stream.synchronize()
 }
 
@@ -240,17 +220,17 @@ pub fn fitting(gpu: &Gpu, shapes: &[Shape], order: &[usize], notes: &mut Vec<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replay::plan::Compute;
+    use crate::replay::product::FP16;
 
     #[test]
     fn rings_hold_what_the_program_touched_up_to_some_caches() {
-        let small = Shape::square(64, Element::F16, Compute::F32);
+        let small = Shape::square(64, FP16);
         let piece = 64 * 64 * 2 + 2 * ALIGNMENT;
         assert_eq!(ring_bytes(&[small; 3], Element::F16, 1 << 20), (6 * piece, 3 * piece));
         assert_eq!(ring_bytes(&[small; 3], Element::F32, 1 << 20), (0, 0));
         let (inputs, outputs) = ring_bytes(&[small; 1000], Element::F16, 1 << 20);
         assert_eq!((inputs, outputs), (CACHES << 20, CACHES << 20));
-        let large = Shape::square(8192, Element::F16, Compute::F32);
+        let large = Shape::square(8192, FP16);
         let (inputs, _) = ring_bytes(&[small, large, small], Element::F16, 1 << 20);
         let matrix = 8192 * 8192 * 2;
         assert!((2 * matrix..3 * matrix).contains(&inputs));

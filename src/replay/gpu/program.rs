@@ -1,16 +1,16 @@
-//! The acts of a variant as a list of calls whose arguments are all known, and running it.
+//! The ops of a variant as a list of calls whose arguments are all known, and running it.
 //!
-//! While it runs, an act costs its call to the driver and a match: some tens of ns.
+//! While it runs, an op costs its call to the driver and that of a closure: some tens of ns.
 
-use super::blas::{Blas, Product};
+use super::blas::Blas;
 use super::cuda::{Context, Event, EventKind, Result, Stream};
-use super::memory::{DeviceMemory, HostBuffer, PreparedCopy};
+use super::memory::{DeviceMemory, HostBuffer, PreparedCopy, Ring};
 use super::open::Gpu;
 use super::operands::Operands;
-use super::spin::{Length, Spin};
+use super::spin::Spin;
 use crate::replay::error::ReplayError;
 use crate::replay::occupancy::StandIn;
-use crate::replay::plan::{Act, Plan, Target};
+use crate::replay::plan::{Plan, ReplayOp, Target, Variant};
 use crate::replay::product::Shape;
 use crate::replay::rounds::Sample;
 use crate::text;
@@ -28,8 +28,8 @@ const MOST_PASSES: u64 = 64;
 pub struct Stage<'g> {
     gpu: &'g Gpu,
     streams: Vec<Rc<Stream>>,
-    blas: Vec<Option<Blas>>,
-    events: Vec<Event>,
+    blas: Vec<Option<Rc<Blas>>>,
+    events: Vec<Rc<Event>>,
     /// Around a run.
     from: Event,
     to: Event,
@@ -42,89 +42,40 @@ pub struct Stage<'g> {
     copies: Copies,
 }
 
-/// One act, ready.
-#[derive(Clone, Copy)]
-enum Step {
-    Host(Duration),
-    Product {
-        blas: usize,
-        product: usize,
-    },
-    Spin {
-        stream: usize,
-        place: StandIn,
-        length: Length,
-    },
-    Copy {
-        stream: usize,
-        copy: PreparedCopy,
-        way: Way,
-    },
-    /// A copy from host to host.
-    Shift {
-        bytes: usize,
-    },
-    Record {
-        event: usize,
-        stream: usize,
-    },
-    StreamWait {
-        event: usize,
-        stream: usize,
-    },
-    SyncStream(usize),
-    SyncEvent(usize),
-    SyncContext,
+/// One op, ready.
+type Step<'g> = Box<dyn Fn() -> Result<()> + 'g>;
+
+/// One variant, ready to run: the same ops some times over, each with other pieces of the copies' memory.
+pub struct Program<'g>(Vec<Vec<Step<'g>>>);
+
+/// The ops of all variants.
+fn ops(plan: &Plan) -> impl Iterator<Item = &ReplayOp> {
+    plan.variants.iter().flat_map(|v| &v.ops)
 }
 
-#[derive(Clone, Copy)]
-enum Way {
-    UploadAsync,
-    ReadAsync,
-    /// The synchronous calls, on the legacy stream.
-    Upload,
-    Read,
-    /// The asynchronous ones and a wait: what a synchronous copy is on another stream.
-    UploadAndWait,
-    ReadAndWait,
-    Inside,
-    InsideAndWait,
-    Memset,
-}
-
-/// One variant, ready to run.
-pub struct Program {
-    /// The same acts some times over, each with other pieces of the copies' memory.
-    passes: Vec<Vec<Step>>,
-    products: Vec<Product>,
-}
-
-/// The acts of all variants.
-fn acts(plan: &Plan) -> impl Iterator<Item = &Act> {
-    plan.variants.iter().flat_map(|v| &v.acts)
-}
-
-fn unplayable<T>(reason: String) -> Result<T> {
-    Err(ReplayError::Unplayable { reason })
+/// What the plan calls by number.
+fn known<T: Clone>(what: &str, list: &[T], index: usize) -> Result<T> {
+    list.get(index).cloned().ok_or_else(|| ReplayError::Unplayable(format!("the plan has no {what} {index}")))
 }
 
 impl<'g> Stage<'g> {
     pub fn new(gpu: &'g Gpu, plan: &Plan, notes: &mut Vec<String>) -> Result<Self> {
         let context = &gpu.context;
         // A synchronous copy is on the legacy default stream, so the stream that has some is that one.
-        let legacy = acts(plan).find_map(|act| match act {
-            Act::Copy { stream, blocking: true, .. } => Some(*stream),
+        let legacy = ops(plan).find_map(|op| match op {
+            ReplayOp::Copy { stream, blocking: true, .. } => Some(*stream),
             _ => None,
         });
         let streams = (0..plan.streams.max(1)).map(|i| {
             Ok(Rc::new(if legacy == Some(i) { Stream::legacy(context) } else { Stream::new(context)? }))
         });
         let streams = streams.collect::<Result<Vec<_>>>()?;
-        let multiplies = |i: usize| acts(plan).any(|a| matches!(a, Act::Gemm { stream, .. } if *stream == i));
-        let blas = streams.iter().enumerate().map(|(i, s)| multiplies(i).then(|| Blas::new(s)).transpose());
-        let blas = blas.collect::<Result<Vec<_>>>()?;
+        let multiplies =
+            |i: usize| ops(plan).any(|op| matches!(op, ReplayOp::Gemm { stream, .. } if *stream == i));
+        let blas = |(i, s)| multiplies(i).then(|| Blas::new(s).map(Rc::new)).transpose();
+        let blas = streams.iter().enumerate().map(blas).collect::<Result<Vec<_>>>()?;
         let event = |kind| Event::new(context, kind);
-        let mut worked_on = acts(plan).filter_map(Act::works_on);
+        let mut worked_on = ops(plan).filter_map(ReplayOp::works_on);
         let first = worked_on.next();
         let beside = worked_on.any(|stream| Some(stream) != first);
         if beside {
@@ -135,7 +86,7 @@ impl<'g> Stage<'g> {
             choosing: Duration::ZERO,
             beside,
             blas,
-            events: (0..plan.events).map(|_| event(EventKind::Order)).collect::<Result<_>>()?,
+            events: (0..plan.events).map(|_| event(EventKind::Order).map(Rc::new)).collect::<Result<_>>()?,
             from: event(EventKind::Timing)?,
             to: event(EventKind::Timing)?,
             ends: streams.iter().map(|_| event(EventKind::Order)).collect::<Result<_>>()?,
@@ -156,7 +107,7 @@ impl<'g> Stage<'g> {
         let (stream, spin) = (&self.gpu.stream, &self.gpu.spin);
         let product = operands.place(smallest)?.product;
         let products = calls(stream, spin, || self.gpu.blas.launch(&product))?;
-        let launches = calls(stream, spin, || spin.launch(stream, spin.length(0)))?;
+        let launches = calls(stream, spin, || spin.launch(stream, spin.kernel(0)))?;
         self.choosing = products.saturating_sub(launches);
         notes.push(format!(
             "Recorded host time before a product is replayed less {}, which cuBLAS takes here to launch one.",
@@ -165,7 +116,7 @@ impl<'g> Stage<'g> {
         Ok(())
     }
 
-    /// How many passes over the acts touch all memory that copies rotate through.
+    /// How many passes over the ops touch all memory that copies rotate through.
     pub fn passes(&self, plan: &Plan) -> usize {
         let once = self.copies.once.max(1);
         // Copies of some bytes are in the cache of any program.
@@ -180,73 +131,85 @@ impl<'g> Stage<'g> {
     /// products.
     pub fn prepare(
         &mut self,
-        acts: &[Act],
+        ops: &[ReplayOp],
         passes: usize,
         shapes: &[Shape],
         operands: &mut Operands,
-    ) -> Result<Program> {
-        let mut program = Program { passes: Vec::new(), products: Vec::new() };
+    ) -> Result<Program<'g>> {
         self.copies.rewind();
+        let mut program = Vec::with_capacity(passes);
         for _ in 0..passes {
             // Weights stay where they are.
             operands.rewind();
-            let mut steps = Vec::with_capacity(acts.len());
-            for act in acts {
-                if let (Act::Gemm { .. }, Some(Step::Host(time))) = (act, steps.last_mut()) {
-                    *time = time.saturating_sub(self.choosing);
-                }
-                steps.extend(self.step(act, shapes, operands, &mut program.products)?);
+            let mut steps = Vec::with_capacity(ops.len());
+            for (op, next) in ops.iter().zip(ops.iter().skip(1).map(Some).chain([None])) {
+                let own =
+                    if matches!(next, Some(ReplayOp::Gemm { .. })) { self.choosing } else { Duration::ZERO };
+                steps.extend(self.step(op, own, shapes, operands)?);
             }
-            program.passes.push(steps);
+            program.push(steps);
         }
-        Ok(program)
+        Ok(Program(program))
     }
 
+    /// `less`: what a host segment takes less.
     fn step(
         &mut self,
-        act: &Act,
+        op: &ReplayOp,
+        less: Duration,
         shapes: &[Shape],
         operands: &mut Operands,
-        products: &mut Vec<Product>,
-    ) -> Result<Option<Step>> {
-        let known = |what: &str, index: usize, count: usize| {
-            if index < count { Ok(index) } else { unplayable(format!("the plan has no {what} {index}")) }
-        };
-        let stream = |index: usize| known("stream", index, self.streams.len());
-        let event = |index: usize| known("event", index, self.events.len());
-        Ok(Some(match *act {
-            Act::Host { ns } if ns <= 0 => return Ok(None),
-            Act::Host { ns } => Step::Host(Duration::from_nanos(ns as u64)),
-            Act::Gemm { gemm, stream: on } => {
-                let (blas, gemm) = (stream(on)?, known("product", gemm, shapes.len())?);
-                products.push(operands.place(&shapes[gemm])?.product);
-                Step::Product { blas, product: products.len() - 1 }
+    ) -> Result<Option<Step<'g>>> {
+        let gpu = self.gpu;
+        let stream = |index: usize| known("stream", &self.streams, index);
+        let event = |index: usize| known("event", &self.events, index);
+        Ok(Some(match *op {
+            ReplayOp::Host { ns } if ns <= 0 => return Ok(None),
+            ReplayOp::Host { ns } => {
+                let time = Duration::from_nanos(ns as u64).saturating_sub(less);
+                Box::new(move || {
+                    busy(time);
+                    Ok(())
+                })
             }
-            Act::Spin { ns, stream: on, place } => {
-                let place = place.filter(|_| self.beside);
-                let limits = &self.gpu.limits;
-                let place = place.map_or(StandIn::NOTHING, |kernel| StandIn::of(&kernel, limits));
-                let length = self.gpu.spin.length_in_place(ns, place, limits);
-                Step::Spin { stream: stream(on)?, place, length }
+            ReplayOp::Gemm { gemm, stream } => {
+                let product = operands.place(&known("product", shapes, gemm)?)?.product;
+                let blas = known("stream", &self.blas, stream)?;
+                let blas =
+                    blas.ok_or_else(|| ReplayError::Unplayable(format!("stream {stream} has no products")))?;
+                Box::new(move || blas.launch(&product))
             }
-            Act::Copy { direction, bytes, memory, stream: on, blocking, .. } => {
+            ReplayOp::Spin { ns, stream: on, place } => {
                 let stream = stream(on)?;
-                let legacy = self.streams[stream].is_legacy();
-                self.copies.step(direction, bytes, memory, stream, blocking, legacy)?
+                let replacing = |kernel| StandIn::replacing(&kernel, &gpu.limits);
+                let place = place.filter(|_| self.beside).map_or(StandIn::NOTHING, replacing);
+                let kernel = gpu.spin.kernel_in_place(ns, place, &gpu.limits);
+                Box::new(move || gpu.spin.launch(&stream, kernel))
             }
-            Act::Memset { bytes, stream: on } => {
-                let copy = self.copies.inside(bytes)?;
-                Step::Copy { stream: stream(on)?, copy, way: Way::Memset }
+            ReplayOp::Copy { direction, bytes, memory, stream: on, blocking, .. } => {
+                self.copies.step(direction, bytes, memory, stream(on)?, blocking)?
             }
-            Act::Record { event: which, stream: on } => {
-                Step::Record { event: event(which)?, stream: stream(on)? }
+            ReplayOp::Memset { bytes, stream: on } => {
+                let (stream, copy) = (stream(on)?, self.copies.inside(bytes)?);
+                Box::new(move || copy.memset_async(0, &stream))
             }
-            Act::StreamWait { event: which, stream: on } => {
-                Step::StreamWait { event: event(which)?, stream: stream(on)? }
+            ReplayOp::Record { event: which, stream: on } => {
+                let (event, stream) = (event(which)?, stream(on)?);
+                Box::new(move || event.record(&stream))
             }
-            Act::Sync { target: Target::Stream(on), .. } => Step::SyncStream(stream(on)?),
-            Act::Sync { target: Target::Event(which), .. } => Step::SyncEvent(event(which)?),
-            Act::Sync { target: Target::Context, .. } => Step::SyncContext,
+            ReplayOp::StreamWait { event: which, stream: on } => {
+                let (event, stream) = (event(which)?, stream(on)?);
+                Box::new(move || stream.wait(&event))
+            }
+            ReplayOp::Sync { target: Target::Stream(on), .. } => {
+                let stream = stream(on)?;
+                Box::new(move || stream.synchronize())
+            }
+            ReplayOp::Sync { target: Target::Event(which), .. } => {
+                let event = event(which)?;
+                Box::new(move || event.synchronize())
+            }
+            ReplayOp::Sync { target: Target::Context, .. } => Box::new(|| gpu.context.synchronize()),
         }))
     }
 
@@ -257,9 +220,9 @@ impl<'g> Stage<'g> {
         let first = &self.streams[0];
         let start = Instant::now();
         self.from.record(first)?;
-        for steps in program.passes.iter().cycle().take(repeat) {
+        for steps in program.0.iter().cycle().take(repeat) {
             for step in steps {
-                self.act(step, &program.products)?;
+                step()?;
             }
         }
         for (stream, end) in self.streams.iter().zip(&self.ends).skip(1) {
@@ -272,33 +235,6 @@ impl<'g> Stage<'g> {
         let gpu = self.from.until(&self.to)?;
         Ok(Sample { wall: wall / repeat as i64, gpu: gpu / repeat as i64 })
     }
-
-    #[inline]
-    fn act(&self, step: &Step, products: &[Product]) -> Result<()> {
-        match *step {
-            Step::Host(time) => {
-                busy(time);
-                Ok(())
-            }
-            Step::Product { blas, product } => match &self.blas[blas] {
-                Some(blas) => blas.launch(&products[product]),
-                None => unplayable(format!("stream {blas} has products in one variant only")),
-            },
-            Step::Spin { stream, place, length } => {
-                self.gpu.spin.launch_in_place(&self.streams[stream], place, length)
-            }
-            Step::Copy { stream, copy, way } => copy_by(way, &copy, &self.streams[stream]),
-            Step::Shift { bytes } => {
-                self.copies.shift(bytes);
-                Ok(())
-            }
-            Step::Record { event, stream } => self.events[event].record(&self.streams[stream]),
-            Step::StreamWait { event, stream } => self.streams[stream].wait(&self.events[event]),
-            Step::SyncStream(stream) => self.streams[stream].synchronize(),
-            Step::SyncEvent(event) => self.events[event].synchronize(),
-            Step::SyncContext => self.gpu.context.synchronize(),
-        }
-    }
 }
 
 /// Host time of one call that only enqueues: the median of many, made while the GPU is busy with something else.
@@ -308,7 +244,7 @@ fn calls(stream: &Stream, spin: &Spin, call: impl Fn() -> Result<()>) -> Result<
     const BUSY_NS: i64 = 500_000;
     let mut times = Vec::with_capacity(ROWS * CALLS);
     for _ in 0..ROWS {
-        spin.launch(stream, spin.length(BUSY_NS))?;
+        spin.launch(stream, spin.kernel(BUSY_NS))?;
         for _ in 0..CALLS {
             let start = Instant::now();
             call()?;
@@ -320,43 +256,24 @@ fn calls(stream: &Stream, spin: &Spin, call: impl Fn() -> Result<()>) -> Result<
     Ok(times[times.len() / 2])
 }
 
-#[inline]
-fn copy_by(way: Way, copy: &PreparedCopy, stream: &Stream) -> Result<()> {
-    match way {
-        Way::UploadAsync => copy.upload_async(stream),
-        Way::ReadAsync => copy.read_async(stream),
-        Way::Upload => copy.upload(),
-        Way::Read => copy.read(),
-        Way::UploadAndWait => copy.upload_async(stream).and_then(|()| stream.synchronize()),
-        Way::ReadAndWait => copy.read_async(stream).and_then(|()| stream.synchronize()),
-        Way::Inside => copy.move_async(stream),
-        Way::InsideAndWait => copy.move_async(stream).and_then(|()| stream.synchronize()),
-        Way::Memset => copy.memset_async(0, stream),
-    }
-}
-
 /// Keeps the host busy, exact to the clock's reading (some 25 ns); sleeping would be off by 50 µs.
 #[inline]
-pub fn busy(time: Duration) {
+fn busy(time: Duration) {
     let start = Instant::now();
     while start.elapsed() < time {}
 }
 
-/// Memory of the copies: a ring for each kind, pieces taken in turn.
+/// Memory of the copies: a ring for each kind that some copy needs.
 struct Copies {
-    device: Option<DeviceMemory>,
-    pageable: Option<HostBuffer>,
-    pinned: Option<HostBuffer>,
-    /// Bytes of each ring; 0 where there is none.
-    device_bytes: u64,
-    pageable_bytes: u64,
-    pinned_bytes: u64,
-    device_next: u64,
-    pageable_next: u64,
-    pinned_next: u64,
+    device: Option<Ring<DeviceMemory>>,
+    pageable: Option<Ring<Rc<HostBuffer>>>,
+    pinned: Option<Ring<Rc<HostBuffer>>>,
     /// Bytes of host memory that one pass touches.
     once: u64,
 }
+
+/// Pieces of the rings begin at multiples of this.
+const PIECE: u64 = 256;
 
 /// Managed memory moves as pinned memory does once it is where it is needed; unknown memory is mostly pageable.
 fn is_pinned(memory: HostMemory) -> bool {
@@ -365,126 +282,121 @@ fn is_pinned(memory: HostMemory) -> bool {
 
 impl Copies {
     fn new(context: &Rc<Context>, plan: &Plan, notes: &mut Vec<String>) -> Result<Self> {
-        // Of each kind: bytes of all copies of a variant (of the one with most), and of the largest.
-        let mut sizes = [(0u64, 0u64); 3];
-        for variant in &plan.variants {
-            let mut sums = [0u64; 3];
-            for act in &variant.acts {
-                let (bytes, kinds) = match *act {
-                    Act::Copy { direction: Direction::HostToHost, bytes, .. } => {
-                        (2 * bytes, [false, true, false])
-                    }
-                    Act::Copy { direction: Direction::DeviceToDevice | Direction::Other, bytes, .. } => {
-                        (2 * bytes, [true, false, false])
-                    }
-                    Act::Copy { bytes, memory, .. } => (bytes, [true, !is_pinned(memory), is_pinned(memory)]),
-                    Act::Memset { bytes, .. } => (2 * bytes, [true, false, false]),
-                    _ => continue,
-                };
-                let bytes = bytes.max(1).next_multiple_of(PIECE);
-                for kind in (0..3).filter(|&k| kinds[k]) {
-                    sums[kind] = sums[kind].saturating_add(bytes);
-                    sizes[kind].1 = sizes[kind].1.max(bytes);
-                }
-            }
-            for (size, sum) in sizes.iter_mut().zip(sums) {
-                size.0 = size.0.max(sum);
-            }
-        }
-        if acts(plan).any(|a| matches!(a, Act::Copy { memory: HostMemory::Managed, .. })) {
+        if ops(plan).any(|op| matches!(op, ReplayOp::Copy { memory: HostMemory::Managed, .. })) {
             notes.push("Copies of managed memory are replayed with pinned memory.".to_owned());
         }
-        let once = sizes[1].0.max(sizes[2].0);
-        // A multiple of whole passes, so that each pass finds its pieces in one order.
-        let ring = |(sum, most): (u64, u64)| match sum {
-            0..SMALL_COPIES => sum,
-            _ if sum >= COPY_RING => COPY_RING.max(most),
-            _ => sum * (COPY_RING / sum),
+        let [device, pageable, pinned] = [0, 1, 2].map(|kind| RingSize::new(plan, kind));
+        let host = |size: RingSize, new: fn(&Rc<Context>, usize) -> Result<HostBuffer>| match size.of_host() {
+            0 => Ok(None),
+            bytes => Ok(Some(Ring::new(Rc::new(new(context, bytes as usize)?), bytes, PIECE))),
         };
-        let [device_bytes, pageable_bytes, pinned_bytes] =
-            [sizes[0].0.min(COPY_RING.max(sizes[0].1)), ring(sizes[1]), ring(sizes[2])];
-        let some = |bytes: u64| (bytes > 0).then_some(bytes as usize);
+        let bytes = device.sum.min(COPY_RING.max(device.largest));
+        let memory = (bytes > 0).then(|| DeviceMemory::new(context, bytes as usize, "the copies"));
         Ok(Self {
-            device: some(device_bytes).map(|b| DeviceMemory::new(context, b, "the copies")).transpose()?,
-            pageable: some(pageable_bytes).map(|b| HostBuffer::pageable(context, b)),
-            pinned: some(pinned_bytes).map(|b| HostBuffer::pinned(context, b)).transpose()?,
-            device_bytes,
-            pageable_bytes,
-            pinned_bytes,
-            device_next: 0,
-            pageable_next: 0,
-            pinned_next: 0,
-            once,
+            device: memory.transpose()?.map(|memory| Ring::new(memory, bytes, PIECE)),
+            pageable: host(pageable, HostBuffer::pageable)?,
+            pinned: host(pinned, HostBuffer::pinned)?,
+            once: pageable.sum.max(pinned.sum),
         })
     }
 
     fn rewind(&mut self) {
-        (self.device_next, self.pageable_next, self.pinned_next) = (0, 0, 0);
+        self.device.iter_mut().for_each(Ring::rewind);
+        self.pageable.iter_mut().chain(&mut self.pinned).for_each(Ring::rewind);
     }
 
-    fn step(
+    fn step<'g>(
         &mut self,
         direction: Direction,
         bytes: u64,
         memory: HostMemory,
-        stream: usize,
+        stream: Rc<Stream>,
         blocking: bool,
-        legacy: bool,
-    ) -> Result<Step> {
-        let upload = match direction {
-            Direction::HostToHost => return Ok(Step::Shift { bytes: bytes as usize }),
-            Direction::DeviceToDevice | Direction::Other => {
-                let way = if blocking { Way::InsideAndWait } else { Way::Inside };
-                return Ok(Step::Copy { stream, copy: self.inside(bytes)?, way });
-            }
-            Direction::HostToDevice => true,
-            Direction::DeviceToHost => false,
-        };
-        let at = take(&mut self.device_next, self.device_bytes, bytes);
-        let (host, from) = if is_pinned(memory) {
-            (&self.pinned, take(&mut self.pinned_next, self.pinned_bytes, bytes))
+    ) -> Result<Step<'g>> {
+        if direction == Direction::HostToHost {
+            let ring = self.pageable.as_ref().ok_or_else(no_memory)?;
+            let memory = Rc::clone(&ring.memory);
+            return Ok(Box::new(move || {
+                memory.shift(bytes as usize);
+                Ok(())
+            }));
+        }
+        let inside = matches!(direction, Direction::DeviceToDevice | Direction::Other);
+        let copy = if inside {
+            self.inside(bytes)?
         } else {
-            (&self.pageable, take(&mut self.pageable_next, self.pageable_bytes, bytes))
+            let host = if is_pinned(memory) { &mut self.pinned } else { &mut self.pageable };
+            let (device, host) = self.device.as_mut().zip(host.as_mut()).ok_or_else(no_memory)?;
+            let (at, from) = (device.take(bytes), host.take(bytes));
+            PreparedCopy::host(&device.memory, at, &host.memory, from, bytes as usize)?
         };
-        let (Some(device), Some(host)) = (&self.device, host) else {
-            return unplayable("a copy has no memory".to_owned());
+        // Synchronous calls between host and device are on the legacy stream; elsewhere a synchronisation follows.
+        let wait = blocking && (inside || !stream.is_legacy());
+        let call: fn(&PreparedCopy, &Stream) -> Result<()> = match direction {
+            Direction::HostToDevice if blocking && !wait => |copy, _| copy.upload(),
+            Direction::HostToDevice => PreparedCopy::upload_async,
+            Direction::DeviceToHost if blocking && !wait => |copy, _| copy.read(),
+            Direction::DeviceToHost => PreparedCopy::read_async,
+            _ => PreparedCopy::move_async,
         };
-        let copy = PreparedCopy::host(device, at, host, from, bytes as usize)?;
-        let way = match (upload, blocking, legacy) {
-            (true, false, _) => Way::UploadAsync,
-            (false, false, _) => Way::ReadAsync,
-            (true, true, true) => Way::Upload,
-            (false, true, true) => Way::Read,
-            (true, true, false) => Way::UploadAndWait,
-            (false, true, false) => Way::ReadAndWait,
-        };
-        Ok(Step::Copy { stream, copy, way })
+        Ok(Box::new(move || {
+            call(&copy, &stream)?;
+            if wait { stream.synchronize() } else { Ok(()) }
+        }))
     }
 
     /// A copy inside the device.
     fn inside(&mut self, bytes: u64) -> Result<PreparedCopy> {
-        let at = take(&mut self.device_next, self.device_bytes, 2 * bytes);
-        let Some(device) = &self.device else { return unplayable("a copy has no memory".to_owned()) };
-        PreparedCopy::inside(device, at + bytes as usize, device, at, bytes as usize)
-    }
-
-    fn shift(&self, bytes: usize) {
-        if let Some(host) = &self.pageable {
-            host.shift(bytes);
-        }
+        let device = self.device.as_mut().ok_or_else(no_memory)?;
+        let at = device.take(2 * bytes);
+        PreparedCopy::inside(&device.memory, at + bytes as usize, &device.memory, at, bytes as usize)
     }
 }
 
-/// Pieces begin at multiples of this.
-const PIECE: u64 = 256;
+fn no_memory() -> ReplayError {
+    ReplayError::Unplayable("a copy has no memory".to_owned())
+}
 
-/// Offset of the next piece of a ring.
-fn take(next: &mut u64, ring: u64, bytes: u64) -> usize {
-    let bytes = bytes.max(1).next_multiple_of(PIECE);
-    if *next + bytes > ring {
-        *next = 0;
+/// Bytes that an op copies or sets, and which rings it needs: of the device, of pageable and of pinned memory.
+fn touched(op: &ReplayOp) -> Option<(u64, [bool; 3])> {
+    Some(match *op {
+        ReplayOp::Copy { direction: Direction::HostToHost, bytes, .. } => (2 * bytes, [false, true, false]),
+        ReplayOp::Copy { direction: Direction::DeviceToDevice | Direction::Other, bytes, .. }
+        | ReplayOp::Memset { bytes, .. } => (2 * bytes, [true, false, false]),
+        ReplayOp::Copy { bytes, memory, .. } => (bytes, [true, !is_pinned(memory), is_pinned(memory)]),
+        _ => return None,
+    })
+}
+
+/// What copies need of one kind of memory, in bytes.
+#[derive(Clone, Copy)]
+struct RingSize {
+    /// All copies of a variant, of the one with most.
+    sum: u64,
+    /// The largest copy.
+    largest: u64,
+}
+
+impl RingSize {
+    /// What a plan needs of one of the kinds that [`touched`] tells apart.
+    fn new(plan: &Plan, kind: usize) -> Self {
+        fn pieces(variant: &Variant, kind: usize) -> impl Iterator<Item = u64> {
+            let own = variant.ops.iter().filter_map(touched).filter(move |(_, kinds)| kinds[kind]);
+            own.map(|(bytes, _)| bytes.max(1).next_multiple_of(PIECE))
+        }
+        let sum = |variant: &Variant| pieces(variant, kind).fold(0, u64::saturating_add);
+        Self {
+            sum: plan.variants.iter().map(sum).max().unwrap_or(0),
+            largest: plan.variants.iter().flat_map(|v| pieces(v, kind)).max().unwrap_or(0),
+        }
     }
-    let at = *next;
-    *next += bytes;
-    at as usize
+
+    /// Bytes of a ring of host memory: a multiple of whole passes, so that each pass finds its pieces in one order.
+    fn of_host(self) -> u64 {
+        match self.sum {
+            0..SMALL_COPIES => self.sum,
+            COPY_RING.. => COPY_RING.max(self.largest),
+            sum => sum * (COPY_RING / sum),
+        }
+    }
 }

@@ -37,14 +37,35 @@ pub struct Spin {
 /// Kernels of this length tell what one takes besides.
 const LONG_NS: i64 = 10_000;
 
-/// Arguments of a launch.
+/// A kernel of a given length: how it is launched.
 #[derive(Clone, Copy, Debug)]
-pub struct Length([u64; 3]);
+pub struct Kernel {
+    place: StandIn,
+    /// Nanoseconds, clock cycles, and where to write that it has ended.
+    arguments: [u64; 3],
+}
+
+impl Kernel {
+    /// In the place of another.
+    pub fn in_place(self, place: StandIn) -> Self {
+        Self { place, ..self }
+    }
+
+    /// Writes 1 at its end to `flag`, an address that the GPU can write.
+    pub fn flagged(self, flag: u64) -> Self {
+        let [ns, cycles, _] = self.arguments;
+        Self { arguments: [ns, cycles, flag], ..self }
+    }
+
+    fn of_cycles(cycles: u64) -> Self {
+        Self { place: StandIn::NOTHING, arguments: [0, cycles, 0] }
+    }
+}
 
 impl Spin {
     pub fn new(context: &Rc<Context>, stream: &Stream) -> Result<Self> {
         let ptx = CString::new(include_str!("spin.ptx"))
-            .map_err(|_| ReplayError::Unplayable { reason: "a kernel's text is damaged".to_owned() })?;
+            .map_err(|_| ReplayError::Unplayable("a kernel's text is damaged".to_owned()))?;
         let module = Module::new(context, &ptx)?;
         let tick = tick(context, stream, &module)?;
         let function = module.function(c"spin")?;
@@ -53,53 +74,41 @@ impl Spin {
         if tick > COARSE_NS {
             spin.clock = Clock::Cycles(spin.cycles_per_ns(stream)?);
         }
-        let length = spin.length(LONG_NS);
-        spin.gap_ns = (spin.spacing(stream, StandIn::NOTHING, length)? - LONG_NS).max(0);
+        spin.gap_ns = (spin.spacing(stream, spin.kernel(LONG_NS))? - LONG_NS).max(0);
         Ok(spin)
     }
 
-    /// Arguments for a kernel that Nsight would call `ns` long.
-    pub fn length(&self, ns: i64) -> Length {
+    /// A kernel that Nsight would call `ns` long, of one block.
+    pub fn kernel(&self, ns: i64) -> Kernel {
         let wait = (ns - EMPTY_NS).max(0) as u64;
         match self.clock {
-            Clock::Timer => Length([wait, 0, 0]),
-            Clock::Cycles(per_ns) => Length([0, (wait as f64 * per_ns) as u64, 0]),
+            Clock::Timer => Kernel { place: StandIn::NOTHING, arguments: [wait, 0, 0] },
+            Clock::Cycles(per_ns) => Kernel::of_cycles((wait as f64 * per_ns) as u64),
         }
     }
 
     /// From here on kernels can take the places of others. Measures what that costs.
     pub fn take_places(&self, stream: &Stream, limits: &Limits) -> Result<()> {
-        let all = StandIn::of_all(limits);
+        let all = StandIn::filling(limits);
         self.function.allow_shared(all.shared)?;
-        let length = self.length(LONG_NS);
-        let filling = self.spacing(stream, all, length)? - self.spacing(stream, StandIn::NOTHING, length)?;
+        let small = self.kernel(LONG_NS);
+        let filling = self.spacing(stream, small.in_place(all))? - self.spacing(stream, small)?;
         self.filling_ns.set(filling.clamp(0, LONG_NS));
         Ok(())
     }
 
-    /// As `length`, of a kernel in the place of another: more blocks take longer to begin and to end.
-    pub fn length_in_place(&self, ns: i64, place: StandIn, limits: &Limits) -> Length {
+    /// As `kernel`, in the place of another: more blocks take longer to begin and to end.
+    pub fn kernel_in_place(&self, ns: i64, place: StandIn, limits: &Limits) -> Kernel {
         let share = f64::from(place.blocks - 1) / f64::from(limits.multiprocessors.max(2) - 1);
-        self.length(ns - (self.filling_ns.get() as f64 * share) as i64)
+        self.kernel(ns - (self.filling_ns.get() as f64 * share) as i64).in_place(place)
     }
 
     #[inline]
-    pub fn launch(&self, stream: &Stream, length: Length) -> Result<()> {
-        self.function.launch(stream, length.0)
+    pub fn launch(&self, stream: &Stream, kernel: Kernel) -> Result<()> {
+        self.function.launch(stream, kernel.place, kernel.arguments)
     }
 
-    #[inline]
-    pub fn launch_in_place(&self, stream: &Stream, place: StandIn, length: Length) -> Result<()> {
-        self.function.launch_blocks(stream, place, length.0)
-    }
-
-    /// As `launch`; at its end the kernel writes 1 to `flag`, an address that the GPU can write.
-    pub fn launch_flagged(&self, stream: &Stream, length: Length, flag: u64) -> Result<()> {
-        let Length([ns, cycles, _]) = length;
-        self.function.launch(stream, [ns, cycles, flag])
-    }
-
-    /// What clock it goes by, for the curious.
+    /// The clock that it waits by, in words.
     pub fn describe(&self) -> String {
         match self.clock {
             Clock::Timer => "the GPU's nanosecond timer".to_owned(),
@@ -108,32 +117,35 @@ impl Spin {
     }
 
     /// Time from one kernel to the next of a full queue.
-    pub fn spacing(&self, stream: &Stream, place: StandIn, length: Length) -> Result<i64> {
+    pub fn spacing(&self, stream: &Stream, kernel: Kernel) -> Result<i64> {
         const KERNELS: usize = 32;
-        let run = || queued(stream, self, KERNELS, |_| self.launch_in_place(stream, place, length));
+        let run = || queued(stream, self, KERNELS, |_| self.launch(stream, kernel));
         run()?;
-        let mut times = [run()?, run()?, run()?];
-        times.sort_unstable();
-        Ok(times[1])
+        median_of_three(run)
     }
 
     fn cycles_per_ns(&self, stream: &Stream) -> Result<f64> {
         const CYCLES: [u64; 2] = [20_000, 220_000];
         let mut ns = [0; 2];
         for (ns, cycles) in ns.iter_mut().zip(CYCLES) {
-            *ns = self.spacing(stream, StandIn::NOTHING, Length([0, cycles, 0]))?;
+            *ns = self.spacing(stream, Kernel::of_cycles(cycles))?;
         }
         let per_ns = (CYCLES[1] - CYCLES[0]) as f64 / (ns[1] - ns[0]) as f64;
         // From the slowest clock of a GPU that saves power to one faster than any.
         if (0.05..10.0).contains(&per_ns) {
             return Ok(per_ns);
         }
-        Err(ReplayError::Unplayable {
-            reason: format!(
-                "kernels of {CYCLES:?} cycles took {ns:?} ns, which fits no clock; the GPU may be busy"
-            ),
-        })
+        Err(ReplayError::Unplayable(format!(
+            "kernels of {CYCLES:?} cycles took {ns:?} ns, which fits no clock; the GPU may be busy"
+        )))
     }
+}
+
+/// The middle one of three measurements.
+pub fn median_of_three(mut measure: impl FnMut() -> Result<i64>) -> Result<i64> {
+    let mut times = [measure()?, measure()?, measure()?];
+    times.sort_unstable();
+    Ok(times[1])
 }
 
 /// GPU time of each of `count` launches, put into the queue while the GPU is kept busy, so that it never waits for the
@@ -149,7 +161,7 @@ pub fn queued(
     const LONGEST_NS: i64 = 3_000_000;
     let context = stream.context();
     let (from, to) = (Event::new(context, EventKind::Timing)?, Event::new(context, EventKind::Timing)?);
-    spin.launch(stream, spin.length((HEAD_START_NS * (count as i64 + 1)).min(LONGEST_NS)))?;
+    spin.launch(stream, spin.kernel((HEAD_START_NS * (count as i64 + 1)).min(LONGEST_NS)))?;
     from.record(stream)?;
     for index in 0..count {
         launch(index)?;
@@ -165,7 +177,7 @@ fn tick(context: &Rc<Context>, stream: &Stream, module: &Module) -> Result<u64> 
     let memory = DeviceMemory::new(context, 8, "a few bytes")?;
     let mut least = u64::MAX;
     for _ in 0..4 {
-        function.launch(stream, [memory.address(0, 8)?])?;
+        function.launch(stream, StandIn::NOTHING, [memory.address(0, 8)?])?;
         stream.synchronize()?;
         let mut word = [0; 8];
         memory::read(&memory, 0, &mut word)?;

@@ -1,88 +1,23 @@
 //! Reading the Python source of a call site: which expression waits, and where its value goes.
+//!
+//! Its rooms face one way: `parse` (files and their syntax) → `infer` (what the text says of values, without following
+//! them) → `locate` (the expression that waits) and `flow` (what becomes of its value) → `judge` (the verdict).
 
-mod act;
-mod argument;
-mod attribute;
-mod barrier;
-mod bind;
-mod callers;
-mod context;
-mod explicit;
-mod file;
-mod fit;
 mod flow;
-mod join;
+mod infer;
 mod judge;
 mod locate;
-mod meter;
-mod nature;
-mod nodes;
-mod objects;
-mod origin;
-mod rewrite;
-mod rules;
-mod scope;
-mod settled;
-mod sinks;
-mod tree;
-mod value;
+mod parse;
 
-#[cfg(test)]
-mod tests;
-#[cfg(test)]
-mod tests_acts;
-#[cfg(test)]
-mod tests_callers;
-#[cfg(test)]
-mod tests_containers;
-#[cfg(test)]
-mod tests_exchange;
-#[cfg(test)]
-mod tests_explicit;
-#[cfg(test)]
-mod tests_flow;
-#[cfg(test)]
-mod tests_guards;
-#[cfg(test)]
-mod tests_hostile;
-#[cfg(test)]
-mod tests_lines;
-#[cfg(test)]
-mod tests_loops;
-#[cfg(test)]
-mod tests_meters;
-#[cfg(test)]
-mod tests_objects;
-#[cfg(test)]
-mod tests_programs;
-#[cfg(test)]
-mod tests_rewrite;
-#[cfg(test)]
-mod tests_styles;
+pub use locate::observed::Observed;
+pub use parse::tree::{Refused, SourceRoot, SourceTree};
 
-pub use tree::{Refused, SourceRoot, SourceTree};
-
-use crate::report::Frame;
-use crate::vocabulary::{Class, Copy, Evidence, Kind, Verdict};
-use judge::{Bench, Judged};
-use nature::Natures;
-
-/// What the trace saw at one call site; the expression found in the source must fit it.
-#[derive(Clone, Debug, Default)]
-pub struct Observed<'a> {
-    /// Runtime or driver name without suffix: "cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaMemcpyAsync", "cudaFree", …
-    pub api: &'a str,
-    /// The copy that the wait completed.
-    pub copy: Option<Copy>,
-    /// Python-level method that the native chain names, prefix stripped: "item", "to", "cuda", "cpu", "tolist", "getitem",
-    /// "setitem", "is_nonzero", "index_scalar", "tensor", "nonzero", "masked_select", "synchronize", …; `None` without chains.
-    pub method: Option<&'a str>,
-    /// Innermost ATen operator of the chain that names the operation: "nonzero", "_local_scalar_dense", "copy_", "_unique2", …
-    pub operator: Option<&'a str>,
-    /// (file, function) of the library frame that the user's line called, where the wait happened inside a Python library:
-    /// ("…/torch/cuda/__init__.py", "synchronize"), ("…/torch/_tensor.py", "__format__"), ("…/torch/_tensor_str.py", "__init__").
-    pub through: Option<(&'a str, &'a str)>,
-}
+use crate::model::Frame;
+use crate::rules::grade;
+use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
+use infer::placement::{Here, Placements};
+use judge::reader::{Case, Judged, SiteReader};
+use parse::last;
 
 /// What the source says about a call site.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,7 +25,12 @@ pub enum Finding {
     /// No file could be read.
     NoSource,
     /// A file was read, but its line does not hold what the trace saw.
-    Stale { line_text: String, reason: String },
+    Stale {
+        /// The line as it stands in the file, trimmed.
+        line_text: String,
+        /// What does not fit, as a clause.
+        reason: String,
+    },
     /// The line holds the synchronising expression.
     Read(Reading),
 }
@@ -108,6 +48,12 @@ pub struct Reading {
     pub rewritten: Option<String>,
 }
 
+/// The text of a line that runs in the named function; `None` where there is no such file, or it is not what ran.
+pub fn line(tree: &SourceTree, recorded: &str, line: u32, function: &str) -> Option<String> {
+    let file = tree.open(recorded)?;
+    locate::line::holds(&file, line, function).then(|| file.line_text(line).to_owned())
+}
+
 /// Reads the call site of `frames` (the user's frames, innermost first): finds the expression on the first frame's line that
 /// waits in the way the trace saw, and follows its value to a verdict.
 ///
@@ -116,15 +62,19 @@ pub struct Reading {
 pub fn read_site(tree: &SourceTree, frames: &[Frame], observed: &Observed<'_>) -> Finding {
     let Some(frame) = frames.first() else { return Finding::NoSource };
     let Some(file) = tree.open(&frame.file) else { return Finding::NoSource };
-    let natures = Natures::new(&file);
+    let placements = Placements::new(&file);
     let line_text = file.line_text(frame.line).to_owned();
-    let candidates = match locate::locate(&file, frame, observed, &natures) {
+    let candidates = match locate::line::locate(&file, frame, observed, &placements) {
         Ok(candidates) => candidates,
         Err(reason) => return Finding::Stale { line_text, reason },
     };
-    let bench = Bench { tree, frames, observed };
-    let judged = candidates.iter().map(|candidate| bench.judge(&file, &natures, candidate)).collect();
-    match combine(judged) {
+    let site = SiteReader { tree, frames, observed };
+    let judged = candidates.iter().map(|candidate| {
+        let here = Here { placements: &placements, path: &candidate.path };
+        let text = last(here.path).map(|node| file.text(node)).unwrap_or_default();
+        Case { site, here, sync: candidate.sync, text: &text }.judge()
+    });
+    match combine(judged.collect()) {
         Some(Judged { expression, verdict, rewritten }) => {
             Finding::Read(Reading { line_text, expression, verdict, rewritten })
         }
@@ -140,16 +90,15 @@ fn combine(judged: Vec<Judged>) -> Option<Judged> {
     let mut whole = all.next()?;
     for other in all {
         let (mine, theirs) = (&mut whole.verdict, other.verdict);
+        mine.confidence = mine.confidence.min(theirs.confidence);
         if mine.class != theirs.class {
             let text = format!("`{}` alone would be {} ({})", other.expression, theirs.class, theirs.kind);
-            mine.evidence
-                .insert(0, Evidence::new("S06", format!("the expressions of the line disagree: {text}")));
+            let text = format!("the expressions of the line disagree: {text}");
+            mine.evidence.insert(0, Evidence::new(RuleId::S06, text));
             (mine.class, mine.kind) = (Class::Unknown, Kind::ValueRead);
-            mine.confidence = mine.confidence.min(theirs.confidence).min(0.5);
+            mine.confidence = mine.confidence.min(grade::DISAGREE);
         } else if mine.kind != theirs.kind {
-            mine.confidence = mine.confidence.min(theirs.confidence) * 0.9;
-        } else {
-            mine.confidence = mine.confidence.min(theirs.confidence);
+            mine.confidence *= grade::KINDS_DIFFER;
         }
         for evidence in theirs.evidence {
             if !mine.evidence.contains(&evidence) {

@@ -9,17 +9,17 @@
 //! ends a step) and, where the export has it, one over the operating-system calls.
 
 use super::steps::Steps;
-use crate::cost::iterations::{Iterations, Turns};
 use crate::error::InputError;
+use crate::iterations::{IterationCounts, Iterations};
 use crate::profile::Profile;
-use crate::profile::nvtx::process;
+use crate::profile::ids::{OpId, process};
 use crate::profile::ops::{OpKind, Ops};
 use crate::profile::os_calls::{self, OsCalls};
 use crate::sites::Bundle;
 use crate::sites::neighbours;
 use crate::vocabulary::Direction;
-use crate::waits::Wait;
 use crate::waits::device::Devices;
+use crate::waits::{Wait, WaitId, Waits};
 use std::sync::Arc;
 
 /// Waits of a bundle that are looked at, spread evenly.
@@ -43,7 +43,7 @@ pub const SCALAR: u64 = 16;
 pub struct Observed {
     pub seen: Vec<Seen>,
     /// Over all its waits; `None` without iterations of its process.
-    pub turns: Option<Turns>,
+    pub in_iterations: Option<IterationCounts>,
     /// Scalar reads in a row that hold a wait from the middle.
     pub run: usize,
     /// Whether what it awaits runs on another stream than most of the process's work.
@@ -71,7 +71,7 @@ pub struct Seen {
 
 /// Looks at bundles of one capture.
 pub struct Observer<'a> {
-    pub waits: &'a [Wait],
+    pub waits: &'a Waits,
     pub devices: &'a Devices,
     pub iterations: Option<&'a Iterations>,
     steps: Option<Steps>,
@@ -79,7 +79,7 @@ pub struct Observer<'a> {
 }
 
 impl<'a> Observer<'a> {
-    pub fn new(waits: &'a [Wait], devices: &'a Devices, iterations: Option<&'a Iterations>) -> Self {
+    pub fn new(waits: &'a Waits, devices: &'a Devices, iterations: Option<&'a Iterations>) -> Self {
         Self { waits, devices, iterations, steps: None, os_calls: None }
     }
 
@@ -106,12 +106,10 @@ impl<'a> Observer<'a> {
     pub fn look(&mut self, profile: &mut Profile, bundle: &Bundle) -> Result<Observed, InputError> {
         let iterations = self.iterations.filter(|i| process(i.tid) == bundle.pid);
         let step = bundle.waits.len().div_ceil(SAMPLED_WAITS).max(1);
-        let sample: Vec<u32> = bundle.waits.iter().copied().step_by(step).collect();
-        let around: Vec<_> = sample
-            .iter()
-            .map(|&w| neighbours::around(profile, self.devices, &self.waits[w as usize]))
-            .collect();
-        let first_after: Vec<Option<u32>> = around.iter().map(neighbours::Around::first_after).collect();
+        let sample: Vec<WaitId> = bundle.waits.iter().copied().step_by(step).collect();
+        let around: Vec<_> =
+            sample.iter().map(|&w| neighbours::around(profile, self.devices, &self.waits[w])).collect();
+        let first_after: Vec<Option<OpId>> = around.iter().map(neighbours::Around::first_after).collect();
         let names = neighbours::names(profile, &around)?;
         if self.steps.is_none() {
             self.steps = Some(Steps::new(profile, self.iterations)?);
@@ -120,23 +118,23 @@ impl<'a> Observer<'a> {
         let seen = sample.iter().zip(names).zip(first_after).map(|((&w, n), first)| Seen {
             after: n.after,
             size_after: first.and_then(|op| size(&profile.ops, op)),
-            ..self.one(profile, w as usize, iterations)
+            ..self.one(profile, w, iterations)
         });
         Ok(Observed {
             seen: seen.collect(),
-            turns: iterations.map(|i| i.turns(bundle.waits.iter().map(|&w| self.waits[w as usize].start))),
-            run: self.run_of_reads(&profile.ops, bundle.waits[bundle.waits.len() / 2] as usize),
-            beside: self.beside(profile, sample[sample.len() / 2] as usize),
+            in_iterations: iterations.map(|i| i.counts(bundle.waits.iter().map(|&w| self.waits[w].start))),
+            run: self.run_of_reads(&profile.ops, bundle.waits[bundle.waits.len() / 2]),
+            beside: self.beside(profile, sample[sample.len() / 2]),
         })
     }
 
-    fn one(&self, profile: &Profile, at: usize, iterations: Option<&Iterations>) -> Seen {
+    fn one(&self, profile: &Profile, at: WaitId, iterations: Option<&Iterations>) -> Seen {
         let wait = &self.waits[at];
         let calls = &profile.calls;
-        let of_thread = &calls.by_thread[wait.thread as usize];
-        let next = of_thread.partition_point(|&c| calls.start[c as usize] < wait.end);
-        let until_call = of_thread.get(next).map(|&c| calls.start[c as usize].saturating_sub(wait.end));
-        let tid = calls.threads[wait.thread as usize];
+        let of_thread = &calls.by_thread[wait.thread];
+        let next = of_thread.partition_point(|&c| calls.start[c] < wait.end);
+        let until_call = of_thread.get(next).map(|&c| calls.start[c].saturating_sub(wait.end));
+        let tid = calls.threads[wait.thread];
         let os = |kind, from: i64, to: i64| {
             self.os_calls.as_ref().is_some_and(|calls| calls.any(kind, tid, from, to))
         };
@@ -156,11 +154,12 @@ impl<'a> Observer<'a> {
     }
 
     /// Whether one of the thread's next waits uploads just as many bytes as this one read.
-    fn sent_back(&self, at: usize) -> bool {
+    fn sent_back(&self, at: WaitId) -> bool {
         let wait = &self.waits[at];
         let Some(read) = wait.copy.filter(|c| c.direction == Direction::DeviceToHost) else { return false };
         let soon = |w: &&Wait| w.start.saturating_sub(wait.end) < BACK_NS;
-        let same_thread = self.waits[at + 1..].iter().take_while(soon).filter(|w| w.thread == wait.thread);
+        let same_thread =
+            self.waits.raw[at.index() + 1..].iter().take_while(soon).filter(|w| w.thread == wait.thread);
         same_thread
             .take(LATER_WAITS)
             .filter_map(|w| w.copy)
@@ -169,8 +168,8 @@ impl<'a> Observer<'a> {
 
     /// How many scalar reads in a row, on its thread, hold the wait `at`: with no more work between two than it takes to
     /// compute a scalar.
-    fn run_of_reads(&self, ops: &Ops, at: usize) -> usize {
-        let waits = self.waits;
+    fn run_of_reads(&self, ops: &Ops, at: WaitId) -> usize {
+        let (waits, at) = (&self.waits.raw, at.index());
         let is_read =
             |w: &Wait| w.copy.is_some_and(|c| c.direction == Direction::DeviceToHost && c.bytes <= SCALAR);
         let follows = |a: &Wait, b: &Wait| {
@@ -192,31 +191,28 @@ impl<'a> Observer<'a> {
     /// Whether the GPU did but a few short things between the copies of two waits.
     fn little_between(&self, ops: &Ops, a: &Wait, b: &Wait) -> bool {
         let (Some(from), Some(to)) = (a.awaited, b.awaited) else { return false };
-        let stream = ops.stream[to as usize];
-        let list = &self.devices.stream_ops[stream as usize];
-        let after =
-            |op: u32| list.partition_point(|&o| (ops.start[o as usize], o) <= (ops.start[op as usize], op));
+        let stream = ops.stream[to];
+        let list = &self.devices.stream_ops[stream];
+        let after = |op: OpId| list.partition_point(|&o| (ops.start[o], o) <= (ops.start[op], op));
         let (first, last) = (after(from), after(to).saturating_sub(1));
-        ops.stream[from as usize] == stream
+        ops.stream[from] == stream
             && first <= last
             && last - first <= FEW_OPS
-            && list[first..last].iter().all(|&o| ops.end[o as usize] - ops.start[o as usize] < SHORT_NS)
+            && list[first..last].iter().all(|&o| ops.length(o) < SHORT_NS)
     }
 
-    fn beside(&self, profile: &Profile, at: usize) -> bool {
+    fn beside(&self, profile: &Profile, at: WaitId) -> bool {
         let Some(op) = self.waits[at].awaited else { return false };
-        let own = profile.ops.stream[op as usize];
-        let pid = profile.ops.streams[own as usize].pid;
-        let ops = |s: &usize| self.devices.stream_ops[*s].len();
-        let of_process = (0..profile.ops.streams.len()).filter(|&s| profile.ops.streams[s].pid == pid);
-        of_process.max_by_key(|s| (ops(s), std::cmp::Reverse(*s))) != Some(own as usize)
+        let (own, streams) = (profile.ops.stream[op], &profile.ops.streams);
+        let of_process = streams.keys().filter(|&s| streams[s].pid == streams[own].pid);
+        of_process.max_by_key(|&s| (self.devices.stream_ops[s].len(), std::cmp::Reverse(s))) != Some(own)
     }
 }
 
 /// Blocks of a kernel's grid along its first side, or bytes of a copy.
-fn size(ops: &Ops, op: u32) -> Option<u64> {
-    match ops.kind[op as usize] {
-        OpKind::Kernel => ops.grid.get(op as usize).map(|&g| u64::from(g)).filter(|&g| g > 0),
+fn size(ops: &Ops, op: OpId) -> Option<u64> {
+    match ops.kind[op] {
+        OpKind::Kernel => Some(u64::from(ops.grid[op])).filter(|&g| g > 0),
         _ => ops.copy(op).map(|c| c.bytes),
     }
 }

@@ -1,90 +1,33 @@
-//! The weak rules as data: what each looks at, how much it weighs, what it says.
+//! What each weak rule looks for, and what it says where it fires.
 
 use super::observe::{Observed, SCALAR};
 use crate::sites::Bundle;
 use crate::sites::ranges::has_word;
-use crate::vocabulary::{Attribution, Direction, ThreadRole};
+use crate::vocabulary::{Attribution, Direction, RuleId, ThreadRole};
 use crate::waits::api::Blocking;
 use std::sync::Arc;
 
-/// What a rule looks at. Two that look at the same are no two witnesses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum About {
-    /// How much is read.
-    Size,
-    /// Where in the step it happens.
-    Place,
-    /// What the GPU is given next.
-    After,
-    /// How often it happens.
-    Number,
-    /// What the host does next.
-    Host,
-    /// Where the value goes.
-    Data,
-    /// What the program calls the code.
-    Names,
-    /// On which thread or stream.
-    Where,
-}
+/// What a rule says of a bundle, where it fires.
+pub type Says = fn(&Bundle, &Observed) -> Option<String>;
 
-/// One weak rule.
-pub struct Rule {
-    pub id: &'static str,
-    pub about: About,
-    /// Positive: the value is needed.
-    pub weight: f64,
-    /// What it says of this bundle, where it fires.
-    pub says: fn(&Bundle, &Observed) -> Option<String>,
-}
-
-const fn rule(
-    id: &'static str,
-    about: About,
-    weight: f64,
-    says: fn(&Bundle, &Observed) -> Option<String>,
-) -> Rule {
-    Rule { id, about, weight, says }
-}
-
-/// All of them but X12 and X16, which are about how much a wait matters: what happens only at start-up is marked and ranked
-/// last, and drain ranks the rest.
-///
-/// Beside each: on how many of the 28 false and 22 true sites it fired (the module's doc says which), and its prior in the
-/// catalogue. `-`: it fired on none, and half of the prior or less is kept.
-pub const RULES: &[Rule] = &[
-    // 4 false, 4 true; prior 0.30. Evaluation phases change what follows a log line too; beside X5 alone, both are true.
-    rule("X1", About::After, 0.12, differs),
-    // 24, 18; prior -0.15: says next to nothing, most branches of a loop go the same way every time.
-    rule("X2", About::After, -0.02, repeats),
-    // -; prior 0.25.
-    rule("X3", About::After, 0.12, size_differs),
-    // 1, 1; prior 0.25. What is left of truth values are comparisons by equal and allclose.
-    rule("X4", About::Size, 0.12, truth_value),
-    // 18, 3; prior -0.20.
-    rule("X5", About::Place, -0.15, step_end),
-    // 1, 2; prior 0.25.
-    rule("X6", About::Size, 0.05, integer),
-    // -; prior 0.25.
-    rule("X7", About::Host, 0.12, computes),
-    // -, and the three prints of a program captured with operating-system calls, which are false; prior -0.30.
-    rule("X8", About::Host, -0.15, writes),
-    // -; prior -0.30.
-    rule("X9", About::Data, -0.12, sent_back),
-    // 25, 9; prior -0.25.
-    rule("X10", About::Number, -0.10, run),
-    // 17, 0; prior -0.25. All in one program.
-    rule("X11", About::Names, -0.15, names),
-    // -; prior -0.30.
-    rule("X13", About::Number, -0.12, per_parameter),
-    // -; prior 0.20.
-    rule("X14", About::Number, 0.10, per_layer),
-    // -; prior -0.40.
-    rule("X15", About::Where, -0.15, backward),
-    // -; prior -0.30.
-    rule("X17", About::Host, -0.12, clock),
-    // -; prior 0.20.
-    rule("X18", About::Where, 0.10, beside),
+/// All of them but X12, which is about how much a wait matters. What each weighs stands in [`crate::rules`].
+pub const RULES: &[(RuleId, Says)] = &[
+    (RuleId::X1, differs),
+    (RuleId::X2, repeats),
+    (RuleId::X3, size_differs),
+    (RuleId::X4, truth_value),
+    (RuleId::X5, step_end),
+    (RuleId::X6, integer),
+    (RuleId::X7, computes),
+    (RuleId::X8, writes),
+    (RuleId::X9, sent_back),
+    (RuleId::X10, run),
+    (RuleId::X11, names),
+    (RuleId::X13, per_parameter),
+    (RuleId::X14, per_layer),
+    (RuleId::X15, backward),
+    (RuleId::X17, clock),
+    (RuleId::X18, beside),
 ];
 
 /// Ops compared between waits.
@@ -144,7 +87,7 @@ fn step_end(b: &Bundle, o: &Observed) -> Option<String> {
     let number = matches!(bytes(b)?, 2 | 4);
     let text =
         "a number is read when the optimizer's step is done and no layer follows: reporting stands there";
-    (number && mostly(o, |s| s.step_done)).then(|| match o.turns {
+    (number && mostly(o, |s| s.step_done)).then(|| match o.in_iterations {
         Some(t) if t.with < t.all && t.with > 1 => format!("{text}; in {} of {} iterations", t.with, t.all),
         _ => text.into(),
     })
@@ -183,46 +126,11 @@ fn run(_: &Bundle, o: &Observed) -> Option<String> {
 }
 
 /// Words of code that reports.
-const REPORTING: &[&str] = &[
-    "log",
-    "logs",
-    "logger",
-    "logging",
-    "metric",
-    "metrics",
-    "meter",
-    "meters",
-    "progress",
-    "report",
-    "print",
-    "display",
-    "summary",
-    "postfix",
-    "tensorboard",
-    "wandb",
-    "mlflow",
-    "show",
-];
+const REPORTING: &str = "log logs logger logging metric metrics meter meters progress report print display summary \
+    postfix tensorboard wandb mlflow show";
 /// Words beside which `log` is the logarithm.
-const MATHS: &[&str] = &[
-    "softmax",
-    "prob",
-    "probs",
-    "probability",
-    "sum",
-    "exp",
-    "likelihood",
-    "det",
-    "sigmoid",
-    "normal",
-    "odds",
-    "scale",
-    "space",
-    "ratio",
-    "var",
-    "std",
-    "mean",
-];
+const MATHS: &str = "softmax prob probs probability sum exp likelihood det sigmoid normal odds scale space ratio var \
+    std mean";
 /// User frames whose names are heard, from the innermost.
 const HEARD: usize = 4;
 
@@ -232,18 +140,22 @@ fn code_names(b: &Bundle) -> impl Iterator<Item = &str> {
     frames.chain(b.ranges.iter().rev().map(|r| &**r).filter(|r| !r.contains("::")))
 }
 
+/// Whether one of the words, which have blanks between them, is in a name.
+fn holds(name: &str, words: &str) -> bool {
+    words.split(' ').any(|word| has_word(name, &[word]))
+}
+
 fn names(b: &Bundle, _: &Observed) -> Option<String> {
-    let name = code_names(b).find(|n| has_word(n, REPORTING) && !has_word(n, MATHS))?;
+    let name = code_names(b).find(|n| holds(n, REPORTING) && !holds(n, MATHS))?;
     Some(format!("it happens in {name}, by its name code that reports"))
 }
 
 /// Words of code that measures time.
-const TIMING: &[&str] =
-    &["timed", "timer", "timing", "elapsed", "latency", "bench", "benchmark", "throughput"];
+const TIMING: &str = "timed timer timing elapsed latency bench benchmark throughput";
 
 /// The name of the code around, where it says that it measures time.
 pub fn measuring(b: &Bundle) -> Option<&str> {
-    code_names(b).find(|n| has_word(n, TIMING))
+    code_names(b).find(|n| holds(n, TIMING))
 }
 
 /// Waits of one iteration that are as many as a model has layers, or parameters.
@@ -251,8 +163,8 @@ const LAYERS: usize = 4;
 const PARAMETERS: usize = 8;
 
 fn each(o: &Observed) -> Option<usize> {
-    let turns = o.turns?;
-    turns.each.filter(|_| turns.with >= FEW)
+    let counts = o.in_iterations?;
+    counts.each.filter(|_| counts.with >= FEW)
 }
 
 fn inside(b: &Bundle, words: &[&str]) -> bool {

@@ -6,11 +6,11 @@
 //! ```
 //! Cost: one pass over the ops and their distinct names; without iterations, [`LOOK_BACK`] ops a wait.
 
-use crate::cost::iterations::Iterations;
 use crate::error::InputError;
-use crate::profile::nvtx::process;
-use crate::profile::ops::{OpKind, Ops};
-use crate::profile::{ISSUE_UNKNOWN, Profile};
+use crate::iterations::Iterations;
+use crate::profile::Profile;
+use crate::profile::ids::{OpId, process};
+use crate::profile::ops::Ops;
 use crate::waits::Wait;
 use crate::waits::device::Devices;
 use rustc_hash::FxHashSet;
@@ -45,8 +45,7 @@ impl Steps {
     /// # Errors
     /// Names could not be read.
     pub fn new(profile: &mut Profile, iterations: Option<&Iterations>) -> Result<Self, InputError> {
-        let kernel = |ops: &Ops, op: usize| (ops.kind[op] == OpKind::Kernel).then(|| ops.detail[op]);
-        let ids: FxHashSet<u32> = (0..profile.ops.len()).filter_map(|op| kernel(&profile.ops, op)).collect();
+        let ids: FxHashSet<u32> = profile.ops.ids().filter_map(|op| profile.ops.kernel(op)).collect();
         profile.strings.fetch(&profile.db, ids.iter().map(|&id| i64::from(id)))?;
         let named = |test: fn(&str) -> bool| -> FxHashSet<u32> {
             let name = |id: u32| profile.strings.get(i64::from(id));
@@ -62,13 +61,12 @@ impl Steps {
     fn of_each(&self, profile: &Profile, iterations: &Iterations) -> Vec<Last> {
         let mut last = vec![Last::default(); iterations.spans.len()];
         let ops = &profile.ops;
-        for op in 0..ops.len() {
+        for op in ops.ids() {
             let Some(update) = self.is_update(ops, op) else { continue };
-            if ops.streams[ops.stream[op] as usize].pid != process(iterations.tid) {
+            if ops.pid(op) != process(iterations.tid) {
                 continue;
             }
-            let launched =
-                if profile.issued[op] == ISSUE_UNKNOWN { ops.start[op] } else { profile.issued[op] };
+            let launched = profile.issued_by(op);
             if let Some(n) = iterations.at(launched) {
                 let slot = if update { &mut last[n].update } else { &mut last[n].product };
                 *slot = (*slot).max(Some(launched));
@@ -78,12 +76,10 @@ impl Steps {
     }
 
     /// Whether an op updates parameters; `None` where it neither does nor multiplies matrices.
-    fn is_update(&self, ops: &Ops, op: usize) -> Option<bool> {
-        if ops.kind[op] != OpKind::Kernel {
-            return None;
-        }
-        let update = self.updates.contains(&ops.detail[op]);
-        (update || self.products.contains(&ops.detail[op])).then_some(update)
+    fn is_update(&self, ops: &Ops, op: OpId) -> Option<bool> {
+        let name = ops.kernel(op)?;
+        let update = self.updates.contains(&name);
+        (update || self.products.contains(&name)).then_some(update)
     }
 
     /// Whether the optimizer of the wait's iteration was launched before it, and neither that nor a product after.
@@ -97,12 +93,12 @@ impl Steps {
 
     /// Whether on its stream an update came before the wait, and no product since.
     pub fn just_done(&self, profile: &Profile, devices: &Devices, wait: &Wait) -> bool {
-        let Some(op) = wait.awaited.map(|op| op as usize) else { return false };
+        let Some(op) = wait.awaited else { return false };
         let ops = &profile.ops;
-        let list = &devices.stream_ops[ops.stream[op] as usize];
-        let end = list.partition_point(|&o| (ops.start[o as usize], o as usize) < (ops.start[op], op));
+        let list = &devices.stream_ops[ops.stream[op]];
+        let end = list.partition_point(|&o| (ops.start[o], o) < (ops.start[op], op));
         let mut before = list[..end].iter().rev().take(LOOK_BACK);
-        before.find_map(|&o| self.is_update(ops, o as usize)).unwrap_or(false)
+        before.find_map(|&o| self.is_update(ops, o)).unwrap_or(false)
     }
 }
 

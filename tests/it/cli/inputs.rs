@@ -46,6 +46,39 @@ fn what_is_no_export_gets_one_sentence() {
     }
 }
 
+/// (a name, its bytes, words of the sentence, a word that it must not have)
+#[test]
+fn a_file_that_is_no_export_is_called_what_it_is() {
+    const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+    const REPORT: &[u8] = b"NVIDIA Tegra Profiler Report 2021@1@2";
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, bytes, words, not) in [
+        ("run.sqlite", POINTER, "git lfs pull --include=run.sqlite", "SQLite database"),
+        ("my run.nsys-rep", POINTER, "git lfs pull --include='my run.nsys-rep'", "SQLite database"),
+        ("old.qdrep", REPORT, "old.qdrep", "nsys-rep"),
+        ("notes.sqlite", b"step,loss\n", "no SQLite database", "force-overwrite"),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("a file");
+        let ran = ran(command().env("PATH", folder.path()).arg("-q").arg(&path));
+        assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{}", ran.stderr);
+        assert!(ran.stderr.contains(words) && !ran.stderr.contains(not), "{}", ran.stderr);
+    }
+}
+
+/// Somebody's database: nothing that is advised may overwrite it.
+#[test]
+fn a_foreign_database_is_left_to_its_owner() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cases = hostile::not_exports(folder.path());
+    let (_, path) = cases.iter().find(|(name, _)| name == "other database").expect("the case");
+    let ran = program(&[path]);
+    assert!(ran.stderr.contains("not an Nsight Systems export"), "{}", ran.stderr);
+    let name = path.file_name().expect("a name").to_string_lossy();
+    let command = ran.stderr.split("nsys export").nth(1).expect("a command");
+    assert!(!command.contains("force-overwrite") && !command.contains(&*name), "{}", ran.stderr);
+}
+
 /// Cut off, or with a page of garbage: a sentence, unless what was hit does not matter.
 #[test]
 fn damaged_exports_are_reported_or_refused() {

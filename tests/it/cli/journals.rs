@@ -184,6 +184,21 @@ mod reports {
         assert_eq!((w.run(&["-q"]).code, w.calls()), (0, 2));
     }
 
+    /// Not the hidden export beside it, which nobody typed.
+    #[test]
+    fn a_report_goes_by_its_own_name() {
+        let w = workshop(COPIES);
+        let shown = w.report.display().to_string();
+        let json: serde_json::Value =
+            serde_json::from_str(&w.run(&["-q", "--format", "json"]).stdout).expect("JSON");
+        assert_eq!(json["profiles"][0]["path"], *shown);
+        let table = w.run(&["-q"]).stdout;
+        assert!(table.contains("my run.nsys-rep") && !table.contains(".my run."), "{table}");
+        let path = format!("{}:/usr/bin:/bin", w.folder.path().join("bin").display());
+        let doctor = ran(command().env("PATH", path).args(["doctor", "-q"]).arg(&w.report)).stdout;
+        assert!(doctor.starts_with(&shown) && !doctor.contains(".my run."), "{doctor}");
+    }
+
     #[test]
     fn a_directory_that_cannot_be_written_is_left_alone() {
         let w = workshop(COPIES);

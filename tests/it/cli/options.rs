@@ -285,6 +285,66 @@ fn sites_are_ranked_and_cut_as_asked() {
     assert_eq!(cut["totals"]["waits"], 212, "totals are of all sites");
 }
 
+/// Programs want all: what is for people is cut, and what was asked to be cut.
+#[test]
+fn machine_formats_hold_all_sites() {
+    let path = sample("patterns");
+    let sites = |arguments: &[&str]| {
+        let text = program(&[&[&*path, "--format", "json"], arguments].concat()).stdout;
+        let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        (report["sites"].as_array().map_or(0, Vec::len), report["sites_omitted"].as_u64())
+    };
+    let all = sites(&[]);
+    assert!(all.0 > sync_report::render::TOP && all.1 == Some(0), "{all:?}");
+    assert_eq!(sites(&["--top", "0"]), all);
+    assert_eq!(sites(&["--top", "3"]).0, 3);
+    let rows = |arguments: &[&str]| {
+        program(&[&[&*path, "--format", "csv"], arguments].concat()).stdout.lines().count() - 1
+    };
+    assert_eq!((rows(&[]), rows(&["--top", "3"])), (all.0, 3));
+    assert!(program(&[&path]).stdout.contains("--top 0 shows all"), "the table is for people");
+}
+
+/// Options before a command are the command's; one that it does not have is refused by its own words.
+#[test]
+fn options_may_come_before_the_command() {
+    let path = sample(TRAIN);
+    let plan = |arguments: &[&str]| program(arguments).stdout;
+    let told = plan(&["-q", "replay", &path, "--plan"]);
+    assert_eq!(told, plan(&["replay", "-q", &path, "--plan"]));
+    assert!(told.starts_with('{'), "{told}");
+    let ran = program(&["--fail-on", "any-false", "replay", &path]);
+    assert!(ran.code == 2 && ran.stderr.contains("'--fail-on'"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("sync-report replay"), "{}", ran.stderr);
+}
+
+/// Nothing in a pipe unless it was asked for; quick work says nothing even then.
+#[test]
+fn progress_is_shown_where_someone_looks() {
+    let path = sample(TRAIN);
+    for arguments in [&[&*path][..], &["--progress", "plain", &path], &["--progress", "never", &path]] {
+        let ran = program(arguments);
+        assert_eq!((ran.code, &*ran.stderr), (0, ""), "{arguments:?}");
+    }
+    assert_eq!(program(&["--progress", "plain", "-q", &path]).code, 2, "they contradict each other");
+}
+
+/// Codes are known by one word, each with its meaning and what to do.
+#[test]
+fn codes_of_warnings_are_listed_and_explained() {
+    use sync_report::model::Code;
+    let all = program(&["explain", "--warnings", "--width", "200"]);
+    for code in Code::ALL {
+        for text in [code.as_str(), code.help(), code.advice()] {
+            assert!(!text.is_empty() && all.stdout.contains(text), "{code}: {text}");
+        }
+        let one = program(&["explain", code.as_str(), "--width", "200"]);
+        assert!(one.code == 0 && one.stdout.contains(code.help()), "{code}: {}", one.stderr);
+    }
+    let ran = program(&["explain", "event-lost"]);
+    assert!(ran.code == 2 && ran.stderr.contains("near: events-lost"), "{}", ran.stderr);
+}
+
 #[test]
 fn colours_only_where_asked() {
     let path = sample(TRAIN);
@@ -349,4 +409,24 @@ fn constants_replace_what_is_assumed() {
         assert_eq!(ran.code, 2);
         assert!(ran.stderr.contains("sync-report bench --save"), "{}", ran.stderr);
     }
+}
+
+/// Rules of evidence are explained like patterns; ids of neither get the nearest of both.
+#[test]
+fn rules_are_explained() {
+    let run = |arguments: &[&str]| {
+        let ran = command().args(arguments).output().expect("it runs");
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        (ran.status.success(), text(ran.stdout), text(ran.stderr))
+    };
+    for (id, part) in [("R05", "stream 7"), ("s07", "x.norm().item()"), ("X11", "log_metrics")] {
+        let (success, told, _) = run(&["explain", id]);
+        assert!(success && told.starts_with(&id.to_uppercase()) && told.contains(part), "{told}");
+    }
+    let (_, all, _) = run(&["explain", "--rules"]);
+    for id in ["R05", "S07", "X11", "undecided"] {
+        assert!(all.contains(id), "{all}");
+    }
+    let (success, _, complaint) = run(&["explain", "R055"]);
+    assert!(!success && complaint.contains("near: R05"), "{complaint}");
 }

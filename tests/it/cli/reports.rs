@@ -129,6 +129,38 @@ fn the_doctor_names_what_is_missing_and_the_command() {
     }
 }
 
+/// nsys says so of every range that the program runs on after; of a whole program it is worth a word.
+#[test]
+fn what_is_said_of_every_range_is_no_warning() {
+    const RANGE: &str = "Profiling started due to cudaProfilerStart API invoked in the application.";
+    let doctor = |began: &str| {
+        let mut e = Export::new(Schema::V2025_3);
+        let t = e.thread(100, 100);
+        e.command(&["python", "train.py"]);
+        e.capture_meta("CAPTURE_EVENT_TYPE", "CuBLAS");
+        e.capture_meta("COLLECT_GPU_MEMORY_USAGE", "true");
+        e.launch(t, 100..110, GPU0, 120..900, "gemm");
+        e.item(t, 200..1000, GPU0, 901..905);
+        e.diagnostic(1, began).diagnostic(2, "Not all CUDA events might have been collected.");
+        let (_folder, path) = e.write_temp();
+        ran(command().arg("doctor").arg(&path)).stdout
+    };
+    let ranged = doctor(RANGE);
+    assert!(!ranged.contains("nsys says"), "{ranged}");
+    // The next capture is made as this one was.
+    for option in [
+        "-t cuda,nvtx,cublas ",
+        "--capture-range=cudaProfilerApi",
+        "--cuda-memory-usage=true",
+        "python train.py",
+    ] {
+        assert!(ranged.contains(option), "{option}: {ranged}");
+    }
+    assert!(!ranged.contains("Bracket the steps"), "they are: {ranged}");
+    let whole = doctor("Profiling has started.");
+    assert!(whole.contains("nsys says") && !whole.contains("--capture-range=cudaProfilerApi -o"), "{whole}");
+}
+
 /// A graph traced as a whole, and launches that block until their kernel has ended.
 #[test]
 fn the_doctor_sees_modes_that_distort() {

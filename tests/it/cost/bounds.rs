@@ -2,7 +2,8 @@
 
 use super::*;
 use sync_report::cost::bounds::{self, Bounds, Waits};
-use sync_report::cost::simulate::{Assumed, Fix, Program};
+use sync_report::cost::simulate::{Assumed, Program};
+use sync_report::vocabulary::Change;
 
 /// The bounds of the one site that calls `api`.
 fn of(e: &Export, api: &str) -> Bounds {
@@ -115,10 +116,16 @@ fn each_alone_bounds_no_group() {
     }
     let found = look::analysed(&e);
     let next = bounds::following(&found.profile, &found.waits);
-    let capture =
-        Waits { profile: &found.profile, devices: &found.devices, waits: &found.waits, next: &next };
+    let launched = bounds::Launched::new(&found.profile, &found.devices);
+    let capture = Waits {
+        profile: &found.profile,
+        devices: &found.devices,
+        waits: &found.waits,
+        next: &next,
+        launched: &launched,
+    };
     let program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
-    let gone: Vec<_> = (0..found.waits.len() as u32).map(|w| (w, Fix::Delete)).collect();
+    let gone: Vec<_> = found.waits.keys().map(|w| (w, Change::Delete)).collect();
     let bounds = bounds::of_all(&capture, &program, &gone);
     assert!(bounds.each_high <= 10 * 1_000, "{bounds:?}");
     assert!((4 * 98_000..=5 * 110_000).contains(&bounds.together_high), "{bounds:?}");

@@ -2,9 +2,10 @@
 
 use super::*;
 use std::path::PathBuf;
-use sync_report::analysis;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{Assumed, Fix, Program, Scratch, run};
+use sync_report::cost::simulate::{Assumed, Program, Scratch, run};
+use sync_report::report;
+use sync_report::vocabulary::Change;
 use tempfile::TempDir;
 
 const ALL_REDUCE: &str = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
@@ -36,8 +37,8 @@ fn outcome(e: &Export, gone: impl Fn(i64, &str) -> bool) -> (i64, Vec<i64>) {
     program.mark(&found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect::<Vec<_>>());
     let pid = |w: &sync_report::waits::Wait| w.pid >> 24 & 0xFF_FFFF;
     let fixes = found.waits.iter().map(|w| match gone(pid(w), found.profile.calls.base_name(w.call)) {
-        true => Fix::Delete,
-        false => Fix::Keep,
+        true => Change::Delete,
+        false => Change::Keep,
     });
     let variant = Variant { fixes: fixes.collect(), ..Variant::default() };
     let outcome = run(&program, &variant, &mut Scratch::default());
@@ -76,14 +77,14 @@ fn ranks() -> (Vec<TempDir>, Vec<PathBuf>) {
 #[test]
 fn the_report_marks_them() {
     let (_folders, paths) = ranks();
-    let report = analysis::run(&paths, &options()).expect("a report");
+    let report = report::run(&paths, &options()).expect("a report");
     assert_sound(&report);
     assert_eq!(report.totals.collectives, 2 * STEPS as u64);
-    let marked = |w: &&sync_report::report::Warning| w.code == "collectives-as-recorded";
+    let marked = |w: &&sync_report::model::Warning| w.code == "collectives-as-recorded";
     let said = report.warnings.iter().find(marked).expect("said");
     assert!(said.message.starts_with("6 collective kernels (NCCL) keep their recorded length"), "{said:?}");
     let mut json = Vec::new();
-    sync_report::report::json::render(&report, &mut json).expect("a Vec takes everything");
+    sync_report::render::json::write(&report, &mut json).expect("a Vec takes everything");
     let tree: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
     assert_eq!(tree["totals"]["collectives"], 2 * STEPS);
     // Ranks run side by side: the whole is the slower one's saving, not the sum.

@@ -37,7 +37,7 @@ fn ranges_that_count_up_are_iterations() {
         let report = look::report(&e);
         let it = report.iterations.as_ref().unwrap_or_else(|| panic!("{first}: no iterations"));
         assert_eq!(it.source, format!("NVTX ranges `{family}`"));
-        assert_eq!((it.count, it.median_ns), (4, 99_000));
+        assert_eq!((it.count, it.median_ns), (4, 100_000));
         assert!((it.waits_per_iteration - 1.0).abs() < 1e-9);
         let rates: Vec<f64> = report.sites.iter().filter_map(|s| s.per_iteration).collect();
         assert!((rates.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{rates:?}");
@@ -191,8 +191,7 @@ fn filters_by_range_keep_the_waits_inside() {
     let (_dir, path) = e.write_temp();
     let with = |range: &str| {
         let filter = Filter { nvtx: Some(range.to_owned()), ..Filter::default() };
-        let report =
-            sync_report::analysis::run(std::slice::from_ref(&path), &Options { filter, ..options() });
+        let report = sync_report::report::run(std::slice::from_ref(&path), &Options { filter, ..options() });
         report.map(|r| r.totals.waits).map_err(|e| e.to_string())
     };
     assert_eq!([with("step"), with("step #"), with("step 2")], [Ok(4), Ok(4), Ok(1)]);

@@ -5,7 +5,8 @@ use super::*;
 use crate::export::{Copy, Memory};
 use proptest::prelude::*;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{Assumed, Fix, Program, Scratch, run};
+use sync_report::cost::simulate::{Assumed, Program, Scratch, run};
+use sync_report::vocabulary::Change;
 
 #[derive(Clone, Debug)]
 struct Act {
@@ -154,21 +155,21 @@ proptest! {
     #[test]
     fn prices_keep_to_what_can_be(
         list in prop::collection::vec(act(), 3..60),
-        fixes in prop::collection::vec(prop::sample::select(Fix::ALL.to_vec()), 1..6),
+        fixes in prop::collection::vec(prop::sample::select(Change::ALL.to_vec()), 1..6),
     ) {
         let (mut e, _) = empty();
         let end = draw(&mut e, &list);
         let found = look::analysed(&e);
         let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
         program.mark(&found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect::<Vec<_>>());
-        let run = |fixes: Vec<Fix>| run(&program, &Variant { fixes, ..Variant::default() }, &mut Scratch::default());
+        let run = |fixes: Vec<Change>| run(&program, &Variant { fixes, ..Variant::default() }, &mut Scratch::default());
         let none = run(Vec::new());
         prop_assert_eq!(none.end + program.origin, end, "nothing is fixed");
-        for wait in 0..found.waits.len() {
-            let mut only = vec![Fix::Keep; found.waits.len()];
-            only[wait] = fixes[wait % fixes.len()].1;
+        for (i, wait) in found.waits.iter().enumerate() {
+            let mut only = vec![Change::Keep; found.waits.len()];
+            only[i] = fixes[i % fixes.len()];
             let without = run(only);
-            prop_assert!(without.end <= none.end, "{:?}: {} {}", found.waits[wait], without.end, none.end);
+            prop_assert!(without.end <= none.end, "{:?}: {} {}", wait, without.end, none.end);
         }
         let prices = &found.prices;
         prop_assert_eq!(prices.cut, 0, "{:?}", prices.sites);

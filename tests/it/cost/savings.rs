@@ -1,18 +1,20 @@
 //! Savings in the report: of real captures with known truth, with sites assumed fixed, from two captures.
 
 use super::*;
+use crate::export::{Copy, Memory};
 use std::path::PathBuf;
-use sync_report::analysis::pricing::WhatIf;
-use sync_report::analysis::{self};
-use sync_report::cost::simulate::Fix;
-use sync_report::report::Site;
+use sync_report::analysis::pricing::{ResolvedScenario, Scenario};
+use sync_report::analysis::timing::Timing;
+use sync_report::model::Site;
+use sync_report::vocabulary::{BoundBy, Change};
+use sync_report::{analysis, report};
 
 fn sample(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sample-profiles").join(name)
 }
 
 fn on(name: &str, options: &Options) -> Report {
-    analysis::run(&[sample(name)], options).expect("a report")
+    report::run(&[sample(name)], options).expect("a report")
 }
 
 fn alone(site: &Site) -> i64 {
@@ -29,9 +31,9 @@ fn the_upload_saves_what_was_measured() {
     let each = report.totals.recoverable_false_joint_ns.expect("simulated") / 100;
     let measured = (5_118 - 1_778) * 1_000;
     assert!((each - measured).abs() * 10 < measured, "{each} ns a step, measured {measured}");
-    assert_eq!(report.totals.bound_by, Some("gpu"));
+    assert_eq!(report.totals.bound_by, Some(BoundBy::Gpu));
     let saving = report.sites[0].recoverable.as_ref().expect("priced");
-    assert_eq!((saving.change, saving.simulated), ("pinned", true));
+    assert_eq!((saving.change, saving.simulated), (Change::Pinned, true));
     assert!(report.warnings.iter().any(|w| w.code == "bandwidth-assumed"));
 }
 
@@ -55,7 +57,8 @@ fn the_simulation_keeps_to_the_bounds() {
         "train_mlp_python_sampling.sqlite",
         "pairs_h2d_pageable_light.sqlite",
     ] {
-        let found = analysis::analyse(&sample(name), &options()).expect("an analysis");
+        let mut found = analysis::analyse(&sample(name), &options()).expect("an analysis");
+        found.price(0, &ResolvedScenario::default(), &options(), false);
         assert_eq!(found.prices.cut, 0, "{name}: {:?}", found.prices.sites);
         assert!(found.prices.usual_error.is_some_and(|error| error < 0.03), "{name}");
     }
@@ -88,9 +91,9 @@ fn a_capture_that_cannot_be_reproduced_gets_bounds_only() {
     assert!(totals.recoverable_high_ns > Some(0));
     assert!(missed.sites.iter().filter_map(|s| s.recoverable.as_ref()).all(|r| !r.simulated));
     assert!(missed.warnings.iter().any(|w| w.code == "simulation-off"));
-    let said = sync_report::report::saving::of_all(totals).expect("a sentence");
+    let said = sync_report::render::saving::of_all(totals).expect("a sentence");
     assert!(
-        said.starts_with("Fixing all false sites saves between") && said.contains("no closer figure"),
+        said.starts_with("Fixing the false site saves between") && said.contains("no closer figure"),
         "{said}"
     );
 }
@@ -106,7 +109,8 @@ fn large_captures_get_bounds_only() {
     assert_eq!((bounded.totals.simulation_error, bounded.totals.recoverable_false_joint_ns), (None, None));
     let (high, joint) = (bounded.totals.recoverable_high_ns, simulated.totals.recoverable_false_joint_ns);
     assert!(high >= joint && joint > Some(0) && bounded.totals.recoverable_low_ns > Some(0));
-    for (narrow, wide) in simulated.sites.iter().zip(&bounded.sites) {
+    for narrow in &simulated.sites {
+        let wide = bounded.sites.iter().find(|s| s.key == narrow.key).expect("the same sites");
         let (narrow, wide) = (narrow.recoverable.as_ref(), wide.recoverable.as_ref());
         let (narrow, wide) = (narrow.expect("priced"), wide.expect("priced"));
         assert!(!wide.simulated && wide.high_ns >= narrow.high_ns, "{narrow:?} {wide:?}");
@@ -127,8 +131,8 @@ fn prices_do_not_depend_on_threads() {
 fn assumed_sites_are_gone() {
     let all = on("train_mlp.sqlite", &options());
     let gone = all.sites[0].id.clone();
-    let what_if = WhatIf { assume_fixed: vec![gone.clone()], fixes: Vec::new() };
-    let left = on("train_mlp.sqlite", &Options { what_if, ..options() });
+    let scenario = Scenario { assume_fixed: vec![gone.clone()], fixes: Vec::new() };
+    let left = on("train_mlp.sqlite", &Options { scenario, ..options() });
     assert_sound(&left);
     let ids: Vec<&str> = left.sites.iter().map(|s| s.id.as_str()).collect();
     let expected: Vec<&str> = all.sites[1..].iter().map(|s| s.id.as_str()).collect();
@@ -138,28 +142,61 @@ fn assumed_sites_are_gone() {
     assert!(left.warnings.iter().any(|w| w.code == "assumed-fixed" && w.message.contains(&gone)));
 }
 
+/// ```text
+///  host      [launch][copy 4 B][sync==============][host work][launch][copy 4 KiB][sync===========][host work]
+///  stream 7          [k~~~~~~~~~~~~~~~~~~~~][c]                       [k~~~~~~~~~~~~~~~~~~~~~][c]
+/// ```
+/// Without frames both reads are of one place, and yet two sites: what is asked of one says nothing of the other.
+#[test]
+fn sites_of_one_place_are_asked_for_apart() {
+    let (mut e, t) = empty();
+    for i in 0..20 {
+        for (half, bytes) in [(0, 4), (300_000, 4096)] {
+            let at = i * 600_000 + half;
+            e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 107_000, "k");
+            let copy = Copy::d2h(bytes, Memory::Pinned);
+            e.memcpy(t, at + 6_000..at + 10_000, copy, GPU0, at + 108_000..at + 109_000);
+            e.sync(t, "cudaStreamSynchronize", at + 11_000..at + 112_000, GPU0);
+        }
+    }
+    let asked = |fixes: &[(&str, Change)]| {
+        let fixes = fixes.iter().map(|(site, change)| ((*site).to_owned(), *change)).collect();
+        let scenario = Scenario { assume_fixed: Vec::new(), fixes };
+        look::report_with(&e, &Options { scenario, ..options() })
+    };
+    let plain = asked(&[]);
+    assert_eq!(plain.sites.len(), 2);
+    assert_ne!(plain.sites[0].key, plain.sites[1].key);
+    let joint = |report: &Report| report.totals.recoverable_false_joint_ns;
+    let one = asked(&[("S1", Change::Drop)]);
+    assert!(joint(&one) > joint(&plain), "{:?}", one.totals);
+    assert_eq!(joint(&asked(&[("S1", Change::Drop), ("S2", Change::Keep)])), joint(&one));
+    let by_key = asked(&[(&plain.sites[0].key, Change::Drop), (&plain.sites[1].key, Change::Keep)]);
+    assert_eq!(joint(&by_key), joint(&one));
+}
+
 /// A change that was asked for is what is simulated.
 #[test]
 fn a_change_can_be_asked_for() {
-    let what_if = WhatIf { assume_fixed: Vec::new(), fixes: vec![("S1".into(), Fix::NonBlocking)] };
-    let report = on("pairs_h2d_pageable_light.sqlite", &Options { what_if, ..options() });
+    let scenario = Scenario { assume_fixed: Vec::new(), fixes: vec![("S1".into(), Change::NonBlocking)] };
+    let report = on("pairs_h2d_pageable_light.sqlite", &Options { scenario, ..options() });
     let pinned = on("pairs_h2d_pageable_light.sqlite", &options());
-    assert_eq!(report.sites[0].recoverable.as_ref().map(|r| r.change), Some("non-blocking"));
+    assert_eq!(report.sites[0].recoverable.as_ref().map(|r| r.change), Some(Change::NonBlocking));
     assert!(alone(&report.sites[0]) * 10 < alone(&pinned.sites[0]), "staging stays");
 }
 
 #[test]
 fn a_site_that_is_not_there_is_an_error() {
-    let what_if = WhatIf { assume_fixed: vec!["S99".into()], fixes: Vec::new() };
-    let options = Options { what_if, ..options() };
-    let error = analysis::run(&[sample("train_mlp.sqlite")], &options).expect_err("no such site");
+    let scenario = Scenario { assume_fixed: vec!["S99".into()], fixes: Vec::new() };
+    let options = Options { scenario, ..options() };
+    let error = report::run(&[sample("train_mlp.sqlite")], &options).expect_err("no such site");
     assert!(error.to_string().contains("S99"), "{error}");
 }
 
 /// Sites and verdicts of the one capture, times of the other, which has twice the iterations.
 #[test]
 fn times_come_from_the_light_capture() {
-    let timing = Some(sample("train_mlp_python_sampling.sqlite"));
+    let timing = Timing::From(sample("train_mlp_python_sampling.sqlite"));
     let report = on("train_mlp.sqlite", &Options { timing, ..options() });
     assert_sound(&report);
     let light = on("train_mlp_python_sampling.sqlite", &options());
@@ -174,8 +211,8 @@ fn times_come_from_the_light_capture() {
 
 #[test]
 fn times_of_another_program_are_refused() {
-    let options = Options { timing: Some(sample("train_mlp.sqlite")), ..options() };
-    let error = analysis::run(&[sample("patterns.sqlite")], &options).expect_err("another program");
+    let options = Options { timing: Timing::From(sample("train_mlp.sqlite")), ..options() };
+    let error = report::run(&[sample("patterns.sqlite")], &options).expect_err("another program");
     assert!(error.to_string().contains("not the same program"), "{error}");
 }
 
@@ -204,7 +241,7 @@ fn nine_of_ten_waits_must_match() {
     let (_kept, sites) = ten_waits(0).write_temp();
     let timed_by = |others| {
         let (_kept, timing) = ten_waits(others).write_temp();
-        analysis::run(std::slice::from_ref(&sites), &Options { timing: Some(timing), ..options() })
+        report::run(std::slice::from_ref(&sites), &Options { timing: Timing::From(timing), ..options() })
     };
     let report = timed_by(1).expect("one of ten may differ");
     let said = report.warnings.iter().find(|w| w.code == "timing-matched").expect("said");
@@ -267,17 +304,18 @@ fn waits_that_go_together_are_bounded_together() {
 /// Without the profiler a program bound by its host runs shorter, and the estimate has a range.
 #[test]
 fn the_run_without_the_profiler_is_estimated() {
+    let options = Options { as_captured: false, ..options() };
     for name in ["train_mlp.sqlite", "pairs_h2d_pageable_light.sqlite"] {
-        let report = on(name, &options());
+        let report = on(name, &options);
         let alone = report.totals.without_profiler.expect("simulated");
         assert!(alone.low_ns <= alone.saved_ns && alone.saved_ns <= alone.high_ns, "{alone:?}");
         let span = report.profiles[0].span_ns;
         assert!(0 < alone.run_ns && alone.run_ns < span, "{alone:?} {span}");
     }
     // Its GPU is busy: the profiler's time is hidden behind its work.
-    let report = on("pairs_h2d_pageable_light.sqlite", &options());
-    let (alone, joint) = (report.totals.without_profiler, report.totals.recoverable_false_joint_ns);
-    let (alone, joint) = (alone.expect("simulated").saved_ns, joint.expect("simulated"));
+    let totals = on("pairs_h2d_pageable_light.sqlite", &options).totals;
+    let alone = totals.without_profiler.expect("simulated").saved_ns;
+    let joint = totals.captured.expect("simulated").saved_ns;
     assert!((alone - joint).abs() * 20 < joint, "{alone} {joint}");
 }
 
@@ -302,15 +340,42 @@ fn ranges_widen_as_iterations_scatter() {
         look::report(&e).totals
     };
     let (even, uneven) = (drawn(0), drawn(20_000));
-    assert_eq!((even.range_scatter_ns, uneven.range_scatter_ns), (Some(0), Some(10_000 * 30)));
+    assert_eq!((even.range_scatter_ns, uneven.range_scatter_ns), (Some(0), Some(54_772)));
     let joint = even.recoverable_false_joint_ns.expect("simulated");
     let share = |share: f64| Some((joint as f64 * share) as i64);
     assert!(joint > 500_000, "{joint}");
-    assert_eq!((even.recoverable_low_ns, even.recoverable_high_ns), (share(0.7), share(1.4)));
+    // Each of its waits is saved whole: there is no more to save.
+    assert_eq!((even.recoverable_low_ns, even.recoverable_high_ns), (share(0.7), Some(joint)));
     let joint = uneven.recoverable_false_joint_ns.expect("simulated");
-    assert_eq!(uneven.recoverable_high_ns, Some((joint as f64 * 1.4) as i64 + 300_000));
-    let said = sync_report::report::saving::of_all(&uneven).expect("a sentence");
-    assert!(said.contains("0.7 to 1.4 times the figure, as in measured programs, and ± 300 µs"), "{said}");
-    let said = sync_report::report::saving::of_all(&even).expect("a sentence");
+    assert_eq!(uneven.recoverable_low_ns, Some((joint as f64 * 0.7) as i64 - 54_772));
+    let said = sync_report::render::saving::of_all(&uneven).expect("a sentence");
+    assert!(said.contains("0.7 to 1.4 times the figure as in measured programs, and ± 54.8 µs"), "{said}");
+    let said = sync_report::render::saving::of_all(&even).expect("a sentence");
     assert!(said.contains("as in measured programs.") && !said.contains('±'), "{said}");
+}
+
+/// ```text
+///  stream 7   [gemm 1000 µs]··[gemm 1002]··[gemm 1004]·· … [gemm 1118]     the same grid takes longer and longer
+/// ```
+#[test]
+fn only_runs_of_one_grid_that_slow_down_hint_at_the_power_limit() {
+    let hinted = |length: fn(i64) -> i64, grid: fn(i64) -> i64| {
+        let (mut e, t) = empty();
+        let mut at = 0;
+        for i in 0..60 {
+            let end = at + 3_000 + length(i);
+            let call = e.launch(t, at + 1_000..at + 2_000, GPU0, at + 3_000..end, "gemm");
+            let this = format!("correlationId = {}", call.correlation);
+            e.set("CUPTI_ACTIVITY_KIND_KERNEL", "gridY", grid(i), &this);
+            e.sync(t, "cudaStreamSynchronize", at + 2_100..end + 1_000, GPU0);
+            at = end + 20_000;
+        }
+        look::report(&e).warnings.iter().any(|w| w.code == "power-limited")
+    };
+    let (slower, twice) = (|i| 1_000_000 + 2_000 * i, |i| if i < 30 { 1_000_000 } else { 1_200_000 });
+    assert!(hinted(slower, |_| 1));
+    assert!(hinted(twice, |_| 1));
+    assert!(!hinted(twice, |i| 1 + i / 30), "other work");
+    assert!(!hinted(|i| 1_000_000 + i % 2 * 200_000, |_| 1), "two sizes, by turns");
+    assert!(!hinted(|i| 1_200_000 - 2_000 * i, |_| 1), "faster and faster");
 }

@@ -3,26 +3,27 @@
 use super::*;
 use crate::export::{Copy, Memory};
 use proptest::prelude::*;
-use sync_report::analysis::Analysed;
+use sync_report::analysis::CaptureAnalysis;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{Assumed, Fix, Outcome, Program, Scratch, run};
+use sync_report::cost::simulate::{Assumed, Outcome, Program, Scratch, run};
+use sync_report::vocabulary::Change;
 use sync_report::vocabulary::Direction;
 
 /// A program with each wait a site of its own.
-fn program(found: &Analysed) -> Program {
+fn program(found: &CaptureAnalysis) -> Program {
     let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
     let sites: Vec<_> = found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect();
     program.mark(&sites);
     program
 }
 
-fn outcome(program: &Program, fixes: &[(usize, Fix)]) -> Outcome {
-    let mut all = vec![Fix::Keep; program.sites];
+fn outcome(program: &Program, fixes: &[(usize, Change)]) -> Outcome {
+    let mut all = vec![Change::Keep; program.sites];
     fixes.iter().for_each(|&(site, fix)| all[site] = fix);
     run(program, &Variant { fixes: all, ..Variant::default() }, &mut Scratch::default())
 }
 
-fn ends(e: &Export, fixes: &[(usize, Fix)]) -> (i64, i64, i64) {
+fn ends(e: &Export, fixes: &[(usize, Change)]) -> (i64, i64, i64) {
     let found = look::analysed(e);
     let program = program(&found);
     (program.recorded, outcome(&program, &[]).end, outcome(&program, fixes).end)
@@ -42,7 +43,7 @@ fn a_deleted_wait_lets_the_queue_fill() {
     e.launch(t, 0..5_000, GPU0, 7_000..50_000, "a");
     e.sync(t, "cudaStreamSynchronize", 10_000..53_000, GPU0);
     e.launch(t, 63_000..68_000, GPU0, 70_000..90_000, "b");
-    assert_eq!(ends(&e, &[(0, Fix::Delete)]), (90_000, 90_000, 50_000 + 1_500 + 20_000));
+    assert_eq!(ends(&e, &[(0, Change::Delete)]), (90_000, 90_000, 50_000 + 1_500 + 20_000));
 }
 
 /// ```text
@@ -57,10 +58,10 @@ fn removing_one_of_two_waits_moves_the_time_into_the_other() {
     e.launch(t, 63_000..68_000, GPU0, 70_000..90_000, "b");
     let found = look::analysed(&e);
     let program = program(&found);
-    let (all, without) = (outcome(&program, &[]), outcome(&program, &[(0, Fix::Delete)]));
+    let (all, without) = (outcome(&program, &[]), outcome(&program, &[(0, Change::Delete)]));
     assert!(all.end - without.end <= 3_000, "{all:?} {without:?}");
     assert!(without.waited[1] - all.waited[1] > 35_000, "{all:?} {without:?}");
-    let both = outcome(&program, &[(0, Fix::Delete), (1, Fix::Delete)]);
+    let both = outcome(&program, &[(0, Change::Delete), (1, Change::Delete)]);
     assert!(all.end - both.end > 17_000, "{both:?}");
 }
 
@@ -77,14 +78,14 @@ fn an_upload_from_pinned_memory_takes_the_bus_only() {
     e.memcpy(t, 0..200_000, copy, GPU0, 20_000..210_000);
     e.sync(t, "cudaStreamSynchronize", 201_000..214_000, GPU0);
     e.launch(t, 220_000..225_000, GPU0, 227_000..300_000, "k");
-    let (recorded, kept, pinned) = ends(&e, &[(0, Fix::Pinned)]);
+    let (recorded, kept, pinned) = ends(&e, &[(0, Change::Pinned)]);
     assert_eq!(kept, recorded);
     let found = look::analysed(&e);
     let bus = program(&found).learned.pinned(1 << 20, Direction::HostToDevice);
     let expected = 5_000 + 2_000 + bus + 73_000;
     assert!((pinned - expected).abs() < 5_000, "{pinned} {expected}");
     // Asynchronous or not: staging keeps the host.
-    let (_, _, pageable) = ends(&e, &[(0, Fix::NonBlocking)]);
+    let (_, _, pageable) = ends(&e, &[(0, Change::NonBlocking)]);
     assert!(recorded - pageable < 14_000, "{pageable}");
 }
 
@@ -98,8 +99,8 @@ fn a_dropped_read_takes_its_copy_along() {
     e.launch(t, 0..5_000, GPU0, 7_000..50_000, "a");
     e.item(t, 10_000..60_000, GPU0, 51_000..57_000);
     e.launch(t, 63_000..68_000, GPU0, 70_000..90_000, "b");
-    let (_, kept, dropped) = ends(&e, &[(0, Fix::Drop)]);
-    let (_, _, delayed) = ends(&e, &[(0, Fix::Delay)]);
+    let (_, kept, dropped) = ends(&e, &[(0, Change::Drop)]);
+    let (_, _, delayed) = ends(&e, &[(0, Change::Delay)]);
     assert_eq!((kept, dropped), (90_000, 50_000 + 1_500 + 20_000));
     // Delayed, the copy still runs.
     assert!(dropped < delayed && delayed < kept, "{dropped} {delayed} {kept}");
@@ -128,7 +129,7 @@ fn a_wait_of_the_autograd_thread_delays_the_main_thread() {
         e.sync(autograd, "cudaStreamSynchronize", burst + 60_000..burst + 503_000, GPU0);
         e.launch(autograd, burst + 510_000..burst + 515_000, GPU0, burst + 517_000..burst + 518_000, "b");
     }
-    let all: Vec<_> = (0..4).map(|i| (i, Fix::Delete)).collect();
+    let all: Vec<_> = (0..4).map(|i| (i, Change::Delete)).collect();
     let (recorded, kept, without) = ends(&e, &all);
     assert_eq!(kept, recorded);
     // Each iteration's 440 µs: main starts the next one earlier, but the long kernels then fill the GPU.
@@ -149,7 +150,7 @@ fn threads_side_by_side_hand_nothing_over() {
         e.launch(b, at + 3_000..at + 8_000, SIDE, at + 10_000..at + 15_000, "b");
         e.sync(b, "cudaStreamSynchronize", at + 9_000..at + 17_000, SIDE);
     }
-    let all: Vec<_> = (0..40).map(|i| (i, Fix::Delete)).collect();
+    let all: Vec<_> = (0..40).map(|i| (i, Change::Delete)).collect();
     let (recorded, kept, without) = ends(&e, &all);
     assert_eq!(kept, recorded);
     assert!(kept - without < 10_000, "thread A goes its own way: {kept} {without}");
@@ -171,7 +172,7 @@ fn an_op_follows_another_stream() {
         e.launch(t, 6_000..11_000, SIDE, 502_000..600_000, "b");
         e.sync(t, "cudaStreamSynchronize", 20_000..603_000, SIDE);
         e.launch(t, 610_000..615_000, GPU0, 617_000..900_000, "c");
-        let (span, kept, without) = ends(&e, &[(0, Fix::Delete)]);
+        let (span, kept, without) = ends(&e, &[(0, Change::Delete)]);
         assert!((span - kept).abs() <= 2_000, "{span} {kept}");
         // c runs right after a, while b runs beside it.
         assert!((without - (501_500 + 283_000)).abs() <= 2_000, "{without}");
@@ -194,7 +195,7 @@ fn a_full_queue_holds_the_host() {
         at = end + 1_000;
     }
     e.device_sync(t, at..work(1_099).end + 3_000, 0);
-    let (recorded, kept, without) = ends(&e, &[(0, Fix::Delete)]);
+    let (recorded, kept, without) = ends(&e, &[(0, Change::Delete)]);
     assert!((recorded - kept).abs() <= 10_000, "{recorded} {kept}");
     assert!(recorded - without <= 10_000, "the GPU's work remains: {without}");
 }
@@ -221,7 +222,7 @@ fn a_full_queue_takes_over_from_a_wait() {
     e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 17_000, "z");
     let found = look::analysed(&e);
     assert_eq!(program(&found).learned.depth, 300);
-    let (recorded, kept, without) = ends(&e, &[(0, Fix::Delete)]);
+    let (recorded, kept, without) = ends(&e, &[(0, Change::Delete)]);
     assert!((recorded - kept).abs() <= 1_000, "{recorded} {kept}");
     // w and the queue behind it keep the host: what is won is that k1 follows w at once.
     assert!((0..20_000).contains(&(kept - without)), "{kept} {without}");
@@ -261,7 +262,7 @@ fn copies_wait_for_a_place_in_the_queue_too() {
     e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 17_000, "z");
     let found = look::analysed(&e);
     let program = program(&found);
-    let all: Vec<_> = (0..found.waits.len()).map(|wait| (wait, Fix::Pinned)).collect();
+    let all: Vec<_> = (0..found.waits.len()).map(|wait| (wait, Change::Pinned)).collect();
     let end = outcome(&program, &all).end;
     let each = program.learned.pinned(8 << 20, Direction::HostToDevice);
     let expected = (COPIES - 1_024) * each + 300_000_000;
@@ -362,7 +363,7 @@ proptest! {
         let mut gone: Vec<usize> = chosen.iter().map(|c| c.index(waits)).collect();
         gone.sort_unstable();
         gone.dedup();
-        let fixes: Vec<_> = gone.iter().map(|&w| (w, Fix::Delete)).collect();
+        let fixes: Vec<_> = gone.iter().map(|&w| (w, Change::Delete)).collect();
         let without = outcome(&program, &fixes);
         let truth = execute(&list, &gone, None);
         prop_assert!(without.end <= plain.end + tolerance(&list) / 4, "{} {}", without.end, plain.end);

@@ -3,9 +3,10 @@
 use super::*;
 use crate::export::{Copy, Memory};
 use proptest::prelude::*;
-use sync_report::analysis::Analysed;
+use sync_report::analysis::CaptureAnalysis;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{Assumed, Fix, Program, Scratch, run};
+use sync_report::cost::simulate::{Assumed, Program, Scratch, run};
+use sync_report::vocabulary::Change;
 
 const FREE: Gpu = Gpu { device: 0, stream: 20 };
 
@@ -15,11 +16,11 @@ fn with_flags(e: &mut Export) {
 }
 
 /// End of the run with the given fixes, each wait a site of its own.
-fn end_of(found: &Analysed, fixes: &[(usize, Fix)], usual: bool) -> i64 {
+fn end_of(found: &CaptureAnalysis, fixes: &[(usize, Change)], usual: bool) -> i64 {
     let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
     let sites: Vec<_> = found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect();
     program.mark(&sites);
-    let mut all = vec![Fix::Keep; sites.len()];
+    let mut all = vec![Change::Keep; sites.len()];
     fixes.iter().for_each(|&(site, fix)| all[site] = fix);
     let variant = Variant { fixes: all, usual, ..Variant::default() };
     run(&program, &variant, &mut Scratch::default()).end
@@ -45,7 +46,7 @@ fn the_default_stream_waits_for_blocking_streams() {
         let found = look::analysed(&e);
         assert_eq!(end_of(&found, &[], false), 600_000);
         let expected = if blocking { 500_000 + 1_500 + 83_000 } else { 500_000 };
-        let without = end_of(&found, &[(0, Fix::Delete)], false);
+        let without = end_of(&found, &[(0, Change::Delete)], false);
         assert!((without - expected).abs() <= 2_000, "blocking {blocking}: {without} {expected}");
     }
 }
@@ -79,7 +80,7 @@ fn what_uses_an_upload_stays_behind_it() {
     e.sync(t, "cudaStreamSynchronize", 15_500..174_000, SIDE);
     e.launch(t, 180_000..185_000, GPU0, 187_000..200_000, "k");
     let found = look::analysed(&e);
-    let end = end_of(&found, &[(0, Fix::NonBlocking)], false);
+    let end = end_of(&found, &[(0, Change::NonBlocking)], false);
     assert!((170_000 + 13_000..=187_000).contains(&end), "{end}");
 }
 
@@ -93,7 +94,7 @@ fn the_gpu_can_wait_instead() {
     e.launch(t, 510_000..515_000, GPU0, 517_000..600_000, "b");
     let found = look::analysed(&e);
     let (deleted, ordered) =
-        (end_of(&found, &[(0, Fix::Delete)], false), end_of(&found, &[(0, Fix::GpuWait)], false));
+        (end_of(&found, &[(0, Change::Delete)], false), end_of(&found, &[(0, Change::GpuWait)], false));
     assert_eq!(deleted, 500_000);
     assert!((583_000..=586_000).contains(&ordered), "{ordered}");
 }
@@ -175,7 +176,7 @@ proptest! {
         let mut gone: Vec<usize> = chosen.iter().filter(|_| waits > 0).map(|c| c.index(waits)).collect();
         gone.sort_unstable();
         gone.dedup();
-        let fixes: Vec<_> = gone.iter().map(|&w| (w, Fix::Delete)).collect();
+        let fixes: Vec<_> = gone.iter().map(|&w| (w, Change::Delete)).collect();
         let without = end_of(&found, &fixes, false) + first;
         let truth = execute(&list, &gone, None);
         prop_assert!((without - truth).abs() <= slack, "{} {} {}", without, truth, recorded);

@@ -1,19 +1,13 @@
 //! Plans made by hand.
 
 use sync_report::replay::plan::*;
+use sync_report::replay::product::{Compute, Element, Shape};
 use sync_report::vocabulary::{Direction, HostMemory};
 
 pub fn gemm(m: u64, n: u64, k: u64, element: Element) -> Gemm {
     let compute = if element == Element::F64 { Compute::F64 } else { Compute::F32 };
     Gemm {
-        m,
-        n,
-        k,
-        batch: 1,
-        transpose_a: false,
-        transpose_b: false,
-        element,
-        compute,
+        shape: Shape { m, n, k, ..Shape::square(1, (element, compute)) },
         certainty: Certainty::Exact,
         recorded_ns: 10_000,
         kernel: "a_kernel".to_owned(),
@@ -21,7 +15,7 @@ pub fn gemm(m: u64, n: u64, k: u64, element: Element) -> Gemm {
     }
 }
 
-pub fn plan(gemms: Vec<Gemm>, variants: Vec<(&str, Vec<Act>)>) -> Plan {
+pub fn plan(gemms: Vec<Gemm>, variants: Vec<(&str, Vec<ReplayOp>)>) -> Plan {
     let stretch = Stretch {
         from_ns: 0,
         to_ns: 1_000_000,
@@ -33,7 +27,7 @@ pub fn plan(gemms: Vec<Gemm>, variants: Vec<(&str, Vec<Act>)>) -> Plan {
     Plan {
         plan_version: PLAN_VERSION,
         profile: "by_hand.sqlite".to_owned(),
-        gpu: RecordedGpu::default(),
+        gpu: GpuModel::default(),
         sites: Vec::new(),
         stretch,
         repeat: 4,
@@ -49,7 +43,8 @@ pub fn plan(gemms: Vec<Gemm>, variants: Vec<(&str, Vec<Act>)>) -> Plan {
             .map(|(i, (name, acts))| Variant {
                 name: name.to_owned(),
                 fixed: if i == 0 { Vec::new() } else { vec![0] },
-                acts,
+                all_false: false,
+                ops: acts,
                 predicted_saving_ns: (i > 0).then_some(100_000),
             })
             .collect(),
@@ -60,18 +55,18 @@ pub fn plan(gemms: Vec<Gemm>, variants: Vec<(&str, Vec<Act>)>) -> Plan {
 /// 100 µs of host work and 100 µs of GPU work in turn: without the wait they overlap.
 pub fn loop_with_sync() -> Plan {
     let work = [
-        Act::Host { ns: 100_000 },
-        Act::Gemm { gemm: 0, stream: 0 },
-        Act::Spin { ns: 100_000, stream: 0, place: None },
+        ReplayOp::Host { ns: 100_000 },
+        ReplayOp::Gemm { gemm: 0, stream: 0 },
+        ReplayOp::Spin { ns: 100_000, stream: 0, place: None },
     ];
     let mut waiting = work.to_vec();
-    waiting.push(Act::Sync { target: Target::Stream(0), site: Some(0) });
+    waiting.push(ReplayOp::Sync { target: Target::Stream(0), site: Some(0) });
     plan(vec![gemm(64, 48, 32, Element::F16)], vec![("as recorded", waiting), ("S1 fixed", work.to_vec())])
 }
 
-/// One of every act.
+/// One of every op.
 pub fn everything() -> Plan {
-    let copy = |direction, memory, blocking| Act::Copy {
+    let copy = |direction, memory, blocking| ReplayOp::Copy {
         direction,
         bytes: 10_000,
         memory,
@@ -82,17 +77,17 @@ pub fn everything() -> Plan {
     use Direction::{DeviceToDevice, DeviceToHost, HostToDevice, HostToHost, Other};
     use HostMemory::{Managed, Pageable, Pinned, Unknown};
     let mut acts = vec![
-        Act::Host { ns: 5_000 },
-        Act::Host { ns: 0 },
-        Act::Gemm { gemm: 0, stream: 0 },
-        Act::Gemm { gemm: 1, stream: 1 },
-        Act::Record { event: 0, stream: 1 },
-        Act::StreamWait { event: 0, stream: 0 },
-        Act::Spin { ns: 3_000, stream: 0, place: None },
-        Act::Memset { bytes: 4096, stream: 1 },
-        Act::Sync { target: Target::Event(0), site: None },
-        Act::Sync { target: Target::Stream(1), site: None },
-        Act::Sync { target: Target::Context, site: None },
+        ReplayOp::Host { ns: 5_000 },
+        ReplayOp::Host { ns: 0 },
+        ReplayOp::Gemm { gemm: 0, stream: 0 },
+        ReplayOp::Gemm { gemm: 1, stream: 1 },
+        ReplayOp::Record { event: 0, stream: 1 },
+        ReplayOp::StreamWait { event: 0, stream: 0 },
+        ReplayOp::Spin { ns: 3_000, stream: 0, place: None },
+        ReplayOp::Memset { bytes: 4096, stream: 1 },
+        ReplayOp::Sync { target: Target::Event(0), site: None },
+        ReplayOp::Sync { target: Target::Stream(1), site: None },
+        ReplayOp::Sync { target: Target::Context, site: None },
     ];
     for direction in [HostToDevice, DeviceToHost, DeviceToDevice, HostToHost, Other] {
         for memory in [Pageable, Pinned, Managed, Unknown] {
@@ -100,6 +95,7 @@ pub fn everything() -> Plan {
             acts.push(copy(direction, memory, true));
         }
     }
-    let batched = Gemm { batch: 3, transpose_a: true, ..gemm(40, 24, 56, Element::F32) };
+    let mut batched = gemm(40, 24, 56, Element::F32);
+    (batched.shape.batch, batched.shape.transpose_a) = (3, true);
     plan(vec![gemm(33, 17, 65, Element::Bf16), batched], vec![("as recorded", acts)])
 }

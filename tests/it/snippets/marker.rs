@@ -8,14 +8,18 @@
 //! step(loss)  #< step                         this line calls `step`: a frame of the stack
 //! ```
 //! A marker is `OPERATION [via CALLER]: LABEL [; OPTION]…`, and a line may hold several of them, separated by `|`. LABEL is
-//! class and kind. Options: `src: LABEL` what the tool should say with the source, where that is not the label; `nosrc: LABEL`
+//! class and kind, or the kind alone. Options: `src: LABEL` what the tool should say with the source, where that is not the label; `nosrc: LABEL`
 //! what it should say without; `at +N` the recorded line is off by N; `in NAME` the innermost code object, which runs inside
 //! the function around (`<lambda>`, `<listcomp>`); `x N` so many waits a time; `nochain` without C++ frames; `todo: …` a case
-//! known to be open. A marker without a label is work that does not wait.
+//! known to be open; others are for who reads the snippets. A marker without a label is work that does not wait.
+
+use sync_report::vocabulary::Kind;
 
 /// A program of a few lines.
 pub struct Snippet {
     pub name: String,
+    /// Line of the file that starts it, from 1.
+    pub at: usize,
     pub hard: bool,
     /// Without markers, one entry per line.
     pub lines: Vec<String>,
@@ -42,6 +46,8 @@ pub struct Mark {
     pub times: usize,
     pub chain: bool,
     pub todo: bool,
+    /// All other options, as name and text.
+    pub rest: Vec<(String, String)>,
 }
 
 /// "false logging".
@@ -61,11 +67,12 @@ impl Mark {
 /// Reads all snippets of a file.
 pub fn parse(text: &str) -> Vec<Snippet> {
     let mut snippets: Vec<Snippet> = Vec::new();
-    for line in text.lines() {
+    for (index, line) in text.lines().enumerate() {
         if let Some(head) = line.strip_prefix("# --- ") {
             let hard = head.ends_with("(hard)");
             let name = head.trim_end_matches("(hard)").trim().to_owned();
-            snippets.push(Snippet { name, hard, lines: Vec::new(), marks: Vec::new(), calls: Vec::new() });
+            let (lines, marks, calls) = (Vec::new(), Vec::new(), Vec::new());
+            snippets.push(Snippet { name, at: index + 1, hard, lines, marks, calls });
         } else if let Some(snippet) = snippets.last_mut() {
             snippet.add(line);
         }
@@ -115,7 +122,8 @@ impl Snippet {
     }
 }
 
-fn mark(line: usize, text: &str) -> Mark {
+/// The marker `text` of a line.
+pub fn mark(line: usize, text: &str) -> Mark {
     let mut parts = text.split(';').map(str::trim);
     let head = parts.next().unwrap_or_default();
     let (operation, expected) = head.split_once(": ").map_or((head, None), |(o, l)| (o, Some(label(l))));
@@ -135,6 +143,7 @@ fn mark(line: usize, text: &str) -> Mark {
         times: 1,
         chain: true,
         todo: false,
+        rest: Vec::new(),
     };
     for option in parts {
         match option.split_once(' ').unwrap_or((option, "")) {
@@ -145,13 +154,14 @@ fn mark(line: usize, text: &str) -> Mark {
             ("x", times) => mark.times = times.parse().expect("a number"),
             ("nochain", _) => mark.chain = false,
             ("todo:", _) => mark.todo = true,
-            _ => panic!("unknown option {option:?} in {text:?}"),
+            (name, text) => mark.rest.push((name.to_owned(), text.to_owned())),
         }
     }
     mark
 }
 
 fn label(text: &str) -> Label {
-    let (class, kind) = text.split_once(' ').unwrap_or_else(|| panic!("class and kind, not {text:?}"));
+    let class = |kind| Kind::parse(kind).map_or("", |kind| kind.class().as_str());
+    let (class, kind) = text.split_once(' ').unwrap_or_else(|| (class(text), text));
     Label { class: class.to_owned(), kind: kind.to_owned() }
 }

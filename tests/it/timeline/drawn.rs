@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::export::{Copy, GPU0, Gpu, Memory, Schema, Thread};
-use sync_report::cost::simulate::Fix;
 use sync_report::replay::plan::{Certainty, Footprint, HostTime};
+use sync_report::vocabulary::Change;
 
 const GEMM: &str = "ampere_sgemm_128x64_tn";
 const KERNEL: &str = "void at::native::elementwise_kernel<128, 2>(int)";
@@ -48,7 +48,7 @@ fn ids(plan: &Plan) -> (String, String) {
 /// The stretch is the iteration of median length, in all its variants.
 #[test]
 fn an_iteration_becomes_acts() {
-    let plan = plan(&training(), &Wish::default());
+    let plan = plan(&training(), &ReplayRequest::default());
     let (upload, read) = ids(&plan);
     assert_eq!((plan.stretch.iteration, plan.stretch.iterations), (Some(2), 3));
     assert_eq!((plan.stretch.from_ns, plan.stretch.to_ns), (1_400_000, 1_520_000));
@@ -78,7 +78,10 @@ fn an_iteration_becomes_acts() {
     assert_eq!(plan.variants.len(), 2, "there is only one false site");
     assert_eq!(alone(&plan), "0 wait");
     let gemm = &plan.gemms[0];
-    assert_eq!((gemm.m, gemm.n, gemm.k, gemm.certainty), (2048, 256, 512, Certainty::Exact));
+    assert_eq!(
+        (gemm.shape.m, gemm.shape.n, gemm.shape.k, gemm.certainty),
+        (2048, 256, 512, Certainty::Exact)
+    );
     assert_eq!(plan.variants[0].predicted_saving_ns, None);
     assert!(plan.variants[1].predicted_saving_ns.is_some());
 }
@@ -87,7 +90,7 @@ fn an_iteration_becomes_acts() {
 #[test]
 fn a_delayed_read_waits_at_the_end() {
     let e = training();
-    let (_, read) = ids(&plan(&e, &Wish::default()));
+    let (_, read) = ids(&plan(&e, &ReplayRequest::default()));
     let plan = plan(&e, &site(&read));
     let fixed = acts(&plan, &format!("{read} fixed"));
     assert_eq!(
@@ -136,11 +139,11 @@ fn without_iterations_a_delayed_read_is_read_one_later() {
 fn host_times_are_scaled() {
     let e = training();
     let host = |host| {
-        let plan = plan(&e, &Wish { host, ..Wish::default() });
+        let plan = plan(&e, &ReplayRequest { host, ..ReplayRequest::default() });
         let times = plan.variants[0]
-            .acts
+            .ops
             .iter()
-            .filter_map(|a| if let Act::Host { ns } = a { Some(*ns) } else { None });
+            .filter_map(|a| if let ReplayOp::Host { ns } = a { Some(*ns) } else { None });
         (times.sum::<i64>(), plan.notes)
     };
     let recorded = host(HostTime::Recorded);
@@ -292,15 +295,15 @@ fn a_long_iteration_gives_way_to_a_repetition_inside_it() {
 #[test]
 fn a_change_can_be_asked_for() {
     let e = training();
-    let (upload, read) = ids(&plan(&e, &Wish::default()));
-    let fixes = vec![(read.clone(), Fix::Drop), (upload.clone(), Fix::Delete)];
-    let plan = plan(&e, &Wish { fixes, ..Wish::default() });
+    let (upload, read) = ids(&plan(&e, &ReplayRequest::default()));
+    let fixes = vec![(read.clone(), Change::Drop), (upload.clone(), Change::Delete)];
+    let plan = plan(&e, &ReplayRequest { fixes, ..ReplayRequest::default() });
     let fix = |id: &str| plan.sites.iter().find(|s| s.id == id).map(|s| s.fix.as_str());
     assert_eq!((fix(&read), fix(&upload)), (Some("drop"), Some("delete")));
     let all = order(&plan, "all false sites fixed");
     assert_eq!(all, [&format!("copy host-to-device 4096 pageable {upload}"), "gemm 0", "spin 4000"]);
-    let wish = Wish { fixes: vec![("S9".to_owned(), Fix::Drop)], ..Wish::default() };
-    assert!(try_plan(&e, &wish).expect_err("no such site").contains("no site S9"));
+    let request = ReplayRequest { fixes: vec![("S9".to_owned(), Change::Drop)], ..ReplayRequest::default() };
+    assert!(try_plan(&e, &request).expect_err("no such site").contains("no site S9"));
 }
 
 /// With several streams it matters how much of the GPU a kernel held.
@@ -314,9 +317,9 @@ fn kernels_keep_their_footprint() {
     }
     let plan = plan(&e, &site("S1"));
     let place = plan.variants[0]
-        .acts
+        .ops
         .iter()
-        .find_map(|a| if let Act::Spin { place, .. } = a { *place } else { None });
+        .find_map(|a| if let ReplayOp::Spin { place, .. } = a { *place } else { None });
     assert_eq!(place, Some(Footprint { blocks: 128, threads: 256, registers: 32, shared: 0 }));
 }
 
@@ -383,7 +386,7 @@ fn every_kind_of_call_has_its_act() {
         );
         e.free(t, at + 100_000..at + 110_000);
     }
-    let plan = plan(&e, &Wish::default());
+    let plan = plan(&e, &ReplayRequest::default());
     let acts = acts(&plan, "as recorded");
     let order: Vec<&str> = acts.iter().map(String::as_str).filter(|a| !a.starts_with("host ")).collect();
     let id = |api: &str| plan.sites.iter().find(|s| s.api == api).expect("a site").id.clone();
@@ -417,9 +420,9 @@ fn one_gpu_is_replayed() {
         e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 43_000, GPU0);
         e.sync(t, "cudaStreamSynchronize", at + 50_000..at + 153_000, far);
     }
-    let plan = plan(&e, &Wish::default());
+    let plan = plan(&e, &ReplayRequest::default());
     let spins =
-        variant_of(&plan, "as recorded").acts.iter().filter(|a| matches!(a, Act::Spin { .. })).count();
+        variant_of(&plan, "as recorded").ops.iter().filter(|a| matches!(a, ReplayOp::Spin { .. })).count();
     assert_eq!((spins, plan.streams), (1, 1));
     assert!(plan.notes.iter().any(|n| n.contains("other GPUs")), "{:?}", plan.notes);
 }
@@ -445,7 +448,7 @@ fn memsets_of_cublas_are_left_to_it() {
 fn captures_without_a_plan_say_why() {
     let (mut e, t) = empty();
     e.call(t, "cudaMalloc", 0..1_000);
-    let error = try_plan(&e, &Wish::default()).expect_err("no waits");
+    let error = try_plan(&e, &ReplayRequest::default()).expect_err("no waits");
     assert!(error.contains("no host thread waits"), "{error}");
     e.sync(t, "cudaStreamSynchronize", 2_000..900_000, GPU0);
     let error = try_plan(&e, &site("S1")).expect_err("no kernels");
@@ -464,7 +467,7 @@ fn long_stretches_are_cut() {
     }
     e.sync(t, "cudaStreamSynchronize", 30_000_000..30_001_000, GPU0);
     let plan = plan(&e, &site("S1"));
-    assert!(variant_of(&plan, "as recorded").acts.len() < 41_000);
+    assert!(variant_of(&plan, "as recorded").ops.len() < 41_000);
     assert!(plan.notes.iter().any(|n| n.contains("only 20000 around the wait")), "{:?}", plan.notes);
     assert!(acts(&plan, "as recorded").iter().any(|a| a.contains("S1")));
 }
@@ -478,8 +481,8 @@ fn damaged_times_do_no_harm() {
     e.sync(t, "cudaStreamSynchronize", 0..FAR, GPU0);
     e.launch(t, 5..FAR, GPU0, 7..8, KERNEL);
     e.sync(t, "cudaStreamSynchronize", 3..4, GPU0);
-    for wish in [site("S1"), Wish { host: HostTime::Scaled(1000.0), ..site("S1") }] {
-        let plan = plan(&e, &wish);
-        assert!(!plan.variants[0].acts.is_empty());
+    for request in [site("S1"), ReplayRequest { host: HostTime::Scaled(1000.0), ..site("S1") }] {
+        let plan = plan(&e, &request);
+        assert!(!plan.variants[0].ops.is_empty());
     }
 }

@@ -19,9 +19,9 @@ proptest! {
                 Err(error) => prop_assert!(error.contains("no work to replay") && !error.contains('\n'), "{}", error),
             }
         }
-        if let Ok(plan) = plan_of(&path, &Wish::default(), 1) {
+        if let Ok(plan) = plan_of(&path, &ReplayRequest::default(), 1) {
             assert_playable(&plan);
-            prop_assert_eq!(plan_of(&path, &Wish::default(), 3), Ok(plan));
+            prop_assert_eq!(plan_of(&path, &ReplayRequest::default(), 3), Ok(plan));
         }
     }
 
@@ -38,38 +38,40 @@ proptest! {
     }
 }
 
-/// Everything that an act refers to is there, and events are recorded before a stream waits for them.
+/// Everything that an op refers to is there, and events are recorded before a stream waits for them.
 fn assert_playable(plan: &Plan) {
     assert_eq!(plan.variants[0].name, "as recorded");
     assert!(plan.repeat > 0 && plan.streams > 0 && plan.stretch.to_ns >= plan.stretch.from_ns, "{plan:?}");
     for variant in &plan.variants {
         let mut recorded = BTreeSet::new();
         let ever: BTreeSet<usize> = variant
-            .acts
+            .ops
             .iter()
-            .filter_map(|a| if let Act::Record { event, .. } = a { Some(*event) } else { None })
+            .filter_map(|a| if let ReplayOp::Record { event, .. } = a { Some(*event) } else { None })
             .collect();
         let mut host = 0;
-        for act in &variant.acts {
-            match act {
-                Act::Host { ns } => {
+        for op in &variant.ops {
+            match op {
+                ReplayOp::Host { ns } => {
                     assert!(*ns > 0);
                     host += ns;
                 }
-                Act::Gemm { gemm, stream } => assert!(*gemm < plan.gemms.len() && *stream < plan.streams),
-                Act::Spin { ns, stream, .. } => assert!(*ns >= 0 && *stream < plan.streams),
-                Act::Copy { stream, site, .. } => {
+                ReplayOp::Gemm { gemm, stream } => {
+                    assert!(*gemm < plan.gemms.len() && *stream < plan.streams)
+                }
+                ReplayOp::Spin { ns, stream, .. } => assert!(*ns >= 0 && *stream < plan.streams),
+                ReplayOp::Copy { stream, site, .. } => {
                     assert!(*stream < plan.streams && site.is_none_or(|s| s < plan.sites.len()));
                 }
-                Act::Memset { stream, .. } => assert!(*stream < plan.streams),
-                Act::Record { event, stream } => {
+                ReplayOp::Memset { stream, .. } => assert!(*stream < plan.streams),
+                ReplayOp::Record { event, stream } => {
                     assert!(*event < plan.events && *stream < plan.streams);
                     recorded.insert(*event);
                 }
-                Act::StreamWait { event, stream } => {
+                ReplayOp::StreamWait { event, stream } => {
                     assert!(recorded.contains(event) && *stream < plan.streams, "{plan:?}");
                 }
-                Act::Sync { target, site } => {
+                ReplayOp::Sync { target, site } => {
                     assert!(site.is_none_or(|s| s < plan.sites.len()));
                     match target {
                         Target::Stream(stream) => assert!(*stream < plan.streams),

@@ -14,6 +14,9 @@ fn uploads_are_false_whatever_their_size() {
         let scene = Scene { copy: upload(bytes, memory), before: &["gemm"], ..Scene::default() };
         let site = scene.site();
         assert_eq!(super::words(&site), "false upload C03 R01");
+        // Nobody is told to pin what is pinned.
+        let title = &site.fix.as_ref().expect("a fix").title;
+        assert_eq!(title.contains("from pinned memory"), memory != Memory::Pinned, "{title}");
         assert!(told(&site).contains(words), "{}", told(&site));
     }
 }
@@ -45,7 +48,7 @@ fn reads_stay_open() {
         (17, &[], "D01", "17 B reach the CPU by a copy"),
     ] {
         let site = Scene { copy: read(bytes), chain, ..Scene::default() }.site();
-        assert_eq!(super::words(&site), format!("unknown value-read {pattern} 4.4"));
+        assert_eq!(super::words(&site), format!("unknown value-read {pattern} R20"));
         assert!(told(&site).contains(words), "{}", told(&site));
     }
     let site = Scene { copy: read(4), thread: "pt_autograd_0", ..Scene::default() }.site();
@@ -89,6 +92,28 @@ fn bare_synchronisations_are_judged_by_the_timeline() {
     }
 }
 
+/// R22: DDP waits for events of its own, below the call of the model; the same wait without it is explicit.
+///
+/// ```text
+///  host      [launch] [cudaEventSynchronize==]      c10d::Logger
+///  stream 7     [gemm~~~~~~~~~~~~~~~~~]
+/// ```
+#[test]
+fn ddp_takes_its_own_times() {
+    const TORCH: &str = "/venv/lib/python3.12/site-packages/torch/lib/libtorch_cpu.so";
+    for (function, words) in [
+        ("c10d::Logger::set_runtime_stats_and_log()", "false timing H15 R22"),
+        ("c10d::Reducer::prepare_for_forward()", "false explicit F03 R02"),
+    ] {
+        let mut e = Export::new(Schema::V2026_2);
+        let t = e.thread(100, 100);
+        e.launch(t, 100..110, GPU0, 120..900, "gemm");
+        let call = e.call(t, "cudaEventSynchronize", 200..910);
+        e.native(call, &[(function, TORCH)]);
+        assert_eq!(super::words(&look::report(&e).sites[0]), words, "{function}");
+    }
+}
+
 /// A collective that a wait ends with is named: a late peer shows there too.
 #[test]
 fn waits_for_collectives_say_so() {
@@ -114,7 +139,7 @@ fn the_allocator_is_to_blame_for_its_calls() {
         e.python(call, &[("step", "/w/train.py", 3)]);
         let report = look::report(&e);
         let site = only(&report);
-        assert_eq!((site.kind.as_str(), site.evidence[0].rule), ("allocator", "R13"), "{api}");
+        assert_eq!((site.kind.as_str(), site.evidence[0].rule.as_str()), ("allocator", "R13"), "{api}");
         assert!(told(site).contains(words), "{}", told(site));
     }
     let chain: &[&str] =
@@ -135,7 +160,7 @@ fn a_capture_of_calls_alone_proves_nothing() {
     let t = e.thread(100, 100);
     e.call(t, "cudaStreamSynchronize", 200..910);
     let report = look::report(&e);
-    assert_eq!(super::words(only(&report)), "unknown unattributed - 4.4");
+    assert_eq!(super::words(only(&report)), "unknown unattributed - R21");
     assert!(told(only(&report)).contains("records no GPU work"));
     assert!(report.warnings.iter().any(|w| w.code == "no-gpu-work"));
 }

@@ -89,6 +89,47 @@ fn a_synchronous_copy_is_a_wait_unless_both_sides_are_on_the_device() {
 }
 
 /// ```text
+///  host      [cudaMemcpy, cudaMemset]           some microseconds, in which a short operation is done by chance
+///  stream 7        [copy]
+///
+///  host      [cudaMemcpy===================]    the GPU kept it: with earlier work, or with the operation itself
+///  stream 7  …gemm~~~~~~~~~~~~~~~~~~~][copy]
+/// ```
+#[test]
+fn a_call_that_outlasts_its_operation_by_chance_is_no_wait() {
+    let memset = |e: &mut Export, t, call, op| {
+        let call = e.memset(t, call, 64, GPU0, op);
+        let name = e.string("cudaMemset_v3020");
+        e.set(
+            "CUPTI_ACTIVITY_KIND_RUNTIME",
+            "nameId",
+            name,
+            &format!("correlationId = {}", call.correlation),
+        );
+    };
+    let copy = |e: &mut Export, t, call, op| {
+        e.memcpy_blocking(t, call, Copy::d2d(64), GPU0, op);
+    };
+    type Draw = fn(&mut Export, Thread, std::ops::Range<i64>, std::ops::Range<i64>);
+    for draw in [memset as Draw, copy as Draw] {
+        let waits = |queued: bool, call, op| {
+            let (mut e, t) = empty();
+            if queued {
+                e.launch(t, 100..110, GPU0, 120..500_000, "gemm");
+            }
+            draw(&mut e, t, call, op);
+            look::waits(&e).len()
+        };
+        assert_eq!(waits(false, 1_000..21_000, 3_000..5_000), 0, "short");
+        assert_eq!(waits(false, 1_000..300_000, 290_000..292_000), 0, "the host took its time first");
+        assert_eq!(waits(false, 1_000..300_000, 3_000..5_000), 0, "and afterwards");
+        assert_eq!(waits(false, 1_000..201_000, 3_000..200_000), 1, "kept by the operation");
+        assert_eq!(waits(true, 1_000..503_000, 500_100..502_000), 1, "kept by the queue");
+        assert_eq!(waits(true, 1_000..21_000, 500_100..502_000), 0, "returned before");
+    }
+}
+
+/// ```text
 ///  host      [memcpyAsync=====]  [launch]     returned after the copy ended: it waited
 ///  stream 7       [copy~~~~]
 ///

@@ -9,21 +9,20 @@
 //! ```
 
 use crate::replay::bench::CallCost;
-use crate::replay::gpu::blas::Blas;
 use crate::replay::gpu::cuda::{Event, EventKind, Result, Stream};
 use crate::replay::gpu::memory::{DeviceMemory, HostBuffer, PreparedCopy};
 use crate::replay::gpu::open::Gpu;
 use crate::replay::gpu::operands::{Operands, Placed};
 use crate::replay::interrupt;
-use crate::replay::plan::{Compute, Element};
-use crate::replay::product::Shape;
+use crate::replay::product::{FP16, Shape};
 use crate::replay::rounds::{self, Sample};
-use std::rc::Rc;
 use std::time::Instant;
 
 pub const NOTHING: &str = "nothing";
 const SHORT: &str = "a 20 µs kernel";
 const LONG: &str = "a 1 ms kernel";
+const SHORT_NS: i64 = 20_000;
+const LONG_NS: i64 = 1_000_000;
 const BESIDE: &str = "10 µs here, 200 µs beside";
 
 pub const STREAM: &str = "synchronise the stream";
@@ -36,13 +35,6 @@ pub const PRODUCT: &str = "launch a product";
 pub const ENQUEUE: &str = "enqueue a 4 KB upload, pinned";
 pub const START: &str = "launched, until its write is seen";
 const SEEN: &str = "launch, poll what it writes";
-
-/// From the end of awaited work to the return, in ns.
-pub struct Returns {
-    pub stream: i64,
-    pub event: i64,
-    pub context: i64,
-}
 
 /// Host time of `call`, in ns.
 pub fn timed(call: impl FnOnce() -> Result<()>) -> Result<i64> {
@@ -75,8 +67,8 @@ impl<'g> Tools<'g> {
         const BYTES: usize = 4096;
         let context = &gpu.context;
         let device = DeviceMemory::new(context, BYTES, "a few bytes")?;
-        let (pageable, pinned) = (HostBuffer::pageable(context, BYTES), HostBuffer::pinned(context, BYTES)?);
-        let shape = Shape::square(512, Element::F16, Compute::F32);
+        let (pageable, pinned) = (HostBuffer::pageable(context, BYTES)?, HostBuffer::pinned(context, BYTES)?);
+        let shape = Shape::square(512, FP16);
         let mut operands = Operands::new(gpu, &[shape])?;
         let copy = |host: &HostBuffer, bytes| PreparedCopy::host(&device, 0, host, 0, bytes);
         Ok(Self {
@@ -96,45 +88,34 @@ impl<'g> Tools<'g> {
         })
     }
 
-    fn stream(&self) -> &Rc<Stream> {
-        &self.gpu.stream
-    }
-
-    fn blas(&self) -> &Blas {
-        &self.gpu.blas
-    }
-
     fn spin(&self, ns: i64) -> Result<()> {
-        self.gpu.spin.launch(self.stream(), self.gpu.spin.length(ns))
-    }
-
-    fn by_event(&self, event: &Event) -> Result<()> {
-        event.record(self.stream())?;
-        event.synchronize()
+        self.gpu.spin.launch(&self.gpu.stream, self.gpu.spin.kernel(ns))
     }
 
     fn read(&self, copy: &PreparedCopy) -> Result<()> {
-        copy.read_async(self.stream())?;
-        self.stream().synchronize()
+        copy.read_async(&self.gpu.stream)?;
+        self.gpu.stream.synchronize()
     }
 
-    /// Time of `call` with a kernel of `ns` launched before it, the launch included.
-    fn after_kernel(&self, ns: i64, call: impl Fn() -> Result<()>) -> Result<i64> {
+    /// Host time of `call` while the GPU has something to do, or nothing.
+    fn time(&self, pending: &str, call: impl Fn() -> Result<()>) -> Result<i64> {
         self.gpu.context.synchronize()?;
-        let took = timed(|| self.spin(ns).and_then(|()| call()))?;
-        self.gpu.context.synchronize()?;
-        Ok(took)
-    }
-
-    /// Time of `call` on an idle GPU.
-    fn idle(&self, call: impl Fn() -> Result<()>) -> Result<i64> {
-        self.after(|| Ok(()), call)
-    }
-
-    fn after(&self, before: impl Fn() -> Result<()>, call: impl Fn() -> Result<()>) -> Result<i64> {
-        self.gpu.context.synchronize()?;
-        before()?;
-        let took = timed(call)?;
+        match pending {
+            LONG => self.spin(LONG_NS)?,
+            BESIDE => {
+                self.gpu.spin.launch(&self.other, self.gpu.spin.kernel(200_000))?;
+                self.spin(10_000)?;
+            }
+            _ => {}
+        }
+        // A short kernel's launch counts, as it does in `flagged`.
+        let short = pending == SHORT;
+        let took = timed(|| {
+            if short {
+                self.spin(SHORT_NS)?;
+            }
+            call()
+        })?;
         self.gpu.context.synchronize()?;
         Ok(took)
     }
@@ -144,7 +125,8 @@ impl<'g> Tools<'g> {
         self.gpu.context.synchronize()?;
         self.flag.set_word(0, 0);
         let before = Instant::now();
-        self.gpu.spin.launch_flagged(self.stream(), self.gpu.spin.length(ns), self.flag.device_address())?;
+        let kernel = self.gpu.spin.kernel(ns).flagged(self.flag.device_address());
+        self.gpu.spin.launch(&self.gpu.stream, kernel)?;
         let start = if with_launch { before } else { Instant::now() };
         while self.flag.word(0) == 0 {
             // A kernel that failed never writes.
@@ -156,68 +138,58 @@ impl<'g> Tools<'g> {
         Ok(start.elapsed().as_nanos() as i64)
     }
 
-    /// Waiting for one of two busy streams, or for both.
-    fn beside(&self, wait: impl Fn() -> Result<()>) -> Result<i64> {
-        let long = || self.gpu.spin.launch(&self.other, self.gpu.spin.length(200_000));
-        self.after(|| long().and_then(|()| self.spin(10_000)), wait)
+    fn call<'a>(
+        &'a self,
+        name: &'static str,
+        pending: &'static str,
+        call: impl Fn() -> Result<()> + 'a,
+    ) -> Call<'a> {
+        (name, pending, Box::new(move || self.time(pending, &call)))
     }
 
     fn calls(&self) -> Vec<Call<'_>> {
-        const SHORT_NS: i64 = 20_000;
-        const LONG_NS: i64 = 1_000_000;
-        let stream = || self.stream().synchronize();
-        let context = || self.gpu.context.synchronize();
+        const PINNED: &str = "read one value, pinned";
+        const PRINT: &str = "12 reads of 3 values (a print)";
+        let (on, gpu) = (&self.gpu.stream, self.gpu);
+        let by_event = |event: &Event| event.record(on).and_then(|()| event.synchronize());
+        let (event, sleeping) = (move || by_event(&self.event), move || by_event(&self.sleeping));
+        let (stream, context) = (|| on.synchronize(), || gpu.context.synchronize());
+        let value = || self.read(&self.value);
+        let print = || (0..12).try_for_each(|_| self.read(&self.three));
         vec![
-            (STREAM, NOTHING, Box::new(move || self.idle(stream))),
-            (EVENT, NOTHING, Box::new(move || self.idle(|| self.by_event(&self.event)))),
-            (SLEEPING, NOTHING, Box::new(move || self.idle(|| self.by_event(&self.sleeping)))),
-            (CONTEXT, NOTHING, Box::new(move || self.idle(context))),
-            (SEEN, SHORT, Box::new(move || self.flagged(SHORT_NS, true))),
-            (STREAM, SHORT, Box::new(move || self.after_kernel(SHORT_NS, stream))),
-            (EVENT, SHORT, Box::new(move || self.after_kernel(SHORT_NS, || self.by_event(&self.event)))),
-            (
-                SLEEPING,
-                SHORT,
-                Box::new(move || self.after_kernel(SHORT_NS, || self.by_event(&self.sleeping))),
-            ),
-            (CONTEXT, SHORT, Box::new(move || self.after_kernel(SHORT_NS, context))),
-            (STREAM, BESIDE, Box::new(move || self.beside(stream))),
-            (CONTEXT, BESIDE, Box::new(move || self.beside(context))),
-            (VALUE, NOTHING, Box::new(move || self.idle(|| self.read(&self.value)))),
-            (
-                "read one value, pinned",
-                NOTHING,
-                Box::new(move || self.idle(|| self.read(&self.pinned_value))),
-            ),
-            ("read 1,000 values", NOTHING, Box::new(move || self.idle(|| self.read(&self.thousand)))),
-            (
-                "12 reads of 3 values (a print)",
-                NOTHING,
-                Box::new(move || self.idle(|| (0..12).try_for_each(|_| self.read(&self.three)))),
-            ),
-            (VALUE, LONG, Box::new(move || self.after(|| self.spin(LONG_NS), || self.read(&self.value)))),
-            (
-                "12 reads of 3 values (a print)",
-                LONG,
-                Box::new(move || {
-                    self.after(|| self.spin(LONG_NS), || (0..12).try_for_each(|_| self.read(&self.three)))
-                }),
-            ),
-            (LAUNCH, NOTHING, Box::new(move || self.idle(|| self.spin(0)))),
-            (PRODUCT, NOTHING, Box::new(move || self.idle(|| self.blas().launch(&self.product.product)))),
-            (ENQUEUE, NOTHING, Box::new(move || self.idle(|| self.upload.upload_async(self.stream())))),
-            ("record an event", NOTHING, Box::new(move || self.idle(|| self.event.record(self.stream())))),
-            (START, NOTHING, Box::new(move || self.flagged(0, false))),
+            self.call(STREAM, NOTHING, stream),
+            self.call(EVENT, NOTHING, event),
+            self.call(SLEEPING, NOTHING, sleeping),
+            self.call(CONTEXT, NOTHING, context),
+            (SEEN, SHORT, Box::new(|| self.flagged(SHORT_NS, true))),
+            self.call(STREAM, SHORT, stream),
+            self.call(EVENT, SHORT, event),
+            self.call(SLEEPING, SHORT, sleeping),
+            self.call(CONTEXT, SHORT, context),
+            self.call(STREAM, BESIDE, stream),
+            self.call(CONTEXT, BESIDE, context),
+            self.call(VALUE, NOTHING, value),
+            self.call(PINNED, NOTHING, || self.read(&self.pinned_value)),
+            self.call("read 1,000 values", NOTHING, || self.read(&self.thousand)),
+            self.call(PRINT, NOTHING, print),
+            self.call(VALUE, LONG, value),
+            self.call(PRINT, LONG, print),
+            self.call(LAUNCH, NOTHING, || self.spin(0)),
+            self.call(PRODUCT, NOTHING, || gpu.blas.launch(&self.product.product)),
+            self.call(ENQUEUE, NOTHING, || self.upload.upload_async(on)),
+            self.call("record an event", NOTHING, || self.event.record(on)),
+            (START, NOTHING, Box::new(|| self.flagged(0, false))),
         ]
     }
 }
 
-/// All calls, interleaved; each value is the median of a few dozen calls.
-pub fn measure(gpu: &Gpu, rounds: u32) -> Result<(Vec<CallCost>, Returns)> {
+/// All calls, interleaved; each value is the median of a few dozen calls. Also, from the end of awaited work to the return
+/// of a synchronisation of the stream, an event and the context, in ns.
+pub fn measure(gpu: &Gpu, rounds: u32) -> Result<(Vec<CallCost>, [i64; 3])> {
     const CALLS: usize = 31;
     let tools = Tools::new(gpu)?;
     let calls = tools.calls();
-    let samples = rounds::interleaved(calls.len(), rounds, 1, |i| {
+    let samples = rounds::interleaved(calls.len(), rounds, |i| {
         interrupt::check()?;
         let times = (0..CALLS).map(|_| calls[i].2()).collect::<Result<Vec<i64>>>()?;
         Ok(Sample { wall: rounds::spread(times).median_ns, gpu: 0 })
@@ -228,11 +200,10 @@ pub fn measure(gpu: &Gpu, rounds: u32) -> Result<(Vec<CallCost>, Returns)> {
         (Some(seen), Some(waited)) => rounds::savings(waited, seen).median_ns.max(0),
         _ => 0,
     };
-    let returns = Returns { stream: back(STREAM), event: back(EVENT), context: back(CONTEXT) };
     let costs = calls.iter().zip(&samples).map(|((name, pending, _), samples)| CallCost {
         name,
         pending,
-        host: rounds::spread(samples.iter().map(|s| s.wall)),
+        host: rounds::wall(samples),
     });
-    Ok((costs.collect(), returns))
+    Ok((costs.collect(), [STREAM, EVENT, CONTEXT].map(back)))
 }

@@ -4,7 +4,7 @@ use super::calls::timed;
 use crate::replay::bench::CopyCost;
 use crate::replay::error::ReplayError;
 use crate::replay::gpu::cuda::Result;
-use crate::replay::gpu::memory::{self, DeviceMemory, HostBuffer, PreparedCopy};
+use crate::replay::gpu::memory::{DeviceMemory, HostBuffer, PreparedCopy};
 use crate::replay::gpu::open::Gpu;
 use crate::replay::gpu::spin;
 use crate::replay::rounds::{self, Sample};
@@ -21,7 +21,7 @@ pub const PINNED_READ: &str = "read, pinned, asynchronous";
 pub fn measure(gpu: &Gpu, rounds: u32) -> Result<Vec<CopyCost>> {
     let context = &gpu.context;
     let device = DeviceMemory::new(context, 2 * BYTES, "large copies")?;
-    let (pageable, pinned) = (HostBuffer::pageable(context, BYTES), HostBuffer::pinned(context, BYTES)?);
+    let (pageable, pinned) = (HostBuffer::pageable(context, BYTES)?, HostBuffer::pinned(context, BYTES)?);
     let slow = PreparedCopy::host(&device, 0, &pageable, 0, BYTES)?;
     let fast = PreparedCopy::host(&device, 0, &pinned, 0, BYTES)?;
     let inside = PreparedCopy::inside(&device, BYTES, &device, 0, BYTES)?;
@@ -38,7 +38,7 @@ pub fn measure(gpu: &Gpu, rounds: u32) -> Result<Vec<CopyCost>> {
         ("device to device", Box::new(|| inside.move_async(stream))),
     ];
     // The second time is until all is there, not the GPU's.
-    let samples = rounds::interleaved(kinds.len(), rounds, 1, |i| {
+    let samples = rounds::interleaved(kinds.len(), rounds, |i| {
         let mut returned = 0;
         let done = timed(|| {
             returned = timed(&kinds[i].1)?;
@@ -47,11 +47,11 @@ pub fn measure(gpu: &Gpu, rounds: u32) -> Result<Vec<CopyCost>> {
         Ok(Sample { wall: returned, gpu: done })
     })?;
     let costs = kinds.iter().zip(&samples).map(|((name, _), samples)| {
-        let done = rounds::spread(samples.iter().map(|s| s.gpu));
+        let done = rounds::gpu(samples);
         CopyCost {
             name,
             bytes: BYTES as u64,
-            returned: rounds::spread(samples.iter().map(|s| s.wall)),
+            returned: rounds::wall(samples),
             done,
             bytes_per_ns: BYTES as f64 / done.median_ns.max(1) as f64,
         }
@@ -75,19 +75,12 @@ pub fn self_test(gpu: &Gpu) -> Result<String> {
     const WORDS: usize = 4096;
     let context = &gpu.context;
     let device = DeviceMemory::new(context, 8 * WORDS, "a few bytes")?;
-    for pinned in [false, true] {
-        let buffer = || {
-            if pinned {
-                HostBuffer::pinned(context, 4 * WORDS)
-            } else {
-                Ok(HostBuffer::pageable(context, 4 * WORDS))
-            }
-        };
-        let (from, to) = (buffer()?, buffer()?);
+    for buffer in [HostBuffer::pageable, HostBuffer::pinned] {
+        let (from, to) = (buffer(context, 4 * WORDS)?, buffer(context, 4 * WORDS)?);
         (0..WORDS).for_each(|i| from.set_word(i, i as u32 * 3 + 1));
         PreparedCopy::host(&device, 0, &from, 0, 4 * WORDS)?.upload_async(&gpu.stream)?;
         PreparedCopy::inside(&device, 4 * WORDS, &device, 0, 4 * WORDS)?.move_async(&gpu.stream)?;
-        memory::fill(&device, 0, 4 * WORDS, 0, &gpu.stream)?;
+        PreparedCopy::inside(&device, 0, &device, 0, 4 * WORDS)?.memset_async(0, &gpu.stream)?;
         PreparedCopy::host(&device, 4 * WORDS, &to, 0, 4 * WORDS)?.read_async(&gpu.stream)?;
         gpu.stream.synchronize()?;
         if let Some(i) = (0..WORDS).find(|&i| to.word(i) != i as u32 * 3 + 1) {

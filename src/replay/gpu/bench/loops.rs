@@ -5,8 +5,7 @@ use crate::replay::gpu::blas::Blas;
 use crate::replay::gpu::cuda::{Context, Result, Stream};
 use crate::replay::gpu::open::{self, Gpu};
 use crate::replay::gpu::operands::{Checked, Operands, Placed};
-use crate::replay::plan::{Compute, Element};
-use crate::replay::product::Shape;
+use crate::replay::product::{FP16, FP32, Shape};
 use crate::replay::rounds::{self, Sample};
 use std::rc::Rc;
 use std::time::Instant;
@@ -26,22 +25,22 @@ pub fn measure(gpu: &Gpu, rounds: u32, checked: &mut Checked) -> Result<Vec<Loop
 }
 
 fn run(gpu: &Gpu, kinds: &[Kind<'_>], rounds: u32) -> Result<Vec<LoopCost>> {
-    let samples = rounds::interleaved(kinds.len(), rounds, 1, |i| {
+    let samples = rounds::interleaved(kinds.len(), rounds, |i| {
         gpu.context.synchronize()?;
         let start = Instant::now();
         (0..PASSES).try_for_each(|_| kinds[i].1())?;
         gpu.context.synchronize()?;
         Ok(Sample { wall: start.elapsed().as_nanos() as i64 / PASSES, gpu: 0 })
     })?;
-    let costs = kinds.iter().zip(samples).map(|((name, _), samples)| LoopCost {
-        name: name.clone(),
-        wall: rounds::spread(samples.iter().map(|s| s.wall)),
-    });
+    let costs = kinds
+        .iter()
+        .zip(samples)
+        .map(|((name, _), samples)| LoopCost { name: name.clone(), wall: rounds::wall(&samples) });
     Ok(costs.collect())
 }
 
 fn several_streams(gpu: &Gpu, rounds: u32) -> Result<Vec<LoopCost>> {
-    let shape = Shape::square(512, Element::F16, Compute::F32);
+    let shape = Shape::square(512, FP16);
     let streams =
         (0..STREAMS).map(|_| Ok(Rc::new(Stream::new(&gpu.context)?))).collect::<Result<Vec<_>>>()?;
     let blas = streams.iter().map(Blas::new).collect::<Result<Vec<_>>>()?;
@@ -70,7 +69,7 @@ fn two_gpus(gpu: &Gpu, rounds: u32, checked: &mut Checked) -> Result<Vec<LoopCos
     let other = if gpu.info.device == 0 { 1 } else { 0 };
     let idle = Context::new(open::device(other)?)?;
     gpu.context.make_current()?;
-    let shape = Shape::square(100, Element::F32, Compute::F32);
+    let shape = Shape::square(100, FP32);
     let mut operands = Operands::new(gpu, &[shape])?;
     let placed = operands.place(&shape)?;
     operands.check(gpu, &gpu.blas, &placed, checked)?;

@@ -12,32 +12,34 @@ use super::{Options, spin};
 use crate::replay::bench::{BENCH_VERSION, Bench};
 use crate::replay::constants::{CONSTANTS_VERSION, Constants};
 use crate::replay::occupancy::StandIn;
-use crate::replay::plan::{Compute, Element};
+use crate::replay::product::Types;
 
 /// What to measure.
 pub struct Work {
     /// Sides of the square products.
     pub sizes: Vec<u64>,
-    /// Name, element type and precision; as in [`crate::replay::bench::TYPES`].
-    pub types: Vec<(&'static str, Element, Compute)>,
+    /// Their types.
+    pub types: Vec<Types>,
+    /// Rounds of measurements; each runs every way twice.
+    pub rounds: u32,
 }
 
-/// Measures everything; `said` is told what comes next.
-pub fn bench(options: &Options, work: &Work, said: &dyn Fn(&str)) -> Result<Bench> {
+/// Measures everything; `announce` is told what comes next.
+pub fn bench(options: &Options, work: &Work, announce: &dyn Fn(&str)) -> Result<Bench> {
     let gpu = Gpu::open(options.device, &options.lib_dirs)?;
     let mut notes = gpu.notes.clone();
     let mut checked = Checked::default();
     cuda::doing("measuring products");
-    let products = products::measure(&gpu, work, options.rounds, said, &mut checked, &mut notes)?;
-    said("calls");
+    let products = products::measure(&gpu, work, announce, &mut checked, &mut notes)?;
+    announce("calls");
     cuda::doing("measuring calls");
-    let (calls, returns) = calls::measure(&gpu, options.rounds)?;
-    said("copies");
+    let (calls, [stream_return_ns, event_return_ns, context_return_ns]) = calls::measure(&gpu, work.rounds)?;
+    announce("copies");
     cuda::doing("measuring copies");
-    let copies = copies::measure(&gpu, options.rounds)?;
-    said("streams and GPUs");
+    let copies = copies::measure(&gpu, work.rounds)?;
+    announce("streams and GPUs");
     cuda::doing("measuring loops");
-    let loops = loops::measure(&gpu, options.rounds, &mut checked)?;
+    let loops = loops::measure(&gpu, work.rounds, &mut checked)?;
     let host = |name: &str| {
         calls.iter().find(|c| c.name == name && c.pending == calls::NOTHING).map_or(0, |c| c.host.median_ns)
     };
@@ -48,9 +50,9 @@ pub fn bench(options: &Options, work: &Work, said: &dyn Fn(&str)) -> Result<Benc
         // The kernel has run for as long as an empty one does when its write is seen.
         after_call_ns: (host(calls::START) - spin::EMPTY_NS).max(0),
         after_previous_ns: gpu.spin.gap_ns,
-        stream_return_ns: returns.stream,
-        event_return_ns: returns.event,
-        context_return_ns: returns.context,
+        stream_return_ns,
+        event_return_ns,
+        context_return_ns,
         stream_floor_ns: host(calls::STREAM),
         event_floor_ns: host(calls::EVENT),
         context_floor_ns: host(calls::CONTEXT),
@@ -86,8 +88,8 @@ fn queue_depth(gpu: &Gpu) -> Result<Option<u32>> {
     const MOST: u32 = 8_192;
     // A launch takes some µs; one this long waited for the GPU, unless the system took the processor away just then.
     const BLOCKED_NS: i64 = 5_000_000;
-    let empty = gpu.spin.length(0);
-    gpu.spin.launch(&gpu.stream, gpu.spin.length(BUSY_NS))?;
+    let empty = gpu.spin.kernel(0);
+    gpu.spin.launch(&gpu.stream, gpu.spin.kernel(BUSY_NS))?;
     let mut depth = None;
     for launched in 1..=MOST {
         let took = calls::timed(|| gpu.spin.launch(&gpu.stream, empty))?;
@@ -116,7 +118,7 @@ pub fn self_test(options: &Options) -> Result<Vec<String>> {
     lines.push(products::self_test(&gpu)?);
     cuda::doing("checking kernels of a given length");
     const WANTED_NS: i64 = 50_000;
-    let took = gpu.spin.spacing(&gpu.stream, StandIn::NOTHING, gpu.spin.length(WANTED_NS))? - gpu.spin.gap_ns;
+    let took = gpu.spin.spacing(&gpu.stream, gpu.spin.kernel(WANTED_NS))? - gpu.spin.gap_ns;
     lines.push(format!(
         "kernels of 50 µs take {}, by {}; {} between two",
         crate::text::duration(took),
@@ -141,18 +143,18 @@ fn places(gpu: &Gpu) -> Result<String> {
     let (from, end, to) = (event()?, event()?, event()?);
     spin.take_places(&gpu.stream, &gpu.limits)?;
     let pair = |place: StandIn| {
-        let length = spin.length_in_place(LONG_NS, place, &gpu.limits);
+        let kernel = spin.kernel_in_place(LONG_NS, place, &gpu.limits);
         gpu.context.synchronize()?;
         from.record(&gpu.stream)?;
-        spin.launch_in_place(&gpu.stream, place, length)?;
-        spin.launch_in_place(&other, place, length)?;
+        spin.launch(&gpu.stream, kernel)?;
+        spin.launch(&other, kernel)?;
         end.record(&other)?;
         gpu.stream.wait(&end)?;
         to.record(&gpu.stream)?;
         gpu.context.synchronize()?;
         from.until(&to)
     };
-    let all = StandIn::of_all(&gpu.limits);
+    let all = StandIn::filling(&gpu.limits);
     pair(all)?;
     let [small, large] = [pair(StandIn::NOTHING)?, pair(all)?].map(crate::text::duration);
     let long = crate::text::duration(LONG_NS);

@@ -1,0 +1,73 @@
+//! From a typed word to a value: names out of a list, `SITE=CHANGE`, `OLD=NEW`.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use std::path::PathBuf;
+use sync_report::render::{self, Format};
+use sync_report::verdict::source::SourceRoot;
+use sync_report::vocabulary::Change;
+
+/// One of a list, by its name. Names and what they mean, as `said` has them, are what `--help`, errors and completions
+/// show.
+fn one_of<T: Sync>(
+    all: &'static [T],
+    said: fn(&T) -> (&'static str, &'static str),
+) -> impl TypedValueParser<Value = &'static T> {
+    let shown = all.iter().map(|value| match said(value) {
+        (name, "") => PossibleValue::new(name),
+        (name, help) => PossibleValue::new(name).help(help),
+    });
+    PossibleValuesParser::new(shown)
+        .try_map(move |typed| all.iter().find(|value| said(value).0 == typed).ok_or("is not in the list"))
+}
+
+/// A value of an enum.
+pub fn word<T: Copy + Send + Sync>(
+    all: &'static [T],
+    said: fn(&T) -> (&'static str, &'static str),
+) -> impl TypedValueParser<Value = T> {
+    one_of(all, said).map(|value| *value)
+}
+
+/// A format of a result.
+pub fn format<T>(all: &'static [Format<T>]) -> impl TypedValueParser<Value = &'static Format<T>> {
+    one_of(all, |format| (format.name, format.help))
+}
+
+/// Help of `--top`: how many sites each format lists without it.
+pub fn top_help() -> String {
+    let with = |top: usize| -> Vec<&str> {
+        render::REPORT.iter().filter(|f| f.top == top).map(|f| f.name).collect()
+    };
+    let all = with(0);
+    let all = match all.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => all.concat(),
+    };
+    let (some, page) = (render::TOP, render::PAGE_TOP);
+    format!("List at most N sites; 0 for all. {some} by default, {page} on a page, all for {all}")
+}
+
+/// `S3=delete`.
+pub fn parse_fix(text: &str) -> Result<(String, Change), String> {
+    let words = || Change::ALL.iter().map(|c| c.as_str()).collect::<Vec<_>>().join(", ");
+    let (site, word) =
+        text.split_once('=').ok_or_else(|| format!("write SITE=CHANGE; changes: {}", words()))?;
+    let short = match word {
+        "non_blocking" => "non-blocking",
+        word => word,
+    };
+    let fix = Change::parse(short).ok_or_else(|| format!("no change `{word}`; there are: {}", words()))?;
+    Ok((site.to_owned(), fix))
+}
+
+/// `NEW`, or `OLD=NEW` where OLD is the recorded prefix.
+pub fn parse_root(text: &str) -> Result<SourceRoot, String> {
+    let (old, new) = match text.split_once('=') {
+        Some((old, new)) => (Some(old.to_owned()), PathBuf::from(new)),
+        None => (None, PathBuf::from(text)),
+    };
+    if !new.is_dir() {
+        return Err(format!("{} is no directory", new.display()));
+    }
+    Ok(SourceRoot { old, new })
+}

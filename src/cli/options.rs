@@ -1,0 +1,75 @@
+//! What was typed, as the library wants it: the one place where [`Options`] are made.
+
+use super::args::{ReplayArgs, ReportArgs, SelectArgs, SharedArgs};
+use super::progress;
+use anyhow::Result;
+use sync_report::analysis::Options;
+use sync_report::analysis::filter::Filter;
+use sync_report::analysis::pricing::Scenario;
+use sync_report::analysis::timing::Timing;
+use sync_report::model::timeline::WHOLE;
+use sync_report::render::{Format, Found};
+use sync_report::replay::constants::Constants;
+use sync_report::replay::plan::HostTime;
+use sync_report::sites::frames::PathRules;
+
+/// All waits, in the usual order.
+pub fn plain(shared: &SharedArgs) -> Options {
+    let all = || std::thread::available_parallelism().map_or(1, usize::from);
+    Options {
+        threads: shared.threads.map_or_else(all, usize::from),
+        progress: progress::shown(shared.progress, shared.quiet),
+        ..Options::default()
+    }
+}
+
+/// The waits that were selected.
+pub fn selected(select: &SelectArgs, shared: &SharedArgs) -> Options {
+    Options {
+        source_roots: select.source_root.clone(),
+        rules: PathRules { user: select.user_path.clone(), library: select.library_path.clone() },
+        filter: Filter {
+            nvtx: select.nvtx.clone(),
+            process: select.process,
+            thread: select.thread.clone(),
+            device: select.device,
+            from: select.from,
+            to: select.to,
+        },
+        iteration_marker: select.iteration_marker.clone(),
+        ..plain(shared)
+    }
+}
+
+/// A report in this format.
+pub fn report(args: &ReportArgs, format: &Format<Found>, timing: Timing) -> Result<Options> {
+    let saving = &args.saving;
+    let constants = saving.constants.as_deref().map(Constants::read).transpose()?;
+    Ok(Options {
+        classes: args.list.class.clone(),
+        sort: args.list.sort,
+        top: if args.details.is_some() { 0 } else { args.list.top.unwrap_or(format.top) },
+        without_spread: !format.spread,
+        timelines: format.timelines.then_some(WHOLE),
+        capture: args.graph_ready.clone(),
+        simulate_up_to: saving.simulate.then_some(usize::MAX),
+        scenario: Scenario { assume_fixed: saving.assume_fixed.clone(), fixes: saving.fix.clone() },
+        assumed: constants.as_ref().map(Into::into).unwrap_or_default(),
+        timing,
+        step: saving.step_time,
+        ..selected(&args.select, &args.shared)
+    })
+}
+
+/// What a replay is planned from.
+pub fn replay(args: &ReplayArgs, timing: Timing) -> Options {
+    Options {
+        timing,
+        source_roots: args.source_root.clone(),
+        simulate_up_to: args.simulate.then_some(usize::MAX),
+        // A replay's prediction is of the host time that it plays.
+        as_captured: args.host != HostTime::Unprofiled,
+        scenario: Scenario { fixes: args.fix.clone(), ..Scenario::default() },
+        ..plain(&args.shared)
+    }
+}

@@ -1,0 +1,414 @@
+//! Loops in a sequence of symbols that nobody marked.
+//!
+//! ```text
+//!  sequence   w w u  a b c b c d s  a b c b c d s  a b c b c d s l  a b c b c d s  v v v  a b c b c d s
+//!  anchor d              |              |              |                |                   |
+//!  turns             [0------------][1------------][2--------------][3------------]      [4------------]
+//! ```
+//! A *turn* is what lies between two occurrences of an *anchor*: a symbol, or two or four in a row, that comes once a
+//! turn. What a turn typically holds is, of each symbol, the median number over the turns. A turn counts where it is
+//! alike: common symbols over all of both at least [`ALIKE`]. One that goes on with something else (a validation, a
+//! checkpoint, the end of the run) counts for as long as the typical turn is, if that part is alike.
+//!
+//! Which anchor: symbols that come equally often speak for one number of turns; of each number the one that recurs most
+//! evenly is tried, the numbers that most symbols speak for first. A loop *explains* the symbols that its typical turn
+//! holds: each symbol weighs the logarithm of its number, however often the layers of a model repeat it. What is left
+//! between the turns may hold other loops: a validation, the second phase of a generation. Of all divisions that explain
+//! nearly as much as the best the finest is taken: layers do not explain what comes before and after them, steps do,
+//! and so do epochs, but steps are more. Where the program copies from or to the host or waits again and again, turns do
+//! too, or explain nearly all.
+//!
+//! The anchor may lie anywhere in a turn: where turns begin is told in [`super::starts`].
+//!
+//! Found is what explains [`ENOUGH`] of the whole sequence with at least [`FEWEST`] turns. So far the order of a turn's
+//! symbols did not matter; the confidence says how much of the stretch from the first turn to the last comes after the
+//! same symbol as in the typical turn, and below [`SURE`] of that there is no loop.
+//!
+//! Cost: a sort of the sequence for each length of anchor, and a pass for each of at most [`TRIED`] anchors, for the
+//! sequence and for what each of a few loops leaves of it; 8 bytes an event.
+
+use rustc_hash::FxHashMap;
+
+/// Turns that make a loop.
+const FEWEST: usize = 5;
+/// Anchors tried of each length.
+const TRIED: usize = 12;
+/// Lengths of anchors, in symbols.
+const ANCHORS: [usize; 3] = [1, 2, 4];
+/// Common symbols of a turn and the typical one, over all of both.
+pub(super) const ALIKE: f64 = 0.8;
+/// Part of the best division's explanation that a finer one must reach.
+const NEARLY: f64 = 0.85;
+/// Part that turns must explain that hold nothing of the host, where the program does.
+const WITHOUT_HOST: f64 = 0.95;
+/// Part of the whole sequence that loops must explain.
+const ENOUGH: f64 = 0.75;
+/// Least [`Loop::confidence`].
+const SURE: f64 = 0.8;
+/// Loops that a division has.
+const LOOPS: usize = 3;
+/// Least part that a further loop explains.
+const WORTH: f64 = 0.05;
+/// Turns that are looked at for what is typical, or where turns begin.
+pub(super) const SAMPLE: usize = 255;
+
+/// What a symbol stands for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A kernel or a graph of them.
+    Launch,
+    /// A copy from the host.
+    Upload,
+    /// A copy to the host.
+    Download,
+    /// A call that waits.
+    Wait,
+    /// Memsets, copies on the device.
+    Other,
+}
+
+impl Kind {
+    fn is_of_host(self) -> bool {
+        matches!(self, Self::Upload | Self::Download | Self::Wait)
+    }
+}
+
+/// A stretch of the sequence: its first event, and the one after its last.
+pub(super) type Stretch = (usize, usize);
+
+/// One loop.
+#[derive(Clone)]
+pub struct Loop {
+    /// In order.
+    pub turns: Vec<Turn>,
+    /// Share of the events between the first turn and the last, but those of other loops, that come after the same event
+    /// as in the typical turn.
+    pub confidence: f64,
+    pub(super) typical: Typical,
+    /// Weight of the events that it explains.
+    explains: f64,
+}
+
+/// One turn of a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Its first event.
+    pub from: usize,
+    /// The event after its last.
+    pub to: usize,
+    /// Whether it lasts until the event at `to`: the next turn follows.
+    pub goes_on: bool,
+}
+
+/// What a turn holds: number of each symbol that most turns have.
+#[derive(Clone, Default)]
+pub(super) struct Typical {
+    numbers: Vec<(u32, u32)>,
+    pub(super) len: usize,
+}
+
+/// Finds the loops of a sequence of symbols, which count up from 0; none where nothing repeats for sure.
+pub fn find(symbols: &[u32], kinds: &[Kind]) -> Vec<Loop> {
+    let mut finder = Finder::new(symbols, kinds);
+    let whole = [(0, symbols.len())];
+    let mut first = finder.loops(&whole);
+    first.sort_by(|a, b| b.explains.total_cmp(&a.explains));
+    let mut divisions: Vec<Vec<Loop>> = Vec::new();
+    for candidate in first {
+        let turns = candidate.turns.len();
+        if divisions.iter().all(|known| known[0].turns.len().abs_diff(turns) * 10 > known[0].turns.len()) {
+            divisions.push(finder.with_others(candidate));
+        }
+    }
+    let explains = |loops: &[Loop]| loops.iter().map(|found| found.explains).sum::<f64>();
+    let best = divisions.iter().map(|loops| explains(loops)).fold(0.0, f64::max);
+    let near = |loops: &Vec<Loop>| explains(loops) >= NEARLY * best && explains(loops) >= ENOUGH;
+    let Some(mut loops) = divisions
+        .into_iter()
+        .filter(near)
+        .reduce(|finest, next| if next[0].turns.len() > finest[0].turns.len() { next } else { finest })
+    else {
+        return Vec::new();
+    };
+    let (in_order, kinds) = pairs(symbols);
+    let mut ordered = Finder::new(&in_order, &kinds);
+    for i in 0..loops.len() {
+        let others = loops.iter().enumerate().filter(|(other, _)| *other != i);
+        let others = stretches(others.flat_map(|(_, other)| &other.turns));
+        loops[i].confidence = ordered.confidence(&loops[i], &others);
+    }
+    loops.retain(|found| found.confidence >= SURE);
+    loops
+}
+
+/// Turns as stretches, in order.
+fn stretches<'a>(turns: impl Iterator<Item = &'a Turn>) -> Vec<Stretch> {
+    let mut all: Vec<Stretch> = turns.map(|turn| (turn.from, turn.to)).collect();
+    all.sort_unstable();
+    all
+}
+
+pub(super) struct Finder<'a> {
+    pub(super) symbols: &'a [u32],
+    /// Of each symbol.
+    pub(super) kinds: &'a [Kind],
+    /// Of each symbol, what one event of it weighs: all recurring symbols together 1.
+    weights: Vec<f64>,
+    /// Whether events of the host recur.
+    has_host: bool,
+    /// Of each symbol, how many a typical turn holds; zeros between uses.
+    need: Vec<u32>,
+    /// Of each symbol, how many were seen; zeros between uses.
+    seen: Vec<u32>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(symbols: &'a [u32], kinds: &'a [Kind]) -> Self {
+        let mut counts = vec![0u32; kinds.len()];
+        symbols.iter().for_each(|&s| counts[s as usize] += 1);
+        let recurs = |count: u32| count as usize >= FEWEST;
+        let log = |count: u32| if recurs(count) { f64::from(count + 1).log2() } else { 0.0 };
+        let all: f64 = counts.iter().map(|&count| log(count)).sum();
+        Self {
+            symbols,
+            kinds,
+            weights: counts
+                .iter()
+                .map(|&count| log(count) / f64::from(count.max(1)) / all.max(1.0))
+                .collect(),
+            has_host: counts.iter().zip(kinds).any(|(&count, kind)| kind.is_of_host() && recurs(count)),
+            need: vec![0; counts.len()],
+            seen: vec![0; counts.len()],
+        }
+    }
+
+    /// A loop, and those in what it leaves.
+    fn with_others(&mut self, first: Loop) -> Vec<Loop> {
+        let mut loops: Vec<Loop> = Vec::new();
+        let mut next = Some(first);
+        while let Some(mut found) = next.take() {
+            self.set_starts(&mut found, &stretches(loops.iter().flat_map(|l| &l.turns)));
+            loops.push(found);
+            if loops.len() == LOOPS {
+                break;
+            }
+            let free = between(&stretches(loops.iter().flat_map(|l| &l.turns)), self.symbols.len());
+            let found = self.loops(&free).into_iter().filter(|other| other.explains >= WORTH);
+            next = found.reduce(|best, next| if next.explains > best.explains { next } else { best });
+        }
+        loops
+    }
+
+    /// Loops within stretches of the sequence, one for each anchor worth trying.
+    fn loops(&mut self, free: &[Stretch]) -> Vec<Loop> {
+        let mut loops = Vec::new();
+        for len in ANCHORS {
+            let tokens = self.tokens(len, free);
+            let anchors: Vec<Vec<usize>> = anchors(&tokens);
+            for anchor in anchors {
+                let found = self.turns(&anchor, free);
+                if self.is_loop(&found) {
+                    loops.push(found);
+                }
+            }
+        }
+        loops
+    }
+
+    /// Each place with the hash of the symbols up to it in the upper half, sorted: equal tokens stand together.
+    fn tokens(&self, len: usize, free: &[Stretch]) -> Vec<u64> {
+        let mut tokens: Vec<u64> = Vec::new();
+        for &(from, to) in free {
+            tokens.extend((from..to).map(|at| {
+                let last = &self.symbols[(at + 1).saturating_sub(len)..=at];
+                let hash = last.iter().fold(0u64, |hash, &symbol| {
+                    (hash.rotate_left(5) ^ u64::from(symbol)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                });
+                hash >> 32 << 32 | at as u64
+            }));
+        }
+        tokens.sort_unstable();
+        tokens
+    }
+
+    /// The turns that begin at an anchor's places.
+    fn turns(&mut self, anchor: &[usize], free: &[Stretch]) -> Loop {
+        let mut stretches: Vec<Stretch> = Vec::with_capacity(anchor.len());
+        let mut stretch = free.iter();
+        let mut here = (0, 0);
+        for (i, &from) in anchor.iter().enumerate() {
+            while from >= here.1 {
+                let Some(&next) = stretch.next() else { break };
+                here = next;
+            }
+            stretches.push((from, anchor.get(i + 1).map_or(here.1, |&next| next.min(here.1))));
+        }
+        let typical = self.typical(&stretches);
+        let mut found = Loop { turns: Vec::new(), confidence: 0.0, typical, explains: 0.0 };
+        self.needs(&found.typical);
+        for (i, &(from, to)) in stretches.iter().enumerate() {
+            let goes_on = anchor.get(i + 1) == Some(&to);
+            if let Some((turn, explains)) = self.turn(found.typical.len, from, to, goes_on) {
+                found.turns.push(turn);
+                found.explains += explains;
+            }
+        }
+        self.needs(&Typical::default());
+        found
+    }
+
+    /// What lies between two anchors as a turn, whole or for as long as the typical one is.
+    fn turn(&mut self, len: usize, from: usize, to: usize, goes_on: bool) -> Option<(Turn, f64)> {
+        if goes_on {
+            let (alike, explains) = self.compare(from, to, len);
+            if alike >= ALIKE {
+                return Some((Turn { from, to, goes_on }, explains));
+            }
+        }
+        let cut = to.min(from + len);
+        let (alike, explains) = self.compare(from, cut, len);
+        // What comes once in a few turns (the update after several backward passes) belongs to the one before it.
+        let goes_on = goes_on && to - from <= 2 * len;
+        (alike >= ALIKE).then_some((Turn { from, to: if goes_on { to } else { cut }, goes_on }, explains))
+    }
+
+    /// Sets what a typical turn needs.
+    pub(super) fn needs(&mut self, typical: &Typical) {
+        self.need.fill(0);
+        typical.numbers.iter().for_each(|&(symbol, number)| self.need[symbol as usize] = number);
+    }
+
+    /// How much a stretch and the typical turn have in common, of all of both; and the weight of that.
+    pub(super) fn compare(&mut self, from: usize, to: usize, len: usize) -> (f64, f64) {
+        let (common, weight) = self.common(from, to);
+        (common as f64 / (len + (to - from) - common).max(1) as f64, weight)
+    }
+
+    /// How many symbols of a stretch the typical turn has too, and their weight.
+    fn common(&mut self, from: usize, to: usize) -> (usize, f64) {
+        let (mut common, mut weight) = (0, 0.0);
+        for &symbol in &self.symbols[from..to] {
+            let symbol = symbol as usize;
+            self.seen[symbol] += 1;
+            if self.seen[symbol] <= self.need[symbol] {
+                common += 1;
+                weight += self.weights[symbol];
+            }
+        }
+        self.symbols[from..to].iter().for_each(|&symbol| self.seen[symbol as usize] = 0);
+        (common, weight)
+    }
+
+    /// The median number of each symbol over stretches.
+    fn typical(&mut self, stretches: &[Stretch]) -> Typical {
+        let every = stretches.len().div_ceil(SAMPLE).max(1);
+        let sample = || stretches.iter().step_by(every);
+        let mut pairs: Vec<(u32, u32)> = Vec::new();
+        for &(from, to) in sample() {
+            let stretch = &self.symbols[from..to];
+            stretch.iter().for_each(|&symbol| self.seen[symbol as usize] += 1);
+            for &symbol in stretch {
+                let seen = std::mem::take(&mut self.seen[symbol as usize]);
+                if seen > 0 {
+                    pairs.push((symbol, seen));
+                }
+            }
+        }
+        pairs.sort_unstable();
+        let all = sample().count();
+        // Stretches without the symbol come first: they hold none.
+        let median = |list: &[(u32, u32)]| (all / 2).checked_sub(all - list.len()).map(|at| list[at]);
+        let numbers: Vec<(u32, u32)> = pairs.chunk_by(|a, b| a.0 == b.0).filter_map(median).collect();
+        let len = numbers.iter().map(|&(_, number)| number as usize).sum();
+        Typical { numbers, len }
+    }
+
+    /// Whether turns are a loop: they launch something, mostly follow one another, and have to do with the host where the
+    /// program does.
+    fn is_loop(&self, found: &Loop) -> bool {
+        let turns = &found.turns;
+        let holds = |is: fn(Kind) -> bool| found.typical.numbers.iter().any(|n| is(self.kinds[n.0 as usize]));
+        let following = turns.windows(2).filter(|pair| pair[0].to == pair[1].from).count();
+        turns.len() >= FEWEST
+            && 2 * following >= turns.len() - 1
+            && holds(|kind| kind == Kind::Launch)
+            && (!self.has_host || holds(Kind::is_of_host) || found.explains >= WITHOUT_HOST)
+    }
+
+    /// See [`Loop::confidence`].
+    fn confidence(&mut self, found: &Loop, others: &[Stretch]) -> f64 {
+        let (Some(first), Some(last)) = (found.turns.first(), found.turns.last()) else { return 0.0 };
+        let turns: Vec<Stretch> = found.turns.iter().map(|turn| (turn.from, turn.to)).collect();
+        let typical = self.typical(&turns);
+        self.needs(&typical);
+        let common: usize = turns.iter().map(|&(from, to)| self.common(from, to).0).sum();
+        self.needs(&Typical::default());
+        let inside = others.iter().filter(|other| other.0 >= first.from && other.1 <= last.to);
+        let elsewhere: usize = inside.map(|other| other.1 - other.0).sum();
+        common as f64 / (last.to - first.from).saturating_sub(elsewhere).max(1) as f64
+    }
+}
+
+/// Each symbol with the one before it, as a symbol: what is alike in these is so in order, too.
+fn pairs(symbols: &[u32]) -> (Vec<u32>, Vec<Kind>) {
+    let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+    let before = std::iter::once(&u32::MAX).chain(symbols);
+    let pairs = before.zip(symbols).map(|(&a, &b)| {
+        let next = numbers.len() as u32;
+        *numbers.entry((a, b)).or_insert(next)
+    });
+    let pairs = pairs.collect();
+    (pairs, vec![Kind::Other; numbers.len()])
+}
+
+/// Places of the tokens that may be anchors: of those that come equally often the one that recurs most evenly; the
+/// numbers that most tokens speak for first.
+fn anchors(tokens: &[u64]) -> Vec<Vec<usize>> {
+    /// Tokens of one number: how many, how uneven the best is, and where it stands.
+    #[derive(Clone, Copy)]
+    struct Group {
+        tokens: usize,
+        uneven: u64,
+        first: usize,
+    }
+    let place = |token: u64| token & u64::from(u32::MAX);
+    let mut groups: FxHashMap<usize, Group> = FxHashMap::default();
+    let mut first = 0;
+    let mut gaps: Vec<u64> = Vec::new();
+    for same in tokens.chunk_by(|a, b| a >> 32 == b >> 32) {
+        if same.len() >= FEWEST {
+            gaps.clear();
+            gaps.extend(same.windows(2).map(|pair| place(pair[1]) - place(pair[0])));
+            let middle = gaps.len() / 2;
+            let median = *gaps.select_nth_unstable(middle).1;
+            let uneven = gaps.iter().map(|gap| gap.abs_diff(median)).sum();
+            let group = groups.entry(same.len()).or_insert(Group { tokens: 0, uneven, first });
+            group.tokens += 1;
+            if (uneven, place(same[0])) < (group.uneven, place(tokens[group.first])) {
+                (group.uneven, group.first) = (uneven, first);
+            }
+        }
+        first += same.len();
+    }
+    let mut groups: Vec<(usize, Group)> = groups.into_iter().collect();
+    let support = |(number, group): &(usize, Group)| group.tokens as f64 * ((number + 1) as f64).log2();
+    groups.sort_by(|a, b| support(b).total_cmp(&support(a)).then(a.0.cmp(&b.0)));
+    groups.truncate(TRIED);
+    let places = |(number, group): (usize, Group)| {
+        tokens[group.first..group.first + number].iter().map(|&token| place(token) as usize).collect()
+    };
+    groups.into_iter().map(places).collect()
+}
+
+/// What lies between stretches of a sequence, which are in order.
+fn between(stretches: &[Stretch], len: usize) -> Vec<Stretch> {
+    let mut free = Vec::new();
+    let mut at = 0;
+    for &(from, to) in stretches.iter().chain(&[(len, len)]) {
+        if from > at {
+            free.push((at, from));
+        }
+        at = at.max(to);
+    }
+    free
+}

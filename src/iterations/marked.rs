@@ -1,0 +1,255 @@
+//! Iterations by NVTX ranges that repeat: `step 12`, `iteration 3`, `ProfilerStep#4`, or `forward`, `backward` and
+//! `optimizer` in turn.
+//!
+//! ```text
+//!  ranges      [step 0--]  [step 1--]  [step 2--]                              [step 3--]  [step 4--]
+//!  host        forward..   callback    callback      validation                            callback
+//!  iterations  [0---------][1---------][2-------]                              [3---------][4-------]
+//! ```
+//! An iteration lasts from start to start: what callbacks do between two ranges belongs to it.
+
+use super::{Basis, Iterations};
+use crate::error::InputError;
+use crate::profile::Profile;
+use crate::profile::ids::RangeId;
+use crate::sites::ranges::{has_word, is_named, no_range, numbered, says_epoch, says_iteration, stable_name};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Outer levels of nesting that are looked at: iterations stand inside an epoch at most.
+const LEVELS: u16 = 3;
+/// Ranges read per level; loops longer than this are not profiled.
+const MAX_RANGES: usize = 200_000;
+/// Repetitions of a name without a number that make a loop.
+const MIN_UNNUMBERED: usize = 3;
+
+/// Words for what comes before the loop and may repeat too.
+const BEFORE_THE_LOOP: &[&str] = &["warmup", "warm", "init", "initialization", "initialisation"];
+/// Words for what a turn begins with, and for what follows.
+const FORWARD: &[&str] = &["forward", "fwd"];
+const AFTER_FORWARD: &[&str] = &["backward", "bwd", "optimizer", "optim"];
+
+/// Finds the loop: of the best kind, level by level from outside, the family of ranges that covers most time.
+///
+/// # Errors
+/// Texts of ranges cannot be read.
+pub fn detect(profile: &mut Profile) -> Result<Option<(Fit, Iterations)>, InputError> {
+    let mut best: Option<(Fit, Iterations)> = None;
+    for level in 0..LEVELS {
+        let here: Vec<RangeId> = profile.nvtx.ranges.closed_at(level).take(MAX_RANGES + 1).collect();
+        if here.len() > MAX_RANGES {
+            continue;
+        }
+        let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &here)?;
+        if let Some((fit, found)) = best_family(profile, &here, &texts)
+            && best.as_ref().is_none_or(|b| fit < b.0)
+        {
+            best = Some((fit, found));
+        }
+        if best.as_ref().is_some_and(|b| b.0 == Fit::Iterations) {
+            break;
+        }
+    }
+    Ok(best)
+}
+
+/// What ranges that repeat are, best first: waits per epoch say less than waits per step, and those of a warm-up nothing
+/// about the run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// Turns of the loop.
+    Iterations,
+    /// Parts of a turn, in the same order each time.
+    Phases,
+    /// Turns of the loop around it.
+    Epochs,
+    /// Warming up.
+    BeforeTheLoop,
+}
+
+impl Fit {
+    fn of(name: &str) -> Self {
+        if has_word(name, BEFORE_THE_LOOP) {
+            Self::BeforeTheLoop
+        } else if says_epoch(name) {
+            Self::Epochs
+        } else {
+            Self::Iterations
+        }
+    }
+}
+
+struct Family {
+    /// Name of its ranges, `#` for the number.
+    name: String,
+    spans: Vec<(i64, i64)>,
+    numbers: Vec<u64>,
+    numbered: bool,
+}
+
+/// The thread, the name without its number, and whether there is one.
+type Key = (i64, String, bool);
+
+fn best_family(
+    profile: &Profile,
+    ranges: &[RangeId],
+    texts: &[Option<Arc<str>>],
+) -> Option<(Fit, Iterations)> {
+    let table = &profile.nvtx.ranges;
+    let mut families: FxHashMap<Key, Family> = FxHashMap::default();
+    for (&r, text) in ranges.iter().zip(texts) {
+        let Some(text) = text.as_deref() else { continue };
+        let (name, number) = match numbered(text) {
+            // What is left may hold a number itself: `epoch 1 [batch`.
+            Some((family, number)) => (stable_name(family), Some(number)),
+            None if says_iteration(text) && !is_library(text) => (stable_name(text), None),
+            None => continue,
+        };
+        let family = families.entry((table.tid[r], name, number.is_some())).or_insert_with(|| Family {
+            name: stable_name(text),
+            spans: Vec::new(),
+            numbers: Vec::new(),
+            numbered: number.is_some(),
+        });
+        family.spans.push((table.start[r], table.end[r]));
+        family.numbers.extend(number);
+    }
+    let covered = |f: &Family| f.spans.iter().map(|s| s.1 - s.0).sum::<i64>();
+    let mut loops: Vec<(Fit, Key, Family)> = families
+        .into_iter()
+        .filter(|(key, family)| family.is_loop() && (family.numbered || fills(profile, key.0, &family.spans)))
+        .map(|(key, family)| (Fit::of(&key.1), key, family))
+        .collect();
+    loops.extend(phases(profile, ranges, texts).map(|(key, family)| (Fit::Phases, key, family)));
+    loops.sort_by(|a, b| {
+        a.0.cmp(&b.0).then_with(|| covered(&b.2).cmp(&covered(&a.2))).then_with(|| a.1.cmp(&b.1))
+    });
+    let (fit, (tid, ..), family) = loops.into_iter().next()?;
+    Some((fit, iterations(family.name, tid, &family.spans)))
+}
+
+/// The loop whose ranges have a name, on the thread that opened most of them, at the outermost level that has some.
+///
+/// # Errors
+/// [`InputError::NoRange`] where none has it.
+pub fn named(profile: &mut Profile, wanted: &str) -> Result<Iterations, InputError> {
+    let levels = profile.nvtx.ranges.depth.iter().max().map_or(0, |deepest| deepest.saturating_add(1));
+    for level in 0..levels {
+        let here: Vec<RangeId> = profile.nvtx.ranges.closed_at(level).collect();
+        let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &here)?;
+        let table = &profile.nvtx.ranges;
+        let mut threads: BTreeMap<i64, Vec<(i64, i64)>> = BTreeMap::new();
+        for (&r, _) in
+            here.iter().zip(&texts).filter(|(_, text)| text.as_deref().is_some_and(|t| is_named(t, wanted)))
+        {
+            let spans = threads.entry(table.tid[r]).or_default();
+            // Ranges that overlap are no turns of one loop: the first counts.
+            if spans.last().is_none_or(|last| last.1 <= table.start[r]) {
+                spans.push((table.start[r], table.end[r]));
+            }
+        }
+        let most = threads.into_iter().max_by_key(|(tid, spans)| (spans.len(), std::cmp::Reverse(*tid)));
+        if let Some((tid, spans)) = most {
+            return Ok(iterations(wanted.to_owned(), tid, &spans));
+        }
+    }
+    Err(no_range(profile, wanted)?)
+}
+
+/// Iterations from ranges.
+fn iterations(name: String, tid: i64, ranges: &[(i64, i64)]) -> Iterations {
+    let spans = (0..ranges.len()).map(|i| with_rest(ranges, i)).collect();
+    Iterations { name, tid, spans, basis: Basis::Marked }
+}
+
+/// A repetition with what the loop does before the next one, unless that is something else of its own.
+///
+/// ```text
+///  ranges     [step 3    ]··[step 4    ]··[step 5    ]················[step 6    ]
+///  repeated   [3           ][4           ][5         ]                [6         ]
+/// ```
+pub fn with_rest(spans: &[(i64, i64)], i: usize) -> (i64, i64) {
+    let (from, to) = spans[i];
+    match spans.get(i + 1) {
+        Some(next) if next.0.saturating_sub(to) <= to.saturating_sub(from) / 2 => (from, next.0),
+        _ => (from, to),
+    }
+}
+
+/// A thread's ranges `forward`, `backward` and `optimizer`: none is a turn, all from one `forward` to the next are.
+///
+/// ```text
+///  ranges      [forward][backward][optimizer]  [forward][backward][optimizer]
+///  iterations  [0----------------------------][1----------------------------]
+/// ```
+fn phases(profile: &Profile, ranges: &[RangeId], texts: &[Option<Arc<str>>]) -> Option<(Key, Family)> {
+    let table = &profile.nvtx.ranges;
+    /// Turns of a thread, and how many of them have gone on after the forward pass.
+    type Turns = (Vec<(i64, i64)>, BTreeSet<i64>);
+    let mut threads: BTreeMap<i64, Turns> = BTreeMap::new();
+    for (&r, text) in ranges.iter().zip(texts) {
+        let Some(text) = text.as_deref().filter(|text| !is_library(text)) else { continue };
+        let (turns, whole) = threads.entry(table.tid[r]).or_default();
+        if has_word(text, FORWARD) {
+            turns.push((table.start[r], table.end[r]));
+        } else if has_word(text, AFTER_FORWARD)
+            && let Some(turn) = turns.last_mut()
+        {
+            turn.1 = turn.1.max(table.end[r]);
+            whole.insert(turn.0);
+        }
+    }
+    let found = threads.into_iter().find(|(tid, (turns, whole))| {
+        let apart = turns.windows(2).all(|w| w[0].1 <= w[1].0);
+        apart
+            && turns.len() >= MIN_UNNUMBERED
+            && whole.len() + 1 >= turns.len()
+            && fills(profile, *tid, turns)
+    });
+    let (tid, (spans, _)) = found?;
+    let name = "forward … optimizer".to_owned();
+    let key = (tid, name.clone(), false);
+    Some((key, Family { name, spans, numbers: Vec::new(), numbered: false }))
+}
+
+/// Whether disjoint ranges hold at least half of the time in which their thread made calls. A loop does; a part of its
+/// body that is called a step, without a number, does not.
+fn fills(profile: &Profile, tid: i64, spans: &[(i64, i64)]) -> bool {
+    let calls = &profile.calls;
+    let Ok(thread) = calls.threads.binary_search(&tid) else { return false };
+    let all = calls.spans[thread];
+    let inside: i64 = spans.iter().map(|s| (s.1.min(all.end) - s.0.max(all.start)).max(0)).sum();
+    inside >= (all.end - all.start) / 2
+}
+
+/// Ranges of PyTorch itself (`aten::batch_norm`, `Optimizer.step#AdamW.step`, `enumerate(DataLoader)#…Iter.__next__`):
+/// their names speak of batches and steps, and they repeat, but they are parts of an iteration.
+fn is_library(text: &str) -> bool {
+    text.contains("::") || text.starts_with("Optimizer.") || text.starts_with("enumerate(DataLoader)")
+}
+
+impl Family {
+    /// Several ranges one after another that count up, or repeat a name that says what it is.
+    fn is_loop(&self) -> bool {
+        let apart = self.spans.windows(2).all(|w| w[0].1 <= w[1].0);
+        let mut distinct = self.numbers.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let counts =
+            self.numbered && distinct.len() >= 2 && (says_iteration(&self.name) || distinct.len() >= 5);
+        apart && (counts || (!self.numbered && self.spans.len() >= MIN_UNNUMBERED))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_rest;
+
+    #[test]
+    fn a_repetition_goes_up_to_the_next_unless_that_is_far() {
+        let spans = [(0, 100), (110, 210), (300, 400), (450, 460)];
+        let all: Vec<_> = (0..spans.len()).map(|i| with_rest(&spans, i)).collect();
+        assert_eq!(all, [(0, 110), (110, 210), (300, 450), (450, 460)]);
+    }
+}

@@ -1,0 +1,168 @@
+//! Iterations of the program's loop: by NVTX ranges that repeat, else by launches, copies and waits that do.
+
+mod found;
+pub mod marked;
+mod sequence;
+mod starts;
+
+use crate::error::InputError;
+use crate::profile::Profile;
+use crate::profile::ids::CallId;
+use marked::Fit;
+
+/// Of so many iterations one may be start-up: one of ten, two of twenty.
+const WARM_UP: usize = 10;
+/// Iterations below which none counts as start-up.
+const MIN_ITERATIONS: usize = 8;
+
+/// The iterations of one process's loop.
+pub struct Iterations {
+    /// Name that the ranges share, `#` for the number.
+    pub name: String,
+    /// `globalTid` of the thread that runs the loop.
+    pub tid: i64,
+    /// Start and end of each, disjoint, ascending, in ns.
+    pub spans: Vec<(i64, i64)>,
+    /// What they were recognised by.
+    pub basis: Basis,
+}
+
+/// What iterations were recognised by.
+pub enum Basis {
+    /// NVTX ranges.
+    Marked,
+    /// Launches, copies and waits that repeat.
+    Found {
+        /// Of those between the first iteration and the last, the share that every iteration has.
+        confidence: f64,
+        /// Loops of other phases of the program.
+        others: Vec<Other>,
+    },
+}
+
+/// A loop of another phase: a validation, the second stage of a generation.
+pub struct Other {
+    /// Its iterations.
+    pub count: usize,
+    /// Start of the first, in ns.
+    pub start: i64,
+}
+
+impl Iterations {
+    /// Index of the iteration that holds `time`.
+    pub fn at(&self, time: i64) -> Option<usize> {
+        let next = self.spans.partition_point(|s| s.0 <= time);
+        next.checked_sub(1).filter(|&i| time <= self.spans[i].1)
+    }
+
+    /// How events at these times spread over the iterations.
+    pub fn counts(&self, times: impl Iterator<Item = i64>) -> IterationCounts {
+        let mut counts = vec![0; self.spans.len()];
+        times.filter_map(|time| self.at(time)).for_each(|n| counts[n] += 1);
+        let some = || counts.iter().copied().filter(|&n| n > 0);
+        let first = some().next();
+        IterationCounts {
+            with: some().count(),
+            all: counts.len(),
+            each: first.filter(|n| some().all(|m| m == *n)),
+        }
+    }
+
+    /// Whether what happens last at `time` is start-up: before the loop, or in its first iterations and never again. Of few
+    /// iterations one cannot tell, and what comes after the start of another loop is a phase of its own.
+    pub fn only_at_start(&self, time: i64) -> bool {
+        let all = self.spans.len();
+        let later = self.spans.get(all.div_ceil(WARM_UP));
+        let others = match &self.basis {
+            Basis::Marked => &[],
+            Basis::Found { others, .. } => others.as_slice(),
+        };
+        all >= MIN_ITERATIONS
+            && later.is_some_and(|later| time < later.0)
+            && others.iter().all(|other| time < other.start || other.start > self.spans[0].0)
+    }
+
+    /// From the start of the first to the end of the last; `None` where the program has other loops, which are its work too.
+    pub fn whole(&self) -> Option<(i64, i64)> {
+        let alone = match &self.basis {
+            Basis::Marked => true,
+            Basis::Found { others, .. } => others.is_empty(),
+        };
+        let (first, last) = self.spans.first().zip(self.spans.last())?;
+        alone.then_some((first.0, last.1))
+    }
+
+    /// Median length of an iteration, in ns.
+    pub fn median_ns(&self) -> i64 {
+        let mut lengths: Vec<i64> = self.spans.iter().map(|s| s.1 - s.0).collect();
+        lengths.sort_unstable();
+        lengths.get(lengths.len() / 2).copied().unwrap_or(0)
+    }
+
+    /// Where they come from, in words.
+    pub fn source(&self) -> String {
+        match &self.basis {
+            Basis::Marked => format!("NVTX ranges `{}`", self.name),
+            Basis::Found { others, .. } => {
+                let counts: Vec<String> = others.iter().map(|o| o.count.to_string()).collect();
+                let beside = match counts.len() {
+                    0 => "",
+                    1 => " beside another loop of ",
+                    _ => " beside loops of ",
+                };
+                format!("repeating launches{beside}{}", counts.join(" and "))
+            }
+        }
+    }
+
+    /// The measure of how sure it is, where they had to be found.
+    pub fn confidence(&self) -> Option<f64> {
+        match self.basis {
+            Basis::Marked => None,
+            Basis::Found { confidence, .. } => Some(confidence),
+        }
+    }
+}
+
+/// How events spread over iterations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IterationCounts {
+    /// Iterations that hold some, of all.
+    pub with: usize,
+    /// Iterations of the capture.
+    pub all: usize,
+    /// How many each of those holds, where it is the same number in all.
+    pub each: Option<usize>,
+}
+
+/// The loop: the ranges named `marker`, else those that say that they are its turns, else what repeats. Ranges of a
+/// warm-up say nothing about the run: they count where nothing else does. `waiting`: the calls that waited.
+///
+/// # Errors
+/// [`InputError::NoRange`] where no range is named `marker`; others where the export cannot be read.
+pub fn detect(
+    profile: &mut Profile,
+    waiting: &[CallId],
+    marker: Option<&str>,
+) -> Result<Option<Iterations>, InputError> {
+    if let Some(marker) = marker {
+        return marked::named(profile, marker).map(Some);
+    }
+    match marked::detect(profile)? {
+        Some((Fit::BeforeTheLoop, marked)) => Ok(sequence::find(profile, waiting).or(Some(marked))),
+        Some((_, marked)) => Ok(Some(marked)),
+        None => Ok(sequence::find(profile, waiting)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Basis, Iterations};
+
+    #[test]
+    fn an_iteration_holds_what_lies_inside_of_it() {
+        let spans = vec![(0, 100), (110, 210), (300, 400), (450, 460)];
+        let iterations = Iterations { name: String::new(), tid: 0, spans, basis: Basis::Marked };
+        assert_eq!([0, 105, 460, 470].map(|time| iterations.at(time)), [Some(0), None, Some(3), None]);
+    }
+}

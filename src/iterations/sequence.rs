@@ -1,0 +1,123 @@
+//! What a process did, as one sequence: each launch, copy, memset and wait, in the order of the calls of all its threads.
+//!
+//! ```text
+//!  main       [copy]  [gemm] [gelu] [gemm]                        [adam] [sync]
+//!  autograd                                [gemm'] [gelu'] [gemm']
+//!  sequence    copy    gemm   gelu   gemm   gemm'   gelu'   gemm'  adam   sync
+//! ```
+//! An event's symbol is the kernel's name, the copy's direction or the call that waits: what stays the same from turn to
+//! turn, in any order of the rows. Threads are joined, since the backward pass runs on one of its own: by the main
+//! thread alone a step of the training and one of the validation look alike.
+
+use super::found::{self, Kind, Loop, Turn};
+use super::{Basis, Iterations, Other};
+use crate::profile::Profile;
+use crate::profile::ids::{CallId, OpId, process};
+use crate::profile::ops::OpKind;
+use crate::vocabulary::Direction;
+use rustc_hash::FxHashMap;
+use typed_index_collections::TiVec;
+
+/// What an event is: a class in the upper half, which of it in the lower.
+type Key = u64;
+
+const KERNEL: Key = 1 << 32;
+const COPY: Key = 2 << 32;
+const MEMSET: Key = 3 << 32;
+const GRAPH: Key = 4 << 32;
+const WAIT: Key = 5 << 32;
+const UPLOAD: Key = 6 << 32;
+const DOWNLOAD: Key = 7 << 32;
+
+/// Iterations found in what the processes did, of the one that did most; `None` where nothing repeats for sure.
+pub fn find(profile: &Profile, waiting: &[CallId]) -> Option<Iterations> {
+    let keys = keys(profile, waiting);
+    let mut events: FxHashMap<i64, Vec<CallId>> = FxHashMap::default();
+    for call in profile.calls.ids().filter(|&call| keys[call] != 0) {
+        events.entry(process(profile.calls.tid(call))).or_default().push(call);
+    }
+    let mut processes: Vec<(i64, Vec<CallId>)> = events.into_iter().collect();
+    processes.sort_unstable_by_key(|(pid, calls)| (std::cmp::Reverse(calls.len()), *pid));
+    processes.iter().find_map(|(_, calls)| of_process(profile, &keys, calls))
+}
+
+/// The event that each call is; 0 for none.
+fn keys(profile: &Profile, waiting: &[CallId]) -> TiVec<CallId, Key> {
+    let mut keys: TiVec<CallId, Key> = profile.calls.ids().map(|_| 0).collect();
+    for &call in waiting {
+        keys[call] = WAIT | profile.calls.name[call].index() as Key;
+    }
+    let mut issued: TiVec<CallId, Key> = profile.calls.ids().map(|_| 0).collect();
+    for op in profile.ops.ids() {
+        if let Some(call) = profile.issuer(op) {
+            // The nodes of a graph have one call.
+            issued[call] = issued[call].max(key(profile, op));
+        }
+    }
+    keys.iter_mut().zip(issued).filter(|(_, issued)| *issued != 0).for_each(|(key, issued)| *key = issued);
+    keys
+}
+
+fn key(profile: &Profile, op: OpId) -> Key {
+    match profile.ops.kind[op] {
+        OpKind::Kernel => KERNEL | Key::from(profile.ops.kernel(op).unwrap_or(0)),
+        OpKind::Memset => MEMSET,
+        OpKind::GraphLaunch => GRAPH,
+        OpKind::Memcpy => match profile.ops.copy(op).map(|copy| copy.direction) {
+            Some(Direction::HostToDevice) => UPLOAD,
+            Some(Direction::DeviceToHost) => DOWNLOAD,
+            _ => COPY,
+        },
+    }
+}
+
+fn of_process(profile: &Profile, keys: &TiVec<CallId, Key>, calls: &[CallId]) -> Option<Iterations> {
+    let mut numbers: FxHashMap<Key, u32> = FxHashMap::default();
+    let mut kinds = Vec::new();
+    let mut symbols = Vec::with_capacity(calls.len());
+    for &call in calls {
+        let next = numbers.len() as u32;
+        let number = *numbers.entry(keys[call]).or_insert(next);
+        if number == next {
+            kinds.push(match keys[call] >> 32 << 32 {
+                KERNEL | GRAPH => Kind::Launch,
+                UPLOAD => Kind::Upload,
+                DOWNLOAD => Kind::Download,
+                WAIT => Kind::Wait,
+                _ => Kind::Other,
+            });
+        }
+        symbols.push(number);
+    }
+    let loops = found::find(&symbols, &kinds);
+    let mut timed: Vec<(Vec<(i64, i64)>, &Loop)> =
+        loops.iter().map(|found| (spans(profile, calls, &found.turns), found)).collect();
+    let total = |spans: &[(i64, i64)]| spans.iter().map(|s| s.1.saturating_sub(s.0)).sum::<i64>();
+    timed.sort_by_key(|(spans, _)| (std::cmp::Reverse(total(spans)), spans[0].0));
+    let others =
+        timed.iter().skip(1).map(|(spans, _)| Other { count: spans.len(), start: spans[0].0 }).collect();
+    let (spans, main) = timed.into_iter().next()?;
+    Some(Iterations {
+        name: "iteration #".to_owned(),
+        tid: profile.calls.tid(calls[main.turns[0].from]),
+        spans,
+        basis: Basis::Found { confidence: main.confidence, others },
+    })
+}
+
+/// From start to start; the last before a break up to the end of its calls.
+fn spans(profile: &Profile, calls: &[CallId], turns: &[Turn]) -> Vec<(i64, i64)> {
+    let start = |at: usize| profile.calls.start[calls[at]];
+    let span = |i: usize| {
+        let Turn { from, to, .. } = turns[i];
+        let until = if turns.get(i + 1).is_some_and(|next| next.from == to) {
+            start(to)
+        } else {
+            // What comes next, on whichever thread, lies outside.
+            let end = (from..to).map(|at| profile.calls.end[calls[at]]).max();
+            end.unwrap_or(0).min(if to < calls.len() { start(to) - 1 } else { i64::MAX })
+        };
+        (start(from), until.max(start(from)))
+    };
+    (0..turns.len()).map(span).collect()
+}

@@ -1,0 +1,242 @@
+//! What changed between two captures.
+
+use super::{Frame, Tool, Warning};
+use crate::vocabulary::{Class, Kind, Per};
+use serde::Serialize;
+
+/// What one comparison found.
+#[derive(Clone, Debug, Serialize)]
+pub struct DiffReport {
+    /// Version of this tree's layout: fields may be added, never renamed.
+    pub schema_version: u32,
+    /// What wrote it.
+    pub tool: Tool,
+    /// The earlier capture.
+    pub before: CaptureInfo,
+    /// The later one.
+    pub after: CaptureInfo,
+    /// What sites are compared by: line, function or call.
+    pub grain: Grain,
+    /// Whether times were judged; else they are only shown, and a warning says why.
+    pub costs_compared: bool,
+    /// The whole program.
+    pub run: RunChange,
+    /// Sites by what became of them.
+    pub counts: Counts,
+    /// New, gone, changed, moved, unchanged; within each, those first whose cost differs most.
+    pub sites: Vec<SiteChange>,
+    /// What limits the comparison.
+    pub warnings: Vec<Warning>,
+}
+
+/// One side.
+#[derive(Clone, Debug, Serialize)]
+pub struct CaptureInfo {
+    /// Paths of its exports.
+    pub profiles: Vec<String>,
+    /// The command line that was profiled.
+    pub command: Option<String>,
+    /// Names of its GPUs.
+    pub gpus: Vec<String>,
+    /// Processes that waited.
+    pub ranks: usize,
+    /// Iterations of the loop, where one is known.
+    pub iterations: Option<u64>,
+}
+
+/// The whole program on both sides.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunChange {
+    /// What the amounts refer to.
+    pub per: Per,
+    /// The earlier run.
+    pub before: WholeRun,
+    /// The later one.
+    pub after: WholeRun,
+    /// Below this, a difference of `span_ns` is jitter; `None` where that cannot be told.
+    pub span_noise_ns: Option<i64>,
+    /// Whether the span differs by more than jitter.
+    pub span_changed: bool,
+}
+
+/// Amounts per iteration (of the median one for the span, else means) or per run; waits and costs are means over ranks.
+#[derive(Clone, Debug, Serialize)]
+pub struct WholeRun {
+    /// How long it takes.
+    pub span_ns: i64,
+    /// Share of the time in which GPUs work.
+    pub gpu_busy_percent: Option<f64>,
+    /// Waits.
+    pub waits: f64,
+    /// Those that can go.
+    pub false_waits: f64,
+    /// Host time inside waits.
+    pub blocked_ns: i64,
+    /// Idle time of GPUs after waits.
+    pub drain_ns: i64,
+    /// Simulated saving of fixing every false site, of the whole run.
+    pub recoverable_ns: Option<i64>,
+    /// Length of the run that it is of: without the profiler where that is estimated, else as captured.
+    pub run_ns: i64,
+}
+
+/// Sites by what became of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Only AFTER has them.
+    pub new: usize,
+    /// Only BEFORE has them.
+    pub gone: usize,
+    /// Both have them, with other waits, costs or verdict.
+    pub changed: usize,
+    /// Both have them, at another place.
+    pub moved: usize,
+    /// Both have them alike.
+    pub unchanged: usize,
+}
+
+/// What became of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// Only AFTER has it.
+    New,
+    /// Only BEFORE has it.
+    Gone,
+    /// In waits, costs or verdict.
+    Changed,
+    /// In its place alone.
+    Moved,
+    /// Both have it alike.
+    Unchanged,
+}
+
+/// In what a site differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aspect {
+    /// Number of waits.
+    Waits,
+    /// Host time inside the waits.
+    Blocked,
+    /// GPU idle time after the waits.
+    Drain,
+    /// Class, or kind as far as that does not stray from run to run.
+    Verdict,
+}
+
+/// A site of one side or of both.
+#[derive(Clone, Debug, Serialize)]
+pub struct SiteChange {
+    /// What became of it.
+    pub status: Status,
+    /// By what the two sides were recognised as one.
+    pub matched: Option<How>,
+    /// What the amounts refer to.
+    pub per: Per,
+    /// In what the sides differ by more than jitter.
+    pub changed: Vec<Aspect>,
+    /// As BEFORE has it.
+    pub before: Option<SiteState>,
+    /// As AFTER has it.
+    pub after: Option<SiteState>,
+    /// What a difference has to exceed.
+    pub noise: Noise,
+}
+
+/// Differences below these are jitter; `None` where that cannot be told (too few samples, captures that differ).
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Noise {
+    /// Of the blocked time.
+    pub blocked_ns: Option<i64>,
+    /// Of the drain.
+    pub drain_ns: Option<i64>,
+}
+
+/// A site as one side has it.
+#[derive(Clone, Debug, Serialize)]
+pub struct SiteState {
+    /// Ids in the report of that side; several where the comparison takes sites together.
+    pub ids: Vec<String>,
+    /// As in the report of that side.
+    pub key: String,
+    /// The user's line, else the innermost.
+    pub location: Option<Location>,
+    /// The nearest caller of the user's, where another site of that side has the same location.
+    pub caller: Option<Location>,
+    /// What it is called without a location: PyTorch method, NVTX range or API.
+    pub name: String,
+    /// Text of the line.
+    pub source: Option<String>,
+    /// The call that blocks.
+    pub api: String,
+    /// Whether it can go.
+    pub class: Class,
+    /// Why it is of that class.
+    pub kind: Kind,
+    /// Catalogue entry.
+    pub pattern: Option<String>,
+    /// Waits of an iteration or of the run.
+    pub waits: f64,
+    /// Of a typical iteration: the median of those that wait, times their share; or of the run.
+    pub blocked_ns: i64,
+    /// Idle time of GPUs after them, likewise.
+    pub drain_ns: i64,
+    /// Simulated saving of the whole run.
+    pub recoverable_ns: Option<i64>,
+    /// Title of the fix.
+    pub fix: Option<String>,
+}
+
+/// A line of a program.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Location {
+    /// As recorded.
+    pub file: String,
+    /// Function or method.
+    pub function: String,
+    /// From 1; 0 where not known.
+    pub line: u32,
+}
+
+impl Location {
+    /// The place of a frame.
+    pub fn of(frame: &Frame) -> Self {
+        Self { file: frame.file.clone(), function: frame.function.clone(), line: frame.line }
+    }
+}
+
+impl SiteChange {
+    /// The side that shows it: AFTER, as long as there is one.
+    pub fn shown(&self) -> Option<&SiteState> {
+        self.after.as_ref().or(self.before.as_ref())
+    }
+}
+
+/// What both captures can tell of where their waits come from; the coarser of the two counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Grain {
+    /// Backtraces on both sides, or on neither.
+    Line,
+    /// One side was sampled: lines are only probable, functions are not.
+    Function,
+    /// One side has Python frames and the other has none.
+    Call,
+}
+
+/// By what a pair was recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// File, function, call and the text of the line.
+    Text,
+    /// File, function, call and line, moved with its neighbours if at all.
+    Line,
+    /// File, call and text or line: the function has another name.
+    FunctionRenamed,
+    /// Function, call and text or line: the file has another path.
+    FileMoved,
+    /// The C++ chain or the NVTX range around it: there are no Python frames.
+    Name,
+}

@@ -1,0 +1,324 @@
+//! The result: one tree of plain structs, which every renderer prints and none computes.
+//!
+//! All times are integer nanoseconds of the capture's clock. The JSON format is this tree as it stands. The tree is at
+//! the ground: every room may name it, and it names none but [`crate::vocabulary`].
+
+pub mod check;
+pub mod diff;
+pub mod packed;
+mod site;
+pub mod timeline;
+mod warning;
+
+#[cfg(test)]
+pub(crate) mod sample;
+
+use crate::vocabulary::{Backtraces, BoundBy};
+use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
+use timeline::Timeline;
+
+pub use site::{
+    Bounds, Example, Fix, Frame, Recoverable, Replayed, Rewrite, Site, Snippet, Spread, StartUp, Thread,
+    binding,
+};
+pub use warning::{Code, Warning};
+
+/// What one run of the tool found, over all exports given.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Report {
+    /// Version of this tree's layout: fields may be added, never renamed.
+    pub schema_version: u32,
+    /// What wrote it.
+    pub tool: Tool,
+    /// The exports, in the order given.
+    pub profiles: Vec<ProfileInfo>,
+    /// All sites together, listed or not.
+    pub totals: Totals,
+    /// The loop of the program, where one is known.
+    pub iterations: Option<Iterations>,
+    /// Ranked as `--sort` says; with `--top` cut, `sites_omitted` counts the rest.
+    pub sites: Vec<Site>,
+    /// Sites that are not listed.
+    #[serde(default)]
+    pub sites_omitted: usize,
+    /// Waits of the exports that the filters (range, time, process, thread, device, class) leave out of `sites` and
+    /// `totals`: none shown is not none there.
+    #[serde(default)]
+    pub waits_filtered_out: u64,
+    /// What limits the report.
+    pub warnings: Vec<Warning>,
+    /// The captures drawn, in the order of `profiles`; none unless asked for. No part of the contract.
+    #[serde(skip)]
+    pub timelines: Vec<Timeline>,
+}
+
+impl Report {
+    /// The site of that id ("S1", "s1").
+    pub fn site(&self, id: &str) -> Option<&Site> {
+        self.sites.iter().find(|site| site.id.eq_ignore_ascii_case(id.trim()))
+    }
+
+    /// The file that stands for what has none: the script that was profiled, else the capture.
+    pub fn program(&self) -> &str {
+        let Some(profile) = self.profiles.first() else { return "capture" };
+        let words = profile.command.iter().flat_map(|c| c.split_whitespace());
+        let script = words.map(|w| w.trim_matches(['"', '\''])).find(|w| w.ends_with(".py"));
+        script.unwrap_or(&profile.path)
+    }
+
+    /// Keeps the first `top` sites; all for 0.
+    pub fn cut(&mut self, top: usize) {
+        if top > 0 && self.sites.len() > top {
+            self.sites_omitted += self.sites.len() - top;
+            self.sites.truncate(top);
+        }
+    }
+}
+
+/// The tool itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Tool {
+    /// Its name.
+    pub name: Cow<'static, str>,
+    /// Its version.
+    pub version: Cow<'static, str>,
+}
+
+impl Default for Tool {
+    fn default() -> Self {
+        Self { name: env!("CARGO_PKG_NAME").into(), version: env!("CARGO_PKG_VERSION").into() }
+    }
+}
+
+/// One export.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ProfileInfo {
+    /// As it was given.
+    pub path: String,
+    /// Version of the nsys that wrote the export, e.g. "2025.3.2.0"; `None` before 2022.
+    pub export_version: Option<String>,
+    /// Schema version, e.g. "3.20.3".
+    pub schema: Option<String>,
+    /// When the clock of the export's times stood at 0, in ns since 1970 (UTC): what puts captures of several machines on
+    /// one clock. `None` before 2022.
+    #[serde(default)]
+    pub started_utc_ns: Option<i64>,
+    /// First call or op to last.
+    pub span_ns: i64,
+    /// GPUs that worked.
+    pub gpus: Vec<Gpu>,
+    /// Processes that called CUDA.
+    pub processes: Vec<Process>,
+    /// The command line that was profiled, as far as the export holds it.
+    pub command: Option<String>,
+    /// What the capture recorded of where waits come from, and so how much it slowed the host: "python" (backtraces of
+    /// calls with Python frames), "native" (backtraces without), "sampled" (Python samples), "none".
+    pub backtraces: Backtraces,
+    /// How long the host takes to launch a kernel, traced as here: the lower quartile. `None` where it launches few.
+    pub launch_ns: Option<i64>,
+}
+
+/// A GPU of an export.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Gpu {
+    /// Number that the report's `device` columns use.
+    pub id: u32,
+    /// Product name, where recorded.
+    pub name: Option<String>,
+    /// First to last op of this device and the waits on it.
+    pub span_ns: i64,
+    /// Union of all ops, graph launches included.
+    pub busy_ns: i64,
+    /// The rest of `span_ns`.
+    pub idle_ns: i64,
+    /// The part of `idle_ns` that is drain: it follows a wait.
+    pub drain_ns: i64,
+}
+
+/// A process of an export.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Process {
+    /// Process id.
+    pub pid: u32,
+    /// Name of the program, where recorded.
+    pub name: Option<String>,
+    /// Index of its export in `profiles`.
+    #[serde(default)]
+    pub profile: usize,
+}
+
+impl Process {
+    /// What tells it from the other processes of a report: ranks of a program run side by side.
+    pub fn rank(&self) -> (usize, u32) {
+        (self.profile, self.pid)
+    }
+}
+
+/// All sites of the report together.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Totals {
+    /// Waits that passed the filters.
+    pub waits: u64,
+    /// Sites that they form.
+    pub sites: u64,
+    /// Host time inside waits, summed over threads: not a saving.
+    pub blocked_ns: i64,
+    /// Summed over the GPUs of all exports.
+    pub gpu_busy_ns: i64,
+    /// Likewise.
+    pub gpu_idle_ns: i64,
+    /// Idle time of all devices that follows waits.
+    pub drain_ns: i64,
+    /// The same by class.
+    pub by_class: ByClass,
+    /// Simulated saving of fixing every false site; `None` until simulated.
+    pub recoverable_false_joint_ns: Option<i64>,
+    /// Lower end of its range.
+    pub recoverable_low_ns: Option<i64>,
+    /// Upper end.
+    pub recoverable_high_ns: Option<i64>,
+    /// `recoverable_false_joint_ns` in percent of the run without the profiler.
+    pub recoverable_percent: Option<f64>,
+    /// What limits the run once all false sites are fixed: "host" or "gpu".
+    pub bound_by: Option<BoundBy>,
+    /// |simulated − recorded| / recorded span with nothing fixed. Over 0.1 there are bounds only.
+    pub simulation_error: Option<f64>,
+    /// The same with usual latencies in place of the recorded distances between dependent events: a harder test of
+    /// which event depends on which.
+    pub usual_latency_error: Option<f64>,
+    /// What the scatter of the capture's iterations adds to either end of the ranges; `None` without iterations.
+    pub range_scatter_ns: Option<i64>,
+    /// GPU work that waits for other processes (NCCL kernels) and so keeps its recorded length in every simulation.
+    pub collectives: u64,
+    /// The run without the profiler, estimated: what the savings here are of.
+    pub without_profiler: Option<WithoutProfiler>,
+    /// The captured run, which the profiler slows.
+    #[serde(default)]
+    pub captured: Option<CapturedRun>,
+    /// One iteration; `None` where no loop is known or nothing was simulated.
+    #[serde(default)]
+    pub iteration: Option<IterationSaving>,
+    /// What the run saves on top of `recoverable_false_joint_ns` if all undecided sites are avoidable too.
+    #[serde(default)]
+    pub undecided_ns: Option<i64>,
+    /// Sites that the saving is of: false ones, or with a change that was asked for, that are no part of `once`.
+    #[serde(default)]
+    pub repeating_false_sites: u64,
+    /// Sites that wait once per process: context creation, loading, tear-down.
+    #[serde(default)]
+    pub once: Once,
+    /// Backtraces slow the captured program so much that the range of the saving spans more than a tenth of what it is of.
+    #[serde(default)]
+    pub needs_light_capture: bool,
+    /// What fixing all false sites saved in a replay on a GPU, where results of one were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Replayed>,
+}
+
+/// The program without the profiler, and what fixing every false site saves of that: an estimate with its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WithoutProfiler {
+    /// Length of the run.
+    pub run_ns: i64,
+    /// Saving of fixing every false site.
+    pub saved_ns: i64,
+    /// Lower end of its range.
+    pub low_ns: i64,
+    /// Upper end.
+    pub high_ns: i64,
+}
+
+/// What is waited outside the program's loop, or before its first kernel or after its last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Once {
+    /// Sites that wait nowhere else.
+    pub sites: u64,
+    /// Host time inside their waits, summed over threads.
+    pub blocked_ns: i64,
+}
+
+/// The captured run as simulated, and what fixing every false site saves of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapturedRun {
+    /// Length of the run.
+    pub run_ns: i64,
+    /// Saving of fixing every false site.
+    pub saved_ns: i64,
+}
+
+/// One iteration, from start to start, and what fixing every false site saves of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IterationSaving {
+    /// Its length without the profiler, estimated.
+    pub ns: i64,
+    /// Saved of that.
+    pub saved_ns: i64,
+    /// Lower end of the range of the saving.
+    pub low_ns: i64,
+    /// Upper end.
+    pub high_ns: i64,
+    /// Saved on top of that if all undecided sites are avoidable too.
+    pub undecided_ns: i64,
+    /// Its length as captured.
+    pub captured_ns: i64,
+    /// Saved of that.
+    pub captured_saved_ns: i64,
+}
+
+/// Totals of each class.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ByClass {
+    /// Waits that can go.
+    #[serde(rename = "false")]
+    pub false_: ClassTotals,
+    /// Waits that are needed.
+    #[serde(rename = "true")]
+    pub true_: ClassTotals,
+    /// Waits that the evidence leaves open.
+    pub unknown: ClassTotals,
+}
+
+/// Totals of one class.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ClassTotals {
+    /// Waits.
+    pub waits: u64,
+    /// Sites.
+    pub sites: u64,
+    /// Host time inside the waits.
+    pub blocked_ns: i64,
+    /// Idle time of GPUs after them.
+    pub drain_ns: i64,
+    /// Saving with all false sites fixed; `None` until simulated.
+    pub recoverable_ns: Option<i64>,
+}
+
+/// Turns of the program's loop.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Iterations {
+    /// What they were recognised by, e.g. "NVTX ranges `iteration N`" or "repeating launches".
+    pub source: String,
+    /// Where no ranges mark them: of the launches, copies and waits from the first to the last, the share that each
+    /// iteration has.
+    #[serde(default)]
+    pub confidence: Option<f64>,
+    /// How many, over all exports.
+    pub count: u64,
+    /// Their median length.
+    pub median_ns: i64,
+    /// Their mean length.
+    pub mean_ns: i64,
+    /// Lower quartile, median, upper quartile of their lengths.
+    pub quartiles_ns: [i64; 3],
+    /// Time inside iterations in which GPUs worked, divided by iterations; summed over the export's GPUs.
+    pub gpu_busy_ns: i64,
+    /// Waits inside iterations divided by iterations.
+    #[serde(serialize_with = "finite")]
+    pub waits_per_iteration: f64,
+}
+
+/// JSON knows neither NaN nor infinity: serde_json writes `null`, where the contract says number.
+fn finite<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(if number.is_finite() { *number } else { 0.0 })
+}

@@ -1,0 +1,68 @@
+//! One report for the tests of all renderers: every way to place a wait, every class, names that attack.
+//!
+//! `sample.json` has it as data: the report without its sites, a site with middling numbers, and in what each of seven
+//! ranked sites, of two ranks, differs from that.
+
+use super::*;
+use serde_json::Value;
+
+fn data() -> Value {
+    serde_json::from_str(include_str!("sample.json")).expect("JSON")
+}
+
+/// An object with other values for some keys.
+fn with(base: &Value, differs: &Value) -> Value {
+    let mut all = base.clone();
+    differs.as_object().into_iter().flatten().for_each(|(key, value)| all[key] = value.clone());
+    all
+}
+
+/// Two ranks; seven sites, ranked.
+pub(crate) fn sample() -> Report {
+    let mut data = data();
+    let site = |differs| {
+        let mut site = with(&data["site"], differs);
+        if site["fix"].is_object() {
+            site["fix"] = with(&data["fix"], &site["fix"]);
+        }
+        site
+    };
+    data["report"]["sites"] = data["sites"].as_array().into_iter().flatten().map(site).collect();
+    let mut report: Report = serde_json::from_value(data["report"].take()).expect("a report");
+    // What JSON cannot say.
+    report.sites[6].confidence = f64::NAN;
+    report
+}
+
+/// One profile, one process, the main thread: what most users see.
+pub(crate) fn single() -> Report {
+    let mut report = sample();
+    report.profiles.truncate(1);
+    report.sites.truncate(3);
+    report.sites_omitted = 0;
+    report.warnings.clear();
+    for site in &mut report.sites {
+        site.recoverable = None;
+        site.device = Some(0);
+        site.process = Process { pid: 4242, name: Some("python".to_owned()), profile: 0 };
+        site.thread.tid = 4242;
+    }
+    report.totals.recoverable_false_joint_ns = None;
+    (report.totals.recoverable_low_ns, report.totals.recoverable_high_ns) = (None, None);
+    report.totals.by_class.false_.recoverable_ns = None;
+    report
+}
+
+/// A capture without waits.
+pub(crate) fn empty() -> Report {
+    let mut report = single();
+    report.sites.clear();
+    report.iterations = None;
+    report.totals = Totals { gpu_busy_ns: 1_000, gpu_idle_ns: 0, ..Totals::default() };
+    report
+}
+
+/// What a replay measured, on a GPU whose name is hostile.
+pub fn replayed() -> Replayed {
+    serde_json::from_value(data()["replayed"].take()).expect("a replay")
+}

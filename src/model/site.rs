@@ -1,0 +1,419 @@
+//! One site of a report: all waits of one place, their verdict, their costs and what to do.
+
+use super::{Process, finite};
+use crate::text;
+use crate::vocabulary::{
+    Attribution, Change, Class, Copy, DriverApi, Evidence, Kind, Measure, Per, Sample, SiteIx, ThreadRole,
+};
+use serde::{Deserialize, Serialize};
+
+/// All waits that share API, Python stack (or the best substitute) and process role.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Site {
+    /// What it is known by in this run; not of a report that was read back.
+    #[serde(skip)]
+    pub ix: SiteIx,
+    /// Rank in this report: "S1" is the first.
+    pub id: String,
+    /// What it is known by across runs, unlike that of any other site of its process: file, function, line, API, kind and
+    /// a hash of the whole stack and the pattern. Ranks of one program share it.
+    pub key: String,
+    /// Runtime or driver name without its version suffix.
+    pub api: String,
+    /// The driver call behind it.
+    pub driver_api: DriverApi,
+    /// Whether the wait can go.
+    pub class: Class,
+    /// Why it is of that class.
+    pub kind: Kind,
+    /// How sure the verdict is, 0 to 1.
+    #[serde(serialize_with = "finite")]
+    pub confidence: f64,
+    /// Catalogue entry.
+    pub pattern: Option<String>,
+    /// Reasons for the verdict, the one that decided first.
+    pub evidence: Vec<Evidence>,
+    /// How the waits were put on their line.
+    pub attribution: Attribution,
+    /// How far to trust the attribution, e.g. "31 of 40 samples agree"; empty where exact.
+    #[serde(default)]
+    pub attribution_note: String,
+    /// Innermost first.
+    pub frames: Vec<Frame>,
+    /// The innermost frame of the user.
+    pub user_frame: Option<Frame>,
+    /// The nearest caller that tells this site from another at the same user line.
+    pub caller: Option<Frame>,
+    /// C++ chain, innermost first, demangled; interpreter frames left out.
+    pub native: Vec<String>,
+    /// Enclosing NVTX ranges of an example, outermost first.
+    pub nvtx: Vec<String>,
+    /// Text of the user line, where the source was at hand.
+    pub source: Option<String>,
+    /// That line and those around it.
+    pub snippet: Option<Snippet>,
+    /// The thread that waits.
+    pub thread: Thread,
+    /// Its process.
+    pub process: Process,
+    /// Device waited for, where one is known.
+    pub device: Option<u32>,
+    /// CUPTI stream id, where all waits share one.
+    pub stream: Option<u32>,
+    /// The copy of each wait; its `bytes` are the smallest of them.
+    pub copy: Option<Copy>,
+    /// Largest copy in bytes, where they differ.
+    pub copy_bytes_max: Option<u64>,
+    /// How many waits.
+    pub waits: u64,
+    /// Waits inside iterations divided by iterations.
+    pub per_iteration: Option<f64>,
+    /// Blocked time inside iterations divided by iterations.
+    pub blocked_per_iteration_ns: Option<i64>,
+    /// Drain of the waits inside iterations divided by iterations.
+    pub drain_per_iteration_ns: Option<i64>,
+    /// How waits and costs vary within the capture; `None` where no reader was to need it.
+    pub spread: Option<Spread>,
+    /// Host time inside the waits.
+    pub blocked_ns: i64,
+    /// Of single waits, the median.
+    pub blocked_p50_ns: i64,
+    /// Of single waits, the 99th percentile.
+    pub blocked_p99_ns: i64,
+    /// The longest.
+    pub blocked_max_ns: i64,
+    /// `blocked_ns` in percent of the thread's span.
+    #[serde(serialize_with = "finite")]
+    pub blocked_percent: f64,
+    /// Device-idle time between the end of the awaited work and the next op.
+    pub drain_ns: i64,
+    /// Of single waits, the median.
+    pub drain_p50_ns: i64,
+    /// The longest.
+    pub drain_max_ns: i64,
+    /// `drain_ns` in percent of the device's span (of all devices' where several).
+    #[serde(serialize_with = "finite")]
+    pub drain_percent: f64,
+    /// Waits that found nothing pending on the GPU.
+    #[serde(default)]
+    pub found_idle: u64,
+    /// Set where it waits only before the loop or in its first iterations. It is paid once.
+    #[serde(default)]
+    pub start_up: Option<StartUp>,
+    /// Waits outside the program's loop or in its first tenth only, or before the first kernel or after the last: what is paid once, and no part of
+    /// what fixing all false sites saves.
+    #[serde(default)]
+    pub once: bool,
+    /// Whether this wait would make a CUDA graph capture fail.
+    pub blocks_capture: bool,
+    /// What a fix saves.
+    pub recoverable: Option<Recoverable>,
+    /// What fixing it saved in a replay on a GPU, where results of one were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Replayed>,
+    /// What to do.
+    pub fix: Option<Fix>,
+    /// Blocked times in powers of two: (upper bound in ns, waits).
+    pub histogram: Vec<(i64, u64)>,
+    /// Waits to look at in the nsys GUI: longest first, then the first of the capture.
+    pub examples: Vec<Example>,
+}
+
+impl Site {
+    /// Its saving, where more is known than what it is at most.
+    pub fn promise(&self) -> Option<&Recoverable> {
+        self.recoverable.as_ref().filter(|saving| saving.simulated && !self.is_kept())
+    }
+
+    /// Whether the wait stays: it is needed, and nobody asked what if not.
+    pub fn is_kept(&self) -> bool {
+        let kept = self.recoverable.as_ref().is_none_or(|saving| saving.change == Change::Keep);
+        self.class == Class::True && kept
+    }
+
+    /// What fixing it saves of the run, in ns; at most, where no more is known.
+    pub fn saves_ns(&self) -> i64 {
+        let most = || self.recoverable.as_ref().map_or(0, |saving| saving.high_ns);
+        self.promise().map_or_else(most, |saving| saving.alone_ns)
+    }
+
+    /// The frame that stands for the site: the user's, or the innermost where all are of libraries.
+    pub fn location(&self) -> Option<&Frame> {
+        self.user_frame.as_ref().or(self.frames.first())
+    }
+
+    /// The frames from that one outwards.
+    pub fn callers(&self) -> &[Frame] {
+        let at = self.location().and_then(|l| self.frames.iter().position(|f| f == l));
+        at.map_or(&[], |at| &self.frames[at + 1..])
+    }
+
+    /// Where it is, in few words: `train.py:18 step`, else the method, range or API.
+    pub fn place(&self) -> String {
+        let name = match self.location() {
+            Some(Frame { file, function, line: 0, .. }) => format!("{} {function}", text::path_end(file, 1)),
+            Some(Frame { file, function, line, .. }) => {
+                format!("{}:{line} {function}", text::path_end(file, 1))
+            }
+            None => match self.unframed() {
+                Some(name) => name,
+                None => return self.api.clone(),
+            },
+        };
+        self.attribution.mark().map_or(name.clone(), |mark| format!("{name} {mark}"))
+    }
+
+    /// What its waits come to, as a count or in ns.
+    pub fn amount(&self, measure: Measure, per: Per) -> f64 {
+        let each = per == Per::Iteration;
+        let ns = |of_each: Option<i64>, of_all| if each { of_each.unwrap_or(0) } else { of_all } as f64;
+        match measure {
+            Measure::FalseWaits if self.class != Class::False => 0.0,
+            Measure::Waits | Measure::FalseWaits if each => self.per_iteration.unwrap_or(0.0),
+            Measure::Waits | Measure::FalseWaits => self.waits as f64,
+            Measure::Blocked => ns(self.blocked_per_iteration_ns, self.blocked_ns),
+            Measure::Drain => ns(self.drain_per_iteration_ns, self.drain_ns),
+        }
+    }
+
+    /// Whether the verdict rests, in part, on what the trace shows around the wait (weak rules): that strays from
+    /// run to run.
+    pub fn is_indirect(&self) -> bool {
+        self.evidence.iter().any(|e| e.rule.is_weak())
+    }
+
+    /// What it is called where no Python frame is known: the method or function of its native chain, else its range.
+    pub fn unframed(&self) -> Option<String> {
+        self.native_method().or_else(|| self.nvtx.last().cloned())
+    }
+
+    /// The Python method that its native chain names, else its innermost function that is not CUDA's own.
+    pub fn native_method(&self) -> Option<String> {
+        native_method(&self.native)
+    }
+}
+
+/// The Python method behind a C function of PyTorch: its class or module, where known, and its name.
+///
+/// `torch::autograd::THPVariable_is_nonzero(_object*, _object*)` gives `Tensor.` and `is_nonzero`;
+/// `THCPModule_cudaSynchronize` gives `torch.cuda.` and `synchronize`.
+pub fn binding(symbol: &str) -> Option<(Option<&'static str>, &str)> {
+    const PREFIXES: [(&str, Option<&str>); 7] = [
+        ("THPVariable_", Some("Tensor.")),
+        ("THCPModule_", Some("torch.cuda.")),
+        ("THCPStream_", Some("Stream.")),
+        ("THCPEvent_", Some("Event.")),
+        ("THPStream_", None),
+        ("THPEvent_", None),
+        ("THPModule_", None),
+    ];
+    let (class, rest) = PREFIXES.iter().find_map(|(c, class)| Some((*class, symbol.split_once(c)?.1)))?;
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+    let name = if &rest[..end] == "cudaSynchronize" { "synchronize" } else { &rest[..end] };
+    (!name.is_empty()).then_some((class, name))
+}
+
+/// The Python method that a native chain names, where it names one; else its innermost function that is not CUDA's own.
+fn native_method(native: &[String]) -> Option<String> {
+    let method = native.iter().find_map(|function| {
+        let (class, name) = binding(function)?;
+        Some(format!("{}{name}", class?))
+    });
+    let of_cuda = |name: &&String| {
+        name.starts_with("cuda") || name.starts_with("cu") || name.starts_with("__device_stub")
+    };
+    let innermost = native.iter().find(|f| !of_cuda(f)).or(native.first());
+    let plain = innermost.map(|function| function.strip_prefix("void ").unwrap_or(function));
+    method.or_else(|| plain.map(|function| text::escape_terminal(function).into_owned()))
+}
+
+/// Waits only at start-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartUp {
+    /// Iterations that hold some, 0 where all come before the loop.
+    pub with: usize,
+    /// Iterations of the capture.
+    pub iterations: usize,
+}
+
+/// Lower quartile, median and upper quartile of a site's samples. Robust against the few samples that something else
+/// disturbed; what a difference between two captures has to exceed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spread {
+    /// A sample is what the waits of one "iteration" add up to, where they lie in iterations; else one "wait".
+    pub per: Sample,
+    /// Iterations with a wait of this site, or its waits.
+    pub samples: u64,
+    /// Waits of a sample.
+    pub waits: [u64; 3],
+    /// Blocked time of a sample.
+    pub blocked_ns: [i64; 3],
+    /// Drain of a sample.
+    pub drain_ns: [i64; 3],
+}
+
+/// A Python frame.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Frame {
+    /// Function or method.
+    pub function: String,
+    /// As recorded.
+    pub file: String,
+    /// From 1; 0 where not known.
+    pub line: u32,
+    /// Outside the standard library, PyTorch and installed packages.
+    pub user: bool,
+}
+
+/// Lines of a source file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snippet {
+    /// Number of the first line, from 1.
+    pub first_line: u32,
+    /// Their text, without line ends.
+    pub lines: Vec<String>,
+}
+
+/// The thread of a site, or one of several alike.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Thread {
+    /// Thread id.
+    pub tid: u32,
+    /// Its name, where recorded.
+    pub name: Option<String>,
+    /// What it is for.
+    pub role: ThreadRole,
+    /// The process's first thread; where that made no call, the one with most calls.
+    pub main: bool,
+    /// Of how many threads the site's waits are.
+    pub count: usize,
+}
+
+/// What the whole run would save.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Recoverable {
+    /// With only this site fixed. 0 where its waits are needed: those have a range, no promise.
+    pub alone_ns: i64,
+    /// The share that is this site's with all false sites fixed.
+    pub joint_ns: i64,
+    /// Lower end of the range of `alone_ns`.
+    pub low_ns: i64,
+    /// Upper end.
+    pub high_ns: i64,
+    /// `alone_ns` of one iteration, where iterations are known.
+    pub per_iteration_ns: Option<i64>,
+    /// `high_ns` by the iteration.
+    #[serde(default)]
+    pub per_iteration_high_ns: Option<i64>,
+    /// `alone_ns` in percent of the run without the profiler.
+    #[serde(serialize_with = "finite")]
+    pub percent: f64,
+    /// The change that was simulated: "delete", "gpu-wait", "non-blocking", "pinned", "drop", "delay", "coalesce", "keep".
+    pub change: Change,
+    /// From a simulation; else `alone_ns` is the lower bound.
+    pub simulated: bool,
+    /// The site into whose waits most of the time moves.
+    pub moves_to: Option<String>,
+    /// What the saving can be at all, without a simulation.
+    #[serde(default)]
+    pub bounds: Bounds,
+}
+
+/// Bounds of what the captured run may save, summed over a site's waits. Without the profiler a wait may be longer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// Each wait by itself, at most: the shortest of its blocked time, the time until the thread's next wait, and the time
+    /// that the device idles from its start to that next wait.
+    pub each_high_ns: i64,
+    /// Each wait by itself, for certain: what the call takes where it finds nothing to wait for.
+    pub each_low_ns: i64,
+    /// The waiting, at most, with all of the waits gone: where they follow each other on a thread, their blocked time
+    /// together, the host's work between them, or the device's idle time. It can be more than `each_high_ns`: a wait
+    /// that is gone too cannot take over what another gives up.
+    pub together_high_ns: i64,
+    /// What can be saved on top: the host's own work for calls that go, staging, shorter copies.
+    pub beside_ns: i64,
+}
+
+/// What a replay of one stretch of the capture saved.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Replayed {
+    /// Name of the GPU that it ran on.
+    pub gpu: String,
+    /// The stretch with nothing fixed, in ns; `saving_ns` is of it.
+    pub stretch_ns: i64,
+    /// What the change saved of it: the median of the rounds.
+    pub saving_ns: i64,
+    /// Lower end of its range.
+    pub saving_low_ns: i64,
+    /// Upper end.
+    pub saving_high_ns: i64,
+    /// `saving_ns` in percent of `stretch_ns`.
+    pub percent: f64,
+    /// What the simulation says of the same stretch.
+    pub predicted_ns: Option<i64>,
+}
+
+/// What to do about a site.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Fix {
+    /// Which of the seven ways it is, in the order in which to try them: 1 remove, 2 non_blocking, 3 sync-free API,
+    /// 4 delay, 5 coalesce, 6 offload to the GPU, 7 exclude from capture; 8 leave as it is.
+    pub order: u8,
+    /// That way in a word.
+    pub strategy: String,
+    /// What to do, in few words.
+    pub title: String,
+    /// Why it helps.
+    pub why: String,
+    /// Code as it often is.
+    pub before: String,
+    /// The same without the wait.
+    pub after: String,
+    /// What to mind; empty where there is nothing.
+    pub caveat: String,
+    /// The site's own expression and its rewriting without the wait, where the source was at hand.
+    pub here: Option<Rewrite>,
+    /// How to confirm that the wait is gone.
+    pub confirm: String,
+}
+
+/// An expression of the program and what to write instead.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Rewrite {
+    /// As it stands.
+    pub before: String,
+    /// Without the wait.
+    pub after: String,
+}
+
+/// One wait of a site.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Example {
+    /// On the export's clock, as the nsys GUI shows it.
+    pub start_ns: i64,
+    /// Its end on the same clock.
+    pub end_ns: i64,
+    /// Host time inside it.
+    pub blocked_ns: i64,
+    /// Idle time of the GPU after it.
+    pub drain_ns: i64,
+    /// Which of the awaited ops ended last, e.g. "ampere_sgemm_128x64_tn on stream 7".
+    pub awaited: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_binding_names_the_tensor_method() {
+        let chain = ["at::native::item(at::Tensor const&)", "torch::autograd::THPVariable_item(_object*)"];
+        assert_eq!(native_method(&chain.map(str::to_owned)).as_deref(), Some("Tensor.item"));
+        assert_eq!(
+            native_method(&chain[..1].iter().map(|&f| f.to_owned()).collect::<Vec<_>>()).as_deref(),
+            Some(chain[0])
+        );
+        assert_eq!(native_method(&[]), None);
+    }
+}

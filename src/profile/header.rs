@@ -1,0 +1,83 @@
+//! What a file is, by its first bytes and its size, before SQLite sees it.
+
+use crate::error::InputError;
+use crate::profile::commands;
+use crate::profile::database::beside;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+/// Tells the common mistakes apart.
+pub(super) fn check_header(path: &Path) -> Result<(), InputError> {
+    let io = |e: std::io::Error| match e.kind() {
+        ErrorKind::NotFound => InputError::NotFound(path.to_owned()),
+        ErrorKind::PermissionDenied => InputError::Permission(path.to_owned()),
+        _ => InputError::Unreadable { path: path.to_owned(), reason: e.to_string() },
+    };
+    let meta = std::fs::metadata(path).map_err(io)?;
+    if meta.is_dir() {
+        return Err(InputError::Directory(path.to_owned()));
+    }
+    if !meta.is_file() {
+        return Err(InputError::Unreadable { path: path.to_owned(), reason: "not a regular file".into() });
+    }
+    let mut head = Vec::with_capacity(100);
+    File::open(path).map_err(io)?.take(100).read_to_end(&mut head).map_err(io)?;
+    let (owned, command) = (path.to_owned(), commands::export(path));
+    if head.is_empty() {
+        return Err(InputError::Empty { path: owned, command });
+    }
+    if is_nsys_report(&head) {
+        return Err(InputError::ReportNotExport { path: owned, command });
+    }
+    if head.starts_with(LFS_POINTER) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        return Err(InputError::LfsPointer { path: owned, name: commands::shell_quote(&name) });
+    }
+    if !head.starts_with(b"SQLite format 3\0") {
+        // A report's name says where an export would come from; any other file is somebody's, and is not to be overwritten.
+        let command = if commands::is_report_name(path) { command } else { commands::some_export() };
+        return Err(InputError::NotSqlite { path: owned, command });
+    }
+    match promised_size(&head) {
+        // With a -wal beside it the main file may rightly be shorter than the database.
+        Some(want) if meta.len() < want && !beside(path, "-wal") => {
+            Err(InputError::Truncated { path: owned, have: meta.len(), want, command })
+        }
+        None => Err(InputError::Truncated { path: owned, have: meta.len(), want: 100, command }),
+        _ => Ok(()),
+    }
+}
+
+/// How a pointer of Git LFS begins, by its specification.
+const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n";
+
+/// Whether these are the first bytes of an nsys report: "NVIDIA Tegra Profiler Report …", older files "Report 1.…".
+pub fn is_nsys_report(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(&head[..head.len().min(80)]);
+    text.contains("Tegra Profiler Report")
+        || text.trim_start_matches(|c: char| !c.is_ascii_alphabetic()).starts_with("Report 1.")
+}
+
+/// Size in bytes that an SQLite header promises, 0 where it does not say; `None` if the header itself is cut.
+///
+/// Source: the SQLite file format, sections 1.3.2 (page size), 1.3.7 (size in pages), 1.3.8 (when it is valid).
+fn promised_size(head: &[u8]) -> Option<u64> {
+    let be32 = |at: usize| head.get(at..at + 4).map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]));
+    let raw = head.get(16..18).map(|b| u16::from_be_bytes([b[0], b[1]]))?;
+    let page = if raw == 1 { 65536 } else { u64::from(raw) };
+    let (counter, pages, valid_for) = (be32(24)?, be32(28)?, be32(92)?);
+    Some(if counter == valid_for { page * u64::from(pages) } else { 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_known_by_their_first_bytes() {
+        assert!(is_nsys_report(b"NVIDIA Tegra Profiler Report 2024@6@2@225-246235244400v0 abc"));
+        assert!(!is_nsys_report(b"SQLite format 3\0"));
+        assert!(!is_nsys_report(b""));
+    }
+}

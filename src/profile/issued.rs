@@ -1,0 +1,117 @@
+//! Which correlation ids issued an op: calls with any other are not kept.
+
+use crate::profile::ids::ExportId;
+use crate::profile::ops::Ops;
+use crate::profile::syncs::Syncs;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A vector of up to this many times more bits than ids is still worth it: a set takes 9 bytes an id or more.
+const MAX_BIT_SPARSITY: u64 = 64;
+
+/// Which (process, correlation id) issued an op or recorded an event.
+pub struct IssuedBy {
+    by_pid: FxHashMap<i64, Ids>,
+    /// Some rows name no process: any call may have issued them.
+    any: bool,
+}
+
+/// A set of correlation ids.
+enum Ids {
+    /// One bit an id, from the first.
+    Dense { first: u32, bits: Vec<u64> },
+    /// Two ids far apart must not cost 512 MiB: a process that counts from a random start, a damaged row.
+    Sparse(FxHashSet<u32>),
+}
+
+/// How many ids there are, with repetitions, and within which bounds.
+struct Extent {
+    first: u32,
+    last: u32,
+    count: u64,
+}
+
+impl IssuedBy {
+    /// Of the correlation ids of all ops, synchronisation rows and event records.
+    pub fn new(ops: &Ops, syncs: &Syncs) -> Self {
+        let of_op = |op| (ops.pid(op), ops.correlation[op]);
+        let known = |(pid, id): (i64, ExportId)| Some((pid, id.known()?));
+        Self::of(|| ops.ids().map(of_op).chain(syncs.records()).filter_map(known))
+    }
+
+    /// Reads (process, id) pairs twice: for their bounds, then for themselves.
+    fn of<I: Iterator<Item = (i64, u32)>>(ids: impl Fn() -> I) -> Self {
+        let mut extents: FxHashMap<i64, Extent> = FxHashMap::default();
+        for (pid, id) in ids() {
+            let e = extents.entry(pid).or_insert(Extent { first: id, last: id, count: 0 });
+            (e.first, e.last, e.count) = (e.first.min(id), e.last.max(id), e.count + 1);
+        }
+        let any = extents.contains_key(&0);
+        let mut by_pid: FxHashMap<i64, Ids> =
+            extents.into_iter().map(|(pid, extent)| (pid, Ids::new(&extent))).collect();
+        for (pid, id) in ids() {
+            if let Some(set) = by_pid.get_mut(&pid) {
+                set.insert(id);
+            }
+        }
+        Self { by_pid, any }
+    }
+
+    pub(super) fn issued(&self, pid: i64, correlation: ExportId) -> bool {
+        let id = correlation.number();
+        self.any || self.by_pid.get(&pid).is_some_and(|set| set.contains(id))
+    }
+}
+
+impl Ids {
+    fn new(extent: &Extent) -> Self {
+        let width = u64::from(extent.last - extent.first) + 1;
+        if width <= MAX_BIT_SPARSITY * extent.count {
+            return Self::Dense { first: extent.first, bits: vec![0; width.div_ceil(64) as usize] };
+        }
+        Self::Sparse(FxHashSet::default())
+    }
+
+    fn insert(&mut self, id: u32) {
+        match self {
+            Self::Dense { first, bits } => {
+                let at = (id - *first) as usize;
+                bits[at / 64] |= 1 << (at % 64);
+            }
+            Self::Sparse(set) => {
+                set.insert(id);
+            }
+        }
+    }
+
+    fn contains(&self, id: u32) -> bool {
+        match self {
+            Self::Dense { first, bits } => {
+                let at = id.wrapping_sub(*first) as usize;
+                bits.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
+            }
+            Self::Sparse(set) => set.contains(&id),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_far_apart_take_no_room() {
+        let near: Vec<(i64, u32)> = (100..200).map(|id| (1 << 24, id * 3)).collect();
+        let far = [(2 << 24, 5), (2 << 24, u32::MAX - 1)];
+        let ids = || near.iter().chain(&far).copied();
+        let issued = IssuedBy::of(ids);
+        for (pid, id) in ids() {
+            assert!(issued.issued(pid, id.into()), "{pid} {id}");
+        }
+        for (pid, id) in [(1, 300), (1 << 24, 301), (1 << 24, 0), (1 << 24, 5), (2 << 24, 300), (2 << 24, 6)]
+        {
+            assert!(!issued.issued(pid, id.into()), "{pid} {id}");
+        }
+        let dense = |pid| matches!(issued.by_pid[&pid], Ids::Dense { .. });
+        assert_eq!([dense(1 << 24), dense(2 << 24)], [true, false]);
+    }
+}

@@ -1,0 +1,168 @@
+//! What an export should hold, by the schema of every nsys version, and does not; and what that costs.
+//!
+//! A table that a third party copied may lack columns, be a view or have no rowid. Nothing of it is guessed: what hangs
+//! on it is lost, and that is said.
+
+use crate::profile::database::{Database, Shape};
+
+/// Calls of the CUDA API.
+const CALLS: &str = "CUPTI_ACTIVITY_KIND_RUNTIME";
+
+/// Their native call chains.
+const CHAINS: &str = "CUDA_CALLCHAINS";
+
+/// A table that cannot be read, or one without a column.
+#[derive(Clone, Debug)]
+pub struct Lack {
+    /// The table.
+    pub table: &'static str,
+    /// It is a column that is missing, and not the table that cannot be read.
+    pub column: bool,
+    /// What of it cannot be read, as a sentence without its full stop.
+    pub what: String,
+    /// What the report lacks for it.
+    pub loss: &'static str,
+    /// Nothing can be reported without it.
+    pub fatal: bool,
+}
+
+/// A table, what is lost without it, and what without some of its columns.
+type Needed = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+const NO_TIMES: &str = "its rows are left out";
+const NO_STREAM: &str = "what ran on which stream is not known, so neither is what a wait waited for";
+const NO_ISSUER: &str = "which call issued it is not known: waits that rest on it have no verdict";
+const NO_PROCESS: &str = "which process it belongs to is not known";
+const NO_RECORD: &str = "which stream or event a call waited for is not known: it is inferred from times";
+
+const NEEDED: &[Needed] = &[
+    (
+        "StringIds",
+        "no call, kernel or frame has a name",
+        &[("id", "no call, kernel or frame has a name"), ("value", "no call, kernel or frame has a name")],
+    ),
+    (
+        CALLS,
+        "no call is known",
+        &[
+            ("start", "no call is known"),
+            ("eventClass", "a call cannot be told from its backtrace"),
+            ("end", "how long a call blocked is not known: all figures are low"),
+            ("globalTid", "threads and processes cannot be told apart"),
+            (
+                "correlationId",
+                "calls cannot be joined with the copies and kernels that they issued: uploads, reads and their verdicts are missing, and savings are low",
+            ),
+            ("nameId", "no call is known as one that waits"),
+            ("callchainId", "waits have no native call chain"),
+        ],
+    ),
+    (
+        "CUPTI_ACTIVITY_KIND_KERNEL",
+        "no kernel is known",
+        &[
+            ("start", NO_TIMES),
+            ("end", NO_TIMES),
+            ("deviceId", NO_STREAM),
+            ("contextId", NO_STREAM),
+            ("streamId", NO_STREAM),
+            ("correlationId", NO_ISSUER),
+            ("globalPid", NO_PROCESS),
+            ("demangledName", "kernels have no name: reads that their names explain have no verdict"),
+        ],
+    ),
+    (
+        "CUPTI_ACTIVITY_KIND_MEMCPY",
+        "no copy is known: uploads and reads have no verdict",
+        &[
+            ("start", NO_TIMES),
+            ("end", NO_TIMES),
+            ("deviceId", NO_STREAM),
+            ("contextId", NO_STREAM),
+            ("streamId", NO_STREAM),
+            ("correlationId", NO_ISSUER),
+            ("globalPid", NO_PROCESS),
+            ("bytes", "how much was copied is not known"),
+            ("copyKind", "uploads cannot be told from reads: neither has a verdict"),
+            ("srcKind", "which uploads were from pageable memory is not known"),
+            ("dstKind", "which reads were into pageable memory is not known"),
+        ],
+    ),
+    (
+        "CUPTI_ACTIVITY_KIND_MEMSET",
+        "no memset is known",
+        &[
+            ("start", NO_TIMES),
+            ("end", NO_TIMES),
+            ("streamId", NO_STREAM),
+            ("correlationId", NO_ISSUER),
+            ("globalPid", NO_PROCESS),
+        ],
+    ),
+    (
+        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+        NO_RECORD,
+        &[
+            ("deviceId", NO_RECORD),
+            ("contextId", NO_RECORD),
+            ("streamId", NO_RECORD),
+            ("correlationId", NO_RECORD),
+            ("eventId", NO_RECORD),
+        ],
+    ),
+    (
+        "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
+        "which work an event stands for is not known: it is inferred from times",
+        &[("eventId", NO_RECORD), ("streamId", NO_RECORD), ("correlationId", NO_RECORD)],
+    ),
+    (
+        "NVTX_EVENTS",
+        "there are no NVTX ranges, no iterations and no Python frames",
+        &[
+            ("start", "there are no NVTX ranges, no iterations and no Python frames"),
+            ("eventType", "there are no NVTX ranges, no iterations and no Python frames"),
+            ("globalTid", "there are no NVTX ranges, no iterations and no Python frames"),
+            ("end", "every NVTX range counts as open until the capture's end"),
+            ("text", "most NVTX ranges have no name, so iterations are not found"),
+            ("textId", "NVTX ranges with registered names have none"),
+        ],
+    ),
+    (
+        CHAINS,
+        "waits have no native call chain",
+        &[
+            ("id", "waits have no native call chain"),
+            ("symbol", "waits have no native call chain"),
+            ("stackDepth", "waits have no native call chain"),
+        ],
+    ),
+];
+
+/// Columns of [`CALLS`] without which there is none.
+const FATAL: &[&str] = &["start", "eventClass"];
+
+/// What an export lacks of the tables that it has.
+pub(super) fn of(db: &Database) -> Vec<Lack> {
+    let mut lacks = Vec::new();
+    for &(table, loss, columns) in NEEDED {
+        let fatal = matches!(table, CALLS | "StringIds");
+        // By their key, chains can be looked up all the same.
+        if let Some(shape) = db.shape(table).filter(|_| table != CHAINS || !db.is_indexed(table, "id")) {
+            let what = match shape {
+                Shape::View => format!("{table} is a view, not a table"),
+                Shape::WithoutRowid => format!("{table} is a table without rowid"),
+            };
+            lacks.push(Lack { table, column: false, what, loss, fatal });
+        } else if db.has_table(table) {
+            let missing = columns.iter().filter(|(column, _)| !db.has_column(table, column));
+            lacks.extend(missing.map(|&(column, loss)| Lack {
+                table,
+                column: true,
+                what: format!("{table} has no column {column}"),
+                loss,
+                fatal: fatal && (table != CALLS || FATAL.contains(&column)),
+            }));
+        }
+    }
+    lacks
+}

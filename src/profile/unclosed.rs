@@ -1,0 +1,83 @@
+//! NVTX ranges that are pushed and never popped.
+//!
+//! The export has no end for them, so each would hold all that comes after it, and the ranges of a loop would nest as
+//! deep as it turns. Where another range of the name begins on the thread, the one before was left behind:
+//!
+//! ```text
+//!  recorded   step 0 [-------------------------------…        one rule: it ends where the next of its name begins
+//!             step 1         [-----------------------…
+//!  taken as   step 0 [------][------] step 1
+//! ```
+//! The last range of each name stays open: a capture that stops inside a range has such ranges too.
+
+use crate::error::InputError;
+use crate::profile::database::Database;
+use crate::profile::nvtx::{Event, MAX_DEPTH, OPEN, texts_of};
+use crate::profile::strings::Strings;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// What was done about ranges that have no end.
+#[derive(Default)]
+pub struct Unclosed {
+    /// The end taken for each that got one, by row.
+    ends: FxHashMap<i64, i64>,
+    /// How many got one.
+    pub ended: u64,
+    /// The name of most of them.
+    pub name: String,
+    /// How many were left out: of threads with more names open at once than ranges nest.
+    pub left_out: u64,
+}
+
+impl Unclosed {
+    /// Gives ranges an end, or leaves them out; `name`: the part of a text that the repetitions of a range share.
+    pub(super) fn mend(
+        db: &Database,
+        ranges: &mut Vec<Event>,
+        name: fn(&str) -> String,
+    ) -> Result<Self, InputError> {
+        let mut open: Vec<usize> = (0..ranges.len()).filter(|&i| ranges[i].end == OPEN).collect();
+        open.sort_unstable_by_key(|&i| (ranges[i].tid, ranges[i].start, ranges[i].rowid));
+        let alone = open.chunk_by(|&a, &b| ranges[a].tid == ranges[b].tid).all(|thread| thread.len() < 2);
+        let mut mended = Self::default();
+        if alone {
+            return Ok(mended);
+        }
+        let rowids: Vec<i64> = open.iter().map(|&i| ranges[i].rowid).collect();
+        let texts = texts_of(db, &mut Strings::default(), &rowids)?;
+        let named = |(i, text): (usize, Option<_>)| {
+            let text: Option<std::sync::Arc<str>> = text;
+            (ranges[i].tid, i, name(text.as_deref().unwrap_or("")))
+        };
+        let named: Vec<(i64, usize, String)> = open.into_iter().zip(texts).map(named).collect();
+        let mut counts: FxHashMap<&str, u64> = FxHashMap::default();
+        let mut gone: FxHashSet<i64> = FxHashSet::default();
+        for thread in named.chunk_by(|a, b| a.0 == b.0) {
+            let mut next: FxHashMap<&str, i64> = FxHashMap::default();
+            for (_, i, name) in thread.iter().rev() {
+                let range = &mut ranges[*i];
+                if let Some(next) = next.insert(name, range.start) {
+                    range.end = next;
+                    mended.ends.insert(range.rowid, next);
+                    *counts.entry(name).or_default() += 1;
+                }
+            }
+            if next.len() > MAX_DEPTH {
+                let open = thread.iter().map(|t| &ranges[t.1]).filter(|r| r.end == OPEN);
+                gone.extend(open.map(|r| r.rowid));
+            }
+        }
+        (mended.ended, mended.left_out) = (mended.ends.len() as u64, gone.len() as u64);
+        let most = counts.into_iter().max_by_key(|&(name, n)| (n, std::cmp::Reverse(name)));
+        mended.name = most.map_or_else(String::new, |(name, _)| name.to_owned());
+        if !gone.is_empty() {
+            ranges.retain(|r| !gone.contains(&r.rowid));
+        }
+        Ok(mended)
+    }
+
+    /// The end of a range: as recorded, else as taken.
+    pub(super) fn end(&self, rowid: i64, recorded: i64) -> i64 {
+        if recorded == OPEN { self.ends.get(&rowid).copied().unwrap_or(OPEN) } else { recorded }
+    }
+}

@@ -1,0 +1,294 @@
+//! What `sync-report bench` measured, for people: the same sheets as tables and as Markdown.
+
+use super::markdown_text as md;
+use super::sheet::Sheet;
+use super::style::{Style, Tone};
+use super::table::grid::{self, Column};
+use crate::replay::bench::Bench;
+use crate::replay::error::cuda_version;
+use crate::replay::measured::Spread;
+use crate::text::{self, escape_terminal};
+use std::io::{self, Write};
+
+/// The columns, in as many blocks as it takes to fit `width`, the words repeated in each.
+fn blocks(sheet: &Sheet, width: usize) -> Vec<Vec<Column>> {
+    let column = |at| sheet.column(at, usize::MAX);
+    let words = || (0..sheet.left).map(column).collect::<Vec<_>>();
+    let (mut blocks, mut block) = (Vec::new(), words());
+    for at in sheet.left..sheet.titles.len() {
+        block.push(column(at));
+        if block.len() > sheet.left + 1 && grid::width(&block) > width {
+            block.pop();
+            blocks.push(std::mem::replace(&mut block, words()));
+            block.push(column(at));
+        }
+    }
+    blocks.push(block);
+    blocks
+}
+
+/// Prints tables for a terminal or a pipe.
+pub fn table(bench: &Bench, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let width = style.width.unwrap_or(usize::MAX);
+    let mut parts = vec![style.hang("", &header(bench))];
+    for sheet in sheets(bench) {
+        let title = style.wrap(&sheet.title, 0);
+        parts.push(title.iter().map(|line| Tone::Strong.paint(line)).collect::<Vec<_>>().join("\n"));
+        let blocks = blocks(&sheet, width);
+        parts.extend(blocks.iter().map(|block| grid::set(block, style.width.is_some(), false)));
+    }
+    parts.push(footer(bench).iter().map(|line| style.hang("", line)).collect::<Vec<_>>().join("\n"));
+    writeln!(out, "{}", style.finish(&parts.join("\n\n")))
+}
+
+/// Prints Markdown, for notes and issues.
+pub fn markdown(bench: &Bench, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}", md::plain(&header(bench)))?;
+    for sheet in sheets(bench) {
+        writeln!(out, "\n### {}\n", md::plain(&sheet.title))?;
+        let rule = (0..sheet.titles.len()).map(|at| if at < sheet.left { ":--" } else { "--:" });
+        writeln!(out, "| {} |\n|{}|", sheet.titles.join(" | "), rule.collect::<Vec<_>>().join("|"))?;
+        for row in &sheet.rows {
+            write!(out, "{}", md::row(&row.iter().map(|cell| md::plain(cell)).collect::<Vec<_>>()))?;
+        }
+    }
+    // A line of its own for each.
+    writeln!(out, "\n{}", footer(bench).join("\n\n"))
+}
+
+fn header(bench: &Bench) -> String {
+    let gpu = &bench.gpu;
+    format!(
+        "GPU {} of {}: {}, compute capability {}.{}, driver for CUDA {}, cuBLAS {}",
+        gpu.device,
+        bench.gpus,
+        escape_terminal(&gpu.name),
+        gpu.compute_capability.0,
+        gpu.compute_capability.1,
+        cuda_version(gpu.driver),
+        gpu.cublas,
+    )
+}
+
+fn footer(bench: &Bench) -> Vec<String> {
+    let mut lines = vec![format!(
+        "{} elements of products compared with a reference: the largest relative error is {:.1e}.",
+        text::count(bench.checked),
+        bench.largest_error
+    )];
+    if bench.gpus < 2 {
+        lines.push(
+            "One GPU: what synchronising an idle one costs beside a busy one was not measured.".to_owned(),
+        );
+    }
+    lines.extend(bench.notes.iter().map(|note| escape_terminal(note).into_owned()));
+    lines
+}
+
+fn sheets(bench: &Bench) -> Vec<Sheet> {
+    [synchronised(bench), other_waits(bench), calls(bench), copies(bench), loops(bench), constants(bench)]
+        .into_iter()
+        .filter(|sheet| !sheet.rows.is_empty())
+        .collect()
+}
+
+/// How far the rounds were apart.
+fn ranged(spread: &Spread) -> String {
+    format!("{} to {}", text::duration(spread.low_ns), text::duration(spread.high_ns))
+}
+
+fn synchronised(bench: &Bench) -> Sheet {
+    let rows = bench.products.iter().filter_map(|product| {
+        let way = product.with.iter().find(|way| way.name == "stream synchronised")?;
+        let (without, added) = (product.without.median_ns, way.added.median_ns);
+        Some(vec![
+            product.size.to_string(),
+            product.type_name.to_owned(),
+            text::duration(without),
+            text::duration(way.wall.median_ns),
+            format!("{:+.4} ms", added as f64 / 1e6),
+            format!("{:+.1} µs", added as f64 / 1e3),
+            format!("{:+.2} %", added as f64 / without.max(1) as f64 * 100.0),
+            ranged(&way.added),
+        ])
+    });
+    let title =
+        "Product of two square matrices, in a loop: no wait against a stream synchronisation after each";
+    let titles = ["size", "type", "async", "synchronised", "added", "added", "added", "rounds"];
+    Sheet::new(title, &titles, 2, rows)
+}
+
+fn other_waits(bench: &Bench) -> Sheet {
+    const WAYS: [(&str, &str); 7] = [
+        ("stream synchronised", "stream"),
+        ("context synchronised", "context"),
+        ("event synchronised", "event"),
+        ("event synchronised, sleeping", "event, sleeping"),
+        ("one value read", "value read"),
+        ("one value read into pinned memory", "value, pinned"),
+        ("CUDA graph", "CUDA graph"),
+    ];
+    let rows = bench.products.iter().map(|product| {
+        let without = text::duration(product.without.median_ns);
+        let mut row = vec![product.size.to_string(), product.type_name.to_owned(), without];
+        row.extend(WAYS.iter().map(|(name, _)| {
+            let way = product.with.iter().find(|way| way.name == *name);
+            way.map_or_else(|| "–".to_owned(), |way| signed(way.added.median_ns))
+        }));
+        row
+    });
+    let titles = [&["size", "type", "async"][..], &WAYS.map(|(_, title)| title)].concat();
+    Sheet::new("What each kind of wait adds to a product", &titles, 2, rows)
+}
+
+fn signed(ns: i64) -> String {
+    let sign = if ns < 0 { "" } else { "+" };
+    format!("{sign}{}", text::duration(ns))
+}
+
+fn calls(bench: &Bench) -> Sheet {
+    let rows = bench.calls.iter().map(|call| {
+        let (name, pending) = (call.name.to_owned(), call.pending.to_owned());
+        vec![name, pending, text::duration(call.host.median_ns), ranged(&call.host)]
+    });
+    let titles = ["call", "the GPU has to do", "host time", "rounds"];
+    Sheet::new("Host time of single calls", &titles, 2, rows)
+}
+
+fn copies(bench: &Bench) -> Sheet {
+    let rows = bench.copies.iter().map(|copy| {
+        let [returned, done] = [&copy.returned, &copy.done].map(|time| text::duration(time.median_ns));
+        let speed = format!("{:.1} GB/s", copy.bytes_per_ns);
+        vec![copy.name.to_owned(), text::bytes(copy.bytes), returned, done, speed]
+    });
+    let titles = ["copy", "size", "call returns after", "data is there after", "speed"];
+    Sheet::new("Large copies", &titles, 1, rows)
+}
+
+fn loops(bench: &Bench) -> Sheet {
+    let rows = bench
+        .loops
+        .iter()
+        .map(|one| vec![one.name.clone(), text::duration(one.wall.median_ns), ranged(&one.wall)]);
+    Sheet::new("Several streams and GPUs, in loops", &["loop", "one pass", "rounds"], 1, rows)
+}
+
+fn constants(bench: &Bench) -> Sheet {
+    let c = &bench.constants;
+    let times = [
+        ("from the end of awaited work to the return: stream", c.stream_return_ns),
+        ("… event", c.event_return_ns),
+        ("… context", c.context_return_ns),
+        ("synchronising with nothing pending: stream", c.stream_floor_ns),
+        ("… event", c.event_floor_ns),
+        ("… context", c.context_floor_ns),
+        ("reading a value with nothing pending", c.value_read_ns),
+        ("a kernel launch takes the host", c.launch_call_ns),
+        ("a product takes the host", c.product_call_ns),
+        ("an asynchronous copy takes the host", c.async_copy_call_ns),
+        ("a kernel starts after its launch returned", c.after_call_ns),
+        ("a kernel starts after the one before it", c.after_previous_ns),
+        ("a copy takes besides its bytes", c.copy_overhead_ns),
+    ];
+    let speeds = [
+        ("upload from pinned memory", c.pinned_upload),
+        ("read into pinned memory", c.pinned_read),
+        ("upload from pageable memory", c.pageable_upload),
+        ("read into pageable memory", c.pageable_read),
+    ];
+    let depth = c.queue_depth.map_or_else(|| "not reached".to_owned(), |depth| text::count(depth.into()));
+    let times = times.map(|(name, ns)| (name, text::duration(ns))).into_iter();
+    let speeds = speeds.map(|(name, speed)| (name, format!("{speed:.1} GB/s")));
+    let rows = times.chain(speeds).chain([("launches that a stream takes before one blocks", depth)]);
+    let rows = rows.map(|(name, value)| vec![name.to_owned(), value]);
+    Sheet::new("Constants for simulations (--save FILE stores them)", &["constant", "value"], 1, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::bench::{BENCH_VERSION, CallCost, CopyCost, LoopCost, ProductCost, WayCost};
+    use crate::replay::constants::Constants;
+    use crate::replay::measured::ReplayGpu;
+
+    fn spread(median_ns: i64) -> Spread {
+        Spread { median_ns, low_ns: median_ns * 9 / 10, high_ns: median_ns * 12 / 10, runs: 10 }
+    }
+
+    fn way(name: &str, wall: i64, added: i64) -> WayCost {
+        WayCost { name: name.to_owned(), wall: spread(wall), added: spread(added) }
+    }
+
+    /// Times as on an H200; the graph of the large product could not be captured.
+    fn sample() -> Bench {
+        let gpu = ReplayGpu {
+            name: "NVIDIA H200".to_owned(),
+            device: 0,
+            compute_capability: (9, 0),
+            driver: 13_000,
+            cublas: 130_100,
+        };
+        let small = vec![
+            way("stream synchronised", 14_595, 7_883),
+            way("event synchronised, sleeping", 26_857, 20_089),
+            way("one value read", 23_508, 16_902),
+            way("CUDA graph", 4_229, -2_474),
+        ];
+        let large = vec![way("stream synchronised", 1_706_457, 16_259)];
+        Bench {
+            bench_version: BENCH_VERSION,
+            gpu: gpu.clone(),
+            gpus: 1,
+            products: vec![
+                ProductCost { size: 8192, type_name: "fp16", without: spread(1_693_983), with: large },
+                ProductCost { size: 512, type_name: "fp16", without: spread(6_702), with: small },
+            ],
+            calls: vec![CallCost { name: "read one value", pending: "nothing", host: spread(6_701) }],
+            copies: vec![CopyCost {
+                name: "upload, pinned, asynchronous",
+                bytes: 64 << 20,
+                returned: spread(2_497),
+                done: spread(1_218_095),
+                bytes_per_ns: 55.1,
+            }],
+            loops: vec![LoopCost { name: "products on 4 streams, no wait".to_owned(), wall: spread(27_016) }],
+            constants: Constants {
+                gpu,
+                stream_return_ns: 1_555,
+                queue_depth: Some(1_022),
+                ..Constants::default()
+            },
+            checked: 256,
+            largest_error: 3.1e-3,
+            notes: vec!["8192×8192×8192 fp16 could not be | captured".to_owned()],
+        }
+    }
+
+    fn printed(print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
+        let mut out = Vec::new();
+        print(&mut out).expect("it prints");
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn tables_in_a_pipe() {
+        insta::assert_snapshot!(printed(|out| table(&sample(), &Style::default(), out)));
+    }
+
+    #[test]
+    fn tables_fit_the_terminal() {
+        for width in [80, 120] {
+            let style = Style { width: Some(width), color: false };
+            let printed = printed(|out| table(&sample(), &style, out));
+            for line in printed.lines() {
+                assert!(text::width(line) <= width, "{width}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn markdown_has_whole_rows() {
+        let text = printed(|out| markdown(&sample(), out));
+        insta::assert_snapshot!(text);
+    }
+}

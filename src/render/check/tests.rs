@@ -1,0 +1,55 @@
+//! One outcome in every format.
+
+use super::{github, markdown, sarif, table};
+use crate::check::budget::Budget;
+use crate::check::fail_on::FailOn;
+use crate::check::{Rules, check};
+use crate::model::check::CheckReport;
+use crate::model::sample;
+use crate::render::json;
+use crate::render::markdown_text::COMMENT;
+use crate::render::style::Style;
+use crate::repository::Repository;
+use chrono::NaiveDate;
+
+const BUDGET: &str = "[limits]\nfalse-waits = 0\ndrain = \"9ms\"\nwaits = 99\n\
+    [[allow]]\npath = \"train_mlp.py\"\nreason = \"see #7\"\nexpires = 2026-01-01\n\
+    [[allow]]\nfunction = \"log_*\"\nreason = \"a progress bar | in *Markdown*\"\nexpires = 2027-01-01\n";
+
+fn sample() -> CheckReport {
+    let budget = Budget::parse(BUDGET).expect("a budget");
+    let today = NaiveDate::from_ymd_opt(2026, 6, 1).expect("a date");
+    let rules = Rules { budget: Some(&budget), fail_on: &[FailOn::AnyFalse], baseline: None, today };
+    check(&sample::sample(), &Default::default(), &rules).expect("an outcome")
+}
+
+fn text(render: impl Fn(&CheckReport, &mut Vec<u8>)) -> String {
+    let mut out = Vec::new();
+    render(&sample(), &mut out);
+    let version = concat!("\"", env!("CARGO_PKG_VERSION"), "\"");
+    String::from_utf8(out).expect("renderers write UTF-8").replace(version, "\"VERSION\"")
+}
+
+#[test]
+fn in_a_pipe() {
+    insta::assert_snapshot!(text(|r, out| table(r, &Style::default(), out).expect("written")));
+}
+
+#[test]
+fn as_markdown() {
+    insta::assert_snapshot!(text(|r, out| out.extend(markdown(r, COMMENT).bytes())));
+}
+
+#[test]
+fn as_json() {
+    insta::assert_snapshot!(text(|r, out| json::write(r, out).expect("written")));
+}
+
+#[test]
+fn as_annotations_and_sarif() {
+    let repository = Repository::new("/nowhere".into(), Vec::new());
+    insta::assert_snapshot!(text(|r, out| {
+        assert_eq!(github(r, &repository, out).expect("written"), 0);
+        sarif(r, &repository, out).expect("written");
+    }));
+}

@@ -1,0 +1,60 @@
+use super::*;
+use crate::model::sample;
+
+fn rendered(id: &str, width: Option<usize>, color: bool) -> Option<String> {
+    let mut out = Vec::new();
+    let style = Style { width, color };
+    let found = render(&sample::sample(), id, &style, &mut out).expect("a Vec takes everything");
+    found.then(|| String::from_utf8(out).expect("renderers write UTF-8"))
+}
+
+#[test]
+fn a_site_with_everything() {
+    insta::assert_snapshot!(rendered("S1", Some(100), false).expect("S1 is a site"));
+}
+
+#[test]
+fn a_sampled_site() {
+    insta::assert_snapshot!(rendered("s3", Some(80), false).expect("ids match in any case"));
+}
+
+#[test]
+fn a_hostile_site() {
+    insta::assert_snapshot!(rendered("S7", None, false).expect("S7 is a site"));
+}
+
+#[test]
+fn colour_adds_codes_and_nothing_else() {
+    for id in ["S1", "S2", "S4", "S5", "S6"] {
+        let plain = rendered(id, Some(100), false).expect("a site");
+        let colored = rendered(id, Some(100), true).expect("a site");
+        assert_eq!(anstream::adapter::strip_str(&colored).to_string(), plain);
+    }
+}
+
+#[test]
+fn a_replayed_site_says_what_was_measured() {
+    let mut report = sample::sample();
+    report.sites[0].replayed = Some(sample::replayed());
+    let mut out = Vec::new();
+    render(&report, "S1", &Style::default(), &mut out).expect("a Vec takes everything");
+    let text = String::from_utf8(out).expect("UTF-8");
+    let line = text.lines().find(|line| line.contains("measured")).expect("a line");
+    assert_eq!(
+        line.trim(),
+        "measured  58.2 µs of a stretch of 4.62 ms (1.3 %), between 55.2 µs and 61.2 µs, replayed on NVIDIA \\x1b[31mH200; predicted: 61.6 µs"
+    );
+}
+
+#[test]
+fn an_unknown_id_prints_nothing() {
+    assert_eq!(rendered("S99", None, false), None);
+}
+
+#[test]
+fn bars_scale() {
+    assert_eq!(bar(0, 8, 4), "");
+    assert_eq!(bar(1, u64::MAX, 4), "▏");
+    assert_eq!(bar(4, 8, 4), "██");
+    assert_eq!(bar(u64::MAX, u64::MAX, 2), "██");
+}

@@ -1,0 +1,85 @@
+//! One comparison in every format.
+
+use super::{markdown, table};
+use crate::diff::{Side, compare};
+use crate::model::diff::DiffReport;
+use crate::model::sample;
+use crate::render::json;
+use crate::render::style::Style;
+
+/// The upload is gone, the branch moved and blocks longer, the sampled site is as it was, the hostile one is new.
+fn sample() -> DiffReport {
+    let mut before = sample::single();
+    let mut after = sample::single();
+    for site in before.sites.iter_mut().chain(&mut after.sites) {
+        // Sampled lines would make the comparison go by function.
+        site.attribution = crate::vocabulary::Attribution::PythonBacktrace;
+    }
+    let hostile = sample::sample().sites.remove(6);
+    after.sites.remove(0);
+    after.sites.push(crate::model::Site { process: after.sites[0].process.clone(), ..hostile });
+    let moved = &mut after.sites[0];
+    if let Some(spread) = &mut moved.spread {
+        spread.blocked_ns = [7_800_000, 7_910_000, 8_050_000];
+    }
+    for frame in moved.frames.iter_mut().chain(&mut moved.user_frame) {
+        frame.line += 40;
+    }
+    if let Some(iterations) = &mut after.iterations {
+        (iterations.median_ns, iterations.quartiles_ns) = (18_000_000, [17_900_000, 18_000_000, 18_400_000]);
+    }
+    after.profiles[0].gpus[0].name = before.profiles[0].gpus[0].name.clone();
+    before.profiles[0].path = "/data/runs/before.sqlite".to_owned();
+    let side = |report| Side::of(report, false);
+    compare(&side(before), &side(after))
+}
+
+/// (launch before, launch after, whether times may be judged)
+#[test]
+fn a_slower_host_is_said_and_its_times_are_not_judged() {
+    for (before, after, judged) in [
+        (Some(5_000), Some(5_700), true),
+        (Some(5_000), Some(5_800), false),
+        (Some(5_800), Some(5_000), false),
+        (None, Some(5_000), true),
+        (Some(0), Some(5_000), true),
+    ] {
+        let side = |launch| {
+            let mut report = sample::single();
+            report.profiles[0].launch_ns = launch;
+            Side::of(report, false)
+        };
+        let report = compare(&side(before), &side(after));
+        assert_eq!(report.costs_compared, judged, "{before:?} {after:?}");
+        assert_eq!(report.warnings.iter().any(|w| w.code == "other-host"), !judged);
+        assert_eq!(report.run.span_noise_ns.is_some(), judged);
+    }
+}
+
+fn text(render: impl Fn(&DiffReport, &mut Vec<u8>) -> std::io::Result<()>) -> String {
+    let mut out = Vec::new();
+    render(&sample(), &mut out).expect("a Vec takes everything");
+    String::from_utf8(out).expect("renderers write UTF-8")
+}
+
+#[test]
+fn on_120_columns() {
+    let style = Style { width: Some(120), color: false };
+    insta::assert_snapshot!(text(|report, out| table::render(report, false, &style, out)));
+}
+
+#[test]
+fn in_a_pipe_with_all_sites() {
+    insta::assert_snapshot!(text(|report, out| table::render(report, true, &Style::default(), out)));
+}
+
+#[test]
+fn as_markdown() {
+    insta::assert_snapshot!(text(|report, out| markdown::render(report, out)));
+}
+
+#[test]
+fn as_json() {
+    let version = concat!("\"", env!("CARGO_PKG_VERSION"), "\"");
+    insta::assert_snapshot!(text(|report, out| json::write(report, out)).replace(version, "\"VERSION\""));
+}

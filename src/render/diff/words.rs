@@ -1,0 +1,210 @@
+//! A comparison in words, shared by its renderers.
+
+use crate::model::diff::{Aspect, DiffReport, How, Location, SiteChange, SiteState, Status, WholeRun};
+use crate::render::phrase::{FileNames, at_line};
+use crate::text::{self, escape_terminal};
+use crate::vocabulary::Per;
+use serde::Serialize;
+
+/// File names as short as they can be told apart.
+pub fn files(report: &DiffReport) -> FileNames<'_> {
+    let states = report.sites.iter().flat_map(|s| s.before.iter().chain(&s.after));
+    FileNames::new(states.flat_map(|s| s.location.iter().chain(&s.caller)).map(|l| l.file.as_str()))
+}
+
+/// What became of a site, in a word.
+pub fn status(status: Status) -> &'static str {
+    match status {
+        Status::New => "new",
+        Status::Gone => "gone",
+        Status::Changed => "changed",
+        Status::Moved => "moved",
+        Status::Unchanged => "same",
+    }
+}
+
+fn aspect(aspect: Aspect) -> &'static str {
+    match aspect {
+        Aspect::Waits => "waits",
+        Aspect::Blocked => "blocked",
+        Aspect::Drain => "drain",
+        Aspect::Verdict => "verdict",
+    }
+}
+
+/// `train.py:18 step`
+pub fn place(state: &SiteState, files: &FileNames<'_>) -> String {
+    let at = |l: &Location| at_line(&files.get(&l.file), l.line);
+    let caller = state.caller.as_ref().map_or_else(String::new, |c| format!(", called at {}", at(c)));
+    match &state.location {
+        Some(l) => format!("{} {}{caller}", at(l), escape_terminal(&l.function)),
+        None => escape_terminal(&state.name).into_owned(),
+    }
+}
+
+/// "3 sites new, 1 gone, 2 changed, …", what there is none of left out.
+pub fn counts(report: &DiffReport) -> String {
+    let c = &report.counts;
+    let all = [
+        (c.new, "new"),
+        (c.gone, "gone"),
+        (c.changed, "changed"),
+        (c.moved, "moved"),
+        (c.unchanged, "unchanged"),
+    ];
+    let parts: Vec<String> =
+        all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    if parts.is_empty() {
+        "no waits on either side".to_owned()
+    } else {
+        format!("sites: {}", parts.join(", "))
+    }
+}
+
+/// The answer in one sentence.
+pub fn headline(report: &DiffReport) -> String {
+    let c = &report.counts;
+    let run = &report.run;
+    let span = arrow(&text::duration(run.before.span_ns), &text::duration(run.after.span_ns));
+    let span = format!("{} {span}", run.per);
+    let change = relative(run.before.span_ns, run.after.span_ns);
+    let span = match (run.span_noise_ns, run.span_changed) {
+        _ if run.before.span_ns == run.after.span_ns => span,
+        (Some(_), true) => format!("{span} ({change})"),
+        (Some(_), false) => format!("{span} ({change}, within the noise)"),
+        (None, _) => format!("{span} ({change}, not judged)"),
+    };
+    if c.new + c.gone + c.changed == 0 {
+        return format!("No site changed; {span}.");
+    }
+    format!("{} new, {} gone, {} changed; {span}.", c.new, c.gone, c.changed)
+}
+
+/// The whole program: name, before, after, difference.
+pub fn run(report: &DiffReport) -> Vec<[String; 4]> {
+    let run = &report.run;
+    let (b, a) = (&run.before, &run.after);
+    let row = |name: &str, before: String, after: String, difference: String| {
+        [name.to_owned(), before, after, difference]
+    };
+    let time = |name: &str, b: i64, a: i64| row(name, text::duration(b), text::duration(a), relative(b, a));
+    let mut span = time("span", b.span_ns, a.span_ns);
+    if let Some(noise) = run.span_noise_ns {
+        span[3] += &format!(" (jitter ± {})", text::duration(noise));
+    }
+    let mut rows = vec![span];
+    if let (Some(b), Some(a)) = (b.gpu_busy_percent, a.gpu_busy_percent) {
+        let points = format!("{:+.1} points", a - b);
+        rows.push(row("GPU busy", text::percent(b), text::percent(a), points));
+    }
+    rows.push(row("waits", text::rate(b.waits), text::rate(a.waits), String::new()));
+    rows.push(row("avoidable waits", text::rate(b.false_waits), text::rate(a.false_waits), String::new()));
+    rows.push(time("blocked", b.blocked_ns, a.blocked_ns));
+    rows.push(time("drain", b.drain_ns, a.drain_ns));
+    if let (Some(before), Some(after)) = (recoverable(b), recoverable(a)) {
+        rows.push(row("recoverable", before, after, "all false sites fixed".to_owned()));
+    }
+    rows
+}
+
+/// "3.66 ms of 246 ms": what fixing all false sites saves of the run.
+pub fn recoverable(run: &WholeRun) -> Option<String> {
+    Some(format!("{} of {}", text::duration(run.recoverable_ns?), text::duration(run.run_ns)))
+}
+
+/// "-8.2 %", of what was before.
+pub fn relative(before: i64, after: i64) -> String {
+    if before == 0 {
+        return "from nothing".to_owned();
+    }
+    let percent = (after as f64 - before as f64) / before as f64 * 100.0;
+    format!("{}{}", if percent > 0.0 { "+" } else { "" }, text::percent(percent))
+}
+
+/// An amount of a site on either side.
+#[derive(Serialize)]
+pub struct Amount {
+    /// "64.4 µs → 12.1 µs", one value where both print alike or where there is but one side.
+    pub text: String,
+    /// After less before; what is not there counts as nothing.
+    pub difference: f64,
+}
+
+/// Waits, blocked time, drain, saving.
+pub fn amounts(change: &SiteChange) -> [Amount; 4] {
+    let amount = |value: &dyn Fn(&SiteState) -> Option<f64>, print: &dyn Fn(f64) -> String| {
+        let [before, after] = [&change.before, &change.after].map(|state| state.as_ref().map(value));
+        let side = |value: Option<f64>| value.map_or_else(String::new, print);
+        let text = match (before, after) {
+            (Some(before), Some(after)) => arrow(&side(before), &side(after)),
+            (before, after) => side(after.or(before).flatten()),
+        };
+        let of = |value: Option<Option<f64>>| value.flatten().unwrap_or(0.0);
+        let difference = of(after) - of(before);
+        Amount { text, difference: if difference.is_finite() { difference } else { 0.0 } }
+    };
+    let time = |ns: f64| text::duration(ns as i64);
+    [
+        amount(&|s| Some(s.waits), &text::rate),
+        amount(&|s| Some(s.blocked_ns as f64), &time),
+        amount(&|s| Some(s.drain_ns as f64), &time),
+        amount(&|s| s.recoverable_ns.map(|ns| ns as f64), &time),
+    ]
+}
+
+/// What amounts are of that happen once a run, where others are per iteration.
+pub fn of_run(change: &SiteChange, report: &DiffReport) -> &'static str {
+    let mixed = report.sites.iter().any(|s| s.per != report.run.per);
+    if mixed && change.per == Per::Run { " a run" } else { "" }
+}
+
+/// `before → after`, once where both are alike.
+pub fn arrow(before: &str, after: &str) -> String {
+    if before == after { after.to_owned() } else { format!("{before} → {after}") }
+}
+
+/// "false upload", or "unknown value-read → true control-flow".
+pub fn verdict(change: &SiteChange) -> String {
+    let word = |s: &Option<SiteState>| s.as_ref().map(|s| format!("{} {}", s.class, s.kind));
+    match (word(&change.before), word(&change.after)) {
+        (Some(b), Some(a)) if change.changed.contains(&Aspect::Verdict) => arrow(&b, &a),
+        (b, a) => a.or(b).unwrap_or_default(),
+    }
+}
+
+/// Where it was, what differs, what to do about a new site.
+pub fn remarks(change: &SiteChange, files: &FileNames<'_>) -> Vec<String> {
+    let mut remarks: Vec<String> = origin(change, files).into_iter().collect();
+    if !change.changed.is_empty() {
+        let aspects: Vec<&str> = change.changed.iter().map(|a| aspect(*a)).collect();
+        remarks.push(format!("differs in {}", aspects.join(", ")));
+    }
+    remarks.extend(advice(change).map(|fix| format!("→ {}", escape_terminal(fix))));
+    remarks
+}
+
+/// What to do about a new site.
+pub fn advice(change: &SiteChange) -> Option<&str> {
+    change.shown().filter(|_| change.status == Status::New)?.fix.as_deref()
+}
+
+/// What a pair was recognised by, where that is not plainly its place: "from train.py:18 (40 lines down)".
+pub fn origin(change: &SiteChange, files: &FileNames<'_>) -> Option<String> {
+    let (before, after) = (change.before.as_ref()?, change.after.as_ref()?);
+    let (old, new) = (before.location.as_ref()?, after.location.as_ref()?);
+    if old == new {
+        return None;
+    }
+    let what = match change.matched? {
+        How::FunctionRenamed => format!(
+            "renamed, was {} in {}",
+            at_line(&files.get(&old.file), old.line),
+            escape_terminal(&old.function)
+        ),
+        How::FileMoved => format!("moved, was in {}", place(before, files)),
+        _ if old.function == new.function && old.line != new.line => format!("was line {}", old.line),
+        _ if old.line == new.line => return None,
+        _ => format!("was {}", place(before, files)),
+    };
+    Some(what)
+}

@@ -1,0 +1,421 @@
+//! The catalogue, the rules of evidence and the codes of warnings as text: lists of all, and one entry whole.
+
+use super::style::{Style, Tone};
+use crate::catalogue::{self, Category, Pattern, Strategy};
+use crate::model::Code;
+use crate::rules::grade::{DECIDED, Grade};
+use crate::rules::{self, About, Lean, Role, Rule, To, Yields, calibration};
+use crate::text::{self, counted};
+use crate::vocabulary::{Class, RuleId};
+
+/// Columns of prose in a pipe.
+const PIPED_WIDTH: usize = 100;
+/// Narrower than this, wrapping makes text worse.
+const MIN_WIDTH: usize = 40;
+/// Column where the text of a field begins.
+const INDENT: usize = 12;
+
+/// Every entry of the catalogue under its category, numbered as in NVIDIA's guide to sync-free code.
+pub fn list(style: Style) -> String {
+    let mut page = Page::new(style);
+    for (index, category) in Category::ALL.into_iter().enumerate() {
+        let number = if index < Category::OF_GUIDE { format!("{}. ", index + 1) } else { String::new() };
+        page.lines.push(Tone::Strong.paint(format!("{number}{}", category.name())));
+        for p in catalogue::all().filter(|p| p.category == category) {
+            let id = Tone::Strong.paint(format!("{:<5}", p.id));
+            let class = class_tone(p).paint(format!("{:<9}", class_word(p)));
+            page.row(&format!("  {id}{class}"), p.title, p.fix.title);
+        }
+        page.gap();
+    }
+    page.lines.push("Rules that verdicts rest on: sync-report explain --rules".to_owned());
+    page.lines.push("Codes of warnings: sync-report explain --warnings".to_owned());
+    page.finish()
+}
+
+/// Every rule of evidence, those of the trace in order of precedence.
+pub fn list_rules(style: Style) -> String {
+    let heading = |role: &Role| match role {
+        Role::Trace(_) => "Rules of the trace, the most decisive first",
+        Role::Source => "Rules of the Python source",
+        Role::Weak(_) => "Weak rules: two must agree",
+        Role::Remark => "Remarks: they decide nothing",
+    };
+    let mut page = Page::new(style);
+    let mut section = "";
+    for rule in rules::all() {
+        if section != heading(&rule.role) {
+            if !section.is_empty() {
+                page.gap();
+            }
+            section = heading(&rule.role);
+            page.lines.push(Tone::Strong.paint(section));
+        }
+        let id = Tone::Strong.paint(format!("{:<11}", rule.id));
+        let sure = Tone::Faint.paint(format!("{:<10}", figures(rule)));
+        page.row(&format!("  {id}{sure}"), rule.title, "");
+    }
+    page.finish()
+}
+
+/// Every code of a warning, with what it means and what to do.
+pub fn list_warnings(style: Style) -> String {
+    let mut page = Page::new(style);
+    for code in Code::ALL {
+        page.lines.push(Tone::Strong.paint(code.as_str()));
+        page.lines.push(page.style.hang("  ", code.help()));
+        page.lines.push(page.style.hang("  ", &format!("→ {}", code.advice())));
+    }
+    page.finish()
+}
+
+/// One code of a warning.
+pub fn warning(code: Code, style: Style) -> String {
+    let mut page = Page::new(style);
+    page.lines.push(Tone::Strong.paint(code.as_str()));
+    page.gap();
+    page.field("means", code.help());
+    page.field("do", code.advice());
+    if code.is_damage() {
+        page.field("exit code", "2: what could be read is reported");
+    }
+    page.finish()
+}
+
+/// One entry of the catalogue whole.
+pub fn pattern(p: &Pattern, style: Style) -> String {
+    let mut page = Page::new(style);
+    page.title(p.id, p.title);
+    page.field("category", p.category.name());
+    page.field("class", &class_sentence(p));
+    page.items("written as", p.triggers);
+    page.field("why", p.why);
+    page.field("in a trace", p.trace);
+    page.field("operator", p.op);
+    page.field("driver call", p.driver_api);
+    page.field("versions", p.versions);
+    if let Some(site) = p.library {
+        let frame = |(file, function): &(&str, &str)| format!("{file} {function}").trim_end().to_owned();
+        page.field("library", site.library);
+        page.items("code in", &site.frames.iter().map(frame).collect::<Vec<_>>());
+        page.field("line with", site.line_text);
+        page.field("how often", site.frequency);
+    }
+    page.field("sources", p.sources);
+    page.gap();
+    page.field("fix", p.fix.title);
+    if p.fix.strategy != Strategy::Leave {
+        page.field("strategy", p.fix.strategy.name());
+    }
+    if !p.fix.before.is_empty() {
+        page.gap();
+        page.code(&format!("  {} ", Tone::Avoidable.paint("-")), p.fix.before);
+        page.code(&format!("  {} ", Tone::Needed.paint("+")), p.fix.after);
+    }
+    if !p.fix.caveat.is_empty() {
+        page.gap();
+        page.field("mind", p.fix.caveat);
+    }
+    page.finish()
+}
+
+/// One rule whole.
+pub fn rule(rule: &Rule, style: Style) -> String {
+    let mut page = Page::new(style);
+    page.title(rule.id.as_str(), rule.title);
+    page.field("looks at", rule.looks_at);
+    page.field("proves", rule.proves);
+    page.field("comes after", &earlier(rule));
+    page.field("yields to", &yields_to(rule));
+    page.field("decides", if rule.role == Role::Remark { "nothing" } else { "" });
+    page.items("confidence", &confidence(rule));
+    page.field("origin", &origin(rule));
+    page.field("counted", &counted_on_captures(rule.id));
+    if !rule.example.is_empty() {
+        page.gap();
+        page.code("  ", rule.example);
+    }
+    page.finish()
+}
+
+/// Rules of the trace that are asked before this one.
+fn earlier(rule: &Rule) -> String {
+    let is_trace = |r: &&Rule| matches!(r.role, Role::Trace(_));
+    if !is_trace(&rule) {
+        return String::new();
+    }
+    ids(rules::all().filter(is_trace).take_while(|r| r.id != rule.id))
+}
+
+fn ids<'a>(rules: impl Iterator<Item = &'a Rule>) -> String {
+    rules.map(|rule| rule.id.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn yields_to(rule: &Rule) -> String {
+    let yields = match rule.role {
+        Role::Trace(yields) => yields,
+        Role::Source => {
+            let proven = |r: &&Rule| matches!(r.role, Role::Trace(Yields { to: To::Nothing, .. }));
+            return format!("what the trace proves: {}", ids(rules::all().filter(proven)));
+        }
+        Role::Weak(_) => {
+            return "every rule that decides: weak ones are asked where those leave it open".into();
+        }
+        Role::Remark => return String::new(),
+    };
+    let to = match yields.to {
+        To::Nothing => "nothing".to_owned(),
+        To::SameKind => "a source that says the same kind adds its reasons; no other changes it".to_owned(),
+        To::Decided => "a source that decides; one that leaves it open changes nothing".to_owned(),
+        To::Anything => "the source, whatever it says".to_owned(),
+    };
+    match yields.except {
+        Some(kind) => format!("{to}; but not to {kind}"),
+        None => to,
+    }
+}
+
+/// The figures of its cases, lowest to highest.
+fn figures(rule: &Rule) -> String {
+    if let Role::Weak(lean) = rule.role {
+        return format!("{:+.2}", lean.weight);
+    }
+    let mut all: Vec<f64> = rule.grades().map(|grade| grade.confidence).collect();
+    all.sort_by(f64::total_cmp);
+    match (all.first(), all.last()) {
+        (Some(low), Some(high)) if low < high => format!("{:.0}–{}", low * 100.0, text::confidence(*high)),
+        (Some(one), _) => text::confidence(*one),
+        _ => String::new(),
+    }
+}
+
+fn confidence(rule: &Rule) -> Vec<String> {
+    if let Role::Weak(Lean { weight, about, .. }) = rule.role {
+        let class = if weight < 0.0 { Class::False } else { Class::True };
+        return vec![format!(
+            "moves the score by {:.2} to {class}, as a witness of {}",
+            weight.abs(),
+            named(about)
+        )];
+    }
+    let case = |grade: &Grade| format!("{}  {}", text::confidence(grade.confidence), grade.when);
+    rule.grades().map(|grade| case(grade).trim_end().to_owned()).collect()
+}
+
+const fn named(about: About) -> &'static str {
+    match about {
+        About::Size => "how much is read",
+        About::Place => "the place in the step",
+        About::After => "what the GPU is given next",
+        About::Number => "how often it happens",
+        About::Host => "what the host does beside it",
+        About::Data => "where the value goes",
+        About::Names => "the names of the code",
+        About::Where => "the thread or stream",
+    }
+}
+
+/// Where its figures come from.
+fn origin(rule: &Rule) -> String {
+    match rule.role {
+        Role::Weak(Lean { prior, fired: (0, 0), .. }) => format!(
+            "a prior of {:.2}, of which half or less is kept: it fired on none of the sites that the weights were fitted to",
+            prior.abs()
+        ),
+        Role::Weak(Lean { prior, fired, .. }) => format!(
+            "a prior of {:.2}, fitted to 28 false and 22 true sites of labelled programs: it fired on {} and {}",
+            prior.abs(),
+            fired.0,
+            fired.1
+        ),
+        _ if rule.grades().next().is_some() => "what its authors expect, not computed from the counts".into(),
+        _ => String::new(),
+    }
+}
+
+/// Right and wrong verdicts on labelled captures.
+fn counted_on_captures(id: RuleId) -> String {
+    let counts: Vec<_> = calibration::counts().filter(|count| count.rule == id).collect();
+    let (right, wrong) = counts.iter().fold((0, 0), |sum, c| (sum.0 + c.right, sum.1 + c.wrong));
+    if right + wrong == 0 {
+        let decides = rules::of(id).is_some_and(|rule| rule.grades().any(|g| g.confidence >= DECIDED));
+        return if decides { "no labelled capture has a verdict of it".into() } else { String::new() };
+    }
+    let of = |c: &calibration::Count| format!("{} {} of {}", c.corpus, c.right, c.right + c.wrong);
+    let parts = counts.iter().map(of).collect::<Vec<_>>().join(", ");
+    let all = counted(u64::from(right + wrong), "labelled verdict");
+    format!("right on {right} of {all} that it decided ({parts})")
+}
+
+/// A page that grows line by line.
+struct Page {
+    /// Of this width, in a pipe too: prose is to be read.
+    style: Style,
+    width: usize,
+    lines: Vec<String>,
+}
+
+impl Page {
+    fn new(style: Style) -> Self {
+        let width = style.width.unwrap_or(PIPED_WIDTH).max(MIN_WIDTH);
+        Self { style: Style { width: Some(width), ..style }, width, lines: Vec::new() }
+    }
+
+    fn gap(&mut self) {
+        self.lines.push(String::new());
+    }
+
+    fn title(&mut self, id: &str, title: &str) {
+        let column = (id.len() + 2).max(5);
+        let title = self.style.hang(&format!("{id:<column$}"), title);
+        self.lines.extend(title.lines().map(|line| Tone::Strong.paint(line)));
+        self.gap();
+    }
+
+    /// Title and advice beside each other, or the advice on lines of its own where the width is too small.
+    fn row(&mut self, head: &str, title: &str, advice: &str) {
+        let column = text::width(head);
+        let room = self.width / 2 - 10;
+        if text::width(title) <= room && column + room + 1 + text::width(advice) <= self.width {
+            let line = format!("{head}{title:<room$} {}", Tone::Faint.paint(advice));
+            return self.lines.push(line.trim_end().to_owned());
+        }
+        self.lines.push(self.style.hang(head, title));
+        if !advice.is_empty() {
+            let indent = column + 2;
+            let advice = self.style.wrap(advice, indent);
+            let line = |line: &String| format!("{:indent$}{}", "", Tone::Faint.paint(line));
+            self.lines.extend(advice.iter().map(line));
+        }
+    }
+
+    /// A name and its wrapped text; nothing where the text is empty.
+    fn field(&mut self, name: &str, text: &str) {
+        if !text.is_empty() {
+            let name = Tone::Faint.paint(format!("{name:<INDENT$}"));
+            self.lines.push(self.style.hang(&name, text));
+        }
+    }
+
+    /// A name and one line per item.
+    fn items(&mut self, name: &str, items: &[impl AsRef<str>]) {
+        for (i, item) in items.iter().enumerate() {
+            self.field(if i == 0 { name } else { " " }, item.as_ref());
+        }
+    }
+
+    /// Code or a drawing behind a gutter. It is never wrapped: it would no longer be code to copy.
+    fn code(&mut self, gutter: &str, source: &str) {
+        self.lines.extend(source.lines().map(|line| format!("{gutter}{line}")));
+    }
+
+    fn finish(&self) -> String {
+        self.style.finish(&(self.lines.join("\n") + "\n"))
+    }
+}
+
+fn class_word(p: &Pattern) -> &'static str {
+    match (p.category, p.kind) {
+        (Category::NotAWait, _) => "no wait",
+        (_, Some(kind)) => kind.class().as_str(),
+        (_, None) => "depends",
+    }
+}
+
+fn class_tone(p: &Pattern) -> Tone {
+    match p.category {
+        Category::NotAWait => Tone::Faint,
+        _ => Tone::of(p.kind.map_or(Class::Unknown, |kind| kind.class())),
+    }
+}
+
+/// Class and kind in words.
+fn class_sentence(p: &Pattern) -> String {
+    let Some(kind) = p.kind else {
+        return match p.category {
+            Category::NotAWait => "none: the CPU does not wait".to_owned(),
+            _ => "depends on what the program does with the value".to_owned(),
+        };
+    };
+    let meaning = match kind.class() {
+        Class::False => "the CPU does not need the GPU's result here",
+        Class::True => "the CPU needs the GPU's result",
+        Class::Unknown => "the evidence does not say",
+    };
+    let wanted = if p.intended { "; usually there on purpose" } else { "" };
+    format!("{} ({kind}): {meaning}{wanted}", kind.class())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Style = Style { width: Some(80), color: false };
+
+    fn page(id: &str, style: Style) -> String {
+        pattern(catalogue::by_id(id).expect("a known id"), style)
+    }
+
+    #[test]
+    fn one_entry_has_all_its_parts() {
+        let text = page("C03", PLAIN);
+        for part in [
+            "C03",
+            "Device movement",
+            "false (upload)",
+            "cuStreamSynchronize",
+            "  - loader",
+            "  + loader",
+            "mind",
+        ] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+        assert!(!text.contains('\x1b'));
+        assert!(page("C03", Style { color: true, ..PLAIN }).contains("\x1b["));
+    }
+
+    #[test]
+    fn prose_keeps_to_the_width() {
+        for width in [60, 100] {
+            let style = Style { width: Some(width), color: false };
+            for text in
+                catalogue::all().map(|p| pattern(p, style)).chain(rules::all().map(|r| rule(r, style)))
+            {
+                let too_long = text.lines().find(|line| !line.starts_with("  ") && text::width(line) > width);
+                assert_eq!(too_long, None, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_lists_have_every_entry() {
+        let style = Style { width: Some(120), color: false };
+        let text = list(style);
+        for p in catalogue::all() {
+            assert!(text.contains(p.id) && text.contains(p.title), "{}", p.id);
+        }
+        assert!(text.starts_with("1. Explicit synchronisation"));
+        let text = list_rules(style);
+        for rule in rules::all() {
+            assert!(text.contains(rule.id.as_str()) && text.contains(rule.title), "{}", rule.id);
+        }
+    }
+
+    #[test]
+    fn a_rule_has_all_its_parts() {
+        let parts = |id, parts: &[&str]| {
+            let wide = Style { width: Some(200), color: false };
+            let text = rule(rules::of(id).expect("a known rule"), wide);
+            for part in parts {
+                assert!(text.contains(part), "{part} in\n{text}");
+            }
+        };
+        parts(
+            RuleId::R05,
+            &["R05  nothing was pending", "95 %", "but not to barrier", "stream 7", "comes after"],
+        );
+        parts(RuleId::S07, &["75 %", "x.norm().item()", "what the trace proves: R13"]);
+        parts(RuleId::X11, &["0.15 to false", "fired on 17 and 0", "log_metrics"]);
+        parts(RuleId::Collective, &["collective  a collective was awaited"]);
+    }
+}

@@ -1,0 +1,124 @@
+//! GitHub annotations: workflow commands on stdout, the rest in the step's summary.
+//!
+//! A step may have ten warnings and ten notices; GitHub drops more without a word. So the ten worst avoidable waits are
+//! warnings, the ten worst open ones notices, and the Markdown report goes into `$GITHUB_STEP_SUMMARY`.
+
+use super::{phrase, saving};
+use crate::model::{Report, Site};
+use crate::repository::Repository;
+use crate::text::{self, escape_terminal};
+use crate::vocabulary::Class;
+use std::io::{self, Write};
+
+/// Annotations of one level that a step may have.
+pub const MOST: usize = 10;
+/// Bytes that a step's summary may have ("supports content up to a size of 1024k").
+pub const SUMMARY: u64 = 1 << 20;
+
+/// An annotation at a place of the program.
+pub struct Annotation<'a> {
+    /// "error", "warning" or "notice".
+    pub level: &'static str,
+    /// As recorded.
+    pub file: Option<&'a str>,
+    /// From 1; 0 where not known.
+    pub line: u32,
+    /// One line.
+    pub title: String,
+    /// What to know and to do.
+    pub message: String,
+}
+
+impl Annotation<'_> {
+    /// `::warning file=src/train.py,line=18,title=…::…`
+    pub fn command(&self, repository: &Repository) -> String {
+        let mut properties = Vec::new();
+        let found = self.file.and_then(|file| repository.path(file));
+        if let Some(path) = &found {
+            properties.push(format!("file={}", property(path)));
+            if self.line > 0 {
+                properties.push(format!("line={}", self.line));
+            }
+        }
+        properties.push(format!("title={}", property(&self.title)));
+        // Of a file outside the checkout, the message has to say the name.
+        let place = match self.file {
+            Some(file) if found.is_none() => format!("{}: ", phrase::at_line(file, self.line)),
+            _ => String::new(),
+        };
+        format!("::{} {}::{}", self.level, properties.join(","), data(&format!("{place}{}", self.message)))
+    }
+}
+
+/// Text of a workflow command's message: a line break would end it, and what follows be a command of its own.
+fn data(text: &str) -> String {
+    escape_terminal(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// Text of a property, which a comma or a colon would end.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+/// Prints annotations of the worst sites; returns how many sites have none.
+pub fn render(report: &Report, repository: &Repository, out: &mut dyn Write) -> io::Result<usize> {
+    let mut left = 0;
+    for (class, level) in [(Class::False, "warning"), (Class::Unknown, "notice")] {
+        let sites: Vec<&Site> = report.sites.iter().filter(|s| s.class == class).collect();
+        for site in sites.iter().take(MOST) {
+            writeln!(out, "{}", annotation(site, level).command(repository))?;
+        }
+        left += sites.len().saturating_sub(MOST);
+    }
+    Ok(left + report.sites_omitted)
+}
+
+fn annotation<'a>(site: &'a Site, level: &'static str) -> Annotation<'a> {
+    let frame = site.location();
+    let what = if site.class == Class::False { "avoidable wait" } else { "wait, perhaps avoidable" };
+    Annotation {
+        level,
+        file: frame.map(|f| f.file.as_str()),
+        line: frame.map_or(0, |f| f.line),
+        title: format!("{what}: {} ({})", site.kind, phrase::call(site)),
+        message: message(site),
+    }
+}
+
+/// What a site costs and what to do, in one paragraph.
+pub fn message(site: &Site) -> String {
+    let idle = match site.drain_ns {
+        0 => String::new(),
+        drain => format!("; the GPU is then idle for {}", text::duration(drain)),
+    };
+    let blocked = text::duration(site.blocked_ns);
+    let mut parts = vec![format!(
+        "The CPU waits for the GPU here {}, blocked for {blocked} in all{idle}.",
+        text::counted(site.waits, "time"),
+    )];
+    parts.extend(site.evidence.first().map(|e| format!("Why: {}.", e.text.trim_end_matches('.'))));
+    parts.extend(site.fix.as_ref().map(|f| format!("Fix: {}.", f.title)));
+    parts.extend(saving::short(site).filter(|_| site.class != Class::True).map(|s| format!("Saves {s}.")));
+    parts.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::sample;
+
+    #[test]
+    fn all_sites() {
+        let repository = Repository::new("/nowhere".into(), Vec::new());
+        let mut out = Vec::new();
+        let left = render(&sample::sample(), &repository, &mut out).expect("a Vec takes everything");
+        assert_eq!(left, 5, "those that the report omits");
+        insta::assert_snapshot!(String::from_utf8(out).expect("renderers write UTF-8"));
+    }
+
+    #[test]
+    fn commands_end_where_they_should() {
+        assert_eq!(data("50 %\n::error::x"), "50 %25\\n::error::x");
+        assert_eq!(property("a:b,c%"), "a%3Ab%2Cc%25");
+    }
+}

@@ -1,0 +1,105 @@
+//! What the page of a comparison shows.
+
+use super::page::{self, Page};
+use crate::model::diff::{DiffReport, SiteChange, SiteState};
+use crate::model::timeline::Timeline;
+use crate::render::diff::{table, words, words::Amount};
+use crate::render::phrase::FileNames;
+use crate::render::view::{self, escaped};
+use crate::text;
+use serde::Serialize;
+
+/// What only the page of a comparison has.
+#[derive(Serialize)]
+pub(super) struct Changes {
+    /// "iteration" or "run", which amounts refer to.
+    pub per: &'static str,
+    /// The whole program: name, before, after, difference.
+    pub run: Vec<[String; 4]>,
+    pub changes: Vec<ChangeView>,
+}
+
+/// A site of one side or of both.
+#[derive(Serialize)]
+pub(super) struct ChangeView {
+    pub id: String,
+    pub status: &'static str,
+    pub verdict: String,
+    /// Class of the side that is shown.
+    pub class: &'static str,
+    pub place: String,
+    /// Where it was, what differs, what to do.
+    pub more: Vec<String>,
+    /// Ids of its sites on either side, as the drawings have them.
+    pub sites: [Vec<String>; 2],
+    /// Waits, blocked, drain, saves.
+    pub amounts: [Amount; 4],
+    /// Differences of blocked time and drain up to these are jitter; empty where that cannot be told.
+    pub jitter: [String; 2],
+    /// What either side says of it.
+    pub sides: [Option<Vec<(&'static str, String)>>; 2],
+}
+
+pub(super) fn of<'a>(report: &DiffReport, drawings: [&'a [Timeline]; 2]) -> Page<'a, Changes> {
+    let files = words::files(report);
+    let per = report.run.per.as_str();
+    let headline = words::headline(report);
+    let (lead, rest) = headline.split_once("; ").unwrap_or((&headline, ""));
+    let facts = [
+        ("before", table::capture(&report.before)),
+        ("after", table::capture(&report.after)),
+        ("sites", words::counts(report).trim_start_matches("sites: ").to_owned()),
+    ];
+    let drawings = drawings.into_iter().zip(["before", "after"]).zip([&report.before, &report.after]);
+    let timelines = drawings.enumerate().flat_map(|(side, ((timelines, word), info))| {
+        let files = FileNames::new(info.profiles.iter().map(String::as_str));
+        let names: Vec<_> = info.profiles.iter().map(|p| format!("{word}: {}", files.get(p))).collect();
+        page::drawn(timelines, side, &names)
+    });
+    Page {
+        kind: "diff",
+        title: "before and after · sync-report".to_owned(),
+        version: report.tool.version.clone(),
+        headline: (lead.to_owned(), rest.to_owned()),
+        facts: facts.map(|(label, text)| (label.to_owned(), text)).to_vec(),
+        body: Changes {
+            per,
+            run: words::run(report),
+            changes: (1..).zip(&report.sites).map(|(i, s)| change(report, s, i, &files)).collect(),
+        },
+        notes: vec![format!("waits, blocked, drain: per {per} and rank.")],
+        warnings: view::warnings(&report.warnings),
+        timelines: timelines.collect(),
+    }
+}
+
+fn change(report: &DiffReport, change: &SiteChange, number: usize, files: &FileNames) -> ChangeView {
+    let shown = change.shown();
+    let ids = |state: &Option<SiteState>| state.as_ref().map_or_else(Vec::new, |s| s.ids.clone());
+    let of_run = words::of_run(change, report);
+    let jitter = |ns: Option<i64>| ns.map(text::duration).unwrap_or_default();
+    ChangeView {
+        id: format!("C{number}"),
+        status: words::status(change.status),
+        verdict: words::verdict(change),
+        class: shown.map_or("unknown", |s| s.class.as_str()),
+        place: shown.map_or_else(String::new, |s| words::place(s, files)),
+        more: words::remarks(change, files),
+        sites: [ids(&change.before), ids(&change.after)],
+        amounts: words::amounts(change).map(|amount| Amount { text: amount.text + of_run, ..amount }),
+        jitter: [jitter(change.noise.blocked_ns), jitter(change.noise.drain_ns)],
+        sides: [&change.before, &change.after].map(|state| state.as_ref().map(|s| said(s, files))),
+    }
+}
+
+/// What one side says of a site.
+fn said(state: &SiteState, files: &FileNames) -> Vec<(&'static str, String)> {
+    let mut pairs = vec![("where", words::place(state, files))];
+    pairs.extend(state.source.as_deref().map(|source| ("line", escaped(source.trim()))));
+    pairs.push(("verdict", format!("{} {}", state.class, state.kind)));
+    pairs.push(("call", escaped(&state.api)));
+    pairs.extend(state.pattern.as_deref().map(|pattern| ("pattern", escaped(pattern))));
+    pairs.extend(state.fix.as_deref().map(|fix| ("fix", escaped(fix))));
+    pairs.push(("sites", state.ids.iter().map(|id| escaped(id)).collect::<Vec<_>>().join(", ")));
+    pairs
+}

@@ -1,0 +1,146 @@
+//! What the page shows, in the words of the other formats.
+
+use super::site::{self, PageSite};
+use crate::model::timeline::Timeline;
+use crate::model::{ClassTotals, Gpu, Report, Warning};
+use crate::render::{phrase, saving, table, view};
+use crate::text::{self, escape_terminal};
+use crate::vocabulary::Class;
+use serde::Serialize;
+use std::borrow::Cow;
+
+/// A page's data: text as it is to be read, numbers where it sorts or draws.
+#[derive(Serialize)]
+pub(super) struct Page<'a, Body> {
+    /// What the program is to show: "report", "diff".
+    pub kind: &'static str,
+    pub title: String,
+    pub version: Cow<'static, str>,
+    /// The figure, and how sure it is; where savings are not known, what was found.
+    pub headline: (String, String),
+    /// Labels and texts.
+    pub facts: Vec<(String, String)>,
+    #[serde(flatten)]
+    pub body: Body,
+    pub notes: Vec<String>,
+    /// The command of each empty where it was said before.
+    pub warnings: Vec<Warning>,
+    pub timelines: Vec<TimelineView<'a>>,
+}
+
+/// What only the page of a report has.
+#[derive(Serialize)]
+pub(super) struct Found {
+    pub gpus: Vec<GpuView>,
+    pub classes: Vec<ClassView>,
+    pub sites: Vec<PageSite>,
+    /// The sentence in place of an empty table.
+    pub nothing: Option<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct GpuView {
+    pub label: String,
+    pub busy_ns: i64,
+    pub drain_ns: i64,
+    pub idle_ns: i64,
+    /// Of the span: busy, idle after waits, otherwise idle.
+    pub shares: [String; 3],
+}
+
+#[derive(Serialize)]
+pub(super) struct ClassView {
+    pub class: Class,
+    /// "avoidable".
+    pub meaning: &'static str,
+    pub sites: String,
+    pub waits: String,
+    pub blocked: String,
+    pub drain: String,
+    pub recoverable: Option<String>,
+}
+
+/// One drawing and its name.
+#[derive(Serialize)]
+pub(super) struct TimelineView<'a> {
+    pub label: String,
+    /// Which capture of a comparison: 0 BEFORE, 1 AFTER.
+    pub side: usize,
+    #[serde(flatten)]
+    pub timeline: &'a Timeline,
+}
+
+pub(super) fn of(report: &Report) -> Page<'_, Found> {
+    let names = phrase::exports(report);
+    let classes = table::ORDER.iter().map(|&(class, meaning)| class_view(report, class, meaning));
+    Page {
+        kind: "report",
+        title: title(&names),
+        version: report.tool.version.clone(),
+        headline: headline(report),
+        facts: table::facts(report),
+        body: Found {
+            gpus: report.profiles.iter().flat_map(|p| &p.gpus).map(gpu).collect(),
+            classes: classes.collect(),
+            sites: site::sites(report),
+            nothing: report.sites.is_empty().then(|| table::nothing(report)),
+        },
+        notes: table::signs(report),
+        warnings: view::warnings(&report.warnings),
+        timelines: drawn(&report.timelines, 0, &names),
+    }
+}
+
+fn title(names: &[String]) -> String {
+    match names {
+        [] => "sync-report".to_owned(),
+        [only] => format!("{only} · sync-report"),
+        [first, rest @ ..] => format!("{first} and {} more · sync-report", rest.len()),
+    }
+}
+
+fn headline(report: &Report) -> (String, String) {
+    let totals = &report.totals;
+    if report.sites.is_empty() {
+        return (table::nothing(report), String::new());
+    }
+    saving::in_two(totals).unwrap_or_else(|| {
+        let sites = text::counted(totals.sites, "site");
+        let lead = format!("{} at {sites}.", text::counted(totals.waits, "wait"));
+        let avoidable = text::count(totals.by_class.false_.waits);
+        (lead, format!(" Avoidable: {avoidable} of them; what that saves is not known."))
+    })
+}
+
+fn gpu(gpu: &Gpu) -> GpuView {
+    let name = gpu.name.as_deref().map(|name| format!(" · {}", escape_terminal(name))).unwrap_or_default();
+    let drain_ns = gpu.drain_ns.clamp(0, gpu.idle_ns.max(0));
+    let idle_ns = gpu.idle_ns.max(0) - drain_ns;
+    let span = gpu.busy_ns.saturating_add(gpu.idle_ns);
+    GpuView {
+        label: format!("GPU {}{name}", gpu.id),
+        busy_ns: gpu.busy_ns.max(0),
+        drain_ns,
+        idle_ns,
+        shares: [gpu.busy_ns, drain_ns, idle_ns].map(|part| text::share(part, span)),
+    }
+}
+
+fn class_view(report: &Report, class: Class, meaning: &'static str) -> ClassView {
+    let totals: &ClassTotals = table::of_class(&report.totals, class);
+    ClassView {
+        class,
+        meaning,
+        sites: text::count(totals.sites),
+        waits: text::count(totals.waits),
+        blocked: text::duration(totals.blocked_ns),
+        drain: text::duration(totals.drain_ns),
+        recoverable: totals.recoverable_ns.map(text::duration),
+    }
+}
+
+/// The drawings of one side, under these names of its exports.
+pub(super) fn drawn<'a>(timelines: &'a [Timeline], side: usize, names: &[String]) -> Vec<TimelineView<'a>> {
+    let name = |timeline: &Timeline| names.get(timeline.profile).cloned().unwrap_or_default();
+    timelines.iter().map(|timeline| TimelineView { label: name(timeline), side, timeline }).collect()
+}

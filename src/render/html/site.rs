@@ -1,0 +1,166 @@
+//! A site as the page shows it: a row, and what a click opens.
+
+use crate::model::{Example, Fix, Report, Rewrite, Site, Snippet};
+use crate::render::details;
+use crate::render::view::{self, FrameView, SiteView, Views, escaped};
+use crate::text::{self, escape_terminal, shorten_symbol};
+use crate::vocabulary::RuleId;
+use serde::Serialize;
+
+/// Frames shown: a recursive program has thousands.
+const MOST_FRAMES: usize = 60;
+/// Columns of a native function or an awaited kernel.
+const LONG_SYMBOL: usize = 160;
+
+#[derive(Serialize)]
+pub(super) struct PageSite {
+    #[serde(flatten)]
+    pub row: SiteView,
+    pub sort: SortBy,
+    /// What follows is read when the site is opened.
+    pub api: String,
+    pub evidence_title: &'static str,
+    pub evidence: Vec<(RuleId, String)>,
+    /// Outermost first.
+    pub stack: Vec<FrameView>,
+    /// Frames left out of the stack's middle.
+    pub frames_left_out: usize,
+    pub snippet: Option<Snippet>,
+    /// The number of the user's line.
+    pub line: u32,
+    pub native: Vec<String>,
+    pub costs: Vec<(&'static str, String)>,
+    pub context: Vec<(&'static str, String)>,
+    /// Upper bound in ns, waits.
+    pub histogram: Vec<(i64, u64)>,
+    pub fix: Option<FixView>,
+    pub examples: Vec<ExampleView>,
+    /// Index of the export, and so of the drawing.
+    pub profile: usize,
+}
+
+/// A row's numbers.
+#[derive(Serialize)]
+pub(super) struct SortBy {
+    /// Sites whose fix comes first stand first.
+    pub order: u8,
+    pub confidence: f64,
+    pub waits: u64,
+    pub saves_ns: i64,
+    pub blocked_ns: i64,
+    pub p99_ns: i64,
+    pub drain_ns: i64,
+}
+
+#[derive(Serialize)]
+pub(super) struct FixView {
+    pub title: String,
+    pub strategy: String,
+    pub why: String,
+    pub before: String,
+    pub after: String,
+    pub caveat: String,
+    pub here: Option<Rewrite>,
+    pub confirm: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct ExampleView {
+    pub start_ns: i64,
+    pub end_ns: i64,
+    pub drain_ns: i64,
+    /// As the nsys GUI shows it.
+    pub at: String,
+    pub blocked: String,
+    pub drain: String,
+    pub awaited: String,
+}
+
+/// The sites of a report.
+pub(super) fn sites(report: &Report) -> Vec<PageSite> {
+    let views = Views::of(report);
+    report.sites.iter().map(|site| page_site(report, site, views.site(site))).collect()
+}
+
+fn page_site(report: &Report, site: &Site, row: SiteView) -> PageSite {
+    let (stack, frames_left_out) = stack(site);
+    PageSite {
+        row,
+        sort: sort_by(site),
+        api: details::api(site),
+        evidence_title: details::evidence_title(site.class),
+        evidence: site.evidence.iter().map(|e| (e.rule, escaped(&e.text))).collect(),
+        stack,
+        frames_left_out,
+        snippet: site.snippet.as_ref().map(|s| Snippet {
+            first_line: s.first_line,
+            lines: s.lines.iter().map(|line| code(line)).collect(),
+        }),
+        line: site.user_frame.as_ref().map_or(0, |f| f.line),
+        native: site.native.iter().rev().map(|f| symbol(f)).collect(),
+        costs: details::costs(site),
+        context: details::context(report, site),
+        histogram: site.histogram.clone(),
+        fix: site.fix.as_ref().map(fix),
+        examples: site.examples.iter().map(example).collect(),
+        profile: site.process.profile,
+    }
+}
+
+/// Source text: escaped line by line, tabs as blanks.
+fn code(text: &str) -> String {
+    let lines = text.lines().map(|line| escape_terminal(&line.replace('\t', "    ")).into_owned());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn symbol(function: &str) -> String {
+    shorten_symbol(&escape_terminal(function), LONG_SYMBOL).into_owned()
+}
+
+fn sort_by(site: &Site) -> SortBy {
+    SortBy {
+        order: site.fix.as_ref().map_or(u8::MAX, |fix| fix.order),
+        confidence: if site.confidence.is_finite() { site.confidence } else { 0.0 },
+        waits: site.waits,
+        saves_ns: site.saves_ns(),
+        blocked_ns: site.blocked_ns,
+        p99_ns: site.blocked_p99_ns,
+        drain_ns: site.drain_ns,
+    }
+}
+
+/// Outermost first, and how many are left out of the middle.
+fn stack(site: &Site) -> (Vec<FrameView>, usize) {
+    let frames = view::stack(site);
+    let left_out = frames.len().saturating_sub(MOST_FRAMES);
+    // The innermost say what happened, the outermost where from.
+    let inner = frames.len().min(MOST_FRAMES) / 2;
+    let kept = frames.iter().enumerate().filter(|(i, _)| *i < inner || *i >= inner + left_out);
+    let views = kept.map(|(_, frame)| FrameView::of(site, frame)).rev();
+    (views.collect(), left_out)
+}
+
+fn fix(fix: &Fix) -> FixView {
+    FixView {
+        title: escaped(&fix.title),
+        strategy: escaped(&fix.strategy),
+        why: escaped(&fix.why),
+        before: code(&fix.before),
+        after: code(&fix.after),
+        caveat: escaped(&fix.caveat),
+        here: fix.here.as_ref().map(|h| Rewrite { before: code(&h.before), after: code(&h.after) }),
+        confirm: code(&fix.confirm),
+    }
+}
+
+fn example(example: &Example) -> ExampleView {
+    ExampleView {
+        start_ns: example.start_ns,
+        end_ns: example.end_ns,
+        drain_ns: example.drain_ns,
+        at: text::timestamp(example.start_ns),
+        blocked: text::duration(example.blocked_ns),
+        drain: text::duration(example.drain_ns),
+        awaited: example.awaited.as_deref().map(symbol).unwrap_or_default(),
+    }
+}

@@ -1,0 +1,72 @@
+use super::*;
+use crate::model::sample;
+use crate::render::saving;
+use serde_json::Value;
+
+fn data(report: &Report) -> Value {
+    let mut out = Vec::new();
+    render(report, &mut out).expect("a Vec takes everything");
+    let page = String::from_utf8(out).expect("UTF-8");
+    let (_, rest) = page.split_once("id=\"data\">").expect("the data");
+    let (json, _) = rest.split_once("</script>").expect("its end");
+    serde_json::from_str(json).expect("JSON")
+}
+
+#[test]
+fn the_headline_is_the_sentence_of_the_table() {
+    let report = sample::sample();
+    let page = data(&report);
+    let said: String =
+        page["headline"].as_array().expect("two parts").iter().filter_map(Value::as_str).collect();
+    assert_eq!(Some(said), saving::of_all(&report.totals));
+}
+
+#[test]
+fn without_savings_the_headline_says_what_was_found() {
+    let page = data(&sample::single());
+    assert_eq!(page["headline"][0], "1,234 waits at 12 sites.");
+    let page = data(&sample::empty());
+    assert_eq!(page["headline"][0], page["nothing"]);
+    assert!(page["nothing"].as_str().is_some_and(|words| words.starts_with("No waits")));
+}
+
+/// Every way to place a site, numbers that are none, names that attack a terminal.
+#[test]
+fn every_site_is_there_in_words() {
+    let report = sample::sample();
+    let page = data(&report);
+    let sites = page["sites"].as_array().expect("sites");
+    assert_eq!(sites.len(), report.sites.len());
+    assert_eq!(sites[0]["place"], serde_json::json!(["train_mlp.py:18", "step", ""]));
+    assert_eq!(sites[2]["place"][2], "~sampled");
+    assert_eq!(sites[0]["cells"]["saves"], "912 µs/iter");
+    assert_eq!(sites[0]["snippet"]["first_line"], 17);
+    assert_eq!(sites[6]["sort"]["confidence"], 0.0);
+    let text = page.to_string();
+    assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{9b}', '\u{7}']));
+    assert!(text.contains("5 more sites not shown"));
+}
+
+#[test]
+fn commands_are_said_once() {
+    let mut report = sample::sample();
+    report.warnings.push(report.warnings[0].clone());
+    let page = data(&report);
+    let fixes: Vec<bool> =
+        page["warnings"].as_array().expect("warnings").iter().map(|w| w["fix"] != "").collect();
+    assert_eq!(fixes, [true, false, false]);
+}
+
+/// A recursive program: its stack is cut in the middle.
+#[test]
+fn deep_stacks_keep_both_ends() {
+    let mut report = sample::sample();
+    let frame = report.sites[0].frames[0].clone();
+    let deep = (0..5_000).map(|line| crate::model::Frame { line, ..frame.clone() });
+    report.sites[0].frames = deep.collect();
+    let page = data(&report);
+    let stack = page["sites"][0]["stack"].as_array().expect("frames");
+    assert_eq!(page["sites"][0]["frames_left_out"].as_u64(), Some(5_000 - stack.len() as u64));
+    assert_eq!(stack[0]["file"], "/home/ada/mlp/train_mlp.py:4999");
+    assert_eq!(stack[stack.len() - 1]["file"], "/home/ada/mlp/train_mlp.py");
+}

@@ -1,0 +1,101 @@
+//! The result tree as JSON: the contract with other programs.
+
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Prints a tree as indented JSON and a newline.
+pub fn write<T: Serialize + ?Sized>(tree: &T, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, tree)?;
+    writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Report, sample};
+    use serde_json::Value;
+
+    /// The contract: where, and which keys must be there. `/0` is the first of a list.
+    const CONTRACT: &[(&str, &str)] = &[
+        (
+            "",
+            "schema_version tool profiles totals iterations sites sites_omitted waits_filtered_out warnings",
+        ),
+        ("/tool", "name version"),
+        ("/profiles/0", "path export_version schema span_ns gpus processes command"),
+        ("/profiles/0/gpus/0", "id name"),
+        ("/profiles/0/processes/0", "pid name"),
+        (
+            "/totals",
+            "waits sites blocked_ns gpu_busy_ns gpu_idle_ns drain_ns by_class recoverable_false_joint_ns \
+             recoverable_low_ns recoverable_high_ns range_scatter_ns collectives simulation_error without_profiler",
+        ),
+        ("/totals/by_class/false", "waits sites blocked_ns drain_ns recoverable_ns"),
+        ("/totals/by_class/true", "waits sites blocked_ns drain_ns recoverable_ns"),
+        ("/totals/by_class/unknown", "waits sites blocked_ns drain_ns recoverable_ns"),
+        ("/iterations", "source count median_ns waits_per_iteration"),
+        (
+            "/sites/0",
+            "id key api driver_api class kind confidence pattern evidence attribution frames user_frame native \
+             nvtx source thread process device stream copy waits per_iteration blocked_ns blocked_p50_ns \
+             blocked_p99_ns blocked_max_ns blocked_percent drain_ns drain_percent recoverable fix caller spread",
+        ),
+        ("/sites/0/evidence/0", "rule text"),
+        ("/sites/0/frames/0", "function file line user"),
+        ("/sites/0/user_frame", "function file line user"),
+        ("/sites/0/copy", "direction bytes host_memory"),
+        ("/sites/0/recoverable", "alone_ns joint_ns low_ns high_ns bounds"),
+        ("/sites/0/recoverable/bounds", "each_high_ns each_low_ns together_high_ns beside_ns"),
+        ("/sites/0/fix", "title why before after caveat"),
+        ("/warnings/0", "code message fix"),
+    ];
+
+    fn rendered(report: &Report) -> Value {
+        let mut out = Vec::new();
+        write(report, &mut out).expect("a Vec takes everything");
+        assert_eq!(out.last(), Some(&b'\n'));
+        serde_json::from_slice(&out).expect("JSON")
+    }
+
+    #[test]
+    fn every_key_of_the_contract_is_there() {
+        let tree = rendered(&sample::sample());
+        for (place, keys) in CONTRACT {
+            let object = tree.pointer(place).and_then(Value::as_object);
+            let object = object.unwrap_or_else(|| panic!("no object at {place:?}"));
+            for key in keys.split_whitespace() {
+                assert!(object.contains_key(key), "no {key} at {place:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_those_of_the_contract() {
+        let tree = rendered(&sample::sample());
+        for (place, word) in [
+            ("/sites/0/class", "false"),
+            ("/sites/0/kind", "upload"),
+            ("/sites/0/driver_api", "cuStreamSynchronize"),
+            ("/sites/0/attribution", "python-backtrace"),
+            ("/sites/0/copy/direction", "host-to-device"),
+            ("/sites/0/copy/host_memory", "pageable"),
+            ("/sites/2/attribution", "python-sample"),
+        ] {
+            assert_eq!(tree.pointer(place).and_then(Value::as_str), Some(word));
+        }
+        assert_eq!(tree["schema_version"], 1);
+    }
+
+    #[test]
+    fn numbers_are_finite() {
+        let mut report = sample::sample();
+        report.totals.simulation_error = Some(f64::NAN);
+        report.sites[0].blocked_percent = f64::INFINITY;
+        report.sites[0].per_iteration = Some(f64::NAN);
+        let tree = rendered(&report);
+        assert_eq!(tree["sites"][0]["blocked_percent"], 0.0);
+        assert_eq!(tree["sites"][0]["per_iteration"], Value::Null);
+        assert_eq!(tree["sites"][6]["confidence"], 0.0);
+        assert_eq!(tree["totals"]["simulation_error"], Value::Null);
+    }
+}

@@ -1,0 +1,181 @@
+//! The report as Markdown, to be pasted into a pull request: summary, table, collapsed details.
+
+use super::markdown_text::{self as md, Limited};
+use super::view::{SiteView, Views};
+use super::{phrase, saving};
+use crate::model::{Frame, Report, Site};
+use crate::text;
+use crate::vocabulary::Class;
+use std::io::{self, Write};
+
+/// Kept free for the sentence on what is left out.
+const RESERVE: usize = 300;
+/// Frames of a stack that a reviewer reads.
+const FRAMES: usize = 12;
+
+/// Prints the report in the size of a GitHub comment.
+pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{}", text_of(report, md::COMMENT))
+}
+
+/// The report in at most `limit` characters: first all rows of the table, then as many details as fit.
+pub fn text_of(report: &Report, limit: usize) -> String {
+    const TITLES: [&str; 10] =
+        ["id", "verdict", "where", "call", ">waits", ">/iter", ">blocked", ">drain", ">saves", "what to do"];
+    let mut text = Limited::new(limit, RESERVE);
+    text.add(&head(report));
+    let views = Views::of(report);
+    let views: Vec<SiteView> = report.sites.iter().map(|site| views.site(site)).collect();
+    let rows_left = report.sites_omitted + text.table(&TITLES, views.iter().map(row));
+    if let Some(saving) = saving::of_all(&report.totals) {
+        text.add(&format!("{}\n\n", md::plain(&saving)));
+    }
+    text.warnings(&report.warnings);
+    let details: Vec<String> = report.sites.iter().zip(&views).map(|(s, view)| details(s, view)).collect();
+    let details_left = text.add_all(&details);
+    let tail = "<sub>blocked: host time inside waits, not a saving. drain: GPU idle after them.</sub>\n";
+    let more = text::counted(rows_left as u64, "more site");
+    let hidden = text::counted(details_left as u64, "site");
+    let room = "there is no more room; `--format json` has all";
+    text.close(&match (rows_left, details_left) {
+        (0, 0) => tail.to_owned(),
+        (_, 0) => format!("{more} not listed; `--top 0` lists all.\n\n{tail}"),
+        (0, _) => format!("Details of {hidden} left out: {room}.\n\n{tail}"),
+        _ => format!("{more} not listed, details of {hidden} left out: {room}.\n\n{tail}"),
+    })
+}
+
+/// The answer, then what was captured.
+fn head(report: &Report) -> String {
+    let totals = &report.totals;
+    let (all, avoidable) = (totals.sites, &totals.by_class.false_);
+    let mut out = match (all, avoidable.sites) {
+        (0, _) => "### sync-report: nothing makes the CPU wait for the GPU\n\n".to_owned(),
+        (_, 0) => format!("### sync-report: no avoidable wait at {}\n\n", text::counted(all, "site")),
+        (_, n) => format!("### sync-report: {} of {} avoidable\n\n", n, text::counted(all, "waiting site")),
+    };
+    if report.waits_filtered_out > 0 {
+        out += &format!("{} left out by filters.\n\n", text::counted(report.waits_filtered_out, "wait"));
+    }
+    for profile in report.profiles.iter().take(4) {
+        let command = profile.command.as_deref().map_or(String::new(), |c| format!(", {}", md::code(c)));
+        out += &format!("- {}{command}, {}\n", md::code(&profile.path), text::duration(profile.span_ns));
+    }
+    let more = report.profiles.len().saturating_sub(4);
+    if more > 0 {
+        out += &format!("- and {}\n", text::counted(more as u64, "more profile"));
+    }
+    let span = totals.gpu_busy_ns.saturating_add(totals.gpu_idle_ns);
+    if span > 0 {
+        let (busy, drain) = (text::share(totals.gpu_busy_ns, span), text::share(totals.drain_ns, span));
+        out += &format!("- GPU busy {busy}, idle after waits {drain} of the time\n");
+    }
+    if let Some(i) = &report.iterations {
+        let count = text::counted(i.count, "iteration");
+        let (median, waits) = (text::duration(i.median_ns), phrase::waits(i.waits_per_iteration));
+        out += &format!("- {count}, median {median}, {waits} each\n");
+    }
+    out + "\n"
+}
+
+fn row(site: &SiteView) -> String {
+    let mark = match site.class {
+        Class::False => "🔴",
+        Class::Unknown => "🟡",
+        Class::True => "⚪",
+    };
+    let (who, cells) = (&site.who, &site.cells);
+    let mut place = md::code_cell(&site.place.fit(usize::MAX));
+    place.extend(who.caller.as_ref().map(|at| format!("<br>called at {}", md::code_cell(at))));
+    place.extend(who.process.as_ref().map(|process| format!("<br>{}", md::code_cell(process))));
+    md::row(&[
+        site.id.clone(),
+        format!("{mark} {} {}, {}", site.class, site.kind, site.confidence),
+        place,
+        md::plain(&site.call),
+        cells.waits.clone(),
+        cells.per_iteration.clone().unwrap_or_default(),
+        cells.blocked[0].clone(),
+        cells.drain[0].clone(),
+        cells.saves.clone().unwrap_or_default(),
+        md::plain(&site.advice),
+    ])
+}
+
+/// A site whole, collapsed.
+fn details(site: &Site, view: &SiteView) -> String {
+    let place = view.place.fit(usize::MAX);
+    let summary = format!("{} {} {}", md::html(&site.id), site.class, site.kind);
+    let mut out = format!("<details><summary>{summary}, <code>{}</code></summary>\n\n", md::html(&place));
+    for evidence in &site.evidence {
+        out += &format!("- {} ({})\n", md::plain(&evidence.text), evidence.rule);
+    }
+    let frame = |f: &Frame| {
+        let sign = if f.user { ">" } else { " " };
+        // Never bare at the start of a line: in a log, `::` there begins a command.
+        format!("{sign} {}  {}", phrase::at_line(&f.file, f.line), f.function)
+    };
+    let mut stack: Vec<String> = site.frames.iter().take(FRAMES).map(frame).collect();
+    if let Some(source) = &site.source {
+        stack.insert(0, format!("| {}", source.trim()));
+    }
+    if site.frames.len() > FRAMES {
+        stack.push(format!("  … {} more frames", site.frames.len() - FRAMES));
+    }
+    if stack.is_empty() {
+        stack = site.native.iter().take(FRAMES).map(|f| format!("  {f}")).collect();
+    }
+    if !stack.is_empty() {
+        out += &format!("\n{}", md::block("", &stack));
+    }
+    let [blocked, drain] = [site.blocked_ns, site.drain_ns].map(text::duration);
+    out += &format!("\nBlocked {blocked} in all; {}. Drain {drain}.", phrase::each(site));
+    out.extend(saving::in_words(site).map(|words| format!(" Saves {}.", md::plain(&words))));
+    out + "\n\n" + &fix(site) + "</details>\n"
+}
+
+fn fix(site: &Site) -> String {
+    let Some(fix) = &site.fix else { return String::new() };
+    let mut out = format!("**{}.** {}\n\n", md::plain(&fix.title), md::plain(&fix.why));
+    let (before, after) = match &fix.here {
+        Some(here) => (&here.before, &here.after),
+        None => (&fix.before, &fix.after),
+    };
+    let signed = before.lines().map(|line| format!("- {line}"));
+    let lines: Vec<String> = signed.chain(after.lines().map(|line| format!("+ {line}"))).collect();
+    if !lines.is_empty() {
+        out += &md::block("diff", &lines);
+        out.push('\n');
+    }
+    if !fix.caveat.is_empty() {
+        out += &format!("Mind: {}\n\n", md::plain(&fix.caveat));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::sample;
+
+    #[test]
+    fn a_report_of_two_ranks() {
+        insta::assert_snapshot!(text_of(&sample::sample(), md::COMMENT));
+    }
+
+    #[test]
+    fn nothing_waits() {
+        insta::assert_snapshot!(text_of(&sample::empty(), md::COMMENT));
+    }
+
+    #[test]
+    fn little_room_keeps_the_head_and_says_what_is_missing() {
+        let short = text_of(&sample::sample(), 1_500);
+        assert!(short.chars().count() <= 1_500);
+        assert!(short.contains("more sites not listed, details of 7 sites left out"), "{short}");
+        for limit in (0..4_000).step_by(37) {
+            // The last sentence alone needs what is reserved for it.
+            assert!(text_of(&sample::sample(), limit).chars().count() <= limit.max(RESERVE), "{limit}");
+        }
+    }
+}

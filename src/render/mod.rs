@@ -1,0 +1,254 @@
+//! Renderers: each prints a result tree of [`crate::model`] in one format and computes nothing.
+//!
+//! A format is one line in one of the lists here: the command line takes from it what can be typed, what the analysis has
+//! to find, and how many sites are listed.
+
+pub mod bench;
+pub mod check;
+pub(crate) mod columns;
+pub mod csv;
+pub mod details;
+pub mod diff;
+pub mod explain;
+pub mod github;
+pub mod html;
+pub mod json;
+pub mod markdown;
+pub(crate) mod markdown_text;
+pub mod parquet;
+pub mod perfetto;
+pub(crate) mod phrase;
+pub mod replay;
+pub mod sarif;
+pub mod saving;
+mod sheet;
+pub mod style;
+mod summary;
+pub mod table;
+pub(crate) mod view;
+
+use crate::analysis::CaptureAnalysis;
+use crate::frame::Waits;
+use crate::model::Report;
+use crate::model::check::CheckReport;
+use crate::model::diff::DiffReport;
+use crate::model::timeline::Timeline;
+use crate::replay::bench::Bench;
+use crate::replay::measured::Measured;
+use crate::replay::plan::Plan;
+use crate::repository::Repository;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use style::Style;
+
+/// Sites listed for people, where `--top` does not say.
+pub const TOP: usize = 20;
+/// Sites of a page, which has a filter, where `--top` does not say. They take some 5 KB each.
+pub const PAGE_TOP: usize = 200;
+
+/// The formats of a report.
+pub const REPORT: &[Format<Found>] = &[
+    Format::new("table", |found: &Found, with, out| table::answer(&found.report, with, out)),
+    Format::new("json", |found: &Found, _, out| json::write(&found.report, out)).spread().top(0),
+    Format::new("csv", |found: &Found, _, out| csv::render(&found.report, out)).top(0),
+    Format::new("parquet", |_, _, _| Ok(()))
+        .folder(|found: &Found, folder| parquet::write(&found.report, &found.waits, folder))
+        .help("Two tables for data frames, waits.parquet and sites.parquet, in the folder that -o names")
+        .top(0),
+    Format::new("markdown", |found: &Found, _, out| markdown::render(&found.report, out))
+        .help("For a pull request: summary, table, collapsed details, in the size of a comment"),
+    Format::new("github", |found: &Found, with, out| {
+        let left = github::render(&found.report, &with.repository, out)?;
+        summary::append(with, |limit| markdown::text_of(&found.report, limit), left, out)
+    })
+    .help("GitHub annotations; the whole report goes into the step's summary")
+    .top(0),
+    Format::new("sarif", |found: &Found, with, out| sarif::render(&found.report, &with.repository, out))
+        .help("SARIF 2.1.0 for code scanning: avoidable and open waits")
+        .top(0),
+    Format::new("perfetto", |found: &Found, with, out| {
+        let left = perfetto::render(&found.report, &found.captures, perfetto::MOST, out)?;
+        left.as_deref().map(with.say);
+        Ok(())
+    })
+    .help("A trace for ui.perfetto.dev and chrome://tracing: waits with their lines above GPUs and threads")
+    .top(0)
+    .captures(),
+    Format::new("html", |found: &Found, _, out| html::render(&found.report, out))
+        .help("One page for a browser: timeline, sites, stacks, fixes; needs no network")
+        .top(PAGE_TOP)
+        .timelines(),
+];
+
+/// One site of a report whole: what `--details` prints.
+pub const DETAILS: &Format<Found> = &Format::new("details", |found: &Found, with, out| {
+    details::render(&found.report, with.site.as_deref().unwrap_or_default(), &with.style, out).map(drop)
+})
+.top(0);
+
+/// The formats of a comparison.
+pub const DIFF: &[Format<Compared>] = &[
+    Format::new("table", |found: &Compared, with, out| {
+        diff::table::render(&found.report, with.all, &with.style, out)
+    }),
+    Format::new("markdown", |found: &Compared, _, out| diff::markdown::render(&found.report, out)),
+    Format::new("json", |found: &Compared, _, out| json::write(&found.report, out)),
+    Format::new("html", |found: &Compared, _, out| {
+        html::render_diff(&found.report, found.drawings.each_ref().map(|drawn| &drawn[..]), out)
+    })
+    .help("One page for a browser: both timelines aligned by iteration, what changed; needs no network")
+    .timelines(),
+];
+
+/// The formats of the gate's outcome.
+pub const CHECK: &[Format<CheckReport>] = &[
+    Format::new("table", |outcome, with, out| check::table(outcome, &with.style, out)),
+    Format::new("markdown", |outcome, _, out| {
+        write!(out, "{}", check::markdown(outcome, markdown_text::COMMENT))
+    }),
+    Format::new("json", |outcome, _, out| json::write(outcome, out)),
+    Format::new("github", |outcome: &CheckReport, with, out| {
+        let left = check::github(outcome, &with.repository, out)?;
+        summary::append(with, |limit| check::markdown(outcome, limit), left, out)
+    })
+    .help("GitHub annotations; what is more than a step may have goes into its summary"),
+    Format::new("sarif", |outcome, with, out| check::sarif(outcome, &with.repository, out)),
+];
+
+/// The formats of what a replay measured.
+pub const REPLAY: &[Format<(Plan, Measured)>] = &[
+    Format::new("table", |(plan, measured), with, out| replay::table(plan, measured, &with.style, out)),
+    Format::new("json", |(_, measured), _, out| json::write(measured, out)),
+    Format::new("markdown", |(plan, measured), _, out| replay::markdown(plan, measured, out)),
+];
+
+/// The formats of what waits cost on a GPU.
+pub const BENCH: &[Format<Bench>] = &[
+    Format::new("table", |bench, with, out| bench::table(bench, &with.style, out)),
+    Format::new("json", |bench, _, out| json::write(bench, out)),
+    Format::new("markdown", |bench, _, out| bench::markdown(bench, out)),
+];
+
+/// A report, and the exports that it is of for a format that shows single waits.
+pub struct Found {
+    /// The report.
+    pub report: Report,
+    /// Empty unless the format asks for them.
+    pub captures: Vec<CaptureAnalysis>,
+    /// The waits of each export; empty unless the format writes them as a table.
+    pub waits: Vec<Waits>,
+}
+
+/// A comparison, and what its page draws.
+pub struct Compared {
+    /// The comparison.
+    pub report: DiffReport,
+    /// The captures of BEFORE and of AFTER; none unless the format asks for them.
+    pub drawings: [Vec<Timeline>; 2],
+}
+
+/// What the command line says of how to print.
+pub struct Setting {
+    /// Width and colours.
+    pub style: Style,
+    /// Where the files of annotations and SARIF are.
+    pub repository: Repository,
+    /// The file that the summary of a GitHub step is appended to.
+    pub step_summary: Option<PathBuf>,
+    /// The site to show whole.
+    pub site: Option<String>,
+    /// The NVTX ranges that are to be captured as a CUDA graph.
+    pub capture: Option<String>,
+    /// Whether unchanged sites of a comparison are listed too.
+    pub all: bool,
+    /// Takes a sentence for whoever runs the program, which is no part of the result.
+    pub say: fn(&str),
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self {
+            style: Style::default(),
+            repository: Repository::new(".".into(), Vec::new()),
+            step_summary: None,
+            site: None,
+            capture: None,
+            all: false,
+            say: |_| (),
+        }
+    }
+}
+
+type Render<T> = fn(&T, &Setting, &mut dyn Write) -> io::Result<()>;
+
+/// A format of a result tree.
+pub struct Format<T> {
+    /// What is typed.
+    pub name: &'static str,
+    /// What `--help` says of it; empty where the name says all.
+    pub help: &'static str,
+    /// Sites listed where `--top` does not say; 0 for all.
+    pub top: usize,
+    /// Whether it shows how costs vary within a capture.
+    pub spread: bool,
+    /// Whether it draws the captures.
+    pub timelines: bool,
+    /// Whether it needs the analysed exports, which then stay in memory.
+    pub captures: bool,
+    /// What writes it, where it is files in a folder.
+    pub folder: Option<fn(&T, &Path) -> anyhow::Result<()>>,
+    render: Render<T>,
+}
+
+impl<T> Format<T> {
+    const fn new(name: &'static str, render: Render<T>) -> Self {
+        Self {
+            name,
+            help: "",
+            top: TOP,
+            spread: false,
+            timelines: false,
+            captures: false,
+            folder: None,
+            render,
+        }
+    }
+
+    const fn help(mut self, help: &'static str) -> Self {
+        self.help = help;
+        self
+    }
+
+    const fn top(mut self, top: usize) -> Self {
+        self.top = top;
+        self
+    }
+
+    const fn spread(mut self) -> Self {
+        self.spread = true;
+        self
+    }
+
+    const fn timelines(mut self) -> Self {
+        self.timelines = true;
+        self
+    }
+
+    const fn captures(mut self) -> Self {
+        self.captures = true;
+        self
+    }
+
+    const fn folder(mut self, write: fn(&T, &Path) -> anyhow::Result<()>) -> Self {
+        self.folder = Some(write);
+        self
+    }
+
+    /// Prints the tree.
+    ///
+    /// # Errors
+    /// Those of `out`, and of the file that a step's summary goes to.
+    pub fn render(&self, tree: &T, with: &Setting, out: &mut dyn Write) -> io::Result<()> {
+        (self.render)(tree, with, out)
+    }
+}

@@ -1,0 +1,61 @@
+//! The capture as a Chrome JSON trace, for ui.perfetto.dev and chrome://tracing.
+//!
+//! ```text
+//!  python3 435
+//!    waits · main thread         [train.py:18 step (false upload)    ]╮
+//!                                [                ╭─▸[awaited work is…]│
+//!    stream 7 · GPU 0         [gemm    ][copy     ]                    │   [gemm]
+//!    main thread        [launch] [cudaStreamSynchronize              ]╰▸[launch]
+//! ```
+//! Arrows go from the awaited operation to the wait and on to the next call that gives the GPU work. A viewer chokes on
+//! millions of slices: above [`MOST`] only what lies around waits is written, the longest wait of each site first.
+
+mod select;
+mod tracks;
+mod write;
+
+use crate::analysis::CaptureAnalysis;
+use crate::model::Report;
+use crate::text;
+use rustc_hash::FxHashSet;
+use select::Selection;
+use std::io::{self, Write};
+use tracks::Tracks;
+
+/// Slices that ui.perfetto.dev opens without a long wait: about 60 MB.
+pub const MOST: usize = 250_000;
+
+/// Streams the trace of analysed exports; `report` is the one made from them. At most `most` slices: returns a sentence
+/// on what had to be left out.
+pub fn render(
+    report: &Report,
+    captures: &[CaptureAnalysis],
+    most: usize,
+    out: &mut dyn Write,
+) -> io::Result<Option<String>> {
+    let mut writer = write::Writer::begin(out)?;
+    let mut left = [(0, "GPU operation"), (0, "call"), (0, "wait")];
+    let mut taken = FxHashSet::default();
+    for (number, found) in captures.iter().enumerate() {
+        let selection = Selection::new(found, most / captures.len().max(1));
+        let kept = [&selection.ops.raw, &selection.calls.raw, &selection.waits.raw];
+        for ((left, _), kept) in left.iter_mut().zip(kept) {
+            *left += kept.iter().filter(|keep| !**keep).count() as u64;
+        }
+        let suffix = if captures.len() > 1 { format!(" ({})", file_name(found)) } else { String::new() };
+        let tracks = Tracks::new(found, &suffix, &mut taken);
+        write::Capture::new(report, found, number, tracks).write(&selection, &mut writer)?;
+    }
+    let left = left.iter().filter(|(n, _)| *n > 0).map(|(n, what)| text::counted(*n, what));
+    let left = left.collect::<Vec<_>>().join(", ");
+    let said = (!left.is_empty())
+        .then(|| format!("the trace leaves out {left} that lie farther from waits: a viewer holds no more"));
+    writer.end(said.as_deref())?;
+    Ok(said)
+}
+
+/// Name of the export, without its folder.
+fn file_name(found: &CaptureAnalysis) -> String {
+    let name = found.profile.path().file_name();
+    name.map_or_else(String::new, |n| text::escape_terminal(&n.to_string_lossy()).into_owned())
+}

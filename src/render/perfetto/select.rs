@@ -1,0 +1,86 @@
+//! Which slices are written.
+
+use crate::analysis::CaptureAnalysis;
+use crate::profile::ids::{CallId, OpId};
+use crate::waits::WaitId;
+use std::cmp::Reverse;
+use typed_index_collections::TiVec;
+
+/// Time shown before and after a wait that stands for the rest: enough for the launches around it.
+const AROUND_NS: i64 = 200_000;
+
+/// Slices of a wait itself: it may block in its copy, then in the call that waits, the last part after the work is done.
+const OF_WAIT: usize = 3;
+
+/// For each op, call and wait of an export, whether it is written.
+pub struct Selection {
+    pub ops: TiVec<OpId, bool>,
+    pub calls: TiVec<CallId, bool>,
+    pub waits: TiVec<WaitId, bool>,
+}
+
+impl Selection {
+    /// All, if that is no more than `most` slices and no filter asks for a part; else the stretches around waits: of each
+    /// site the longest, then of each the second longest, and so on until `most` is reached.
+    pub fn new(found: &CaptureAnalysis, most: usize) -> Self {
+        let (ops, calls, waits) = (found.profile.ops.len(), found.profile.calls.len(), found.waits.len());
+        let everything = ops + calls + OF_WAIT * waits <= most && found.filtered_out == 0;
+        let mut selection = Self {
+            ops: TiVec::from(vec![everything; ops]),
+            calls: TiVec::from(vec![everything; calls]),
+            waits: TiVec::from(vec![everything; waits]),
+        };
+        if !everything {
+            let mut left = most;
+            for wait in in_turn(found) {
+                if !selection.add(found, wait, &mut left) {
+                    break;
+                }
+            }
+        }
+        selection
+    }
+
+    /// Adds a wait and what lies around it, or without that where it is too much; false where nothing fits any more.
+    fn add(&mut self, found: &CaptureAnalysis, wait: WaitId, left: &mut usize) -> bool {
+        let profile = &found.profile;
+        let w = &found.waits[wait];
+        let until = w.end.saturating_add(found.drains[wait]).saturating_add(AROUND_NS);
+        let from = w.start.saturating_sub(AROUND_NS);
+        // Both tables are sorted by start.
+        let range =
+            |starts: &[i64]| starts.partition_point(|&s| s < from)..starts.partition_point(|&s| s <= until);
+        let (mut ops, mut calls) = (range(&profile.ops.start.raw), range(&profile.calls.start.raw));
+        let unseen = |marks: &[bool]| marks.iter().filter(|keep| !**keep).count();
+        let mut more =
+            unseen(&self.ops.raw[ops.clone()]) + unseen(&self.calls.raw[calls.clone()]) + OF_WAIT + 1;
+        if more > *left {
+            let call = w.call.index();
+            (ops, calls, more) = (0..0, call..call + 1, OF_WAIT + 2);
+        }
+        if more > *left {
+            return false;
+        }
+        *left -= more;
+        self.ops.raw[ops].fill(true);
+        self.calls.raw[calls].fill(true);
+        self.waits[wait] = true;
+        // It may have begun long before.
+        if let Some(op) = w.awaited {
+            self.ops[op] = true;
+        }
+        true
+    }
+}
+
+/// The waits of all sites: the longest of each, then the second longest of each, …
+fn in_turn(found: &CaptureAnalysis) -> Vec<WaitId> {
+    let mut turns: Vec<(usize, usize, WaitId)> = Vec::new();
+    for (site, s) in found.sites.iter().enumerate() {
+        let mut waits = s.bundle.waits.clone();
+        waits.sort_by_key(|&w| (Reverse(found.waits[w].blocked), w));
+        turns.extend(waits.into_iter().enumerate().map(|(turn, w)| (turn, site, w)));
+    }
+    turns.sort_unstable();
+    turns.into_iter().map(|t| t.2).collect()
+}

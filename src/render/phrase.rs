@@ -1,0 +1,258 @@
+//! What the formats for people say about a site, in the same words. All text comes out escaped.
+
+use crate::model::{Report, Site};
+use crate::text::{self, escape_terminal};
+use crate::vocabulary::{Attribution, Class, Copy, Direction, DriverApi, HostMemory, ThreadRole};
+use serde::{Serialize, Serializer};
+use std::collections::{HashMap, HashSet};
+
+/// The shortest ends of paths that still tell a report's files apart: `train.py`, or `a/utils.py` and `b/utils.py`.
+pub(crate) struct FileNames<'a>(HashMap<&'a str, String>);
+
+impl<'a> FileNames<'a> {
+    /// Names for the files that the sites' location column can show.
+    pub(crate) fn of(report: &'a Report) -> Self {
+        Self::new(report.sites.iter().filter_map(Site::location).map(|frame| frame.file.as_str()))
+    }
+
+    pub(crate) fn new(paths: impl Iterator<Item = &'a str>) -> Self {
+        // Past this many components, the whole path reads no worse.
+        const DEEPEST: usize = 8;
+        let mut open: HashSet<&str> = paths.collect();
+        let mut names = HashMap::new();
+        let mut components = 1;
+        while !open.is_empty() {
+            let mut users: HashMap<&str, usize> = HashMap::new();
+            for path in &open {
+                *users.entry(text::path_end(path, components)).or_default() += 1;
+            }
+            open.retain(|path| {
+                let end = if components > DEEPEST { path } else { text::path_end(path, components) };
+                let unique = users.get(end) == Some(&1) || end.len() == path.len();
+                if unique {
+                    names.insert(*path, escape_terminal(end).into_owned());
+                }
+                !unique
+            });
+            components += 1;
+        }
+        Self(names)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> String {
+        self.0.get(path).cloned().unwrap_or_else(|| escape_terminal(path).into_owned())
+    }
+}
+
+/// Where a site is, in the best terms at hand.
+pub(crate) struct Place {
+    /// `train.py:18`, where Python frames are known.
+    file: Option<String>,
+    /// Function, PyTorch method, NVTX range, or API.
+    name: String,
+    /// How it is known, unless from the frames of the call itself: `~sampled`.
+    mark: Option<&'static str>,
+}
+
+impl Place {
+    pub(crate) fn of(site: &Site, files: &FileNames<'_>) -> Self {
+        let mark = site.attribution.mark();
+        if let Some(frame) = site.location() {
+            let file = at_line(&files.get(&frame.file), frame.line);
+            return Self { file: Some(file), name: escape_terminal(&frame.function).into_owned(), mark };
+        }
+        let (name, mark) = if let Some(function) = site.native_method() {
+            (function, mark)
+        } else if let Some(range) = site.nvtx.last() {
+            (escape_terminal(range).into_owned(), mark)
+        } else {
+            (escape_terminal(&site.api).into_owned(), None)
+        };
+        Self { file: None, name, mark }
+    }
+
+    /// At most `max` columns of it. The file and line stay longest: they say where to look.
+    pub(crate) fn fit(&self, max: usize) -> String {
+        let mark = self.mark.map_or(String::new(), |mark| format!(" {mark}"));
+        let rest = max.saturating_sub(text::width(&mark));
+        let Some(file) = &self.file else {
+            return format!("{}{mark}", text::shorten_symbol(&self.name, rest));
+        };
+        let used = text::width(file);
+        // A name cut below a few letters is noise.
+        const LEAST: usize = 6;
+        let room = rest.saturating_sub(used + 1);
+        if room < LEAST.min(text::width(&self.name)) {
+            return format!("{}{mark}", text::shorten_path(file, rest));
+        }
+        format!("{file} {}{mark}", text::shorten_symbol(&self.name, room))
+    }
+}
+
+/// Where known, `train.py:18`; the name; how it is known.
+impl Serialize for Place {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (self.file.as_deref().unwrap_or(""), &self.name, self.mark.unwrap_or("")).serialize(serializer)
+    }
+}
+
+/// `file:line`, without the line where none is known.
+pub(crate) fn at_line(file: &str, line: u32) -> String {
+    if line == 0 { file.to_owned() } else { format!("{file}:{line}") }
+}
+
+/// What the signs mean.
+pub(crate) const fn mark_meaning(attribution: Attribution) -> Option<&'static str> {
+    match attribution {
+        Attribution::PythonBacktrace | Attribution::None => None,
+        Attribution::PythonSample => Some("~sampled: from Python samples nearby, not from the call itself"),
+        Attribution::Native => Some("~native: no Python frames, the C++ function"),
+        Attribution::Nvtx => Some("~nvtx: no frames, the enclosing NVTX range"),
+    }
+}
+
+/// "95 %", or "?" where the class itself is open.
+pub(crate) fn confidence(site: &Site) -> String {
+    match site.class {
+        Class::Unknown => "?".to_owned(),
+        Class::False | Class::True => text::confidence(site.confidence),
+    }
+}
+
+/// "1 wait", "7 waits", "0.33 waits".
+pub(crate) fn waits(rate: f64) -> String {
+    let rate = text::rate(rate);
+    format!("{rate} {}", if rate == "1" { "wait" } else { "waits" })
+}
+
+/// How long single waits block.
+pub(crate) fn each(site: &Site) -> String {
+    let [median, p99, max] =
+        [site.blocked_p50_ns, site.blocked_p99_ns, site.blocked_max_ns].map(text::duration);
+    format!("median {median}, p99 {p99}, max {max}")
+}
+
+/// A site that waits before the loop or in its first iterations, and never again.
+pub(crate) const START_UP: &str = "start-up only";
+
+/// What blocks: "stream sync, 512 KiB H2D pageable".
+pub(crate) fn call(site: &Site) -> String {
+    let api = match site.driver_api {
+        DriverApi::StreamSynchronize => "stream sync",
+        DriverApi::EventSynchronize => "event sync",
+        DriverApi::CtxSynchronize => "device sync",
+        DriverApi::Memcpy => "copy",
+        DriverApi::MemcpyAsync => "async copy",
+        DriverApi::Memset => "memset",
+        DriverApi::MemFree => "device free",
+        DriverApi::HostAlloc => "host alloc",
+        DriverApi::HostFree => "host free",
+    };
+    site.copy.map_or_else(|| api.to_owned(), |moved| format!("{api}, {}", copy(moved, site.copy_bytes_max)))
+}
+
+/// "512 KiB H2D pageable", or "4 B – 2 MiB D2H" up to `largest`.
+pub(crate) fn copy(copy: Copy, largest: Option<u64>) -> String {
+    let direction = match copy.direction {
+        Direction::HostToDevice => "H2D",
+        Direction::DeviceToHost => "D2H",
+        Direction::DeviceToDevice => "D2D",
+        Direction::HostToHost => "H2H",
+        Direction::Other => "copy",
+    };
+    let size = match largest {
+        Some(largest) => format!("{} – {}", text::bytes(copy.bytes), text::bytes(largest)),
+        None => text::bytes(copy.bytes),
+    };
+    match copy.host_memory {
+        HostMemory::Unknown => format!("{size} {direction}"),
+        memory => format!("{size} {direction} {memory}"),
+    }
+}
+
+/// "main", "autograd", "pt_nccl_watchdg", "thread 4243", with "×4" for several.
+pub(crate) fn thread(site: &Site) -> String {
+    let thread = &site.thread;
+    let name = thread.name.as_deref().map(escape_terminal);
+    let label = match (thread.role, name) {
+        (ThreadRole::Autograd, _) => "autograd".to_owned(),
+        (ThreadRole::Library, Some(name)) => name.into_owned(),
+        (ThreadRole::Library, None) => format!("library thread {}", thread.tid),
+        _ if is_main(site) => "main".to_owned(),
+        (_, Some(name)) => format!("{name} {}", thread.tid),
+        (_, None) => format!("thread {}", thread.tid),
+    };
+    if thread.count > 1 { format!("{label} ×{}", thread.count) } else { label }
+}
+
+/// Whether a site's waits are of the first thread of its process: what a reader expects.
+pub(crate) fn is_main(site: &Site) -> bool {
+    let thread = &site.thread;
+    thread.count <= 1 && thread.main && matches!(thread.role, ThreadRole::Python | ThreadRole::Unknown)
+}
+
+/// The names of a report's exports, without the folders where they do not tell them apart.
+pub(crate) fn exports(report: &Report) -> Vec<String> {
+    let names = FileNames::new(report.profiles.iter().map(|profile| profile.path.as_str()));
+    report.profiles.iter().map(|profile| names.get(&profile.path)).collect()
+}
+
+/// The processes of a report as people tell them apart: by export where each is of its own, else by name and id.
+pub(crate) struct Processes {
+    exports: Vec<String>,
+    /// Whether some export holds several processes.
+    crowded: bool,
+}
+
+impl Processes {
+    /// `None` where there is but one process.
+    pub(crate) fn of(report: &Report) -> Option<Self> {
+        let crowded = report.profiles.iter().any(|profile| profile.processes.len() > 1);
+        if report.profiles.len() < 2 && !crowded {
+            return None;
+        }
+        Some(Self { exports: exports(report), crowded })
+    }
+
+    pub(crate) fn label(&self, site: &Site) -> String {
+        let process = &site.process;
+        let name = process.name.as_deref().map_or("pid".into(), escape_terminal);
+        match self.exports.get(process.profile) {
+            Some(export) if self.exports.len() > 1 && self.crowded => format!("{export} {}", process.pid),
+            Some(export) if self.exports.len() > 1 => export.clone(),
+            _ => format!("{name} {}", process.pid),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_are_as_short_as_they_can_be() {
+        let paths = ["/a/train.py", "/a/x/utils.py", "/a/y/utils.py", "/b/y/utils.py", "utils.py"];
+        let names = FileNames::new(paths.into_iter());
+        assert_eq!(
+            paths.map(|path| names.get(path)),
+            ["train.py", "x/utils.py", "a/y/utils.py", "b/y/utils.py", "utils.py"]
+        );
+    }
+
+    #[test]
+    fn one_wait_is_singular() {
+        assert_eq!([1.0, 0.999, 7.0, 0.33].map(waits), ["1 wait", "1 wait", "7 waits", "0.33 waits"]);
+    }
+
+    #[test]
+    fn places_keep_file_and_line() {
+        let place = Place {
+            file: Some("modeling_llama.py:1204".to_owned()),
+            name: "LlamaForCausalLM.prepare_inputs".to_owned(),
+            mark: Some("~sampled"),
+        };
+        assert_eq!(place.fit(80), "modeling_llama.py:1204 LlamaForCausalLM.prepare_inputs ~sampled");
+        assert_eq!(place.fit(45), "modeling_llama.py:1204 LlamaF…inputs ~sampled");
+        assert_eq!(place.fit(34), "modeling_llama.py:1204 ~sampled");
+    }
+}

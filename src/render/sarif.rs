@@ -1,0 +1,301 @@
+//! SARIF 2.1.0, for code scanning: one result per avoidable or open site.
+//!
+//! Needed waits are no findings and are left out. What GitHub takes: 25,000 results of which it shows 5,000, so no more
+//! than that are written, the worst first; paths relative to the repository; and a file and a line of every result, or it
+//! refuses them all ("expected a physical location"). Fingerprints come from names alone, so that an edit above a line or
+//! another run opens no new alert.
+
+use super::github;
+use crate::catalogue;
+use crate::model::{Frame, Report, Site, Warning};
+use crate::repository::Repository;
+use crate::text::{escape_terminal, fnv1a, path_end};
+use crate::vocabulary::Class;
+use rustc_hash::FxHashMap;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Results that GitHub shows of a run.
+const MOST: usize = 5_000;
+/// Frames of a stack: GitHub shows 100 locations of a result.
+const FRAMES: usize = 50;
+const SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
+/// Prints the report as one run.
+pub fn render(report: &Report, repository: &Repository, out: &mut dyn Write) -> io::Result<()> {
+    let findings: Vec<&Site> = report.sites.iter().filter(|s| s.class != Class::True).collect();
+    let shown = &findings[..findings.len().min(MOST)];
+    let prints = fingerprints(shown, repository);
+    let result = |(site, print): (&&Site, &String)| result(site, report.program(), repository, print);
+    let results: Vec<Value> = shown.iter().zip(&prints).map(result).collect();
+    let left = findings.len() - shown.len() + report.sites_omitted;
+    let more = (left > 0).then(|| format!("{left} more sites are left out; --format json has all"));
+    // Of sites alike, the first.
+    let mut rules = BTreeMap::new();
+    for site in shown {
+        let id = rule_id(site);
+        rules.entry(id).or_insert_with_key(|id| rule(site, id));
+    }
+    write(&rules.into_values().collect::<Vec<_>>(), &results, &report.warnings, more, out)
+}
+
+/// A whole log of one run.
+pub(super) fn write(
+    rules: &[Value],
+    results: &[Value],
+    warnings: &[Warning],
+    more: Option<String>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let notes = warnings.iter().map(|w| &w.message).chain(&more);
+    let note = |text: &String| json!({ "level": "note", "message": { "text": plain(text) } });
+    let log = json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": env!("CARGO_PKG_NAME"),
+                "semanticVersion": env!("CARGO_PKG_VERSION"),
+                "rules": rules,
+            } },
+            "columnKind": "unicodeCodePoints",
+            "originalUriBaseIds": { BASE: { "description": { "text": "The root of the repository." } } },
+            "invocations": [{
+                "executionSuccessful": true,
+                "toolExecutionNotifications": notes.map(note).collect::<Vec<_>>(),
+            }],
+            "results": results,
+        }],
+    });
+    super::json::write(&log, out)
+}
+
+/// What relative paths start from.
+const BASE: &str = "SRCROOT";
+
+/// The catalogue entry, else the kind of wait.
+fn rule_id(site: &Site) -> String {
+    site.pattern.clone().unwrap_or_else(|| site.kind.to_string())
+}
+
+fn level(class: Class) -> &'static str {
+    match class {
+        Class::False => "warning",
+        Class::Unknown | Class::True => "note",
+    }
+}
+
+fn rule(site: &Site, id: &str) -> Value {
+    let known = site.pattern.as_deref().and_then(catalogue::by_id);
+    let level = json!({ "level": level(site.class) });
+    let Some(entry) = known else {
+        return json!({
+            "id": id,
+            "shortDescription": { "text": format!("A wait for the GPU ({})", site.kind) },
+            "defaultConfiguration": level,
+        });
+    };
+    let fix = &entry.fix;
+    let text =
+        format!("{}\n\nInstead of:\n{}\n\nwrite:\n{}\n\n{}", entry.why, fix.before, fix.after, fix.caveat);
+    let markdown = format!(
+        "{}\n\nInstead of\n```python\n{}\n```\nwrite\n```python\n{}\n```\n{}",
+        entry.why, fix.before, fix.after, fix.caveat
+    );
+    json!({
+        "id": id,
+        "name": entry.title,
+        "shortDescription": { "text": format!("{} makes the CPU wait for the GPU", entry.title) },
+        "fullDescription": { "text": entry.why },
+        "help": { "text": text.trim_end(), "markdown": markdown.trim_end() },
+        "defaultConfiguration": level,
+        "properties": { "tags": ["performance", "cuda", "synchronisation"] },
+    })
+}
+
+fn result(site: &Site, program: &str, repository: &Repository, fingerprint: &str) -> Value {
+    let frame = site.location();
+    let of_frame = |f: &Frame| location(&f.file, &f.function, f.line, repository);
+    let mut place = frame.map_or_else(|| location(program, &unframed(site), 0, repository), of_frame);
+    if let Some(source) = &site.source {
+        place["physicalLocation"]["region"]["snippet"] = json!({ "text": source });
+    }
+    let others = site.frames.iter().filter(|f| Some(*f) != frame).take(FRAMES);
+    let related: Vec<Value> = (1..)
+        .zip(others)
+        .map(|(id, f)| {
+            let mut at = of_frame(f);
+            at["id"] = json!(id);
+            at["message"] = json!({ "text": plain(&format!("in {}", f.function)) });
+            at
+        })
+        .collect();
+    let message = github::message(site);
+    let mut out = result_of(&rule_id(site), level(site.class), &message, fingerprint, place);
+    if !related.is_empty() {
+        out["relatedLocations"] = json!(related);
+    }
+    out["properties"] = json!({
+        "site": site.id, "key": escape_terminal(&site.key), "class": site.class, "kind": site.kind, "api": site.api,
+        "confidence": if site.confidence.is_finite() { site.confidence } else { 0.0 },
+        "waits": site.waits, "perIteration": site.per_iteration.filter(|n| n.is_finite()),
+        "blockedNs": site.blocked_ns, "drainNs": site.drain_ns,
+        "recoverableNs": site.recoverable.as_ref().map(|r| r.alone_ns),
+    });
+    out
+}
+
+/// A result at a place.
+pub(super) fn result_of(rule: &str, level: &str, message: &str, fingerprint: &str, place: Value) -> Value {
+    json!({
+        "ruleId": rule,
+        "level": level,
+        "message": { "text": plain(message) },
+        // GitHub looks at the first only, and takes it over as it is.
+        "partialFingerprints": { "primaryLocationLineHash": fingerprint, "syncReportSite/v1": fingerprint },
+        "locations": [place],
+    })
+}
+
+/// Text without what SARIF takes for a link (`[words](target)`), a control or a reordering.
+fn plain(text: &str) -> String {
+    let text = escape_terminal(text);
+    if text.contains("](") { text.replace('[', "\\[").replace(']', "\\]") } else { text.into_owned() }
+}
+
+/// A place of the program; without a line (0), the file as a whole, as annotations have it.
+pub(super) fn location(file: &str, function: &str, line: u32, repository: &Repository) -> Value {
+    let artifact = match repository.path(file) {
+        Some(path) => json!({ "uri": encoded(&path), "uriBaseId": BASE }),
+        None => json!({ "uri": recorded_uri(file) }),
+    };
+    json!({
+        "physicalLocation": { "artifactLocation": artifact, "region": { "startLine": line.max(1) } },
+        "logicalLocations": [{ "fullyQualifiedName": escape_terminal(function), "kind": "function" }],
+    })
+}
+
+fn unframed(site: &Site) -> String {
+    site.unframed().unwrap_or_else(|| site.api.clone())
+}
+
+/// A path as a URI reference: all but unreserved characters and slashes as `%XX`.
+fn encoded(path: &str) -> String {
+    let mut out = String::new();
+    for byte in path.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                out.push(char::from(byte));
+            }
+            byte => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+/// A file that is not in the repository: absolute paths as `file:` URIs, others as they are.
+fn recorded_uri(file: &str) -> String {
+    let path = file.replace('\\', "/");
+    let drive = path.as_bytes().get(1) == Some(&b':') && path.as_bytes()[0].is_ascii_alphabetic();
+    if drive {
+        format!("file:///{}:{}", &path[..1], encoded(&path[2..]))
+    } else if path.starts_with('/') {
+        // Two slashes in front would make the first part a host.
+        format!("file:///{}", encoded(path.trim_start_matches('/')))
+    } else {
+        encoded(&path)
+    }
+}
+
+/// What identifies a site over runs: names and text, no lines, no times, no machine.
+fn identity(site: &Site, repository: &Repository) -> String {
+    let frame = site.location();
+    let file = frame.map_or_else(String::new, |f| {
+        repository.path(&f.file).unwrap_or_else(|| path_end(&f.file, 2).replace('\\', "/"))
+    });
+    let function = frame.map_or_else(|| unframed(site), |f| f.function.clone());
+    let source: String = site.source.iter().flat_map(|s| s.chars()).filter(|c| !c.is_whitespace()).collect();
+    format!("{}|{file}|{function}|{}|{source}", rule_id(site), site.api)
+}
+
+/// The fingerprint of each site. Sites are numbered by line, not by rank, which changes with every run.
+fn fingerprints(sites: &[&Site], repository: &Repository) -> Vec<String> {
+    let line = |i: usize| sites[i].location().map_or(0, |f| f.line);
+    let mut order: Vec<usize> = (0..sites.len()).collect();
+    order.sort_by_key(|&i| (line(i), &sites[i].key));
+    let mut prints = Fingerprints::default();
+    let mut all = vec![String::new(); sites.len()];
+    for i in order {
+        all[i] = prints.of(&identity(sites[i], repository));
+    }
+    all
+}
+
+/// Hashes of identities; those that occur again are numbered.
+#[derive(Default)]
+pub(super) struct Fingerprints(FxHashMap<String, usize>);
+
+impl Fingerprints {
+    /// The fingerprint of an identity.
+    pub fn of(&mut self, identity: &str) -> String {
+        let seen = self.0.entry(identity.to_owned()).or_default();
+        *seen += 1;
+        format!("{:016x}:{seen}", fnv1a(identity.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_sites() {
+        let repository = Repository::new("/nowhere".into(), Vec::new());
+        let mut out = Vec::new();
+        render(&crate::model::sample::sample(), &repository, &mut out).expect("a Vec takes everything");
+        let version = concat!("\"", env!("CARGO_PKG_VERSION"), "\"");
+        insta::assert_snapshot!(String::from_utf8(out).expect("UTF-8").replace(version, "\"VERSION\""));
+    }
+
+    #[test]
+    fn uris_hold_nothing_but_what_they_may() {
+        for (file, uri) in [
+            ("/w/a b.py", "file:///w/a%20b.py"),
+            ("//host/x.py", "file:///host/x.py"),
+            ("C:\\w\\é.py", "file:///C:/w/%C3%A9.py"),
+            ("x?y#z%.py", "x%3Fy%23z%25.py"),
+            ("javascript:alert(1)", "javascript%3Aalert%281%29"),
+            ("a\n\u{1b}.py", "a%0A%1B.py"),
+            ("<string>", "%3Cstring%3E"),
+        ] {
+            assert_eq!(recorded_uri(file), uri);
+        }
+    }
+
+    #[test]
+    fn more_results_than_are_shown_are_counted() {
+        let mut report = crate::model::sample::sample();
+        report.sites_omitted = 0;
+        let site = report.sites[0].clone();
+        report.sites = (0..MOST + 7).map(|i| Site { key: format!("{i:06}"), ..site.clone() }).collect();
+        let repository = Repository::new("/nowhere".into(), Vec::new());
+        let mut out = Vec::new();
+        render(&report, &repository, &mut out).expect("a Vec takes everything");
+        let log: Value = serde_json::from_slice(&out).expect("JSON");
+        let results = log["runs"][0]["results"].as_array().expect("results");
+        assert_eq!(results.len(), MOST);
+        let notes = &log["runs"][0]["invocations"][0]["toolExecutionNotifications"];
+        let last = notes.as_array().and_then(|n| n.last()).expect("a note");
+        assert!(last["message"]["text"].as_str().is_some_and(|t| t.starts_with("7 more sites")), "{last}");
+    }
+
+    #[test]
+    fn equal_identities_are_numbered() {
+        let mut prints = Fingerprints::default();
+        let [a, b, c] = ["x", "x", "y"].map(|i| prints.of(i));
+        assert_eq!(a.split(':').next(), b.split(':').next());
+        assert!(a.ends_with(":1") && b.ends_with(":2") && c.ends_with(":1"));
+    }
+}

@@ -1,0 +1,253 @@
+//! Savings in words.
+
+use crate::cost::range;
+use crate::model::{Once, Recoverable, Replayed, Site, Totals};
+use crate::text;
+use crate::vocabulary::{BoundBy, Change, Class};
+
+/// Misses of the simulation from which it is not used, as in [`crate::cost::price`].
+const TOLERANCE: f64 = crate::cost::price::TOLERANCE;
+
+/// A site's saving in a column, of an iteration where a loop is known: a value, or what it is at most where only that is.
+pub fn short(site: &Site) -> Option<String> {
+    let saving = site.recoverable.as_ref()?;
+    let (whole, each, at_most) = match site.promise() {
+        Some(promised) => (promised.alone_ns, promised.per_iteration_ns, ""),
+        None => (saving.high_ns, saving.per_iteration_high_ns, "≤ "),
+    };
+    Some(match each {
+        _ if site.once => format!("{at_most}{} once", text::duration(whole)),
+        Some(each) => format!("{at_most}{}/iter", text::duration(each)),
+        None => format!("{at_most}{}", text::duration(whole)),
+    })
+}
+
+/// A site's saving as a sentence.
+pub fn in_words(site: &Site) -> Option<String> {
+    let saving = site.recoverable.as_ref()?;
+    let (low, high) = (least(saving.low_ns), text::duration(saving.high_ns));
+    if site.is_kept() {
+        return Some(format!("the wait is needed; moving or merging it may save up to {high}"));
+    }
+    if !saving.simulated {
+        return Some(format!("between {low} and {high} (not simulated)"));
+    }
+    let [alone, joint] = [saving.alone_ns, saving.joint_ns].map(text::duration);
+    let mut words = format!("{alone} alone ({})", share(saving));
+    match site.class {
+        _ if site.once => words.push_str(", paid once per process"),
+        _ if saving.joint_ns > 0 || site.class == Class::False => {
+            words.push_str(&format!(", {joint} with all false sites fixed"))
+        }
+        _ => words.push_str(", if the wait is avoidable"),
+    }
+    words.push_str(&format!(", between {low} and {high}; simulated: {}", change(saving.change)));
+    if let Some(next) = &saving.moves_to {
+        words.push_str(&format!(". Most of the waiting only moves on to {}", text::escape_terminal(next)));
+    }
+    Some(words)
+}
+
+/// The lower end of a range.
+fn least(ns: i64) -> String {
+    if ns == 0 { "0".to_owned() } else { text::duration(ns).to_string() }
+}
+
+/// What the saving can be at all, wait by wait and together.
+pub fn bounds_in_words(site: &Site) -> Option<[String; 2]> {
+    let bounds = site.recoverable.as_ref()?.bounds;
+    let [least, most] = [bounds.each_low_ns, bounds.each_high_ns].map(text::duration);
+    let [together, beside] = [bounds.together_high_ns, bounds.beside_ns].map(text::duration);
+    Some([
+        format!(
+            "of the captured run, each wait by itself, summed: {least} (the bare calls) to {most} (until the thread's next wait)"
+        ),
+        format!(
+            "of the captured run, all together: up to {together} of waiting, {beside} beside it (the calls' own work, copies)"
+        ),
+    ])
+}
+
+/// Why a site may save more than it blocks, where one of these does.
+pub(crate) fn above_blocked(sites: &[Site]) -> Option<&'static str> {
+    let above = |site: &Site| {
+        let saving = site.recoverable.as_ref();
+        saving.is_some_and(|_| site.saves_ns() > site.blocked_ns)
+    };
+    sites.iter().any(above).then_some(
+        "saves above blocked: a call that is gone spares the host its own work around it too, or the copy is shorter.",
+    )
+}
+
+fn share(saving: &Recoverable) -> String {
+    let percent = text::percent(saving.percent);
+    match saving.per_iteration_ns {
+        Some(each) => format!("{} per iteration, {percent} of the run", text::duration(each)),
+        None => format!("{percent} of the run"),
+    }
+}
+
+/// A change in the words of someone who would make it.
+fn change(change: Change) -> &'static str {
+    match change {
+        Change::Delete => "the call deleted",
+        Change::GpuWait => "the GPU waits instead",
+        Change::NonBlocking => "the copy without a wait",
+        Change::Pinned => "a copy from pinned memory without a wait",
+        Change::Drop => "copy and wait dropped",
+        Change::Delay => "read at the end of the iteration",
+        Change::Coalesce => "one wait for several",
+        Change::Keep => change.as_str(),
+    }
+}
+
+/// A replay's saving in a column.
+pub fn replayed_short(replayed: &Replayed) -> String {
+    format!("{} ({})", text::duration(replayed.saving_ns), text::percent(replayed.percent))
+}
+
+/// A replay's saving as a sentence's rest: what, of what, where, and what was predicted.
+pub fn replayed_in_words(replayed: &Replayed) -> String {
+    let [saving, low, high, stretch] =
+        [replayed.saving_ns, replayed.saving_low_ns, replayed.saving_high_ns, replayed.stretch_ns]
+            .map(text::duration);
+    let predicted =
+        replayed.predicted_ns.map_or_else(String::new, |ns| format!("; predicted: {}", text::duration(ns)));
+    format!(
+        "{saving} of a stretch of {stretch} ({}), between {low} and {high}, replayed on {}{predicted}",
+        text::percent(replayed.percent),
+        text::escape_terminal(&replayed.gpu)
+    )
+}
+
+/// What a report comes to: what fixing all false sites saves, and what of that is sure.
+pub struct Finding {
+    /// The figure.
+    pub lead: String,
+    /// Its range, and what the captured run would save.
+    pub rest: String,
+    /// What the undecided sites could add.
+    pub undecided: Option<String>,
+    /// What limits the program then.
+    pub limit: Option<&'static str>,
+    /// What is waited once per process.
+    pub once: Option<String>,
+}
+
+impl Finding {
+    /// All of it as one text.
+    fn words(self) -> (String, String) {
+        let undecided = self.undecided.map(|words| format!(" {words}")).unwrap_or_default();
+        let limit = self.limit.map(|words| format!(" {words}")).unwrap_or_default();
+        let once = self.once.map(|words| format!(" {words}")).unwrap_or_default();
+        (self.lead, format!("{}{undecided}{limit}{once}", self.rest))
+    }
+}
+
+/// What fixing all false sites saves of an iteration, where a loop is known, else of the run.
+pub fn finding(totals: &Totals) -> Option<Finding> {
+    let (low, high) = (totals.recoverable_low_ns?, totals.recoverable_high_ns?);
+    let sites = match totals.repeating_false_sites {
+        0 => None,
+        1 => Some("the false site".to_owned()),
+        2 => Some("both false sites".to_owned()),
+        n => Some(format!("all {} false sites", text::count(n))),
+    };
+    let once = (totals.once.sites > 0).then(|| {
+        let Once { sites, blocked_ns } = totals.once;
+        let (sites, blocked) = (text::counted(sites, "site"), text::duration(blocked_ns));
+        format!("Once per process, at start or end: {sites}, {blocked} of waiting; no part of the saving.")
+    });
+    let undecided = |ns: i64, of: &str| {
+        (ns > 0).then(|| format!("What is undecided may add about {}{of}.", text::duration(ns)))
+    };
+    let trusted = totals.simulation_error.is_none_or(|e| e <= TOLERANCE);
+    let Some(run) = totals.without_profiler.filter(|_| trusted) else {
+        let missed = totals.simulation_error.filter(|_| !trusted).map(|e| text::percent(e * 100.0));
+        let rest = missed.map_or_else(String::new, |m| {
+            format!(" The simulation misses the recorded run by {m}, so there is no closer figure.")
+        });
+        let lead = format!("Fixing {} saves between {}.", sites?, between(low, high));
+        return (high > 0).then_some(Finding { lead, rest, undecided: None, limit: None, once });
+    };
+    let (name, length, saved, low, high, open, captured) = match (totals.iteration, totals.captured) {
+        (Some(i), _) => {
+            let captured = Some((i.captured_saved_ns, i.captured_ns));
+            ("an average iteration", i.ns, i.saved_ns, i.low_ns, i.high_ns, i.undecided_ns, captured)
+        }
+        (None, captured) => {
+            let captured = captured.map(|c| (c.saved_ns, c.run_ns));
+            let open = totals.undecided_ns.unwrap_or(0);
+            ("the run", run.run_ns, run.saved_ns, run.low_ns, run.high_ns, open, captured)
+        }
+    };
+    let undecided = undecided(open, if totals.iteration.is_some() { " of an iteration" } else { "" });
+    let limit = totals.bound_by.filter(|_| sites.is_some()).map(|by| match by {
+        BoundBy::Gpu => "The GPU then limits the program.",
+        BoundBy::Host => "The host then limits the program.",
+    });
+    let whole = format!("{name} of {}", text::duration(length));
+    let (lead, rest) = match sites {
+        None => ("No wait of the program's work is known to be avoidable.".to_owned(), String::new()),
+        Some(sites) if totals.needs_light_capture => (
+            "Prices need a light capture.".to_owned(),
+            format!(
+                " From this one, fixing {sites} saves between {} of {name} of about {}.",
+                between(low, high),
+                text::duration(length)
+            ),
+        ),
+        Some(sites) => {
+            let percent = text::percent(saved as f64 / length.max(1) as f64 * 100.0);
+            let lead = format!("Fixing {sites} saves about {} of {whole}, {percent}", text::duration(saved));
+            let captured = captured.map_or_else(String::new, |(saved, of)| {
+                format!("; under the profiler {} of {}", text::duration(saved), text::duration(of))
+            });
+            (lead, format!(" (between {}){captured}.", between(low, high)))
+        }
+    };
+    Some(Finding { lead, rest, undecided, limit, once })
+}
+
+fn between(low: i64, high: i64) -> String {
+    format!("{} and {}", least(low), text::duration(high))
+}
+
+/// What fixing all false sites saves, with its basis: the figure, and the rest.
+pub fn in_two(totals: &Totals) -> Option<(String, String)> {
+    let (lead, rest) = finding(totals)?.words();
+    let basis = basis(totals).map(|words| format!(" {words}")).unwrap_or_default();
+    Some((lead, rest + &basis))
+}
+
+/// [`in_two`] as one text.
+pub fn of_all(totals: &Totals) -> Option<String> {
+    in_two(totals).map(|(lead, rest)| lead + &rest)
+}
+
+/// What the figures rest on, and what their ranges allow for.
+pub fn basis(totals: &Totals) -> Option<String> {
+    totals.recoverable_false_joint_ns.filter(|_| totals.repeating_false_sites > 0)?;
+    let mut words = "Savings are estimates of the program without the profiler.".to_owned();
+    if let Some(missed) = totals.simulation_error {
+        words.push_str(&format!(
+            " Simulated as recorded, the run comes out {} off",
+            text::percent(missed * 100.0)
+        ));
+        if let Some(usual) = totals.usual_latency_error {
+            words.push_str(&format!(", with usual latencies {}", text::percent(usual * 100.0)));
+        }
+        words.push('.');
+    }
+    words.push_str(&format!(
+        " Ranges allow for what the profiler may take, {} to {} times the figure as in measured programs",
+        range::LEAST,
+        range::MOST
+    ));
+    let scatter = totals.range_scatter_ns.filter(|&ns| ns > 0).map(text::duration);
+    words.push_str(&scatter.map_or_else(
+        || ".".to_owned(),
+        |scatter| format!(", and ± {scatter} of the run as iterations here scatter."),
+    ));
+    Some(words)
+}

@@ -1,0 +1,160 @@
+//! How a report for people is printed: its width and its colours.
+//!
+//! Cells are measured, cut and aligned before they are coloured, and escape codes would spoil the measuring.
+//! So text carries *marks* while it is laid out: characters without width, which [`escape_terminal`] keeps out
+//! of every name of an export. `Style::finish` turns them into escape codes, or into nothing.
+//!
+//! [`escape_terminal`]: crate::text::escape_terminal
+
+use super::table::grid::GAP;
+use crate::text;
+use crate::vocabulary::Class;
+use anstyle::{AnsiColor, Effects};
+
+/// Where and how a report is printed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Style {
+    /// Columns of the terminal; `None` for a pipe: nothing is wrapped or cut, one line per site.
+    pub width: Option<usize>,
+    /// Whether to write colours; decided once, by the command line.
+    pub color: bool,
+}
+
+/// What a piece of text means, which decides how it looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// A wait that can go.
+    Avoidable,
+    /// A wait that the evidence leaves open.
+    Unsure,
+    /// A wait that the program needs.
+    Needed,
+    /// Secondary: read on demand.
+    Faint,
+    /// Titles, and the frames of the user.
+    Strong,
+}
+
+const TONES: [Tone; 5] = [Tone::Avoidable, Tone::Unsure, Tone::Needed, Tone::Faint, Tone::Strong];
+
+/// Deprecated format characters of Unicode: no width, no legitimate use.
+const MARKS: [char; 5] = ['\u{206a}', '\u{206b}', '\u{206c}', '\u{206d}', '\u{206e}'];
+const END: char = '\u{206f}';
+
+impl Tone {
+    pub(crate) const fn of(class: Class) -> Self {
+        match class {
+            Class::False => Tone::Avoidable,
+            Class::Unknown => Tone::Unsure,
+            Class::True => Tone::Needed,
+        }
+    }
+
+    /// `text` marked to be printed in this tone. It must not be wrapped afterwards.
+    pub(crate) fn paint(self, text: impl AsRef<str>) -> String {
+        let text = text.as_ref();
+        if text.is_empty() {
+            return String::new();
+        }
+        format!("{}{text}{END}", MARKS[self as usize])
+    }
+
+    const fn ansi(self) -> anstyle::Style {
+        let plain = anstyle::Style::new();
+        match self {
+            Tone::Avoidable => AnsiColor::Red.on_default(),
+            Tone::Unsure => AnsiColor::Yellow.on_default(),
+            Tone::Needed => AnsiColor::Green.on_default().effects(Effects::DIMMED),
+            Tone::Faint => plain.effects(Effects::DIMMED),
+            Tone::Strong => plain.effects(Effects::BOLD),
+        }
+    }
+}
+
+impl Style {
+    /// Turns the marks of `text` into escape codes, or removes them.
+    pub(crate) fn finish(&self, text: &str) -> String {
+        let mut open = anstyle::Style::new();
+        let mut out = String::with_capacity(text.len());
+        for character in text.chars() {
+            if let Some(tone) = MARKS.iter().position(|&mark| mark == character) {
+                if self.color {
+                    open = TONES[tone].ansi();
+                    out.push_str(&open.render().to_string());
+                }
+            } else if character == END {
+                if self.color {
+                    out.push_str(&open.render_reset().to_string());
+                }
+            } else {
+                out.push(character);
+            }
+        }
+        out
+    }
+}
+
+/// Columns that a text gets where its indent leaves fewer.
+const LEAST: usize = 20;
+
+/// Text in lines that fit. A pipe gets one line for each text.
+impl Style {
+    /// `words` in lines that fit beside an indent.
+    pub(crate) fn wrap(&self, words: &str, indent: usize) -> Vec<String> {
+        match self.width {
+            Some(width) => text::wrap(words, width.saturating_sub(indent).max(LEAST)),
+            None => vec![words.to_owned()],
+        }
+    }
+
+    /// `words` behind a lead, the lines after the first as deep.
+    pub fn hang(&self, lead: &str, words: &str) -> String {
+        let indent = text::width(lead);
+        format!("{lead}{}", self.wrap(words, indent).join(&format!("\n{:indent$}", "")))
+    }
+
+    /// Lines of `label  text`, the texts aligned and wrapped below themselves.
+    pub(crate) fn labelled<L: AsRef<str>>(&self, indent: &str, pairs: &[(L, String)]) -> String {
+        let wide = pairs.iter().map(|(label, _)| text::width(label.as_ref())).max().unwrap_or(0);
+        let line = |(label, words): &(L, String)| {
+            let pad = " ".repeat(wide - text::width(label.as_ref()) + GAP);
+            self.hang(&format!("{indent}{}{pad}", Tone::Faint.paint(label)), words)
+        };
+        pairs.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Paragraphs to be read on demand.
+    pub(crate) fn faint(&self, paragraphs: &[String]) -> String {
+        let lines = paragraphs.iter().flat_map(|words| self.wrap(words, 0));
+        lines.map(|line| Tone::Faint.paint(line)).collect::<Vec<_>>().join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::{escape_terminal, width};
+
+    #[test]
+    fn marks_have_no_width_and_become_codes() {
+        let text = format!("a {} b", Tone::Avoidable.paint("red"));
+        assert_eq!(width(&text), "a red b".len());
+        assert_eq!(Style::default().finish(&text), "a red b");
+        let colored = Style { width: None, color: true }.finish(&text);
+        assert_eq!(colored, "a \u{1b}[31mred\u{1b}[0m b");
+    }
+
+    #[test]
+    fn tones_are_in_the_order_of_their_marks() {
+        for (index, tone) in TONES.into_iter().enumerate() {
+            assert_eq!(tone as usize, index);
+        }
+    }
+
+    #[test]
+    fn names_cannot_forge_marks() {
+        for mark in MARKS.into_iter().chain([END]) {
+            assert!(escape_terminal(&mark.to_string()).is_ascii());
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The table of sites: the richest layout that fits.
+//!
+//! *Flat* has a line per site and a column per value. The others are *stacked*: two or three lines per site, so that 80
+//! columns suffice; the call stands below the location, shares below sums. Nothing wraps but the advice.
+
+use super::grid::{self, Column, GAP};
+use crate::model::Report;
+use crate::render::style::{Style, Tone};
+use crate::render::view::{SiteView, Views};
+use crate::text;
+
+/// Columns of location and advice below which a poorer layout reads better.
+const LEAST_PLACE: usize = 34;
+const LEAST_FIX: usize = 26;
+const LEAST_FLAT_FIX: usize = 40;
+/// Columns of a location past which it only pushes the numbers away.
+const MOST_PLACE: usize = 60;
+/// A pipe gets whole names, up to what comfy-table (16-bit widths) keeps on one line.
+const MOST_PIPED: usize = 4_000;
+
+/// How the table is laid out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    Flat,
+    /// Stacked, the advice in a column of its own.
+    Beside,
+    /// Stacked, the advice below the location, without so many columns: the least telling go first.
+    Below(usize),
+}
+
+const LAYOUTS: [Layout; 7] = [
+    Layout::Flat,
+    Layout::Beside,
+    Layout::Below(0),
+    Layout::Below(1),
+    Layout::Below(2),
+    Layout::Below(3),
+    Layout::Below(4),
+];
+
+/// The table as marked text.
+pub(super) fn table(report: &Report, style: &Style) -> String {
+    let views = Views::of(report);
+    let rows: Vec<SiteView> = report.sites.iter().map(|site| views.site(site)).collect();
+
+    let Some(width) = style.width else {
+        return grid::set(&flat(&rows, MOST_PIPED, None), false, false);
+    };
+    for layout in LAYOUTS {
+        if let Some(columns) = fit(&rows, layout, width) {
+            return grid::set(&columns, true, layout != Layout::Flat);
+        }
+    }
+    // Narrower than any layout: the last one, too wide.
+    grid::set(&stacked(&rows, LEAST_PLACE / 2, Layout::Below(4), None), true, true)
+}
+
+/// The columns of `layout` in `width` columns, if it can be read there.
+fn fit(rows: &[SiteView], layout: Layout, width: usize) -> Option<Vec<Column>> {
+    let build = |place: usize, fix: Option<usize>| match layout {
+        Layout::Flat => flat(rows, place, fix),
+        _ => stacked(rows, place, layout, fix),
+    };
+    let (least_fix, advice) = match layout {
+        Layout::Flat => (LEAST_FLAT_FIX, widest(rows, |row| text::width(&row.advice))),
+        Layout::Beside => (LEAST_FIX, widest(rows, |row| text::width(&row.advice))),
+        Layout::Below(_) => (0, 0),
+    };
+    let natural = widest(rows, |row| place_width(row, layout)).min(MOST_PLACE);
+
+    // All other columns, measured with those two empty but for their titles.
+    let fixed = grid::width(&build(0, Some(0))) - PLACE_TITLE.len();
+    let fixed = if advice > 0 { fixed + GAP } else { fixed };
+    let rest = width.checked_sub(fixed)?;
+    let (least_place, least_fix) = (natural.min(LEAST_PLACE), advice.min(least_fix));
+    if rest < least_place + least_fix {
+        return None;
+    }
+    // The advice may wrap, so a long one takes no more than its share.
+    let place = natural.min((rest - least_fix).min(rest.saturating_sub(advice).max(rest * 3 / 5)));
+    let place = place.max(least_place);
+    Some(build(place, Some(rest - place)))
+}
+
+fn widest(rows: &[SiteView], width: impl Fn(&SiteView) -> usize) -> usize {
+    rows.iter().map(width).max().unwrap_or(0)
+}
+
+const PLACE_TITLE: &str = "where";
+
+/// Columns of a row's location, with what stands below it.
+fn place_width(row: &SiteView, layout: Layout) -> usize {
+    let place = text::width(&row.place.fit(usize::MAX));
+    let caller = row.who.called().map_or(0, |called| text::width(&called));
+    if layout == Layout::Flat { place } else { place.max(text::width(&row.call)).max(caller) }
+}
+
+/// The location in `width` columns; nothing in none, for measuring the other columns.
+fn place_in(row: &SiteView, width: usize) -> String {
+    if width == 0 { String::new() } else { row.place.fit(width) }
+}
+
+/// A value of a site, under its title.
+type Value = (&'static str, fn(&SiteView) -> Option<String>);
+
+const ID: Value = ("id", |row| Some(row.id.clone()));
+const WAITS: Value = ("waits", |row| Some(row.cells.waits.clone()));
+const RATE: Value = ("/iter", |row| row.cells.per_iteration.clone());
+const SAVES: Value = ("saves", |row| row.cells.saves.clone());
+const MEASURED: Value = ("measured", |row| row.cells.measured.clone());
+const BLOCKED: Value = ("blocked", |row| Some(row.cells.blocked[0].clone()));
+const OF_THREAD: Value = ("of thread", |row| Some(faint(&row.cells.blocked[1])));
+const P99: Value = ("p99", |row| Some(row.cells.p99.clone()));
+const DRAIN: Value = ("drain", |row| Some(row.cells.drain[0].clone()));
+const OF_GPU: Value = ("of GPU", |row| Some(faint(&row.cells.drain[1])));
+
+fn faint(text: &str) -> String {
+    Tone::Faint.paint(text)
+}
+
+fn painted(row: &SiteView, text: impl AsRef<str>) -> Option<String> {
+    Some(Tone::of(row.class).paint(text))
+}
+
+/// A column of values below one another, as far as some site has them; none where no site has any.
+fn column(
+    rows: &[SiteView],
+    values: &[Value],
+    column: impl Fn(&[&'static str], Vec<Vec<String>>) -> Column,
+) -> Option<Column> {
+    let last = values.iter().rposition(|value| rows.iter().any(|row| value.1(row).is_some()))?;
+    let values = &values[..=last];
+    let titles: Vec<&'static str> = values.iter().map(|value| value.0).filter(|t| !t.is_empty()).collect();
+    let lines = |row| values.iter().map(|value| value.1(row).unwrap_or_default()).collect();
+    Some(column(&titles, rows.iter().map(lines).collect()))
+}
+
+fn left(rows: &[SiteView], values: &[Value]) -> Option<Column> {
+    column(rows, values, Column::left)
+}
+
+fn right(rows: &[SiteView], values: &[Value]) -> Option<Column> {
+    column(rows, values, Column::right)
+}
+
+/// A column per value. `place` and `fix` are the widths of location and advice; `None` keeps the advice whole.
+fn flat(rows: &[SiteView], place: usize, fix: Option<usize>) -> Vec<Column> {
+    const VERDICT: Value =
+        ("verdict", |row| painted(row, format!("{} {} {}", row.class, row.kind, row.confidence)));
+    const LEFT: [Value; 6] = [
+        ("call", |row| Some(row.call.clone())),
+        ("caller", |row| row.who.called()),
+        ("when", |row| row.who.when.map(str::to_owned)),
+        ("thread", |row| row.who.thread.clone()),
+        ("process", |row| row.who.process.clone()),
+        ("device", |row| row.who.device.clone()),
+    ];
+    const RIGHT: [Value; 9] = [WAITS, RATE, SAVES, MEASURED, BLOCKED, OF_THREAD, P99, DRAIN, OF_GPU];
+    let places = rows.iter().map(|row| vec![place_in(row, place)]).collect();
+    let mut columns = vec![left(rows, &[ID]), left(rows, &[VERDICT])];
+    columns.push(Some(Column::left(&[PLACE_TITLE], places)));
+    columns.extend(LEFT.map(|value| left(rows, &[value])));
+    columns.extend(RIGHT.map(|value| right(rows, &[value])));
+    columns.push(advice(rows, fix));
+    columns.into_iter().flatten().collect()
+}
+
+/// The column of advice; none where no site has any, or no width is left.
+fn advice(rows: &[SiteView], width: Option<usize>) -> Option<Column> {
+    if width == Some(0) || rows.iter().all(|row| row.advice.is_empty()) {
+        return None;
+    }
+    let wrapped = |row: &SiteView| {
+        width.map_or_else(|| vec![row.advice.clone()], |width| text::wrap(&row.advice, width))
+    };
+    Some(Column::left(&["what to do"], rows.iter().map(wrapped).collect()))
+}
+
+/// Related values below one another.
+fn stacked(rows: &[SiteView], place: usize, layout: Layout, fix: Option<usize>) -> Vec<Column> {
+    const CLASS: Value = ("verdict", |row| painted(row, format!("{} {}", row.class, row.confidence)));
+    const KIND: Value = ("", |row| painted(row, row.kind));
+    const FAINT_RATE: Value = (RATE.0, |row| row.cells.per_iteration.as_deref().map(faint));
+    const FAINT_MEASURED: Value = (MEASURED.0, |row| row.cells.measured.as_deref().map(faint));
+    let dropped = if let Layout::Below(dropped) = layout { dropped } else { 0 };
+    let places = rows.iter().map(|row| place_lines(row, place, layout)).collect();
+    let columns = [
+        left(rows, &[ID]),
+        left(rows, &[CLASS, KIND]),
+        Some(Column::left(&[PLACE_TITLE], places)),
+        right(rows, &[WAITS, FAINT_RATE]).filter(|_| dropped < WITHOUT_WAITS),
+        right(rows, &[SAVES, FAINT_MEASURED]).filter(|_| dropped < 4),
+        right(rows, &[BLOCKED, OF_THREAD]),
+        right(rows, &[P99]).filter(|_| dropped < 1),
+        right(rows, &[DRAIN, OF_GPU]).filter(|_| dropped < 3),
+        advice(rows, fix).filter(|_| layout == Layout::Beside),
+    ];
+    columns.into_iter().flatten().collect()
+}
+
+/// So many columns left out, the number of waits is among them and stands below the location.
+const WITHOUT_WAITS: usize = 2;
+
+/// Location, call, who, and what has no column of its own: the number of waits, the advice.
+fn place_lines(row: &SiteView, width: usize, layout: Layout) -> Vec<String> {
+    if width == 0 {
+        return Vec::new();
+    }
+    let mut lines = vec![place_in(row, width)];
+    let counted = matches!(layout, Layout::Below(WITHOUT_WAITS..));
+    let waits = counted.then(|| format!("{} waits", row.cells.waits));
+    let who = row.who.words().collect::<Vec<_>>().join(", ");
+    let notes = [Some(row.call.clone()), waits, Some(who).filter(|who| !who.is_empty())];
+    let notes = packed(notes.into_iter().flatten(), width);
+    lines.extend(notes.iter().map(|note| faint(&text::shorten_end(note, width))));
+    if layout != Layout::Beside && !row.advice.is_empty() {
+        const ARROW: usize = 2;
+        let wrapped = text::wrap(&row.advice, width.saturating_sub(ARROW));
+        lines.extend(wrapped.iter().enumerate().map(|(i, line)| {
+            let lead = if i == 0 { "→" } else { " " };
+            format!("{lead} {line}")
+        }));
+    }
+    lines
+}
+
+/// `notes` joined by commas, as many to a line as fit.
+fn packed(notes: impl Iterator<Item = String>, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for note in notes {
+        match lines.last_mut() {
+            Some(line) if text::width(line) + ", ".len() + text::width(&note) <= width => {
+                line.push_str(", ");
+                line.push_str(&note);
+            }
+            _ => lines.push(note),
+        }
+    }
+    lines
+}

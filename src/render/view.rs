@@ -1,0 +1,169 @@
+//! A site as the formats for people show it: the same words in a table, in Markdown and on a page.
+//!
+//! All text is escaped for a terminal; a format that has markup of its own escapes that on top.
+
+use super::phrase::{self, FileNames, Place, Processes};
+use super::saving;
+use crate::model::{Frame, Report, Site, Warning};
+use crate::text::{self, escape_terminal};
+use crate::vocabulary::Class;
+use serde::Serialize;
+
+/// What tells the sites of a report apart; what is one and the same for all of them is left out of each.
+pub(crate) struct Views<'a> {
+    files: FileNames<'a>,
+    processes: Option<Processes>,
+    /// Whether sites are of other threads than the first, of several GPUs.
+    threads: bool,
+    devices: bool,
+}
+
+/// A row.
+#[derive(Serialize)]
+pub(crate) struct SiteView {
+    pub id: String,
+    pub class: Class,
+    pub kind: &'static str,
+    pub confidence: String,
+    pub place: Place,
+    pub call: String,
+    /// Caller, when, thread, process, GPU.
+    pub who: Who,
+    /// What to do.
+    pub advice: String,
+    pub cells: Cells,
+}
+
+/// Who waited for what, where that is not plainly the main thread of the only process for the only GPU.
+pub(crate) struct Who {
+    /// `train.py:41`, where only the caller tells two sites apart.
+    pub caller: Option<String>,
+    /// "start-up only", where it waits at no other time.
+    pub when: Option<&'static str>,
+    /// Where sites are of several threads, of each.
+    pub thread: Option<String>,
+    pub process: Option<String>,
+    pub device: Option<String>,
+}
+
+/// A row's numbers.
+#[derive(Serialize)]
+pub(crate) struct Cells {
+    pub waits: String,
+    pub per_iteration: Option<String>,
+    pub saves: Option<String>,
+    /// What a replay measured.
+    #[serde(skip)]
+    pub measured: Option<String>,
+    /// Time, and its share of the thread's.
+    pub blocked: [String; 2],
+    pub p99: String,
+    /// Time, and its share of the GPU's.
+    pub drain: [String; 2],
+}
+
+impl<'a> Views<'a> {
+    pub(crate) fn of(report: &'a Report) -> Self {
+        let processes = Processes::of(report);
+        let mut devices = report.sites.iter().filter_map(|site| site.device);
+        let first = devices.next();
+        Self {
+            files: FileNames::of(report),
+            threads: !report.sites.iter().all(phrase::is_main),
+            // Ranks have a GPU each, which says nothing new.
+            devices: processes.is_none() && devices.any(|device| Some(device) != first),
+            processes,
+        }
+    }
+
+    pub(crate) fn site(&self, site: &Site) -> SiteView {
+        SiteView {
+            id: escaped(&site.id),
+            class: site.class,
+            kind: site.kind.as_str(),
+            confidence: phrase::confidence(site),
+            place: Place::of(site, &self.files),
+            call: phrase::call(site),
+            who: Who {
+                caller: site.caller.as_ref().map(|c| phrase::at_line(&self.files.get(&c.file), c.line)),
+                when: site.start_up.map(|_| phrase::START_UP),
+                thread: self.threads.then(|| phrase::thread(site)),
+                process: self.processes.as_ref().map(|processes| processes.label(site)),
+                device: site.device.filter(|_| self.devices).map(|device| format!("GPU {device}")),
+            },
+            advice: site.fix.as_ref().map_or_else(String::new, |fix| escaped(&fix.title)),
+            cells: Cells {
+                waits: text::count(site.waits),
+                per_iteration: site.per_iteration.map(text::rate),
+                saves: saving::short(site),
+                measured: site.replayed.as_ref().map(saving::replayed_short),
+                blocked: [text::duration(site.blocked_ns), text::percent(site.blocked_percent)],
+                p99: text::duration(site.blocked_p99_ns),
+                drain: [text::duration(site.drain_ns), text::percent(site.drain_percent)],
+            },
+        }
+    }
+}
+
+impl Who {
+    /// "called at train.py:41".
+    pub(crate) fn called(&self) -> Option<String> {
+        self.caller.as_ref().map(|place| format!("called at {place}"))
+    }
+
+    /// All of it but that the thread is the main one.
+    pub(crate) fn words(&self) -> impl Iterator<Item = String> {
+        let thread = self.thread.clone().filter(|thread| thread != "main");
+        let when = self.when.map(str::to_owned);
+        [self.called(), when, thread, self.process.clone(), self.device.clone()].into_iter().flatten()
+    }
+}
+
+impl Serialize for Who {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.words())
+    }
+}
+
+/// A frame of a stack.
+#[derive(Serialize)]
+pub(crate) struct FrameView {
+    /// `/home/ada/train.py:18`
+    pub file: String,
+    pub function: String,
+    pub user: bool,
+    /// The text of the line, for the user's line.
+    pub source: Option<String>,
+}
+
+impl FrameView {
+    pub(crate) fn of(site: &Site, frame: &Frame) -> Self {
+        let source = site.source.as_deref().filter(|_| site.user_frame.as_ref() == Some(frame));
+        Self {
+            file: phrase::at_line(&escape_terminal(&frame.file), frame.line),
+            function: escaped(&frame.function),
+            user: frame.user,
+            source: source.map(|source| escaped(source.trim())),
+        }
+    }
+}
+
+/// The Python frames that are known of a site, innermost first.
+pub(crate) fn stack(site: &Site) -> &[Frame] {
+    if site.frames.is_empty() { site.user_frame.as_slice() } else { &site.frames }
+}
+
+/// Warnings, the command of each only where it is new: one command often mends several things.
+pub(crate) fn warnings(all: &[Warning]) -> Vec<Warning> {
+    let said = |at: usize| all[..at].iter().any(|earlier| earlier.fix == all[at].fix);
+    let view = |(at, warning): (usize, &Warning)| Warning {
+        code: warning.code.clone(),
+        message: escaped(&warning.message),
+        fix: if said(at) { String::new() } else { escaped(&warning.fix) },
+    };
+    all.iter().enumerate().map(view).collect()
+}
+
+pub(crate) fn escaped(text: &str) -> String {
+    escape_terminal(text).into_owned()
+}

@@ -1,0 +1,234 @@
+//! The plan of a replay: from an analysed capture to the ops of one host thread.
+//!
+//! ```text
+//!  capture   main      [launch][launch]··········[copy][sync------]··[launch]
+//!            autograd                  ·[launch]·
+//!            GPU         [gemm][other]   [gemm-----][copy]
+//!
+//!  ops       Gemm Host Spin Host Gemm Host Copy Sync Host Spin …
+//! ```
+//! `stretch` chooses sites and the part of the capture, `record` reads what it holds, `ops` lines it up,
+//! `variants` changes it as fixes would. A predicted saving is that of the whole run, divided: a site's by its waits
+//! in the stretch, that of all false sites by the same share of each one's part. It leaves out the profiler's
+//! estimated time, as the report's savings do.
+
+mod ops;
+mod order;
+mod record;
+mod repetitions;
+mod stretch;
+mod variants;
+
+use super::gemm::{self, Products};
+use super::plan::{
+    Alone, Certainty, HostTime, Matching, PLAN_VERSION, Plan, PlannedSite, ReplayOp, Stretch, Variant,
+};
+use crate::analysis::CaptureAnalysis;
+use crate::model::{Report, Site};
+use crate::text;
+use crate::vocabulary::{Change, SiteIx};
+use ops::Trace;
+use record::Recording;
+use stretch::{Chosen, Window};
+
+/// What a plan is asked to hold.
+#[derive(Clone, Debug, Default)]
+pub struct ReplayRequest {
+    /// Ids or keys; none: the false sites that cost most.
+    pub sites: Vec<String>,
+    /// Changes other than what is advised, by id or key.
+    pub fixes: Vec<(String, Change)>,
+    /// How long the host works between calls.
+    pub host: HostTime,
+    /// How products of unknown shape are fitted to a GPU.
+    pub matching: Matching,
+}
+
+/// Length of a timed run: enough for the clock, and for the host to run ahead as far as it can.
+const RUN_NS: i64 = 100_000_000;
+const FEWEST_REPEATS: i64 = 3;
+const MOST_REPEATS: i64 = 2_000;
+
+/// What a plan is made from.
+struct Scene<'a> {
+    report: &'a Report,
+    found: &'a CaptureAnalysis,
+    chosen: &'a Chosen,
+    window: &'a Window,
+    recording: &'a Recording,
+    products: &'a Products,
+    host: HostTime,
+}
+
+/// Makes the plan of one export. `report` and `found` are of the same export, unfiltered and uncut.
+///
+/// # Errors
+/// One sentence where there is nothing to replay; as reading an export otherwise.
+pub fn plan(report: &Report, found: &mut CaptureAnalysis, request: &ReplayRequest) -> anyhow::Result<Plan> {
+    let chosen = Chosen::new(report, found, request)?;
+    let window = Window::choose(found, &chosen)?;
+    let recording = Recording::read(found, &chosen, &window)?;
+    let products = gemm::extract(&recording.launches, &recording.gpu);
+    let scene = Scene {
+        report,
+        found,
+        chosen: &chosen,
+        window: &window,
+        recording: &recording,
+        products: &products,
+        host: request.host,
+    };
+    let trace = Trace::new(&scene);
+    let mut notes = [&window.notes[..], &trace.notes, &scene.about_products()].concat();
+    let sites: Vec<PlannedSite> = trace.sites.iter().map(|&s| scene.planned(s)).collect();
+    let (variants, events) = scene.variants(&trace, &sites, &mut notes);
+    let device = &found.devices.list[chosen.device];
+    Ok(Plan {
+        plan_version: PLAN_VERSION,
+        profile: found.profile.path().file_name().map_or_else(String::new, |n| n.to_string_lossy().into()),
+        sites,
+        stretch: Stretch {
+            from_ns: window.from,
+            to_ns: window.to,
+            iteration: window.iteration,
+            iterations: window.iterations,
+            gpu_busy_ns: device.timeline.busy_within(window.from, window.to),
+            chosen: window.chosen.clone(),
+        },
+        repeat: (RUN_NS / (window.to - window.from).max(1)).clamp(FEWEST_REPEATS, MOST_REPEATS) as usize,
+        host: request.host,
+        matching: request.matching,
+        streams: trace.streams.max(1),
+        events,
+        alone: scene.alone(&trace, &variants[0].ops),
+        variants,
+        notes,
+        gpu: recording.gpu,
+        gemms: products.list,
+    })
+}
+
+/// The report's site of one of the analysis.
+fn reported(report: &Report, site: usize) -> Option<&Site> {
+    report.sites.iter().find(|s| s.ix == SiteIx { profile: 0, site })
+}
+
+impl Scene<'_> {
+    fn planned(&self, site: usize) -> PlannedSite {
+        let own = &self.found.sites[site];
+        let shown = reported(self.report, site);
+        PlannedSite {
+            id: shown.map_or_else(String::new, |s| s.id.clone()),
+            key: own.key.clone(),
+            place: shown.map_or_else(String::new, Site::place),
+            api: own.bundle.api.to_string(),
+            class: own.verdict.class.to_string(),
+            kind: own.verdict.kind.to_string(),
+            fix: self.chosen.fix(self.found, site).to_string(),
+        }
+    }
+
+    /// As recorded, each chosen site fixed, all false sites fixed; and how many events the ops of all use.
+    fn variants(
+        &self,
+        trace: &Trace,
+        sites: &[PlannedSite],
+        notes: &mut Vec<String>,
+    ) -> (Vec<Variant>, usize) {
+        let (found, chosen) = (self.found, self.chosen);
+        let mut events = 0;
+        // `fixed`: indices into the analysis' sites.
+        let mut variant = |name: String, fixed: &[usize], predicted_saving_ns| {
+            let local = |s: usize| trace.sites.iter().position(|&own| own == s);
+            let fixes: Vec<(usize, Change)> =
+                fixed.iter().filter_map(|&s| Some((local(s)?, chosen.fix(found, s)))).collect();
+            let (ops, used) = variants::fixed(trace, &fixes, self.window.iteration.is_some());
+            events = events.max(used);
+            let fixed = fixes.iter().map(|f| f.0).collect();
+            Variant { name, fixed, all_false: false, ops, predicted_saving_ns }
+        };
+        let mut variants = vec![variant("as recorded".to_owned(), &[], None)];
+        for &site in &chosen.sites {
+            if let Some(index) = trace.sites.iter().position(|&s| s == site) {
+                let name = format!("{} fixed", sites[index].id);
+                variants.push(variant(name, &[site], self.predicted(trace, site)));
+            } else if let Some(id) = reported(self.report, site).filter(|_| chosen.by_name).map(|s| &s.id) {
+                notes.push(format!("{id} does not wait in this stretch; replay it alone with --site {id}"));
+            }
+        }
+        let all: Vec<usize> = trace.sites.iter().copied().filter(|&s| chosen.counts(found, s)).collect();
+        if !all.is_empty() {
+            let predicted = self.predicted_jointly(trace, &all);
+            let joint = variant("all false sites fixed".to_owned(), &all, predicted);
+            if variants.iter().all(|v| v.fixed != joint.fixed) {
+                variants.push(Variant { all_false: true, ..joint });
+            }
+        }
+        (variants, events)
+    }
+
+    /// A site's saving in the stretch: that of the run times the share of its waits.
+    fn predicted(&self, trace: &Trace, site: usize) -> Option<i64> {
+        let prices = &self.found.prices;
+        let (price, share) = (&prices.sites[site], trace.share_of(self.found, site));
+        (price.simulated && prices.usable()).then(|| (price.alone as f64 * share).round() as i64)
+    }
+
+    /// What all false sites save together in the stretch: the run's total, divided as their own parts of it are.
+    fn predicted_jointly(&self, trace: &Trace, all: &[usize]) -> Option<i64> {
+        let prices = &self.found.prices;
+        let weight = |s: usize| prices.sites[s].joint.max(prices.sites[s].alone).max(1) as f64;
+        let counted = (0..self.found.sites.len()).filter(|&s| self.chosen.counts(self.found, s));
+        let whole: f64 = counted.map(weight).sum();
+        let part: f64 = all.iter().map(|&s| weight(s) * trace.share_of(self.found, s)).sum();
+        prices.usable().then(|| (prices.run.saved as f64 * part / whole.max(1.0)).round() as i64)
+    }
+
+    /// The products in launch order, and where the waits of the chosen sites stood.
+    fn alone(&self, trace: &Trace, as_recorded: &[ReplayOp]) -> Vec<Alone> {
+        let is_chosen = |site: &Option<usize>| {
+            site.is_some_and(|s| trace.sites.get(s).is_some_and(|own| self.chosen.sites.contains(own)))
+        };
+        let mut sequence: Vec<Alone> = Vec::new();
+        for op in as_recorded {
+            match op {
+                ReplayOp::Gemm { gemm, .. } => sequence.push(Alone::Gemm(*gemm)),
+                // One mark for copy and synchronisation, and none where no product has run since.
+                ReplayOp::Sync { site, .. } | ReplayOp::Copy { site, .. }
+                    if is_chosen(site) && matches!(sequence.last(), Some(Alone::Gemm(_))) =>
+                {
+                    sequence.push(Alone::Wait);
+                }
+                _ => {}
+            }
+        }
+        if !sequence.is_empty() && !sequence.contains(&Alone::Wait) {
+            // The wait stands before the first product of the stretch: in a loop that is after the last.
+            sequence.push(Alone::Wait);
+        }
+        sequence
+    }
+
+    /// How well the sizes of the products are known.
+    fn about_products(&self) -> Vec<String> {
+        let of = |certainty| {
+            let count = self.products.list.iter().filter(|g| g.certainty == certainty).count() as u64;
+            (count > 0).then(|| text::counted(count, "matrix product"))
+        };
+        let tiled = of(Certainty::TileRounded)
+            .map(|n| format!("{n} of known tiles: edges are rounded up, depths follow from durations"));
+        let matched = of(Certainty::DurationMatched)
+            .map(|n| format!("{n} of unknown size: replaced by ones that take as long"));
+        let mut notes: Vec<String> = tiled.into_iter().chain(matched).collect();
+        if !notes.is_empty() {
+            if self.recording.gpu.compute_capability.is_none() {
+                notes.push("the export does not say which GPU it was: an A100's speed is assumed".to_owned());
+            }
+            notes.push(
+                "with shapes in the capture (torch.autograd.profiler.emit_nvtx(record_shapes=True)) all are exact"
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+}

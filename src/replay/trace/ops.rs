@@ -1,0 +1,452 @@
+//! The recorded calls, lined up as the ops of one host thread.
+//!
+//! ```text
+//!  calls      [launch k1]····[memcpyAsync][streamSync------]··[launch k2]
+//!  ops        Gemm   Host(gap) Copy        Sync             Host(gap) Spin
+//! ```
+//! Threads are merged by time. The time between calls is the host's own; calls that have no op of their own (event
+//! records, allocations) count as such. What follows an op of another stream ([`super::order`]) waits for an event that
+//! is recorded right after that op.
+
+use super::Scene;
+use super::order::{Order, StreamWait};
+use super::record::Call;
+use crate::analysis::CaptureAnalysis;
+use crate::cost::overhead;
+use crate::profile::ids::{CallId, OpId, StreamIx};
+use crate::profile::ops::{OpKind, is_collective};
+use crate::replay::gemm::Found as Product;
+use crate::replay::plan::{HostTime, ReplayOp, Target};
+use crate::text;
+use crate::vocabulary::Direction;
+use crate::waits::api::{Blocking, classify};
+use crate::waits::{Covers, Wait, WaitId};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{BTreeMap, BTreeSet};
+use typed_index_collections::TiVec;
+
+/// What an op is to the wait of its site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing.
+    Other,
+    /// The copy before the synchronisation.
+    Copy,
+    /// The synchronisation, or the copy that waits by itself.
+    Wait,
+}
+
+/// Host time that goes with a call, in ns: the library's own before it, the profiler's after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemovedHostTime {
+    pub around: i64,
+    pub traced: i64,
+}
+
+/// An op with what a fix needs to know of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placed {
+    pub op: ReplayOp,
+    /// Index into [`Trace::sites`].
+    pub site: Option<usize>,
+    /// What it is to that site's wait.
+    pub role: Role,
+    /// Of a wait: the next wait is not of its site.
+    pub last: bool,
+    /// Of a wait and its copy.
+    pub removed: RemovedHostTime,
+    /// Stream that a wait is for.
+    pub stream: usize,
+}
+
+impl Placed {
+    /// An op that has to do with no wait.
+    fn plain(op: ReplayOp) -> Self {
+        let (site, role, removed) = (None, Role::Other, RemovedHostTime::default());
+        Self { op, site, role, last: false, removed, stream: 0 }
+    }
+}
+
+/// The stretch as recorded.
+#[derive(Default)]
+pub struct Trace {
+    /// In the order of the host.
+    pub placed: Vec<Placed>,
+    /// Indices into [`CaptureAnalysis::sites`] of the sites that wait in the stretch, by first wait.
+    pub sites: Vec<usize>,
+    /// Waits of each.
+    pub waits: Vec<u64>,
+    pub streams: usize,
+    pub events: usize,
+    pub notes: Vec<String>,
+}
+
+impl Trace {
+    pub fn new(scene: &Scene) -> Self {
+        let mut builder = Builder::new(scene);
+        let waits = std::mem::take(&mut builder.order.waits);
+        let mut waits = waits.iter().peekable();
+        for call in &scene.recording.calls {
+            let start = scene.found.profile.calls.start[call.call];
+            while let Some(wait) = waits.next_if(|w| w.start < start) {
+                builder.stream_wait(wait);
+            }
+            builder.call(call);
+        }
+        waits.for_each(|wait| builder.stream_wait(wait));
+        builder.gap(scene.window.to);
+        builder.finish()
+    }
+
+    /// Share of a site's waits that are in the stretch.
+    pub fn share_of(&self, found: &CaptureAnalysis, site: usize) -> f64 {
+        let all = found.sites[site].bundle.waits.len().max(1) as f64;
+        self.sites.iter().position(|&s| s == site).map_or(0.0, |i| self.waits[i] as f64 / all)
+    }
+}
+
+const GRAPHS: &str = "CUDA graph launches are replayed as one kernel of their recorded length";
+const COLLECTIVES: &str = "collective kernels keep their recorded length: they wait for other GPUs";
+const OTHER_DEVICE: &str = "operations on other GPUs are left out; waits for them are host time";
+const UNSUPPORTED: &str = "matrix products of types that are not replayed (8-bit, integer, complex) are kernels of their recorded length";
+const CUBLAS: &str =
+    "memsets of a few bytes before matrix products are left to cuBLAS, which makes them itself";
+const FREES: &str =
+    "calls that free or allocate memory and wait are replayed as synchronisations of the device";
+
+/// Bytes that cuBLAS clears before a product (a counter: 4), and how soon after that it launches the product.
+const FEW_BYTES: u64 = 16;
+const RIGHT_BEFORE_NS: i64 = 5_000;
+const RIGHT_BEFORE_TRACED_NS: i64 = 60_000;
+
+struct Builder<'a> {
+    scene: &'a Scene<'a>,
+    /// Of the waits in the stretch: index into the analysis' sites.
+    site_of: TiVec<WaitId, Option<usize>>,
+    /// By copy call: the wait that it belongs to.
+    copy_of: FxHashMap<CallId, WaitId>,
+    /// Kernels by their place in the recording.
+    launch_of: FxHashMap<OpId, usize>,
+    order: Order,
+    /// Event recorded after an op.
+    event_after: FxHashMap<OpId, usize>,
+    /// Streams of the export by their number in the plan.
+    streams: FxHashMap<StreamIx, usize>,
+    out: Trace,
+    /// What the plan leaves out or replaces, counted by reason.
+    counts: BTreeMap<&'static str, u64>,
+    /// End of the last call that has an op.
+    at: i64,
+    /// The call before, if one has been.
+    before: Option<CallId>,
+    costs: overhead::Costs,
+    /// Host segments: their op, length, and the profiler's part of it.
+    gaps: Vec<(usize, i64, i64)>,
+    /// Memsets that cuBLAS makes itself before a product.
+    own_memsets: FxHashSet<OpId>,
+    /// Event recorded before the first op.
+    first_event: Option<usize>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(scene: &'a Scene<'a>) -> Self {
+        let Scene { found, window, recording, .. } = scene;
+        let mut site_of = found.site_of_waits();
+        let mut copy_of = FxHashMap::default();
+        for (w, wait) in found.waits.iter_enumerated() {
+            if !window.holds(wait) {
+                site_of[w] = None;
+            } else if site_of[w].is_some() {
+                copy_of.extend(wait.copy_call.map(|copy| (copy, w)));
+            }
+        }
+        let mut builder = Self {
+            scene,
+            site_of,
+            copy_of,
+            launch_of: recording.launched.iter().copied().zip(0..).collect(),
+            order: Order::new(scene),
+            event_after: FxHashMap::default(),
+            streams: FxHashMap::default(),
+            out: Trace::default(),
+            counts: BTreeMap::new(),
+            at: window.from,
+            before: None,
+            costs: overhead::Costs::new(&found.profile, found.prices.pace),
+            gaps: Vec::new(),
+            own_memsets: FxHashSet::default(),
+            first_event: None,
+        };
+        builder.own_memsets = builder.memsets_of_products();
+        builder.number_events();
+        builder
+    }
+
+    fn see(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_default() += 1;
+    }
+
+    /// Gives each op that another one or an event wait refers to an event of its own.
+    fn number_events(&mut self) {
+        let mut after: BTreeSet<OpId> = self.order.followed().collect();
+        for call in &self.scene.recording.calls {
+            if let Some((_, wait)) = self.wait_of(call.call)
+                && wait.blocking == Blocking::Event
+            {
+                after.extend(wait.reaches.or(wait.awaited));
+            }
+        }
+        let here: FxHashSet<OpId> = self.scene.recording.ops().collect();
+        self.event_after = after.into_iter().filter(|op| here.contains(op)).zip(0..).collect();
+        self.out.events = self.event_after.len();
+    }
+
+    /// The wait of the stretch that a call is.
+    fn wait_of(&self, call: CallId) -> Option<(WaitId, &'a Wait)> {
+        let waits = &self.scene.found.waits;
+        let w = WaitId::from(waits.raw.binary_search_by_key(&call, |w| w.call).ok()?);
+        self.site_of[w].map(|_| (w, &waits[w]))
+    }
+
+    /// The site of a wait by its number in the plan.
+    fn site(&mut self, wait: WaitId) -> Option<usize> {
+        let site = self.site_of[wait]?;
+        let known = self.out.sites.iter().position(|&s| s == site);
+        Some(known.unwrap_or_else(|| {
+            self.out.sites.push(site);
+            self.out.waits.push(0);
+            self.out.sites.len() - 1
+        }))
+    }
+
+    fn stream(&mut self, stream: StreamIx) -> usize {
+        let next = self.streams.len();
+        *self.streams.entry(stream).or_insert(next)
+    }
+
+    fn push(&mut self, op: ReplayOp) {
+        self.out.placed.push(Placed::plain(op));
+    }
+
+    /// Host time up to `until`.
+    fn gap(&mut self, until: i64) {
+        let ns = until - self.at;
+        if ns > 0 {
+            let calls = &self.scene.found.profile.calls;
+            let own = self.before.map_or(0, |call| self.costs.after(calls, call, ns));
+            self.gaps.push((self.out.placed.len(), ns, own));
+            self.push(ReplayOp::Host { ns });
+        }
+    }
+
+    /// Sets the host segments to the length asked for. Returns what they were and how much of it the profiler's.
+    fn set_host(&mut self) -> (i64, i64) {
+        let sum =
+            |part: fn(&(usize, i64, i64)) -> i64| self.gaps.iter().map(part).fold(0, i64::saturating_add);
+        for &(at, ns, own) in &self.gaps {
+            self.out.placed[at].op = ReplayOp::Host { ns: self.scene.host.replayed(ns, own) };
+        }
+        (sum(|g| g.1), sum(|g| g.2))
+    }
+
+    /// cuBLAS clears a few bytes right before some products, and will do so here.
+    fn memsets_of_products(&self) -> FxHashSet<OpId> {
+        let (ops, calls) = (&self.scene.found.profile.ops, &self.scene.found.profile.calls);
+        let near = if calls.twins.is_empty() { RIGHT_BEFORE_NS } else { RIGHT_BEFORE_TRACED_NS };
+        let mut own = FxHashSet::default();
+        for pair in self.scene.recording.calls.windows(2) {
+            let (&[memset], Some(&product)) = (&pair[0].ops[..], pair[1].ops.first()) else { continue };
+            let few = self.bytes_set(memset).is_some_and(|bytes| bytes <= FEW_BYTES);
+            let close = calls.start[pair[1].call] - calls.end[pair[0].call] <= near;
+            let launch = self.launch_of.get(&product);
+            let is_product =
+                launch.is_some_and(|&i| matches!(self.scene.products.found[i], Product::Product(_)));
+            if few && close && is_product && ops.stream[memset] == ops.stream[product] {
+                own.insert(memset);
+            }
+        }
+        own
+    }
+
+    fn bytes_set(&self, memset: OpId) -> Option<u64> {
+        self.scene.recording.details.memsets.get(&memset).copied()
+    }
+
+    fn call(&mut self, call: &Call) {
+        let found = self.scene.found;
+        let calls = &found.profile.calls;
+        let own = self.wait_of(call.call);
+        let wait = own.filter(|(_, wait)| self.scene.chosen.is_here(found, wait));
+        if call.elsewhere || (wait.is_none() && own.is_some()) {
+            self.see(OTHER_DEVICE);
+        }
+        if call.ops.is_empty() && wait.is_none() {
+            return;
+        }
+        self.gap(calls.start[call.call]);
+        for &op in &call.ops {
+            self.op(op, call.call, wait);
+        }
+        if let Some((w, wait)) = wait {
+            self.wait(w, wait, !call.ops.is_empty());
+        }
+        self.at = self.at.max(calls.end[call.call]);
+        self.before = Some(call.call);
+    }
+
+    /// A recorded wait of a stream.
+    fn stream_wait(&mut self, wait: &StreamWait) {
+        let Some(&event) = wait.after.and_then(|op| self.event_after.get(&op)) else { return };
+        self.gap(wait.start);
+        let stream = self.stream(wait.stream);
+        self.push(ReplayOp::StreamWait { event, stream });
+        self.at = self.at.max(wait.end);
+    }
+
+    fn op(&mut self, op: OpId, call: CallId, wait: Option<(WaitId, &Wait)>) {
+        let ops = &self.scene.found.profile.ops;
+        let stream = self.stream(ops.stream[op]);
+        if let Some(event) = self.order.follows.get(&op).and_then(|f| self.event_after.get(f)).copied() {
+            self.push(ReplayOp::StreamWait { event, stream });
+        }
+        let ns = ops.length(op);
+        match ops.kind[op] {
+            OpKind::Kernel => self.kernel(op, ns, stream),
+            OpKind::GraphLaunch => {
+                self.see(GRAPHS);
+                self.push(ReplayOp::Spin { ns, stream, place: None });
+            }
+            OpKind::Memset if self.own_memsets.contains(&op) => self.see(CUBLAS),
+            OpKind::Memset => {
+                let bytes = self.bytes_set(op).unwrap_or(0);
+                self.push(ReplayOp::Memset { bytes, stream });
+            }
+            OpKind::Memcpy => self.copy(op, call, wait, stream),
+        }
+        if let Some(&event) = self.event_after.get(&op) {
+            self.push(ReplayOp::Record { event, stream });
+        }
+    }
+
+    fn kernel(&mut self, op: OpId, ns: i64, stream: usize) {
+        let Scene { recording, products, .. } = self.scene;
+        if let Some(&i) = self.launch_of.get(&op) {
+            match products.found[i] {
+                Product::Product(gemm) => return self.push(ReplayOp::Gemm { gemm, stream }),
+                Product::Part => return,
+                Product::Unsupported(_) => self.see(UNSUPPORTED),
+                Product::Other if is_collective(&recording.launches[i].name) => self.see(COLLECTIVES),
+                Product::Other => {}
+            }
+        }
+        let place = recording.details.launches.get(&op).map(Into::into);
+        self.push(ReplayOp::Spin { ns, stream, place });
+    }
+
+    fn copy(&mut self, op: OpId, call: CallId, wait: Option<(WaitId, &Wait)>, stream: usize) {
+        let profile = &self.scene.found.profile;
+        let Some(copy) = profile.ops.copy(op) else { return };
+        if matches!(copy.direction, Direction::HostToHost | Direction::Other) {
+            return;
+        }
+        let by_itself =
+            wait.filter(|(_, wait)| matches!(wait.blocking, Blocking::Copy | Blocking::CopyAsync));
+        let owner = self.copy_of.get(&call).copied().or(by_itself.map(|(w, _)| w));
+        let role = match owner {
+            Some(_) if by_itself.is_some() => Role::Wait,
+            Some(_) => Role::Copy,
+            None => Role::Other,
+        };
+        let site = owner.and_then(|w| self.site(w));
+        let op = ReplayOp::Copy {
+            direction: copy.direction,
+            bytes: copy.bytes,
+            memory: copy.host_memory,
+            stream,
+            blocking: classify(profile.calls.base_name(call)) == Some(Blocking::Copy),
+            site,
+        };
+        let removed = owner.map_or(RemovedHostTime::default(), |_| self.removed(Blocking::CopyAsync));
+        self.out.placed.push(Placed { op, site, role, last: false, removed, stream });
+    }
+
+    /// What goes with a call, as replayed.
+    fn removed(&self, kind: Blocking) -> RemovedHostTime {
+        let pace = self.costs.pace();
+        let around = overhead::around_call(kind, pace);
+        let traced = overhead::most_around(kind, pace) - around;
+        let host = self.scene.host;
+        RemovedHostTime { around: host.replayed(around, 0), traced: host.replayed(traced, traced) }
+    }
+
+    /// A wait; the copy that waits by itself is placed already.
+    fn wait(&mut self, w: WaitId, wait: &Wait, has_ops: bool) {
+        let site = self.site(w);
+        if let Some(site) = site {
+            self.out.waits[site] += 1;
+        }
+        let stream_of = match wait.covers {
+            Covers::Stream(stream) => Some(stream),
+            _ => wait.awaited.map(|op| self.scene.found.profile.ops.stream[op]),
+        };
+        let stream = stream_of.map_or(0, |s| self.stream(s));
+        let target = match wait.blocking {
+            Blocking::Copy | Blocking::CopyAsync if has_ops => return,
+            Blocking::Copy | Blocking::CopyAsync | Blocking::Memset | Blocking::Stream => {
+                Target::Stream(stream)
+            }
+            Blocking::Event => Target::Event(self.event(wait.reaches.or(wait.awaited))),
+            Blocking::Context => Target::Context,
+            Blocking::Free | Blocking::HostFree | Blocking::HostAlloc => {
+                self.see(FREES);
+                Target::Context
+            }
+        };
+        let op = ReplayOp::Sync { target, site };
+        let (role, removed) = (Role::Wait, self.removed(wait.blocking));
+        self.out.placed.push(Placed { op, site, role, last: false, removed, stream });
+    }
+
+    /// The event after an op; for one before the stretch an event at its very beginning.
+    fn event(&mut self, after: Option<OpId>) -> usize {
+        if let Some(&event) = after.and_then(|op| self.event_after.get(&op)) {
+            return event;
+        }
+        *self.first_event.get_or_insert_with(|| {
+            self.out.events += 1;
+            self.out.events - 1
+        })
+    }
+
+    fn finish(mut self) -> Trace {
+        let (host, profiler) = self.set_host();
+        self.out.placed.retain(|p| p.op != ReplayOp::Host { ns: 0 });
+        if let Some(event) = self.first_event {
+            self.out.placed.insert(0, Placed::plain(ReplayOp::Record { event, stream: 0 }));
+        }
+        let mut next = None;
+        for placed in self.out.placed.iter_mut().rev().filter(|p| p.role == Role::Wait) {
+            placed.last = next != Some(placed.site);
+            next = Some(placed.site);
+        }
+        self.out.streams = self.streams.len();
+        self.out.notes = self.notes(host, profiler);
+        self.out
+    }
+
+    fn notes(&self, host: i64, profiler: i64) -> Vec<String> {
+        let mut notes: Vec<String> =
+            self.counts.iter().map(|(what, n)| format!("{what} ({})", text::count(*n))).collect();
+        let estimate = format!(
+            "between calls the host works for {}, about {} of that is estimated to be the profiler's",
+            text::duration(host),
+            text::duration(profiler)
+        );
+        notes.push(match self.scene.host {
+            HostTime::Recorded => format!("{estimate}: --host unprofiled leaves it out"),
+            HostTime::Unprofiled => format!("{estimate} and left out"),
+            HostTime::Scaled(by) => format!("{estimate}; it is replayed times {by}"),
+        });
+        notes
+    }
+}

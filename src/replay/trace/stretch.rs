@@ -1,0 +1,324 @@
+//! Which sites are replayed, and which part of the capture.
+//!
+//! ```text
+//!  iterations   [ 0 ]·[ 1 ]·[  2  ]·[ 3 ]·[ 4 ]   the one of median length among those that hold most chosen sites,
+//!                                                  with what comes before the next one
+//!
+//!  too long     [ 0                        ]·[…   likewise of the ranges inside that repeat around the wait
+//!               [0][1][2][3][4]…
+//!
+//!  none known   ··[wait]····[wait]····[wait]··    from the end of one wait of the site to the end of its next,
+//!                        [---------]              of median length
+//! ```
+
+use super::repetitions;
+use super::{ReplayRequest, reported};
+use crate::analysis::CaptureAnalysis;
+use crate::analysis::pricing::change_of;
+use crate::error::InputError;
+use crate::iterations::Iterations;
+use crate::iterations::marked::with_rest;
+use crate::model::Report;
+use crate::profile::ids::{ThreadIx, process};
+use crate::vocabulary::{Change, SiteIx};
+use crate::waits::Wait;
+use crate::waits::device::DeviceIx;
+use anyhow::{anyhow, bail};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Sites replayed where none is named.
+const DEFAULT_SITES: usize = 3;
+/// Calls of a stretch: more make a plan that nobody reads, and a run of minutes.
+const MOST_CALLS: usize = 20_000;
+
+/// A stretch that is longer, or holds more waits of the first site, says no more of one of them, and takes its time.
+const LONG_NS: i64 = 50_000_000;
+const MOST_WAITS: usize = 64;
+
+/// The sites that are replayed.
+pub struct Chosen {
+    /// Indices into [`CaptureAnalysis::sites`], the first one decides on the stretch.
+    pub sites: Vec<usize>,
+    /// `globalPid`.
+    pub pid: i64,
+    pub device: DeviceIx,
+    /// They were asked for.
+    pub by_name: bool,
+    /// Changes other than what is advised.
+    fixes: FxHashMap<usize, Change>,
+}
+
+impl Chosen {
+    pub fn new(report: &Report, found: &CaptureAnalysis, request: &ReplayRequest) -> anyhow::Result<Self> {
+        let profile = found.profile.path().display();
+        if found.sites.is_empty() {
+            bail!(
+                "{profile}: no host thread waits for the GPU in this capture, so there is nothing to replay"
+            );
+        }
+        let named = |name: &str| named(report, found, name);
+        let fixes = request.fixes.iter().map(|(name, fix)| Ok((named(name)?, *fix)));
+        let fixes: FxHashMap<usize, Change> = fixes.collect::<Result<_, InputError>>()?;
+        let mut sites = request.sites.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>()?;
+        if sites.is_empty() {
+            sites = most_costly(report, found, &fixes);
+        }
+        let Some(&first) = sites.first() else {
+            let sites = listed(report);
+            bail!("no avoidable wait that repeats in this report; name a site with --site; it has {sites}");
+        };
+        let pid = found.sites[first].bundle.pid;
+        let mut seen = FxHashSet::default();
+        sites.retain(|&s| found.sites[s].bundle.pid == pid && seen.insert(s));
+        let device = device_of(found, first, pid).ok_or_else(|| {
+            let advice = if found.profile.ops.is_empty() {
+                "capture with -t cuda where the driver lets nsys record kernels"
+            } else {
+                "name a site of another process with --site"
+            };
+            anyhow!("{profile}: holds no GPU operations of the process that waits, so there is no work to replay; {advice}")
+        })?;
+        Ok(Self { sites, pid, device, by_name: !request.sites.is_empty(), fixes })
+    }
+
+    /// What is changed about a site: as asked, else as advised; a needed wait that was asked for by name is moved behind
+    /// other work.
+    pub fn fix(&self, found: &CaptureAnalysis, site: usize) -> Change {
+        let asked = self.fixes.get(&site).copied();
+        match change_of(&found.sites[site], asked).0 {
+            Change::Keep if asked.is_none() && self.sites.contains(&site) => Change::Delay,
+            change => change,
+        }
+    }
+
+    /// Whether a wait is for the replayed device, as far as is known.
+    pub fn is_here(&self, found: &CaptureAnalysis, wait: &Wait) -> bool {
+        awaited_device(found, wait).is_none_or(|device| device == self.device)
+    }
+
+    /// Whether a site is one of "all false sites".
+    pub fn counts(&self, found: &CaptureAnalysis, site: usize) -> bool {
+        change_of(&found.sites[site], self.fixes.get(&site).copied()).1
+    }
+}
+
+/// False sites that give most when fixed; of those with nothing simulated, what they may give. Sites that wait in
+/// iterations go before those that wait outside them only: what happens once can be measured, but not repeated.
+fn most_costly(report: &Report, found: &CaptureAnalysis, fixes: &FxHashMap<usize, Change>) -> Vec<usize> {
+    let worth = |s: usize| {
+        let price = &found.prices.sites[s];
+        if price.simulated { (price.alone, price.joint) } else { (price.high, 0) }
+    };
+    let avoidable = |s: &usize| change_of(&found.sites[*s], fixes.get(s).copied()).1;
+    let mut sites: Vec<usize> = (0..found.sites.len()).filter(avoidable).collect();
+    let rank = |site: usize| {
+        let ix = SiteIx { profile: 0, site };
+        report.sites.iter().position(|shown| shown.ix == ix).unwrap_or(usize::MAX)
+    };
+    sites.sort_by_key(|&s| (std::cmp::Reverse(worth(s)), rank(s)));
+    let repeats = |s: usize| {
+        found.iterations.as_ref().is_some_and(|i| waits(found, s).any(|w| i.at(w.start).is_some()))
+    };
+    if sites.iter().any(|&s| repeats(s)) {
+        sites.retain(|&s| repeats(s));
+    }
+    // What waits once, as at the end of a loop, is not worth a replay that nobody asked for.
+    sites.retain(|&s| waits(found, s).nth(1).is_some() || fixes.contains_key(&s));
+    sites.truncate(DEFAULT_SITES);
+    sites
+}
+
+fn named(report: &Report, found: &CaptureAnalysis, name: &str) -> Result<usize, InputError> {
+    let name = name.trim();
+    let is_it = |s: &usize| {
+        let shown = reported(report, *s);
+        found.sites[*s].key == name || shown.is_some_and(|r| r.id.eq_ignore_ascii_case(name))
+    };
+    let site = (0..found.sites.len()).find(is_it);
+    site.ok_or_else(|| InputError::NoSite { site: name.to_owned(), sites: listed(report) })
+}
+
+/// The sites of a report, as far as a line holds them: `S1 (false), S2 (true)`.
+fn listed(report: &Report) -> String {
+    const MOST: usize = 12;
+    let mut words: Vec<String> =
+        report.sites.iter().take(MOST).map(|s| format!("{} ({})", s.id, s.class)).collect();
+    match report.sites.len() {
+        0 => words.push("none".to_owned()),
+        n if n > MOST => words.push(format!("and {} more", n - MOST)),
+        _ => {}
+    }
+    words.join(", ")
+}
+
+/// The device that a wait is for, as far as is known.
+fn awaited_device(found: &CaptureAnalysis, wait: &Wait) -> Option<DeviceIx> {
+    wait.awaited.map(|op| found.devices.of_op(&found.profile.ops, op)).or(wait.device)
+}
+
+/// The device that most waits of the site are for, else the one on which its process did most.
+fn device_of(found: &CaptureAnalysis, site: usize, pid: i64) -> Option<DeviceIx> {
+    let mut votes: FxHashMap<DeviceIx, usize> = FxHashMap::default();
+    for device in waits(found, site).filter_map(|wait| awaited_device(found, wait)) {
+        *votes.entry(device).or_default() += 1;
+    }
+    let worked = |device: DeviceIx| -> usize {
+        let streams = found.profile.ops.streams.iter().zip(&found.devices.of_stream);
+        let mine =
+            streams.zip(&found.devices.stream_ops).filter(|((key, d), _)| key.pid == pid && **d == device);
+        mine.map(|(_, ops)| ops.len()).sum()
+    };
+    if votes.is_empty() {
+        votes.extend(found.devices.list.keys().map(|device| (device, worked(device))));
+    }
+    let most = votes.into_iter().filter(|(d, _)| worked(*d) > 0);
+    most.max_by_key(|(device, n)| (*n, std::cmp::Reverse(*device))).map(|(device, _)| device)
+}
+
+/// The part of the capture that is replayed.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    pub from: i64,
+    pub to: i64,
+    /// Where it is a repetition: which one, of how many.
+    pub iteration: Option<usize>,
+    pub iterations: usize,
+    pub chosen: String,
+    pub notes: Vec<String>,
+}
+
+impl Window {
+    /// # Errors
+    /// As reading an export.
+    pub fn choose(found: &mut CaptureAnalysis, chosen: &Chosen) -> Result<Self, InputError> {
+        let mut window = Self::repetition(found, chosen)?;
+        window.cut(found, chosen);
+        if window.iteration.is_none() {
+            window.iterations = found.iterations.as_ref().map_or(0, |i| i.spans.len());
+        }
+        Ok(window)
+    }
+
+    /// The smallest recorded repetition around a wait that is worth its time.
+    fn repetition(found: &mut CaptureAnalysis, chosen: &Chosen) -> Result<Self, InputError> {
+        let own = found.iterations.as_ref().filter(|i| process(i.tid) == chosen.pid);
+        let iteration = own.and_then(|own| Self::of_median(found, chosen, own, "iteration"));
+        if let Some(own) = iteration.as_ref().filter(|w| w.is_short(found, chosen)) {
+            return Ok(own.clone());
+        }
+        let first = chosen.sites.first().copied();
+        let example = first.and_then(|s| {
+            let inside: Vec<&Wait> =
+                waits(found, s).filter(|w| iteration.as_ref().is_none_or(|i| i.holds(w))).collect();
+            inside.get(inside.len() / 2).copied().cloned()
+        });
+        if let Some(wait) = example {
+            for nested in repetitions::around(found, &wait)? {
+                let nested = Self::of_median(found, chosen, &nested, "repetition");
+                if let Some(own) = nested.filter(|w| w.is_short(found, chosen)) {
+                    return Ok(own);
+                }
+            }
+        }
+        let around = Self::around_wait(found, chosen);
+        // A long iteration that its site cuts into nothing smaller stays what the user knows.
+        Ok(iteration.filter(|own| around.to - around.from > (own.to - own.from) / 2).unwrap_or(around))
+    }
+
+    fn is_short(&self, found: &CaptureAnalysis, chosen: &Chosen) -> bool {
+        let held = chosen.sites.first().map_or(0, |&s| waits(found, s).filter(|w| self.holds(w)).count());
+        self.to - self.from <= LONG_NS && held <= MOST_WAITS
+    }
+
+    /// The repetition of median length among those that hold most of the chosen sites.
+    fn of_median(
+        found: &CaptureAnalysis,
+        chosen: &Chosen,
+        repeated: &Iterations,
+        what: &str,
+    ) -> Option<Self> {
+        let mut held = vec![0usize; repeated.spans.len()];
+        for (number, &site) in chosen.sites.iter().enumerate() {
+            let mut seen: Vec<usize> = waits(found, site)
+                .filter_map(|w| repeated.at(w.start).filter(|&i| w.end <= repeated.spans[i].1))
+                .collect();
+            seen.dedup();
+            // The first site decides; each other counts one.
+            let weight = if number == 0 { chosen.sites.len() } else { 1 };
+            seen.into_iter().for_each(|i| held[i] += weight);
+        }
+        let most = held.iter().copied().max().filter(|m| *m >= chosen.sites.len())?;
+        let mut best: Vec<usize> = (0..held.len()).filter(|&i| held[i] == most).collect();
+        let whole = |i: usize| with_rest(&repeated.spans, i);
+        best.sort_by_key(|&i| (whole(i).1 - whole(i).0, i));
+        let index = best[best.len() / 2];
+        let (from, to) = whole(index);
+        let until = if to < repeated.spans.get(index + 1).map_or(i64::MAX, |next| next.0) {
+            ""
+        } else {
+            " up to the next"
+        };
+        let chosen = format!(
+            "{what} {index} (`{}`){until}, of median length among the {} that hold these waits",
+            repeated.name,
+            best.len()
+        );
+        let iterations = repeated.spans.len();
+        Some(Self { from, to, iteration: Some(index), iterations, chosen, ..Self::default() })
+    }
+
+    fn around_wait(found: &CaptureAnalysis, chosen: &Chosen) -> Self {
+        let Some(&site) = chosen.sites.first() else { return Self::default() };
+        let mut by_thread: FxHashMap<ThreadIx, Vec<&Wait>> = FxHashMap::default();
+        let here = waits(found, site).filter(|w| chosen.is_here(found, w));
+        here.for_each(|w| by_thread.entry(w.thread).or_default().push(w));
+        let own = by_thread.into_iter().max_by_key(|(t, list)| (list.len(), std::cmp::Reverse(*t)));
+        let Some((thread, own)) = own else { return Self::default() };
+        let mut periods: Vec<(i64, i64)> =
+            own.windows(2).map(|w| (w[0].end, w[1].end)).filter(|p| p.1 > p.0).collect();
+        periods.sort_by_key(|p| (p.1 - p.0, p.0));
+        if let Some(&(from, to)) = periods.get(periods.len() / 2) {
+            let chosen = format!(
+                "from one wait of the first site to its next, of median length among {}; no iterations are marked",
+                periods.len()
+            );
+            return Self { from, to, chosen, ..Self::default() };
+        }
+        let (wait, span) = (own[0], found.profile.calls.spans[thread]);
+        let others = || found.waits.iter().filter(|w| w.thread == thread);
+        let from = others().map(|w| w.end).filter(|e| *e <= wait.start).max().unwrap_or(span.start);
+        let to = others().map(|w| w.start).filter(|s| *s >= wait.end).min().unwrap_or(span.end);
+        let chosen = "from the wait before to the wait after: the site waits once".to_owned();
+        Self { from: from.min(wait.start), to: to.max(wait.end), chosen, ..Self::default() }
+    }
+
+    /// Leaves of a stretch with too many calls those around the first site's first wait in it.
+    fn cut(&mut self, found: &CaptureAnalysis, chosen: &Chosen) {
+        let calls = &found.profile.calls;
+        let all = calls.starting(self.from, self.to);
+        let count = all.len();
+        if count <= MOST_CALLS {
+            return;
+        }
+        let inside = |w: &&Wait| w.start >= self.from && w.end <= self.to;
+        let wait = chosen.sites.first().and_then(|&s| waits(found, s).find(inside));
+        self.notes
+            .push(format!("the stretch has {count} calls: only {MOST_CALLS} around the wait are replayed"));
+        let before = wait.map_or(0, |w| all.clone().take_while(|&call| call < w.call).count());
+        let mut kept = all.skip(before.saturating_sub(MOST_CALLS / 2)).take(MOST_CALLS);
+        let until = wait.map_or(i64::MIN, |w| w.end);
+        if let Some((first, last)) = kept.next().map(|first| (first, kept.last().unwrap_or(first))) {
+            (self.from, self.to) =
+                (calls.start[first].max(self.from), calls.end[last].max(until).min(self.to));
+        }
+        self.iteration = None;
+    }
+
+    pub fn holds(&self, wait: &Wait) -> bool {
+        wait.start >= self.from && wait.end <= self.to
+    }
+}
+
+fn waits(found: &CaptureAnalysis, site: usize) -> impl Iterator<Item = &Wait> {
+    found.sites[site].bundle.waits.iter().map(|&w| &found.waits[w])
+}

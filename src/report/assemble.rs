@@ -1,0 +1,174 @@
+//! One report from analysed exports: collected, ranked, numbered, summed.
+
+use super::results::Sites;
+use super::{notes, savings};
+use crate::analysis::filter::Known;
+use crate::analysis::pricing::ResolvedScenario;
+use crate::analysis::{CaptureAnalysis, Options, Sort};
+use crate::doctor;
+use crate::frame::Waits;
+use crate::model::timeline::{Budget, Timeline};
+use crate::model::*;
+use crate::timeline;
+use crate::vocabulary::{Class, SiteIx};
+use rustc_hash::FxHashMap;
+
+/// Collects exports into one report.
+pub struct Assembler<'a> {
+    options: &'a Options,
+    scenario: &'a ResolvedScenario,
+    report: Report,
+    known: Known,
+    moves: FxHashMap<SiteIx, SiteIx>,
+    /// Exports that the report will have.
+    exports: usize,
+}
+
+impl<'a> Assembler<'a> {
+    pub fn new(options: &'a Options, scenario: &'a ResolvedScenario, exports: usize) -> Self {
+        let report = Report { schema_version: 1, ..Report::default() };
+        Self { options, scenario, report, known: Known::default(), moves: FxHashMap::default(), exports }
+    }
+
+    /// Adds one export's sites, devices and warnings; hands out the waits that they were summed from.
+    pub fn add(&mut self, found: &CaptureAnalysis) -> anyhow::Result<Waits> {
+        let number = self.report.profiles.len();
+        let waits = Waits::of(found)?;
+        let sites = Sites::new(found, &waits, self.options, number);
+        let listed = sites.all()?;
+        let listed = savings::of_sites(found, listed);
+        savings::of_run(found, &mut self.report.totals);
+        self.moves.extend(savings::moves(found, number));
+        let wanted = |s: &Site| {
+            (self.options.classes.is_empty() || self.options.classes.contains(&s.class))
+                && (self.options.capture.is_none() || s.blocks_capture)
+        };
+        let (listed, dropped): (Vec<Site>, Vec<Site>) = listed.into_iter().partition(wanted);
+        if let Some(budget) = self.options.timelines {
+            let drawing = self.timeline(found, number, &listed, budget.share(self.exports));
+            self.report.timelines.push(drawing);
+        }
+        self.report.sites.extend(listed);
+        self.report.waits_filtered_out += found.filtered_out + dropped.iter().map(|s| s.waits).sum::<u64>();
+        self.known.add(&found.profile, &found.devices);
+        self.report.profiles.push(sites.profile()?);
+        if self.report.iterations.is_none() {
+            self.report.iterations = sites.iterations()?;
+        }
+        let limits = found.warnings.clone().unwrap_or_else(|| doctor::warnings(found));
+        for warning in limits.into_iter().chain(notes::of(found)) {
+            if !self.report.warnings.contains(&warning) {
+                self.report.warnings.push(warning);
+            }
+        }
+        Ok(waits)
+    }
+
+    /// The capture drawn, in detail around the examples of the sites with most drain.
+    fn timeline(&self, found: &CaptureAnalysis, profile: usize, listed: &[Site], budget: Budget) -> Timeline {
+        let mut ranked: Vec<&Site> = listed.iter().collect();
+        ranked.sort_by(|a, b| rank(self.options.sort, a, b));
+        let examples: Vec<(i64, i64)> =
+            ranked.iter().flat_map(|s| &s.examples).map(|e| (e.start_ns, e.end_ns)).collect();
+        let (from, to) = found.profile.bounds().unwrap_or((0, 0));
+        let (from, to) = self.options.filter.clip(from, to);
+        timeline::draw(found, &timeline::Wanted { profile, from, to, examples: &examples, budget })
+    }
+
+    /// Ranks, numbers, totals and cuts.
+    pub fn finish(mut self) -> Report {
+        let sort = self.options.sort;
+        self.report.sites.sort_by(|a, b| rank(sort, a, b));
+        let ranks = &self.scenario.ranks;
+        self.report.sites.sort_by_key(|site| ranks.get(&site.ix));
+        for (i, site) in self.report.sites.iter_mut().enumerate() {
+            site.id = format!("S{}", i + 1);
+        }
+        let ids: FxHashMap<SiteIx, String> = self.report.sites.iter().map(|s| (s.ix, s.id.clone())).collect();
+        for site in self.report.timelines.iter_mut().flat_map(|t| &mut t.sites) {
+            site.id = ids.get(&site.ix).cloned();
+        }
+        for site in &mut self.report.sites {
+            if let Some(saving) = &mut site.recoverable {
+                saving.moves_to = self.moves.get(&site.ix).and_then(|next| ids.get(next)).cloned();
+            }
+        }
+        savings::leave_out_assumed(&mut self.report, self.scenario);
+        self.report.totals = totals(&self.report);
+        self.report.warnings.extend(self.known.missing(&self.options.filter));
+        name_callers(&mut self.report.sites);
+        self.report.cut(self.options.top);
+        self.report
+    }
+}
+
+/// Gives sites that share user line, API and kind the nearest caller that tells them apart.
+///
+/// Linear in the frames: a recursive program has thousands of stacks on one line.
+fn name_callers(sites: &mut [Site]) {
+    let mut alike: FxHashMap<_, Vec<usize>> = FxHashMap::default();
+    for (i, s) in sites.iter().enumerate().filter(|(_, s)| s.user_frame.is_some()) {
+        let key = (&s.user_frame, &s.api, s.kind, s.process.pid, s.process.profile, &s.pattern);
+        alike.entry(key).or_default().push(i);
+    }
+    let mut callers: Vec<(usize, Frame)> = Vec::new();
+    for group in alike.values() {
+        let stacks: Vec<&[Frame]> = group.iter().map(|&s| sites[s].callers()).collect();
+        let deepest = stacks.iter().map(|s| s.len()).max().unwrap_or(0);
+        let differ: Vec<bool> =
+            (0..deepest).map(|depth| stacks.iter().any(|s| s.get(depth) != stacks[0].get(depth))).collect();
+        for (&site, stack) in group.iter().zip(stacks) {
+            let told = stack.iter().zip(&differ).find(|(frame, differs)| **differs && frame.user);
+            callers.extend(told.map(|(frame, _)| (site, frame.clone())));
+        }
+    }
+    for (site, caller) in callers {
+        sites[site].caller = Some(caller);
+    }
+}
+
+fn rank(sort: Sort, a: &Site, b: &Site) -> std::cmp::Ordering {
+    let order = |s: &Site| s.fix.as_ref().map_or(u8::MAX, |f| f.order);
+    let line = |s: &Site| s.user_frame.as_ref().map(|f| (f.file.clone(), f.line));
+    let first = match sort {
+        // What is paid once comes after what every iteration pays.
+        Sort::Saves => a.once.cmp(&b.once).then(b.saves_ns().cmp(&a.saves_ns())),
+        Sort::Drain => a.once.cmp(&b.once),
+        Sort::Blocked => b.blocked_ns.cmp(&a.blocked_ns),
+        Sort::Waits => b.waits.cmp(&a.waits),
+        Sort::Max => b.blocked_max_ns.cmp(&a.blocked_max_ns),
+        Sort::Fix => order(a).cmp(&order(b)),
+        // Sites without a line come last.
+        Sort::Location => (line(a).is_none(), line(a)).cmp(&(line(b).is_none(), line(b))),
+    };
+    // What is alike stays in order of export and first wait: names and lines of calls that begin at once may be mixed up.
+    first.then(b.drain_ns.cmp(&a.drain_ns)).then(b.blocked_ns.cmp(&a.blocked_ns))
+}
+
+fn totals(report: &Report) -> Totals {
+    let mut totals = Totals { sites: report.sites.len() as u64, ..report.totals.clone() };
+    for gpu in report.profiles.iter().flat_map(|p| &p.gpus) {
+        add(&mut totals.gpu_busy_ns, gpu.busy_ns);
+        add(&mut totals.gpu_idle_ns, gpu.idle_ns);
+    }
+    for site in &report.sites {
+        let class = match site.class {
+            Class::False => &mut totals.by_class.false_,
+            Class::True => &mut totals.by_class.true_,
+            Class::Unknown => &mut totals.by_class.unknown,
+        };
+        class.sites += 1;
+        class.waits += site.waits;
+        add(&mut class.blocked_ns, site.blocked_ns);
+        add(&mut class.drain_ns, site.drain_ns);
+        totals.waits += site.waits;
+        add(&mut totals.blocked_ns, site.blocked_ns);
+        add(&mut totals.drain_ns, site.drain_ns);
+    }
+    totals
+}
+
+/// Adds a time. Times of several threads and devices lie side by side, and damaged ones may be enormous.
+fn add(sum: &mut i64, time: i64) {
+    *sum = sum.saturating_add(time);
+}

@@ -1,0 +1,146 @@
+//! What limits the prices of an export, as warnings.
+
+use super::savings;
+use crate::analysis::CaptureAnalysis;
+use crate::cost::price::TOLERANCE;
+use crate::model::{Code, Warning};
+use crate::profile::commands;
+use crate::text;
+use crate::vocabulary::{Change, Class};
+
+/// Share of the span from which the profiler's own time is worth a word.
+const WORTH_SAYING: f64 = 0.1;
+
+/// Share of a span from which an estimate of it says "most".
+const MOST: f64 = 0.9;
+
+/// Fewer calls are no program.
+const MANY_CALLS: usize = 50;
+
+pub fn of(found: &CaptureAnalysis) -> Vec<Warning> {
+    if found.prices.is_empty() {
+        return Vec::new();
+    }
+    let notes = [reproduction, profiler, step_time, light, power, partial, bandwidth, other_ranks];
+    notes.iter().filter_map(|note| note(found)).collect()
+}
+
+fn note(code: Code, message: String) -> Warning {
+    Warning::new(code, message, "")
+}
+
+fn reproduction(found: &CaptureAnalysis) -> Option<Warning> {
+    let prices = &found.prices;
+    if found.waits.is_empty() || prices.usable() {
+        return None;
+    }
+    if prices.error.is_none() {
+        let events = text::count((found.profile.calls.len() + found.profile.ops.len()) as u64);
+        let message =
+            format!("{events} calls and GPU operations: savings are bounds only; --simulate computes them");
+        return Some(note(Code::NotSimulated, message));
+    }
+    let message = format!(
+        "the simulation of this capture with nothing fixed takes {}, recorded were {}: over {} off, so savings are bounds only",
+        text::duration(prices.simulated),
+        text::duration(prices.recorded),
+        text::percent(TOLERANCE * 100.0),
+    );
+    Some(note(Code::SimulationOff, message))
+}
+
+/// How much of the capture is the profiler's own time, where that is much.
+fn profiler(found: &CaptureAnalysis) -> Option<Warning> {
+    let prices = &found.prices;
+    let (whole, alone, each) = match prices.captured_iteration.zip(prices.iteration) {
+        Some((captured, alone)) => (captured.length, alone.length, "each iteration of "),
+        None => (prices.captured.length, prices.run.length, "the "),
+    };
+    let part = whole - alone;
+    if found.profile.calls.len() < MANY_CALLS || (part as f64) < WORTH_SAYING * whole.max(1) as f64 {
+        return None;
+    }
+    // An estimate of nearly everything, or more, is no figure.
+    let share = if part as f64 > MOST * whole as f64 {
+        "most".to_owned()
+    } else {
+        format!("about {}", text::duration(part))
+    };
+    let hint = match (found.prices.step_known, found.prices.backtraces, &found.iterations) {
+        (Some(true), ..) => ", by what an iteration takes without it",
+        (_, true, _) => "; times of a light capture are closer to the truth: give it with --timing",
+        (_, false, Some(_)) => "; what an iteration takes without it can be given with --step-time",
+        (_, false, None) => "",
+    };
+    let message = format!("{share} of {each}{} is the profiler{hint}", text::duration(whole));
+    Some(note(Code::ProfilerOverhead, message))
+}
+
+/// Whether the length that was given for an iteration could not be used.
+fn step_time(found: &CaptureAnalysis) -> Option<Warning> {
+    (found.prices.step_known == Some(false)).then(|| {
+        let why = match &found.iterations {
+            None => "no loop is known here; name its NVTX ranges with --iteration-marker",
+            Some(_) => "no share of the profiler's time makes an iteration that long: it is to be from the start of one to the start of the next, on average",
+        };
+        note(Code::StepTimeUnused, format!("--step-time is not used: {why}"))
+    })
+}
+
+/// How to get prices where this capture gives none.
+fn light(found: &CaptureAnalysis) -> Option<Warning> {
+    savings::needs_light_capture(found).then(|| {
+        Warning::new(
+            Code::LightCaptureNeeded,
+            "the range of the saving spans more than a tenth of what it is of: backtraces slow this program too much to price it; capture it without them, and give that capture with --timing",
+            commands::light_capture(&found.profile.target),
+        )
+    })
+}
+
+fn power(found: &CaptureAnalysis) -> Option<Warning> {
+    let (fast, slow) = found.prices.clock.limited?;
+    let message = format!(
+        "the longest kernel took {} at first and {} later, its grid unchanged: the GPU may be at its power limit and clock down as its idle time goes; then only the energy of idling is won, about a sixth of that time: between nothing and all",
+        text::duration(fast),
+        text::duration(slow)
+    );
+    Some(note(Code::PowerLimited, message))
+}
+
+fn partial(found: &CaptureAnalysis) -> Option<Warning> {
+    let left = found.prices.unsimulated as u64;
+    (left > 0).then(|| {
+        note(
+            Code::PricesPartlyBounds,
+            format!("{} priced by bounds only: the largest were simulated", text::counted(left, "site")),
+        )
+    })
+}
+
+fn bandwidth(found: &CaptureAnalysis) -> Option<Warning> {
+    let speed = found.prices.assumed_bandwidth?;
+    let uploads = found
+        .sites
+        .iter()
+        .zip(&found.prices.sites)
+        .any(|(s, p)| s.verdict.class == Class::False && p.fix == Change::Pinned && p.high > 0);
+    uploads.then(|| {
+        note(
+            Code::BandwidthAssumed,
+            format!(
+                "no large copy from pinned memory is in this capture: {speed:.0} GB/s are assumed for uploads, by the GPU's generation on x16 PCIe; on x8, or a bus that is shared, half of it"
+            ),
+        )
+    })
+}
+
+fn other_ranks(found: &CaptureAnalysis) -> Option<Warning> {
+    (found.collectives > 0 && found.prices.run.high > 0).then(|| {
+        let kernels = text::counted(found.collectives, "collective kernel");
+        let message = format!(
+            "{kernels} (NCCL) keep their recorded length: they wait for other ranks, so a rank that gets faster alone may only wait longer there"
+        );
+        note(Code::CollectivesAsRecorded, message)
+    })
+}

@@ -1,0 +1,369 @@
+//! Result structs of one export's sites: what every renderer prints.
+
+use super::launches;
+use crate::analysis::{CaptureAnalysis, Options};
+use crate::catalogue::{self, Pattern, Strategy};
+use crate::cost::statistics::{histogram, quartiles};
+use crate::frame::{SiteWaits, Sums, Waits};
+use crate::model::*;
+use crate::profile::commands;
+use crate::profile::ids::{OpId, ThreadIx, pid_of, process, tid_of};
+use crate::sites::native;
+use crate::sites::neighbours::op_name;
+use crate::sites::ranges::stable_name;
+use crate::verdict::site::Site as FoundSite;
+use crate::verdict::source::Reading;
+use crate::vocabulary::{
+    Attribution, Backtraces, Class, Copy, Evidence, HostMemory, Kind, RuleId, SiteIx, ThreadRole,
+};
+use crate::waits::api::Blocking;
+use crate::waits::device::DeviceIx;
+use std::collections::BTreeSet;
+use typed_index_collections::TiVec;
+
+/// Waits listed as examples of a site.
+const EXAMPLES: usize = 4;
+
+fn sum(times: impl Iterator<Item = i64>) -> i64 {
+    times.fold(0, i64::saturating_add)
+}
+
+/// Lengths that percentages refer to, in ns.
+struct Spans {
+    /// First call to last.
+    thread: TiVec<ThreadIx, i64>,
+    /// First op to last, and the busy part of it.
+    device: TiVec<DeviceIx, (i64, i64)>,
+}
+
+impl Spans {
+    fn new(found: &CaptureAnalysis, options: &Options) -> Self {
+        let calls = &found.profile.calls;
+        let clip = |from, to| options.filter.clip(from, to);
+        let length = |(from, to): (i64, i64)| to - from;
+        let thread = calls.spans.iter().map(|s| length(clip(s.start, s.end))).collect();
+        let device = found
+            .devices
+            .list
+            .iter()
+            .map(|d| {
+                let (from, to) = d.timeline.span().unwrap_or((0, 0));
+                let (from, to) = clip(from, to);
+                (to - from, d.timeline.busy_within(from, to))
+            })
+            .collect();
+        Self { thread, device }
+    }
+}
+
+/// `part` of `whole` in percent; 0 of nothing. Never over 100: parts are disjoint pieces of the whole.
+fn percent(part: i64, whole: i64) -> f64 {
+    if whole <= 0 { 0.0 } else { (part as f64 / whole as f64 * 100.0).clamp(0.0, 100.0) }
+}
+
+/// Turns one export's sites into result structs.
+pub struct Sites<'a> {
+    found: &'a CaptureAnalysis,
+    options: &'a Options,
+    /// Index of the export in the report.
+    number: usize,
+    spans: Spans,
+    waits: &'a Waits,
+}
+
+impl<'a> Sites<'a> {
+    pub fn new(found: &'a CaptureAnalysis, waits: &'a Waits, options: &'a Options, number: usize) -> Self {
+        Self { found, options, number, spans: Spans::new(found, options), waits }
+    }
+
+    /// All of them, in the export's order.
+    pub fn all(&self) -> anyhow::Result<Vec<Site>> {
+        let waits = self.waits.of_sites(!self.options.without_spread)?;
+        Ok(waits.into_iter().enumerate().map(|(number, waits)| self.site(number, waits)).collect())
+    }
+
+    fn site(&self, number: usize, waits: SiteWaits) -> Site {
+        let site = &self.found.sites[number];
+        let b = &site.bundle;
+        let v = &site.verdict;
+        let frames: Vec<Frame> = b.frames.iter().map(|f| self.options.rules.frame(f)).collect();
+        let SiteWaits { sums, threads, devices, stream, spread } = waits;
+        let copy = b.copy.filter(|_| sums.copies > 0);
+        let thread_span = sum(threads.iter().map(|&t| self.spans.thread[t]));
+        let device_span = match devices.len() {
+            0 => sum(self.spans.device.iter().map(|d| d.0)),
+            _ => sum(devices.iter().map(|&d| self.spans.device[d].0)),
+        };
+        let iterations = self.own_iterations(site).map(|i| i.spans.len());
+        // What the waits inside iterations come to, per iteration.
+        let each = |inside: i64| iterations.map(|count| inside as f64 / count as f64);
+        let each_ns = |inside: i64| each(inside).map(|ns| ns.round() as i64);
+        let start_up = self.start_up(site, &sums);
+        Site {
+            ix: SiteIx { profile: self.number, site: number },
+            id: String::new(),
+            key: site.key.clone(),
+            api: b.api.to_string(),
+            driver_api: b.blocking.driver_api(),
+            class: v.class,
+            kind: v.kind,
+            confidence: v.confidence,
+            pattern: v.pattern.map(str::to_owned),
+            evidence: v.evidence.iter().cloned().chain(start_up.as_ref().map(said_of_start_up)).collect(),
+            attribution: b.attribution,
+            attribution_note: b.note.clone(),
+            user_frame: b.user.and_then(|u| frames.get(u)).cloned(),
+            frames,
+            native: native::readable(&b.chain),
+            caller: None,
+            nvtx: b.ranges.iter().map(|r| stable_name(r)).collect(),
+            source: site.line_text.clone(),
+            snippet: site.snippet.clone(),
+            thread: self.thread(&threads, b.role),
+            process: self.process(b.pid),
+            device: only(&devices).map(|d| self.found.devices.list[d].id),
+            stream,
+            copy: copy.map(|c| Copy { bytes: sums.bytes_min.unsigned_abs(), ..c }),
+            copy_bytes_max: copy
+                .filter(|_| sums.bytes_max > sums.bytes_min)
+                .map(|_| sums.bytes_max.unsigned_abs()),
+            waits: sums.waits.unsigned_abs(),
+            per_iteration: each(sums.waits_inside),
+            blocked_per_iteration_ns: each_ns(sums.blocked_inside_ns),
+            drain_per_iteration_ns: each_ns(sums.drain_inside_ns),
+            spread,
+            blocked_ns: sums.blocked_ns,
+            blocked_p50_ns: sums.blocked_p50_ns,
+            blocked_p99_ns: sums.blocked_p99_ns,
+            blocked_max_ns: sums.blocked_max_ns,
+            blocked_percent: percent(sums.blocked_ns, thread_span),
+            drain_ns: sums.drain_ns,
+            drain_p50_ns: sums.drain_p50_ns,
+            drain_max_ns: sums.drain_max_ns,
+            drain_percent: percent(sums.drain_ns, device_span),
+            found_idle: sums.found_nothing.unsigned_abs(),
+            start_up,
+            once: self.found.is_once(site),
+            blocks_capture: b.blocking != Blocking::HostAlloc && b.role != ThreadRole::Library,
+            recoverable: None,
+            replayed: None,
+            fix: self.fix(site, &sums),
+            histogram: histogram(b.waits.iter().map(|&w| self.found.waits[w].blocked)),
+            examples: self.examples(site),
+        }
+    }
+
+    /// The catalogue's fix for the site's pattern, with the site's own expression. A wait that waits for nothing goes,
+    /// whatever call it is.
+    fn fix(&self, site: &FoundSite, sums: &Sums) -> Option<Fix> {
+        let entry = fitting(catalogue::by_id(site.verdict.pattern?)?, site.verdict.kind)?;
+        let (strategy, title) = match site.verdict.kind {
+            Kind::Redundant => (Strategy::Remove, "delete it: the wait before has drained the GPU"),
+            Kind::Idle => (Strategy::Remove, "delete it: it found nothing to wait for"),
+            Kind::Explicit if sums.found_nothing == sums.waits => {
+                (Strategy::Remove, "delete it: here it found nothing to wait for")
+            }
+            Kind::Allocator if site.bundle.waits.len() == 1 => {
+                (Strategy::Leave, "nothing to do: it happens once")
+            }
+            Kind::Upload if entry.fix.strategy == Strategy::NonBlocking && is_pinned(site) => {
+                (Strategy::NonBlocking, "pass non_blocking=True: the memory is pinned already")
+            }
+            _ => (entry.fix.strategy, entry.fix.title),
+        };
+        let rewrite =
+            |r: &Reading| Some(Rewrite { before: r.expression.clone(), after: r.rewritten.clone()? });
+        let here = site.reading.as_ref().and_then(rewrite);
+        Some(Fix {
+            order: strategy as u8 + 1,
+            strategy: strategy.name().to_owned(),
+            title: with_own_words(title, here.as_ref()),
+            why: entry.why.to_owned(),
+            before: entry.fix.before.to_owned(),
+            after: entry.fix.after.to_owned(),
+            caveat: entry.fix.caveat.to_owned(),
+            here,
+            confirm: self.confirm(site),
+        })
+    }
+
+    /// How to see that the wait is gone: PyTorch's own warning where it covers the call, and a new capture.
+    fn confirm(&self, site: &FoundSite) -> String {
+        let command = commands::capture(&self.found.profile.target, "");
+        let python = site.bundle.attribution != Attribution::None && site.verdict.class != Class::True;
+        match site.bundle.blocking {
+            // set_sync_debug_mode sees PyTorch's stream synchronisations only: not events, devices, frees.
+            Blocking::Stream if python => format!(
+                "torch.cuda.set_sync_debug_mode(\"warn\")   # before the line: it must not warn\n\
+                 torch.cuda.set_sync_debug_mode(0)        # after it\n{command}"
+            ),
+            _ => command,
+        }
+    }
+
+    fn thread(&self, threads: &[ThreadIx], role: ThreadRole) -> Thread {
+        let first = threads.first().map_or(0, |&t| self.found.profile.calls.threads[t]);
+        let name = self.found.profile.target.thread_names.get(&first).map(|n| n.to_string());
+        let main = threads.iter().all(|&t| self.found.context.main[t]);
+        Thread { tid: tid_of(first), name, role, main, count: threads.len() }
+    }
+
+    fn process(&self, pid: i64) -> Process {
+        let name = self.found.profile.target.process_names.get(&pid).map(|n| n.to_string());
+        Process { pid: pid_of(pid), name, profile: self.number }
+    }
+
+    /// How a site's waits spread over iterations, where all of them come before the loop or in its first iterations (X12).
+    fn start_up(&self, site: &FoundSite, sums: &Sums) -> Option<StartUp> {
+        let iterations = self.own_iterations(site)?;
+        let last = self.found.waits[*site.bundle.waits.last()?].start;
+        let early = iterations.only_at_start(last);
+        early.then_some(StartUp { with: sums.iterations as usize, iterations: iterations.spans.len() })
+    }
+
+    /// The iterations, if they are the site's: those of another process say nothing about this one.
+    fn own_iterations(&self, site: &FoundSite) -> Option<&crate::iterations::Iterations> {
+        self.found.iterations.as_ref().filter(|i| pid_of(i.tid) == pid_of(site.bundle.pid))
+    }
+
+    pub fn iterations(&self) -> anyhow::Result<Option<Iterations>> {
+        let Some(found) = &self.found.iterations else { return Ok(None) };
+        let count = found.spans.len();
+        let timelines = self.found.devices.list.iter().map(|d| &d.timeline);
+        let busy = sum(timelines.flat_map(|t| found.spans.iter().map(|s| t.busy_within(s.0, s.1))));
+        Ok(Some(Iterations {
+            source: found.source(),
+            confidence: found.confidence(),
+            count: count as u64,
+            median_ns: found.median_ns(),
+            mean_ns: sum(found.spans.iter().map(|s| s.1 - s.0)) / count.max(1) as i64,
+            quartiles_ns: quartiles(found.spans.iter().map(|s| s.1 - s.0).collect()),
+            gpu_busy_ns: busy / count.max(1) as i64,
+            waits_per_iteration: self.waits.inside()? as f64 / count as f64,
+        }))
+    }
+
+    /// The longest waits, then the first.
+    fn examples(&self, site: &FoundSite) -> Vec<Example> {
+        let mut longest = site.bundle.waits.clone();
+        longest.sort_by_key(|&w| (std::cmp::Reverse(self.found.waits[w].blocked), w));
+        longest.truncate(EXAMPLES - 1);
+        let first = site.bundle.waits[0];
+        if !longest.contains(&first) {
+            longest.push(first);
+        }
+        longest
+            .into_iter()
+            .map(|w| {
+                let wait = &self.found.waits[w];
+                Example {
+                    start_ns: wait.start,
+                    end_ns: wait.end,
+                    blocked_ns: wait.blocked,
+                    drain_ns: self.found.drains[w],
+                    awaited: wait.awaited.map(|op| self.awaited(op)),
+                }
+            })
+            .collect()
+    }
+
+    fn awaited(&self, op: OpId) -> String {
+        let profile = &self.found.profile;
+        let stream = profile.ops.streams[profile.ops.stream[op]].stream.number();
+        format!("{} on stream {stream}", native::short(&op_name(profile, op)))
+    }
+
+    pub fn profile(&self) -> anyhow::Result<ProfileInfo> {
+        let profile = &self.found.profile;
+        let drained = self.waits.of_devices()?;
+        let devices = self.found.devices.list.iter().zip(&self.spans.device).zip(drained);
+        let gpus = devices
+            .map(|((d, &(span_ns, busy_ns)), drained)| Gpu {
+                id: d.id,
+                name: d.name.as_ref().map(|n| n.to_string()),
+                span_ns,
+                busy_ns,
+                idle_ns: span_ns - busy_ns,
+                drain_ns: drained.drain_ns,
+            })
+            .collect();
+        let pids: BTreeSet<i64> = profile.calls.threads.iter().map(|&t| process(t)).collect();
+        let (from, to) = profile.bounds().unwrap_or((0, 0));
+        let (from, to) = self.options.filter.clip(from, to);
+        Ok(ProfileInfo {
+            path: profile.path().display().to_string(),
+            export_version: profile.target.export_version.clone(),
+            started_utc_ns: profile.target.started_utc_ns,
+            schema: profile.target.schema_version.clone(),
+            span_ns: to - from,
+            gpus,
+            processes: pids.into_iter().map(|p| self.process(p)).collect(),
+            command: profile.target.command.clone(),
+            backtraces: self.backtraces(),
+            launch_ns: launches::duration(profile),
+        })
+    }
+
+    /// By what is there, not by the flags: old exports do not tell those.
+    fn backtraces(&self) -> Backtraces {
+        let CaptureAnalysis { profile, context, .. } = self.found;
+        if context.marked > context.missing && !profile.calls.twins.is_empty() {
+            Backtraces::Python
+        } else if !profile.nvtx.sample_marks.is_empty() {
+            Backtraces::Sampled
+        } else if !profile.calls.twins.is_empty() || profile.calls.chain.iter().any(|chain| !chain.is_none())
+        {
+            Backtraces::Native
+        } else {
+            Backtraces::None
+        }
+    }
+}
+
+fn said_of_start_up(at: &StartUp) -> Evidence {
+    let text = match at.with {
+        0 => format!("only at start-up: before the first of {} iterations", at.iterations),
+        n => format!(
+            "only at start-up: in {n} of {} iterations, at the beginning and never later",
+            at.iterations
+        ),
+    };
+    Evidence::new(RuleId::X12, text)
+}
+
+/// Whether all that a site copies is in pinned memory.
+fn is_pinned(site: &FoundSite) -> bool {
+    site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned)
+}
+
+/// The fix's title with the site's own expression rewritten, where that is short enough for a column.
+fn with_own_words(title: &str, here: Option<&Rewrite>) -> String {
+    /// Longer expressions are read in the details.
+    const LONGEST: usize = 56;
+    match here.map(|h| h.after.as_str()) {
+        Some(after) if after.chars().count() <= LONGEST && !after.contains('\n') => {
+            format!("{title}: {after}")
+        }
+        _ => title.to_owned(),
+    }
+}
+
+/// The entry whose fix fits the verdict: a read that turned out to steer the program wants another one than a read in
+/// a log.
+fn fitting(entry: &'static Pattern, kind: Kind) -> Option<&'static Pattern> {
+    if entry.kind.is_some() {
+        return Some(entry);
+    }
+    let reads_scalar = entry.id.starts_with('A');
+    match kind {
+        Kind::ControlFlow => catalogue::by_id("A03"),
+        Kind::DynamicShape if reads_scalar => catalogue::by_id("A07"),
+        Kind::RoundTrip if reads_scalar => catalogue::by_id("A11"),
+        _ => Some(entry),
+    }
+}
+
+/// The only one.
+fn only(values: &[DeviceIx]) -> Option<DeviceIx> {
+    if let [only] = values { Some(*only) } else { None }
+}

@@ -1,0 +1,31 @@
+//! Which sites `--assume-fixed` and `--fix` name.
+
+use crate::analysis::pricing::{ResolvedScenario, Scenario};
+use crate::error::InputError;
+use crate::model::Report;
+use crate::vocabulary::SiteIx;
+
+/// Finds the sites that are named by id ("S3") or key in a report of all of them.
+///
+/// # Errors
+/// [`InputError::NoSite`] for a site that is not there.
+pub fn resolve(report: &Report, scenario: &Scenario) -> Result<ResolvedScenario, InputError> {
+    let find = |name: &str| -> Result<Vec<SiteIx>, InputError> {
+        let named = |s: &&crate::model::Site| s.id.eq_ignore_ascii_case(name) || s.key == name;
+        let found: Vec<_> = report.sites.iter().filter(named).map(|s| s.ix).collect();
+        if found.is_empty() {
+            let last = report.sites.last().map_or_else(|| "none".to_owned(), |s| format!("S1 to {}", s.id));
+            return Err(InputError::NoSite { site: name.to_owned(), sites: last });
+        }
+        Ok(found)
+    };
+    let ranks = report.sites.iter().enumerate().map(|(rank, site)| (site.ix, rank)).collect();
+    let mut resolved = ResolvedScenario { ranks, ..ResolvedScenario::default() };
+    for name in &scenario.assume_fixed {
+        resolved.assumed.extend(find(name)?);
+    }
+    for (name, fix) in &scenario.fixes {
+        resolved.fixes.extend(find(name)?.into_iter().map(|site| (site, *fix)));
+    }
+    Ok(resolved)
+}

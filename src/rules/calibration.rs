@@ -1,0 +1,50 @@
+//! How often each rule was right on labelled captures: counts, made by `scripts/calibrate.py`.
+//!
+//! A verdict counts for the rule that decided its class. `own` is the program of synchronising patterns, `real` are open
+//! programs labelled by hand, `snippets` are labelled pieces of Python with drawn captures (which the rules of the source
+//! were written against: right there means that nothing regressed, not that it holds elsewhere).
+//!
+//! A label is of a line. Both wrong verdicts of R01 are uploads on lines that are labelled for another wait of theirs.
+
+use crate::vocabulary::RuleId;
+
+const TABLE: &str = include_str!("calibration.csv");
+
+/// Verdicts of one rule on one corpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// The rule that decided the class.
+    pub rule: RuleId,
+    /// `own`, `real` or `snippets`.
+    pub corpus: &'static str,
+    /// Verdicts whose class is that of the label.
+    pub right: u32,
+    /// Verdicts whose class is another.
+    pub wrong: u32,
+}
+
+/// All counts, by rule.
+pub fn counts() -> impl Iterator<Item = Count> {
+    TABLE.lines().skip(1).filter_map(count)
+}
+
+fn count(line: &'static str) -> Option<Count> {
+    let mut cells = line.split(',');
+    Some(Count {
+        rule: RuleId::parse(cells.next()?)?,
+        corpus: cells.next()?,
+        right: cells.next()?.parse().ok()?,
+        wrong: cells.next()?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_a_count_of_a_known_rule() {
+        assert_eq!(counts().count(), TABLE.lines().count() - 1);
+        assert!(counts().all(|count| crate::rules::of(count.rule).is_some()));
+    }
+}

@@ -1,0 +1,157 @@
+//! The rules of evidence: one table of what each looks at, what it proves, what it yields to and how sure it is.
+//!
+//! [`RuleId`] names a rule; [`of`] gives its row. Rules of the trace stand in order of precedence: the first that applies
+//! speaks. Whether it then yields to the Python source is in its row too ([`Yields`]). Figures stand in [`grade`].
+
+pub mod calibration;
+pub mod grade;
+mod remarks;
+mod source;
+mod trace;
+mod weak;
+
+use crate::vocabulary::{Evidence, Kind, RuleId, Verdict};
+use grade::{DECIDED, Grade};
+
+/// One rule of evidence.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// Its name, as evidence cites it.
+    pub id: RuleId,
+    /// What it goes by, as a short clause.
+    pub title: &'static str,
+    /// What it looks at, as a sentence.
+    pub looks_at: &'static str,
+    /// What it proves, as a sentence.
+    pub proves: &'static str,
+    /// What it does to a verdict.
+    pub role: Role,
+    /// A drawn timeline; of a rule of the source, lines of Python.
+    pub example: &'static str,
+}
+
+/// What a rule does to a verdict.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Role {
+    /// It makes the verdict from the trace, and gives way to the source as said.
+    Trace(Yields),
+    /// It makes the verdict from the Python source, where the trace's rule gives way.
+    Source,
+    /// It leans one way; see [`Lean`].
+    Weak(Lean),
+    /// It says something of the verdict, and changes nothing.
+    Remark,
+}
+
+/// What the source may do to a verdict that a rule of the trace made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Yields {
+    /// Which findings of the source replace the trace's verdict.
+    pub to: To,
+    /// A kind that the source may say in vain.
+    pub except: Option<Kind>,
+    /// The rule's own case where the source was read and left the question open.
+    pub open: Option<Grade>,
+}
+
+/// What of the source a rule of the trace gives way to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// Nothing: what the trace shows is proven.
+    Nothing,
+    /// A source that says the same kind adds its reasons.
+    SameKind,
+    /// A source that decides; one that leaves the question open changes nothing.
+    Decided,
+    /// Whatever the source says, also that it cannot be told.
+    Anything,
+}
+
+impl Yields {
+    const NOTHING: Self = Self::to(To::Nothing);
+
+    const fn to(to: To) -> Self {
+        Self { to, except: None, open: None }
+    }
+
+    const fn except(to: To, kind: Kind) -> Self {
+        Self { to, except: Some(kind), open: None }
+    }
+}
+
+/// What a weak rule moves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lean {
+    /// What it looks at: rules that share it count as one witness.
+    pub about: About,
+    /// Positive: the value is needed.
+    pub weight: f64,
+    /// The weight that it was given before any program was labelled.
+    pub prior: f64,
+    /// On how many false and how many true sites of the fit it fired.
+    pub fired: (u32, u32),
+}
+
+/// What a weak rule looks at. Two that look at the same are no two witnesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// How much is read.
+    Size,
+    /// Where in the step it happens.
+    Place,
+    /// What the GPU is given next.
+    After,
+    /// How often it happens.
+    Number,
+    /// What the host does next.
+    Host,
+    /// Where the value goes.
+    Data,
+    /// What the program calls the code.
+    Names,
+    /// On which thread or stream.
+    Where,
+}
+
+/// Every rule: those of the trace in order of precedence, of the source, weak ones, remarks.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    [trace::RULES, source::RULES, weak::RULES, remarks::RULES].into_iter().flatten()
+}
+
+/// The row of a rule; `None` for one of another version of the program.
+pub fn of(id: RuleId) -> Option<&'static Rule> {
+    all().find(|rule| rule.id == id)
+}
+
+/// The rule of that id, in any case.
+pub fn by_id(id: &str) -> Option<&'static Rule> {
+    all().find(|rule| rule.id.as_str().eq_ignore_ascii_case(id.trim()))
+}
+
+impl Rule {
+    /// Whether its id is a letter and a number, not a word.
+    pub fn has_number(&self) -> bool {
+        self.id.as_str().ends_with(|c: char| c.is_ascii_digit())
+    }
+
+    /// Its cases, each with its confidence; none of weak rules and remarks.
+    pub fn grades(&self) -> impl Iterator<Item = &'static Grade> {
+        grade::ALL.iter().filter(|grade| grade.rule == self.id)
+    }
+}
+
+/// The verdict of one rule; below [`DECIDED`] its class is left open.
+pub fn says(grade: Grade, kind: Kind, pattern: &'static str, text: impl Into<String>) -> Verdict {
+    let open = grade.confidence < DECIDED && kind.class() != Kind::ValueRead.class();
+    let kind = if open { Kind::ValueRead } else { kind };
+    Verdict {
+        class: kind.class(),
+        kind,
+        confidence: grade.confidence,
+        pattern: Some(pattern).filter(|pattern| !pattern.is_empty()),
+        evidence: vec![Evidence::new(grade.rule, text)],
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! R17: library code that the catalogue knows, told apart by its lines.
+
+use super::combine::Combined;
+use super::source;
+use super::trace::{Subject, generic};
+use crate::catalogue::{self, Known};
+use crate::rules::{grade, says};
+use crate::sites::Bundle;
+use crate::vocabulary::{Attribution, Direction, Evidence, RuleId, Verdict};
+
+/// The innermost library frame is one that the catalogue knows. Where several entries fit and the line that would tell
+/// them apart is not at hand, what they have in common is said, and the advice is that of any wait of its sort.
+pub fn judge(s: &Subject) -> Option<Verdict> {
+    let known = known(s)?;
+    let &first = known.entries.first()?;
+    let kind = first.kind?;
+    let upload = s.bundle.copy.is_some_and(|c| c.direction == Direction::HostToDevice);
+    // An upload inside known code is still an upload; a plain synchronize() is judged by the timeline.
+    if upload || matches!(first.id, "F01" | "F02" | "F03") {
+        return None;
+    }
+    let frame = s.bundle.through().or(s.bundle.frames.first())?;
+    let kinds = || known.entries.iter().map(|entry| entry.kind);
+    let grade = if known.sure {
+        grade::R17
+    } else if kinds().all(|other| other == Some(kind)) {
+        grade::R17_UNREAD
+    } else if kinds().all(|other| other.is_some_and(|other| other.class() == kind.class())) {
+        grade::R17_ALIKE
+    } else {
+        return None;
+    };
+    let titles: Vec<&str> = known.entries.iter().map(|entry| entry.title).collect();
+    let mut text = format!(
+        "the wait happens inside {} ({}): {}",
+        crate::text::path_end(&frame.file, 2).replace('\\', "/"),
+        frame.function,
+        titles.join(", or ")
+    );
+    if !known.sure {
+        text += "; its line, which would tell for sure, is not at hand";
+    }
+    if known.entries.iter().all(|entry| entry.intended) {
+        text += "; it waits on purpose";
+    }
+    let pattern = if known.entries.len() == 1 { first.id } else { generic(s.bundle) };
+    Some(says(grade, kind, pattern, text))
+}
+
+/// What the catalogue knows of the library frames of a wait.
+pub fn known(s: &Subject) -> Option<Known> {
+    let b = s.bundle;
+    let inside = &b.frames[..b.user.unwrap_or(b.frames.len())];
+    let frames: Vec<(&str, &str)> = inside.iter().map(|f| (&*f.file, &*f.function)).collect();
+    // The lines of samples are only probable.
+    let exact = b.attribution == Attribution::PythonBacktrace;
+    catalogue::library_site(&frames, &|depth| {
+        let frame = inside.get(depth).filter(|_| exact)?;
+        source::line(s.sources, &frame.file, frame.line, &frame.function)
+    })
+}
+
+/// The advice of an entry for a script that people copy, where the user's line is the script's and the verdict agrees
+/// with it. The source has decided by then: the line alone would be too little.
+pub fn advise(bundle: &Bundle, combined: &mut Combined) {
+    let Some((frame, line)) = bundle.user_frame().zip(combined.line_text.as_deref()) else { return };
+    let entry = catalogue::script_site(&frame.file, &frame.function, line);
+    if let Some(entry) = entry.filter(|entry| entry.kind == Some(combined.verdict.kind)) {
+        combined.verdict.pattern = Some(entry.id);
+        let text = format!("the line is known: {}", entry.title);
+        combined.verdict.evidence.push(Evidence::new(RuleId::R17, text));
+    }
+}

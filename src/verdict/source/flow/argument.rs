@@ -1,0 +1,86 @@
+//! Arguments of calls: how most values end.
+
+use super::tracer::{Next, Tracer, UNKNOWN, ends};
+use super::value::{Sink, Step, Value};
+use crate::verdict::source::infer::libraries::makes_tensor;
+use crate::verdict::source::infer::roles::{self, Role};
+use crate::verdict::source::parse::{Node, dotted, nodes, split_callee, within};
+use ruff_python_ast::ExprCall;
+use ruff_text_size::{Ranged, TextRange};
+
+impl<'a> Tracer<'a, '_> {
+    /// The last node of `path` is an argument of a call.
+    pub(super) fn argument(&mut self, path: &[Node<'a>], value: &mut Value) -> Next {
+        let above = &path[..path.len() - 1];
+        let Some(at) = above.iter().rposition(|node| matches!(node, Node::ExprCall(_))) else {
+            return ends(Sink::Unknown, UNKNOWN);
+        };
+        let (Node::ExprCall(call), node) = (path[at], path[path.len() - 1]) else { return Next::Done };
+        let callee = self.file.text(&*call.func);
+        match roles::role(call, node.range(), value.bulk) {
+            Role::Log | Role::Track if value.data && roles::writes(call) => {
+                return ends(Sink::Write, format!("written out by {callee}"));
+            }
+            Role::Write => return ends(Sink::Write, format!("written out by {callee}")),
+            Role::Log => return ends(Sink::Log, format!("an argument of {callee}")),
+            Role::Compute => return ends(Sink::Compute, format!("an argument of {callee}")),
+            Role::Device => return ends(Sink::Device, format!("an argument of {callee} on the device")),
+            Role::Rate => return ends(Sink::Rate, format!("what {callee} sets the learning rate by")),
+            Role::Key => return ends(Sink::Index, format!("a key for {callee}")),
+            Role::Decide(what) => {
+                return ends(Sink::Branch { guard: false, assert: false }, format!("{what} ({callee})"));
+            }
+            Role::Size => return sized(path, at, &callee),
+            Role::Neutral => return Next::Done,
+            Role::Track => {
+                self.tracked(path, at, value);
+                return Next::Done;
+            }
+            // What a class of the file calls so is followed there.
+            Role::Keep if self.method_called(above, call).is_none() => {
+                self.keep(path, at, value);
+                return Next::Done;
+            }
+            Role::Keep | Role::Unknown => {
+                return self.local_call(path, at, value).map_or(Next::Done, Next::Up);
+            }
+            Role::Text => value.becomes_text(),
+            Role::Through => through(call, node.range(), value),
+        }
+        Next::Up(path.len() - 1 - at)
+    }
+}
+
+/// A size, or the bound of a loop: `for i in range(n)`.
+fn sized(path: &[Node<'_>], call: usize, callee: &str) -> Next {
+    let above = nodes::last(&path[..call]);
+    if callee == "range" && matches!(above, Some(Node::StmtFor(_) | Node::Comprehension(_))) {
+        return ends(Sink::Branch { guard: false, assert: false }, "the bound of a loop");
+    }
+    ends(Sink::Size, format!("a size for {callee}"))
+}
+
+/// What a host function makes of its argument at `at`: `enumerate` pairs it with a number, `zip` with other things.
+fn through(call: &ExprCall, at: TextRange, value: &mut Value) {
+    let callee = dotted(&call.func);
+    let (base, name) = split_callee(&callee);
+    match (base, name) {
+        ("", "list" | "tuple" | "sorted" | "reversed" | "iter" | "dict") | (_, "deepcopy" | "copy") => {}
+        ("", "enumerate") => {
+            value.bulk &= value.steps.pop().is_some();
+            value.steps.extend([Step::Index(1), Step::Any]);
+        }
+        ("", "zip") => {
+            value.bulk &= value.steps.pop().is_some();
+            let position = call.arguments.args.iter().position(|argument| within(at, argument));
+            value.steps.extend([position.map_or(Step::Any, Step::Index), Step::Any]);
+        }
+        (_, "float" | "int" | "sum" | "min" | "max" | "mean" | "bool") => {
+            value.steps.clear();
+            (value.bulk, value.data) = (false, false);
+        }
+        _ => value.steps.clear(),
+    }
+    // NumPy's numbers have the methods of arrays.
+    value.number &= !base.contains("np") && !base.contains("numpy") && !makes_tensor(name);
+}

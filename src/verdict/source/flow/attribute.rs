@@ -1,0 +1,155 @@
+//! Following a value that an attribute holds: to the reads of the attribute anywhere in the file, and through methods that only
+//! hand it out to those who ask them.
+
+use super::tracer::Tracer;
+use super::value::{Sink, Use, Value};
+use crate::rules::grade;
+use crate::verdict::source::infer::objects::Whose;
+use crate::verdict::source::infer::roles;
+use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee, within};
+use ruff_python_ast::{ExprAttribute, ExprContext};
+use ruff_text_size::{Ranged, TextRange};
+
+impl<'a> Tracer<'a, '_> {
+    /// An attribute holds the value: follow its reads.
+    ///
+    /// Definition: a read is ours if its object is of the same class (or called by the same name); one whose object is not known
+    /// can only leave the question open, unless it shows the value; one of another class's object is none. What a method returns
+    /// goes to the callers of that method, one level. Where nothing reads the attribute, whoever else may is not in this file.
+    ///
+    /// ```text
+    /// self.trend = 0.9 * self.trend + 0.1 * v   # in Task.feed
+    /// def ready(self): return self.trend < 0.2  # ours, returned: its callers
+    /// if self.task.ready(): …                   # `self.task = Task()`: ours, a branch
+    /// ```
+    /// Cost: one walk over the file, and one for each method that hands it out.
+    pub(super) fn attribute(&mut self, path: &[Node<'a>], target: &'a ExprAttribute, value: Value) {
+        let name = self.file.text(target);
+        if !self.seen.insert((target.range, name.clone())) {
+            return;
+        }
+        let value = value.named(name.clone());
+        let before = self.uses.len();
+        for (read, whose) in self.reads_of(path, target) {
+            let own = self.uses.len();
+            self.follow(&read, value.clone());
+            let uses = self.uses.split_off(own);
+            self.elsewhere(path, &read, uses, whose);
+        }
+        if self.uses.len() == before {
+            let recorded = match recorder(path) {
+                Some(function) => Some(format!("kept in `{name}` by {function}")),
+                None => value.text.then(|| format!("kept as text in `{name}`")),
+            };
+            let Some(what) = recorded else {
+                return self.sink(path, &value, Sink::Stored, format!("stored in `{name}`"));
+            };
+            self.sink(path, &value, Sink::Log, what);
+            if let Some(used) = self.uses.last_mut() {
+                used.limit = grade::RECORDED;
+            }
+        }
+    }
+
+    /// The reads of the attribute that `target` at the end of `path` assigns or changes, with whose they are.
+    fn reads_of(&self, path: &[Node<'a>], target: &'a ExprAttribute) -> Vec<(Path<'a>, Whose)> {
+        let class = self.objects.class_of(&target.value, path);
+        let base = dotted(&target.value);
+        let reads = nodes::find(&path[..1], &mut |path| {
+            let other = nodes::attribute(path).filter(|ast| ast.range != target.range);
+            other.is_some_and(|ast| ast.ctx == ExprContext::Load && *ast.attr == *target.attr)
+        });
+        let whose = |read: &Path<'a>| {
+            let Some(ast) = nodes::attribute(read) else { return Whose::Theirs };
+            let called = nodes::call(&read[..read.len() - 1]).is_some_and(|call| within(ast, &*call.func));
+            let own = dotted(&ast.value) == base && function(read) == function(path);
+            match () {
+                // Numbers and containers are not called: that is a method of the same name.
+                _ if called => Whose::Theirs,
+                _ if own => Whose::Ours,
+                _ => self.objects.whose(&ast.value, read, class.as_ref(), split_callee(&base).1),
+            }
+        };
+        let reads = reads.into_iter().map(|read| (whose(&read), read));
+        reads.filter(|(whose, _)| *whose != Whose::Theirs).map(|(whose, read)| (read, whose)).collect()
+    }
+
+    /// Takes the uses of one read of an attribute that `path` assigns.
+    fn elsewhere(&mut self, path: &[Node<'a>], read: &Path<'a>, uses: Vec<Use>, whose: Whose) {
+        for mut used in uses {
+            let away = function(read) != function(path);
+            if used.sink == Sink::Returned && away {
+                // The callers in the trace are those of the function that read the value, not of another that returns it.
+                if whose == Whose::Ours && self.handed_out(read, &used) {
+                    continue;
+                }
+                used.sink = Sink::Stored;
+            }
+            if whose == Whose::Unclear {
+                // Whoever's it is, a use that only shows it says nothing against its being shown.
+                if matches!(used.sink, Sink::Log | Sink::Error | Sink::Dropped) {
+                    continue;
+                }
+                used.sink = Sink::Stored;
+            }
+            self.uses.push(used);
+        }
+    }
+
+    /// Follows what the method around `read` returns to its callers in the file; false where there are none to be found.
+    fn handed_out(&mut self, read: &Path<'a>, returned: &Use) -> bool {
+        let at = nodes::function_scope(read);
+        let Node::StmtFunctionDef(ast) = read[at] else { return false };
+        let name = ast.name.as_str();
+        if name.starts_with("__") {
+            return false;
+        }
+        if !self.seen.insert((ast.range, format!("{name}()"))) {
+            return true;
+        }
+        let class = nodes::class_scope(&read[..=at]).map(|at| read[..=at].to_vec());
+        let property = ast.decorator_list.iter().any(nodes::is_property);
+        let calls = nodes::find(&read[..1], &mut |path| match last(path) {
+            Some(Node::ExprAttribute(ast)) => property && ast.attr.as_str() == name,
+            Some(Node::ExprCall(call)) => !property && nodes::name(&call.func) == name,
+            _ => false,
+        });
+        let mut found = false;
+        for place in calls.iter().filter(|place| function(place) != ast.range) {
+            let call = nodes::call(place);
+            let object = match call {
+                Some(call) => nodes::receiver(call),
+                None => nodes::attribute(place).map(|ast| &*ast.value),
+            };
+            let whose = match (object, &class) {
+                (Some(object), Some(_)) => self.objects.whose(object, place, class.as_ref(), "?"),
+                (None, None) if call.is_some_and(|call| call.func.is_name_expr()) => Whose::Ours,
+                _ => Whose::Theirs,
+            };
+            if whose == Whose::Theirs {
+                continue;
+            }
+            found = true;
+            let own = self.uses.len();
+            self.follow(place, returned.value.clone().named(format!("{name}()")));
+            for used in &mut self.uses[own..] {
+                if whose == Whose::Unclear || used.sink == Sink::Returned {
+                    used.sink = Sink::Stored;
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The function around, if its name says that it records what it is given: `add_scalar`, `log_metrics`, `set_postfix`.
+fn recorder<'a>(path: &[Node<'a>]) -> Option<&'a str> {
+    match path[nodes::function_scope(path)] {
+        Node::StmtFunctionDef(ast) if roles::is_log_name(&ast.name) => Some(ast.name.as_str()),
+        _ => None,
+    }
+}
+
+fn function(path: &[Node<'_>]) -> TextRange {
+    path[nodes::function_scope(path)].range()
+}

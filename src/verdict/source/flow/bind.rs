@@ -1,0 +1,251 @@
+//! Following a value through assignments, containers, attributes and the functions of the file.
+
+use super::tracer::Tracer;
+use super::value::{Sink, Step, Use, Value, constant_step};
+use crate::rules::grade::{METER_SEEN, METER_SHARED};
+use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::placement::Placement;
+use crate::verdict::source::infer::roles;
+use crate::verdict::source::parse::scope::{self, Definition};
+use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee, string, within};
+use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprList, ExprTuple};
+use ruff_text_size::Ranged;
+
+impl<'a> Tracer<'a, '_> {
+    /// `xs.append(value)`: the receiver holds it from here on. A container whose name says that it collects
+    /// figures counts as shown where the file does not show what becomes of it (S04).
+    pub(super) fn keep(&mut self, path: &[Node<'a>], at: usize, value: &Value) {
+        let Some(call) = nodes::call(&path[..=at]) else { return };
+        let Expr::Attribute(method) = &*call.func else { return };
+        let place = &path[..=at];
+        if value.data && self.is_set(&method.value, place) {
+            let set = self.file.text(&*method.value);
+            return self.sink(place, value, Sink::Compute, format!("gathered in the set `{set}`"));
+        }
+        let update = method.attr.as_str() == "update";
+        let held = if update { value.clone() } else { value.clone().held(Step::Any) };
+        self.store(place, &method.value, held.collected(place, false));
+    }
+
+    /// Whether an expression names a set: what it holds is compared one by one on the CPU.
+    fn is_set(&self, expr: &'a Expr, path: &[Node<'a>]) -> bool {
+        let made = |value: &Expr| match value {
+            Expr::Call(call) => dotted(&call.func) == "set",
+            _ => value.is_set_expr() || value.is_set_comp_expr(),
+        };
+        let values = self.objects.values_of(expr, path);
+        !values.is_empty() && values.iter().all(|(value, _)| made(value))
+    }
+
+    /// A container changes: later reads of it see the value. One that is named after the figures it collects
+    /// counts as shown (S04), unless its reads here tell otherwise.
+    fn store(&mut self, place: &[Node<'a>], container: &'a Expr, value: Value) {
+        let name = dotted(container);
+        let shown = roles::is_metric(&name) || roles::is_logger(&name);
+        let before = self.uses.len();
+        self.bind(place, container, value.clone());
+        let open = |used: &Use| {
+            matches!(used.sink, Sink::Unknown | Sink::Stored | Sink::Dropped | Sink::Returned | Sink::Log)
+        };
+        if shown && self.uses[before..].iter().all(open) {
+            self.uses.truncate(before);
+            self.sink(place, &value, Sink::Log, format!("collected in `{name}`"));
+        }
+    }
+
+    /// `meter.update(value)`: what is called like a meter shows its figures, unless its reads in the function or class decide
+    /// something.
+    pub(super) fn tracked(&mut self, path: &[Node<'a>], at: usize, value: &Value) {
+        let Some(call) = nodes::call(&path[..=at]) else { return };
+        let Expr::Attribute(method) = &*call.func else { return };
+        let place = &path[..=at];
+        let mut held = value.clone();
+        let key = match held.steps.pop() {
+            Some(Step::Key(key)) => Some(key),
+            Some(step) => {
+                held.steps.push(step);
+                None
+            }
+            None => nodes::keyword(call, nodes::range(path))
+                .and_then(|keyword| Some(keyword.arg.as_ref()?.to_string())),
+        };
+        let before = self.uses.len();
+        self.bind(place, &method.value, held.held(Step::Meter(key)).collected(place, true));
+        let found = self.uses.split_off(before);
+        let stored = found.iter().any(|used| used.sink == Sink::Stored);
+        let shared = match &*method.value {
+            Expr::Name(name) => scope::parameter(&scope::owner(place, &name.id), &name.id).is_some(),
+            _ => stored,
+        };
+        let limit = if shared { METER_SHARED } else { METER_SEEN };
+        for mut used in found {
+            let returned = used.sink == Sink::Returned && !used.value.vague && used.can_wait();
+            if used.sink.is_decisive() || used.sink == Sink::Unknown && used.value.vague || returned {
+                used.limit = limit;
+                self.uses.push(used);
+            }
+        }
+        self.sink(path, value, Sink::Log, format!("an argument of {}", self.file.text(&*call.func)));
+        if let Some(log) = self.uses.last_mut() {
+            log.limit = limit;
+        }
+    }
+
+    /// A function of the same file gets the value: follow the parameter.
+    pub(super) fn local_call(&mut self, path: &[Node<'a>], at: usize, value: &mut Value) -> Option<usize> {
+        let call = nodes::call(&path[..=at])?;
+        let callee = dotted(&call.func);
+        let unknown = format!("an argument of {}", self.file.text(&*call.func));
+        let Some((function, parameter)) = self.parameter(path, at) else {
+            self.sink(path, value, Sink::Unknown, unknown);
+            return None;
+        };
+        let ast = nodes::function(&function)?;
+        if !self.seen.insert((ast.range, format!("{callee}({parameter}"))) {
+            return None;
+        }
+        let first = ast.body.first().map(Ranged::start).unwrap_or_default();
+        let before = self.uses.len();
+        // What is called inside the loop runs inside the loop, wherever it stands.
+        let collected = value.collected.filter(|collected| !collected.region.contains(call.start()));
+        let inner = Value { name: Some(parameter.clone()), hops: value.hops + 1, collected, ..value.clone() };
+        for read in scope::reached(&function, &parameter, &Definition::parameter(&function, first)) {
+            self.follow(&read, inner.clone());
+        }
+        let found = self.uses.split_off(before);
+        let (returned, others): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|used| used.sink == Sink::Returned);
+        self.uses.extend(others);
+        (!returned.is_empty()).then(|| path.len() - 1 - at)
+    }
+
+    /// The method that a call means where the object's class is in the file; of an object that is called itself, `__call__`
+    /// or a module's `forward`.
+    pub(super) fn method_called(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<Path<'a>> {
+        let of = |object| self.objects.class_of(object, path);
+        let class = nodes::receiver(call).and_then(of);
+        let named = class.and_then(|class| self.objects.method(&class, nodes::name(&call.func)));
+        named.or_else(|| {
+            let class = of(&call.func)?;
+            ["__call__", "forward"].iter().find_map(|name| self.objects.method(&class, name))
+        })
+    }
+
+    /// The function that a call means: the method of the object's class, else the only function of that name in the file.
+    fn callee(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<Path<'a>> {
+        let callee = dotted(&call.func);
+        let (base, name) = split_callee(&callee);
+        if let Some(method) = self.method_called(path, call) {
+            return Some(method);
+        }
+        let own = matches!(base, "" | "self" | "cls").then(|| scope::functions(self.file.module(), name));
+        let mut functions = own?;
+        functions.pop().filter(|_| functions.is_empty())
+    }
+
+    /// The function that the call at `path[at]` means and the parameter that the argument becomes.
+    fn parameter(&self, path: &[Node<'a>], at: usize) -> Option<(Path<'a>, String)> {
+        let (call, argument) = (nodes::call(&path[..=at])?, nodes::range(path));
+        let function = self.callee(path, call)?;
+        let ast = nodes::function(&function)?;
+        let free = ast.decorator_list.iter().any(|decorator| dotted(&decorator.expression) == "staticmethod");
+        let method = usize::from(!free && matches!(function[..], [.., Node::StmtClassDef(_), _]));
+        let parameter = match nodes::keyword(call, argument) {
+            Some(keyword) => keyword.arg.as_ref()?.as_str(),
+            None => {
+                let position = call.arguments.args.iter().position(|value| within(argument, value))?;
+                let mut all = ast.parameters.posonlyargs.iter().chain(&ast.parameters.args);
+                all.nth(position + method)?.parameter.name.as_str()
+            }
+        };
+        Some((function, parameter.to_owned()))
+    }
+
+    /// A target gets the value; `place` is the path of the statement or expression that assigns.
+    pub(super) fn bind(&mut self, place: &[Node<'a>], target: &'a Expr, mut value: Value) {
+        let path = [place, &[Node::from(target)]].concat();
+        match target {
+            Expr::Name(name) => self.name(&path, &name.id, value),
+            Expr::Starred(ast) => self.bind(place, &ast.value, value),
+            Expr::Tuple(ExprTuple { elts, .. }) | Expr::List(ExprList { elts, .. }) => {
+                let starred = elts.iter().any(|element| matches!(element, Expr::Starred(_)));
+                let chosen = match value.steps.pop() {
+                    Some(Step::Index(index)) if !starred && index < elts.len() => Some(index),
+                    _ => None,
+                };
+                for (at, element) in elts.iter().enumerate() {
+                    if chosen.is_none_or(|chosen| chosen == at) {
+                        self.bind(&path, element, value.clone());
+                    }
+                }
+            }
+            _ if is_rate(target) => {
+                let what = format!("the new value of `{}`", self.file.text(target));
+                self.sink(&path, &value, Sink::Rate, what);
+            }
+            Expr::Attribute(ast) => self.attribute(&path, ast, value),
+            Expr::Subscript(ast) if self.placements.find(&ast.value, place) == Placement::Device => {
+                let what = format!("stored in the tensor `{}`", self.file.text(&*ast.value));
+                self.sink(&path, &value, Sink::Device, what);
+            }
+            Expr::Subscript(ast) => {
+                let value = value.held(constant_step(&ast.slice).unwrap_or(Step::Any));
+                self.store(&path, &ast.value, value);
+            }
+            _ => self.sink(&path, &value, Sink::Stored, format!("stored in `{}`", self.file.text(target))),
+        }
+    }
+
+    /// A name holds the value: follow the reads that see it.
+    pub(super) fn name(&mut self, path: &[Node<'a>], name: &str, value: Value) {
+        let own = nodes::range(path);
+        if !self.seen.insert((own, name.to_owned())) {
+            return;
+        }
+        let owner = scope::owner(path, name);
+        let mut reads = scope::reached(&owner, name, &Definition::new(path));
+        reads.retain(|read| nodes::range(read) != own);
+        let value = value.named(name);
+        let before = self.uses.len();
+        for read in &reads {
+            self.follow(read, value.clone());
+        }
+        let mutated = matches!(last(path), Some(Node::ExprName(ast)) if ast.ctx == ExprContext::Load);
+        let class = matches!(last(&owner), Some(Node::StmtClassDef(_)));
+        let local = owner.len() > 1 && scope::binds(&owner, name);
+        if class || mutated && !(local && is_fresh(&owner, name)) {
+            self.sink(path, &value, Sink::Stored, format!("kept in `{name}`, which others read"));
+        } else if self.uses.len() == before && reads.is_empty() {
+            // Further on the way, a value that goes nowhere is more likely one that the way has lost.
+            let sink = if value.hops <= 2 { Sink::Dropped } else { Sink::Unknown };
+            self.sink(path, &value, sink, "never read");
+        }
+    }
+}
+
+/// Whether a target is a setting of the optimizer.
+fn is_rate(target: &Expr) -> bool {
+    let name = match target {
+        Expr::Attribute(ast) => Some(ast.attr.as_str()),
+        Expr::Subscript(ast) => string(&ast.slice),
+        _ => None,
+    };
+    name.is_some_and(|name| Names("lr learning_rate weight_decay momentum").has(name))
+}
+
+/// Whether a local name only ever means containers made in its function: what they hold leaves through the name alone.
+fn is_fresh(owner: &[Node<'_>], name: &str) -> bool {
+    let made = |value: &Expr| match value {
+        Expr::Call(call) => {
+            Names("list dict set defaultdict deque OrderedDict Counter").has(nodes::name(&call.func))
+        }
+        _ => {
+            matches!(value, Expr::List(_) | Expr::Dict(_) | Expr::Set(_) | Expr::BinOp(_))
+                || matches!(value, Expr::ListComp(_) | Expr::DictComp(_) | Expr::SetComp(_))
+        }
+    };
+    let mut stores =
+        scope::occurrences(owner, name).into_iter().filter(|occurrence| occurrence.store).peekable();
+    stores.peek().is_some()
+        && stores.all(|store| matches!(scope::given(&store.path), scope::Given::Value(value) if made(value)))
+}

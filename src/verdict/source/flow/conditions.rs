@@ -1,0 +1,77 @@
+//! Conditions around a value: which only stop or complain (S02, S03), and which hold only now and then (S18).
+
+use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::roles;
+use crate::verdict::source::parse::nodes::function_scope;
+use crate::verdict::source::parse::{Node, Source, last, nodes, within};
+use ruff_python_ast::{Expr, ExprCall, Operator, Stmt, StmtIf};
+use ruff_text_size::Ranged;
+
+/// Whether the branch that the last node of `path` decides only stops or complains (S02): its body raises, exits, warns or logs;
+/// leaving a loop or the function counts where the test looks for NaN or infinity.
+pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
+    let (test, body) = match nodes::above(path, 1) {
+        Some(Node::StmtIf(ast)) => (Some(&*ast.test), &ast.body),
+        Some(Node::ElifElseClause(ast)) => (ast.test.as_ref(), &ast.body),
+        Some(Node::ExprBoolOp(_) | Node::ExprUnaryOp(_)) => return is_guard(&path[..path.len() - 1], file),
+        parent => return matches!(parent, Some(Node::StmtAssert(_))),
+    };
+    let Some(test) = test.map(|test| file.slice(test.range()).to_ascii_lowercase()) else { return false };
+    let nan = ["nan", "inf", "finite"].iter().any(|word| test.contains(word));
+    body.iter().all(|stmt| match stmt {
+        Stmt::Raise(_) | Stmt::Assert(_) | Stmt::Pass(_) => true,
+        Stmt::Expr(ast) => ast.value.as_call_expr().is_some_and(|call| roles::is_log(call) || stops(call)),
+        Stmt::Break(_) | Stmt::Continue(_) | Stmt::Return(_) => nan,
+        _ => false,
+    }) && !body.iter().all(|stmt| matches!(stmt, Stmt::Pass(_)))
+}
+
+/// Whether the last node of `path` is the test of an `assert`, or an operand of it.
+pub fn is_asserted(path: &[Node<'_>]) -> bool {
+    let [.., parent, node] = path else { return false };
+    match parent {
+        Node::StmtAssert(ast) => within(*node, &*ast.test),
+        Node::ExprBoolOp(_) | Node::ExprUnaryOp(_) => is_asserted(&path[..path.len() - 1]),
+        _ => false,
+    }
+}
+
+fn stops(call: &ExprCall) -> bool {
+    Names("exit _exit abort set_trace breakpoint warn").has(nodes::name(&call.func))
+}
+
+/// The innermost `if` of the function that lets the last node run only now and then.
+pub fn rare<'a>(path: &[Node<'a>]) -> Option<&'a StmtIf> {
+    let function = function_scope(path);
+    let own = last(path)?.range();
+    path[function..].iter().rev().find_map(|node| {
+        let Node::StmtIf(ast) = node else { return None };
+        let inside = ast.body.iter().any(|stmt| stmt.range().contains_range(own));
+        (inside && is_rare(&ast.test)).then_some(*ast)
+    })
+}
+
+/// `step % n == 0`, `rank == 0`, `is_main_process`.
+fn is_rare(test: &Expr) -> bool {
+    let mut rare = false;
+    nodes::walk(&[Node::from(test)], &mut |path| {
+        match last(path) {
+            Some(Node::ExprBinOp(ast)) if ast.op == Operator::Mod && !is_one(&ast.right) => rare = true,
+            Some(Node::ExprName(ast)) => rare |= is_rank(&ast.id),
+            Some(Node::ExprAttribute(ast)) => rare |= is_rank(&ast.attr),
+            _ => {}
+        }
+        true
+    });
+    rare
+}
+
+/// `i % 1` is always 0.
+fn is_one(expr: &Expr) -> bool {
+    matches!(expr, Expr::NumberLiteral(number) if matches!(&number.value, ruff_python_ast::Number::Int(int) if int.as_u8() == Some(1)))
+}
+
+fn is_rank(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.ends_with("rank") || ["main_process", "is_master", "is_main"].iter().any(|part| name.contains(part))
+}

@@ -1,0 +1,410 @@
+//! Following a value that the CPU read to what becomes of it.
+
+use super::conditions::{self, is_asserted, is_guard};
+use super::value::{Sink, Step, Use, Value, constant_step, element};
+use crate::rules::grade;
+use crate::verdict::source::infer::objects::Objects;
+use crate::verdict::source::infer::placement::{Placement, Placements};
+use crate::verdict::source::parse::nodes::{self, function_scope};
+use crate::verdict::source::parse::{Node, Source, scope, string, within};
+use ruff_python_ast::{CmpOp, Expr, ExprAttribute, ExprContext, ExprIf, Operator, UnaryOp};
+use ruff_text_size::{Ranged, TextRange};
+use std::collections::HashSet;
+
+/// Bindings followed per value before the rest counts as unknown.
+const BUDGET: usize = 60;
+/// Names and calls between the read and the use.
+const MAX_HOPS: u8 = 12;
+
+/// Follows values through one file.
+///
+/// Definition: starting at the expression that reads the device, go up the syntax tree. Arithmetic, conversions, formatting and
+/// containers pass the value on; an assignment moves it to a name, whose reads that the binding reaches
+/// ([`scope::reached`]) are followed in turn, attributes likewise through their class, arguments of functions of the same file
+/// through the parameter; everything else is a sink and ends the way. The result is the list of sinks.
+///
+/// ```text
+/// lossf = loss.item()               → name `lossf`
+/// total = total + lossf             → name `total`, collected by the loop
+/// logger.info(f"{lossf:.3f}")       → sink: Log
+/// return total / n                  → sink: Returned, deferred
+/// ```
+/// Cost: one walk over the scope per binding followed, at most [`BUDGET`] of them.
+pub struct Tracer<'a, 'n> {
+    pub file: &'a Source,
+    pub placements: &'n Placements<'a>,
+    pub objects: Objects<'a>,
+    pub uses: Vec<Use>,
+    pub(super) seen: HashSet<(TextRange, String)>,
+}
+
+/// Where a value goes from a node.
+pub(super) enum Next {
+    /// So many levels up.
+    Up(usize),
+    /// Nowhere else: what it comes to is recorded, or it comes to nothing.
+    Done,
+    /// It ends here.
+    End(Sink, String),
+}
+
+/// The value ends in a sink.
+pub(super) fn ends(sink: Sink, what: impl Into<String>) -> Next {
+    Next::End(sink, what.into())
+}
+
+impl<'a, 'n> Tracer<'a, 'n> {
+    pub fn new(placements: &'n Placements<'a>) -> Self {
+        let file = placements.file;
+        Self { file, placements, objects: Objects::new(file), uses: Vec::new(), seen: HashSet::new() }
+    }
+
+    /// Follows the value of the last node of `path`.
+    pub fn follow(&mut self, path: &[Node<'a>], mut value: Value) {
+        if value.hops > MAX_HOPS || self.seen.len() > BUDGET {
+            return self.sink(path, &value, Sink::Unknown, "a chain of names too long to follow");
+        }
+        let mut end = path.len();
+        while end > 1 {
+            match self.step(&path[..end], &mut value) {
+                Next::Up(levels) => end = end.saturating_sub(levels.max(1)),
+                Next::Done => return,
+                Next::End(sink, what) => return self.sink(&path[..end], &value, sink, what),
+            }
+        }
+    }
+
+    /// Records a sink at the last node of `path`.
+    pub fn sink(&mut self, path: &[Node<'a>], value: &Value, sink: Sink, what: impl Into<String>) {
+        let at = nodes::range(path).start();
+        let deferred = value.collected.is_some_and(|collected| !collected.region.contains(at));
+        let line = self.file.line_of(at);
+        let sink = if value.vague && sink.is_decisive() { Sink::Unknown } else { sink };
+        self.uses.push(Use {
+            limit: 1.0,
+            sink,
+            what: what.into(),
+            line,
+            name: value.name.clone(),
+            deferred,
+            rare: conditions::rare(path).is_some_and(|ast| !ast.range.contains(value.origin)),
+            value: value.clone(),
+        });
+    }
+
+    /// One step up from the last node of `path`, through an expression or into a statement.
+    fn step(&mut self, path: &[Node<'a>], value: &mut Value) -> Next {
+        let [.., parent, node] = path else { return Next::Done };
+        let (node, above) = (*node, &path[..path.len() - 1]);
+        match *parent {
+            Node::InterpolatedElement(_) | Node::InterpolatedStringFormatSpec(_) => value.becomes_text(),
+            Node::FString(_) | Node::ExprFString(_) | Node::ExprStarred(_) => {}
+            Node::ExprAwait(_) | Node::WithItem(_) => {}
+            Node::ExprUnaryOp(ast) => value.bulk &= ast.op != UnaryOp::Not,
+            Node::ExprBinOp(ast) => {
+                let text = ast.op == Operator::Mod && string(&ast.left).is_some();
+                let other = if within(node, &*ast.left) { &ast.right } else { &ast.left };
+                return self.arithmetic(path, value, (!text).then_some(&**other));
+            }
+            Node::ExprCompare(ast) => {
+                if ast.ops.iter().all(|op| matches!(op, CmpOp::Is | CmpOp::IsNot)) {
+                    return Next::Done;
+                }
+                value.steps.clear();
+                let mut operands = std::iter::once(&*ast.left).chain(&ast.comparators);
+                return self.arithmetic(path, value, operands.find(|other| !within(node, *other)));
+            }
+            Node::ExprBoolOp(ast) => {
+                let decides = value.steps.is_empty() && !value.text;
+                if decides && ast.values.last().is_some_and(|value| value.range() != node.range()) {
+                    let sink = Sink::Branch { guard: is_guard(path, self.file), assert: is_asserted(path) };
+                    self.sink(path, value, sink, "an operand of `and`/`or`");
+                }
+            }
+            Node::ExprIf(ast) if within(node, &*ast.test) => {
+                if self.chooses_words(above, value, ast) {
+                    return Next::Done;
+                }
+                return self.branch(path, value, "the condition of an `… if … else …`");
+            }
+            Node::ExprIf(_) => {}
+            Node::ExprNamed(ast) => {
+                if let Expr::Name(name) = &*ast.target {
+                    let target = [above, &[Node::from(&*ast.target)]].concat();
+                    self.name(&target, &name.id, value.clone());
+                }
+            }
+            Node::ExprTuple(_) | Node::ExprList(_) | Node::ExprSet(_) | Node::ExprDict(_) => {
+                return self.container(path, value);
+            }
+            Node::ExprDictComp(ast) if ast.key.as_deref().is_some_and(|key| within(node, key)) => {
+                return ends(Sink::Index, "a key of a dict");
+            }
+            Node::ExprDictComp(_) => value.steps.push(Step::Entry),
+            Node::ExprListComp(_) | Node::ExprSetComp(_) | Node::ExprGenerator(_) => {
+                value.steps.push(Step::Any);
+            }
+            Node::Comprehension(ast) if within(node, &ast.iter) => {
+                return self.iterated(above, &ast.target, value);
+            }
+            Node::Comprehension(_) => return self.filter(path, value),
+            Node::ExprLambda(_) => return returned_by_lambda(above),
+            Node::ExprYield(_) | Node::ExprYieldFrom(_) => {
+                return ends(Sink::Unknown, "yielded to whoever iterates");
+            }
+            Node::ExprSlice(_) if value.text => return Next::Done,
+            Node::ExprSlice(_) => return ends(Sink::Size, "the bound of a slice"),
+            Node::ExprSubscript(ast) => return self.subscript(path, value, within(node, &*ast.slice)),
+            Node::ExprAttribute(ast) => return self.attribute_of(path, value, ast),
+            Node::Arguments(_) | Node::Keyword(_) => return self.argument(path, value),
+            _ => return self.statement(path, value),
+        }
+        Next::Up(1)
+    }
+
+    /// A loop over the value: its target gets the elements.
+    fn iterated(&mut self, place: &[Node<'a>], target: &'a Expr, value: &Value) -> Next {
+        if let Some(element) = element(value.clone()) {
+            self.bind(place, target, element);
+        }
+        Next::Done
+    }
+
+    /// Whether the value only chooses between two constants that are shown: `print("high" if v > 3 else "")`; then its uses
+    /// are theirs.
+    fn chooses_words(&mut self, conditional: &[Node<'a>], value: &Value, ast: &ExprIf) -> bool {
+        if !ast.body.is_literal_expr() || !ast.orelse.is_literal_expr() {
+            return false;
+        }
+        let before = self.uses.len();
+        self.follow(conditional, Value { steps: Vec::new(), bulk: false, ..value.clone() });
+        let shown = |used: &Use| matches!(used.sink, Sink::Log | Sink::Error);
+        if self.uses.len() > before && self.uses[before..].iter().all(shown) {
+            return true;
+        }
+        self.uses.truncate(before);
+        false
+    }
+
+    /// `value op other`: computed where the other operand lives.
+    fn arithmetic(&self, path: &[Node<'a>], value: &mut Value, other: Option<&'a Expr>) -> Next {
+        match other {
+            None => value.becomes_text(),
+            Some(other) if !value.bulk && self.placements.find(other, path) == Placement::Device => {
+                return ends(Sink::Device, format!("combined with the tensor `{}`", self.file.text(other)));
+            }
+            Some(_) => {}
+        }
+        Next::Up(1)
+    }
+
+    /// An element of a list, tuple, set or dict display.
+    fn container(&mut self, path: &[Node<'a>], value: &mut Value) -> Next {
+        let [.., grand, parent, node] = path else { return Next::Done };
+        let position =
+            |elements: &[Expr]| elements.iter().position(|element| element.range() == node.range());
+        let step = match parent {
+            Node::ExprTuple(ast) => {
+                if matches!(grand, Node::ExprSubscript(subscript) if within(*parent, &*subscript.slice)) {
+                    // The whole index is what counts.
+                    return Next::Up(1);
+                }
+                position(&ast.elts).map_or(Step::Any, Step::Index)
+            }
+            Node::ExprList(ast) => position(&ast.elts).map_or(Step::Any, Step::Index),
+            Node::ExprDict(ast) => {
+                let mut keys = ast.items.iter().filter_map(|item| item.key.as_ref());
+                if keys.any(|key| key.range() == node.range()) {
+                    return ends(Sink::Index, "a key of a dict");
+                }
+                let item = ast.items.iter().find(|item| item.value.range() == node.range());
+                match item.map(|item| item.key.as_ref()) {
+                    // `{**metrics}` keeps the keys.
+                    Some(None) => return Next::Up(1),
+                    Some(Some(key)) => string(key).map_or(Step::Entry, |key| Step::Key(key.to_owned())),
+                    None => Step::Any,
+                }
+            }
+            _ => Step::Any,
+        };
+        if matches!(node, Node::ExprStarred(_)) {
+            return Next::Up(1);
+        }
+        value.steps.push(step);
+        Next::Up(1)
+    }
+
+    /// `value[…]` or `x[value]`.
+    fn subscript(&mut self, path: &[Node<'a>], value: &mut Value, index: bool) -> Next {
+        let Some(Node::ExprSubscript(ast)) = nodes::above(path, 1) else { return Next::Done };
+        if index {
+            let device = self.placements.find(&ast.value, path) == Placement::Device;
+            let sink = if device { Sink::Size } else { Sink::Index };
+            return ends(sink, format!("an index of `{}`", self.file.text(&*ast.value)));
+        }
+        if ast.ctx != ExprContext::Load {
+            return Next::Done;
+        }
+        let chosen = match &*ast.slice {
+            Expr::Slice(_) => return Next::Up(1),
+            slice => constant_step(slice),
+        };
+        match (value.steps.pop(), chosen) {
+            (Some(Step::Index(a)), Some(Step::Index(b))) if a != b => Next::Done,
+            (Some(Step::Key(a) | Step::Meter(Some(a))), Some(Step::Key(b))) if a != b => Next::Done,
+            _ => Next::Up(1),
+        }
+    }
+
+    /// `value.name`, `value.method(…)`.
+    fn attribute_of(&mut self, path: &[Node<'a>], value: &mut Value, ast: &'a ExprAttribute) -> Next {
+        let call = nodes::call(&path[..path.len() - 2]).filter(|call| within(ast, &*call.func));
+        let name = ast.attr.as_str();
+        let number = value.number && value.steps.is_empty();
+        if !value.is_given_by(name) {
+            return Next::Done;
+        }
+        let Some(call) = call else {
+            return match name {
+                // Known without the values.
+                "shape" | "dtype" | "ndim" | "device" => Next::Done,
+                _ => Next::Up(1),
+            };
+        };
+        if number {
+            return self.combined(path, value, name);
+        }
+        match name {
+            "to" if self.placements.device_argument(call, path) == Some(Placement::Device) => {
+                ends(Sink::Device, "copied back to the device")
+            }
+            "cuda" => ends(Sink::Device, "copied back to the device"),
+            "backward" => ends(Sink::Device, "used by the backward pass"),
+            "item" | "mean" | "sum" | "max" | "min" | "std" => {
+                (value.bulk, value.data, value.steps) = (false, false, Vec::new());
+                Next::Up(2)
+            }
+            "append" | "extend" | "update" | "add" | "clear" | "sort" | "reverse"
+                if !value.steps.is_empty() =>
+            {
+                Next::Done
+            }
+            "values" | "items" | "get" | "pop" if !value.steps.is_empty() => {
+                let key = call.arguments.args.first().and_then(constant_step);
+                if matches!((value.steps.pop(), key), (Some(Step::Key(a)), Some(Step::Key(b))) if a != b) {
+                    return Next::Done;
+                }
+                match name {
+                    "values" => value.steps.push(Step::Any),
+                    "items" => value.steps.extend([Step::Index(1), Step::Any]),
+                    _ => {}
+                }
+                Next::Up(2)
+            }
+            "keys" | "index" | "count" if !value.steps.is_empty() => Next::Done,
+            _ => Next::Up(2),
+        }
+    }
+
+    /// A number is asked for a method, though it has none: it was combined with a tensor on the way, or with an array.
+    fn combined(&mut self, path: &[Node<'a>], value: &Value, method: &str) -> Next {
+        if matches!(method, "is_integer" | "hex" | "conjugate" | "bit_length" | "as_integer_ratio") {
+            return Next::Up(2);
+        }
+        self.sink(path, value, Sink::Device, format!("combined with what `.{method}()` is called on"));
+        let surely = matches!(method, "cpu" | "cuda" | "detach" | "backward" | "to" | "requires_grad_");
+        if let (false, Some(used)) = (surely, self.uses.last_mut()) {
+            used.limit = grade::PERHAPS_TENSOR;
+        }
+        Next::Done
+    }
+
+    /// The value stands in a statement.
+    fn statement(&mut self, path: &[Node<'a>], value: &Value) -> Next {
+        let [.., parent, node] = path else { return Next::Done };
+        let above = &path[..path.len() - 1];
+        match *parent {
+            Node::StmtAssign(ast) => {
+                let adds_up = scope::reads_target(ast);
+                for target in &ast.targets {
+                    let value = if adds_up { value.clone().collected(above, true) } else { value.clone() };
+                    self.bind(above, target, value);
+                }
+                Next::Done
+            }
+            Node::StmtAnnAssign(ast) => {
+                self.bind(above, &ast.target, value.clone());
+                Next::Done
+            }
+            Node::StmtAugAssign(ast) => {
+                if !value.bulk && self.placements.find(&ast.target, above) == Placement::Device {
+                    return ends(
+                        Sink::Device,
+                        format!("added to the tensor `{}`", self.file.text(&*ast.target)),
+                    );
+                }
+                self.bind(above, &ast.target, value.clone().collected(above, value.steps.is_empty()));
+                Next::Done
+            }
+            Node::StmtFor(ast) if within(*node, &*ast.iter) => self.iterated(above, &ast.target, value),
+            Node::StmtIf(_) => self.branch(path, value, "the test of an `if`"),
+            Node::ElifElseClause(_) => self.branch(path, value, "the test of an `elif`"),
+            Node::StmtWhile(_) => self.branch(path, value, "the test of a `while`"),
+            Node::StmtMatch(_) | Node::MatchCase(_) => self.branch(path, value, "the subject of a `match`"),
+            Node::StmtAssert(ast) if within(*node, &*ast.test) => self.branch(path, value, "an `assert`"),
+            Node::StmtAssert(_) | Node::StmtRaise(_) => ends(Sink::Error, "the text of an error"),
+            Node::StmtReturn(_) if describes(path) => ends(Sink::Log, "part of how the object prints"),
+            Node::StmtReturn(_) => ends(Sink::Returned, "returned"),
+            Node::StmtExpr(_) if value.name.is_none() => ends(Sink::Dropped, "thrown away"),
+            // `with ctx(v) as c:` is read as handing the value on.
+            Node::StmtWith(ast) => {
+                let item = ast.items.iter().find(|item| within(*node, item.range));
+                if let Some(target) = item.and_then(|item| item.optional_vars.as_deref()) {
+                    self.bind(above, target, value.clone());
+                }
+                Next::Done
+            }
+            Node::StmtExpr(_) | Node::StmtDelete(_) => Next::Done,
+            _ => ends(Sink::Unknown, UNKNOWN),
+        }
+    }
+
+    /// The last node of `path` is a condition of a comprehension. One that leaves out what is missing or not finite is part of
+    /// computing a mean.
+    fn filter(&self, path: &[Node<'a>], value: &Value) -> Next {
+        let test = path.last().map(|node| self.file.text(node).to_ascii_lowercase()).unwrap_or_default();
+        if ["nan", "inf", "none"].iter().any(|word| test.contains(word)) {
+            return Next::Done;
+        }
+        self.branch(path, value, "the condition of a comprehension")
+    }
+
+    /// The last node of `path` decides a branch. Whether a list is empty does not depend on what it holds, and what text
+    /// looks like decides about more text.
+    fn branch(&self, path: &[Node<'a>], value: &Value, what: &str) -> Next {
+        if value.text || !value.steps.is_empty() {
+            return Next::Done;
+        }
+        let guard = is_guard(path, self.file);
+        ends(Sink::Branch { guard, assert: is_asserted(path) }, what)
+    }
+}
+
+/// What is said of a use that no case covers.
+pub(super) const UNKNOWN: &str = "used in a way that the tool does not know";
+
+/// The value is what the lambda at the end of `path` returns.
+fn returned_by_lambda(path: &[Node<'_>]) -> Next {
+    let key = matches!(nodes::above(path, 1), Some(Node::Keyword(keyword))
+        if keyword.arg.as_ref().is_some_and(|id| id.as_str() == "key"));
+    match key {
+        true => ends(Sink::Branch { guard: false, assert: false }, "the key of a sort"),
+        false => ends(Sink::Returned, "returned by a lambda"),
+    }
+}
+
+/// Whether the function around makes the text of an object.
+fn describes(path: &[Node<'_>]) -> bool {
+    matches!(path[function_scope(path)], Node::StmtFunctionDef(ast)
+        if matches!(ast.name.as_str(), "__str__" | "__repr__" | "__format__" | "extra_repr"))
+}

@@ -1,0 +1,233 @@
+//! A value that is followed through the program, and the uses that it comes to.
+
+use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::roles::is_figure;
+use crate::verdict::source::parse::{Node, nodes, scope};
+use ruff_python_ast::{Expr, Number};
+use ruff_text_size::{TextRange, TextSize};
+
+/// A value on its way: what the CPU read, or something made of it.
+#[derive(Clone, Debug)]
+pub struct Value {
+    /// How to get back at the value inside the containers that hold it, innermost first: `{"loss": [v]}` is `[Index, Key]`.
+    pub steps: Vec<Step>,
+    /// An array or CPU tensor rather than one number.
+    pub bulk: bool,
+    /// Of an array, one number or all of them: data rather than a figure, as long as nothing sums it up.
+    pub data: bool,
+    /// Read by `.cpu()` and its kin: a tensor that could as well be gathered on the device.
+    pub tensor: bool,
+    /// A plain Python number: what has methods of a tensor is no longer it.
+    pub number: bool,
+    /// Text made from it, whose length or layout decides nothing that matters.
+    pub text: bool,
+    /// Read from an attribute that may or may not depend on it: decides nothing for certain.
+    pub vague: bool,
+    /// Where it was read (in this file: the call that returns it).
+    pub origin: TextSize,
+    /// The loop that collects it by `+=` or `append`: uses outside of it can wait.
+    pub collected: Option<Collected>,
+    /// The latest name that held it.
+    pub name: Option<String>,
+    pub hops: u8,
+}
+
+/// A loop that reads a value each time round and keeps it for later.
+#[derive(Clone, Copy, Debug)]
+pub struct Collected {
+    pub region: TextRange,
+    /// Added up into one number, rather than kept one by one.
+    pub sum: bool,
+}
+
+impl Value {
+    /// A value read by the last node of `path`.
+    pub fn new(path: &[Node<'_>], bulk: bool) -> Self {
+        Self {
+            steps: Vec::new(),
+            bulk,
+            data: bulk,
+            tensor: false,
+            number: !bulk,
+            text: false,
+            vague: false,
+            origin: nodes::range(path).start(),
+            collected: None,
+            name: None,
+            hops: 0,
+        }
+    }
+
+    pub fn held(mut self, step: Step) -> Self {
+        self.steps.push(step);
+        self
+    }
+
+    /// Text holds no containers any more.
+    pub fn becomes_text(&mut self) {
+        self.steps.clear();
+        (self.bulk, self.data, self.number, self.text) = (false, false, false, true);
+    }
+
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self.hops += 1;
+        self
+    }
+
+    /// Notes that `+=` or `append` at the end of `place` collects the value, if the loop around reads it each time.
+    pub fn collected(mut self, place: &[Node<'_>], sum: bool) -> Self {
+        let region = scope::innermost_loop(place, self.origin);
+        self.collected = self.collected.or(region.map(|region| Collected { region, sum }));
+        self
+    }
+
+    /// Whether an attribute or method of a meter gives the value back, which it then stands for; true for all other values.
+    pub fn is_given_by(&mut self, name: &str) -> bool {
+        let Some(Step::Meter(key)) = self.steps.last().cloned() else { return true };
+        match name {
+            _ if TOLD.has(name) => return false,
+            _ if GIVING.has(name) => {
+                self.steps.pop();
+            }
+            "meters" | "items" | "values" | "get" | "pop" | "metrics" | "history" => {
+                self.steps.pop();
+                self.steps.push(key.map_or(Step::Any, Step::Key));
+            }
+            _ if key.as_deref() == Some(name) => {
+                self.steps.pop();
+            }
+            // Of another figure.
+            _ if key.is_some() => return false,
+            _ => {
+                self.steps.pop();
+                self.vague = true;
+            }
+        }
+        true
+    }
+}
+
+/// Members of a meter that do not give back what it was told.
+const TOLD: Names = Names(
+    "update record track set write add append reset clear close flush keys synchronize_between_processes \
+     count n num steps step name enabled disable total_count closed print log log_every device to",
+);
+/// Members that do.
+const GIVING: Names = Names(
+    "avg average val value mean sum max min best last median global_avg smoothed ema compute result get_avg \
+     get_value item peek latest",
+);
+
+/// One container around a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    Index(usize),
+    Key(String),
+    /// Some element.
+    Any,
+    /// The value under some key of a dict.
+    Entry,
+    /// A meter that was told the value, under a name if it keeps several.
+    Meter(Option<String>),
+}
+
+/// What becomes of a value in one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sink {
+    /// Shown or recorded.
+    Log,
+    /// The text of an exception.
+    Error,
+    /// Written to a file as data.
+    Write,
+    /// Decides what runs; `guard` where the branch only stops or complains, `nan` where it looks for NaN or infinity.
+    Branch {
+        guard: bool,
+        assert: bool,
+    },
+    /// A size, a bound, a loop count.
+    Size,
+    /// An index or a key.
+    Index,
+    /// The learning rate.
+    Rate,
+    /// Other CPU work that needs it.
+    Compute,
+    /// Back to the GPU.
+    Device,
+    /// Handed to the caller.
+    Returned,
+    /// Kept where this file does not show who reads it.
+    Stored,
+    /// Nobody reads it.
+    Dropped,
+    Unknown,
+}
+
+impl Sink {
+    /// Whether it needs the value at once.
+    pub fn is_decisive(&self) -> bool {
+        matches!(self, Self::Branch { .. } | Self::Size | Self::Index | Self::Rate | Self::Compute)
+    }
+}
+
+/// A sink with the words for it.
+#[derive(Clone, Debug)]
+pub struct Use {
+    pub sink: Sink,
+    /// "an argument of logger.info", "the test of an `if`", …
+    pub what: String,
+    pub line: u32,
+    /// Reached through a name or directly.
+    pub name: Option<String>,
+    /// Collected in a loop and used outside of it.
+    pub deferred: bool,
+    /// Only now and then, by a condition that the read itself does not stand under.
+    pub rare: bool,
+    /// The highest confidence that a verdict of false on it deserves.
+    pub limit: f64,
+    /// The value as the sink gets it, for following it into the caller.
+    pub value: Value,
+}
+
+impl Use {
+    /// Whether a use comes after the loop that reads the value, so that one read there would do: of a sum (S05), of a list of
+    /// figures, and of arrays gathered batch by batch (D08), which need no look inside the loop. Other lists are what the program
+    /// makes, and how soon they are needed is not told.
+    pub fn can_wait(&self) -> bool {
+        let Some(collected) = self.value.collected.filter(|_| self.deferred) else { return false };
+        let figures = self.name.as_deref().is_some_and(is_figure);
+        match self.sink {
+            Sink::Stored | Sink::Dropped => false,
+            Sink::Unknown if self.value.vague => false,
+            Sink::Log => true,
+            Sink::Branch { .. } | Sink::Rate | Sink::Size | Sink::Index => false,
+            Sink::Compute => self.value.tensor,
+            Sink::Returned => collected.sum || figures || self.value.tensor,
+            _ => collected.sum || self.value.tensor,
+        }
+    }
+}
+
+/// What a loop over the value gets; `None` for the keys of a dict that holds it.
+pub fn element(mut value: Value) -> Option<Value> {
+    match value.steps.pop() {
+        Some(Step::Key(_) | Step::Entry) => return None,
+        Some(_) => {}
+        None => value.bulk = false,
+    }
+    Some(value)
+}
+
+/// A constant index or key.
+pub fn constant_step(expr: &Expr) -> Option<Step> {
+    match expr {
+        Expr::StringLiteral(literal) => Some(Step::Key(literal.value.to_str().to_owned())),
+        Expr::NumberLiteral(number) => match &number.value {
+            Number::Int(int) => int.as_usize().map(Step::Index),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,35 @@
+//! What programs call the modules that compute on the host, and the functions that make tensors.
+
+/// A list of names, with blanks between them.
+pub struct Names(pub &'static str);
+
+impl Names {
+    pub fn has(&self, name: &str) -> bool {
+        self.0.split_ascii_whitespace().any(|one| one == name)
+    }
+}
+
+/// Modules that compute host values from host values.
+const HOST: Names = Names("np numpy math cmath statistics scipy copy itertools re pd");
+/// Further ones whose functions give host values, which say nothing of the arguments; and what settings are kept in.
+const HOST_RESULTS: Names = Names(
+    "os time random json sys logging datetime collections dist argparse args cfg config opt hparams cv2 \
+     PIL pathlib",
+);
+/// Modules whose functions give what they make of their arguments, wherever those live.
+const GENERIC: Names = Names("functools operator");
+
+/// Whether what the functions of a module give lives on the host.
+pub fn gives_host_values(module: &str) -> bool {
+    HOST.has(module) || HOST_RESULTS.has(module)
+}
+
+/// Whether the functions of a module compute a host value from a host value.
+pub fn computes_on_host(module: &str) -> bool {
+    HOST.has(module) || GENERIC.has(module)
+}
+
+/// Whether a function of torch makes a tensor of data that it is given.
+pub fn makes_tensor(function: &str) -> bool {
+    matches!(function, "tensor" | "as_tensor" | "asarray" | "from_numpy" | "scalar_tensor")
+}

@@ -1,0 +1,190 @@
+//! Objects of the file's own classes: which class an expression's value is of, and where its attributes are read.
+
+use super::libraries::Names;
+use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, scope, split_callee};
+use ruff_python_ast::{Expr, ExprContext, Stmt, StmtClassDef};
+use std::cell::Cell;
+
+/// Names and attributes looked up, one after the other, for the class of one expression.
+const MAX_STEPS: u8 = 4;
+/// Walks over the file per traced value; then classes are unknown.
+const BUDGET: u32 = 100;
+/// Methods that give back the object that they are called on.
+const SAME_OBJECT: Names = Names("to cuda cpu eval train half float bfloat16 requires_grad_ compile");
+
+/// What a value is given, with the place.
+type Valued<'a> = (&'a Expr, Path<'a>);
+
+/// Answers about the objects of one file.
+pub struct Objects<'a> {
+    file: &'a Source,
+    budget: Cell<u32>,
+}
+
+/// Whose attribute a read is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Of the object asked about, or of another of its class.
+    Ours,
+    /// Of an object of another class.
+    Theirs,
+    /// Not told.
+    Unclear,
+}
+
+impl<'a> Objects<'a> {
+    pub fn new(file: &'a Source) -> Self {
+        Self { file, budget: Cell::new(BUDGET) }
+    }
+
+    /// Path of the class in the file whose object `expr` names; `path` ends at or above it.
+    ///
+    /// Definition: `self` is of the class around; a call of a class gives an object of it; a name or an attribute is of the class
+    /// that all its assignments in the file agree on, or that its parameter's annotation names. Everything else: `None`.
+    pub fn class_of(&self, expr: &'a Expr, path: &[Node<'a>]) -> Option<Path<'a>> {
+        self.find_class(expr, path, 0)
+    }
+
+    fn find_class(&self, expr: &'a Expr, path: &[Node<'a>], steps: u8) -> Option<Path<'a>> {
+        if steps > MAX_STEPS {
+            return None;
+        }
+        match expr {
+            Expr::Name(name) if matches!(name.id.as_str(), "self" | "cls") => {
+                nodes::class_scope(path).map(|at| path[..=at].to_vec())
+            }
+            Expr::Name(name) => {
+                let owner = scope::owner(path, &name.id);
+                if let Some(parameter) = scope::parameter(&owner, &name.id) {
+                    return self.class_named(split_callee(&dotted(parameter.annotation()?)).1);
+                }
+                self.agreed(self.bound(&owner, &name.id)?, steps)
+            }
+            Expr::Attribute(ast) => {
+                let holder = self.find_class(&ast.value, path, steps + 1);
+                let region = holder.unwrap_or_else(|| vec![self.file.module()]);
+                self.agreed(self.assigned(&region, ast.attr.as_str()), steps)
+            }
+            Expr::Call(call) => match &*call.func {
+                Expr::Name(name) => self.class_named(&name.id),
+                Expr::Attribute(ast) if SAME_OBJECT.has(ast.attr.as_str()) => {
+                    self.find_class(&ast.value, path, steps + 1)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The class that all values are of.
+    fn agreed(&self, values: Vec<Valued<'a>>, steps: u8) -> Option<Path<'a>> {
+        let mut classes = values
+            .into_iter()
+            .filter(|(value, _)| !value.is_none_literal_expr())
+            .map(|(value, place)| self.find_class(value, &place, steps + 1));
+        let first = classes.next()??;
+        classes.all(|class| class.is_some_and(|class| same(&class, &first))).then_some(first)
+    }
+
+    /// All values that the file gives to a name or an attribute; none where one of them is not told.
+    pub fn values_of(&self, expr: &'a Expr, path: &[Node<'a>]) -> Vec<Valued<'a>> {
+        match expr {
+            Expr::Name(name) => self.bound(&scope::owner(path, &name.id), &name.id).unwrap_or_default(),
+            Expr::Attribute(ast) => {
+                let holder = self.class_of(&ast.value, path).unwrap_or_else(|| vec![self.file.module()]);
+                self.assigned(&holder, ast.attr.as_str())
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// All values that a name is given; `None` where it is bound in another way too.
+    fn bound(&self, owner: &[Node<'a>], name: &str) -> Option<Vec<Valued<'a>>> {
+        self.spend()?;
+        let stores = scope::occurrences(owner, name).into_iter().filter(|occurrence| occurrence.store);
+        stores.map(|store| scope::value(store.path)).collect()
+    }
+
+    /// What the attribute of that name is assigned in a region.
+    fn assigned(&self, region: &[Node<'a>], attribute: &str) -> Vec<Valued<'a>> {
+        if self.spend().is_none() {
+            return Vec::new();
+        }
+        let stores = nodes::find(region, &mut |path| {
+            nodes::attribute(path)
+                .is_some_and(|ast| ast.ctx == ExprContext::Store && ast.attr.as_str() == attribute)
+        });
+        stores.into_iter().map(scope::value).collect::<Option<_>>().unwrap_or_default()
+    }
+
+    /// The only class of that name in the file.
+    fn class_named(&self, name: &str) -> Option<Path<'a>> {
+        self.spend()?;
+        let named =
+            |path: &[Node<'a>]| matches!(last(path), Some(Node::StmtClassDef(ast)) if *ast.name == *name);
+        let mut found = nodes::find(&[self.file.module()], &mut |path| named(path));
+        found.pop().filter(|_| found.is_empty())
+    }
+
+    fn spend(&self) -> Option<()> {
+        self.budget.set(self.budget.get().checked_sub(1)?);
+        Some(())
+    }
+
+    /// Whether an object of one class may be one of the other: the same, or one derived from the other in the file.
+    fn related(&self, a: &Path<'a>, b: &Path<'a>) -> bool {
+        same(a, b) || self.derived(a, b, 0) || self.derived(b, a, 0)
+    }
+
+    fn derived(&self, class: &Path<'a>, base: &Path<'a>, steps: u8) -> bool {
+        let mut bases = self.bases(class);
+        steps <= MAX_STEPS && bases.any(|one| same(&one, base) || self.derived(&one, base, steps + 1))
+    }
+
+    fn bases(&self, class: &Path<'a>) -> impl Iterator<Item = Path<'a>> {
+        let arguments = definition(class).and_then(|ast| ast.arguments.as_deref());
+        let bases = arguments.into_iter().flat_map(|arguments| arguments.args.iter());
+        bases.filter_map(|base| self.class_named(split_callee(&dotted(base)).1))
+    }
+
+    /// The method that an object of the class answers with: its own, else that of a base class in the file.
+    pub fn method(&self, class: &Path<'a>, name: &str) -> Option<Path<'a>> {
+        own_method(class, name).or_else(|| self.bases(class).find_map(|base| own_method(&base, name)))
+    }
+
+    /// Whose member `base.…` at the end of `path` is, when asked about objects of `class` that are called `name` (the last name
+    /// of `self.model.user` is `user`).
+    pub fn whose(&self, base: &'a Expr, path: &[Node<'a>], class: Option<&Path<'a>>, name: &str) -> Whose {
+        let called = dotted(base);
+        let called = split_callee(&called).1;
+        match (self.class_of(base, path), class) {
+            (Some(theirs), Some(ours)) if self.related(&theirs, ours) => Whose::Ours,
+            (Some(_), Some(_)) => Whose::Theirs,
+            _ if called == name && !matches!(name, "self" | "cls" | "?") => Whose::Ours,
+            (None, Some(ours)) if is_named_after(called, ours) => Whose::Ours,
+            _ => Whose::Unclear,
+        }
+    }
+}
+
+fn definition<'a>(class: &Path<'a>) -> Option<&'a StmtClassDef> {
+    if let Node::StmtClassDef(ast) = last(class)? { Some(ast) } else { None }
+}
+
+fn own_method<'a>(class: &Path<'a>, name: &str) -> Option<Path<'a>> {
+    let own = definition(class)?.body.iter().find_map(|stmt| match stmt {
+        Stmt::FunctionDef(ast) if ast.name.as_str() == name => Some(Node::from(ast)),
+        _ => None,
+    })?;
+    Some([class.as_slice(), &[own]].concat())
+}
+
+fn same(a: &Path<'_>, b: &Path<'_>) -> bool {
+    nodes::range(a) == nodes::range(b)
+}
+
+/// Whether a name is that of the class, other than by a letter or two: `loss_meter` for a `LossMeter`.
+fn is_named_after(name: &str, class: &Path<'_>) -> bool {
+    let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
+    name.len() > 2 && definition(class).is_some_and(|ast| plain(&ast.name) == plain(name))
+}

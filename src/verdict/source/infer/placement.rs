@@ -1,0 +1,353 @@
+//! A guess at where a value lives, from the text alone: on the host, on the device, or no idea.
+
+use super::libraries::{Names, gives_host_values, makes_tensor};
+use crate::verdict::source::parse::scope::{self, Given};
+use crate::verdict::source::parse::{Node, Source, dotted, nodes, split_callee, string};
+use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprName, Operator, UnaryOp};
+use ruff_text_size::Ranged;
+use std::cell::Cell;
+
+/// Where a value lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// A Python or NumPy value or a CPU tensor.
+    Host,
+    /// A tensor on the device.
+    Device,
+    Unknown,
+}
+use Placement::{Device, Host, Unknown};
+
+/// Names looked up per call site before the answer is `Unknown`.
+const BUDGET: u32 = 60;
+
+/// Answers for one file; names are followed to their bindings in the same file.
+pub struct Placements<'a> {
+    pub file: &'a Source,
+    budget: Cell<u32>,
+}
+
+/// A node of a file, and what the file's text says of the values around it.
+#[derive(Clone, Copy)]
+pub struct Here<'p, 'a> {
+    pub placements: &'p Placements<'a>,
+    /// Path of the node.
+    pub path: &'p [Node<'a>],
+}
+
+impl<'a> Here<'_, 'a> {
+    pub fn file(self) -> &'a Source {
+        self.placements.file
+    }
+
+    /// Text of an expression or another node on one line.
+    pub fn text(self, node: impl Ranged) -> String {
+        self.placements.file.text(node)
+    }
+
+    /// See [`Placements::find`].
+    pub fn find(self, expr: &'a Expr) -> Placement {
+        self.placements.find(expr, self.path)
+    }
+
+    /// See [`Placements::device_argument`].
+    pub fn device_argument(self, call: &'a ExprCall) -> Option<Placement> {
+        self.placements.device_argument(call, self.path)
+    }
+}
+
+/// Builtins whose result is a Python value whatever their arguments.
+const HOST_BUILTINS: Names = Names(
+    "len int float bool str complex isinstance issubclass hasattr callable range enumerate id hash type \
+     repr format open input ord chr any all print",
+);
+/// Methods that answer with a Python value or a CPU copy.
+const HOST_METHODS: Names = Names(
+    "item tolist numpy cpu size dim numel ndimension stride element_size is_contiguous is_floating_point \
+     get_device data_ptr keys startswith endswith split format strip lower upper exists is_set join \
+     replace isdigit query is_available get_rank get_world_size pin_memory perf_counter",
+);
+/// Attributes that are Python values.
+const HOST_ATTRIBUTES: Names = Names(
+    "shape ndim dtype device is_cuda requires_grad training is_leaf layout __name__ __class__ itemsize \
+     nbytes",
+);
+/// Methods that only a tensor has: a name that they are called on is a tensor.
+const TENSOR_METHODS: Names =
+    Names("backward detach cuda cpu requires_grad_ item detach_ retain_grad type_as");
+/// Methods whose result lives where their receiver does.
+const SAME_PLACE: Names = Names(
+    "clone detach float half long mean sum max min argmax view reshape squeeze unsqueeze flatten any all \
+     abs sqrt norm double bool contiguous transpose permute std round astype copy",
+);
+/// Functions of `torch` that create a tensor of no data, on the host unless a device is given.
+const FACTORIES: Names = Names(
+    "zeros ones empty full rand randn randint randperm arange linspace eye BoolTensor FloatTensor \
+     LongTensor IntTensor DoubleTensor Tensor ByteTensor",
+);
+
+/// Functions of `torch` that give no tensor.
+const NO_TENSORS: Names = Names("device Size is_tensor get_num_threads is_grad_enabled Generator");
+
+/// Place that a device argument names.
+pub fn device_text(text: &str) -> Placement {
+    match text {
+        t if t == "cpu" || t.starts_with("cpu:") => Host,
+        t if t.starts_with("cuda") || t.starts_with("hip") || t.starts_with("xpu") => Device,
+        _ => Unknown,
+    }
+}
+
+impl<'a> Placements<'a> {
+    pub fn new(file: &'a Source) -> Self {
+        Self { file, budget: Cell::new(BUDGET) }
+    }
+
+    /// Where the value of `expr` lives; `around` is a path that ends at or above it, for its scope.
+    pub fn find(&self, expr: &'a Expr, around: &[Node<'a>]) -> Placement {
+        self.guess(expr, around, 0)
+    }
+
+    fn guess(&self, expr: &'a Expr, around: &[Node<'a>], depth: u8) -> Placement {
+        if depth > 12 {
+            return Unknown;
+        }
+        let sub = |expr: &'a Expr| self.guess(expr, around, depth + 1);
+        match expr {
+            Expr::Name(name) => self.name(name, around, depth),
+            Expr::Call(call) => self.call(call, around, depth),
+            Expr::Attribute(ast) => match ast.attr.as_str() {
+                "grad" => Device,
+                attr if HOST_ATTRIBUTES.has(attr) => Host,
+                "data" | "T" | "mT" | "real" | "imag" | "H" => sub(&ast.value),
+                _ => Unknown,
+            },
+            Expr::Subscript(ast) => sub(&ast.value),
+            Expr::BinOp(ast) if ast.op == Operator::Mod && string(&ast.left).is_some() => Host,
+            Expr::BinOp(ast) => operands(sub(&ast.left), sub(&ast.right)),
+            Expr::UnaryOp(ast) if ast.op == UnaryOp::Not => Host,
+            Expr::UnaryOp(ast) => sub(&ast.operand),
+            Expr::BoolOp(ast) => ast.values.iter().map(sub).reduce(same).unwrap_or(Unknown),
+            Expr::Compare(ast) if ast.ops.iter().any(gives_bool) => Host,
+            Expr::Compare(ast) if ast.comparators.iter().any(|e| string(e).is_some()) => Host,
+            Expr::Compare(ast) => ast.comparators.iter().map(sub).fold(sub(&ast.left), operands),
+            Expr::If(ast) => same(sub(&ast.body), sub(&ast.orelse)),
+            Expr::Named(ast) => sub(&ast.value),
+            Expr::Await(ast) => sub(&ast.value),
+            Expr::Starred(ast) => sub(&ast.value),
+            Expr::List(ast) => ast.elts.iter().map(sub).reduce(operands).unwrap_or(Host),
+            Expr::Tuple(ast) => ast.elts.iter().map(sub).reduce(operands).unwrap_or(Host),
+            Expr::ListComp(ast) => sub(&ast.elt),
+            Expr::Generator(ast) => sub(&ast.elt),
+            Expr::Dict(_) | Expr::Set(_) | Expr::DictComp(_) => Host,
+            Expr::FString(_) | Expr::Lambda(_) | Expr::Slice(_) => Host,
+            _ if expr.is_literal_expr() => Host,
+            _ => Unknown,
+        }
+    }
+
+    fn call(&self, call: &'a ExprCall, around: &[Node<'a>], depth: u8) -> Placement {
+        let callee = dotted(&call.func);
+        let (base, name) = split_callee(&callee);
+        let root = callee.split(['.', '(', '[']).next().unwrap_or("");
+        let device = || self.device_argument(call, around);
+        let receiver = || nodes::receiver(call).map_or(Unknown, |expr| self.guess(expr, around, depth + 1));
+        if base.is_empty() && HOST_BUILTINS.has(name) || HOST_METHODS.has(name) {
+            return Host;
+        }
+        let arguments = || {
+            let values = call.arguments.args.iter().map(|argument| self.guess(argument, around, depth + 1));
+            values.reduce(operands).unwrap_or(Unknown)
+        };
+        match name {
+            "max" | "min" | "sum" | "abs" | "round" | "sorted" | "pow" if base.is_empty() => {
+                return arguments();
+            }
+            "cuda" => return Device,
+            "to" => return device().unwrap_or_else(receiver),
+            "from_numpy" => return Host,
+            method if SAME_PLACE.has(method) && !matches!(base, "" | "torch" | "F" | "np" | "numpy") => {
+                return receiver();
+            }
+            _ => {}
+        }
+        match root {
+            "torch" if base == "torch.cuda" && name.ends_with("Tensor") => Device,
+            "torch" if base.starts_with("torch.cuda") || base.starts_with("torch.distributed") => Host,
+            "torch" | "F" if NO_TENSORS.has(name) => Host,
+            "torch" if makes_tensor(name) || FACTORIES.has(name) => device().unwrap_or(Host),
+            "torch" if matches!(name, "stack" | "cat" | "concat" | "hstack" | "vstack") => {
+                self.gathered(call, around, depth)
+            }
+            "torch" | "F" if arguments() != Host => Device,
+            root if gives_host_values(root) => Host,
+            _ => Unknown,
+        }
+    }
+
+    /// Tensors joined into one: those of the host stay there, unless the list of them was empty at first and got others.
+    fn gathered(&self, call: &'a ExprCall, around: &[Node<'a>], depth: u8) -> Placement {
+        let Some(list) = call.arguments.args.first() else { return Unknown };
+        if let Expr::Name(name) = list
+            && let Some((Expr::List(made), _)) = self.binding(name, around)
+            && made.elts.is_empty()
+        {
+            let appended = scope::occurrences(&scope::owner(around, &name.id), &name.id);
+            let mut given = appended.iter().filter_map(|read| match read.path[..] {
+                [.., Node::ExprCall(call), Node::ExprAttribute(ast), _] if ast.attr.as_str() == "append" => {
+                    Some(self.guess(call.arguments.args.first()?, &read.path, depth + 2))
+                }
+                _ => None,
+            });
+            return if given.any(|nature| nature != Host) { Device } else { Unknown };
+        }
+        if self.guess(list, around, depth + 1) == Host { Unknown } else { Device }
+    }
+
+    /// The place that a call's `device=` or first positional argument names: `None` where it names none.
+    pub fn device_argument(&self, call: &'a ExprCall, around: &[Node<'a>]) -> Option<Placement> {
+        let keyword = call.arguments.find_keyword("device").map(|keyword| &keyword.value);
+        let positional = || call.arguments.args.first().filter(|_| nodes::name(&call.func) == "to");
+        keyword.or_else(positional).and_then(|expr| self.device(expr, around, 0))
+    }
+
+    /// The place that an expression used as a device names; `None` for a dtype or another tensor.
+    fn device(&self, expr: &'a Expr, around: &[Node<'a>], depth: u8) -> Option<Placement> {
+        match expr {
+            Expr::StringLiteral(literal) => Some(device_text(literal.value.to_str())),
+            Expr::NumberLiteral(_) => Some(Device),
+            Expr::FString(_) => {
+                Some(device_text(self.file.text(expr).trim_start_matches(['f', 'F', '"', '\''])))
+            }
+            Expr::Call(call) if dotted(&call.func).ends_with("device") => {
+                let named = call.arguments.args.first();
+                named.and_then(|argument| self.device(argument, around, depth + 1)).or(Some(Unknown))
+            }
+            Expr::If(ast) => self.device(&ast.body, around, depth + 1),
+            Expr::Attribute(ast) if names_dtype(&ast.attr) => None,
+            Expr::Name(name) => {
+                let bound = if depth < 4 { self.binding(name, around) } else { None };
+                let known = bound.and_then(|(value, place)| self.device(value, &place, depth + 1));
+                Some(known.unwrap_or_else(|| device_name(name.id.as_str())))
+            }
+            Expr::Attribute(ast) => Some(device_name(ast.attr.as_str())),
+            _ => Some(Unknown),
+        }
+    }
+
+    /// The only expression that a name is assigned, with the place of the assignment.
+    fn binding(&self, name: &'a ExprName, around: &[Node<'a>]) -> Option<(&'a Expr, Vec<Node<'a>>)> {
+        self.spend()?;
+        let owner = scope::owner(around, &name.id);
+        let mut stores = scope::occurrences(&owner, &name.id).into_iter().filter(|o| o.store && !o.closure);
+        let only = stores.next().filter(|_| stores.next().is_none())?;
+        scope::value(only.path)
+    }
+
+    fn name(&self, name: &'a ExprName, around: &[Node<'a>], depth: u8) -> Placement {
+        if self.spend().is_none() {
+            return Unknown;
+        }
+        let owner = scope::owner(around, &name.id);
+        if let Some(annotated) = annotation(&owner, &name.id) {
+            return annotated;
+        }
+        let all = scope::occurrences(&owner, &name.id);
+        let mut bound = None;
+        for store in all.iter().filter(|o| o.store && !o.closure) {
+            let nature = match scope::given(&store.path) {
+                Given::Value(value) => self.guess(value, &store.path, depth + 2),
+                Given::Element(value) => match self.guess(value, &store.path, depth + 2) {
+                    // A tuple of unlike things.
+                    Device => Device,
+                    _ if matches!(value, Expr::Tuple(_)) => Unknown,
+                    other => other,
+                },
+                Given::Iterated(value) => match value {
+                    Expr::Call(call) if matches!(dotted(&call.func).as_str(), "range" | "enumerate") => Host,
+                    _ => self.guess(value, &store.path, depth + 2),
+                },
+                Given::Other => Unknown,
+            };
+            bound = Some(bound.map_or(nature, |known| same(known, nature)));
+        }
+        match bound {
+            Some(Unknown) | None if all.iter().any(|o| o.load && used_as_tensor(&o.path)) => Device,
+            Some(nature) => nature,
+            None => Unknown,
+        }
+    }
+
+    fn spend(&self) -> Option<()> {
+        self.budget.set(self.budget.get().checked_sub(1)?);
+        Some(())
+    }
+}
+
+/// Whether a comparison gives true or false, whatever its operands are.
+fn gives_bool(op: &CmpOp) -> bool {
+    matches!(op, CmpOp::Is | CmpOp::IsNot | CmpOp::In | CmpOp::NotIn)
+}
+
+fn names_dtype(attribute: &str) -> bool {
+    Names("half long bool").has(attribute)
+        || ["float", "int", "type"].iter().any(|word| attribute.contains(word))
+}
+
+/// What a variable called so usually names: `device`, `local_rank`, `gpu` the GPU; `cpu`, `cpu_device` the host.
+fn device_name(name: &str) -> Placement {
+    let name = name.to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    match () {
+        _ if has(&["cpu", "host"]) => Host,
+        _ if has(&["device", "dev", "cuda", "gpu", "rank"]) => Device,
+        _ => Unknown,
+    }
+}
+
+/// Where a parameter's annotation says it lives.
+fn annotation(owner: &[Node<'_>], name: &str) -> Option<Placement> {
+    let annotation = scope::parameter(owner, name)?.annotation()?;
+    match split_callee(&dotted(annotation)).1 {
+        "int" | "float" | "str" | "bool" | "ndarray" => Some(Host),
+        _ => None,
+    }
+}
+
+/// Whether a read of a name treats it as only tensors are: `x.detach()`, `x.abs().max().item()`, `F.relu(x)`.
+fn used_as_tensor(path: &[Node<'_>]) -> bool {
+    let mut end = path.len();
+    while let [.., Node::ExprCall(call), Node::ExprAttribute(ast), _] = path[..end] {
+        let method = ast.attr.as_str();
+        if !nodes::within(ast, &*call.func) || TENSOR_METHODS.has(method) {
+            return nodes::within(ast, &*call.func);
+        }
+        if !SAME_PLACE.has(method) {
+            return false;
+        }
+        end -= 2;
+    }
+    is_input(path)
+}
+
+/// Whether the last node is what a function of torch.nn.functional or torch.autograd works on: its first argument.
+fn is_input(path: &[Node<'_>]) -> bool {
+    let [.., Node::ExprCall(call), Node::Arguments(_), node] = path else { return false };
+    let callee = dotted(&call.func);
+    matches!(split_callee(&callee).0, "F" | "torch.nn.functional" | "nn.functional" | "torch.autograd")
+        && call.arguments.args.first().is_some_and(|first| first.range() == node.range())
+}
+
+/// Arithmetic: one operand on the device puts the result there.
+fn operands(a: Placement, b: Placement) -> Placement {
+    match (a, b) {
+        (Device, _) | (_, Device) => Device,
+        (Host, Host) => Host,
+        _ => Unknown,
+    }
+}
+
+/// One value or the other.
+fn same(a: Placement, b: Placement) -> Placement {
+    if a == b { a } else { Unknown }
+}

@@ -1,0 +1,316 @@
+//! What a callee does with a value that the CPU read: the tables behind rules S04, S06 and S07.
+
+use super::libraries::{Names, computes_on_host, makes_tensor};
+use crate::verdict::source::parse::nodes::{argument, name};
+use crate::verdict::source::parse::{dotted, split_callee, string, within};
+use ruff_python_ast::{Expr, ExprCall};
+use ruff_text_size::{Ranged, TextRange};
+
+/// What a call does with one of its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Shows or records it: print, logger, progress bar, metric.
+    Log,
+    /// Hands it to a meter, which shows it or gives it back later.
+    Track,
+    /// Writes it to a file as data.
+    Write,
+    /// Computes another host value from it.
+    Through,
+    /// Makes text of it.
+    Text,
+    /// Takes it as a size, a count or a bound.
+    Size,
+    /// Lets it decide what runs next.
+    Decide(&'static str),
+    /// Looks something up by it.
+    Key,
+    /// Sets the learning rate from it.
+    Rate,
+    /// Hands it to the GPU.
+    Device,
+    /// Keeps it in the receiver: `xs.append(v)`.
+    Keep,
+    /// CPU work that needs it: an image library, a solver, a sleep.
+    Compute,
+    /// Does not look at the value: `len`, `isinstance`.
+    Neutral,
+    Unknown,
+}
+
+/// Words that make a receiver's name a logger's, wherever they stand in it.
+const LOGGERS: Names = Names(
+    "logger logging wandb mlflow pbar progress progressbar tqdm tensorboard neptune comet console \
+     warnings meter meters metric metrics writer",
+);
+/// Words that do so as the last word: `run_log` logs, `log_probs` does not.
+const LAST_WORDS: Names = Names("log logs bar tb sw summary");
+/// What loggers, progress bars and meters are told.
+const LOG_VERBS: Names = Names(
+    "info debug warning warn error critical exception log write print update add record append push put \
+     track step_metric set log_scalar define_metric",
+);
+/// Names that log whatever they are called on.
+const LOG_NAMES: Names = Names(
+    "print pprint add_scalar add_scalars add_histogram add_text set_postfix set_postfix_str \
+     set_description set_description_str report_scalar track_metric record_metric add_meter \
+     rank_zero_info print_rank_0 master_print print0",
+);
+/// Functions of a tensor library that take sizes.
+const SIZES: Names = Names(
+    "zeros ones empty rand randn arange eye view reshape expand repeat split narrow unfold chunk tile pad \
+     new_zeros new_ones new_empty resize_ topk unflatten range islice tril_indices triu_indices randperm \
+     randint interpolate one_hot roll slice full new_full linspace broadcast_to",
+);
+/// Functions and methods that are told how many samples to draw.
+const DRAWS: Names = Names("multinomial sample rsample sample_n");
+/// Builtins and conversions that give another host value.
+const THROUGH: Names = Names(
+    "float int round abs complex len sum min max sorted list tuple set dict zip enumerate reversed map \
+     filter bool any all pow divmod Decimal Fraction deepcopy isnan isinf isfinite next iter defaultdict \
+     OrderedDict namedtuple timedelta isclose",
+);
+
+/// Whether a function's name alone says that it shows or records its arguments.
+pub fn is_log_name(name: &str) -> bool {
+    LOG_NAMES.has(name) || name.starts_with("log_") || name.starts_with("print_")
+}
+
+/// Whether a callee shows or records its arguments.
+pub fn is_log(call: &ExprCall) -> bool {
+    let callee = dotted(&call.func);
+    let (base, name) = split_callee(&callee);
+    if LOG_NAMES.has(name) {
+        return true;
+    }
+    let numeric = matches!(base, "math" | "np" | "numpy" | "torch" | "cmath" | "jnp" | "F")
+        || base.starts_with("torch.");
+    if numeric {
+        return false;
+    }
+    if name == "log" || name.starts_with("log_") || name.starts_with("print_") {
+        let described = call
+            .arguments
+            .args
+            .first()
+            .is_some_and(|first| matches!(first, Expr::Dict(_)) || string(first).is_some());
+        return !base.is_empty() || name != "log" || described;
+    }
+    LOG_VERBS.has(name) && is_logger(base) || name == "update" && is_weighted(call)
+}
+
+/// Whether a call makes text of its arguments, or logs them.
+pub fn makes_text(call: &ExprCall) -> bool {
+    matches!(dotted(&call.func).as_str(), "str" | "repr" | "format" | "''.format") || is_log(call)
+}
+
+/// Whether a call shows its arguments itself, rather than by a logger.
+pub fn prints(call: &ExprCall) -> bool {
+    matches!(name(&call.func), "print" | "pprint" | "str" | "repr" | "format" | "display")
+}
+
+/// Whether a file is of a library that logs what it is given.
+pub fn is_logging_library(file: &str) -> bool {
+    ["tensorboard", "/wandb/", "/mlflow/", "/tqdm/"].iter().any(|part| file.contains(part))
+}
+
+/// Whether a call hands over a figure and how many it stands for, as to a meter: `top1.update(acc.item(), x.size(0))`.
+fn is_weighted(call: &ExprCall) -> bool {
+    let [_, weight] = &*call.arguments.args else { return false };
+    match weight {
+        Expr::Call(size) => matches!(name(&size.func), "size" | "len" | "numel"),
+        Expr::Subscript(ast) => dotted(&ast.value).ends_with(".shape"),
+        Expr::Name(name) => matches!(name.id.as_str(), "n" | "bs" | "batch_size" | "num" | "count" | "B"),
+        _ => weight.is_number_literal_expr(),
+    }
+}
+
+/// Whether what logs a figure also keeps it, to be asked for it later: meters, metrics, writers and progress of one's own.
+fn keeps(call: &ExprCall, base: &str, name: &str) -> bool {
+    let words = words(base);
+    let any = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+    match name {
+        "update" | "record" | "track" | "set" if is_metric(base) || any(&["tracker"]) => true,
+        "update" => !is_logger(base) && is_weighted(call),
+        "write" => words.last().is_some_and(|word| word == "writer"),
+        "set" => any(&["progress"]),
+        _ => false,
+    }
+}
+
+/// Whether a receiver's name says that it logs.
+pub fn is_logger(base: &str) -> bool {
+    let words = words(base);
+    words.iter().any(|word| LOGGERS.has(word))
+        || words.last().is_some_and(|word| LAST_WORDS.has(word))
+        || base.starts_with("logging.")
+        || is_metric(base)
+}
+
+/// Whether a container's name says that it collects figures to show.
+pub fn is_metric(name: &str) -> bool {
+    const WORDS: Names = Names("hist history meter meters logs stats running accs");
+    let is = |word: &String| ["loss", "metric"].iter().any(|part| word.contains(part)) || WORDS.has(word);
+    words(name).iter().any(is)
+}
+
+/// Whether a name says that it is a figure to show or compare: a loss, a total, an accuracy.
+pub fn is_figure(name: &str) -> bool {
+    const WORDS: Names = Names("total correct acc accuracy avg mean sum err error score");
+    is_metric(name) || words(name).iter().any(|word| WORDS.has(word))
+}
+
+/// The lower-case words of the last name of a dotted receiver that is not a subscript: `self._metrics[][]` has `metrics`.
+fn words(base: &str) -> Vec<String> {
+    let last = base.rsplit('.').next().unwrap_or("").trim_end_matches(['[', ']', '(', ')']);
+    last.to_ascii_lowercase().split('_').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// Whether a receiver's name is a learning-rate scheduler's.
+pub fn is_scheduler(base: &str) -> bool {
+    let base = base.to_ascii_lowercase();
+    base.contains("sched") || base.contains("plateau")
+}
+
+/// Whether a receiver's name is that of an environment to act in, which runs on the CPU: `self.envs.step(actions)`.
+fn is_environment(base: &str) -> bool {
+    words(base).iter().any(|word| Names("env envs environment sim simulator").has(word))
+}
+
+/// Whether a function is one of scikit-learn's metrics, which compute on the CPU.
+fn is_score(name: &str) -> bool {
+    const METRICS: Names = Names(
+        "confusion_matrix classification_report roc_curve precision_recall_curve precision_recall_fscore_support",
+    );
+    name.ends_with("_score") || METRICS.has(name)
+}
+
+/// Whether a function takes sizes.
+pub fn takes_sizes(name: &str) -> bool {
+    SIZES.has(name)
+}
+
+/// What `call` does with the argument at `at`; `bulk` for arrays and CPU tensors, on which tensor functions compute on the host.
+pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
+    let callee = dotted(&call.func);
+    let (base, name) = split_callee(&callee);
+    let root = callee.split(['.', '(', '[']).next().unwrap_or("");
+    let lower = callee.to_ascii_lowercase();
+    let first = call.arguments.args.first().is_some_and(|argument| within(at, argument.range()));
+    match name {
+        "get" | "setdefault" | "pop" | "insert" if first && !base.is_empty() && !bulk => return Role::Key,
+        "append" | "extend" | "insert" | "appendleft" | "setdefault" | "add" | "put" | "push"
+            if !base.is_empty() =>
+        {
+            return Role::Keep;
+        }
+        "update" if words(base).last().is_some_and(|word| word == "stopper" || word == "stopping") => {
+            return Role::Decide("early stopping");
+        }
+        "update" if !base.is_empty() && !is_log(call) => return Role::Keep,
+        "str" | "repr" | "format" | "join" | "dumps" => return Role::Text,
+        name if ["Error", "Exception", "Warning"].iter().any(|end| name.ends_with(end)) => return Role::Text,
+        "exit" | "_exit" if matches!(base, "sys" | "os" | "") => return Role::Decide("the exit code"),
+        "sleep" | "linear_sum_assignment" => return Role::Compute,
+        // PyTorch wants the lengths on the host, to say how many sequences each time step has.
+        "pack_padded_sequence" | "_pack_padded_sequence"
+            if argument(&call.arguments, "lengths", 1).is_some_and(|lengths| within(at, lengths.range())) =>
+        {
+            return Role::Compute;
+        }
+        "len" | "isinstance" | "hasattr" | "type" | "id" if base.is_empty() => return Role::Neutral,
+        "decode" | "batch_decode" | "convert_ids_to_tokens" => return Role::Through,
+        _ if bulk
+            && matches!(root, "random" | "cv2" | "Image" | "PIL" | "skimage" | "sklearn" | "scipy")
+            && !writes_by(base, name) =>
+        {
+            return Role::Compute;
+        }
+        _ if bulk && base.is_empty() && is_score(name) => return Role::Compute,
+        "step" if is_scheduler(base) => return Role::Rate,
+        "step" | "reset" if is_environment(base) => return Role::Compute,
+        name if name.starts_with("set_") && is_environment(base) => return Role::Compute,
+        _ => {}
+    }
+    if is_log(call) {
+        return if keeps(call, base, name) { Role::Track } else { Role::Log };
+    }
+    if lower.contains("early_stop") || lower.contains("earlystop") || lower.contains("stopper") {
+        return Role::Decide("early stopping");
+    }
+    if lower.contains("learning_rate") || name == "set_lr" || name == "adjust_lr" {
+        return Role::Rate;
+    }
+    if writes_by(base, name) {
+        return if bulk { Role::Write } else { Role::Log };
+    }
+    if base.is_empty() && THROUGH.has(name) || computes_on_host(root) {
+        return Role::Through;
+    }
+    let torch = matches!(root, "torch" | "F") || base.ends_with("functional");
+    if base.is_empty() && matches!(name, "range" | "slice" | "islice") {
+        return Role::Size;
+    }
+    let drawn = |call: &ExprCall| call.arguments.args.iter().take(2).any(|value| within(at, value.range()));
+    let sized = SIZES.has(name) || DRAWS.has(name) && drawn(call);
+    if sized && (torch || !base.is_empty() || name == "pad") {
+        return if fills(call, name, at) { Role::Device } else { Role::Size };
+    }
+    if torch { torch_role(call, name, bulk) } else { method_role(name, bulk) }
+}
+
+/// Functions of torch: on a CPU tensor they compute on the host, given a Python number they compute on the device.
+fn torch_role(call: &ExprCall, name: &str, bulk: bool) -> Role {
+    let creates = makes_tensor(name);
+    let device =
+        call.arguments.find_keyword("device").is_some_and(|keyword| string(&keyword.value) != Some("cpu"));
+    match name {
+        _ if creates && device => Role::Device,
+        _ if creates || bulk => Role::Through,
+        "Generator" | "manual_seed" | "set_grad_enabled" => Role::Unknown,
+        _ => Role::Device,
+    }
+}
+
+/// Methods of an unknown receiver that hand a number to a tensor.
+fn method_role(name: &str, bulk: bool) -> Role {
+    const TENSOR: Names = Names(
+        "fill_ mul_ add_ sub_ div_ mul div clamp clamp_ clamp_min clamp_max masked_fill masked_fill_ pow \
+         lerp lerp_ index_fill_ eq ne lt le gt ge where addcmul_ addcdiv_ copy_ sub",
+    );
+    if TENSOR.has(name) && !bulk || name == "copy_" { Role::Device } else { Role::Unknown }
+}
+
+/// Whether the argument at `at` is a fill value rather than a size: `torch.full(size, value)`, `torch.linspace(from, to, steps)`.
+fn fills(call: &ExprCall, name: &str, at: TextRange) -> bool {
+    let is = |keyword: &str, position: usize| {
+        argument(&call.arguments, keyword, position).is_some_and(|value| within(at, value.range()))
+    };
+    match name {
+        "full" | "new_full" => is("fill_value", 1),
+        "linspace" => is("start", 0) || is("end", 1),
+        "pad" => is("value", 3),
+        // The weights are data.
+        "multinomial" => is("input", 0) && dotted(&call.func) == "torch.multinomial",
+        _ => false,
+    }
+}
+
+/// Whether a call writes data to a file or draws it.
+pub fn writes(call: &ExprCall) -> bool {
+    let callee = dotted(&call.func);
+    let (base, name) = split_callee(&callee);
+    writes_by(base, name)
+}
+
+/// [`writes`] by receiver and method.
+fn writes_by(base: &str, name: &str) -> bool {
+    const WRITERS: Names = Names(
+        "imwrite save_image imsave writerow writerows to_csv savez savez_compressed savetxt write writelines",
+    );
+    let root = base.split(['.', '(', '[']).next().unwrap_or("");
+    WRITERS.has(name)
+        || name == "save" && matches!(root, "torch" | "np" | "numpy")
+        || name == "dump" && matches!(root, "json" | "pickle" | "yaml")
+        || matches!(root, "plt" | "ax" | "axes" | "sns")
+}

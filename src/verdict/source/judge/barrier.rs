@@ -1,0 +1,203 @@
+//! Waits that make a copied buffer valid (S15b).
+
+use crate::verdict::source::infer::placement::{Placement, device_text};
+use crate::verdict::source::parse::nodes::{self, flag, function_scope, range, statement};
+use crate::verdict::source::parse::scope::{self, Definition};
+use crate::verdict::source::parse::{Node, Path, Source, dotted, last, split_callee, string, within};
+use ruff_python_ast::{Expr, ExprCall, ExprContext};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+/// The copy to the host that the wait at the end of `path` makes readable.
+///
+/// Definition: a non-blocking copy comes before the wait and a read of its target after it, in this round of the loop around
+/// them or over into the next one; an attribute lasts from one call of the function to the next as it does from one round to
+/// the next, and another method of the class may have started its copy. Of several waits between copy and read, those
+/// on an event recorded after the copy are meant for it, else the last.
+///
+/// ```text
+/// for x in xs:                          for x in xs:
+///     torch.cuda.synchronize()  # no        torch.cuda.synchronize()  # the barrier of the last round's copy
+///     host.copy_(x, non_blocking=True)      use(host)
+///     ready.record()                        host.copy_(x, non_blocking=True)
+///     ready.synchronize()       # yes
+///     use(host)
+/// ```
+/// Cost: one walk over the function for each copy in it, and one over the class.
+pub fn barrier(file: &Source, path: &[Node<'_>]) -> Option<String> {
+    let function = &path[..=function_scope(path)];
+    let wait = range(path);
+    let waits = nodes::calls(function, &|call| nodes::name(&call.func) == "synchronize");
+    let found = |copy: &Path<'_>, name: &str, read: &Path<'_>| {
+        let (copied, read) = (file.line_of(range(copy).start()), file.line_of(range(read).start()));
+        format!(
+            "`{name}` is copied to the host without blocking on line {copied} and read on line {read}: this wait makes the read valid"
+        )
+    };
+    let own = nodes::calls(function, &copies_down).into_iter().rev().find_map(|copy| {
+        let target = target(&copy)?;
+        let name = dotted(expression(&target)?);
+        let read = reads(&target, &name).into_iter().find(|read| {
+            let span = Span::new(&copy, read, function);
+            span.and_then(|span| span.meant(&waits, wait, function)) == Some(wait)
+        })?;
+        Some(found(&copy, &name, &read))
+    });
+    own.or_else(|| {
+        let class = &path[..=nodes::class_scope(path)?];
+        nodes::calls(class, &copies_down).into_iter().find_map(|copy| {
+            if within(range(&copy), range(function)) {
+                return None;
+            }
+            let name = dotted(expression(&target(&copy)?)?);
+            name.strip_prefix("self.")?;
+            let read = attribute_reads(function, &name).into_iter().find(|read| {
+                let nearest =
+                    waits.iter().map(|wait| range(wait)).rfind(|wait| wait.start() < range(read).start());
+                nearest == Some(wait)
+            })?;
+            Some(found(&copy, &name, &read))
+        })
+    })
+}
+
+/// The way from a copy to a read.
+struct Span {
+    copy: TextSize,
+    read: TextRange,
+    /// What repeats, where the way leads into the next round of it.
+    round: Option<TextRange>,
+}
+
+impl Span {
+    fn new(copy: &Path<'_>, read: &Path<'_>, function: &[Node<'_>]) -> Option<Self> {
+        let (from, to) = (range(copy).start(), range(read));
+        if from < to.start() {
+            return Some(Self { copy: from, read: to, round: None });
+        }
+        let attribute = nodes::attribute(read).map(|_| range(function));
+        let round = scope::innermost_loop(copy, to.start()).or(attribute)?;
+        Some(Self { copy: from, read: to, round: Some(round) })
+    }
+
+    /// The wait on the way that makes the read valid; waits that may not run only count if they are the one asked about.
+    fn meant(&self, waits: &[Path<'_>], asked: TextRange, function: &[Node<'_>]) -> Option<TextRange> {
+        let on_the_way = |wait: &&Path<'_>| {
+            let at = range(wait).start();
+            match self.round {
+                None => self.copy < at && at < self.read.start(),
+                Some(round) => round.contains(at) && (at > self.copy || at < self.read.start()),
+            }
+        };
+        let counts = |wait: &&Path<'_>| range(wait) == asked || surely_before(wait, self.read);
+        // Waits on an event of the copy's own are meant; of alike ones, those of the next round come nearer to the read.
+        let nearness = |wait: &&Path<'_>| {
+            let at = range(wait).start();
+            (self.is_own(wait, function), at < self.read.start(), at)
+        };
+        waits.iter().filter(on_the_way).filter(counts).max_by_key(nearness).map(|wait| range(wait))
+    }
+
+    /// Whether a wait is on an event that is recorded after the copy.
+    fn is_own(&self, wait: &Path<'_>, function: &[Node<'_>]) -> bool {
+        let Some(call) = nodes::call(wait) else { return false };
+        let callee = dotted(&call.func);
+        let event = split_callee(&callee).0;
+        let records = nodes::calls(function, &|call| split_callee(&dotted(&call.func)) == (event, "record"));
+        let wait = range(wait).start();
+        records
+            .iter()
+            .map(|record| range(record).start())
+            .any(|at| self.copy < at && (at < wait || wait < self.copy))
+    }
+}
+
+/// Whether all branches and loops around a wait are around the read too.
+fn surely_before(wait: &Path<'_>, read: TextRange) -> bool {
+    wait[function_scope(wait) + 1..].iter().all(|node| match node {
+        Node::StmtIf(_)
+        | Node::ElifElseClause(_)
+        | Node::StmtFor(_)
+        | Node::StmtWhile(_)
+        | Node::StmtTry(_)
+        | Node::ExceptHandlerExceptHandler(_)
+        | Node::MatchCase(_) => within(read, *node),
+        _ => true,
+    })
+}
+
+/// Whether a call copies from the device to the host without waiting.
+fn copies_down(call: &ExprCall) -> bool {
+    if !flag(call, "non_blocking") {
+        return false;
+    }
+    let Expr::Attribute(method) = &*call.func else { return false };
+    let device =
+        call.arguments.find_keyword("device").map(|keyword| &keyword.value).or(call.arguments.args.first());
+    match method.attr.as_str() {
+        "cpu" => true,
+        "to" => {
+            device.and_then(string).is_some_and(|device| device_text(device) == Placement::Host)
+                || matches!(device, Some(Expr::Call(call)) if call.arguments.args.first().and_then(string) == Some("cpu"))
+        }
+        // Which way `copy_` goes, only names tell.
+        "copy_" => {
+            let receiver = dotted(&method.value).to_ascii_lowercase();
+            !["gpu", "cuda", "dev"].iter().any(|word| receiver.contains(word))
+                && ["cpu", "host", "pin", "buf", "stag", "out"].iter().any(|word| receiver.contains(word))
+        }
+        _ => false,
+    }
+}
+
+/// Path of what holds the copy afterwards: the receiver of `copy_`, or the name that the copy is assigned to.
+fn target<'a>(copy: &Path<'a>) -> Option<Path<'a>> {
+    let call = nodes::call(copy)?;
+    let Expr::Attribute(method) = &*call.func else { return None };
+    let at = statement(copy)?;
+    let target = match (method.attr.as_str(), copy[at]) {
+        ("copy_", _) => &*method.value,
+        (_, Node::StmtAssign(ast)) if within(&*ast.value, call) => ast.targets.first()?,
+        _ => return None,
+    };
+    Some([&copy[..=at], &[Node::from(target)]].concat())
+}
+
+fn expression<'a>(target: &Path<'a>) -> Option<&'a Expr> {
+    let receiver = |value: &'a Expr| value.as_call_expr().and_then(nodes::receiver);
+    let at = range(target);
+    match target.iter().rev().nth(1)? {
+        Node::StmtAssign(ast) => {
+            ast.targets.iter().chain(receiver(&ast.value)).find(|target| target.range() == at)
+        }
+        Node::StmtExpr(ast) => receiver(&ast.value).filter(|receiver| receiver.range() == at),
+        _ => None,
+    }
+}
+
+/// The reads of the target: of the same name as long as the copy's binding lasts, or of the same attribute in the function.
+fn reads<'a>(target: &Path<'a>, name: &str) -> Vec<Path<'a>> {
+    if let Some(Node::ExprName(ast)) = last(target) {
+        let owner = scope::owner(target, &ast.id);
+        let mut reads = scope::reached(&owner, &ast.id, &Definition::new(target));
+        reads.retain(|read| !is_written(read));
+        return reads;
+    }
+    attribute_reads(&target[..=function_scope(target)], name)
+}
+
+/// The reads of an attribute in a function.
+fn attribute_reads<'a>(function: &[Node<'a>], name: &str) -> Vec<Path<'a>> {
+    nodes::find(function, &mut |path| {
+        nodes::attribute(path).is_some_and(|ast| {
+            ast.ctx == ExprContext::Load
+                && format!("{}.{}", dotted(&ast.value), ast.attr) == name
+                && !is_written(path)
+        })
+    })
+}
+
+/// Whether a buffer is only written where it is named: `host.copy_(x)`.
+fn is_written(path: &[Node<'_>]) -> bool {
+    matches!(nodes::above(path, 1), Some(Node::ExprAttribute(ast))
+        if matches!(ast.attr.as_str(), "copy_" | "fill_" | "zero_" | "record_stream" | "resize_"))
+}

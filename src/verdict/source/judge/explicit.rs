@@ -1,0 +1,94 @@
+//! Explicit synchronisation (S15): a clock, a barrier before reading a copied buffer, or for nothing.
+
+use super::barrier::barrier;
+use crate::model::Frame;
+use crate::rules::grade::{self, Grade};
+use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::placement::Here;
+use crate::verdict::source::locate::line;
+use crate::verdict::source::parse::nodes::{self, function_scope, statement};
+use crate::verdict::source::parse::{Node, Source, dotted, split_callee};
+use crate::vocabulary::Kind;
+use ruff_python_ast::{Expr, ExprCall, Stmt};
+use ruff_text_size::Ranged;
+
+/// Finds the purpose of the `synchronize()` call at the end of `path`.
+///
+/// Definition: (b) if the call stands between a non-blocking copy to the host and the read of its target, it is the barrier that
+/// makes the read valid ([`barrier`]); (a) if a neighbouring statement reads a clock, or a later one asks CUDA events
+/// for the time between them, it is there to measure; (c) otherwise it only waits. A function that does little else than
+/// synchronise is judged by its caller.
+pub fn purpose(here: Here<'_, '_>, caller: Option<(&Source, &Frame)>) -> (Grade, Kind, String) {
+    let (file, path) = (here.file(), here.path);
+    if let Some(text) = barrier(file, path) {
+        return (grade::S15_BARRIER, Kind::Barrier, text);
+    }
+    if let Some(text) = timing(file, path) {
+        return (grade::S15_CLOCK, Kind::Timing, text);
+    }
+    if is_wrapper(path)
+        && let Some((file, frame)) = caller
+        && let Some(statement) = line::statement_at(file, frame)
+        && let Some(text) = timing(file, &statement)
+    {
+        let text = format!("{text}, around the call on line {}", frame.line);
+        return (grade::S15_CALLER, Kind::Timing, text);
+    }
+    let text = "nothing is copied, no clock is read next to it and no buffer waits for it: the GPU keeps its order without it";
+    (grade::S15, Kind::Explicit, text.to_owned())
+}
+
+/// Whether the function around holds at most two statements besides its docstring.
+fn is_wrapper(path: &[Node<'_>]) -> bool {
+    let docstring = |stmt: &&Stmt| !matches!(stmt, Stmt::Expr(ast) if ast.value.is_string_literal_expr());
+    matches!(path[function_scope(path)], Node::StmtFunctionDef(ast) if ast.body.iter().filter(docstring).count() <= 2)
+}
+
+/// The sentence about the clock that stands next to the statement, if one does.
+fn timing(file: &Source, path: &[Node<'_>]) -> Option<String> {
+    let (block, own) = nodes::place(path)?;
+    // Other synchronisations and event records belong to the measurement.
+    let transparent = |stmt: &&Stmt| {
+        !only_calls(stmt, &["synchronize", "record", "empty_cache", "reset_peak_memory_stats", "barrier"])
+    };
+    let before = block[..own].iter().rev().find(transparent);
+    let mut beside = before.into_iter().chain(block[own + 1..].iter().find(transparent));
+    if let Some(clock) = beside.find_map(|stmt| first_call(stmt, |call| is_clock(file, call))) {
+        let line = file.line_of(clock.start());
+        return Some(format!("`{}` on line {line} reads a clock next to it", file.text(clock)));
+    }
+    let mut later = block[own + 1..].iter().take(6).chain(after_block(path, statement(path)?));
+    let call = later.find_map(|stmt| first_call(stmt, |call| nodes::name(&call.func) == "elapsed_time"))?;
+    let line = file.line_of(call.start());
+    Some(format!("`{}` on line {line} needs the events to be over", file.text(call)))
+}
+
+/// The statements right after the block that holds `path[at]`, where that is a `with` or an `if`: a timer often closes there.
+fn after_block<'a>(path: &[Node<'a>], at: usize) -> impl Iterator<Item = &'a Stmt> {
+    let above = at.checked_sub(1).filter(|&above| matches!(path[above], Node::StmtWith(_) | Node::StmtIf(_)));
+    let rest = above.map(|above| {
+        let block = nodes::block(path, above);
+        let end = path[above].end();
+        block.iter().filter(move |stmt| stmt.start() >= end).take(2)
+    });
+    rest.into_iter().flatten()
+}
+
+fn is_clock(file: &Source, call: &ExprCall) -> bool {
+    let callee = dotted(&call.func);
+    let callee = file.imported(&callee).unwrap_or(callee);
+    let name = split_callee(&callee).1;
+    Names("perf_counter perf_counter_ns monotonic monotonic_ns process_time default_timer time_ns").has(name)
+        || Names("time.time time timer datetime.now datetime.datetime.now timeit.timeit").has(&callee)
+}
+
+/// Whether a statement is a call of one of the names.
+fn only_calls(stmt: &Stmt, names: &[&str]) -> bool {
+    let Stmt::Expr(ast) = stmt else { return false };
+    matches!(&*ast.value, Expr::Call(call) if names.contains(&nodes::name(&call.func)))
+}
+
+/// The first call in a simple statement (or a compound one's header) that `wanted` picks.
+fn first_call(stmt: &Stmt, wanted: impl Fn(&ExprCall) -> bool) -> Option<&ExprCall> {
+    nodes::own_calls(stmt).into_iter().find(|call| wanted(call))
+}

@@ -1,0 +1,207 @@
+//! The verdict on one synchronising expression.
+
+use super::origin::uploaded;
+use super::rewrite::rewrite;
+use super::rules::{GUARD, VALIDATION};
+use super::{explicit, surroundings};
+use crate::model::Frame;
+use crate::rules::grade::{self, Grade};
+use crate::rules::says;
+use crate::verdict::source::flow::conditions::{is_asserted, is_guard};
+use crate::verdict::source::infer::placement::{Here, Placement};
+use crate::verdict::source::infer::roles;
+use crate::verdict::source::locate::fit;
+use crate::verdict::source::locate::observed::Observed;
+use crate::verdict::source::locate::sync_expr::SyncExpr;
+use crate::verdict::source::parse::tree::SourceTree;
+use crate::verdict::source::parse::{Node, Source, nodes};
+use crate::vocabulary::{Class, Kind, Verdict};
+use ruff_python_ast::UnaryOp;
+use std::rc::Rc;
+
+/// Everything needed to judge the expressions of one site.
+#[derive(Clone, Copy)]
+pub struct SiteReader<'s> {
+    pub tree: &'s SourceTree,
+    pub frames: &'s [Frame],
+    pub observed: &'s Observed<'s>,
+}
+
+impl<'s> SiteReader<'s> {
+    /// The frame so many calls out, with its file.
+    pub(super) fn caller(self, depth: usize) -> Option<(Rc<Source>, &'s Frame)> {
+        let frame = self.frames.get(depth)?;
+        Some((self.tree.open(&frame.file)?, frame))
+    }
+}
+
+/// One expression of a site, in the file of the first frame.
+#[derive(Clone, Copy)]
+pub struct Case<'c, 'a> {
+    pub site: SiteReader<'c>,
+    pub here: Here<'c, 'a>,
+    pub sync: SyncExpr<'a>,
+    /// The expression as written.
+    pub text: &'c str,
+}
+
+/// What was found out about one expression.
+pub struct Judged {
+    pub expression: String,
+    pub verdict: Verdict,
+    pub rewritten: Option<String>,
+}
+
+impl Case<'_, '_> {
+    /// Judges the expression.
+    pub fn judge(self) -> Judged {
+        let mut verdict = self.verdict();
+        if verdict.class == Class::False && !matches!(verdict.kind, Kind::Upload | Kind::Timing) {
+            verdict.evidence.extend(surroundings::amortised(self.here));
+        }
+        // Whether it hands a value of the device to Python.
+        let reads = matches!(
+            self.sync,
+            SyncExpr::Item | SyncExpr::Convert(_) | SyncExpr::ToList | SyncExpr::Download(_)
+        );
+        if reads && matches!(verdict.kind, Kind::Logging | Kind::ValueRead) {
+            verdict.evidence.extend(surroundings::coalescable(self.here));
+        }
+        let rewritten = rewrite(self.here, self.sync, verdict.kind);
+        Judged { expression: shorten(self.text), verdict, rewritten }
+    }
+
+    fn verdict(self) -> Verdict {
+        match self.sync {
+            SyncExpr::Item => self.value("A01", false),
+            SyncExpr::Convert("math" | "round") => self.value("A05", false),
+            SyncExpr::Convert(_) => self.value("A02", false),
+            SyncExpr::Bool => self.value("A04", false),
+            SyncExpr::Same("equal") => self.value("A17", false),
+            SyncExpr::Same(_) => self.value("A18", false),
+            SyncExpr::Contains => self.value("A06", false),
+            SyncExpr::GetScale => self.value("A21", false),
+            SyncExpr::ToList => self.download("D02"),
+            SyncExpr::Download(op) if op != "type" => self.download("D01"),
+            SyncExpr::Elements => self.elements(),
+            SyncExpr::Move(..) | SyncExpr::Create(_) => self.moved(),
+            SyncExpr::Truth => self.truth(),
+            SyncExpr::Format => self.format(),
+            SyncExpr::Explicit => self.explicit(),
+            SyncExpr::Other => self.inside(),
+            _ => self.settled(),
+        }
+    }
+
+    /// The verdict of one rule, with a sentence about the expression.
+    pub(super) fn says(self, grade: Grade, kind: Kind, pattern: &'static str, what: &str) -> Verdict {
+        says(grade, kind, pattern, format!("`{}` {what}", self.text))
+    }
+
+    /// An array or list that the CPU reads; what the host had sent before need not come back.
+    fn download(self, pattern: &'static str) -> Verdict {
+        let found = self.value(pattern, true);
+        let receiver = nodes::call(self.here.path).and_then(nodes::receiver);
+        match (receiver.and_then(|value| uploaded(self.here, value)), found.kind) {
+            (Some(line), Kind::CpuCompute | Kind::DynamicShape | Kind::ValueRead) => {
+                let what = format!("reads back what the host uploaded on line {line}: keep the host's copy");
+                self.says(grade::S07_UPLOADED, Kind::RoundTrip, "D06", &what)
+            }
+            _ => found,
+        }
+    }
+
+    /// `torch.tensor([a, b])` of tensors on the device: one read for each element. A tensor made for the device sends them back.
+    fn elements(self) -> Verdict {
+        let device = nodes::call(self.here.path).and_then(|call| self.here.device_argument(call));
+        if device != Some(Placement::Device) {
+            return self.value("A13", true);
+        }
+        let what = "reads its elements from the device one by one and sends them back: `torch.stack` keeps them there";
+        self.says(grade::S07_ELEMENTS, Kind::RoundTrip, "A13", what)
+    }
+
+    /// A copy whose direction the trace knows, or the device argument tells.
+    fn moved(self) -> Verdict {
+        let known = fit::downward(self.site.observed).is_some();
+        match (fit::reads_device(self.sync, self.site.observed), self.sync) {
+            (Some(true), SyncExpr::Create(_)) => self.elements(),
+            (Some(true), _) => self.download("D01"),
+            (Some(false), SyncExpr::Create(_)) => {
+                let grade = if known { grade::S08 } else { grade::S08_LINE };
+                self.says(grade, Kind::Upload, "C01", "builds its tensor on the CPU and waits for the upload")
+            }
+            (Some(false), sync) => {
+                let in_place = matches!(sync, SyncExpr::Move("copy_" | "load_state_dict", _));
+                let pattern = if in_place { "C04" } else { "C03" };
+                let grade = if known { grade::S09 } else { grade::S09_LINE };
+                self.says(grade, Kind::Upload, pattern, "waits for an upload: no GPU value reaches the CPU")
+            }
+            (None, _) => {
+                let text = format!("neither the trace nor the line says which way `{}` copies", self.text);
+                says(grade::S09_OPEN, Kind::ValueRead, "C03", text)
+            }
+        }
+    }
+
+    /// A tensor asked for true or false: by `not`, the answer is a value to follow; else something branches on it.
+    fn truth(self) -> Verdict {
+        let Here { path, .. } = self.here;
+        let Some(parent) = nodes::above(path, 1) else {
+            return says(grade::S01_OPEN, Kind::ValueRead, "A03", "no context");
+        };
+        if matches!(parent, Node::ExprUnaryOp(ast) if ast.op == UnaryOp::Not) {
+            let here = Here { path: &path[..path.len() - 1], ..self.here };
+            return Self { here, ..self }.value("A03", false);
+        }
+        if is_asserted(path) {
+            return self.says(grade::S03, Kind::ControlFlow, GUARD, &format!("is asserted: {VALIDATION}"));
+        }
+        let text = self.text;
+        if is_guard(path, self.here.file()) {
+            let text = format!(
+                "the branch on `{text}` is a guard that only stops or complains: checking every N steps is enough"
+            );
+            return says(grade::S02, Kind::ControlFlow, GUARD, text);
+        }
+        says(grade::S01, Kind::ControlFlow, "A03", format!("Python branches on `{text}`"))
+    }
+
+    /// Text made from a tensor.
+    fn format(self) -> Verdict {
+        let repr = self.site.observed.through.is_none_or(|(file, function)| {
+            file.ends_with("_tensor_str.py") || matches!(function, "__repr__" | "__str__")
+        });
+        let mut verdict = self.value(if repr { "A16" } else { "A15" }, false);
+        let mut around = self.here.path.iter().rev();
+        // Shown by `print` itself rather than by a logger.
+        let call = around.find_map(|node| if let Node::ExprCall(call) = node { Some(*call) } else { None });
+        if verdict.kind == Kind::Logging && repr && call.is_none_or(roles::prints) {
+            verdict.kind = Kind::DebugPrint;
+            verdict.evidence[0].text += "; printing a tensor reads its elements one by one";
+        }
+        verdict
+    }
+
+    fn explicit(self) -> Verdict {
+        let caller = self.site.caller(1);
+        let caller = caller.as_ref().map(|(file, frame)| (&**file, *frame));
+        let (grade, kind, what) = explicit::purpose(self.here, caller);
+        let pattern = match self.site.observed.api {
+            _ if kind == Kind::Barrier => "D05",
+            api if api.contains("StreamSync") => "F02",
+            api if api.contains("EventSync") => "F03",
+            _ => "F01",
+        };
+        says(grade, kind, pattern, format!("`{}`: {what}", self.text))
+    }
+}
+
+/// The expression on one line, not longer than a table bears.
+fn shorten(text: &str) -> String {
+    const LONGEST: usize = 120;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

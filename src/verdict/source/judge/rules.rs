@@ -1,0 +1,150 @@
+//! From what becomes of a value to a verdict: rules S01 to S07.
+
+use crate::rules::grade::{self, DECIDED, Grade};
+use crate::rules::says;
+use crate::verdict::source::flow::value::{Sink, Use};
+use crate::verdict::source::infer::roles::is_figure;
+use crate::vocabulary::{Class, Kind, Verdict};
+
+/// The catalogue's entry for branches that only stop or complain.
+pub const GUARD: &str = "A35";
+
+/// What can be done about an `assert` (S03).
+pub const VALIDATION: &str =
+    "a validation, which `python -O` leaves out and `torch._assert_async` does without waiting";
+
+/// The verdict on a value that the CPU read, from its uses; `subject` is the expression as written.
+///
+/// Definition: a use that decides what the CPU does next outweighs all others (true). Without one, a use that is not
+/// understood leaves the question open (unknown). If every use shows, records or hands the value back to the GPU, the read can
+/// wait or go (false). A value collected in a loop and shown outside of it could be read once after the loop (S05); one that
+/// decides there is needed, but no sooner.
+pub fn judge(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
+    let mut verdict = judge_all(subject, pattern, uses);
+    if verdict.class == Class::False {
+        verdict.confidence = uses.iter().map(|used| used.limit).fold(verdict.confidence, f64::min);
+    }
+    verdict
+}
+
+fn judge_all(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
+    let at_once = uses.iter().filter(|used| !used.can_wait());
+    let decisive = at_once.filter_map(|used| Some((decides(used)?, used)));
+    if let Some(((_, kind, grade), used)) = decisive.min_by_key(|((rank, ..), _)| *rank) {
+        // Each further name or function on the way is one more guess.
+        let confidence = grade.confidence - grade::PER_NAME * f64::from(used.value.hops.saturating_sub(2));
+        let once = is_needed_once(used);
+        // Another reader may call the read one that can wait.
+        let confidence = if once { confidence.min(grade::NEEDED_ONCE) } else { confidence };
+        let guard = matches!(used.sink, Sink::Branch { guard: true, .. }) && confidence >= DECIDED;
+        let pattern = if guard { GUARD } else { pattern };
+        let mut text = sentence(subject, "is", &[used]);
+        if once {
+            text += "; it is needed only once after the loop that collects it: collect on the GPU and read it there, in one wait";
+        }
+        return says(Grade { confidence, ..grade }, kind, pattern, text);
+    }
+    let open: Vec<&Use> = uses.iter().filter(|used| is_open(used)).collect();
+    if uses.is_empty() || !open.is_empty() {
+        let text = match uses {
+            [] => format!("the file does not show what becomes of `{subject}`"),
+            _ => sentence(subject, "is", &open),
+        };
+        return says(grade::S06_OPEN, Kind::ValueRead, pattern, text);
+    }
+    let all: Vec<&Use> = uses.iter().collect();
+    if uses.iter().any(Use::can_wait) {
+        let text = sentence(subject, "is", &all);
+        let certain = uses.iter().all(|used| match used.sink {
+            Sink::Log => true,
+            Sink::Returned => used.name.as_deref().is_some_and(is_figure),
+            _ => false,
+        });
+        let text = format!("{text}, outside the loop that collects it: collect on the GPU and read once");
+        let grade = if certain { grade::S05 } else { grade::S05_PERHAPS };
+        return says(grade, Kind::Logging, pattern, text);
+    }
+    harmless(subject, pattern, &all)
+}
+
+/// The verdict where every use is known and none needs the value at once.
+fn harmless(subject: &str, pattern: &'static str, uses: &[&Use]) -> Verdict {
+    let text = sentence(subject, "is only", uses);
+    let any = |sink: Sink| uses.iter().any(|used| used.sink == sink);
+    let direct = uses.iter().all(|used| used.name.is_none());
+    if any(Sink::Device) {
+        let grade = if any(Sink::Log) { grade::S07_SHOWN } else { grade::S07 };
+        return says(grade, Kind::RoundTrip, pattern, text);
+    }
+    if uses.iter().all(|used| used.sink == Sink::Dropped) {
+        return says(grade::S06_DROPPED, Kind::Explicit, pattern, text);
+    }
+    let attribute = uses.iter().any(|used| used.name.as_ref().is_some_and(|name| name.contains('.')));
+    let kept = uses.iter().any(|used| used.what.starts_with("collected in"));
+    let grade = match (direct, kept || attribute) {
+        (true, false) => grade::S04,
+        (true, true) => grade::S04_KEPT,
+        (false, false) => grade::S06_SHOWN,
+        (false, true) => grade::S06_KEPT,
+    };
+    says(grade, Kind::Logging, pattern, text)
+}
+
+/// What a decisive use amounts to: (rank, kind, grade), the lowest rank speaking for the site.
+fn decides(used: &Use) -> Option<(u8, Kind, Grade)> {
+    let direct = used.name.is_none();
+    Some(match used.sink {
+        Sink::Branch { guard: false, .. } => {
+            (0, Kind::ControlFlow, if direct { grade::S01 } else { grade::S06_BRANCH })
+        }
+        Sink::Size => (1, Kind::DynamicShape, grade::S06_SIZE),
+        Sink::Index => (2, Kind::CpuCompute, grade::S06_INDEX),
+        Sink::Rate => (3, Kind::CpuCompute, grade::S06_RATE),
+        Sink::Compute => (4, Kind::CpuCompute, grade::S06_COMPUTE),
+        Sink::Write => (5, Kind::CpuCompute, grade::S06_WRITE),
+        Sink::Branch { assert: false, .. } => (6, Kind::ControlFlow, grade::S02),
+        Sink::Branch { assert: true, .. } => (7, Kind::ControlFlow, grade::S03),
+        _ => return None,
+    })
+}
+
+/// Whether a use that decides comes after the loop that collects the value. What an attribute collects may be used by a method
+/// that the loop calls.
+fn is_needed_once(used: &Use) -> bool {
+    used.deferred
+        && used.value.collected.is_some()
+        && used.name.as_ref().is_none_or(|name| !name.contains('.'))
+}
+
+/// Whether a use leaves the question open.
+fn is_open(used: &Use) -> bool {
+    matches!(used.sink, Sink::Unknown | Sink::Returned | Sink::Stored) && !used.can_wait()
+}
+
+/// "`lossf` is only an argument of logger.info (line 41), …", with what to do about guards.
+fn sentence(subject: &str, verb: &str, uses: &[&Use]) -> String {
+    let name = uses.first().and_then(|used| used.name.clone()).unwrap_or_else(|| subject.to_owned());
+    let mut ways: Vec<String> = Vec::new();
+    for used in uses {
+        let line = if used.what == "never read" { String::new() } else { format!(" (line {})", used.line) };
+        let text = format!("{}{line}", used.what);
+        if !ways.contains(&text) {
+            ways.push(text);
+        }
+    }
+    let more = ways.len().saturating_sub(3);
+    ways.truncate(3);
+    let verb = if uses.iter().all(|used| used.sink == Sink::Dropped) { "is" } else { verb };
+    let mut text = format!("`{name}` {verb} {}", ways.join(", "));
+    if more > 0 {
+        text += &format!(" and {more} more");
+    }
+    match uses.first().map(|used| &used.sink) {
+        Some(Sink::Branch { assert: true, .. }) => text += &format!(": {VALIDATION}"),
+        Some(Sink::Branch { guard: true, .. }) => {
+            text += ": a guard that only stops or complains, checking every N steps is enough"
+        }
+        _ => {}
+    }
+    text
+}

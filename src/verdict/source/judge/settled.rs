@@ -1,0 +1,154 @@
+//! Verdicts that need no data flow: what the expression does and the trace decide.
+
+use super::reader::Case;
+use crate::rules::{grade, says};
+use crate::verdict::source::infer::placement::Placement;
+use crate::verdict::source::infer::roles;
+use crate::verdict::source::locate::fit;
+use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
+use crate::verdict::source::parse::nodes;
+use crate::vocabulary::{Kind, Verdict};
+
+impl Case<'_, '_> {
+    /// The verdict on an expression that is what it is whatever becomes of its result.
+    pub(super) fn settled(self) -> Verdict {
+        let (grade, kind, pattern, what) = match self.sync {
+            SyncExpr::Index { what, store } => return self.index(what, store),
+            SyncExpr::Shape(op, pattern) => return self.shape(op, pattern),
+            SyncExpr::Check(op) => {
+                let pattern = match op {
+                    "normal" => "E05",
+                    "cov" | "corrcoef" => "E09",
+                    "istft" => "E10",
+                    _ => "E01",
+                };
+                let text = format!("`{op}` waits only to see whether it failed");
+                return says(grade::R11, Kind::ErrorCheck, pattern, text);
+            }
+            SyncExpr::ClipGrad => {
+                let text = "clip_grad_norm_ branches on the norm to raise on NaN or infinity: \
+                            `error_if_nonfinite=False` does not wait";
+                return says(grade::R17_CALLED, Kind::ControlFlow, "A19", text);
+            }
+            SyncExpr::ScalerStep => {
+                let text = "GradScaler.step skips the optimizer when it finds an infinity: \
+                            a fused optimizer decides on the GPU";
+                return says(grade::R12, Kind::ControlFlow, "A20", text);
+            }
+            SyncExpr::Download(_) => {
+                (grade::S10, Kind::RoundTrip, "D03", "names a CPU tensor type where a dtype was meant")
+            }
+            SyncExpr::Order => {
+                (grade::S14, Kind::ControlFlow, "A05", "compares tensors in Python, one wait a comparison")
+            }
+            SyncExpr::SchedulerStep => {
+                (grade::S06_RATE, Kind::CpuCompute, "A24", "computes the learning rate on the CPU")
+            }
+            SyncExpr::EmptyCache => {
+                (grade::S16, Kind::Allocator, "G01", "waits to give memory back to the driver")
+            }
+            SyncExpr::Barrier => {
+                (grade::R14, Kind::Explicit, "H03", "makes the ranks wait for each other; no value is read")
+            }
+            SyncExpr::SizeArgument => {
+                (grade::S06_ARGUMENT, Kind::DynamicShape, "A07", "takes a tensor's value as a size or bound")
+            }
+            SyncExpr::Save => (grade::S06_SAVE, Kind::CpuCompute, "D07", "writes tensors to a file"),
+            _ => (grade::S19_OPEN, Kind::ValueRead, "A01", "waits for a reason that the tool does not know"),
+        };
+        self.says(grade, kind, pattern, what)
+    }
+
+    fn index(self, what: Index, store: bool) -> Verdict {
+        let size = |grade, pattern, whose: &str| {
+            let text = format!("the size of `{}` depends on the {whose}'s values", self.text);
+            says(grade, Kind::DynamicShape, pattern, text)
+        };
+        match (fit::downward(self.site.observed), what) {
+            (Some(false), _) => {
+                let (pattern, what) = match (store, what) {
+                    (true, Index::Constant) => ("C06", "the value"),
+                    (true, _) => ("C05", "the value or the index"),
+                    (false, _) => ("C07", "the index"),
+                };
+                self.says(grade::S12, Kind::Upload, pattern, &format!("uploads {what} and waits for it"))
+            }
+            (_, Index::Mask) if store => {
+                let text = format!(
+                    "`{} = …` counts the mask's ones on the CPU, though no shape depends on it: `torch.where` or `masked_scatter_` do not wait",
+                    self.text
+                );
+                says(grade::S12_MASK, Kind::DynamicShape, "B03", text)
+            }
+            (_, Index::Mask) => size(grade::S11, "B02", "mask"),
+            (_, Index::Slice) => {
+                let text = format!("the bounds of `{}` are read from the device", self.text);
+                says(grade::S13, Kind::DynamicShape, "A08", text)
+            }
+            (Some(true), Index::Name) if self.counts() => size(grade::S11_COUNTED, "B02", "index"),
+            (Some(true), Index::Name) => {
+                self.says(grade::S11_NAME, Kind::DynamicShape, "A09", "reads its index from the device")
+            }
+            (None, Index::List) => self.says(grade::S12_LIST, Kind::Upload, "C07", "uploads its index"),
+            _ => self.says(grade::S11_OPEN, Kind::ValueRead, "A09", "may read or upload its index"),
+        }
+    }
+
+    /// Whether the trace says that elements of a mask were counted.
+    fn counts(self) -> bool {
+        let counting = |operator| matches!(operator, "nonzero" | "index" | "index_put_");
+        self.site.observed.operator.is_some_and(counting)
+            || self.site.observed.copy.is_some_and(|copy| copy.bytes == 4)
+    }
+
+    fn shape(self, op: &str, pattern: &'static str) -> Verdict {
+        if fit::downward(self.site.observed) == Some(false) {
+            return self.says(grade::R01_LINE, Kind::Upload, pattern, "uploads an argument");
+        }
+        let why = match op {
+            "repeat_interleave" => "; `output_size=` removes the wait where the total is known",
+            "one_hot" => "; `num_classes=` removes the wait",
+            "histc" => "; `min=` and `max=` remove the wait",
+            _ => "",
+        };
+        let text = format!("the output size of `{op}` depends on values{why}");
+        says(grade::S11, Kind::DynamicShape, pattern, text)
+    }
+
+    /// The wait happened inside a call that the line makes.
+    pub(super) fn inside(self) -> Verdict {
+        let (observed, text) = (self.site.observed, self.text);
+        if fit::is_memory(observed) {
+            let what = format!("made PyTorch's allocator call {}", observed.api);
+            return self.says(grade::S19_ALLOCATOR, Kind::Allocator, "G02", &what);
+        }
+        if fit::downward(observed) == Some(false) {
+            return self.says(grade::R01_LINE, Kind::Upload, "C03", "uploads: no GPU value reaches the CPU");
+        }
+        let Some((file, function)) = observed.through else {
+            let number = matches!(observed.operator, Some("_local_scalar_dense" | "item"));
+            let mut arguments = nodes::call(self.here.path).into_iter().flat_map(|call| &call.arguments.args);
+            if number && arguments.any(|argument| self.here.find(argument) == Placement::Device) {
+                let what = "reads a number from the device to hand it back: pass the tensor where a tensor is accepted";
+                return self.says(grade::S07_INSIDE, Kind::RoundTrip, "A11", what);
+            }
+            return says(grade::S19_OPEN, Kind::ValueRead, "A11", format!("the wait is inside `{text}`"));
+        };
+        let file = file.replace('\\', "/");
+        let found = |words: &[&str]| words.iter().any(|word| file.contains(word));
+        let (grade, kind, pattern, what) = match () {
+            _ if found(&["torch/autograd/profiler", "torch/profiler"]) || text.contains("emit_nvtx") => {
+                (grade::R17_PROFILER, Kind::Timing, "F09", ": the profiler measures")
+            }
+            _ if roles::is_logging_library(&file) => {
+                (grade::R17_CALLED, Kind::Logging, "A33", ": a logger converts the tensor")
+            }
+            _ if found(&["torch/distributions/"]) => {
+                (grade::R17_CALLED, Kind::ErrorCheck, "A26", ": `validate_args=False` leaves the check out")
+            }
+            _ => (grade::S19_OPEN, Kind::ValueRead, "A01", ""),
+        };
+        let name = file.rsplit('/').next().unwrap_or(&file);
+        says(grade, kind, pattern, format!("the wait is in `{function}` of {name}{what}"))
+    }
+}

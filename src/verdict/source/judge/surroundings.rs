@@ -1,0 +1,56 @@
+//! What surrounds a read: other reads next to it (S17), and conditions that make it rare (S18).
+
+use crate::verdict::source::flow::conditions;
+use crate::verdict::source::infer::placement::Here;
+use crate::verdict::source::parse::{Node, nodes};
+use crate::vocabulary::{Evidence, RuleId};
+use ruff_python_ast::{ExprCall, Stmt};
+use ruff_text_size::Ranged;
+
+/// Reads of one value each, which could be read together.
+const READS: &[&str] = &["item", "tolist", "cpu"];
+
+/// Statements looked at on either side.
+const MAX_NEIGHBOURS: usize = 20;
+
+/// S17: how many values are read one by one around the last node, in its statement and the neighbours in its block.
+pub fn coalescable(here: Here<'_, '_>) -> Option<Evidence> {
+    const REMEDY: &str = "one `torch.stack(...).tolist()` reads them in one wait";
+    let calls = run(here.path).iter().flat_map(reads);
+    let lines: Vec<u32> = calls.map(|call| here.file().line_of(call.start())).collect();
+    let text = match (lines.iter().min()?, lines.iter().max()?, lines.len()) {
+        (_, _, 1) if here.path.iter().any(|node| nodes::is_comprehension(*node)) => {
+            format!("a comprehension reads the values one by one: {REMEDY}")
+        }
+        (_, _, 1) => return None,
+        (first, last, n) if first == last => {
+            format!("{n} values are read one by one on line {first}: {REMEDY}")
+        }
+        (first, last, n) => format!("{n} values are read one by one on lines {first} to {last}: {REMEDY}"),
+    };
+    Some(Evidence::new(RuleId::S17, text))
+}
+
+/// The statement around the last node and the neighbours in its block that read values too, without a gap.
+pub fn run<'a>(path: &[Node<'a>]) -> &'a [Stmt] {
+    let Some((block, own)) = nodes::place(path) else { return &[] };
+    let reading = |stmt: &&Stmt| !reads(stmt).is_empty();
+    let before = block[..own].iter().rev().take(MAX_NEIGHBOURS).take_while(reading).count();
+    let after = block[own + 1..].iter().take(MAX_NEIGHBOURS).take_while(reading).count();
+    &block[own - before..=own + after]
+}
+
+/// The reads of one value each in a statement, those in the blocks below it left out.
+fn reads(stmt: &Stmt) -> Vec<&ExprCall> {
+    let mut calls = nodes::own_calls(stmt);
+    calls.retain(|call| call.arguments.is_empty() && READS.contains(&nodes::name(&call.func)));
+    calls
+}
+
+/// S18: the condition around that lets the line run only now and then, or only in one process.
+pub fn amortised(here: Here<'_, '_>) -> Option<Evidence> {
+    let ast = conditions::rare(here.path)?;
+    let line = here.file().line_of(ast.range.start());
+    let text = format!("only runs under `if {}` (line {line})", here.text(&*ast.test));
+    Some(Evidence::new(RuleId::S18, text))
+}

@@ -1,0 +1,296 @@
+//! Whether an expression does what the trace saw.
+
+use super::observed::Observed;
+use super::sync_expr::{Index, SyncExpr};
+use crate::verdict::source::infer::placement::Placement;
+use crate::vocabulary::{Copy, Direction, HostMemory};
+
+/// The largest copy that a scalar read makes: one complex128.
+const SCALAR_BYTES: u64 = 16;
+
+/// How well an expression fits, worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    No,
+    /// Nothing speaks against it.
+    Open,
+    /// The operator that the trace names is one that the expression calls.
+    Operator,
+    /// The trace names this very method or library function.
+    Named,
+}
+
+/// What kind of waiting the API and the copy amount to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    /// A synchronisation that completes no copy.
+    Bare,
+    Down(u64),
+    Up,
+    /// Allocating or freeing memory.
+    Memory,
+    /// Too little is known.
+    Any,
+}
+
+fn wait(observed: &Observed<'_>) -> Wait {
+    let api = observed.api;
+    if ["Free", "Alloc", "Unmap", "HostRegister"].iter().any(|word| api.contains(word)) {
+        return Wait::Memory;
+    }
+    if ["DeviceSync", "CtxSync", "EventSync"].iter().any(|word| api.contains(word)) {
+        return Wait::Bare;
+    }
+    match observed.copy {
+        Some(Copy { direction: Direction::DeviceToHost, bytes, .. }) => Wait::Down(bytes),
+        Some(Copy { direction: Direction::HostToDevice, .. }) => Wait::Up,
+        Some(_) => Wait::Any,
+        None if api.contains("StreamSync")
+            && observed.method.is_none_or(names_sync)
+            && observed.operator.is_none() =>
+        {
+            Wait::Bare
+        }
+        None => Wait::Any,
+    }
+}
+
+fn names_sync(method: &str) -> bool {
+    method.to_ascii_lowercase().contains("synchronize")
+}
+
+/// Whether the copy says device to host (`Some(true)`), host to device (`Some(false)`) or nothing.
+pub fn downward(observed: &Observed<'_>) -> Option<bool> {
+    match wait(observed) {
+        Wait::Down(_) => Some(true),
+        Wait::Up => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether the wait allocates or frees memory.
+pub fn is_memory(observed: &Observed<'_>) -> bool {
+    wait(observed) == Wait::Memory
+}
+
+/// Whether the kind of host memory speaks for the expression: since PyTorch 2.3 scalar reads land in pinned memory and bulk reads in
+/// pageable memory. Older versions use pageable memory for both, so this only chooses between expressions that fit otherwise.
+pub fn memory_agrees(sync: SyncExpr, observed: &Observed<'_>) -> bool {
+    let Some(Copy { direction: Direction::DeviceToHost, host_memory, .. }) = observed.copy else {
+        return true;
+    };
+    match host_memory {
+        HostMemory::Pinned => scalar(sync),
+        HostMemory::Pageable => !scalar(sync),
+        _ => true,
+    }
+}
+
+/// Whether it reads one value: all but copies of tensors, and what reads nothing.
+fn scalar(sync: SyncExpr) -> bool {
+    use SyncExpr::*;
+    !matches!(sync, ToList | Download(_) | Move(..) | Create(_) | Save | Format)
+        && !matches!(sync, Explicit | EmptyCache | Barrier | Other)
+}
+
+/// Fits an expression to the trace: by library frame where there is one, else by method, else by operator, and always by direction
+/// and size of the copy.
+pub fn fit(sync: SyncExpr, callee: &str, observed: &Observed<'_>) -> Fit {
+    if !direction_fits(sync, wait(observed)) {
+        return Fit::No;
+    }
+    if let Some((file, function)) = observed.through {
+        return through(sync, callee, file, function);
+    }
+    if let Some(method) = observed.method {
+        return by_method(sync, callee, method);
+    }
+    match (sync, observed.operator) {
+        // Any line can make the allocator return memory.
+        (SyncExpr::Other, _) if is_memory(observed) => Fit::Open,
+        (SyncExpr::Other, _) => Fit::No,
+        (_, Some(operator)) => by_operator(sync, operator),
+        (_, None) => Fit::Open,
+    }
+}
+
+fn direction_fits(sync: SyncExpr, wait: Wait) -> bool {
+    match (sync, wait) {
+        (SyncExpr::Other, _) | (_, Wait::Any) => true,
+        (SyncExpr::EmptyCache, Wait::Memory | Wait::Bare) => true,
+        (SyncExpr::Explicit | SyncExpr::Barrier, wait) => wait == Wait::Bare,
+        // Thrust and MAGMA wait on their own, without a copy of PyTorch's.
+        (SyncExpr::Shape(..) | SyncExpr::Check(_), Wait::Bare) => true,
+        (_, Wait::Bare | Wait::Memory) | (SyncExpr::EmptyCache, _) => false,
+        (SyncExpr::Move(..) | SyncExpr::Create(_) | SyncExpr::Format | SyncExpr::Index { .. }, _) => true,
+        (SyncExpr::Shape(..), Wait::Down(_)) => true,
+        (sync, Wait::Down(bytes)) => !scalar(sync) || bytes <= SCALAR_BYTES,
+        (sync, Wait::Up) => matches!(sync, SyncExpr::Shape(..)),
+    }
+}
+
+/// The library frame decides: C functions leave no frame, so what calls none of a library's Python does not fit.
+fn through(sync: SyncExpr, callee: &str, file: &str, function: &str) -> Fit {
+    let file = file.replace('\\', "/");
+    let in_file = |end: &str| file.ends_with(end);
+    let name = callee.rsplit('.').next().unwrap_or("");
+    let named = match sync {
+        SyncExpr::Format => {
+            in_file("torch/_tensor_str.py")
+                || in_file("torch/_tensor.py") && matches!(function, "__format__" | "__repr__" | "__str__")
+                || file.contains("/logging/")
+        }
+        SyncExpr::Contains => function == "__contains__",
+        SyncExpr::Explicit => function == "synchronize",
+        SyncExpr::EmptyCache => function == "empty_cache",
+        SyncExpr::ClipGrad => file.contains("clip_grad"),
+        SyncExpr::ScalerStep => file.contains("grad_scaler") && function != "get_scale",
+        SyncExpr::GetScale => {
+            file.contains("grad_scaler") && matches!(function, "get_scale" | "_get_scale_async")
+        }
+        SyncExpr::SchedulerStep => file.contains("lr_scheduler"),
+        SyncExpr::Barrier => function.contains("barrier"),
+        SyncExpr::Save => file.contains("serialization"),
+        SyncExpr::Move("load_state_dict", _) => function.contains("load"),
+        // torch/functional.py: unique, unique_consecutive; boolean_dispatch wraps them in torch/_jit_internal.py.
+        SyncExpr::Shape(op, _) => {
+            file.contains("/torch/")
+                && (function.contains(op)
+                    || in_file("torch/_jit_internal.py")
+                    || in_file("torch/functional.py"))
+        }
+        SyncExpr::Check(_) => file.contains("/torch/") && function.contains(name),
+        _ => false,
+    };
+    match sync {
+        _ if named => Fit::Named,
+        SyncExpr::Other => Fit::Open,
+        _ => Fit::No,
+    }
+}
+
+fn by_method(sync: SyncExpr, callee: &str, method: &str) -> Fit {
+    let name = callee.rsplit('.').next().unwrap_or("");
+    let any = |methods: &[&str]| methods.contains(&method);
+    let named = match sync {
+        SyncExpr::Item => any(&["item", "_local_scalar_dense"]),
+        SyncExpr::Convert("int") => any(&["integral_scalar", "index_scalar"]),
+        SyncExpr::Convert("float") => any(&["float_scalar"]),
+        SyncExpr::Convert("complex") => any(&["complex_scalar", "float_scalar"]),
+        SyncExpr::Convert(_) => {
+            any(&["float_scalar", "integral_scalar", "index_scalar", "is_nonzero", "bool_scalar"])
+        }
+        SyncExpr::Bool | SyncExpr::Truth | SyncExpr::Order => any(&["is_nonzero", "bool_scalar"]),
+        SyncExpr::Same(op) => method == op,
+        SyncExpr::ToList => any(&["tolist"]),
+        SyncExpr::Download(op) => method == op || op == "numpy" && any(&["cpu"]),
+        SyncExpr::Move(op, _) => method == op,
+        SyncExpr::Create(op) => {
+            method == op || any(&["legacy_tensor_ctor", "pynew", "tensor", "new_tensor", "as_tensor"])
+        }
+        SyncExpr::Elements => {
+            any(&["float_scalar", "integral_scalar", "index_scalar", "complex_scalar", "is_nonzero"])
+        }
+        SyncExpr::Index { what: Index::Slice | Index::Name, .. } => {
+            any(&["getitem", "setitem", "index_scalar", "integral_scalar"])
+        }
+        SyncExpr::Index { store, .. } => method == if store { "setitem" } else { "getitem" },
+        SyncExpr::Shape(op, _) => plain(method) == op || op == "coalesce" && method.contains("sparse"),
+        SyncExpr::Check(op) => {
+            plain(method) == op
+                || method.contains("linalg") && method.ends_with(op)
+                || (op, method) == ("corrcoef", "cov")
+        }
+        SyncExpr::Explicit => names_sync(method),
+        SyncExpr::EmptyCache => method.to_ascii_lowercase().contains("emptycache"),
+        SyncExpr::SizeArgument => method == "index_scalar" || method == name,
+        SyncExpr::Other => method == name || plain(method) == name.trim_end_matches('_'),
+        _ => false,
+    };
+    // These have Python frames of a library, which the trace may lack; then the method is one of these.
+    let open = match sync {
+        SyncExpr::Format => any(&["item", "is_nonzero", "masked_select", "cpu", "tolist"]),
+        SyncExpr::ClipGrad | SyncExpr::Contains => any(&["is_nonzero", "item"]),
+        SyncExpr::ScalerStep | SyncExpr::GetScale | SyncExpr::SchedulerStep => any(&["item", "float_scalar"]),
+        SyncExpr::Barrier => names_sync(method) || any(&["barrier"]),
+        SyncExpr::Save => any(&["cpu", "to"]),
+        _ => false,
+    };
+    match (named, open) {
+        (true, _) => Fit::Named,
+        (_, true) => Fit::Open,
+        _ => Fit::No,
+    }
+}
+
+/// An operator's plain name: `_unique2` is `unique`, `linalg_inv` is `inv`.
+fn plain(method: &str) -> &str {
+    let method = method.trim_start_matches('_').trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
+    method.strip_prefix("linalg_").unwrap_or(method)
+}
+
+fn by_operator(sync: SyncExpr, operator: &str) -> Fit {
+    let reads = matches!(operator, "_local_scalar_dense" | "item" | "is_nonzero");
+    let copies = matches!(operator, "copy_" | "_to_copy" | "to");
+    let counts = matches!(operator, "nonzero" | "index" | "masked_select");
+    let fits = match sync {
+        SyncExpr::Truth | SyncExpr::Bool | SyncExpr::Order => reads,
+        SyncExpr::Item
+        | SyncExpr::Convert(_)
+        | SyncExpr::Contains
+        | SyncExpr::ClipGrad
+        | SyncExpr::ScalerStep
+        | SyncExpr::GetScale
+        | SyncExpr::SchedulerStep
+        | SyncExpr::SizeArgument
+        | SyncExpr::Elements => reads && operator != "is_nonzero",
+        SyncExpr::Format => reads || counts || copies,
+        SyncExpr::Same(op) => reads || operator == op,
+        SyncExpr::ToList
+        | SyncExpr::Download(_)
+        | SyncExpr::Move(..)
+        | SyncExpr::Create(_)
+        | SyncExpr::Save => copies,
+        SyncExpr::Index { what: Index::Slice, .. } => reads,
+        SyncExpr::Index { what: Index::Name, .. } => {
+            reads || counts || copies || operator.starts_with("index")
+        }
+        SyncExpr::Index { what: Index::Mask, .. } => counts || operator.starts_with("index"),
+        SyncExpr::Index { .. } => copies || operator.starts_with("index"),
+        SyncExpr::Shape(op, _) => {
+            reads
+                || plain(operator) == op
+                || counts && matches!(op, "nonzero" | "argwhere" | "where" | "masked_select")
+                || copies
+        }
+        SyncExpr::Check(op) => reads || plain(operator) == op || operator.contains("linalg"),
+        SyncExpr::Explicit | SyncExpr::EmptyCache | SyncExpr::Barrier => false,
+        SyncExpr::Other => false,
+    };
+    let known = reads || copies || counts;
+    match fits {
+        true if plain(operator) == name_of(sync) => Fit::Named,
+        true => Fit::Operator,
+        // An operator that this table does not know speaks for nothing and against nothing.
+        false if !known && !matches!(sync, SyncExpr::Explicit | SyncExpr::EmptyCache | SyncExpr::Barrier) => {
+            Fit::Open
+        }
+        false => Fit::No,
+    }
+}
+
+fn name_of<'a>(sync: SyncExpr<'a>) -> &'a str {
+    match sync {
+        SyncExpr::Shape(op, _) | SyncExpr::Check(op) | SyncExpr::Same(op) => op,
+        _ => "",
+    }
+}
+
+/// What the device argument says, where the trace does not: `Some(true)` for a copy to the host.
+pub fn reads_device(sync: SyncExpr, observed: &Observed<'_>) -> Option<bool> {
+    downward(observed).or(match sync {
+        SyncExpr::Move(_, Placement::Host) | SyncExpr::Download(_) => Some(true),
+        SyncExpr::Move(_, Placement::Device) | SyncExpr::Create(_) => Some(false),
+        _ => None,
+    })
+}

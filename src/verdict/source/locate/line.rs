@@ -1,0 +1,288 @@
+//! Finding the synchronising expressions of a line.
+
+use super::fit::{self, Fit, fit};
+use super::observed::Observed;
+use super::sync_expr::{SyncExpr, guesses};
+use crate::model::Frame;
+use crate::verdict::source::infer::placement::Placements;
+use crate::verdict::source::parse::nodes::{self, scope};
+use crate::verdict::source::parse::{Node, Path, Source, dotted, last};
+use ruff_text_size::{Ranged, TextRange};
+
+/// Expressions judged per line; a line that holds more is generated, and its verdict settled by these.
+const MAX_CANDIDATES: usize = 32;
+
+/// A synchronising expression on the line.
+#[derive(Clone, Debug)]
+pub struct Candidate<'a> {
+    pub path: Path<'a>,
+    pub sync: SyncExpr<'a>,
+    pub fit: Fit,
+    /// How plainly the text shows that it waits, see [`super::sync_expr::Guess`].
+    strength: u8,
+    tier: Tier,
+}
+
+/// How the recorded line relates to the expression, best last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Tier {
+    /// The statement (or the header of a compound one) spans it.
+    Statement,
+    /// The expression spans it.
+    Expression,
+    /// The line that CPython records: where the expression starts, or the method's name in a broken chain.
+    Exact,
+}
+
+/// Why a line does not hold what the trace saw.
+pub type Stale = String;
+
+/// The expressions of the frame's line that fit the trace; all of them fit equally well.
+///
+/// Definition: every node whose statement spans the line is asked what it can do ([`guesses`]); a guess stays if it runs in the
+/// frame's function and fits the trace ([`fit()`]). Of those, the best survive, in this order: named by the trace over open;
+/// on the line that CPython records over merely spanning it; plainly waiting over perhaps waiting. What remains is a tie, and
+/// the caller judges all of it.
+///
+/// ```text
+/// 30  print(f"loss {loss.item():.4f} acc {acc.item():.3f}")
+///     method "item", 4 bytes: both `.item()` calls fit by name; printing and formatting only fit openly.
+/// ```
+/// Cost: one walk over the statements that span the line.
+pub fn locate<'a>(
+    file: &'a Source,
+    frame: &Frame,
+    observed: &Observed<'_>,
+    placements: &Placements<'a>,
+) -> Result<Vec<Candidate<'a>>, Stale> {
+    let Some(line) = file.line_range(frame.line) else {
+        return Err(format!("the file has {} lines", file.line_count()));
+    };
+    let mut found = Vec::new();
+    let mut elsewhere = None;
+    walk_line(file, line, &mut |path, tier| {
+        let guesses = guesses(path, placements);
+        if guesses.is_empty() {
+            return;
+        }
+        if !runs_in(path, &frame.function) {
+            elsewhere = Some(name_of(path[scope(path)]).to_owned());
+            return;
+        }
+        let callee = nodes::call(path).map(|call| dotted(&call.func)).unwrap_or_default();
+        for (sync, strength) in guesses {
+            let fit = fit(sync, &callee, observed);
+            // What the text does not show at all, the trace must say.
+            let said = || fit == Fit::Named || observed.through.is_some() || fit::is_memory(observed);
+            if fit != Fit::No && (strength > 0 || said()) {
+                found.push(Candidate { path: path.to_vec(), sync, fit, strength, tier });
+            }
+        }
+    });
+    if found.is_empty() {
+        return Err(match elsewhere {
+            Some(other) => format!("the line is in `{other}`, the trace says `{}`", frame.function),
+            None => format!("nothing on the line {}", describe(observed)),
+        });
+    }
+    Ok(best(found, observed))
+}
+
+/// Keeps the candidates that fit best.
+fn best<'a>(mut found: Vec<Candidate<'a>>, observed: &Observed<'_>) -> Vec<Candidate<'a>> {
+    if found.iter().any(|candidate| candidate.sync != SyncExpr::Other) {
+        // What happens inside a call is only guessed at where nothing on the line explains the wait.
+        let named =
+            found.iter().any(|candidate| candidate.sync != SyncExpr::Other && candidate.fit == Fit::Named);
+        found.retain(|candidate| candidate.sync != SyncExpr::Other || candidate.fit == Fit::Named && !named);
+    }
+    keep_max(&mut found, |candidate| candidate.fit);
+    keep_max(&mut found, |candidate| candidate.tier);
+    keep_max(&mut found, |candidate| candidate.strength.min(1));
+    if found[0].fit != Fit::Named {
+        // "Probably" stays beside "plainly": either may be the one.
+        keep_max(&mut found, |candidate| candidate.strength.min(2));
+        if found.iter().any(|candidate| fit::memory_agrees(candidate.sync, observed)) {
+            found.retain(|candidate| fit::memory_agrees(candidate.sync, observed));
+        }
+        if found.iter().any(|candidate| candidate.strength == 3) {
+            found.retain(|candidate| candidate.strength == 3 || candidate.sync == SyncExpr::Truth);
+        }
+    }
+    if found.iter().all(|candidate| candidate.sync == SyncExpr::Other) {
+        // Inside nested calls nobody knows which; the outermost stands for all.
+        found.truncate(1);
+    }
+    found.truncate(MAX_CANDIDATES);
+    drop_nested(found)
+}
+
+fn keep_max<T: Ord>(found: &mut Vec<Candidate<'_>>, key: impl Fn(&Candidate<'_>) -> T) {
+    if let Some(most) = found.iter().map(&key).max() {
+        found.retain(|candidate| key(candidate) == most);
+    }
+}
+
+/// A truth test of an expression whose parts fit as well is the outcome of the parts: `if x.item() > 3`.
+fn drop_nested(found: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
+    let parts = found.iter().filter(|candidate| candidate.sync != SyncExpr::Truth);
+    let parts: Vec<TextRange> = parts.map(|candidate| nodes::range(&candidate.path)).collect();
+    let holds_part =
+        |outer: TextRange| parts.iter().any(|part| *part != outer && outer.contains_range(*part));
+    let mut kept = found;
+    kept.retain(|one| {
+        one.sync != SyncExpr::Truth || one.fit == Fit::Named || !holds_part(nodes::range(&one.path))
+    });
+    kept
+}
+
+/// Visits the nodes that the line can mean, with how they relate to it: those of every simple statement, and of the header of
+/// every compound statement, that spans the line.
+fn walk_line<'a>(file: &'a Source, line: TextRange, visit: &mut dyn FnMut(&[Node<'a>], Tier)) {
+    nodes::walk(&[file.module()], &mut |path| {
+        let Some(node) = last(path) else { return false };
+        if matches!(node, Node::ModModule(_)) {
+            return true;
+        }
+        if node.is_statement() && !nodes::overlaps(node.range(), line) {
+            return false;
+        }
+        let clause = path.iter().rposition(|node| is_clause(*node)).unwrap_or(0);
+        if nodes::overlaps(header(path[clause]), line) {
+            visit(path, tier(file, node, line));
+        }
+        true
+    });
+}
+
+/// A statement, or the part of a compound one that has a header and a body of its own.
+fn is_clause(node: Node<'_>) -> bool {
+    node.is_statement()
+        || matches!(node, Node::ElifElseClause(_) | Node::MatchCase(_))
+        || matches!(node, Node::ExceptHandlerExceptHandler(_) | Node::ModModule(_))
+}
+
+/// The part of a clause that runs as the clause itself: all of a simple statement, up to the colon of a compound one.
+fn header(clause: Node<'_>) -> TextRange {
+    let end = match clause {
+        Node::StmtIf(ast) => ast.test.end(),
+        Node::StmtWhile(ast) => ast.test.end(),
+        Node::StmtFor(ast) => ast.iter.end(),
+        Node::StmtMatch(ast) => ast.subject.end(),
+        Node::StmtWith(ast) => ast.items.last().map_or(ast.range.start(), Ranged::end),
+        Node::StmtFunctionDef(ast) => ast.returns.as_deref().map_or(ast.parameters.end(), Ranged::end),
+        Node::StmtClassDef(ast) => ast.arguments.as_deref().map_or(ast.name.end(), Ranged::end),
+        Node::ElifElseClause(ast) => ast.test.as_ref().map_or(ast.range.start(), Ranged::end),
+        Node::MatchCase(ast) => ast.guard.as_deref().map_or(ast.pattern.end(), Ranged::end),
+        Node::ExceptHandlerExceptHandler(ast) => ast.type_.as_deref().map_or(ast.range.start(), Ranged::end),
+        Node::StmtTry(ast) => ast.range.start(),
+        _ => clause.end(),
+    };
+    TextRange::new(clause.start(), end.max(clause.start()))
+}
+
+fn tier(file: &Source, node: Node<'_>, line: TextRange) -> Tier {
+    let number = file.line_of(line.start());
+    let method = match node {
+        Node::ExprCall(call) => call.func.as_attribute_expr().map(|ast| ast.attr.start()),
+        _ => None,
+    };
+    if [Some(node.start()), method].into_iter().flatten().any(|start| file.line_of(start) == number) {
+        Tier::Exact
+    } else if nodes::overlaps(node.range(), line) {
+        Tier::Expression
+    } else {
+        Tier::Statement
+    }
+}
+
+/// Whether a line holds something that runs in the named function.
+pub fn holds(file: &Source, line: u32, function: &str) -> bool {
+    let Some(line) = file.line_range(line) else { return false };
+    let mut found = false;
+    walk_line(file, line, &mut |path, _| found |= runs_in(path, function));
+    found
+}
+
+/// Whether the last node runs in the code object that the frame names. Comprehensions count for the function around them too:
+/// since Python 3.12 they have no frame of their own.
+fn runs_in(path: &[Node<'_>], function: &str) -> bool {
+    let wanted = function.rsplit('.').next().unwrap_or(function);
+    if wanted.is_empty() {
+        return true;
+    }
+    let own =
+        nodes::scopes(path).find(|&at| name_of(path[at]) == wanted || !nodes::is_comprehension(path[at]));
+    own.is_some_and(|at| name_of(path[at]) == wanted)
+}
+
+fn name_of<'a>(node: Node<'a>) -> &'a str {
+    match node {
+        Node::StmtFunctionDef(ast) => ast.name.as_str(),
+        Node::StmtClassDef(ast) => ast.name.as_str(),
+        Node::ExprLambda(_) => "<lambda>",
+        Node::ExprListComp(_) => "<listcomp>",
+        Node::ExprSetComp(_) => "<setcomp>",
+        Node::ExprDictComp(_) => "<dictcomp>",
+        Node::ExprGenerator(_) => "<genexpr>",
+        _ => "<module>",
+    }
+}
+
+/// What the trace saw, as the end of "nothing on the line …".
+fn describe(observed: &Observed<'_>) -> String {
+    if let Some((file, function)) = observed.through {
+        return format!("calls into `{function}` of {}", file.rsplit('/').next().unwrap_or(file));
+    }
+    if let Some(method) = observed.method {
+        return format!("makes the `{method}` call that the trace saw");
+    }
+    match fit::downward(observed) {
+        Some(true) => "copies from the device".to_owned(),
+        Some(false) => "copies to the device".to_owned(),
+        None => format!("can lead to {}", observed.api),
+    }
+}
+
+/// The calls that the line of `frame` can mean, for following a returned value into its caller.
+///
+/// A property is called by naming it.
+pub fn calls<'a>(file: &'a Source, frame: &Frame, name: &str, property: bool) -> Vec<Path<'a>> {
+    let Some(line) = file.line_range(frame.line) else { return Vec::new() };
+    let any = matches!(name, "forward" | "__call__");
+    let mut found: Vec<(Tier, Path<'a>)> = Vec::new();
+    walk_line(file, line, &mut |path, tier| {
+        let called = match last(path) {
+            Some(Node::ExprAttribute(ast)) => property && ast.attr.as_str() == name,
+            Some(Node::ExprCall(call)) if !property => {
+                let callee = dotted(&call.func);
+                callee.rsplit('.').next() == Some(name)
+                    || any && tier != Tier::Statement && !callee.contains("torch.")
+            }
+            _ => false,
+        };
+        if called && runs_in(path, &frame.function) {
+            found.push((tier, path.to_vec()));
+        }
+    });
+    let most = found.iter().map(|(tier, _)| *tier).max();
+    found.retain(|(tier, _)| Some(*tier) == most);
+    let mut paths: Vec<_> = found.into_iter().map(|(_, path)| path).collect();
+    if any && paths.len() > 1 {
+        // `loss = criterion(model(x), y)`: which one it was is not told.
+        paths.clear();
+    }
+    paths
+}
+
+/// The statement of the frame's line, for looking around it.
+pub fn statement_at<'a>(file: &'a Source, frame: &Frame) -> Option<Path<'a>> {
+    let line = file.line_range(frame.line)?;
+    let mut found = None;
+    walk_line(file, line, &mut |path, _| {
+        if last(path).is_some_and(|node| node.is_statement()) {
+            found = Some(path.to_vec());
+        }
+    });
+    found
+}

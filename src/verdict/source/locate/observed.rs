@@ -1,0 +1,20 @@
+//! What the trace saw of a wait.
+
+use crate::vocabulary::Copy;
+
+/// What the trace saw at one call site; the expression found in the source must fit it.
+#[derive(Clone, Debug, Default)]
+pub struct Observed<'a> {
+    /// Runtime or driver name without suffix: "cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaMemcpyAsync", "cudaFree", …
+    pub api: &'a str,
+    /// The copy that the wait completed.
+    pub copy: Option<Copy>,
+    /// Python-level method that the native chain names, prefix stripped: "item", "to", "cuda", "cpu", "tolist", "getitem",
+    /// "setitem", "is_nonzero", "index_scalar", "tensor", "nonzero", "masked_select", "synchronize", …; `None` without chains.
+    pub method: Option<&'a str>,
+    /// Innermost ATen operator of the chain that names the operation: "nonzero", "_local_scalar_dense", "copy_", "_unique2", …
+    pub operator: Option<&'a str>,
+    /// (file, function) of the library frame that the user's line called, where the wait happened inside a Python library:
+    /// ("…/torch/cuda/__init__.py", "synchronize"), ("…/torch/_tensor.py", "__format__"), ("…/torch/_tensor_str.py", "__init__").
+    pub through: Option<(&'a str, &'a str)>,
+}

@@ -1,0 +1,410 @@
+//! What a synchronising expression does, told from its text.
+
+use crate::verdict::source::infer::libraries::{Names, makes_tensor};
+use crate::verdict::source::infer::placement::{Placement, Placements};
+use crate::verdict::source::infer::roles;
+use crate::verdict::source::parse::nodes::{
+    self, Node, argument, dotted, flag, last, split_callee, string, within,
+};
+use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprContext, ExprSubscript, Operator, UnaryOp};
+use ruff_text_size::Ranged;
+
+/// What an expression that may wait does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncExpr<'a> {
+    /// `.item()`.
+    Item,
+    /// `float(t)`, `int(t)`, `math.sqrt(t)`, …
+    Convert(&'a str),
+    /// `bool(t)`, `torch.is_nonzero(t)`.
+    Bool,
+    /// `torch.equal`, `torch.allclose`.
+    Same(&'a str),
+    /// A tensor where Python wants true or false.
+    Truth,
+    /// `max(a, b)`, `sorted(ts)`: comparisons by Python.
+    Order,
+    /// `x in t`.
+    Contains,
+    /// `.tolist()`.
+    ToList,
+    /// `.cpu()`, `.to("cpu")`, `.numpy()` of a device tensor, `.type(torch.FloatTensor)`.
+    Download(&'a str),
+    /// `.cuda()`, `.to(device)`, `.copy_()`: a copy whose direction the trace knows.
+    Move(&'a str, Placement),
+    /// `torch.tensor(…, device=…)` and its kin.
+    Create(&'a str),
+    /// The same of a list or tuple of tensors, which are read one by one.
+    Elements,
+    /// `x[…]`, load or store.
+    Index { what: Index, store: bool },
+    /// An operator whose output size depends on values, with its pattern.
+    Shape(&'static str, &'static str),
+    /// An operator that checks for errors on the host.
+    Check(&'a str),
+    /// `clip_grad_norm_`.
+    ClipGrad,
+    /// `GradScaler.step`.
+    ScalerStep,
+    /// `scaler.get_scale()`.
+    GetScale,
+    /// `scheduler.step(metric)`.
+    SchedulerStep,
+    /// Text made from a tensor: `print(t)`, `f"{t}"`, `logger.info("%s", t)`.
+    Format,
+    /// `synchronize()`.
+    Explicit,
+    /// `torch.cuda.empty_cache()`.
+    EmptyCache,
+    /// `dist.barrier()`.
+    Barrier,
+    /// A tensor where a size is wanted: `range(t)`, `torch.zeros(t)`.
+    SizeArgument,
+    /// `torch.save`.
+    Save,
+    /// Any other call or protocol use; stands for what happens inside it.
+    Other,
+}
+
+/// What a subscript's index looks like; of several in a tuple, the first of these counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Index {
+    /// `x[a > b]`, `x[~m]`, `x[mask]`.
+    Mask,
+    /// `x[[0, 2]]`, a list or CPU tensor.
+    List,
+    /// `x[i:j]`.
+    Slice,
+    /// `x[i]`.
+    Name,
+    /// `x[0]`, constants only.
+    Constant,
+}
+
+/// One with how plainly the text shows that it waits: 3 plainly, 2 probably, 1 perhaps, 0 only if the trace says so.
+pub type Guess<'a> = (SyncExpr<'a>, u8);
+
+/// What the last node of `path` can be.
+pub fn guesses<'a>(path: &[Node<'a>], placements: &Placements<'a>) -> Vec<Guess<'a>> {
+    let Some(node) = last(path) else { return Vec::new() };
+    let mut guesses = match node {
+        Node::ExprCall(call) => Called::new(call, path, placements).guesses(),
+        Node::ExprSubscript(ast) => subscript_guess(ast, path, placements).into_iter().collect(),
+        Node::ExprCompare(ast) if ast.ops.iter().any(|op| matches!(op, CmpOp::In | CmpOp::NotIn)) => {
+            vec![(SyncExpr::Contains, 1)]
+        }
+        Node::StmtFor(_) | Node::StmtWith(_) | Node::Comprehension(_) => vec![(SyncExpr::Other, 0)],
+        _ => Vec::new(),
+    };
+    match tested(path).filter(|_| node.is_expression()).map(|expr| placements.find(expr, path)) {
+        Some(Placement::Device) => guesses.push((SyncExpr::Truth, 2)),
+        Some(Placement::Unknown) => guesses.push((SyncExpr::Truth, 1)),
+        Some(Placement::Host) | None => {}
+    }
+    if formatted(path).is_some_and(|expr| placements.find(expr, path) != Placement::Host) {
+        guesses.push((SyncExpr::Format, 1));
+    }
+    guesses
+}
+
+/// Operators whose output size depends on values, with their patterns.
+const SHAPES: &[(&str, &str)] = &[
+    ("nonzero argwhere where", "B01"),
+    ("masked_select", "B02"),
+    ("unique unique_consecutive", "B07"),
+    ("repeat_interleave", "B10"),
+    ("one_hot", "B11"),
+    ("bincount", "B12"),
+    ("histc", "B13"),
+    ("coalesce", "B16"),
+    ("tensor_split", "B24"),
+];
+
+/// Factorisations and solvers, which check on the host that they succeeded; the second list are methods too.
+const SOLVERS: Names = Names("inv solve lu_factor eigh eigvalsh svdvals ldl_factor lstsq pinv matrix_rank");
+const SOLVING_METHODS: Names = Names("inverse cholesky svd pinverse");
+
+/// A call of which it is asked what it can be.
+struct Called<'c, 'a> {
+    call: &'a ExprCall,
+    /// What stands before the last name of the callee.
+    base: String,
+    name: &'a str,
+    receiver: Option<&'a Expr>,
+    path: &'c [Node<'a>],
+    placements: &'c Placements<'a>,
+}
+
+impl<'c, 'a> Called<'c, 'a> {
+    fn new(call: &'a ExprCall, path: &'c [Node<'a>], placements: &'c Placements<'a>) -> Self {
+        let base = split_callee(&dotted(&call.func)).0.to_owned();
+        let (name, receiver) = (nodes::name(&call.func), nodes::receiver(call));
+        Self { call, base, name, receiver, path, placements }
+    }
+
+    fn on_host(&self, expr: &'a Expr) -> bool {
+        self.placements.find(expr, self.path) == Placement::Host
+    }
+
+    /// Whether an argument may be a tensor on the device.
+    fn takes_tensors(&self) -> bool {
+        let arguments = &self.call.arguments;
+        arguments.is_empty() || !arguments.args.iter().all(|expr| self.on_host(expr))
+    }
+
+    fn guesses(&self) -> Vec<Guess<'a>> {
+        let (name, base) = (self.name, &*self.base);
+        let builtin = |names: Names| base.is_empty() && names.has(name) && self.takes_tensors();
+        let sure = |surely: bool, or: u8| if surely { 3 } else { or };
+        let read = |sync| self.receiver.map(|expr| (sync, sure(!self.on_host(expr), 0)));
+        let guess = match name {
+            // `.item()` of a NumPy or CPU value copies nothing, but the guess that it is one gives way to a trace that names it.
+            "item" => read(SyncExpr::Item),
+            "tolist" => read(SyncExpr::ToList),
+            _ if builtin(Names("float int complex")) => Some((SyncExpr::Convert(name), 2)),
+            _ if builtin(Names("bool")) => Some((SyncExpr::Bool, 2)),
+            "is_nonzero" => Some((SyncExpr::Bool, 3)),
+            "equal" | "allclose" if !matches!(base, "np" | "numpy" | "jnp") => {
+                Some((SyncExpr::Same(name), 3))
+            }
+            _ if builtin(Names("max min sorted any all")) => Some((SyncExpr::Order, 2)),
+            _ if builtin(Names("round abs sum divmod pow")) => Some((SyncExpr::Convert("round"), 1)),
+            _ if matches!(base, "math" | "np" | "numpy") && self.takes_tensors() => {
+                Some((SyncExpr::Convert("math"), 1))
+            }
+            _ if builtin(Names("range")) => Some((SyncExpr::SizeArgument, 1)),
+            "synchronize" => Some((SyncExpr::Explicit, 3)),
+            "empty_cache" => Some((SyncExpr::EmptyCache, 3)),
+            "barrier" | "monitored_barrier" | "wait_for_everyone" => Some((SyncExpr::Barrier, 3)),
+            "clip_grad_norm_" => Some((SyncExpr::ClipGrad, sure(flag(self.call, "error_if_nonfinite"), 1))),
+            "step" if base.to_ascii_lowercase().contains("scaler") => Some((SyncExpr::ScalerStep, 3)),
+            "get_scale" => Some((SyncExpr::GetScale, 3)),
+            "step" if roles::is_scheduler(base) => Some((SyncExpr::SchedulerStep, 1)),
+            "save" if base == "torch" => Some((SyncExpr::Save, 2)),
+            _ if matches!(base, "torch" | "") && makes_tensor(name) || name == "new_tensor" => {
+                return [Some((SyncExpr::Other, 0)), Some(self.created()), self.of_elements()]
+                    .into_iter()
+                    .flatten()
+                    .collect();
+            }
+            _ => self.moved().or_else(|| self.shaped()),
+        };
+        std::iter::once((SyncExpr::Other, 0)).chain(guess).collect()
+    }
+
+    /// A copy of a tensor, the direction of which the arguments may tell.
+    fn moved(&self) -> Option<Guess<'a>> {
+        let (blocking, receiver) = (!flag(self.call, "non_blocking"), self.receiver);
+        let unless_flagged = |strength| if blocking { strength } else { 0 };
+        Some(match self.name {
+            "cpu" if receiver.is_some() => (SyncExpr::Download("cpu"), 3),
+            "numpy" if receiver.is_some_and(|expr| !self.on_host(expr)) => (SyncExpr::Download("numpy"), 1),
+            "cuda" if receiver.is_some() && blocking => (SyncExpr::Move("cuda", Placement::Device), 3),
+            "to" if receiver.is_some() => match self.placements.device_argument(self.call, self.path) {
+                Some(Placement::Host) => (SyncExpr::Download("to"), 3),
+                // With `non_blocking=True` the copy itself may still block, from pageable memory.
+                Some(place) => (SyncExpr::Move("to", place), unless_flagged(3)),
+                None => (SyncExpr::Move("to", Placement::Unknown), unless_flagged(1)),
+            },
+            "type" if receiver.is_some() => {
+                let cpu = self.call.arguments.args.first().is_some_and(|argument| {
+                    let text = string(argument).map_or_else(|| dotted(argument), str::to_owned);
+                    text.starts_with("torch.") && text.ends_with("Tensor") && !text.contains("cuda")
+                });
+                if cpu {
+                    (SyncExpr::Download("type"), 3)
+                } else {
+                    (SyncExpr::Move("type", Placement::Unknown), 1)
+                }
+            }
+            "copy_" => (SyncExpr::Move("copy_", Placement::Unknown), unless_flagged(2)),
+            "load_state_dict" => (SyncExpr::Move("load_state_dict", Placement::Device), 1),
+            name if self.base == "torch.cuda" && name.ends_with("Tensor") => {
+                (SyncExpr::Create("legacy_tensor"), 3)
+            }
+            _ => return None,
+        })
+    }
+
+    fn created(&self) -> Guess<'a> {
+        let device = || self.placements.device_argument(self.call, self.path);
+        let strength = match self.name {
+            "new_tensor" => 2,
+            _ if matches!(device(), Some(Placement::Device | Placement::Unknown)) => 3,
+            _ => 1,
+        };
+        (SyncExpr::Create(self.name), strength)
+    }
+
+    /// Whether a tensor is made of several values, one of which may be a tensor on the device.
+    fn of_elements(&self) -> Option<Guess<'a>> {
+        let data = self.call.arguments.args.first()?;
+        let several = matches!(data, Expr::List(_) | Expr::Tuple(_) | Expr::ListComp(_) | Expr::Name(_));
+        (several && !self.on_host(data)).then_some((SyncExpr::Elements, 2))
+    }
+
+    /// Operators with a value-dependent size, and those that check for errors.
+    fn shaped(&self) -> Option<Guess<'a>> {
+        let (name, base, method) = (self.name, &*self.base, self.receiver.is_some());
+        let arguments = &self.call.arguments;
+        let torch =
+            matches!(base, "torch" | "F" | "torch.nn.functional" | "torch.functional" | "nn.functional");
+        let given = |name: &str, position: usize| argument(arguments, name, position);
+        if matches!(base, "np" | "numpy" | "pd") {
+            return None;
+        }
+        let sized = match name {
+            "where" => arguments.len() != 1,
+            "repeat_interleave" => arguments.find_keyword("output_size").is_some(),
+            "one_hot" => given("num_classes", 1).is_some(),
+            "histc" => given("min", 2).is_some(),
+            _ => false,
+        };
+        let wanted = if name == "to_sparse" { "coalesce" } else { name };
+        let mut shapes =
+            SHAPES.iter().flat_map(|&(ops, pattern)| ops.split(' ').map(move |op| (op, pattern)));
+        if let Some((op, pattern)) = shapes.find(|shape| shape.0 == wanted && !sized) {
+            return Some((SyncExpr::Shape(op, pattern), if op == "tensor_split" { 1 } else { 3 }));
+        }
+        let solver = torch || base.contains("linalg");
+        match name {
+            _ if solver && SOLVERS.has(name) || (solver || method) && SOLVING_METHODS.has(name) => {
+                Some((SyncExpr::Check(name), 3))
+            }
+            // A number as the standard deviation is checked on the host.
+            "normal" if torch && given("std", 1).is_some_and(|std| !std.is_literal_expr()) => {
+                Some((SyncExpr::Check(name), 2))
+            }
+            "cov" | "corrcoef" if torch || method => Some((SyncExpr::Check(name), 2)),
+            "istft" if torch || method => Some((SyncExpr::Check(name), 3)),
+            _ => roles::takes_sizes(name).then_some((SyncExpr::SizeArgument, 0)),
+        }
+    }
+}
+
+/// What `x[…]` can be.
+fn subscript_guess<'a>(
+    ast: &'a ExprSubscript,
+    path: &[Node<'a>],
+    placements: &Placements<'a>,
+) -> Option<Guess<'a>> {
+    if placements.find(&ast.value, path) == Placement::Host && !matches!(&*ast.slice, Expr::Name(_))
+        || string(&ast.slice).is_some()
+    {
+        return None;
+    }
+    let store = ast.ctx == ExprContext::Store;
+    let what = index(&ast.slice, path, placements);
+    let strength = match what {
+        Index::Mask => 3,
+        Index::List | Index::Slice => 2,
+        Index::Constant if !store => return None,
+        Index::Constant | Index::Name => 1,
+    };
+    Some((SyncExpr::Index { what, store }, strength))
+}
+
+fn index<'a>(expr: &'a Expr, path: &[Node<'a>], placements: &Placements<'a>) -> Index {
+    match expr {
+        Expr::Tuple(tuple) => {
+            let each = tuple.elts.iter().map(|element| index(element, path, placements));
+            each.min().unwrap_or(Index::Constant)
+        }
+        Expr::Slice(slice) => {
+            let mut bounds = [&slice.lower, &slice.upper, &slice.step].into_iter().flatten();
+            if bounds.all(|bound| is_constant(bound)) { Index::Constant } else { Index::Slice }
+        }
+        Expr::Compare(_) => Index::Mask,
+        Expr::UnaryOp(ast) if ast.op == UnaryOp::Invert => Index::Mask,
+        Expr::BinOp(ast) if matches!(ast.op, Operator::BitAnd | Operator::BitOr | Operator::BitXor) => {
+            Index::Mask
+        }
+        Expr::List(_) => Index::List,
+        Expr::Name(name) if mask_name(&name.id) => Index::Mask,
+        Expr::Attribute(ast) if mask_name(&ast.attr) => Index::Mask,
+        Expr::Name(_) if placements.find(expr, path) == Placement::Host => Index::List,
+        _ if is_constant(expr) => Index::Constant,
+        _ => Index::Name,
+    }
+}
+
+fn mask_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["mask", "keep", "valid", "is_", "cond", "select"].iter().any(|word| name.contains(word))
+}
+
+fn is_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::UnaryOp(ast) => is_constant(&ast.operand),
+        _ => expr.is_literal_expr(),
+    }
+}
+
+/// The last node, where Python asks it for true or false: tests, operands of `not`, `and`, `or`, and chained comparisons.
+fn tested<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
+    let [.., parent, node] = path else { return None };
+    // The operands are asked, not the operator that asks them.
+    if matches!(node, Node::ExprBoolOp(_)) || matches!(node, Node::ExprUnaryOp(ast) if ast.op == UnaryOp::Not)
+    {
+        return None;
+    }
+    let own = |expr: &&'a Expr| expr.range() == node.range();
+    let found = match parent {
+        Node::ExprBoolOp(ast) => ast.values.iter().find(own),
+        _ => tests(*parent).into_iter().find(own),
+    };
+    found.filter(|_| is_tested(path))
+}
+
+/// Whether the last node is asked for true or false, or is the last operand of an `and`/`or` that is.
+fn is_tested(path: &[Node<'_>]) -> bool {
+    let [.., parent, node] = path else { return false };
+    match parent {
+        Node::ExprBoolOp(ast) => {
+            ast.values.last().is_some_and(|value| value.range() != node.range())
+                || is_tested(&path[..path.len() - 1])
+        }
+        _ => tests(*parent).into_iter().any(|test| within(node, test)),
+    }
+}
+
+/// What a node asks for true or false.
+fn tests<'a>(node: Node<'a>) -> Vec<&'a Expr> {
+    match node {
+        Node::StmtIf(ast) => vec![&ast.test],
+        Node::StmtWhile(ast) => vec![&ast.test],
+        Node::StmtAssert(ast) => vec![&ast.test],
+        Node::ExprIf(ast) => vec![&ast.test],
+        Node::ExprUnaryOp(ast) if ast.op == UnaryOp::Not => vec![&ast.operand],
+        Node::ElifElseClause(ast) => ast.test.iter().collect(),
+        Node::Comprehension(ast) => ast.ifs.iter().collect(),
+        Node::MatchCase(ast) => ast.guard.as_deref().into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The last node, where it is turned into text: in an f-string, as an argument of `print`, `str`, a logger, or of the `%` and
+/// `.format` of a string.
+fn formatted<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
+    let several = |node: &Node<'a>| matches!(node, Node::ExprList(_)) || nodes::is_comprehension(*node);
+    let node = last(path).filter(|node| node.is_expression() && !several(node))?;
+    let above = |levels: usize| nodes::above(path, levels);
+    let own = |expr: &&'a Expr| expr.range() == node.range();
+    let text_call =
+        |node: Option<Node<'a>>| matches!(node, Some(Node::ExprCall(call)) if roles::makes_text(call));
+    let percent = |node: Option<Node<'a>>| matches!(node, Some(Node::ExprBinOp(ast)) if ast.op == Operator::Mod && string(&ast.left).is_some());
+    match above(1)? {
+        Node::InterpolatedElement(ast) => Some(&*ast.expression).filter(own),
+        Node::ExprBinOp(ast) if percent(above(1)) => Some(&*ast.right).filter(own),
+        Node::ExprTuple(ast) if percent(above(2)) => ast.elts.iter().find(own),
+        Node::Arguments(ast) if text_call(above(2)) => ast.args.iter().find(own),
+        Node::Keyword(ast) if text_call(above(3)) => {
+            let shown = ast.arg.as_ref().is_none_or(|id| !Names("file end sep flush exc_info").has(id));
+            Some(&ast.value).filter(own).filter(|_| shown)
+        }
+        // `log_dict({"loss": loss})`, `print([a, b])`.
+        Node::ExprDict(ast) if text_call(above(3)) => ast.items.iter().map(|item| &item.value).find(own),
+        Node::ExprList(ast) if text_call(above(3)) => ast.elts.iter().find(own),
+        _ => None,
+    }
+}

@@ -1,0 +1,254 @@
+//! Walking the syntax tree with ancestors, and small questions about nodes.
+
+use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, TraversalSignal, walk_node};
+use ruff_python_ast::{
+    AnyNodeRef, Arguments, Comprehension, Decorator, Expr, ExprAttribute, ExprCall, Keyword, Stmt,
+    StmtFunctionDef,
+};
+use ruff_text_size::{Ranged, TextRange};
+
+/// A node of the syntax tree.
+pub type Node<'a> = AnyNodeRef<'a>;
+
+/// A node with its ancestors: the module first, the node itself last.
+pub type Path<'a> = Vec<Node<'a>>;
+
+/// Calls `visit` with the path of every node at and below the last node of `path`, in source order; `visit` answers whether to
+/// go below the node. Cost: the nodes visited.
+pub fn walk<'a>(path: &[Node<'a>], visit: &mut dyn FnMut(&[Node<'a>]) -> bool) {
+    let Some((root, above)) = path.split_last() else { return };
+    walk_node(&mut Walker { path: above.to_vec(), visit }, *root);
+}
+
+struct Walker<'a, 'v> {
+    path: Path<'a>,
+    visit: &'v mut dyn FnMut(&[Node<'a>]) -> bool,
+}
+
+impl<'a> SourceOrderVisitor<'a> for Walker<'a, '_> {
+    fn enter_node(&mut self, node: AnyNodeRef<'a>) -> TraversalSignal {
+        self.path.push(node);
+        if (self.visit)(&self.path) { TraversalSignal::Traverse } else { TraversalSignal::Skip }
+    }
+
+    fn leave_node(&mut self, _: AnyNodeRef<'a>) {
+        self.path.pop();
+    }
+}
+
+/// Paths of all nodes at and below the last node of `path` that `wanted` picks.
+pub fn find<'a>(path: &[Node<'a>], wanted: &mut dyn FnMut(&[Node<'a>]) -> bool) -> Vec<Path<'a>> {
+    let mut found = Vec::new();
+    walk(path, &mut |path| {
+        if wanted(path) {
+            found.push(path.to_vec());
+        }
+        true
+    });
+    found
+}
+
+/// Paths of the calls at and below the last node of `path` that `wanted` picks, in source order.
+pub fn calls<'a>(path: &[Node<'a>], wanted: &dyn Fn(&ExprCall) -> bool) -> Vec<Path<'a>> {
+    find(path, &mut |path| call(path).is_some_and(wanted))
+}
+
+/// The last node of a path. A path is never empty; the module stands in where one would be.
+pub fn last<'a>(path: &[Node<'a>]) -> Option<Node<'a>> {
+    path.last().copied()
+}
+
+/// The call that a path ends at.
+pub fn call<'a>(path: &[Node<'a>]) -> Option<&'a ExprCall> {
+    if let Node::ExprCall(call) = last(path)? { Some(call) } else { None }
+}
+
+/// The attribute that a path ends at.
+pub fn attribute<'a>(path: &[Node<'a>]) -> Option<&'a ExprAttribute> {
+    if let Node::ExprAttribute(ast) = last(path)? { Some(ast) } else { None }
+}
+
+/// The function definition that a path ends at.
+pub fn function<'a>(path: &[Node<'a>]) -> Option<&'a StmtFunctionDef> {
+    if let Node::StmtFunctionDef(ast) = last(path)? { Some(ast) } else { None }
+}
+
+/// The node that stands so many levels above the last.
+pub fn above<'a>(path: &[Node<'a>], levels: usize) -> Option<Node<'a>> {
+    path.iter().rev().nth(levels).copied()
+}
+
+/// Range of the last node.
+pub fn range(path: &[Node<'_>]) -> TextRange {
+    last(path).map(|node| node.range()).unwrap_or_default()
+}
+
+/// Whether a node lies inside another's range.
+pub fn within(inner: impl Ranged, outer: impl Ranged) -> bool {
+    outer.range().contains_range(inner.range())
+}
+
+/// Index in `path` of the function, lambda, class, comprehension or module whose code holds the last node.
+///
+/// Decorators, default values, annotations and base classes run in the scope around, and so does the first iterable of a
+/// comprehension: `[f(x) for x in g()]` calls `g` outside.
+pub fn scope(path: &[Node<'_>]) -> usize {
+    (0..path.len().saturating_sub(1)).rev().find(|&at| opens_scope(path, at)).unwrap_or(0)
+}
+
+/// The scopes around the last node, as [`scope`] has them, from the innermost to the module.
+pub fn scopes(path: &[Node<'_>]) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(scope(path)), |&at| (at > 0).then(|| scope(&path[..=at])))
+}
+
+fn opens_scope(path: &[Node<'_>], at: usize) -> bool {
+    let below = path[at + 1];
+    match path[at] {
+        Node::ModModule(_) => true,
+        Node::StmtFunctionDef(_) | Node::StmtClassDef(_) => below.is_statement(),
+        Node::ExprLambda(lambda) => within(below, &*lambda.body),
+        node => {
+            generators(node).is_some_and(|loops| !loops.iter().take(1).any(|l| within(range(path), &l.iter)))
+        }
+    }
+}
+
+/// The loops of a comprehension or generator expression; of no other node.
+fn generators<'a>(node: Node<'a>) -> Option<&'a [Comprehension]> {
+    match node {
+        Node::ExprListComp(ast) => Some(&ast.generators),
+        Node::ExprSetComp(ast) => Some(&ast.generators),
+        Node::ExprDictComp(ast) => Some(&ast.generators),
+        Node::ExprGenerator(ast) => Some(&ast.generators),
+        _ => None,
+    }
+}
+
+/// Whether the node is a comprehension or generator expression.
+pub fn is_comprehension(node: Node<'_>) -> bool {
+    generators(node).is_some()
+}
+
+/// Index of the innermost function, lambda or module around the last node: comprehensions and classes are passed over.
+pub fn function_scope(path: &[Node<'_>]) -> usize {
+    let is_function =
+        |&at: &usize| at == 0 || matches!(path[at], Node::StmtFunctionDef(_) | Node::ExprLambda(_));
+    scopes(path).find(is_function).unwrap_or(0)
+}
+
+/// Index of the innermost class around the last node, functions in between allowed.
+pub fn class_scope(path: &[Node<'_>]) -> Option<usize> {
+    path.iter().rposition(|node| matches!(node, Node::StmtClassDef(_)))
+}
+
+/// The calls in a simple statement or a compound one's header, in source order.
+pub fn own_calls(stmt: &Stmt) -> Vec<&ExprCall> {
+    let mut found = Vec::new();
+    walk(&[Node::from(stmt)], &mut |path| {
+        found.extend(call(path));
+        path.len() == 1 || !last(path).is_some_and(|node| node.is_statement())
+    });
+    found
+}
+
+/// Index of the statement that directly holds the last node.
+pub fn statement(path: &[Node<'_>]) -> Option<usize> {
+    path.iter().rposition(|node| node.is_statement())
+}
+
+/// The statements of the block that holds `path[at]`, a statement.
+pub fn block<'a>(path: &[Node<'a>], at: usize) -> &'a [Stmt] {
+    let stmt = path[at].range();
+    let holds = |body: &&'a [Stmt]| body.iter().any(|s| s.range() == stmt);
+    at.checked_sub(1).and_then(|above| bodies(path[above]).into_iter().find(holds)).unwrap_or_default()
+}
+
+/// The block that holds the statement around the last node, and the statement's place in it.
+pub fn place<'a>(path: &[Node<'a>]) -> Option<(&'a [Stmt], usize)> {
+    let at = statement(path)?;
+    let block = block(path, at);
+    Some((block, block.iter().position(|stmt| stmt.range() == path[at].range())?))
+}
+
+/// The blocks that a node holds directly: body, else, finally.
+pub fn bodies(node: Node<'_>) -> Vec<&[Stmt]> {
+    match node {
+        Node::ModModule(ast) => vec![&ast.body],
+        Node::StmtFunctionDef(ast) => vec![&ast.body],
+        Node::StmtClassDef(ast) => vec![&ast.body],
+        Node::StmtFor(ast) => vec![&ast.body, &ast.orelse],
+        Node::StmtWhile(ast) => vec![&ast.body, &ast.orelse],
+        Node::StmtIf(ast) => vec![&ast.body],
+        Node::ElifElseClause(ast) => vec![&ast.body],
+        Node::StmtWith(ast) => vec![&ast.body],
+        Node::StmtTry(ast) => vec![&ast.body, &ast.orelse, &ast.finalbody],
+        Node::ExceptHandlerExceptHandler(ast) => vec![&ast.body],
+        Node::MatchCase(ast) => vec![&ast.body],
+        _ => Vec::new(),
+    }
+}
+
+/// The dotted text of a callee: `torch.cuda.synchronize`, `self.meters[].update`, `get_logger().info`, `''.join`.
+pub fn dotted(expr: &Expr) -> String {
+    match expr {
+        Expr::Name(name) => name.id.to_string(),
+        Expr::Attribute(attribute) => format!("{}.{}", dotted(&attribute.value), attribute.attr),
+        Expr::Call(call) => format!("{}()", dotted(&call.func)),
+        Expr::Subscript(subscript) => format!("{}[]", dotted(&subscript.value)),
+        Expr::StringLiteral(_) | Expr::FString(_) => "''".to_owned(),
+        Expr::Await(ast) => dotted(&ast.value),
+        _ => "?".to_owned(),
+    }
+}
+
+/// Splits a dotted callee into what stands before the last name, and the last name.
+pub fn split_callee(dotted: &str) -> (&str, &str) {
+    dotted.rsplit_once('.').unwrap_or(("", dotted))
+}
+
+/// The last name of a callee: `item` of `loss.mean().item`; empty for what has none.
+pub fn name(callee: &Expr) -> &str {
+    match callee {
+        Expr::Name(ast) => &ast.id,
+        Expr::Attribute(ast) => &ast.attr,
+        Expr::Await(ast) => name(&ast.value),
+        _ => "",
+    }
+}
+
+/// What a method is called on.
+pub fn receiver(call: &ExprCall) -> Option<&Expr> {
+    call.func.as_attribute_expr().map(|ast| &*ast.value)
+}
+
+/// Whether a decorator makes a method a property.
+pub fn is_property(decorator: &Decorator) -> bool {
+    dotted(&decorator.expression).ends_with("property")
+}
+
+/// The value of `name=…` or of the positional argument at `position`.
+pub fn argument<'a>(arguments: &'a Arguments, name: &str, position: usize) -> Option<&'a Expr> {
+    arguments.find_argument_value(name, position)
+}
+
+/// The keyword by which a call gets what stands at `at`.
+pub fn keyword(call: &ExprCall, at: TextRange) -> Option<&Keyword> {
+    call.arguments.keywords.iter().find(|keyword| within(at, &keyword.value))
+}
+
+/// Whether the call passes `name=True`.
+pub fn flag(call: &ExprCall, name: &str) -> bool {
+    call.arguments
+        .find_keyword(name)
+        .is_some_and(|keyword| matches!(&keyword.value, Expr::BooleanLiteral(ast) if ast.value))
+}
+
+/// The text of a string literal.
+pub fn string(expr: &Expr) -> Option<&str> {
+    expr.as_string_literal_expr().map(|literal| literal.value.to_str())
+}
+
+/// Whether the two ranges share a character or touch.
+pub fn overlaps(a: TextRange, b: TextRange) -> bool {
+    a.start() <= b.end() && b.start() <= a.end()
+}

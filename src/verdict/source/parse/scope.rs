@@ -1,0 +1,357 @@
+//! Where a name's value can be read: occurrences, blocks, and which of them a binding reaches.
+
+use super::nodes::{self, Node, Path, find, function_scope, scope, statement, within};
+use ruff_python_ast::{AnyParameterRef, Expr, ExprContext, Stmt, StmtAssign, StmtIf};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+/// One occurrence of a name in a scope.
+pub struct Occurrence<'a> {
+    pub path: Path<'a>,
+    /// Binds the name (`x = …`, `for x in …`, `import x`); `x += …` reads too and replaces nothing, so it is neither.
+    pub store: bool,
+    /// Read.
+    pub load: bool,
+    /// In a function inside the scope: runs at an unknown time.
+    pub closure: bool,
+    /// Where a binding takes effect, or where a read happens.
+    at: TextSize,
+}
+
+/// A block that may run or not, and which arm of its statement it is: (range of the statement, arm).
+type Block = (TextRange, TextRange);
+
+/// Path of the scope that owns `name` as seen from the last node of `path`: the function (or comprehension) that binds it,
+/// else the module.
+pub fn owner<'a>(path: &[Node<'a>], name: &str) -> Path<'a> {
+    let at = nodes::scopes(path).find(|&at| at == 0 || binds(&path[..=at], name));
+    path[..=at.unwrap_or(0)].to_vec()
+}
+
+/// The parameter of that name of the function at the end of a path.
+pub fn parameter<'a>(function: &[Node<'a>], name: &str) -> Option<AnyParameterRef<'a>> {
+    nodes::function(function)?.parameters.iter().find(|parameter| parameter.name().as_str() == name)
+}
+
+/// Whether a function, lambda, class or comprehension binds the name itself.
+pub fn binds(scope_path: &[Node<'_>], name: &str) -> bool {
+    let Some(node) = nodes::last(scope_path) else { return false };
+    let parameters = match node {
+        Node::StmtFunctionDef(ast) => Some(&*ast.parameters),
+        Node::ExprLambda(ast) => ast.parameters.as_deref(),
+        _ => None,
+    };
+    if parameters.is_some_and(|all| all.iter().any(|parameter| parameter.name().as_str() == name)) {
+        return true;
+    }
+    let depth = scope_path.len() - 1;
+    let (mut bound, mut foreign) = (false, false);
+    nodes::walk(scope_path, &mut |path| {
+        let names = match nodes::last(path) {
+            Some(Node::StmtGlobal(ast)) => ast.names.as_slice(),
+            Some(Node::StmtNonlocal(ast)) => &ast.names,
+            _ => &[],
+        };
+        foreign |= names.iter().any(|id| id.as_str() == name) && owned(path, depth);
+        bound |= path.len() > depth + 1 && is_store(path, name) && owned(path, depth);
+        !foreign
+    });
+    bound && !foreign
+}
+
+/// Whether the innermost scope of the last node is `path[depth]`. A walrus inside a comprehension binds outside of it.
+fn owned(path: &[Node<'_>], depth: usize) -> bool {
+    let walrus = || matches!(nodes::above(path, 1), Some(Node::ExprNamed(_)));
+    scope(path) == depth || walrus() && function_scope(path) == depth
+}
+
+/// Whether the last node binds `name`.
+fn is_store(path: &[Node<'_>], name: &str) -> bool {
+    let bound = match nodes::last(path) {
+        Some(Node::ExprName(ast)) => return ast.id.as_str() == name && ast.ctx == ExprContext::Store,
+        Some(Node::StmtFunctionDef(ast)) => Some(&ast.name),
+        Some(Node::StmtClassDef(ast)) => Some(&ast.name),
+        Some(Node::Alias(ast)) => ast.asname.as_ref().or(Some(&ast.name)),
+        Some(Node::ExceptHandlerExceptHandler(ast)) => ast.name.as_ref(),
+        Some(Node::PatternMatchAs(ast)) => ast.name.as_ref(),
+        _ => None,
+    };
+    bound.is_some_and(|id| id.as_str() == name)
+}
+
+/// All occurrences of `name` that mean the variable of this scope, in source order. Functions inside that bind the name
+/// themselves are left out.
+pub fn occurrences<'a>(scope_path: &[Node<'a>], name: &str) -> Vec<Occurrence<'a>> {
+    let depth = scope_path.len() - 1;
+    let mut all = Vec::new();
+    nodes::walk(scope_path, &mut |path| {
+        let Some(node) = nodes::last(path) else { return false };
+        let inner = path.len() > depth + 1;
+        let opens = matches!(node, Node::StmtFunctionDef(_) | Node::ExprLambda(_) | Node::StmtClassDef(_))
+            || nodes::is_comprehension(node);
+        let store = inner && is_store(path, name);
+        let read =
+            matches!(node, Node::ExprName(ast) if ast.id.as_str() == name && ast.ctx == ExprContext::Load);
+        if store || read {
+            let closure = function_scope(path) > depth;
+            let augmented = statement(path).is_some_and(
+                |s| matches!(path[s], Node::StmtAugAssign(ast) if ast.target.range() == node.range()),
+            );
+            let at = if store { effective(path) } else { node.start() };
+            all.push(Occurrence { path: path.to_vec(), store: store && !augmented, load: read, closure, at });
+        }
+        // The default values and decorators of an inner function that rebinds the name are rare enough to lose.
+        !(inner && opens && binds(path, name))
+    });
+    all
+}
+
+/// Where a binding takes effect: `x = f(x)` binds after the right side is read.
+fn effective(path: &[Node<'_>]) -> TextSize {
+    let Some(node) = nodes::last(path) else { return TextSize::default() };
+    let above =
+        path.iter().rev().skip(1).find(|node| node.is_statement() || matches!(node, Node::ExprNamed(_)));
+    match above {
+        Some(Node::StmtFor(ast)) if within(node, &*ast.target) => ast.iter.end(),
+        Some(Node::StmtAssign(_) | Node::StmtAnnAssign(_) | Node::StmtAugAssign(_) | Node::ExprNamed(_)) => {
+            above.map_or(node.end(), |above| above.end())
+        }
+        _ => node.end(),
+    }
+}
+
+/// The blocks that may or may not run around the last node, outermost first, below `path[depth]`.
+fn blocks(path: &[Node<'_>], depth: usize) -> Vec<Block> {
+    let mut found = Vec::new();
+    for at in depth + 1..path.len().saturating_sub(1) {
+        let below = path[at + 1].range();
+        let statement = match path[at] {
+            // An `else` arm belongs to its `if`, a handler to its `try`, a case to its `match`.
+            Node::ElifElseClause(_) | Node::ExceptHandlerExceptHandler(_) | Node::MatchCase(_) => {
+                path[at - 1].range()
+            }
+            Node::StmtIf(_) | Node::StmtFor(_) | Node::StmtWhile(_) | Node::StmtTry(_) => path[at].range(),
+            _ => continue,
+        };
+        if let Some(arm) =
+            nodes::bodies(path[at]).into_iter().find(|body| body.iter().any(|s| s.range() == below))
+        {
+            let arm = arm.first().map_or(below, Ranged::range);
+            found.push((statement, arm));
+        } else if let Node::StmtFor(ast) = path[at]
+            && within(below, &*ast.target)
+        {
+            found.push((statement, ast.body.first().map_or(below, Ranged::range)));
+        }
+    }
+    found
+}
+
+/// A place where a name gets its value.
+pub struct Definition<'a> {
+    /// Path of the node that binds or changes it.
+    pub path: Path<'a>,
+    pub at: TextSize,
+}
+
+impl<'a> Definition<'a> {
+    /// The binding made by the target at the end of `path`.
+    pub fn new(path: &[Node<'a>]) -> Self {
+        Self { path: path.to_vec(), at: effective(path) }
+    }
+
+    /// A function's parameter: bound before its body.
+    pub fn parameter(function: &[Node<'a>], first: TextSize) -> Self {
+        Self { path: function.to_vec(), at: first }
+    }
+}
+
+/// The reads of `name` that can see the value bound by `definition`, in source order.
+///
+/// Definition: a read sees it when some run goes from the binding to the read without passing another binding of the name.
+/// Blocks are taken as structured code, without solving equations: another binding hides the value from a later read when it
+/// surely runs before that read (it stands in a block around the read), or when every arm of an `if … else` holds one; a read
+/// that stands *before* the binding sees it through a loop around both, unless a binding surely runs in between.
+///
+/// ```text
+/// loss = a.item()      # the binding
+/// print(loss)          # read
+/// loss = f(x)          # hides it from here on
+/// if loss > 3: …       # not a read of a.item()
+/// ```
+/// Cost: one walk over the scope, then reads × bindings.
+pub fn reached<'a>(scope_path: &[Node<'a>], name: &str, definition: &Definition<'a>) -> Vec<Path<'a>> {
+    let depth = scope_path.len() - 1;
+    let all = occurrences(scope_path, name);
+    let from = blocks(&definition.path, depth);
+    // A comprehension's element stands before the loop that binds its names, and nothing in it binds a name twice.
+    let comprehension = nodes::is_comprehension(scope_path[depth]);
+    let foreign = comprehension || function_scope(&definition.path) != depth;
+    let kills = kills(&all, depth, definition.at);
+    let sees = |read: &&Occurrence<'a>| {
+        if read.closure || foreign {
+            return true;
+        }
+        let to = blocks(&read.path, depth);
+        let after =
+            read.at >= definition.at && !exclusive(&from, &to) && !leaves(&definition.path, depth, &to);
+        let hidden = |low: TextSize, high: TextSize| {
+            kills.iter().any(|(at, k)| low < *at && *at <= high && to.starts_with(k))
+        };
+        if after && !hidden(definition.at, read.at) {
+            return true;
+        }
+        loops(&definition.path, depth).any(|around| {
+            let inside = around.contains_range(TextRange::at(read.at, 0.into()))
+                && (read.at < definition.at || exclusive(&from, &to));
+            inside
+                && !hidden(around.start(), read.at)
+                && !kills
+                    .iter()
+                    .any(|(at, k)| definition.at < *at && *at < around.end() && from.starts_with(k))
+        })
+    };
+    all.iter()
+        .filter(|occurrence| occurrence.load)
+        .filter(sees)
+        .map(|occurrence| occurrence.path.clone())
+        .collect()
+}
+
+/// The bindings that hide earlier ones: where, and in which blocks. An `if` all of whose arms bind counts as a binding at its end.
+fn kills(all: &[Occurrence<'_>], depth: usize, definition: TextSize) -> Vec<(TextSize, Vec<Block>)> {
+    let mut kills: Vec<_> = all
+        .iter()
+        .filter(|occurrence| occurrence.store && !occurrence.closure && occurrence.at != definition)
+        .map(|occurrence| (occurrence.at, blocks(&occurrence.path, depth)))
+        .collect();
+    let around = all.iter().flat_map(|occurrence| &occurrence.path);
+    let mut ifs: Vec<&StmtIf> =
+        around.filter_map(|node| if let Node::StmtIf(ast) = node { Some(*ast) } else { None }).collect();
+    // Inner ones first, so that an outer `if` finds them.
+    ifs.sort_by_key(|ast| (ast.range.len(), ast.range.start()));
+    ifs.dedup_by_key(|ast| ast.range);
+    for ast in ifs {
+        let around = ast.range.contains(definition);
+        if around || ast.elif_else_clauses.last().is_none_or(|clause| clause.test.is_some()) {
+            continue;
+        }
+        let arms = std::iter::once(&ast.body).chain(ast.elif_else_clauses.iter().map(|clause| &clause.body));
+        let binds = |body: &[Stmt]| {
+            let arm = body.first().map(Ranged::range);
+            kills.iter().find(|(at, k)| {
+                k.last().is_some_and(|b| b.0 == ast.range && Some(b.1) == arm) && *at != definition
+            })
+        };
+        let around = binds(&ast.body).map(|(_, k)| k[..k.len() - 1].to_vec());
+        if let Some(around) = around
+            && arms.clone().all(|body| binds(body).is_some())
+        {
+            kills.push((ast.range.end(), around));
+        }
+    }
+    kills
+}
+
+/// Whether two places stand in different arms of one `if` or `match`.
+fn exclusive(a: &[Block], b: &[Block]) -> bool {
+    a.iter().any(|(statement, arm)| b.iter().any(|(other, second)| statement == other && arm != second))
+}
+
+/// Whether the block of the definition ends the function before control can get to `to`: `if debug: v = …; return`.
+fn leaves(path: &[Node<'_>], depth: usize, to: &[Block]) -> bool {
+    let own = blocks(path, depth);
+    let among = |blocks: &[Block], first: TextRange| blocks.iter().any(|(_, arm)| *arm == first);
+    (depth + 2..path.len()).filter(|&at| path[at].is_statement()).any(|at| {
+        let body = nodes::block(path, at);
+        let ends = matches!(body.last(), Some(Stmt::Return(_) | Stmt::Raise(_)));
+        let first = body.first().map(Ranged::range).filter(|_| ends);
+        first.is_some_and(|first| among(&own, first) && !among(to, first))
+    })
+}
+
+/// Ranges of the loops around the last node, below `path[depth]`.
+fn loops<'p>(path: &'p [Node<'_>], depth: usize) -> impl Iterator<Item = TextRange> + 'p {
+    path.iter().skip(depth + 1).filter_map(|node| match node {
+        Node::StmtFor(ast) => Some(ast.range),
+        Node::StmtWhile(ast) => Some(ast.range),
+        _ => None,
+    })
+}
+
+/// The innermost loop of the function whose repeated part (the body, and the test of a `while`) holds both the last node of
+/// `path` and `origin`.
+pub fn innermost_loop(path: &[Node<'_>], origin: TextSize) -> Option<TextRange> {
+    let place = path.last()?.start();
+    let repeated = |node: &Node<'_>| match node {
+        Node::StmtFor(ast) => Some(TextRange::new(ast.body.first()?.start(), ast.body.last()?.end())),
+        Node::StmtWhile(ast) => Some(TextRange::new(ast.test.start(), ast.body.last()?.end())),
+        _ => None,
+    };
+    let inner = path[function_scope(path)..].iter().rev().filter_map(repeated);
+    inner.into_iter().find(|body| body.contains(place) && body.contains(origin))
+}
+
+/// What an assignment gives to the name at the end of `path`: the right side, or what it iterates over.
+pub enum Given<'a> {
+    /// `x = value`.
+    Value(&'a Expr),
+    /// `x, y = value`: an element of it.
+    Element(&'a Expr),
+    /// `for x in value`.
+    Iterated(&'a Expr),
+    /// Anything else.
+    Other,
+}
+
+/// See [`Given`].
+pub fn given<'a>(path: &[Node<'a>]) -> Given<'a> {
+    let Some(name) = nodes::last(path) else { return Given::Other };
+    for node in path.iter().rev().skip(1) {
+        match node {
+            Node::ExprTuple(_) | Node::ExprList(_) | Node::ExprStarred(_) => {}
+            Node::ExprNamed(ast) => return Given::Value(&ast.value),
+            Node::StmtAssign(ast) => {
+                let whole = ast.targets.iter().any(|target| target.range() == name.range());
+                let paired = || ast.targets.iter().find_map(|target| paired(target, &ast.value, name));
+                return match whole {
+                    true => Given::Value(&ast.value),
+                    false => paired().map_or(Given::Element(&ast.value), Given::Value),
+                };
+            }
+            Node::StmtAnnAssign(ast) => return ast.value.as_deref().map_or(Given::Other, Given::Value),
+            Node::StmtFor(ast) if within(name, &*ast.target) => return Given::Iterated(&ast.iter),
+            Node::Comprehension(ast) if within(name, &ast.target) => return Given::Iterated(&ast.iter),
+            _ => return Given::Other,
+        }
+    }
+    Given::Other
+}
+
+/// The value that the name at the end of a path is given, with the path; `None` where it is given otherwise.
+pub fn value<'a>(path: Path<'a>) -> Option<(&'a Expr, Path<'a>)> {
+    if let Given::Value(value) = given(&path) { Some((value, path)) } else { None }
+}
+
+/// The value that an element of a tuple of targets gets from a tuple of values: `y, n = f(x), 0`.
+fn paired<'a>(target: &'a Expr, value: &'a Expr, name: Node<'a>) -> Option<&'a Expr> {
+    let (Expr::Tuple(targets), Expr::Tuple(values)) = (target, value) else { return None };
+    let starred = |all: &[Expr]| all.iter().any(|one| matches!(one, Expr::Starred(_)));
+    if targets.elts.len() != values.elts.len() || starred(&targets.elts) || starred(&values.elts) {
+        return None;
+    }
+    let at = targets.elts.iter().position(|one| one.range() == name.range())?;
+    values.elts.get(at)
+}
+
+/// Whether an assignment reads its own target: `total = total + v`.
+pub fn reads_target(ast: &StmtAssign) -> bool {
+    let [target] = ast.targets.as_slice() else { return false };
+    let Expr::BinOp(sum) = &*ast.value else { return false };
+    let wanted = nodes::dotted(target);
+    wanted != "?" && (nodes::dotted(&sum.left) == wanted || nodes::dotted(&sum.right) == wanted)
+}
+
+/// The function definitions of a name in the file, with their paths.
+pub fn functions<'a>(module: Node<'a>, name: &str) -> Vec<Path<'a>> {
+    find(&[module], &mut |path| nodes::function(path).is_some_and(|ast| ast.name.as_str() == name))
+}

@@ -1,0 +1,200 @@
+//! Opening the files that a profile names, safely: the paths come from the profile, which may come from anywhere.
+
+use super::file::Source;
+use crate::model::Snippet;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Larger files are no hand-written Python.
+const MAX_BYTES: u64 = 4 << 20;
+/// A recorded path with more components than this is no path; also bounds the suffixes that are tried.
+const MAX_COMPONENTS: usize = 64;
+
+/// Where recorded source files are found on this machine: `--source-root [OLD=]NEW`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceRoot {
+    /// Prefix of recorded paths that `new` replaces; `None`: look for the recorded path's suffixes below `new`.
+    pub old: Option<String>,
+    /// Directory on this machine.
+    pub new: PathBuf,
+}
+
+/// The Python files of a profile: found, read and parsed once each.
+#[derive(Debug, Default)]
+pub struct SourceTree {
+    roots: Vec<SourceRoot>,
+    allow_recorded: bool,
+    /// By recorded path.
+    found: RefCell<HashMap<String, Option<Rc<Source>>>>,
+    /// By canonical path, so that two recorded paths of one file share it.
+    parsed: RefCell<HashMap<PathBuf, Option<Rc<Source>>>>,
+    refused: RefCell<Vec<Refused>>,
+}
+
+/// A file that exists and was not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Path on this machine.
+    pub path: PathBuf,
+    /// Why, as the end of a sentence: "is larger than 4 MiB".
+    pub reason: String,
+}
+
+impl SourceTree {
+    /// Files are looked for below `roots`, in order; recorded paths themselves are not opened (see [`Self::allow_recorded`]).
+    pub fn new(roots: Vec<SourceRoot>) -> Self {
+        Self { roots, ..Self::default() }
+    }
+
+    /// Whether a recorded path that no root resolves may be opened as it stands.
+    #[must_use]
+    pub fn allow_recorded(mut self, allow: bool) -> Self {
+        self.allow_recorded = allow;
+        self
+    }
+
+    /// The files that exist and were not read, with the reason, in the order of the attempts.
+    pub fn refused(&self) -> Vec<Refused> {
+        self.refused.borrow().clone()
+    }
+
+    /// A line of the file behind a recorded path, with those around it; `None` where there is no such line.
+    pub fn snippet(&self, recorded: &str, line: u32) -> Option<Snippet> {
+        /// Lines on either side.
+        const AROUND: u32 = 3;
+        /// Characters of a line: minified code is no reading.
+        const LONGEST: usize = 400;
+        let file = self.open(recorded)?;
+        let text = |line| file.line_range(line).map(|range| file.slice(range).trim_end());
+        let blank = |line: &u32| text(*line).is_none_or(str::is_empty);
+        let first_line = (line.saturating_sub(AROUND).max(1)..=line).find(|line| !blank(line))?;
+        let last_line = (line..=line.saturating_add(AROUND)).rev().find(|line| !blank(line))?;
+        let lines = (first_line..=last_line).filter_map(text);
+        let lines = lines.map(|text| text.chars().take(LONGEST).collect()).collect();
+        (!blank(&line)).then_some(Snippet { first_line, lines })
+    }
+
+    /// The parsed file behind a recorded path; `None` where there is none or it was refused.
+    pub(crate) fn open(&self, recorded: &str) -> Option<Rc<Source>> {
+        if let Some(known) = self.found.borrow().get(recorded) {
+            return known.clone();
+        }
+        let source = self.candidates(recorded).into_iter().find_map(|(path, root)| self.load(&path, root));
+        self.found.borrow_mut().insert(recorded.to_owned(), source.clone());
+        source
+    }
+
+    /// Paths on this machine that may be the recorded one, best first, each with the root that it must not leave.
+    pub(crate) fn candidates(&self, recorded: &str) -> Vec<(PathBuf, Option<&Path>)> {
+        let parts = components(recorded);
+        if parts.is_empty() || parts.len() > MAX_COMPONENTS || recorded.contains('\0') {
+            return Vec::new();
+        }
+        let mut paths = Vec::new();
+        for SourceRoot { old, new } in &self.roots {
+            let rests: Vec<&[&str]> = match old {
+                Some(old) => parts.strip_prefix(components(old).as_slice()).into_iter().collect(),
+                None => (0..parts.len()).map(|skip| &parts[skip..]).collect(),
+            };
+            let named = rests.into_iter().filter(|rest| !rest.is_empty());
+            paths.extend(named.map(|rest| (join(new, rest), Some(new.as_path()))));
+        }
+        if self.allow_recorded {
+            paths.push((PathBuf::from(recorded), None));
+        }
+        paths
+    }
+
+    /// Reads one candidate. A file that is absent is passed over in silence, one that must not be read is noted.
+    fn load(&self, path: &Path, root: Option<&Path>) -> Option<Rc<Source>> {
+        let canonical = path.canonicalize().ok()?;
+        if canonical.is_dir() {
+            return None;
+        }
+        if let Some(root) = root
+            && !root.canonicalize().is_ok_and(|root| canonical.starts_with(root))
+        {
+            self.refuse(path, "leads out of its source root".into());
+            return None;
+        }
+        if let Some(known) = self.parsed.borrow().get(&canonical) {
+            return known.clone();
+        }
+        let source = match read(&canonical).and_then(|bytes| Source::parse(bytes).map_err(str::to_owned)) {
+            Ok(source) => Some(Rc::new(source)),
+            Err(reason) => {
+                self.refuse(path, reason);
+                None
+            }
+        };
+        self.parsed.borrow_mut().insert(canonical, source.clone());
+        source
+    }
+
+    fn refuse(&self, path: &Path, reason: String) {
+        let refused = Refused { path: path.to_owned(), reason };
+        let mut all = self.refused.borrow_mut();
+        if !all.contains(&refused) {
+            all.push(refused);
+        }
+    }
+}
+
+/// The named components of a recorded path, from any system: `C:\work\a.py` gives `work`, `a.py`.
+fn components(path: &str) -> Vec<&str> {
+    let windows = !path.starts_with('/') && path.contains('\\');
+    let path = match path.split_once(':') {
+        Some((drive, rest)) if drive.len() == 1 && (windows || rest.starts_with('/')) => rest,
+        _ => path,
+    };
+    path.split(|c| c == '/' || (windows && c == '\\'))
+        .filter(|part| !part.is_empty() && *part != ".")
+        .collect()
+}
+
+fn join(root: &Path, parts: &[&str]) -> PathBuf {
+    let mut path = root.to_owned();
+    path.extend(parts);
+    path
+}
+
+/// Reads a regular file of bounded size. The type is checked before opening, because opening a FIFO waits for a writer and
+/// opening a device may act on it, and again on the open file, because the name may mean another file by then.
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let acceptable = |metadata: std::fs::Metadata| {
+        if !metadata.is_file() {
+            return Err("is no regular file".to_owned());
+        }
+        if metadata.len() > MAX_BYTES {
+            return Err("is larger than 4 MiB".to_owned());
+        }
+        Ok(())
+    };
+    let failed = |error: std::io::Error| format!("cannot be read: {error}");
+    acceptable(path.metadata().map_err(failed)?)?;
+    let file = open_without_waiting(path).map_err(failed)?;
+    acceptable(file.metadata().map_err(failed)?)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err("is larger than 4 MiB".to_owned());
+    }
+    Ok(bytes)
+}
+
+/// Opens for reading; on Linux a FIFO that took the file's place since the check does not block either.
+fn open_without_waiting(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        const O_NONBLOCK: i32 = 0o4000;
+        options.custom_flags(O_NONBLOCK);
+    }
+    options.open(path)
+}

@@ -1,0 +1,95 @@
+//! The program without the profiler: what backtraces cost is learned, a known step scales it, what is paid once is apart.
+
+use super::*;
+use crate::export::{Copy, Memory};
+
+/// Thirty steps of three launches and a read; under the profiler each call is followed by a backtrace.
+///
+/// ```text
+///  light   host  [l]10[l]10[l]10[sync------]10        GPU busy 90 of 100 µs: the wait takes what the GPU needs
+///          GPU       [k 30 ][k 30 ][k 30 ]
+///  full    host  [l]~~60~~10[l]~~60~~10[l]~~60~~10[sync]~~60~~10      the GPU waits for the host, the wait finds little
+///          GPU       [k 30 ]       [k 30 ]       [k 30 ]
+/// ```
+fn drawn(unwinding: i64) -> (Export, Thread) {
+    let (mut e, t) = empty();
+    let gap = 10_000 + unwinding;
+    let (mut at, mut free) = (0, 0);
+    for i in 0..30 {
+        e.nvtx(t, at..at + 1, &format!("step {i}"));
+        for _ in 0..3 {
+            let call = at..at + 5_000;
+            let start = free.max(call.end + 2_000);
+            free = start + 30_000;
+            let launch = e.launch(t, call.clone(), GPU0, start..free, "k");
+            if unwinding > 0 {
+                e.native(launch, &[("launch", "/opt/libtorch.so")]);
+            }
+            at = call.end + gap;
+        }
+        let end = (at + 3_000).max(free + 3_000);
+        let sync = e.sync(t, "cudaStreamSynchronize", at..end, GPU0);
+        if unwinding > 0 {
+            e.native(sync, &[("sync", "/opt/libtorch.so")]);
+        }
+        at = end + gap;
+    }
+    (e, t)
+}
+
+fn priced(e: &Export, step: Option<i64>) -> Report {
+    look::report_with(e, &Options { as_captured: false, step, ..look::options() })
+}
+
+/// Backtraces of 60 µs hide that the GPU limits the program: left out, the iteration is what the light capture shows.
+#[test]
+fn backtraces_are_learned_and_left_out() {
+    let [light, full] = [0, 60_000].map(|unwinding| priced(&drawn(unwinding).0, None).totals);
+    let [light, full] = [light, full].map(|t| t.iteration.expect("a loop"));
+    assert!(full.captured_ns > 2 * light.captured_ns, "{full:?} {light:?}");
+    assert!((full.ns - light.ns).abs() * 10 < light.ns, "{full:?} {light:?}");
+    assert!(full.captured_saved_ns < light.saved_ns / 2, "{full:?} {light:?}");
+    assert!(full.low_ns <= light.saved_ns && light.saved_ns <= full.high_ns, "{full:?} {light:?}");
+}
+
+/// A known step scales what is left out; one that cannot be reached is not used, and that is said.
+#[test]
+fn a_known_step_is_met() {
+    let (e, _) = drawn(60_000);
+    let unused = |report: &Report| report.warnings.iter().any(|w| w.code == "step-time-unused");
+    let met = priced(&e, Some(150_000));
+    let iteration = met.totals.iteration.expect("a loop");
+    assert!((iteration.ns - 150_000).abs() < 15_000 && !unused(&met), "{iteration:?}");
+    for step in [1_000, 10_000_000] {
+        assert!(unused(&priced(&e, Some(step))), "{step}");
+    }
+}
+
+/// What waits before the loop and after it is listed last and is no part of the saving.
+///
+/// ```text
+///  host  [upload 9 ms]  [step 0][step 1] … [step 29]  [device sync]
+/// ```
+#[test]
+fn what_is_paid_once_is_apart() {
+    let (mut e, t) = drawn(0);
+    e.memcpy_blocking(
+        t,
+        -20_000_000..-11_000_000,
+        Copy::h2d(1 << 26, Memory::Pageable),
+        GPU0,
+        -19_000_000..-11_000_100,
+    );
+    e.sync(t, "cudaDeviceSynchronize", 900_000_000..900_050_000, GPU0);
+    let report = priced(&e, None);
+    let once: Vec<bool> = report.sites.iter().map(|s| s.once).collect();
+    assert_eq!(once, [false, true, true], "{:?}", report.sites);
+    assert_eq!((report.totals.once.sites, report.totals.repeating_false_sites), (2, 1));
+    let saved = report.totals.recoverable_false_joint_ns.expect("simulated");
+    assert!(saved < 5_000_000, "{saved}: the upload is no part of it");
+    let said = sync_report::render::saving::of_all(&report.totals).expect("a finding");
+    assert!(
+        said.contains("the false site") && said.contains("Once per process, at start or end: 2 sites"),
+        "{said}"
+    );
+}

@@ -1,0 +1,201 @@
+//! `--format parquet`, read back: it says what the JSON report says.
+
+use super::{hostile, output, parsed};
+use crate::cli::{program, sample};
+use crate::export::{Export, GPU0, Schema};
+use polars::prelude::{DataFrame, DataType};
+use polars_io::SerReader;
+use polars_io::parquet::read::ParquetReader;
+use serde_json::Value;
+use std::fs::{self, File};
+use std::path::Path;
+
+/// The tables of some profiles and the report's rest.
+struct Tables {
+    waits: DataFrame,
+    sites: DataFrame,
+    rest: Value,
+}
+
+fn tables(profiles: &[&str], more: &[&str]) -> Tables {
+    let folder = tempfile::tempdir().expect("a folder");
+    let written = folder.path().join("tables");
+    let target = written.display().to_string();
+    let ran = program(&[profiles, &["--format", "parquet", "-o", &target], more].concat());
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
+    read(&written)
+}
+
+fn read(folder: &Path) -> Tables {
+    let reader = |name| ParquetReader::new(File::open(folder.join(name)).expect("the file"));
+    let mut sites = reader("sites.parquet");
+    let metadata = sites.get_metadata().expect("metadata").key_value_metadata().clone().expect("pairs");
+    let rest = metadata.into_iter().find(|pair| pair.key == "sync-report").and_then(|pair| pair.value);
+    Tables {
+        waits: reader("waits.parquet").finish().expect("a table"),
+        sites: sites.finish().expect("a table"),
+        rest: parsed(&rest.expect("the report")),
+    }
+}
+
+/// A column's values as JSON has them.
+fn values(table: &DataFrame, name: &str) -> Vec<Value> {
+    let column = table.column(name).expect("the column");
+    match column.dtype() {
+        DataType::String => column.str().expect("text").iter().map(Value::from).collect(),
+        DataType::Int64 => column.i64().expect("whole numbers").iter().map(Value::from).collect(),
+        DataType::Float64 => column.f64().expect("numbers").iter().map(Value::from).collect(),
+        DataType::Boolean => column.bool().expect("flags").iter().map(Value::from).collect(),
+        other => panic!("{name}: {other}"),
+    }
+}
+
+/// Holds the tables against the JSON report of the same profiles.
+fn compare(profiles: &[&str], more: &[&str]) -> Tables {
+    let read = tables(profiles, more);
+    let json = program(&[profiles, &["--format", "json", "--top", "0"], more].concat());
+    let mut report = parsed(&json.stdout);
+    let listed = report["sites"].take();
+    let listed = listed.as_array().expect("sites");
+    let mut rest = read.rest.clone();
+    assert_eq!(rest["sites"].take(), Value::Array(Vec::new()));
+    assert_eq!(rest, report);
+    for name in ["id", "key", "class", "kind", "api", "pattern", "waits", "drain_p50_ns"] {
+        let there: Vec<Value> = listed.iter().map(|s| s[name].clone()).collect();
+        assert_eq!(values(&read.sites, name), there, "{name}");
+    }
+    let column = |name| values(&read.waits, name);
+    let (site, key, class, pid) = (column("site"), column("key"), column("class"), column("pid"));
+    let (blocked, drain, iteration) = (column("blocked_ns"), column("drain_ns"), column("iteration"));
+    let (found_nothing, most) = (column("found_nothing"), column("recoverable_each_high_ns"));
+    let count = |rows: &[usize], holds: &dyn Fn(usize) -> bool| rows.iter().filter(|&&r| holds(r)).count();
+    for s in listed {
+        let rows: Vec<usize> = (0..site.len()).filter(|&r| site[r] == s["id"]).collect();
+        let sum = |of: &[Value]| rows.iter().filter_map(|&r| of[r].as_i64()).sum::<i64>();
+        assert_eq!(s["waits"], rows.len());
+        assert_eq!((&s["blocked_ns"], &s["drain_ns"]), (&sum(&blocked).into(), &sum(&drain).into()));
+        if s["recoverable"].is_object() && s["recoverable"]["change"] != "keep" {
+            assert_eq!(s["recoverable"]["bounds"]["each_high_ns"], sum(&most));
+        }
+        assert_eq!(s["found_idle"], count(&rows, &|r| found_nothing[r] == true));
+        for &r in &rows {
+            assert_eq!((&key[r], &class[r], &pid[r]), (&s["key"], &s["class"], &s["process"]["pid"]));
+        }
+        if let Some(each) = s["per_iteration"].as_f64() {
+            let inside = count(&rows, &|r| !iteration[r].is_null()) as f64;
+            let all = report["iterations"]["count"].as_f64().expect("a count");
+            // JSON's own numbers are read to 15 places.
+            assert!((each * all - inside).abs() < 1e-9, "{each} {inside}");
+        }
+    }
+    assert_eq!(read.waits.height() as u64, report["totals"]["waits"]);
+    read
+}
+
+#[test]
+fn tables_say_what_the_json_report_says() {
+    for name in super::SAMPLES {
+        compare(&[&sample(name)], &[]);
+    }
+    compare(&[&sample("patterns")], &["--class", "true"]);
+}
+
+#[test]
+fn several_exports_come_one_after_the_other() {
+    let profiles = [sample("train_mlp"), sample("patterns")];
+    let read = compare(&[&profiles[0], &profiles[1]], &[]);
+    let mut paths = values(&read.waits, "profile");
+    paths.dedup();
+    assert_eq!(paths, profiles);
+}
+
+#[test]
+fn hostile_names_come_back_as_they_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    compare(&[&hostile(folder.path()).display().to_string()], &[]);
+}
+
+/// Tables without rows can be read together with others.
+#[test]
+fn without_waits_the_columns_are_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut e = Export::new(Schema::V2026_2);
+    let t = e.thread(100, 100);
+    e.launch(t, 100..200, GPU0, 300..400, "gemm");
+    let path = folder.path().join("quiet.sqlite");
+    e.write(&path);
+    let quiet = compare(&[&path.display().to_string()], &[]);
+    assert_eq!((quiet.waits.height(), quiet.sites.height()), (0, 0));
+    let full = tables(&[&sample("train_mlp")], &[]);
+    assert_eq!(quiet.waits.schema(), full.waits.schema());
+    assert_eq!(quiet.sites.schema(), full.sites.schema());
+}
+
+#[test]
+fn any_number_of_threads_writes_the_same_bytes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let with = |threads: &str| {
+        let target = folder.path().join(threads);
+        let ran = program(&[
+            &*sample("patterns"),
+            "--format",
+            "parquet",
+            "--threads",
+            threads,
+            "-o",
+            &target.display().to_string(),
+        ]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ["waits.parquet", "sites.parquet"].map(|name| fs::read(target.join(name)).expect("the file"))
+    };
+    assert_eq!(with("1"), with("8"));
+}
+
+#[test]
+fn only_a_folder_of_its_own_is_written_to() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let profile = sample("train_mlp");
+    let run = |target: &str| program(&[&*profile, "--format", "parquet", "-o", target]);
+    let refused = |target: &str, said: &str| {
+        let ran = run(target);
+        assert_eq!(ran.code, 2);
+        assert!(ran.stderr.contains(said) && ran.stderr.lines().count() == 1, "{}", ran.stderr);
+    };
+    refused("-", "name a folder for them with -o");
+    let target = folder.path().join("tables").display().to_string();
+    refused(&format!("{target}/deeper"), "cannot be written");
+    for _ in 0..2 {
+        assert_eq!(run(&target).code, 0, "its own files are replaced");
+    }
+    fs::write(folder.path().join("tables/notes.txt"), "kept").expect("a file");
+    refused(&target, "holds other files (notes.txt)");
+    refused(&format!("{target}/notes.txt"), "no folder");
+    assert_eq!(fs::read(folder.path().join("tables/notes.txt")).expect("the file"), b"kept");
+}
+
+/// The README lists the columns of waits; those of sites are those of CSV.
+#[test]
+fn the_readme_lists_the_columns() {
+    const README: &str = include_str!("../../../README.md");
+    let read = tables(&[&sample("train_mlp")], &[]);
+    let section = README.split("### Waits as a table").nth(1).expect("the section");
+    let rows =
+        section.lines().skip_while(|l| !l.starts_with("|---")).skip(1).take_while(|l| l.starts_with('|'));
+    let listed: Vec<(&str, &str)> = rows
+        .map(|row| {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            (cells[1].trim_matches('`'), cells[2])
+        })
+        .collect();
+    let word = |dtype: &DataType| match dtype {
+        DataType::String => "text",
+        DataType::Int64 => "int",
+        DataType::Boolean => "bool",
+        other => panic!("{other}"),
+    };
+    let columns = read.waits.schema().iter().map(|(name, dtype)| (name.as_str(), word(dtype)));
+    assert_eq!(listed, columns.collect::<Vec<_>>());
+    let csv = output(&sample("train_mlp"), "csv", &[]);
+    let names = read.sites.schema().iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>();
+    assert_eq!(csv.lines().next(), Some(&*names.join(",")));
+}

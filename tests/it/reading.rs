@@ -1,0 +1,148 @@
+//! What the Python source says of a wait. The fixtures `reading/*.py` are small programs with a marker comment on each line
+//! that waits, written as in [`marker`]; every line is read in a tree that holds its program alone.
+//!
+//! ```text
+//! # --- a guard
+//! def step(loss):
+//!     if loss.item() > 9:  #! item: control-flow; rules S02; pattern A35
+//!         raise ValueError
+//! ```
+//! A marker says what the trace saw (see [`observed()`]) and which kind of wait the line is to be read as, `stale` where it does
+//! not hold what the trace saw. Options: `rules …` the rules of all evidence, in order; `rule …`, `text …` rule and text of the
+//! first; `says …`, `silent …` words that are, or are not, in its text; `pattern …`; `expression …`; `fix …` the expression
+//! rewritten, `nofix` where there is none; `<= …`, `>= …`, `> …` bounds of the confidence; `in …` the code object that the trace
+//! names for the line; `nochain` without the C++ frames that name the operation, `only …` of which NVTX names the operator.
+
+mod files;
+mod observed;
+mod programs;
+
+use crate::snippets::marker::{self, Mark};
+use observed::observed;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use sync_report::model::Frame;
+use sync_report::verdict::source::{Finding, Observed, Reading, SourceRoot, SourceTree, read_site};
+use sync_report::vocabulary::Class;
+
+/// Where the recorded program lies.
+const RECORDED: &str = "/work/train.py";
+
+#[test]
+fn lines_are_read_as_their_markers_say() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/reading");
+    let (mut wrong, mut cases) = (String::new(), 0);
+    for entry in fs::read_dir(folder).expect("the fixtures") {
+        let path = entry.expect("a fixture").path();
+        if path.extension().is_none_or(|extension| extension != "py") {
+            continue;
+        }
+        for snippet in marker::parse(&fs::read_to_string(&path).expect("a fixture")) {
+            let program = Program::new((snippet.lines.join("\n") + "\n").as_bytes());
+            for mark in &snippet.marks {
+                for stack in snippet.stacks(mark.line) {
+                    cases += 1;
+                    if let Some(why) = program.differs(mark, &stack) {
+                        let (file, line) = (path.display(), snippet.at + mark.line);
+                        let _ = writeln!(wrong, "{file}:{line}: {}: {why}", snippet.name);
+                    }
+                }
+            }
+        }
+    }
+    println!("{cases} cases");
+    assert!(wrong.is_empty(), "\n{wrong}");
+    assert!(cases > 400, "{cases} cases");
+}
+
+/// A source tree with one program.
+struct Program {
+    tree: SourceTree,
+    _folder: tempfile::TempDir,
+}
+
+impl Program {
+    fn new(source: &[u8]) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::write(folder.path().join("train.py"), source).expect("a written program");
+        Self { tree: tree(folder.path()), _folder: folder }
+    }
+
+    /// Reads the line that a stack of (function, line), innermost first, begins with.
+    fn read(&self, stack: &[(String, usize)], observed: &Observed<'_>) -> Finding {
+        let frames: Vec<Frame> =
+            stack.iter().map(|(function, line)| frame(function, RECORDED, *line as u32)).collect();
+        read_site(&self.tree, &frames, observed)
+    }
+
+    /// How the reading differs from what the marker says.
+    fn differs(&self, mark: &Mark, stack: &[(String, usize)]) -> Option<String> {
+        let mut stack = stack.to_vec();
+        if let Some(name) = &mark.inside {
+            stack[0].0.clone_from(name);
+        }
+        let mut observed = observed(&mark.operation);
+        if !mark.chain {
+            (observed.method, observed.operator, observed.through) = (None, None, None);
+        }
+        if let Some((_, operator)) = mark.rest.iter().find(|(option, _)| option == "only") {
+            (observed.method, observed.operator) = (None, Some(operator.as_str()));
+        }
+        let kind = mark.label.as_ref().map_or("", |label| &label.kind);
+        match self.read(&stack, &observed) {
+            Finding::Stale { .. } if kind == "stale" => None,
+            Finding::Read(reading) => {
+                let failed = std::iter::once(kind_fits(kind, &reading).then_some(()).ok_or(kind.to_owned()));
+                let options = mark.rest.iter().map(|(name, text)| {
+                    option_fits(name, text, &reading).then_some(()).ok_or(format!("{name} {text}"))
+                });
+                let failed: Vec<String> = failed.chain(options).filter_map(Result::err).collect();
+                (!failed.is_empty()).then(|| format!("not {}: {reading:#?}", failed.join("; ")))
+            }
+            other => Some(format!("{kind} expected, got {other:?}")),
+        }
+    }
+}
+
+/// Whether the reading is of that kind, its confidence one that its class can have, and the evidence given.
+fn kind_fits(kind: &str, reading: &Reading) -> bool {
+    let verdict = &reading.verdict;
+    let range = if verdict.class == Class::Unknown { 0.0..=0.65 } else { 0.65..=0.98 };
+    verdict.kind.as_str() == kind
+        && verdict.class == verdict.kind.class()
+        && range.contains(&verdict.confidence)
+        && !verdict.evidence.is_empty()
+}
+
+fn option_fits(name: &str, text: &str, reading: &Reading) -> bool {
+    let verdict = &reading.verdict;
+    let first = &verdict.evidence[0];
+    let rules: Vec<String> = verdict.evidence.iter().map(|evidence| evidence.rule.to_string()).collect();
+    let bound = || text.parse::<f64>().expect("a confidence");
+    match name {
+        "rules" => rules.join(" ") == text,
+        "rule" => rules[0] == text,
+        "text" => first.text == text,
+        "says" => first.text.contains(text),
+        "silent" => !first.text.contains(text),
+        "pattern" => verdict.pattern == Some(text),
+        "expression" => reading.expression == text,
+        "fix" => reading.rewritten.as_deref() == Some(text),
+        "nofix" => reading.rewritten.is_none(),
+        "<=" => verdict.confidence <= bound(),
+        ">=" => verdict.confidence >= bound(),
+        ">" => verdict.confidence > bound(),
+        "only" => true,
+        _ => panic!("unknown option {name:?}"),
+    }
+}
+
+fn frame(function: &str, file: &str, line: u32) -> Frame {
+    Frame { function: function.into(), file: file.into(), line, user: true }
+}
+
+/// A tree of the files below `root`.
+fn tree(root: &Path) -> SourceTree {
+    SourceTree::new(vec![SourceRoot { old: None, new: root.to_owned() }])
+}

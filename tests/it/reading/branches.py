@@ -1,0 +1,175 @@
+# Reads that decide what runs, guards that only stop or complain, and asserts.
+
+# --- decides
+def f(loss, a, t, b, x, opt, v):
+    if loss.item() > 3:  #! item: control-flow
+        step()
+    if a and t.any():  #! truth: control-flow
+        g()
+    if torch.isnan(loss):  #! truth: control-flow
+        return
+    g()
+    assert torch.allclose(a, b)  #! allclose: control-flow
+    scheduler.step(loss.item())  #! item: cpu-compute
+    early_stopping(loss.item(), model)  #! item: control-flow
+    if x in t:  #! contains: control-flow
+        g()
+    scaler.step(opt)  #! scaler-step: control-flow
+    scheduler.step(v)  #! plateau: cpu-compute
+
+# --- elif
+def f(a, loss):
+    if a:
+        pass
+    elif loss.item() > 3:  #! item: control-flow
+        step()
+
+# --- while
+def f(e):
+    while e.item() > 1e-3:  #! item: control-flow
+        e = step(e)
+
+# --- ternary
+def f(x):
+    y = 1 if x.item() > 0 else 2  #! item: control-flow
+    return y
+
+# --- comprehension if
+def f(xs):
+    ys = [x for x in xs if x.item() > 0]  #! item: control-flow
+    return ys
+
+# --- any
+def f(y):
+    if (y > 1e30).any():  #! truth: control-flow
+        return y * 2
+    return y
+
+# --- not
+def f(done):
+    while not done.all():  #! truth: control-flow
+        done = step()
+
+# --- max
+def f(a, b):
+    return max(a[0], b[0])  #! truth: control-flow
+
+# --- raise guard
+def f(loss):
+    if loss.item() > 1e4:  #! item: control-flow
+        raise RuntimeError('diverged')
+
+# --- named branch
+def f(loss):
+    v = loss.item()  #! item: control-flow
+    print(v)
+    if v < 1:
+        save()
+
+# --- best
+def f(val, best):
+    v = val.item()  #! item: control-flow
+    if v < best:
+        best = v
+    return best
+
+# --- loop bound
+def f(n):
+    for i in range(n.item()):  #! item: control-flow
+        g(i)
+
+# --- size
+def f(n):
+    k = int(n)  #! int: dynamic-shape
+    return torch.zeros(k, 4, device='cuda')
+
+# --- view
+def f(x, n):
+    return x.view(n.item(), -1)  #! item: dynamic-shape
+
+# --- split
+def f(x, ls):
+    return x.split(ls.tolist())  #! tolist: dynamic-shape
+
+# --- slice
+def f(x, n):
+    k = n.item()  #! item: dynamic-shape
+    return x[:k]
+
+# --- index
+def f(names, i):
+    return names[i.item()]  #! item: cpu-compute
+
+# --- dict key
+def f(t):
+    d = {}
+    d[t.item()] = 1  #! item: cpu-compute
+    return d
+
+# --- lr
+def f(opt, loss):
+    lr = 0.1 * loss.item()  #! item: cpu-compute
+    for g in opt.param_groups:
+        g['lr'] = lr
+
+# --- imwrite
+def f(img):
+    a = img.cpu().numpy()  #! cpu: cpu-compute
+    cv2.imwrite('a.png', a)
+
+# --- match
+def f(t):
+    match t.item():  #! item: control-flow
+        case 1:
+            a()
+        case _:
+            b()
+
+# --- a guard
+if loss.item() > 9:  #! item: control-flow; pattern A35
+    raise ValueError
+
+# --- a guard by its name
+v = loss.item()  #! item: control-flow; pattern A35
+if math.isnan(v):
+    sys.exit(1)
+
+# --- a guard with another reason
+if a.item() > 9 or b:  #! item: control-flow; pattern A35
+    raise ValueError
+
+# --- a guard on a tensor
+if torch.isnan(loss):  #! truth: control-flow; pattern A35
+    raise ValueError
+
+# --- no guard
+if loss.item() > 9:  #! item: control-flow; pattern A01
+    step()
+
+# --- no guard with another reason
+if a.item() > 9 or b:  #! item: control-flow; pattern A01
+    step()
+
+# --- no guard on a tensor
+if (x > 0).all():  #! truth: control-flow; pattern A03
+    step()
+
+# --- asserts are validations that can go
+assert (x > 0).all()  #! truth: control-flow; pattern A35; rule S03; <= 0.8; says python -O; says torch._assert_async
+assert not torch.isnan(x).any()  #! truth: control-flow; pattern A35; rule S03; <= 0.8; says python -O; says torch._assert_async
+assert ok and (x > 0).all(), 'negative'  #! truth: control-flow; pattern A35; rule S03; <= 0.8; says python -O; says torch._assert_async
+assert x.item() > 0  #! item: control-flow; pattern A35; rule S03; <= 0.8; says python -O; says torch._assert_async
+assert x.item() > 0 and ok  #! item: control-flow; pattern A35; rule S03; <= 0.8; says python -O; says torch._assert_async
+assert ok or x.item() > 0  #! item: control-flow; pattern A35; rule S03; <= 0.8; says python -O; says torch._assert_async
+assert torch.allclose(a, b)  #! allclose: control-flow; pattern A35; rule S03; <= 0.8; says python -O; says torch._assert_async
+
+# --- an assert below
+v = x.item()  #! item: control-flow; pattern A35; rule S03; <= 0.8; says python -O; says torch._assert_async
+print(v)
+assert math.isfinite(v)
+
+# --- a branch outweighs an assert
+v = x.item()  #! item: control-flow; pattern A01; rule S06; > 0.85
+assert v > 0
+if v > 3:
+    step()

@@ -1,0 +1,225 @@
+# Reads that are shown or recorded; meters, metrics, writers and progress bars.
+
+# --- evidence names names and lines
+def f(loss):
+    lossf = loss.item()  #! item: logging; pattern A01; expression loss.item(); text `lossf` is only an argument of logger.info (line 3)
+    logger.info(f'{lossf}')
+
+# --- now and then
+if step % 10 == 0:
+    print(loss.item())  #! item: logging; rules S04 S18
+
+# --- two reads on a line
+print(a.item(), b.item())  #! item: logging; rules S04 S17 S04
+
+# --- a guard
+if loss.item() > 9:  #! item: control-flow; rules S02
+    raise ValueError
+
+# --- added up
+for x in xs:
+    total += x.item()  #! item: logging; rules S05
+print(total)
+
+# --- shown as they are
+def f(loss, i, n, a, b, xs, y):
+    print(loss.item())  #! item: logging
+    print(f'loss {loss.item():.4f}')  #! item: logging
+    logger.info('loss %f', loss.item())  #! item: logging
+    wandb.log({'loss': loss.item(), 'lr': 1})  #! item: logging
+    writer.add_scalar('loss', loss.item(), i)  #! item: logging
+    pbar.set_postfix(loss=loss.item())  #! item: logging
+    loss_meter.update(loss.item(), n)  #! item: logging
+    metric_logger.update(loss=loss.item())  #! item: logging
+    print('a %f b %f' % (a.item(), b.item()))  #! item: logging
+    print(np.mean([x.item() for x in xs]))  #! item: logging
+    tqdm.write(str(loss.item()))  #! item: logging
+    loss.item()  #! item: explicit
+    print(y[0, 0])  #! print: debug-print
+    print(f'{loss:.3f}')  #! format: logging
+    logger.info('loss %s', loss)  #! print: logging
+
+# --- log_dict
+class M:
+    def step(self, loss):
+        self.log_dict({'a': loss.item()})  #! item: logging
+
+# --- self.log
+class M:
+    def step(self, loss):
+        self.log('loss', loss.item())  #! item: logging
+
+# --- named
+def f(loss):
+    v = loss.item()  #! item: logging
+    logger.info(f'{v:.3f}')
+
+# --- format
+def f(loss):
+    s = 'loss {:.3f}'.format(loss.item())  #! item: logging
+    print(s)
+
+# --- error text
+def f(x, ok):
+    raise ValueError(f'bad {x.item()}')  #! item: logging
+
+# --- rounded
+def f(loss):
+    v = round(float(loss), 3)  #! float: logging
+    print(v)
+
+# --- file
+def f(loss):
+    with open('l.txt', 'a') as f:
+        f.write(f'{loss.item()}\n')  #! item: logging
+
+# --- never read
+def f(loss):
+    v = loss.item()  #! item: explicit
+    return None
+
+# --- text kept
+def f(y):
+    s = f'{y:.3f}'  #! format: value-read
+    return s
+
+# --- a writer by its name
+def f(x, writer):
+    writer.write(x.item())  #! item: logging; <= 0.75
+
+# --- a writer made here
+def f(x):
+    writer = W()
+    writer.write(x.item())  #! item: logging; <= 0.85
+
+# --- progress by its name
+def f(x, progress):
+    progress.set(x.item())  #! item: logging; <= 0.75
+
+# --- a meter made here
+def f(x):
+    meter = M()
+    meter.update(x.item())  #! item: logging; <= 0.85
+    print(meter.avg)
+
+# --- a meter by its name
+def f(x, top1):
+    top1.update(x.item(), x.size(0))  #! item: logging; <= 0.75
+
+# --- a meter of the object
+class T:
+    def f(self, x):
+        self.meter.update(x.item())  #! item: logging; <= 0.75
+
+# --- a progress bar by its method
+def f(x):
+    pbar.set_postfix(x=x.item())  #! item: logging; > 0.9
+
+# --- a meter read by a guard
+def f(xs):
+    meter = M()
+    for x in xs:
+        v = x.item()  #! item: control-flow
+        meter.update(v)
+    if meter.avg > 3:
+        raise ValueError
+
+# --- a meter that stops the loop
+def f(xs):
+    meter = M()
+    for x in xs:
+        v = x.item()  #! item: control-flow
+        meter.update(v)
+        if meter.compute() > 3:
+            break
+
+# --- a meter that sets the rate
+def f(xs):
+    meter = M()
+    for x in xs:
+        v = x.item()  #! item: cpu-compute
+        meter.update(v)
+    scheduler.step(meter.avg)
+
+# --- a meter that is shown
+def f(xs):
+    meter = M()
+    for x in xs:
+        v = x.item()  #! item: logging; <= 0.85
+        meter.update(v)
+    print(meter.avg, meter)
+
+# --- the count of a meter decides
+def f(xs):
+    meter = M()
+    for x in xs:
+        v = x.item()  #! item: logging; <= 0.85
+        meter.update(v)
+    if meter.count > 3:
+        print(meter.avg)
+
+# --- whether there is a meter
+def f(xs):
+    meter = M()
+    for x in xs:
+        v = x.item()  #! item: logging; <= 0.85
+        meter.update(v)
+    if meter is not None:
+        print(meter.avg)
+
+# --- whether it depends on the value is not known
+def f(xs):
+    meter = M()
+    for x in xs:
+        v = x.item()  #! item: value-read
+        meter.update(v)
+    if meter.ready:
+        save()
+
+# --- a meter returned
+def f(xs):
+    meter = M()
+    for x in xs:
+        v = x.item()  #! item: logging; <= 0.85
+        meter.update(v)
+    return meter.avg
+
+# --- a meter asked by another method
+class T:
+    def f(self, x):
+        self.meter.update(x.item())  #! item: control-flow
+    def g(self):
+        if self.meter.avg > 3:
+            self.stop()
+
+# --- another figure of the meter
+def f(ml, a, b):
+    ml.metrics.update(a=a.item())  #! item: logging; <= 0.85
+    ml.metrics.update(b=b)
+    if ml.metrics.b.avg > 3:
+        g()
+
+# --- a dict that is updated
+def f(a):
+    metrics = {}
+    metrics.update({'a': a.item()})  #! item: control-flow
+    if metrics['a'] > 3:
+        g()
+
+# --- a dict that is updated, another key
+def f(a):
+    metrics = {}
+    metrics.update({'a': a.item()})  #! item: logging; <= 0.85
+    if metrics['b'] > 3:
+        g()
+
+# --- a meter asked by the caller
+def v(xs):
+    top1 = M()
+    for x in xs:
+        top1.update(x.item(), 4)  #! item: control-flow
+    return top1.avg
+def main(xs, best):
+    acc = v(xs)  #< v
+    if acc > best:
+        save()

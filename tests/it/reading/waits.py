@@ -1,0 +1,172 @@
+# Waits asked for by name: their purpose, and what they make valid.
+
+# --- bare
+def f():
+    torch.cuda.synchronize()  #! sync: explicit
+
+# --- no library frame
+def f():
+    torch.cuda.synchronize()  #! sync: explicit; nochain
+
+# --- stream
+def f():
+    torch.cuda.current_stream().synchronize()  #! stream-sync: explicit
+
+# --- clock
+def f():
+    torch.cuda.synchronize()  #! sync: timing
+    t0 = time.perf_counter()
+    g()
+
+# --- clock after
+def f(t0):
+    g()
+    torch.cuda.synchronize()  #! sync: timing
+    print(time.time() - t0)
+
+# --- events
+def f(start, end):
+    end.record()
+    torch.cuda.synchronize()  #! sync: timing
+    ms = start.elapsed_time(end)
+
+# --- wrapper
+def sync():
+    torch.cuda.synchronize()  #! sync: timing
+def f():
+    sync()  #< sync
+    t0 = time.time()
+
+# --- barrier
+def f(x):
+    h = x.to('cpu', non_blocking=True)
+    torch.cuda.synchronize()  #! sync: barrier
+    return h.numpy()
+
+# --- pinned barrier
+def f(pinned, x, ev):
+    pinned.copy_(x, non_blocking=True)
+    ev.record()
+    ev.synchronize()  #! event-sync: barrier
+    return pinned[0]
+
+# --- copy the other way
+def f(h):
+    x = h.to('cuda', non_blocking=True)
+    torch.cuda.synchronize()  #! sync: explicit
+    return x
+
+# --- ranks
+def f():
+    dist.barrier()  #! cudaStreamSynchronize in /v/torch/distributed/distributed_c10d.py:barrier: explicit
+
+# --- not there
+def f():
+    g()  #! sync: value-read
+
+# --- profiler
+def f():
+    with torch.autograd.profiler.emit_nvtx():  #! cudaDeviceSynchronize in /v/torch/autograd/profiler.py:__enter__: timing
+        g()
+
+# --- the buffer is read
+def f(x):
+    h = x.cpu_buf
+    h.buf = 1
+    out = x.to('cpu', non_blocking=True)
+    torch.cuda.synchronize()  #! sync: barrier; pattern D05
+    print(out[0])
+
+# --- the buffer is rebound
+def f(x):
+    out = x.to('cpu', non_blocking=True)
+    torch.cuda.synchronize()  #! sync: explicit
+    out = 3
+    print(out)
+
+# --- the buffer is an attribute
+class C:
+    def f(self, x):
+        self.host_buf.copy_(x, non_blocking=True)
+        torch.cuda.synchronize()  #! sync: barrier
+        return self.host_buf.sum()
+
+# --- copied after the wait, read after its own event
+def pump(frames, host, ready):
+    for frame in frames:
+        torch.cuda.synchronize()  #! sync: explicit
+        out = net(frame)
+        host.copy_(out, non_blocking=True)
+        ready.record()
+        ready.synchronize()
+        sink(host.numpy())
+
+# --- its own event
+def pump(frames, host, ready):
+    for frame in frames:
+        out = net(frame)
+        host.copy_(out, non_blocking=True)
+        ready.record()
+        ready.synchronize()  #! event-sync: barrier
+        sink(host.numpy())
+
+# --- the copy of the last round
+def pump(frames, host):
+    for frame in frames:
+        torch.cuda.synchronize()  #! sync: barrier
+        sink(host.numpy())
+        host.copy_(net(frame), non_blocking=True)
+
+# --- the read comes after another wait
+class Exporter:
+    def push(self, x):
+        torch.cuda.synchronize()  #! sync: explicit
+        self.host.copy_(x, non_blocking=True)
+        self.done.record()
+    def pull(self):
+        self.done.synchronize()
+        return self.host.numpy()
+
+# --- two copies, one wait
+def both(a, b):
+    ha = a.to('cpu', non_blocking=True)
+    hb = b.to('cpu', non_blocking=True)
+    torch.cuda.current_stream().synchronize()  #! stream-sync: barrier
+    return ha.numpy() + hb.numpy()
+
+# --- only written after it
+class Pump:
+    def run(self, xs):
+        torch.cuda.synchronize()  #! sync: explicit
+        for x in xs:
+            self.host.copy_(x, non_blocking=True)
+
+# --- a later wait is nearer
+def f(x, host):
+    host.copy_(x, non_blocking=True)
+    torch.cuda.synchronize()  #! sync: explicit
+    g(x)
+    torch.cuda.synchronize()
+    return host.numpy()
+
+# --- a later wait that may not run
+def f(x, host, slow):
+    host.copy_(x, non_blocking=True)
+    torch.cuda.synchronize()  #! sync: barrier
+    if slow:
+        torch.cuda.synchronize()
+    return host.numpy()
+
+# --- in a branch itself
+def f(x, host, now):
+    host.copy_(x, non_blocking=True)
+    if now:
+        torch.cuda.synchronize()  #! sync: barrier
+    return host.numpy()
+
+# --- read before the copy, waited for after it
+def f(xs, host):
+    for x in xs:
+        g(host.numpy())
+        host.copy_(x, non_blocking=True)
+        torch.cuda.synchronize()  #! sync: barrier

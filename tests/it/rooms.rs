@@ -1,0 +1,138 @@
+//! The rooms of the program, that is the modules of `src`, face one way: ARCHITECTURE.md lists them from the ground up,
+//! and each names only rooms that stand before it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Rooms by the rooms that they name, with a file that does.
+type Arrows = BTreeMap<String, BTreeMap<String, PathBuf>>;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, out);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            out.push(path);
+        }
+    }
+}
+
+/// The program's own text: without comments, and without tests, which may name any room.
+fn program(path: &Path) -> String {
+    let text = fs::read_to_string(path).expect("a source file");
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+fn is_test(path: &Path) -> bool {
+    let name = path.file_stem().and_then(|n| n.to_str()).unwrap_or_default();
+    name == "tests" || name == "sample" || name.ends_with("_tests") || name.starts_with("tests_")
+}
+
+/// The rooms that a text names: `crate::sites::…`, `crate::{doctor, waits::Wait}`, from the binary `sync_report::…`.
+fn named(text: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for root in ["crate::", "sync_report::"] {
+        for (at, _) in text.match_indices(root) {
+            let rest = &text[at + root.len()..];
+            let word = |text: &str| -> String {
+                text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+            };
+            let Some(group) = rest.strip_prefix('{') else {
+                names.insert(word(rest));
+                continue;
+            };
+            let mut depth = 0;
+            for (i, c) in std::iter::once((0, ',')).chain(group.char_indices()) {
+                match c {
+                    '{' => depth += 1,
+                    '}' if depth == 0 => break,
+                    '}' => depth -= 1,
+                    ',' if depth == 0 => drop(names.insert(word(group[i..].trim_start_matches(',')))),
+                    _ => {}
+                }
+            }
+        }
+    }
+    names
+}
+
+fn room(path: &Path) -> String {
+    let below = path.strip_prefix(root().join("src")).expect("a file of src");
+    let first = below.components().next().map(|c| c.as_os_str().to_string_lossy().into_owned());
+    first.unwrap_or_default().trim_end_matches(".rs").to_owned()
+}
+
+fn arrows() -> Arrows {
+    let mut files = Vec::new();
+    sources(&root().join("src"), &mut files);
+    files.sort();
+    let rooms: BTreeSet<String> = files.iter().map(|f| room(f)).collect();
+    let mut arrows = Arrows::new();
+    for file in files.iter().filter(|f| !is_test(f)) {
+        let from = room(file);
+        if matches!(from.as_str(), "lib" | "main") {
+            continue; // the list of rooms, and the program's screen of a start
+        }
+        let own = arrows.entry(from.clone()).or_default();
+        for to in named(&program(file)).into_iter().filter(|to| *to != from && rooms.contains(to)) {
+            own.entry(to).or_insert_with(|| file.clone());
+        }
+    }
+    arrows
+}
+
+/// Rooms in the order of the table in ARCHITECTURE.md.
+fn listed() -> Vec<String> {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    rows.map(|(name, _)| name.to_owned()).collect()
+}
+
+#[test]
+fn rooms_face_one_way() {
+    let (arrows, listed) = (arrows(), listed());
+    let rooms: BTreeSet<&String> = arrows.keys().collect();
+    assert_eq!(listed.iter().collect::<BTreeSet<_>>(), rooms, "ARCHITECTURE.md lists every room once");
+    assert_eq!(listed.len(), rooms.len(), "ARCHITECTURE.md lists every room once");
+    let place = |name: &str| listed.iter().position(|l| l == name).unwrap_or(usize::MAX);
+    for (from, to, file) in arrows.iter().flat_map(|(from, all)| all.iter().map(move |(to, f)| (from, to, f)))
+    {
+        assert!(
+            place(to) < place(from),
+            "{from} stands before {to} in ARCHITECTURE.md, and yet names it ({})",
+            file.display()
+        );
+    }
+}
+
+/// The rooms inside the reader of Python sources, from the ground up.
+#[test]
+fn rooms_of_the_source_reader_face_one_way() {
+    const ROOMS: [&str; 5] = ["parse", "infer", "locate", "flow", "judge"];
+    let place = |name: &str| ROOMS.iter().position(|room| *room == name);
+    let folder = root().join("src/verdict/source");
+    let mut files = Vec::new();
+    sources(&folder, &mut files);
+    for file in files {
+        let below = file.strip_prefix(&folder).expect("a file of the folder");
+        let own = below.iter().next().and_then(|name| place(&name.to_string_lossy()));
+        let text = program(&file);
+        for (named, _) in text.split("verdict::source::").skip(1).filter_map(|rest| rest.split_once("::")) {
+            assert!(place(named) < own, "{} names {named}", below.display());
+        }
+    }
+}
+
+#[test]
+fn names_are_found_however_they_are_written() {
+    let text = "use crate::sites::{Bundle, native};\nuse crate::{doctor, waits::{self, Wait}, text};\ncrate::cost::price()";
+    let found: Vec<String> = named(text).into_iter().collect();
+    assert_eq!(found, ["cost", "doctor", "sites", "text", "waits"]);
+}

@@ -1,0 +1,400 @@
+//! Loops that no NVTX range marks: found from the launches, copies and waits that repeat.
+
+use crate::export::{Copy, Export, GPU0, Memory, Schema, Thread};
+use crate::look::{self, options};
+use sync_report::analysis::Options;
+use sync_report::model::{Iterations, Report};
+
+/// A program as it goes on: each call 2 µs after the one before.
+struct Program {
+    e: Export,
+    main: Thread,
+    autograd: Thread,
+    now: i64,
+}
+
+impl Program {
+    fn new() -> Self {
+        let mut e = Export::new(Schema::V2026_2);
+        let (main, autograd) = (e.thread(100, 100), e.thread(100, 101));
+        Self { e, main, autograd, now: 1_000_000 }
+    }
+
+    fn on(&mut self, thread: Thread, kernel: &str) {
+        let at = self.now;
+        self.e.launch(thread, at..at + 1000, GPU0, at + 1500..at + 1900, kernel);
+        self.now += 2000;
+    }
+
+    /// Launches of the main thread.
+    fn launch(&mut self, kernels: &[&str]) {
+        kernels.iter().for_each(|kernel| self.on(self.main, kernel));
+    }
+
+    fn upload(&mut self) {
+        let at = self.now;
+        self.e.memcpy(self.main, at..at + 1000, Copy::h2d(4096, Memory::Pinned), GPU0, at + 1200..at + 1400);
+        self.now += 2000;
+    }
+
+    fn item(&mut self) {
+        let at = self.now;
+        self.e.item(self.main, at..at + 1800, GPU0, at + 1000..at + 1400);
+        self.now += 2000;
+    }
+
+    /// Host work without calls.
+    fn idle(&mut self, ns: i64) {
+        self.now += ns;
+    }
+
+    /// One step of a training: 2 uploads, 12 launches of two threads, one wait; 30 µs, up to 3 µs more.
+    fn step(&mut self, number: i64) {
+        self.upload();
+        self.forward();
+        for kernel in ["loss'", "gemm'", "gelu'", "gemm'"] {
+            self.on(self.autograd, kernel);
+        }
+        self.launch(&["adam", "adam"]);
+        self.item();
+        self.idle(number * 7919 % 3000);
+    }
+
+    fn forward(&mut self) {
+        self.upload();
+        self.launch(&["gemm", "gelu", "gemm", "norm", "softmax", "loss"]);
+    }
+
+    fn report(&self) -> Report {
+        look::report(&self.e)
+    }
+
+    fn found(&self) -> Option<Iterations> {
+        self.report().iterations
+    }
+}
+
+/// Times of one loop: how many, about how long each, and waits of each.
+fn assert_found(found: Option<&Iterations>, count: u64, about_ns: i64, waits: f64) {
+    let found = found.expect("a loop");
+    assert_eq!(found.count, count, "{found:?}");
+    assert!((found.median_ns - about_ns).abs() <= about_ns / 20, "{found:?}");
+    assert!((found.waits_per_iteration - waits).abs() < 1e-9, "{found:?}");
+    assert!(found.confidence.is_some_and(|sure| sure > 0.8), "{found:?}");
+    assert!(found.source.starts_with("repeating launches"), "{found:?}");
+}
+
+/// ```text
+///  main      [copy] [init ×5]   [copy copy gemm … loss]          [adam adam item][copy copy gemm … loss]
+///  autograd                                             [loss' …]                                        [loss' …]
+///  found                        [0-----------------------------------------------][1---------------------…
+/// ```
+#[test]
+fn a_training_loop_is_found_after_its_start_up() {
+    let mut p = Program::new();
+    (0..9).for_each(|_| p.upload());
+    p.launch(&["normal", "uniform", "normal", "uniform"]);
+    let (main, at) = (p.main, p.now);
+    p.e.device_sync(main, at..at + 1000, 0);
+    p.idle(2000);
+    p.launch(&["fill"]);
+    let began = p.now;
+    (0..20).for_each(|i| p.step(i));
+    let report = p.report();
+    assert_found(report.iterations.as_ref(), 20, 31_500, 1.0);
+    let spans = look::analysed(&p.e).iterations.as_ref().map(|i| i.spans.clone()).unwrap_or_default();
+    assert_eq!(spans[0].0, began, "the first iteration begins with its first call");
+    assert!(spans.windows(2).all(|pair| pair[0].1 == pair[1].0), "from start to start");
+    // The wait before the loop is start-up.
+    let early: Vec<u64> = report.sites.iter().filter(|s| s.start_up.is_some()).map(|s| s.waits).collect();
+    assert_eq!(early, [1]);
+}
+
+/// What happens once in a while is part of an iteration, not an iteration's end.
+///
+/// ```text
+///  found   [0 · · · ·][1 · · · ·][2 · · · · log][3 · · · ·]      every 5th iteration logs, every 8th has other kernels
+/// ```
+#[test]
+fn logs_and_other_kernels_now_and_then_do_not_part_it() {
+    let mut p = Program::new();
+    for i in 0..40 {
+        p.step(i);
+        if i % 5 == 4 {
+            p.launch(&["mean"]);
+            p.item();
+        }
+        if i % 8 == 7 {
+            p.launch(&["nonzero", "scan"]);
+        }
+    }
+    assert_found(p.found().as_ref(), 40, 31_500, 1.2);
+}
+
+/// ```text
+///  program  [train ×8][validate ×6][train ×8][validate ×6][train ×8][validate ×6]
+///  found    [0]…[7]                [8]…[15]               [16]…[23]              and 18 others
+/// ```
+#[test]
+fn validation_between_epochs_is_a_loop_of_its_own() {
+    let mut p = Program::new();
+    for epoch in 0..3 {
+        (0..8).for_each(|i| p.step(epoch + i));
+        for _ in 0..6 {
+            p.upload();
+            p.forward();
+            p.launch(&["argmax", "eq", "sum"]);
+            p.item();
+        }
+    }
+    let found = p.found();
+    assert_found(found.as_ref(), 24, 31_500, 1.0);
+    assert_eq!(found.map(|f| f.source), Some("repeating launches beside another loop of 18".to_owned()));
+}
+
+/// Epochs repeat, too, and so do layers: the iteration is the step.
+///
+/// ```text
+///  epoch  [step                                                          ][step …      ×4] ×6
+///  step   [copy embed (q k v attention out norm up down norm)×12 head item]
+/// ```
+#[test]
+fn steps_are_found_between_layers_and_epochs() {
+    let mut p = Program::new();
+    for _ in 0..6 {
+        for _ in 0..4 {
+            p.upload();
+            p.launch(&["embed"]);
+            for _ in 0..12 {
+                p.launch(&["q", "k", "v", "attention", "out", "norm", "up", "down", "norm"]);
+            }
+            p.launch(&["final", "head", "argmax", "stop"]);
+            p.item();
+        }
+        p.launch(&["checkpoint"]);
+        p.item();
+    }
+    let found = p.found();
+    assert_eq!(found.as_ref().map(|f| f.count), Some(24), "{found:?}");
+}
+
+/// Tokens of sentences that end early: the iteration is the token, however many there are.
+#[test]
+fn a_generation_of_varying_length_is_found_by_its_tokens() {
+    let mut p = Program::new();
+    let mut tokens = 0;
+    for length in [9, 4, 17, 6, 12] {
+        p.upload();
+        p.launch(&["embed", "attention", "attention", "head"]);
+        for _ in 0..length {
+            p.launch(&["gather", "decode", "mlp", "decode", "mlp", "logits", "sample"]);
+            p.item();
+        }
+        tokens += length;
+    }
+    assert_found(p.found().as_ref(), tokens, 16_000, 1.0);
+}
+
+/// ```text
+///  [copy forward backward] [copy forward backward] [copy forward backward] [copy forward backward adam item] …
+/// ```
+#[test]
+fn accumulated_gradients_are_found_by_their_passes() {
+    let mut p = Program::new();
+    for i in 0..32 {
+        p.forward();
+        for kernel in ["loss'", "gemm'", "gelu'", "gemm'"] {
+            p.on(p.autograd, kernel);
+        }
+        if i % 4 == 3 {
+            p.launch(&["adam", "adam"]);
+            p.item();
+        }
+    }
+    assert_found(p.found().as_ref(), 32, 22_000, 0.25);
+}
+
+/// A solver in C++ has a loop, and nothing else does.
+#[test]
+fn a_solver_iterates_and_a_list_of_kernels_does_not() {
+    let mut p = Program::new();
+    for _ in 0..50 {
+        p.launch(&["jacobi", "swap", "residual"]);
+        p.item();
+    }
+    assert_found(p.found().as_ref(), 50, 8_000, 1.0);
+
+    // Kernels in an order that repeats nowhere, with waits between.
+    let mut p = Program::new();
+    let mut state = 1u64;
+    for _ in 0..2000 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        match state >> 33 & 15 {
+            0 => p.item(),
+            n => p.launch(&[["a", "b", "c", "d", "e", "f", "g", "h"][n as usize / 2]]),
+        }
+    }
+    assert_eq!(p.found().map(|f| f.count), None);
+
+    // Once through a program: each kernel in a loop of its own length.
+    let mut p = Program::new();
+    for (kernel, times) in [("a", 3), ("b", 50), ("c", 7), ("d", 20), ("e", 4)] {
+        (0..times).for_each(|_| p.launch(&[kernel]));
+        p.item();
+    }
+    assert_eq!(p.found().map(|f| f.count), None);
+}
+
+/// Layers of a few passes: too few passes to be a loop, and layers are none.
+#[test]
+fn layers_of_a_few_passes_are_no_iterations() {
+    let mut p = Program::new();
+    for _ in 0..4 {
+        p.upload();
+        p.launch(&["embed", "mask"]);
+        for _ in 0..12 {
+            p.launch(&["norm", "q", "k", "v", "attention", "out", "norm", "up", "down"]);
+        }
+        p.launch(&["final", "head", "softmax", "nll"]);
+        p.item();
+    }
+    (0..9).for_each(|_| p.item());
+    assert_eq!(p.found().map(|f| f.count), None);
+}
+
+/// What NVTX ranges say counts, and what `--iteration-marker` says before that.
+///
+/// ```text
+///  epoch # [------------------------------][------------------------------]
+///  pass    [-----] [-----] [-----] [-----]  [-----] [-----] [-----] [-----]    two steps in each
+/// ```
+#[test]
+fn ranges_overrule_what_is_found_and_the_marker_both() {
+    let mut p = Program::new();
+    for epoch in 0..3 {
+        let began = p.now;
+        for i in 0..4 {
+            let from = p.now;
+            p.step(2 * i);
+            p.step(2 * i + 1);
+            let (main, until) = (p.main, p.now - 100);
+            p.e.nvtx(main, from..until, "pass");
+        }
+        let (main, until) = (p.main, p.now - 50);
+        p.e.nvtx(main, began..until, &format!("epoch {epoch}"));
+    }
+    let with = |marker: Option<&str>| {
+        let options = Options { iteration_marker: marker.map(str::to_owned), ..options() };
+        look::report_with(&p.e, &options).iterations.map(|i| (i.count, i.source))
+    };
+    assert_eq!(with(None), Some((3, "NVTX ranges `epoch #`".to_owned())));
+    assert_eq!(with(Some("pass")), Some((12, "NVTX ranges `pass`".to_owned())));
+    assert_eq!(with(Some("epoch")), Some((3, "NVTX ranges `epoch`".to_owned())));
+    let (_folder, path) = p.e.write_temp();
+    let options = Options { iteration_marker: Some("pas".to_owned()), ..options() };
+    let said = sync_report::report::run(&[path], &options).expect_err("no such range").to_string();
+    assert!(said.contains("epoch #, pass"), "{said}");
+}
+
+/// Ranges of a warm-up do not hide the loop after it.
+#[test]
+fn a_marked_warm_up_is_not_the_loop() {
+    let mut p = Program::new();
+    for i in 0..20 {
+        let from = p.now;
+        p.step(i);
+        if i < 3 {
+            let (main, until) = (p.main, p.now - 100);
+            p.e.nvtx(main, from..until, &format!("warm-up step {i}"));
+        }
+    }
+    assert_found(p.found().as_ref(), 20, 31_500, 1.0);
+}
+
+/// ```text
+///  NVTX   [forward][backward][optimizer]  [forward][backward][optimizer]
+///  found  [0----------------------------][1----------------------------]
+/// ```
+#[test]
+fn forward_backward_and_optimizer_are_an_iteration_together() {
+    let mut p = Program::new();
+    for _ in 0..6 {
+        let began = p.now;
+        p.forward();
+        let (main, passed) = (p.main, p.now);
+        p.launch(&["gemm'", "gelu'"]);
+        let back = p.now;
+        p.launch(&["adam"]);
+        p.item();
+        p.e.nvtx(main, began..passed - 100, "forward");
+        p.e.nvtx(main, passed..back - 100, "backward");
+        p.e.nvtx(main, back..p.now - 100, "optimizer step");
+        p.idle(1000);
+    }
+    let found = p.found().expect("iterations");
+    assert_eq!((found.count, found.median_ns), (6, 23_000), "{found:?}");
+    assert!((found.waits_per_iteration - 1.0).abs() < 1e-9, "{found:?}");
+}
+
+/// What callbacks do between two ranges belongs to the iteration before; a validation between epochs does not.
+///
+/// ```text
+///  NVTX   [step 0][read][step 1][read][step 2]  [read read read …   ][step 3][read]
+///  found  [0-----------][1-----------][2-----]                       [3-----]
+/// ```
+#[test]
+fn an_iteration_lasts_to_the_next_unless_that_is_far() {
+    let mut p = Program::new();
+    for i in 0..12 {
+        let from = p.now;
+        p.launch(&["gemm", "gelu", "gemm"]);
+        let (main, until) = (p.main, p.now - 100);
+        p.e.nvtx(main, from..until, &format!("step {i}"));
+        p.item();
+        if i == 5 {
+            (0..9).for_each(|_| p.item());
+        }
+    }
+    let found = p.found().expect("iterations");
+    // The reads after the sixth range and the last lie outside.
+    assert_eq!((found.count, found.median_ns), (12, 8_000), "{found:?}");
+    assert!((found.waits_per_iteration - 10.0 / 12.0).abs() < 1e-9, "{found:?}");
+}
+
+/// The order of rows is the exporter's business.
+#[test]
+fn rows_in_another_order_give_the_same_loop() {
+    let mut p = Program::new();
+    (0..20).for_each(|i| p.step(i));
+    let before = p.found().map(|f| (f.count, f.median_ns, f.confidence.map(f64::to_bits)));
+    for table in ["CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL"] {
+        p.e.sql(format!("CREATE TABLE turned AS SELECT * FROM {table} ORDER BY start DESC"));
+        p.e.sql(format!("DROP TABLE {table}")).sql(format!("ALTER TABLE turned RENAME TO {table}"));
+    }
+    assert_eq!(p.found().map(|f| (f.count, f.median_ns, f.confidence.map(f64::to_bits))), before);
+}
+
+/// Captures of programs that marked their iterations: without those ranges the same loop is found.
+#[test]
+fn captures_show_their_loop_without_their_ranges() {
+    for name in [
+        "train_mlp.sqlite",
+        "train_mlp_python_sampling.sqlite",
+        "pairs_h2d_pageable_light.sqlite",
+        "fixed/before.sqlite",
+        "fixed/after.sqlite",
+    ] {
+        let sample = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("sample-profiles").join(name);
+        let folder = tempfile::tempdir().expect("a folder");
+        let bare = folder.path().join("bare.sqlite");
+        std::fs::copy(&sample, &bare).expect("a copy");
+        let db = rusqlite::Connection::open(&bare).expect("an export");
+        // Marks stay: the Python frames of calls hang on them.
+        db.execute("DELETE FROM NVTX_EVENTS WHERE eventType IN (59, 60)", []).expect("no ranges");
+        drop(db);
+        let of = |path| look::report_on(path, &options()).iterations.expect("iterations");
+        let (marked, found) = (of(&sample), of(&bare));
+        assert_eq!(marked.confidence, None, "{name}");
+        assert_found(Some(&found), marked.count, marked.median_ns, marked.waits_per_iteration);
+    }
+}

@@ -1,0 +1,94 @@
+//! Library code that several entries of the catalogue share: told apart by its lines, where they can be read.
+
+use super::{Scene, read, words};
+use crate::look;
+use sync_report::analysis::Options;
+use sync_report::model::Site;
+use sync_report::verdict::source::SourceRoot;
+
+const TRAINER: &str = "/venv/lib/python3.12/site-packages/transformers/trainer.py";
+/// Lines as in transformers' training loop.
+const LOOP: &str = "\
+class Trainer:
+    def _inner_training_loop(self, args):
+        for step, inputs in enumerate(loader):
+            if args.logging_nan_inf_filter and (torch.isnan(tr_loss_step) or torch.isinf(tr_loss_step)):
+                tr_loss = tr_loss + tr_loss / (1 + step)
+            grad_norm = grad_norm.item()
+            seen += self.accelerator.gather(input_tokens).sum().cpu().item()
+            other = self.other.item()
+        self._total_loss_scalar += self._tr_loss.item()
+";
+
+/// The site of a read at `frames` of a program whose files are `files`.
+fn site(frames: &[(&str, &str, i64)], files: &[(&str, &str)]) -> Site {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (path, text) in files {
+        let path = folder.path().join(path.trim_start_matches('/'));
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+        std::fs::write(path, text).expect("a written file");
+    }
+    let root = SourceRoot { old: Some("/".into()), new: folder.path().to_owned() };
+    let options = Options { source_roots: vec![root], ..look::options() };
+    let scene = Scene { copy: read(4), frames, ..Scene::default() };
+    look::report_with(&scene.export(), &options).sites[0].clone()
+}
+
+fn in_loop(line: i64, files: &[(&str, &str)]) -> Site {
+    site(&[("_inner_training_loop", TRAINER, line), ("main", "/w/run.py", 3)], files)
+}
+
+fn sure(site: &Site) -> String {
+    format!("{} {:.2}", words(site), site.confidence)
+}
+
+#[test]
+fn the_line_chooses_among_the_entries_of_a_function() {
+    let at = |line| sure(&in_loop(line, &[(TRAINER, LOOP)]));
+    assert_eq!(at(4), "false logging L01 R17 0.95");
+    assert_eq!(at(6), "false logging L03 R17 0.95");
+    assert_eq!(at(7), "false logging L04 R17 0.95");
+    assert_eq!(at(9), "false logging L05 R17 0.95");
+    assert_eq!(at(8), "unknown value-read A01 R20 0.50", "a line that no entry names");
+}
+
+/// What the entries have in common stays: the class and kind, with the advice for any read, less sure.
+#[test]
+fn without_the_line_none_is_picked() {
+    let site = in_loop(6, &[]);
+    assert_eq!(sure(&site), "false logging A01 R17 0.80");
+    assert!(site.evidence[0].text.contains("is not at hand"), "{:?}", site.evidence);
+    // Another version of the file is at hand: the line is in another function.
+    let moved = LOOP.replace("_inner_training_loop", "_run_epoch");
+    assert_eq!(sure(&in_loop(6, &[(TRAINER, &moved)])), "false logging A01 R17 0.80");
+    let generate = "/venv/lib/python3.12/site-packages/transformers/generation/utils.py";
+    let sample = |function| self::site(&[(function, generate, 9), ("main", "/w/run.py", 3)], &[]);
+    assert_eq!(sure(&sample("_sample")), "true control-flow A01 R17 0.70");
+    assert_eq!(sure(&sample("_beam_search")), "true control-flow L06 R17 0.80");
+}
+
+/// Scripts that people copy are the user's own code: the source decides, and its line only finds the advice.
+#[test]
+fn a_copied_script_gets_its_own_advice() {
+    let script = "/w/train.py";
+    let text = "\
+def train_one_epoch(loader, model, losses_m):
+    for step, batch in enumerate(loader):
+        loss = model(batch)
+        losses_m.update(loss.item() * accum_steps, batch.size(0))
+        if loss.item() > 3:
+            step = 0
+    return losses_m.avg
+";
+    let at = |line| site(&[("train_one_epoch", script, line)], &[(script, text)]);
+    let meter = at(4);
+    assert_eq!(
+        (meter.kind.as_str(), meter.pattern.as_deref()),
+        ("logging", Some("L34")),
+        "{:?}",
+        meter.evidence
+    );
+    assert_ne!(at(5).pattern.as_deref(), Some("L34"));
+    let unread = site(&[("train_one_epoch", script, 4)], &[]);
+    assert_ne!(unread.pattern.as_deref(), Some("L34"));
+}
