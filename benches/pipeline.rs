@@ -12,7 +12,7 @@ use sync_report::cost::simulate::run::Variant;
 use sync_report::cost::simulate::{Assumed, Program, Scratch, run as run_once};
 use sync_report::profile::Profile;
 use sync_report::profile::calls::{Calls, Interest};
-use sync_report::profile::database::Database;
+use sync_report::profile::database::{Database, Reading};
 use sync_report::profile::issued::IssuedBy;
 use sync_report::profile::nvtx::Nvtx;
 use sync_report::profile::ops::Ops;
@@ -49,9 +49,12 @@ fn export(times: u32) -> PathBuf {
     path
 }
 
+fn reading() -> Reading {
+    Reading { threads: 2, ..Reading::default() }
+}
+
 fn open(times: u32) -> Database {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    Database::open(&export(times), threads, None).expect("the sample opens")
+    Database::open(&export(times), reading()).expect("the sample opens")
 }
 
 fn may_wait(name: &str) -> bool {
@@ -96,7 +99,7 @@ fn read_nvtx(bencher: Bencher, times: u32) {
 /// Waits found and resolved, without reading.
 #[divan::bench(args = TIMES)]
 fn find_waits(bencher: Bencher, times: u32) {
-    let profile = Profile::load(&export(times), 2, None, may_wait).expect("reads");
+    let profile = Profile::load(&export(times), reading(), may_wait).expect("reads");
     let devices = Devices::new(&profile);
     let waits = find(&profile, &devices).len();
     bencher.counter(ItemsCount::new(waits)).bench(|| black_box(find(&profile, &devices)).len());
@@ -105,7 +108,7 @@ fn find_waits(bencher: Bencher, times: u32) {
 /// One simulated run, with every wait of a copy made non-blocking: calls and GPU operations a second.
 #[divan::bench(args = TIMES)]
 fn simulate(bencher: Bencher, times: u32) {
-    let profile = Profile::load(&export(times), 2, None, may_wait).expect("reads");
+    let profile = Profile::load(&export(times), reading(), may_wait).expect("reads");
     let devices = Devices::new(&profile);
     let waits = find(&profile, &devices);
     let mut program = Program::new(&profile, &devices, &waits, &Assumed::default());
@@ -120,7 +123,7 @@ fn simulate(bencher: Bencher, times: u32) {
 /// Calls and GPU operations made ready for simulation.
 #[divan::bench(args = TIMES)]
 fn build_program(bencher: Bencher, times: u32) {
-    let profile = Profile::load(&export(times), 2, None, may_wait).expect("reads");
+    let profile = Profile::load(&export(times), reading(), may_wait).expect("reads");
     let devices = Devices::new(&profile);
     let waits = find(&profile, &devices);
     bencher

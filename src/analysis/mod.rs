@@ -15,7 +15,7 @@ use crate::model::Warning;
 use crate::model::timeline::Budget;
 use crate::profile::Profile;
 use crate::profile::commands;
-use crate::profile::database::Progress;
+use crate::profile::database::{Progress, Reader, Reading};
 use crate::profile::ids::CallId;
 use crate::sites::bundle;
 use crate::sites::context::Context;
@@ -39,6 +39,8 @@ use typed_index_collections::TiVec;
 pub struct Options {
     /// Worker threads for reading; never changes a byte of the result.
     pub threads: usize,
+    /// What reads large tables; never changes a byte of the result either.
+    pub reader: Reader,
     /// Which recorded files are the user's own code.
     pub rules: PathRules,
     /// Where the sources of recorded paths are.
@@ -81,6 +83,10 @@ pub struct Options {
 pub const SOON_SIMULATED: usize = 2_000_000;
 
 impl Options {
+    fn reading(&self) -> Reading {
+        Reading { threads: self.threads, reader: self.reader, progress: self.progress.clone() }
+    }
+
     /// The report that an export was made from for this run.
     pub fn report_of(&self, export: &Path) -> Option<&Path> {
         self.reports.iter().find(|(made, _)| made == export).map(|(_, report)| report.as_path())
@@ -155,9 +161,8 @@ impl CaptureAnalysis {
     /// # Errors
     /// [`InputError`] where it cannot be read or holds no CUDA calls.
     pub fn read(path: &Path, options: &Options) -> anyhow::Result<Self> {
-        let mut profile = Profile::load(path, options.threads, options.progress.clone(), |name| {
-            waits::api::classify(name).is_some()
-        })?;
+        let mut profile =
+            Profile::load(path, options.reading(), |name| waits::api::classify(name).is_some())?;
         profile.report = options.report_of(path).map(Path::to_owned);
         if let Some(error) = no_calls(&profile) {
             return Err(error.into());

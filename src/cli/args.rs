@@ -17,6 +17,7 @@ use std::sync::LazyLock;
 use sync_report::analysis::Sort;
 use sync_report::check::fail_on::FailOn;
 use sync_report::model::check::CheckReport;
+use sync_report::profile::database::Reader;
 use sync_report::render::{self, Compared, Format, Found};
 use sync_report::text::parse_time;
 use sync_report::verdict::source::SourceRoot;
@@ -208,6 +209,9 @@ pub struct SharedArgs {
     /// Threads that read; the result is the same with any number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
+    /// What reads large tables; the result is the same with either
+    #[arg(long, hide_short_help = true, default_value_t = Reader::Pages, value_parser = word(Reader::ALL, |r| (r.as_str(), r.help())))]
+    pub reader: Reader,
     /// No progress, and nothing on stderr but errors
     #[arg(short, long)]
     pub quiet: bool,

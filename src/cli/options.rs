@@ -18,6 +18,7 @@ pub fn plain(shared: &SharedArgs) -> Options {
     let all = || std::thread::available_parallelism().map_or(1, usize::from);
     Options {
         threads: shared.threads.map_or_else(all, usize::from),
+        reader: shared.reader,
         progress: progress::shown(shared.progress, shared.quiet),
         ..Options::default()
     }

@@ -25,7 +25,7 @@ pub mod unclosed;
 use crate::error::InputError;
 use calls::{Calls, Interest};
 use correlation::Correlation;
-use database::{Database, Progress};
+use database::{Database, Reading};
 use ids::{CallId, OpId, process};
 use issued::IssuedBy;
 use lacks::Lack;
@@ -68,18 +68,13 @@ pub struct Profile {
 pub const ISSUE_UNKNOWN: i64 = i64::MIN;
 
 impl Profile {
-    /// Reads an export on `threads` threads. `may_wait` tells by name (suffix gone) which calls may block the host.
+    /// Reads an export. `may_wait` tells by name (suffix gone) which calls may block the host.
     ///
     /// # Errors
     /// [`InputError`]: the file cannot be read, is damaged, or is no nsys export. An export without CUDA calls is not
     /// an error here: `doctor` has something to say about it.
-    pub fn load(
-        path: &Path,
-        threads: usize,
-        progress: Option<Arc<dyn Progress>>,
-        may_wait: fn(&str) -> bool,
-    ) -> Result<Self, InputError> {
-        let db = Database::open(path, threads, progress)?;
+    pub fn load(path: &Path, reading: Reading, may_wait: fn(&str) -> bool) -> Result<Self, InputError> {
+        let db = Database::open(path, reading)?;
         if !is_nsys(&db) {
             let command = commands::some_export();
             return Err(InputError::NotNsys { path: path.to_owned(), command });

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use sync_report::analysis::Options;
 use sync_report::model::Report;
-use sync_report::profile::database::{Database, Progress};
+use sync_report::profile::database::{Database, Progress, Reading};
 use sync_report::profile::strings::Strings;
 
 const TABLES: [&str; 3] = ["StringIds", "SAMPLING_CALLCHAINS", "CUDA_CALLCHAINS"];
@@ -96,7 +96,11 @@ fn an_export_without_keys_is_read_as_often_as_one_with_them() {
 
 fn open(path: &Path) -> (Database, Arc<Reads>) {
     let reads = Arc::new(Reads::default());
-    (Database::open(path, 1, Some(reads.clone())).expect("an export"), reads)
+    (
+        Database::open(path, Reading { progress: Some(reads.clone()), ..Reading::default() })
+            .expect("an export"),
+        reads,
+    )
 }
 
 /// What is not there is looked for once.

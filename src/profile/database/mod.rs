@@ -1,0 +1,384 @@
+//! An export's tables, column by column.
+//!
+//! Reading is the tool's main cost: tables are read once, in parts that worker threads take from a counter, and nothing is
+//! sorted or grouped on the way. Large tables of an ordinary file are read from its [`pages`]; [`sqlite`] reads the others,
+//! whatever the pages do not explain, and single rows by key.
+
+mod pages;
+mod record;
+mod sqlite;
+
+use crate::error::InputError;
+use crate::profile::header::check_header;
+use crate::profile::ids::ExportId;
+use crate::vocabulary::words;
+use pages::Pages;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Statement};
+use rustc_hash::FxHashMap;
+use sqlite::{connect, sqlite_error};
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+words! {
+    /// What reads large tables: the rows are the same.
+    #[derive(Default)]
+    Reader {
+        #[default]
+        Pages = "pages": "The pages of the file themselves, where they are as SQLite documents them",
+        Sqlite = "sqlite": "SQLite's statements",
+    }
+}
+
+/// How to read an export.
+#[derive(Clone, Default)]
+pub struct Reading {
+    /// Worker threads; at least one.
+    pub threads: usize,
+    /// What reads large tables.
+    pub reader: Reader,
+    /// Is told how far the run is.
+    pub progress: Option<Arc<dyn Progress>>,
+}
+
+/// What stands under a name instead of a table that can be read in ranges of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A view, which may compute anything.
+    View,
+    /// A table `WITHOUT ROWID`.
+    WithoutRowid,
+}
+
+/// Hears how far a run has come: while a table is read, and while fixes are simulated.
+pub trait Progress: Send + Sync {
+    /// About `count` rows, or what `unit` names, come next.
+    fn begins(&self, what: &str, count: u64, unit: &str);
+    /// So many more are done. Told for a batch at a time: to tell each row would cost more than to read it.
+    fn advance(&self, by: u64);
+}
+
+/// An export, open for reading.
+pub struct Database {
+    path: PathBuf,
+    /// Read without locks and -wal: only when the directory forbids anything else.
+    immutable: bool,
+    reading: Reading,
+    /// `None` where SQLite reads everything.
+    pages: Option<Pages>,
+    /// Columns of each table of the file (not of its views), by table name.
+    tables: FxHashMap<String, Vec<String>>,
+    /// Those that cannot be read in ranges of rows, and views.
+    shapes: FxHashMap<String, Shape>,
+    main: Mutex<Connection>,
+}
+
+/// Bounds on times, in ns: 73 years either way. An export with a time beyond holds damaged rows, and within them
+/// neither differences nor sums of a few overflow.
+pub const MAX_TIME: i64 = i64::MAX / 4;
+
+/// A time beyond [`MAX_TIME`].
+pub struct OutOfRange;
+
+/// One row of a scan: the columns asked for, in that order; columns that the export lacks read as NULL.
+pub struct Cells<'r> {
+    row: Source<'r>,
+}
+
+enum Source<'r> {
+    Page(record::Row<'r>),
+    Sqlite(&'r rusqlite::Row<'r>),
+}
+
+impl<'r> Cells<'r> {
+    fn page(row: record::Row<'r>) -> Self {
+        Self { row: Source::Page(row) }
+    }
+
+    fn sqlite(row: &'r rusqlite::Row<'r>) -> Self {
+        Self { row: Source::Sqlite(row) }
+    }
+
+    /// The integer in column `i`; `None` for NULL and for any other type.
+    pub fn int(&self, i: usize) -> Option<i64> {
+        match self.row {
+            Source::Page(row) => row.int(i),
+            Source::Sqlite(row) => match row.get_ref(i) {
+                Ok(ValueRef::Integer(v)) => Some(v),
+                _ => None,
+            },
+        }
+    }
+
+    /// The time in column `i`; `Err` for one that no capture can hold ([`MAX_TIME`]).
+    pub fn time(&self, i: usize) -> Result<Option<i64>, OutOfRange> {
+        match self.int(i) {
+            Some(t) if !(-MAX_TIME..=MAX_TIME).contains(&t) => Err(OutOfRange),
+            t => Ok(t),
+        }
+    }
+
+    /// The integer in column `i` where it fits 32 bits.
+    pub fn id(&self, i: usize) -> Option<u32> {
+        self.int(i).and_then(|v| u32::try_from(v).ok())
+    }
+
+    /// The same as a number of the export's, or [`ExportId::NONE`].
+    pub fn export_id(&self, i: usize) -> ExportId {
+        ExportId::new(self.id(i))
+    }
+
+    /// The bytes in column `i`, whatever they encode.
+    pub fn bytes(&self, i: usize) -> Option<&[u8]> {
+        match self.row {
+            Source::Page(row) => row.bytes(i),
+            Source::Sqlite(row) => match row.get_ref(i) {
+                Ok(ValueRef::Text(b) | ValueRef::Blob(b)) => Some(b),
+                _ => None,
+            },
+        }
+    }
+
+    /// The text in column `i`; bytes that are no UTF-8 (CP1251, Latin-1 names) become U+FFFD.
+    pub fn text(&self, i: usize) -> Option<Cow<'_, str>> {
+        self.bytes(i).map(String::from_utf8_lossy)
+    }
+}
+
+impl Database {
+    /// Opens an export read-only.
+    ///
+    /// # Errors
+    /// Everything that shows before the first row is read: missing, unreadable, truncated, not SQLite, not nsys.
+    pub fn open(path: &Path, reading: Reading) -> Result<Self, InputError> {
+        check_header(path)?;
+        let (main, immutable) = sqlite::open(path)?;
+        let tables = sqlite::list_tables(&main).map_err(|e| sqlite_error(path, &e))?;
+        let shapes = sqlite::list_shapes(&main, tables.keys()).map_err(|e| sqlite_error(path, &e))?;
+        let pages = if reading.reader == Reader::Pages { Pages::open(path) } else { None };
+        let (path, main) = (path.to_owned(), Mutex::new(main));
+        Ok(Self { path, immutable, reading, pages, tables, shapes, main })
+    }
+
+    fn main(&self) -> MutexGuard<'_, Connection> {
+        self.main.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The file that was opened.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the export has this table.
+    pub fn has_table(&self, table: &str) -> bool {
+        self.tables.contains_key(table)
+    }
+
+    /// What stands under this name instead of a table that can be read in ranges of rows.
+    pub(super) fn shape(&self, table: &str) -> Option<Shape> {
+        self.shapes.get(table).copied()
+    }
+
+    /// Whether the export has this table with this column.
+    pub(super) fn has_column(&self, table: &str, column: &str) -> bool {
+        self.tables.get(table).is_some_and(|c| c.iter().any(|c| c == column))
+    }
+
+    /// Names of all tables and views.
+    pub(super) fn table_names(&self) -> impl Iterator<Item = &str> {
+        let views = self.shapes.keys().filter(|name| !self.tables.contains_key(*name));
+        self.tables.keys().chain(views).map(String::as_str)
+    }
+
+    /// Reads `columns` of `table` in rowid order; `rows` receives each row with the accumulator of its part.
+    ///
+    /// Returns the accumulators in rowid order: concatenated they are the table, whatever the thread count. An absent
+    /// table yields none, as does one without rowid ([`super::lacks`] says so). The rowid can be asked for as a column named `rowid`.
+    pub fn scan<T: Default + Send>(
+        &self,
+        table: &str,
+        columns: &[&str],
+        rows: impl Fn(&mut T, &Cells) + Sync,
+    ) -> Result<Vec<T>, InputError> {
+        let readable = || self.shape(table).is_none();
+        let Some(select) = self.select(table, columns).filter(|_| readable()) else { return Ok(Vec::new()) };
+        let bounds = sqlite::rowid_bounds(&self.main(), table).map_err(|e| sqlite_error(&self.path, &e))?;
+        let Some((first, last)) = bounds else { return Ok(Vec::new()) };
+        if let Some(progress) = &self.reading.progress {
+            progress.begins(&format!("reading {table}"), last.abs_diff(first).saturating_add(1), "row");
+        }
+        let parts = self.pages.as_ref().and_then(|pages| pages.table(&self.main(), table, columns));
+        // What is wrong with a damaged table, SQLite says.
+        if let Some(Ok(read)) = parts.map(|parts| self.read(&parts, &rows)) {
+            return Ok(read);
+        }
+        let sql = format!("{select} WHERE rowid BETWEEN ?1 AND ?2");
+        let ranges = sqlite::split(first, last);
+        let parts = sqlite::Ranges { path: &self.path, immutable: self.immutable, sql, ranges };
+        self.read(&parts, &rows).map_err(|e| sqlite_error(&self.path, &e))
+    }
+
+    fn read<P: Parts, T: Default + Send>(
+        &self,
+        parts: &P,
+        rows: impl Fn(&mut T, &Cells) + Sync,
+    ) -> Result<Vec<T>, P::Error> {
+        parallel(
+            self.reading.threads,
+            parts.len(),
+            || parts.reader(),
+            |reader, part| {
+                let mut out = T::default();
+                let count = reader.read(part, &mut |row| rows(&mut out, row))?;
+                if let Some(progress) = &self.reading.progress {
+                    progress.advance(count);
+                }
+                Ok(out)
+            },
+        )
+    }
+
+    /// Reads `columns` of the rows of `table` whose `key` column is one of `keys`, one indexed look-up each.
+    ///
+    /// `rows` gets the accumulator of its slice of `keys`, the index of the key, and the row; look-ups run in parallel
+    /// slices, returned in order. `order` is appended to the statement (`ORDER BY` of a few rows, `LIMIT`).
+    pub fn look_up<T: Default + Send>(
+        &self,
+        table: &str,
+        columns: &[&str],
+        key: &str,
+        order: &str,
+        keys: &[i64],
+        rows: impl Fn(&mut T, usize, &Cells) + Sync,
+    ) -> Result<Vec<T>, InputError> {
+        /// Keys a worker takes at a time.
+        const SLICE: usize = 4096;
+        let Some(select) = self.select(table, columns) else { return Ok(Vec::new()) };
+        let sql = format!("{select} WHERE {} = ?1 {order}", quote(key));
+        let slices = keys.len().div_ceil(SLICE);
+        let (path, immutable) = (&self.path, self.immutable);
+        parallel(
+            self.reading.threads,
+            slices,
+            || connect(path, immutable),
+            |c, i| {
+                let mut out = T::default();
+                let mut statement = c.prepare(&sql)?;
+                for (k, key) in keys.iter().enumerate().skip(i * SLICE).take(SLICE) {
+                    let mut cursor = statement.query([key])?;
+                    while let Some(row) = cursor.next()? {
+                        rows(&mut out, k, &Cells::sqlite(row));
+                    }
+                }
+                Ok(out)
+            },
+        )
+        .map_err(|e| sqlite_error(&self.path, &e))
+    }
+
+    /// Whether `column` leads an index (or is the rowid), so that [`Self::look_up`] does not scan the table per key.
+    pub fn is_indexed(&self, table: &str, column: &str) -> bool {
+        if column == "rowid" {
+            return true;
+        }
+        let plan = || sqlite::plan(&self.main(), table, column);
+        self.has_column(table, column)
+            && plan().is_ok_and(|plan| plan.contains("SEARCH") && !plan.contains("AUTOMATIC"))
+    }
+
+    /// Reads a small table whole, on this thread.
+    pub fn rows(
+        &self,
+        table: &str,
+        columns: &[&str],
+        mut each: impl FnMut(&Cells),
+    ) -> Result<(), InputError> {
+        let Some(select) = self.select(table, columns) else { return Ok(()) };
+        let mut run = |s: rusqlite::Result<Statement>| -> rusqlite::Result<()> {
+            let mut statement = s?;
+            let mut cursor = statement.query([])?;
+            while let Some(row) = cursor.next()? {
+                each(&Cells::sqlite(row));
+            }
+            Ok(())
+        };
+        let main = self.main();
+        run(main.prepare(&select)).map_err(|e| sqlite_error(&self.path, &e))
+    }
+
+    fn select(&self, table: &str, columns: &[&str]) -> Option<String> {
+        let have = self.tables.get(table)?;
+        let list: Vec<String> = columns
+            .iter()
+            .map(|&c| if c == "rowid" || have.iter().any(|h| h == c) { quote(c) } else { "NULL".to_owned() })
+            .collect();
+        Some(format!("SELECT {} FROM {}", list.join(", "), quote(table)))
+    }
+}
+
+/// A table whose parts can be read side by side.
+trait Parts: Sync {
+    type Error: Send;
+    /// How many parts, in the order of their rows.
+    fn len(&self) -> usize;
+    /// What one thread reads parts with.
+    fn reader(&self) -> Result<Box<dyn ReadPart<Self::Error> + '_>, Self::Error>;
+}
+
+/// Reads parts of a table.
+trait ReadPart<E> {
+    /// Hands each row of a part on; about how many there were.
+    fn read(&mut self, part: usize, each: &mut dyn FnMut(&Cells)) -> Result<u64, E>;
+}
+
+/// Runs `work(reader, 0..jobs)` on `threads` threads and returns the results in job order.
+///
+/// The first error by job number wins, so that a damaged file gives the same message whatever the thread count.
+fn parallel<W, T: Send, E: Send>(
+    threads: usize,
+    jobs: usize,
+    open: impl Fn() -> Result<W, E> + Sync,
+    work: impl Fn(&mut W, usize) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, Result<T, E>)>> = Mutex::new(Vec::with_capacity(jobs));
+    let worker = || {
+        let mut reader = None;
+        loop {
+            let job = next.fetch_add(1, Ordering::Relaxed);
+            if job >= jobs {
+                return;
+            }
+            let result = match &mut reader {
+                Some(reader) => work(reader, job),
+                None => open().and_then(|new| work(reader.insert(new), job)),
+            };
+            let failed = result.is_err();
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((job, result));
+            if failed {
+                return;
+            }
+        }
+    };
+    std::thread::scope(|s| {
+        for _ in 1..threads.min(jobs) {
+            s.spawn(worker);
+        }
+        worker();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(job, _)| *job);
+    done.into_iter().map(|(_, r)| r).collect()
+}
+
+fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+pub(super) fn beside(path: &Path, suffix: &str) -> bool {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    std::fs::metadata(PathBuf::from(name)).is_ok_and(|m| m.len() > 0)
+}

@@ -1,0 +1,323 @@
+//! Tables read straight from the pages of the file, without SQLite's virtual machine.
+//!
+//! ```text
+//!                  root            interior page: (child, largest rowid in it) …, rightmost child
+//!            ┌───────┼───────┐
+//!          part 0  part 1  part 2  a subtree each, in key order: taken by whichever thread is free
+//!          ┌─┴─┐   ┌─┴─┐   ┌─┴─┐
+//!          leaf …                  rows; leaves that follow each other in the file are read in one go
+//! ```
+//! Source: the SQLite file format, sections 1.3 (header), 1.6 (b-tree pages), 1.7 (overflow pages). What does not fit it is
+//! [`Damaged`], and the table is left to SQLite, which is also asked for everything small. Every bound is checked; no page
+//! is visited twice but of a damaged file, and then no more pages than the file has. Reads, no memory map: a file that
+//! shrinks meanwhile is an error and no signal. Cost: a copy of each page of the table, and [`super::record`].
+
+use super::record::{Damaged, Encoding, Fits, Place, Record, varint};
+use super::{Cells, Parts, ReadPart, beside, quote};
+use rusqlite::Connection;
+use rustc_hash::FxHashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Pages read at once, in bytes: they stay in a core's second cache until they are decoded.
+const READ: usize = 256 << 10;
+/// No b-tree is deeper: SQLite's own bound.
+const MAX_DEPTH: usize = 20;
+/// Sizes of the headers of pages of table b-trees.
+const LEAF_HEADER: usize = 8;
+const INTERIOR_HEADER: usize = 12;
+/// Their first bytes.
+const LEAF: u8 = 13;
+const INTERIOR: u8 = 5;
+
+/// The pages of a file that SQLite has opened, and so holds unchanged.
+pub(super) struct Pages {
+    file: File,
+    /// Bytes of a page, and those of it that are used.
+    size: usize,
+    usable: usize,
+    /// How many there are.
+    count: u32,
+    encoding: Encoding,
+}
+
+impl Pages {
+    /// The file at `path`; `None` where pages are not all that there is to it: a write-ahead log, another format.
+    pub fn open(path: &Path) -> Option<Self> {
+        if beside(path, "-wal") {
+            return None;
+        }
+        let file = File::open(path).ok()?;
+        let length = file.metadata().ok()?.len();
+        let mut header = [0; 100];
+        file.read_exact_at(&mut header, 0).ok()?;
+        let size = match u16::from_be_bytes([header[16], header[17]]) {
+            1 => 65536,
+            size => usize::from(size),
+        };
+        let usable = size.checked_sub(usize::from(header[20])).filter(|usable| *usable >= 480)?;
+        let encoding = match header[56..60] {
+            [0, 0, 0, 0 | 1] => Encoding::Utf8,
+            [0, 0, 0, 2] => Encoding::Utf16Le,
+            [0, 0, 0, 3] => Encoding::Utf16Be,
+            _ => return None,
+        };
+        let count = u32::try_from(length / size as u64).ok()?;
+        size.is_power_of_two().then_some(Self { file, size, usable, count, encoding })
+    }
+
+    /// The parts of a table of which `columns` are asked for; `None` where SQLite has to read it.
+    pub fn table<'a>(&'a self, connection: &Connection, table: &str, columns: &[&str]) -> Option<Table<'a>> {
+        let root: u32 = connection
+            .query_row(
+                "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = ?1",
+                [table],
+                |r| r.get(0),
+            )
+            .ok()?;
+        let places = places(connection, table, columns).ok()??;
+        Some(Table { pages: self, parts: self.parts(root).ok()?, places })
+    }
+
+    /// Reads `pages.len() / size` pages from `first` on.
+    fn read(&self, first: u32, pages: &mut [u8]) -> Result<(), Damaged> {
+        let past = u64::from(first) + (pages.len() / self.size) as u64;
+        if first == 0 || past > u64::from(self.count) + 1 {
+            return Err(Damaged);
+        }
+        self.file.read_exact_at(pages, u64::from(first - 1) * self.size as u64).map_err(|_| Damaged)
+    }
+
+    fn page(&self, number: u32) -> Result<Vec<u8>, Damaged> {
+        let mut page = vec![0; self.size];
+        self.read(number, &mut page)?;
+        Ok(page)
+    }
+
+    /// Subtrees of the table whose root that is, in key order: down to the pages just above the leaves.
+    fn parts(&self, root: u32) -> Result<Vec<u32>, Damaged> {
+        let mut parts = vec![root];
+        for _ in 0..MAX_DEPTH {
+            let mut next = Vec::new();
+            for &part in &parts {
+                let page = self.page(part)?;
+                match kind(&page, part)? {
+                    LEAF => return Ok(parts),
+                    _ => self.children(&page, part, &mut next)?,
+                }
+                if next.len() > self.count as usize {
+                    return Err(Damaged);
+                }
+            }
+            if kind(&self.page(next[0])?, next[0])? == LEAF {
+                return Ok(parts);
+            }
+            parts = next;
+        }
+        Err(Damaged)
+    }
+
+    /// The children of an interior page, in key order.
+    fn children(&self, page: &[u8], number: u32, out: &mut Vec<u32>) -> Result<(), Damaged> {
+        let start = start(number);
+        let cells = be16(page, start + 3)?;
+        for cell in 0..cells {
+            let at = be16(page, start + INTERIOR_HEADER + 2 * cell)?;
+            out.push(be32(page, at)?);
+        }
+        out.push(be32(page, start + 8)?);
+        Ok(())
+    }
+}
+
+/// Where the columns are, by the schema; `None` for a table that SQLite has to read: one with generated columns or
+/// defaults that are more than a number, with columns of floating point (whole numbers are stored as integers and read as
+/// REAL), or without rowid.
+fn places(connection: &Connection, table: &str, columns: &[&str]) -> rusqlite::Result<Option<Vec<Place>>> {
+    let mut info = connection.prepare(&format!("PRAGMA table_xinfo({})", quote(table)))?;
+    let mut rows = info.query([])?;
+    let mut of: FxHashMap<String, Place> = FxHashMap::default();
+    let (mut at, mut keys, mut key) = (0, 0, None);
+    while let Some(row) = rows.next()? {
+        let (name, kind): (String, String) = (row.get(1)?, row.get(2)?);
+        let default: Option<String> = row.get(4)?;
+        let default = match default.as_deref() {
+            None => Some(None),
+            Some(text) if text.eq_ignore_ascii_case("null") => Some(None),
+            Some(text) => text.parse::<i64>().ok().map(Some),
+        };
+        let kind = kind.to_ascii_uppercase();
+        let float = ["REAL", "FLOA", "DOUB"].iter().any(|f| kind.contains(f)) && !kind.contains("INT");
+        let is_asked = columns.contains(&name.as_str());
+        let Some(default) = default.or((!is_asked).then_some(None)) else { return Ok(None) };
+        if row.get::<_, i64>(6)? != 0 || (float && is_asked) || name.eq_ignore_ascii_case("rowid") {
+            return Ok(None);
+        }
+        if row.get::<_, i64>(5)? > 0 {
+            keys += 1;
+            key = Some((name.clone(), kind == "INTEGER"));
+        }
+        of.insert(name, Place::Stored(at, default));
+        at += 1;
+    }
+    // Only SQLite knows whether a key is the rowid under another name: `INTEGER PRIMARY KEY DESC` is none.
+    if let Some((name, true)) = key.filter(|_| keys == 1)
+        && super::sqlite::plan(connection, table, &name)?.contains("INTEGER PRIMARY KEY")
+    {
+        of.insert(name, Place::Rowid);
+    }
+    of.insert("rowid".to_owned(), Place::Rowid);
+    Ok(Some(columns.iter().map(|c| of.get(*c).copied().unwrap_or(Place::Absent)).collect()))
+}
+
+/// A table in parts.
+pub(super) struct Table<'a> {
+    pages: &'a Pages,
+    parts: Vec<u32>,
+    places: Vec<Place>,
+}
+
+impl Parts for Table<'_> {
+    type Error = Damaged;
+
+    fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    fn reader(&self) -> Result<Box<dyn ReadPart<Damaged> + '_>, Damaged> {
+        Ok(Box::new(Reader {
+            table: self,
+            record: Record::new(self.places.clone(), self.pages.encoding),
+            buffer: Vec::new(),
+            whole: Vec::new(),
+            visited: 0,
+        }))
+    }
+}
+
+/// What one thread reads with.
+struct Reader<'a> {
+    table: &'a Table<'a>,
+    record: Record,
+    /// Pages that follow each other.
+    buffer: Vec<u8>,
+    /// A payload with what lies on overflow pages.
+    whole: Vec<u8>,
+    /// Pages read so far: more than the file has are in a ring.
+    visited: u32,
+}
+
+impl ReadPart<Damaged> for Reader<'_> {
+    fn read(&mut self, part: usize, each: &mut dyn FnMut(&Cells)) -> Result<u64, Damaged> {
+        self.visit(&[self.table.parts[part]], 0, each)
+    }
+}
+
+impl Reader<'_> {
+    /// Reads pages in the order given, with all below them.
+    fn visit(&mut self, numbers: &[u32], depth: usize, each: &mut dyn FnMut(&Cells)) -> Result<u64, Damaged> {
+        let pages = self.table.pages;
+        let together = READ / pages.size;
+        let mut rows = 0;
+        let mut left = numbers;
+        while let Some(&first) = left.first() {
+            let run = left
+                .iter()
+                .zip(first..)
+                .take(together.max(1))
+                .take_while(|(number, next)| *number == next)
+                .count();
+            left = &left[run..];
+            self.visited = self.visited.saturating_add(run as u32);
+            if depth > MAX_DEPTH || self.visited > pages.count {
+                return Err(Damaged);
+            }
+            let mut buffer = std::mem::take(&mut self.buffer);
+            buffer.resize(run * pages.size, 0);
+            pages.read(first, &mut buffer)?;
+            for (page, number) in buffer.chunks_exact(pages.size).zip(first..) {
+                rows += match kind(page, number)? {
+                    LEAF => self.leaf(page, number, each)?,
+                    _ => {
+                        let mut children = Vec::new();
+                        pages.children(page, number, &mut children)?;
+                        self.visit(&children, depth + 1, each)?
+                    }
+                };
+            }
+            self.buffer = buffer;
+        }
+        Ok(rows)
+    }
+
+    fn leaf(&mut self, page: &[u8], number: u32, each: &mut dyn FnMut(&Cells)) -> Result<u64, Damaged> {
+        let start = start(number);
+        let cells = be16(page, start + 3)?;
+        for cell in 0..cells {
+            let at = be16(page, start + LEAF_HEADER + 2 * cell)?;
+            let (length, at) = varint(page, at)?;
+            let (rowid, at) = varint(page, at)?;
+            let length = usize::try_from(length).map_err(|_| Damaged)?;
+            let local = local(length, self.table.pages.usable);
+            let payload = page.get(at..at + local).ok_or(Damaged)?;
+            let fits = self.record.find(rowid as i64, payload)?;
+            if fits == Fits::Yes {
+                each(&Cells::page(self.record.row(payload)));
+                continue;
+            }
+            self.overflow(payload, length, be32(page, at + local)?)?;
+            if self.record.find(rowid as i64, &self.whole)? == Fits::No {
+                return Err(Damaged);
+            }
+            each(&Cells::page(self.record.row(&self.whole)));
+        }
+        Ok(cells as u64)
+    }
+
+    /// Puts a payload of `length` bytes together: its `start`, and the rest from `next` on, page by page.
+    fn overflow(&mut self, start: &[u8], length: usize, mut next: u32) -> Result<(), Damaged> {
+        let pages = self.table.pages;
+        if length as u64 > u64::from(pages.count) * pages.size as u64 {
+            return Err(Damaged);
+        }
+        self.whole.clear();
+        self.whole.extend_from_slice(start);
+        while self.whole.len() < length {
+            let page = pages.page(next)?;
+            next = be32(&page, 0)?;
+            let more = (length - self.whole.len()).min(pages.usable - 4);
+            self.whole.extend_from_slice(&page[4..4 + more]);
+        }
+        Ok(())
+    }
+}
+
+/// How much of a payload lies on the leaf itself: all, or as much as makes the last overflow page full.
+fn local(length: usize, usable: usize) -> usize {
+    let (most, least) = (usable - 35, (usable - 12) * 32 / 255 - 23);
+    if length <= most {
+        return length;
+    }
+    let even = least + (length - least) % (usable - 4);
+    if even <= most { even } else { least }
+}
+
+/// Where the header of a page begins: the first page holds the file's.
+fn start(number: u32) -> usize {
+    if number == 1 { 100 } else { 0 }
+}
+
+fn kind(page: &[u8], number: u32) -> Result<u8, Damaged> {
+    page.get(start(number)).copied().filter(|kind| matches!(*kind, LEAF | INTERIOR)).ok_or(Damaged)
+}
+
+fn be16(page: &[u8], at: usize) -> Result<usize, Damaged> {
+    let bytes = page.get(at..at + 2).ok_or(Damaged)?;
+    Ok(usize::from(u16::from_be_bytes([bytes[0], bytes[1]])))
+}
+
+fn be32(page: &[u8], at: usize) -> Result<u32, Damaged> {
+    let bytes = page.get(at..at + 4).ok_or(Damaged)?;
+    Ok(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+}
