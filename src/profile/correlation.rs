@@ -1,9 +1,10 @@
 //! From a correlation id to the call that used it.
 
 use crate::profile::calls::Calls;
-use crate::profile::ids::{CallId, ExportId, OpId, process};
+use crate::profile::ids::{CallId, ExportId, OpId, StreamIx, process};
 use crate::profile::ops::Ops;
 use rustc_hash::FxHashMap;
+use typed_index_collections::TiVec;
 
 /// Call index by (process, correlation id). Ids are unique per process only: another rank uses the same numbers.
 pub struct Correlation {
@@ -34,22 +35,29 @@ impl Correlation {
         Self { by_pid: members.into_iter().map(|(pid, list)| (pid, Index::new(list))).collect() }
     }
 
-    /// The call that issued an op.
-    pub fn issuer(&self, ops: &Ops, op: OpId) -> Option<CallId> {
-        self.call(ops.pid(op), ops.correlation[op])
+    /// The call that issued each op.
+    pub fn issuers(&self, ops: &Ops) -> TiVec<OpId, Option<CallId>> {
+        let of_stream: TiVec<StreamIx, Option<&Index>> =
+            ops.streams.iter().map(|stream| self.by_pid.get(&stream.pid)).collect();
+        let issuer = |(&stream, &id): (&StreamIx, &ExportId)| of_stream[stream]?.call(id);
+        ops.stream.iter().zip(&ops.correlation).map(issuer).collect()
     }
 
     /// The call of a process with this correlation id.
     pub fn call(&self, pid: i64, correlation: ExportId) -> Option<CallId> {
-        let id = correlation.known()?;
-        match self.by_pid.get(&pid)? {
-            Index::Dense { first, calls } => *calls.get(id.checked_sub(*first)? as usize)?,
-            Index::Sparse(map) => map.get(&id).copied(),
-        }
+        self.by_pid.get(&pid)?.call(correlation)
     }
 }
 
 impl Index {
+    fn call(&self, correlation: ExportId) -> Option<CallId> {
+        let id = correlation.known()?;
+        match self {
+            Self::Dense { first, calls } => *calls.get(id.checked_sub(*first)? as usize)?,
+            Self::Sparse(map) => map.get(&id).copied(),
+        }
+    }
+
     fn new(list: Vec<(u32, CallId)>) -> Self {
         let first = list.iter().map(|l| l.0).min().unwrap_or(0);
         let last = list.iter().map(|l| l.0).max().unwrap_or(0);

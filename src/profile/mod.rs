@@ -56,8 +56,10 @@ pub struct Profile {
     pub syncs: Syncs,
     /// NVTX ranges and Python backtraces; empty until [`Profile::with_nvtx`].
     pub nvtx: Nvtx,
-    /// Which call issued which op.
+    /// From correlation ids to calls.
     pub correlation: Correlation,
+    /// The call that issued each op, where the export holds it.
+    issuer: TiVec<OpId, Option<CallId>>,
     /// What the export should hold and does not.
     pub lacks: Vec<Lack>,
     /// When the call that issued each op began; `i64::MIN` where the export holds no such call (trimmed exports).
@@ -91,10 +93,24 @@ impl Profile {
             syncs.set_missing_pid(pid);
         }
         let correlation = Correlation::new(&calls);
-        let began = |op| correlation.issuer(&ops, op).map_or(ISSUE_UNKNOWN, |call| calls.start[call]);
-        let issued = ops.ids().map(began).collect();
+        let issuer = correlation.issuers(&ops);
+        let began = |call: &Option<CallId>| call.map_or(ISSUE_UNKNOWN, |call| calls.start[call]);
+        let issued = issuer.iter().map(began).collect();
         let nvtx = Nvtx::default();
-        Ok(Self { db, report: None, strings, target, calls, ops, syncs, nvtx, correlation, lacks, issued })
+        Ok(Self {
+            db,
+            report: None,
+            strings,
+            target,
+            calls,
+            ops,
+            syncs,
+            nvtx,
+            correlation,
+            lacks,
+            issuer,
+            issued,
+        })
     }
 
     /// Reads NVTX, the largest table, while `work` runs on what is already here; `name`: the part of a range's text that
@@ -119,7 +135,7 @@ impl Profile {
 
     /// The call that issued an op, where the export holds it.
     pub fn issuer(&self, op: OpId) -> Option<CallId> {
-        self.correlation.issuer(&self.ops, op)
+        self.issuer[op]
     }
 
     /// Name of a kernel, where it was fetched.

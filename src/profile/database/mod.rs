@@ -13,6 +13,7 @@ use crate::profile::header::check_header;
 use crate::profile::ids::ExportId;
 use crate::vocabulary::words;
 use pages::Pages;
+use record::Damaged;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Statement};
 use rustc_hash::FxHashMap;
@@ -209,9 +210,11 @@ impl Database {
         if let Some(progress) = &self.reading.progress {
             progress.begins(&format!("reading {table}"), last.abs_diff(first).saturating_add(1), "row");
         }
-        let parts = self.pages.as_ref().and_then(|pages| pages.table(&self.main(), table, columns));
+        let pages = self.pages.as_ref().and_then(|pages| pages.table(&self.main(), table, columns));
         // What is wrong with a damaged table, SQLite says.
-        if let Some(Ok(read)) = parts.map(|parts| self.read(&parts, &rows)) {
+        if let Some(pages) = pages
+            && let Ok(read) = pages.parts().and_then(|parts| self.read(&parts, &rows))
+        {
             return Ok(read);
         }
         let sql = format!("{select} WHERE rowid BETWEEN ?1 AND ?2");
@@ -256,8 +259,23 @@ impl Database {
         /// Keys a worker takes at a time.
         const SLICE: usize = 4096;
         let Some(select) = self.select(table, columns) else { return Ok(Vec::new()) };
-        let sql = format!("{select} WHERE {} = ?1 {order}", quote(key));
         let slices = keys.len().div_ceil(SLICE);
+        let slice = |i| keys.iter().copied().enumerate().skip(i * SLICE).take(SLICE);
+        let asked = [columns, &[key]].concat();
+        let pages = self.pages.as_ref().and_then(|pages| pages.table(&self.main(), table, &asked));
+        if let Some(pages) = pages.filter(|pages| pages.is_rowid(columns.len())) {
+            let look_up = |reader: &mut pages::Reader, i| -> Result<T, Damaged> {
+                let mut out = T::default();
+                for (k, key) in slice(i) {
+                    reader.look_up(key, &mut |row| rows(&mut out, k, row))?;
+                }
+                Ok(out)
+            };
+            if let Ok(found) = parallel(self.reading.threads, slices, || Ok(pages.reader()), look_up) {
+                return Ok(found);
+            }
+        }
+        let sql = format!("{select} WHERE {} = ?1 {order}", quote(key));
         let (path, immutable) = (&self.path, self.immutable);
         parallel(
             self.reading.threads,
@@ -266,7 +284,7 @@ impl Database {
             |c, i| {
                 let mut out = T::default();
                 let mut statement = c.prepare(&sql)?;
-                for (k, key) in keys.iter().enumerate().skip(i * SLICE).take(SLICE) {
+                for (k, key) in slice(i) {
                     let mut cursor = statement.query([key])?;
                     while let Some(row) = cursor.next()? {
                         rows(&mut out, k, &Cells::sqlite(row));

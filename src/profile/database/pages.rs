@@ -67,7 +67,7 @@ impl Pages {
         size.is_power_of_two().then_some(Self { file, size, usable, count, encoding })
     }
 
-    /// The parts of a table of which `columns` are asked for; `None` where SQLite has to read it.
+    /// A table of which `columns` are asked for; `None` where SQLite has to read it.
     pub fn table<'a>(&'a self, connection: &Connection, table: &str, columns: &[&str]) -> Option<Table<'a>> {
         let root: u32 = connection
             .query_row(
@@ -77,7 +77,7 @@ impl Pages {
             )
             .ok()?;
         let places = places(connection, table, columns).ok()??;
-        Some(Table { pages: self, parts: self.parts(root).ok()?, places })
+        Some(Table { pages: self, root, places })
     }
 
     /// Reads `pages.len() / size` pages from `first` on.
@@ -120,13 +120,11 @@ impl Pages {
 
     /// The children of an interior page, in key order.
     fn children(&self, page: &[u8], number: u32, out: &mut Vec<u32>) -> Result<(), Damaged> {
-        let start = start(number);
-        let cells = be16(page, start + 3)?;
-        for cell in 0..cells {
-            let at = be16(page, start + INTERIOR_HEADER + 2 * cell)?;
-            out.push(be32(page, at)?);
+        let cells = Slots::of(page, number, INTERIOR_HEADER)?;
+        for cell in 0..cells.count {
+            out.push(be32(page, cells.place(cell)?)?);
         }
-        out.push(be32(page, start + 8)?);
+        out.push(be32(page, start(number) + 8)?);
         Ok(())
     }
 }
@@ -171,46 +169,71 @@ fn places(connection: &Connection, table: &str, columns: &[&str]) -> rusqlite::R
     Ok(Some(columns.iter().map(|c| of.get(*c).copied().unwrap_or(Place::Absent)).collect()))
 }
 
-/// A table in parts.
+/// A table whose pages can be read.
 pub(super) struct Table<'a> {
     pages: &'a Pages,
-    parts: Vec<u32>,
+    root: u32,
     places: Vec<Place>,
 }
 
-impl Parts for Table<'_> {
-    type Error = Damaged;
-
-    fn len(&self) -> usize {
-        self.parts.len()
+impl<'a> Table<'a> {
+    /// Whether the rowid goes by that name.
+    pub fn is_rowid(&self, i: usize) -> bool {
+        self.places[i] == Place::Rowid
     }
 
-    fn reader(&self) -> Result<Box<dyn ReadPart<Damaged> + '_>, Damaged> {
-        Ok(Box::new(Reader {
+    /// The table in parts.
+    pub fn parts(&'a self) -> Result<Subtrees<'a>, Damaged> {
+        Ok(Subtrees { table: self, roots: self.pages.parts(self.root)? })
+    }
+
+    pub fn reader(&self) -> Reader<'_> {
+        Reader {
             table: self,
             record: Record::new(self.places.clone(), self.pages.encoding),
             buffer: Vec::new(),
             whole: Vec::new(),
+            way: Vec::new(),
             visited: 0,
-        }))
+        }
+    }
+}
+
+/// A table in parts, by the pages above them.
+pub(super) struct Subtrees<'a> {
+    table: &'a Table<'a>,
+    roots: Vec<u32>,
+}
+
+impl Parts for Subtrees<'_> {
+    type Error = Damaged;
+
+    fn len(&self) -> usize {
+        self.roots.len()
+    }
+
+    fn reader(&self) -> Result<Box<dyn ReadPart<Damaged> + '_>, Damaged> {
+        Ok(Box::new((self.table.reader(), self.roots.as_slice())))
     }
 }
 
 /// What one thread reads with.
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     table: &'a Table<'a>,
     record: Record,
     /// Pages that follow each other.
     buffer: Vec<u8>,
     /// A payload with what lies on overflow pages.
     whole: Vec<u8>,
+    /// The pages from the root to the row that was looked up last.
+    way: Vec<(u32, Vec<u8>)>,
     /// Pages read so far: more than the file has are in a ring.
     visited: u32,
 }
 
-impl ReadPart<Damaged> for Reader<'_> {
+impl ReadPart<Damaged> for (Reader<'_>, &[u32]) {
     fn read(&mut self, part: usize, each: &mut dyn FnMut(&Cells)) -> Result<u64, Damaged> {
-        self.visit(&[self.table.parts[part]], 0, each)
+        self.0.visit(&self.1[part..=part], 0, each)
     }
 }
 
@@ -252,27 +275,74 @@ impl Reader<'_> {
     }
 
     fn leaf(&mut self, page: &[u8], number: u32, each: &mut dyn FnMut(&Cells)) -> Result<u64, Damaged> {
-        let start = start(number);
-        let cells = be16(page, start + 3)?;
-        for cell in 0..cells {
-            let at = be16(page, start + LEAF_HEADER + 2 * cell)?;
-            let (length, at) = varint(page, at)?;
+        let cells = Slots::of(page, number, LEAF_HEADER)?;
+        for cell in 0..cells.count {
+            let (length, at) = varint(page, cells.place(cell)?)?;
             let (rowid, at) = varint(page, at)?;
-            let length = usize::try_from(length).map_err(|_| Damaged)?;
-            let local = local(length, self.table.pages.usable);
-            let payload = page.get(at..at + local).ok_or(Damaged)?;
-            let fits = self.record.find(rowid as i64, payload)?;
-            if fits == Fits::Yes {
-                each(&Cells::page(self.record.row(payload)));
-                continue;
-            }
-            self.overflow(payload, length, be32(page, at + local)?)?;
-            if self.record.find(rowid as i64, &self.whole)? == Fits::No {
-                return Err(Damaged);
-            }
-            each(&Cells::page(self.record.row(&self.whole)));
+            self.row(page, (length, rowid as i64, at), each)?;
         }
-        Ok(cells as u64)
+        Ok(cells.count as u64)
+    }
+
+    /// Hands on the row of a cell: the length of its payload, its rowid, and where on the page the payload begins.
+    fn row(
+        &mut self,
+        page: &[u8],
+        (length, rowid, at): (u64, i64, usize),
+        each: &mut dyn FnMut(&Cells),
+    ) -> Result<(), Damaged> {
+        let length = usize::try_from(length).map_err(|_| Damaged)?;
+        let local = local(length, self.table.pages.usable);
+        let payload = page.get(at..at + local).ok_or(Damaged)?;
+        if self.record.find(rowid, payload)? == Fits::Yes {
+            each(&Cells::page(self.record.row(payload)));
+            return Ok(());
+        }
+        self.overflow(payload, length, be32(page, at + local)?)?;
+        if self.record.find(rowid, &self.whole)? == Fits::No {
+            return Err(Damaged);
+        }
+        each(&Cells::page(self.record.row(&self.whole)));
+        Ok(())
+    }
+
+    /// Hands on the row of that number, where there is one. The way to the last one is kept: the next is mostly near.
+    pub fn look_up(&mut self, rowid: i64, each: &mut dyn FnMut(&Cells)) -> Result<(), Damaged> {
+        let pages = self.table.pages;
+        let mut number = self.table.root;
+        for level in 0..MAX_DEPTH {
+            if self.way.len() == level {
+                self.way.push((0, Vec::new()));
+            }
+            let mut step = std::mem::take(&mut self.way[level]);
+            if step.0 != number {
+                step.1.resize(pages.size, 0);
+                pages.read(number, &mut step.1)?;
+                step.0 = number;
+            }
+            let page = &step.1;
+            let next = if kind(page, number)? == INTERIOR {
+                let cells = Slots::of(page, number, INTERIOR_HEADER)?;
+                let at = cells.first(|cell| Ok(varint(page, cell + 4)?.0 as i64), rowid)?;
+                Some(be32(page, if at < cells.count { cells.place(at)? } else { start(number) + 8 })?)
+            } else {
+                let cells = Slots::of(page, number, LEAF_HEADER)?;
+                let id = |cell| Ok(varint(page, varint(page, cell)?.1)?.0 as i64);
+                let at = cells.first(id, rowid)?;
+                if at < cells.count && id(cells.place(at)?)? == rowid {
+                    let (length, at) = varint(page, cells.place(at)?)?;
+                    let (_, at) = varint(page, at)?;
+                    self.row(page, (length, rowid, at), each)?;
+                }
+                None
+            };
+            self.way[level] = step;
+            match next {
+                Some(child) => number = child,
+                None => return Ok(()),
+            }
+        }
+        Err(Damaged)
     }
 
     /// Puts a payload of `length` bytes together: its `start`, and the rest from `next` on, page by page.
@@ -290,6 +360,41 @@ impl Reader<'_> {
             self.whole.extend_from_slice(&page[4..4 + more]);
         }
         Ok(())
+    }
+}
+
+/// Where the cells of a page are: two bytes each, in key order.
+#[derive(Clone, Copy)]
+struct Slots<'p> {
+    page: &'p [u8],
+    from: usize,
+    count: usize,
+}
+
+impl<'p> Slots<'p> {
+    /// Of a page whose header takes so many bytes.
+    fn of(page: &'p [u8], number: u32, header: usize) -> Result<Self, Damaged> {
+        let count = be16(page, start(number) + 3)?;
+        Ok(Self { page, from: start(number) + header, count })
+    }
+
+    /// Where cell `i` begins.
+    fn place(self, i: usize) -> Result<usize, Damaged> {
+        be16(self.page, self.from + 2 * i)
+    }
+
+    /// The first cell whose key is no less than `wanted`.
+    fn first(self, key: impl Fn(usize) -> Result<i64, Damaged>, wanted: i64) -> Result<usize, Damaged> {
+        let (mut low, mut high) = (0, self.count);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if key(self.place(middle)?)? < wanted {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low)
     }
 }
 

@@ -67,12 +67,10 @@ impl Record {
         }
         let (header, mut at) = varint(payload, 0)?;
         let header = usize::try_from(header).map_err(|_| Damaged)?;
-        if header > payload.len() {
-            return Ok(Fits::No);
-        }
+        let Some(types) = payload.get(..header) else { return Ok(Fits::No) };
         let mut offset = header;
         while at < header && self.columns.len() < self.needed {
-            let (kind, next) = varint(payload, at)?;
+            let (kind, next) = varint(types, at)?;
             self.columns.push((kind, offset));
             offset = offset.checked_add(size(kind)?).ok_or(Damaged)?;
             at = next;
@@ -124,22 +122,24 @@ impl<'r> Row<'r> {
     }
 
     fn number(self, kind: u64, offset: usize) -> Option<i64> {
-        let bytes = |n: usize| {
-            let raw = self.payload.get(offset..offset + n)?;
-            let sign = if raw[0] & 0x80 == 0 { 0 } else { -1 };
-            Some(raw.iter().fold(sign, |value: i64, byte| value << 8 | i64::from(*byte)))
-        };
-        match kind {
-            1 => bytes(1),
-            2 => bytes(2),
-            3 => bytes(3),
-            4 => bytes(4),
-            5 => bytes(6),
-            6 => bytes(8),
-            8 => Some(0),
-            9 => Some(1),
-            _ => None,
-        }
+        let raw = self.payload.get(offset..)?;
+        Some(match kind {
+            1 => i64::from(i8::from_be_bytes(*raw.first_chunk()?)),
+            2 => i64::from(i16::from_be_bytes(*raw.first_chunk()?)),
+            3 => {
+                let [a, b, c] = *raw.first_chunk()?;
+                i64::from(i32::from_be_bytes([a, b, c, 0]) >> 8)
+            }
+            4 => i64::from(i32::from_be_bytes(*raw.first_chunk()?)),
+            5 => {
+                let [a, b, c, d, e, f] = *raw.first_chunk()?;
+                i64::from_be_bytes([a, b, c, d, e, f, 0, 0]) >> 16
+            }
+            6 => i64::from_be_bytes(*raw.first_chunk()?),
+            8 => 0,
+            9 => 1,
+            _ => return None,
+        })
     }
 
     /// The bytes of a text (as UTF-8) or blob in column `i` of those asked for.
@@ -161,6 +161,7 @@ pub(super) enum Fits {
 }
 
 /// Bytes that a value of this type takes.
+#[inline]
 fn size(kind: u64) -> Result<usize, Damaged> {
     const SMALL: [usize; 10] = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0];
     match kind {
@@ -171,21 +172,22 @@ fn size(kind: u64) -> Result<usize, Damaged> {
 }
 
 /// A number of one to nine bytes, and where it ends.
+#[inline]
 pub(super) fn varint(bytes: &[u8], at: usize) -> Result<(u64, usize), Damaged> {
-    let first = *bytes.get(at).ok_or(Damaged)?;
-    if first < 0x80 {
-        return Ok((u64::from(first), at + 1));
+    match bytes.get(at) {
+        Some(&first) if first < 0x80 => Ok((u64::from(first), at + 1)),
+        _ => long_varint(bytes, at),
     }
-    let mut value = u64::from(first & 0x7f);
-    for i in 1..9 {
-        let byte = *bytes.get(at + i).ok_or(Damaged)?;
-        if i == 8 {
-            return Ok((value << 8 | u64::from(byte), at + 9));
-        }
+}
+
+fn long_varint(bytes: &[u8], at: usize) -> Result<(u64, usize), Damaged> {
+    let mut value = 0;
+    for (i, &byte) in bytes.get(at..).into_iter().flatten().take(8).enumerate() {
         value = value << 7 | u64::from(byte & 0x7f);
         if byte < 0x80 {
             return Ok((value, at + i + 1));
         }
     }
-    Err(Damaged)
+    let last = bytes.get(at + 8).ok_or(Damaged)?;
+    Ok((value << 8 | u64::from(*last), at + 9))
 }
