@@ -15,7 +15,7 @@ use sync_report::profile::calls::{Calls, Interest};
 use sync_report::profile::database::{Database, Reading};
 use sync_report::profile::issued::IssuedBy;
 use sync_report::profile::nvtx::Nvtx;
-use sync_report::profile::ops::Ops;
+use sync_report::profile::ops::{Ops, Unordered};
 use sync_report::profile::strings::Strings;
 use sync_report::profile::syncs::Syncs;
 use sync_report::report::run;
@@ -61,7 +61,7 @@ fn may_wait(name: &str) -> bool {
     classify(name).is_some()
 }
 
-fn calls(db: &Database, ops: &Ops) -> Calls {
+fn calls(db: &Database, ops: &Unordered) -> Calls {
     let interest =
         Interest { may_wait, issued: &IssuedBy::new(ops, &Syncs::read(db).expect("the sample reads")) };
     Calls::read(db, &mut Strings::default(), &interest).expect("the sample reads")
@@ -76,8 +76,8 @@ fn rows(db: &Database, table: &str) -> usize {
 fn read_ops(bencher: Bencher, times: u32) {
     let db = open(times);
     bencher
-        .counter(ItemsCount::new(Ops::read(&db).expect("reads").len()))
-        .bench(|| black_box(Ops::read(&db)).is_ok());
+        .counter(ItemsCount::new(Ops::read(&db).expect("reads").order().len()))
+        .bench(|| black_box(Ops::read(&db).map(Unordered::order)).is_ok());
 }
 
 #[divan::bench(args = TIMES)]

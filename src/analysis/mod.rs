@@ -57,8 +57,6 @@ pub struct Options {
     pub sort: Sort,
     /// Sites listed; 0 for all.
     pub top: usize,
-    /// Calls and GPU operations up to which savings are simulated; [`SOON_SIMULATED`] if not given.
-    pub simulate_up_to: Option<usize>,
     /// What the simulation takes where a capture does not show it.
     pub assumed: Assumed,
     /// What is to be simulated other than what is advised.
@@ -78,9 +76,6 @@ pub struct Options {
     /// Is told how far the run is; `None` where nobody looks.
     pub progress: Option<Arc<dyn Progress>>,
 }
-
-/// Calls and GPU operations up to which savings are simulated unasked: reading takes longer than that.
-pub const SOON_SIMULATED: usize = 2_000_000;
 
 impl Options {
     fn reading(&self) -> Reading {
@@ -174,11 +169,7 @@ impl CaptureAnalysis {
             // Drains and simulation are of all waits: a filtered-out wait still owns its gap.
             let drains = drain::drains(profile, &devices, &found);
             let next = bounds::following(profile, &found);
-            let mut program = if simulates(profile, options) {
-                Program::new(profile, &devices, &found, &options.assumed)
-            } else {
-                Program::outline(profile, &found, &options.assumed)
-            };
+            let mut program = Program::new(profile, &devices, &found, &options.assumed);
             program.progress = options.progress.clone();
             kernels = collectives::kernel_names(profile);
             let costs = drains.into_iter().zip(next);
@@ -272,12 +263,6 @@ impl CaptureAnalysis {
         }
         site_of
     }
-}
-
-/// Whether savings are simulated: asked for, or quickly done.
-fn simulates(profile: &Profile, options: &Options) -> bool {
-    let events = profile.calls.len() + profile.ops.len();
-    !options.scenario.is_empty() || events <= options.simulate_up_to.unwrap_or(SOON_SIMULATED)
 }
 
 /// Why an export tells of no CUDA call, where it does not: it holds none (with what the profiler itself said about

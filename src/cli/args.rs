@@ -125,10 +125,6 @@ pub struct SavingArgs {
     /// simulation as makes it that long
     #[arg(long, value_name = "TIME", value_parser = sync_report::check::duration)]
     pub step_time: Option<i64>,
-    /// Simulate what fixes save however large the capture is; above 2,000,000 calls and GPU operations the report has
-    /// bounds only
-    #[arg(long)]
-    pub simulate: bool,
     /// Show the report as if these sites were fixed (S3,S5)
     #[arg(long, value_name = "SITES", value_delimiter = ',')]
     pub assume_fixed: Vec<String>,

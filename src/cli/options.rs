@@ -53,7 +53,6 @@ pub fn report(args: &ReportArgs, format: &Format<Found>, timing: Timing) -> Resu
         without_spread: !format.spread,
         timelines: format.timelines.then_some(WHOLE),
         capture: args.graph_ready.clone(),
-        simulate_up_to: saving.simulate.then_some(usize::MAX),
         scenario: Scenario { assume_fixed: saving.assume_fixed.clone(), fixes: saving.fix.clone() },
         assumed: constants.as_ref().map(Into::into).unwrap_or_default(),
         timing,
@@ -67,7 +66,6 @@ pub fn replay(args: &ReplayArgs, timing: Timing) -> Options {
     Options {
         timing,
         source_roots: args.source_root.clone(),
-        simulate_up_to: args.simulate.then_some(usize::MAX),
         // A replay's prediction is of the host time that it plays.
         as_captured: args.host != HostTime::Unprofiled,
         scenario: Scenario { fixes: args.fix.clone(), ..Scenario::default() },

@@ -87,7 +87,7 @@ pub struct Price {
 /// The prices of one capture.
 #[derive(Clone, Debug, Default)]
 pub struct Prices {
-    /// |simulated − recorded| / recorded span, nothing fixed; `None` where nothing was simulated.
+    /// |simulated − recorded| / recorded span, nothing fixed; `None` until priced.
     pub error: Option<f64>,
     /// The same with usual latencies in place of the recorded distances.
     pub usual_error: Option<f64>,
@@ -105,7 +105,7 @@ pub struct Prices {
     pub captured: Saving,
     /// An iteration of the captured run.
     pub captured_iteration: Option<Saving>,
-    /// What limits the run once all false sites are fixed; `None` where nothing was simulated.
+    /// What limits the run once all false sites are fixed; `None` until priced.
     pub bound_by: Option<BoundBy>,
     /// Sites with bounds only, because simulating each would take too long.
     pub unsimulated: usize,
@@ -176,13 +176,12 @@ pub fn price(
     let recorded = program.recorded.max(1);
     let replayed = |usual| {
         let variant = Variant { usual, ..Variant::default() };
-        program.wanted.then(|| run(program, &variant, &mut Scratch::default()).end)
+        run(program, &variant, &mut Scratch::default()).end
     };
     let off = |end: i64| (end - recorded).abs() as f64 / recorded as f64;
     let plain = replayed(false);
-    let (error, usual_error) = (plain.map(off), replayed(true).map(off));
-    let clock =
-        if program.wanted { overhead::clock(capture.profile, capture.devices) } else { Clock::default() };
+    let (error, usual_error) = (Some(off(plain)), Some(off(replayed(true))));
+    let clock = overhead::clock(capture.profile, capture.devices);
     let sites: Vec<Price> = subjects.iter().zip(&all).map(|(s, b)| bounded(s, *b)).collect();
     let high = whole.high().min(recorded);
     let low = low_of(subjects, &sites).min(high);
@@ -191,7 +190,7 @@ pub fn price(
         error,
         usual_error,
         recorded,
-        simulated: plain.unwrap_or(0),
+        simulated: plain,
         sites,
         run: bounds_only,
         iteration: None,

@@ -63,7 +63,6 @@ words! {
         TinyCapture = "tiny-capture": "Too few GPU operations to tell start-up from steady state",
         OpenEvents = "open-events": "Calls or operations have no end: the capture stopped inside them",
         // prices
-        NotSimulated = "not-simulated": "The capture is large: savings are bounds, not simulated",
         SimulationOff = "simulation-off": "The simulation does not reproduce the capture: savings are bounds only",
         ProfilerOverhead = "profiler-overhead": "Much of the recorded time is the profiler's own",
         LightCaptureNeeded = "light-capture-needed": "Backtraces slow the program so much that savings have no figure, only a wide range",
@@ -123,8 +122,7 @@ impl Code {
     pub const fn is_of_savings(self) -> bool {
         matches!(
             self,
-            Self::NotSimulated
-                | Self::SimulationOff
+            Self::SimulationOff
                 | Self::ProfilerOverhead
                 | Self::LightCaptureNeeded
                 | Self::StepTimeUnused
@@ -173,7 +171,6 @@ impl Code {
             SourceRefused => "Point `--source-root` at plain source files.",
             TinyCapture => "Capture some ten iterations after warm-up.",
             OpenEvents => "Let the capture end between iterations, where the open ones matter.",
-            NotSimulated => "Give `--simulate`, or capture a shorter stretch.",
             SimulationOff => "Read savings as bounds; `sync-report replay` measures them.",
             StepTimeUnused => {
                 "Time some iterations together and divide: from the start of one to the start of the next."

@@ -1,7 +1,7 @@
 //! Which correlation ids issued an op: calls with any other are not kept.
 
 use crate::profile::ids::ExportId;
-use crate::profile::ops::Ops;
+use crate::profile::ops::Unordered;
 use crate::profile::syncs::Syncs;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -32,10 +32,9 @@ struct Extent {
 
 impl IssuedBy {
     /// Of the correlation ids of all ops, synchronisation rows and event records.
-    pub fn new(ops: &Ops, syncs: &Syncs) -> Self {
-        let of_op = |op| (ops.pid(op), ops.correlation[op]);
+    pub fn new(ops: &Unordered, syncs: &Syncs) -> Self {
         let known = |(pid, id): (i64, ExportId)| Some((pid, id.known()?));
-        Self::of(|| ops.ids().map(of_op).chain(syncs.records()).filter_map(known))
+        Self::of(|| ops.issued().chain(syncs.records()).filter_map(known))
     }
 
     /// Reads (process, id) pairs twice: for their bounds, then for themselves.

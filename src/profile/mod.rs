@@ -84,10 +84,15 @@ impl Profile {
         let lacks = lacks::of(&db);
         let mut strings = Strings::default();
         let target = Target::read(&db, &mut strings)?;
-        let mut ops = Ops::read(&db)?;
+        let ops = Ops::read(&db)?;
         let mut syncs = Syncs::read(&db)?;
         let interest = Interest { may_wait, issued: &IssuedBy::new(&ops, &syncs) };
-        let calls = Calls::read(&db, &mut strings, &interest)?;
+        let (calls, mut ops) = std::thread::scope(|scope| {
+            let ordering = scope.spawn(|| ops.order());
+            let calls = Calls::read(&db, &mut strings, &interest);
+            (calls, ordering.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        });
+        let calls = calls?;
         if let Some(pid) = only_process(&calls) {
             ops.set_missing_pid(pid);
             syncs.set_missing_pid(pid);

@@ -125,8 +125,8 @@ impl Ops {
         self.streams[self.stream[op]].pid
     }
 
-    /// Reads the four tables of ops.
-    pub fn read(db: &Database) -> Result<Self, InputError> {
+    /// Reads the four tables of ops; they are yet to be put in order.
+    pub fn read(db: &Database) -> Result<Unordered, InputError> {
         let columns = |more: &[&'static str]| [&PLACE[..], more].concat();
         let simple = |table: &str, kind, more: &[&'static str]| {
             let name = |row: &Cells, _: &mut Vec<Copy>| (row.id(7).unwrap_or(0), row.id(8).unwrap_or(0));
@@ -145,7 +145,7 @@ impl Ops {
         )?);
         chunks.extend(simple("CUPTI_ACTIVITY_KIND_MEMSET", OpKind::Memset, &["-", "-"])?);
         chunks.extend(simple("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", OpKind::GraphLaunch, &["-", "-"])?);
-        Ok(Self::assemble(chunks))
+        Ok(Unordered(chunks))
     }
 
     /// Replaces the process of rows that name none. Such a stream may then be one that other rows name in full.
@@ -162,12 +162,25 @@ impl Ops {
         let new: TiVec<StreamIx, StreamIx> = old.iter().map(place).collect();
         self.stream.iter_mut().for_each(|s| *s = new[*s]);
     }
+}
 
-    fn assemble(chunks: Vec<Chunk>) -> Self {
-        let mut ops = Self {
+/// Ops as they were read.
+#[derive(Default)]
+pub struct Unordered(Vec<Chunk>);
+
+impl Unordered {
+    /// Process and correlation id of each.
+    pub(super) fn issued(&self) -> impl Iterator<Item = (i64, ExportId)> {
+        self.0.iter().flat_map(|chunk| &chunk.ops).map(|op| (op.key.pid, op.correlation))
+    }
+
+    /// Puts them in the order of their starts.
+    pub fn order(self) -> Ops {
+        let Self(chunks) = self;
+        let mut ops = Ops {
             open: chunks.iter().map(|c| c.open).sum(),
             out_of_range: chunks.iter().map(|c| c.out_of_range).sum(),
-            ..Self::default()
+            ..Ops::default()
         };
         let mut raw = Vec::with_capacity(chunks.iter().map(|c| c.ops.len()).sum());
         for mut chunk in chunks {

@@ -34,12 +34,6 @@ fn reproduction(found: &CaptureAnalysis) -> Option<Warning> {
     if found.waits.is_empty() || prices.usable() {
         return None;
     }
-    if prices.error.is_none() {
-        let events = text::count((found.profile.calls.len() + found.profile.ops.len()) as u64);
-        let message =
-            format!("{events} calls and GPU operations: savings are bounds only; --simulate computes them");
-        return Some(note(Code::NotSimulated, message));
-    }
     let message = format!(
         "the simulation of this capture with nothing fixed takes {}, recorded were {}: over {} off, so savings are bounds only",
         text::duration(prices.simulated),

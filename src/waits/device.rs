@@ -3,6 +3,7 @@
 use crate::profile::Profile;
 use crate::profile::ids::{ExportId, OpId, StreamIx, index, pid_of};
 use crate::profile::ops::{OpKind, Ops, StreamKey};
+use crate::profile::seek::seek;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -171,13 +172,16 @@ impl Timeline {
         Some((self.busy.get(next)?.0, self.first_op[next]))
     }
 
-    /// Busy time within `from..to`, in ns. Costs two binary searches, however long that is.
+    /// Busy time within `from..to`, in ns. Costs a binary search, and one outwards from what that finds.
     pub fn busy_within(&self, from: i64, to: i64) -> i64 {
-        (self.busy_until(to) - self.busy_until(from)).max(0)
+        let mut begun = self.busy.partition_point(|b| b.0 < from);
+        let before = self.busy_until(begun, from);
+        seek(self.busy.len(), &mut begun, |i| self.busy[i].0 < to);
+        (self.busy_until(begun, to) - before).max(0)
     }
 
-    fn busy_until(&self, time: i64) -> i64 {
-        let begun = self.busy.partition_point(|b| b.0 < time);
+    /// Busy time until `time`, by when `begun` intervals have begun.
+    fn busy_until(&self, begun: usize, time: i64) -> i64 {
         begun
             .checked_sub(1)
             .map_or(0, |last| self.before[last] + self.busy[last].1.min(time) - self.busy[last].0)

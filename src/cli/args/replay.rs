@@ -59,9 +59,6 @@ pub struct ReplayArgs {
     /// Where to write them; `-` for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
-    /// Simulate savings to compare with however large the capture is
-    #[arg(long)]
-    pub simulate: bool,
     /// Where the Python sources are: a directory, or OLD=NEW for paths recorded under OLD; may be given more than once
     #[arg(long, value_name = "[OLD=]NEW", value_parser = parse_root)]
     pub source_root: Vec<SourceRoot>,

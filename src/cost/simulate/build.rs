@@ -27,22 +27,15 @@ impl Program {
     pub fn new(profile: &Profile, devices: &Devices, waits: &Waits, assumed: &Assumed) -> Self {
         let (origin, recorded) = profile.bounds().unwrap_or((0, 0));
         if !holds(profile, recorded - origin) {
-            return Self { wanted: true, ..Self::outline(profile, waits, assumed) };
+            return Self {
+                recorded: recorded.saturating_sub(origin),
+                ..Self::empty(Learned::new(profile, waits, OpSamples::default(), assumed))
+            };
         }
         let issue = Issue::new(profile);
         let builder = Builder::new(profile, devices, &issue, origin);
         let learned = Learned::new(profile, waits, builder.sample(), assumed);
         builder.place(waits, learned, recorded - origin)
-    }
-
-    /// Of a capture that is not to be simulated: what it teaches, without steps, which is all that bounds need.
-    pub fn outline(profile: &Profile, waits: &Waits, assumed: &Assumed) -> Self {
-        let (origin, recorded) = profile.bounds().unwrap_or((0, 0));
-        Self {
-            recorded: recorded.saturating_sub(origin),
-            wanted: false,
-            ..Self::empty(Learned::new(profile, waits, OpSamples::default(), assumed))
-        }
     }
 }
 

@@ -195,8 +195,6 @@ pub struct Program {
     pub learned: Learned,
     /// Step of each outermost call.
     pub(in crate::cost) step_of_call: TiVec<CallId, Option<StepIx>>,
-    /// Whether it is to be simulated.
-    pub wanted: bool,
     /// Ops that started late for a reason that is not known.
     pub unexplained: u64,
     /// Sites that [`Program::mark`] was given.
@@ -236,7 +234,6 @@ impl Program {
             pinned: TiVec::new(),
             learned,
             step_of_call: TiVec::new(),
-            wanted: true,
             unexplained: 0,
             sites: 0,
             progress: None,

@@ -7,6 +7,8 @@
 mod pages;
 mod record;
 mod sqlite;
+#[cfg(test)]
+mod tests;
 
 use crate::error::InputError;
 use crate::profile::header::check_header;

@@ -98,25 +98,6 @@ fn a_capture_that_cannot_be_reproduced_gets_bounds_only() {
     );
 }
 
-/// A capture too large to be simulated unasked has bounds, which hold what the simulation gives, and says so.
-#[test]
-fn large_captures_get_bounds_only() {
-    let simulated = on("train_mlp.sqlite", &options());
-    let bounded = on("train_mlp.sqlite", &Options { simulate_up_to: Some(100), ..options() });
-    assert_sound(&bounded);
-    assert!(bounded.warnings.iter().any(|w| w.code == "not-simulated"));
-    assert!(!simulated.warnings.iter().any(|w| w.code == "not-simulated"));
-    assert_eq!((bounded.totals.simulation_error, bounded.totals.recoverable_false_joint_ns), (None, None));
-    let (high, joint) = (bounded.totals.recoverable_high_ns, simulated.totals.recoverable_false_joint_ns);
-    assert!(high >= joint && joint > Some(0) && bounded.totals.recoverable_low_ns > Some(0));
-    for narrow in &simulated.sites {
-        let wide = bounded.sites.iter().find(|s| s.key == narrow.key).expect("the same sites");
-        let (narrow, wide) = (narrow.recoverable.as_ref(), wide.recoverable.as_ref());
-        let (narrow, wide) = (narrow.expect("priced"), wide.expect("priced"));
-        assert!(!wide.simulated && wide.high_ns >= narrow.high_ns, "{narrow:?} {wide:?}");
-    }
-}
-
 /// The number of threads changes nothing.
 #[test]
 fn prices_do_not_depend_on_threads() {

@@ -1,0 +1,214 @@
+//! Both readers read the same: tables of every kind that SQLite can hold, and files that are no longer what they were.
+
+use super::*;
+use proptest::prelude::*;
+
+/// A value of a cell, as a literal of SQL.
+fn value() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => any::<i64>().prop_map(|v| v.to_string()),
+        4 => (0u32..64, any::<bool>()).prop_map(|(bits, minus)| if minus { -(1i64 << bits.min(62)) } else { (1i64 << bits.min(62)) - 1 }.to_string()),
+        2 => Just("NULL".to_owned()),
+        1 => (-1e9..1e9).prop_map(|v: f64| format!("{v:?}")),
+        2 => "[a-zé\u{1F980}]{0,12}".prop_map(|text| format!("'{text}'")),
+        1 => (0usize..9000).prop_map(|length| format!("'{}'", "long ".repeat(length / 5))),
+        1 => proptest::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| format!("x'{}'", bytes.iter().map(|b| format!("{b:02x}")).collect::<String>())),
+    ]
+}
+
+const KINDS: [&str; 8] =
+    ["INTEGER", "INT", "TEXT", "BLOB", "", "NUMERIC", "REAL", "INTEGER NOT NULL DEFAULT 7"];
+
+#[derive(Clone, Debug)]
+struct Written {
+    page_size: u32,
+    encoding: &'static str,
+    vacuum: &'static str,
+    /// What a rowid is called besides, if anything.
+    key: &'static str,
+    columns: Vec<&'static str>,
+    rows: Vec<(i64, Vec<String>)>,
+    /// Of ten rows, how many are deleted again.
+    deleted: u8,
+    /// A column added afterwards, with a default.
+    added: Option<&'static str>,
+    vacuumed: bool,
+}
+
+fn written() -> impl Strategy<Value = Written> {
+    let columns = proptest::collection::vec(proptest::sample::select(&KINDS[..7]), 1..7);
+    let shape = (
+        (9u32..=16).prop_map(|bits| 1 << bits),
+        proptest::sample::select(vec!["UTF-8", "UTF-16le", "UTF-16be"]),
+        proptest::sample::select(vec!["NONE", "FULL", "INCREMENTAL"]),
+        proptest::sample::select(vec![
+            "",
+            "k INTEGER PRIMARY KEY",
+            "k INTEGER PRIMARY KEY DESC",
+            "k INT PRIMARY KEY",
+        ]),
+        (
+            0u8..8,
+            proptest::sample::select(vec![
+                None,
+                Some("INTEGER"),
+                Some("INTEGER DEFAULT 41"),
+                Some("TEXT DEFAULT 'x'"),
+            ]),
+            any::<bool>(),
+        ),
+    );
+    (shape, columns).prop_flat_map(
+        |((page_size, encoding, vacuum, key, (deleted, added, vacuumed)), columns)| {
+            let row = (any::<i64>(), proptest::collection::vec(value(), columns.len()));
+            let near = (0i64..2000, proptest::collection::vec(value(), columns.len()));
+            proptest::collection::vec(prop_oneof![1 => row, 9 => near], 0..300).prop_map(move |rows| {
+                Written {
+                    page_size,
+                    encoding,
+                    vacuum,
+                    key,
+                    columns: columns.clone(),
+                    rows,
+                    deleted,
+                    added,
+                    vacuumed,
+                }
+            })
+        },
+    )
+}
+
+impl Written {
+    fn write(&self, path: &Path) {
+        let c = Connection::open(path).expect("a file");
+        let Self { page_size, encoding, vacuum, .. } = self;
+        c.execute_batch(&format!(
+            "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA page_size={page_size}; PRAGMA encoding='{encoding}'; PRAGMA auto_vacuum={vacuum};"
+        ))
+        .expect("set");
+        let columns = self.columns.iter().enumerate().map(|(i, kind)| format!("c{i} {kind}"));
+        let all: Vec<String> =
+            Some(self.key.to_owned()).filter(|k| !k.is_empty()).into_iter().chain(columns).collect();
+        c.execute_batch(&format!("CREATE TABLE t ({}); BEGIN;", all.join(", "))).expect("a table");
+        for (rowid, values) in &self.rows {
+            let names: Vec<String> = (0..values.len()).map(|i| format!("c{i}")).collect();
+            c.execute_batch(&format!(
+                "INSERT OR REPLACE INTO t (rowid, {}) VALUES ({rowid}, {})",
+                names.join(", "),
+                values.join(", ")
+            ))
+            .expect("a row");
+        }
+        c.execute_batch(&format!("DELETE FROM t WHERE abs(rowid % 10) < {}; COMMIT;", self.deleted))
+            .expect("deleted");
+        if let Some(kind) = self.added {
+            c.execute_batch(&format!(
+                "ALTER TABLE t ADD COLUMN late {kind}; INSERT INTO t (late) VALUES (5)"
+            ))
+            .expect("added");
+        }
+        if self.vacuumed {
+            c.execute_batch("VACUUM").expect("vacuumed");
+        }
+    }
+
+    /// What is asked for: all columns, one that is not there, the rowid.
+    fn asked(&self) -> Vec<String> {
+        let columns = (0..self.columns.len()).map(|i| format!("c{i}"));
+        columns.chain(["k", "late", "absent", "rowid"].map(str::to_owned)).collect()
+    }
+}
+
+/// A row as it was read.
+type Seen = Vec<(Option<i64>, Option<Vec<u8>>)>;
+
+fn read(path: &Path, reader: Reader, columns: &[String]) -> Result<(Vec<Seen>, Vec<Seen>), InputError> {
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let db = Database::open(path, Reading { threads: 2, reader, progress: None })?;
+    let see = |row: &Cells| {
+        (0..columns.len()).map(|i| (row.int(i), row.bytes(i).map(<[u8]>::to_vec))).collect::<Seen>()
+    };
+    let all: Vec<Seen> = db.scan("t", &columns, |out: &mut Vec<Seen>, row| out.push(see(row)))?.concat();
+    let ids: Vec<i64> = all.iter().filter_map(|row| row.last()?.0).chain([0, 1, -1, i64::MAX]).collect();
+    let one_by_one =
+        db.look_up("t", &columns, "rowid", "", &ids, |out: &mut Vec<Seen>, _, row| out.push(see(row)))?;
+    Ok((all, one_by_one.concat()))
+}
+
+proptest! {
+    /// Types, sizes, overflow pages, deleted rows, freed pages, encodings, keys and added columns.
+    #[test]
+    fn both_readers_read_the_same(written in written()) {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("t.sqlite");
+        written.write(&path);
+        let asked = written.asked();
+        let pages = read(&path, Reader::Pages, &asked).expect("read by pages");
+        prop_assert_eq!(&pages, &read(&path, Reader::Sqlite, &asked).expect("read by SQLite"));
+        // Unless SQLite has to, the pages were read.
+        let (db, columns) = (Database::open(&path, Reading::default()).expect("opens"), asked.iter().map(String::as_str).collect::<Vec<_>>());
+        let table = db.pages.as_ref().expect("a plain file").table(&db.main(), "t", &columns);
+        let left = written.columns.contains(&"REAL") || written.added == Some("TEXT DEFAULT 'x'");
+        prop_assert_eq!(table.is_some(), !left);
+        if let Some(table) = table {
+            let rows = table.parts().and_then(|parts| db.read(&parts, |n: &mut usize, _: &Cells| *n += 1));
+            prop_assert_eq!(rows.expect("sound pages").into_iter().sum::<usize>(), pages.0.len());
+        }
+    }
+
+    /// Whatever a page says, reading it ends, and stays within the file.
+    #[test]
+    fn damaged_pages_end(written in written(), bytes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20), cut in any::<Option<prop::sample::Index>>()) {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("t.sqlite");
+        written.write(&path);
+        let mut file = std::fs::read(&path).expect("its bytes");
+        for (at, byte) in bytes {
+            let at = 100 + at.index(file.len() - 100);
+            file[at] = byte;
+        }
+        let kept = cut.map_or(file.len(), |cut| cut.index(file.len()) + 1);
+        std::fs::write(&path, &file[..kept]).expect("written");
+        let read = read(&path, Reader::Pages, &written.asked());
+        if let Ok((rows, _)) = read {
+            prop_assert!(rows.len() <= kept, "a row takes a byte at least");
+        }
+    }
+}
+
+/// Pages that name each other as children: a ring ends, and SQLite says what is wrong.
+#[test]
+fn a_ring_of_pages_ends() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("t.sqlite");
+    let c = Connection::open(&path).expect("a file");
+    c.execute_batch("PRAGMA page_size=512; CREATE TABLE t (c0 INTEGER);").expect("a table");
+    c.execute_batch("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO t SELECT i FROM n").expect("rows");
+    let root: u32 = c.query_row("SELECT rootpage FROM sqlite_master", [], |r| r.get(0)).expect("its root");
+    drop(c);
+    let mut file = std::fs::read(&path).expect("its bytes");
+    let at = (root as usize - 1) * 512;
+    assert_eq!(file[at], 5, "an interior page");
+    let own = root.to_be_bytes();
+    let first = at + usize::from(u16::from_be_bytes([file[at + 12], file[at + 13]]));
+    file[first..first + 4].copy_from_slice(&own);
+    std::fs::write(&path, &file).expect("written");
+    assert!(read(&path, Reader::Pages, &["c0".into(), "rowid".into()]).is_err());
+}
+
+/// An export that another program cuts while it is read is named, and nothing made up.
+#[test]
+fn a_file_that_shrinks_is_named() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("t.sqlite");
+    let c = Connection::open(&path).expect("a file");
+    c.execute_batch("CREATE TABLE t (c0 INTEGER)").expect("a table");
+    c.execute_batch("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) INSERT INTO t SELECT i FROM n").expect("rows");
+    drop(c);
+    let db = Database::open(&path, Reading::default()).expect("opens");
+    std::fs::File::options().write(true).open(&path).expect("a file").set_len(8192).expect("cut");
+    let read = db.scan("t", &["c0"], |n: &mut u64, _| *n += 1);
+    let said = read.expect_err("most rows are gone").to_string();
+    assert!(said.contains("t.sqlite") && said.contains("nsys export"), "{said}");
+}
