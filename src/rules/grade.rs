@@ -66,6 +66,7 @@ grades! {
     S04: S04 0.93 "no other use"
     S04_KEPT: S04 0.8 "it is collected in a container too"
     S05: S05 0.85 "all uses show it or are named like figures"
+    S05_DECIDES: S05 0.75 "a sum, by which something is decided after the loop"
     S05_PERHAPS: S05 0.7 "some use is only known to come after the loop"
     S06_BRANCH: S06 0.9 "a branch decides by it"
     S06_SIZE: S06 0.9 "it is a size, a bound or a loop count"

@@ -108,7 +108,7 @@ def f(rows, grid):
     for row in rows:
         features = 0
         for g in row:
-            features += grid[g].prod().item()  #! item: control-flow
+            features += grid[g].prod().item()  #! item: logging; rule S05
         if features != 3:
             fix(row)
 

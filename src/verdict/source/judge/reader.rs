@@ -14,25 +14,17 @@ use crate::verdict::source::locate::fit;
 use crate::verdict::source::locate::observed::Observed;
 use crate::verdict::source::locate::sync_expr::SyncExpr;
 use crate::verdict::source::parse::tree::SourceTree;
-use crate::verdict::source::parse::{Node, Source, nodes};
+use crate::verdict::source::parse::{Node, nodes};
 use crate::vocabulary::{Class, Kind, Verdict};
 use ruff_python_ast::UnaryOp;
-use std::rc::Rc;
 
 /// Everything needed to judge the expressions of one site.
 #[derive(Clone, Copy)]
 pub struct SiteReader<'s> {
     pub tree: &'s SourceTree,
+    /// The stack from the user's line outwards, libraries' frames among them.
     pub frames: &'s [Frame],
     pub observed: &'s Observed<'s>,
-}
-
-impl<'s> SiteReader<'s> {
-    /// The frame so many calls out, with its file.
-    pub(super) fn caller(self, depth: usize) -> Option<(Rc<Source>, &'s Frame)> {
-        let frame = self.frames.get(depth)?;
-        Some((self.tree.open(&frame.file)?, frame))
-    }
 }
 
 /// One expression of a site, in the file of the first frame.
@@ -121,10 +113,25 @@ impl Case<'_, '_> {
         self.says(grade::S07_ELEMENTS, Kind::RoundTrip, "A13", what)
     }
 
+    /// Whether what makes a tensor copies another one whole, rather than reading elements of a list one by one:
+    /// `torch.as_tensor(mask, device=cpu)`.
+    fn copies_whole(self) -> bool {
+        match self.site.observed.operator {
+            Some(operator) => fit::is_copy(operator),
+            None => {
+                let data = nodes::call(self.here.path).and_then(|call| call.arguments.args.first());
+                data.is_some_and(|data| {
+                    !(data.is_list_expr() || data.is_tuple_expr() || data.is_list_comp_expr())
+                }) && self.site.observed.copy.is_some_and(|copy| copy.bytes > fit::SCALAR_BYTES)
+            }
+        }
+    }
+
     /// A copy whose direction the trace knows, or the device argument tells.
     fn moved(self) -> Verdict {
         let known = fit::downward(self.site.observed).is_some();
         match (fit::reads_device(self.sync, self.site.observed), self.sync) {
+            (Some(true), SyncExpr::Create(_)) if self.copies_whole() => self.download("D01"),
             (Some(true), SyncExpr::Create(_)) => self.elements(),
             (Some(true), _) => self.download("D01"),
             (Some(false), SyncExpr::Create(_)) => {
@@ -184,8 +191,8 @@ impl Case<'_, '_> {
     }
 
     fn explicit(self) -> Verdict {
-        let caller = self.site.caller(1);
-        let caller = caller.as_ref().map(|(file, frame)| (&**file, *frame));
+        let caller = self.site.caller(0, "");
+        let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
         let (grade, kind, what) = explicit::purpose(self.here, caller);
         let pattern = match self.site.observed.api {
             _ if kind == Kind::Barrier => "D05",

@@ -40,6 +40,8 @@ fn read<'a>(here: Here<'_, 'a>, call: &'a ExprCall) -> Option<String> {
     let mut tracer = Tracer::new(here.placements);
     tracer.follow(here.path, Value::new(here.path, false));
     let stays = |used: &Use| match used.sink {
+        _ if used.value.arrays => false,
+        _ if used.sink.is_decisive() => used.can_wait(),
         Sink::Device => {
             ["combined with", "added to", "stored in"].iter().any(|what| used.what.starts_with(what))
         }
