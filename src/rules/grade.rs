@@ -82,7 +82,6 @@ grades! {
     S06_OPEN: S06 0.5 "a use is not understood, or none is seen"
     S07: S07 0.85 ""
     S07_SHOWN: S07 0.75 "it is shown too"
-    S07_UPLOADED: S07 0.75 "the host had uploaded what it reads back"
     S07_ELEMENTS: S07 0.9 "elements are read one by one for a tensor on the device"
     S07_INSIDE: S07 0.75 "a call reads a number from a tensor of the device that it was given"
     S08: S08 0.98 "the trace holds the copy"
@@ -107,6 +106,7 @@ grades! {
     S16: S16 0.95 ""
     S19_ALLOCATOR: S19 0.7 "the call allocates or frees"
     S19_OPEN: S19 0.5 ""
+    S20: S20 0.75 ""
     WEAK_OVER_SOURCE: Weak 0.8 "the source was read and left it open: only from this score on, and no more"
     WEAK_CAP: Weak 0.85 "at most, without the source"
 }

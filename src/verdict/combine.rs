@@ -9,6 +9,9 @@
 //! | a decision | decides if it can; one that leaves the question open changes nothing |
 //! | anything | decides, also that it cannot be told |
 //!
+//! That the host knows a value already contradicts nothing that the trace shows: it says where the value came from, and
+//! speaks wherever the trace says that the program needs it.
+//!
 //! Where neither decides, or the more certain of the two is not certain enough, the verdict is unknown.
 
 use super::source::{Finding, Reading};
@@ -53,6 +56,9 @@ fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
     let Some(Rule { role: Role::Trace(yields), .. }) = rule else { return merge(source, trace) };
     if yields.except == Some(source.kind) {
         return trace;
+    }
+    if source.kind == Kind::HostKnown && trace.class == Class::True {
+        return merge(source, trace);
     }
     match yields.to {
         To::Nothing => trace,
@@ -143,6 +149,8 @@ mod tests {
             (DebugPrint, RuleId::R16, Logging, 0.9, Logging),
             (DebugPrint, RuleId::R17, ControlFlow, 0.9, DebugPrint),
             (Allocator, RuleId::R13, Logging, 0.9, Allocator),
+            (DynamicShape, RuleId::R18, HostKnown, 0.75, HostKnown),
+            (Upload, RuleId::R01, HostKnown, 0.75, Upload),
         ] {
             let combined = combine(
                 verdict(trace, if trace == ValueRead { 0.5 } else { 0.9 }, rule),

@@ -2,7 +2,7 @@
 
 use super::tracer::{Next, Tracer, UNKNOWN, ends};
 use super::value::{Sink, Step, Value};
-use crate::verdict::source::infer::libraries::makes_tensor;
+use crate::verdict::source::infer::libraries::{Names, makes_tensor};
 use crate::verdict::source::infer::roles::{self, Role};
 use crate::verdict::source::parse::imports::full_name;
 use crate::verdict::source::parse::{Node, dotted, nodes, split_callee, within};
@@ -20,7 +20,8 @@ impl<'a> Tracer<'a, '_> {
         let callee = self.file.text(&*call.func);
         let role = match roles::role(call, node.range(), value.bulk) {
             Role::Unknown => {
-                roles::imported_role(&full_name(self.file, &dotted(&call.func)), value.data || value.bulk)
+                let full = full_name(self.file, &dotted(&call.func));
+                roles::imported_role(&full, value.data || value.bulk, value.text)
             }
             role => role,
         };
@@ -65,6 +66,9 @@ fn sized(path: &[Node<'_>], call: usize, callee: &str) -> Next {
     ends(Sink::Size, format!("a size for {callee}"))
 }
 
+/// Functions of NumPy and its kin that make one figure of many.
+const MEANS: Names = Names("average median std var nanmean nansum fmean pstdev stdev fsum");
+
 /// What a host function makes of its argument at `at`: `enumerate` pairs it with a number, `zip` with other things.
 fn through(call: &ExprCall, at: TextRange, value: &mut Value) {
     let callee = dotted(&call.func);
@@ -88,7 +92,10 @@ fn through(call: &ExprCall, at: TextRange, value: &mut Value) {
             value.steps.clear();
             (value.bulk, value.data) = (false, false);
         }
-        _ => value.steps.clear(),
+        _ => {
+            value.summed |= !value.steps.is_empty() && MEANS.has(name);
+            value.steps.clear();
+        }
     }
     value.arrays |= base.contains("np") || base.contains("numpy") || makes_tensor(name);
     // NumPy's numbers have the methods of arrays.

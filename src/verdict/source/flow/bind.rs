@@ -135,6 +135,12 @@ impl<'a> Tracer<'a, '_> {
                 self.sink(&path, &value, Sink::Rate, what);
             }
             Expr::Attribute(ast) => self.attribute(&path, ast, value),
+            // `table.setdefault(key, []).append(v)`: an entry of the table.
+            Expr::Call(call) if nodes::name(&call.func) == "setdefault" => {
+                if let Some(table) = nodes::receiver(call) {
+                    self.store(&path, table, value.held(Step::Entry));
+                }
+            }
             Expr::Subscript(ast) if self.placements.find(&ast.value, place) == Placement::Device => {
                 let what = format!("stored in the tensor `{}`", self.file.text(&*ast.value));
                 self.sink(&path, &value, Sink::Device, what);

@@ -137,8 +137,13 @@ impl<'a> Placements<'a> {
             Expr::Starred(ast) => sub(&ast.value),
             Expr::List(ast) => ast.elts.iter().map(sub).reduce(operands).unwrap_or(Host),
             Expr::Tuple(ast) => ast.elts.iter().map(sub).reduce(operands).unwrap_or(Host),
-            Expr::ListComp(ast) => sub(&ast.elt),
-            Expr::Generator(ast) => sub(&ast.elt),
+            // The element sees the names that the comprehension binds.
+            Expr::ListComp(ast) => {
+                self.guess(&ast.elt, &[around, &[ast.into(), (&*ast.elt).into()]].concat(), depth + 1)
+            }
+            Expr::Generator(ast) => {
+                self.guess(&ast.elt, &[around, &[ast.into(), (&*ast.elt).into()]].concat(), depth + 1)
+            }
             Expr::Dict(_) | Expr::Set(_) | Expr::DictComp(_) => Host,
             Expr::FString(_) | Expr::Lambda(_) | Expr::Slice(_) => Host,
             _ if expr.is_literal_expr() => Host,

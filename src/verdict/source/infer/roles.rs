@@ -69,6 +69,8 @@ const CPU_LIBRARIES: Names = Names(
      spacy sentencepiece tokenizers librosa soundfile gym gymnasium mujoco trimesh open3d hnswlib annoy \
      numba lmdb msgpack orjson ujson xgboost lightgbm rdkit Bio statsmodels imageio mmcv mir_eval pesq pystoi",
 );
+/// Of these, the ones that draw and cut by the numbers that they are given.
+const IMAGE_LIBRARIES: Names = Names("cv2 PIL skimage");
 /// Modules of the standard library whose functions compute a host value from host values.
 const HOST_MODULES: Names = Names("math cmath statistics numpy");
 /// Functions and methods that are told how many samples to draw.
@@ -268,12 +270,17 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
     if torch { torch_role(call, name, bulk) } else { method_role(name, bulk) }
 }
 
-/// What a function does that no row of the tables names, by the module that an import takes it from; `data` for whole arrays
-/// and lists on the host.
-pub fn imported_role(full: &str, data: bool) -> Role {
+/// What a function does that no row of the tables names, by the module that an import takes it from and by the first word of
+/// its name; `data` for whole arrays and lists on the host, `text` for text.
+pub fn imported_role(full: &str, data: bool, text: bool) -> Role {
+    /// First words of what draws or tells figures.
+    const SHOWS: Names = Names("plot show display visualize report draw");
     let (module, name) = split_callee(full);
     let root = full.split(['.', '(', '[']).next().unwrap_or("");
     match () {
+        _ if text && IMAGE_LIBRARIES.has(root) => Role::Log,
+        _ if IMAGE_LIBRARIES.has(root) => Role::Compute,
+        _ if !data && name.split_once('_').is_some_and(|(first, _)| SHOWS.has(first)) => Role::Log,
         _ if !module.is_empty() && !module.contains('[') && is_logger(module) && LOG_VERBS.has(name) => {
             Role::Log
         }

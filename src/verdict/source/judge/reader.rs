@@ -1,6 +1,5 @@
 //! The verdict on one synchronising expression.
 
-use super::origin::uploaded;
 use super::rewrite::rewrite;
 use super::rules::{GUARD, VALIDATION};
 use super::{explicit, surroundings};
@@ -47,7 +46,7 @@ pub struct Judged {
 impl Case<'_, '_> {
     /// Judges the expression.
     pub fn judge(self) -> Judged {
-        let mut verdict = self.verdict();
+        let mut verdict = self.host_knows(self.verdict());
         if verdict.class == Class::False && !matches!(verdict.kind, Kind::Upload | Kind::Timing) {
             verdict.evidence.extend(surroundings::amortised(self.here));
         }
@@ -73,8 +72,8 @@ impl Case<'_, '_> {
             SyncExpr::Same(_) => self.value("A18", false),
             SyncExpr::Contains => self.value("A06", false),
             SyncExpr::GetScale => self.value("A21", false),
-            SyncExpr::ToList => self.download("D02"),
-            SyncExpr::Download(op) if op != "type" => self.download("D01"),
+            SyncExpr::ToList => self.value("D02", true),
+            SyncExpr::Download(op) if op != "type" => self.value("D01", true),
             SyncExpr::Elements => self.elements(),
             SyncExpr::Move(..) | SyncExpr::Create(_) => self.moved(),
             SyncExpr::Truth => self.truth(),
@@ -88,19 +87,6 @@ impl Case<'_, '_> {
     /// The verdict of one rule, with a sentence about the expression.
     pub(super) fn says(self, grade: Grade, kind: Kind, pattern: &'static str, what: &str) -> Verdict {
         says(grade, kind, pattern, format!("`{}` {what}", self.text))
-    }
-
-    /// An array or list that the CPU reads; what the host had sent before need not come back.
-    fn download(self, pattern: &'static str) -> Verdict {
-        let found = self.value(pattern, true);
-        let receiver = nodes::call(self.here.path).and_then(nodes::receiver);
-        match (receiver.and_then(|value| uploaded(self.here, value)), found.kind) {
-            (Some(line), Kind::CpuCompute | Kind::DynamicShape | Kind::ValueRead) => {
-                let what = format!("reads back what the host uploaded on line {line}: keep the host's copy");
-                self.says(grade::S07_UPLOADED, Kind::RoundTrip, "D06", &what)
-            }
-            _ => found,
-        }
     }
 
     /// `torch.tensor([a, b])` of tensors on the device: one read for each element. A tensor made for the device sends them back.
@@ -131,9 +117,9 @@ impl Case<'_, '_> {
     fn moved(self) -> Verdict {
         let known = fit::downward(self.site.observed).is_some();
         match (fit::reads_device(self.sync, self.site.observed), self.sync) {
-            (Some(true), SyncExpr::Create(_)) if self.copies_whole() => self.download("D01"),
+            (Some(true), SyncExpr::Create(_)) if self.copies_whole() => self.value("D01", true),
             (Some(true), SyncExpr::Create(_)) => self.elements(),
-            (Some(true), _) => self.download("D01"),
+            (Some(true), _) => self.value("D01", true),
             (Some(false), SyncExpr::Create(_)) => {
                 let grade = if known { grade::S08 } else { grade::S08_LINE };
                 self.says(grade, Kind::Upload, "C01", "builds its tensor on the CPU and waits for the upload")

@@ -93,7 +93,7 @@ fn names_another<'a>(file: &'a Source, path: &[Node<'a>], call: &'a ExprCall) ->
          hasattr getattr abs round any all next iter repr format reversed type super open",
     );
     const METHODS: Names = Names(
-        "append extend update add items keys values get pop item tolist cpu cuda to numpy detach backward mean sum \
+        "append extend update add items keys values get setdefault pop item tolist cpu cuda to numpy detach backward mean sum \
          max min size view reshape float long format join split write log info debug zero_grad",
     );
     let callee = dotted(&call.func);
