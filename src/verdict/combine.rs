@@ -62,7 +62,14 @@ fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
     }
     match yields.to {
         To::Nothing => trace,
-        To::SameKind if source.kind == trace.kind => merge(trace, source),
+        To::SameKind if source.kind == trace.kind => {
+            // What is moved or made stands on the line; of indices, the native chain tells more.
+            let told =
+                source.evidence.first().is_some_and(|first| matches!(first.rule, RuleId::S08 | RuleId::S09));
+            let pattern =
+                if told { source.pattern.or(trace.pattern) } else { trace.pattern.or(source.pattern) };
+            merge(Verdict { pattern, ..trace }, source)
+        }
         To::SameKind => trace,
         To::Decided if source.class != Class::Unknown => merge(source, trace),
         To::Decided => {

@@ -69,7 +69,7 @@ impl Program {
     fn new(source: &[u8]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::write(folder.path().join("train.py"), source).expect("a written program");
-        Self { tree: tree(folder.path()), folder: folder }
+        Self { tree: tree(folder.path()), folder }
     }
 
     /// Another file of the program.

@@ -7,8 +7,9 @@ use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::placement::Placement;
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::scope::{self, Definition};
-use crate::verdict::source::parse::{Node, dotted, last, nodes, split_callee, string};
+use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee, string};
 use ruff_python_ast::{Expr, ExprContext, ExprList, ExprTuple};
+use ruff_text_size::Ranged;
 
 impl<'a> Tracer<'a, '_> {
     /// `xs.append(value)`: the receiver holds it from here on. A container whose name says that it collects
@@ -167,13 +168,16 @@ impl<'a> Tracer<'a, '_> {
         }
         let owner = scope::owner(path, name);
         let mut reads = scope::reached(&owner, name, &Definition::new(path));
+        let mutated = matches!(last(path), Some(Node::ExprName(ast)) if ast.ctx == ExprContext::Load);
+        if mutated {
+            reads.extend(aliases(&owner, name));
+        }
         reads.retain(|read| nodes::range(read) != own);
         let value = value.named(name);
         let before = self.uses.len();
         for read in &reads {
             self.follow(read, value.clone());
         }
-        let mutated = matches!(last(path), Some(Node::ExprName(ast)) if ast.ctx == ExprContext::Load);
         let class = matches!(last(&owner), Some(Node::StmtClassDef(_)));
         let local = owner.len() > 1 && scope::binds(&owner, name);
         if class || mutated && !(local && is_fresh(&owner, name)) {
@@ -184,6 +188,14 @@ impl<'a> Tracer<'a, '_> {
             self.sink(path, &value, sink, "never read");
         }
     }
+}
+
+/// The reads of a name that give its object another name, which sees what is stored in it later: `best = metrics`.
+fn aliases<'a>(owner: &Path<'a>, name: &str) -> impl Iterator<Item = Path<'a>> {
+    let all = scope::occurrences(owner, name).into_iter().filter(|one| one.load).map(|one| one.path);
+    all.filter(|read| {
+        matches!(nodes::above(read, 1), Some(Node::StmtAssign(ast)) if ast.value.range() == nodes::range(read))
+    })
 }
 
 /// Whether a target is a setting of the optimizer.
@@ -201,7 +213,11 @@ fn is_fresh(owner: &[Node<'_>], name: &str) -> bool {
     fn made(value: &Expr) -> bool {
         match value {
             Expr::Call(call) => {
-                Names("list dict set defaultdict deque OrderedDict Counter").has(nodes::name(&call.func))
+                let callee = dotted(&call.func);
+                let (base, name) = split_callee(&callee);
+                Names("list dict set defaultdict deque OrderedDict Counter").has(name)
+                    || Names("np numpy torch").has(base)
+                        && Names("zeros ones full empty zeros_like ones_like empty_like").has(name)
             }
             Expr::If(ast) => made(&ast.body) && made(&ast.orelse),
             _ => {

@@ -86,6 +86,19 @@ const FACTORIES: Names = Names(
      LongTensor IntTensor DoubleTensor Tensor ByteTensor",
 );
 
+/// Whether an expression makes a tensor of no data, where the device could make it itself: `torch.randn(64, 20)`.
+pub fn is_filled(expr: &Expr) -> bool {
+    let Expr::Call(call) = expr else { return false };
+    let callee = dotted(&call.func);
+    let (base, name) = split_callee(&callee);
+    base == "torch"
+        && FACTORIES.has(name)
+        && name.starts_with(char::is_lowercase)
+        && ["device", "out", "pin_memory", "generator"]
+            .iter()
+            .all(|name| call.arguments.find_keyword(name).is_none())
+}
+
 /// Functions of `torch` that give no tensor.
 const NO_TENSORS: Names = Names("device Size is_tensor get_num_threads is_grad_enabled Generator");
 
@@ -230,6 +243,7 @@ impl<'a> Placements<'a> {
             }
             Expr::If(ast) => self.device(&ast.body, around, depth + 1),
             Expr::Attribute(ast) if names_dtype(&ast.attr) => None,
+            Expr::Name(name) if name.id.contains("dtype") => None,
             Expr::Name(name) => {
                 let bound = if depth < 4 { self.binding(name, around) } else { None };
                 let known = bound.and_then(|(value, place)| self.device(value, &place, depth + 1));

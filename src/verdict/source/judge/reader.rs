@@ -7,7 +7,7 @@ use crate::model::Frame;
 use crate::rules::grade::{self, Grade};
 use crate::rules::says;
 use crate::verdict::source::flow::conditions::{is_asserted, is_guard};
-use crate::verdict::source::infer::placement::{Here, Placement};
+use crate::verdict::source::infer::placement::{Here, Placement, is_filled};
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::locate::fit;
 use crate::verdict::source::locate::observed::Observed;
@@ -125,8 +125,12 @@ impl Case<'_, '_> {
                 self.says(grade, Kind::Upload, "C01", "builds its tensor on the CPU and waits for the upload")
             }
             (Some(false), sync) => {
-                let in_place = matches!(sync, SyncExpr::Move("copy_" | "load_state_dict", _));
-                let pattern = if in_place { "C04" } else { "C03" };
+                let filled = nodes::call(self.here.path).and_then(nodes::receiver).is_some_and(is_filled);
+                let pattern = match sync {
+                    SyncExpr::Move("copy_" | "load_state_dict", _) => "C04",
+                    _ if filled => "C14",
+                    _ => "C03",
+                };
                 let grade = if known { grade::S09 } else { grade::S09_LINE };
                 self.says(grade, Kind::Upload, pattern, "waits for an upload: no GPU value reaches the CPU")
             }

@@ -64,7 +64,9 @@ pub fn calls<'a>(
             _ => false,
         };
         if !runs_in(path, &frame.function) {
-        } else if called && !callee.name.is_empty() {
+            return;
+        }
+        if called && !callee.name.is_empty() {
             named.push((tier, path.to_vec()));
         } else if nodes::call(path).is_some_and(|call| !names_another(file, path, call)) {
             others.push((tier, path.to_vec()));
@@ -72,7 +74,11 @@ pub fn calls<'a>(
     });
     let by_name = !named.is_empty();
     let special = callee.name.starts_with("__") && callee.name != "__call__";
-    if named.is_empty() && !special && !callee.property && (direct || callee.nameless) {
+    if named.is_empty()
+        && !special
+        && !callee.property
+        && (direct || callee.nameless && !callee.name.is_empty())
+    {
         others.retain(|(tier, _)| *tier != Tier::Statement);
         named = others;
         if named.len() > 1 {

@@ -4,7 +4,7 @@ use super::fit::{self, Fit, fit};
 use super::observed::Observed;
 use super::sync_expr::{SyncExpr, guesses};
 use crate::model::Frame;
-use crate::verdict::source::infer::placement::Placements;
+use crate::verdict::source::infer::placement::{Placement, Placements};
 use crate::verdict::source::parse::nodes::{self, scope};
 use crate::verdict::source::parse::{Node, Path, Source, dotted, last};
 use ruff_text_size::{Ranged, TextRange};
@@ -114,6 +114,11 @@ fn best<'a>(mut found: Vec<Candidate<'a>>, observed: &Observed<'_>) -> Vec<Candi
         found.truncate(1);
     }
     found.truncate(MAX_CANDIDATES);
+    // Of `x.to(device).to(dtype)` only one sends anything.
+    let sends = |candidate: &Candidate<'_>| matches!(candidate.sync, SyncExpr::Move(_, Placement::Device));
+    if found.iter().any(sends) {
+        found.retain(|candidate| !matches!(candidate.sync, SyncExpr::Move(_, Placement::Unknown)));
+    }
     drop_nested(found)
 }
 
