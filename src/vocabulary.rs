@@ -77,6 +77,8 @@ words! {
         Allocator = "allocator",
         /// The value goes back to the GPU.
         RoundTrip = "round-trip",
+        /// The value follows from what the host uploaded.
+        HostKnown = "host-known",
         /// It makes a clock or an event measure GPU work.
         Timing = "timing",
         // true
@@ -102,7 +104,7 @@ impl Kind {
         use Kind::*;
         match self {
             Explicit | Redundant | Idle | Upload | DebugPrint | Logging | ErrorCheck | Allocator
-            | RoundTrip | Timing => Class::False,
+            | RoundTrip | HostKnown | Timing => Class::False,
             ControlFlow | DynamicShape | CpuCompute | Barrier => Class::True,
             ValueRead | Unattributed => Class::Unknown,
         }
@@ -402,6 +404,8 @@ words! {
         S18 = "S18",
         /// The wait is inside a call.
         S19 = "S19",
+        /// The host knows it already.
+        S20 = "S20",
         /// What follows differs.
         X1 = "X1",
         /// What follows is the same.

@@ -61,8 +61,7 @@ impl Judge<'_> {
         if !exact {
             return Finding::NoSource;
         }
-        let frames = bundle.user_stack().iter().map(|f| self.rules.frame(f));
-        let frames: Vec<Frame> = frames.filter(|f| f.user).collect();
+        let frames: Vec<Frame> = bundle.user_stack().iter().map(|f| self.rules.frame(f)).collect();
         let observed = Observed {
             api: &bundle.api,
             copy: bundle.copy,

@@ -1,18 +1,19 @@
 //! Finding entries: by id, by words, and by the Python frames of a wait.
 
 use super::{
-    LibrarySite, Pattern, allocator, checks, distributed, explicit, hidden_reads, library_data,
+    LibrarySite, Pattern, allocator, checks, distributed, explicit, hidden_reads, host_known, library_data,
     library_models, library_parallel, library_training, lookalikes, readback, scalar, shape, sparse, upload,
 };
 
 /// The subjects in the order of their ids.
-const SUBJECTS: [&[Pattern]; 15] = [
+const SUBJECTS: [&[Pattern]; 16] = [
     scalar::PATTERNS,
     hidden_reads::PATTERNS,
     shape::PATTERNS,
     sparse::PATTERNS,
     upload::PATTERNS,
     readback::PATTERNS,
+    host_known::PATTERNS,
     checks::PATTERNS,
     explicit::PATTERNS,
     allocator::PATTERNS,

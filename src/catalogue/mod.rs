@@ -9,6 +9,7 @@ mod checks;
 mod distributed;
 mod explicit;
 mod hidden_reads;
+mod host_known;
 mod library_data;
 mod library_models;
 mod library_parallel;

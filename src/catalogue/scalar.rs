@@ -54,7 +54,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "Python takes a branch, so it must know the value before it can go on.",
         fix: fix(
             SyncFreeApi,
-            "select with torch.where; guard with torch._assert_async",
+            "torch.where if both sides can run; else ask less often",
             "if (x > limit).any():\n    x = x.clamp(max=limit)",
             "x = torch.where(x > limit, limit, x)",
             "Both sides are computed. torch._assert_async reports a failure only at a later CUDA call.",
@@ -216,6 +216,42 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "A dtype wider than x in t may promote the result.",
         ),
         sources: "PyTorch python_arg_parser.cpp; Koratahiu/Advanced_Optimizers#5",
+        ..BASE
+    },
+    Pattern {
+        id: "A37",
+        title: "a value that is read and given back to the GPU",
+        triggers: &["y = y / x.norm().item()", "total_gpu += loss.item()"],
+        op: "aten::_local_scalar_dense",
+        trace: "a copy of one value to pinned host memory and cudaStreamSynchronize, then a kernel with the value as its argument",
+        kind: Some(RoundTrip),
+        why: "The CPU only carries the number: tensors combine with the tensor that held it.",
+        fix: fix(
+            Remove,
+            "leave the read out: combine the tensors",
+            "scale = x.norm().item()\ny = y / scale",
+            "scale = x.norm().detach()\ny = y / scale",
+            "detach() because the number took no part in autograd.",
+        ),
+        sources: "torchtitan#206, DeepSpeed#5115",
+        ..BASE
+    },
+    Pattern {
+        id: "A38",
+        title: "a value read to decide what runs",
+        triggers: &["if loss.item() < target: break", "while gap.item() > tol:"],
+        op: "aten::_local_scalar_dense",
+        trace: "a copy of one value to pinned host memory, then cudaStreamSynchronize; what follows may differ",
+        kind: Some(ControlFlow),
+        why: "Python takes a branch by the number, so the CPU waits for it.",
+        fix: fix(
+            Delay,
+            "look every N steps, or one step late",
+            "if loss.item() < target:\n    break",
+            "if step % 10 == 0 and loss.item() < target:\n    break",
+            "The program may go a few steps further than before. Where both sides can run, torch.where needs no answer.",
+        ),
+        sources: "NVIDIA sync-free guide, step 4",
         ..BASE
     },
     Pattern {

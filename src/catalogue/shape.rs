@@ -36,7 +36,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "aten::index, aten::masked_select",
         fix: fix(
             SyncFreeApi,
-            "mask with torch.where and divide by mask.sum()",
+            "keep the full shape: torch.where, or weigh with the mask",
             "mean = loss[mask].mean()",
             "mean = torch.where(mask, loss, 0).sum() / mask.sum()",
             "An empty mask divides by zero: use mask.sum().clamp(min=1) where that can happen.",

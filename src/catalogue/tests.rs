@@ -8,10 +8,10 @@ const SITE: &str = "/venv/lib/python3.12/site-packages/";
 
 /// How many ids each letter has in the tables of the catalogue; B27 stands for the category without a row of its own.
 const COUNTS: [(char, usize); 10] = [
-    ('A', 35),
-    ('B', 29),
-    ('C', 13),
-    ('D', 9),
+    ('A', 38),
+    ('B', 30),
+    ('C', 14),
+    ('D', 10),
     ('E', 12),
     ('F', 12),
     ('G', 7),

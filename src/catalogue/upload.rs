@@ -1,4 +1,4 @@
-//! C01 to C13: data on its way to the GPU. The CPU receives nothing, so none of these waits is needed as such.
+//! C01 to C14: data on its way to the GPU. The CPU receives nothing, so none of these waits is needed as such.
 
 use super::{Category::*, Pattern, Strategy::*, fix, torch};
 use crate::vocabulary::Kind::*;
@@ -99,10 +99,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "The number is made a CPU tensor and uploaded with a blocking copy.",
         fix: fix(
             SyncFreeApi,
-            "use x.index_fill_(0, idx, value)",
-            "x[idx] = 0",
-            "x.index_fill_(0, idx, 0)",
-            "For one index dimension. With several, assign a tensor that already lies on the GPU.",
+            "keep the index on the GPU; a number: index_fill_(dim, …)",
+            "x[:, [0, 2]] = 0",
+            "idx = torch.tensor([0, 2], device='cuda')  # once, before the loop\nx.index_fill_(1, idx, 0)",
+            "index_fill_ for a number and one index dimension. x[idx].fill_(0) writes into a copy, and nothing into x.",
         ),
         versions: "up to 2.12; gone in 2.15",
         sources: "PyTorch TensorAdvancedIndexing.cpp; pytorch#188330",
@@ -222,6 +222,23 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "Random initialisation draws other numbers on the GPU.",
         ),
         sources: "seen in captures",
+        ..BASE
+    },
+    Pattern {
+        id: "C14",
+        category: TensorCreation,
+        title: "a tensor filled on the CPU, then moved",
+        triggers: &["torch.randn(64, 20).to(device)", "torch.zeros(n).cuda()"],
+        op: "aten::to, aten::_to_copy",
+        why: "The CPU fills the tensor, and a blocking copy sends what the GPU could have filled itself.",
+        fix: fix(
+            SyncFreeApi,
+            "make it on the GPU: pass device=",
+            "noise = torch.randn(64, 20).to(device)",
+            "noise = torch.randn(64, 20, device=device)",
+            "The GPU draws other random numbers from the same seed.",
+        ),
+        sources: "NVIDIA sync-free guide",
         ..BASE
     },
     Pattern {

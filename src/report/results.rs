@@ -356,9 +356,9 @@ fn fitting(entry: &'static Pattern, kind: Kind) -> Option<&'static Pattern> {
     }
     let reads_scalar = entry.id.starts_with('A');
     match kind {
-        Kind::ControlFlow => catalogue::by_id("A03"),
+        Kind::ControlFlow if reads_scalar => catalogue::by_id("A38"),
         Kind::DynamicShape if reads_scalar => catalogue::by_id("A07"),
-        Kind::RoundTrip if reads_scalar => catalogue::by_id("A11"),
+        Kind::RoundTrip if reads_scalar => catalogue::by_id("A37"),
         _ => Some(entry),
     }
 }

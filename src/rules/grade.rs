@@ -66,6 +66,7 @@ grades! {
     S04: S04 0.93 "no other use"
     S04_KEPT: S04 0.8 "it is collected in a container too"
     S05: S05 0.85 "all uses show it or are named like figures"
+    S05_DECIDES: S05 0.75 "a sum, by which something is decided after the loop"
     S05_PERHAPS: S05 0.7 "some use is only known to come after the loop"
     S06_BRANCH: S06 0.9 "a branch decides by it"
     S06_SIZE: S06 0.9 "it is a size, a bound or a loop count"
@@ -81,7 +82,6 @@ grades! {
     S06_OPEN: S06 0.5 "a use is not understood, or none is seen"
     S07: S07 0.85 ""
     S07_SHOWN: S07 0.75 "it is shown too"
-    S07_UPLOADED: S07 0.75 "the host had uploaded what it reads back"
     S07_ELEMENTS: S07 0.9 "elements are read one by one for a tensor on the device"
     S07_INSIDE: S07 0.75 "a call reads a number from a tensor of the device that it was given"
     S08: S08 0.98 "the trace holds the copy"
@@ -106,6 +106,7 @@ grades! {
     S16: S16 0.95 ""
     S19_ALLOCATOR: S19 0.7 "the call allocates or frees"
     S19_OPEN: S19 0.5 ""
+    S20: S20 0.75 ""
     WEAK_OVER_SOURCE: Weak 0.8 "the source was read and left it open: only from this score on, and no more"
     WEAK_CAP: Weak 0.85 "at most, without the source"
 }

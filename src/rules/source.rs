@@ -133,4 +133,11 @@ pub(super) const RULES: &[Rule] = &[
         "Nothing, unless the trace names the allocator.",
         "out = library.step(batch)",
     ),
+    rule(
+        RuleId::S20,
+        "the host knows it already",
+        "Where the tensor came from: an upload in sight, and only pure functions of it and of host values since.",
+        "The program needs the value, but not from the GPU: the host had all that it follows from.",
+        "lens = torch.tensor(sizes, device='cuda')\nlongest = lens.max().item()    # max(sizes)",
+    ),
 ];

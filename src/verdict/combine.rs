@@ -9,6 +9,9 @@
 //! | a decision | decides if it can; one that leaves the question open changes nothing |
 //! | anything | decides, also that it cannot be told |
 //!
+//! That the host knows a value already contradicts nothing that the trace shows: it says where the value came from, and
+//! speaks wherever the trace says that the program needs it.
+//!
 //! Where neither decides, or the more certain of the two is not certain enough, the verdict is unknown.
 
 use super::source::{Finding, Reading};
@@ -54,9 +57,19 @@ fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
     if yields.except == Some(source.kind) {
         return trace;
     }
+    if source.kind == Kind::HostKnown && trace.class == Class::True {
+        return merge(source, trace);
+    }
     match yields.to {
         To::Nothing => trace,
-        To::SameKind if source.kind == trace.kind => merge(trace, source),
+        To::SameKind if source.kind == trace.kind => {
+            // What is moved or made stands on the line; of indices, the native chain tells more.
+            let told =
+                source.evidence.first().is_some_and(|first| matches!(first.rule, RuleId::S08 | RuleId::S09));
+            let pattern =
+                if told { source.pattern.or(trace.pattern) } else { trace.pattern.or(source.pattern) };
+            merge(Verdict { pattern, ..trace }, source)
+        }
         To::SameKind => trace,
         To::Decided if source.class != Class::Unknown => merge(source, trace),
         To::Decided => {
@@ -143,6 +156,8 @@ mod tests {
             (DebugPrint, RuleId::R16, Logging, 0.9, Logging),
             (DebugPrint, RuleId::R17, ControlFlow, 0.9, DebugPrint),
             (Allocator, RuleId::R13, Logging, 0.9, Allocator),
+            (DynamicShape, RuleId::R18, HostKnown, 0.75, HostKnown),
+            (Upload, RuleId::R01, HostKnown, 0.75, Upload),
         ] {
             let combined = combine(
                 verdict(trace, if trace == ValueRead { 0.5 } else { 0.9 }, rule),

@@ -104,12 +104,16 @@ pub fn read_pattern(method: Option<&str>) -> Option<&'static str> {
     })
 }
 
-/// Pattern of an upload by its Python method.
-pub fn upload_pattern(method: Option<&str>) -> &'static str {
+/// Pattern of an upload by its Python method and its native chain.
+pub fn upload_pattern<S: AsRef<str>>(method: Option<&str>, chain: &[S]) -> &'static str {
+    // Lists and tensors as indices; a single element is written by a copy.
+    let indexed =
+        || chain.iter().any(|s| ["index_put", "applySlicing"].iter().any(|part| s.as_ref().contains(part)));
     match method.unwrap_or_default() {
         "tensor" | "as_tensor" | "new_tensor" | "asarray" | "from_numpy" | "pynew" => "C01",
         "legacy_tensor_ctor" => "C01",
         "getitem" => "C07",
+        "setitem" if indexed() => "C05",
         "setitem" => "C06",
         "copy_" => "C04",
         "where" => "C09",

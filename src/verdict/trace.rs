@@ -155,7 +155,7 @@ fn upload(s: &Subject) -> Option<Verdict> {
         ),
         _ => format!("{upload}: nothing is read back, the host only waits until the source is copied"),
     };
-    Some(says(grade::R01, Kind::Upload, operators::upload_pattern(s.bundle.method()), text))
+    Some(says(grade::R01, Kind::Upload, operators::upload_pattern(s.bundle.method(), &s.bundle.chain), text))
 }
 
 /// Whether the wait is surely a synchronisation by itself, without a copy of its own or one to complete.

@@ -40,6 +40,9 @@ fn lines_are_read_as_their_markers_say() {
         }
         for snippet in marker::parse(&fs::read_to_string(&path).expect("a fixture")) {
             let program = Program::new((snippet.lines.join("\n") + "\n").as_bytes());
+            for (name, text) in &snippet.files {
+                program.add(name, text);
+            }
             for mark in &snippet.marks {
                 for stack in snippet.stacks(mark.line) {
                     cases += 1;
@@ -59,14 +62,21 @@ fn lines_are_read_as_their_markers_say() {
 /// A source tree with one program.
 struct Program {
     tree: SourceTree,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Program {
     fn new(source: &[u8]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::write(folder.path().join("train.py"), source).expect("a written program");
-        Self { tree: tree(folder.path()), _folder: folder }
+        Self { tree: tree(folder.path()), folder }
+    }
+
+    /// Another file of the program.
+    fn add(&self, name: &str, text: &str) {
+        let path = self.folder.path().join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a written folder");
+        fs::write(path, text).expect("a written file");
     }
 
     /// Reads the line that a stack of (function, line), innermost first, begins with.

@@ -17,7 +17,7 @@ pub fn advised(verdict: &Verdict, copy: Option<Copy>) -> Change {
         // The catalogue's advice there: let the GPU wait.
         Kind::Explicit if matches!(verdict.pattern, Some("F02" | "F03")) => Change::GpuWait,
         Kind::Explicit | Kind::Redundant | Kind::Idle | Kind::Timing | Kind::Allocator => Change::Delete,
-        Kind::DebugPrint | Kind::ErrorCheck | Kind::RoundTrip => Change::Drop,
+        Kind::DebugPrint | Kind::ErrorCheck | Kind::RoundTrip | Kind::HostKnown => Change::Drop,
         Kind::Logging => match strategy {
             Some(Strategy::Remove | Strategy::SyncFreeApi | Strategy::Offload) => Change::Drop,
             Some(Strategy::Coalesce) => Change::Coalesce,

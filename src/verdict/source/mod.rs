@@ -54,7 +54,7 @@ pub fn line(tree: &SourceTree, recorded: &str, line: u32, function: &str) -> Opt
     locate::line::holds(&file, line, function).then(|| file.line_text(line).to_owned())
 }
 
-/// Reads the call site of `frames` (the user's frames, innermost first): finds the expression on the first frame's line that
+/// Reads the call site of `frames` (the stack from the user's line outwards, libraries' frames among them): finds the expression on the first frame's line that
 /// waits in the way the trace saw, and follows its value to a verdict.
 ///
 /// Several expressions of the line may fit alike: if their verdicts agree the site gets that verdict, if they disagree about

@@ -165,7 +165,7 @@ def sinkhorn(a, b, tol):
 def evaluate(model, loader):
     scores = []
     for x, y in loader:
-        scores.append((model(x) == y).float().mean().item())  #! item: control-flow
+        scores.append((model(x) == y).float().mean().item())  #! item: logging; rule S05
     return float(np.mean(scores))
 
 def fit(model, loader, best):

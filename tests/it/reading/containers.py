@@ -82,7 +82,7 @@ def f(loader):
 def f(loader, best):
     total = 0.0
     for x in loader:
-        total += loss_of(x).item()  #! item: control-flow
+        total += loss_of(x).item()  #! item: logging; rule S05
     if total < best:
         save()
 

@@ -85,7 +85,7 @@ class Fit:
     def __init__(self, out):
         self.board = Board(out)
     def epoch(self, loss):
-        self.board.cell('loss', loss.item())  #! item: value-read
+        self.board.cell('loss', loss.item())  #! item: control-flow
         self.train_on(self.board.worst())
 
 # --- ema into a loss
@@ -151,7 +151,7 @@ def show(rows, out):
 
 # --- values in a namedtuple
 def measure(x):
-    return Stats(mean=x.mean().item(), n=len(x))  #! item: value-read
+    return Stats(mean=x.mean().item(), n=len(x))  #! item: logging
 
 def f(x):
     s = measure(x)  #< measure

@@ -1,4 +1,4 @@
-# Values that a loop collects: what is shown after the loop can be read there, what decides there is needed there.
+# Values that a loop collects: what is shown after the loop can be read there, and so can a sum that decides there.
 
 # --- shown
 def f(loader, best):
@@ -12,7 +12,7 @@ def f(loader, best):
 def f(loader, best):
     total = 0.0
     for x in loader:
-        total += loss_of(x).item()  #! item: control-flow; <= 0.8; says only once after the loop
+        total += loss_of(x).item()  #! item: logging; rule S05; <= 0.8; says read once
     avg = total / len(loader)
     print(avg)
     if avg < best:
@@ -22,7 +22,7 @@ def f(loader, best):
 def f(loader, best):
     total = 0.0
     for x in loader:
-        total += loss_of(x).item()  #! item: cpu-compute; <= 0.8; says only once after the loop
+        total += loss_of(x).item()  #! item: logging; rule S05; <= 0.8; says read once
     avg = total / len(loader)
     print(avg)
     scheduler.step(avg)
@@ -31,7 +31,7 @@ def f(loader, best):
 def f(loader, best):
     total = 0.0
     for x in loader:
-        total += loss_of(x).item()  #! item: control-flow; <= 0.8; says only once after the loop
+        total += loss_of(x).item()  #! item: logging; rule S05; <= 0.8; says read once
     avg = total / len(loader)
     print(avg)
     if math.isnan(avg):
@@ -49,7 +49,7 @@ def f(loader, best):
 def f(loader, best):
     losses = []
     for x in loader:
-        losses.append(loss_of(x).item())  #! item: control-flow; <= 0.8; says only once after the loop
+        losses.append(loss_of(x).item())  #! item: logging; rule S05; <= 0.8; says read once
     avg = sum(losses) / len(loader)
     print(avg)
     if avg < best:
@@ -59,7 +59,7 @@ def f(loader, best):
 def f(loader, best):
     total = 0.0
     for x in loader:
-        total += loss_of(x).item()  #! item: cpu-compute; <= 0.8; says only once after the loop
+        total += loss_of(x).item()  #! item: logging; rule S05; <= 0.8; says read once
     avg = total / len(loader)
     print(avg)
     time.sleep(avg)
@@ -79,7 +79,7 @@ def fit(loader, best):
 def evaluate(loader):
     total = 0.0
     for x in loader:
-        total += loss_of(x).item()  #! item: control-flow; <= 0.8; says only once after the loop
+        total += loss_of(x).item()  #! item: logging; rule S05; <= 0.8; says read once
     return total / len(loader)
 
 def fit(loader, best):
@@ -92,7 +92,7 @@ def fit(loader, best):
 def evaluate(loader):
     total = 0.0
     for x in loader:
-        total += loss_of(x).item()  #! item: cpu-compute; <= 0.8; says only once after the loop
+        total += loss_of(x).item()  #! item: logging; rule S05; <= 0.8; says read once
     return total / len(loader)
 
 def fit(loader, best):
@@ -114,6 +114,15 @@ def f(loader, best):
         avg = total / len(loader)
         if avg > best:
             break
+
+# --- list whose elements decide
+def f(loader, best):
+    losses = []
+    for x in loader:
+        losses.append(loss_of(x).item())  #! item: control-flow; <= 0.8; says only once after the loop
+    first, second = losses
+    if first < second:
+        save()
 
 # --- scores
 def f(loader, labels):

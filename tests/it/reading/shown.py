@@ -119,7 +119,7 @@ def f(x):
 def f(xs):
     meter = M()
     for x in xs:
-        v = x.item()  #! item: control-flow
+        v = x.item()  #! item: logging; rule S05
         meter.update(v)
     if meter.avg > 3:
         raise ValueError
@@ -137,7 +137,7 @@ def f(xs):
 def f(xs):
     meter = M()
     for x in xs:
-        v = x.item()  #! item: cpu-compute
+        v = x.item()  #! item: logging; rule S05
         meter.update(v)
     scheduler.step(meter.avg)
 
@@ -217,7 +217,7 @@ def f(a):
 def v(xs):
     top1 = M()
     for x in xs:
-        top1.update(x.item(), 4)  #! item: control-flow
+        top1.update(x.item(), 4)  #! item: logging; rule S05
     return top1.avg
 def main(xs, best):
     acc = v(xs)  #< v

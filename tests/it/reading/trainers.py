@@ -108,7 +108,7 @@ def f(rows, grid):
     for row in rows:
         features = 0
         for g in row:
-            features += grid[g].prod().item()  #! item: control-flow
+            features += grid[g].prod().item()  #! item: logging; rule S05
         if features != 3:
             fix(row)
 
@@ -188,7 +188,7 @@ def encode(rnn, emb, mask):
 # --- lengths that came from the host
 def encode(rnn, emb, batch):
     lens = torch.tensor(batch.lens).cuda(non_blocking=True)
-    packed = nn.utils.rnn.pack_padded_sequence(emb, lens.cpu(), enforce_sorted=False)  #! cpu: round-trip
+    packed = nn.utils.rnn.pack_padded_sequence(emb, lens.cpu(), enforce_sorted=False)  #! cpu: host-known; rule S20; pattern D10
     return rnn(packed)
 
 # --- not the lengths
@@ -204,7 +204,7 @@ def f(x, batch):
 # --- computed from an upload
 def f(x, batch):
     lens = torch.tensor(batch.lens).cuda()
-    return pack_padded_sequence(x, (lens + 1).cpu())  #! cpu: cpu-compute
+    return pack_padded_sequence(x, (lens + 1).cpu())  #! cpu: host-known
 
 # --- a key that is not only uploaded
 def load(batch):

@@ -123,7 +123,7 @@ def logged(fn):
 def step(model, batch):
     loss = model(batch)
     loss.backward()
-    return loss.item()  #! item: false logging; src: unknown value-read
+    return loss.item()  #! item: false logging
 
 # --- property_value (hard)
 class Stats:
@@ -144,7 +144,7 @@ class Result:
 
 
 def evaluate(model, batch):
-    return Result(loss=model(batch).item(), n=len(batch))  #! item: false logging; src: unknown value-read
+    return Result(loss=model(batch).item(), n=len(batch))  #! item: false logging
 
 
 def main_eval(model, batch):
@@ -200,7 +200,7 @@ def train_epoch(model, loader):
     for batch in loader:
         loss = model(batch)
         loss.backward()
-        meter.update(loss.item(), len(batch))  #! item: true control-flow
+        meter.update(loss.item(), len(batch))  #! item: false logging
     if meter.avg > 3:
         raise RuntimeError("diverged")
 
@@ -210,7 +210,7 @@ def train_epoch(model, loader, target):
     for batch in loader:
         loss, acc = model(batch)
         losses.update(loss.item(), len(batch))  #! item: false logging
-        accs.update(acc.item(), len(batch))  #! item: true control-flow
+        accs.update(acc.item(), len(batch))  #! item: false logging
     print(losses.avg)
     return accs.avg > target
 

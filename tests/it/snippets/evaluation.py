@@ -124,7 +124,7 @@ def forward(layers, head, x, threshold):
 def fit(model, loader, best):
     losses = []
     for batch in loader:
-        losses.append(model(batch).item())  #! item: true control-flow
+        losses.append(model(batch).item())  #! item: false logging
     avg = sum(losses) / len(losses)
     print(f"val {avg:.4f}")
     if avg < best:
@@ -135,7 +135,7 @@ def fit(model, loader, best):
 def evaluate(model, loader):
     total = 0.0
     for batch in loader:
-        total += model(batch).loss.item()  #! item: true control-flow
+        total += model(batch).loss.item()  #! item: false logging
     return total / len(loader)
 
 
@@ -165,5 +165,5 @@ def epoch(model, loader, scheduler):
     for batch in loader:
         loss = model(batch)
         loss.backward()
-        running += loss.item()  #! item: true cpu-compute
+        running += loss.item()  #! item: false logging
     scheduler.step(running / len(loader))

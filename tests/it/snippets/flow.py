@@ -209,7 +209,7 @@ def step(loss, limit):
 # --- generator_yields (hard)
 def stream(model, batches):
     for batch in batches:
-        yield model(batch).loss.item()  #! item: false logging; src: unknown value-read
+        yield model(batch).loss.item()  #! item: false logging
 
 
 def show(model, batches):

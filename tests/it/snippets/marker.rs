@@ -25,6 +25,8 @@ pub struct Snippet {
     pub lines: Vec<String>,
     /// In the order of the lines.
     pub marks: Vec<Mark>,
+    /// The program's other files, each after a line `# file: NAME`.
+    pub files: Vec<(String, String)>,
     /// Lines (from 1) with the functions that they call.
     calls: Vec<(usize, String)>,
 }
@@ -71,8 +73,8 @@ pub fn parse(text: &str) -> Vec<Snippet> {
         if let Some(head) = line.strip_prefix("# --- ") {
             let hard = head.ends_with("(hard)");
             let name = head.trim_end_matches("(hard)").trim().to_owned();
-            let (lines, marks, calls) = (Vec::new(), Vec::new(), Vec::new());
-            snippets.push(Snippet { name, at: index + 1, hard, lines, marks, calls });
+            let (lines, marks, calls, files) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+            snippets.push(Snippet { name, at: index + 1, hard, lines, marks, calls, files });
         } else if let Some(snippet) = snippets.last_mut() {
             snippet.add(line);
         }
@@ -82,6 +84,13 @@ pub fn parse(text: &str) -> Vec<Snippet> {
 
 impl Snippet {
     fn add(&mut self, line: &str) {
+        if let Some(name) = line.strip_prefix("# file: ") {
+            return self.files.push((name.to_owned(), String::new()));
+        }
+        if let Some((_, text)) = self.files.last_mut() {
+            *text += line;
+            return text.push('\n');
+        }
         let number = self.lines.len() + 1;
         let (code, calls) = line.split_once("  #< ").unwrap_or((line, ""));
         let (code, marks) = code.split_once("  #! ").unwrap_or((code, ""));

@@ -2,8 +2,9 @@
 
 use super::tracer::{Next, Tracer, UNKNOWN, ends};
 use super::value::{Sink, Step, Value};
-use crate::verdict::source::infer::libraries::makes_tensor;
+use crate::verdict::source::infer::libraries::{Names, makes_tensor};
 use crate::verdict::source::infer::roles::{self, Role};
+use crate::verdict::source::parse::imports::full_name;
 use crate::verdict::source::parse::{Node, dotted, nodes, split_callee, within};
 use ruff_python_ast::ExprCall;
 use ruff_text_size::{Ranged, TextRange};
@@ -17,7 +18,14 @@ impl<'a> Tracer<'a, '_> {
         };
         let (Node::ExprCall(call), node) = (path[at], path[path.len() - 1]) else { return Next::Done };
         let callee = self.file.text(&*call.func);
-        match roles::role(call, node.range(), value.bulk) {
+        let role = match roles::role(call, node.range(), value.bulk) {
+            Role::Unknown => {
+                let full = full_name(self.file, &dotted(&call.func));
+                roles::imported_role(&full, value.data || value.bulk, value.text)
+            }
+            role => role,
+        };
+        match role {
             Role::Log | Role::Track if value.data && roles::writes(call) => {
                 return ends(Sink::Write, format!("written out by {callee}"));
             }
@@ -41,9 +49,7 @@ impl<'a> Tracer<'a, '_> {
                 self.keep(path, at, value);
                 return Next::Done;
             }
-            Role::Keep | Role::Unknown => {
-                return self.local_call(path, at, value).map_or(Next::Done, Next::Up);
-            }
+            Role::Keep | Role::Unknown => return self.handed(path, at, value).map_or(Next::Done, Next::Up),
             Role::Text => value.becomes_text(),
             Role::Through => through(call, node.range(), value),
         }
@@ -60,6 +66,9 @@ fn sized(path: &[Node<'_>], call: usize, callee: &str) -> Next {
     ends(Sink::Size, format!("a size for {callee}"))
 }
 
+/// Functions of NumPy and its kin that make one figure of many.
+const MEANS: Names = Names("average median std var nanmean nansum fmean pstdev stdev fsum");
+
 /// What a host function makes of its argument at `at`: `enumerate` pairs it with a number, `zip` with other things.
 fn through(call: &ExprCall, at: TextRange, value: &mut Value) {
     let callee = dotted(&call.func);
@@ -71,16 +80,24 @@ fn through(call: &ExprCall, at: TextRange, value: &mut Value) {
             value.steps.extend([Step::Index(1), Step::Any]);
         }
         ("", "zip") => {
-            value.bulk &= value.steps.pop().is_some();
             let position = call.arguments.args.iter().position(|argument| within(at, argument));
-            value.steps.extend([position.map_or(Step::Any, Step::Index), Step::Any]);
+            let starred = position.is_some_and(|position| call.arguments.args[position].is_starred_expr());
+            // `zip(*columns)`: the place among the columns is that in each row.
+            let row = if starred { value.steps.pop() } else { position.map(Step::Index) };
+            value.bulk &= value.steps.pop().is_some();
+            value.steps.extend([row.unwrap_or(Step::Any), Step::Any]);
         }
         (_, "float" | "int" | "sum" | "min" | "max" | "mean" | "bool") => {
+            value.summed |= !value.steps.is_empty() && !matches!(name, "float" | "int" | "bool");
             value.steps.clear();
             (value.bulk, value.data) = (false, false);
         }
-        _ => value.steps.clear(),
+        _ => {
+            value.summed |= !value.steps.is_empty() && MEANS.has(name);
+            value.steps.clear();
+        }
     }
+    value.arrays |= base.contains("np") || base.contains("numpy") || makes_tensor(name);
     // NumPy's numbers have the methods of arrays.
     value.number &= !base.contains("np") && !base.contains("numpy") && !makes_tensor(name);
 }

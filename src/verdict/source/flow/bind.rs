@@ -7,8 +7,8 @@ use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::placement::Placement;
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::scope::{self, Definition};
-use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee, string, within};
-use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprList, ExprTuple};
+use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee, string};
+use ruff_python_ast::{Expr, ExprContext, ExprList, ExprTuple};
 use ruff_text_size::Ranged;
 
 impl<'a> Tracer<'a, '_> {
@@ -37,18 +37,36 @@ impl<'a> Tracer<'a, '_> {
         !values.is_empty() && values.iter().all(|(value, _)| made(value))
     }
 
+    /// Where a value lies that is stored under a key or position that is not told: in a dict where all that the file gives to
+    /// the container is one.
+    fn slot(&self, container: &'a Expr, path: &[Node<'a>]) -> Step {
+        let dict = |value: &Expr| match value {
+            Expr::Call(call) => Names("dict defaultdict OrderedDict").has(nodes::name(&call.func)),
+            _ => value.is_dict_expr() || value.is_dict_comp_expr(),
+        };
+        let values = self.objects.values_of(container, path);
+        let dicts = !values.is_empty() && values.iter().all(|(value, _)| dict(value));
+        if dicts { Step::Entry } else { Step::Any }
+    }
+
     /// A container changes: later reads of it see the value. One that is named after the figures it collects
     /// counts as shown (S04), unless its reads here tell otherwise.
     fn store(&mut self, place: &[Node<'a>], container: &'a Expr, value: Value) {
         let name = dotted(container);
-        let shown = roles::is_metric(&name) || roles::is_logger(&name);
+        let shown = !value.data && (roles::is_metric(&name) || roles::is_logger(&name));
         let before = self.uses.len();
         self.bind(place, container, value.clone());
         let open = |used: &Use| {
             matches!(used.sink, Sink::Unknown | Sink::Stored | Sink::Dropped | Sink::Returned | Sink::Log)
         };
         if shown && self.uses[before..].iter().all(open) {
-            self.uses.truncate(before);
+            // Callers may yet decide by it.
+            let mut returned = self.uses.split_off(before);
+            returned.retain(|used| used.sink == Sink::Returned && !used.value.vague);
+            for used in &mut returned {
+                used.limit = METER_SEEN;
+            }
+            self.uses.append(&mut returned);
             self.sink(place, &value, Sink::Log, format!("collected in `{name}`"));
         }
     }
@@ -91,76 +109,6 @@ impl<'a> Tracer<'a, '_> {
         }
     }
 
-    /// A function of the same file gets the value: follow the parameter.
-    pub(super) fn local_call(&mut self, path: &[Node<'a>], at: usize, value: &mut Value) -> Option<usize> {
-        let call = nodes::call(&path[..=at])?;
-        let callee = dotted(&call.func);
-        let unknown = format!("an argument of {}", self.file.text(&*call.func));
-        let Some((function, parameter)) = self.parameter(path, at) else {
-            self.sink(path, value, Sink::Unknown, unknown);
-            return None;
-        };
-        let ast = nodes::function(&function)?;
-        if !self.seen.insert((ast.range, format!("{callee}({parameter}"))) {
-            return None;
-        }
-        let first = ast.body.first().map(Ranged::start).unwrap_or_default();
-        let before = self.uses.len();
-        // What is called inside the loop runs inside the loop, wherever it stands.
-        let collected = value.collected.filter(|collected| !collected.region.contains(call.start()));
-        let inner = Value { name: Some(parameter.clone()), hops: value.hops + 1, collected, ..value.clone() };
-        for read in scope::reached(&function, &parameter, &Definition::parameter(&function, first)) {
-            self.follow(&read, inner.clone());
-        }
-        let found = self.uses.split_off(before);
-        let (returned, others): (Vec<_>, Vec<_>) =
-            found.into_iter().partition(|used| used.sink == Sink::Returned);
-        self.uses.extend(others);
-        (!returned.is_empty()).then(|| path.len() - 1 - at)
-    }
-
-    /// The method that a call means where the object's class is in the file; of an object that is called itself, `__call__`
-    /// or a module's `forward`.
-    pub(super) fn method_called(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<Path<'a>> {
-        let of = |object| self.objects.class_of(object, path);
-        let class = nodes::receiver(call).and_then(of);
-        let named = class.and_then(|class| self.objects.method(&class, nodes::name(&call.func)));
-        named.or_else(|| {
-            let class = of(&call.func)?;
-            ["__call__", "forward"].iter().find_map(|name| self.objects.method(&class, name))
-        })
-    }
-
-    /// The function that a call means: the method of the object's class, else the only function of that name in the file.
-    fn callee(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<Path<'a>> {
-        let callee = dotted(&call.func);
-        let (base, name) = split_callee(&callee);
-        if let Some(method) = self.method_called(path, call) {
-            return Some(method);
-        }
-        let own = matches!(base, "" | "self" | "cls").then(|| scope::functions(self.file.module(), name));
-        let mut functions = own?;
-        functions.pop().filter(|_| functions.is_empty())
-    }
-
-    /// The function that the call at `path[at]` means and the parameter that the argument becomes.
-    fn parameter(&self, path: &[Node<'a>], at: usize) -> Option<(Path<'a>, String)> {
-        let (call, argument) = (nodes::call(&path[..=at])?, nodes::range(path));
-        let function = self.callee(path, call)?;
-        let ast = nodes::function(&function)?;
-        let free = ast.decorator_list.iter().any(|decorator| dotted(&decorator.expression) == "staticmethod");
-        let method = usize::from(!free && matches!(function[..], [.., Node::StmtClassDef(_), _]));
-        let parameter = match nodes::keyword(call, argument) {
-            Some(keyword) => keyword.arg.as_ref()?.as_str(),
-            None => {
-                let position = call.arguments.args.iter().position(|value| within(argument, value))?;
-                let mut all = ast.parameters.posonlyargs.iter().chain(&ast.parameters.args);
-                all.nth(position + method)?.parameter.name.as_str()
-            }
-        };
-        Some((function, parameter.to_owned()))
-    }
-
     /// A target gets the value; `place` is the path of the statement or expression that assigns.
     pub(super) fn bind(&mut self, place: &[Node<'a>], target: &'a Expr, mut value: Value) {
         let path = [place, &[Node::from(target)]].concat();
@@ -171,6 +119,10 @@ impl<'a> Tracer<'a, '_> {
                 let starred = elts.iter().any(|element| matches!(element, Expr::Starred(_)));
                 let chosen = match value.steps.pop() {
                     Some(Step::Index(index)) if !starred && index < elts.len() => Some(index),
+                    Some(Step::Field(_)) => {
+                        value.vague = true;
+                        None
+                    }
                     _ => None,
                 };
                 for (at, element) in elts.iter().enumerate() {
@@ -184,12 +136,24 @@ impl<'a> Tracer<'a, '_> {
                 self.sink(&path, &value, Sink::Rate, what);
             }
             Expr::Attribute(ast) => self.attribute(&path, ast, value),
+            // `table.setdefault(key, []).append(v)`: an entry of the table.
+            Expr::Call(call) if nodes::name(&call.func) == "setdefault" => {
+                if let Some(table) = nodes::receiver(call) {
+                    self.store(&path, table, value.held(Step::Entry));
+                }
+            }
             Expr::Subscript(ast) if self.placements.find(&ast.value, place) == Placement::Device => {
                 let what = format!("stored in the tensor `{}`", self.file.text(&*ast.value));
                 self.sink(&path, &value, Sink::Device, what);
             }
             Expr::Subscript(ast) => {
-                let value = value.held(constant_step(&ast.slice).unwrap_or(Step::Any));
+                let step = constant_step(&ast.slice).unwrap_or_else(|| self.slot(&ast.value, place));
+                let array = |made: &Expr| {
+                    let callee = made.as_call_expr().map(|call| dotted(&call.func)).unwrap_or_default();
+                    Names("torch np numpy").has(split_callee(&callee).0)
+                };
+                value.arrays |= self.objects.values_of(&ast.value, place).iter().any(|(made, _)| array(made));
+                let value = value.held(step);
                 self.store(&path, &ast.value, value);
             }
             _ => self.sink(&path, &value, Sink::Stored, format!("stored in `{}`", self.file.text(target))),
@@ -204,13 +168,16 @@ impl<'a> Tracer<'a, '_> {
         }
         let owner = scope::owner(path, name);
         let mut reads = scope::reached(&owner, name, &Definition::new(path));
+        let mutated = matches!(last(path), Some(Node::ExprName(ast)) if ast.ctx == ExprContext::Load);
+        if mutated {
+            reads.extend(aliases(&owner, name));
+        }
         reads.retain(|read| nodes::range(read) != own);
         let value = value.named(name);
         let before = self.uses.len();
         for read in &reads {
             self.follow(read, value.clone());
         }
-        let mutated = matches!(last(path), Some(Node::ExprName(ast)) if ast.ctx == ExprContext::Load);
         let class = matches!(last(&owner), Some(Node::StmtClassDef(_)));
         let local = owner.len() > 1 && scope::binds(&owner, name);
         if class || mutated && !(local && is_fresh(&owner, name)) {
@@ -221,6 +188,14 @@ impl<'a> Tracer<'a, '_> {
             self.sink(path, &value, sink, "never read");
         }
     }
+}
+
+/// The reads of a name that give its object another name, which sees what is stored in it later: `best = metrics`.
+fn aliases<'a>(owner: &Path<'a>, name: &str) -> impl Iterator<Item = Path<'a>> {
+    let all = scope::occurrences(owner, name).into_iter().filter(|one| one.load).map(|one| one.path);
+    all.filter(|read| {
+        matches!(nodes::above(read, 1), Some(Node::StmtAssign(ast)) if ast.value.range() == nodes::range(read))
+    })
 }
 
 /// Whether a target is a setting of the optimizer.
@@ -235,15 +210,22 @@ fn is_rate(target: &Expr) -> bool {
 
 /// Whether a local name only ever means containers made in its function: what they hold leaves through the name alone.
 fn is_fresh(owner: &[Node<'_>], name: &str) -> bool {
-    let made = |value: &Expr| match value {
-        Expr::Call(call) => {
-            Names("list dict set defaultdict deque OrderedDict Counter").has(nodes::name(&call.func))
+    fn made(value: &Expr) -> bool {
+        match value {
+            Expr::Call(call) => {
+                let callee = dotted(&call.func);
+                let (base, name) = split_callee(&callee);
+                Names("list dict set defaultdict deque OrderedDict Counter").has(name)
+                    || Names("np numpy torch").has(base)
+                        && Names("zeros ones full empty zeros_like ones_like empty_like").has(name)
+            }
+            Expr::If(ast) => made(&ast.body) && made(&ast.orelse),
+            _ => {
+                matches!(value, Expr::List(_) | Expr::Dict(_) | Expr::Set(_) | Expr::BinOp(_))
+                    || matches!(value, Expr::ListComp(_) | Expr::DictComp(_) | Expr::SetComp(_))
+            }
         }
-        _ => {
-            matches!(value, Expr::List(_) | Expr::Dict(_) | Expr::Set(_) | Expr::BinOp(_))
-                || matches!(value, Expr::ListComp(_) | Expr::DictComp(_) | Expr::SetComp(_))
-        }
-    };
+    }
     let mut stores =
         scope::occurrences(owner, name).into_iter().filter(|occurrence| occurrence.store).peekable();
     stores.peek().is_some()

@@ -1,8 +1,9 @@
-//! What becomes of a value that the CPU read, within one file.
+//! What becomes of a value that the CPU read, within one file and the functions of others that it is handed to.
 
 mod argument;
 mod attribute;
 mod bind;
+pub mod calls;
 pub mod conditions;
 pub mod tracer;
 pub mod value;

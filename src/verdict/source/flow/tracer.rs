@@ -1,5 +1,6 @@
 //! Following a value that the CPU read to what becomes of it.
 
+use super::calls::Program;
 use super::conditions::{self, is_asserted, is_guard};
 use super::value::{Sink, Step, Use, Value, constant_step, element};
 use crate::rules::grade;
@@ -35,6 +36,8 @@ pub struct Tracer<'a, 'n> {
     pub placements: &'n Placements<'a>,
     pub objects: Objects<'a>,
     pub uses: Vec<Use>,
+    /// The program that the file is of, where its other files may be looked into.
+    pub(super) program: Option<Program<'n>>,
     pub(super) seen: HashSet<(TextRange, String)>,
 }
 
@@ -56,7 +59,15 @@ pub(super) fn ends(sink: Sink, what: impl Into<String>) -> Next {
 impl<'a, 'n> Tracer<'a, 'n> {
     pub fn new(placements: &'n Placements<'a>) -> Self {
         let file = placements.file;
-        Self { file, placements, objects: Objects::new(file), uses: Vec::new(), seen: HashSet::new() }
+        let (objects, uses, seen) = (Objects::new(file), Vec::new(), HashSet::new());
+        Self { file, placements, objects, uses, program: None, seen }
+    }
+
+    /// The same, looking into the program's other files.
+    #[must_use]
+    pub fn of(mut self, program: Option<Program<'n>>) -> Self {
+        self.program = program;
+        self
     }
 
     /// Follows the value of the last node of `path`.
@@ -110,6 +121,12 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 if ast.ops.iter().all(|op| matches!(op, CmpOp::Is | CmpOp::IsNot)) {
                     return Next::Done;
                 }
+                // `name in metrics` looks a key up, whatever lies under it.
+                let holds = !within(node, &*ast.left)
+                    && ast.ops.iter().all(|op| matches!(op, CmpOp::In | CmpOp::NotIn));
+                if holds && matches!(value.steps.last(), Some(Step::Key(_) | Step::Entry | Step::Meter(_))) {
+                    return Next::Done;
+                }
                 value.steps.clear();
                 let mut operands = std::iter::once(&*ast.left).chain(&ast.comparators);
                 return self.arithmetic(path, value, operands.find(|other| !within(node, *other)));
@@ -148,7 +165,11 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 return self.iterated(above, &ast.target, value);
             }
             Node::Comprehension(_) => return self.filter(path, value),
-            Node::ExprLambda(_) => return returned_by_lambda(above),
+            Node::ExprLambda(_) => return returned_by_lambda(above, value),
+            Node::ExprYield(_) if is_plain_function(path) => {
+                value.steps.push(Step::Any);
+                return ends(Sink::Returned, "yielded to whoever iterates");
+            }
             Node::ExprYield(_) | Node::ExprYieldFrom(_) => {
                 return ends(Sink::Unknown, "yielded to whoever iterates");
             }
@@ -251,7 +272,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
         };
         match (value.steps.pop(), chosen) {
             (Some(Step::Index(a)), Some(Step::Index(b))) if a != b => Next::Done,
-            (Some(Step::Key(a) | Step::Meter(Some(a))), Some(Step::Key(b))) if a != b => Next::Done,
+            (Some(Step::Key(a) | Step::Field(a) | Step::Meter(Some(a))), Some(Step::Key(b))) if a != b => {
+                Next::Done
+            }
             _ => Next::Up(1),
         }
     }
@@ -264,8 +287,26 @@ impl<'a, 'n> Tracer<'a, 'n> {
         if !value.is_given_by(name) {
             return Next::Done;
         }
+        if let Some(Step::Field(field)) = value.steps.last() {
+            return match (call, field == name) {
+                (None, true) => {
+                    value.steps.pop();
+                    Next::Up(1)
+                }
+                (None, false) => Next::Done,
+                (Some(_), _) => {
+                    ends(Sink::Unknown, format!("kept in an object that is asked for `.{name}()`"))
+                }
+            };
+        }
         let Some(call) = call else {
+            let key = matches!(nodes::above(path, 2), Some(Node::Keyword(keyword))
+                if keyword.arg.as_ref().is_some_and(|id| id.as_str() == "key"));
             return match name {
+                // `sorted(scores, key=scores.get)`.
+                "get" | "__getitem__" if key => {
+                    ends(Sink::Branch { guard: false, assert: false }, "the key of a sort")
+                }
                 // Known without the values.
                 "shape" | "dtype" | "ndim" | "device" => Next::Done,
                 _ => Next::Up(1),
@@ -279,8 +320,13 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 ends(Sink::Device, "copied back to the device")
             }
             "cuda" => ends(Sink::Device, "copied back to the device"),
+            "tolist" => {
+                value.tensor = false;
+                Next::Up(2)
+            }
             "backward" => ends(Sink::Device, "used by the backward pass"),
             "item" | "mean" | "sum" | "max" | "min" | "std" => {
+                value.summed |= name != "item";
                 (value.bulk, value.data, value.steps) = (false, false, Vec::new());
                 Next::Up(2)
             }
@@ -393,14 +439,29 @@ impl<'a, 'n> Tracer<'a, 'n> {
 /// What is said of a use that no case covers.
 pub(super) const UNKNOWN: &str = "used in a way that the tool does not know";
 
-/// The value is what the lambda at the end of `path` returns.
-fn returned_by_lambda(path: &[Node<'_>]) -> Next {
+/// The value is what the lambda at the end of `path` returns: to a sort as its key, to a filter as its test, to `map` as an
+/// element of what it gives, else to whoever calls it.
+fn returned_by_lambda(path: &[Node<'_>], value: &mut Value) -> Next {
     let key = matches!(nodes::above(path, 1), Some(Node::Keyword(keyword))
         if keyword.arg.as_ref().is_some_and(|id| id.as_str() == "key"));
-    match key {
-        true => ends(Sink::Branch { guard: false, assert: false }, "the key of a sort"),
-        false => ends(Sink::Returned, "returned by a lambda"),
+    let given_to = match (nodes::above(path, 1), nodes::above(path, 2)) {
+        (Some(Node::Arguments(_)), Some(Node::ExprCall(call))) => nodes::name(&call.func),
+        _ => "",
+    };
+    match given_to {
+        _ if key => ends(Sink::Branch { guard: false, assert: false }, "the key of a sort"),
+        "filter" => ends(Sink::Branch { guard: false, assert: false }, "the test of a filter"),
+        "map" | "tree_map" => {
+            value.steps.push(Step::Any);
+            Next::Up(3)
+        }
+        _ => ends(Sink::Returned, "returned by a lambda"),
     }
+}
+
+/// Whether the function around has no decorator, which could make something else of what it yields.
+fn is_plain_function(path: &[Node<'_>]) -> bool {
+    matches!(path[function_scope(path)], Node::StmtFunctionDef(ast) if ast.decorator_list.is_empty())
 }
 
 /// Whether the function around makes the text of an object.

@@ -23,6 +23,10 @@ pub struct Value {
     pub text: bool,
     /// Read from an attribute that may or may not depend on it: decides nothing for certain.
     pub vague: bool,
+    /// Added up, or made one number of many in another way that the device can do as well.
+    pub summed: bool,
+    /// Went into an array or a tensor of the host, or a function of NumPy, which take no tensors of the device.
+    pub arrays: bool,
     /// Where it was read (in this file: the call that returns it).
     pub origin: TextSize,
     /// The loop that collects it by `+=` or `append`: uses outside of it can wait.
@@ -36,8 +40,6 @@ pub struct Value {
 #[derive(Clone, Copy, Debug)]
 pub struct Collected {
     pub region: TextRange,
-    /// Added up into one number, rather than kept one by one.
-    pub sum: bool,
 }
 
 impl Value {
@@ -51,11 +53,19 @@ impl Value {
             number: !bulk,
             text: false,
             vague: false,
+            summed: false,
+            arrays: false,
             origin: nodes::range(path).start(),
             collected: None,
             name: None,
             hops: 0,
         }
+    }
+
+    /// The value as the call at the end of `call` gives it to the caller.
+    pub fn returned_to(&self, call: &[Node<'_>]) -> Self {
+        let Self { steps, data, tensor, text, summed, arrays, .. } = self.clone();
+        Self { steps, data, tensor, text, summed, arrays, ..Self::new(call, self.bulk) }
     }
 
     pub fn held(mut self, step: Step) -> Self {
@@ -78,7 +88,8 @@ impl Value {
     /// Notes that `+=` or `append` at the end of `place` collects the value, if the loop around reads it each time.
     pub fn collected(mut self, place: &[Node<'_>], sum: bool) -> Self {
         let region = scope::innermost_loop(place, self.origin);
-        self.collected = self.collected.or(region.map(|region| Collected { region, sum }));
+        self.collected = self.collected.or(region.map(|region| Collected { region }));
+        self.summed |= sum && region.is_some();
         self
     }
 
@@ -124,6 +135,8 @@ const GIVING: Names = Names(
 pub enum Step {
     Index(usize),
     Key(String),
+    /// An attribute of an object that was made with it.
+    Field(String),
     /// Some element.
     Any,
     /// The value under some key of a dict.
@@ -192,20 +205,26 @@ pub struct Use {
 }
 
 impl Use {
-    /// Whether a use comes after the loop that reads the value, so that one read there would do: of a sum (S05), of a list of
-    /// figures, and of arrays gathered batch by batch (D08), which need no look inside the loop. Other lists are what the program
+    /// Whether a use comes after the loop that reads the value, so that one read there would do: of a sum (S05), also where it
+    /// decides something there, of a list of figures, and of arrays gathered batch by batch (D08), which need no look inside the loop. Other lists are what the program
     /// makes, and how soon they are needed is not told.
     pub fn can_wait(&self) -> bool {
-        let Some(collected) = self.value.collected.filter(|_| self.deferred) else { return false };
+        if !self.deferred || self.value.collected.is_none() {
+            return false;
+        }
+        let summed = self.value.summed;
         let figures = self.name.as_deref().is_some_and(is_figure);
         match self.sink {
             Sink::Stored | Sink::Dropped => false,
             Sink::Unknown if self.value.vague => false,
             Sink::Log => true,
-            Sink::Branch { .. } | Sink::Rate | Sink::Size | Sink::Index => false,
-            Sink::Compute => self.value.tensor,
-            Sink::Returned => collected.sum || figures || self.value.tensor,
-            _ => collected.sum || self.value.tensor,
+            Sink::Compute if self.value.tensor => true,
+            // What an attribute collects may be asked for by a method that the loop calls.
+            _ if self.sink.is_decisive() => {
+                summed && self.name.as_ref().is_none_or(|name| !name.contains('.'))
+            }
+            Sink::Returned => summed || figures || self.value.tensor,
+            _ => summed || self.value.tensor,
         }
     }
 }
@@ -214,6 +233,7 @@ impl Use {
 pub fn element(mut value: Value) -> Option<Value> {
     match value.steps.pop() {
         Some(Step::Key(_) | Step::Entry) => return None,
+        Some(Step::Field(_)) => value.vague = true,
         Some(_) => {}
         None => value.bulk = false,
     }

@@ -118,7 +118,7 @@ impl<'a> Objects<'a> {
     }
 
     /// The only class of that name in the file.
-    fn class_named(&self, name: &str) -> Option<Path<'a>> {
+    pub fn class_named(&self, name: &str) -> Option<Path<'a>> {
         self.spend()?;
         let named =
             |path: &[Node<'a>]| matches!(last(path), Some(Node::StmtClassDef(ast)) if *ast.name == *name);

@@ -86,6 +86,19 @@ const FACTORIES: Names = Names(
      LongTensor IntTensor DoubleTensor Tensor ByteTensor",
 );
 
+/// Whether an expression makes a tensor of no data, where the device could make it itself: `torch.randn(64, 20)`.
+pub fn is_filled(expr: &Expr) -> bool {
+    let Expr::Call(call) = expr else { return false };
+    let callee = dotted(&call.func);
+    let (base, name) = split_callee(&callee);
+    base == "torch"
+        && FACTORIES.has(name)
+        && name.starts_with(char::is_lowercase)
+        && ["device", "out", "pin_memory", "generator"]
+            .iter()
+            .all(|name| call.arguments.find_keyword(name).is_none())
+}
+
 /// Functions of `torch` that give no tensor.
 const NO_TENSORS: Names = Names("device Size is_tensor get_num_threads is_grad_enabled Generator");
 
@@ -137,8 +150,13 @@ impl<'a> Placements<'a> {
             Expr::Starred(ast) => sub(&ast.value),
             Expr::List(ast) => ast.elts.iter().map(sub).reduce(operands).unwrap_or(Host),
             Expr::Tuple(ast) => ast.elts.iter().map(sub).reduce(operands).unwrap_or(Host),
-            Expr::ListComp(ast) => sub(&ast.elt),
-            Expr::Generator(ast) => sub(&ast.elt),
+            // The element sees the names that the comprehension binds.
+            Expr::ListComp(ast) => {
+                self.guess(&ast.elt, &[around, &[ast.into(), (&*ast.elt).into()]].concat(), depth + 1)
+            }
+            Expr::Generator(ast) => {
+                self.guess(&ast.elt, &[around, &[ast.into(), (&*ast.elt).into()]].concat(), depth + 1)
+            }
             Expr::Dict(_) | Expr::Set(_) | Expr::DictComp(_) => Host,
             Expr::FString(_) | Expr::Lambda(_) | Expr::Slice(_) => Host,
             _ if expr.is_literal_expr() => Host,
@@ -225,6 +243,7 @@ impl<'a> Placements<'a> {
             }
             Expr::If(ast) => self.device(&ast.body, around, depth + 1),
             Expr::Attribute(ast) if names_dtype(&ast.attr) => None,
+            Expr::Name(name) if name.id.contains("dtype") => None,
             Expr::Name(name) => {
                 let bound = if depth < 4 { self.binding(name, around) } else { None };
                 let known = bound.and_then(|(value, place)| self.device(value, &place, depth + 1));

@@ -62,6 +62,17 @@ const SIZES: Names = Names(
      new_zeros new_ones new_empty resize_ topk unflatten range islice tril_indices triu_indices randperm \
      randint interpolate one_hot roll slice full new_full linspace broadcast_to",
 );
+/// Libraries that work on the CPU with the arrays and lists that they are given.
+const CPU_LIBRARIES: Names = Names(
+    "pycocotools lvis cityscapesscripts cv2 PIL skimage sklearn scipy pandas polars pyarrow h5py networkx \
+     shapely matplotlib nltk sacrebleu bert_score rouge rouge_score seqeval jiwer editdistance Levenshtein \
+     spacy sentencepiece tokenizers librosa soundfile gym gymnasium mujoco trimesh open3d hnswlib annoy \
+     numba lmdb msgpack orjson ujson xgboost lightgbm rdkit Bio statsmodels imageio mmcv mir_eval pesq pystoi",
+);
+/// Of these, the ones that draw and cut by the numbers that they are given.
+const IMAGE_LIBRARIES: Names = Names("cv2 PIL skimage");
+/// Modules of the standard library whose functions compute a host value from host values.
+const HOST_MODULES: Names = Names("math cmath statistics numpy");
 /// Functions and methods that are told how many samples to draw.
 const DRAWS: Names = Names("multinomial sample rsample sample_n");
 /// Builtins and conversions that give another host value.
@@ -101,7 +112,7 @@ pub fn is_log(call: &ExprCall) -> bool {
 
 /// Whether a call makes text of its arguments, or logs them.
 pub fn makes_text(call: &ExprCall) -> bool {
-    matches!(dotted(&call.func).as_str(), "str" | "repr" | "format" | "''.format") || is_log(call)
+    name(&call.func) == "format" || matches!(dotted(&call.func).as_str(), "str" | "repr") || is_log(call)
 }
 
 /// Whether a call shows its arguments itself, rather than by a logger.
@@ -257,6 +268,26 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
         return if fills(call, name, at) { Role::Device } else { Role::Size };
     }
     if torch { torch_role(call, name, bulk) } else { method_role(name, bulk) }
+}
+
+/// What a function does that no row of the tables names, by the module that an import takes it from and by the first word of
+/// its name; `data` for whole arrays and lists on the host, `text` for text.
+pub fn imported_role(full: &str, data: bool, text: bool) -> Role {
+    /// First words of what draws or tells figures.
+    const SHOWS: Names = Names("plot show display visualize report draw");
+    let (module, name) = split_callee(full);
+    let root = full.split(['.', '(', '[']).next().unwrap_or("");
+    match () {
+        _ if text && IMAGE_LIBRARIES.has(root) => Role::Log,
+        _ if IMAGE_LIBRARIES.has(root) => Role::Compute,
+        _ if !data && name.split_once('_').is_some_and(|(first, _)| SHOWS.has(first)) => Role::Log,
+        _ if !module.is_empty() && !module.contains('[') && is_logger(module) && LOG_VERBS.has(name) => {
+            Role::Log
+        }
+        _ if computes_on_host(root) || HOST_MODULES.has(root) => Role::Through,
+        _ if data && CPU_LIBRARIES.has(root) => Role::Compute,
+        _ => Role::Unknown,
+    }
 }
 
 /// Functions of torch: on a CPU tensor they compute on the host, given a Python number they compute on the device.

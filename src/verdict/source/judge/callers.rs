@@ -1,27 +1,84 @@
 //! Values that leave their function: what the callers do with them.
 
-use super::reader::Case;
+use super::reader::{Case, SiteReader};
 use super::rules::judge;
+use crate::model::Frame;
 use crate::rules::grade::PER_CALLER;
+use crate::verdict::source::flow::calls::Program;
 use crate::verdict::source::flow::tracer::Tracer;
 use crate::verdict::source::flow::value::{Sink, Use, Value};
 use crate::verdict::source::infer::placement::Placements;
-use crate::verdict::source::locate::line;
+use crate::verdict::source::locate::callee::{self, Callee};
 use crate::verdict::source::parse::{Node, Path, Source, dotted, nodes, scope, split_callee};
 use crate::vocabulary::{Class, Verdict};
+use std::rc::Rc;
 
-/// Callers looked into, one after the other, for a returned value.
-const MAX_CALLERS: usize = 3;
+/// Callers in the user's code looked into, one after the other, for a returned value.
+const MAX_CALLERS: usize = 8;
+
+/// A frame further out, with its file.
+pub(super) struct Caller<'s> {
+    pub file: Rc<Source>,
+    pub frame: &'s Frame,
+    /// Its place in the stack.
+    pub at: usize,
+    /// Whether the frame inside is what its line calls: between them is nothing, or only code that calls on.
+    pub direct: bool,
+}
+
+impl<'s> SiteReader<'s> {
+    /// The next frame outside `inner` whose file is at hand, libraries' included; `None` once a user's frame has none.
+    ///
+    /// `function` is what the value leaves. A comprehension had a frame of its own before Python 3.12: the next one is then
+    /// that of the function around, which it has left as well.
+    pub(super) fn caller(self, inner: usize, function: &str) -> Option<Caller<'s>> {
+        let comprehension = |frame: &Frame| {
+            matches!(frame.function.as_str(), "<listcomp>" | "<setcomp>" | "<dictcomp>" | "<genexpr>")
+        };
+        let left = |at: usize| {
+            comprehension(&self.frames[at - 1])
+                && self.frames[at].file == self.frames[at - 1].file
+                && self.frames[at].function.rsplit('.').next() == Some(function)
+        };
+        let mut direct = true;
+        for (at, frame) in self.frames.iter().enumerate().skip(inner + 1) {
+            if direct && at == inner + 1 && left(at) {
+                return self.caller(at, function);
+            }
+            if let Some(file) = self.tree.open(&frame.file) {
+                return Some(Caller { file, frame, at, direct });
+            }
+            if frame.user {
+                return None;
+            }
+            direct &= calls_on(frame);
+        }
+        None
+    }
+
+    fn program(self, frame: &'s Frame) -> Option<Program<'s>> {
+        Some(Program { tree: self.tree, recorded: &frame.file, depth: 0 })
+    }
+}
+
+/// Whether a library's frame only calls what it is given and hands on what it gets: modules, `torch.no_grad` as a decorator.
+fn calls_on(frame: &Frame) -> bool {
+    let file = frame.file.replace('\\', "/");
+    let wrappers =
+        ["torch/nn/modules/module.py", "torch/utils/_contextlib.py", "torch/_dynamo/", "/contextlib.py"];
+    wrappers.iter().any(|wrapper| file.contains(wrapper))
+}
 
 impl Case<'_, '_> {
     /// The verdict on a value read by the expression, its callers included.
     pub(super) fn value(self, pattern: &'static str, bulk: bool) -> Verdict {
         let path = self.here.path;
-        let mut tracer = Tracer::new(self.here.placements);
+        let program = self.site.frames.first().and_then(|frame| self.site.program(frame));
+        let mut tracer = Tracer::new(self.here.placements).of(program);
         tracer.follow(path, Value { tensor: pattern == "D01", ..Value::new(path, bulk) });
         let file = self.here.file();
         let (late, late_hops) = self.decided_late(file, &tracer.uses);
-        let (mut uses, hops) = self.callers_of(file, tracer.uses, path, 0);
+        let (mut uses, hops) = self.callers_of(file, tracer.uses, path, 0, 0);
         uses.extend(late);
         // What a meter by its name is told counts as shown, unless a caller is seen to decide by it.
         uses.retain(|used| used.sink != Sink::Returned || used.limit >= 1.0);
@@ -35,40 +92,57 @@ impl Case<'_, '_> {
     /// The branches (and learning rates) of callers that depend on what a loop has collected and its function returns. Where
     /// there are none, what is returned is taken for a report.
     fn decided_late(self, file: &Source, uses: &[Use]) -> (Vec<Use>, i32) {
-        let wanted = |used: &&Use| used.sink == Sink::Returned && used.can_wait() && !used.value.tensor;
-        let returned: Vec<Use> = uses.iter().filter(wanted).cloned().collect();
-        let Some(collected) = returned.first().and_then(|used| used.value.collected) else {
-            return (Vec::new(), 0);
+        let wanted = |used: &&Use| {
+            used.sink == Sink::Returned && !used.value.tensor && (used.can_wait() || used.limit < 1.0)
         };
+        let returned: Vec<Use> = uses.iter().filter(wanted).cloned().collect();
+        let Some(first) = returned.first() else { return (Vec::new(), 0) };
+        let collected = first.value.collected;
         let now = returned.into_iter().map(|used| Use { deferred: false, ..used }).collect();
-        let (mut late, hops) = self.callers_of(file, now, self.here.path, 0);
+        let (mut late, hops) = self.callers_of(file, now, self.here.path, 0, 0);
         late.retain(|used| {
             matches!(used.sink, Sink::Branch { .. } | Sink::Rate) && used.value.collected.is_none()
         });
         for used in &mut late {
-            (used.deferred, used.value.collected) = (true, Some(collected));
+            (used.deferred, used.value.collected) = (collected.is_some(), collected);
         }
         let hops = if late.is_empty() { 0 } else { hops };
         (late, hops)
     }
 
-    /// Replaces "returned" by what the caller does with it, as far as the frames (or the only use in the file) show.
-    fn callers_of(self, file: &Source, uses: Vec<Use>, path: &[Node<'_>], depth: usize) -> (Vec<Use>, i32) {
+    /// Replaces "returned" by what the caller does with it, as far as the frames (or the only use in the file) show. `inner` is
+    /// the frame that returns, `depth` how many of the user's callers were looked into before.
+    fn callers_of(
+        self,
+        file: &Source,
+        uses: Vec<Use>,
+        path: &[Node<'_>],
+        inner: usize,
+        depth: usize,
+    ) -> (Vec<Use>, i32) {
         let (returned, mut kept): (Vec<_>, Vec<_>) =
             uses.into_iter().partition(|used| used.sink == Sink::Returned && !used.can_wait());
         let Some(first) = returned.first() else { return (kept, 0) };
-        let (name, property) = function(path);
-        let found = match self.site.caller(depth + 1) {
-            Some((file, frame)) if depth < MAX_CALLERS => {
-                let calls = line::calls(&file, frame, name, property);
+        let callee = Callee::around(path);
+        let found = match self.site.caller(inner, callee.name) {
+            Some(caller) if depth < MAX_CALLERS => {
+                let (calls, named) = callee::calls(&caller.file, caller.frame, &callee, caller.direct);
                 let path = calls.first().cloned().unwrap_or_default();
-                follow_calls(&file, &calls, &returned)
-                    .map(|uses| self.callers_of(&file, uses, &path, depth + 1))
+                let user = usize::from(caller.frame.user);
+                self.follow_calls(&caller.file, caller.frame, &calls, &returned).map(|mut uses| {
+                    // Who calls whatever it is given drops what any function returns: that says nothing of this one.
+                    for used in uses.iter_mut().filter(|used| !named && used.sink == Sink::Dropped) {
+                        used.sink = Sink::Unknown;
+                    }
+                    let (uses, hops) = self.callers_of(&caller.file, uses, &path, caller.at, depth + user);
+                    (uses, hops + i32::from(caller.frame.user))
+                })
             }
             // No stack: the calls in the file, where all of them use the value alike.
-            None if self.site.frames.len() == 1 && depth == 0 => {
-                let uses = follow_calls(file, &only_calls(file, name, path), &returned);
-                uses.filter(|uses| alike(uses)).map(|uses| (uses, 1))
+            None if self.site.frames.len() == 1 && inner == 0 => {
+                let calls = only_calls(file, callee.name, path);
+                let uses = self.follow_calls(file, &self.site.frames[0], &calls, &returned);
+                uses.filter(|uses| alike(uses)).map(|uses| (uses, 2))
             }
             _ => None,
         };
@@ -77,34 +151,35 @@ impl Case<'_, '_> {
             return (kept, 0);
         };
         kept.extend(uses);
-        (kept, hops + 1)
+        (kept, hops)
     }
-}
 
-/// The name by which callers call the function around the last node, and whether it is a property.
-fn function<'a>(path: &[Node<'a>]) -> (&'a str, bool) {
-    match path.get(nodes::function_scope(path)) {
-        Some(Node::StmtFunctionDef(ast)) => {
-            (ast.name.as_str(), ast.decorator_list.iter().any(nodes::is_property))
+    /// What callers do with the returned values: the uses of every call; `None` where there is no call to follow.
+    fn follow_calls(
+        self,
+        file: &Source,
+        frame: &Frame,
+        calls: &[Path<'_>],
+        returned: &[Use],
+    ) -> Option<Vec<Use>> {
+        if calls.is_empty() {
+            return None;
         }
-        _ => ("", false),
+        let placements = Placements::new(file);
+        let mut uses = Vec::new();
+        for (call, used) in calls.iter().flat_map(|call| returned.iter().map(move |used| (call, used))) {
+            let program = Program { tree: self.site.tree, recorded: &frame.file, depth: 0 };
+            let mut tracer = Tracer::new(&placements).of(Some(program));
+            tracer.follow(call, used.value.returned_to(call));
+            uses.append(&mut tracer.uses);
+        }
+        if self.site.frames.first().is_some_and(|own| own.file != frame.file) {
+            for used in &mut uses {
+                used.what += &format!(" in {}", crate::text::path_end(&frame.file, 1));
+            }
+        }
+        Some(uses)
     }
-}
-
-/// What callers do with the returned values: the uses of every call; `None` where there is no call to follow.
-fn follow_calls(file: &Source, calls: &[Path<'_>], returned: &[Use]) -> Option<Vec<Use>> {
-    if calls.is_empty() {
-        return None;
-    }
-    let placements = Placements::new(file);
-    let mut uses = Vec::new();
-    for (call, used) in calls.iter().flat_map(|call| returned.iter().map(move |used| (call, used))) {
-        let mut tracer = Tracer::new(&placements);
-        let Value { steps, bulk, tensor, .. } = used.value.clone();
-        tracer.follow(call, Value { steps, tensor, ..Value::new(call, bulk) });
-        uses.append(&mut tracer.uses);
-    }
-    Some(uses)
 }
 
 /// All calls of a function in its file, other than its own.

@@ -6,6 +6,7 @@ use crate::rules::grade::{self, Grade};
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::placement::Here;
 use crate::verdict::source::locate::line;
+use crate::verdict::source::parse::imports::full_name;
 use crate::verdict::source::parse::nodes::{self, function_scope, statement};
 use crate::verdict::source::parse::{Node, Source, dotted, split_callee};
 use crate::vocabulary::Kind;
@@ -75,8 +76,7 @@ fn after_block<'a>(path: &[Node<'a>], at: usize) -> impl Iterator<Item = &'a Stm
 }
 
 fn is_clock(file: &Source, call: &ExprCall) -> bool {
-    let callee = dotted(&call.func);
-    let callee = file.imported(&callee).unwrap_or(callee);
+    let callee = full_name(file, &dotted(&call.func));
     let name = split_callee(&callee).1;
     Names("perf_counter perf_counter_ns monotonic monotonic_ns process_time default_timer time_ns").has(name)
         || Names("time.time time timer datetime.now datetime.datetime.now timeit.timeit").has(&callee)

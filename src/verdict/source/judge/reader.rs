@@ -1,6 +1,5 @@
 //! The verdict on one synchronising expression.
 
-use super::origin::uploaded;
 use super::rewrite::rewrite;
 use super::rules::{GUARD, VALIDATION};
 use super::{explicit, surroundings};
@@ -8,31 +7,23 @@ use crate::model::Frame;
 use crate::rules::grade::{self, Grade};
 use crate::rules::says;
 use crate::verdict::source::flow::conditions::{is_asserted, is_guard};
-use crate::verdict::source::infer::placement::{Here, Placement};
+use crate::verdict::source::infer::placement::{Here, Placement, is_filled};
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::locate::fit;
 use crate::verdict::source::locate::observed::Observed;
 use crate::verdict::source::locate::sync_expr::SyncExpr;
 use crate::verdict::source::parse::tree::SourceTree;
-use crate::verdict::source::parse::{Node, Source, nodes};
+use crate::verdict::source::parse::{Node, nodes};
 use crate::vocabulary::{Class, Kind, Verdict};
 use ruff_python_ast::UnaryOp;
-use std::rc::Rc;
 
 /// Everything needed to judge the expressions of one site.
 #[derive(Clone, Copy)]
 pub struct SiteReader<'s> {
     pub tree: &'s SourceTree,
+    /// The stack from the user's line outwards, libraries' frames among them.
     pub frames: &'s [Frame],
     pub observed: &'s Observed<'s>,
-}
-
-impl<'s> SiteReader<'s> {
-    /// The frame so many calls out, with its file.
-    pub(super) fn caller(self, depth: usize) -> Option<(Rc<Source>, &'s Frame)> {
-        let frame = self.frames.get(depth)?;
-        Some((self.tree.open(&frame.file)?, frame))
-    }
 }
 
 /// One expression of a site, in the file of the first frame.
@@ -55,7 +46,7 @@ pub struct Judged {
 impl Case<'_, '_> {
     /// Judges the expression.
     pub fn judge(self) -> Judged {
-        let mut verdict = self.verdict();
+        let mut verdict = self.host_knows(self.verdict());
         if verdict.class == Class::False && !matches!(verdict.kind, Kind::Upload | Kind::Timing) {
             verdict.evidence.extend(surroundings::amortised(self.here));
         }
@@ -81,8 +72,8 @@ impl Case<'_, '_> {
             SyncExpr::Same(_) => self.value("A18", false),
             SyncExpr::Contains => self.value("A06", false),
             SyncExpr::GetScale => self.value("A21", false),
-            SyncExpr::ToList => self.download("D02"),
-            SyncExpr::Download(op) if op != "type" => self.download("D01"),
+            SyncExpr::ToList => self.value("D02", true),
+            SyncExpr::Download(op) if op != "type" => self.value("D01", true),
             SyncExpr::Elements => self.elements(),
             SyncExpr::Move(..) | SyncExpr::Create(_) => self.moved(),
             SyncExpr::Truth => self.truth(),
@@ -98,19 +89,6 @@ impl Case<'_, '_> {
         says(grade, kind, pattern, format!("`{}` {what}", self.text))
     }
 
-    /// An array or list that the CPU reads; what the host had sent before need not come back.
-    fn download(self, pattern: &'static str) -> Verdict {
-        let found = self.value(pattern, true);
-        let receiver = nodes::call(self.here.path).and_then(nodes::receiver);
-        match (receiver.and_then(|value| uploaded(self.here, value)), found.kind) {
-            (Some(line), Kind::CpuCompute | Kind::DynamicShape | Kind::ValueRead) => {
-                let what = format!("reads back what the host uploaded on line {line}: keep the host's copy");
-                self.says(grade::S07_UPLOADED, Kind::RoundTrip, "D06", &what)
-            }
-            _ => found,
-        }
-    }
-
     /// `torch.tensor([a, b])` of tensors on the device: one read for each element. A tensor made for the device sends them back.
     fn elements(self) -> Verdict {
         let device = nodes::call(self.here.path).and_then(|call| self.here.device_argument(call));
@@ -121,19 +99,38 @@ impl Case<'_, '_> {
         self.says(grade::S07_ELEMENTS, Kind::RoundTrip, "A13", what)
     }
 
+    /// Whether what makes a tensor copies another one whole, rather than reading elements of a list one by one:
+    /// `torch.as_tensor(mask, device=cpu)`.
+    fn copies_whole(self) -> bool {
+        match self.site.observed.operator {
+            Some(operator) => fit::is_copy(operator),
+            None => {
+                let data = nodes::call(self.here.path).and_then(|call| call.arguments.args.first());
+                data.is_some_and(|data| {
+                    !(data.is_list_expr() || data.is_tuple_expr() || data.is_list_comp_expr())
+                }) && self.site.observed.copy.is_some_and(|copy| copy.bytes > fit::SCALAR_BYTES)
+            }
+        }
+    }
+
     /// A copy whose direction the trace knows, or the device argument tells.
     fn moved(self) -> Verdict {
         let known = fit::downward(self.site.observed).is_some();
         match (fit::reads_device(self.sync, self.site.observed), self.sync) {
+            (Some(true), SyncExpr::Create(_)) if self.copies_whole() => self.value("D01", true),
             (Some(true), SyncExpr::Create(_)) => self.elements(),
-            (Some(true), _) => self.download("D01"),
+            (Some(true), _) => self.value("D01", true),
             (Some(false), SyncExpr::Create(_)) => {
                 let grade = if known { grade::S08 } else { grade::S08_LINE };
                 self.says(grade, Kind::Upload, "C01", "builds its tensor on the CPU and waits for the upload")
             }
             (Some(false), sync) => {
-                let in_place = matches!(sync, SyncExpr::Move("copy_" | "load_state_dict", _));
-                let pattern = if in_place { "C04" } else { "C03" };
+                let filled = nodes::call(self.here.path).and_then(nodes::receiver).is_some_and(is_filled);
+                let pattern = match sync {
+                    SyncExpr::Move("copy_" | "load_state_dict", _) => "C04",
+                    _ if filled => "C14",
+                    _ => "C03",
+                };
                 let grade = if known { grade::S09 } else { grade::S09_LINE };
                 self.says(grade, Kind::Upload, pattern, "waits for an upload: no GPU value reaches the CPU")
             }
@@ -184,8 +181,8 @@ impl Case<'_, '_> {
     }
 
     fn explicit(self) -> Verdict {
-        let caller = self.site.caller(1);
-        let caller = caller.as_ref().map(|(file, frame)| (&**file, *frame));
+        let caller = self.site.caller(0, "");
+        let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
         let (grade, kind, what) = explicit::purpose(self.here, caller);
         let pattern = match self.site.observed.api {
             _ if kind == Kind::Barrier => "D05",

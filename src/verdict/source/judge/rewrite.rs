@@ -3,7 +3,7 @@
 use super::join::joined;
 use crate::verdict::source::flow::tracer::Tracer;
 use crate::verdict::source::flow::value::{Sink, Use, Value};
-use crate::verdict::source::infer::placement::Here;
+use crate::verdict::source::infer::placement::{Here, is_filled};
 use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
 use crate::verdict::source::parse::{Node, Source, last, nodes};
 use crate::vocabulary::Kind;
@@ -16,6 +16,9 @@ pub fn rewrite(here: Here<'_, '_>, sync: SyncExpr, kind: Kind) -> Option<String>
     let file = here.file();
     let (call, upload) = (nodes::call(here.path), kind == Kind::Upload);
     match sync {
+        SyncExpr::Move("to" | "cuda", _) if upload && nodes::receiver(call?).is_some_and(is_filled) => {
+            filled(file, call?)
+        }
         SyncExpr::Move("to" | "cuda" | "copy_", _) if upload => {
             Some(with_argument(file, call?, "non_blocking=True"))
         }
@@ -40,6 +43,8 @@ fn read<'a>(here: Here<'_, 'a>, call: &'a ExprCall) -> Option<String> {
     let mut tracer = Tracer::new(here.placements);
     tracer.follow(here.path, Value::new(here.path, false));
     let stays = |used: &Use| match used.sink {
+        _ if used.value.arrays => false,
+        _ if used.sink.is_decisive() => used.can_wait(),
         Sink::Device => {
             ["combined with", "added to", "stored in"].iter().any(|what| used.what.starts_with(what))
         }
@@ -69,6 +74,20 @@ fn with_argument(file: &Source, call: &ExprCall, argument: &str) -> String {
     let mut arguments = without(file, call, argument.split('=').next().unwrap_or(argument));
     arguments.push(argument.to_owned());
     format!("{}({})", file.text(&*call.func), arguments.join(", "))
+}
+
+/// `torch.randn(n).to(d)` filled on the device.
+fn filled(file: &Source, moved: &ExprCall) -> Option<String> {
+    let made = nodes::receiver(moved)?.as_call_expr()?;
+    let device = match (nodes::name(&moved.func), &*moved.arguments.args, &*moved.arguments.keywords) {
+        ("cuda", [], []) => "'cuda'".to_owned(),
+        ("to", [device], []) => file.text(device),
+        ("to", [], [device]) if device.arg.as_ref().is_some_and(|arg| arg == "device") => {
+            file.text(&device.value)
+        }
+        _ => return None,
+    };
+    Some(with_argument(file, made, &format!("device={device}")))
 }
 
 /// `torch.tensor(v, device=d)` made on the host and sent without waiting.

@@ -61,7 +61,12 @@ fn judge_all(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
             _ => false,
         });
         let text = format!("{text}, outside the loop that collects it: collect on the GPU and read once");
-        let grade = if certain { grade::S05 } else { grade::S05_PERHAPS };
+        let decides = uses.iter().any(|used| used.sink.is_decisive());
+        let grade = match (decides, certain) {
+            (true, _) => grade::S05_DECIDES,
+            (false, true) => grade::S05,
+            (false, false) => grade::S05_PERHAPS,
+        };
         return says(grade, Kind::Logging, pattern, text);
     }
     harmless(subject, pattern, &all)

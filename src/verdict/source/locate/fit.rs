@@ -6,7 +6,7 @@ use crate::verdict::source::infer::placement::Placement;
 use crate::vocabulary::{Copy, Direction, HostMemory};
 
 /// The largest copy that a scalar read makes: one complex128.
-const SCALAR_BYTES: u64 = 16;
+pub const SCALAR_BYTES: u64 = 16;
 
 /// How well an expression fits, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -229,9 +229,17 @@ fn plain(method: &str) -> &str {
     method.strip_prefix("linalg_").unwrap_or(method)
 }
 
+/// Whether an operator copies a tensor.
+pub fn is_copy(operator: &str) -> bool {
+    matches!(
+        operator,
+        "copy_" | "_to_copy" | "to" | "to_device" | "to_dtype" | "to_dtype_layout" | "to_other"
+    )
+}
+
 fn by_operator(sync: SyncExpr, operator: &str) -> Fit {
     let reads = matches!(operator, "_local_scalar_dense" | "item" | "is_nonzero");
-    let copies = matches!(operator, "copy_" | "_to_copy" | "to");
+    let copies = is_copy(operator);
     let counts = matches!(operator, "nonzero" | "index" | "masked_select");
     let fits = match sync {
         SyncExpr::Truth | SyncExpr::Bool | SyncExpr::Order => reads,

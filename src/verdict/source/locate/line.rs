@@ -4,7 +4,7 @@ use super::fit::{self, Fit, fit};
 use super::observed::Observed;
 use super::sync_expr::{SyncExpr, guesses};
 use crate::model::Frame;
-use crate::verdict::source::infer::placement::Placements;
+use crate::verdict::source::infer::placement::{Placement, Placements};
 use crate::verdict::source::parse::nodes::{self, scope};
 use crate::verdict::source::parse::{Node, Path, Source, dotted, last};
 use ruff_text_size::{Ranged, TextRange};
@@ -25,7 +25,7 @@ pub struct Candidate<'a> {
 
 /// How the recorded line relates to the expression, best last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Tier {
+pub enum Tier {
     /// The statement (or the header of a compound one) spans it.
     Statement,
     /// The expression spans it.
@@ -114,6 +114,11 @@ fn best<'a>(mut found: Vec<Candidate<'a>>, observed: &Observed<'_>) -> Vec<Candi
         found.truncate(1);
     }
     found.truncate(MAX_CANDIDATES);
+    // Of `x.to(device).to(dtype)` only one sends anything.
+    let sends = |candidate: &Candidate<'_>| matches!(candidate.sync, SyncExpr::Move(_, Placement::Device));
+    if found.iter().any(sends) {
+        found.retain(|candidate| !matches!(candidate.sync, SyncExpr::Move(_, Placement::Unknown)));
+    }
     drop_nested(found)
 }
 
@@ -138,7 +143,7 @@ fn drop_nested(found: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
 
 /// Visits the nodes that the line can mean, with how they relate to it: those of every simple statement, and of the header of
 /// every compound statement, that spans the line.
-fn walk_line<'a>(file: &'a Source, line: TextRange, visit: &mut dyn FnMut(&[Node<'a>], Tier)) {
+pub fn walk_line<'a>(file: &'a Source, line: TextRange, visit: &mut dyn FnMut(&[Node<'a>], Tier)) {
     nodes::walk(&[file.module()], &mut |path| {
         let Some(node) = last(path) else { return false };
         if matches!(node, Node::ModModule(_)) {
@@ -206,7 +211,7 @@ pub fn holds(file: &Source, line: u32, function: &str) -> bool {
 
 /// Whether the last node runs in the code object that the frame names. Comprehensions count for the function around them too:
 /// since Python 3.12 they have no frame of their own.
-fn runs_in(path: &[Node<'_>], function: &str) -> bool {
+pub fn runs_in(path: &[Node<'_>], function: &str) -> bool {
     let wanted = function.rsplit('.').next().unwrap_or(function);
     if wanted.is_empty() {
         return true;
@@ -242,37 +247,6 @@ fn describe(observed: &Observed<'_>) -> String {
         Some(false) => "copies to the device".to_owned(),
         None => format!("can lead to {}", observed.api),
     }
-}
-
-/// The calls that the line of `frame` can mean, for following a returned value into its caller.
-///
-/// A property is called by naming it.
-pub fn calls<'a>(file: &'a Source, frame: &Frame, name: &str, property: bool) -> Vec<Path<'a>> {
-    let Some(line) = file.line_range(frame.line) else { return Vec::new() };
-    let any = matches!(name, "forward" | "__call__");
-    let mut found: Vec<(Tier, Path<'a>)> = Vec::new();
-    walk_line(file, line, &mut |path, tier| {
-        let called = match last(path) {
-            Some(Node::ExprAttribute(ast)) => property && ast.attr.as_str() == name,
-            Some(Node::ExprCall(call)) if !property => {
-                let callee = dotted(&call.func);
-                callee.rsplit('.').next() == Some(name)
-                    || any && tier != Tier::Statement && !callee.contains("torch.")
-            }
-            _ => false,
-        };
-        if called && runs_in(path, &frame.function) {
-            found.push((tier, path.to_vec()));
-        }
-    });
-    let most = found.iter().map(|(tier, _)| *tier).max();
-    found.retain(|(tier, _)| Some(*tier) == most);
-    let mut paths: Vec<_> = found.into_iter().map(|(_, path)| path).collect();
-    if any && paths.len() > 1 {
-        // `loss = criterion(model(x), y)`: which one it was is not told.
-        paths.clear();
-    }
-    paths
 }
 
 /// The statement of the frame's line, for looking around it.

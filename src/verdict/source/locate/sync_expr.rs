@@ -6,7 +6,8 @@ use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::nodes::{
     self, Node, argument, dotted, flag, last, split_callee, string, within,
 };
-use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprContext, ExprSubscript, Operator, UnaryOp};
+use crate::verdict::source::parse::scope::{self, Given};
+use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprContext, ExprName, ExprSubscript, Operator, UnaryOp};
 use ruff_text_size::Ranged;
 
 /// What an expression that may wait does.
@@ -89,7 +90,17 @@ pub fn guesses<'a>(path: &[Node<'a>], placements: &Placements<'a>) -> Vec<Guess<
     let Some(node) = last(path) else { return Vec::new() };
     let mut guesses = match node {
         Node::ExprCall(call) => Called::new(call, path, placements).guesses(),
-        Node::ExprSubscript(ast) => subscript_guess(ast, path, placements).into_iter().collect(),
+        Node::ExprSubscript(ast) => {
+            let guess = subscript_guess(ast, path, placements);
+            // `x[mask] += 1` reads before it writes.
+            let read = guess.and_then(|(sync, strength)| match (sync, nodes::above(path, 1)?) {
+                (SyncExpr::Index { what, store: true }, Node::StmtAugAssign(_)) => {
+                    Some((SyncExpr::Index { what, store: false }, strength))
+                }
+                _ => None,
+            });
+            guess.into_iter().chain(read).collect()
+        }
         Node::ExprCompare(ast) if ast.ops.iter().any(|op| matches!(op, CmpOp::In | CmpOp::NotIn)) => {
             vec![(SyncExpr::Contains, 1)]
         }
@@ -322,6 +333,7 @@ fn index<'a>(expr: &'a Expr, path: &[Node<'a>], placements: &Placements<'a>) -> 
         Expr::List(_) => Index::List,
         Expr::Name(name) if mask_name(&name.id) => Index::Mask,
         Expr::Attribute(ast) if mask_name(&ast.attr) => Index::Mask,
+        Expr::Name(name) if counts(name, path) => Index::Constant,
         Expr::Name(_) if placements.find(expr, path) == Placement::Host => Index::List,
         _ if is_constant(expr) => Index::Constant,
         _ => Index::Name,
@@ -331,6 +343,25 @@ fn index<'a>(expr: &'a Expr, path: &[Node<'a>], placements: &Placements<'a>) -> 
 fn mask_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["mask", "keep", "valid", "is_", "cond", "select"].iter().any(|word| name.contains(word))
+}
+
+/// Whether a name is only ever a Python number that a loop counts.
+fn counts(name: &ExprName, path: &[Node<'_>]) -> bool {
+    let owner = scope::owner(path, &name.id);
+    let occurrences = scope::occurrences(&owner, &name.id);
+    let mut stores = occurrences.iter().filter(|one| one.store).peekable();
+    stores.peek().is_some()
+        && stores.all(|store| match scope::given(&store.path) {
+            Given::Iterated(Expr::Call(call)) => {
+                let second = || matches!(nodes::above(&store.path, 1), Some(Node::ExprTuple(ast)) if ast.elts.first().is_some_and(|first| first.range() != nodes::range(&store.path)));
+                match dotted(&call.func).as_str() {
+                    "range" => true,
+                    "enumerate" => !second(),
+                    _ => false,
+                }
+            }
+            _ => false,
+        })
 }
 
 fn is_constant(expr: &Expr) -> bool {

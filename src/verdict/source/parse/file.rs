@@ -1,7 +1,7 @@
 //! One Python file: decoded, bounded, parsed.
 
 use ruff_python_ast::token::TokenKind;
-use ruff_python_ast::{AnyNodeRef, ModModule, PySourceType, Stmt};
+use ruff_python_ast::{AnyNodeRef, ModModule, PySourceType};
 use ruff_python_parser::{Mode, Parsed, lexer, parse_unchecked_source};
 use ruff_source_file::{LineIndex, OneIndexed};
 use ruff_text_size::{Ranged, TextRange, TextSize};
@@ -48,19 +48,6 @@ impl Source {
     /// The module's syntax tree.
     pub fn module(&self) -> AnyNodeRef<'_> {
         self.parsed.syntax().into()
-    }
-
-    /// Full name of what an import at the top of the file calls `name`: `time.perf_counter` for `clock` after
-    /// `from time import perf_counter as clock`.
-    pub fn imported(&self, name: &str) -> Option<String> {
-        self.parsed.syntax().body.iter().find_map(|stmt| {
-            let Stmt::ImportFrom(import) = stmt else { return None };
-            let alias = import
-                .names
-                .iter()
-                .find(|alias| alias.asname.as_ref().is_some_and(|id| id.as_str() == name))?;
-            Some(format!("{}.{}", import.module.as_ref()?, alias.name))
-        })
     }
 
     /// Number of lines.

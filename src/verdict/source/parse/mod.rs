@@ -1,6 +1,7 @@
 //! Python files: found safely, parsed within bounds, and questions that the syntax alone answers.
 
 pub mod file;
+pub mod imports;
 pub mod nodes;
 pub mod scope;
 pub mod tree;

@@ -159,9 +159,15 @@ impl<'a> Definition<'a> {
         Self { path: path.to_vec(), at: effective(path) }
     }
 
-    /// A function's parameter: bound before its body.
-    pub fn parameter(function: &[Node<'a>], first: TextSize) -> Self {
-        Self { path: function.to_vec(), at: first }
+    /// A parameter of the function or lambda at the end of a path: bound before its body.
+    pub fn parameter(function: &[Node<'a>]) -> Self {
+        let first: Option<Node<'a>> = match nodes::last(function) {
+            Some(Node::StmtFunctionDef(ast)) => ast.body.first().map(Node::from),
+            Some(Node::ExprLambda(ast)) => Some(Node::from(&*ast.body)),
+            _ => None,
+        };
+        let at = first.map_or(nodes::range(function).start(), |first| first.start());
+        Self { path: function.iter().copied().chain(first).collect(), at }
     }
 }
 

@@ -1,0 +1,65 @@
+//! A36, B30, D10: reads of what the host had before it was uploaded.
+
+use super::{Category::*, Pattern, Strategy::*, fix};
+use crate::vocabulary::Kind::*;
+
+const BASE: Pattern = Pattern { kind: Some(HostKnown), ..Pattern::BASE };
+
+pub(super) const PATTERNS: &[Pattern] = &[
+    Pattern {
+        id: "A36",
+        title: "a number computed on the GPU from what the host uploaded",
+        triggers: &["lengths.max().item()", "int(torch.tensor(sizes).cuda().sum())"],
+        op: "aten::_local_scalar_dense",
+        trace: "an upload, a reduction of it, a copy of one value to pinned host memory and cudaStreamSynchronize",
+        why: "The host made the data and sent it to the GPU: it can compute the number itself, before the upload.",
+        fix: fix(
+            Remove,
+            "compute it from the host's data before the upload",
+            "lens = torch.tensor(sizes, device='cuda')\nlongest = lens.max().item()",
+            "longest = max(sizes)\nlens = torch.tensor(sizes).pin_memory().to('cuda', non_blocking=True)",
+            "Only while nothing changes the tensor on the GPU in between.",
+        ),
+        sources: "vllm#22792, sglang#4932; diffusers#13461",
+        ..BASE
+    },
+    Pattern {
+        id: "B30",
+        category: DynamicShapes,
+        title: "an output size that follows from what the host uploaded",
+        triggers: &[
+            "torch.repeat_interleave(x, torch.tensor(counts).cuda())",
+            "x[torch.tensor(keep).cuda()]",
+        ],
+        op: "aten::repeat_interleave, aten::nonzero",
+        trace: "an upload, counting kernels, a copy of 4 or 8 bytes and cudaStreamSynchronize",
+        why: "The size depends on values that the host made: it can count them itself.",
+        fix: fix(
+            SyncFreeApi,
+            "count on the host: output_size=sum(counts), indices",
+            "rep = torch.tensor(counts, device='cuda')\ny = torch.repeat_interleave(x, rep)",
+            "y = torch.repeat_interleave(x, rep, output_size=sum(counts))",
+            "A mask of the host becomes a list of indices before the upload.",
+        ),
+        sources: "torchtitan#2440, torchtitan#3274",
+        ..BASE
+    },
+    Pattern {
+        id: "D10",
+        category: DeviceMovement,
+        title: "reading back what the host uploaded",
+        triggers: &["torch.tensor(lengths).cuda().cpu()", "batch['lens'].cuda().tolist()"],
+        op: "aten::to",
+        trace: "an upload, later a copy of as many bytes to the host and cudaStreamSynchronize",
+        why: "The host had the data before it sent them: the copy back brings nothing new.",
+        fix: fix(
+            Remove,
+            "keep the host's copy and read that",
+            "lens = batch.lens.cuda()\npacked = pack_padded_sequence(x, lens.cpu())",
+            "lens_host = batch.lens\nlens = lens_host.cuda(non_blocking=True)\npacked = pack_padded_sequence(x, lens_host)",
+            "Only while nothing changes the tensor on the GPU in between.",
+        ),
+        sources: "sglang#7563, vllm#24334",
+        ..BASE
+    },
+];

@@ -1,0 +1,278 @@
+//! Following a value into what it is handed to: functions and lambdas of the file, functions of the program's other files,
+//! constructors.
+
+use super::tracer::Tracer;
+use super::value::{Sink, Step, Use, Value};
+use crate::verdict::source::infer::placement::Placements;
+use crate::verdict::source::parse::imports::{Import, split_root};
+use crate::verdict::source::parse::scope::{self, Definition};
+use crate::verdict::source::parse::tree::SourceTree;
+use crate::verdict::source::parse::{Node, Path, Source, dotted, nodes, split_callee, within};
+use ruff_python_ast::{Expr, ExprCall, Parameters, Stmt, StmtClassDef};
+use ruff_text_size::{Ranged, TextRange};
+use std::rc::Rc;
+
+/// Files that a value is followed into, one from the other.
+const MAX_FILES: u8 = 3;
+
+/// The program that a file is of, for following values into its other files.
+#[derive(Clone, Copy)]
+pub struct Program<'p> {
+    pub tree: &'p SourceTree,
+    /// Path of the file as the trace has it.
+    pub recorded: &'p str,
+    /// How many files lie between it and the one that waits.
+    pub depth: u8,
+}
+
+impl Program<'_> {
+    /// The file that defines the function which `import` (and `rest` after it) names, through re-exports.
+    fn find(self, import: &Import, rest: Option<&str>) -> Option<(String, Rc<Source>, String)> {
+        let (mut import, mut rest) = (import.clone(), rest.map(str::to_owned));
+        let mut recorded = self.recorded.to_owned();
+        for _ in 0..MAX_FILES {
+            let (files, name) = import.definition(&recorded, rest.as_deref());
+            let open = |path: String| self.tree.open(&path).map(|file| (path, file));
+            let (path, file) = files.into_iter().find_map(open)?;
+            if !scope::functions(file.module(), &name).is_empty() {
+                return Some((path, file, name));
+            }
+            (import, rest, recorded) = (Import::of(&file, &name)?, None, path);
+        }
+        None
+    }
+}
+
+impl<'a> Tracer<'a, '_> {
+    /// A call gets the value that no table knows: follow it there. `Some`: what the call gives holds it, so many levels up.
+    pub(super) fn handed(&mut self, path: &[Node<'a>], at: usize, value: &mut Value) -> Option<usize> {
+        let call = nodes::call(&path[..=at])?;
+        let up = Some(path.len() - 1 - at);
+        if let Some(field) = self.field(path, call) {
+            value.steps.push(Step::Field(field));
+            return up;
+        }
+        let callees = self.callees(&path[..path.len() - 1], call);
+        let mut returned = Vec::new();
+        for function in &callees {
+            match self.enter(function, call, nodes::range(path), value) {
+                Some(uses) => returned.extend(uses),
+                None => return self.lost(path, call, value),
+            }
+        }
+        if callees.is_empty() {
+            match self.abroad(path, call, value) {
+                Some(uses) => returned = uses,
+                None => return self.lost(path, call, value),
+            }
+        }
+        let first = returned.first()?;
+        if returned.iter().all(|used| used.value.steps == first.value.steps) {
+            let inner = first.value.clone();
+            (value.steps, value.text, value.number) = (inner.steps, inner.text, inner.number);
+            value.summed |= inner.summed;
+        }
+        up
+    }
+
+    /// What the call does with the value is not told.
+    fn lost(&mut self, path: &[Node<'a>], call: &ExprCall, value: &Value) -> Option<usize> {
+        self.sink(path, value, Sink::Unknown, format!("an argument of {}", self.file.text(&*call.func)));
+        None
+    }
+
+    /// Follows the parameter that the argument at `argument` becomes; the uses that hand it back. `None` where it becomes none.
+    fn enter(
+        &mut self,
+        function: &Path<'a>,
+        call: &'a ExprCall,
+        argument: TextRange,
+        value: &Value,
+    ) -> Option<Vec<Use>> {
+        let (parameter, steps) = parameter(function, call, argument, &value.steps)?;
+        // What is called inside the loop runs inside the loop, wherever it stands.
+        let collected = value.collected.filter(|collected| !collected.region.contains(call.start()));
+        Some(self.inside(function, &parameter, Value { steps, collected, ..value.clone() }))
+    }
+
+    /// Follows a parameter of a function; the uses that hand it back.
+    fn inside(&mut self, function: &Path<'a>, parameter: &str, value: Value) -> Vec<Use> {
+        if !self.seen.insert((nodes::range(function), parameter.to_owned())) {
+            return Vec::new();
+        }
+        let before = self.uses.len();
+        let inner = Value { name: Some(parameter.to_owned()), hops: value.hops + 1, ..value };
+        for read in scope::reached(function, parameter, &Definition::parameter(function)) {
+            self.follow(&read, inner.clone());
+        }
+        let found = self.uses.split_off(before);
+        let (returned, others): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|used| used.sink == Sink::Returned);
+        self.uses.extend(others);
+        returned
+    }
+
+    /// A function that an import names gets the value, and its file is at hand.
+    fn abroad(&mut self, path: &[Node<'a>], call: &'a ExprCall, value: &Value) -> Option<Vec<Use>> {
+        let program = self.program.filter(|program| program.depth < MAX_FILES)?;
+        let callee = dotted(&call.func);
+        let (root, rest) = split_root(&callee);
+        let import = Import::of(self.file, root)?;
+        let (recorded, file, name) = program.find(&import, rest)?;
+        let mut functions = scope::functions(file.module(), &name);
+        let function = functions.pop().filter(|_| functions.is_empty())?;
+        let (parameter, steps) = parameter(&function, call, nodes::range(path), &value.steps)?;
+        let placements = Placements::new(&file);
+        let program = Program { recorded: &recorded, depth: program.depth + 1, ..program };
+        let mut tracer = Tracer::new(&placements).of(Some(program));
+        let mut returned =
+            tracer.inside(&function, &parameter, Value { steps, collected: None, ..value.clone() });
+        let deferred = value.collected.is_some_and(|collected| !collected.region.contains(call.start()));
+        for used in tracer.uses.iter_mut().chain(&mut returned) {
+            (used.deferred, used.value.collected) = (deferred, value.collected);
+            used.what += &format!(" in {}", crate::text::path_end(&recorded, 1));
+        }
+        self.uses.append(&mut tracer.uses);
+        Some(returned)
+    }
+
+    /// The method that a call means where the object's class is in the file; of an object that is called itself, `__call__`
+    /// or a module's `forward`.
+    pub(super) fn method_called(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<Path<'a>> {
+        let of = |object| self.objects.class_of(object, path);
+        let class = nodes::receiver(call).and_then(of);
+        let named = class.and_then(|class| self.objects.method(&class, nodes::name(&call.func)));
+        named.or_else(|| {
+            let class = of(&call.func)?;
+            ["__call__", "forward"].iter().find_map(|name| self.objects.method(&class, name))
+        })
+    }
+
+    /// The functions that a call may mean: the method of the object's class, a class's `__init__`, those of a table of functions
+    /// (`table[key](…)`), the lambda of that name, else the only function of that name in the file.
+    fn callees(&self, path: &[Node<'a>], call: &'a ExprCall) -> Vec<Path<'a>> {
+        if let Expr::Subscript(table) = &*call.func {
+            return self.listed(&table.value, path);
+        }
+        let callee = dotted(&call.func);
+        let (base, name) = split_callee(&callee);
+        if let Some(method) = self.method_called(path, call) {
+            return vec![method];
+        }
+        if !matches!(base, "" | "self" | "cls") {
+            return Vec::new();
+        }
+        if let Some(class) = self.objects.class_named(name) {
+            return self.objects.method(&class, "__init__").into_iter().collect();
+        }
+        let functions = scope::functions(self.file.module(), name);
+        match functions.len() {
+            0 => self.lambda(&call.func, path).into_iter().collect(),
+            1 => functions,
+            _ => Vec::new(),
+        }
+    }
+
+    /// The functions of a dict's display that is the only value of `table`; none where one of them is not in the file.
+    fn listed(&self, table: &'a Expr, path: &[Node<'a>]) -> Vec<Path<'a>> {
+        let values = self.objects.values_of(table, path);
+        let [(Expr::Dict(dict), place)] = values.as_slice() else { return Vec::new() };
+        let named = |value: &'a Expr| {
+            let callee = dotted(value);
+            let (base, name) = split_callee(&callee);
+            let class = match base {
+                "self" => self.objects.class_of(value.as_attribute_expr().map(|ast| &*ast.value)?, place),
+                "" => None,
+                _ => return None,
+            };
+            let method = class.and_then(|class| self.objects.method(&class, name));
+            method.or_else(|| {
+                let mut functions = scope::functions(self.file.module(), name);
+                functions.pop().filter(|_| functions.is_empty())
+            })
+        };
+        dict.items.iter().map(|item| named(&item.value)).collect::<Option<_>>().unwrap_or_default()
+    }
+
+    /// The lambda that is the only value of a name.
+    fn lambda(&self, callee: &'a Expr, path: &[Node<'a>]) -> Option<Path<'a>> {
+        let values = self.objects.values_of(callee, path);
+        let [(Expr::Lambda(lambda), place)] = values.as_slice() else { return None };
+        Some([&place[..place.len() - 1], &[Node::from(lambda)]].concat())
+    }
+
+    /// The field of an object that the last node of `path` becomes by the call that makes it: of a dataclass or named tuple in
+    /// the file, and by keyword of what is called like a class.
+    fn field(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<String> {
+        let name = nodes::name(&call.func);
+        let camel = name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase);
+        let argument = nodes::range(path);
+        let keyword = || nodes::keyword(call, argument)?.arg.as_ref().map(ToString::to_string);
+        if !camel {
+            return None;
+        }
+        let Some(class) = self.objects.class_named(name) else { return keyword() };
+        if self.objects.method(&class, "__init__").is_some() {
+            return None;
+        }
+        let Some(Node::StmtClassDef(ast)) = class.last() else { return None };
+        let position = call.arguments.args.iter().position(|value| within(argument, value));
+        keyword().or_else(|| fields(ast).nth(position?).map(str::to_owned))
+    }
+}
+
+/// The fields that a class's body declares.
+fn fields(class: &StmtClassDef) -> impl Iterator<Item = &str> {
+    class.body.iter().filter_map(|stmt| match stmt {
+        Stmt::AnnAssign(ast) => Some(ast.target.as_name_expr()?.id.as_str()),
+        _ => None,
+    })
+}
+
+/// The parameter of `function` that the argument at `argument` of a call becomes, and how the value lies in it.
+fn parameter(
+    function: &Path<'_>,
+    call: &ExprCall,
+    argument: TextRange,
+    steps: &[Step],
+) -> Option<(String, Vec<Step>)> {
+    let (parameters, method): (&Parameters, bool) = match *function.last()? {
+        Node::StmtFunctionDef(ast) => {
+            let mut decorators = ast.decorator_list.iter().map(|decorator| dotted(&decorator.expression));
+            let free = decorators.any(|decorator| decorator == "staticmethod");
+            (&ast.parameters, !free && matches!(function[..], [.., Node::StmtClassDef(_), _]))
+        }
+        Node::ExprLambda(ast) => (ast.parameters.as_deref()?, false),
+        _ => return None,
+    };
+    let mut steps = steps.to_vec();
+    if let Some(keyword) = nodes::keyword(call, argument) {
+        let name = match (&keyword.arg, steps.last()) {
+            (Some(name), _) => name.to_string(),
+            // `f(**values)`: what lies under a key becomes the parameter of that name.
+            (None, Some(Step::Key(key))) => {
+                let key = key.clone();
+                steps.pop();
+                key
+            }
+            (None, _) => return None,
+        };
+        if parameters.iter_non_variadic_params().any(|one| *one.name() == *name) {
+            return Some((name, steps));
+        }
+        steps.push(Step::Key(name));
+        return Some((parameters.kwarg.as_ref()?.name.to_string(), steps));
+    }
+    let mut position = call.arguments.args.iter().position(|value| within(argument, value))?;
+    if call.arguments.args[position].is_starred_expr() {
+        let Some(Step::Index(index)) = steps.pop() else { return None };
+        position += index;
+    }
+    let mut all = parameters.posonlyargs.iter().chain(&parameters.args);
+    let position = position + usize::from(method);
+    if let Some(named) = all.clone().nth(position) {
+        return Some((named.parameter.name.to_string(), steps));
+    }
+    steps.push(Step::Index(position - all.by_ref().count()));
+    Some((parameters.vararg.as_ref()?.name.to_string(), steps))
+}

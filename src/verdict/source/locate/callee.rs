@@ -1,0 +1,126 @@
+//! The calls of a line that a frame inside can stand for, for following a returned value into its caller.
+
+use super::line::{Tier, runs_in, walk_line};
+use crate::model::Frame;
+use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::roles;
+use crate::verdict::source::parse::scope::{self, Given};
+use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, split_callee};
+use ruff_python_ast::{Expr, ExprCall};
+
+/// What returned the value.
+#[derive(Clone, Copy)]
+pub struct Callee<'a> {
+    /// The name by which callers call it; empty where it has none.
+    pub name: &'a str,
+    /// Called by naming it.
+    property: bool,
+    /// It may be called by other names than its own: a module's `forward`, a lambda.
+    nameless: bool,
+}
+
+impl<'a> Callee<'a> {
+    /// The function or lambda around the last node of a path.
+    pub fn around(path: &[Node<'a>]) -> Self {
+        let at = nodes::function_scope(path);
+        let (name, property) = match path.get(at) {
+            Some(Node::StmtFunctionDef(ast)) => {
+                (ast.name.as_str(), ast.decorator_list.iter().any(nodes::is_property))
+            }
+            Some(Node::ExprLambda(_)) => (given_name(&path[..=at]), false),
+            _ => return Self { name: "", property: false, nameless: false },
+        };
+        Self { name, property, nameless: matches!(name, "" | "forward" | "__call__") }
+    }
+}
+
+/// The name that an assignment gives to the lambda at the end of a path.
+fn given_name<'a>(path: &[Node<'a>]) -> &'a str {
+    match nodes::above(path, 1) {
+        Some(Node::StmtAssign(ast)) => ast.targets.first().map_or("", nodes::name),
+        Some(Node::Keyword(ast)) => ast.arg.as_ref().map_or("", |name| name.as_str()),
+        _ => "",
+    }
+}
+
+/// The calls that the line of `frame` can mean.
+///
+/// Definition: those by the function's name. Where there are none, the function may be called by another name (a lambda, a
+/// callback, what a decorator made of it): it is the only call of the line that does not name something else, if the frame inside
+/// is `direct`ly what the line calls. Also tells whether they are by name.
+pub fn calls<'a>(
+    file: &'a Source,
+    frame: &Frame,
+    callee: &Callee<'_>,
+    direct: bool,
+) -> (Vec<Path<'a>>, bool) {
+    let Some(line) = file.line_range(frame.line) else { return (Vec::new(), false) };
+    let mut named: Vec<(Tier, Path<'a>)> = Vec::new();
+    let mut others: Vec<(Tier, Path<'a>)> = Vec::new();
+    walk_line(file, line, &mut |path, tier| {
+        let called = match last(path) {
+            Some(Node::ExprAttribute(ast)) => callee.property && ast.attr.as_str() == callee.name,
+            Some(Node::ExprCall(call)) if !callee.property => nodes::name(&call.func) == callee.name,
+            _ => false,
+        };
+        if !runs_in(path, &frame.function) {
+            return;
+        }
+        if called && !callee.name.is_empty() {
+            named.push((tier, path.to_vec()));
+        } else if nodes::call(path).is_some_and(|call| !names_another(file, path, call)) {
+            others.push((tier, path.to_vec()));
+        }
+    });
+    let by_name = !named.is_empty();
+    let special = callee.name.starts_with("__") && callee.name != "__call__";
+    if named.is_empty()
+        && !special
+        && !callee.property
+        && (direct || callee.nameless && !callee.name.is_empty())
+    {
+        others.retain(|(tier, _)| *tier != Tier::Statement);
+        named = others;
+        if named.len() > 1 {
+            // `loss = criterion(model(x), y)`: which one it was is not told.
+            return (Vec::new(), false);
+        }
+    }
+    let most = named.iter().map(|(tier, _)| *tier).max();
+    named.retain(|(tier, _)| Some(*tier) == most);
+    (named.into_iter().map(|(_, path)| path).collect(), by_name)
+}
+
+/// Whether a call is surely not of a function with another name: of a builtin, a library, a method of containers and
+/// tensors, another function of the file.
+fn names_another<'a>(file: &'a Source, path: &[Node<'a>], call: &'a ExprCall) -> bool {
+    const BUILTINS: Names = Names(
+        "print len float int str bool range zip enumerate list tuple dict set sum min max sorted map filter isinstance \
+         hasattr getattr abs round any all next iter repr format reversed type super open",
+    );
+    const METHODS: Names = Names(
+        "append extend update add items keys values get setdefault pop item tolist cpu cuda to numpy detach backward mean sum \
+         max min size view reshape float long format join split write log info debug zero_grad",
+    );
+    let callee = dotted(&call.func);
+    let (base, name) = split_callee(&callee);
+    let root = callee.split(['.', '(', '[']).next().unwrap_or("");
+    let own = || matches!(base, "" | "self") && !scope::functions(file.module(), name).is_empty();
+    match &*call.func {
+        Expr::Name(_) if BUILTINS.has(name) || roles::is_log(call) => true,
+        Expr::Attribute(_) if METHODS.has(name) || roles::is_log(call) => true,
+        Expr::Name(_) => own() && !is_rebound(path, name),
+        _ => matches!(root, "torch" | "np" | "numpy" | "math" | "F" | "os" | "time") || own(),
+    }
+}
+
+/// Whether a name is a parameter or is assigned in the function around: then it does not mean the file's function.
+fn is_rebound(path: &[Node<'_>], name: &str) -> bool {
+    let owner = scope::owner(path, name);
+    owner.len() > 1
+        && scope::occurrences(&owner, name)
+            .iter()
+            .filter(|one| one.store)
+            .any(|one| !matches!(scope::given(&one.path), Given::Other))
+        || scope::parameter(&owner, name).is_some()
+}

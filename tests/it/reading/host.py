@@ -1,0 +1,80 @@
+# What the host had before it was uploaded.
+
+# --- longest of a list
+def pad(batch, device):
+    lens = torch.tensor([len(x) for x in batch], device=device)
+    longest = lens.max().item()  #! item: host-known; pattern A36
+    return torch.zeros(len(batch), longest, device=device)
+
+# --- longest, moved first
+def pad(batch, device):
+    lens = torch.tensor([len(x) for x in batch])
+    lens = lens.to(device)
+    longest = int(lens.max())  #! int: host-known; pattern A36
+    return torch.zeros(len(batch), longest, device=device)
+
+# --- reduced over the ranks
+def pad(batch, device):
+    lens = torch.tensor([len(x) for x in batch], device=device)
+    dist.all_reduce(lens)
+    longest = lens.max().item()  #! item: dynamic-shape
+    return torch.zeros(len(batch), longest, device=device)
+
+# --- changed in place
+def pad(batch, device):
+    lens = torch.tensor([len(x) for x in batch], device=device)
+    lens.clamp_(max=512)
+    longest = lens.max().item()  #! item: dynamic-shape
+    return torch.zeros(len(batch), longest, device=device)
+
+# --- combined with what the model says
+def pad(batch, model, device):
+    lens = torch.tensor([len(x) for x in batch], device=device)
+    longest = (lens * model(batch)).max().item()  #! item: dynamic-shape
+    return torch.zeros(len(batch), longest, device=device)
+
+# --- repeated by counts of the host
+def spread(x, counts):
+    rep = torch.tensor([c + 1 for c in range(9)], device='cuda')
+    return torch.repeat_interleave(x, rep, dim=0)  #! repeat-interleave: host-known; pattern B30
+
+# --- repeated by counts of the device
+def spread(x, router):
+    rep = router(x).round().long()
+    return torch.repeat_interleave(x, rep, dim=0)  #! repeat-interleave: dynamic-shape
+
+# --- steps of a schedule
+def denoise(model, x, n):
+    timesteps = torch.linspace(999, 0, 50, device='cuda')
+    for i in range(n):
+        t = timesteps[i]
+        if t.item() < 100:  #! item: host-known
+            x = refine(x)
+        x = model(x, t)
+    return x
+
+# --- a schedule of the device
+def denoise(model, x, timesteps):
+    for t in timesteps:
+        if t.item() < 100:  #! item: control-flow
+            x = refine(x)
+        x = model(x, t)
+    return x
+
+# --- a mask made on the host
+def pick(x, n):
+    keep = torch.tensor([i % 2 == 0 for i in range(n)], device='cuda')
+    return x[keep]  #! get-mask: host-known; pattern B30
+
+# --- shown as well as known: shown
+def show(sizes):
+    t = torch.tensor([1, 2, 3], device='cuda')
+    print(t.sum().item())  #! item: logging
+
+# --- a batch of a loader may be on the device already
+def count(loader, device):
+    for x, mask in loader:
+        mask = mask.to(device)
+        if mask.sum().item() == 0:  #! item: control-flow
+            continue
+        train(x, mask)

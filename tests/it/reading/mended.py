@@ -1,0 +1,218 @@
+# What was read wrong on public programs, by its cause.
+
+# --- a key is looked up, no value tested
+class MetricLogger:
+    def __init__(self):
+        self.meters = defaultdict(SmoothedValue)
+    def update(self, **kwargs):
+        for k, v in kwargs.items():
+            v = v.item()  #! item: logging
+            self.meters[k].update(v)
+    def __getattr__(self, attr):
+        if attr in self.meters:
+            return self.meters[attr]
+        raise AttributeError(attr)
+
+# --- a value among those of a list
+def f(xs):
+    seen = []
+    for x in xs:
+        seen.append(x.item())  #! item: control-flow
+        if 3 in seen:
+            break
+
+# --- text by a template that has a name
+class Meter:
+    def __str__(self):
+        fmtstr = '{name} {val' + self.fmt + '}'
+        return fmtstr.format(**self.__dict__)  #! format: logging
+
+# --- text that the caller prints
+class Meter:
+    def summary(self):
+        fmtstr = '{name} {avg:.3f}'
+        return fmtstr.format(**self.__dict__)  #! format: logging
+
+def display_summary(meters):
+    entries = [" *"]
+    entries += [meter.summary() for meter in meters]  #< summary
+    print(' '.join(entries))
+
+# --- a log of a module of that name
+from some_geometry.logging import log
+
+def train(loss):
+    return float(loss.detach())  #! float: logging
+
+def main():
+    for epoch in range(9):
+        loss = train(model)  #< train
+        log(Epoch=epoch, Loss=loss)
+
+# --- no log of a module of another name
+from some_geometry.curves import log
+
+def train(loss):
+    log(loss.item())  #! item: value-read
+
+# --- results for a library of the CPU
+from pycocotools.coco import COCO
+
+def prepare(prediction):
+    boxes = prediction["boxes"].tolist()  #! tolist: cpu-compute
+    return [{"bbox": box} for box in boxes]
+
+def update(gt, prediction):
+    results = prepare(prediction)  #< prepare
+    return COCO.loadRes(gt, results) if results else COCO()
+
+# --- a table of functions
+class Criterion:
+    def loss_labels(self, outputs, n):
+        return outputs.sum()
+    def loss_boxes(self, outputs: torch.Tensor, n):
+        return outputs.abs().sum().detach() / n
+    def get_loss(self, loss, outputs, n):
+        loss_map = {'labels': self.loss_labels, 'boxes': self.loss_boxes}
+        return loss_map[loss](outputs, n)
+    def forward(self, outputs, n):
+        n = torch.clamp(n, min=1).item()  #! item: round-trip
+        for loss in self.losses:
+            self.get_loss(loss, outputs, n)
+
+# --- a table one of whose functions is elsewhere
+class Criterion:
+    def loss_labels(self, outputs, n):
+        return outputs.sum()
+    def get_loss(self, loss, outputs, n):
+        loss_map = {'labels': self.loss_labels, 'masks': others.loss_masks}
+        return loss_map[loss](outputs, n)
+    def forward(self, outputs, n):
+        n = torch.clamp(n, min=1).item()  #! item: value-read
+        for loss in self.losses:
+            self.get_loss(loss, outputs, n)
+
+# --- one mask, copied whole
+def filter(stats, keep):
+    for k, v in stats.items():
+        stats[k] = v[torch.as_tensor(keep, device=v.device)]  #! copy as_tensor: cpu-compute
+
+# --- elements read one by one
+def gather(a, b, device):
+    return torch.tensor([a, b], device=device)  #! read tensor 4: round-trip; pattern A13
+
+# --- added to through a mask: read first
+def embed(points: torch.Tensor, labels, weight):
+    points[labels == -1] += weight  #! get-mask: dynamic-shape
+
+# --- a bound in a target
+def suppress(logits: torch.Tensor, last):
+    for k in range(4):
+        logits[k, 50:last] = -1.0  #! index: dynamic-shape
+
+# --- columns turned into rows
+def rank(probs, texts):
+    values = probs.tolist()  #! tolist: control-flow
+    fields = (texts, values)
+    kept = []
+    for text, value in zip(*fields):
+        if value > 0.5:
+            kept.append(text)
+    return kept
+
+# --- columns turned into rows, the other one decides
+def rank(probs, texts):
+    values = probs.tolist()  #! tolist: logging
+    fields = (texts, values)
+    for text, value in zip(*fields):
+        if text:
+            print(value)
+
+# --- the keys are sorted by the values
+def best(xs, names):
+    scores = {}
+    for x, name in zip(xs, names):
+        scores[name] = x.item()  #! item: control-flow
+    for name in sorted(scores, key=scores.get, reverse=True):
+        keep(name)
+
+# --- a field decides, another does not
+@dataclass
+class Decoded:
+    text: str
+    silence: float
+    energy: float
+
+def decode(logits, text):
+    return Decoded(text, logits.max().item(), 0.0)  #! item: control-flow
+
+def transcribe(logits, text, limit):
+    result = decode(logits, text)  #< decode
+    if result.silence > limit:
+        return None
+    return result.text
+
+# --- another field decides
+@dataclass
+class Decoded:
+    text: str
+    silence: float
+    energy: float
+
+def decode(logits, text, energy):
+    return Decoded(text, logits.max().item(), energy)  #! item: logging
+
+def transcribe(logits, text, limit):
+    result = decode(logits, text, 3)  #< decode
+    if result.energy > limit:
+        return None
+    print(result.silence)
+
+# --- an object is asked
+@dataclass
+class Decoded:
+    silence: float
+    def is_empty(self):
+        return self.silence > 0.6
+
+def decode(logits):
+    return Decoded(silence=logits.max().item())  #! item: value-read
+
+def transcribe(logits):
+    result = decode(logits)  #< decode
+    if result.is_empty():
+        return None
+
+# --- a generator's values decide
+def losses(model, loader):
+    for batch in loader:
+        yield model(batch).item()  #! item: control-flow
+
+def fit(model, loader):
+    for loss in losses(model, loader):  #< losses
+        if loss > 100:
+            break
+
+# --- a harness drops what it is given
+def read(x):
+    return x.max().item()  #! item: value-read
+
+def bench(fn, x):
+    for _ in range(10):
+        fn(x)  #< read
+
+# --- drawn on the device, filled on the host
+def sample(model, device):
+    noise = torch.randn(64, 20).to(device)  #! to: upload; pattern C14; fix torch.randn(64, 20, device=device)
+    return model(noise)
+
+# --- moved, then cast
+def window(mel, model, dtype):
+    return pad(mel).to(model.device).to(dtype)  #! to: upload; fix pad(mel).to(model.device, non_blocking=True)
+
+# --- kept for NumPy, which takes no tensors of the device
+def update(batches, writer):
+    fracs = []
+    for b in batches:
+        fracs += [ratio(b).mean().item()]  #! item: logging; nofix
+    writer.add_scalar("fraction", np.mean(fracs))
