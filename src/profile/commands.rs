@@ -112,6 +112,8 @@ mod tests {
         for name in ["run.qdrep", "run.nsys-rep"] {
             assert!(export(Path::new(name)).ends_with(&format!("-o run.sqlite {name}")), "{name}");
         }
+        assert!(export(Path::new("x/run_pqtdir")).ends_with("-o x/run.sqlite x/run.nsys-rep"));
+        assert!(export_folder(Path::new("x/run_pqtdir")).ends_with("-o x/run_pqtdir x/run.nsys-rep"));
         assert!(!some_export().contains("overwrite"));
     }
 
