@@ -7,11 +7,19 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum InputError {
     /// No file at this path.
-    #[error("{}: no such file; give the path of an Nsight Systems export (.sqlite) or report (.nsys-rep)", .0.display())]
+    #[error("{}: no such file; give the path of an Nsight Systems export (.sqlite, _pqtdir) or report (.nsys-rep)", .0.display())]
     NotFound(PathBuf),
-    /// The path is a directory.
-    #[error("{}: is a directory; give the .sqlite export inside it", .0.display())]
-    Directory(PathBuf),
+    /// A folder that `nsys export --type parquetdir` did not write, or not all of it.
+    #[error(
+        "{path}: is a folder without StringIds.parquet, so no parquetdir export; give the .sqlite export inside it, or make an export with: {command}",
+        path = .path.display()
+    )]
+    Directory {
+        /// The folder.
+        path: PathBuf,
+        /// A command that makes an export.
+        command: String,
+    },
     /// The user may not read it.
     #[error("{}: permission denied; make the file readable for this user (chmod u+r)", .0.display())]
     Permission(PathBuf),
@@ -70,8 +78,8 @@ pub enum InputError {
         /// A command that mends it.
         command: String,
     },
-    /// SQLite finds its pages inconsistent.
-    #[error("{path}: the database is damaged ({reason}); copy it again, or export it again with: {command}", path = .path.display())]
+    /// What is inside is inconsistent.
+    #[error("{path}: the file is damaged ({reason}); copy it again, or export it again with: {command}", path = .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -97,9 +105,9 @@ pub enum InputError {
         .0.display()
     )]
     WalUnreadable(PathBuf),
-    /// Another program's SQLite database.
+    /// Another program's tables.
     #[error(
-        "{path}: an SQLite database, but not an Nsight Systems export (no table of strings or events); it stays as it is: make an export elsewhere with: {command}",
+        "{path}: readable, but not an Nsight Systems export (no table of strings or events); it stays as it is: make an export elsewhere with: {command}",
         path = .path.display()
     )]
     NotNsys {

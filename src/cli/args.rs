@@ -30,8 +30,8 @@ read, with one sentence per kind of damage, and exits with 2.";
 
 /// Which lines of Python make the CPU wait for the GPU, which of those waits are avoidable, and what each costs.
 ///
-/// Reads Nsight Systems exports (.sqlite) of PyTorch programs; a report (.nsys-rep) is exported first, when nsys is
-/// installed. The input is never changed.
+/// Reads Nsight Systems exports of PyTorch programs: .sqlite files, or folders that `nsys export --type parquetdir` wrote
+/// (NAME_pqtdir); a report (.nsys-rep) is exported first, when nsys is installed. The input is never changed.
 #[derive(Parser)]
 #[command(name = "sync-report", version, long_version = LONG_VERSION.as_str(), args_conflicts_with_subcommands = true, after_help = EXIT_CODES, max_term_width = 100)]
 #[command(subcommand_negates_reqs = true)]
@@ -79,7 +79,7 @@ pub enum Command {
 /// What can be typed for a report.
 #[derive(Args)]
 pub struct ReportArgs {
-    /// Nsight Systems exports (.sqlite) or reports (.nsys-rep); several, one per rank, make one report
+    /// Nsight Systems exports (.sqlite, _pqtdir) or reports (.nsys-rep); several, one per rank, make one report
     #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
     pub profiles: Vec<PathBuf>,
     /// How to print the report
@@ -272,7 +272,7 @@ this capture cannot be held against.";
 #[derive(Args)]
 #[command(after_help = CHECK_CODES)]
 pub struct CheckArgs {
-    /// Nsight Systems exports (.sqlite) or reports (.nsys-rep); several, one per rank, are checked as one
+    /// Nsight Systems exports (.sqlite, _pqtdir) or reports (.nsys-rep); several, one per rank, are checked as one
     #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
     pub profiles: Vec<PathBuf>,
     /// Limits and allowances; `sync-budget.toml` if there is one here
@@ -322,7 +322,7 @@ pub struct RepositoryArgs {
 /// What can be typed for `doctor`.
 #[derive(Args)]
 pub struct DoctorArgs {
-    /// Nsight Systems export (.sqlite) or report (.nsys-rep)
+    /// Nsight Systems export (.sqlite, _pqtdir) or report (.nsys-rep)
     #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
     pub profiles: Vec<PathBuf>,
     #[command(flatten)]

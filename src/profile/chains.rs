@@ -71,7 +71,7 @@ impl Chains {
         }
         const COLUMNS: &[&str] = &["id", "stackDepth", "symbol", "unresolved"];
         let rows = if db.is_indexed(table.name(), "id") {
-            db.look_up(table.name(), COLUMNS, "id", "LIMIT 512", &ids, |out, _, row| read_row(out, row))?
+            db.look_up(table.name(), COLUMNS, "id", 512, &ids, |out, _, row| read_row(out, row))?
         } else {
             let wanted: FxHashSet<i64> = ids.iter().copied().collect();
             db.scan(table.name(), COLUMNS, |out, row| {

@@ -4,7 +4,7 @@
 //! 2024.2; CUDA backtraces want CPU sampling on, or nsys records neither chains nor Python frames.
 
 use crate::profile::target::Target;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a capture that gives exact Python lines has to ask for. `sync:0`: without a threshold of 0 short waits get no
 /// chain.
@@ -16,13 +16,40 @@ const TRACED: &[&str] = &["cuda", "nvtx"];
 /// The export of a report, named as it is or as its export is, in place of the export that there is: it fills the frames of
 /// Python marks.
 pub fn export(path: &Path) -> String {
-    let stem = path.with_extension("");
-    let report = if is_report_name(path) { path.to_owned() } else { path.with_extension("nsys-rep") };
+    let stem = stem(path);
+    let report = if is_report_name(path) { path.to_owned() } else { with(&stem, ".nsys-rep") };
     format!(
         "{EXPORT} --force-overwrite=true -o {} {}",
-        shell_quote(&format!("{}.sqlite", stem.display())),
+        shell_quote(&with(&stem, ".sqlite").display().to_string()),
         shell_quote(&report.display().to_string()),
     )
+}
+
+/// The export into a folder of tables, in place of the one that there is.
+pub fn export_folder(path: &Path) -> String {
+    format!(
+        "nsys export --type parquetdir --force-overwrite=true -o {} {}",
+        shell_quote(&path.display().to_string()),
+        shell_quote(&with(&stem(path), ".nsys-rep").display().to_string()),
+    )
+}
+
+/// The name that an export and its report share: nsys writes run.nsys-rep into run.sqlite, or into the folder run_pqtdir.
+pub fn stem(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match name.strip_suffix(FOLDER) {
+        Some(stem) => path.with_file_name(stem),
+        None => path.with_extension(""),
+    }
+}
+
+/// What nsys adds to a report's name for a folder of parquet files.
+pub const FOLDER: &str = "_pqtdir";
+
+fn with(stem: &Path, suffix: &str) -> PathBuf {
+    let mut name = stem.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }
 
 /// The export of some report, which overwrites nothing: for a file that is no export and came from none.
@@ -85,6 +112,8 @@ mod tests {
         for name in ["run.qdrep", "run.nsys-rep"] {
             assert!(export(Path::new(name)).ends_with(&format!("-o run.sqlite {name}")), "{name}");
         }
+        assert!(export(Path::new("x/run_pqtdir")).ends_with("-o x/run.sqlite x/run.nsys-rep"));
+        assert!(export_folder(Path::new("x/run_pqtdir")).ends_with("-o x/run_pqtdir x/run.nsys-rep"));
         assert!(!some_export().contains("overwrite"));
     }
 

@@ -9,15 +9,8 @@ use std::path::Path;
 
 /// Tells the common mistakes apart.
 pub(super) fn check_header(path: &Path) -> Result<(), InputError> {
-    let io = |e: std::io::Error| match e.kind() {
-        ErrorKind::NotFound => InputError::NotFound(path.to_owned()),
-        ErrorKind::PermissionDenied => InputError::Permission(path.to_owned()),
-        _ => InputError::Unreadable { path: path.to_owned(), reason: e.to_string() },
-    };
+    let io = |e: std::io::Error| io_error(path, &e);
     let meta = std::fs::metadata(path).map_err(io)?;
-    if meta.is_dir() {
-        return Err(InputError::Directory(path.to_owned()));
-    }
     if !meta.is_file() {
         return Err(InputError::Unreadable { path: path.to_owned(), reason: "not a regular file".into() });
     }
@@ -46,6 +39,15 @@ pub(super) fn check_header(path: &Path) -> Result<(), InputError> {
         }
         None => Err(InputError::Truncated { path: owned, have: meta.len(), want: 100, command }),
         _ => Ok(()),
+    }
+}
+
+/// What the system says of a path, as what the user can do about it.
+pub(super) fn io_error(path: &Path, e: &std::io::Error) -> InputError {
+    match e.kind() {
+        ErrorKind::NotFound => InputError::NotFound(path.to_owned()),
+        ErrorKind::PermissionDenied => InputError::Permission(path.to_owned()),
+        _ => InputError::Unreadable { path: path.to_owned(), reason: e.to_string() },
     }
 }
 

@@ -1,4 +1,4 @@
-//! An Nsight Systems export as typed columns. The only room that knows SQLite and nsys.
+//! An Nsight Systems export as typed columns. The only room that knows SQLite, parquet exports and nsys.
 
 pub mod calls;
 pub mod chains;

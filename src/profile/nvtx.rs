@@ -469,10 +469,9 @@ pub(super) fn texts_of(
     rowids: &[i64],
 ) -> Result<Vec<Option<Arc<str>>>, InputError> {
     type Found = (usize, Option<Arc<str>>, Option<i64>);
-    let found =
-        db.look_up::<Vec<Found>>(TABLE, &["text", "textId"], "rowid", "", rowids, |out, k, row| {
-            out.push((k, row.bytes(0).map(clean), row.int(1)));
-        })?;
+    let found = db.look_up::<Vec<Found>>(TABLE, &["text", "textId"], "rowid", 1, rowids, |out, k, row| {
+        out.push((k, row.bytes(0).map(clean), row.int(1)));
+    })?;
     let found: Vec<Found> = found.into_iter().flatten().collect();
     strings.fetch(db, found.iter().filter(|f| f.1.is_none()).filter_map(|f| f.2))?;
     let mut texts = vec![None; rowids.len()];

@@ -87,7 +87,7 @@ impl Stacks {
             of: Vec<(usize, u32)>,
         }
         let columns = ["jsonText", "binaryData"];
-        let slices = db.look_up::<Slice>("NVTX_EVENTS", &columns, "rowid", "", rowids, |out, k, row| {
+        let slices = db.look_up::<Slice>("NVTX_EVENTS", &columns, "rowid", 1, rowids, |out, k, row| {
             let (json, blob) = (row.bytes(0), row.bytes(1));
             let bytes = json.or(blob).unwrap_or_default();
             let at = match out.cache.get(bytes) {

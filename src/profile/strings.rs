@@ -63,18 +63,12 @@ impl Strings {
             }
         };
         let (ids, keys): (Vec<i64>, Vec<i64>) = keys.into_iter().unzip();
-        let found = db.look_up::<Vec<(i64, Arc<str>)>>(
-            TABLE,
-            &["value"],
-            column,
-            "LIMIT 1",
-            &keys,
-            |out, k, row| {
+        let found =
+            db.look_up::<Vec<(i64, Arc<str>)>>(TABLE, &["value"], column, 1, &keys, |out, k, row| {
                 if let Some(bytes) = row.bytes(0) {
                     out.push((ids[k], clean(bytes)));
                 }
-            },
-        )?;
+            })?;
         self.by_id.extend(missing.into_iter().map(|id| (id, None)));
         self.by_id.extend(found.into_iter().flatten().map(|(id, text)| (id, Some(text))));
         Ok(())

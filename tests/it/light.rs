@@ -7,6 +7,7 @@
 //! ```
 
 use crate::cli::{Ran, command, program, ran};
+use crate::export::folder;
 use crate::loops::{LOOP, Loop, Waits, read, upload};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -178,6 +179,20 @@ fn each_rank_has_its_own() {
         twice.stderr
     );
     assert_eq!(place.run(&["run.light.sqlite", "run.sqlite", "--timing", "none"]).code, 0);
+}
+
+#[test]
+fn folders_are_paired_as_files_are() {
+    let place = Place::new();
+    let timed = blocked(&place.report(&["run.sqlite"]));
+    for name in ["run", "run.light"] {
+        let to = place.path(&format!("{name}_pqtdir"));
+        folder::to_folder(&place.path(&format!("{name}.sqlite")), &to, folder::GROUP);
+    }
+    assert_eq!(blocked(&place.report(&["run_pqtdir"])), timed, "by the file");
+    std::fs::remove_file(place.path("run.light.sqlite")).expect("it is there");
+    assert_eq!(blocked(&place.report(&["run_pqtdir"])), timed, "by the folder");
+    assert_ne!(blocked(&place.report(&["run_pqtdir", "--timing", "none"])), timed);
 }
 
 #[test]

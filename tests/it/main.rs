@@ -6,6 +6,7 @@ mod cost;
 mod diff;
 mod export;
 mod filters;
+mod folders;
 mod formats;
 mod gate;
 mod growth;

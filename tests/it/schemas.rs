@@ -16,7 +16,7 @@ const SIDE: Gpu = Gpu { device: 0, stream: 13 };
 ///  stream 7     [H2D~~~]             [gemm~~~~~~~~~~][D2H]                [gemm~~~~~]
 ///  stream 13                            [comm~~~~]
 /// ```
-fn program(schema: Schema) -> Export {
+pub fn program(schema: Schema) -> Export {
     let mut e = Export::new(schema);
     let t = e.thread(100, 100);
     let autograd = e.thread(100, 107);

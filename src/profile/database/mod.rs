@@ -2,9 +2,11 @@
 //!
 //! Reading is the tool's main cost: tables are read once, in parts that worker threads take from a counter, and nothing is
 //! sorted or grouped on the way. Large tables of an ordinary file are read from its [`pages`]; [`sqlite`] reads the others,
-//! whatever the pages do not explain, and single rows by key.
+//! whatever the pages do not explain, and single rows by key. Tables of a folder are read by [`parquet`].
 
+mod column;
 mod pages;
+mod parquet;
 mod record;
 mod sqlite;
 #[cfg(test)]
@@ -15,6 +17,7 @@ use crate::profile::header::check_header;
 use crate::profile::ids::ExportId;
 use crate::vocabulary::words;
 use pages::Pages;
+use parquet::Folder;
 use record::Damaged;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Statement};
@@ -66,16 +69,33 @@ pub trait Progress: Send + Sync {
 /// An export, open for reading.
 pub struct Database {
     path: PathBuf,
-    /// Read without locks and -wal: only when the directory forbids anything else.
-    immutable: bool,
     reading: Reading,
-    /// `None` where SQLite reads everything.
-    pages: Option<Pages>,
-    /// Columns of each table of the file (not of its views), by table name.
+    /// Columns of each table (not of views), by table name.
     tables: FxHashMap<String, Vec<String>>,
     /// Those that cannot be read in ranges of rows, and views.
     shapes: FxHashMap<String, Shape>,
+    store: Store,
+}
+
+/// What holds the tables.
+enum Store {
+    File(SqliteFile),
+    Folder(Folder),
+}
+
+/// An SQLite file.
+struct SqliteFile {
+    /// Read without locks and -wal: only when the directory forbids anything else.
+    immutable: bool,
+    /// `None` where SQLite reads everything.
+    pages: Option<Pages>,
     main: Mutex<Connection>,
+}
+
+impl SqliteFile {
+    fn main(&self) -> MutexGuard<'_, Connection> {
+        self.main.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Bounds on times, in ns: 73 years either way. An export with a time beyond holds damaged rows, and within them
@@ -92,12 +112,17 @@ pub struct Cells<'r> {
 
 enum Source<'r> {
     Page(record::Row<'r>),
+    Parquet(column::Row<'r>),
     Sqlite(&'r rusqlite::Row<'r>),
 }
 
 impl<'r> Cells<'r> {
     fn page(row: record::Row<'r>) -> Self {
         Self { row: Source::Page(row) }
+    }
+
+    fn parquet(row: column::Row<'r>) -> Self {
+        Self { row: Source::Parquet(row) }
     }
 
     fn sqlite(row: &'r rusqlite::Row<'r>) -> Self {
@@ -108,6 +133,7 @@ impl<'r> Cells<'r> {
     pub fn int(&self, i: usize) -> Option<i64> {
         match self.row {
             Source::Page(row) => row.int(i),
+            Source::Parquet(row) => row.int(i),
             Source::Sqlite(row) => match row.get_ref(i) {
                 Ok(ValueRef::Integer(v)) => Some(v),
                 _ => None,
@@ -137,6 +163,7 @@ impl<'r> Cells<'r> {
     pub fn bytes(&self, i: usize) -> Option<&[u8]> {
         match self.row {
             Source::Page(row) => row.bytes(i),
+            Source::Parquet(row) => row.bytes(i),
             Source::Sqlite(row) => match row.get_ref(i) {
                 Ok(ValueRef::Text(b) | ValueRef::Blob(b)) => Some(b),
                 _ => None,
@@ -156,20 +183,21 @@ impl Database {
     /// # Errors
     /// Everything that shows before the first row is read: missing, unreadable, truncated, not SQLite, not nsys.
     pub fn open(path: &Path, reading: Reading) -> Result<Self, InputError> {
+        if path.is_dir() {
+            let folder = Folder::open(path, reading.threads)?;
+            let (path, tables, shapes) = (path.to_owned(), folder.columns(), FxHashMap::default());
+            return Ok(Self { path, reading, tables, shapes, store: Store::Folder(folder) });
+        }
         check_header(path)?;
         let (main, immutable) = sqlite::open(path)?;
         let tables = sqlite::list_tables(&main).map_err(|e| sqlite_error(path, &e))?;
         let shapes = sqlite::list_shapes(&main, tables.keys()).map_err(|e| sqlite_error(path, &e))?;
         let pages = if reading.reader == Reader::Pages { Pages::open(path) } else { None };
-        let (path, main) = (path.to_owned(), Mutex::new(main));
-        Ok(Self { path, immutable, reading, pages, tables, shapes, main })
+        let store = Store::File(SqliteFile { immutable, pages, main: Mutex::new(main) });
+        Ok(Self { path: path.to_owned(), reading, tables, shapes, store })
     }
 
-    fn main(&self) -> MutexGuard<'_, Connection> {
-        self.main.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The file that was opened.
+    /// The file or folder that was opened.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -205,14 +233,20 @@ impl Database {
         columns: &[&str],
         rows: impl Fn(&mut T, &Cells) + Sync,
     ) -> Result<Vec<T>, InputError> {
+        let file = match &self.store {
+            Store::File(file) => file,
+            Store::Folder(folder) => {
+                let Some(scan) = folder.scan(table, columns) else { return Ok(Vec::new()) };
+                self.begins(table, scan.rows());
+                return self.read(&scan, &rows);
+            }
+        };
         let readable = || self.shape(table).is_none();
         let Some(select) = self.select(table, columns).filter(|_| readable()) else { return Ok(Vec::new()) };
-        let bounds = sqlite::rowid_bounds(&self.main(), table).map_err(|e| sqlite_error(&self.path, &e))?;
+        let bounds = sqlite::rowid_bounds(&file.main(), table).map_err(|e| sqlite_error(&self.path, &e))?;
         let Some((first, last)) = bounds else { return Ok(Vec::new()) };
-        if let Some(progress) = &self.reading.progress {
-            progress.begins(&format!("reading {table}"), last.abs_diff(first).saturating_add(1), "row");
-        }
-        let pages = self.pages.as_ref().and_then(|pages| pages.table(&self.main(), table, columns));
+        self.begins(table, last.abs_diff(first).saturating_add(1));
+        let pages = file.pages.as_ref().and_then(|pages| pages.table(&file.main(), table, columns));
         // What is wrong with a damaged table, SQLite says.
         if let Some(pages) = pages
             && let Ok(read) = pages.parts().and_then(|parts| self.read(&parts, &rows))
@@ -221,8 +255,14 @@ impl Database {
         }
         let sql = format!("{select} WHERE rowid BETWEEN ?1 AND ?2");
         let ranges = sqlite::split(first, last);
-        let parts = sqlite::Ranges { path: &self.path, immutable: self.immutable, sql, ranges };
+        let parts = sqlite::Ranges { path: &self.path, immutable: file.immutable, sql, ranges };
         self.read(&parts, &rows).map_err(|e| sqlite_error(&self.path, &e))
+    }
+
+    fn begins(&self, table: &str, rows: u64) {
+        if let Some(progress) = &self.reading.progress {
+            progress.begins(&format!("reading {table}"), rows, "row");
+        }
     }
 
     fn read<P: Parts, T: Default + Send>(
@@ -245,26 +285,40 @@ impl Database {
         )
     }
 
-    /// Reads `columns` of the rows of `table` whose `key` column is one of `keys`, one indexed look-up each.
+    /// Reads `columns` of the rows of `table` whose `key` column is one of `keys`, one indexed look-up each: the first
+    /// `most` of a key.
     ///
     /// `rows` gets the accumulator of its slice of `keys`, the index of the key, and the row; look-ups run in parallel
-    /// slices, returned in order. `order` is appended to the statement (`ORDER BY` of a few rows, `LIMIT`).
+    /// slices, returned in order.
     pub fn look_up<T: Default + Send>(
         &self,
         table: &str,
         columns: &[&str],
         key: &str,
-        order: &str,
+        most: usize,
         keys: &[i64],
         rows: impl Fn(&mut T, usize, &Cells) + Sync,
     ) -> Result<Vec<T>, InputError> {
         /// Keys a worker takes at a time.
         const SLICE: usize = 4096;
+        let (threads, slices) = (self.reading.threads, keys.len().div_ceil(SLICE));
+        let file = match &self.store {
+            Store::File(file) => file,
+            Store::Folder(folder) => {
+                let Some(search) = folder.look_up(table, columns, key, most) else { return Ok(Vec::new()) };
+                let find = |(): &mut (), i: usize| {
+                    let (mut out, from) = (T::default(), i * SLICE);
+                    let keys = &keys[from..keys.len().min(from + SLICE)];
+                    search.find(keys, &mut |k, row| rows(&mut out, from + k, row))?;
+                    Ok(out)
+                };
+                return parallel(threads, slices, || Ok(()), find);
+            }
+        };
         let Some(select) = self.select(table, columns) else { return Ok(Vec::new()) };
-        let slices = keys.len().div_ceil(SLICE);
         let slice = |i| keys.iter().copied().enumerate().skip(i * SLICE).take(SLICE);
         let asked = [columns, &[key]].concat();
-        let pages = self.pages.as_ref().and_then(|pages| pages.table(&self.main(), table, &asked));
+        let pages = file.pages.as_ref().and_then(|pages| pages.table(&file.main(), table, &asked));
         if let Some(pages) = pages.filter(|pages| pages.is_rowid(columns.len())) {
             let look_up = |reader: &mut pages::Reader, i| -> Result<T, Damaged> {
                 let mut out = T::default();
@@ -273,14 +327,14 @@ impl Database {
                 }
                 Ok(out)
             };
-            if let Ok(found) = parallel(self.reading.threads, slices, || Ok(pages.reader()), look_up) {
+            if let Ok(found) = parallel(threads, slices, || Ok(pages.reader()), look_up) {
                 return Ok(found);
             }
         }
-        let sql = format!("{select} WHERE {} = ?1 {order}", quote(key));
-        let (path, immutable) = (&self.path, self.immutable);
+        let sql = format!("{select} WHERE {} = ?1 LIMIT {most}", quote(key));
+        let (path, immutable) = (&self.path, file.immutable);
         parallel(
-            self.reading.threads,
+            threads,
             slices,
             || connect(path, immutable),
             |c, i| {
@@ -298,12 +352,17 @@ impl Database {
         .map_err(|e| sqlite_error(&self.path, &e))
     }
 
-    /// Whether `column` leads an index (or is the rowid), so that [`Self::look_up`] does not scan the table per key.
+    /// Whether `column` leads an index (or is the rowid, or the rows are in its order), so that [`Self::look_up`] does not
+    /// scan the table per key.
     pub fn is_indexed(&self, table: &str, column: &str) -> bool {
         if column == "rowid" {
             return true;
         }
-        let plan = || sqlite::plan(&self.main(), table, column);
+        let file = match &self.store {
+            Store::File(file) => file,
+            Store::Folder(folder) => return folder.is_sorted(table, column),
+        };
+        let plan = || sqlite::plan(&file.main(), table, column);
         self.has_column(table, column)
             && plan().is_ok_and(|plan| plan.contains("SEARCH") && !plan.contains("AUTOMATIC"))
     }
@@ -315,6 +374,14 @@ impl Database {
         columns: &[&str],
         mut each: impl FnMut(&Cells),
     ) -> Result<(), InputError> {
+        let file = match &self.store {
+            Store::File(file) => file,
+            Store::Folder(folder) => {
+                let Some(scan) = folder.scan(table, columns) else { return Ok(()) };
+                let mut reader = scan.reader()?;
+                return (0..scan.len()).try_for_each(|part| reader.read(part, &mut each).map(drop));
+            }
+        };
         let Some(select) = self.select(table, columns) else { return Ok(()) };
         let mut run = |s: rusqlite::Result<Statement>| -> rusqlite::Result<()> {
             let mut statement = s?;
@@ -324,7 +391,7 @@ impl Database {
             }
             Ok(())
         };
-        let main = self.main();
+        let main = file.main();
         run(main.prepare(&select)).map_err(|e| sqlite_error(&self.path, &e))
     }
 

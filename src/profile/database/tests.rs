@@ -132,7 +132,7 @@ fn read(path: &Path, reader: Reader, columns: &[String]) -> Result<(Vec<Seen>, V
     let all: Vec<Seen> = db.scan("t", &columns, |out: &mut Vec<Seen>, row| out.push(see(row)))?.concat();
     let ids: Vec<i64> = all.iter().filter_map(|row| row.last()?.0).chain([0, 1, -1, i64::MAX]).collect();
     let one_by_one =
-        db.look_up("t", &columns, "rowid", "", &ids, |out: &mut Vec<Seen>, _, row| out.push(see(row)))?;
+        db.look_up("t", &columns, "rowid", 1, &ids, |out: &mut Vec<Seen>, _, row| out.push(see(row)))?;
     Ok((all, one_by_one.concat()))
 }
 

@@ -22,6 +22,7 @@
 
 mod context;
 mod cuda;
+pub mod folder;
 mod python;
 pub mod schema;
 #[cfg(test)]

@@ -1,0 +1,353 @@
+//! Tables of a folder that `nsys export --type parquetdir` writes: one TABLE.parquet each; names, rows and their order are
+//! those of the SQLite export.
+//!
+//! ```text
+//! rows           1 … 2000   2001 … 4000   4001 …         row groups, as nsys writes them
+//!   start        ▓▓▓▓▓▓▓▓▓▓ ▓▓▓▓▓▓▓▓▓▓▓▓  ▓▓▓▓▓▓▓▓       a column that is asked for: read and decoded
+//!   returnValue  ░░░░░░░░░░ ░░░░░░░░░░░░  ░░░░░░░░       one that is not: neither
+//!                └──────── part 0 ──────┘ └─ part 1 …    some 32 K rows, taken by whichever thread is free
+//! ```
+//! Decoded by polars' parquet crate, the columns of a row group at a time. Its lazy scans (`LazyFrame::scan_parquet`) are not
+//! used: as of polars 0.55 they run in the streaming engine only, which brings further crates and a thread pool of its own,
+//! and hands over frames, where rows are wanted. What a scan would leave out is left out here: columns not asked for, and, of
+//! rows looked up by a key, the row groups whose statistics exclude it.
+//!
+//! Reads, no memory map: a file that shrinks meanwhile is an error and no signal. Cost: a copy of each piece of the file that
+//! is asked for, and its decoding.
+
+use super::column::{Column, Piece, Row, guarded, is_flat};
+use super::{Cells, Parts, ReadPart, parallel};
+use crate::error::InputError;
+use crate::profile::commands;
+use crate::profile::header::io_error;
+use crate::profile::seek::seek;
+use polars_arrow::bitmap::Bitmap;
+use polars_buffer::Buffer;
+use polars_parquet::parquet::metadata::ColumnDescriptor;
+use polars_parquet::parquet::statistics::Statistics;
+use polars_parquet::read::{ColumnChunkMetadata, read_metadata};
+use rustc_hash::FxHashMap;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Rows a worker takes at a time, at least; as with SQLite.
+const PART_ROWS: usize = 1 << 15;
+/// The table that every export has.
+const STRINGS: &str = "StringIds";
+
+/// A folder of tables.
+pub(super) struct Folder {
+    tables: FxHashMap<String, Table>,
+}
+
+/// A table's file, and what its footer says. The footer itself is not kept: of a large table it takes as much memory as what
+/// a report keeps of the rows.
+struct Table {
+    path: PathBuf,
+    file: File,
+    columns: Vec<ColumnDescriptor>,
+    /// How many rows each row group has.
+    rows: Vec<usize>,
+    /// Where the columns of the first row group are, those of the second, …
+    pieces: Vec<Piece>,
+    /// Smallest and largest value of the first column by row group: rows are in the order of that one, if of any.
+    zones: Vec<(i64, i64)>,
+}
+
+/// What a row group holds of which nothing is known.
+const ANYTHING: (i64, i64) = (i64::MIN, i64::MAX);
+
+/// Where a column that was asked for is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// The column of this number.
+    Stored(usize),
+    /// The number of the row, from 1 on.
+    Row,
+    /// The table has no such column.
+    Absent,
+}
+
+impl Folder {
+    /// Opens the tables of a folder.
+    ///
+    /// # Errors
+    /// [`InputError`]: it is no such folder, or one of its tables is damaged.
+    pub fn open(path: &Path, threads: usize) -> Result<Self, InputError> {
+        let mut files: Vec<PathBuf> = Vec::new();
+        for entry in path.read_dir().map_err(|e| io_error(path, &e))? {
+            let file = entry.map_err(|e| io_error(path, &e))?.path();
+            if file.extension().is_some_and(|e| e == "parquet") {
+                files.push(file);
+            }
+        }
+        files.sort_unstable();
+        if !files.iter().any(|file| file.file_stem().is_some_and(|name| name == STRINGS)) {
+            let command = commands::some_export();
+            return Err(InputError::Directory { path: path.to_owned(), command });
+        }
+        let open = |(): &mut (), i: usize| Table::open(&files[i]);
+        let tables = parallel(threads, files.len(), || Ok(()), open)?;
+        let name = |file: &PathBuf| file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self { tables: files.iter().map(name).zip(tables).collect() })
+    }
+
+    /// The columns of each table, by its name.
+    pub fn columns(&self) -> FxHashMap<String, Vec<String>> {
+        let names = |table: &Table| table.columns.iter().map(|c| c.path_in_schema[0].to_string()).collect();
+        self.tables.iter().map(|(name, table)| (name.clone(), names(table))).collect()
+    }
+
+    /// The parts of a table of which `columns` are asked for; `None` where there is no such table.
+    pub fn scan(&self, table: &str, columns: &[&str]) -> Option<Scan<'_>> {
+        let table = self.tables.get(table)?;
+        Some(Scan { table, places: table.places(columns), parts: table.parts() })
+    }
+
+    /// Whether rows of a table are in the order of this column, by what the file says of its row groups.
+    pub fn is_sorted(&self, table: &str, column: &str) -> bool {
+        let Some(table) = self.tables.get(table) else { return false };
+        let zones = &table.zones;
+        table.place(column) == Place::Stored(0)
+            && !zones.contains(&ANYTHING)
+            && zones.windows(2).all(|w| w[0].1 <= w[1].0)
+    }
+
+    /// A search of rows by `key`, at most so many each; `None` where there is no such table.
+    pub fn look_up(&self, table: &str, columns: &[&str], key: &str, most: usize) -> Option<LookUp<'_>> {
+        let table = self.tables.get(table)?;
+        Some(LookUp { table, places: table.places(columns), key: table.place(key), most })
+    }
+}
+
+impl Table {
+    fn open(path: &Path) -> Result<Self, InputError> {
+        let io = |e: std::io::Error| io_error(path, &e);
+        let mut file = File::open(path).map_err(io)?;
+        let length = file.metadata().map_err(io)?.len();
+        if length == 0 {
+            return Err(InputError::Empty { path: path.to_owned(), command: export(path) });
+        }
+        let footer = guarded(|| Ok(read_metadata(&mut file)?)).map_err(|e| damaged(path, &e))?;
+        let columns = footer.schema().columns().to_vec();
+        let (mut rows, mut pieces, mut zones) = (Vec::new(), Vec::new(), Vec::new());
+        for group in &footer.row_groups {
+            rows.push(group.num_rows());
+            for chunk in group.parquet_columns() {
+                let (piece, values) = (Piece::of(chunk), usize::try_from(chunk.num_values()).ok());
+                if piece.at.end > length || (is_flat(chunk.descriptor()) && values != Some(group.num_rows()))
+                {
+                    return Err(damaged(path, &"a column does not end where it should"));
+                }
+                pieces.push(piece);
+            }
+            let first = group.parquet_columns().first();
+            zones.push(first.and_then(|chunk| zone(chunk, &footer.footer_buf)).unwrap_or(ANYTHING));
+        }
+        Ok(Self { path: path.to_owned(), file, columns, rows, pieces, zones })
+    }
+
+    fn place(&self, column: &str) -> Place {
+        match self.columns.iter().position(|c| c.path_in_schema[0] == column) {
+            Some(at) => Place::Stored(at),
+            None if column == "rowid" => Place::Row,
+            None => Place::Absent,
+        }
+    }
+
+    fn places(&self, columns: &[&str]) -> Vec<Place> {
+        columns.iter().map(|column| self.place(column)).collect()
+    }
+
+    /// Row groups, so many together that there is something to do.
+    fn parts(&self) -> Vec<Part> {
+        let mut parts: Vec<Part> = Vec::new();
+        let mut before = 0;
+        for (group, &rows) in self.rows.iter().enumerate() {
+            match parts.last_mut() {
+                Some(part) if part.rows < PART_ROWS => {
+                    part.groups.end += 1;
+                    part.rows += rows;
+                }
+                _ => parts.push(Part { groups: group..group + 1, before, rows }),
+            }
+            before += rows;
+        }
+        parts
+    }
+
+    /// The columns of a row group, whole or the rows that `mask` has; `before`: rows of the table before it; `buffer` is used
+    /// again from group to group.
+    fn read(
+        &self,
+        group: usize,
+        before: usize,
+        places: &[Place],
+        mask: Option<&Bitmap>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Vec<Column>, InputError> {
+        let pieces = &self.pieces[group * self.columns.len()..];
+        let mut bytes = std::mem::take(buffer);
+        let mut end = 0;
+        for place in places {
+            if let Place::Stored(at) = place {
+                let (from, at) = (end, &pieces[*at].at);
+                end += (at.end - at.start) as usize;
+                if bytes.len() < end {
+                    bytes.resize(end, 0);
+                }
+                self.file
+                    .read_exact_at(&mut bytes[from..end], at.start)
+                    .map_err(|e| damaged(&self.path, &e))?;
+            }
+        }
+        let (bytes, rows) = (Buffer::from(bytes), self.rows[group]);
+        let mut from = 0;
+        let column = |place: &Place| match place {
+            Place::Stored(at) => {
+                let piece = &pieces[*at];
+                let length = (piece.at.end - piece.at.start) as usize;
+                let bytes = bytes.clone().sliced(from..from + length);
+                from += length;
+                guarded(|| Column::decode(&self.columns[*at], piece, bytes, rows, mask))
+                    .map_err(|e| damaged(&self.path, &e))
+            }
+            Place::Row => Ok(Column::numbers(before, rows, mask)),
+            Place::Absent => Ok(Column::Nothing),
+        };
+        let columns = places.iter().map(column).collect::<Result<_, _>>();
+        *buffer = bytes.into_mut().right().unwrap_or_default();
+        columns
+    }
+}
+
+/// Smallest and largest value that a row group has in a column of integers.
+fn zone(chunk: &ColumnChunkMetadata, footer: &[u8]) -> Option<(i64, i64)> {
+    let (min, max) = match chunk.statistics(footer)?.ok()? {
+        Statistics::Int64(s) => (s.min_value?, s.max_value?),
+        Statistics::Int32(s) => (s.min_value?.into(), s.max_value?.into()),
+        _ => return None,
+    };
+    // Unsigned values beyond the signed ones are stored as negative numbers, in another order.
+    (0 <= min && min <= max).then_some((min, max))
+}
+
+/// The export of the folder that this file is in.
+fn export(path: &Path) -> String {
+    commands::export_folder(path.parent().unwrap_or(path))
+}
+
+fn damaged(path: &Path, reason: &dyn std::fmt::Display) -> InputError {
+    InputError::Damaged { path: path.to_owned(), reason: reason.to_string(), command: export(path) }
+}
+
+/// Row groups that follow each other.
+struct Part {
+    groups: Range<usize>,
+    /// Rows of the table before them.
+    before: usize,
+    rows: usize,
+}
+
+/// A table in parts.
+pub(super) struct Scan<'a> {
+    table: &'a Table,
+    places: Vec<Place>,
+    parts: Vec<Part>,
+}
+
+impl Scan<'_> {
+    /// How many rows there are.
+    pub fn rows(&self) -> u64 {
+        self.parts.iter().map(|part| part.rows as u64).sum()
+    }
+}
+
+impl Parts for Scan<'_> {
+    type Error = InputError;
+
+    fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    fn reader(&self) -> Result<Box<dyn ReadPart<InputError> + '_>, InputError> {
+        Ok(Box::new((self, Vec::new())))
+    }
+}
+
+/// With what was read last.
+impl ReadPart<InputError> for (&Scan<'_>, Vec<u8>) {
+    fn read(&mut self, part: usize, each: &mut dyn FnMut(&Cells)) -> Result<u64, InputError> {
+        let (scan, buffer) = (self.0, &mut self.1);
+        let part = &scan.parts[part];
+        let mut before = part.before;
+        for group in part.groups.clone() {
+            let rows = scan.table.rows[group];
+            let columns = scan.table.read(group, before, &scan.places, None, buffer)?;
+            for at in 0..rows {
+                each(&Cells::parquet(Row::new(&columns, at)));
+            }
+            before += rows;
+        }
+        Ok(part.rows as u64)
+    }
+}
+
+/// A search of rows by a key column.
+pub(super) struct LookUp<'a> {
+    table: &'a Table,
+    places: Vec<Place>,
+    key: Place,
+    /// Rows of a key, at most.
+    most: usize,
+}
+
+impl LookUp<'_> {
+    /// Hands on the rows of each key with the key's index: in the order of the keys, and each key's in their own.
+    ///
+    /// Row groups that can hold none are not read; of the others the key column, and the other columns of the rows found.
+    pub fn find(&self, keys: &[i64], each: &mut dyn FnMut(usize, &Cells)) -> Result<(), InputError> {
+        let mut sorted: Vec<(i64, usize)> = keys.iter().copied().zip(0..).collect();
+        sorted.sort_unstable();
+        let mut found: Vec<(usize, usize, usize)> = Vec::new();
+        let mut blocks: Vec<Vec<Column>> = Vec::new();
+        let (table, mut before, mut buffer) = (self.table, 0, Vec::new());
+        for (group, &rows) in table.rows.iter().enumerate() {
+            let first = before;
+            before += rows;
+            let (min, max) = match self.key {
+                Place::Stored(0) => table.zones[group],
+                Place::Row => (first as i64 + 1, before as i64),
+                _ => ANYTHING,
+            };
+            let low = sorted.partition_point(|key| key.0 < min);
+            let near = &sorted[low..][..sorted[low..].partition_point(|key| key.0 <= max)];
+            if near.is_empty() {
+                continue;
+            }
+            let [key] = &table.read(group, first, &[self.key], None, &mut buffer)?[..] else { continue };
+            let (mut taken, mut hits, mut from) = (vec![false; rows], 0, 0);
+            for (at, taken) in taken.iter_mut().enumerate() {
+                let Some(value) = key.int(at) else { continue };
+                seek(near.len(), &mut from, |i| near[i].0 < value);
+                let equal = near[from..].iter().take_while(|key| key.0 == value);
+                found.extend(equal.map(|key| (key.1, blocks.len(), hits)));
+                *taken = near.get(from).is_some_and(|key| key.0 == value);
+                hits += usize::from(*taken);
+            }
+            if hits > 0 {
+                let mask = taken.into_iter().collect();
+                blocks.push(table.read(group, first, &self.places, Some(&mask), &mut buffer)?);
+            }
+        }
+        found.sort_unstable();
+        for rows in found.chunk_by(|a, b| a.0 == b.0) {
+            for &(k, block, at) in rows.iter().take(self.most) {
+                each(k, &Cells::parquet(Row::new(&blocks[block], at)));
+            }
+        }
+        Ok(())
+    }
+}

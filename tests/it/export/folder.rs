@@ -1,0 +1,95 @@
+//! Writes the tables of an SQLite export as `nsys export --type parquetdir` does: a file each, of none where there are no
+//! rows, uncompressed, in small row groups, with nsys' types.
+
+use super::Export;
+use polars::prelude::{Column, DataFrame, NamedFrom, Series};
+use polars_io::parquet::write::{ParquetCompression, ParquetWriter, StatisticsOptions};
+use rusqlite::Connection;
+use rusqlite::types::{Value, ValueRef};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Rows of a row group, as nsys 2024.2 writes them.
+pub const GROUP: usize = 2000;
+
+impl Export {
+    /// Writes the export as a file and as a folder, which live as long as the first value.
+    pub fn write_both(&self, group: usize) -> (TempDir, PathBuf, PathBuf) {
+        let (home, file) = self.write_temp();
+        let folder = home.path().join("profile_pqtdir");
+        to_folder(&file, &folder, group);
+        (home, file, folder)
+    }
+}
+
+/// Writes all tables of an SQLite file into a new folder.
+pub fn to_folder(file: &Path, folder: &Path, group: usize) {
+    fs::create_dir(folder).expect("a new folder");
+    let db = Connection::open(file).expect("an export");
+    for table in texts(&db, "SELECT name FROM sqlite_master WHERE type = 'table'") {
+        let mut columns: Vec<Column> = Vec::new();
+        for name in texts(&db, &format!("SELECT name FROM pragma_table_info('{table}')")) {
+            let kind = format!("SELECT type FROM pragma_table_info('{table}') WHERE name = '{name}'");
+            columns.push(column(&name, &texts(&db, &kind)[0], values(&db, &table, &name)));
+        }
+        let rows = columns.first().map_or(0, |column| column.len());
+        if rows > 0 {
+            let mut frame = DataFrame::new(rows, columns).expect("columns of one length");
+            write(&mut frame, &folder.join(format!("{table}.parquet")), group);
+        }
+    }
+}
+
+/// Writes one table.
+pub fn write(frame: &mut DataFrame, path: &Path, group: usize) {
+    ParquetWriter::new(File::create(path).expect("a file"))
+        .with_compression(ParquetCompression::Uncompressed)
+        .with_statistics(StatisticsOptions::full())
+        .with_row_group_size(Some(group))
+        .finish(frame)
+        .expect("a table");
+}
+
+fn texts(db: &Connection, sql: &str) -> Vec<String> {
+    let mut rows = db.prepare(sql).expect("a statement");
+    rows.query_map([], |row| row.get(0)).expect("rows").collect::<Result<_, _>>().expect("texts")
+}
+
+/// Bytes of texts may be no UTF-8.
+fn values(db: &Connection, table: &str, column: &str) -> Vec<Value> {
+    let mut rows = db.prepare(&format!("SELECT \"{column}\" FROM \"{table}\"")).expect("a statement");
+    let value = |row: &rusqlite::Row<'_>| {
+        Ok(match row.get_ref(0)? {
+            ValueRef::Text(bytes) => Value::Blob(bytes.to_vec()),
+            _ => row.get(0)?,
+        })
+    };
+    rows.query_map([], value).expect("rows").collect::<Result<_, _>>().expect("values")
+}
+
+/// A column of nsys' type; what is of another is NULL, since a parquet column has one type.
+fn column(name: &str, kind: &str, values: Vec<Value>) -> Column {
+    let ints = || values.iter().map(|v| if let Value::Integer(v) = v { Some(*v) } else { None });
+    let series = match (kind, name) {
+        ("TEXT" | "BLOB", _) => {
+            let bytes = values.iter().map(|v| if let Value::Blob(v) = v { Some(&v[..]) } else { None });
+            Series::new(name.into(), bytes.collect::<Vec<Option<&[u8]>>>())
+        }
+        ("REAL", _) => {
+            let reals = values.iter().map(|v| if let Value::Real(v) = v { Some(*v) } else { None });
+            Series::new(name.into(), reals.collect::<Vec<_>>())
+        }
+        (_, "unresolved" | "isDiscrete") => {
+            Series::new(name.into(), ints().map(|v| Some(v? != 0)).collect::<Vec<_>>())
+        }
+        (_, "globalTid" | "globalPid" | "nameId" | "demangledName" | "contextId" | "streamId" | "bytes") => {
+            Series::new(name.into(), ints().map(|v| Some(v? as u64)).collect::<Vec<_>>())
+        }
+        (_, "gridX" | "severity" | "stackDepth") if ints().flatten().all(|v| i32::try_from(v).is_ok()) => {
+            Series::new(name.into(), ints().map(|v| Some(v? as i32)).collect::<Vec<_>>())
+        }
+        _ => Series::new(name.into(), ints().collect::<Vec<_>>()),
+    };
+    series.into()
+}

@@ -1,0 +1,235 @@
+//! Folders of parquet files say what the SQLite export of the same report says.
+
+use crate::cli::program;
+use crate::export::{Export, Schema, folder};
+use crate::look::{self, options};
+use crate::{hostile, schemas};
+use std::fs;
+use std::path::{Path, PathBuf};
+use sync_report::analysis::Options;
+use sync_report::profile::database::{Cells, Database, Reading};
+
+/// Few rows a group, so that a table has many.
+const SMALL: usize = 3;
+
+fn report(path: &Path, threads: usize) -> String {
+    look::everything(&look::report_on(path, &Options { threads, ..options() }))
+}
+
+#[test]
+fn every_version_says_the_same_in_both() {
+    for schema in Schema::ALL {
+        let (_home, file, folder) = schemas::program(schema).write_both(SMALL);
+        assert_eq!(report(&folder, 1), report(&file, 1), "{schema:?}");
+    }
+}
+
+#[test]
+fn samples_say_the_same_on_any_number_of_threads() {
+    for name in ["train_mlp", "patterns", "train_mlp_python_sampling"] {
+        let file = PathBuf::from(crate::cli::sample(name));
+        let home = tempfile::tempdir().expect("a folder");
+        let folder = home.path().join("run_pqtdir");
+        folder::to_folder(&file, &folder, folder::GROUP);
+        let expected = report(&file, 2);
+        for threads in [1, 3] {
+            assert_eq!(report(&folder, threads), expected, "{name} on {threads} threads");
+        }
+    }
+}
+
+/// What is missing costs the same and is called the same; what is nonsense does no more.
+#[test]
+fn missing_parts_and_nonsense_say_the_same() {
+    let schema = Schema::V2025_3;
+    let without = |table: &str, column: &str| {
+        let mut e = schemas::program(schema);
+        e.all_tables().drop_column(table, column);
+        e
+    };
+    let mut cases: Vec<Export> = [
+        ("CUPTI_ACTIVITY_KIND_RUNTIME", "correlationId"),
+        ("CUPTI_ACTIVITY_KIND_MEMCPY", "srcKind"),
+        ("NVTX_EVENTS", "end"),
+        ("CUDA_CALLCHAINS", "symbol"),
+    ]
+    .map(|(table, column)| without(table, column))
+    .into();
+    for table in ["NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_KERNEL", "PROCESSES"] {
+        let mut e = schemas::program(schema);
+        e.drop_table(table);
+        cases.push(e);
+    }
+    for e in cases {
+        let (_home, file, folder) = e.write_both(SMALL);
+        assert_eq!(report(&folder, 1), report(&file, 1));
+    }
+    let home = tempfile::tempdir().expect("a folder");
+    for (name, file) in hostile::odd_exports(home.path()) {
+        let folder = PathBuf::from(format!("{}_pqtdir", file.with_extension("").display()));
+        folder::to_folder(&file, &folder, SMALL);
+        let (a, b) = (program(&[&file]), program(&[&folder]));
+        let named = |text: &str| text.replace(&*folder.to_string_lossy(), &file.to_string_lossy());
+        // A value of the wrong type is NULL in a column of one type.
+        if name != "values of the wrong type" {
+            assert_eq!((b.code, named(&b.stdout)), (a.code, a.stdout), "{name}");
+        }
+        assert!(matches!(b.code, 0 | 2), "{name}: {}", b.stderr);
+    }
+}
+
+/// A table of every type, as it is read from a file and from a folder: rows, NULLs, numbers beyond the signed ones, bytes
+/// that are no UTF-8; in more than one part, on any number of threads.
+#[test]
+fn rows_are_the_same_by_either_reader() {
+    const COLUMNS: [&str; 6] = ["id", "globalTid", "gridX", "text", "missing", "rowid"];
+    let home = tempfile::tempdir().expect("a folder");
+    let file = hostile::good(home.path());
+    let db = rusqlite::Connection::open(&file).expect("an export");
+    db.execute_batch(
+        "CREATE TABLE wide (id INTEGER, globalTid INTEGER, gridX INTEGER, text TEXT);
+         INSERT INTO wide WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99999)
+           SELECT i / 3, CASE i % 7 WHEN 0 THEN NULL WHEN 1 THEN -1 - i ELSE 281474976710656 + i END,
+             CASE i % 5 WHEN 0 THEN NULL ELSE -i END,
+             CASE i % 4 WHEN 0 THEN NULL WHEN 1 THEN CAST(x'ea00ff' AS TEXT) ELSE 'range ' || (i % 97) END FROM n;
+         CREATE INDEX by_id ON wide(id)",
+    )
+    .expect("a table");
+    drop(db);
+    let folder = home.path().join("run_pqtdir");
+    folder::to_folder(&file, &folder, folder::GROUP);
+    let open = |path: &Path, threads| {
+        Database::open(path, Reading { threads, ..Reading::default() }).expect("an export")
+    };
+    let row = |out: &mut Vec<String>, row: &Cells| {
+        let cell = |i| format!("{:?} {:?}", row.int(i), row.bytes(i));
+        out.push((0..COLUMNS.len()).map(cell).collect::<Vec<_>>().join(" | "));
+    };
+    let keys: Vec<i64> = (0..9000).map(|i| (i * 7919) % 33_500 - 100).chain([5, 5, i64::MAX]).collect();
+    let read = |db: &Database, key: &str| {
+        let rows = db.scan("wide", &COLUMNS, row).expect("rows").concat();
+        let mut small = Vec::new();
+        db.rows("wide", &COLUMNS, |cells| row(&mut small, cells)).expect("rows");
+        assert_eq!(rows, small);
+        let found = |out: &mut Vec<String>, k: usize, cells: &Cells| {
+            out.push(k.to_string());
+            row(out, cells);
+        };
+        (rows, db.look_up("wide", &COLUMNS, key, 2, &keys, found).expect("rows").concat())
+    };
+    for key in ["rowid", "id"] {
+        let expected = read(&open(&file, 1), key);
+        assert_eq!(expected.0.len(), 100_000);
+        assert!(expected.1.len() > 1000);
+        for threads in [1, 4] {
+            let db = open(&folder, threads);
+            assert!(db.is_indexed("wide", key) && !db.is_indexed("wide", "globalTid"));
+            assert!(read(&db, key) == expected, "by {key} on {threads} threads");
+        }
+    }
+}
+
+/// One sentence each, that names what is wrong and how to export again.
+#[test]
+fn what_is_no_export_gets_one_sentence() {
+    let home = tempfile::tempdir().expect("a folder");
+    let whole = home.path().join("whole");
+    folder::to_folder(&hostile::good(home.path()), &whole, SMALL);
+    let copy = |name: &str, change: &dyn Fn(&Path)| {
+        let to = home.path().join(name);
+        fs::create_dir(&to).expect("a new folder");
+        for file in fs::read_dir(&whole).expect("the tables").flatten() {
+            fs::copy(file.path(), to.join(file.file_name())).expect("a copy");
+        }
+        change(&to);
+        to
+    };
+    let runtime = "CUPTI_ACTIVITY_KIND_RUNTIME.parquet";
+    let with = |bytes: &'static dyn Fn(Vec<u8>) -> Vec<u8>| {
+        move |folder: &Path| {
+            let file = folder.join(runtime);
+            fs::write(&file, bytes(fs::read(&file).expect("a table"))).expect("a changed table");
+        }
+    };
+    let again = "nsys export --type parquetdir --force-overwrite=true";
+    for (name, change, said) in [
+        (
+            "empty",
+            &(|folder: &Path| {
+                fs::remove_dir_all(folder).and_then(|()| fs::create_dir(folder)).expect("an empty folder")
+            }) as &dyn Fn(&Path),
+            ["without StringIds.parquet", "nsys export --type sqlite"],
+        ),
+        (
+            "strings",
+            &|folder| fs::remove_file(folder.join("StringIds.parquet")).expect("it is there"),
+            ["without StringIds.parquet", "nsys export"],
+        ),
+        ("no-file_pqtdir", &with(&|_| Vec::new()), [runtime, again]),
+        ("half_pqtdir", &with(&|bytes| bytes[..bytes.len() / 2].to_vec()), [runtime, again]),
+        ("text_pqtdir", &with(&|_| b"start,end\n1,2\n".to_vec()), [runtime, again]),
+        (
+            "zeros_pqtdir",
+            &with(&|mut bytes| {
+                bytes[4..400].fill(0);
+                bytes
+            }),
+            [runtime, again],
+        ),
+    ] {
+        let folder = copy(name, change);
+        let ran = program(&[&folder]);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str(), ran.stderr.lines().count()),
+            (2, "", 1),
+            "{name}: {}",
+            ran.stderr
+        );
+        for said in said {
+            assert!(ran.stderr.contains(said), "{name}: {}", ran.stderr);
+        }
+    }
+    let events = copy("events", &|folder| {
+        for file in fs::read_dir(folder).expect("the tables").flatten() {
+            if file.file_name() != "StringIds.parquet" {
+                fs::remove_file(file.path()).expect("it is there");
+            }
+        }
+    });
+    let ran = program(&[&events]);
+    assert!(ran.code == 2 && ran.stderr.contains("not an Nsight Systems export"), "{}", ran.stderr);
+}
+
+/// A byte changed anywhere: a report or sentences.
+#[test]
+fn damaged_tables_never_panic() {
+    let home = tempfile::tempdir().expect("a folder");
+    let folder = home.path().join("run_pqtdir");
+    folder::to_folder(&hostile::good(home.path()), &folder, SMALL);
+    let mut state: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as usize % below
+    };
+    let (mut read, mut refused) = (0, 0);
+    for table in ["CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_MEMCPY", "StringIds", "NVTX_EVENTS"] {
+        let file = folder.join(format!("{table}.parquet"));
+        let whole = fs::read(&file).expect("a table");
+        for _ in 0..75 {
+            let mut bytes = whole.clone();
+            let at = random(bytes.len());
+            bytes[at] = random(256) as u8;
+            fs::write(&file, &bytes).expect("a changed table");
+            let path = [folder.clone()];
+            match std::panic::catch_unwind(|| sync_report::report::run(&path, &options()).is_ok()) {
+                Ok(true) => read += 1,
+                Ok(false) => refused += 1,
+                Err(_) => panic!("{table}: byte {at} of {} is {}", bytes.len(), bytes[at]),
+            }
+        }
+        fs::write(&file, &whole).expect("the table");
+    }
+    assert!(read > 0 && refused > 0, "{read} read, {refused} refused");
+}
