@@ -247,6 +247,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &["dist.new_group(ranks)", "dist.all_reduce(t)"],
         op: "ncclCommInitRank",
         trace: "cudaMalloc and synchronisation inside ncclCommInit, once per communicator",
+        kind: Some(Barrier),
         why: "NCCL sets up its buffers and connections at first use.",
         fix: fix(
             ExcludeFromCapture,

@@ -134,7 +134,8 @@ pub fn offset(db: &Database, strings: &mut Strings, mut calls: Vec<(u32, i64)>) 
     chains.fetch(db, strings, ChainTable::Cuda, ids.map(ExportId::from))?;
     strings.fetch(db, compared.iter().map(|call| call.1))?;
     let names = |symbol: &str, function: &str| {
-        symbol.split(['(', '<', '@']).next().and_then(|s| s.rsplit(' ').next()).map(base_name) == Some(function)
+        symbol.split(['(', '<', '@']).next().and_then(|s| s.rsplit(' ').next()).map(base_name)
+            == Some(function)
     };
     let fits = |offset: u32| {
         let chain = |id: u32| chains.get(ExportId::from(id).plus(offset));

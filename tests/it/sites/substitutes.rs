@@ -97,7 +97,8 @@ fn each_call_gets_its_own_chain_however_chains_are_numbered() {
     for schema in [Schema::V2022_1, Schema::V2023_4] {
         let mut e = Export::new(schema);
         let t = e.thread(100, 100);
-        let calls = [("cudaMemcpy", "load()"), ("cudaDeviceSynchronize", "solve()"), ("cudaMemcpy", "store()")];
+        let calls =
+            [("cudaMemcpy", "load()"), ("cudaDeviceSynchronize", "solve()"), ("cudaMemcpy", "store()")];
         for (at, (api, function)) in (0..).step_by(10_000).zip(calls) {
             e.launch(t, at + 100..at + 110, GPU0, at + 120..at + 900, "gemm");
             let call = e.sync(t, api, at + 200..at + 1000, GPU0);
