@@ -138,8 +138,9 @@ fn not_python(found: &CaptureAnalysis) -> Option<Warning> {
     let more = made.len().saturating_sub(3);
     made.truncate(3);
     let and = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let places = if target.without_python { "places are functions of native chains, and " } else { "" };
     let message = format!(
-        "no PyTorch in {}{and}: places are functions of native chains, and fixes are in CUDA's terms: events, streams, pinned memory",
+        "no PyTorch in {}{and}: {places}fixes are in CUDA's terms: events, streams, pinned memory",
         made.join(", ")
     );
     (!made.is_empty()).then(|| stays(Code::NotPython, message))

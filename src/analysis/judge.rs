@@ -42,14 +42,10 @@ impl Judge<'_> {
     ) -> Result<Site, InputError> {
         let verdict = trace::judge(&self.subject(profile, &bundle));
         let mut combined = combine::combine(verdict, self.read(&bundle));
+        let foreign = self.programs.of(bundle.pid).is_some();
         // Weak rules were fitted to programs of PyTorch.
-        if let Some(pattern) = combined.verdict.pattern
-            && self.programs.of(bundle.pid).is_some()
-        {
-            combined.verdict.pattern = Some(catalogue::in_cuda_terms(pattern, combined.verdict.kind));
-            return Ok(Site::new(bundle, combined));
-        }
-        if combined.verdict.class == Class::Unknown && (bundle.copy.is_some() || bundle.completes) {
+        let leans = !foreign && (bundle.copy.is_some() || bundle.completes);
+        if combined.verdict.class == Class::Unknown && leans {
             let observed = observer.look(profile, &bundle)?;
             weak::lean(&bundle, &observed).apply(&bundle, combined.reading.is_some(), &mut combined.verdict);
         }
@@ -61,6 +57,9 @@ impl Judge<'_> {
             weak::lean(&bundle, &observed).measures(&bundle, &mut combined.verdict);
         }
         library::advise(&bundle, &mut combined);
+        if let Some(pattern) = combined.verdict.pattern.filter(|_| foreign) {
+            combined.verdict.pattern = Some(catalogue::in_cuda_terms(pattern, combined.verdict.kind));
+        }
         Ok(Site::new(bundle, combined))
     }
 

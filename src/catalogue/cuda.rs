@@ -152,6 +152,7 @@ pub fn in_cuda_terms(pattern: &'static str, kind: Kind) -> &'static str {
         ("F03", _) => "K03",
         ("E07", _) => "K06",
         ("E13" | "H13" | "G07" | "G08", _) => pattern,
+        (p, _) if p.starts_with('L') => pattern,
         (p, _) if p.starts_with('C') => "K04",
         (p, Explicit | Redundant | Idle | Barrier) if p.starts_with(['F', 'H']) => "K01",
         (p, Kind::Allocator) if p.starts_with('G') => "G07",

@@ -1,4 +1,4 @@
-//! L80 to L92: engines of training and inference, with the option that the user can turn.
+//! L80 to L92, L94: engines of training and inference, with the option that the user can turn.
 
 use super::library_knobs::{entry, nothing};
 use super::{Pattern, Strategy::*, fix, site};
@@ -172,8 +172,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         fix(
             Delay,
             "raise metrics.log_freq",
-            "args = ['--metrics.log_freq', '1']",
-            "args = ['--metrics.log_freq', '50']",
+            "args = ['--metrics.log-freq', '1']",
+            "args = ['--metrics.log-freq', '50']",
             "A loss that is not finite is noticed where it is logged.",
         ),
         "torchtitan 0.3.0",
@@ -255,4 +255,26 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ),
         "SGLang 0.5.10, TensorRT-LLM main of 2026.11",
     ),
+    Pattern {
+        versions: "before DeepSpeed 0.13.3",
+        ..entry(
+            ("L94", "DeepSpeed: loss of every microbatch", Kind::Logging),
+            &["self.losses += loss.mean().item()"],
+            site(
+                "deepspeed",
+                &[("deepspeed/runtime/engine.py", "backward")],
+                "loss.mean().item()",
+                "every microbatch",
+            ),
+            "The loss is read in every backward pass, monitor or not.",
+            fix(
+                Remove,
+                "upgrade DeepSpeed: 0.13.3 reads it for a monitor only",
+                "pip install deepspeed==0.13.2",
+                "pip install -U deepspeed",
+                "",
+            ),
+            "DeepSpeed 0.13.2, DeepSpeed#5135",
+        )
+    },
 ];

@@ -276,6 +276,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
                 (ZERO3, "has_overflow"),
                 ("deepspeed/runtime/utils.py", "has_overflow"),
                 ("deepspeed/runtime/utils.py", "check_using_norm"),
+                (ZERO, "_has_inf_or_nan"),
+                (ZERO3, "_has_inf_or_nan"),
+                ("deepspeed/runtime/utils.py", "_has_inf_or_nan"),
             ],
             "",
             "every step with fp16",
@@ -327,6 +330,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "Careful: later corrections touched the same place (DeepSpeed#7371). Test for wrong gradients.",
         ),
         driver_api: CTX_SYNC,
+        versions: "in average_tensor() before DeepSpeed 0.8.0",
         sources: "DeepSpeed#2463, DeepSpeed#2500, DeepSpeed#7371, DeepSpeed 0.19.6",
         library: site(
             "deepspeed",
@@ -335,12 +339,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
                 (ZERO, "independent_gradient_partition_epilogue"),
                 (ZERO, "reduce_ipg_grads"),
                 (ZERO, "allreduce_and_copy"),
+                (ZERO, "average_tensor"),
                 (ZERO3, "independent_gradient_partition_epilogue"),
             ],
             "",
             "every reduced bucket",
         ),
-        ..LOGGED
     },
     Pattern {
         id: "L50",

@@ -63,8 +63,9 @@ impl Context {
         let sampled = profile.nvtx.sample_marks.tid.iter().map(|&tid| process(tid));
         context.programs = Programs::read(profile, &python.chain(sampled).collect())?;
         // What the next capture is to ask for: frames of Python where there is Python.
-        let of = |&tid: &i64| context.programs.of(process(tid)).is_none();
-        profile.target.without_python = !profile.calls.threads.iter().any(of);
+        let compiled = |&tid: &i64| context.programs.is_compiled(process(tid));
+        profile.target.without_python =
+            !profile.calls.threads.is_empty() && profile.calls.threads.iter().all(compiled);
         Ok(context)
     }
 

@@ -1,8 +1,8 @@
 //! What the program of a process is made with, by the names that it left in the capture.
 //!
 //! The advice for PyTorch (`non_blocking=True`, `pin_memory`) is no advice for `./jacobi`. A process is PyTorch's by one
-//! kernel of ATen, one thread of PyTorch or one Python frame, and another toolkit's by a kernel or a thread of that; it is
-//! C++ where neither it nor the command has anything of Python and its kernels have names. Where nothing is known (trimmed
+//! kernel of ATen or one thread of PyTorch, and another toolkit's by a kernel or a thread of that; it is C++ where neither
+//! its frames and names nor the command have anything of Python and its kernels have names. Where nothing is known (trimmed
 //! exports), it counts as PyTorch's, for which the report is made.
 
 use crate::error::InputError;
@@ -17,13 +17,19 @@ use std::sync::Arc;
 pub struct Toolkit {
     /// "TensorFlow", "OpenACC", …
     pub name: &'static str,
+    /// Whether its programs are Python's: then lines of Python are to be had.
+    pub python: bool,
     kernel: fn(&str) -> bool,
     /// Begins of thread names or of the process's name.
     begins: &'static [&'static str],
 }
 
-const fn toolkit(name: &'static str, begins: &'static [&'static str], kernel: fn(&str) -> bool) -> Toolkit {
-    Toolkit { name, kernel, begins }
+const fn compiled(name: &'static str, begins: &'static [&'static str], kernel: fn(&str) -> bool) -> Toolkit {
+    Toolkit { name, python: false, kernel, begins }
+}
+
+const fn of_python(name: &'static str, begins: &'static [&'static str], kernel: fn(&str) -> bool) -> Toolkit {
+    Toolkit { python: true, ..compiled(name, begins, kernel) }
 }
 
 /// Kernels of ATen; a program of another toolkit that calls PyTorch too gets PyTorch's advice.
@@ -33,19 +39,24 @@ fn of_pytorch(kernel: &str) -> bool {
 
 /// Sources: names of kernels and threads in public captures and in the toolkits' code generators.
 const TOOLKITS: &[Toolkit] = &[
-    toolkit("TensorFlow", &["tf_"], |k| k.contains("tensorflow::") || k.contains("EigenMetaKernel")),
-    toolkit("JAX or XLA", &["jax"], |k| {
-        k.contains("_fusion") || k.starts_with("fusion") || k.starts_with("wrapped_")
-    }),
-    toolkit("Julia", &["julia"], |k| k.contains("julia_") || k.starts_with("gpu_broadcast_kernel")),
-    toolkit("OpenMP", &[], |k| {
+    of_python("TensorFlow", &["tf_"], |k| k.contains("tensorflow::") || k.contains("EigenMetaKernel")),
+    of_python("JAX or XLA", &["jax"], of_xla),
+    compiled("Julia", &["julia"], |k| k.contains("julia_") || k.starts_with("gpu_broadcast_kernel")),
+    compiled("OpenMP", &[], |k| {
         k.starts_with("nvkernel_") || k.contains("__omp_offloading_") || k.contains("_omp_fn")
     }),
-    toolkit("OpenACC", &[], of_openacc),
+    compiled("OpenACC", &[], of_openacc),
 ];
 
 /// Where nothing but the absence of the others tells.
-const COMPILED: Toolkit = toolkit("C++ or another compiled language", &[], |_| false);
+const COMPILED: Toolkit = compiled("C++ or another compiled language", &[], |_| false);
+
+/// `loop_add_fusion_3`, `wrapped_transpose`: plain names that end with a number where there are several.
+fn of_xla(kernel: &str) -> bool {
+    let plain = kernel.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let name = kernel.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
+    plain && (name.ends_with("fusion") || name.starts_with("wrapped_"))
+}
 
 /// `main_42_gpu`, `solve_17_gpu__red`: function, line, and what the compiler adds.
 fn of_openacc(kernel: &str) -> bool {
@@ -77,21 +88,17 @@ impl Programs {
             let none = BTreeSet::new();
             let kernels = kernels.get(&pid).unwrap_or(&none);
             let names = names(profile, pid);
-            if python.contains(&pid)
-                || kernels.iter().any(|k| of_pytorch(k))
-                || names.iter().any(|n| n.starts_with("pt_"))
-            {
+            if kernels.iter().any(|k| of_pytorch(k)) || names.iter().any(|n| n.starts_with("pt_")) {
                 continue;
             }
             let made_with = |t: &&Toolkit| {
                 kernels.iter().any(|k| (t.kernel)(k))
                     || names.iter().any(|n| t.begins.iter().any(|begin| base(n).starts_with(begin)))
             };
-            let compiled = || {
-                let known = !names.is_empty() && !kernels.is_empty();
-                (known && !command_is_python && !names.iter().any(|n| is_python(n))).then_some(&COMPILED)
-            };
-            if let Some(toolkit) = TOOLKITS.iter().find(made_with).or_else(compiled) {
+            let of_python = python.contains(&pid) || command_is_python || names.iter().any(|n| is_python(n));
+            let known = !names.is_empty() && !kernels.is_empty();
+            let other = (known && !of_python).then_some(&COMPILED);
+            if let Some(toolkit) = TOOLKITS.iter().find(made_with).or(other) {
                 programs.toolkits.insert(pid, *toolkit);
             }
         }
@@ -104,6 +111,11 @@ impl Programs {
     /// What a process is made with; `None` for PyTorch, and where that is not known.
     pub fn of(&self, pid: i64) -> Option<Toolkit> {
         self.toolkits.get(&pid).copied()
+    }
+
+    /// Whether a process is no Python program.
+    pub fn is_compiled(&self, pid: i64) -> bool {
+        self.of(pid).is_some_and(|toolkit| !toolkit.python)
     }
 
     /// What shows that the host of a process may see what kernels write without a copy: managed or mapped memory, or MPI,
@@ -191,6 +203,7 @@ mod tests {
         assert_eq!(of("_Z5solvePd_17_gpu__red(double *)"), Some("OpenACC"));
         assert_eq!(of("nvkernel__Z4axpy_F1L12_1"), Some("OpenMP"));
         assert_eq!(of("loop_add_fusion_3"), Some("JAX or XLA"));
+        assert_eq!(of("fusion_kernel(float *)"), None);
         assert_eq!(of("julia_gpu_axpy_123(CuDeviceArray)"), Some("Julia"));
         assert_eq!(of("void tensorflow::functor::FillKernel<float>(int)"), Some("TensorFlow"));
         assert_eq!(of("saxpy(double *, double *, int)"), None);

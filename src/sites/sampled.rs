@@ -174,7 +174,7 @@ pub fn place_natively(
         let ids = found.iter().flat_map(|(_, inside)| inside.iter().copied());
         chains.fetch(&profile.db, &mut profile.strings, table, ids)?;
         for (bundle, inside) in found {
-            let any = programs.of(bundle.pid).is_some();
+            let any = programs.is_compiled(bundle.pid);
             name_function(profile, bundle, &chains, &inside, (what, any));
         }
     }

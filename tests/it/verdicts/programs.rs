@@ -94,6 +94,32 @@ fn managed_memory_leaves_synchronisations_open() {
     assert!(look::report(&e).sites.iter().any(|s| super::words(s) == "false explicit F01 R02"));
 }
 
+/// JAX has lines of Python: its captures still ask for them, and PyTorch's words are not its own.
+#[test]
+fn other_python_toolkits_keep_their_lines() {
+    let (mut e, _, wait) = program("python3", "loop_add_fusion_3");
+    e.python(wait, &[("train", "/w/train.py", 12)]);
+    let report = look::report(&e);
+    let said = said(&report).expect("a warning");
+    assert!(said.contains("JAX") && !said.contains("native chains"), "{said}");
+    let sync = report.sites.iter().find(|s| s.api == "cudaDeviceSynchronize").expect("the synchronisation");
+    assert_eq!(sync.user_frame.as_ref().map(|f| f.line), Some(12));
+    let fix = sync.fix.as_ref().expect("a fix");
+    assert!(fix.confirm.contains("--python-backtrace=cuda"), "{}", fix.confirm);
+    assert_eq!(sync.pattern.as_deref(), Some("K01"));
+}
+
+/// A clock read beside the synchronisation, in code that says that it measures, is what it is for, in any language (X17).
+#[test]
+fn a_clock_beside_the_wait_is_timed_by_events() {
+    let (mut e, t, _) = program("./jacobi", "main_42_gpu");
+    e.nvtx(t, 1990..2950, "benchmark");
+    e.osrt(t, "clock_gettime", 1995..1996, &[]).osrt(t, "clock_gettime", 2911..2912, &[]);
+    let report = look::report(&e);
+    let sync = report.sites.iter().find(|s| s.api == "cudaDeviceSynchronize").expect("the synchronisation");
+    assert_eq!((sync.kind.as_str(), sync.pattern.as_deref()), ("timing", Some("K07")));
+}
+
 /// Without chains of CUDA calls, those of system calls inside the wait place it: behind CUDA's own functions.
 #[test]
 fn a_system_call_inside_the_wait_places_it() {
