@@ -32,7 +32,7 @@ pub use lookup::{Known, all, by_id, library_site, near, script_site, search};
 /// One synchronising pattern of PyTorch or of a library built on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
-    /// Stable id: `A01`..`H15` patterns of PyTorch, `K01`.. of programs without it, `L01`.. library sites, `N01`.. look-alikes that do not wait.
+    /// Stable id: `A01`..`H14` patterns of PyTorch, `K01`.. of programs without it, `L01`.. library sites, `N01`.. look-alikes that do not wait.
     pub id: &'static str,
     /// Which of the nine categories it belongs to.
     pub category: Category,

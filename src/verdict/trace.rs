@@ -103,7 +103,7 @@ fn ddp_statistics(s: &Subject) -> Option<Verdict> {
     let waits = Some(s.bundle).filter(|b| b.blocking == Blocking::Event)?;
     let function = native::short(waits.chain.iter().find(|c| c.contains("c10d::Logger"))?);
     let text = format!("the native chain names {function}: DDP takes the time of its passes by events");
-    Some(says(grade::R22, Kind::Timing, "H15", text))
+    Some(says(grade::R22, Kind::Timing, "H05", text))
 }
 
 /// R18, R19: the operation named natively or by NVTX.
