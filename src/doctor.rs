@@ -4,7 +4,7 @@ use crate::analysis::CaptureAnalysis;
 use crate::model::{Code, Warning};
 use crate::profile::ISSUE_UNKNOWN;
 use crate::profile::commands;
-use crate::profile::ids::OpId;
+use crate::profile::ids::{OpId, pid_of};
 use crate::profile::nvtx::Nvtx;
 use crate::profile::target::Target;
 use crate::text::{count, counted, duration, shorten_end};
@@ -26,6 +26,7 @@ pub fn warnings(found: &CaptureAnalysis) -> Vec<Warning> {
     let mut list = damage(found);
     list.extend(lacks(found));
     list.extend(gpu_work(found));
+    list.extend(not_python(found));
     list.extend(lines(found));
     list.extend(chains(found, &list));
     list.extend(threshold(found));
@@ -121,6 +122,30 @@ fn gpu_work(found: &CaptureAnalysis) -> Option<Warning> {
     found.profile.ops.is_empty().then(|| recapture(found, "", Code::NoGpuWork, message))
 }
 
+/// Processes that are not PyTorch's, said once.
+fn not_python(found: &CaptureAnalysis) -> Option<Warning> {
+    let foreign = found.context.programs.foreign();
+    let target = &found.profile.target;
+    let name = |pid: i64| {
+        let main = || target.thread_names.get(&(pid | i64::from(pid_of(pid))));
+        let name =
+            target.process_names.get(&pid).or_else(main).map(|name| shorten_end(name, 40).into_owned());
+        name.unwrap_or_else(|| format!("process {}", pid_of(pid)))
+    };
+    let mut made: Vec<String> =
+        foreign.iter().map(|(pid, toolkit)| format!("{} ({})", name(*pid), toolkit.name)).collect();
+    made.dedup();
+    let more = made.len().saturating_sub(3);
+    made.truncate(3);
+    let and = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let places = if target.without_python { "places are functions of native chains, and " } else { "" };
+    let message = format!(
+        "no PyTorch in {}{and}: {places}fixes are in CUDA's terms: events, streams, pinned memory",
+        made.join(", ")
+    );
+    (!made.is_empty()).then(|| stays(Code::NotPython, message))
+}
+
 /// Why waits have no Python line.
 fn lines(found: &CaptureAnalysis) -> Option<Warning> {
     const SAMPLED: &str = "Python was sampled about once a millisecond: a wait shorter than that shows the function around it, not its line; backtraces on CUDA calls give exact lines";
@@ -128,7 +153,8 @@ fn lines(found: &CaptureAnalysis) -> Option<Warning> {
     const ALONE: &str = "Python backtraces were asked for, but backtraces of CUDA calls were not (or CPU sampling was off): nsys then records no Python frame";
     const NONE: &str = "the capture holds no Python backtraces: waits are placed by native chains and NVTX ranges, not by line";
     let (profile, context) = (&found.profile, &found.context);
-    if found.waits.is_empty() || context.stack.iter().all(Option::is_some) {
+    let none_wanted = profile.target.without_python;
+    if found.waits.is_empty() || none_wanted || context.stack.iter().all(Option::is_some) {
         return None;
     }
     if context.missing > 0 {
@@ -198,7 +224,9 @@ fn chains(found: &CaptureAnalysis, said: &[Warning]) -> Option<Warning> {
         && calls.chain.iter().all(|chain| chain.is_none())
         && found.context.stack.iter().all(Option::is_none)
         && !said.iter().filter_map(Warning::known).any(Code::is_of_lines);
-    none.then(|| recapture(found, "", Code::NoChains, "CUDA calls carry no native call chains either"))
+    let either = if found.profile.target.without_python { "" } else { " either" };
+    let message = format!("CUDA calls carry no native call chains{either}");
+    none.then(|| recapture(found, "", Code::NoChains, message))
 }
 
 /// Waits shorter than the capture's threshold have neither chain nor frames.
@@ -326,6 +354,7 @@ pub fn checks(found: &CaptureAnalysis) -> Vec<Check> {
     let (profile, context) = (&found.profile, &found.context);
     let waits = found.waits.len();
     let exact = context.stack.iter().filter(|s| s.is_some()).count();
+    let native_only = profile.target.without_python;
     let native = found.sites.iter().filter(|s| s.bundle.attribution == Attribution::Native);
     let native = native.map(|s| s.bundle.waits.len()).sum::<usize>();
     let number = |n: usize| count(n as u64);
@@ -336,19 +365,28 @@ pub fn checks(found: &CaptureAnalysis) -> Vec<Check> {
         format!("{} waits placed by them", number(native))
     };
     let iterations = found.iterations.as_ref().map_or_else(
-        || "none: wrap the loop's body in torch.cuda.nvtx.range(f\"step {i}\")".to_owned(),
+        || {
+            format!(
+                "none: wrap the loop's body in {}",
+                if native_only { "nvtxRangePush(\"step\")" } else { "torch.cuda.nvtx.range(f\"step {i}\")" }
+            )
+        },
         |i| format!("{} by {}", number(i.spans.len()), i.source()),
     );
     let graphs = match profile.ops.graph_launches {
         0 => "nothing hidden".to_owned(),
         n => format!("hidden in {} graph launches", count(n)),
     };
-    let lines = format!("{} of {} waits", number(exact), number(waits));
+    let lines = if native_only {
+        "no Python in this program".to_owned()
+    } else {
+        format!("{} of {} waits", number(exact), number(waits))
+    };
     vec![
         check(!profile.calls.is_empty(), "CUDA API calls", count(profile.calls.total())),
         check(!profile.ops.is_empty(), "GPU operations", number(profile.ops.len())),
         check(waits > 0, "host waits", number(waits)),
-        check(exact == waits && waits > 0, "exact Python lines", lines),
+        check((exact == waits || native_only) && waits > 0, "exact Python lines", lines),
         check(exact == waits || native + exact >= waits, "native call chains", chains),
         check(found.iterations.is_some(), "iterations", iterations),
         check(profile.ops.graph_launches == 0, "kernels inside CUDA graphs", graphs),

@@ -366,6 +366,8 @@ words! {
         R21 = "R21",
         /// DDP measures its own run time.
         R22 = "R22",
+        /// A library sets itself up.
+        R23 = "R23",
         /// The value is a branch's test.
         S01 = "S01",
         /// The value is the test of a guard.

@@ -1,10 +1,12 @@
 //! Judging bundles: the trace's rules, then the source, then what only leans.
 
+use crate::catalogue;
 use crate::error::InputError;
 use crate::iterations::Iterations;
 use crate::model::Frame;
 use crate::profile::Profile;
 use crate::sites::frames::PathRules;
+use crate::sites::program::Programs;
 use crate::sites::{Bundle, native};
 use crate::verdict::combine;
 use crate::verdict::site::Site;
@@ -20,6 +22,7 @@ pub struct Judge<'a> {
     pub sources: SourceTree,
     pub rules: &'a PathRules,
     pub waits: &'a Waits,
+    pub programs: &'a Programs,
     pub devices: &'a Devices,
     pub iterations: Option<&'a Iterations>,
 }
@@ -39,7 +42,10 @@ impl Judge<'_> {
     ) -> Result<Site, InputError> {
         let verdict = trace::judge(&self.subject(profile, &bundle));
         let mut combined = combine::combine(verdict, self.read(&bundle));
-        if combined.verdict.class == Class::Unknown && (bundle.copy.is_some() || bundle.completes) {
+        let foreign = self.programs.of(bundle.pid).is_some();
+        // Weak rules were fitted to programs of PyTorch.
+        let leans = !foreign && (bundle.copy.is_some() || bundle.completes);
+        if combined.verdict.class == Class::Unknown && leans {
             let observed = observer.look(profile, &bundle)?;
             weak::lean(&bundle, &observed).apply(&bundle, combined.reading.is_some(), &mut combined.verdict);
         }
@@ -51,6 +57,9 @@ impl Judge<'_> {
             weak::lean(&bundle, &observed).measures(&bundle, &mut combined.verdict);
         }
         library::advise(&bundle, &mut combined);
+        if let Some(pattern) = combined.verdict.pattern.filter(|_| foreign) {
+            combined.verdict.pattern = Some(catalogue::in_cuda_terms(pattern, combined.verdict.kind));
+        }
         Ok(Site::new(bundle, combined))
     }
 
@@ -80,6 +89,8 @@ impl Judge<'_> {
             bundle,
             sources: &self.sources,
             waits: bundle.waits.len(),
+            foreign: self.programs.of(bundle.pid).is_some(),
+            shared: self.programs.shared(bundle.pid),
             other_device: of(|w| w.not_for.is_some()),
             device_unknown: of(|w| w.covers == Covers::AnyDevice) > 0,
             blocked_ns: members().fold(0, |sum: i64, w| sum.saturating_add(w.blocked)),

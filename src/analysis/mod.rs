@@ -231,6 +231,7 @@ impl CaptureAnalysis {
             sources: SourceTree::new(options.source_roots.clone()).allow_recorded(true),
             rules: &options.rules,
             waits,
+            programs: &context.programs,
             devices,
             // Where in a step a found loop begins is anybody's guess: it does not tell what a step has done by then.
             iterations: iterations.as_ref().filter(|i| i.confidence().is_none()),

@@ -1,4 +1,4 @@
-//! G01 to G07: waits of the memory allocator, on whatever line needs memory, and of memory that the program frees itself.
+//! G01 to G08: waits of the memory allocator, on whatever line needs memory, and of memory that the program frees itself.
 
 use super::{Category, Pattern, Strategy::*, fix, torch};
 use crate::vocabulary::Kind;
@@ -127,11 +127,24 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "cudaMalloc(&buf, bytes);\nrun(buf, stream);\ncudaFree(buf);",
             "cudaMallocAsync(&buf, bytes, stream);\nrun(buf, stream);\ncudaFreeAsync(buf, stream);  // or keep buf for the next call",
             "The pool returns memory at each synchronisation unless its release threshold is raised. cudaFreeHost has no such \
-             form: keep the buffer. In PyTorch's own allocator, expandable segments avoid most frees.",
+             form: keep the buffer.",
         ),
         versions: "cudaFreeAsync: CUDA 11.2 and later",
         driver_api: "cuMemFree or cuMemFreeHost",
         sources: "CUDA runtime documentation",
+        ..BASE
+    },
+    Pattern {
+        id: "G08",
+        title: "a context or communicator is made or taken down",
+        triggers: &["cudaFree(0)", "cudaDeviceReset()", "dist.destroy_process_group()", "the program's end"],
+        op: "cuDevicePrimaryCtxRetain, cudaDeviceReset, ncclCommDestroy",
+        trace: "frees and device synchronisations before the first kernel or after the last",
+        intended: true,
+        why: "The driver sets up or frees all that belongs to the context.",
+        fix: fix(Leave, "nothing to do: once per process", "", "", ""),
+        driver_api: "cuMemFree or cuCtxSynchronize",
+        sources: "CUDA runtime documentation, NCCL documentation",
         ..BASE
     },
 ];

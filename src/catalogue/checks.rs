@@ -237,4 +237,46 @@ pub(super) const PATTERNS: &[Pattern] = &[
         library: torch(&[("torch/nn/functional.py", "gaussian_nll_loss")]),
         ..BASE
     },
+    Pattern {
+        id: "E13",
+        title: "TensorRT: an engine is built",
+        triggers: &["builder.build_serialized_network(network, config)", "torch_tensorrt.compile(model)"],
+        op: "nvinfer1::IBuilder::buildSerializedNetwork",
+        trace: "kernels of one layer in bursts, each with cudaEventSynchronize or cudaStreamSynchronize",
+        kind: Some(Kind::Timing),
+        intended: true,
+        why: "Each layer is run with every tactic and timed.",
+        fix: fix(
+            ExcludeFromCapture,
+            "build once and keep the engine or the timing cache",
+            "plan = builder.build_serialized_network(network, config)",
+            "plan = open('model.plan', 'rb').read()  # written once: f.write(plan)",
+            "An engine holds for its GPU and TensorRT version.",
+        ),
+        driver_api: super::EVENT_SYNC,
+        sources: "TensorRT documentation",
+        ..BASE
+    },
+    Pattern {
+        id: "E14",
+        title: "Triton: autotuning",
+        triggers: &["@triton.autotune(configs=configs, key=['n'])"],
+        op: "triton.runtime.Autotuner",
+        trace: "bursts of one kernel with other launch parameters, each with cudaDeviceSynchronize",
+        kind: Some(Kind::Timing),
+        intended: true,
+        why: "Each configuration is timed for every new value of the key.",
+        fix: fix(
+            ExcludeFromCapture,
+            "keep the choice: cache_results=True, fewer keys",
+            "@triton.autotune(configs=configs, key=['n', 'batch'])",
+            "@triton.autotune(configs=configs, key=['n'], cache_results=True)",
+            "A key with values that change tunes again each time.",
+        ),
+        versions: "cache_results: Triton 3.3 and later",
+        driver_api: CTX_SYNC,
+        sources: "triton/runtime/autotuner.py",
+        library: torch(&[("triton/runtime/autotuner.py", "_bench")]),
+        ..BASE
+    },
 ];

@@ -1,4 +1,4 @@
-//! H01 to H15: collectives, DDP, FSDP, pipelines.
+//! H01 to H14: collectives, DDP, FSDP, pipelines.
 
 use super::{Category::*, EVENT_SYNC, Pattern, Strategy::*, fix, torch};
 use crate::vocabulary::Kind::{self, *};
@@ -77,14 +77,14 @@ pub(super) const PATTERNS: &[Pattern] = &[
         id: "H05",
         title: "DDP's run-time statistics",
         triggers: &["DistributedDataParallel(model)(x)"],
-        op: "c10d::Reducer, CudaTimer::measureDifference",
+        op: "c10d::Logger::set_runtime_stats_and_log",
         trace: "a few cudaEventSynchronize at the start of forward, in iterations 1 to 10 and then every 100th",
-        kind: Some(Logging),
+        kind: Some(Timing),
         intended: true,
-        why: "DDP waits for its timing events to log them, in sampled iterations.",
+        why: "DDP times its forward and backward pass in the first 10 iterations, and then in one of 100.",
         fix: fix(
-            Delay,
-            "sample more rarely",
+            Leave,
+            "nothing to do: from the 11th iteration on, one in 100",
             "ddp = DistributedDataParallel(model)",
             "ddp = DistributedDataParallel(model)\nddp._set_ddp_runtime_logging_sample_rate(10000)",
             "A private method: it may change.",
@@ -247,6 +247,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &["dist.new_group(ranks)", "dist.all_reduce(t)"],
         op: "ncclCommInitRank",
         trace: "cudaMalloc and synchronisation inside ncclCommInit, once per communicator",
+        kind: Some(Barrier),
         why: "NCCL sets up its buffers and connections at first use.",
         fix: fix(
             ExcludeFromCapture,
@@ -275,19 +276,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "Padding costs computation.",
         ),
         sources: "Megatron-LM",
-        ..BASE
-    },
-    Pattern {
-        id: "H15",
-        title: "DDP: run-time statistics of its own",
-        triggers: &["DistributedDataParallel(model)(x)"],
-        op: "c10d::Logger::set_runtime_stats_and_log",
-        trace: "cudaEventSynchronize below the forward pass, on the thread that calls the model",
-        driver_api: EVENT_SYNC,
-        kind: Some(Timing),
-        why: "DDP times its forward and backward pass in the first 10 iterations, and then in one of 100.",
-        fix: fix(Leave, "nothing to do: from the 11th iteration on, one in 100", "", "", ""),
-        sources: "torch/nn/parallel/distributed.py, _set_ddp_runtime_logging_sample_rate",
         ..BASE
     },
 ];

@@ -20,9 +20,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "DataLoaderConfiguration(non_blocking=True), pin_memory",
             "acc = Accelerator()\nloader = acc.prepare(DataLoader(ds))",
             "acc = Accelerator(dataloader_config=DataLoaderConfiguration(non_blocking=True))\nloader = acc.prepare(DataLoader(ds, pin_memory=True))",
-            "Do not overwrite the CPU batch before the copy has run.",
+            "Do not overwrite the CPU batch before the copy has run. With the Trainer: accelerator_config={'non_blocking': True}.",
         ),
-        sources: "accelerate sources",
+        sources: "accelerate 1.15.0",
         library: site(
             "accelerate",
             &[
@@ -49,7 +49,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "if step % 50 == 0 and accelerator.check_trigger():\n    break",
             "Training stops a little later.",
         ),
-        sources: "accelerate sources",
+        sources: "accelerate 1.15.0",
         library: site("accelerate", &[("accelerate/accelerator.py", "check_trigger")], "", "every call"),
         ..LOGGED
     },
@@ -68,7 +68,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "for x in loader:\n    preds.append(model(x))\npreds = accelerator.gather_for_metrics(torch.cat(preds))",
             "All predictions of a rank must fit in GPU memory.",
         ),
-        sources: "accelerate sources",
+        sources: "accelerate 1.15.0",
         library: site(
             "accelerate",
             &[
@@ -94,7 +94,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "loss_sum += loss.detach() * n\nif step % log_interval == 0:\n    losses_m.update(loss_sum.item() / seen, seen)",
             "",
         ),
-        sources: "timm sources",
+        sources: "timm 1.0.29 (train.py, validate.py)",
         library: site(
             "timm",
             &[("train.py", "train_one_epoch")],
@@ -121,7 +121,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "Times of single steps become inexact; their mean stays right.",
         ),
         driver_api: CTX_SYNC,
-        sources: "timm sources",
+        sources: "timm 1.0.29 (train.py, validate.py)",
         library: site(
             "timm",
             &[("train.py", "train_one_epoch"), ("train.py", "validate")],
@@ -142,7 +142,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "l, a1, a5 = torch.stack([loss, acc1, acc5]).tolist()\nlosses_m.update(l, n)\ntop1_m.update(a1, n)\ntop5_m.update(a5, n)",
             "",
         ),
-        sources: "timm sources",
+        sources: "timm 1.0.29 (train.py, validate.py)",
         library: site(
             "timm",
             &[("train.py", "validate"), ("validate.py", "validate")],
@@ -163,7 +163,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "train_loss += avg_loss.detach() / accumulation",
             "train_loss must be a tensor; format it only when you log.",
         ),
-        sources: "diffusers examples",
+        sources: "diffusers 0.42.1",
         library: site(
             "diffusers",
             &[
@@ -192,7 +192,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "metrics['kl'].append(kl.mean().detach())\n# in log(): torch.stack(metrics['kl']).mean().item()",
             "",
         ),
-        sources: "TRL sources",
+        sources: "TRL 1.16.0",
         library: site(
             "trl",
             &[
@@ -212,7 +212,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         title: "nanoGPT: loss for the log",
         triggers: &["lossf = loss.item() * gradient_accumulation_steps"],
         fix: fix(Delay, "raise log_interval", "log_interval = 1", "log_interval = 100", ""),
-        sources: "nanoGPT sources",
+        sources: "nanoGPT 3adf61e (train.py)",
         library: site(
             "nanogpt",
             &[("train.py", "<module>")],
@@ -235,7 +235,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "if step % 50 == 0:\n    bar.set_postfix(loss=loss.item())",
             "",
         ),
-        sources: "tqdm sources",
+        sources: "tqdm 4.70.1",
         library: site(
             "tqdm",
             &[("tqdm/std.py", "set_postfix"), ("tqdm/std.py", "format_dict")],
@@ -255,12 +255,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "The scheduler needs the tokens; newer versions copy them to pinned memory and wait on an event.",
         fix: fix(
             NonBlocking,
-            "upgrade vLLM: it waits on an event for a pinned copy",
-            "ids = sampled_token_ids.tolist()",
-            "pinned.copy_(sampled_token_ids, non_blocking=True)\nev.record()\nev.synchronize()\nids = pinned.tolist()",
-            "Do not read the pinned buffer before the event.",
+            "async_scheduling=True: the next step runs meanwhile",
+            "llm = LLM(name)",
+            "llm = LLM(name, async_scheduling=True)",
+            "Older versions read the tokens with a blocking copy: upgrade. Not with every kind of speculative decoding.",
         ),
-        sources: "vllm#22760, vllm#41429, vllm#51458, vllm#43107",
+        sources: "vllm#22760, vllm#41429, vllm#51458, vllm#43107, vLLM 0.33.0",
         library: site(
             "vllm",
             &[
@@ -288,7 +288,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "lens = torch.tensor(seq_lens, pin_memory=True).to('cuda', non_blocking=True)",
             "Do not reuse the pinned buffer before the copy has run.",
         ),
-        sources: "TensorRT-LLM#16680, sglang#35106",
+        sources: "TensorRT-LLM#16680, sglang#35106, SGLang 0.5.10",
         library: site(
             "sglang",
             &[
@@ -316,7 +316,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "scores, top = scores.topk(100)\nkeep = torchvision.ops.nms(boxes[top], scores, 0.5)",
             "nms still waits, on far less work; boxes beyond the first 100 are lost.",
         ),
-        sources: "general knowledge",
+        sources: "torchvision 0.29.2",
         library: site(
             "torchvision",
             &[
@@ -346,7 +346,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "if step % 100 == 0:\n    wandb.log({'loss': loss.item()})",
             "",
         ),
-        sources: "general knowledge",
+        sources: "wandb 0.31.0, MLflow 3.18.0",
         library: site(
             "wandb",
             &[

@@ -36,7 +36,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "out = model.generate(x, min_new_tokens=64, max_new_tokens=64,\n                     cache_implementation='static')",
             "Fixed lengths compute tokens after the end; the loop still reads its flag, but never early.",
         ),
-        sources: "transformers 5.23 (DeferredStopCheck)",
+        sources: "transformers 5.23.0 (DeferredStopCheck)",
         library: site(
             "transformers",
             &[
@@ -64,7 +64,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "out = model.generate(x, synced_gpus=False)",
             "ZeRO-3 and FSDP need it: without it, ranks that finish early make the others hang.",
         ),
-        sources: "transformers 5.23",
+        sources: "transformers 5.23.0",
         library: site(
             "transformers",
             &[(GENERATE, "_has_unfinished_sequences")],
@@ -89,7 +89,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "if pending is not None:\n    copied.synchronize()\n    streamer.put(pending)\npending = tokens.to('cpu', non_blocking=True)\ncopied.record()  # copied = torch.cuda.Event()",
             "Text appears one token later. Wait for the event before reading.",
         ),
-        sources: "transformers 5.23",
+        sources: "transformers 5.23.0",
         library: site(
             "transformers",
             &[
@@ -118,7 +118,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "out = model.generate(ids, attention_mask=mask, pad_token_id=tokenizer.pad_token_id)",
             "",
         ),
-        sources: "transformers 5.23",
+        sources: "transformers 5.23.0",
         library: site(
             "transformers",
             &[
@@ -147,7 +147,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "out = model.generate(x, repetition_penalty=1.1)",
             "Another rule: the text differs.",
         ),
-        sources: "transformers 5.23",
+        sources: "transformers 5.23.0",
         library: site(
             "transformers",
             &[
@@ -176,7 +176,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "collator = DataCollatorWithFlattening(return_flash_attn_kwargs=True)",
             "The batch becomes one long row; position_ids must restart per sequence.",
         ),
-        sources: "VeOmni#136",
+        sources: "VeOmni#136, transformers 5.23.0",
         library: site(
             "transformers",
             &[(FLASH, "_get_unpad_data"), (FLASH, "_unpad_input"), (FLASH, "_upad_input")],
@@ -199,7 +199,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "out = model(input_ids=ids, position_ids=pos, cu_seq_lens_q=cu, cu_seq_lens_k=cu,\n            max_length_q=longest, max_length_k=longest)",
             "longest must be a Python int.",
         ),
-        sources: "transformers 5.23",
+        sources: "transformers 5.23.0",
         library: site(
             "transformers",
             &[(FLASH, "_is_packed_sequence"), (FLASH, "_flash_attention_forward")],
@@ -224,7 +224,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "out = model(input_ids=ids, position_ids=pos, cu_seq_lens_q=cu, cu_seq_lens_k=cu,\n            max_length_q=longest, max_length_k=longest)",
             "longest must be a Python int.",
         ),
-        sources: "transformers 5.23",
+        sources: "transformers 5.23.0",
         library: site(
             "transformers",
             &[
@@ -255,7 +255,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "out = model(input_ids=ids, attention_mask=None)",
             "Only for batches without padding.",
         ),
-        sources: "transformers 5.23",
+        sources: "transformers 5.23.0",
         library: site(
             "transformers",
             &[
@@ -285,7 +285,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "config.rope_scaling = {'rope_type': 'linear', 'factor': 4.0}",
             "The model must have been trained for that scaling: results differ.",
         ),
-        sources: "transformers 5.23",
+        sources: "transformers 5.23.0",
         library: site(
             "transformers",
             &[(ROPE, "dynamic_frequency_update"), (ROPE, "longrope_frequency_update"), (ROPE, "wrapper")],
@@ -310,7 +310,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "model = AutoModelForCausalLM.from_pretrained(name, experts_implementation='grouped_mm')",
             "Needs a recent transformers and a GPU that torch's grouped matrix multiplication supports.",
         ),
-        sources: "transformers 5.23",
+        sources: "transformers 5.23.0",
         library: site(
             "transformers",
             &[
@@ -341,7 +341,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "out = torch._grouped_mm(x, w, offs=offs)",
             "A private function with its own limits on dtype and alignment.",
         ),
-        sources: "transformers 5.23",
+        sources: "transformers 5.23.0",
         library: site(
             "transformers",
             &[("transformers/integrations/moe.py", "")],
@@ -366,7 +366,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "model = AutoModel.from_pretrained(name, attn_implementation='flash_attention_2')",
             "Needs flash-attn and half precision.",
         ),
-        sources: "transformers 5.23",
+        sources: "transformers 5.23.0",
         library: site(
             "transformers",
             &[
@@ -394,19 +394,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "scheduler.set_timesteps(50, device='cuda')\nscheduler.set_begin_index(0)",
             "The index must be the true first step: image-to-image starts later.",
         ),
-        sources: "diffusers sources",
+        sources: "diffusers 0.42.1",
         library: site(
             "diffusers",
-            &[
-                ("diffusers/schedulers/scheduling_euler_discrete.py", "index_for_timestep"),
-                ("diffusers/schedulers/scheduling_euler_ancestral_discrete.py", "index_for_timestep"),
-                ("diffusers/schedulers/scheduling_heun_discrete.py", "index_for_timestep"),
-                ("diffusers/schedulers/scheduling_lms_discrete.py", "index_for_timestep"),
-                ("diffusers/schedulers/scheduling_dpmsolver_multistep.py", "index_for_timestep"),
-                ("diffusers/schedulers/scheduling_dpmsolver_singlestep.py", "index_for_timestep"),
-                ("diffusers/schedulers/scheduling_unipc_multistep.py", "index_for_timestep"),
-                ("diffusers/schedulers/scheduling_flow_match_euler_discrete.py", "index_for_timestep"),
-            ],
+            &[("diffusers/schedulers/", "index_for_timestep"), ("diffusers/schedulers/", "_init_step_index")],
             "",
             "first step of a call, every add_noise",
         ),
@@ -427,7 +418,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "out = global_mean_pool(x, batch, size=data.num_graphs)",
             "",
         ),
-        sources: "PyG sources",
+        sources: "PyG 2.8.1",
         library: site(
             "torch_geometric",
             &[
@@ -441,6 +432,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
                 ("torch_geometric/utils/num_nodes.py", "maybe_num_nodes"),
                 ("torch_geometric/nn/aggr/base.py", "__call__"),
                 ("torch_geometric/nn/pool/glob.py", ""),
+                ("torch_geometric/nn/pool/", "avg_pool_x"),
+                ("torch_geometric/nn/pool/", "max_pool_x"),
+                ("torch_geometric/utils/sparse.py", ""),
+                ("torch_geometric/utils/mask.py", "index_to_mask"),
             ],
             "",
             "every layer",
@@ -463,7 +458,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "x, idx, cu, longest, _ = unpad_input(x, mask)\nfor layer in layers:\n    x = layer(x, cu, longest)\nx = pad_input(x, idx, batch, seq)",
             "Layers must accept unpadded input.",
         ),
-        sources: "flash-attn sources",
+        sources: "flash-attn 2.8.3",
         library: site(
             "flash_attn",
             &[

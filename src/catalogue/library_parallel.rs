@@ -29,7 +29,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "args = ['--bf16']",
             "bfloat16 has fewer digits than float16.",
         ),
-        sources: "Megatron-LM sources",
+        sources: "Megatron core 0.19.2",
         library: site(
             "megatron",
             &[("megatron/core/optimizer/optimizer.py", "_unscale_main_grads_and_check_for_nan")],
@@ -50,7 +50,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "Older versions branch on the norm.",
         ),
         why: "The norm is read to compute a factor and to log it; the factor could stay on the GPU.",
-        sources: "Megatron-LM#836",
+        sources: "Megatron-LM#836, Megatron core 0.19.2",
         library: site(
             "megatron",
             &[
@@ -78,7 +78,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "dist.all_reduce(ok_gpu, op=dist.ReduceOp.MIN, group=group)\nok_host.copy_(ok_gpu, non_blocking=True)  # pinned; read in the next step\ndone.record()",
             "A bad step is noticed one step later; wait for the event before reading.",
         ),
-        sources: "Megatron-LM#7076",
+        sources: "Megatron-LM#7076, Megatron-LM 0.20.0",
         library: site(
             "megatron",
             &[
@@ -106,7 +106,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "args = ['--rerun-mode', 'disabled']",
             "Faulty hardware is then not noticed by this check.",
         ),
-        sources: "Megatron-LM#7076: 74 of 142 waits per iteration",
+        sources: "Megatron-LM#7076: 74 of 142 waits per iteration, Megatron core 0.19.2",
         library: site(
             "megatron",
             &[("megatron/core/rerun_state_machine.py", "")],
@@ -127,7 +127,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "if iteration % args.log_interval == 0:\n    loss_scale = optimizer.get_loss_scale().item()",
             "",
         ),
-        sources: "Megatron-LM#6725",
+        sources: "Megatron-LM#6725, Megatron-LM 0.20.0",
         library: site("megatron", &[(TRAINING, "train")], "get_loss_scale().item()", "every step"),
         ..LOGGED
     },
@@ -143,7 +143,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "values = torch.stack(list(losses.values())).tolist()\navg = {k: v / n for k, v in zip(losses, values)}",
             "",
         ),
-        sources: "Megatron-LM sources",
+        sources: "Megatron-LM 0.20.0",
         library: site("megatron", &[(TRAINING, "training_log")], "", "every log_interval"),
         ..LOGGED
     },
@@ -165,7 +165,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
         ),
         driver_api: CTX_SYNC,
-        sources: "Megatron-LM sources",
+        sources: "Megatron core 0.19.2",
         library: site(
             "megatron",
             &[("megatron/core/timers.py", "start"), ("megatron/core/timers.py", "stop")],
@@ -191,7 +191,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "The race exists with old PyTorch. Fixed lengths need padding.",
         ),
         driver_api: "cuCtxSynchronize or cuStreamSynchronize",
-        sources: "Megatron-LM sources",
+        sources: "Megatron core 0.19.2",
         library: site(
             "megatron",
             &[
@@ -220,7 +220,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "Tokens over the capacity are dropped: training changes.",
         ),
         driver_api: EVENT_SYNC,
-        sources: "Megatron-LM sources",
+        sources: "Megatron core 0.19.2",
         library: site(
             "megatron",
             &[(DISPATCHER, "_maybe_dtoh_and_synchronize")],
@@ -244,7 +244,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "n = num_experts * capacity\nbuf = x.new_zeros(n, hidden)",
             "Tokens over the capacity are dropped.",
         ),
-        sources: "Megatron-LM sources",
+        sources: "Megatron core 0.19.2",
         library: site(
             "megatron",
             &[(DISPATCHER, "")],
@@ -268,10 +268,18 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "bfloat16 has fewer digits than float16.",
         ),
         versions: "one read per tensor before DeepSpeed#5115",
-        sources: "DeepSpeed#5115",
+        sources: "DeepSpeed#5115, DeepSpeed 0.19.6",
         library: site(
             "deepspeed",
-            &[(ZERO, "has_overflow"), (ZERO3, "has_overflow")],
+            &[
+                (ZERO, "has_overflow"),
+                (ZERO3, "has_overflow"),
+                ("deepspeed/runtime/utils.py", "has_overflow"),
+                ("deepspeed/runtime/utils.py", "check_using_norm"),
+                (ZERO, "_has_inf_or_nan"),
+                (ZERO3, "_has_inf_or_nan"),
+                ("deepspeed/runtime/utils.py", "_has_inf_or_nan"),
+            ],
             "",
             "every step with fp16",
         ),
@@ -291,7 +299,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "total = torch.stack(norms).square().sum()",
             "",
         ),
-        sources: "DeepSpeed#4974, DeepSpeed#5125, DeepSpeed#4436",
+        sources: "DeepSpeed#4974, DeepSpeed#5125, DeepSpeed#4436, DeepSpeed 0.19.6",
         library: site(
             "deepspeed",
             &[
@@ -322,7 +330,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "Careful: later corrections touched the same place (DeepSpeed#7371). Test for wrong gradients.",
         ),
         driver_api: CTX_SYNC,
-        sources: "DeepSpeed#2463, DeepSpeed#2500, DeepSpeed#7371",
+        versions: "in average_tensor() before DeepSpeed 0.8.0",
+        sources: "DeepSpeed#2463, DeepSpeed#2500, DeepSpeed#7371, DeepSpeed 0.19.6",
         library: site(
             "deepspeed",
             &[
@@ -330,12 +339,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
                 (ZERO, "independent_gradient_partition_epilogue"),
                 (ZERO, "reduce_ipg_grads"),
                 (ZERO, "allreduce_and_copy"),
+                (ZERO, "average_tensor"),
                 (ZERO3, "independent_gradient_partition_epilogue"),
             ],
             "",
             "every reduced bucket",
         ),
-        ..LOGGED
     },
     Pattern {
         id: "L50",
@@ -355,7 +364,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "Peak memory rises.",
         ),
         driver_api: EVENT_SYNC,
-        sources: "DeepSpeed sources",
+        sources: "DeepSpeed 0.19.6",
         library: site(
             "deepspeed",
             &[
@@ -385,7 +394,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "Throughput in the log is then less exact.",
         ),
         driver_api: "cuCtxSynchronize or cuEventSynchronize",
-        sources: "DeepSpeed sources",
+        sources: "DeepSpeed 0.19.6",
         library: site("deepspeed", &[("deepspeed/utils/timer.py", "")], "", "every step"),
         ..LOGGED
     },
@@ -405,7 +414,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "offs = counts.cumsum(0).to(torch.int32)\nout = torch._grouped_mm(x, w, offs=offs)",
             "A private function with its own limits on dtype and alignment.",
         ),
-        sources: "DeepSpeed sources",
+        sources: "DeepSpeed 0.19.6",
         library: site(
             "deepspeed",
             &[("deepspeed/moe/ep_experts.py", "")],
@@ -427,7 +436,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "The device-wide wait after a send stays.",
         ),
         driver_api: "cuStreamSynchronize or cuCtxSynchronize",
-        sources: "DeepSpeed sources",
+        sources: "DeepSpeed 0.19.6",
         library: site(
             "deepspeed",
             &[("deepspeed/runtime/pipe/engine.py", "train_batch"), ("deepspeed/runtime/pipe/p2p.py", "")],

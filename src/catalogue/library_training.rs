@@ -25,7 +25,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "args = TrainingArguments(output_dir='out', logging_nan_inf_filter=False)",
             "A NaN loss then shows as NaN in the log.",
         ),
-        sources: "transformers#33693",
+        sources: "transformers#33693, transformers 5.23.0",
         library: site(
             "transformers",
             &[(TRAINER, "_inner_training_loop"), (TRAINER, "_run_epoch"), (TRAINER, "train")],
@@ -45,7 +45,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "args = TrainingArguments(output_dir='out', logging_steps=100)",
             "",
         ),
-        sources: "transformers 5.23",
+        sources: "transformers 5.23.0",
         library: site(
             "transformers",
             &[(TRAINER, "_maybe_log_save_evaluate")],
@@ -65,7 +65,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "args = TrainingArguments(output_dir='out', logging_steps=100)",
             "With DeepSpeed the norm is read in every step all the same.",
         ),
-        sources: "transformers 5.23",
+        sources: "transformers 5.23.0",
         library: site(
             "transformers",
             &[
@@ -91,7 +91,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "args = TrainingArguments(output_dir='out')",
             "The log no longer has the count: take it from the data.",
         ),
-        sources: "transformers 5.23",
+        sources: "transformers 5.23.0",
         library: site(
             "transformers",
             &[
@@ -110,7 +110,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &["self._tr_loss.item()"],
         why: "The total loss is read once, at the end.",
         fix: fix(Leave, "nothing to do: once at the end", "", "", ""),
-        sources: "transformers 5.23",
+        sources: "transformers 5.23.0",
         library: site(
             "transformers",
             &[(TRAINER, "_finalize_training"), (TRAINER, "_inner_training_loop"), (TRAINER, "train")],
@@ -126,17 +126,17 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "A metric with prog_bar=True is read every step to print it, even when the bar is switched off.",
         fix: fix(
             Remove,
-            "log with prog_bar=False, or print every N steps",
+            "log with prog_bar=False",
             "self.log('loss', loss, prog_bar=True)",
-            "self.log('loss', loss, prog_bar=self.trainer.global_step % 50 == 0)",
-            "The bar shows the number more rarely.",
+            "self.log('loss', loss)",
+            "The bar no longer shows it, the logger does, every log_every_n_steps. prog_bar must not change from step to step.",
         ),
-        sources: "Lightning#21232",
+        sources: "Lightning#21232, Lightning 2.6.6",
         library: site(
             "lightning",
             &[
-                ("trainer/connectors/logger_connector/result.py", "metrics"),
-                ("trainer/connectors/logger_connector/result.py", "update_metrics"),
+                ("lightning/pytorch/trainer/connectors/logger_connector/result.py", "metrics"),
+                ("lightning/pytorch/trainer/connectors/logger_connector/result.py", "update_metrics"),
             ],
             "convert_tensors_to_scalars",
             "every step and metric with prog_bar=True",
@@ -154,13 +154,13 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "trainer = Trainer(log_every_n_steps=100)",
             "",
         ),
-        sources: "Lightning sources",
+        sources: "Lightning 2.6.6",
         library: site(
             "lightning",
             &[
-                ("trainer/connectors/logger_connector/logger_connector.py", "log_metrics"),
-                ("fabric/utilities/apply_func.py", "to_item"),
-                ("fabric/utilities/apply_func.py", "convert_tensors_to_scalars"),
+                ("lightning/pytorch/trainer/connectors/logger_connector/logger_connector.py", "log_metrics"),
+                ("lightning/fabric/utilities/apply_func.py", "to_item"),
+                ("lightning/fabric/utilities/apply_func.py", "convert_tensors_to_scalars"),
             ],
             "",
             "every log_every_n_steps",
@@ -178,17 +178,17 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "With several ranks each step asks rank 0 over the GPU whether a signal has arrived.",
         fix: fix(
             Delay,
-            "ask every N steps (newer Lightning has a setting)",
+            "ask every N steps: override it in the loop",
             "# every step\nself._broadcast_sigterm_tensor()",
             "if batch_idx % 100 == 0:\n    self._broadcast_sigterm_tensor()",
             "A pre-empted job notices the signal later.",
         ),
-        sources: "Lightning#21640, Lightning#21487",
+        sources: "Lightning#21640, Lightning#21487, Lightning 2.6.6",
         library: site(
             "lightning",
             &[
-                ("loops/training_epoch_loop.py", "_broadcast_sigterm_tensor"),
-                ("loops/training_epoch_loop.py", "broadcast_sigterm_tensor"),
+                ("lightning/pytorch/loops/training_epoch_loop.py", "_broadcast_sigterm_tensor"),
+                ("lightning/pytorch/loops/training_epoch_loop.py", "broadcast_sigterm_tensor"),
             ],
             "",
             "every step with several ranks",
@@ -209,12 +209,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "cb = EarlyStopping('val_loss', check_on_train_epoch_end=True)",
             "",
         ),
-        sources: "Lightning sources",
+        sources: "Lightning 2.6.6",
         library: site(
             "lightning",
             &[
-                ("callbacks/early_stopping.py", "_evaluate_stopping_criteria"),
-                ("callbacks/early_stopping.py", "_run_early_stopping_check"),
+                ("lightning/pytorch/callbacks/early_stopping.py", "_evaluate_stopping_criteria"),
+                ("lightning/pytorch/callbacks/early_stopping.py", "_run_early_stopping_check"),
             ],
             "",
             "every validation",
@@ -235,12 +235,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "cb = ModelCheckpoint(monitor='val_loss', every_n_epochs=1)",
             "",
         ),
-        sources: "Lightning sources",
+        sources: "Lightning 2.6.6",
         library: site(
             "lightning",
             &[
-                ("callbacks/model_checkpoint.py", "check_monitor_top_k"),
-                ("callbacks/model_checkpoint.py", "_update_best_and_save"),
+                ("lightning/pytorch/callbacks/model_checkpoint.py", "check_monitor_top_k"),
+                ("lightning/pytorch/callbacks/model_checkpoint.py", "_update_best_and_save"),
             ],
             "",
             "every checkpoint check",
@@ -263,10 +263,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "trainer = Trainer()",
             "",
         ),
-        sources: "Lightning sources",
+        sources: "Lightning 2.6.6",
         library: site(
             "lightning",
-            &[("loops/utilities.py", "check_finite_loss")],
+            &[("lightning/pytorch/loops/utilities.py", "check_finite_loss")],
             "",
             "every step with detect_anomaly",
         ),
@@ -290,24 +290,34 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "",
         ),
         driver_api: CTX_SYNC,
-        sources: "Lightning sources",
-        library: site("lightning", &[("callbacks/throughput_monitor.py", "")], "", "every step"),
+        sources: "Lightning 2.6.6",
+        library: site(
+            "lightning",
+            &[("lightning/pytorch/callbacks/throughput_monitor.py", "")],
+            "",
+            "every step",
+        ),
         ..LOGGED
     },
     Pattern {
         id: "L26",
         title: "Lightning: rich progress bar",
         triggers: &["RichProgressBar()"],
-        why: "Metrics are read to print them.",
+        why: "Metrics are read to print them, in every batch: refresh_rate of this bar is of its drawing only.",
         fix: fix(
             Delay,
-            "raise the bar's refresh rate",
-            "bar = RichProgressBar()",
-            "bar = RichProgressBar(refresh_rate=50)",
-            "",
+            "TQDMProgressBar(refresh_rate=50), enable_progress_bar=False",
+            "trainer = Trainer(callbacks=[RichProgressBar()])",
+            "trainer = Trainer(callbacks=[TQDMProgressBar(refresh_rate=50)])",
+            "Metrics with prog_bar=True are read in every batch all the same: log them without.",
         ),
-        sources: "Lightning sources",
-        library: site("lightning", &[("callbacks/progress/rich_progress.py", "")], "", "every refresh"),
+        sources: "Lightning 2.6.6",
+        library: site(
+            "lightning",
+            &[("lightning/pytorch/callbacks/progress/rich_progress.py", "")],
+            "",
+            "every refresh",
+        ),
         ..LOGGED
     },
     Pattern {
@@ -326,43 +336,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "acc = MulticlassAccuracy(num_classes=10, validate_args=False)",
             "Wrong labels are no longer reported.",
         ),
-        sources: "torchmetrics sources",
+        sources: "torchmetrics 1.9.0",
         library: site(
             "torchmetrics",
-            &[
-                (
-                    "torchmetrics/functional/classification/stat_scores.py",
-                    "_binary_stat_scores_tensor_validation",
-                ),
-                (
-                    "torchmetrics/functional/classification/stat_scores.py",
-                    "_multiclass_stat_scores_tensor_validation",
-                ),
-                (
-                    "torchmetrics/functional/classification/stat_scores.py",
-                    "_multilabel_stat_scores_tensor_validation",
-                ),
-                (
-                    "torchmetrics/functional/classification/confusion_matrix.py",
-                    "_binary_confusion_matrix_tensor_validation",
-                ),
-                (
-                    "torchmetrics/functional/classification/confusion_matrix.py",
-                    "_multiclass_confusion_matrix_tensor_validation",
-                ),
-                (
-                    "torchmetrics/functional/classification/confusion_matrix.py",
-                    "_multilabel_confusion_matrix_tensor_validation",
-                ),
-                (
-                    "torchmetrics/functional/classification/precision_recall_curve.py",
-                    "_binary_precision_recall_curve_tensor_validation",
-                ),
-                (
-                    "torchmetrics/functional/classification/precision_recall_curve.py",
-                    "_multiclass_precision_recall_curve_tensor_validation",
-                ),
-            ],
+            &[("torchmetrics/functional/classification/", "*_tensor_validation")],
             "",
             "every update",
         ),
@@ -383,7 +360,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "m = MeanMetric(nan_strategy='disable')",
             "NaN values then reach the mean.",
         ),
-        sources: "torchmetrics#2943",
+        sources: "torchmetrics#2943, torchmetrics 1.9.0",
         library: site(
             "torchmetrics",
             &[("torchmetrics/aggregation.py", "_cast_and_nan_check_input")],
@@ -408,7 +385,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "n = torch.zeros(C, dtype=torch.long, device='cuda').scatter_add_(0, x, torch.ones_like(x))",
             "Values must lie in 0..C-1.",
         ),
-        sources: "torchmetrics#1413, torchmetrics#2638",
+        sources: "torchmetrics#1413, torchmetrics#2638, torchmetrics 1.9.0",
         library: site("torchmetrics", &[("torchmetrics/utilities/data.py", "_bincount")], "", "every update"),
         ..LOGGED
     },
@@ -427,7 +404,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "self.add_state('total', default=torch.tensor(0.0), dist_reduce_fx='sum')",
             "Only where the metric can be computed from sums.",
         ),
-        sources: "torchmetrics sources",
+        sources: "torchmetrics 1.9.0",
         library: site(
             "torchmetrics",
             &[("torchmetrics/utilities/distributed.py", "gather_all_tensors")],

@@ -1,12 +1,13 @@
 //! Finding entries: by id, by words, and by the Python frames of a wait.
 
 use super::{
-    LibrarySite, Pattern, allocator, checks, distributed, explicit, hidden_reads, host_known, library_data,
-    library_models, library_parallel, library_training, lookalikes, readback, scalar, shape, sparse, upload,
+    LibrarySite, Pattern, allocator, checks, cuda, distributed, explicit, hidden_reads, host_known, library_data,
+    library_engines, library_knobs, library_models, library_parallel, library_training, lookalikes, readback,
+    scalar, shape, sparse, upload,
 };
 
 /// The subjects in the order of their ids.
-const SUBJECTS: [&[Pattern]; 16] = [
+const SUBJECTS: [&[Pattern]; 19] = [
     scalar::PATTERNS,
     hidden_reads::PATTERNS,
     shape::PATTERNS,
@@ -18,15 +19,22 @@ const SUBJECTS: [&[Pattern]; 16] = [
     explicit::PATTERNS,
     allocator::PATTERNS,
     distributed::PATTERNS,
+    cuda::PATTERNS,
     lookalikes::PATTERNS,
     library_training::PATTERNS,
     library_models::PATTERNS,
     library_parallel::PATTERNS,
     library_data::PATTERNS,
+    library_knobs::PATTERNS,
+    library_engines::PATTERNS,
 ];
 
 /// Rows that say what library code does (wait, format, convert) but not why: a caller inside a library says more.
-const WRAPPERS: [&str; 6] = ["A15", "A16", "F01", "F02", "F03", "L20"];
+const WRAPPERS: [&str; 7] = ["A15", "A16", "F01", "F02", "F03", "F10", "L20"];
+
+/// Packages that hold the same files under another path.
+const FAMILIES: [(&str, &str); 2] =
+    [("lightning/pytorch/", "pytorch_lightning/"), ("lightning/fabric/", "lightning_fabric/")];
 
 /// Every entry, in the fixed order of the subjects.
 pub fn all() -> impl Iterator<Item = &'static Pattern> {
@@ -109,9 +117,12 @@ pub struct Known {
 pub fn library_site(frames: &[(&str, &str)], line: &dyn Fn(usize) -> Option<String>) -> Option<Known> {
     let mut fallback = None;
     for (depth, &(file, function)) in frames.iter().enumerate() {
-        // A module's forward and __call__ enclose whatever they call: only as the leaf do they say anything.
+        // A module's forward and __call__ enclose whatever they call: only as the leaf, or by their line, do they say
+        // anything.
         let encloses = depth > 0 && matches!(last_name(function), "forward" | "__call__");
-        let found = if encloses { None } else { frame_site(file, function, || line(depth)) };
+        let by_line =
+            |known: &Known| known.sure && known.entries[0].library.is_some_and(|l| !l.line_text.is_empty());
+        let found = frame_site(file, function, || line(depth)).filter(|known| !encloses || by_line(known));
         match found {
             Some(known) if !WRAPPERS.contains(&known.entries[0].id) => return Some(known),
             // Of two, the one further out: a tensor is formatted because it is printed.
@@ -166,8 +177,8 @@ enum Frame {
 
 fn frame_fits(site: &LibrarySite, file: &str, function: &str) -> Option<Frame> {
     let fits = |&&(suffix, wanted): &&(&str, &str)| {
-        (wanted.is_empty() || function == wanted || last_name(function) == wanted)
-            && ends_with_path(file, suffix)
+        (wanted.is_empty() || function == wanted || is_named(last_name(function), wanted))
+            && lies_at(file, suffix)
     };
     let whole = |&(suffix, wanted): &(&str, &str)| suffix.contains('/') && !wanted.is_empty();
     let mut fitting = site.frames.iter().filter(fits).peekable();
@@ -178,6 +189,24 @@ fn frame_fits(site: &LibrarySite, file: &str, function: &str) -> Option<Frame> {
 /// The function's own name: newer interpreters report `Class.method`, closures `f.<locals>.g`.
 fn last_name(function: &str) -> &str {
     function.rsplit('.').next().unwrap_or(function)
+}
+
+/// Whether a function is the one that an entry names, or one of its `*_ending`.
+fn is_named(function: &str, wanted: &str) -> bool {
+    wanted.strip_prefix('*').map_or(function == wanted, |ending| function.ends_with(ending))
+}
+
+/// Whether a file is the one that an entry names, or lies in its folder, in any package of the family.
+fn lies_at(file: &str, place: &str) -> bool {
+    let at = |place: &str| match place.strip_suffix('/') {
+        Some(folder) => {
+            let above = file.char_indices().rev().filter(|(_, c)| matches!(c, '/' | '\\'));
+            above.into_iter().any(|(end, _)| ends_with_path(&file[..end], folder))
+        }
+        None => ends_with_path(file, place),
+    };
+    let other = |&(path, package): &(&str, &str)| Some(format!("{package}{}", place.strip_prefix(path)?));
+    at(place) || FAMILIES.iter().filter_map(other).any(|place| at(&place))
 }
 
 /// Whole path components only: `my_torch/x.py` does not end with `torch/x.py`.
@@ -193,5 +222,6 @@ fn is_helper(file: &str) -> bool {
         .map(|(_, rest)| rest.split('/').next().unwrap_or_default())
         .is_some_and(|package| matches!(package, "torch" | "lightning_utilities" | "numpy" | "triton"));
     let standard = !file.contains("-packages/") && file.contains("/lib/python3");
-    installed || standard || file.starts_with('<')
+    let accelerator = file.contains("deepspeed/accelerator/");
+    installed || standard || accelerator || file.starts_with('<')
 }

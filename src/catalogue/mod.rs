@@ -6,11 +6,14 @@ use crate::vocabulary::Kind;
 
 mod allocator;
 mod checks;
+mod cuda;
 mod distributed;
 mod explicit;
 mod hidden_reads;
 mod host_known;
 mod library_data;
+mod library_engines;
+mod library_knobs;
 mod library_models;
 mod library_parallel;
 mod library_training;
@@ -24,12 +27,13 @@ mod sparse;
 mod tests;
 mod upload;
 
+pub use cuda::in_cuda_terms;
 pub use lookup::{Known, all, by_id, library_site, near, script_site, search};
 
 /// One synchronising pattern of PyTorch or of a library built on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
-    /// Stable id: `A01`..`H14` patterns of PyTorch, `L01`.. library sites, `N01`.. look-alikes that do not wait.
+    /// Stable id: `A01`..`H14` patterns of PyTorch, `K01`.. of programs without it, `L01`.. library sites, `N01`.. look-alikes that do not wait.
     pub id: &'static str,
     /// Which of the nine categories it belongs to.
     pub category: Category,
@@ -245,7 +249,8 @@ pub struct LibrarySite {
     /// "transformers", "torch", …
     pub library: &'static str,
     /// The innermost library frame decides: (file path ends with, function name; empty = any function). A bare file name
-    /// is that of a script, which people copy into their own code.
+    /// is that of a script, which people copy into their own code. A path that ends with `/` is a folder that the file
+    /// lies in; `*_validation` is any function whose name ends so.
     pub frames: &'static [(&'static str, &'static str)],
     /// Text of the line, a distinctive part; empty where the file and function suffice.
     pub line_text: &'static str,

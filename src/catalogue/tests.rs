@@ -7,16 +7,17 @@ use std::collections::BTreeSet;
 const SITE: &str = "/venv/lib/python3.12/site-packages/";
 
 /// How many ids each letter has in the tables of the catalogue; B27 stands for the category without a row of its own.
-const COUNTS: [(char, usize); 10] = [
+const COUNTS: [(char, usize); 11] = [
     ('A', 38),
     ('B', 30),
     ('C', 14),
     ('D', 10),
-    ('E', 12),
+    ('E', 14),
     ('F', 12),
-    ('G', 7),
-    ('H', 15),
-    ('L', 64),
+    ('G', 8),
+    ('H', 14),
+    ('K', 7),
+    ('L', 94),
     ('N', 7),
 ];
 
@@ -176,11 +177,52 @@ fn a_caller_in_a_library_says_more_than_a_wrapper() {
         found(&[print, ("torch/_tensor.py", "__repr__"), ("tqdm/std.py", "set_postfix")], None),
         Some("L60")
     );
-    let read = ("lightning/fabric/utilities/apply_func.py", "to_item");
     let apply = ("lightning_utilities/core/apply_func.py", "apply_to_collection");
-    let bar = ("lightning/pytorch/trainer/connectors/logger_connector/result.py", "metrics");
-    assert_eq!(found(&[read, apply, bar], None), Some("L19"));
-    assert_eq!(found(&[read, apply], None), Some("L20"));
+    for [fabric, pytorch] in
+        [["lightning/fabric", "lightning/pytorch"], ["lightning_fabric", "pytorch_lightning"]]
+    {
+        let (read, bar) = (
+            format!("{fabric}/utilities/apply_func.py"),
+            format!("{pytorch}/trainer/connectors/logger_connector/result.py"),
+        );
+        let read = (&*read, "to_item");
+        assert_eq!(found(&[read, apply, (&*bar, "metrics")], None), Some("L19"), "{pytorch}");
+        assert_eq!(found(&[read, apply], None), Some("L20"), "{fabric}");
+    }
+    // DeepSpeed's wrapper of torch.cuda is looked through.
+    let wrapper = ("deepspeed/accelerator/cuda_accelerator.py", "synchronize");
+    assert_eq!(found(&[sync, wrapper, ("deepspeed/comm/comm.py", "log_wrapper")], None), Some("L81"));
+    assert_eq!(
+        found(&[sync, ("triton/testing.py", "do_bench"), ("triton/runtime/autotuner.py", "_bench")], None),
+        Some("E14")
+    );
+}
+
+/// A folder stands for each file below it, and an ending for each function that ends so.
+#[test]
+fn folders_and_endings_stand_for_many() {
+    let of = |file, function| found(&[(file, function)], None);
+    assert_eq!(of("diffusers/schedulers/scheduling_new.py", "index_for_timestep"), Some("L54"));
+    assert_eq!(of("diffusers/pipelines/wan/pipeline_wan.py", "_get_t5_prompt_embeds"), Some("L74"));
+    assert_eq!(of("my_diffusers/schedulers/scheduling_new.py", "index_for_timestep"), None);
+    let hinge = "torchmetrics/functional/classification/hinge.py";
+    assert_eq!(of(hinge, "_binary_hinge_loss_tensor_validation"), Some("L27"));
+    assert_eq!(of(hinge, "_binary_hinge_loss_arg_validation"), None);
+}
+
+/// Whoever acts on an entry knows which version it was read in. Scripts that people copy have none.
+#[test]
+fn entries_of_libraries_say_their_version() {
+    let digit = |c: char| c.is_ascii_digit();
+    let version = |word: &str| {
+        word.split_once('.')
+            .is_some_and(|(major, rest)| major.parse::<u32>().is_ok() && rest.starts_with(digit))
+    };
+    for (p, site) in all().filter_map(|p| Some((p, p.library?))).filter(|(p, _)| p.id.starts_with('L')) {
+        let installed =
+            site.frames.iter().all(|(file, _)| file.contains('/') && !file.starts_with("examples/"));
+        assert!(!installed || p.sources.split([' ', ',']).any(version), "{}: {}", p.id, p.sources);
+    }
 }
 
 #[test]
@@ -212,9 +254,10 @@ fn the_line_chooses_among_entries() {
 fn every_library_entry_can_be_returned() {
     for (p, site) in all().filter_map(|p| Some((p, p.library?))) {
         for &(file, function) in site.frames {
-            let function = if function.is_empty() { "f" } else { function };
+            let function = if function.is_empty() { "f" } else { function.trim_start_matches('*') };
             let line = Some(site.line_text).filter(|text| !text.is_empty());
-            let path = format!("{SITE}{file}");
+            let inside = if file.ends_with('/') { "x.py" } else { "" };
+            let path = format!("{SITE}{file}{inside}");
             let known =
                 known(&[(&path, function)], line).unwrap_or_else(|| panic!("{} {file} {function}", p.id));
             assert!(known.entries.iter().any(|entry| entry.id == p.id), "{} {file} {function}", p.id);

@@ -20,7 +20,7 @@ use timeline::Timeline;
 
 pub use site::{
     Bounds, Example, Fix, Frame, Recoverable, Replayed, Rewrite, Site, Snippet, Spread, StartUp, Thread,
-    binding,
+    binding, own_function,
 };
 pub use warning::{Code, Warning};
 

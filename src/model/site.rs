@@ -219,12 +219,30 @@ fn native_method(native: &[String]) -> Option<String> {
         let (class, name) = binding(function)?;
         Some(format!("{}{name}", class?))
     });
-    let of_cuda = |name: &&String| {
-        name.starts_with("cuda") || name.starts_with("cu") || name.starts_with("__device_stub")
-    };
-    let innermost = native.iter().find(|f| !of_cuda(f)).or(native.first());
-    let plain = innermost.map(|function| function.strip_prefix("void ").unwrap_or(function));
+    let plain = own_function(native)
+        .or(native.first())
+        .map(|function| function.strip_prefix("void ").unwrap_or(function));
     method.or_else(|| plain.map(|function| text::escape_terminal(function).into_owned()))
+}
+
+/// The innermost function of a native chain that called CUDA: what CUDA itself called (`sem_wait`) is not it.
+pub fn own_function(native: &[String]) -> Option<&String> {
+    const LIBRARIES: [&str; 8] =
+        ["cuda", "cudnn", "cublas", "cufft", "curand", "cusolver", "cusparse", "__device_stub"];
+    let of_cuda = |name: &String| {
+        let driver =
+            name.strip_prefix("cu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()));
+        driver || LIBRARIES.iter().any(|library| name.starts_with(library))
+    };
+    let called = native.iter().position(of_cuda).unwrap_or(0);
+    native[called..].iter().find(|name| !of_cuda(name) && !of_system(name))
+}
+
+/// Functions in which a thread waits, or looks at the clock while it waits.
+fn of_system(name: &str) -> bool {
+    const CALLS: [&str; 7] = ["sem_", "pthread_", "poll", "ioctl", "clock_gettime", "sched_yield", "syscall"];
+    let name = name.trim_start_matches("__").trim_start_matches("GI_");
+    CALLS.iter().any(|call| name.starts_with(call))
 }
 
 /// Waits only at start-up.
@@ -415,5 +433,7 @@ mod tests {
             Some(chain[0])
         );
         assert_eq!(native_method(&[]), None);
+        let chain = ["sem_wait", "cuStreamSynchronize", "cudaStreamSynchronize", "cumulate", "main"];
+        assert_eq!(own_function(&chain.map(str::to_owned)).map(String::as_str), Some("cumulate"));
     }
 }

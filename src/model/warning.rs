@@ -62,6 +62,7 @@ words! {
         SourceRefused = "source-refused": "A Python source was not read: its size, kind or place forbids it",
         TinyCapture = "tiny-capture": "Too few GPU operations to tell start-up from steady state",
         OpenEvents = "open-events": "Calls or operations have no end: the capture stopped inside them",
+        NotPython = "not-python": "A process is no program of PyTorch: places are native functions, fixes are in CUDA's terms",
         // prices
         SimulationOff = "simulation-off": "The simulation does not reproduce the capture: savings are bounds only",
         ProfilerOverhead = "profiler-overhead": "Much of the recorded time is the profiler's own",
@@ -184,6 +185,9 @@ impl Code {
             PowerLimited => "Measure the fix on the program itself, or with `sync-report replay`.",
             PricesPartlyBounds => "`--fix SITE=CHANGE` simulates a site of your choice.",
             BandwidthAssumed => "Measure it: `sync-report bench --save FILE`, then `--constants FILE`.",
+            NotPython => {
+                "Nothing. For places, capture with `--cudabacktrace=all:0 --sample=process-tree`, of a build with symbols."
+            }
             CollectivesAsRecorded => "Fix all ranks alike, and measure all together.",
             AssumedFixed | TimingMatched => "Nothing: it says on what the figures rest.",
             TimingUnused => {

@@ -4,6 +4,7 @@
 //! only count towards their thread's span.
 
 use crate::error::InputError;
+use crate::profile::chains;
 use crate::profile::database::{Cells, Database};
 use crate::profile::ids::{CallId, ExportId, NameIx, ThreadIx, process};
 use crate::profile::issued::IssuedBy;
@@ -175,7 +176,7 @@ impl Calls {
         let mut calls = Self::default();
         let (mut raw, mut twins) = (Vec::new(), Vec::new());
         let mut spans = FxHashMap::<i64, Span>::default();
-        let (mut names, mut chains) = (FxHashMap::<i64, u64>::default(), FxHashMap::<i64, u64>::default());
+        let (mut names, mut chained) = (FxHashMap::<i64, u64>::default(), FxHashMap::<i64, u64>::default());
         for mut chunk in chunks {
             raw.append(&mut chunk.calls);
             twins.append(&mut chunk.twins);
@@ -185,8 +186,11 @@ impl Calls {
                 spans.entry(*tid).and_modify(|known| known.add(span)).or_insert(*span);
             }
             chunk.names.iter().for_each(|(id, rows)| *names.entry(*id).or_default() += rows);
-            chunk.chains.iter().for_each(|(id, rows)| *chains.entry(*id).or_default() += rows);
+            chunk.chains.iter().for_each(|(id, rows)| *chained.entry(*id).or_default() += rows);
         }
+        let with_chain = raw.iter().chain(&twins).filter_map(|r| Some((r.chain.known()?, r.name)));
+        let offset = chains::offset(db, strings, with_chain.collect())?;
+        raw.iter_mut().chain(&mut twins).for_each(|r| r.chain = r.chain.plus(offset));
         // Exports up to 2025.3 are in start order; looking first costs a thousandth of sorting. A call that holds
         // another starts no later and ends no earlier: outermost first. Calls of several threads may begin and end at
         // once: their order must not be that of the rows.
@@ -199,7 +203,7 @@ impl Calls {
         calls.spans = calls.threads.iter().map(|t| spans[t]).collect();
         calls.fill(raw);
         calls.twins = Twins::new(twins, &calls.threads);
-        calls.resolve_names(db, strings, &names, &chains)?;
+        calls.resolve_names(db, strings, &names, &chained)?;
         Ok(calls)
     }
 

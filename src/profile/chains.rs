@@ -1,6 +1,7 @@
 //! Native call chains: the C++ stacks that nsys recorded with CUDA calls and CPU samples.
 
 use crate::error::InputError;
+use crate::profile::calls::base_name;
 use crate::profile::database::{Cells, Database};
 use crate::profile::ids::ExportId;
 use crate::profile::strings::Strings;
@@ -105,6 +106,47 @@ impl Chains {
     pub fn get(&self, id: ExportId) -> Arc<[i64]> {
         self.chains.get(&id.number()).cloned().unwrap_or_default()
     }
+}
+
+/// How much higher than `callchainId` the export numbers its chains of CUDA calls; `calls`: chain and name id of each
+/// call that has one.
+///
+/// Exports of 2021 to 2022.2 number chains from 1 and calls from 0, later ones both from 0, and the version is often not
+/// recorded. A chain holds the function that was called, so the names tell:
+///
+/// ```text
+///   callchainId   0 cudaMalloc     1 cudaMemcpy     2 cudaFree
+///   chains                         1 …cudaMalloc…   2 …cudaMemcpy…   3 …cudaFree…     offset 1
+/// ```
+/// Where names tell nothing (one function only, or no symbols), that chains exist does: with the wrong offset the first
+/// or the last call has none. Cost: some hundred look-ups by key.
+pub fn offset(db: &Database, strings: &mut Strings, mut calls: Vec<(u32, i64)>) -> Result<u32, InputError> {
+    /// Calls compared: neighbours in a loop are often the same call, some of a hundred are not.
+    const COMPARED: usize = 128;
+    if calls.is_empty() || !db.is_indexed(ChainTable::Cuda.name(), "id") {
+        return Ok(0);
+    }
+    calls.sort_unstable();
+    let (last, step) = (calls[calls.len() - 1], calls.len().div_ceil(COMPARED));
+    let compared: Vec<(u32, i64)> = calls.into_iter().step_by(step).chain([last]).collect();
+    let ids = compared.iter().flat_map(|&(id, _)| [id, id.saturating_add(1)]);
+    let mut chains = Chains::default();
+    chains.fetch(db, strings, ChainTable::Cuda, ids.map(ExportId::from))?;
+    strings.fetch(db, compared.iter().map(|call| call.1))?;
+    let names = |symbol: &str, function: &str| {
+        symbol.split(['(', '<', '@']).next().and_then(|s| s.rsplit(' ').next()).map(base_name)
+            == Some(function)
+    };
+    let fits = |offset: u32| {
+        let chain = |id: u32| chains.get(ExportId::from(id).plus(offset));
+        let named = |&&(id, name): &&(u32, i64)| {
+            let function = strings.get(name).map_or("", |s| base_name(s));
+            chain(id).iter().any(|&s| strings.get(s).is_some_and(|symbol| names(symbol, function)))
+        };
+        let there = |call: &&(u32, i64)| !chain(call.0).is_empty();
+        (compared.iter().filter(named).count(), compared.iter().filter(there).count())
+    };
+    Ok(u32::from(fits(1) > fits(0)))
 }
 
 fn read_row(out: &mut Vec<Row>, row: &Cells) {

@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 /// chain.
 pub const BACKTRACES: &str = "--cudabacktrace=all:0 --python-backtrace=cuda --sample=process-tree";
 
+/// The same of a program without Python: C++ functions.
+const NATIVE_BACKTRACES: &str = "--cudabacktrace=all:0 --sample=process-tree";
+
 /// APIs that are always traced.
 const TRACED: &[&str] = &["cuda", "nvtx"];
 
@@ -67,7 +70,8 @@ pub fn is_report_name(path: &Path) -> bool {
 /// The capture that gives exact Python lines, of the program that the export names (or `python your_script.py`) and with
 /// the options that it was captured with, as far as the export has them; `more`: further flags.
 pub fn capture(target: &Target, more: &str) -> String {
-    profile(target, BACKTRACES, more, "profile")
+    let backtraces = if target.without_python { NATIVE_BACKTRACES } else { BACKTRACES };
+    profile(target, backtraces, more, "profile")
 }
 
 /// The capture that leaves times as they are: what each wait costs, but not where it is.
@@ -82,7 +86,8 @@ fn profile(target: &Target, flags: &str, more: &str, output: &str) -> String {
     let kept = capture.kept.iter().copied();
     let flags: Vec<&str> =
         [flags].into_iter().chain(kept).chain((!more.is_empty()).then_some(more)).collect();
-    let program = target.command.as_deref().unwrap_or("python your_script.py");
+    let any = if target.without_python { "./your_program" } else { "python your_script.py" };
+    let program = target.command.as_deref().unwrap_or(any);
     format!("nsys profile -t {} {} -o {output} {program}", traced.join(","), flags.join(" "))
 }
 

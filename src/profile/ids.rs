@@ -86,6 +86,11 @@ impl ExportId {
         self == Self::NONE
     }
 
+    /// The id so much higher; none stays none.
+    pub fn plus(self, offset: u32) -> Self {
+        Self::new(self.known().and_then(|id| id.checked_add(offset)))
+    }
+
     /// This one, else another.
     pub fn or(self, other: Self) -> Self {
         if self.is_none() { other } else { self }

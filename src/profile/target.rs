@@ -31,6 +31,8 @@ pub struct Target {
     pub thread_names: FxHashMap<i64, Arc<str>>,
     /// Program and its arguments. Never the environment: it holds secrets.
     pub command: Option<String>,
+    /// Whether no process that calls CUDA is a Python program, as far as the capture shows: found later, from its kernels.
+    pub without_python: bool,
     /// Settings of nsys for this capture.
     pub capture: Capture,
     /// Messages of the profiler.

@@ -8,9 +8,9 @@ use crate::frame::{SiteWaits, Sums, Waits};
 use crate::model::*;
 use crate::profile::commands;
 use crate::profile::ids::{OpId, ThreadIx, pid_of, process, tid_of};
-use crate::sites::native;
 use crate::sites::neighbours::op_name;
 use crate::sites::ranges::stable_name;
+use crate::sites::{native, set_up};
 use crate::verdict::site::Site as FoundSite;
 use crate::verdict::source::Reading;
 use crate::vocabulary::{
@@ -163,11 +163,17 @@ impl<'a> Sites<'a> {
             Kind::Explicit if sums.found_nothing == sums.waits => {
                 (Strategy::Remove, "delete it: here it found nothing to wait for")
             }
-            Kind::Allocator if site.bundle.waits.len() == 1 => {
+            Kind::Allocator if site.bundle.waits.len() == 1 || self.found.is_once(site) => {
                 (Strategy::Leave, "nothing to do: it happens once")
             }
+            _ if set_up::is(entry.id) && self.found.is_once(site) => {
+                (Strategy::Leave, "nothing to do: once, while the program starts or ends")
+            }
             Kind::Upload if entry.fix.strategy == Strategy::NonBlocking && is_pinned(site) => {
-                (Strategy::NonBlocking, "pass non_blocking=True: the memory is pinned already")
+                match entry.id {
+                    "K04" => (Strategy::NonBlocking, "cudaMemcpyAsync: the memory is pinned already"),
+                    _ => (Strategy::NonBlocking, "pass non_blocking=True: the memory is pinned already"),
+                }
             }
             _ => (entry.fix.strategy, entry.fix.title),
         };
@@ -190,7 +196,9 @@ impl<'a> Sites<'a> {
     /// How to see that the wait is gone: PyTorch's own warning where it covers the call, and a new capture.
     fn confirm(&self, site: &FoundSite) -> String {
         let command = commands::capture(&self.found.profile.target, "");
-        let python = site.bundle.attribution != Attribution::None && site.verdict.class != Class::True;
+        let python = site.bundle.attribution != Attribution::None
+            && site.verdict.class != Class::True
+            && self.found.context.programs.of(site.bundle.pid).is_none();
         match site.bundle.blocking {
             // set_sync_debug_mode sees PyTorch's stream synchronisations only: not events, devices, frees.
             Blocking::Stream if python => format!(

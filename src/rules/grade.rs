@@ -30,7 +30,9 @@ macro_rules! grades {
 grades! {
     R01: R01 0.98 "the trace holds the copy"
     R01_LINE: R01 0.9 "under a call whose argument is uploaded"
-    R02: R02 0.9 ""
+    R02: R02 0.9 "in a program of PyTorch"
+    R02_COMPILED: R02 0.75 "in another, whose source is not read"
+    R02_SHARED: R02 0.5 "in another, whose host may see what kernels write without a copy"
     R03: R03 0.5 ""
     R04: R04 0.97 ""
     R05: R05 0.95 ""
@@ -58,6 +60,7 @@ grades! {
     R20: R20 0.5 ""
     R21: R21 0.3 ""
     R22: R22 0.9 ""
+    R23: R23 0.95 ""
     COLLECTIVE: Collective 0.7 ""
     S01: S01 0.95 ""
     S01_OPEN: S01 0.5 "no statement around it is seen"

@@ -16,6 +16,17 @@ const fn rule(
 
 pub(super) const RULES: &[Rule] = &[
     rule(
+        RuleId::R23,
+        Yields::NOTHING,
+        "a library sets itself up",
+        "Functions of cuDNN, TensorRT, NCCL and the driver in the native chain, or in the name of an NVTX range around the wait.",
+        "Algorithms are timed for a new shape, or a context or a communicator is made or taken down. The line is innocent.",
+        "\
+train.py:41  y = conv(x)                              <- the first time with this shape
+  cudnnFindConvolutionForwardAlgorithmEx
+    cudaEventSynchronize",
+    ),
+    rule(
         RuleId::R13,
         Yields::NOTHING,
         "memory is freed or allocated",

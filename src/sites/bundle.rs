@@ -83,7 +83,7 @@ pub fn form(
         })
         .collect();
     sampled::place(profile, waits, rules, &mut bundles)?;
-    sampled::place_natively(profile, waits, &mut bundles)?;
+    sampled::place_natively(profile, waits, &context.programs, &mut bundles)?;
     Ok(bundles)
 }
 

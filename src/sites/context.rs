@@ -1,5 +1,6 @@
 //! What the export knows about each wait besides its times: Python stack, native chain, NVTX range.
 
+use super::program::Programs;
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::chains::{ChainTable, Chains};
@@ -23,6 +24,8 @@ pub struct Context {
     pub range: TiVec<WaitId, Option<RangeId>>,
     /// Role of the thread that waits.
     pub role: TiVec<WaitId, ThreadRole>,
+    /// Processes that are not PyTorch's.
+    pub programs: Programs,
     /// Whether a thread is the main one of its process.
     pub main: TiVec<ThreadIx, bool>,
     /// Native chains fetched so far.
@@ -55,6 +58,14 @@ impl Context {
         }
         (context.marked, context.missing, context.broken) = (marks.len() as u64, read.missing, read.broken);
         context.roles(profile, waits);
+        let python =
+            waits.iter().zip(&context.stack).filter(|(_, stack)| stack.is_some()).map(|(w, _)| w.pid);
+        let sampled = profile.nvtx.sample_marks.tid.iter().map(|&tid| process(tid));
+        context.programs = Programs::read(profile, &python.chain(sampled).collect())?;
+        // What the next capture is to ask for: frames of Python where there is Python.
+        let compiled = |&tid: &i64| context.programs.is_compiled(process(tid));
+        profile.target.without_python =
+            !profile.calls.threads.is_empty() && profile.calls.threads.iter().all(compiled);
         Ok(context)
     }
 

@@ -10,8 +10,10 @@ pub mod context;
 pub mod frames;
 pub mod native;
 pub mod neighbours;
+pub mod program;
 pub mod ranges;
 pub mod sampled;
+pub mod set_up;
 pub mod thread;
 
 use crate::profile::payload::PyFrame;

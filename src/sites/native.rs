@@ -1,6 +1,6 @@
 //! The C++ chain of a call: the operation it names, and its readable part.
 
-use crate::model::binding;
+use crate::model::{binding, own_function};
 use std::sync::Arc;
 
 /// The Python-level method that a chain names, without its class: the innermost one.
@@ -22,6 +22,11 @@ pub fn operator(chain: &[Arc<str>]) -> Option<&str> {
         last = last.or(Some(name));
     }
     last
+}
+
+/// The function of a program without Python that a chain shows waiting.
+pub fn caller(chain: &[Arc<str>]) -> Option<String> {
+    own_function(&readable(chain)).cloned()
 }
 
 /// A chain without the interpreter below the Python method, without wrappers, demangled and without parameter lists.

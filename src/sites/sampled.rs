@@ -9,7 +9,8 @@
 //! says how many agree.
 
 use super::frames::PathRules;
-use super::{Bundle, native};
+use super::program::Programs;
+use super::{Bundle, native, set_up};
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::chains::{ChainTable, Chains};
@@ -140,10 +141,11 @@ fn typical_period(profile: &Profile) -> i64 {
 }
 
 /// Gives bundles placed by nothing better than ranges the native chain of a CPU sample or blocking system call inside
-/// their waits, where one names the Python method.
+/// their waits, where one names the Python method or a library's set-up; in programs without Python, any function.
 pub fn place_natively(
     profile: &mut Profile,
     waits: &Waits,
+    programs: &Programs,
     bundles: &mut [Bundle],
 ) -> Result<(), InputError> {
     let weak =
@@ -172,7 +174,8 @@ pub fn place_natively(
         let ids = found.iter().flat_map(|(_, inside)| inside.iter().copied());
         chains.fetch(&profile.db, &mut profile.strings, table, ids)?;
         for (bundle, inside) in found {
-            name_method(profile, bundle, &chains, &inside, what);
+            let any = programs.is_compiled(bundle.pid);
+            name_function(profile, bundle, &chains, &inside, (what, any));
         }
     }
     Ok(())
@@ -195,10 +198,20 @@ fn inside(profile: &Profile, waits: &Waits, bundle: &Bundle, samples: &[Sample])
     chains
 }
 
-fn name_method(profile: &Profile, bundle: &mut Bundle, chains: &Chains, found: &[ExportId], what: &str) {
+/// `any`: whether a chain that names no method of Python's may place them.
+fn name_function(
+    profile: &Profile,
+    bundle: &mut Bundle,
+    chains: &Chains,
+    found: &[ExportId],
+    (what, any): (&str, bool),
+) {
     let votes = found.iter().filter_map(|&id| {
         let chain: Vec<_> = chains.get(id).iter().filter_map(|&s| profile.strings.get(s).cloned()).collect();
-        Some((native::method(&chain)?.to_owned(), chain))
+        let set_up = || Some(set_up::find(&chain, &[])?.1);
+        let name = native::method(&chain).or_else(set_up).map(str::to_owned);
+        let function = || native::caller(&chain).filter(|_| any);
+        Some((name.or_else(function)?, chain))
     });
     if let Some((chain, agree)) = majority(votes) {
         bundle.attribution = Attribution::Native;

@@ -4,7 +4,7 @@ use super::source::SourceTree;
 use super::{kernels, library, operators};
 use crate::profile::ops::is_collective;
 use crate::rules::{grade, says};
-use crate::sites::{Bundle, native};
+use crate::sites::{Bundle, native, set_up};
 use crate::vocabulary::{Attribution, Direction, Evidence, HostMemory, Kind, RuleId, ThreadRole, Verdict};
 use crate::waits::Found;
 use crate::waits::api::Blocking;
@@ -15,6 +15,10 @@ pub struct Subject<'a> {
     /// Where the lines of library code may be read.
     pub sources: &'a SourceTree,
     pub waits: usize,
+    /// The process is not PyTorch's: what no source tells.
+    pub foreign: bool,
+    /// What shows that its host may see what kernels write without a copy.
+    pub shared: Option<&'a str>,
     /// Waits that returned while a device still worked: it was not that device they waited for.
     pub other_device: usize,
     /// Whether which device the waits were for is not recorded.
@@ -28,6 +32,7 @@ type Judgement = fn(&Subject) -> Option<Verdict>;
 
 /// The first that applies speaks: in the order of the table of rules, each under the first of its ids there.
 const RULES: &[(RuleId, Judgement)] = &[
+    (RuleId::R23, set_up),
     (RuleId::R13, allocator),
     (RuleId::R22, ddp_statistics),
     (RuleId::R17, library::judge),
@@ -51,6 +56,13 @@ pub fn judge(subject: &Subject) -> Verdict {
         verdict.evidence.push(Evidence::new(RuleId::Sampled, text));
     }
     verdict
+}
+
+/// R23: a library sets itself up.
+fn set_up(s: &Subject) -> Option<Verdict> {
+    let (set_up, name) = set_up::find(&s.bundle.chain, &s.bundle.ranges)?;
+    let text = format!("{} is around it: {}", native::short(name), set_up.what);
+    Some(says(grade::R23, set_up.kind, set_up.pattern, text))
 }
 
 /// R13, G01 to G03, G07: freeing and re-allocating memory; the Python line is innocent.
@@ -91,7 +103,7 @@ fn ddp_statistics(s: &Subject) -> Option<Verdict> {
     let waits = Some(s.bundle).filter(|b| b.blocking == Blocking::Event)?;
     let function = native::short(waits.chain.iter().find(|c| c.contains("c10d::Logger"))?);
     let text = format!("the native chain names {function}: DDP takes the time of its passes by events");
-    Some(says(grade::R22, Kind::Timing, "H15", text))
+    Some(says(grade::R22, Kind::Timing, "H05", text))
 }
 
 /// R18, R19: the operation named natively or by NVTX.
@@ -155,7 +167,10 @@ fn upload(s: &Subject) -> Option<Verdict> {
         ),
         _ => format!("{upload}: nothing is read back, the host only waits until the source is copied"),
     };
-    Some(says(grade::R01, Kind::Upload, operators::upload_pattern(s.bundle.method(), &s.bundle.chain), text))
+    let known = library::known(s).filter(|known| known.sure && known.entries[0].kind == Some(Kind::Upload));
+    let own = || operators::upload_pattern(s.bundle.method(), &s.bundle.chain);
+    let pattern = known.map_or_else(own, |known| known.entries[0].id);
+    Some(says(grade::R01, Kind::Upload, pattern, text))
 }
 
 /// Whether the wait is surely a synchronisation by itself, without a copy of its own or one to complete.
@@ -177,7 +192,8 @@ fn redundant(s: &Subject) -> Option<Verdict> {
 
 /// R05, R06: nothing pending when the wait began.
 fn idle(s: &Subject) -> Option<Verdict> {
-    if !is_bare(s) || s.bundle.found != Found::Nothing {
+    // Where the host sees what kernels write, a wait is needed also if this time they were done.
+    if !is_bare(s) || s.bundle.found != Found::Nothing || s.shared.is_some() {
         return None;
     }
     let grade = if s.bundle.blocking == Blocking::Event { grade::R06 } else { grade::R05 };
@@ -236,8 +252,19 @@ fn explicit(s: &Subject) -> Option<Verdict> {
     if !is_bare(s) || unknown {
         return None;
     }
-    let text = "no copy comes with it and none to the host was outstanding: the CPU receives nothing";
-    let mut v = says(grade::R02, Kind::Explicit, bare_pattern(b), text);
+    let (grade, text) = match s.shared {
+        Some(by) => (
+            grade::R02_SHARED,
+            format!(
+                "no copy comes with it, but the program uses {by}: what kernels write may be read without one"
+            ),
+        ),
+        None => (
+            if s.foreign { grade::R02_COMPILED } else { grade::R02 },
+            "no copy comes with it and none to the host was outstanding: the CPU receives nothing".to_owned(),
+        ),
+    };
+    let mut v = says(grade, Kind::Explicit, bare_pattern(b), text);
     if let Some(name) = awaited_collective(b) {
         let text = format!("the last op it waited for is {name}: a late peer shows here too");
         v.evidence.push(Evidence::new(RuleId::Collective, text));

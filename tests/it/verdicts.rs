@@ -15,6 +15,7 @@ mod bare;
 mod kernels;
 mod library;
 mod named;
+mod programs;
 mod weak;
 
 /// What surrounds one wait with one copy.

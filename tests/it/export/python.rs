@@ -54,10 +54,12 @@ impl Export {
         let twin = self.twin(call);
         // nsys counts these from 0, and 0 is a chain like any other.
         let id = self.next("cuda chain", 0) - 1;
+        // Chains were counted from 1 until 2022.2, calls were not.
+        let chain_id = id + i64::from(self.schema <= Schema::V2022_1);
         let tracer = [("0x7f01", "/opt/nvidia/nsight-systems/target-linux-x64/libcupti.so.13.0"); 3];
         let driver = [("0x7f02", "/usr/lib/x86_64-linux-gnu/libcuda.so.580.159.04")];
         let chain: Vec<_> = tracer.into_iter().chain(driver).chain(frames.iter().copied()).collect();
-        self.chain("CUDA_CALLCHAINS", id, &chain);
+        self.chain("CUDA_CALLCHAINS", chain_id, &chain);
         let rows = self.rows.get_mut("CUPTI_ACTIVITY_KIND_RUNTIME").expect("the twin stands there");
         set(&mut rows[twin], "callchainId", id);
         self

@@ -85,6 +85,48 @@ fn a_chain_on_the_calls_own_row_counts_too() {
     assert_eq!(only(&look::report(&e)).attribution, Attribution::Native);
 }
 
+/// nsys until 2022.2 counted chains from 1 and calls from 0, later versions both from 0: names of functions tell.
+///
+/// ```text
+///  callchainId   0 cudaMemcpy      1 cudaDeviceSynchronize   2 cudaMemcpy
+///  2022.1        1 …load()         2 …solve()                3 …store()
+///  2023.4        0 …load()         1 …solve()                2 …store()
+/// ```
+#[test]
+fn each_call_gets_its_own_chain_however_chains_are_numbered() {
+    for schema in [Schema::V2022_1, Schema::V2023_4] {
+        let mut e = Export::new(schema);
+        let t = e.thread(100, 100);
+        let calls =
+            [("cudaMemcpy", "load()"), ("cudaDeviceSynchronize", "solve()"), ("cudaMemcpy", "store()")];
+        for (at, (api, function)) in (0..).step_by(10_000).zip(calls) {
+            e.launch(t, at + 100..at + 110, GPU0, at + 120..at + 900, "gemm");
+            let call = e.sync(t, api, at + 200..at + 1000, GPU0);
+            e.native(call, &[(api, "libcudart.so.11"), (function, "solver"), ("main", "solver")]);
+        }
+        let report = look::report(&e);
+        let mut sites: Vec<_> = report.sites.iter().map(|s| (&*s.api, &*s.native[1])).collect();
+        sites.sort_unstable();
+        let own = [("cudaDeviceSynchronize", "solve"), ("cudaMemcpy", "load"), ("cudaMemcpy", "store")];
+        assert_eq!(sites, own, "{schema:?}");
+    }
+}
+
+/// Where every call is of one function, a chain that would be missing tells.
+#[test]
+fn calls_of_one_function_get_their_own_chains_too() {
+    let mut e = Export::new(Schema::V2022_1);
+    let t = e.thread(100, 100);
+    for (at, function) in [(0, "load()"), (10_000, "store()")] {
+        let (_, wait) = item(&mut e, t, at, &[]);
+        e.native(wait, &[("cudaStreamSynchronize", "libcudart.so.11"), (function, "solver")]);
+    }
+    let report = look::report(&e);
+    let mut sites: Vec<_> = report.sites.iter().map(|s| (s.examples[0].start_ns, &*s.native[1])).collect();
+    sites.sort_unstable();
+    assert_eq!(sites, [(200, "load"), (10_200, "store")]);
+}
+
 /// Nothing but addresses: no chain, and the flag that resolves them.
 #[test]
 fn unresolved_chains_say_so() {

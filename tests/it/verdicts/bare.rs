@@ -102,7 +102,7 @@ fn bare_synchronisations_are_judged_by_the_timeline() {
 fn ddp_takes_its_own_times() {
     const TORCH: &str = "/venv/lib/python3.12/site-packages/torch/lib/libtorch_cpu.so";
     for (function, words) in [
-        ("c10d::Logger::set_runtime_stats_and_log()", "false timing H15 R22"),
+        ("c10d::Logger::set_runtime_stats_and_log()", "false timing H05 R22"),
         ("c10d::Reducer::prepare_for_forward()", "false explicit F03 R02"),
     ] {
         let mut e = Export::new(Schema::V2026_2);

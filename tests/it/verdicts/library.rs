@@ -1,6 +1,7 @@
 //! Library code that several entries of the catalogue share: told apart by its lines, where they can be read.
 
 use super::{Scene, read, words};
+use crate::export::{Copy, Memory};
 use crate::look;
 use sync_report::analysis::Options;
 use sync_report::model::Site;
@@ -91,4 +92,40 @@ def train_one_epoch(loader, model, losses_m):
     assert_ne!(at(5).pattern.as_deref(), Some("L34"));
     let unread = site(&[("train_one_epoch", script, 4)], &[]);
     assert_ne!(unread.pattern.as_deref(), Some("L34"));
+}
+
+/// Lightning's progress bar, in either of its packages: the row is the user's line, the advice the option of the library.
+#[test]
+fn a_library_has_its_entry_under_every_name_of_its_package() {
+    const PACKAGES: &str = "/venv/lib/python3.12/site-packages/";
+    for [fabric, pytorch] in
+        [["lightning/fabric", "lightning/pytorch"], ["lightning_fabric", "pytorch_lightning"]]
+    {
+        let file = |path: &str| format!("{PACKAGES}{path}");
+        let read = file(&format!("{fabric}/utilities/apply_func.py"));
+        let apply = file("lightning_utilities/core/apply_func.py");
+        let metrics = file(&format!("{pytorch}/trainer/connectors/logger_connector/result.py"));
+        let bar = file(&format!("{pytorch}/callbacks/progress/rich_progress.py"));
+        let frames = [
+            ("to_item", &*read, 134),
+            ("apply_to_collection", &*apply, 64),
+            ("metrics", &*metrics, 492),
+            ("get_metrics", &*bar, 683),
+            ("<module>", "/w/fit.py", 43),
+        ];
+        let site = site(&frames, &[]);
+        assert_eq!(words(&site), "false logging L19 R17", "{pytorch}");
+        assert_eq!(site.fix.as_ref().map(|fix| &*fix.title), Some("log with prog_bar=False"));
+    }
+}
+
+/// An upload is false whoever makes it (R01); a known place says which option spares the wait.
+#[test]
+fn an_upload_in_a_library_has_the_librarys_option() {
+    let file = "/venv/lib/python3.12/site-packages/lightning_fabric/utilities/apply_func.py";
+    let frames = [("batch_to", file, 104), ("<module>", "/w/fit.py", 43)];
+    let copy = Some(Copy::h2d(1 << 20, Memory::Pageable));
+    let site = Scene { copy, frames: &frames, ..Scene::default() }.site();
+    assert_eq!(words(&site), "false upload L65 R01");
+    assert!(site.fix.is_some_and(|fix| fix.title.contains("pin_memory=True")));
 }

@@ -1,0 +1,162 @@
+//! K01 to K07: the same waits in programs that are not PyTorch's, with fixes in CUDA's terms.
+
+use super::{CTX_SYNC, Category::*, EVENT_SYNC, Pattern, Strategy::*, fix};
+use crate::vocabulary::Kind::{self, *};
+
+const BASE: Pattern = Pattern {
+    category: ExplicitSync,
+    kind: Some(Explicit),
+    sources: "CUDA C++ Programming Guide 13, chapter on asynchronous execution",
+    ..Pattern::BASE
+};
+
+/// What the CPU may still need such a wait for.
+const NEEDED: &str = "Needed before the CPU reads managed or mapped memory or the target of an asynchronous copy, and before MPI or another library uses a buffer of the device.";
+
+pub(super) const PATTERNS: &[Pattern] = &[
+    Pattern {
+        id: "K01",
+        title: "cudaDeviceSynchronize()",
+        triggers: &["cudaDeviceSynchronize()", "cuCtxSynchronize()", "acc wait", "CUDA.synchronize()"],
+        op: "cudaDeviceSynchronize",
+        trace: "cudaDeviceSynchronize without a copy before it",
+        why: "The CPU waits for all streams of the device, but receives nothing.",
+        fix: fix(
+            Remove,
+            "delete it, or wait for one event: cudaEventSynchronize",
+            "produce<<<grid, block, 0, a>>>(x);\ncudaDeviceSynchronize();\nconsume<<<grid, block, 0, b>>>(x);",
+            "produce<<<grid, block, 0, a>>>(x);\ncudaEventRecord(done, a);\ncudaStreamWaitEvent(b, done);  // the GPU waits, the CPU goes on\nconsume<<<grid, block, 0, b>>>(x);",
+            NEEDED,
+        ),
+        driver_api: CTX_SYNC,
+        ..BASE
+    },
+    Pattern {
+        id: "K02",
+        title: "cudaStreamSynchronize()",
+        triggers: &["cudaStreamSynchronize(stream)", "cuStreamSynchronize(stream)"],
+        op: "cudaStreamSynchronize",
+        trace: "cudaStreamSynchronize without a copy before it",
+        why: "The CPU waits for one stream, but receives nothing.",
+        fix: fix(
+            Remove,
+            "let the GPU wait: cudaStreamWaitEvent",
+            "cudaStreamSynchronize(a);\nconsume<<<grid, block, 0, b>>>(x);",
+            "cudaEventRecord(done, a);\ncudaStreamWaitEvent(b, done);\nconsume<<<grid, block, 0, b>>>(x);",
+            NEEDED,
+        ),
+        ..BASE
+    },
+    Pattern {
+        id: "K03",
+        title: "cudaEventSynchronize()",
+        triggers: &["cudaEventSynchronize(event)", "cuEventSynchronize(event)"],
+        op: "cudaEventSynchronize",
+        trace: "cudaEventSynchronize without a copy before it",
+        why: "The CPU waits until the GPU has passed the event, but receives nothing.",
+        fix: fix(
+            Remove,
+            "let the GPU wait: cudaStreamWaitEvent(stream, event)",
+            "cudaEventSynchronize(done);\nconsume<<<grid, block, 0, b>>>(x);",
+            "cudaStreamWaitEvent(b, done);\nconsume<<<grid, block, 0, b>>>(x);",
+            NEEDED,
+        ),
+        driver_api: EVENT_SYNC,
+        ..BASE
+    },
+    Pattern {
+        id: "K04",
+        category: DeviceMovement,
+        title: "blocking copy to the GPU",
+        triggers: &["cudaMemcpy(dst, src, n, cudaMemcpyHostToDevice)", "#pragma acc update device(x)"],
+        op: "cudaMemcpy",
+        trace: "a copy from pageable memory to the GPU that the call, or a synchronisation after it, waits for",
+        kind: Some(Upload),
+        why: "From pageable memory the driver copies through a buffer of its own, and the call returns when the source is read.",
+        fix: fix(
+            NonBlocking,
+            "cudaMemcpyAsync from pinned memory (cudaMallocHost)",
+            "float *x = (float *)malloc(n);\ncudaMemcpy(d, x, n, cudaMemcpyHostToDevice);",
+            "float *x;\ncudaMallocHost(&x, n);\ncudaMemcpyAsync(d, x, n, cudaMemcpyHostToDevice, stream);",
+            "Do not overwrite the pinned buffer before the copy has run: wait for an event recorded after it.",
+        ),
+        driver_api: "cuMemcpyHtoD",
+        ..BASE
+    },
+    Pattern {
+        id: "K05",
+        category: DeviceMovement,
+        title: "blocking copy to the host",
+        triggers: &["cudaMemcpy(dst, src, n, cudaMemcpyDeviceToHost)", "#pragma acc update self(x)"],
+        op: "cudaMemcpy",
+        trace: "a copy to the host that the call, or a synchronisation after it, waits for",
+        kind: None,
+        why: "The CPU stops until the value is there, and the GPU runs dry meanwhile.",
+        fix: fix(
+            Delay,
+            "cudaMemcpyAsync to pinned memory; wait for its event late",
+            "cudaMemcpy(&err, d_err, sizeof err, cudaMemcpyDeviceToHost);\nif (err < tol) break;",
+            "cudaMemcpyAsync(h_err, d_err, sizeof *h_err, cudaMemcpyDeviceToHost, stream);\ncudaEventRecord(copied, stream);\nlaunch_next_step(stream);\ncudaEventSynchronize(copied);\nif (*h_err < tol) break;  // one step late",
+            "What depends on the value happens one step later. h_err is from cudaMallocHost.",
+        ),
+        driver_api: "cuMemcpyDtoH",
+        ..BASE
+    },
+    Pattern {
+        id: "K06",
+        category: super::Category::ErrorCheck,
+        title: "cuDNN: timing of algorithms",
+        triggers: &["cudnnFindConvolutionForwardAlgorithmEx(…)"],
+        op: "cudnnFind…",
+        trace: "kernels of one convolution in a burst, each with cudaEventSynchronize",
+        kind: Some(Timing),
+        intended: true,
+        why: "Each algorithm is run and timed for the shape at hand.",
+        fix: fix(
+            SyncFreeApi,
+            "keep the algorithm per shape, or ask cudnnGet…_v7",
+            "cudnnFindConvolutionForwardAlgorithm(h, x, w, conv, y, 8, &n, perf);  // in every call",
+            "cudnnGetConvolutionForwardAlgorithm_v7(h, x, w, conv, y, 8, &n, perf);  // a heuristic, no run",
+            "The heuristic may choose a slower algorithm: time each shape once and keep the answer.",
+        ),
+        driver_api: EVENT_SYNC,
+        sources: "cuDNN documentation",
+        ..BASE
+    },
+    Pattern {
+        id: "K07",
+        category: ExplicitSync,
+        title: "synchronisation for a clock of the CPU",
+        triggers: &["cudaDeviceSynchronize(); gettimeofday(&t, 0)"],
+        op: "cudaDeviceSynchronize",
+        trace: "a synchronisation without a copy, and a clock read next to it",
+        kind: Some(Kind::Timing),
+        why: "The CPU waits so that its clock measures GPU work.",
+        fix: fix(
+            SyncFreeApi,
+            "time with cudaEventRecord and cudaEventElapsedTime",
+            "double t0 = seconds();\nstep<<<grid, block>>>(x);\ncudaDeviceSynchronize();\ndouble s = seconds() - t0;",
+            "cudaEventRecord(start);\nstep<<<grid, block>>>(x);\ncudaEventRecord(stop);\n// after the loop: cudaEventSynchronize(stop); cudaEventElapsedTime(&ms, start, stop);",
+            "",
+        ),
+        driver_api: CTX_SYNC,
+        ..BASE
+    },
+];
+
+/// The entry that says the same as `pattern` in CUDA's terms; the same where that is in nobody's terms but the driver's.
+pub fn in_cuda_terms(pattern: &'static str, kind: Kind) -> &'static str {
+    match (pattern, kind) {
+        (p, Timing) if p.starts_with('F') => "K07",
+        ("F02", _) => "K02",
+        ("F03", _) => "K03",
+        ("E07", _) => "K06",
+        ("E13" | "H13" | "G07" | "G08", _) => pattern,
+        (p, _) if p.starts_with('L') => pattern,
+        (p, _) if p.starts_with('C') => "K04",
+        (p, Explicit | Redundant | Idle | Barrier) if p.starts_with(['F', 'H']) => "K01",
+        (p, Kind::Allocator) if p.starts_with('G') => "G07",
+        (p, _) if p.starts_with('F') => "K01",
+        _ => "K05",
+    }
+}

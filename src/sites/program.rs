@@ -1,0 +1,230 @@
+//! What the program of a process is made with, by the names that it left in the capture.
+//!
+//! The advice for PyTorch (`non_blocking=True`, `pin_memory`) is no advice for `./jacobi`. A process is PyTorch's by one
+//! kernel of ATen or one thread of PyTorch, and another toolkit's by a kernel or a thread of that; it is C++ where neither
+//! its frames and names nor the command have anything of Python and its kernels have names. Where nothing is known (trimmed
+//! exports), it counts as PyTorch's, for which the report is made.
+
+use crate::error::InputError;
+use crate::profile::Profile;
+use crate::profile::ids::{ThreadIx, pid_of, process};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What issues a process's GPU work, where that is not PyTorch.
+#[derive(Clone, Copy, Debug)]
+pub struct Toolkit {
+    /// "TensorFlow", "OpenACC", …
+    pub name: &'static str,
+    /// Whether its programs are Python's: then lines of Python are to be had.
+    pub python: bool,
+    kernel: fn(&str) -> bool,
+    /// Begins of thread names or of the process's name.
+    begins: &'static [&'static str],
+}
+
+const fn compiled(name: &'static str, begins: &'static [&'static str], kernel: fn(&str) -> bool) -> Toolkit {
+    Toolkit { name, python: false, kernel, begins }
+}
+
+const fn of_python(name: &'static str, begins: &'static [&'static str], kernel: fn(&str) -> bool) -> Toolkit {
+    Toolkit { python: true, ..compiled(name, begins, kernel) }
+}
+
+/// Kernels of ATen; a program of another toolkit that calls PyTorch too gets PyTorch's advice.
+fn of_pytorch(kernel: &str) -> bool {
+    ["at::native", "at::cuda", "at_cuda_detail", "c10::", "torch::"].iter().any(|part| kernel.contains(part))
+}
+
+/// Sources: names of kernels and threads in public captures and in the toolkits' code generators.
+const TOOLKITS: &[Toolkit] = &[
+    of_python("TensorFlow", &["tf_"], |k| k.contains("tensorflow::") || k.contains("EigenMetaKernel")),
+    of_python("JAX or XLA", &["jax"], of_xla),
+    compiled("Julia", &["julia"], |k| k.contains("julia_") || k.starts_with("gpu_broadcast_kernel")),
+    compiled("OpenMP", &[], |k| {
+        k.starts_with("nvkernel_") || k.contains("__omp_offloading_") || k.contains("_omp_fn")
+    }),
+    compiled("OpenACC", &[], of_openacc),
+];
+
+/// Where nothing but the absence of the others tells.
+const COMPILED: Toolkit = compiled("C++ or another compiled language", &[], |_| false);
+
+/// `loop_add_fusion_3`, `wrapped_transpose`: plain names that end with a number where there are several.
+fn of_xla(kernel: &str) -> bool {
+    let plain = kernel.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let name = kernel.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
+    plain && (name.ends_with("fusion") || name.starts_with("wrapped_"))
+}
+
+/// `main_42_gpu`, `solve_17_gpu__red`: function, line, and what the compiler adds.
+fn of_openacc(kernel: &str) -> bool {
+    let name = kernel.split('(').next().unwrap_or(kernel);
+    let line =
+        name.strip_suffix("__red").unwrap_or(name).strip_suffix("_gpu").and_then(|n| n.rsplit_once('_'));
+    line.is_some_and(|(_, line)| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// The toolkit of each process that is not PyTorch's, and how its host may see what kernels write without a copy.
+#[derive(Debug, Default)]
+pub struct Programs {
+    toolkits: FxHashMap<i64, Toolkit>,
+    /// What says so: `cudaMallocManaged`, `MPI_Send`.
+    shared: Option<Arc<str>>,
+}
+
+impl Programs {
+    /// Looks at every process that makes CUDA calls; `python`: processes with Python frames.
+    ///
+    /// # Errors
+    /// [`InputError`]: a table cannot be read.
+    pub fn read(profile: &mut Profile, python: &FxHashSet<i64>) -> Result<Self, InputError> {
+        let mut programs = Self::default();
+        let kernels = kernels(profile)?;
+        let command_is_python = profile.target.command.as_deref().is_some_and(is_python);
+        let processes: BTreeSet<i64> = profile.calls.threads.iter().map(|&tid| process(tid)).collect();
+        for pid in processes {
+            let none = BTreeSet::new();
+            let kernels = kernels.get(&pid).unwrap_or(&none);
+            let names = names(profile, pid);
+            if kernels.iter().any(|k| of_pytorch(k)) || names.iter().any(|n| n.starts_with("pt_")) {
+                continue;
+            }
+            let made_with = |t: &&Toolkit| {
+                kernels.iter().any(|k| (t.kernel)(k))
+                    || names.iter().any(|n| t.begins.iter().any(|begin| base(n).starts_with(begin)))
+            };
+            let of_python = python.contains(&pid) || command_is_python || names.iter().any(|n| is_python(n));
+            let known = !names.is_empty() && !kernels.is_empty();
+            let other = (known && !of_python).then_some(&COMPILED);
+            if let Some(toolkit) = TOOLKITS.iter().find(made_with).or(other) {
+                programs.toolkits.insert(pid, *toolkit);
+            }
+        }
+        if !programs.toolkits.is_empty() {
+            programs.shared = shared(profile)?;
+        }
+        Ok(programs)
+    }
+
+    /// What a process is made with; `None` for PyTorch, and where that is not known.
+    pub fn of(&self, pid: i64) -> Option<Toolkit> {
+        self.toolkits.get(&pid).copied()
+    }
+
+    /// Whether a process is no Python program.
+    pub fn is_compiled(&self, pid: i64) -> bool {
+        self.of(pid).is_some_and(|toolkit| !toolkit.python)
+    }
+
+    /// What shows that the host of a process may see what kernels write without a copy: managed or mapped memory, or MPI,
+    /// which reads device buffers by itself.
+    pub fn shared(&self, pid: i64) -> Option<&str> {
+        self.shared.as_deref().filter(|_| self.toolkits.contains_key(&pid))
+    }
+
+    /// Processes that are not PyTorch's, by id.
+    pub fn foreign(&self) -> Vec<(i64, Toolkit)> {
+        let mut all: Vec<(i64, Toolkit)> =
+            self.toolkits.iter().map(|(&pid, &toolkit)| (pid, toolkit)).collect();
+        all.sort_unstable_by_key(|of| of.0);
+        all
+    }
+}
+
+/// Distinct names of the kernels of each process.
+fn kernels(profile: &mut Profile) -> Result<FxHashMap<i64, BTreeSet<Arc<str>>>, InputError> {
+    let ops = &profile.ops;
+    let ids: FxHashSet<(i64, u32)> =
+        ops.ids().filter_map(|op| Some((ops.pid(op), ops.kernel(op)?))).collect();
+    profile.strings.fetch(&profile.db, ids.iter().map(|&(_, id)| i64::from(id)))?;
+    let mut names: FxHashMap<i64, BTreeSet<Arc<str>>> = FxHashMap::default();
+    for (pid, id) in ids {
+        names.entry(pid).or_default().extend(profile.strings.get(i64::from(id)).cloned());
+    }
+    Ok(names)
+}
+
+/// The name of a process and those of its threads that call CUDA, the main one's among them.
+fn names(profile: &Profile, pid: i64) -> Vec<Arc<str>> {
+    let target = &profile.target;
+    let calls = |t: ThreadIx| profile.calls.threads[t];
+    let threads = profile.calls.threads.keys().map(calls).filter(|&tid| process(tid) == pid);
+    let main = pid | i64::from(pid_of(pid));
+    let threads = threads.chain([main]).filter_map(|tid| target.thread_names.get(&tid));
+    let all = target.process_names.get(&pid).into_iter().chain(threads).cloned();
+    all.filter(|name| !name.is_empty()).collect()
+}
+
+/// A program's name without its folder.
+fn base(name: &str) -> &str {
+    name.rsplit(['/', '\\']).next().unwrap_or(name)
+}
+
+/// Whether a process's name or a command line is of Python.
+fn is_python(text: &str) -> bool {
+    const STARTERS: &[&str] =
+        &["torchrun", "accelerate", "deepspeed", "pytest", "jupyter", "ray", "vllm", "sglang"];
+    let between = |c: char| " /\\:'\"".contains(c);
+    text.to_ascii_lowercase().split(between).any(|word| {
+        word.contains("python")
+            || word.ends_with(".py")
+            || word.starts_with("pypy")
+            || STARTERS.contains(&word)
+    })
+}
+
+/// The first name among the export's strings that says that the host may see what kernels write.
+fn shared(profile: &Profile) -> Result<Option<Arc<str>>, InputError> {
+    const CALLS: &[&str] = &[
+        "cudaMallocManaged",
+        "cuMemAllocManaged",
+        "cudaHostGetDevicePointer",
+        "cuMemHostGetDevicePointer",
+        "MPI_",
+        "__managed__",
+    ];
+    let found = profile.db.scan("StringIds", &["value"], |out: &mut Vec<Arc<str>>, row| {
+        let says = |text: &[u8]| CALLS.iter().any(|call| text.starts_with(call.as_bytes()));
+        out.extend(row.bytes(0).filter(|text| says(text)).map(crate::profile::strings::clean));
+    })?;
+    Ok(found.into_iter().flatten().min())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_name_their_toolkit() {
+        let of = |kernel: &str| TOOLKITS.iter().find(|t| (t.kernel)(kernel)).map(|t| t.name);
+        assert_eq!(of("main_42_gpu"), Some("OpenACC"));
+        assert_eq!(of("_Z5solvePd_17_gpu__red(double *)"), Some("OpenACC"));
+        assert_eq!(of("nvkernel__Z4axpy_F1L12_1"), Some("OpenMP"));
+        assert_eq!(of("loop_add_fusion_3"), Some("JAX or XLA"));
+        assert_eq!(of("fusion_kernel(float *)"), None);
+        assert_eq!(of("julia_gpu_axpy_123(CuDeviceArray)"), Some("Julia"));
+        assert_eq!(of("void tensorflow::functor::FillKernel<float>(int)"), Some("TensorFlow"));
+        assert_eq!(of("saxpy(double *, double *, int)"), None);
+        assert_eq!(of("render_gpu"), None);
+        assert!(of_pytorch("void at::native::vectorized_elementwise_kernel<4>()"));
+    }
+
+    #[test]
+    fn python_is_known_by_its_interpreter_or_script() {
+        for text in [
+            "python3.12",
+            "/usr/bin/python",
+            "bash -c 'pytest -k x'",
+            "torchrun --nproc 2 train.py",
+            "VLLM::EngineCore",
+        ] {
+            assert!(is_python(text), "{text}");
+        }
+        for text in ["./jacobi", "cuda-cloverleaf --in x.in", "ParallelKernelsTest.exe", "trtexec", "pyramid"]
+        {
+            assert!(!is_python(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Set-up that libraries do by themselves, by the functions of native chains and the names of NVTX ranges: the line that
+//! called them is innocent.
+
+use crate::vocabulary::Kind;
+
+/// One sort of set-up.
+#[derive(Debug)]
+pub struct SetUp {
+    /// Parts of names of functions or ranges.
+    names: &'static [&'static str],
+    /// Catalogue entry.
+    pub pattern: &'static str,
+    /// What such a wait is.
+    pub kind: Kind,
+    /// What happens, as a clause.
+    pub what: &'static str,
+}
+
+/// Sources: exported functions of cuDNN 8 and 9, PyTorch's Conv_v7.cpp and Conv_v8.cpp, NCCL 2.x, the CUDA driver and
+/// runtime, TensorRT 8 to 10.
+const ALL: &[SetUp] = &[
+    SetUp {
+        names: &["cudnnFind", "cudnn_frontend::time_sorted_plan", "get_plans_from_find"],
+        pattern: "E07",
+        kind: Kind::Timing,
+        what: "cuDNN times its algorithms for a shape that it has not met yet",
+    },
+    SetUp {
+        names: &[
+            "nvinfer1::builder",
+            "nvinfer1::IBuilder",
+            "buildSerializedNetwork",
+            "buildEngineWithConfig",
+        ],
+        pattern: "E13",
+        kind: Kind::Timing,
+        what: "TensorRT times its tactics while it builds an engine",
+    },
+    SetUp {
+        names: &["ncclCommInit", "ncclCommSplit", "initNCCLComm", "ncclTransportP2pSetup", "ncclGetUniqueId"],
+        pattern: "H13",
+        kind: Kind::Barrier,
+        what: "NCCL makes a communicator: ranks meet and connect",
+    },
+    SetUp {
+        names: &[
+            "cuDevicePrimaryCtxRetain",
+            "cuCtxCreate",
+            "cudart::globalState::initializeDriver",
+            "cudaDeviceReset",
+            "cuDevicePrimaryCtxRelease",
+            "cuDevicePrimaryCtxReset",
+            "cuCtxDestroy",
+            "ncclCommDestroy",
+            "ncclCommAbort",
+            "ncclCommFinalize",
+            "__cudaUnregisterFatBinary",
+            "__run_exit_handlers",
+        ],
+        pattern: "G08",
+        kind: Kind::Allocator,
+        what: "a context or a communicator is made or taken down, which happens once",
+    },
+];
+
+/// The set-up that a chain (innermost first), or else a range around the wait, names, and the name itself.
+pub fn find<'a, S: AsRef<str>>(chain: &'a [S], ranges: &'a [S]) -> Option<(&'static SetUp, &'a str)> {
+    let names = chain.iter().chain(ranges.iter().rev()).map(AsRef::as_ref);
+    let mut named = names.flat_map(|name| ALL.iter().map(move |set_up| (set_up, name)));
+    named.find(|(set_up, name)| set_up.names.iter().any(|part| name.contains(part)))
+}
+
+/// Whether a catalogue entry is that of a set-up.
+pub fn is(pattern: &str) -> bool {
+    ALL.iter().any(|set_up| set_up.pattern == pattern)
+}

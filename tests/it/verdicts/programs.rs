@@ -1,0 +1,168 @@
+//! Programs that are not PyTorch's, and libraries that set themselves up.
+
+use super::*;
+use crate::export::Thread;
+
+/// A process of that name that runs one kernel, uploads and waits for its device.
+///
+/// ```text
+///  host      [launch] [cudaMemcpy H2D] [launch] [cudaDeviceSynchronize==]
+///  stream 7     [kernel~~~~]  [copy]       [kernel~~~~~~~~~~~~~~~~~~~~]
+/// ```
+fn program(name: &str, kernel: &str) -> (Export, Thread, Call) {
+    let mut e = Export::new(Schema::V2026_2);
+    e.process(100, name);
+    let t = e.thread(100, 100);
+    e.launch(t, 100..110, GPU0, 120..900, kernel);
+    e.memcpy_blocking(t, 1000..1900, Copy::h2d(4 << 20, Memory::Pageable), GPU0, 1100..1800);
+    e.launch(t, 2000..2010, GPU0, 2100..2900, kernel);
+    let wait = e.device_sync(t, 2020..2910, 0);
+    e.launch(t, 3000..3010, GPU0, 3100..3900, kernel);
+    (e, t, wait)
+}
+
+/// The warning of processes without PyTorch.
+fn said(report: &Report) -> Option<String> {
+    let mut said = report.warnings.iter().filter(|w| w.code == "not-python");
+    let first = said.next().map(|w| w.message.clone());
+    assert!(said.next().is_none(), "it is said once");
+    first
+}
+
+#[test]
+fn a_program_is_known_by_what_it_leaves_in_the_capture() {
+    for (name, kernel, toolkit) in [
+        ("./jacobi", "main_42_gpu", Some("OpenACC")),
+        ("/usr/bin/julia", "partial_mapreduce_grid", Some("Julia")),
+        ("python3", "loop_add_fusion_3", Some("JAX or XLA")),
+        ("python3", "void tensorflow::functor::FillKernel<float>(int)", Some("TensorFlow")),
+        ("./saxpy", "saxpy(double *, double *, int)", Some("C++")),
+        ("./infer", "void at::native::vectorized_elementwise_kernel<4>()", None),
+        ("python3", "gemm", None),
+        ("torchrun", "gemm", None),
+    ] {
+        let (e, ..) = program(name, kernel);
+        let report = look::report(&e);
+        let said = said(&report);
+        assert_eq!(said.is_some(), toolkit.is_some(), "{name} {kernel}: {said:?}");
+        assert!(toolkit.is_none_or(|toolkit| said.unwrap_or_default().contains(toolkit)), "{name} {kernel}");
+        let patterns: Vec<_> = report.sites.iter().filter_map(|s| s.pattern.as_deref()).collect();
+        assert_eq!(patterns.iter().all(|p| p.starts_with('K')), toolkit.is_some(), "{name}: {patterns:?}");
+    }
+}
+
+/// Of a command line that runs Python, no process is taken for C++, whatever it calls itself.
+#[test]
+fn a_renamed_python_process_stays_pythons() {
+    let (mut e, ..) = program("worker_main", "gemm");
+    e.command(&["bash", "-c", "torchrun --nproc-per-node 2 train.py"]);
+    assert_eq!(said(&look::report(&e)), None);
+}
+
+#[test]
+fn nothing_of_pytorch_is_advised_to_a_compiled_program() {
+    let (e, ..) = program("./jacobi", "main_42_gpu");
+    let report = look::report(&e);
+    let mut all: Vec<String> = report.sites.iter().map(super::words).collect();
+    all.sort();
+    assert_eq!(all, ["false explicit K01 R02", "false upload K04 R01"]);
+    for site in &report.sites {
+        let fix = site.fix.as_ref().expect("a fix");
+        let text = format!("{fix:?}");
+        for word in ["torch", "non_blocking", "pin_memory", "DataLoader", "python"] {
+            assert!(!text.contains(word), "{word} in {text}");
+        }
+        assert!(
+            fix.confirm.contains("--cudabacktrace=all:0 --sample=process-tree -o profile ./your_program")
+        );
+    }
+    assert!(!report.warnings.iter().any(|w| w.code == "no-python-backtraces"));
+}
+
+/// With managed memory the host reads without a copy: what a synchronisation is for, the trace cannot tell.
+#[test]
+fn managed_memory_leaves_synchronisations_open() {
+    let (mut e, ..) = program("./jacobi", "main_42_gpu");
+    e.string("cudaMallocManaged_v6000");
+    let report = look::report(&e);
+    let sync = report.sites.iter().find(|s| s.api == "cudaDeviceSynchronize").expect("the synchronisation");
+    assert_eq!(super::words(sync), "unknown value-read K01 R02");
+    assert!(told(sync).contains("cudaMallocManaged"), "{}", told(sync));
+    // Of a process of PyTorch's it says nothing.
+    let (mut e, ..) = program("python3", "void at::native::vectorized_elementwise_kernel<4>()");
+    e.string("cudaMallocManaged_v6000");
+    assert!(look::report(&e).sites.iter().any(|s| super::words(s) == "false explicit F01 R02"));
+}
+
+/// JAX has lines of Python: its captures still ask for them, and PyTorch's words are not its own.
+#[test]
+fn other_python_toolkits_keep_their_lines() {
+    let (mut e, _, wait) = program("python3", "loop_add_fusion_3");
+    e.python(wait, &[("train", "/w/train.py", 12)]);
+    let report = look::report(&e);
+    let said = said(&report).expect("a warning");
+    assert!(said.contains("JAX") && !said.contains("native chains"), "{said}");
+    let sync = report.sites.iter().find(|s| s.api == "cudaDeviceSynchronize").expect("the synchronisation");
+    assert_eq!(sync.user_frame.as_ref().map(|f| f.line), Some(12));
+    let fix = sync.fix.as_ref().expect("a fix");
+    assert!(fix.confirm.contains("--python-backtrace=cuda"), "{}", fix.confirm);
+    assert_eq!(sync.pattern.as_deref(), Some("K01"));
+}
+
+/// A clock read beside the synchronisation, in code that says that it measures, is what it is for, in any language (X17).
+#[test]
+fn a_clock_beside_the_wait_is_timed_by_events() {
+    let (mut e, t, _) = program("./jacobi", "main_42_gpu");
+    e.nvtx(t, 1990..2950, "benchmark");
+    e.osrt(t, "clock_gettime", 1995..1996, &[]).osrt(t, "clock_gettime", 2911..2912, &[]);
+    let report = look::report(&e);
+    let sync = report.sites.iter().find(|s| s.api == "cudaDeviceSynchronize").expect("the synchronisation");
+    assert_eq!((sync.kind.as_str(), sync.pattern.as_deref()), ("timing", Some("K07")));
+}
+
+/// Without chains of CUDA calls, those of system calls inside the wait place it: behind CUDA's own functions.
+#[test]
+fn a_system_call_inside_the_wait_places_it() {
+    let (mut e, t, _) = program("./jacobi", "main_42_gpu");
+    let chain = [
+        ("sem_wait", "libc.so.6"),
+        ("0x7f12", "libcuda.so.580"),
+        ("cudaDeviceSynchronize", "libcudart.so.13"),
+        ("solve(double*, int)", "jacobi"),
+        ("main", "jacobi"),
+    ];
+    e.osrt(t, "sem_wait", 2100..2900, &chain);
+    let report = look::report(&e);
+    let sync = report.sites.iter().find(|s| s.api == "cudaDeviceSynchronize").expect("the synchronisation");
+    assert_eq!(sync.native_method().as_deref(), Some("solve"));
+}
+
+/// Chains and ranges name what a library does by itself; a function of the user's with such a call further in does too.
+#[test]
+fn set_up_is_known_by_functions_and_ranges() {
+    for (chain, range, words) in [
+        ("cudnnFindConvolutionForwardAlgorithmEx", "step", "false timing E07 R23"),
+        ("cudnn_frontend::time_sorted_plan(x)", "step", "false timing E07 R23"),
+        ("nvinfer1::IBuilder::buildSerializedNetwork(x)", "step", "false timing E13 R23"),
+        ("ncclCommInitRankConfig", "step", "true barrier H13 R23"),
+        ("ncclCommDestroy", "step", "false allocator G08 R23"),
+        ("f()", "ncclCommInitRank", "true barrier H13 R23"),
+        ("cudnnConvolutionForward", "step", "false explicit F02 R02"),
+    ] {
+        let scene = Scene { before: &["gemm"], chain: &[chain], ranges: &[range], ..Scene::default() };
+        assert_eq!(scene.verdict(), words, "{chain} {range}");
+    }
+}
+
+/// What waits once per process, at its start or end, wants no advice: 3 frees after the last kernel.
+#[test]
+fn tear_down_wants_no_fix() {
+    let (mut e, t, _) = program("./jacobi", "main_42_gpu");
+    for at in [5000, 6000, 7000] {
+        e.free(t, at..at + 500);
+    }
+    let report = look::report(&e);
+    let free = report.sites.iter().find(|s| s.api == "cudaFree").expect("the frees");
+    assert!(free.once);
+    assert_eq!(free.fix.as_ref().map(|fix| &*fix.title), Some("nothing to do: it happens once"));
+}
