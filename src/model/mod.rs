@@ -3,6 +3,7 @@
 //! All times are integer nanoseconds of the capture's clock. The JSON format is this tree as it stands. The tree is at
 //! the ground: every room may name it, and it names none but [`crate::vocabulary`].
 
+mod awaited;
 pub mod check;
 pub mod diff;
 pub mod packed;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use timeline::Timeline;
 
+pub use awaited::{Awaited, AwaitedOperation, AwaitedStream, BehindCollectives, IdleGpu, LateRank, Narrow};
 pub use site::{
     Bounds, Example, Fix, Frame, Recoverable, Replayed, Rewrite, Site, Snippet, Spread, StartUp, Thread,
     binding,

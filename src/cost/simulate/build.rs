@@ -32,7 +32,8 @@ impl Program {
         let issue = Issue::new(profile);
         let builder = Builder::new(profile, devices, &issue, origin);
         let learned = Learned::new(profile, waits, builder.sample(), assumed);
-        builder.place(waits, learned, recorded - origin)
+        let program = builder.place(waits, learned, recorded - origin);
+        Self { order: issue.order, ..program }
     }
 
     /// Of a capture that is not to be simulated: what it teaches, without steps, which is all that bounds need.
