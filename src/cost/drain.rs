@@ -52,8 +52,8 @@ pub fn drains(profile: &Profile, devices: &Devices, waits: &Waits) -> TiVec<Wait
 fn issued_first(profile: &Profile, devices: &Devices, device: DeviceIx, next: OpId) -> i64 {
     let ops = &profile.ops;
     let start = ops.start[next];
-    ops.ids()
-        .skip(next.index())
+    (next.index()..ops.len())
+        .map(OpId::from)
         .take_while(|&op| ops.start[op] == start)
         .filter(|&op| devices.of_op(ops, op) == device)
         .map(|op| profile.issued_by(op))

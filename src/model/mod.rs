@@ -191,7 +191,8 @@ pub struct Totals {
     pub usual_latency_error: Option<f64>,
     /// What the scatter of the capture's iterations adds to either end of the ranges; `None` without iterations.
     pub range_scatter_ns: Option<i64>,
-    /// GPU work that waits for other processes (NCCL kernels) and so keeps its recorded length in every simulation.
+    /// GPU work that waits for other processes (NCCL kernels). Where the capture does not hold those, it keeps its recorded
+    /// length in every simulation.
     pub collectives: u64,
     /// The run without the profiler, estimated: what the savings here are of.
     pub without_profiler: Option<WithoutProfiler>,

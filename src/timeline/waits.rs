@@ -80,7 +80,7 @@ fn one(packed: &mut Packed, found: &CaptureAnalysis, places: &Places, w: WaitId,
     }
 }
 
-/// When other streams than the one awaited last worked on what a wait waited for.
+/// When other streams than the one awaited last worked on what a wait waited for; those of a rank that came late too.
 fn elsewhere(
     packed: &mut Packed,
     found: &CaptureAnalysis,
@@ -93,8 +93,11 @@ fn elsewhere(
     let place = |stream| places.get(&Source::Stream(stream)).copied();
     let Some(own) = wait.awaited.map(|op| ops.stream[op]).filter(|&own| place(own).is_some()) else { return };
     let pending = held.pending(wait).into_iter().map(|(stream, op)| (stream, start, ops.end[op]));
-    let path = held.path(wait).into_iter().map(|part| (ops.stream[part.op], part.from, part.to));
-    let others = pending.chain(path).filter(|part| part.0 != own);
+    let path = held.path(wait);
+    let late = path.iter().filter_map(|part| found.collectives.late(part.op));
+    let late = late.map(|op| (ops.stream[op], ops.start[op].max(start), ops.end[op]));
+    let path = path.iter().map(|part| (ops.stream[part.op], part.from, part.to));
+    let others = pending.chain(path).chain(late).filter(|part| part.0 != own);
     let mut parts: Vec<_> =
         others.filter_map(|(stream, from, to)| Some((place(stream)?, from, to))).collect();
     parts.sort_unstable();

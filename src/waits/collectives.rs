@@ -106,6 +106,12 @@ impl Collectives {
         self.last.iter().copied()
     }
 
+    /// The kernel of the last rank to begin, of a collective that waited for another one.
+    pub fn late(&self, op: OpId) -> Option<OpId> {
+        let at = self.last.binary_search_by_key(&op, |met| met.0).ok()?;
+        Some(self.last[at].1).filter(|&last| last != op)
+    }
+
     /// Adds what of a wait passed behind collectives.
     pub fn add(&self, profile: &Profile, held: &Held, wait: &Wait, devices: &Devices, sum: &mut Behind) {
         let Some(busy) = self.busy.get(&wait.pid) else { return };
@@ -120,7 +126,7 @@ impl Collectives {
             let add = |sum: &mut i64, ns: i64| *sum = sum.saturating_add(ns);
             add(&mut sum.ns, to - from);
             add(sum.names.entry(name).or_default(), to - from);
-            let Ok(at) = self.last.binary_search_by_key(&op, |l| l.0) else { continue };
+            let Ok(at) = self.last.binary_search_by_key(&op, |met| met.0) else { continue };
             add(&mut sum.met_ns, to - from);
             let last = self.last[at].1;
             let late = profile.ops.start[last].min(to) - from;
