@@ -9,7 +9,7 @@ use crate::sites::native;
 use crate::sites::neighbours::op_name;
 use crate::text;
 use crate::verdict::site::Site;
-use crate::vocabulary::{Evidence, RuleId};
+use crate::vocabulary::{Direction, Evidence, RuleId};
 use crate::waits::Wait;
 use crate::waits::api::Blocking;
 use crate::waits::collectives::{Behind, Party};
@@ -85,7 +85,8 @@ impl<'a> Look<'a> {
                 add(&mut sum.pending, (end - began).max(0));
                 add(&mut sum.only, if nth == 0 { (end - before).max(0) } else { 0 });
             }
-            let copy = wait.awaited.filter(|_| wait.copy.is_some()).or(wait.completes);
+            let to_host = wait.copy.is_some_and(|copy| copy.direction == Direction::DeviceToHost);
+            let copy = wait.awaited.filter(|_| to_host).or(wait.completes);
             let read = copy.map(|op| ops.stream[op]).filter(|own| pending.iter().any(|p| p.0 == *own));
             if let Some(sum) = read.and_then(|stream| streams.get_mut(&stream)) {
                 sum.read += 1;

@@ -131,6 +131,27 @@ fn a_copy_ahead_of_other_work_needs_less() {
     assert_eq!(awaited.narrow.as_ref().map(|n| n.shorter_ns), Some(40_000));
 }
 
+/// What goes to the GPU is no value that the host reads, and the host's own part of the copy is no work of the GPU.
+///
+/// ```text
+///  host      [memcpyAsync========][stream sync]
+///  stream 7           [copy~~~~~]                  staged by the host first
+/// ```
+#[test]
+fn an_upload_is_not_read() {
+    let (mut e, t) = empty();
+    e.memcpy(t, 0..30_000, Copy::h2d(1 << 20, Memory::Pageable), GPU0, 10_000..29_000);
+    let sync = e.sync(t, "cudaStreamSynchronize", 30_500..32_000, GPU0);
+    e.python(sync, &[("step", "/w/train.py", 24)]);
+    let report = look::report(&e);
+    let awaited = at(&report, 24).awaited.as_ref().expect("asked for");
+    assert_eq!(streams(awaited), ["7: 1 waits 29000 only 29000 read 0"]);
+    assert_eq!(
+        (&operations(awaited)[..], awaited.idle_ns),
+        (&["[memcpy] on 7: 1 x 19000".to_owned()][..], 12_500)
+    );
+}
+
 /// ```text
 ///  host     [launch k on GPU 0] [device sync of GPU 1]
 ///  GPU 0        [k~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~]
