@@ -240,6 +240,7 @@ words! {
     ///                     [copy call][wait-------------]
     ///  Delete             [copy call]                       the synchronisation is gone
     ///  GpuWait            [copy call]                       likewise, but what this thread launches next waits on the GPU
+    ///  Narrow             [copy call][wait---]              only for the one copy or stream that the code needs
     ///  NonBlocking        [floor]                           the copy is only enqueued; the host goes on, later ops wait
     ///  Pinned             [floor]                           likewise, and the copy runs at the speed of pinned memory
     ///  Drop                                                 copy and wait are gone
@@ -255,6 +256,8 @@ words! {
         Delete = "delete",
         /// The GPU waits in the host's place: a stream waits for an event.
         GpuWait = "gpu-wait",
+        /// It waits for less: for the one copy or stream that is needed.
+        Narrow = "narrow",
         /// The copy is only enqueued.
         NonBlocking = "non-blocking",
         /// The copy is only enqueued, from pinned memory.

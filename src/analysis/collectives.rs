@@ -3,6 +3,8 @@
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::ops::is_collective;
+use crate::waits::collectives::Collectives;
+use crate::waits::device::Devices;
 use rustc_hash::FxHashMap;
 
 /// Kernels by the id of their name, in order of that id.
@@ -17,9 +19,14 @@ pub fn kernel_names(profile: &Profile) -> Vec<(i64, u64)> {
     names
 }
 
-/// How many of them are NCCL's.
-pub fn count(profile: &mut Profile, kernels: &[(i64, u64)]) -> Result<u64, InputError> {
+/// NCCL's among them: how the processes of the export met in them.
+pub fn find(
+    profile: &mut Profile,
+    devices: &Devices,
+    kernels: &[(i64, u64)],
+) -> Result<Collectives, InputError> {
     profile.strings.fetch(&profile.db, kernels.iter().map(|k| k.0))?;
-    let of_nccl = |id: i64| profile.strings.get(id).is_some_and(|name| is_collective(name));
-    Ok(kernels.iter().filter(|k| of_nccl(k.0)).map(|k| k.1).sum())
+    let named = |id: i64| Some((u32::try_from(id).ok()?, &**profile.strings.get(id)?));
+    let names = kernels.iter().filter_map(|k| named(k.0)).filter(|(_, name)| is_collective(name));
+    Ok(Collectives::new(profile, devices, &names.collect::<Vec<_>>()))
 }

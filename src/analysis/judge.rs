@@ -14,6 +14,7 @@ use crate::verdict::source::{Finding, Observed, SourceTree, read_site};
 use crate::verdict::weak::observe::Observer;
 use crate::verdict::{library, trace, weak};
 use crate::vocabulary::{Attribution, Class, Kind};
+use crate::waits::api::Blocking;
 use crate::waits::device::Devices;
 use crate::waits::{Covers, Wait, Waits};
 
@@ -84,15 +85,16 @@ impl Judge<'_> {
     fn subject<'a>(&'a self, profile: &Profile, bundle: &'a Bundle) -> trace::Subject<'a> {
         let waits = self.waits;
         let members = || bundle.waits.iter().map(|&w| &waits[w]);
-        let of = |test: fn(&Wait) -> bool| bundle.waits.iter().filter(|&&w| test(&waits[w])).count();
+        let of = |test: &dyn Fn(&Wait) -> bool| bundle.waits.iter().filter(|&&w| test(&waits[w])).count();
+        let beside = |w: &Wait| w.blocking == Blocking::Context && !self.devices.working_beside(w).is_empty();
         trace::Subject {
             bundle,
             sources: &self.sources,
             waits: bundle.waits.len(),
             foreign: self.programs.of(bundle.pid).is_some(),
             shared: self.programs.shared(bundle.pid),
-            other_device: of(|w| w.not_for.is_some()),
-            device_unknown: of(|w| w.covers == Covers::AnyDevice) > 0,
+            other_device: of(&|w| w.not_for.is_some() || beside(w)),
+            device_unknown: of(&|w| w.covers == Covers::AnyDevice) > 0,
             blocked_ns: members().fold(0, |sum: i64, w| sum.saturating_add(w.blocked)),
             awaited_ns: members().fold(0, |sum: i64, w| sum.saturating_add(overlap(profile, w))),
         }

@@ -25,6 +25,7 @@ use crate::verdict::site::{self, Site};
 use crate::verdict::source::{Refused, SourceRoot, SourceTree};
 use crate::vocabulary::{Class, words};
 use crate::waits;
+use crate::waits::collectives::Collectives;
 use crate::waits::device::Devices;
 use crate::waits::{Wait, WaitId};
 use filter::Filter;
@@ -67,6 +68,8 @@ pub struct Options {
     pub step: Option<i64>,
     /// Prices the run as captured, with the profiler's time in it.
     pub as_captured: bool,
+    /// Says of each site what its waits waited for: for what shows single sites.
+    pub awaited: bool,
     /// Leaves out how costs vary within the capture: only JSON and comparisons show it.
     pub without_spread: bool,
     /// Draw the captures, all together with this budget: for pages that show them.
@@ -124,7 +127,7 @@ pub struct CaptureAnalysis {
     /// What fixing each site saves, in the sites' order; empty until [`CaptureAnalysis::price`].
     pub prices: Prices,
     /// Kernels that work together with other processes.
-    pub collectives: u64,
+    pub collectives: Collectives,
     /// Source files that were not read, and why.
     pub refused: Vec<Refused>,
     /// What limits the report, where the sites come from another capture.
@@ -163,7 +166,7 @@ impl CaptureAnalysis {
             return Err(error.into());
         }
         let mut kernels = Vec::new();
-        let (devices, all, program) = profile.with_nvtx(ranges::stable_name, |profile| {
+        let (devices, all, mut program) = profile.with_nvtx(ranges::stable_name, |profile| {
             let devices = Devices::new(profile);
             let found = waits::find::find(profile, &devices);
             // Drains and simulation are of all waits: a filtered-out wait still owns its gap.
@@ -176,7 +179,8 @@ impl CaptureAnalysis {
             let all = found.into_iter().zip(costs).map(|(wait, (drain, next))| (wait, drain, next));
             (devices, all.collect::<Vec<Found>>(), program)
         })?;
-        let collectives = collectives::count(&mut profile, &kernels)?;
+        let collectives = collectives::find(&mut profile, &devices, &kernels)?;
+        program.meet(&profile, &collectives);
         let waiting: Vec<CallId> = all.iter().map(|(wait, ..)| wait.call).collect();
         let iterations = iterations::detect(&mut profile, &waiting, options.iteration_marker.as_deref())?;
         Ok(Self {

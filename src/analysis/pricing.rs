@@ -4,11 +4,13 @@ use super::{CaptureAnalysis, Options};
 use crate::cost::bounds::{self, Launched, Waits};
 use crate::cost::overhead;
 use crate::cost::price::{self, Subject, Terms};
+use crate::cost::simulate::Program;
 use crate::cost::simulate::fixes::advised;
 use crate::profile::ids::pid_of;
 use crate::verdict::site::Site;
 use crate::vocabulary::{Change, Class, SiteIx};
 use crate::waits::WaitId;
+use crate::waits::held::Held;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What to simulate other than what is advised, by site id ("S3") or key.
@@ -54,6 +56,7 @@ impl CaptureAnalysis {
             program.mark_iterations(iterations, profile.calls.threads.binary_search(&iterations.tid).ok());
         }
         program.mark(&sites.iter().map(calls).collect::<Vec<_>>());
+        self.narrow(&mut program, number, scenario);
         overhead::mark(profile, &mut program);
         let subjects: Vec<Subject> = sites
             .iter()
@@ -69,6 +72,20 @@ impl CaptureAnalysis {
         let terms = Terms { threads: options.threads, as_captured: options.as_captured, step: options.step };
         self.prices = price::price(&capture, &program, &subjects, iterations, terms);
         self.program = again.then_some(program);
+    }
+
+    /// Says what less the waits of sites could be for that are to wait for less.
+    fn narrow(&self, program: &mut Program, number: usize, scenario: &ResolvedScenario) {
+        let asked =
+            |site: usize| scenario.fixes.get(&SiteIx { profile: number, site }) == Some(&Change::Narrow);
+        if !(0..self.sites.len()).any(asked) {
+            return;
+        }
+        let held = Held::new(&self.profile, &self.devices);
+        let sites = self.sites.iter().enumerate().filter(|(site, _)| asked(*site));
+        let waits = sites.flat_map(|(_, site)| &site.bundle.waits).map(|&w| &self.waits[w]);
+        let less = waits.filter_map(|wait| Some((wait.call, held.narrower(wait)?.op)));
+        program.narrow(&less.collect::<Vec<_>>());
     }
 
     /// Whether a site waits outside the program's work only: before its process' first kernel or after its last, or, where

@@ -51,6 +51,7 @@ pub fn report(args: &ReportArgs, format: &Format<Found>, timing: Timing) -> Resu
         sort: args.list.sort,
         top: if args.details.is_some() { 0 } else { args.list.top.unwrap_or(format.top) },
         without_spread: !format.spread,
+        awaited: format.awaited,
         timelines: format.timelines.then_some(WHOLE),
         capture: args.graph_ready.clone(),
         scenario: Scenario { assume_fixed: saving.assume_fixed.clone(), fixes: saving.fix.clone() },

@@ -246,7 +246,11 @@ fn of_run(all: &Waits, program: &Program, run: &[(WaitId, Change)]) -> Bounds {
         let kept = if fix == Change::NonBlocking { wait.copy_blocked } else { 0 };
         let own = (wait.blocked.max(0) - spared - kept).max(0);
         // A call that found nothing to wait for is host work: it moves nowhere.
-        add(if wait.found.is_nothing() { &mut given_up } else { &mut waited }, own);
+        match wait.found.is_nothing() {
+            true if fix == Change::Narrow => {}
+            true => add(&mut given_up, own),
+            false => add(&mut waited, own),
+        }
         let next = &all.next[w];
         add(&mut worked, next.after.saturating_add(next.ahead));
         // The GPU idles from the end of the work to the wait's return, and again until the next launch arrives.
@@ -257,8 +261,9 @@ fn of_run(all: &Waits, program: &Program, run: &[(WaitId, Change)]) -> Bounds {
         add(&mut given_up, around(all, program, wait, fix));
         add(&mut shorter, less);
         let high = alone_at_most(all, w);
-        // What is certain.
-        add(&mut bounds.each_low, learned.floor(wait.blocking).clamp(0, high));
+        // What is certain: the bare call, where that goes.
+        let certain = if fix == Change::Narrow { 0 } else { learned.floor(wait.blocking) };
+        add(&mut bounds.each_low, certain.clamp(0, high));
         add(&mut bounds.each_high, high);
     }
     // What goes with the first call may stand before it, and what was launched last starts after its launch.
@@ -315,11 +320,11 @@ fn copy_gain(program: &Program, wait: &Wait, fix: Change) -> (i64, i64) {
     });
     let shorter = match fix {
         Change::Drop => length,
-        Change::Delete | Change::GpuWait | Change::NonBlocking => 0,
+        Change::Delete | Change::GpuWait | Change::Narrow | Change::NonBlocking => 0,
         _ => (length - program.learned.pinned(copy.bytes, copy.direction)).max(0),
     };
     let staged = copy.host_memory != HostMemory::Pinned
-        && !matches!(fix, Change::Delete | Change::GpuWait | Change::NonBlocking);
+        && !matches!(fix, Change::Delete | Change::GpuWait | Change::Narrow | Change::NonBlocking);
     (if staged { wait.copy_blocked } else { 0 }, shorter)
 }
 

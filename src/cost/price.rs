@@ -27,7 +27,7 @@
 use super::bounds::{self, Bounds, Waits};
 use super::overhead::{self, Clock};
 use super::range::Margin;
-use super::simulate::run::Variant;
+use super::simulate::run::{PASSES, Variant};
 use super::simulate::{Outcome, Program, Scratch, run};
 use crate::iterations::Iterations;
 use crate::vocabulary::{BoundBy, Change};
@@ -364,7 +364,8 @@ impl Plan {
         // False sites first, then by what they can give at most.
         let order = |&i: &usize| (!subjects[i].counted, std::cmp::Reverse(all[i].high()), &subjects[i].key);
         wanted.sort_by(|a, b| order(a).cmp(&order(b)));
-        let cost = program.steps.len() + program.ops.len();
+        let passes = if program.late.is_empty() { 1 } else { PASSES };
+        let cost = (program.steps.len() + program.ops.len()) * passes;
         let most = (BUDGET / cost.max(1)).clamp(OPEN + 1, MOST_VARIANTS);
         let (mut singles, mut unsimulated) = (Vec::new(), 0);
         for i in wanted {

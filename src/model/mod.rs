@@ -3,6 +3,7 @@
 //! All times are integer nanoseconds of the capture's clock. The JSON format is this tree as it stands. The tree is at
 //! the ground: every room may name it, and it names none but [`crate::vocabulary`].
 
+mod awaited;
 pub mod check;
 pub mod diff;
 pub mod packed;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use timeline::Timeline;
 
+pub use awaited::{Awaited, AwaitedOperation, AwaitedStream, BehindCollectives, IdleGpu, LateRank, Narrow};
 pub use site::{
     Bounds, Example, Fix, Frame, Recoverable, Replayed, Rewrite, Site, Snippet, Spread, StartUp, Thread,
     binding, own_function,
@@ -189,7 +191,8 @@ pub struct Totals {
     pub usual_latency_error: Option<f64>,
     /// What the scatter of the capture's iterations adds to either end of the ranges; `None` without iterations.
     pub range_scatter_ns: Option<i64>,
-    /// GPU work that waits for other processes (NCCL kernels) and so keeps its recorded length in every simulation.
+    /// GPU work that waits for other processes (NCCL kernels). Where the capture does not hold those, it keeps its recorded
+    /// length in every simulation.
     pub collectives: u64,
     /// The run without the profiler, estimated: what the savings here are of.
     pub without_profiler: Option<WithoutProfiler>,

@@ -1,6 +1,6 @@
 //! One site of a report: all waits of one place, their verdict, their costs and what to do.
 
-use super::{Process, finite};
+use super::{Awaited, Process, finite};
 use crate::text;
 use crate::vocabulary::{
     Attribution, Change, Class, Copy, DriverApi, Evidence, Kind, Measure, Per, Sample, SiteIx, ThreadRole,
@@ -115,6 +115,9 @@ pub struct Site {
     pub fix: Option<Fix>,
     /// Blocked times in powers of two: (upper bound in ns, waits).
     pub histogram: Vec<(i64, u64)>,
+    /// What its waits waited for; `None` where no reader was to need it.
+    #[serde(default)]
+    pub awaited: Option<Awaited>,
     /// Waits to look at in the nsys GUI: longest first, then the first of the capture.
     pub examples: Vec<Example>,
 }
@@ -326,7 +329,7 @@ pub struct Recoverable {
     /// `alone_ns` in percent of the run without the profiler.
     #[serde(serialize_with = "finite")]
     pub percent: f64,
-    /// The change that was simulated: "delete", "gpu-wait", "non-blocking", "pinned", "drop", "delay", "coalesce", "keep".
+    /// The change that was simulated: "delete", "gpu-wait", "narrow", "non-blocking", "pinned", "drop", "delay", "coalesce", "keep".
     pub change: Change,
     /// From a simulation; else `alone_ns` is the lower bound.
     pub simulated: bool,

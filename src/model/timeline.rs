@@ -113,7 +113,8 @@ pub struct Waits {
     pub kept: usize,
     /// Start after the start before, length, from its start to that of the blocking call, blocked time of the copy call
     /// before, site, lane + 1, drain, awaited stream's lane + 1, and, where there is one, the end of the awaited work after
-    /// the start (zigzag) and the drain's lane + 1.
+    /// the start (zigzag), the drain's lane + 1, how many more stretches of other streams it waited for, and of each the
+    /// lane + 1, its start after the wait's and its length.
     pub packed: Packed,
 }
 

@@ -1,5 +1,6 @@
 //! One site whole: verdict and its reasons, stack, costs, examples, fix.
 
+use super::awaited;
 use super::phrase::{self, Processes};
 use super::saving;
 use super::style::{Style, Tone};
@@ -26,6 +27,7 @@ pub fn render(report: &Report, site_id: &str, style: &Style, out: &mut dyn Write
         page.native(),
         page.labelled("context", &context(report, site)),
         page.labelled("cost", &costs(site)),
+        page.labelled("what it waited for", &awaited::of(site)),
         page.histogram(),
         page.examples(),
         page.fix(),
@@ -92,8 +94,9 @@ impl Page<'_> {
     }
 
     /// Lines of `label  text`. They are never wrapped, to be copied and found.
-    fn labelled(&self, title: &str, pairs: &[(&str, String)]) -> String {
-        section(title, vec![Style::default().labelled("  ", pairs)])
+    fn labelled<L: AsRef<str>>(&self, title: &str, pairs: &[(L, String)]) -> String {
+        let lines = (!pairs.is_empty()).then(|| Style::default().labelled("  ", pairs));
+        section(title, lines.into_iter().collect())
     }
 
     fn histogram(&self) -> String {

@@ -18,6 +18,15 @@ fn a_sampled_site() {
     insta::assert_snapshot!(rendered("s3", Some(80), false).expect("ids match in any case"));
 }
 
+/// Two streams, one of them with work that nobody reads, a rank that comes late, a GPU that had nothing to do.
+#[test]
+fn a_site_says_what_it_waited_for() {
+    let text = rendered("S6", Some(120), false).expect("S6 is a site");
+    let from = text.find("what it waited for").expect("a section");
+    let section = text[from..].split("\n\n").next().unwrap_or_default();
+    insta::assert_snapshot!(section);
+}
+
 #[test]
 fn a_hostile_site() {
     insta::assert_snapshot!(rendered("S7", None, false).expect("S7 is a site"));

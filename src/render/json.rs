@@ -38,7 +38,7 @@ mod tests {
             "/sites/0",
             "id key api driver_api class kind confidence pattern evidence attribution frames user_frame native \
              nvtx source thread process device stream copy waits per_iteration blocked_ns blocked_p50_ns \
-             blocked_p99_ns blocked_max_ns blocked_percent drain_ns drain_percent recoverable fix caller spread",
+             blocked_p99_ns blocked_max_ns blocked_percent drain_ns drain_percent recoverable fix caller spread awaited",
         ),
         ("/sites/0/evidence/0", "rule text"),
         ("/sites/0/frames/0", "function file line user"),
@@ -47,6 +47,16 @@ mod tests {
         ("/sites/0/recoverable", "alone_ns joint_ns low_ns high_ns bounds"),
         ("/sites/0/recoverable/bounds", "each_high_ns each_low_ns together_high_ns beside_ns"),
         ("/sites/0/fix", "title why before after caveat"),
+        (
+            "/sites/5/awaited",
+            "streams streams_left_out operations operations_left_out idle_ns narrow idle_gpu collectives",
+        ),
+        ("/sites/5/awaited/streams/0", "device stream waits pending_ns only_ns read"),
+        ("/sites/5/awaited/operations/0", "name device stream count blocked_ns"),
+        ("/sites/5/awaited/narrow", "waits copies streams shorter_ns"),
+        ("/sites/5/awaited/idle_gpu", "waits gpus busy"),
+        ("/sites/5/awaited/collectives", "name blocked_ns met_ns late_ns late"),
+        ("/sites/5/awaited/collectives/late/0", "process device late_ns"),
         ("/warnings/0", "code message fix"),
     ];
 

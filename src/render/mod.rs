@@ -3,6 +3,7 @@
 //! A format is one line in one of the lists here: the command line takes from it what can be typed, what the analysis has
 //! to find, and how many sites are listed.
 
+mod awaited;
 pub mod bench;
 pub mod check;
 pub(crate) mod columns;
@@ -49,7 +50,7 @@ pub const PAGE_TOP: usize = 200;
 /// The formats of a report.
 pub const REPORT: &[Format<Found>] = &[
     Format::new("table", |found: &Found, with, out| table::answer(&found.report, with, out)),
-    Format::new("json", |found: &Found, _, out| json::write(&found.report, out)).spread().top(0),
+    Format::new("json", |found: &Found, _, out| json::write(&found.report, out)).spread().awaited().top(0),
     Format::new("csv", |found: &Found, _, out| csv::render(&found.report, out)).top(0),
     Format::new("parquet", |_, _, _| Ok(()))
         .folder(|found: &Found, folder| parquet::write(&found.report, &found.waits, folder))
@@ -77,6 +78,7 @@ pub const REPORT: &[Format<Found>] = &[
     Format::new("html", |found: &Found, _, out| html::render(&found.report, out))
         .help("One page for a browser: timeline, sites, stacks, fixes; needs no network")
         .top(PAGE_TOP)
+        .awaited()
         .timelines(),
 ];
 
@@ -84,6 +86,7 @@ pub const REPORT: &[Format<Found>] = &[
 pub const DETAILS: &Format<Found> = &Format::new("details", |found: &Found, with, out| {
     details::render(&found.report, with.site.as_deref().unwrap_or_default(), &with.style, out).map(drop)
 })
+.awaited()
 .top(0);
 
 /// The formats of a comparison.
@@ -191,6 +194,8 @@ pub struct Format<T> {
     pub top: usize,
     /// Whether it shows how costs vary within a capture.
     pub spread: bool,
+    /// Whether it says what waits waited for.
+    pub awaited: bool,
     /// Whether it draws the captures.
     pub timelines: bool,
     /// Whether it needs the analysed exports, which then stay in memory.
@@ -207,6 +212,7 @@ impl<T> Format<T> {
             help: "",
             top: TOP,
             spread: false,
+            awaited: false,
             timelines: false,
             captures: false,
             folder: None,
@@ -226,6 +232,11 @@ impl<T> Format<T> {
 
     const fn spread(mut self) -> Self {
         self.spread = true;
+        self
+    }
+
+    const fn awaited(mut self) -> Self {
+        self.awaited = true;
         self
     }
 

@@ -92,6 +92,7 @@ fn change(change: Change) -> &'static str {
     match change {
         Change::Delete => "the call deleted",
         Change::GpuWait => "the GPU waits instead",
+        Change::Narrow => "a wait for less",
         Change::NonBlocking => "the copy without a wait",
         Change::Pinned => "a copy from pinned memory without a wait",
         Change::Drop => "copy and wait dropped",

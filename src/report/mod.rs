@@ -1,6 +1,7 @@
 //! The result tree of analysed exports: sites in plain structs, ranked, numbered, summed.
 
 mod assemble;
+mod awaited;
 mod launches;
 mod light;
 mod notes;

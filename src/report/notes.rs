@@ -130,8 +130,9 @@ fn bandwidth(found: &CaptureAnalysis) -> Option<Warning> {
 }
 
 fn other_ranks(found: &CaptureAnalysis) -> Option<Warning> {
-    (found.collectives > 0 && found.prices.run.high > 0).then(|| {
-        let kernels = text::counted(found.collectives, "collective kernel");
+    let alone = found.collectives.alone();
+    (alone > 0 && found.prices.run.high > 0).then(|| {
+        let kernels = text::counted(alone, "collective kernel");
         let message = format!(
             "{kernels} (NCCL) keep their recorded length: they wait for other ranks, so a rank that gets faster alone may only wait longer there"
         );

@@ -1,5 +1,6 @@
 //! Result structs of one export's sites: what every renderer prints.
 
+use super::awaited::{self, Look};
 use super::launches;
 use crate::analysis::{CaptureAnalysis, Options};
 use crate::catalogue::{self, Pattern, Strategy};
@@ -69,11 +70,15 @@ pub struct Sites<'a> {
     number: usize,
     spans: Spans,
     waits: &'a Waits,
+    /// `None` where nothing is said of what was awaited.
+    look: Option<Look<'a>>,
 }
 
 impl<'a> Sites<'a> {
     pub fn new(found: &'a CaptureAnalysis, waits: &'a Waits, options: &'a Options, number: usize) -> Self {
-        Self { found, options, number, spans: Spans::new(found, options), waits }
+        let looks = options.awaited || !found.collectives.is_empty();
+        let look = looks.then(|| Look::new(found, number));
+        Self { found, options, number, spans: Spans::new(found, options), waits, look }
     }
 
     /// All of them, in the export's order.
@@ -83,7 +88,7 @@ impl<'a> Sites<'a> {
     }
 
     fn site(&self, number: usize, waits: SiteWaits) -> Site {
-        let site = &self.found.sites[number];
+        let site: &'a FoundSite = &self.found.sites[number];
         let b = &site.bundle;
         let v = &site.verdict;
         let frames: Vec<Frame> = b.frames.iter().map(|f| self.options.rules.frame(f)).collect();
@@ -99,6 +104,10 @@ impl<'a> Sites<'a> {
         let each = |inside: i64| iterations.map(|count| inside as f64 / count as f64);
         let each_ns = |inside: i64| each(inside).map(|ns| ns.round() as i64);
         let start_up = self.start_up(site, &sums);
+        let behind = self.look.as_ref().and_then(|look| look.behind(site));
+        let late = behind.as_ref().and_then(|behind| awaited::latest(behind, sums.blocked_ns));
+        let collective = behind.as_ref().and_then(|behind| awaited::said(behind, sums.blocked_ns));
+        let said = start_up.as_ref().map(said_of_start_up).into_iter().chain(collective);
         Site {
             ix: SiteIx { profile: self.number, site: number },
             id: String::new(),
@@ -109,7 +118,7 @@ impl<'a> Sites<'a> {
             kind: v.kind,
             confidence: v.confidence,
             pattern: v.pattern.map(str::to_owned),
-            evidence: v.evidence.iter().cloned().chain(start_up.as_ref().map(said_of_start_up)).collect(),
+            evidence: v.evidence.iter().cloned().chain(said).collect(),
             attribution: b.attribution,
             attribution_note: b.note.clone(),
             user_frame: b.user.and_then(|u| frames.get(u)).cloned(),
@@ -147,8 +156,9 @@ impl<'a> Sites<'a> {
             blocks_capture: b.blocking != Blocking::HostAlloc && b.role != ThreadRole::Library,
             recoverable: None,
             replayed: None,
-            fix: self.fix(site, &sums),
+            fix: advice_on(late, v.class, self.fix(site, &sums)),
             histogram: histogram(b.waits.iter().map(|&w| self.found.waits[w].blocked)),
+            awaited: self.look.as_ref().filter(|_| self.options.awaited).map(|look| look.whole(site, behind)),
             examples: self.examples(site),
         }
     }
@@ -326,6 +336,31 @@ impl<'a> Sites<'a> {
             Backtraces::None
         }
     }
+}
+
+/// Of a wait that is mostly for a rank that comes late, what to do is about that one; what can be avoided all the same
+/// keeps its advice, and minds that.
+fn advice_on(late: Option<String>, class: Class, fix: Option<Fix>) -> Option<Fix> {
+    let Some(late) = late else { return fix };
+    let why = format!("Most of this wait is for {late}, which comes late to a collective");
+    if class == Class::False {
+        let mind = |fix: Fix| Fix { caveat: format!("{why}: that time stays. {}", fix.caveat), ..fix };
+        return fix.map(mind);
+    }
+    let strategy = Strategy::Leave;
+    Some(Fix {
+        order: strategy as u8 + 1,
+        strategy: strategy.name().to_owned(),
+        title: format!("nothing to do here: find what makes {late} late"),
+        why: format!(
+            "{why}. Without the wait the GPU would stand in the collective as long: look at what that rank does before it."
+        ),
+        before: String::new(),
+        after: String::new(),
+        caveat: "A rank with more work (longer sequences, a slower input pipeline, logging on one rank only) is late each time; where ranks take turns, their load varies.".to_owned(),
+        here: None,
+        confirm: fix.map_or_else(String::new, |fix| fix.confirm),
+    })
 }
 
 fn said_of_start_up(at: &StartUp) -> Evidence {

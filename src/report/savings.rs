@@ -45,7 +45,7 @@ fn recoverable(found: &CaptureAnalysis, price: &Price, site: &Site) -> Recoverab
 /// Adds what fixing all false sites of an export saves. Ranks run side by side: the slowest to gain counts, not a sum.
 pub fn of_run(found: &CaptureAnalysis, totals: &mut Totals) {
     let prices = &found.prices;
-    totals.collectives += found.collectives;
+    totals.collectives += found.collectives.count;
     if found.sites.is_empty() || prices.is_empty() {
         return;
     }

@@ -218,8 +218,8 @@ stream 7         [copy~~~~~~~]  [gemm~~~~~~]",
         RuleId::Collective,
         Yields::NOTHING,
         "a collective was awaited",
-        "A synchronisation without a copy, half of whose time passed while a kernel of NCCL ran last. As a remark: such a kernel ran last.",
-        "A peer came late: without this wait the GPU would have waited for it all the same.",
+        "A synchronisation without a copy, half of whose time passed while a kernel of NCCL ran last. As a remark: such a kernel ran last, or a tenth and more of the time passed behind such kernels.",
+        "Ranks wait for each other there: without this wait the GPU would have waited all the same. Which rank came late, and for how long, is said where the capture holds it.",
         "\
 host      [all_reduce] [synchronize====================]
 stream 7        [ncclDevKernel_AllReduce~~~~~~~~~~~~]

@@ -7,8 +7,12 @@ use super::windows::Touching;
 use crate::analysis::CaptureAnalysis;
 use crate::model::timeline::{Packed, Waits};
 use crate::waits::device::DeviceIx;
+use crate::waits::held::Held;
 use crate::waits::{Wait, WaitId};
 use typed_index_collections::TiSlice;
+
+/// Stretches of other streams that are kept of a wait.
+const MOST_PARTS: usize = 16;
 
 /// The drain of a wait: the device and the stretch of time, where there is one.
 pub(super) fn drain(found: &CaptureAnalysis, w: WaitId) -> Option<(DeviceIx, i64, i64)> {
@@ -44,6 +48,7 @@ pub(super) fn pack(
         order.retain(|&(w, _)| touching.touches(found.waits[w].start, found.waits[w].end));
         order.truncate(wanted.budget.waits);
     }
+    let held = Held::new(&found.profile, &found.devices);
     let mut packed = Packed::default();
     let mut previous = wanted.from;
     for &(w, site) in &order {
@@ -51,6 +56,7 @@ pub(super) fn pack(
         packed.push(start - previous);
         previous = start;
         one(&mut packed, found, places, w, start, site);
+        elsewhere(&mut packed, found, places, &held, w, start);
     }
     Waits { total, kept: order.len(), packed }
 }
@@ -71,6 +77,42 @@ fn one(packed: &mut Packed, found: &CaptureAnalysis, places: &Places, w: WaitId,
     if awaited > 0 {
         packed.push_signed(found.profile.ops.end[op].saturating_sub(start));
         packed.push(lane(Source::Idle(found.devices.of_stream[stream])));
+    }
+}
+
+/// When other streams than the one awaited last worked on what a wait waited for; those of a rank that came late too.
+fn elsewhere(
+    packed: &mut Packed,
+    found: &CaptureAnalysis,
+    places: &Places,
+    held: &Held,
+    w: WaitId,
+    start: i64,
+) {
+    let (wait, ops) = (&found.waits[w], &found.profile.ops);
+    let place = |stream| places.get(&Source::Stream(stream)).copied();
+    let Some(own) = wait.awaited.map(|op| ops.stream[op]).filter(|&own| place(own).is_some()) else { return };
+    let pending = held.pending(wait).into_iter().map(|(stream, op)| (stream, start, ops.end[op]));
+    let path = held.path(wait);
+    let late = path.iter().filter_map(|part| found.collectives.late(part.op));
+    let late = late.map(|op| (ops.stream[op], ops.start[op].max(start), ops.end[op]));
+    let path = path.iter().map(|part| (ops.stream[part.op], part.from, part.to));
+    let others = pending.chain(path).chain(late).filter(|part| part.0 != own);
+    let mut parts: Vec<_> =
+        others.filter_map(|(stream, from, to)| Some((place(stream)?, from, to))).collect();
+    parts.sort_unstable();
+    // Parts of one stream that touch or overlap are one.
+    parts.dedup_by(|next, last| {
+        let meets = next.0 == last.0 && next.1 <= last.2;
+        last.2 = if meets { last.2.max(next.2) } else { last.2 };
+        meets
+    });
+    parts.truncate(MOST_PARTS);
+    packed.push(parts.len() as i64);
+    for (lane, from, to) in parts {
+        packed.push(lane as i64 + 1);
+        packed.push(from.saturating_sub(start));
+        packed.push(to.saturating_sub(from));
     }
 }
 

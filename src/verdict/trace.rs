@@ -226,8 +226,8 @@ fn pending_copy(s: &Subject) -> Option<Verdict> {
     s.bundle.completes.then(|| says(grade::R03, Kind::ValueRead, "D05", text))
 }
 
-/// A bare synchronisation that spent its time in a collective: the peer was late, and the GPU would have waited for it
-/// without the host as well. No false dependency.
+/// A bare synchronisation that spent its time in a collective: ranks wait for each other there, on the GPU, without
+/// the host as well. No false dependency.
 fn collective(s: &Subject) -> Option<Verdict> {
     let name = awaited_collective(s.bundle)?;
     if !is_bare(s) || s.awaited_ns < s.blocked_ns / 2 {
@@ -235,7 +235,7 @@ fn collective(s: &Subject) -> Option<Verdict> {
     }
     let (awaited, blocked) = (crate::text::duration(s.awaited_ns), crate::text::duration(s.blocked_ns));
     let text = format!(
-        "{awaited} of its {blocked} passed while {name} ran: a peer came late, and without this wait the GPU would have waited for it all the same"
+        "{awaited} of its {blocked} passed while {name} ran, in which ranks wait for each other: without this wait the GPU would have waited there all the same"
     );
     Some(says(grade::COLLECTIVE, Kind::Barrier, "H03", text))
 }

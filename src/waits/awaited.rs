@@ -11,16 +11,14 @@
 
 use super::api::Blocking;
 use super::device::{DeviceIx, Devices, gpu_id};
-use super::overlap::Overlaps;
+use super::streams::{FEW_STREAMS, Streams};
 use super::{Covers, Found, Wait};
 use crate::profile::ids::{CallId, ExportId, OpId, StreamIx, ThreadIx, pid_of};
 use crate::profile::ops::{OpKind, StreamKey};
-use crate::profile::seek::Place;
 use crate::profile::syncs::SyncRow;
 use crate::profile::{ISSUE_UNKNOWN, Profile};
 use crate::vocabulary::Direction;
 use rustc_hash::FxHashMap;
-use typed_index_collections::TiVec;
 
 /// How far GPU and host clocks may disagree: over 1,500 stream synchronisations of 12 exports the awaited op ended at
 /// most 48 ns after the host's return (WSL), mostly 1 to 6 µs before it.
@@ -36,24 +34,17 @@ const RETURN_MAX_NS: i64 = 50_000;
 /// How many earlier waits of a thread are asked whether they drained a stream.
 const LOOK_BACK: usize = 8;
 
-/// Streams of a process that are asked one by one. Of more, only those are that worked meanwhile.
-const FEW_STREAMS: usize = 16;
-
 /// Ops by stream and by call.
 pub(super) struct Queues<'a> {
     profile: &'a Profile,
     devices: &'a Devices,
     /// First op of each (process, correlation id).
     op_by_correlation: FxHashMap<(i64, ExportId), OpId>,
-    /// Streams of each process, the one that worked first first.
-    streams_of: FxHashMap<i64, Vec<StreamIx>>,
+    streams: Streams<'a>,
     /// The device of each process that has used no other.
     only_device: FxHashMap<i64, DeviceIx>,
-    /// For processes of many streams: all ops, and those of a process and device in the order of their issue.
-    overlaps: Option<Overlaps>,
+    /// For processes of many streams: the ops of a process and device in the order of their issue.
     issued: FxHashMap<(i64, DeviceIx), Vec<Issued>>,
-    /// Where the last look-up ended.
-    places: TiVec<StreamIx, Place>,
 }
 
 /// One op in the order of issue.
@@ -67,10 +58,6 @@ struct Issued {
 impl<'a> Queues<'a> {
     pub fn new(profile: &'a Profile, devices: &'a Devices) -> Self {
         let ops = &profile.ops;
-        let mut streams_of: FxHashMap<i64, Vec<StreamIx>> = FxHashMap::default();
-        for (stream, key) in ops.streams.iter_enumerated() {
-            streams_of.entry(key.pid).or_default().push(stream);
-        }
         // Only copies and memsets are looked up by call: kernels would make the map ten times larger.
         let mut op_by_correlation = FxHashMap::default();
         for op in ops.ids().filter(|&op| matches!(ops.kind[op], OpKind::Memcpy | OpKind::Memset)) {
@@ -78,18 +65,11 @@ impl<'a> Queues<'a> {
                 op_by_correlation.entry((ops.pid(op), ops.correlation[op])).or_insert(op);
             }
         }
-        for streams in streams_of.values_mut() {
-            streams.sort_by_key(|&s| devices.stream_ops[s].first());
-        }
-        let places = ops.streams.iter().map(|_| Place::default()).collect();
-        let only_device = only_devices(profile, devices, &streams_of);
-        let (overlaps, issued) = (None, FxHashMap::default());
-        let mut queues =
-            Self { profile, devices, op_by_correlation, streams_of, only_device, overlaps, issued, places };
-        if queues.streams_of.values().any(|streams| streams.len() > FEW_STREAMS) {
-            queues.overlaps = Some(Overlaps::new(ops));
-            queues.issued = queues.in_order_of_issue();
-        }
+        let streams = Streams::new(profile, devices);
+        let only_device = only_devices(profile, devices, &streams.of_process);
+        let issued = FxHashMap::default();
+        let mut queues = Self { profile, devices, op_by_correlation, streams, only_device, issued };
+        queues.issued = queues.in_order_of_issue();
         queues
     }
 
@@ -97,7 +77,10 @@ impl<'a> Queues<'a> {
     fn in_order_of_issue(&self) -> FxHashMap<(i64, DeviceIx), Vec<Issued>> {
         let ops = &self.profile.ops;
         let mut issued: FxHashMap<(i64, DeviceIx), Vec<Issued>> = FxHashMap::default();
-        for op in ops.ids().filter(|&op| self.streams_of[&ops.pid(op)].len() > FEW_STREAMS) {
+        if self.streams.of_process.values().all(|streams| streams.len() <= FEW_STREAMS) {
+            return issued;
+        }
+        for op in ops.ids().filter(|&op| self.streams.of(ops.pid(op)).len() > FEW_STREAMS) {
             let list = issued.entry((ops.pid(op), self.devices.of_op(ops, op))).or_default();
             list.push(Issued { at: self.profile.issued[op], op, ended: ops.end[op] });
         }
@@ -111,22 +94,6 @@ impl<'a> Queues<'a> {
             }
         }
         issued
-    }
-
-    /// Streams of a process that may have worked between `from` and `until`.
-    fn working(&self, pid: i64, from: i64, until: i64) -> Vec<StreamIx> {
-        let Some(streams) = self.streams_of.get(&pid) else { return Vec::new() };
-        let ops = &self.profile.ops;
-        match &self.overlaps {
-            Some(overlaps) if streams.len() > FEW_STREAMS => {
-                let streams = overlaps.between(ops, from, until).into_iter().map(|op| ops.stream[op]);
-                let mut streams: Vec<StreamIx> = streams.filter(|&s| ops.streams[s].pid == pid).collect();
-                streams.sort_unstable();
-                streams.dedup();
-                streams
-            }
-            _ => streams.clone(),
-        }
     }
 
     /// The copy or memset that a call issued.
@@ -156,7 +123,7 @@ impl<'a> Queues<'a> {
         let streams = &self.profile.ops.streams;
         if !stream.is_none() && (device.is_none() || context.is_none()) {
             let fits = |known: ExportId, id: ExportId| known.is_none() || known == id;
-            let mut candidates = self.streams_of.get(&pid)?.iter().copied().filter(|&s| {
+            let mut candidates = self.streams.of(pid).iter().copied().filter(|&s| {
                 let key = &streams[s];
                 key.stream == stream && fits(device, key.device) && fits(context, key.context)
             });
@@ -205,8 +172,8 @@ impl<'a> Queues<'a> {
     fn look_further(&self, wait: &mut Wait) {
         let ops = &self.profile.ops;
         let (soon, returned) = (wait.start.max(wait.end - RETURN_MAX_NS), wait.end + CLOCK_SLOP_NS);
-        let streams = self.working(wait.pid, soon, wait.end).into_iter();
-        let ended = streams.filter_map(|s| self.last_ended(s, wait.end, wait.end, returned));
+        let streams = self.streams.working(wait.pid, soon, wait.end).into_iter();
+        let ended = streams.filter_map(|s| self.streams.last_ended(s, wait.end, wait.end, returned));
         let last = ended.max_by_key(|&op| (ops.end[op], std::cmp::Reverse(op)));
         match last.filter(|&op| ops.end[op] > soon) {
             Some(op) => {
@@ -225,7 +192,7 @@ impl<'a> Queues<'a> {
     }
 
     fn has_ops(&self, pid: i64) -> bool {
-        self.streams_of.contains_key(&pid)
+        !self.streams.of(pid).is_empty()
     }
 
     fn resolve_stream(&self, wait: &mut Wait, row: Option<&SyncRow>) {
@@ -289,7 +256,7 @@ impl<'a> Queues<'a> {
         wait.stream = key.stream.known();
         wait.context = wait.context.or(key.context.known());
         wait.covers = Covers::Stream(stream);
-        let last = self.last_issued(stream, issued_before, wait.end);
+        let last = self.streams.last_issued(stream, issued_before, wait.end);
         wait.reaches = last;
         wait.found = match last {
             Some(op) if self.profile.ops.end[op] > wait.start => {
@@ -298,20 +265,6 @@ impl<'a> Queues<'a> {
             }
             _ => Found::Nothing,
         };
-    }
-
-    /// The last op on `stream` whose launch began before `time` and that started before `until`.
-    fn last_issued(&self, stream: StreamIx, time: i64, until: i64) -> Option<OpId> {
-        self.last_ended(stream, time, until, i64::MAX)
-    }
-
-    /// As [`Self::last_issued`], of those that ended by `ended_by`.
-    fn last_ended(&self, stream: StreamIx, time: i64, until: i64, ended_by: i64) -> Option<OpId> {
-        let (ops, list) = (&self.profile.ops, &self.devices.stream_ops[stream]);
-        let started = self.places[stream].seek(list.len(), |i| ops.start[list[i]] < until);
-        // In order on a stream: those skipped were issued by other threads during the wait.
-        let fits = |op: &OpId| self.profile.issued[*op] < time && ops.end[*op] <= ended_by;
-        list[..started].iter().rev().copied().find(fits)
     }
 
     /// Waits for every stream of the process: of the recorded device, or of each device that it can have been.
@@ -329,11 +282,11 @@ impl<'a> Queues<'a> {
         let told = device.is_some() || wait.blocking == Blocking::Event;
         let ended_by = if told { returned } else { i64::MAX };
         let mut pending: Vec<OpId> = Vec::new();
-        for stream in self.working(wait.pid, wait.start, wait.end) {
+        for stream in self.streams.working(wait.pid, wait.start, wait.end) {
             if device.is_some_and(|d| d != self.devices.of_stream[stream]) {
                 continue;
             }
-            let last = self.last_ended(stream, wait.start, wait.end, ended_by);
+            let last = self.streams.last_ended(stream, wait.start, wait.end, ended_by);
             pending.extend(last.filter(|&op| ops.end[op] > wait.start));
         }
         if !told {
@@ -364,7 +317,7 @@ impl<'a> Queues<'a> {
             return drained;
         }
         let mut any = false;
-        for &stream in self.streams_of.get(&wait.pid).into_iter().flatten() {
+        for &stream in self.streams.of(wait.pid) {
             if self.devices.stream_ops[stream]
                 .first()
                 .is_some_and(|&op| self.profile.ops.start[op] >= wait.end)
@@ -383,7 +336,7 @@ impl<'a> Queues<'a> {
 
     /// Whether earlier waits had drained one stream; `None` where nothing was issued to it.
     fn stream_drained(&self, stream: StreamIx, wait: &Wait, earlier: &[Wait]) -> Option<bool> {
-        let last = self.last_issued(stream, wait.start, wait.end)?;
+        let last = self.streams.last_issued(stream, wait.start, wait.end)?;
         let (issued, ended) = (self.profile.issued[last], self.profile.ops.end[last]);
         Some(earlier.iter().any(|w| {
             self.surely_covers(w, stream)
@@ -453,8 +406,9 @@ impl<'a> Queues<'a> {
             let barrier = list[from..].iter().take(REACH).copied().find(|&i| self.covers(&waits[i], stream));
             if let Some(i) = barrier
                 && waits[i].copy.is_none()
+                && waits[i].completes.is_none_or(|other| ops.end[other] < ops.end[op])
             {
-                waits[i].completes.get_or_insert(op);
+                waits[i].completes = Some(op);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! GPUs: which ops ran on which, when each was busy, and the gaps between.
 
+use super::Wait;
 use crate::profile::Profile;
 use crate::profile::ids::{ExportId, OpId, StreamIx, index, pid_of};
 use crate::profile::ops::{OpKind, Ops, StreamKey};
@@ -124,6 +125,19 @@ impl Devices {
     /// The device that an op ran on.
     pub fn of_op(&self, ops: &Ops, op: OpId) -> DeviceIx {
         self.of_stream[ops.stream[op]]
+    }
+
+    /// Devices of its process that worked as a wait returned, where it found nothing to wait for: it was for another one.
+    pub fn working_beside(&self, wait: &Wait) -> Vec<DeviceIx> {
+        let mine = self.of_process.get(&wait.pid).filter(|_| wait.found.is_nothing());
+        let worked = |&device: &DeviceIx| {
+            let until = wait.end.saturating_add(1);
+            Some(device) != wait.device && self.list[device].timeline.busy_within(wait.end, until) > 0
+        };
+        match wait.device {
+            Some(_) => mine.into_iter().flatten().copied().filter(worked).collect(),
+            None => wait.not_for.filter(|_| wait.found.is_nothing()).into_iter().collect(),
+        }
     }
 
     /// When a stream worked.

@@ -2,9 +2,12 @@
 
 pub mod api;
 pub mod awaited;
+pub mod collectives;
 pub mod device;
 pub mod find;
+pub mod held;
 mod overlap;
+pub mod streams;
 
 use crate::profile::calls::Calls;
 use crate::profile::ids::{CallId, OpId, StreamIx, ThreadIx, index};
@@ -88,7 +91,7 @@ pub struct Wait {
     pub reaches: Option<OpId>,
     /// A device that still worked when the wait returned: it cannot have waited for that one.
     pub not_for: Option<DeviceIx>,
-    /// Copy to the host, started earlier without waiting, that this wait completes.
+    /// Copy to the host, started earlier without waiting, that this wait completes; of several the one that ended last.
     pub completes: Option<OpId>,
     /// Which streams its end proves drained.
     pub covers: Covers,

@@ -77,5 +77,14 @@ pub fn assert_sound(report: &Report) {
         assert!(site.blocked_p50_ns <= site.blocked_p99_ns && site.blocked_p99_ns <= site.blocked_max_ns);
         assert!(site.blocked_max_ns <= site.blocked_ns);
         assert_eq!(site.histogram.iter().map(|h| h.1).sum::<u64>(), site.waits);
+        let Some(awaited) = &site.awaited else { continue };
+        assert!((0..=site.blocked_ns).contains(&awaited.idle_ns), "{awaited:?}");
+        for stream in &awaited.streams {
+            assert!((0..=stream.pending_ns).contains(&stream.only_ns), "{stream:?}");
+            assert!(stream.waits <= site.waits && stream.read <= stream.waits, "{stream:?}");
+        }
+        for one in awaited.collectives.iter() {
+            assert!(0 <= one.late_ns && one.late_ns <= one.met_ns && one.met_ns <= one.blocked_ns, "{one:?}");
+        }
     }
 }

@@ -83,6 +83,28 @@ pub fn small() -> Export {
     e
 }
 
+/// A chosen wait lights up what other streams did for it.
+///
+/// ```text
+///  host      [launch k][launch m][device sync=======]
+///  stream 7     [k~~~~~~~~~~~~~~~~~~~~~~~]                  until 30 µs after the wait began
+///  stream 13       [m~~~~~~~~~~~~~~~~~~~~~~~~~~~~~]         awaited last
+/// ```
+#[test]
+fn the_page_knows_what_was_awaited_on_other_streams() {
+    let mut e = Export::new(Schema::V2026_2);
+    let t = e.thread(4242, 4242);
+    e.launch(t, 0..5_000, GPU0, 10_000..60_000, "k");
+    e.launch(t, 6_000..11_000, Gpu { stream: 13, ..GPU0 }, 20_000..90_000, "m");
+    e.device_sync(t, 30_000..95_000, 0);
+    let data = data(&page(&look::report(&e)));
+    let timeline = &data["timelines"][0];
+    let lanes = timeline["lanes"].as_array().expect("lanes");
+    let lane = |label| lanes.iter().position(|lane| lane["label"] == label).expect("a lane") as i64;
+    let waits = numbers(&timeline["waits"]["packed"]);
+    assert_eq!(waits[waits.len() - 4..], [1, lane("stream 7") + 1, 0, 30_000]);
+}
+
 /// The data with the packed numbers as such: what a reviewer of a change can read.
 fn readable(mut value: Value) -> Value {
     let numbers = |packed: &Value| -> Value {

@@ -19,6 +19,7 @@ pub fn options() -> Options {
         threads: 1,
         timelines: Some(sync_report::model::timeline::WHOLE),
         as_captured: true,
+        awaited: true,
         ..Options::default()
     }
 }

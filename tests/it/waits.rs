@@ -5,6 +5,7 @@
 use crate::export::{Copy, Export, GPU0, Gpu, Memory, Schema, SyncKind, Thread};
 use crate::look;
 
+mod awaited;
 mod blocking;
 mod targets;
 mod threads;

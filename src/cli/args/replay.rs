@@ -20,8 +20,8 @@ pub struct ReplayArgs {
     /// Replay these sites (S3,S5), by id or key; by default the avoidable ones that cost most
     #[arg(long, value_name = "SITES", value_delimiter = ',')]
     pub site: Vec<String>,
-    /// Make this change of a site, whatever its verdict, and count it as avoidable: keep, delete, gpu-wait, drop,
-    /// non-blocking, pinned, delay, coalesce
+    /// Make this change of a site, whatever its verdict, and count it as avoidable: keep, delete, gpu-wait, narrow,
+    /// drop, non-blocking, pinned, delay, coalesce
     #[arg(long, value_name = "SITE=CHANGE", value_parser = parse_fix, value_delimiter = ',')]
     pub fix: Vec<(String, Change)>,
     /// Print what would run, as JSON, and run nothing

@@ -35,7 +35,8 @@ impl Program {
         let issue = Issue::new(profile);
         let builder = Builder::new(profile, devices, &issue, origin);
         let learned = Learned::new(profile, waits, builder.sample(), assumed);
-        builder.place(waits, learned, recorded - origin)
+        let program = builder.place(waits, learned, recorded - origin);
+        Self { order: issue.order, ..program }
     }
 }
 

@@ -2,8 +2,11 @@
 
 use super::learn::Learned;
 use crate::iterations::Iterations;
+use crate::profile::Profile;
 use crate::profile::database::Progress;
-use crate::profile::ids::{CallId, StreamIx, ThreadIx, index};
+use crate::profile::ids::{CallId, OpId, StreamIx, ThreadIx, index};
+use crate::waits::collectives::Collectives;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use typed_index_collections::TiVec;
 
@@ -197,6 +200,12 @@ pub struct Program {
     pub(in crate::cost) step_of_call: TiVec<CallId, Option<StepIx>>,
     /// Ops that started late for a reason that is not known.
     pub unexplained: u64,
+    /// The op of each rank.
+    pub(super) order: TiVec<Rank, OpId>,
+    /// Kernels that waited for another process, by rank.
+    pub(in crate::cost) late: Vec<Late>,
+    /// What waits are for that wait for less.
+    pub(in crate::cost) narrower: FxHashMap<StepIx, Rank>,
     /// Sites that [`Program::mark`] was given.
     pub sites: usize,
     /// Is told how many simulations are done; `None` where nobody looks.
@@ -207,6 +216,20 @@ pub struct Program {
     pub laps: Option<Laps>,
     /// Whether calls carry backtraces whose cost was learned.
     pub backtraces: bool,
+}
+
+/// A collective kernel that ran until another process had joined in, and then as long as the collective takes.
+///
+/// ```text
+///  rank 0   [all-reduce, waits ~~~~~~~|~~~~]      ends `tail` after the start of `last`,
+///  rank 1                             [~~~~]      whenever that is
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cost) struct Late {
+    pub rank: Rank,
+    /// The kernel of the process that came last.
+    pub last: Rank,
+    pub tail: i64,
 }
 
 /// From the start of the first iteration to the start of the last.
@@ -234,6 +257,9 @@ impl Program {
             pinned: TiVec::new(),
             learned,
             step_of_call: TiVec::new(),
+            order: TiVec::new(),
+            late: Vec::new(),
+            narrower: FxHashMap::default(),
             unexplained: 0,
             sites: 0,
             progress: None,
@@ -268,6 +294,40 @@ impl Program {
             }
         }
         self.mark_runs();
+    }
+
+    /// Lets collectives wait for the ranks that they met ([`Late`]).
+    pub fn meet(&mut self, profile: &Profile, collectives: &Collectives) {
+        let ops = &profile.ops;
+        let late: Vec<(OpId, OpId)> =
+            collectives.met().filter(|&(op, last)| ops.start[op] < ops.start[last]).collect();
+        let rank = self.ranks(late.iter().flat_map(|&(op, last)| [op, last]));
+        let known = |&(op, last): &(OpId, OpId)| {
+            let tail = ops.end[op] - ops.start[last];
+            Some(Late { rank: *rank.get(&op)?, last: *rank.get(&last)?, tail })
+        };
+        self.late = late.iter().filter_map(known).collect();
+        self.late.sort_unstable_by_key(|late| late.rank);
+    }
+
+    /// Says for what less some waits could be: their calls, with the last op that is needed.
+    pub fn narrow(&mut self, waits: &[(CallId, OpId)]) {
+        let rank = self.ranks(waits.iter().map(|w| w.1));
+        let step = |&(call, op): &(CallId, OpId)| {
+            let (step, rank) = (self.step_of(call)?, *rank.get(&op)?);
+            (rank < self.steps[step].first_op).then_some((step, rank))
+        };
+        self.narrower = waits.iter().filter_map(step).collect();
+    }
+
+    /// The ranks of some ops. Linear in all ops.
+    fn ranks(&self, some: impl Iterator<Item = OpId>) -> FxHashMap<OpId, Rank> {
+        let some: FxHashSet<OpId> = some.collect();
+        if some.is_empty() {
+            return FxHashMap::default();
+        }
+        let all = self.order.iter_enumerated().map(|(rank, &op)| (op, rank));
+        all.filter(|(op, _)| some.contains(op)).collect()
     }
 
     fn mark_step(&mut self, call: Option<CallId>, site: usize, role: Role) {

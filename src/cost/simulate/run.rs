@@ -2,7 +2,9 @@
 
 use super::learn::kind_index;
 use super::legacy::{self, Barrier};
-use super::model::{ContextIx, GroupIx, HostThread, Op, Program, Rank, Role, Step, StepKind, SubjectIx};
+use super::model::{
+    ContextIx, GroupIx, HostThread, Op, Program, Rank, Role, Step, StepIx, StepKind, SubjectIx,
+};
 use crate::profile::ids::StreamIx;
 use crate::profile::ops::OpKind;
 use crate::vocabulary::Change;
@@ -85,8 +87,31 @@ impl Variant {
     }
 }
 
+/// Passes for processes that wait for each other: from the third on, what changes is who of two that come almost
+/// together comes first.
+pub(in crate::cost) const PASSES: usize = 4;
+
 /// Runs the program once. Linear in steps and ops.
+///
+/// Where processes wait for each other in collectives ([`super::model::Late`]), a kernel ends only after one that may be
+/// issued later in the order of steps: each pass takes its start from the pass before. The first keeps recorded lengths.
 pub fn run(program: &Program, variant: &Variant, scratch: &mut Scratch) -> Outcome {
+    let mut outcome = pass(program, variant, scratch, None);
+    let mut joined = Vec::new();
+    for _ in 1..PASSES {
+        let start = |rank: Rank| scratch.finish[rank] - program.ops[rank].duration;
+        let now: Vec<i64> = program.late.iter().map(|late| start(late.last)).collect();
+        if now == joined {
+            break;
+        }
+        joined = now;
+        outcome = pass(program, variant, scratch, Some(&joined));
+    }
+    outcome
+}
+
+/// `joined`: when the last rank joined in each of [`Program::late`].
+fn pass(program: &Program, variant: &Variant, scratch: &mut Scratch, joined: Option<&[i64]>) -> Outcome {
     scratch.reset(program);
     let mut pass = Pass {
         program,
@@ -95,6 +120,8 @@ pub fn run(program: &Program, variant: &Variant, scratch: &mut Scratch) -> Outco
         variant,
         ready: 0,
         fence: i64::MIN,
+        joined: joined.unwrap_or_default(),
+        met: 0,
     };
     let (mut end, mut lap) = (0, None);
     let (mut laps, mut busy, mut busy_in_laps) = (None, Vec::new(), 0);
@@ -122,6 +149,7 @@ pub fn run(program: &Program, variant: &Variant, scratch: &mut Scratch) -> Outco
         pass.fence = pass.s.fence[thread];
         now = match variant.of(step) {
             Change::Keep => pass.keep(step, now),
+            Change::Narrow => pass.narrow(at, step, now),
             fix => pass.fixed(step, fix, now),
         };
         pass.s.ended[thread] = now;
@@ -141,6 +169,10 @@ struct Pass<'a> {
     ready: i64,
     /// [`Scratch::fence`] of the step's thread.
     fence: i64,
+    /// When the last rank joined in the collectives that waited for it; empty in the first pass.
+    joined: &'a [i64],
+    /// How many of those collectives have been placed.
+    met: usize,
 }
 
 impl Pass<'_> {
@@ -219,15 +251,16 @@ impl Pass<'_> {
 
     fn place(&mut self, rank: Rank, op: &Op, duration: i64, ready: i64, earliest: i64) -> i64 {
         let program = self.program;
-        let stream = &mut self.s.stream[op.stream];
-        let mut start = ready.max(earliest).max(self.fence).max(*stream + op.after_previous);
+        let queued = self.s.stream[op.stream] + op.after_previous;
+        let mut start = ready.max(earliest).max(self.fence).max(queued);
         if let Some(followed) = op.follows {
             start = start.max(self.s.finish[followed] + op.after_followed);
         }
         let part = program.part[op.stream];
         start = start.max(legacy::earliest(&self.s.barriers, part, op.after_barrier));
-        let end = start + duration;
+        let end = start + self.until_joined(rank, start, duration);
         legacy::note(&mut self.s.barriers, part, end);
+        let stream = &mut self.s.stream[op.stream];
         *stream = (*stream).max(end); // rows of damaged exports overlap
         self.s.finish[rank] = end;
         let group = program.group[op.stream];
@@ -236,6 +269,23 @@ impl Pass<'_> {
         *busy += (end - start.max(*until)).max(0);
         *until = (*until).max(end);
         end
+    }
+
+    /// How long an op takes from `start`: of a collective, until the last rank has joined and it is done.
+    fn until_joined(&mut self, rank: Rank, start: i64, duration: i64) -> i64 {
+        let left = self.joined.iter().zip(&self.program.late).skip(self.met);
+        self.met += left.clone().take_while(|(_, late)| late.rank < rank).count();
+        let own = self.program.late.get(self.met).zip(self.joined.get(self.met));
+        own.filter(|(late, _)| late.rank == rank)
+            .map_or(duration, |(late, &joined)| start.max(joined) + late.tail - start)
+    }
+
+    /// A wait for less: as it is, where nothing less is known.
+    fn narrow(&mut self, at: StepIx, step: &Step, now: i64) -> i64 {
+        let needed = self.program.narrower.get(&at).filter(|_| step.kind.waits());
+        let back = step.back.min(self.program.learned.back(Blocking::Event));
+        let less = needed.map(|&needed| Step { kind: StepKind::Op(needed), back, ..*step });
+        self.keep(&less.unwrap_or(*step), now)
     }
 
     /// Whether the step's op is its own copy.

@@ -148,7 +148,8 @@ proptest! {
         prop_assert_eq!(&pages, &read(&path, Reader::Sqlite, &asked).expect("read by SQLite"));
         // Unless SQLite has to, the pages were read.
         let (db, columns) = (Database::open(&path, Reading::default()).expect("opens"), asked.iter().map(String::as_str).collect::<Vec<_>>());
-        let table = db.pages.as_ref().expect("a plain file").table(&db.main(), "t", &columns);
+        let Store::File(file) = &db.store else { unreachable!("a file") };
+        let table = file.pages.as_ref().expect("a plain file").table(&file.main(), "t", &columns);
         let left = written.columns.contains(&"REAL") || written.added == Some("TEXT DEFAULT 'x'");
         prop_assert_eq!(table.is_some(), !left);
         if let Some(table) = table {

@@ -1,8 +1,8 @@
 //! A site as the page shows it: a row, and what a click opens.
 
 use crate::model::{Example, Fix, Report, Rewrite, Site, Snippet};
-use crate::render::details;
 use crate::render::view::{self, FrameView, SiteView, Views, escaped};
+use crate::render::{awaited, details};
 use crate::text::{self, escape_terminal, shorten_symbol};
 use crate::vocabulary::RuleId;
 use serde::Serialize;
@@ -31,6 +31,7 @@ pub(super) struct PageSite {
     pub native: Vec<String>,
     pub costs: Vec<(&'static str, String)>,
     pub context: Vec<(&'static str, String)>,
+    pub awaited: Vec<(String, String)>,
     /// Upper bound in ns, waits.
     pub histogram: Vec<(i64, u64)>,
     pub fix: Option<FixView>,
@@ -100,6 +101,7 @@ fn page_site(report: &Report, site: &Site, row: SiteView) -> PageSite {
         native: site.native.iter().rev().map(|f| symbol(f)).collect(),
         costs: details::costs(site),
         context: details::context(report, site),
+        awaited: awaited::of(site),
         histogram: site.histogram.clone(),
         fix: site.fix.as_ref().map(fix),
         examples: site.examples.iter().map(example).collect(),

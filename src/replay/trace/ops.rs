@@ -18,8 +18,9 @@ use crate::profile::ops::{OpKind, is_collective};
 use crate::replay::gemm::Found as Product;
 use crate::replay::plan::{HostTime, ReplayOp, Target};
 use crate::text;
-use crate::vocabulary::Direction;
+use crate::vocabulary::{Change, Direction};
 use crate::waits::api::{Blocking, classify};
+use crate::waits::held::Held;
 use crate::waits::{Covers, Wait, WaitId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,13 +58,15 @@ pub struct Placed {
     pub removed: RemovedHostTime,
     /// Stream that a wait is for.
     pub stream: usize,
+    /// Of a wait that is to wait for less: the event after what is needed.
+    pub narrower: Option<usize>,
 }
 
 impl Placed {
     /// An op that has to do with no wait.
     fn plain(op: ReplayOp) -> Self {
         let (site, role, removed) = (None, Role::Other, RemovedHostTime::default());
-        Self { op, site, role, last: false, removed, stream: 0 }
+        Self { op, site, role, last: false, removed, stream: 0, narrower: None }
     }
 }
 
@@ -146,6 +149,7 @@ struct Builder<'a> {
     own_memsets: FxHashSet<OpId>,
     /// Event recorded before the first op.
     first_event: Option<usize>,
+    held: Held<'a>,
 }
 
 impl<'a> Builder<'a> {
@@ -176,6 +180,7 @@ impl<'a> Builder<'a> {
             gaps: Vec::new(),
             own_memsets: FxHashSet::default(),
             first_event: None,
+            held: Held::new(&found.profile, &found.devices),
         };
         builder.own_memsets = builder.memsets_of_products();
         builder.number_events();
@@ -190,11 +195,11 @@ impl<'a> Builder<'a> {
     fn number_events(&mut self) {
         let mut after: BTreeSet<OpId> = self.order.followed().collect();
         for call in &self.scene.recording.calls {
-            if let Some((_, wait)) = self.wait_of(call.call)
-                && wait.blocking == Blocking::Event
-            {
+            let Some((w, wait)) = self.wait_of(call.call) else { continue };
+            if wait.blocking == Blocking::Event {
                 after.extend(wait.reaches.or(wait.awaited));
             }
+            after.extend(self.narrower(w, wait));
         }
         let here: FxHashSet<OpId> = self.scene.recording.ops().collect();
         self.event_after = after.into_iter().filter(|op| here.contains(op)).zip(0..).collect();
@@ -367,7 +372,7 @@ impl<'a> Builder<'a> {
             site,
         };
         let removed = owner.map_or(RemovedHostTime::default(), |_| self.removed(Blocking::CopyAsync));
-        self.out.placed.push(Placed { op, site, role, last: false, removed, stream });
+        self.out.placed.push(Placed { op, site, role, last: false, removed, stream, narrower: None });
     }
 
     /// What goes with a call, as replayed.
@@ -404,7 +409,15 @@ impl<'a> Builder<'a> {
         };
         let op = ReplayOp::Sync { target, site };
         let (role, removed) = (Role::Wait, self.removed(wait.blocking));
-        self.out.placed.push(Placed { op, site, role, last: false, removed, stream });
+        let narrower = self.narrower(w, wait).map(|op| self.event(Some(op)));
+        self.out.placed.push(Placed { op, site, role, last: false, removed, stream, narrower });
+    }
+
+    /// The op that a wait needs, where its site is to wait for less.
+    fn narrower(&self, w: WaitId, wait: &Wait) -> Option<OpId> {
+        let (found, site) = (self.scene.found, self.site_of[w]?);
+        let asked = self.scene.chosen.fix(found, site) == Change::Narrow;
+        asked.then(|| self.held.narrower(wait))?.map(|less| less.op)
     }
 
     /// The event after an op; for one before the stretch an event at its very beginning.

@@ -3,6 +3,7 @@
 //! ```text
 //!                as recorded          Copy(pageable)  Sync
 //!  delete                             Copy(pageable)
+//!  narrow                             Copy(pageable)  Sync(e)        e: recorded after the op that is needed
 //!  gpu-wait                           Copy(pageable)  Record e  StreamWait e on each other stream
 //!  non-blocking                       Copy(as it is)  likewise       staging from pageable memory stays
 //!  pinned                             Copy(pinned)    likewise
@@ -59,7 +60,11 @@ impl Variant {
                 let less = std::mem::take(&mut self.traced).min(overhead::most_of(ns));
                 self.ops.push(ReplayOp::Host { ns: ns - less });
             }
-            (op, Change::Keep) => self.ops.push(op.clone()),
+            (&ReplayOp::Sync { site, .. }, Change::Narrow) if placed.narrower.is_some() => {
+                let event = placed.narrower.unwrap_or_default();
+                self.ops.push(ReplayOp::Sync { target: Target::Event(event), site });
+            }
+            (op, Change::Keep | Change::Narrow) => self.ops.push(op.clone()),
             (ReplayOp::Copy { .. }, _) => self.copy(placed, fix),
             (ReplayOp::Sync { .. }, _) => self.wait(placed, fix, true),
             (op, _) => self.ops.push(op.clone()),

@@ -34,6 +34,7 @@ const OTHER: Gpu = Gpu { device: 1, stream: 7 };
 fn outcome(e: &Export, gone: impl Fn(i64, &str) -> bool) -> (i64, Vec<i64>) {
     let found = look::analysed(e);
     let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
+    program.meet(&found.profile, &found.collectives);
     program.mark(&found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect::<Vec<_>>());
     let pid = |w: &sync_report::waits::Wait| w.pid >> 24 & 0xFF_FFFF;
     let fixes = found.waits.iter().map(|w| match gone(pid(w), found.profile.calls.base_name(w.call)) {
@@ -60,6 +61,42 @@ fn collectives_keep_their_recorded_length() {
     let (both, same) = outcome(&e, |_, api| api == "cudaStreamSynchronize");
     assert_eq!(same, busy);
     assert!(both < end, "{both} {end}");
+}
+
+/// Steps of a rank that works for `work` before each collective, which ends at 180 µs for both.
+///
+/// ```text
+///  rank 0   [k~~~][all-reduce, waits ~~~~~|~~~]            first, and waits for the other
+///  rank 1   [k~~~~~~~~~~~~~~~~~~~~~~~~~~~~][~~]            late
+/// ```
+fn together(e: &mut Export, pid: i64, gpu: Gpu, work: i64) {
+    let t = e.thread(pid, pid);
+    for at in (0..STEPS).map(|i| i * 300_000) {
+        e.launch(t, at..at + 5_000, gpu, at + 7_000..at + work, "k");
+        e.sync(t, "cudaStreamSynchronize", at + 10_000..at + work + 3_000, gpu);
+        let launch = at + work + 43_000;
+        e.launch(t, launch..launch + 5_000, gpu, launch + 7_000..at + 180_000, ALL_REDUCE);
+        e.device_sync(t, launch + 6_000..at + 183_000, gpu.device);
+    }
+}
+
+/// A rank that gets faster by itself only waits longer for the other: that saves nothing. The late one does.
+#[test]
+fn a_faster_rank_waits_for_the_late_one() {
+    let mut e = Export::new(Schema::V2026_2);
+    together(&mut e, 100, GPU0, 50_000);
+    together(&mut e, 200, OTHER, 110_000);
+    let (end, busy) = outcome(&e, |_, _| false);
+    assert_eq!(busy, [STEPS * (43_000 + 80_000), STEPS * (103_000 + 20_000)]);
+    let stray = |api: &str| api == "cudaStreamSynchronize";
+    let (first, longer) = outcome(&e, |pid, api| pid == 100 && stray(api));
+    assert_eq!(first, end, "nothing is won");
+    assert!(longer[0] > busy[0] + STEPS * 20_000, "{longer:?} {busy:?}");
+    let (late, shorter) = outcome(&e, |pid, api| pid == 200 && stray(api));
+    assert!(late < end - STEPS * 30_000, "{late} {end}");
+    assert!(shorter[0] < busy[0] - STEPS * 30_000, "{shorter:?} {busy:?}");
+    let (both, _) = outcome(&e, |_, api| stray(api));
+    assert!(both <= late, "{both} {late}");
 }
 
 fn ranks() -> (Vec<TempDir>, Vec<PathBuf>) {

@@ -100,6 +100,8 @@ function detail(site, timeline) {
       el("div", {}, source(site), evidence(site), stack(site)),
       el("div", {}, fix(site), examples(site, timeline))),
     el("div", { class: "columns" },
-      el("div", {}, block("Cost", pairs(site.costs)), block("Context", pairs(site.context))),
+      el("div", {}, block("Cost", pairs(site.costs)),
+        site.awaited.length ? block("What it waited for", pairs(site.awaited)) : null,
+        block("Context", pairs(site.context))),
       el("div", {}, charts)));
 }

@@ -59,7 +59,7 @@ const KEYS = [["w s or + −", "zoom"], ["a d or ← →", "move"], ["Home", "wh
 function legend() {
   const key = (kind, text) => el("li", {}, el("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), text);
   return el("ul", { class: "key" }, key("false", "false wait"), key("unknown", "unknown wait"), key("true", "true wait"),
-    key("kernel", "kernel"), key("copy", "copy"), key("memset", "memset"), key("call", "CUDA call"), key("striped", "outline only"));
+    key("kernel", "kernel"), key("copy", "copy"), key("memset", "memset"), key("call", "CUDA call"), key("striped", "outline only"), key("awaited", "what the chosen wait waited for"));
 }
 
 /** The toolbar above a timeline, and the words below it. */

@@ -51,7 +51,7 @@ function readLane(data, bins) {
   return lane;
 }
 
-/** Waits as columns; `lane`, `awaited` and `idle` are -1 where the drawing has none. */
+/** Waits as columns; `lane`, `awaited` and `idle` are -1 where the drawing has none; `elsewhere`: what other streams did. */
 function readWaits(data) {
   const reader = new Reader(data.packed);
   const column = () => new Float64Array(data.kept);
@@ -68,6 +68,7 @@ function readWaits(data) {
     lane: new Int32Array(data.kept),
     awaited: new Int32Array(data.kept),
     idle: new Int32Array(data.kept),
+    elsewhere: new Map(),
   };
   let previous = 0;
   for (let i = 0; i < data.kept; i++) {
@@ -84,8 +85,20 @@ function readWaits(data) {
     if (waits.awaited[i] < 0) continue;
     waits.awaitedEnd[i] = previous + reader.signed();
     waits.idle[i] = reader.next() - 1;
+    const parts = Array.from({ length: reader.next() }, () => {
+      const lane = reader.next() - 1;
+      const from = previous + reader.next();
+      return [lane, from, from + reader.next()];
+    });
+    if (parts.length) waits.elsewhere.set(i, parts);
   }
   return waits;
+}
+
+/** What a wait waited for: `[lane, from, to]`. Streams work in order, so all that its stream still did was awaited. */
+function awaitedParts(waits, i) {
+  if (waits.awaited[i] < 0) return [];
+  return [[waits.awaited[i], waits.start[i], waits.awaitedEnd[i]], ...(waits.elsewhere.get(i) ?? [])];
 }
 
 /** `[wait, start, end]` in start order as columns, like a lane's spans. */

@@ -251,6 +251,7 @@ class Picture {
     ctx.stroke();
     ctx.lineWidth = 2;
     ctx.strokeRect(a - 1, own.y + 11, Math.max(3, b - a + 2), own.height - 13);
+    this.paintAwaited(rowOf, awaitedParts(waits, wait), scale);
     const stream = rowOf(waits.awaited[wait]);
     if (!stream) return;
     const x = scale.x(waits.awaitedEnd[wait]);
@@ -264,6 +265,16 @@ class Picture {
     ctx.arc(x, stream.y + stream.height / 2, 3, 0, 2 * Math.PI);
     ctx.fillStyle = this.colours.ink;
     ctx.fill();
+  }
+
+  /** The operations that a wait waited for, lit up: a mark above and below each. */
+  paintAwaited(rowOf, parts, scale) {
+    this.ctx.fillStyle = this.colours.accent;
+    for (const [index, from, to] of parts) {
+      const row = rowOf(index);
+      const awaited = (i) => row.lane.start[i] < to && row.lane.end[i] > from;
+      for (const y of row ? [row.y, row.y + row.height - 3] : []) paintMarks(this.ctx, row.lane, scale, y, 3, awaited);
+    }
   }
 
   paintLabels() {

@@ -245,6 +245,8 @@ class Timeline {
       const name = op >= 0 ? `${track.model.names[stream.name[op]]} on ` : "";
       lines.push(`awaited ${name}${stream.label}`);
     }
+    const others = new Set(awaitedParts(waits, i).map(([lane]) => lanes[lane]?.label).filter((label) => label !== stream?.label));
+    if (others.size) lines.push(`behind ${[...others].join(", ")} too`);
     if (waits.drain[i] > 0) lines.push(`then the GPU was idle for ${duration(waits.drain[i])}`);
     return lines;
   }

@@ -1,0 +1,236 @@
+//! What the waits of a site waited for, added up: streams, ops, collectives and who came late to them.
+
+use crate::analysis::CaptureAnalysis;
+use crate::model::{
+    Awaited, AwaitedOperation, AwaitedStream, BehindCollectives, IdleGpu, LateRank, Narrow, Process,
+};
+use crate::profile::ids::{OpId, StreamIx, pid_of};
+use crate::sites::native;
+use crate::sites::neighbours::op_name;
+use crate::text;
+use crate::verdict::site::Site;
+use crate::vocabulary::{Direction, Evidence, RuleId};
+use crate::waits::Wait;
+use crate::waits::api::Blocking;
+use crate::waits::collectives::{Behind, Party};
+use crate::waits::device::DeviceIx;
+use crate::waits::held::Held;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
+/// Streams, ops and ranks that are listed.
+const LISTED: usize = 8;
+
+/// Looks at what sites waited for.
+pub struct Look<'a> {
+    found: &'a CaptureAnalysis,
+    held: Held<'a>,
+    /// Index of the export in the report.
+    number: usize,
+}
+
+/// Sums of one stream.
+#[derive(Default)]
+struct OfStream {
+    waits: u64,
+    pending: i64,
+    only: i64,
+    read: u64,
+}
+
+/// An op without the place in time: stream, kind, name of the kernel.
+type Name = (StreamIx, u8, Option<u32>);
+
+fn add(sum: &mut i64, ns: i64) {
+    *sum = sum.saturating_add(ns);
+}
+
+impl<'a> Look<'a> {
+    pub fn new(found: &'a CaptureAnalysis, number: usize) -> Self {
+        Self { found, held: Held::new(&found.profile, &found.devices), number }
+    }
+
+    fn waits(&self, site: &'a Site) -> impl Iterator<Item = &'a Wait> + use<'a> {
+        let waits = &self.found.waits;
+        site.bundle.waits.iter().map(move |&w| &waits[w])
+    }
+
+    /// All of it. A search a wait and stream, and a step for each op that ran while the site's waits blocked.
+    pub fn whole(&self, site: &'a Site, collectives: Option<BehindCollectives>) -> Awaited {
+        let (streams, streams_left_out) = self.streams(site);
+        let (operations, operations_left_out, idle_ns) = self.operations(site);
+        Awaited {
+            streams,
+            streams_left_out,
+            operations,
+            operations_left_out,
+            idle_ns,
+            narrow: self.narrow(site),
+            idle_gpu: self.idle_gpu(site),
+            collectives,
+        }
+    }
+
+    fn streams(&self, site: &'a Site) -> (Vec<AwaitedStream>, u64) {
+        let ops = &self.found.profile.ops;
+        let mut streams: FxHashMap<StreamIx, OfStream> = FxHashMap::default();
+        for wait in self.waits(site) {
+            let pending = self.held.pending(wait);
+            let (began, mut others) = (self.held.began(wait), pending.iter().skip(1));
+            let before = others.next().map_or(began, |&(_, op)| ops.end[op].max(began));
+            for (nth, &(stream, op)) in pending.iter().enumerate() {
+                let sum = streams.entry(stream).or_default();
+                let end = ops.end[op].min(wait.end);
+                sum.waits += 1;
+                add(&mut sum.pending, (end - began).max(0));
+                add(&mut sum.only, if nth == 0 { (end - before).max(0) } else { 0 });
+            }
+            let to_host = wait.copy.is_some_and(|copy| copy.direction == Direction::DeviceToHost);
+            let copy = wait.awaited.filter(|_| to_host).or(wait.completes);
+            let read = copy.map(|op| ops.stream[op]).filter(|own| pending.iter().any(|p| p.0 == *own));
+            if let Some(sum) = read.and_then(|stream| streams.get_mut(&stream)) {
+                sum.read += 1;
+            }
+        }
+        let mut listed: Vec<(StreamIx, OfStream)> = streams.into_iter().collect();
+        listed.sort_by_key(|(stream, sum)| (std::cmp::Reverse(sum.pending), *stream));
+        let left_out = listed.len().saturating_sub(LISTED);
+        let one = |(stream, sum): (StreamIx, OfStream)| AwaitedStream {
+            device: self.device(stream),
+            stream: ops.streams[stream].stream.number(),
+            waits: sum.waits,
+            pending_ns: sum.pending,
+            only_ns: sum.only,
+            read: sum.read,
+        };
+        (listed.into_iter().take(LISTED).map(one).collect(), left_out as u64)
+    }
+
+    fn device(&self, stream: StreamIx) -> u32 {
+        self.found.devices.list[self.found.devices.of_stream[stream]].id
+    }
+
+    /// What ran, how many more kinds of ops there are, and the time in which nothing of it ran.
+    fn operations(&self, site: &'a Site) -> (Vec<AwaitedOperation>, u64, i64) {
+        let ops = &self.found.profile.ops;
+        // An example of each, how many, and their time.
+        let mut all: FxHashMap<Name, (OpId, u64, i64)> = FxHashMap::default();
+        let mut idle = 0;
+        for wait in self.waits(site) {
+            let mut ran = 0;
+            for stretch in self.held.path(wait) {
+                let op = stretch.op;
+                let name = (ops.stream[op], ops.kind[op] as u8, ops.kernel(op));
+                let sum = all.entry(name).or_insert((op, 0, 0));
+                sum.1 += 1;
+                add(&mut sum.2, stretch.to - stretch.from);
+                add(&mut ran, stretch.to - stretch.from);
+            }
+            add(&mut idle, wait.blocked.saturating_sub(ran).max(0));
+        }
+        let mut listed: Vec<(Name, (OpId, u64, i64))> = all.into_iter().collect();
+        listed.sort_by_key(|&(name, (_, _, ns))| (std::cmp::Reverse(ns), name));
+        let left_out = listed.len().saturating_sub(LISTED);
+        let one = |((stream, ..), (op, count, ns)): (Name, (OpId, u64, i64))| AwaitedOperation {
+            name: op_name(&self.found.profile, op).to_string(),
+            device: self.device(stream),
+            stream: ops.streams[stream].stream.number(),
+            count,
+            blocked_ns: ns,
+        };
+        (listed.into_iter().take(LISTED).map(one).collect(), left_out as u64, idle)
+    }
+
+    fn narrow(&self, site: &'a Site) -> Option<Narrow> {
+        let ops = &self.found.profile.ops;
+        let mut narrow = Narrow { waits: 0, copies: 0, streams: Vec::new(), shorter_ns: 0 };
+        let mut streams = BTreeSet::new();
+        for wait in self.waits(site) {
+            let Some(less) = self.held.narrower(wait) else { continue };
+            narrow.waits += 1;
+            narrow.copies += u64::from(less.copy);
+            streams.insert(ops.streams[ops.stream[less.op]].stream.number());
+            add(&mut narrow.shorter_ns, self.held.shorter(wait, less));
+        }
+        narrow.streams = streams.into_iter().take(LISTED).collect();
+        (narrow.shorter_ns > 0).then_some(narrow)
+    }
+
+    fn idle_gpu(&self, site: &'a Site) -> Option<IdleGpu> {
+        let devices = &self.found.devices;
+        let mut idle = (0, BTreeSet::new(), BTreeSet::new());
+        for wait in self.waits(site).filter(|wait| wait.blocking == Blocking::Context) {
+            let busy = devices.working_beside(wait);
+            if !busy.is_empty() {
+                idle.0 += 1;
+                idle.1.extend(wait.device);
+                idle.2.extend(busy);
+            }
+        }
+        let ids =
+            |set: BTreeSet<DeviceIx>| set.into_iter().map(|d| devices.list[d].id).take(LISTED).collect();
+        (idle.0 > 0).then(|| IdleGpu { waits: idle.0, gpus: ids(idle.1), busy: ids(idle.2) })
+    }
+
+    /// Time behind collectives; `None` where there was none.
+    pub fn behind(&self, site: &'a Site) -> Option<BehindCollectives> {
+        let (found, mut sum) = (self.found, Behind::default());
+        for wait in self.waits(site) {
+            found.collectives.add(&found.profile, &self.held, wait, &found.devices, &mut sum);
+        }
+        let name = found.profile.strings.get(i64::from(sum.name()?))?;
+        let rank = |(party, ns): ((i64, _), i64)| LateRank {
+            process: self.process(party),
+            device: found.devices.list[party.1].id,
+            late_ns: ns,
+        };
+        let mut late: Vec<(Party, i64)> = sum.late.iter().map(|(party, ns)| (*party, *ns)).collect();
+        late.sort_by_key(|&(party, ns)| (std::cmp::Reverse(ns), party));
+        Some(BehindCollectives {
+            name: native::short(name),
+            blocked_ns: sum.ns,
+            met_ns: sum.met_ns,
+            late_ns: sum.late_ns(),
+            late: late.into_iter().take(LISTED).map(rank).collect(),
+        })
+    }
+
+    fn process(&self, (pid, _): Party) -> Process {
+        let name = self.found.profile.target.process_names.get(&pid).map(|name| name.to_string());
+        Process { pid: pid_of(pid), name, profile: self.number }
+    }
+}
+
+/// The rank that was late for most of the time, where that is most of what the site's waits blocked: its name.
+pub fn latest(behind: &BehindCollectives, blocked: i64) -> Option<String> {
+    behind.late.first().filter(|_| behind.late_ns >= blocked / 2).map(named)
+}
+
+/// "python3 112 on GPU 1".
+fn named(rank: &LateRank) -> String {
+    let name = rank.process.name.as_deref().unwrap_or("process");
+    format!("{name} {} on GPU {}", rank.process.pid, rank.device)
+}
+
+/// What is said of a site of whose time a tenth and more passed behind collectives.
+pub fn said(behind: &BehindCollectives, blocked: i64) -> Option<Evidence> {
+    if behind.blocked_ns < blocked / 10 {
+        return None;
+    }
+    let [passed, all, late] = [behind.blocked_ns, blocked, behind.late_ns].map(text::duration);
+    let rest = match behind.late.first() {
+        Some(latest) => {
+            let others = if behind.late.len() > 1 { " most of all" } else { "" };
+            format!(
+                "{late} of that before {}{others} had arrived: whatever is done about this wait, that time is no saving, and what makes the other late is worth a look",
+                named(latest)
+            )
+        }
+        None if behind.met_ns == 0 => {
+            "whether another rank came late the capture does not tell, which holds none that took part".into()
+        }
+        None => "no other rank of the capture came late".to_owned(),
+    };
+    let text = format!("{passed} of its {all} passed behind {}; {rest}", behind.name);
+    Some(Evidence::new(RuleId::Collective, text))
+}

@@ -1,0 +1,182 @@
+//! Collectives: kernels of NCCL, in which processes wait for each other, and which of them came late.
+//!
+//! ```text
+//!  host 0   [all_reduce][read======================================]
+//!  rank 0       [all-reduce, waits ~~~~~~~~~~~~~~~~~~~~~~~~~|~~~~~~]
+//!  rank 1                                                   [~~~~~~]      launched late
+//!  late                 |-----------------------------------|             of the wait: until the last rank arrived
+//! ```
+//! **Meetings.** Ranks run their collectives in the same order. Of each kernel name, the kernels of all processes (GPUs of
+//! one process are parties of their own) are gone through side by side: those at the head meet if all had begun when
+//! the first of them ended, as they must where each needs what all have, and ended together. What does not meet so is passed
+//! over; where that happens often, names say nothing about who belongs together, and none of them meets. Only kernels in
+//! which all wait for all are matched: all-reduce, all-gather, reduce-scatter. A sender may be done before its receiver begins.
+//!
+//! Linear in the collectives, times the parties.
+
+use super::Wait;
+use super::device::{DeviceIx, Devices};
+use super::held::{Held, Stretch};
+use crate::profile::Profile;
+use crate::profile::ids::OpId;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Operations in which all wait for all, as they stand in the names of kernels.
+const MEETINGS: [&str; 3] = ["AllReduce", "AllGather", "ReduceScatter"];
+
+/// Parties that are matched: the GPUs of one machine, several times.
+const MOST_PARTIES: usize = 64;
+
+/// Share of the kernels of a name that have to meet, in percent: a few at the edges of the capture do not.
+const MOST_MEET: usize = 80;
+
+/// How far apart a collective ends on its ranks, beside its own length: clocks, and the last piece on its way.
+const END_APART_NS: i64 = 20_000;
+
+/// A process on a GPU.
+pub type Party = (i64, DeviceIx);
+
+/// The collectives of an export.
+#[derive(Default)]
+pub struct Collectives {
+    /// How many there are.
+    pub count: u64,
+    /// Names (ids of strings) that are collectives.
+    names: Vec<u32>,
+    /// When those of a process ran: disjoint, ascending.
+    busy: FxHashMap<i64, Vec<(i64, i64)>>,
+    /// Each that met others, with the one of them that began last, by op.
+    last: Vec<(OpId, OpId)>,
+}
+
+/// Time of waits that passed behind collectives, in ns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Behind {
+    /// All of it.
+    pub ns: i64,
+    /// Behind those whose other ranks are in the capture.
+    pub met_ns: i64,
+    /// Of that, until the last rank arrived: by rank.
+    pub late: BTreeMap<Party, i64>,
+    /// By name of the kernel.
+    pub names: BTreeMap<u32, i64>,
+}
+
+impl Collectives {
+    /// Of an export; `names`: the ids of all names of NCCL's kernels with their texts, ascending.
+    pub fn new(profile: &Profile, devices: &Devices, names: &[(u32, &str)]) -> Self {
+        let ops = &profile.ops;
+        let mut found = Self { names: names.iter().map(|n| n.0).collect(), ..Self::default() };
+        if names.is_empty() {
+            return found;
+        }
+        let mut parties: BTreeMap<&str, BTreeMap<Party, Vec<OpId>>> = BTreeMap::new();
+        for op in ops.ids() {
+            let Some(at) = ops.kernel(op).and_then(|n| found.names.binary_search(&n).ok()) else { continue };
+            let (pid, (start, end)) = (ops.pid(op), (ops.start[op], ops.end[op]));
+            found.count += 1;
+            let busy = found.busy.entry(pid).or_default();
+            match busy.last_mut() {
+                Some(last) if start <= last.1 => last.1 = last.1.max(end),
+                _ => busy.push((start, end)),
+            }
+            if MEETINGS.iter().any(|operation| names[at].1.contains(operation)) {
+                let party = (pid, devices.of_op(ops, op));
+                parties.entry(names[at].1).or_default().entry(party).or_default().push(op);
+            }
+        }
+        found.last = parties.into_values().flat_map(|by| meet(profile, by.into_values().collect())).collect();
+        found.last.sort_unstable();
+        found
+    }
+
+    /// Whether the export holds none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// How many have no other rank in the capture that is known.
+    pub fn alone(&self) -> u64 {
+        self.count - self.last.len() as u64
+    }
+
+    /// Each that met others, with the one of them that began last: itself, where no other kept it.
+    pub fn met(&self) -> impl Iterator<Item = (OpId, OpId)> + '_ {
+        self.last.iter().copied()
+    }
+
+    /// The kernel of the last rank to begin, of a collective that waited for another one.
+    pub fn late(&self, op: OpId) -> Option<OpId> {
+        let at = self.last.binary_search_by_key(&op, |met| met.0).ok()?;
+        Some(self.last[at].1).filter(|&last| last != op)
+    }
+
+    /// Adds what of a wait passed behind collectives.
+    pub fn add(&self, profile: &Profile, held: &Held, wait: &Wait, devices: &Devices, sum: &mut Behind) {
+        let Some(busy) = self.busy.get(&wait.pid) else { return };
+        let next = busy.partition_point(|b| b.1 <= wait.start);
+        if busy.get(next).is_none_or(|b| b.0 >= wait.end) {
+            return;
+        }
+        for Stretch { op, from, to } in held.path(wait) {
+            let Some(name) = profile.ops.kernel(op).filter(|n| self.names.binary_search(n).is_ok()) else {
+                continue;
+            };
+            let add = |sum: &mut i64, ns: i64| *sum = sum.saturating_add(ns);
+            add(&mut sum.ns, to - from);
+            add(sum.names.entry(name).or_default(), to - from);
+            let Ok(at) = self.last.binary_search_by_key(&op, |met| met.0) else { continue };
+            add(&mut sum.met_ns, to - from);
+            let last = self.last[at].1;
+            let late = profile.ops.start[last].min(to) - from;
+            if last != op && late > 0 {
+                let party = (profile.ops.pid(last), devices.of_op(&profile.ops, last));
+                add(sum.late.entry(party).or_default(), late);
+            }
+        }
+    }
+}
+
+/// Matches the kernels of one name, by party in the order of their start: each that met, with the last to begin.
+fn meet(profile: &Profile, parties: Vec<Vec<OpId>>) -> Vec<(OpId, OpId)> {
+    let ops = &profile.ops;
+    let fewest = parties.iter().map(Vec::len).min().unwrap_or(0);
+    if !(2..=MOST_PARTIES).contains(&parties.len()) {
+        return Vec::new();
+    }
+    let (mut met, mut at) = (Vec::new(), vec![0; parties.len()]);
+    while at.iter().zip(&parties).all(|(&at, party)| at < party.len()) {
+        let heads = || at.iter().zip(&parties).map(|(&at, party)| party[at]);
+        let last = heads().max_by_key(|&op| (ops.start[op], op));
+        let first = heads().enumerate().min_by_key(|&(_, op)| (ops.end[op], op));
+        let Some((last, (early, first))) = last.zip(first) else { break };
+        let together = ops.end[first].saturating_sub(ops.start[last]);
+        let ended = heads().map(|op| ops.end[op]).max().unwrap_or(0).saturating_sub(ops.end[first]);
+        if together > 0 && ended <= together.saturating_add(END_APART_NS) {
+            met.extend(heads().map(|op| (op, last)));
+            at.iter_mut().for_each(|at| *at += 1);
+        } else {
+            at[early] += 1;
+        }
+    }
+    let enough = met.len() / parties.len() * 100 >= fewest * MOST_MEET;
+    if enough { met } else { Vec::new() }
+}
+
+impl Behind {
+    /// Time until the last rank arrived, over all ranks.
+    pub fn late_ns(&self) -> i64 {
+        self.late.values().fold(0, |sum, ns| sum.saturating_add(*ns))
+    }
+
+    /// The kernel that most of it passed behind, by the id of its name.
+    pub fn name(&self) -> Option<u32> {
+        self.names.iter().max_by_key(|&(name, ns)| (ns, std::cmp::Reverse(name))).map(|n| *n.0)
+    }
+
+    /// The rank that was late for most of it.
+    pub fn latest(&self) -> Option<(Party, i64)> {
+        self.late.iter().max_by_key(|&(party, ns)| (ns, std::cmp::Reverse(party))).map(|l| (*l.0, *l.1))
+    }
+}

@@ -1,0 +1,172 @@
+//! What held a wait: the streams that it was for, and the ops that ran while it blocked.
+//!
+//! ```text
+//!  host     [launch k, m][copy c]  [device sync==============================]
+//!  s7           [k~~~~~~~~~~~~~~~~~~~~~~~][c]                                       c: a copy to the host
+//!  s13            [m~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~]
+//!  pending                         |--------| s7
+//!                                  |--------------------------------------| s13     issued before, and not done yet
+//!  narrower                                 |-----------------------------|         a wait for c alone is that much shorter
+//! ```
+//! **The path** is what ran while the host stood, followed from the awaited op backwards: each op was behind the one
+//! before it on its stream, or, where the stream stood idle before it, behind the op of another stream that ended last
+//! before it (`cudaStreamWaitEvent`, whose event most captures do not record):
+//!
+//! ```text
+//!  host     ···[read=================================================]
+//!  s20      [all-reduce~~~~~~~~~~~~~~~~~~~~~~~~~]
+//!  s7       ~~]                                  [scale~~~~][copy~~]
+//!  path        |--all-reduce--------------------||--scale--||-copy-|
+//! ```
+//! A search a wait and a step an op; where a stream stood idle, a search in each other stream. The waits of a thread do
+//! not overlap, so all of them together go over each op once for each thread at most.
+
+use super::Wait;
+use super::api::Blocking;
+use super::awaited::CLOCK_SLOP_NS;
+use super::device::Devices;
+use super::streams::{FEW_STREAMS, Streams};
+use crate::profile::Profile;
+use crate::profile::ids::{OpId, StreamIx};
+
+/// Ops of one stream follow each other within 1 to 3 µs: what starts later after the one before waited for something.
+const BACK_TO_BACK_NS: i64 = 4_000;
+
+/// How soon after another stream's op an op starts that waited for it: as in the simulation (`FOLLOWS_NS`).
+const FOLLOWS_NS: i64 = 10_000;
+
+/// Looks at single waits of an export.
+pub struct Held<'a> {
+    streams: Streams<'a>,
+}
+
+/// An op of a wait's path, and when it kept the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// What ran.
+    pub op: OpId,
+    /// In ns.
+    pub from: i64,
+    /// In ns.
+    pub to: i64,
+}
+
+/// Less that a wait could be for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Narrower {
+    /// The last op that has to be done.
+    pub op: OpId,
+    /// Whether it is a copy to the host that the wait completes; else the last op that the waiting thread launched.
+    pub copy: bool,
+}
+
+impl<'a> Held<'a> {
+    /// Of an export. Linear in the streams; in the ops too, where a process has many streams.
+    pub fn new(profile: &'a Profile, devices: &'a Devices) -> Self {
+        Self { streams: Streams::new(profile, devices) }
+    }
+
+    /// When a wait began to block, in ns.
+    pub fn began(&self, wait: &Wait) -> i64 {
+        if wait.copy_blocked > 0 { wait.start } else { self.streams.profile.calls.start[wait.call] }
+    }
+
+    /// The last op of each stream that had work pending, the one that ended last first.
+    pub fn pending(&self, wait: &Wait) -> Vec<(StreamIx, OpId)> {
+        let (profile, devices) = (self.streams.profile, self.streams.devices);
+        let ops = &profile.ops;
+        let Some(awaited) = wait.awaited.filter(|&op| ops.end[op] > self.began(wait)) else {
+            return Vec::new();
+        };
+        if !is_of_device(wait) {
+            return vec![(ops.stream[awaited], awaited)];
+        }
+        let (device, ended_by) = (devices.of_op(ops, awaited), wait.end.saturating_add(CLOCK_SLOP_NS));
+        let working = self.streams.working(wait.pid, wait.start, wait.end).into_iter();
+        let last = |stream| {
+            let op = self.streams.last_ended(stream, wait.start, wait.end, ended_by)?;
+            (ops.end[op] > wait.start).then_some((stream, op))
+        };
+        let mut pending: Vec<_> =
+            working.filter(|&s| devices.of_stream[s] == device).filter_map(last).collect();
+        pending.sort_unstable_by_key(|&(_, op)| (std::cmp::Reverse(ops.end[op]), op));
+        pending
+    }
+
+    /// Less that would do, as far as the trace tells: the copy to the host that it completes; of a wait for a whole
+    /// device without one the stream that its thread launched to last. `None` where nothing less is known.
+    pub fn narrower(&self, wait: &Wait) -> Option<Narrower> {
+        if wait.copy_call.is_some() || wait.copy.is_some() {
+            return None;
+        }
+        if let Some(op) = wait.completes {
+            return Some(Narrower { op, copy: true });
+        }
+        let (profile, streams) = (self.streams.profile, self.streams.of(wait.pid));
+        if wait.blocking != Blocking::Context || streams.len() > FEW_STREAMS {
+            return None;
+        }
+        let own =
+            |op: &OpId| profile.issuer(*op).is_some_and(|call| profile.calls.thread[call] == wait.thread);
+        let last = streams.iter().filter_map(|&s| self.streams.last_issued(s, wait.start, wait.end));
+        let op = last.filter(own).max_by_key(|&op| (profile.issued[op], op))?;
+        Some(Narrower { op, copy: false })
+    }
+
+    /// How much sooner a wait for no more than that would have returned, in ns.
+    pub fn shorter(&self, wait: &Wait, narrower: Narrower) -> i64 {
+        let Some(awaited) = wait.awaited else { return 0 };
+        let ends = &self.streams.profile.ops.end;
+        let most = wait.end.saturating_sub(self.began(wait));
+        ends[awaited].saturating_sub(ends[narrower.op].max(self.began(wait))).clamp(0, most.max(0))
+    }
+
+    /// What ran while it blocked, the last first.
+    pub fn path(&self, wait: &Wait) -> Vec<Stretch> {
+        let (ops, devices) = (&self.streams.profile.ops, self.streams.devices);
+        let mut path = Vec::new();
+        let Some(mut op) = wait.awaited else { return path };
+        let place = |op: OpId| devices.stream_ops[ops.stream[op]].partition_point(|&other| other < op);
+        let (from, mut to, mut at) = (self.began(wait), wait.end, place(op));
+        while ops.end[op] > from {
+            let (start, end) = (ops.start[op], ops.end[op].min(to));
+            if end > start.max(from) {
+                path.push(Stretch { op, from: start.max(from), to: end });
+            }
+            if start <= from {
+                break;
+            }
+            to = start;
+            let before = at.checked_sub(1).map(|at| devices.stream_ops[ops.stream[op]][at]);
+            let other = self.behind(wait.pid, op, before.map_or(i64::MIN, |before| ops.end[before]));
+            (op, at) = match (other, before) {
+                (Some(other), _) => (other, place(other)),
+                (None, Some(before)) => (before, at - 1),
+                (None, None) => break,
+            };
+        }
+        path
+    }
+
+    /// The op of another stream that an op waited for: the last to end before it, but after the one before on its own
+    /// stream, and launched before it as well.
+    fn behind(&self, pid: i64, op: OpId, before: i64) -> Option<OpId> {
+        let (ops, issued) = (&self.streams.profile.ops, &self.streams.profile.issued);
+        let start = ops.start[op];
+        if start.saturating_sub(before) <= BACK_TO_BACK_NS {
+            return None;
+        }
+        let soon = start.saturating_sub(FOLLOWS_NS).max(before);
+        let others = self.streams.working(pid, soon, start).into_iter().filter(|&s| s != ops.stream[op]);
+        let ended = others.filter_map(|s| self.streams.last_ended(s, start, start, start));
+        // Its launch was long done: what it waited for was on the GPU.
+        let fits = |other: &OpId| ops.end[*other] > soon && *other < op && issued[op] < ops.end[*other];
+        ended.filter(fits).max_by_key(|&other| (ops.end[other], other))
+    }
+}
+
+/// Whether a wait is for all streams of a device, and not for one that is only not recorded.
+fn is_of_device(wait: &Wait) -> bool {
+    use Blocking::*;
+    matches!(wait.blocking, Context | Free | HostFree | HostAlloc)
+}
