@@ -19,8 +19,8 @@ use std::borrow::Cow;
 use timeline::Timeline;
 
 pub use site::{
-    Bounds, Example, Fix, Frame, Recoverable, Replayed, Rewrite, Site, Snippet, Spread, StartUp, Thread,
-    binding,
+    Backward, Bounds, CallPath, Example, Fix, Frame, Recoverable, Replayed, Rewrite, Site, Snippet, Spread,
+    StartUp, Thread, binding,
 };
 pub use warning::{Code, Warning};
 

@@ -19,7 +19,7 @@ pub fn judge(s: &Subject) -> Option<Verdict> {
     if upload || matches!(first.id, "F01" | "F02" | "F03") {
         return None;
     }
-    let frame = s.bundle.through().or(s.bundle.frames.first())?;
+    let frame = s.bundle.inside().get(known.depth)?;
     let kinds = || known.entries.iter().map(|entry| entry.kind);
     let grade = if known.sure {
         grade::R17
@@ -49,15 +49,56 @@ pub fn judge(s: &Subject) -> Option<Verdict> {
 
 /// What the catalogue knows of the library frames of a wait.
 pub fn known(s: &Subject) -> Option<Known> {
-    let b = s.bundle;
-    let inside = &b.frames[..b.user.unwrap_or(b.frames.len())];
+    let inside = s.bundle.inside();
     let frames: Vec<(&str, &str)> = inside.iter().map(|f| (&*f.file, &*f.function)).collect();
     // The lines of samples are only probable.
-    let exact = b.attribution == Attribution::PythonBacktrace;
+    let exact = matches!(s.bundle.attribution, Attribution::PythonBacktrace | Attribution::Backward);
     catalogue::library_site(&frames, &|depth| {
         let frame = inside.get(depth).filter(|_| exact)?;
         source::line(s.sources, &frame.file, frame.line, &frame.function)
     })
+}
+
+/// The library code below the user's line that a wait stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inside {
+    /// The frame that stands for it, as an index into the bundle's: the one that the catalogue knows, else the innermost
+    /// that is not of PyTorch or another helper, else the innermost.
+    pub frame: usize,
+    /// Whether advice for the pattern helps the caller: the catalogue knows the code, or the user's line calls what
+    /// waits through nothing but a wrapper.
+    pub advised: bool,
+}
+
+/// Where in a library a wait is; `None` where it is the user's own line that waits.
+pub fn inside(s: &Subject, pattern: Option<&str>) -> Option<Inside> {
+    let frames = s.bundle.inside();
+    if frames.is_empty() {
+        return None;
+    }
+    let foreign = frames.iter().position(|f| !catalogue::is_helper(&f.file));
+    let known = known(s).filter(|k| !k.is_wrapper() || foreign.is_none_or(|frame| frame == k.depth));
+    Some(match known {
+        Some(k) => Inside { frame: k.depth, advised: k.entries.iter().any(|e| Some(e.id) == pattern) },
+        None => Inside {
+            frame: foreign.unwrap_or(0),
+            advised: foreign.is_none() && frames.iter().all(|f| is_wrapper(&f.file, &f.function)),
+        },
+    })
+}
+
+/// Code of PyTorch that does nothing but call the operator of its name.
+fn is_wrapper(file: &str, function: &str) -> bool {
+    const FILES: [&str; 5] = [
+        "torch/functional.py",
+        "torch/nn/functional.py",
+        "torch/_tensor.py",
+        "torch/_jit_internal.py",
+        "torch/_ops.py",
+    ];
+    let file = file.replace('\\', "/");
+    let calls = matches!(function.rsplit('.').next(), Some("forward" | "_call_impl" | "_wrapped_call_impl"));
+    FILES.iter().any(|end| file.ends_with(end)) || calls && file.contains("torch/nn/modules/")
 }
 
 /// The advice of an entry for a script that people copy, where the user's line is the script's and the verdict agrees
