@@ -87,7 +87,11 @@ impl Page<'_> {
     /// The ways to the line, where there are several.
     fn call_paths(&self) -> String {
         let (paths, more) = Views::of(self.report).call_paths(self.site);
-        let path = |(place, cost): &(String, String)| self.hang("    ", &format!("{place}: {cost}"));
+        let widest = paths.iter().map(|(_, cost)| text::width(cost)).max().unwrap_or(0);
+        let path = |(place, cost): &(String, String)| {
+            let pad = " ".repeat(widest - text::width(cost));
+            self.hang(&format!("    {}{pad}  ", Tone::Faint.paint(cost)), place)
+        };
         let left = (more > 0).then(|| format!("    and {}", text::counted(more as u64, "more path")));
         section("called from", paths.iter().map(path).chain(left).collect())
     }

@@ -136,7 +136,7 @@ fn details(site: &Site, view: &SiteView, (paths, more): (Vec<(String, String)>, 
         out += &format!("\n{}", md::block("", &stack));
     }
     if !paths.is_empty() {
-        let mut lines: Vec<String> = paths.iter().map(|(place, cost)| format!("  {place}: {cost}")).collect();
+        let mut lines: Vec<String> = paths.iter().map(|(place, cost)| format!("  {cost}: {place}")).collect();
         lines.extend((more > 0).then(|| format!("  and {}", text::counted(more as u64, "more path"))));
         out += &format!("\nCalled from\n\n{}", md::block("", &lines));
     }

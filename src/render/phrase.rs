@@ -161,7 +161,7 @@ pub(crate) fn call_paths(site: &Site, files: &FileNames<'_>) -> (Vec<(String, St
             |f: &Frame| format!("{} {}", at_line(&files.get(&f.file), f.line), escape_terminal(&f.function));
         let place = own.iter().map(frame).collect::<Vec<_>>().join(", from ");
         let place = if place.is_empty() { "not called by your code".to_owned() } else { place };
-        (place, format!("{}, blocked {}", text::counted(path.waits, "wait"), text::duration(path.blocked_ns)))
+        (place, format!("{}, {}", text::counted(path.waits, "wait"), text::duration(path.blocked_ns)))
     };
     (paths.iter().take(MOST).map(words).collect(), paths.len().saturating_sub(MOST))
 }

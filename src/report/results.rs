@@ -195,7 +195,9 @@ impl<'a> Sites<'a> {
         let entry = fitting(catalogue::by_id(site.verdict.pattern?)?, site.verdict.kind)?;
         let library = site.library_frame().filter(|_| site.inside.is_some_and(|inside| !inside.advised));
         if let Some(frame) = library.filter(|_| site.verdict.kind != Kind::Allocator) {
-            return Some(Fix { confirm: self.confirm(site), ..fix_from_outside(frame, entry, sums) });
+            let bare = matches!(site.verdict.kind, Kind::Idle | Kind::Redundant | Kind::Explicit);
+            let for_nothing = bare && sums.found_nothing == sums.waits;
+            return Some(Fix { confirm: self.confirm(site), ..fix_from_outside(frame, entry, for_nothing) });
         }
         let (strategy, title) = match site.verdict.kind {
             Kind::Redundant => (Strategy::Remove, "delete it: the wait before has drained the GPU"),
@@ -381,11 +383,12 @@ fn package(file: &str) -> &str {
 }
 
 /// What can be done about a wait in code that is not the user's, and that the catalogue does not know: nothing at its line.
-fn fix_from_outside(frame: &PyFrame, entry: &Pattern, sums: &Sums) -> Fix {
+fn fix_from_outside(frame: &PyFrame, entry: &Pattern, for_nothing: bool) -> Fix {
     let package = package(&frame.file);
-    let (strategy, what) = match sums.found_nothing == sums.waits {
-        true => (Strategy::Leave, "leave it, it found nothing to wait for"),
-        false => (Strategy::Delay, "call it less often, or see its options"),
+    let (strategy, what) = if for_nothing {
+        (Strategy::Leave, "leave it, it found nothing to wait for")
+    } else {
+        (Strategy::Delay, "call it less often, or see its options")
     };
     let at = format!("{}:{}", text::path_end(&frame.file, 1), frame.line);
     Fix {

@@ -4,6 +4,7 @@ use super::combine::Combined;
 use super::source;
 use super::trace::{Subject, generic};
 use crate::catalogue::{self, Known};
+use crate::profile::payload::PyFrame;
 use crate::rules::{grade, says};
 use crate::sites::Bundle;
 use crate::vocabulary::{Attribution, Direction, Evidence, RuleId, Verdict};
@@ -79,26 +80,27 @@ pub fn inside(s: &Subject, pattern: Option<&str>) -> Option<Inside> {
     let foreign = frames.iter().position(|f| !catalogue::is_helper(&f.file));
     let known = known(s).filter(|k| !k.is_wrapper() || foreign.is_none_or(|frame| frame == k.depth));
     Some(match known {
+        // A wrapper of PyTorch's: the caller's own call, or one of the code around it.
+        Some(k) if k.is_wrapper() && foreign.is_none() => {
+            let advised = only_wraps(&frames[k.depth + 1..]);
+            Inside { frame: k.depth + usize::from(!advised), advised }
+        }
         Some(k) => Inside { frame: k.depth, advised: k.entries.iter().any(|e| Some(e.id) == pattern) },
-        None => Inside {
-            frame: foreign.unwrap_or(0),
-            advised: foreign.is_none() && frames.iter().all(|f| is_wrapper(&f.file, &f.function)),
-        },
+        None => Inside { frame: foreign.unwrap_or(0), advised: foreign.is_none() && only_wraps(frames) },
     })
 }
 
-/// Code of PyTorch that does nothing but call the operator of its name.
-fn is_wrapper(file: &str, function: &str) -> bool {
-    const FILES: [&str; 5] = [
-        "torch/functional.py",
-        "torch/nn/functional.py",
-        "torch/_tensor.py",
-        "torch/_jit_internal.py",
-        "torch/_ops.py",
-    ];
-    let file = file.replace('\\', "/");
-    let calls = matches!(function.rsplit('.').next(), Some("forward" | "_call_impl" | "_wrapped_call_impl"));
-    FILES.iter().any(|end| file.ends_with(end)) || calls && file.contains("torch/nn/modules/")
+/// Whether helpers' frames do nothing but carry the user's call on: PyTorch's functions that call the operator of their name,
+/// and what is not PyTorch's, as the standard library that formats a tensor.
+fn only_wraps(frames: &[PyFrame]) -> bool {
+    const FILES: [&str; 4] = ["functional.py", "_tensor.py", "_jit_internal.py", "_ops.py"];
+    frames.iter().all(|frame| {
+        let file = frame.file.replace('\\', "/");
+        let Some((_, file)) = file.rsplit_once("/torch/") else { return true };
+        let function = frame.function.rsplit('.').next();
+        let calls = matches!(function, Some("forward" | "_call_impl" | "_wrapped_call_impl"));
+        FILES.contains(&file) || file == "nn/functional.py" || calls && file.starts_with("nn/modules/")
+    })
 }
 
 /// The advice of an entry for a script that people copy, where the user's line is the script's and the verdict agrees

@@ -64,6 +64,7 @@ fn only_the_users_own_call_is_to_be_deleted() {
     let own: PythonFrame = ("synchronize", &sync, 1162);
     for (inner, title) in [
         (vec![own], "delete it: it found nothing to wait for"),
+        (vec![own, ("step", &*optimizer, 9)], "inside torch: leave it, it found nothing to wait for"),
         (vec![own, ("stop", &*timer, 7)], "inside fancybar: leave it, it found nothing to wait for"),
         (vec![("step", &*optimizer, 9)], "inside torch: leave it, it found nothing to wait for"),
     ] {
@@ -74,6 +75,21 @@ fn only_the_users_own_call_is_to_be_deleted() {
         e.python(wait, &frames);
         assert_eq!(advice(only(&look::report(&e))), title);
     }
+}
+
+/// A tensor in a log record is formatted by the standard library: still the user's print.
+#[test]
+fn the_standard_library_carries_a_call_on() {
+    let (string, tensor) = (format!("{TORCH}_tensor_str.py"), format!("{TORCH}_tensor.py"));
+    let stack = [
+        ("_str", &*string, 726),
+        ("__repr__", &*tensor, 574),
+        ("getMessage", "/usr/lib/python3.12/logging/__init__.py", 391),
+        ("step", "/w/train.py", 24),
+    ];
+    let report = items(&[&stack]);
+    assert_eq!(advice(only(&report)), "drop the print, or print(t.cpu()): one wait instead of many");
+    assert_eq!(library(only(&report)), "torch __repr__:574");
 }
 
 /// `torch.unique` is a Python function around the operator: the user's line calls what waits, and the advice is for it.
@@ -130,7 +146,7 @@ fn paths_are_told_with_what_they_cost() {
     )
     .expect("a Vec takes everything");
     let page = String::from_utf8(page).expect("renderers write UTF-8");
-    assert!(page.contains("called from\n    layers.py:31 forward: 2 waits, blocked "), "{page}");
+    assert!(page.contains("called from\n    2 waits, "), "{page}");
 }
 
 /// Ways that differ in library code only are one way to the user.

@@ -44,7 +44,7 @@ function stack(site) {
 
 function paths(site) {
   if (!site.paths.length) return null;
-  const path = ([place, cost]) => el("li", {}, el("span", { class: "file" }, place), ` ${cost}`);
+  const path = ([place, cost]) => el("li", {}, el("span", { class: "file" }, place), `: ${cost}`);
   const left = site.paths_left_out;
   return block("Called from", el("ul", { class: "paths" }, site.paths.map(path),
     left ? el("li", { class: "gap" }, `${counted(left, "path")} left out`) : null));
