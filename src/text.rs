@@ -271,6 +271,13 @@ pub fn path_end(path: &str, components: usize) -> &str {
     cut.map_or(path, |(index, _)| &path[index + 1..])
 }
 
+/// The installed package that a file is of: `torchvision` of `…/site-packages/torchvision/ops/boxes.py`.
+pub fn package(path: &str) -> Option<&str> {
+    let mut parts = path.split(['/', '\\']);
+    parts.find(|part| matches!(*part, "site-packages" | "dist-packages"))?;
+    parts.next().map(|name| name.strip_suffix(".py").unwrap_or(name))
+}
+
 /// A C++ or Python name cut to `max` columns: first the arguments go, then the leading scopes, then the middle.
 pub fn shorten_symbol(name: &str, max: usize) -> Cow<'_, str> {
     if width(name) <= max {

@@ -174,6 +174,9 @@ words! {
         PythonBacktrace = "python-backtrace",
         /// Periodic Python samples inside or next to the wait.
         PythonSample = "python-sample",
+        /// The line that called `backward()`, for waits on autograd's thread: the last stack recorded before of the thread
+        /// that was in there meanwhile.
+        Backward = "backward",
         /// The C++ call chain: names the PyTorch method, not the line.
         Native = "native",
         /// Enclosing NVTX ranges.
@@ -189,6 +192,7 @@ impl Attribution {
         match self {
             Self::PythonBacktrace | Self::None => None,
             Self::PythonSample => Some("~sampled"),
+            Self::Backward => Some("~backward"),
             Self::Native => Some("~native"),
             Self::Nvtx => Some("~nvtx"),
         }

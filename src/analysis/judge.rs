@@ -61,13 +61,14 @@ impl Judge<'_> {
         if let Some(pattern) = combined.verdict.pattern.filter(|_| foreign) {
             combined.verdict.pattern = Some(catalogue::in_cuda_terms(pattern, combined.verdict.kind));
         }
-        Ok(Site::new(bundle, combined))
+        let inside = library::inside(&self.subject(profile, &bundle), combined.verdict.pattern);
+        Ok(Site::new(bundle, inside, combined))
     }
 
     /// What the source says: only where the line is exact.
     fn read(&self, bundle: &Bundle) -> Finding {
         let exact = bundle.user_frame().is_some_and(|f| f.line > 0)
-            && bundle.attribution != Attribution::PythonSample;
+            && !matches!(bundle.attribution, Attribution::PythonSample | Attribution::Backward);
         if !exact {
             return Finding::NoSource;
         }

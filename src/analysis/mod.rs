@@ -240,9 +240,11 @@ impl CaptureAnalysis {
             // Where in a step a found loop begins is anybody's guess: it does not tell what a step has done by then.
             iterations: iterations.as_ref().filter(|i| i.confidence().is_none()),
         };
-        let mut sites = site::join(judge.all(profile, bundles)?);
-        sites.iter_mut().for_each(|site| site.quote(&judge.sources));
-        (self.refused, self.context, self.sites) = (judge.sources.refused(), context, sites);
+        let judged = judge.all(profile, bundles)?;
+        let sources = judge.sources;
+        let mut sites = site::join(judged, |site| self.paid_once(site));
+        sites.iter_mut().for_each(|site| site.quote(&sources));
+        (self.refused, self.context, self.sites) = (sources.refused(), context, sites);
         Ok(())
     }
 

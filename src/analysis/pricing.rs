@@ -96,14 +96,24 @@ impl CaptureAnalysis {
     ///  GPU                                       [k][k]  [k][k]     [k][k]
     /// ```
     pub fn is_once(&self, site: &Site) -> bool {
+        self.paid_once(site).is_some()
+    }
+
+    /// As [`Self::is_once`]: outside all work, at the start of the loop, or around the loop. Sites of one answer together
+    /// still give it.
+    pub fn paid_once(&self, site: &Site) -> Option<u8> {
         let outside = |(from, to): (i64, i64)| {
             site.bundle.waits.iter().map(|&w| &self.waits[w]).all(|w| w.end <= from || w.start >= to)
         };
-        let Some(&work) = self.devices.work.get(&site.bundle.pid) else { return false };
+        let &work = self.devices.work.get(&site.bundle.pid)?;
         let iterations = self.iterations.as_ref().filter(|i| pid_of(i.tid) == pid_of(site.bundle.pid));
         let last_wait = site.bundle.waits.last().map_or(0, |&w| self.waits[w].start);
-        outside(work)
-            || iterations.is_some_and(|i| i.only_at_start(last_wait) || i.whole().is_some_and(outside))
+        let signs = [
+            outside(work),
+            iterations.is_some_and(|i| i.only_at_start(last_wait)),
+            iterations.and_then(|i| i.whole()).is_some_and(outside),
+        ];
+        (0..).zip(signs).find(|(_, holds)| *holds).map(|(sign, _)| sign)
     }
 
     /// The most that each wait saves by itself, in ns. Neighbours may give up the same time: no sum of them is a saving.

@@ -69,29 +69,29 @@ pub fn match_waits(
     found: &CaptureAnalysis,
     light: &CaptureAnalysis,
 ) -> Result<(Vec<Site>, Warning), InputError> {
-    let site_of = found.site_of_waits();
+    let path_of = path_of_waits(found);
     // Loops that had to be found may begin elsewhere in the other capture: then order alone tells.
     let marked =
         [found, light].iter().all(|c| c.iterations.as_ref().is_none_or(|i| i.confidence().is_none()));
     let count = |c: &CaptureAnalysis| c.iterations.as_ref().filter(|_| marked).map_or(0, |i| i.spans.len());
     let common = count(found).min(count(light));
-    let mut known: FxHashMap<Position, Vec<Option<usize>>> = FxHashMap::default();
-    for (position, &site) in positions(found, marked).into_iter().zip(&site_of) {
-        known.entry(position).or_default().push(site);
+    let mut known: FxHashMap<Position, Vec<Option<PathIx>>> = FxHashMap::default();
+    for (position, &path) in positions(found, marked).into_iter().zip(&path_of) {
+        known.entry(position).or_default().push(path);
     }
     let mut seen: FxHashMap<Position, usize> = FxHashMap::default();
-    let mut waits: Vec<Vec<WaitId>> = vec![Vec::new(); found.sites.len()];
+    let mut waits: FxHashMap<PathIx, Vec<WaitId>> = FxHashMap::default();
     let (mut matched, mut shared) = (0, 0);
     for (w, position) in positions(light, marked).iter_enumerated() {
         let nth = seen.entry(position.clone()).or_default();
         let (thread, iteration, api, copy) = position.clone();
         let beyond = iteration != OUTSIDE && common > 0 && iteration >= common;
         let like = (thread, if beyond { common - 1 } else { iteration }, api, copy);
-        if let Some(&site) = known.get(&like).and_then(|sites| sites.get(*nth)) {
+        if let Some(&path) = known.get(&like).and_then(|paths| paths.get(*nth)) {
             matched += 1;
             shared += usize::from(!beyond);
-            if let Some(site) = site {
-                waits[site].push(w);
+            if let Some(path) = path {
+                waits.entry(path).or_default().push(w);
             }
         }
         *nth += 1;
@@ -111,18 +111,38 @@ pub fn match_waits(
 }
 
 /// The sites, in the light capture's processes.
-fn with_waits(found: &CaptureAnalysis, light: &CaptureAnalysis, waits: Vec<Vec<WaitId>>) -> Vec<Site> {
-    let sites = found.sites.iter().zip(waits).filter(|(_, w)| !w.is_empty());
-    let mut sites: Vec<Site> = sites
-        .map(|(site, waits)| {
-            let mut site = site.clone();
-            site.bundle.pid = light.waits[waits[0]].pid;
-            site.bundle.waits = waits;
-            site
-        })
-        .collect();
+fn with_waits(
+    found: &CaptureAnalysis,
+    light: &CaptureAnalysis,
+    mut waits: FxHashMap<PathIx, Vec<WaitId>>,
+) -> Vec<Site> {
+    let mut sites = found.sites.clone();
+    for (at, site) in sites.iter_mut().enumerate() {
+        for (n, path) in site.paths.iter_mut().enumerate() {
+            path.waits = waits.remove(&(at, n)).unwrap_or_default();
+        }
+        site.paths.retain(|path| !path.waits.is_empty());
+        site.bundle.waits = site.paths.iter().flat_map(|path| path.waits.iter().copied()).collect();
+        site.bundle.waits.sort_unstable();
+        site.bundle.pid = site.bundle.waits.first().map_or(site.bundle.pid, |&w| light.waits[w].pid);
+    }
+    sites.retain(|site| !site.bundle.waits.is_empty());
     part_keys(&mut sites);
     sites
+}
+
+/// A path of a site, by their indices.
+type PathIx = (usize, usize);
+
+/// The path that each wait came by; `None` for those of no site.
+fn path_of_waits(found: &CaptureAnalysis) -> TiVec<WaitId, Option<PathIx>> {
+    let mut path_of: TiVec<WaitId, Option<PathIx>> = found.waits.iter().map(|_| None).collect();
+    for (at, site) in found.sites.iter().enumerate() {
+        for (n, path) in site.paths.iter().enumerate() {
+            path.waits.iter().for_each(|&w| path_of[w] = Some((at, n)));
+        }
+    }
+    path_of
 }
 
 fn said(found: &CaptureAnalysis, light: &CaptureAnalysis, matched: usize) -> Warning {

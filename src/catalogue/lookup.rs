@@ -107,6 +107,15 @@ pub struct Known {
     pub entries: Vec<&'static Pattern>,
     /// Whether one is named for sure: by its line, or because file and function suffice.
     pub sure: bool,
+    /// The frame that they are of, as an index.
+    pub depth: usize,
+}
+
+impl Known {
+    /// Whether they say only what the code does, and not why.
+    pub fn is_wrapper(&self) -> bool {
+        self.entries.iter().any(|entry| WRAPPERS.contains(&entry.id))
+    }
 }
 
 /// The entries whose library code the innermost frames of a wait stand in.
@@ -123,8 +132,8 @@ pub fn library_site(frames: &[(&str, &str)], line: &dyn Fn(usize) -> Option<Stri
         let by_line =
             |known: &Known| known.sure && known.entries[0].library.is_some_and(|l| !l.line_text.is_empty());
         let found = frame_site(file, function, || line(depth)).filter(|known| !encloses || by_line(known));
-        match found {
-            Some(known) if !WRAPPERS.contains(&known.entries[0].id) => return Some(known),
+        match found.map(|known| Known { depth, ..known }) {
+            Some(known) if !known.is_wrapper() => return Some(known),
             // Of two, the one further out: a tensor is formatted because it is printed.
             Some(known) => fallback = Some(known),
             None if !is_helper(file) => break,
@@ -163,7 +172,7 @@ fn frame_site(file: &str, function: &str, line: impl FnOnce() -> Option<String>)
     }
     let by_frame = |l: &LibrarySite| l.line_text.is_empty();
     let sure = entries.len() == 1 && entries.iter().all(|(_, l)| best.0 > 0 || by_frame(l));
-    Some(Known { entries: entries.into_iter().map(|(p, _)| p).collect(), sure })
+    Some(Known { entries: entries.into_iter().map(|(p, _)| p).collect(), sure, depth: 0 })
 }
 
 /// How much of a frame an entry names.
@@ -216,12 +225,10 @@ fn ends_with_path(file: &str, suffix: &str) -> bool {
 }
 
 /// Code that only carries a call on: PyTorch, the standard library, converters without a name of their own.
-fn is_helper(file: &str) -> bool {
-    let installed = file
-        .split_once("-packages/")
-        .map(|(_, rest)| rest.split('/').next().unwrap_or_default())
+pub fn is_helper(file: &str) -> bool {
+    let installed = crate::text::package(file)
         .is_some_and(|package| matches!(package, "torch" | "lightning_utilities" | "numpy" | "triton"));
-    let standard = !file.contains("-packages/") && file.contains("/lib/python3");
+    let standard = crate::text::package(file).is_none() && file.contains("/lib/python3");
     let accelerator = file.contains("deepspeed/accelerator/");
     installed || standard || accelerator || file.starts_with('<')
 }

@@ -28,7 +28,7 @@ mod tests;
 mod upload;
 
 pub use cuda::in_cuda_terms;
-pub use lookup::{Known, all, by_id, library_site, near, script_site, search};
+pub use lookup::{Known, all, by_id, is_helper, library_site, near, script_site, search};
 
 /// One synchronising pattern of PyTorch or of a library built on it.
 #[derive(Clone, Copy, Debug)]

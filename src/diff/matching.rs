@@ -13,8 +13,8 @@
 
 use super::Side;
 use super::units::{KindGroup, Unit};
-use crate::model::Frame;
 use crate::model::diff::How;
+use crate::model::{Frame, Site};
 use crate::text::path_end;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
@@ -45,7 +45,7 @@ impl Roots {
     /// The one replacement of a leading part that maps most files of `before` that `after` lacks onto such that it has.
     pub fn find(before: &Side, after: &Side) -> Self {
         let files = |side: &Side| -> FxHashSet<String> {
-            let frames = side.sites.iter().flat_map(|s| s.frames.iter().chain(&s.user_frame));
+            let frames = side.sites.iter().flat_map(Site::all_frames);
             frames.filter(|f| f.user).map(|f| f.file.clone()).collect()
         };
         let (b, a) = (files(before), files(after));
@@ -130,12 +130,10 @@ fn function<'a>(at: &At<'a>) -> Option<&'a str> {
     at.unit.location().map(|f| f.function.as_str())
 }
 
-fn callers(at: &At) -> String {
-    at.unit.site.callers().iter().map(|f| format!("{}>", f.function)).collect()
-}
-
 fn detail(at: &At) -> String {
-    format!("{:?}|{}", KindGroup::of(at.unit.site), at.unit.op)
+    let site = at.unit.site;
+    let library = site.library_frame.as_ref().map(|f| (path_end(&f.file, 1), &f.function));
+    format!("{:?}|{}|{library:?}|{}", KindGroup::of(site), at.unit.op, site.once)
 }
 
 /// The innermost name of a unit without frames.
@@ -150,12 +148,10 @@ fn unframed(at: &At) -> Option<String> {
 /// What units of a stage share. `By::Text` pairs at any distance, `By::Line` only where lines make sense.
 const STAGES: &[(How, By, Key)] = &[
     (How::Text, By::Text, |a| {
-        Some(format!("{}|{}|{}|{}|{}|{}", a.file, function(a)?, text(a)?, call(a), detail(a), callers(a)))
+        Some(format!("{}|{}|{}|{}|{}", a.file, function(a)?, text(a)?, call(a), detail(a)))
     }),
     (How::Text, By::Text, |a| Some(format!("{}|{}|{}|{}", a.file, function(a)?, text(a)?, call(a)))),
-    (How::Line, By::Line, |a| {
-        Some(format!("{}|{}|{}|{}|{}", a.file, function(a)?, call(a), detail(a), callers(a)))
-    }),
+    (How::Line, By::Line, |a| Some(format!("{}|{}|{}|{}", a.file, function(a)?, call(a), detail(a)))),
     (How::Line, By::SameLine, |a| Some(format!("{}|{}|{}", a.file, function(a)?, call(a)))),
     (How::FunctionRenamed, By::Text, |a| Some(format!("{}|{}|{}", a.file, text(a)?, call(a)))),
     (How::FunctionRenamed, By::OtherFunction, |a| {
@@ -233,7 +229,7 @@ type Lines = FxHashMap<(String, String), BTreeSet<u32>>;
 
 fn lines(side: &Side, roots: &Roots) -> Lines {
     let mut lines = Lines::default();
-    let frames = side.sites.iter().flat_map(|s| s.frames.iter().chain(&s.user_frame));
+    let frames = side.sites.iter().flat_map(Site::all_frames);
     for Frame { function, file, line, .. } in frames.filter(|f| f.user && f.line > 0) {
         lines.entry((roots.map(file).into_owned(), function.clone())).or_default().insert(*line);
     }

@@ -171,7 +171,8 @@ fn state(unit: &Unit, per: Per, side: &Side, lines: bool) -> SiteState {
         location: unit
             .location()
             .map(|f| Location { line: if lines { f.line } else { 0 }, ..Location::of(f) }),
-        caller: site.callers().iter().find(|f| f.user).map(Location::of),
+        library: site.library_frame.as_ref().map(Location::of),
+        caller: site.paths().first().and_then(|path| path.first()).map(|frame| Location::of(frame)),
         name: named.unwrap_or(&site.api).clone(),
         source: site.source.clone(),
         api: site.api.clone(),

@@ -114,8 +114,9 @@ fn identity(site: &Site, grain: Grain) -> String {
     let mut text = format!("{}|{}|{}", site.api, site.driver_api, site.thread.role);
     match (site.location(), grain) {
         (Some(at), Grain::Line) => {
-            text += &format!("|{:?}|{}", KindGroup::of(site), op(site));
-            for f in std::iter::once(at).chain(site.callers()) {
+            // What is paid once is compared by the run.
+            text += &format!("|{:?}|{}|{}", KindGroup::of(site), op(site), site.once);
+            for f in std::iter::once(at).chain(&site.library_frame) {
                 text += &format!("|{}:{}:{}", f.file, f.function, f.line);
             }
         }

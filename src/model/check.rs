@@ -109,6 +109,8 @@ pub struct BreachSite {
     pub key: String,
     /// The line, where one is known.
     pub location: Option<Location>,
+    /// The library's line that waits, where that one calls a library.
+    pub library: Option<Location>,
     /// What it is called without a location.
     pub name: String,
     /// Whether the wait can go.
@@ -128,6 +130,7 @@ impl BreachSite {
             id: site.id.clone(),
             key: site.key.clone(),
             location: site.location().map(Location::of),
+            library: site.library_frame.as_ref().map(Location::of),
             name: site.unframed().unwrap_or_else(|| site.api.clone()),
             class: site.class,
             kind: site.kind,

@@ -162,6 +162,8 @@ pub struct SiteState {
     pub key: String,
     /// The user's line, else the innermost.
     pub location: Option<Location>,
+    /// The library's line that waits, where the user's line calls a library.
+    pub library: Option<Location>,
     /// The nearest caller of the user's, where another site of that side has the same location.
     pub caller: Option<Location>,
     /// What it is called without a location: PyTorch method, NVTX range or API.

@@ -21,8 +21,8 @@ use timeline::Timeline;
 
 pub use awaited::{Awaited, AwaitedOperation, AwaitedStream, BehindCollectives, IdleGpu, LateRank, Narrow};
 pub use site::{
-    Bounds, Example, Fix, Frame, Recoverable, Replayed, Rewrite, Site, Snippet, Spread, StartUp, Thread,
-    binding, own_function,
+    Backward, Bounds, CallPath, Example, Fix, Frame, Recoverable, Replayed, Rewrite, Site, Snippet, Spread,
+    StartUp, Thread, binding, own_function,
 };
 pub use warning::{Code, Warning};
 

@@ -16,7 +16,7 @@ pub struct Site {
     /// Rank in this report: "S1" is the first.
     pub id: String,
     /// What it is known by across runs, unlike that of any other site of its process: file, function, line, API, kind and
-    /// a hash of the whole stack and the pattern. Ranks of one program share it.
+    /// a hash of the user's and the library's line and the pattern. Ranks of one program share it.
     pub key: String,
     /// Runtime or driver name without its version suffix.
     pub api: String,
@@ -42,8 +42,21 @@ pub struct Site {
     pub frames: Vec<Frame>,
     /// The innermost frame of the user.
     pub user_frame: Option<Frame>,
-    /// The nearest caller that tells this site from another at the same user line.
+    /// The library's line that waits, where the user's line calls a library: that of the code that the catalogue knows,
+    /// else the innermost outside PyTorch and helpers, else the innermost.
+    #[serde(default)]
+    pub library_frame: Option<Frame>,
+    /// The installed package of that line.
+    #[serde(default)]
+    pub library: Option<String>,
+    /// The nearest caller that tells this site from another at the same user line; of several paths, the first one's.
     pub caller: Option<Frame>,
+    /// The ways to the user's line, those that block longest first; empty where there is but one, which `frames` has.
+    #[serde(default)]
+    pub call_paths: Vec<CallPath>,
+    /// What a wait on autograd's thread belongs to. The user's line is then the one that called `backward()`.
+    #[serde(default)]
+    pub backward: Option<Backward>,
     /// C++ chain, innermost first, demangled; interpreter frames left out.
     pub native: Vec<String>,
     /// Enclosing NVTX ranges of an example, outermost first.
@@ -145,10 +158,20 @@ impl Site {
         self.user_frame.as_ref().or(self.frames.first())
     }
 
-    /// The frames from that one outwards.
-    pub fn callers(&self) -> &[Frame] {
+    /// The user's frames from that one outwards, of each way to it.
+    pub fn paths(&self) -> Vec<Vec<&Frame>> {
         let at = self.location().and_then(|l| self.frames.iter().position(|f| f == l));
-        at.map_or(&[], |at| &self.frames[at + 1..])
+        let own = at.map_or(&[][..], |at| &self.frames[at + 1..]);
+        match &self.call_paths[..] {
+            [] => vec![own.iter().filter(|frame| frame.user).collect()],
+            paths => paths.iter().map(|path| path.callers.iter().collect()).collect(),
+        }
+    }
+
+    /// All frames that are known of it.
+    pub fn all_frames(&self) -> impl Iterator<Item = &Frame> {
+        let callers = self.call_paths.iter().flat_map(|path| &path.callers);
+        self.frames.iter().chain(&self.user_frame).chain(callers)
     }
 
     /// Where it is, in few words: `train.py:18 step`, else the method, range or API.
@@ -246,6 +269,28 @@ fn of_system(name: &str) -> bool {
     const CALLS: [&str; 7] = ["sem_", "pthread_", "poll", "ioctl", "clock_gettime", "sched_yield", "syscall"];
     let name = name.trim_start_matches("__").trim_start_matches("GI_");
     CALLS.iter().any(|call| name.starts_with(call))
+}
+
+/// A way to the line of a site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallPath {
+    /// The user's frames around the line's, nearest first.
+    pub callers: Vec<Frame>,
+    /// Waits that came by it.
+    pub waits: u64,
+    /// Host time inside them.
+    pub blocked_ns: i64,
+    /// Device-idle time after them.
+    pub drain_ns: i64,
+}
+
+/// What a wait on autograd's thread belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Backward {
+    /// The node of the graph, e.g. "IndexBackward0".
+    pub node: Option<String>,
+    /// The line whose operator it undoes, where sequence numbers tell.
+    pub forward: Option<Frame>,
 }
 
 /// Waits only at start-up.

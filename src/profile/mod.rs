@@ -6,6 +6,7 @@ pub mod commands;
 mod correlation;
 pub mod database;
 pub mod details;
+pub mod elsewhere;
 pub mod header;
 pub mod ids;
 pub mod issued;

@@ -16,10 +16,10 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use typed_index_collections::TiVec;
 
-const TABLE: &str = "NVTX_EVENTS";
+pub(super) const TABLE: &str = "NVTX_EVENTS";
 
 /// `eventType` (ENUM_NSYS_EVENT_TYPE): marks, push/pop and start/end ranges, their older forms, domain names.
-const MARK: i64 = 34;
+pub(super) const MARK: i64 = 34;
 const PUSH_POP_RANGE: i64 = 59;
 const START_END_RANGE: i64 = 60;
 const NVTXT_RANGES: std::ops::RangeInclusive<i64> = 70..=71;
@@ -362,7 +362,7 @@ fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) {
 
 /// Start and end of a row that is a range, whose first columns are `start`, `end` and `eventType`; `i64::MAX` for the
 /// end of one that was still open.
-fn range_times(row: &Cells) -> Option<(i64, i64)> {
+pub(super) fn range_times(row: &Cells) -> Option<(i64, i64)> {
     let (Ok(Some(start)), Ok(end)) = (row.time(0), row.time(1)) else { return None };
     let end = end.filter(|&end| end >= start);
     match row.int(2)? {

@@ -50,6 +50,7 @@ fn line(breach: &Breach) -> String {
     if let Some(site) = site {
         line += &format!("; {}", escape_terminal(&site.id));
         line.extend(site.location.as_ref().map(|l| format!(" {}", escape_terminal(&l.function))));
+        line += &library(site, " → ");
         line.extend(site.fix.as_ref().map(|fix| format!("; fix: {}", escape_terminal(fix))));
     }
     line
@@ -61,6 +62,15 @@ fn place(site: &BreachSite) -> String {
         Some(l) => at_line(&escape_terminal(&l.file), l.line),
         None => escape_terminal(&site.name).into_owned(),
     }
+}
+
+/// ` → boxes.py:48 nms`, with that sign in front: the library's line that waits, if it is in one.
+fn library(site: &BreachSite, sign: &str) -> String {
+    let library = site.library.as_ref().filter(|library| site.location.as_ref() != Some(library));
+    library.map_or_else(String::new, |l| {
+        let at = at_line(text::path_end(&l.file, 1), l.line);
+        escape_terminal(&format!("{sign}{at} {}", l.function)).into_owned()
+    })
 }
 
 /// Kept free for the sentence on what is left out.
@@ -93,7 +103,7 @@ pub fn markdown(report: &CheckReport, limit: usize) -> String {
 
 fn row(breach: &Breach) -> String {
     let site = breach.site.as_ref();
-    let place = site.map(|s| md::code_cell(&place(s))).unwrap_or_default();
+    let place = site.map(|s| md::code_cell(&(place(s) + &library(s, " → ")))).unwrap_or_default();
     let fix = site.and_then(|s| s.fix.as_deref()).unwrap_or_default();
     let [what, actual, limit, fix] = [&breach.what, &breach.actual, &breach.limit, fix].map(md::plain);
     md::row(&[place, what, actual, limit, fix])
@@ -103,7 +113,8 @@ fn row(breach: &Breach) -> String {
 fn finding(breach: &Breach) -> String {
     let fix = breach.site.as_ref().and_then(|s| s.fix.as_ref());
     let fix = fix.map_or_else(String::new, |f| format!(" Fix: {f}."));
-    format!("{}, limit {}.{fix}", breach.actual, breach.limit)
+    let library = breach.site.as_ref().map_or_else(String::new, |site| library(site, ", waiting in "));
+    format!("{}, limit {}{library}.{fix}", breach.actual, breach.limit)
 }
 
 /// Prints annotations of the first breaches; returns how many have none.

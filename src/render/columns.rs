@@ -1,6 +1,6 @@
 //! The sites as columns, for CSV and Parquet.
 
-use crate::model::{Bounds, Report, Site};
+use crate::model::{Bounds, Frame, Report, Site};
 use Values::{Flag, Float, Text, Whole};
 
 /// A column's values, by their type. Whole numbers are counts, ids, bytes or ns, as the column's name says.
@@ -71,10 +71,22 @@ pub const COLUMNS: &[(&str, Values)] = &[
     ("replayed_stretch_ns", Whole(|_, s| s.replayed.as_ref().map(|r| r.stretch_ns))),
     ("replayed_percent", Float(|_, s| s.replayed.as_ref().map(|r| r.percent))),
     ("replayed_gpu", Text(|_, s| s.replayed.as_ref().map(|r| r.gpu.as_str()))),
+    ("library", Text(|_, s| s.library.as_deref())),
+    ("library_file", Text(|_, s| s.library_frame.as_ref().map(|frame| frame.file.as_str()))),
+    ("library_line", Whole(|_, s| s.library_frame.as_ref().map(|frame| frame.line).and_then(whole))),
+    ("library_function", Text(|_, s| s.library_frame.as_ref().map(|frame| frame.function.as_str()))),
+    ("call_paths", Whole(|_, s| whole(s.call_paths.len().max(1)))),
+    ("backward_node", Text(|_, s| s.backward.as_ref()?.node.as_deref())),
+    ("forward_file", Text(|_, s| forward(s).map(|frame| frame.file.as_str()))),
+    ("forward_line", Whole(|_, s| forward(s).map(|frame| frame.line).and_then(whole))),
 ];
 
 fn whole(number: impl TryInto<i64>) -> Option<i64> {
     Some(number.try_into().unwrap_or(i64::MAX))
+}
+
+fn forward(site: &Site) -> Option<&Frame> {
+    site.backward.as_ref()?.forward.as_ref()
 }
 
 fn bounds(site: &Site) -> Option<Bounds> {

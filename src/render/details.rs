@@ -24,6 +24,7 @@ pub fn render(report: &Report, site_id: &str, style: &Style, out: &mut dyn Write
         page.head(),
         page.evidence(),
         page.stack(),
+        page.call_paths(),
         page.native(),
         page.labelled("context", &context(report, site)),
         page.labelled("cost", &costs(site)),
@@ -67,7 +68,7 @@ impl Page<'_> {
         let verdict = format!("{} {} {}", view.class, view.kind, view.confidence);
         let (id, verdict) = (Tone::Strong.paint(&view.id), Tone::of(view.class).paint(verdict));
         let call = Tone::Faint.paint(format!("{}; {}", view.call, api(site)));
-        format!("{id}  {verdict}  {}\n    {call}", view.place.fit(usize::MAX))
+        format!("{id}  {verdict}  {}\n    {call}", view.place.fit_both(usize::MAX))
     }
 
     fn evidence(&self) -> String {
@@ -83,6 +84,18 @@ impl Page<'_> {
         let frames = view::stack(self.site).iter().rev();
         let lines = frames.flat_map(|frame| frame_lines(&FrameView::of(self.site, frame)));
         section("stack, most recent call last; > is your code", lines.collect())
+    }
+
+    /// The ways to the line, where there are several.
+    fn call_paths(&self) -> String {
+        let (paths, more) = Views::of(self.report).call_paths(self.site);
+        let widest = paths.iter().map(|(_, cost)| text::width(cost)).max().unwrap_or(0);
+        let path = |(place, cost): &(String, String)| {
+            let pad = " ".repeat(widest - text::width(cost));
+            self.hang(&format!("    {}{pad}  ", Tone::Faint.paint(cost)), place)
+        };
+        let left = (more > 0).then(|| format!("    and {}", text::counted(more as u64, "more path")));
+        section("called from", paths.iter().map(path).chain(left).collect())
     }
 
     fn native(&self) -> String {

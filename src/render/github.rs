@@ -4,7 +4,7 @@
 //! warnings, the ten worst open ones notices, and the Markdown report goes into `$GITHUB_STEP_SUMMARY`.
 
 use super::{phrase, saving};
-use crate::model::{Report, Site};
+use crate::model::{Frame, Report, Site};
 use crate::repository::Repository;
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::Class;
@@ -93,13 +93,26 @@ pub fn message(site: &Site) -> String {
     };
     let blocked = text::duration(site.blocked_ns);
     let mut parts = vec![format!(
-        "The CPU waits for the GPU here {}, blocked for {blocked} in all{idle}.",
+        "The CPU waits for the GPU here {}{}, blocked for {blocked} in all{idle}.",
         text::counted(site.waits, "time"),
+        inside(site),
     )];
     parts.extend(site.evidence.first().map(|e| format!("Why: {}.", e.text.trim_end_matches('.'))));
     parts.extend(site.fix.as_ref().map(|f| format!("Fix: {}.", f.title)));
     parts.extend(saving::short(site).filter(|_| site.class != Class::True).map(|s| format!("Saves {s}.")));
     parts.join(" ")
+}
+
+/// Where below the line it waits, as a part of a sentence: in a library, or in the backward pass that the line starts.
+fn inside(site: &Site) -> String {
+    let at = |f: &Frame| format!("{} {}", phrase::at_line(text::path_end(&f.file, 1), f.line), f.function);
+    if let Some(frame) = &site.library_frame {
+        return format!(", inside {} ({})", site.library.as_deref().unwrap_or_default(), at(frame));
+    }
+    let Some(backward) = &site.backward else { return String::new() };
+    let of = backward.forward.as_ref().map(|forward| format!("of {}", at(forward)));
+    let what: Vec<String> = backward.node.clone().into_iter().chain(of).collect();
+    format!(", in the backward pass ({})", what.join(" "))
 }
 
 #[cfg(test)]

@@ -25,13 +25,18 @@ pub fn text_of(report: &Report, limit: usize) -> String {
     let mut text = Limited::new(limit, RESERVE);
     text.add(&head(report));
     let views = Views::of(report);
-    let views: Vec<SiteView> = report.sites.iter().map(|site| views.site(site)).collect();
-    let rows_left = report.sites_omitted + text.table(&TITLES, views.iter().map(row));
+    let rows: Vec<SiteView> = report.sites.iter().map(|site| views.site(site)).collect();
+    let rows_left = report.sites_omitted + text.table(&TITLES, rows.iter().map(row));
     if let Some(saving) = saving::of_all(&report.totals) {
         text.add(&format!("{}\n\n", md::plain(&saving)));
     }
     text.warnings(&report.warnings);
-    let details: Vec<String> = report.sites.iter().zip(&views).map(|(s, view)| details(s, view)).collect();
+    let details: Vec<String> = report
+        .sites
+        .iter()
+        .zip(&rows)
+        .map(|(site, row)| details(site, row, views.call_paths(site)))
+        .collect();
     let details_left = text.add_all(&details);
     let tail = "<sub>blocked: host time inside waits, not a saving. drain: GPU idle after them.</sub>\n";
     let more = text::counted(rows_left as u64, "more site");
@@ -86,7 +91,9 @@ fn row(site: &SiteView) -> String {
     };
     let (who, cells) = (&site.who, &site.cells);
     let mut place = md::code_cell(&site.place.fit(usize::MAX));
-    place.extend(who.caller.as_ref().map(|at| format!("<br>called at {}", md::code_cell(at))));
+    place.extend(site.place.inner().map(|inner| format!("<br>in {}", md::code_cell(&inner.fit(usize::MAX)))));
+    let called: Vec<String> = who.called().collect();
+    place.extend((!called.is_empty()).then(|| format!("<br>{}", md::plain(&called.join(", ")))));
     place.extend(who.process.as_ref().map(|process| format!("<br>{}", md::code_cell(process))));
     md::row(&[
         site.id.clone(),
@@ -103,8 +110,8 @@ fn row(site: &SiteView) -> String {
 }
 
 /// A site whole, collapsed.
-fn details(site: &Site, view: &SiteView) -> String {
-    let place = view.place.fit(usize::MAX);
+fn details(site: &Site, view: &SiteView, (paths, more): (Vec<(String, String)>, usize)) -> String {
+    let place = view.place.fit_both(usize::MAX);
     let summary = format!("{} {} {}", md::html(&site.id), site.class, site.kind);
     let mut out = format!("<details><summary>{summary}, <code>{}</code></summary>\n\n", md::html(&place));
     for evidence in &site.evidence {
@@ -127,6 +134,11 @@ fn details(site: &Site, view: &SiteView) -> String {
     }
     if !stack.is_empty() {
         out += &format!("\n{}", md::block("", &stack));
+    }
+    if !paths.is_empty() {
+        let mut lines: Vec<String> = paths.iter().map(|(place, cost)| format!("  {cost}: {place}")).collect();
+        lines.extend((more > 0).then(|| format!("  and {}", text::counted(more as u64, "more path"))));
+        out += &format!("\nCalled from\n\n{}", md::block("", &lines));
     }
     let [blocked, drain] = [site.blocked_ns, site.drain_ns].map(text::duration);
     out += &format!("\nBlocked {blocked} in all; {}. Drain {drain}.", phrase::each(site));

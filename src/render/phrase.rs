@@ -1,6 +1,6 @@
 //! What the formats for people say about a site, in the same words. All text comes out escaped.
 
-use crate::model::{Report, Site};
+use crate::model::{CallPath, Frame, Report, Site};
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::{Attribution, Class, Copy, Direction, DriverApi, HostMemory, ThreadRole};
 use serde::{Serialize, Serializer};
@@ -12,22 +12,33 @@ pub(crate) struct FileNames<'a>(HashMap<&'a str, String>);
 impl<'a> FileNames<'a> {
     /// Names for the files that the sites' location column can show.
     pub(crate) fn of(report: &'a Report) -> Self {
-        Self::new(report.sites.iter().filter_map(Site::location).map(|frame| frame.file.as_str()))
+        let frames = report.sites.iter().flat_map(|site| {
+            let forward = site.backward.as_ref().and_then(|backward| backward.forward.as_ref());
+            let callers = site.call_paths.iter().flat_map(|path| &path.callers);
+            let all = site.location().into_iter().chain(&site.library_frame).chain(forward);
+            all.chain(&site.caller).chain(callers)
+        });
+        Self::new(frames.map(|frame| frame.file.as_str()))
     }
 
     pub(crate) fn new(paths: impl Iterator<Item = &'a str>) -> Self {
         // Past this many components, the whole path reads no worse.
         const DEEPEST: usize = 8;
+        // A package's own file is called by the package.
+        let end = |path: &'a str, components: usize| {
+            let own = text::path_end(path, 1) == "__init__.py";
+            text::path_end(path, components + usize::from(own))
+        };
         let mut open: HashSet<&str> = paths.collect();
         let mut names = HashMap::new();
         let mut components = 1;
         while !open.is_empty() {
             let mut users: HashMap<&str, usize> = HashMap::new();
             for path in &open {
-                *users.entry(text::path_end(path, components)).or_default() += 1;
+                *users.entry(end(path, components)).or_default() += 1;
             }
             open.retain(|path| {
-                let end = if components > DEEPEST { path } else { text::path_end(path, components) };
+                let end = if components > DEEPEST { path } else { end(path, components) };
                 let unique = users.get(end) == Some(&1) || end.len() == path.len();
                 if unique {
                     names.insert(*path, escape_terminal(end).into_owned());
@@ -52,14 +63,33 @@ pub(crate) struct Place {
     name: String,
     /// How it is known, unless from the frames of the call itself: `~sampled`.
     mark: Option<&'static str>,
+    /// What waits there: the library's line that the user's calls, or the node of autograd's graph and its forward line.
+    inner: Option<Box<Place>>,
 }
 
 impl Place {
     pub(crate) fn of(site: &Site, files: &FileNames<'_>) -> Self {
         let mark = site.attribution.mark();
+        let at = |frame: &Frame, mark, inner| {
+            let file = Some(at_line(&files.get(&frame.file), frame.line));
+            Self { file, name: escape_terminal(&frame.function).into_owned(), mark, inner }
+        };
+        let library = site.library_frame.as_ref().filter(|library| site.location() != Some(library));
+        let inner = library.map(|library| at(library, None, None)).or_else(|| {
+            let backward = site.backward.as_ref()?;
+            let node = backward.node.as_ref().map(|node| escape_terminal(node).into_owned());
+            let Some(forward) = &backward.forward else {
+                return Some(Self { file: None, name: node?, mark: None, inner: None });
+            };
+            let line = at(forward, None, None);
+            Some(Self {
+                name: node.map_or(line.name.clone(), |node| format!("{} ({node})", line.name)),
+                ..line
+            })
+        });
+        let inner = inner.map(Box::new);
         if let Some(frame) = site.location() {
-            let file = at_line(&files.get(&frame.file), frame.line);
-            return Self { file: Some(file), name: escape_terminal(&frame.function).into_owned(), mark };
+            return at(frame, mark, inner);
         }
         let (name, mark) = if let Some(function) = site.native_method() {
             (function, mark)
@@ -68,10 +98,28 @@ impl Place {
         } else {
             (escape_terminal(&site.api).into_owned(), None)
         };
-        Self { file: None, name, mark }
+        Self { file: None, name, mark, inner }
     }
 
-    /// At most `max` columns of it. The file and line stay longest: they say where to look.
+    /// What waits there, where that is another line.
+    pub(crate) fn inner(&self) -> Option<&Place> {
+        self.inner.as_deref()
+    }
+
+    /// Both lines in at most `max` columns: `train.py:43 main → boxes.py:48 nms`. Names go first, then the inner line.
+    pub(crate) fn fit_both(&self, max: usize) -> String {
+        let Some(inner) = &self.inner else { return self.fit(max) };
+        let bare = |place: &Self| place.file.clone().unwrap_or_else(|| place.name.clone());
+        let both = [
+            (self.fit(usize::MAX), inner.fit(usize::MAX)),
+            (bare(self), inner.fit(usize::MAX)),
+            (bare(self), bare(inner)),
+        ];
+        let mut both = both.into_iter().map(|(outer, inner)| format!("{outer} → {inner}"));
+        both.find(|text| text::width(text) <= max).unwrap_or_else(|| self.fit(max))
+    }
+
+    /// At most `max` columns of the user's line. The file and line stay longest: they say where to look.
     pub(crate) fn fit(&self, max: usize) -> String {
         let mark = self.mark.map_or(String::new(), |mark| format!(" {mark}"));
         let rest = max.saturating_sub(text::width(&mark));
@@ -89,11 +137,33 @@ impl Place {
     }
 }
 
-/// Where known, `train.py:18`; the name; how it is known.
+/// Where known, `train.py:18`; the name; how it is known; what waits there.
 impl Serialize for Place {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        (self.file.as_deref().unwrap_or(""), &self.name, self.mark.unwrap_or("")).serialize(serializer)
+        let inner = self.inner().map_or_else(String::new, |inner| inner.fit(usize::MAX));
+        (self.file.as_deref().unwrap_or(""), &self.name, self.mark.unwrap_or(""), inner).serialize(serializer)
     }
+}
+
+/// The ways to a site's line, as far as they differ, with what each costs; and how many more there are.
+pub(crate) fn call_paths(site: &Site, files: &FileNames<'_>) -> (Vec<(String, String)>, usize) {
+    /// A recursive program has thousands.
+    const MOST: usize = 20;
+    let paths = &site.call_paths;
+    let like_first = |path: &CallPath| {
+        let pairs = path.callers.iter().rev().zip(paths[0].callers.iter().rev());
+        pairs.take_while(|(own, first)| own == first).count()
+    };
+    let shared = paths.iter().map(like_first).min().unwrap_or(0);
+    let words = |path: &CallPath| {
+        let own = &path.callers[..path.callers.len() - shared];
+        let frame =
+            |f: &Frame| format!("{} {}", at_line(&files.get(&f.file), f.line), escape_terminal(&f.function));
+        let place = own.iter().map(frame).collect::<Vec<_>>().join(", from ");
+        let place = if place.is_empty() { "not called by your code".to_owned() } else { place };
+        (place, format!("{}, {}", text::counted(path.waits, "wait"), text::duration(path.blocked_ns)))
+    };
+    (paths.iter().take(MOST).map(words).collect(), paths.len().saturating_sub(MOST))
 }
 
 /// `file:line`, without the line where none is known.
@@ -106,6 +176,7 @@ pub(crate) const fn mark_meaning(attribution: Attribution) -> Option<&'static st
     match attribution {
         Attribution::PythonBacktrace | Attribution::None => None,
         Attribution::PythonSample => Some("~sampled: from Python samples nearby, not from the call itself"),
+        Attribution::Backward => Some("~backward: on autograd's thread, while that line was in backward()"),
         Attribution::Native => Some("~native: no Python frames, the C++ function"),
         Attribution::Nvtx => Some("~nvtx: no frames, the enclosing NVTX range"),
     }
@@ -250,6 +321,7 @@ mod tests {
             file: Some("modeling_llama.py:1204".to_owned()),
             name: "LlamaForCausalLM.prepare_inputs".to_owned(),
             mark: Some("~sampled"),
+            inner: None,
         };
         assert_eq!(place.fit(80), "modeling_llama.py:1204 LlamaForCausalLM.prepare_inputs ~sampled");
         assert_eq!(place.fit(45), "modeling_llama.py:1204 LlamaF…inputs ~sampled");

@@ -18,8 +18,8 @@ use std::io::{self, Write};
 
 /// Results that GitHub shows of a run.
 const MOST: usize = 5_000;
-/// Frames of a stack: GitHub shows 100 locations of a result.
-const FRAMES: usize = 50;
+/// Frames of a stack, and callers: GitHub shows 100 locations of a result.
+const FRAMES: usize = 49;
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
@@ -122,13 +122,18 @@ fn result(site: &Site, program: &str, repository: &Repository, fingerprint: &str
     if let Some(source) = &site.source {
         place["physicalLocation"]["region"]["snippet"] = json!({ "text": source });
     }
-    let others = site.frames.iter().filter(|f| Some(*f) != frame).take(FRAMES);
+    let waits = site.library_frame.as_ref().filter(|f| Some(*f) != frame);
+    let forward = site.backward.as_ref().and_then(|backward| backward.forward.as_ref());
+    let first = waits.map(|f| ("waits in", f)).into_iter().chain(forward.map(|f| ("forward pass in", f)));
+    let others = site.frames.iter().filter(|f| Some(*f) != frame && Some(*f) != waits).map(|f| ("in", f));
+    let callers =
+        site.call_paths.iter().skip(1).filter_map(|path| Some(("called in", path.callers.first()?)));
     let related: Vec<Value> = (1..)
-        .zip(others)
-        .map(|(id, f)| {
+        .zip(first.chain(others.take(FRAMES)).chain(callers.take(FRAMES)))
+        .map(|(id, (how, f))| {
             let mut at = of_frame(f);
             at["id"] = json!(id);
-            at["message"] = json!({ "text": plain(&format!("in {}", f.function)) });
+            at["message"] = json!({ "text": plain(&format!("{how} {}", f.function)) });
             at
         })
         .collect();

@@ -36,8 +36,10 @@ pub(crate) struct SiteView {
 
 /// Who waited for what, where that is not plainly the main thread of the only process for the only GPU.
 pub(crate) struct Who {
-    /// `train.py:41`, where only the caller tells two sites apart.
+    /// `train.py:41`, where other sites or paths have other callers.
     pub caller: Option<String>,
+    /// How many paths lead to the line.
+    pub paths: usize,
     /// "start-up only", where it waits at no other time.
     pub when: Option<&'static str>,
     /// Where sites are of several threads, of each.
@@ -76,6 +78,11 @@ impl<'a> Views<'a> {
         }
     }
 
+    /// The ways to a site's line in words, with their costs; and how many more there are.
+    pub(crate) fn call_paths(&self, site: &Site) -> (Vec<(String, String)>, usize) {
+        phrase::call_paths(site, &self.files)
+    }
+
     pub(crate) fn site(&self, site: &Site) -> SiteView {
         SiteView {
             id: escaped(&site.id),
@@ -86,6 +93,7 @@ impl<'a> Views<'a> {
             call: phrase::call(site),
             who: Who {
                 caller: site.caller.as_ref().map(|c| phrase::at_line(&self.files.get(&c.file), c.line)),
+                paths: site.call_paths.len(),
                 when: site.start_up.map(|_| phrase::START_UP),
                 thread: self.threads.then(|| phrase::thread(site)),
                 process: self.processes.as_ref().map(|processes| processes.label(site)),
@@ -106,16 +114,24 @@ impl<'a> Views<'a> {
 }
 
 impl Who {
-    /// "called at train.py:41".
-    pub(crate) fn called(&self) -> Option<String> {
-        self.caller.as_ref().map(|place| format!("called at {place}"))
+    /// "called at train.py:41"; "18 call paths" and "as at train.py:41".
+    pub(crate) fn called(&self) -> impl Iterator<Item = String> {
+        let paths = (self.paths > 0).then(|| format!("{} call paths", self.paths));
+        let how = if paths.is_some() { "as" } else { "called" };
+        paths.into_iter().chain(self.caller.as_ref().map(|place| format!("{how} at {place}")))
+    }
+
+    /// The same for a column of its own: "train.py:41", "train.py:41 +17".
+    pub(crate) fn called_short(&self) -> Option<String> {
+        let more = if self.paths > 1 { format!(" +{}", self.paths - 1) } else { String::new() };
+        self.caller.as_ref().map(|place| format!("{place}{more}"))
     }
 
     /// All of it but that the thread is the main one.
     pub(crate) fn words(&self) -> impl Iterator<Item = String> {
         let thread = self.thread.clone().filter(|thread| thread != "main");
         let when = self.when.map(str::to_owned);
-        [self.called(), when, thread, self.process.clone(), self.device.clone()].into_iter().flatten()
+        self.called().chain([when, thread, self.process.clone(), self.device.clone()].into_iter().flatten())
     }
 }
 

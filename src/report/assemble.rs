@@ -11,7 +11,7 @@ use crate::model::timeline::{Budget, Timeline};
 use crate::model::*;
 use crate::timeline;
 use crate::vocabulary::{Class, SiteIx};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Collects exports into one report.
 pub struct Assembler<'a> {
@@ -102,24 +102,26 @@ impl<'a> Assembler<'a> {
     }
 }
 
-/// Gives sites that share user line, API and kind the nearest caller that tells them apart.
+/// Gives sites that share the user's line with others, or that have several paths, the nearest caller that tells.
 ///
 /// Linear in the frames: a recursive program has thousands of stacks on one line.
 fn name_callers(sites: &mut [Site]) {
     let mut alike: FxHashMap<_, Vec<usize>> = FxHashMap::default();
     for (i, s) in sites.iter().enumerate().filter(|(_, s)| s.user_frame.is_some()) {
-        let key = (&s.user_frame, &s.api, s.kind, s.process.pid, s.process.profile, &s.pattern);
-        alike.entry(key).or_default().push(i);
+        alike.entry((&s.user_frame, s.process.pid, s.process.profile)).or_default().push(i);
     }
     let mut callers: Vec<(usize, Frame)> = Vec::new();
     for group in alike.values() {
-        let stacks: Vec<&[Frame]> = group.iter().map(|&s| sites[s].callers()).collect();
-        let deepest = stacks.iter().map(|s| s.len()).max().unwrap_or(0);
-        let differ: Vec<bool> =
-            (0..deepest).map(|depth| stacks.iter().any(|s| s.get(depth) != stacks[0].get(depth))).collect();
-        for (&site, stack) in group.iter().zip(stacks) {
-            let told = stack.iter().zip(&differ).find(|(frame, differs)| **differs && frame.user);
-            callers.extend(told.map(|(frame, _)| (site, frame.clone())));
+        let paths: Vec<(usize, Vec<&Frame>)> =
+            group.iter().flat_map(|&i| sites[i].paths().into_iter().map(move |path| (i, path))).collect();
+        let deepest = paths.iter().map(|(_, path)| path.len()).max().unwrap_or(0);
+        let differs =
+            |depth: &usize| paths.iter().any(|(_, path)| path.get(*depth) != paths[0].1.get(*depth));
+        let differ: Vec<usize> = (0..deepest).filter(differs).collect();
+        let mut named = FxHashSet::default();
+        for (site, path) in paths.iter().filter(|(site, _)| named.insert(*site)) {
+            let told = differ.iter().find_map(|&depth| path.get(depth));
+            callers.extend(told.map(|&frame| (*site, frame.clone())));
         }
     }
     for (site, caller) in callers {

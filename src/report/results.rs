@@ -9,9 +9,11 @@ use crate::frame::{SiteWaits, Sums, Waits};
 use crate::model::*;
 use crate::profile::commands;
 use crate::profile::ids::{OpId, ThreadIx, pid_of, process, tid_of};
+use crate::profile::payload::PyFrame;
 use crate::sites::neighbours::op_name;
 use crate::sites::ranges::stable_name;
 use crate::sites::{native, set_up};
+use crate::text;
 use crate::verdict::site::Site as FoundSite;
 use crate::verdict::source::Reading;
 use crate::vocabulary::{
@@ -19,6 +21,7 @@ use crate::vocabulary::{
 };
 use crate::waits::api::Blocking;
 use crate::waits::device::DeviceIx;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use typed_index_collections::TiVec;
 
@@ -124,7 +127,11 @@ impl<'a> Sites<'a> {
             user_frame: b.user.and_then(|u| frames.get(u)).cloned(),
             frames,
             native: native::readable(&b.chain),
+            library: site.library_frame().map(|f| package(&f.file).to_owned()),
+            library_frame: site.library_frame().map(|f| self.options.rules.frame(f)),
             caller: None,
+            call_paths: self.call_paths(site),
+            backward: self.backward(site),
             nvtx: b.ranges.iter().map(|r| stable_name(r)).collect(),
             source: site.line_text.clone(),
             snippet: site.snippet.clone(),
@@ -163,14 +170,49 @@ impl<'a> Sites<'a> {
         }
     }
 
+    /// The ways to the site's line, as far as they differ in the user's frames; none where there is but one.
+    fn call_paths(&self, site: &FoundSite) -> Vec<CallPath> {
+        let mut paths: Vec<CallPath> = Vec::new();
+        let mut known: FxHashMap<Vec<Frame>, usize> = FxHashMap::default();
+        for path in &site.paths {
+            let callers = path.callers.iter().map(|f| self.options.rules.frame(f)).filter(|f| f.user);
+            let callers: Vec<Frame> = callers.collect();
+            let at = *known.entry(callers.clone()).or_insert(paths.len());
+            if at == paths.len() {
+                paths.push(CallPath { callers, waits: 0, blocked_ns: 0, drain_ns: 0 });
+            }
+            let to = &mut paths[at];
+            to.waits += path.waits.len() as u64;
+            to.blocked_ns =
+                path.waits.iter().fold(to.blocked_ns, |t, &w| t.saturating_add(self.found.waits[w].blocked));
+            to.drain_ns = path.waits.iter().fold(to.drain_ns, |t, &w| t.saturating_add(self.found.drains[w]));
+        }
+        // Stable: of equals, the one with most waits, then the first.
+        paths.sort_by_key(|path| std::cmp::Reverse(path.blocked_ns));
+        if paths.len() > 1 { paths } else { Vec::new() }
+    }
+
+    fn backward(&self, site: &FoundSite) -> Option<Backward> {
+        let (node, forward) = (site.bundle.node(), site.bundle.forward.as_ref());
+        let backward =
+            Backward { node: node.map(str::to_owned), forward: forward.map(|f| self.options.rules.frame(f)) };
+        (node.is_some() || forward.is_some()).then_some(backward)
+    }
+
     /// The catalogue's fix for the site's pattern, with the site's own expression. A wait that waits for nothing goes,
     /// whatever call it is.
     fn fix(&self, site: &FoundSite, sums: &Sums) -> Option<Fix> {
         let entry = fitting(catalogue::by_id(site.verdict.pattern?)?, site.verdict.kind)?;
+        let library = site.library_frame().filter(|_| site.inside.is_some_and(|inside| !inside.advised));
+        if let Some(frame) = library.filter(|_| site.verdict.kind != Kind::Allocator) {
+            let bare = matches!(site.verdict.kind, Kind::Idle | Kind::Redundant | Kind::Explicit);
+            let for_nothing = bare && sums.found_nothing == sums.waits;
+            return Some(Fix { confirm: self.confirm(site), ..fix_from_outside(frame, entry, for_nothing) });
+        }
         let (strategy, title) = match site.verdict.kind {
             Kind::Redundant => (Strategy::Remove, "delete it: the wait before has drained the GPU"),
             Kind::Idle => (Strategy::Remove, "delete it: it found nothing to wait for"),
-            Kind::Explicit if sums.found_nothing == sums.waits => {
+            Kind::Explicit if sums.found_nothing == sums.waits && !entry.intended => {
                 (Strategy::Remove, "delete it: here it found nothing to wait for")
             }
             Kind::Allocator if site.bundle.waits.len() == 1 || self.found.is_once(site) => {
@@ -190,10 +232,13 @@ impl<'a> Sites<'a> {
         let rewrite =
             |r: &Reading| Some(Rewrite { before: r.expression.clone(), after: r.rewritten.clone()? });
         let here = site.reading.as_ref().and_then(rewrite);
+        let operator = site.bundle.attribution == Attribution::Backward && site.inside.is_none();
+        let forward = operator && strategy != Strategy::Leave;
+        let title = if forward { format!("in the forward pass: {title}") } else { title.to_owned() };
         Some(Fix {
             order: strategy as u8 + 1,
             strategy: strategy.name().to_owned(),
-            title: with_own_words(title, here.as_ref()),
+            title: with_own_words(&title, here.as_ref()),
             why: entry.why.to_owned(),
             before: entry.fix.before.to_owned(),
             after: entry.fix.after.to_owned(),
@@ -372,6 +417,37 @@ fn said_of_start_up(at: &StartUp) -> Evidence {
         ),
     };
     Evidence::new(RuleId::X12, text)
+}
+
+/// The package of a file, in a word.
+fn package(file: &str) -> &str {
+    let folder = || file.split(['/', '\\']).find(|part| *part == "torch");
+    text::package(file).or_else(folder).unwrap_or("the library")
+}
+
+/// What can be done about a wait in code that is not the user's, and that the catalogue does not know: nothing at its line.
+fn fix_from_outside(frame: &PyFrame, entry: &Pattern, for_nothing: bool) -> Fix {
+    let package = package(&frame.file);
+    let (strategy, what) = if for_nothing {
+        (Strategy::Leave, "leave it, it found nothing to wait for")
+    } else {
+        (Strategy::Delay, "call it less often, or see its options")
+    };
+    let at = format!("{}:{}", text::path_end(&frame.file, 1), frame.line);
+    Fix {
+        order: strategy as u8 + 1,
+        strategy: strategy.name().to_owned(),
+        title: format!("inside {package}: {what}"),
+        why: format!(
+            "The wait is in code of {package} ({at} {}). What waits there: {}. {}",
+            frame.function, entry.title, entry.why
+        ),
+        before: String::new(),
+        after: String::new(),
+        caveat: String::new(),
+        here: None,
+        confirm: String::new(),
+    }
 }
 
 /// Whether all that a site copies is in pinned memory.

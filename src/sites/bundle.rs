@@ -1,10 +1,12 @@
 //! Forming bundles: which waits are alike, and what speaks for them.
 
+use super::backward::{self, Backward};
 use super::chain::Signatures;
 use super::context::Context;
 use super::frames::PathRules;
 use super::neighbours::{self, Neighbours};
 use super::{Bundle, native, ranges, sampled};
+use crate::catalogue;
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::ids::{NameIx, OpId, RangeId};
@@ -44,6 +46,7 @@ struct Key {
     copy_lost: bool,
     /// Its native chain: one Python stack may do different things.
     signature: Option<u32>,
+    backward: Option<Backward>,
 }
 
 /// Bytes of a copy: exact up to 16 (which scalar was read), in powers of two above.
@@ -65,6 +68,7 @@ pub fn form(
     rules: &PathRules,
 ) -> Result<Vec<Bundle>, InputError> {
     let mut signatures = Signatures::default();
+    backward::place(profile, waits, context, rules)?;
     let groups = group(profile, devices, waits, context, &mut signatures)?;
     let around: Vec<_> =
         groups.iter().map(|(_, w)| neighbours::around(profile, devices, &waits[typical(w, waits)])).collect();
@@ -130,6 +134,7 @@ fn group(
             completes: wait.completes.is_some(),
             copy_lost: wait.copy_lost(),
             signature: None,
+            backward: context.backward.get(&w).copied(),
         };
         groups.entry(key).or_default().push(w);
     }
@@ -225,7 +230,7 @@ fn ops_before(profile: &Profile, devices: &Devices, wait: &Wait, distance: usize
 }
 
 /// Texts of ranges and of all ranges around them.
-fn texts_outwards(
+pub(super) fn texts_outwards(
     profile: &mut Profile,
     innermost: impl Iterator<Item = Option<RangeId>>,
 ) -> Result<FxHashMap<RangeId, Arc<str>>, InputError> {
@@ -269,6 +274,15 @@ impl Former<'_> {
         if attribution == Attribution::Native && native::method(&chain).is_none() && names_operator(&ranges) {
             attribution = Attribution::Nvtx;
         }
+        let stack = |s: StackIx| &self.context.stacks.stacks[s];
+        let own = frames.len();
+        let calls_backward = key.backward.and_then(|b| b.caller).map(stack);
+        if let Some(caller) = calls_backward {
+            // What carries the call on says nothing, and must not pass for code that waits.
+            frames.extend(caller.iter().skip_while(|f| catalogue::is_helper(&f.file)).cloned());
+            attribution = Attribution::Backward;
+        }
+        let forward = key.backward.and_then(|b| b.forward).map(stack);
         let same_bytes =
             members.iter().all(|&w| self.waits[w].copy.map(|c| c.bytes) == first.copy.map(|c| c.bytes));
         Bundle {
@@ -277,8 +291,10 @@ impl Former<'_> {
             api: self.profile.calls.base_name(first.call).clone(),
             blocking: first.blocking,
             attribution,
-            note: String::new(),
+            note: calls_backward.map_or_else(String::new, |_| "its thread was in there meanwhile".to_owned()),
             user: self.rules.user_index(&frames),
+            own: calls_backward.map_or(usize::MAX, |_| own),
+            forward: forward.and_then(|s| s.get(self.rules.user_index(s).unwrap_or(0))).cloned(),
             frames,
             chain,
             ranges,

@@ -1,5 +1,6 @@
 //! What the export knows about each wait besides its times: Python stack, native chain, NVTX range.
 
+use super::backward::Backward;
 use super::program::Programs;
 use crate::error::InputError;
 use crate::profile::Profile;
@@ -28,6 +29,8 @@ pub struct Context {
     pub programs: Programs,
     /// Whether a thread is the main one of its process.
     pub main: TiVec<ThreadIx, bool>,
+    /// Of waits on autograd's threads without a line of the user, where they come from; see [`super::backward`].
+    pub backward: FxHashMap<WaitId, Backward>,
     /// Native chains fetched so far.
     pub chains: Chains,
     /// Waits that have a Python mark at all.

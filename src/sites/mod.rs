@@ -4,6 +4,7 @@
 //! role, API, stack, copy, what was found on the GPU, and the operation that the native chain names. Bundles are
 //! judged one by one; then those of one user line with the same verdict join into a *site*.
 
+pub mod backward;
 pub mod bundle;
 pub mod chain;
 pub mod context;
@@ -42,8 +43,13 @@ pub struct Bundle {
     pub note: String,
     /// Python frames, innermost first.
     pub frames: Vec<PyFrame>,
+    /// How many of them, from the innermost, are of the waiting calls themselves: further ones are of the thread that was in
+    /// `backward()` meanwhile.
+    pub own: usize,
     /// Index of the innermost user frame.
     pub user: Option<usize>,
+    /// Of waits on autograd's thread, the line of the forward pass whose operator they undo, where ranges tell.
+    pub forward: Option<PyFrame>,
     /// Native symbols of an example, innermost first.
     pub chain: Vec<Arc<str>>,
     /// Texts of the NVTX ranges around an example, outermost first.
@@ -68,6 +74,11 @@ impl Bundle {
         &self.frames[self.user.unwrap_or(0)..]
     }
 
+    /// The frames of library code that waits, below the user's line.
+    pub fn inside(&self) -> &[PyFrame] {
+        &self.frames[..self.user.unwrap_or(self.frames.len()).min(self.own)]
+    }
+
     /// The innermost user frame; `None` where all frames are a library's.
     pub fn user_frame(&self) -> Option<&PyFrame> {
         self.user.and_then(|u| self.frames.get(u))
@@ -75,11 +86,21 @@ impl Bundle {
 
     /// The library frame that the user's line called, if the wait happened inside library Python.
     pub fn through(&self) -> Option<&PyFrame> {
-        self.user.and_then(|u| u.checked_sub(1)).and_then(|i| self.frames.get(i))
+        self.user.and_then(|_| self.inside().last())
     }
 
-    /// The tensor method that waits, read from the native chain.
+    /// The tensor method that waits, or whose backward does, read from the native chain.
     pub fn method(&self) -> Option<&str> {
-        native::method(&self.chain)
+        native::method(&self.chain).or_else(|| match self.node()? {
+            "IndexBackward0" => Some("getitem"),
+            "IndexPutBackward0" => Some("setitem"),
+            _ => None,
+        })
+    }
+
+    /// The node of autograd's graph that a wait is in: `IndexBackward0`.
+    pub fn node(&self) -> Option<&str> {
+        let of_range = || self.ranges.iter().find_map(|range| backward::node(range));
+        native::node(&self.chain).or_else(of_range).filter(|_| self.role == ThreadRole::Autograd)
     }
 }

@@ -8,6 +8,15 @@ pub fn method(chain: &[Arc<str>]) -> Option<&str> {
     chain.iter().find_map(|symbol| Some(binding(symbol)?.1))
 }
 
+/// The node of autograd's graph that a chain is in: `IndexBackward0`.
+pub fn node(chain: &[Arc<str>]) -> Option<&str> {
+    chain.iter().find_map(|symbol| {
+        let (path, _) = symbol.split_once("::apply")?;
+        let name = path.rsplit("::").next()?;
+        path.starts_with("torch::autograd::generated::").then_some(name)
+    })
+}
+
 /// The innermost ATen operator of a chain that is not one of the general steps of every copy.
 pub fn operator(chain: &[Arc<str>]) -> Option<&str> {
     const GENERAL: &[&str] =

@@ -4,6 +4,7 @@ use super::combine::Combined;
 use super::source;
 use super::trace::{Subject, generic};
 use crate::catalogue::{self, Known};
+use crate::profile::payload::PyFrame;
 use crate::rules::{grade, says};
 use crate::sites::Bundle;
 use crate::vocabulary::{Attribution, Direction, Evidence, RuleId, Verdict};
@@ -19,7 +20,7 @@ pub fn judge(s: &Subject) -> Option<Verdict> {
     if upload || matches!(first.id, "F01" | "F02" | "F03") {
         return None;
     }
-    let frame = s.bundle.through().or(s.bundle.frames.first())?;
+    let frame = s.bundle.inside().get(known.depth)?;
     let kinds = || known.entries.iter().map(|entry| entry.kind);
     let grade = if known.sure {
         grade::R17
@@ -49,14 +50,56 @@ pub fn judge(s: &Subject) -> Option<Verdict> {
 
 /// What the catalogue knows of the library frames of a wait.
 pub fn known(s: &Subject) -> Option<Known> {
-    let b = s.bundle;
-    let inside = &b.frames[..b.user.unwrap_or(b.frames.len())];
+    let inside = s.bundle.inside();
     let frames: Vec<(&str, &str)> = inside.iter().map(|f| (&*f.file, &*f.function)).collect();
     // The lines of samples are only probable.
-    let exact = b.attribution == Attribution::PythonBacktrace;
+    let exact = matches!(s.bundle.attribution, Attribution::PythonBacktrace | Attribution::Backward);
     catalogue::library_site(&frames, &|depth| {
         let frame = inside.get(depth).filter(|_| exact)?;
         source::line(s.sources, &frame.file, frame.line, &frame.function)
+    })
+}
+
+/// The library code below the user's line that a wait stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inside {
+    /// The frame that stands for it, as an index into the bundle's: the one that the catalogue knows, else the innermost
+    /// that is not of PyTorch or another helper, else the innermost.
+    pub frame: usize,
+    /// Whether advice for the pattern helps the caller: the catalogue knows the code, or the user's line calls what
+    /// waits through nothing but a wrapper.
+    pub advised: bool,
+}
+
+/// Where in a library a wait is; `None` where it is the user's own line that waits.
+pub fn inside(s: &Subject, pattern: Option<&str>) -> Option<Inside> {
+    let frames = s.bundle.inside();
+    if frames.is_empty() {
+        return None;
+    }
+    let foreign = frames.iter().position(|f| !catalogue::is_helper(&f.file));
+    let known = known(s).filter(|k| !k.is_wrapper() || foreign.is_none_or(|frame| frame == k.depth));
+    Some(match known {
+        // A wrapper of PyTorch's: the caller's own call, or one of the code around it.
+        Some(k) if k.is_wrapper() && foreign.is_none() => {
+            let advised = only_wraps(&frames[k.depth + 1..]);
+            Inside { frame: k.depth + usize::from(!advised), advised }
+        }
+        Some(k) => Inside { frame: k.depth, advised: k.entries.iter().any(|e| Some(e.id) == pattern) },
+        None => Inside { frame: foreign.unwrap_or(0), advised: foreign.is_none() && only_wraps(frames) },
+    })
+}
+
+/// Whether helpers' frames do nothing but carry the user's call on: PyTorch's functions that call the operator of their name,
+/// and what is not PyTorch's, as the standard library that formats a tensor.
+fn only_wraps(frames: &[PyFrame]) -> bool {
+    const FILES: [&str; 4] = ["functional.py", "_tensor.py", "_jit_internal.py", "_ops.py"];
+    frames.iter().all(|frame| {
+        let file = frame.file.replace('\\', "/");
+        let Some((_, file)) = file.rsplit_once("/torch/") else { return true };
+        let function = frame.function.rsplit('.').next();
+        let calls = matches!(function, Some("forward" | "_call_impl" | "_wrapped_call_impl"));
+        FILES.contains(&file) || file == "nn/functional.py" || calls && file.starts_with("nn/modules/")
     })
 }
 

@@ -1,17 +1,26 @@
 //! Sites: judged bundles of one place with one verdict.
 
 use super::combine::Combined;
+use super::library::Inside;
 use super::source::{Reading, SourceTree};
 use crate::model::Snippet;
+use crate::profile::payload::PyFrame;
 use crate::sites::{Bundle, native, ranges};
-use crate::vocabulary::{Attribution, Copy, Evidence, HostMemory, Kind, Verdict};
+use crate::vocabulary::{Attribution, Copy, Evidence, HostMemory, Verdict};
+use crate::waits::WaitId;
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
 
 /// A call site: bundles of one place with one verdict.
 #[derive(Clone, Debug)]
 pub struct Site {
     /// The bundle with most waits speaks for the site; its `waits` are those of all.
     pub bundle: Bundle,
+    /// The ways to the user's line; that of `bundle` first.
+    pub paths: Vec<Path>,
+    /// The library code that waits below the user's line.
+    pub inside: Option<Inside>,
     /// What trace and source say together.
     pub verdict: Verdict,
     /// The expression that waits and where its value goes; `None` where the source was not read or does not fit.
@@ -26,11 +35,27 @@ pub struct Site {
     pub key: String,
 }
 
+/// A way to a line.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// The frames around the line's, nearest first.
+    pub callers: Vec<PyFrame>,
+    /// The waits that came by it.
+    pub waits: Vec<WaitId>,
+}
+
 impl Site {
     /// The site of one bundle.
-    pub fn new(bundle: Bundle, combined: Combined) -> Self {
+    pub fn new(bundle: Bundle, inside: Option<Inside>, combined: Combined) -> Self {
         let Combined { verdict, reading, line_text, stale } = combined;
-        Self { bundle, verdict, reading, line_text, stale, snippet: None, key: String::new() }
+        let callers = bundle.user_stack().iter().skip(1).cloned().collect();
+        let paths = vec![Path { callers, waits: bundle.waits.clone() }];
+        Self { bundle, paths, inside, verdict, reading, line_text, stale, snippet: None, key: String::new() }
+    }
+
+    /// The library's line that waits below the user's.
+    pub fn library_frame(&self) -> Option<&PyFrame> {
+        self.bundle.frames.get(self.inside?.frame)
     }
 
     /// Looks up the user line with those around it, unless the file is known to have changed.
@@ -40,34 +65,46 @@ impl Site {
     }
 }
 
-/// Joins sites of one place and verdict.
+/// Joins sites of one place and verdict, first those of one stack, then over its callers.
 ///
-/// They join when they share process, role, API, class, kind and pattern, and the stack from the user's line
-/// outwards (natively attributed ones: the chain; else the NVTX ranges). So the four places inside `_tensor_str.py` that
-/// one `print(tensor)` waits at are one site, and `synchronize()` calls that found the GPU idle stand apart from those
-/// of the same line that did not.
-pub fn join(mut judged: Vec<Site>) -> Vec<Site> {
-    judged.sort_by(|a, b| {
+/// Of one stack are those that share process, role, API, kind and pattern, the stack from the user's line outwards and, in
+/// library code that the catalogue does not know, its line (natively attributed ones: the chain; else the NVTX ranges). So the four places inside
+/// `_tensor_str.py` that one `print(tensor)` waits at are one site, and `synchronize()` calls that found the GPU idle stand
+/// apart from those of the same line that did not. Sites that differ in nothing but the callers of the line are one with
+/// several paths, as long as they agree in `when`: what a program pays once is no part of what every iteration pays.
+pub fn join<W: Hash + Eq>(judged: Vec<Site>, when: impl Fn(&Site) -> W) -> Vec<Site> {
+    let line = |site: &Site| (site.bundle.pid, place(site), site.verdict.kind, site.verdict.pattern);
+    let callers = |site: &Site| site.paths[0].callers.clone();
+    let of_stack = gather(judged, |site| (line(site), callers(site)));
+    let mut sites = gather(of_stack, |site| (line(site), when(site)));
+    sites.sort_by_key(|site| site.bundle.waits[0]);
+    for site in &mut sites {
+        site.key = key(site);
+    }
+    part_keys(&mut sites);
+    sites
+}
+
+/// Sites that share `of` become one; the one with most waits speaks for them.
+fn gather<K: Hash + Eq>(mut all: Vec<Site>, of: impl Fn(&Site) -> K) -> Vec<Site> {
+    all.sort_by(|a, b| {
         b.bundle.waits.len().cmp(&a.bundle.waits.len()).then_with(|| a.bundle.waits.cmp(&b.bundle.waits))
     });
     let mut sites: Vec<Site> = Vec::new();
-    let mut index: FxHashMap<(i64, String, Kind, Option<&str>), usize> = FxHashMap::default();
-    for mut site in judged {
-        let of = (site.bundle.pid, place(&site.bundle), site.verdict.kind, site.verdict.pattern);
-        match index.get(&of) {
-            Some(&i) => absorb(&mut sites[i], site.bundle, site.verdict),
-            None => {
-                site.key = key(&site.bundle, &of.1, &site.verdict);
-                index.insert(of, sites.len());
+    let mut index: FxHashMap<K, usize> = FxHashMap::default();
+    for site in all {
+        match index.entry(of(&site)) {
+            Entry::Occupied(known) => absorb(&mut sites[*known.get()], site),
+            Entry::Vacant(new) => {
+                new.insert(sites.len());
                 sites.push(site);
             }
         }
     }
     for site in &mut sites {
         site.bundle.waits.sort_unstable();
+        site.paths.iter_mut().for_each(|path| path.waits.sort_unstable());
     }
-    sites.sort_by_key(|s| s.bundle.waits[0]);
-    part_keys(&mut sites);
     sites
 }
 
@@ -84,9 +121,17 @@ pub fn part_keys(sites: &mut [Site]) {
     }
 }
 
-/// Adds a smaller bundle to a site: its waits and its own reasons; agreement is only as sure as the less sure.
-fn absorb(site: &mut Site, bundle: Bundle, verdict: Verdict) {
+/// Adds a smaller site to another: its waits, paths and own reasons; agreement is only as sure as the less sure.
+fn absorb(site: &mut Site, other: Site) {
+    let Site { bundle, paths, verdict, .. } = other;
     site.bundle.waits.extend(bundle.waits);
+    for path in paths {
+        // Those of one stack were joined first: the paths of a site differ.
+        match site.paths.first_mut().filter(|first| first.callers == path.callers) {
+            Some(first) => first.waits.extend(path.waits),
+            None => site.paths.push(path),
+        }
+    }
     site.verdict.confidence = site.verdict.confidence.min(verdict.confidence);
     site.bundle.copy = match (site.bundle.copy, bundle.copy) {
         (Some(a), Some(b)) if a.direction == b.direction => {
@@ -121,8 +166,9 @@ fn says_the_same(one: &Evidence, other: &Evidence) -> bool {
     one.rule == other.rule && words(&one.text).eq(words(&other.text))
 }
 
-/// What identifies a place, over runs: names and lines, no ids.
-fn place(bundle: &Bundle) -> String {
+/// What identifies a place whoever calls it, over runs: names and lines, no ids.
+fn place(site: &Site) -> String {
+    let bundle = &site.bundle;
     let mut text = format!("{}|{}|{}", bundle.api, bundle.role, bundle.attribution);
     if bundle.frames.is_empty() {
         for symbol in native::readable(&bundle.chain) {
@@ -132,9 +178,13 @@ fn place(bundle: &Bundle) -> String {
             text += &format!("|{}", ranges::stable_name(range));
         }
     }
-    for frame in bundle.user_stack() {
+    // What is known of the code is one thing, whichever of its lines waits; and where samples fall within a wait is chance.
+    let apart = |i: &Inside| !i.advised && bundle.attribution != Attribution::PythonSample;
+    let library = site.inside.filter(apart).and_then(|_| site.library_frame());
+    for frame in bundle.user_stack().iter().take(1).chain(library).chain(&bundle.forward) {
         text += &format!("|{}:{}:{}", frame.file, frame.function, frame.line);
     }
+    text.extend(bundle.node().filter(|_| bundle.forward.is_none()).map(|node| format!("|{node}")));
     if bundle.attribution == Attribution::PythonSample {
         // The line is only probable: what was copied tells sites apart, and where no line is known, what ran before.
         let line_known = bundle.user_frame().is_some_and(|f| f.line > 0);
@@ -145,7 +195,8 @@ fn place(bundle: &Bundle) -> String {
 }
 
 /// `file:function:line:api:kind` for the reader, and a hash of all that tells sites of a process apart: place and pattern.
-fn key(bundle: &Bundle, place: &str, verdict: &Verdict) -> String {
+fn key(site: &Site) -> String {
+    let Site { bundle, verdict, .. } = site;
     let head = match bundle.user_frame().or(bundle.frames.first()) {
         Some(f) => format!("{}:{}:{}", f.file, f.function, f.line),
         None => bundle
@@ -154,7 +205,7 @@ fn key(bundle: &Bundle, place: &str, verdict: &Verdict) -> String {
             .or_else(|| bundle.ranges.last().map(|r| ranges::stable_name(r)))
             .unwrap_or_default(),
     };
-    let place = format!("{place}|{}", verdict.pattern.unwrap_or_default());
+    let place = format!("{}|{}", place(site), verdict.pattern.unwrap_or_default());
     format!("{head}:{}:{}:{:016x}", bundle.api, verdict.kind, crate::text::fnv1a(place.as_bytes()))
 }
 

@@ -7,7 +7,9 @@ use sync_report::model::{Report, Site};
 use sync_report::sites::frames::PathRules;
 use sync_report::vocabulary::Attribution;
 
+mod backward;
 mod grouping;
+mod library;
 mod python;
 mod substitutes;
 

@@ -14,7 +14,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use sync_report::analysis::Options;
-use sync_report::model::{Report, Site};
+use sync_report::model::{Frame, Report, Site};
 use sync_report::verdict::source::SourceRoot;
 use sync_report::vocabulary::RuleId;
 
@@ -151,12 +151,16 @@ fn site<'r>(
     snippet: &Snippet,
 ) -> Option<&'r Site> {
     let own = trace::recorded(snippet);
-    let user: Vec<_> = stack.iter().skip_while(|frame| frame.1 != own).collect();
+    let outwards = stack.iter().skip_while(|frame| frame.1 != own);
+    let user: Vec<_> = outwards.filter(|frame| !frame.1.contains("site-packages")).collect();
     let method = operation::find(&mark.operation).method;
+    let same = |a: &Frame, b: &(String, String, i64)| a.function == b.0 && i64::from(a.line) == b.2;
     report.sites.iter().find(|site| {
-        let frames: Vec<_> = site.frames.iter().skip_while(|frame| frame.file != own).collect();
-        frames.len() == user.len()
-            && frames.iter().zip(&user).all(|(a, b)| a.function == b.0 && i64::from(a.line) == b.2)
+        let leads_there = |path: &Vec<&Frame>| {
+            let frames = site.user_frame.iter().chain(path.iter().copied());
+            path.len() + 1 == user.len() && frames.zip(&user).all(|(a, b)| same(a, b))
+        };
+        site.paths().iter().any(leads_there)
             && (!mark.chain || site.native.iter().any(|symbol| symbol.contains(method)))
     })
 }

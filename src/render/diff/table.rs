@@ -103,12 +103,17 @@ fn columns(report: &DiffReport, shown: &[&SiteChange], places: Vec<Vec<String>>)
 /// Where it is, and below that where it was, what differs and what to do about a new site; a pipe (`None`) gets one line.
 fn places(change: &SiteChange, files: &FileNames<'_>, longest: Option<usize>) -> Vec<String> {
     let Some(shown) = change.shown() else { return Vec::new() };
-    let mut lines = vec![words::place(shown, files)];
-    lines.extend(words::remarks(change, files));
-    let Some(longest) = longest else { return vec![lines.join("; ")] };
+    let remarks = words::remarks(change, files);
+    let Some(longest) = longest else {
+        let lines: Vec<String> = std::iter::once(words::place(shown, files)).chain(remarks).collect();
+        return vec![lines.join("; ")];
+    };
     if longest == 0 {
         return Vec::new();
     }
+    let [place, library] = words::places(shown, files);
+    let library = (!library.is_empty()).then(|| format!("in {library}"));
+    let lines: Vec<String> = std::iter::once(place).chain(library).chain(remarks).collect();
     let cut = |(i, line): (usize, &String)| match i {
         0 => text::shorten_middle(line, longest).into_owned(),
         _ => Tone::Faint.paint(text::shorten_end(line, longest)),

@@ -9,7 +9,8 @@ use serde::Serialize;
 /// File names as short as they can be told apart.
 pub fn files(report: &DiffReport) -> FileNames<'_> {
     let states = report.sites.iter().flat_map(|s| s.before.iter().chain(&s.after));
-    FileNames::new(states.flat_map(|s| s.location.iter().chain(&s.caller)).map(|l| l.file.as_str()))
+    let places = states.flat_map(|s| s.location.iter().chain(&s.library).chain(&s.caller));
+    FileNames::new(places.map(|l| l.file.as_str()))
 }
 
 /// What became of a site, in a word.
@@ -32,14 +33,23 @@ fn aspect(aspect: Aspect) -> &'static str {
     }
 }
 
-/// `train.py:18 step`
+/// `train.py:18 step`, with the library's line where the wait is in one: `train.py:18 step → boxes.py:48 nms`
 pub fn place(state: &SiteState, files: &FileNames<'_>) -> String {
+    let [place, library] = places(state, files);
+    if library.is_empty() { place } else { format!("{place} → {library}") }
+}
+
+/// The user's line and the library's, which may be empty.
+pub fn places(state: &SiteState, files: &FileNames<'_>) -> [String; 2] {
     let at = |l: &Location| at_line(&files.get(&l.file), l.line);
+    let named = |l: &Location| format!("{} {}", at(l), escape_terminal(&l.function));
     let caller = state.caller.as_ref().map_or_else(String::new, |c| format!(", called at {}", at(c)));
-    match &state.location {
-        Some(l) => format!("{} {}{caller}", at(l), escape_terminal(&l.function)),
+    let library = state.library.as_ref().filter(|library| state.location.as_ref() != Some(library));
+    let place = match &state.location {
+        Some(l) => named(l) + &caller,
         None => escape_terminal(&state.name).into_owned(),
-    }
+    };
+    [place, library.map(named).unwrap_or_default()]
 }
 
 /// "3 sites new, 1 gone, 2 changed, …", what there is none of left out.

@@ -25,6 +25,10 @@ pub(super) struct PageSite {
     pub stack: Vec<FrameView>,
     /// Frames left out of the stack's middle.
     pub frames_left_out: usize,
+    /// Ways to the line, where there are several, with what each costs.
+    pub paths: Vec<(String, String)>,
+    /// Ways left out.
+    pub paths_left_out: usize,
     pub snippet: Option<Snippet>,
     /// The number of the user's line.
     pub line: u32,
@@ -80,19 +84,22 @@ pub(super) struct ExampleView {
 /// The sites of a report.
 pub(super) fn sites(report: &Report) -> Vec<PageSite> {
     let views = Views::of(report);
-    report.sites.iter().map(|site| page_site(report, site, views.site(site))).collect()
+    report.sites.iter().map(|site| page_site(report, site, &views)).collect()
 }
 
-fn page_site(report: &Report, site: &Site, row: SiteView) -> PageSite {
+fn page_site(report: &Report, site: &Site, views: &Views) -> PageSite {
     let (stack, frames_left_out) = stack(site);
+    let (paths, paths_left_out) = views.call_paths(site);
     PageSite {
-        row,
+        row: views.site(site),
         sort: sort_by(site),
         api: details::api(site),
         evidence_title: details::evidence_title(site.class),
         evidence: site.evidence.iter().map(|e| (e.rule, escaped(&e.text))).collect(),
         stack,
         frames_left_out,
+        paths,
+        paths_left_out,
         snippet: site.snippet.as_ref().map(|s| Snippet {
             first_line: s.first_line,
             lines: s.lines.iter().map(|line| code(line)).collect(),

@@ -37,7 +37,10 @@ fn every_site_is_there_in_words() {
     let page = data(&report);
     let sites = page["sites"].as_array().expect("sites");
     assert_eq!(sites.len(), report.sites.len());
-    assert_eq!(sites[0]["place"], serde_json::json!(["train_mlp.py:18", "step", ""]));
+    assert_eq!(sites[0]["place"], serde_json::json!(["train_mlp.py:18", "step", "", ""]));
+    assert_eq!(sites[1]["place"][3], "_tensor.py:42 __bool__");
+    assert_eq!(sites[1]["paths"][0][0], "train_mlp.py:70 fit");
+    assert_eq!(sites[4]["place"][3], "model.py:9 embed (EmbeddingBackward0)");
     assert_eq!(sites[2]["place"][2], "~sampled");
     assert_eq!(sites[0]["cells"]["saves"], "912 µs/iter");
     assert_eq!(sites[0]["snippet"]["first_line"], 17);

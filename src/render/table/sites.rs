@@ -5,6 +5,7 @@
 
 use super::grid::{self, Column, GAP};
 use crate::model::Report;
+use crate::render::phrase::Place;
 use crate::render::style::{Style, Tone};
 use crate::render::view::{SiteView, Views};
 use crate::text;
@@ -90,14 +91,20 @@ const PLACE_TITLE: &str = "where";
 
 /// Columns of a row's location, with what stands below it.
 fn place_width(row: &SiteView, layout: Layout) -> usize {
-    let place = text::width(&row.place.fit(usize::MAX));
-    let caller = row.who.called().map_or(0, |called| text::width(&called));
-    if layout == Layout::Flat { place } else { place.max(text::width(&row.call)).max(caller) }
+    if layout == Layout::Flat {
+        return text::width(&row.place.fit_both(usize::MAX));
+    }
+    let inner = row.place.inner().map_or(0, |inner| INNER.len() + text::width(&inner.fit(usize::MAX)));
+    let caller = row.who.called().map(|called| text::width(&called)).max().unwrap_or(0);
+    text::width(&row.place.fit(usize::MAX)).max(inner).max(text::width(&row.call)).max(caller)
 }
+
+/// In front of the library's line, below the user's.
+const INNER: &str = "in ";
 
 /// The location in `width` columns; nothing in none, for measuring the other columns.
 fn place_in(row: &SiteView, width: usize) -> String {
-    if width == 0 { String::new() } else { row.place.fit(width) }
+    if width == 0 { String::new() } else { row.place.fit_both(width) }
 }
 
 /// A value of a site, under its title.
@@ -149,7 +156,7 @@ fn flat(rows: &[SiteView], place: usize, fix: Option<usize>) -> Vec<Column> {
         ("verdict", |row| painted(row, format!("{} {} {}", row.class, row.kind, row.confidence)));
     const LEFT: [Value; 6] = [
         ("call", |row| Some(row.call.clone())),
-        ("caller", |row| row.who.called()),
+        ("called at", |row| row.who.called_short()),
         ("when", |row| row.who.when.map(str::to_owned)),
         ("thread", |row| row.who.thread.clone()),
         ("process", |row| row.who.process.clone()),
@@ -206,12 +213,13 @@ fn place_lines(row: &SiteView, width: usize, layout: Layout) -> Vec<String> {
     if width == 0 {
         return Vec::new();
     }
-    let mut lines = vec![place_in(row, width)];
+    let mut lines = vec![row.place.fit(width)];
+    let inner = |inner: &Place| format!("{INNER}{}", inner.fit(width.saturating_sub(INNER.len())));
+    lines.extend(row.place.inner().map(inner));
     let counted = matches!(layout, Layout::Below(WITHOUT_WAITS..));
-    let waits = counted.then(|| format!("{} waits", row.cells.waits));
-    let who = row.who.words().collect::<Vec<_>>().join(", ");
-    let notes = [Some(row.call.clone()), waits, Some(who).filter(|who| !who.is_empty())];
-    let notes = packed(notes.into_iter().flatten(), width);
+    let plural = if row.cells.waits == "1" { "" } else { "s" };
+    let waits = counted.then(|| format!("{} wait{plural}", row.cells.waits));
+    let notes = packed(std::iter::once(row.call.clone()).chain(waits).chain(row.who.words()), width);
     lines.extend(notes.iter().map(|note| faint(&text::shorten_end(note, width))));
     if layout != Layout::Beside && !row.advice.is_empty() {
         const ARROW: usize = 2;

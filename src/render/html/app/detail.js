@@ -42,6 +42,14 @@ function stack(site) {
   return block("Stack, most recent call last", el("ol", { class: "stack" }, frames), native);
 }
 
+function paths(site) {
+  if (!site.paths.length) return null;
+  const path = ([place, cost]) => el("li", {}, el("span", { class: "file" }, place), `: ${cost}`);
+  const left = site.paths_left_out;
+  return block("Called from", el("ul", { class: "paths" }, site.paths.map(path),
+    left ? el("li", { class: "gap" }, `${counted(left, "path")} left out`) : null));
+}
+
 function source(site) {
   if (!site.snippet) return null;
   return block("Source", codeLines(site.snippet.lines, site.snippet.first_line, site.line));
@@ -97,7 +105,7 @@ function detail(site, timeline) {
     drawn ? sparkline(drawn.series) : null);
   return el("div", { class: "detail" },
     el("div", { class: "columns" },
-      el("div", {}, source(site), evidence(site), stack(site)),
+      el("div", {}, source(site), evidence(site), stack(site), paths(site)),
       el("div", {}, fix(site), examples(site, timeline))),
     el("div", { class: "columns" },
       el("div", {}, block("Cost", pairs(site.costs)),

@@ -37,10 +37,11 @@ function siteColumns(sites) {
 }
 
 function sitePlace(site) {
-  const [file, name, mark] = site.place;
+  const [file, name, mark, inner] = site.place;
   return [
     file ? el("span", { class: "file" }, file) : null, file ? " " : null, el("span", { class: "name" }, name),
     mark ? el("span", { class: "tag" }, mark) : null,
+    inner ? el("span", { class: "sub file" }, `in ${inner}`) : null,
     sub([site.call, ...site.who].join(", ")),
     todo(site.advice),
   ];
@@ -52,7 +53,7 @@ const siteSpec = (sites, timeline) => ({
   chips: ["false", "unknown", "true"],
   chipOf: (site) => site.class,
   words: (site) => [site.id, site.class, site.kind, site.call, site.api, site.advice, ...site.place, ...site.who,
-    ...site.stack.flatMap((frame) => [frame.file, frame.function])],
+    ...site.paths.map(([path]) => path), ...site.stack.flatMap((frame) => [frame.file, frame.function])],
   detail: (site) => detail(site, timeline),
   caption: "Call sites that wait for the GPU; a row opens to its details",
   placeholder: "Filter by file, function, API, advice",

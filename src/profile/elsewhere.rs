@@ -1,0 +1,119 @@
+//! NVTX away from calls that may wait: read when something asks, with a further scan of the table.
+
+use super::database::Database;
+use super::ids::process;
+use super::nvtx::{MARK, TABLE, range_times};
+use crate::error::InputError;
+use rustc_hash::FxHashMap;
+
+/// A range that carries a number.
+#[derive(Clone, Copy, Debug)]
+pub struct Sequenced {
+    /// The number.
+    pub number: u64,
+    /// `globalTid`.
+    pub tid: i64,
+    /// In ns.
+    pub start: i64,
+    /// `i64::MAX` for a range that was still open.
+    pub end: i64,
+}
+
+/// All ranges to whose text `number` gives a number.
+///
+/// # Errors
+/// [`InputError`]: the table cannot be read.
+pub fn sequenced(
+    db: &Database,
+    number: impl Fn(&[u8]) -> Option<u64> + Sync,
+) -> Result<Vec<Sequenced>, InputError> {
+    const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "text"];
+    let rows = db.scan(TABLE, COLUMNS, |out: &mut Vec<Sequenced>, row| {
+        let Some((start, end)) = range_times(row) else { return };
+        let number = row.bytes(4).and_then(&number);
+        out.extend(number.map(|number| Sequenced { number, tid: row.int(3).unwrap_or(0), start, end }));
+    })?;
+    Ok(rows.concat())
+}
+
+/// A time in a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Asked {
+    /// `globalPid`.
+    pub process: i64,
+    /// In ns.
+    pub time: i64,
+}
+
+/// A mark, which may carry a Python stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark {
+    /// In ns.
+    pub start: i64,
+    /// Row of NVTX_EVENTS, from which the payload is read.
+    pub rowid: i64,
+    /// `globalTid`.
+    pub tid: i64,
+}
+
+/// The last marks before some times.
+pub struct LastMarks {
+    /// Sorted; one mark a thread of the process.
+    before: Vec<(Asked, Vec<Mark>)>,
+}
+
+impl LastMarks {
+    /// Of each time that is asked for, the last mark of each thread of its process before it.
+    ///
+    /// ```text
+    ///  marks of a thread   a    b   c        d
+    ///  asked                  1         2          1: a, 2: c
+    /// ```
+    /// A scan keeps the last mark ahead of each time; what a time has none of, the one before it has. Linear in the rows,
+    /// and in times by threads.
+    ///
+    /// # Errors
+    /// [`InputError`]: the table cannot be read.
+    pub fn read(db: &Database, mut asked: Vec<Asked>) -> Result<Self, InputError> {
+        const COLUMNS: &[&str] = &["start", "eventType", "globalTid", "rowid"];
+        asked.sort_unstable();
+        asked.dedup();
+        let rows = db.scan(TABLE, COLUMNS, |out: &mut FxHashMap<(usize, i64), Mark>, row| {
+            let (Ok(Some(start)), Some(MARK)) = (row.time(0), row.int(1)) else { return };
+            let (tid, rowid) = (row.int(2).unwrap_or(0), row.int(3).unwrap_or(0));
+            let next = asked.partition_point(|a| (a.process, a.time) <= (process(tid), start));
+            if asked.get(next).is_some_and(|a| a.process == process(tid)) {
+                let mark = Mark { start, rowid, tid };
+                let last = out.entry((next, tid)).or_insert(mark);
+                *last = mark.max(*last);
+            }
+        })?;
+        let mut found: Vec<(usize, Mark)> = rows.into_iter().flatten().map(|((at, _), m)| (at, m)).collect();
+        found.sort_unstable();
+        let mut found = found.into_iter().peekable();
+        let mut before: Vec<(Asked, Vec<Mark>)> = Vec::with_capacity(asked.len());
+        for (at, asked) in asked.into_iter().enumerate() {
+            let carried = before.last().filter(|last| last.0.process == asked.process);
+            let mut marks = carried.map_or_else(Vec::new, |last| last.1.clone());
+            while let Some((_, mark)) = found.next_if(|next| next.0 == at) {
+                marks.retain(|earlier| earlier.tid != mark.tid);
+                marks.push(mark);
+            }
+            before.push((asked, marks));
+        }
+        Ok(Self { before })
+    }
+
+    /// Rows of all of them, each once.
+    pub fn rowids(&self) -> Vec<i64> {
+        let mut rowids: Vec<i64> = self.before.iter().flat_map(|(_, marks)| marks).map(|m| m.rowid).collect();
+        rowids.sort_unstable();
+        rowids.dedup();
+        rowids
+    }
+
+    /// The last one of each thread before a time that was asked for.
+    pub fn before(&self, asked: Asked) -> &[Mark] {
+        self.before.binary_search_by_key(&asked, |b| b.0).map_or(&[], |at| &self.before[at].1)
+    }
+}

@@ -1,0 +1,186 @@
+//! Waits inside libraries: both lines, and what may be said of a line that is not the user's.
+
+use super::*;
+
+const SITE: &str = "/venv/lib/python3.12/site-packages/";
+
+/// A report of `.item()`s, 10 µs apart, with these frames.
+fn items(stacks: &[&[PythonFrame]]) -> Report {
+    let (mut e, t) = empty();
+    for (i, frames) in stacks.iter().enumerate() {
+        item(&mut e, t, i as i64 * 10_000, frames);
+    }
+    look::report(&e)
+}
+
+fn library(site: &Site) -> String {
+    let frame =
+        site.library_frame.as_ref().map_or_else(String::new, |f| format!("{}:{}", f.function, f.line));
+    format!("{} {frame}", site.library.as_deref().unwrap_or("-"))
+}
+
+fn advice(site: &Site) -> &str {
+    site.fix.as_ref().map_or("", |fix| &fix.title)
+}
+
+/// One line of the user, two lines of a library: two sites, which name them, and no advice for a line that nobody owns.
+#[test]
+fn each_line_of_an_unknown_library_is_a_site() {
+    let bars = format!("{SITE}fancybar/bars.py");
+    let carry = format!("{TORCH}utils/_contextlib.py");
+    let stack = |line| {
+        let carrier: PythonFrame = ("decorate_context", &carry, 120);
+        vec![carrier, ("render", &*bars, line), ("fit", &*bars, 3), ("main", "/w/train.py", 43)]
+    };
+    let report = items(&[&stack(10), &stack(20), &stack(10)]);
+    let mut sites: Vec<_> = report.sites.iter().map(|s| (s.waits, library(s), user(s))).collect();
+    sites.sort();
+    let line = || "/w/train.py:43 main".to_owned();
+    assert_eq!(
+        sites,
+        [(1, "fancybar render:20".to_owned(), line()), (2, "fancybar render:10".to_owned(), line())]
+    );
+    for site in &report.sites {
+        assert_eq!(advice(site), "inside fancybar: call it less often, or see its options");
+        let fix = site.fix.as_ref().expect("advice");
+        assert!(fix.before.is_empty() && fix.here.is_none() && fix.why.contains("bars.py"), "{fix:?}");
+    }
+    assert_ne!(report.sites[0].key, report.sites[1].key);
+    let mut table = Vec::new();
+    let style = sync_report::render::style::Style { width: Some(80), color: false };
+    sync_report::render::table::render(&report, &style, &mut table).expect("a Vec takes everything");
+    let table = String::from_utf8(table).expect("renderers write UTF-8");
+    assert!(table.contains("train.py:43 main") && table.contains("in bars.py:20 render"), "{table}");
+}
+
+/// ```text
+///  host      [device_sync, by a library]      nothing pending
+/// ```
+/// What PyTorch's own code or a library does is not the user's to delete; `torch.cuda.synchronize()` itself is.
+#[test]
+fn only_the_users_own_call_is_to_be_deleted() {
+    let (sync, optimizer) = (format!("{TORCH}cuda/__init__.py"), format!("{TORCH}optim/fancy.py"));
+    let timer = format!("{SITE}fancybar/timer.py");
+    let own: PythonFrame = ("synchronize", &sync, 1162);
+    for (inner, title) in [
+        (vec![own], "delete it: it found nothing to wait for"),
+        (vec![own, ("step", &*optimizer, 9)], "inside torch: leave it, it found nothing to wait for"),
+        (vec![own, ("stop", &*timer, 7)], "inside fancybar: leave it, it found nothing to wait for"),
+        (vec![("step", &*optimizer, 9)], "inside torch: leave it, it found nothing to wait for"),
+    ] {
+        let (mut e, t) = empty();
+        e.launch(t, 100..110, GPU0, 120..130, "k");
+        let wait = e.device_sync(t, 5000..5010, 0);
+        let frames: Vec<PythonFrame> = inner.iter().copied().chain([("main", "/w/train.py", 4)]).collect();
+        e.python(wait, &frames);
+        assert_eq!(advice(only(&look::report(&e))), title);
+    }
+}
+
+/// A tensor in a log record is formatted by the standard library: still the user's print.
+#[test]
+fn the_standard_library_carries_a_call_on() {
+    let (string, tensor) = (format!("{TORCH}_tensor_str.py"), format!("{TORCH}_tensor.py"));
+    let stack = [
+        ("_str", &*string, 726),
+        ("__repr__", &*tensor, 574),
+        ("getMessage", "/usr/lib/python3.12/logging/__init__.py", 391),
+        ("step", "/w/train.py", 24),
+    ];
+    let report = items(&[&stack]);
+    assert_eq!(advice(only(&report)), "drop the print, or print(t.cpu()): one wait instead of many");
+    assert_eq!(library(only(&report)), "torch __repr__:574");
+}
+
+/// `torch.unique` is a Python function around the operator: the user's line calls what waits, and the advice is for it.
+#[test]
+fn a_wrapper_of_an_operator_leaves_the_advice() {
+    let functional = format!("{TORCH}functional.py");
+    let (mut e, t) = empty();
+    let (copy, wait) =
+        item(&mut e, t, 0, &[("_return_output", &functional, 1074), ("step", "/w/train.py", 8)]);
+    for call in [copy, wait] {
+        e.native(call, &[("at::_ops::_unique2::call(at::Tensor const&)", "libtorch_cpu.so")]);
+    }
+    let report = look::report(&e);
+    assert_eq!(advice(only(&report)), "compute it in the data loader, or mark present classes");
+    assert_eq!(library(only(&report)), "torch _return_output:1074");
+}
+
+/// Code that the catalogue knows is one thing, with one knob, whichever of its lines waits.
+#[test]
+fn known_code_is_one_site() {
+    let check = format!("{TORCH}distributions/distribution.py");
+    let stack = |line| vec![("__init__", &*check, line), ("act", "/w/agent.py", 12)];
+    let report = items(&[&stack(70), &stack(76)]);
+    let site = only(&report);
+    assert_eq!(
+        (site.waits, site.pattern.as_deref(), advice(site)),
+        (2, Some("A26"), "pass validate_args=False")
+    );
+}
+
+/// ```text
+///  main.py:10  layers.py:30 ──┐
+///              layers.py:31 ──┼── norm.py:5 .item()      one site, three paths
+///              layers.py:32 ──┘
+/// ```
+#[test]
+fn paths_are_told_with_what_they_cost() {
+    let stack =
+        |line| vec![("norm", "/w/norm.py", 5), ("forward", "/w/layers.py", line), ("main", "/w/main.py", 10)];
+    let report = items(&[&stack(30), &stack(31), &stack(32), &stack(31)]);
+    let site = only(&report);
+    let mut paths: Vec<_> = site.call_paths.iter().map(|p| (p.callers[0].line, p.waits)).collect();
+    paths.sort_unstable();
+    assert_eq!(paths, [(30, 1), (31, 2), (32, 1)]);
+    let sums = site.call_paths.iter().fold((0, 0), |sums, p| (sums.0 + p.blocked_ns, sums.1 + p.drain_ns));
+    assert_eq!(sums, (site.blocked_ns, site.drain_ns));
+    assert_eq!(site.caller.as_ref().map(|f| f.line), Some(31), "the path that blocks longest");
+    let mut page = Vec::new();
+    sync_report::render::details::render(
+        &report,
+        "S1",
+        &sync_report::render::style::Style::default(),
+        &mut page,
+    )
+    .expect("a Vec takes everything");
+    let page = String::from_utf8(page).expect("renderers write UTF-8");
+    assert!(page.contains("called from\n    2 waits, "), "{page}");
+}
+
+/// Ways that differ in library code only are one way to the user.
+#[test]
+fn paths_through_other_library_code_are_one() {
+    let module = format!("{TORCH}nn/modules/container.py");
+    let stack =
+        |line| vec![("norm", "/w/norm.py", 5), ("forward", &*module, line), ("main", "/w/main.py", 10)];
+    let report = items(&[&stack(30), &stack(31)]);
+    assert_eq!((only(&report).waits, only(&report).call_paths.len()), (2, 0));
+}
+
+/// ```text
+///  NVTX   [step 0][step 1] … [step 11]
+///  host    item    item       item       item (evaluation)
+/// ```
+/// What is paid once stays apart: it is no part of what an iteration pays.
+#[test]
+fn a_caller_outside_the_loop_stays_apart() {
+    let (mut e, t) = empty();
+    for i in 0..13 {
+        let (caller, at) = if i < 12 { ("train", i * 10_000) } else { ("evaluate", 200_000) };
+        if i < 12 {
+            e.nvtx(t, at..at + 9_000, &format!("step {i}"));
+        }
+        item(&mut e, t, at, &[("loss", "/w/model.py", 5), (caller, "/w/main.py", 1 + at % 3)]);
+    }
+    e.launch(t, 300_000..300_010, GPU0, 300_020..300_030, "k");
+    let report = look::report(&e);
+    let mut sites: Vec<_> = report
+        .sites
+        .iter()
+        .map(|s| (s.waits, s.once, s.caller.as_ref().map_or("", |c| &*c.function)))
+        .collect();
+    sites.sort_unstable();
+    assert_eq!(sites, [(1, true, "evaluate"), (12, false, "train")]);
+}
