@@ -1,9 +1,9 @@
 //! Finding entries: by id, by words, and by the Python frames of a wait.
 
 use super::{
-    LibrarySite, Pattern, allocator, checks, cuda, distributed, explicit, hidden_reads, host_known, library_data,
-    library_engines, library_knobs, library_models, library_parallel, library_training, lookalikes, readback,
-    scalar, shape, sparse, upload,
+    LibrarySite, Pattern, allocator, checks, cuda, distributed, explicit, hidden_reads, host_known,
+    library_data, library_engines, library_knobs, library_models, library_parallel, library_training,
+    lookalikes, readback, scalar, shape, sparse, upload,
 };
 
 /// The subjects in the order of their ids.

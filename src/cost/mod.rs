@@ -5,5 +5,6 @@ pub mod drain;
 pub mod overhead;
 pub mod price;
 pub mod range;
+mod settle;
 pub mod simulate;
 pub mod statistics;

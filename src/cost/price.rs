@@ -27,6 +27,7 @@
 use super::bounds::{self, Bounds, Waits};
 use super::overhead::{self, Clock};
 use super::range::Margin;
+use super::settle::Settling;
 use super::simulate::run::{PASSES, Variant};
 use super::simulate::{Outcome, Program, Scratch, run};
 use crate::iterations::Iterations;
@@ -39,8 +40,6 @@ pub const TOLERANCE: f64 = 0.1;
 const BUDGET: usize = 120_000_000;
 /// Variants of a small capture: more sites than this do not fit a screen.
 const MOST_VARIANTS: usize = 400;
-/// Busy share of a device from which it is what bounds the run.
-const GPU_BOUND: f64 = 0.85;
 
 /// A site to be priced.
 #[derive(Clone, Debug)]
@@ -268,22 +267,10 @@ fn bounds_of(
     };
     let together = || subjects.iter().filter(|s| s.counted).flat_map(gone).collect();
     let of = |i: usize| bounds::of_all(capture, program, &subjects.get(i).map_or_else(together, gone));
-    let workers = threads.clamp(1, subjects.len() + 1);
-    let mut bounds = vec![Bounds::default(); subjects.len() + 1];
-    std::thread::scope(|scope| {
-        let running: Vec<_> = (0..workers)
-            .map(|worker| {
-                // The whole costs as much as its parts: it comes first.
-                let mine = (worker..=subjects.len()).step_by(workers).map(|i| subjects.len() - i);
-                scope.spawn(move || mine.map(|i| (i, of(i))).collect::<Vec<_>>())
-            })
-            .collect();
-        for worker in running {
-            for (i, bound) in worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
-                bounds[i] = bound;
-            }
-        }
-    });
+    // The whole costs as much as its parts: it comes first.
+    let last = subjects.len();
+    let mut bounds = divided(last + 1, threads, |i, (): &mut ()| of(last - i));
+    bounds.reverse();
     let whole = bounds.pop().unwrap_or_default();
     (bounds, whole)
 }
@@ -307,11 +294,11 @@ fn bounded(subject: &Subject, bounds: Bounds) -> Price {
 
 /// Which variants are run: nothing fixed and all false fixed, for each share of the profiler's time that is left out, then
 /// two for each site that is simulated.
-struct Plan {
+pub(super) struct Plan {
     variants: Vec<Variant>,
     /// Subject, variant with only it, variant with all but it (of a false site).
-    singles: Vec<(usize, usize, Option<usize>)>,
-    unsimulated: usize,
+    pub singles: Vec<(usize, usize, Option<usize>)>,
+    pub unsimulated: usize,
 }
 
 /// Percent of the profiler's time that is left out, and of the time around removed calls that goes with them.
@@ -319,9 +306,9 @@ type Shares = (i64, i64);
 /// Of the captured run.
 const CAPTURED: Shares = (0, 100);
 /// Pairs of variants before all others: the estimate, the captured run, the ends of the estimate's range.
-const PAIRS: usize = 5;
+pub(super) const PAIRS: usize = 5;
 /// The variant with all false and all undecided sites fixed.
-const OPEN: usize = 2 * PAIRS;
+pub(super) const OPEN: usize = 2 * PAIRS;
 
 /// The estimate's range. What backtraces cost is learned to within some 10 % of what they take ([`super::overhead`]): twice
 /// that is allowed for, and 10 % where the iteration's length is known. What tracing costs is known from other programs:
@@ -390,141 +377,36 @@ impl Plan {
     }
 }
 
-/// What simulated runs say.
-struct Settling<'a> {
-    program: &'a Program,
-    subjects: &'a [Subject],
-    /// Of the variants of a [`Plan`].
-    outcomes: &'a [Outcome],
-    clock: Clock,
-    margin: Margin,
-    terms: Terms,
-}
-
-impl Settling<'_> {
-    /// `beside`: what each subject saves at most besides waiting.
-    fn settle(&self, plan: &Plan, beside: &[i64], prices: &mut Prices) {
-        let (base, joint) = (&self.outcomes[0], &self.outcomes[1]);
-        let high: Vec<i64> = prices.sites.iter().map(|p| p.bounds.high()).collect();
-        let most = |i: usize| base.waited.get(i).copied().unwrap_or(0).saturating_add(beside[i]);
-        let bounded = |most: i64, high: i64| if self.terms.as_captured { most.min(high) } else { most };
-        for &(i, single, without) in &plan.singles {
-            let (price, only) = (&mut prices.sites[i], &self.outcomes[single]);
-            // Left in alone, a wait takes over what others gave up: that is not its share.
-            let share = without.map_or(0, |w| self.outcomes[w].end - joint.end);
-            let share = without.map(|_| share);
-            price.settle(base.end - only.end, share, bounded(most(i), high[i]), self.clock, self.margin);
-            price.iteration =
-                self.lap(base).zip(self.lap(only)).map(|(a, b)| self.clock.keeps((a - b).max(0)));
-            price.moves_to = moved(self.subjects, i, base, only);
-            prices.cut = prices.cut.max(price.cut);
-        }
-        let counted = || (0..self.subjects.len()).filter(|&i| self.subjects[i].counted);
-        let most = counted().map(most).fold(0i64, i64::saturating_add);
-        let most = bounded(most, prices.run.high);
-        // A whole is worth no less than its best part.
-        let best = counted().map(|i| prices.sites[i].alone).max().unwrap_or(0);
-        (prices.run, prices.cut) = {
-            let mut run = self.saving(|o| Some(o.end), self.margin.scatter).unwrap_or_default();
-            let (saved, above) = within(run.saved, 0, most);
-            let (saved, short) = within(saved, best, i64::MAX);
-            (run.saved, run.low, run.high) = (saved, run.low.min(saved), run.high.min(most).max(saved));
-            (run, prices.cut.max(above).max(short))
-        };
-        for price in &mut prices.sites {
-            price.joint = price.joint.min(prices.run.saved);
-        }
-        let count = self.program.laps.map_or(1, |l| l.count.max(1));
-        prices.iteration = self.saving(|o| self.lap(o), self.margin.scatter / count);
-        let captured = |of: &dyn Fn(&Outcome) -> Option<i64>| {
-            let (length, fixed) = (of(&self.outcomes[2])?, of(&self.outcomes[3])?);
-            let saved = self.clock.keeps((length - fixed).max(0));
-            Some(Saving { length, saved, low: saved, high: saved, open: 0 })
-        };
-        prices.captured = captured(&|o| Some(o.end)).unwrap_or_default();
-        prices.captured_iteration = captured(&|o| self.lap(o));
-        prices.unsimulated = plan.unsimulated;
-        // Of the loop, where one is known: loading is not what the program is bound by.
-        let busy = joint.busy.iter().copied().max().unwrap_or(0);
-        let (busy, of) = joint.laps.map_or((busy, joint.end), |laps| (joint.busy_in_laps, laps));
-        let bound = if busy as f64 >= GPU_BOUND * of.max(1) as f64 { BoundBy::Gpu } else { BoundBy::Host };
-        prices.bound_by = Some(bound);
-    }
-
-    /// Length of an iteration of a run.
-    fn lap(&self, outcome: &Outcome) -> Option<i64> {
-        Some(outcome.laps? / self.program.laps?.count.max(1))
-    }
-
-    /// From the pairs of runs: the estimate, and the range that its ends and the margin give.
-    fn saving(&self, of: impl Fn(&Outcome) -> Option<i64>, scatter: i64) -> Option<Saving> {
-        let pair = |n: usize| Some((of(&self.outcomes[2 * n])?, of(&self.outcomes[2 * n + 1])?));
-        let ends = (2..PAIRS).filter_map(|n| pair(n).map(|(base, joint)| (base - joint).max(0)));
-        let (length, fixed) = pair(0)?;
-        let whole = (length - fixed).max(0);
-        let (least, most) = ends.fold((whole, whole), |(least, most), ns| (ns.min(least), ns.max(most)));
-        let saved = self.clock.keeps(whole);
-        let (low, high) = Margin { scatter, ..self.margin }.around(saved, least.min(saved), most);
-        let open = self.clock.keeps((fixed - of(&self.outcomes[OPEN])?).max(0));
-        Some(Saving { length, saved, low, high: high.min(length), open })
-    }
-}
-
-impl Price {
-    /// Takes what a simulation says: what is saved with only this fixed, and its share of the whole (0 of a site that
-    /// does not count).
-    fn settle(&mut self, alone: i64, share: Option<i64>, most: i64, clock: Clock, margin: Margin) {
-        let (alone, cut) = within(alone, 0, most);
-        let least = share.map_or(alone, |share| share.clamp(0, most).min(alone));
-        let share = share.unwrap_or(0).clamp(0, most);
-        (self.alone, self.joint, self.cut) = (clock.keeps(alone), clock.keeps(share), cut);
-        let (low, high) = margin.around(self.alone, clock.keeps(least), alone.max(share));
-        (self.low, self.high) = (low, high.min(most).max(self.alone));
-        self.simulated = true;
-    }
-}
-
-/// A value inside its limits, and how far it lay outside.
-fn within(value: i64, low: i64, high: i64) -> (i64, i64) {
-    let inside = value.max(low).min(high);
-    (inside, (value - inside).abs())
-}
-
-/// The site whose waits grew most when only site `i` was fixed, if they took over half of what it gave up or more.
-fn moved(subjects: &[Subject], i: usize, base: &Outcome, only: &Outcome) -> Option<usize> {
-    let given_up = base.waited.get(i)? - only.waited.get(i)?;
-    let grown = |s: usize| only.waited[s] - base.waited[s];
-    let most = (0..subjects.len())
-        .filter(|&s| s != i)
-        .max_by_key(|&s| (grown(s), std::cmp::Reverse(&subjects[s].key)))?;
-    (given_up > 0 && grown(most) * 2 >= given_up).then_some(most)
-}
-
 /// Runs all variants, each whole on one thread.
 fn simulate(program: &Program, variants: &[Variant], threads: usize) -> Vec<Outcome> {
-    let workers = threads.clamp(1, variants.len().max(1));
-    let mut outcomes = vec![Outcome::default(); variants.len()];
-    let hears = program.progress.iter();
-    hears.for_each(|p| p.begins("simulating fixes", variants.len() as u64, "simulation"));
-    std::thread::scope(|scope| {
-        let running: Vec<_> = (0..workers)
-            .map(|worker| {
-                scope.spawn(move || {
-                    let mut scratch = Scratch::default();
-                    let mine = (worker..variants.len()).step_by(workers);
-                    let done = |outcome| {
-                        program.progress.iter().for_each(|p| p.advance(1));
-                        outcome
-                    };
-                    mine.map(|v| (v, done(run(program, &variants[v], &mut scratch)))).collect::<Vec<_>>()
-                })
-            })
-            .collect();
-        for worker in running {
-            for (v, outcome) in worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
-                outcomes[v] = outcome;
+    program.progress.iter().for_each(|p| p.begins("simulating fixes", variants.len() as u64, "simulation"));
+    divided(variants.len(), threads, |i, scratch: &mut Scratch| {
+        let outcome = run(program, &variants[i], scratch);
+        program.progress.iter().for_each(|p| p.advance(1));
+        outcome
+    })
+}
+
+/// Does jobs on some threads, each with something of its own that it keeps from job to job; the results in their order.
+fn divided<W: Default, T: Send>(
+    jobs: usize,
+    threads: usize,
+    job: impl Fn(usize, &mut W) -> T + Sync,
+) -> Vec<T> {
+    let workers = threads.clamp(1, jobs.max(1));
+    let job = &job;
+    let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
+        let work = |worker| {
+            move || {
+                let mut own = W::default();
+                (worker..jobs).step_by(workers).map(|i| (i, job(i, &mut own))).collect::<Vec<_>>()
             }
-        }
+        };
+        let running: Vec<_> = (0..workers).map(|worker| scope.spawn(work(worker))).collect();
+        let joined =
+            running.into_iter().map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.flatten().collect()
     });
-    outcomes
+    done.sort_unstable_by_key(|(i, _)| *i);
+    done.into_iter().map(|(_, result)| result).collect()
 }

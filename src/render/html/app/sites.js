@@ -26,7 +26,7 @@ function siteColumns(sites) {
     },
     number("waits", "Waits", "number of waits; below, per iteration", (site) => site.sort.waits,
       ({ cells }) => [cells.waits, sub(cells.per_iteration && `${cells.per_iteration} / iter`)]),
-    number("saves", "Saves", "time by which the run would be shorter", (site) => site.sort.saves_ns, ({ cells }) => cells.saves ?? ""),
+    number("saves", "Saves", "time by which an iteration would be shorter; without a loop, the run", (site) => site.sort.saves_ns, ({ cells }) => cells.saves ?? ""),
     number("blocked", "Blocked", "host time inside the waits; below, share of the thread's time", (site) => site.sort.blocked_ns,
       ({ cells }) => [cells.blocked[0], sub(cells.blocked[1])]),
     number("p99", "p99", "99 of 100 waits are no longer", (site) => site.sort.p99_ns, ({ cells }) => cells.p99),

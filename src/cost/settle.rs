@@ -1,0 +1,119 @@
+//! From the runs of a plan to prices: differences, cut to what they cannot exceed, with their ranges.
+
+use super::overhead::Clock;
+use super::price::{OPEN, PAIRS, Plan, Price, Prices, Saving, Subject, Terms};
+use super::range::Margin;
+use super::simulate::{Outcome, Program};
+use crate::vocabulary::BoundBy;
+
+/// Busy share of a device from which it is what bounds the run.
+const GPU_BOUND: f64 = 0.85;
+
+/// What simulated runs say.
+pub(super) struct Settling<'a> {
+    pub program: &'a Program,
+    pub subjects: &'a [Subject],
+    /// Of the variants of a [`Plan`].
+    pub outcomes: &'a [Outcome],
+    pub clock: Clock,
+    pub margin: Margin,
+    pub terms: Terms,
+}
+
+impl Settling<'_> {
+    /// `beside`: what each subject saves at most besides waiting.
+    pub fn settle(&self, plan: &Plan, beside: &[i64], prices: &mut Prices) {
+        let (base, joint) = (&self.outcomes[0], &self.outcomes[1]);
+        let high: Vec<i64> = prices.sites.iter().map(|p| p.bounds.high()).collect();
+        let most = |i: usize| base.waited.get(i).copied().unwrap_or(0).saturating_add(beside[i]);
+        let bounded = |most: i64, high: i64| if self.terms.as_captured { most.min(high) } else { most };
+        for &(i, single, without) in &plan.singles {
+            let (price, only) = (&mut prices.sites[i], &self.outcomes[single]);
+            // Left in alone, a wait takes over what others gave up: that is not its share.
+            let share = without.map(|w| self.outcomes[w].end - joint.end);
+            price.settle(base.end - only.end, share, bounded(most(i), high[i]), self.clock, self.margin);
+            price.iteration =
+                self.lap(base).zip(self.lap(only)).map(|(a, b)| self.clock.keeps((a - b).max(0)));
+            price.moves_to = moved(self.subjects, i, base, only);
+            prices.cut = prices.cut.max(price.cut);
+        }
+        let counted = || (0..self.subjects.len()).filter(|&i| self.subjects[i].counted);
+        let most = counted().map(most).fold(0i64, i64::saturating_add);
+        let most = bounded(most, prices.run.high);
+        // A whole is worth no less than its best part.
+        let best = counted().map(|i| prices.sites[i].alone).max().unwrap_or(0);
+        (prices.run, prices.cut) = {
+            let mut run = self.saving(|o| Some(o.end), self.margin.scatter).unwrap_or_default();
+            let (saved, above) = within(run.saved, 0, most);
+            let (saved, short) = within(saved, best, i64::MAX);
+            (run.saved, run.low, run.high) = (saved, run.low.min(saved), run.high.min(most).max(saved));
+            (run, prices.cut.max(above).max(short))
+        };
+        for price in &mut prices.sites {
+            price.joint = price.joint.min(prices.run.saved);
+        }
+        let count = self.program.laps.map_or(1, |l| l.count.max(1));
+        prices.iteration = self.saving(|o| self.lap(o), self.margin.scatter / count);
+        let captured = |of: &dyn Fn(&Outcome) -> Option<i64>| {
+            let (length, fixed) = (of(&self.outcomes[2])?, of(&self.outcomes[3])?);
+            let saved = self.clock.keeps((length - fixed).max(0));
+            Some(Saving { length, saved, low: saved, high: saved, open: 0 })
+        };
+        prices.captured = captured(&|o| Some(o.end)).unwrap_or_default();
+        prices.captured_iteration = captured(&|o| self.lap(o));
+        prices.unsimulated = plan.unsimulated;
+        // Of the loop, where one is known: loading is not what the program is bound by.
+        let busy = joint.busy.iter().copied().max().unwrap_or(0);
+        let (busy, of) = joint.laps.map_or((busy, joint.end), |laps| (joint.busy_in_laps, laps));
+        let bound = if busy as f64 >= GPU_BOUND * of.max(1) as f64 { BoundBy::Gpu } else { BoundBy::Host };
+        prices.bound_by = Some(bound);
+    }
+
+    /// Length of an iteration of a run.
+    fn lap(&self, outcome: &Outcome) -> Option<i64> {
+        Some(outcome.laps? / self.program.laps?.count.max(1))
+    }
+
+    /// From the pairs of runs: the estimate, and the range that its ends and the margin give.
+    fn saving(&self, of: impl Fn(&Outcome) -> Option<i64>, scatter: i64) -> Option<Saving> {
+        let pair = |n: usize| Some((of(&self.outcomes[2 * n])?, of(&self.outcomes[2 * n + 1])?));
+        let ends = (2..PAIRS).filter_map(|n| pair(n).map(|(base, joint)| (base - joint).max(0)));
+        let (length, fixed) = pair(0)?;
+        let whole = (length - fixed).max(0);
+        let (least, most) = ends.fold((whole, whole), |(least, most), ns| (ns.min(least), ns.max(most)));
+        let saved = self.clock.keeps(whole);
+        let (low, high) = Margin { scatter, ..self.margin }.around(saved, least.min(saved), most);
+        let open = self.clock.keeps((fixed - of(&self.outcomes[OPEN])?).max(0));
+        Some(Saving { length, saved, low, high: high.min(length), open })
+    }
+}
+
+impl Price {
+    /// Takes what a simulation says: what is saved with only this fixed, and its share of the whole (0 of a site that
+    /// does not count).
+    fn settle(&mut self, alone: i64, share: Option<i64>, most: i64, clock: Clock, margin: Margin) {
+        let (alone, cut) = within(alone, 0, most);
+        let least = share.map_or(alone, |share| share.clamp(0, most).min(alone));
+        let share = share.unwrap_or(0).clamp(0, most);
+        (self.alone, self.joint, self.cut) = (clock.keeps(alone), clock.keeps(share), cut);
+        let (low, high) = margin.around(self.alone, clock.keeps(least), alone.max(share));
+        (self.low, self.high) = (low, high.min(most).max(self.alone));
+        self.simulated = true;
+    }
+}
+
+/// A value inside its limits, and how far it lay outside.
+fn within(value: i64, low: i64, high: i64) -> (i64, i64) {
+    let inside = value.max(low).min(high);
+    (inside, (value - inside).abs())
+}
+
+/// The site whose waits grew most when only site `i` was fixed, if they took over half of what it gave up or more.
+fn moved(subjects: &[Subject], i: usize, base: &Outcome, only: &Outcome) -> Option<usize> {
+    let given_up = base.waited.get(i)? - only.waited.get(i)?;
+    let grown = |s: usize| only.waited[s] - base.waited[s];
+    let most = (0..subjects.len())
+        .filter(|&s| s != i)
+        .max_by_key(|&s| (grown(s), std::cmp::Reverse(&subjects[s].key)))?;
+    (given_up > 0 && grown(most) * 2 >= given_up).then_some(most)
+}
