@@ -57,6 +57,12 @@ fn open(times: u32) -> Database {
     Database::open(&export(times), reading()).expect("the sample opens")
 }
 
+fn profile(times: u32) -> Profile {
+    let mut profile = Profile::load(&export(times), reading(), may_wait).expect("reads");
+    profile.with_nvtx(stable_name, |_| ()).expect("reads");
+    profile
+}
+
 fn may_wait(name: &str) -> bool {
     classify(name).is_some()
 }
@@ -99,7 +105,7 @@ fn read_nvtx(bencher: Bencher, times: u32) {
 /// Waits found and resolved, without reading.
 #[divan::bench(args = TIMES)]
 fn find_waits(bencher: Bencher, times: u32) {
-    let profile = Profile::load(&export(times), reading(), may_wait).expect("reads");
+    let profile = profile(times);
     let devices = Devices::new(&profile);
     let waits = find(&profile, &devices).len();
     bencher.counter(ItemsCount::new(waits)).bench(|| black_box(find(&profile, &devices)).len());
@@ -108,7 +114,7 @@ fn find_waits(bencher: Bencher, times: u32) {
 /// One simulated run, with every wait of a copy made non-blocking: calls and GPU operations a second.
 #[divan::bench(args = TIMES)]
 fn simulate(bencher: Bencher, times: u32) {
-    let profile = Profile::load(&export(times), reading(), may_wait).expect("reads");
+    let profile = profile(times);
     let devices = Devices::new(&profile);
     let waits = find(&profile, &devices);
     let mut program = Program::new(&profile, &devices, &waits, &Assumed::default());
@@ -123,7 +129,7 @@ fn simulate(bencher: Bencher, times: u32) {
 /// Calls and GPU operations made ready for simulation.
 #[divan::bench(args = TIMES)]
 fn build_program(bencher: Bencher, times: u32) {
-    let profile = Profile::load(&export(times), reading(), may_wait).expect("reads");
+    let profile = profile(times);
     let devices = Devices::new(&profile);
     let waits = find(&profile, &devices);
     bencher

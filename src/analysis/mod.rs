@@ -170,11 +170,14 @@ impl CaptureAnalysis {
             let devices = Devices::new(profile);
             let found = waits::find::find(profile, &devices);
             // Drains and simulation are of all waits: a filtered-out wait still owns its gap.
-            let drains = drain::drains(profile, &devices, &found);
-            let next = bounds::following(profile, &found);
-            let mut program = Program::new(profile, &devices, &found, &options.assumed);
+            let (drains, next, mut program) = std::thread::scope(|scope| {
+                let building = scope.spawn(|| Program::new(profile, &devices, &found, &options.assumed));
+                let drains = drain::drains(profile, &devices, &found);
+                let next = bounds::following(profile, &found);
+                kernels = collectives::kernel_names(profile);
+                (drains, next, building.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            });
             program.progress = options.progress.clone();
-            kernels = collectives::kernel_names(profile);
             let costs = drains.into_iter().zip(next);
             let all = found.into_iter().zip(costs).map(|(wait, (drain, next))| (wait, drain, next));
             (devices, all.collect::<Vec<Found>>(), program)

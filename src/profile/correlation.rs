@@ -1,80 +1,68 @@
 //! From a correlation id to the call that used it.
 
 use crate::profile::calls::Calls;
-use crate::profile::ids::{CallId, ExportId, OpId, StreamIx, process};
+use crate::profile::ids::{CallId, ExportId, OpId, StreamIx, ThreadIx, process};
 use crate::profile::ops::Ops;
+use crate::profile::seek::seek;
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
-/// Call index by (process, correlation id). Ids are unique per process only: another rank uses the same numbers.
+/// Calls by (process, correlation id). Ids are unique per process only: another rank uses the same numbers.
+#[derive(Default)]
 pub struct Correlation {
-    by_pid: FxHashMap<i64, Index>,
+    /// By `globalPid`: its place in `lists`.
+    place: FxHashMap<i64, usize>,
+    /// Correlation ids of a process, ascending, each with its call.
+    lists: Vec<Vec<(u32, CallId)>>,
 }
-
-enum Index {
-    /// Ids count up from a start, so they are usually dense: a vector beats a hash map twenty times.
-    Dense {
-        first: u32,
-        calls: Vec<Option<CallId>>,
-    },
-    Sparse(FxHashMap<u32, CallId>),
-}
-
-/// A vector up to this many times larger than its content is still worth it.
-const MAX_SPARSITY: usize = 8;
 
 impl Correlation {
     /// The first call of each id wins: calls are sorted outermost first, so a nested driver row that shares the id of
-    /// its runtime call stays behind it.
+    /// its runtime call stays behind it. Ids count up with time: the lists are mostly in order as they come.
     pub fn new(calls: &Calls) -> Self {
-        let mut members: FxHashMap<i64, Vec<(u32, CallId)>> = FxHashMap::default();
-        for (thread, list) in calls.threads.iter().zip(&calls.by_thread) {
-            let ids = list.iter().filter_map(|&call| Some((calls.correlation[call].known()?, call)));
-            members.entry(process(*thread)).or_default().extend(ids);
+        let mut place: FxHashMap<i64, usize> = FxHashMap::default();
+        let mut of_thread = |&tid: &i64| {
+            let next = place.len();
+            *place.entry(process(tid)).or_insert(next)
+        };
+        let of_thread: TiVec<ThreadIx, usize> = calls.threads.iter().map(&mut of_thread).collect();
+        let mut lists = vec![Vec::new(); place.len()];
+        for call in calls.ids() {
+            if let Some(id) = calls.correlation[call].known() {
+                lists[of_thread[calls.thread[call]]].push((id, call));
+            }
         }
-        Self { by_pid: members.into_iter().map(|(pid, list)| (pid, Index::new(list))).collect() }
+        for list in &mut lists {
+            if !list.is_sorted() {
+                list.sort_unstable();
+            }
+            list.dedup_by_key(|(id, _)| *id);
+        }
+        Self { place, lists }
     }
 
-    /// The call that issued each op.
+    /// The call that issued each op: mostly a step further in its process' list than that of the op before.
     pub fn issuers(&self, ops: &Ops) -> TiVec<OpId, Option<CallId>> {
-        let of_stream: TiVec<StreamIx, Option<&Index>> =
-            ops.streams.iter().map(|stream| self.by_pid.get(&stream.pid)).collect();
-        let issuer = |(&stream, &id): (&StreamIx, &ExportId)| of_stream[stream]?.call(id);
-        ops.stream.iter().zip(&ops.correlation).map(issuer).collect()
+        let of_stream: TiVec<StreamIx, Option<usize>> =
+            ops.streams.iter().map(|stream| self.place.get(&stream.pid).copied()).collect();
+        let mut at = vec![0; self.lists.len()];
+        let mut issuer = |(&stream, &id): (&StreamIx, &ExportId)| {
+            let place = of_stream[stream]?;
+            find(&self.lists[place], &mut at[place], id)
+        };
+        ops.stream.iter().zip(&ops.correlation).map(&mut issuer).collect()
     }
 
     /// The call of a process with this correlation id.
     pub fn call(&self, pid: i64, correlation: ExportId) -> Option<CallId> {
-        self.by_pid.get(&pid)?.call(correlation)
+        let list = &self.lists[*self.place.get(&pid)?];
+        find(list, &mut (list.len() / 2), correlation)
     }
 }
 
-impl Index {
-    fn call(&self, correlation: ExportId) -> Option<CallId> {
-        let id = correlation.known()?;
-        match self {
-            Self::Dense { first, calls } => *calls.get(id.checked_sub(*first)? as usize)?,
-            Self::Sparse(map) => map.get(&id).copied(),
-        }
-    }
-
-    fn new(list: Vec<(u32, CallId)>) -> Self {
-        let first = list.iter().map(|l| l.0).min().unwrap_or(0);
-        let last = list.iter().map(|l| l.0).max().unwrap_or(0);
-        let width = (last - first) as usize + 1;
-        if width <= MAX_SPARSITY * list.len().max(1) {
-            let mut calls = vec![None; width];
-            for (id, call) in list {
-                let slot = &mut calls[(id - first) as usize];
-                *slot = Some(slot.map_or(call, |known: CallId| known.min(call)));
-            }
-            return Self::Dense { first, calls };
-        }
-        let mut map = FxHashMap::default();
-        for (id, call) in list {
-            let slot = map.entry(id).or_insert(call);
-            *slot = (*slot).min(call);
-        }
-        Self::Sparse(map)
-    }
+/// The call of an id, looked for outwards from `at`.
+fn find(list: &[(u32, CallId)], at: &mut usize, id: ExportId) -> Option<CallId> {
+    let id = id.known()?;
+    let found = seek(list.len(), at, |i| list[i].0 < id);
+    list.get(found).filter(|(known, _)| *known == id).map(|(_, call)| *call)
 }

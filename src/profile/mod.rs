@@ -39,10 +39,10 @@ use syncs::Syncs;
 use target::Target;
 use typed_index_collections::TiVec;
 
-/// One export, its large tables read: NVTX by [`Profile::with_nvtx`], the others by [`Profile::load`].
+/// One export, its large tables read by [`Profile::load`], NVTX by [`Profile::with_nvtx`], which also joins calls and ops.
 pub struct Profile {
     /// The open file, for what is read only for some rows.
-    pub db: Database,
+    pub db: Arc<Database>,
     /// The report that the export was made from for this run; `None` where the export was given.
     pub report: Option<PathBuf>,
     /// Texts of StringIds.
@@ -50,14 +50,14 @@ pub struct Profile {
     /// The machine, the program and the settings of the capture.
     pub target: Target,
     /// CUDA runtime and driver calls.
-    pub calls: Calls,
+    pub calls: Arc<Calls>,
     /// Kernels, copies, memsets and graph launches on the GPU.
     pub ops: Ops,
     /// Synchronisation rows and event records.
     pub syncs: Syncs,
     /// NVTX ranges and Python backtraces; empty until [`Profile::with_nvtx`].
     pub nvtx: Nvtx,
-    /// From correlation ids to calls.
+    /// From correlation ids to calls; empty until [`Profile::with_nvtx`], as are the next.
     pub correlation: Correlation,
     /// The call that issued each op, where the export holds it.
     issuer: TiVec<OpId, Option<CallId>>,
@@ -98,29 +98,24 @@ impl Profile {
             ops.set_missing_pid(pid);
             syncs.set_missing_pid(pid);
         }
-        let correlation = Correlation::new(&calls);
-        let issuer = correlation.issuers(&ops);
-        let began = |call: &Option<CallId>| call.map_or(ISSUE_UNKNOWN, |call| calls.start[call]);
-        let issued = issuer.iter().map(began).collect();
-        let nvtx = Nvtx::default();
         Ok(Self {
-            db,
+            db: Arc::new(db),
             report: None,
             strings,
             target,
-            calls,
+            calls: Arc::new(calls),
             ops,
             syncs,
-            nvtx,
-            correlation,
+            nvtx: Nvtx::default(),
+            correlation: Correlation::default(),
             lacks,
-            issuer,
-            issued,
+            issuer: TiVec::new(),
+            issued: TiVec::new(),
         })
     }
 
-    /// Reads NVTX, the largest table, while `work` runs on what is already here; `name`: the part of a range's text that
-    /// its repetitions share.
+    /// Reads NVTX, the largest table, while calls and ops are joined and `work` runs on them; `name`: the part of a range's
+    /// text that its repetitions share.
     ///
     /// # Errors
     /// As [`Profile::load`].
@@ -129,14 +124,23 @@ impl Profile {
         name: fn(&str) -> String,
         work: impl FnOnce(&Self) -> T,
     ) -> Result<T, InputError> {
-        let this = &*self;
+        let (db, calls) = (self.db.clone(), self.calls.clone());
         let (nvtx, done) = std::thread::scope(|scope| {
-            let reading = scope.spawn(|| Nvtx::read(&this.db, &this.calls, name));
-            let done = work(this);
+            let reading = scope.spawn(move || Nvtx::read(&db, &calls, name));
+            self.join();
+            let done = work(self);
             (reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), done)
         });
         self.nvtx = nvtx?;
         Ok(done)
+    }
+
+    /// Finds the call of each op.
+    fn join(&mut self) {
+        self.correlation = Correlation::new(&self.calls);
+        self.issuer = self.correlation.issuers(&self.ops);
+        let began = |call: &Option<CallId>| call.map_or(ISSUE_UNKNOWN, |call| self.calls.start[call]);
+        self.issued = self.issuer.iter().map(began).collect();
     }
 
     /// The call that issued an op, where the export holds it.
