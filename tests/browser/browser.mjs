@@ -42,6 +42,14 @@ export async function open(browser, file, { hash = "", width = 1280, height = 90
 export const drawn = (page) =>
   page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
 
+/** Where the timeline is once all of it can be seen: the mouse reaches nothing beyond the window, and focus would scroll. */
+export async function inView(page) {
+  const canvas = await page.$("canvas");
+  await canvas.evaluate((node) => node.scrollIntoView({ block: "center" }));
+  await drawn(page);
+  return canvas.boundingBox();
+}
+
 /** Turns the wheel and waits until the page has got it: a browser delivers it when it next draws, or later. */
 export async function wheel(page, by) {
   await page.evaluate(() => {

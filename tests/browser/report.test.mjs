@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { colours, drawn, launch, open, view, wheel } from "./browser.mjs";
+import { colours, drawn, inView, launch, open, view, wheel } from "./browser.mjs";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -117,12 +117,15 @@ on("train_mlp.html", "shows an example in the timeline", { hash: "#open=S1" }, a
 });
 
 on("train_mlp.html", "zooms with the wheel once it is chosen, and not before", {}, async (page) => {
-  const box = await (await page.$("canvas")).boundingBox();
-  const [x, y] = [box.x + 600, box.y + 60];
   const whole = await view(page);
-  await page.mouse.move(x, y);
+  // The page is at its top: it has nowhere to scroll to.
+  await page.hover("canvas", { position: { x: 600, y: 60 } });
+  await page.evaluate(() => scrollTo({ top: 0, behavior: "instant" }));
   await wheel(page, -200);
   assert.equal((await view(page)).length, whole.length, "the page scrolls");
+  const box = await inView(page);
+  const x = box.x + 600;
+  await page.mouse.move(x, box.y + 60);
   await page.focus("canvas");
   await wheel(page, -200);
   const near = await view(page);
@@ -168,7 +171,7 @@ on("train_mlp.html", "opens the site of a wait that is clicked", { hash: "#open=
   await page.keyboard.press("Escape");
   assert.equal((await view(page)).selected, "");
   await page.click("#site-S2 button.open");
-  const box = await (await page.$("canvas")).boundingBox();
+  const box = await inView(page);
   const rows = await page.evaluate(() => document.querySelector("canvas").clientHeight);
   // The wait is in the middle of the view, in the main thread's lane: looked for from below.
   for (let y = rows - 40; y > 60; y -= 4) {
@@ -302,7 +305,7 @@ for (const file of ["moment.html", "ages.html"]) {
     await page.focus("canvas");
     for (const key of ["w", "w", "d", "s", "n", "Home"]) await page.keyboard.press(key);
     assert.ok((await view(page)).length > 0);
-    const box = await (await page.$("canvas")).boundingBox();
+    const box = await inView(page);
     for (let y = 0; y < box.height; y += 10) await page.mouse.move(box.x + 300 + y, box.y + y);
   });
 }
@@ -388,7 +391,7 @@ on("hostile.html", "shows names as text and runs none", { hash: "#open=S1,S2" },
   assert.deepEqual([there.images, there.scripts, there.handlers, there.links], [0, 2, 0, 0]);
   assert.ok(there.text.includes("<img src=x onerror=attack(1)>") && there.text.includes("</script><script>attack(2)"));
   assert.ok(!/[\u202e\u2028\u001b]/.test(there.text), "nothing that reorders or breaks lines");
-  const box = await (await page.$("canvas")).boundingBox();
+  const box = await inView(page);
   for (let y = 60; y < box.height; y += 8) await page.mouse.move(box.x + 200 + y, box.y + y);
   await page.fill('input[aria-label^="Find a kernel"]', "<script>");
   await page.fill('input[aria-label="Filter the sites"]', "<img src=x onerror=attack(9)>");
