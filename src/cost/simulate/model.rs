@@ -296,7 +296,7 @@ impl Program {
         self.mark_runs();
     }
 
-    /// Lets collectives wait for the ranks that they met ([`Late`]).
+    /// Lets collectives wait for the ranks that they met (`Late`).
     pub fn meet(&mut self, profile: &Profile, collectives: &Collectives) {
         let ops = &profile.ops;
         let late: Vec<(OpId, OpId)> =

@@ -93,7 +93,7 @@ pub(in crate::cost) const PASSES: usize = 4;
 
 /// Runs the program once. Linear in steps and ops.
 ///
-/// Where processes wait for each other in collectives ([`super::model::Late`]), a kernel ends only after one that may be
+/// Where processes wait for each other in collectives (`Late` of the model), a kernel ends only after one that may be
 /// issued later in the order of steps: each pass takes its start from the pass before. The first keeps recorded lengths.
 pub fn run(program: &Program, variant: &Variant, scratch: &mut Scratch) -> Outcome {
     let mut outcome = pass(program, variant, scratch, None);

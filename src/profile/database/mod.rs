@@ -1,8 +1,8 @@
 //! An export's tables, column by column.
 //!
 //! Reading is the tool's main cost: tables are read once, in parts that worker threads take from a counter, and nothing is
-//! sorted or grouped on the way. Large tables of an ordinary file are read from its [`pages`]; [`sqlite`] reads the others,
-//! whatever the pages do not explain, and single rows by key. Tables of a folder are read by [`parquet`].
+//! sorted or grouped on the way. Large tables of an ordinary file are read from its `pages`; `sqlite` reads the others,
+//! whatever the pages do not explain, and single rows by key. Tables of a folder are read by `parquet`.
 
 mod column;
 mod pages;
