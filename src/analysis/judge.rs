@@ -41,8 +41,8 @@ impl Judge<'_> {
         bundle: Bundle,
         observer: &mut Observer,
     ) -> Result<Site, InputError> {
-        let verdict = trace::judge(&self.subject(profile, &bundle));
-        let mut combined = combine::combine(verdict, self.read(&bundle));
+        let subject = self.subject(profile, &bundle);
+        let mut combined = combine::combine(trace::judge(&subject), self.read(&bundle));
         let foreign = self.programs.of(bundle.pid).is_some();
         // Weak rules were fitted to programs of PyTorch.
         let leans = !foreign && (bundle.copy.is_some() || bundle.completes);
@@ -61,7 +61,7 @@ impl Judge<'_> {
         if let Some(pattern) = combined.verdict.pattern.filter(|_| foreign) {
             combined.verdict.pattern = Some(catalogue::in_cuda_terms(pattern, combined.verdict.kind));
         }
-        let inside = library::inside(&self.subject(profile, &bundle), combined.verdict.pattern);
+        let inside = library::inside(&subject, combined.verdict.pattern);
         Ok(Site::new(bundle, inside, combined))
     }
 

@@ -4,7 +4,7 @@
 //! shows as "Stream wait sync", a device synchronisation as "Event sync"). The API's name decides instead.
 
 use crate::error::InputError;
-use crate::profile::database::Database;
+use crate::profile::database::{Cells, Database};
 use crate::profile::ids::ExportId;
 use rustc_hash::FxHashMap;
 
@@ -65,42 +65,16 @@ impl Syncs {
     /// # Errors
     /// [`InputError`]: a table cannot be read.
     pub fn read(db: &Database) -> Result<Self, InputError> {
-        const SYNC: &[&str] = &[
-            "globalPid",
-            "correlationId",
-            "deviceId",
-            "contextId",
-            "streamId",
-            "eventId",
-            "eventSyncId",
-            "start",
-            "end",
-        ];
-        const EVENT: &[&str] =
-            &["globalPid", "correlationId", "deviceId", "contextId", "streamId", "eventId", "eventSyncId"];
-        let rows = db.scan("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", SYNC, |out: &mut Vec<SyncRow>, row| {
-            out.push(SyncRow {
-                pid: row.int(0).unwrap_or(0),
-                correlation: row.export_id(1),
-                device: row.export_id(2),
-                context: row.export_id(3),
-                stream: row.export_id(4),
-                event: row.export_id(5),
-                event_sync: row.export_id(6),
-                start: row.int(7).unwrap_or(0),
-                end: row.int(8).unwrap_or(0),
-            });
+        const RECORD: [&str; 7] =
+            ["globalPid", "correlationId", "deviceId", "contextId", "streamId", "eventId", "eventSyncId"];
+        let sync = [&RECORD[..], &["start", "end"]].concat();
+        let rows = db.scan("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", &sync, |out: &mut Vec<SyncRow>, row| {
+            let EventRow { pid, correlation, device, context, stream, event, event_sync } = record(row);
+            let (start, end) = (row.int(7).unwrap_or(0), row.int(8).unwrap_or(0));
+            out.push(SyncRow { pid, correlation, start, end, device, context, stream, event, event_sync });
         })?;
-        let events = db.scan("CUPTI_ACTIVITY_KIND_CUDA_EVENT", EVENT, |out: &mut Vec<EventRow>, row| {
-            out.push(EventRow {
-                pid: row.int(0).unwrap_or(0),
-                correlation: row.export_id(1),
-                device: row.export_id(2),
-                context: row.export_id(3),
-                stream: row.export_id(4),
-                event: row.export_id(5),
-                event_sync: row.export_id(6),
-            });
+        let events = db.scan("CUPTI_ACTIVITY_KIND_CUDA_EVENT", &RECORD, |out: &mut Vec<EventRow>, row| {
+            out.push(record(row));
         })?;
         Ok(Self::new(rows.concat(), events.concat()))
     }
@@ -170,5 +144,18 @@ impl Syncs {
             self.events.partition_point(|e| (e.pid, e.event, e.correlation) < (sync.pid, sync.event, before));
         let last = self.events.get(until.checked_sub(1)?)?;
         ((last.pid, last.event) == (sync.pid, sync.event)).then_some(last)
+    }
+}
+
+/// What a row of either table says about its event, in its first columns.
+fn record(row: &Cells) -> EventRow {
+    EventRow {
+        pid: row.int(0).unwrap_or(0),
+        correlation: row.export_id(1),
+        device: row.export_id(2),
+        context: row.export_id(3),
+        stream: row.export_id(4),
+        event: row.export_id(5),
+        event_sync: row.export_id(6),
     }
 }

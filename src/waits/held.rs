@@ -32,8 +32,8 @@ use crate::profile::ids::{OpId, StreamIx};
 /// Ops of one stream follow each other within 1 to 3 µs: what starts later after the one before waited for something.
 const BACK_TO_BACK_NS: i64 = 4_000;
 
-/// How soon after another stream's op an op starts that waited for it: as in the simulation (`FOLLOWS_NS`).
-const FOLLOWS_NS: i64 = 10_000;
+/// How soon after another op's end an op must start to count as its follower.
+pub const FOLLOWS_NS: i64 = 10_000;
 
 /// Looks at single waits of an export.
 pub struct Held<'a> {

@@ -19,11 +19,12 @@
 //! Threads whose calls overlap in time run side by side and hand nothing over.
 
 use super::issue::Issue;
-use super::model::{FOLLOWS_NS, Program, Rank, UNEXPLAINED_NS};
+use super::model::{Program, Rank, UNEXPLAINED_NS};
 use crate::profile::Profile;
 use crate::profile::ids::{ExportId, OpId, StreamIx, ThreadIx, process};
 use crate::profile::ops::StreamKey;
 use crate::waits::device::Devices;
+use crate::waits::held::FOLLOWS_NS;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use typed_index_collections::TiVec;

@@ -11,12 +11,13 @@
 //! Which stream is what, nsys tells (`TARGET_INFO_CUDA_STREAM.flag`); PyTorch's own streams are free ones. Where an
 //! export does not tell, timing does, as between any streams ([`super::follow`]). One comparison an op.
 
-use super::model::{ContextIx, FOLLOWS_NS, Op, Part};
+use super::model::{ContextIx, Op, Part};
 use crate::profile::Profile;
 use crate::profile::ids::{ExportId, StreamIx, pid_of};
 use crate::profile::ops::StreamKey;
 use crate::profile::target::Ordering;
 use crate::waits::awaited::CLOCK_SLOP_NS;
+use crate::waits::held::FOLLOWS_NS;
 use rustc_hash::FxHashMap;
 use typed_index_collections::{TiSlice, TiVec};
 

@@ -10,8 +10,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use typed_index_collections::TiVec;
 
-/// How soon after another op's end an op must start to count as its follower.
-pub const FOLLOWS_NS: i64 = 10_000;
 /// An op that starts later than its launch and its stream explain by more than this has another cause.
 pub const UNEXPLAINED_NS: i64 = 20_000;
 
