@@ -218,3 +218,45 @@ def losses(rec, adv, last_layer):
     g_adv = torch.autograd.grad(adv, last_layer, retain_graph=True)[0]
     weight = (g_rec.norm() / (g_adv.norm() + 1e-4)).item()  #! item: false round-trip
     return rec + weight * adv.mean()
+
+# --- running_sum_in_a_loaded_dict
+def main(model, loader, optimizer, path, every):
+    state = {"step": 0, "running_loss": 0}
+    if path.exists():
+        with open(path) as fp:
+            state = json.load(fp)
+    for batch in loader:
+        loss = model(batch)
+        loss.backward()
+        optimizer.step()
+        state["step"] += 1
+        state["running_loss"] += loss.item()  #! item: false logging
+        if state["step"] % every == 0:
+            wandb.log({"loss": state["running_loss"] / every}, step=state["step"])
+            state["running_loss"] = 0
+
+# --- kept_for_a_checkpoint
+class TrainState:
+    current_loss: float = -1
+
+    def state_dict(self):
+        return {"current_loss": torch.tensor(self.current_loss)}
+
+
+def train(model, batches):
+    train_state = TrainState()
+    for batch in batches:
+        loss = model(batch)
+        loss.backward()
+        train_state.current_loss = loss.item()  #! item: false logging
+        logger.info(f"loss {train_state.current_loss}")
+
+# --- told_to_a_store_of_figures
+def write_metrics(storage, monitor, loss, step):
+    storage.put_scalar("loss", loss.item())  #! item: false logging
+    monitor.write_events([("loss", loss.mean().item(), step)])  #! item: false logging
+
+# --- rows_of_a_table
+def show(parts):
+    rows = AsciiTable([["Type", "Value"], ["IoU", float(parts[0])]])  #! float: false logging
+    print(rows.table)

@@ -91,3 +91,18 @@ def mixup(x, y, alpha):
     lam = np.random.beta(alpha, alpha, size=1).item()
     perm = torch.randperm(x.size(0)).to("cuda")  #! to: false upload; nosrc: false upload
     return lam * x + (1 - lam) * x[perm]
+
+# --- field_of_an_uploaded_batch
+def evaluate(model, device, loader):
+    for batch in loader:
+        batch = batch.to(device)
+        pred = model(batch)
+        kept = cv2.resize(batch.y.view(pred.shape).detach().cpu(), (8, 8))  #! cpu: false host-known
+        cv2.imshow("labels", kept)
+
+# --- parameter_of_an_uploaded_model (hard)
+def weights(model, device, batches):
+    model = model.to(device)
+    for batch in batches:
+        model(batch).backward()
+    return scipy.stats.kurtosis(model.weight.cpu())  #! cpu: true cpu-compute

@@ -216,6 +216,7 @@ fn is_fresh(owner: &[Node<'_>], name: &str) -> bool {
                 let callee = dotted(&call.func);
                 let (base, name) = split_callee(&callee);
                 Names("list dict set defaultdict deque OrderedDict Counter").has(name)
+                    || Names("json yaml pickle").has(base) && Names("load loads safe_load").has(name)
                     || Names("np numpy torch").has(base)
                         && Names("zeros ones full empty zeros_like ones_like empty_like").has(name)
             }

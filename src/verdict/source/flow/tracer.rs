@@ -400,6 +400,10 @@ impl<'a, 'n> Tracer<'a, 'n> {
             Node::StmtAssert(ast) if within(*node, &*ast.test) => self.branch(path, value, "an `assert`"),
             Node::StmtAssert(_) | Node::StmtRaise(_) => ends(Sink::Error, "the text of an error"),
             Node::StmtReturn(_) if describes(path) => ends(Sink::Log, "part of how the object prints"),
+            // Figures of a checkpoint are written now and then.
+            Node::StmtReturn(_) if !value.data && function_name(path) == "state_dict" => {
+                ends(Sink::Log, "part of a checkpoint")
+            }
             Node::StmtReturn(_) => ends(Sink::Returned, "returned"),
             Node::StmtExpr(_) if value.name.is_none() => ends(Sink::Dropped, "thrown away"),
             // `with ctx(v) as c:` is read as handing the value on.
@@ -466,6 +470,10 @@ fn is_plain_function(path: &[Node<'_>]) -> bool {
 
 /// Whether the function around makes the text of an object.
 fn describes(path: &[Node<'_>]) -> bool {
-    matches!(path[function_scope(path)], Node::StmtFunctionDef(ast)
-        if matches!(ast.name.as_str(), "__str__" | "__repr__" | "__format__" | "extra_repr"))
+    matches!(function_name(path), "__str__" | "__repr__" | "__format__" | "extra_repr")
+}
+
+/// The name of the function around; empty where it has none.
+fn function_name<'a>(path: &[Node<'a>]) -> &'a str {
+    if let Node::StmtFunctionDef(ast) = path[function_scope(path)] { ast.name.as_str() } else { "" }
 }

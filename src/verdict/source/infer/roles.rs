@@ -84,14 +84,23 @@ const THROUGH: Names = Names(
 
 /// Whether a function's name alone says that it shows or records its arguments.
 pub fn is_log_name(name: &str) -> bool {
-    LOG_NAMES.has(name) || name.starts_with("log_") || name.starts_with("print_")
+    LOG_NAMES.has(name) || name.starts_with("log_") || name.starts_with("print_") || records_figures(name)
+}
+
+/// Whether a name is a verb of recording and figures: `put_scalar`, `write_events`, `list_of_scalars_summary`.
+fn records_figures(name: &str) -> bool {
+    const VERBS: Names = Names("put write add log record report track list");
+    const FIGURES: Names = Names("scalar scalars metric metrics events summary summaries");
+    let words = words(name);
+    let [verb, rest @ ..] = &words[..] else { return false };
+    VERBS.has(verb) && rest.iter().any(|word| FIGURES.has(word))
 }
 
 /// Whether a callee shows or records its arguments.
 pub fn is_log(call: &ExprCall) -> bool {
     let callee = dotted(&call.func);
     let (base, name) = split_callee(&callee);
-    if LOG_NAMES.has(name) {
+    if LOG_NAMES.has(name) || records_figures(name) {
         return true;
     }
     let numeric = matches!(base, "math" | "np" | "numpy" | "torch" | "cmath" | "jnp" | "F")
@@ -220,6 +229,7 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
         }
         "update" if !base.is_empty() && !is_log(call) => return Role::Keep,
         "str" | "repr" | "format" | "join" | "dumps" => return Role::Text,
+        "AsciiTable" | "SingleTable" | "DoubleTable" | "PrettyTable" | "tabulate" => return Role::Text,
         name if ["Error", "Exception", "Warning"].iter().any(|end| name.ends_with(end)) => return Role::Text,
         "exit" | "_exit" if matches!(base, "sys" | "os" | "") => return Role::Decide("the exit code"),
         "sleep" | "linear_sum_assignment" => return Role::Compute,

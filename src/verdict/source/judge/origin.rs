@@ -7,9 +7,10 @@ use crate::verdict::source::infer::libraries::{Names, makes_tensor};
 use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::placement::{Here, Placement};
 use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
-use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, scope, split_callee, string};
+use crate::verdict::source::parse::scope::{self, Given};
+use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, split_callee, string};
 use crate::vocabulary::{Kind, Verdict};
-use ruff_python_ast::{Expr, ExprCall, ExprContext};
+use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprContext};
 use ruff_text_size::Ranged;
 
 /// Names and calls between the value and the upload.
@@ -124,6 +125,7 @@ impl<'a> Origin<'a> {
                 None => next(&ast.value).filter(|_| here.find(&ast.slice) == Placement::Host),
             },
             Expr::Attribute(ast) if PURE.has(&ast.attr) => next(&ast.value),
+            Expr::Attribute(ast) => self.field(here, ast),
             Expr::BinOp(ast) => self.all(here, &[&ast.left, &ast.right], steps),
             Expr::UnaryOp(ast) => next(&ast.operand),
             Expr::Compare(ast) => {
@@ -134,6 +136,28 @@ impl<'a> Origin<'a> {
             Expr::Tuple(ast) => self.all(here, &ast.elts.iter().collect::<Vec<_>>(), steps),
             _ => None,
         }
+    }
+
+    /// A field of a batch that a loop uploads whole and that nothing assigns: `for batch in loader: batch = batch.to(device)`.
+    /// Where the loader's batches live is not told, so only what is read back as it was sent counts.
+    fn field(self, here: Here<'_, 'a>, read: &'a ExprAttribute) -> Option<u32> {
+        let name = &read.value.as_name_expr()?.id;
+        let (mut looped, mut line) = (false, None);
+        let owner = scope::owner(here.path, name);
+        for store in scope::occurrences(&owner, name).into_iter().filter(|one| one.store) {
+            match scope::given(&store.path) {
+                Given::Iterated(_) => looped = true,
+                Given::Value(Expr::Call(call)) if sends(call, Some(name)) => {
+                    line = Some(here.file().line_of(call.start()));
+                }
+                _ => return None,
+            }
+        }
+        let assigned = nodes::find(&[self.file.module()], &mut |path| {
+            let other = nodes::attribute(path).filter(|ast| ast.ctx != ExprContext::Load);
+            other.is_some_and(|ast| ast.attr == read.attr)
+        });
+        line.filter(|_| looped && !self.plain && assigned.is_empty())
     }
 
     /// Of several operands: all uploads or the host's, and an upload among them.
@@ -157,22 +181,13 @@ impl<'a> Origin<'a> {
         name: Option<&str>,
         steps: u8,
     ) -> Option<u32> {
-        let own = |value: &Expr| {
-            let receiver = value.as_call_expr().and_then(nodes::receiver).and_then(Expr::as_name_expr);
-            receiver.is_some_and(|receiver| Some(receiver.id.as_str()) == name)
-        };
         let mut line = None;
         for (value, path) in values {
             let here = Here { path, ..here };
-            let sends = match value {
-                Expr::Call(call) if own(value) => {
-                    Names("to cuda").has(nodes::name(&call.func)) && values.len() > 1
-                }
-                _ => false,
-            };
+            let sent = value.as_call_expr().is_some_and(|call| sends(call, name)) && values.len() > 1;
             match self.of(here, value, steps + 1) {
                 Some(found) => line = line.or(Some(found)),
-                None if sends => line = line.or(Some(here.file().line_of(value.start()))),
+                None if sent => line = line.or(Some(here.file().line_of(value.start()))),
                 None if values.len() > 1 && here.find(value) == Placement::Host => {}
                 None => return None,
             }
@@ -203,6 +218,13 @@ impl<'a> Origin<'a> {
             _ => false,
         }
     }
+}
+
+/// Whether a call sends what `name` names to a device: `x.to(device)`, `x.cuda()`.
+fn sends(call: &ExprCall, name: Option<&str>) -> bool {
+    let receiver = nodes::receiver(call).and_then(Expr::as_name_expr);
+    receiver.is_some_and(|receiver| Some(receiver.id.as_str()) == name)
+        && Names("to cuda").has(nodes::name(&call.func))
 }
 
 /// Whether an occurrence of a name changes the tensor: `x.clamp_(0)`, `x[i] = v`, `x += 1`, `dist.all_reduce(x)`.
