@@ -75,6 +75,8 @@ pub struct Price {
     pub bounds: Bounds,
     /// What was taken to change.
     pub fix: Change,
+    /// Part of the saving of the whole.
+    pub counted: bool,
     /// From a simulation; else the lower bound stands for the value.
     pub simulated: bool,
     /// The site whose waits take most of the time that this one gives up.
@@ -285,6 +287,7 @@ fn bounded(subject: &Subject, bounds: Bounds) -> Price {
         high: bounds.high(),
         bounds,
         fix: subject.fix,
+        counted: subject.counted,
         iteration: None,
         simulated: false,
         moves_to: None,

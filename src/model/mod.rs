@@ -312,6 +312,10 @@ pub struct Iterations {
     pub median_ns: i64,
     /// Their mean length.
     pub mean_ns: i64,
+    /// Mean time from the start of one to the start of the next, which savings of an average iteration are of. Above the
+    /// median where some are longer, as the first, or where something else comes between them.
+    #[serde(default)]
+    pub start_to_start_ns: i64,
     /// Lower quartile, median, upper quartile of their lengths.
     pub quartiles_ns: [i64; 3],
     /// Time inside iterations in which GPUs worked, divided by iterations; summed over the export's GPUs.

@@ -43,7 +43,7 @@ pub struct Site {
     /// The innermost frame of the user.
     pub user_frame: Option<Frame>,
     /// The library's line that waits, where the user's line calls a library: that of the code that the catalogue knows,
-    /// else the innermost outside PyTorch and helpers, else the innermost.
+    /// else the innermost outside PyTorch and helpers, else the innermost. `None` where the user's line names it.
     #[serde(default)]
     pub library_frame: Option<Frame>,
     /// The installed package of that line.
@@ -138,7 +138,7 @@ pub struct Site {
 impl Site {
     /// Its saving, where more is known than what it is at most.
     pub fn promise(&self) -> Option<&Recoverable> {
-        self.recoverable.as_ref().filter(|saving| saving.simulated && !self.is_kept())
+        self.recoverable.as_ref().filter(|saving| saving.simulated && !saving.range_only && !self.is_kept())
     }
 
     /// Whether the wait stays: it is needed, and nobody asked what if not.
@@ -378,6 +378,9 @@ pub struct Recoverable {
     pub change: Change,
     /// From a simulation; else `alone_ns` is the lower bound.
     pub simulated: bool,
+    /// Only the range is worth telling: `totals.needs_light_capture` of its capture.
+    #[serde(default)]
+    pub range_only: bool,
     /// The site into whose waits most of the time moves.
     pub moves_to: Option<String>,
     /// What the saving can be at all, without a simulation.

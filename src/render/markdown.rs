@@ -77,8 +77,8 @@ fn head(report: &Report) -> String {
     }
     if let Some(i) = &report.iterations {
         let count = text::counted(i.count, "iteration");
-        let (median, waits) = (text::duration(i.median_ns), phrase::waits(i.waits_per_iteration));
-        out += &format!("- {count}, median {median}, {waits} each\n");
+        let (length, waits) = (phrase::iteration_length(i), phrase::waits(i.waits_per_iteration));
+        out += &format!("- {count}, {length}, {waits} each\n");
     }
     out + "\n"
 }

@@ -1,7 +1,7 @@
 //! Savings in words.
 
 use crate::cost::range;
-use crate::model::{Once, Recoverable, Replayed, Site, Totals};
+use crate::model::{ClassTotals, Once, Recoverable, Replayed, Site, Totals};
 use crate::text;
 use crate::vocabulary::{BoundBy, Change, Class};
 
@@ -18,6 +18,7 @@ pub fn short(site: &Site) -> Option<String> {
     Some(match each {
         _ if site.once => format!("{at_most}{} once", text::duration(whole)),
         Some(each) => format!("{at_most}{}/iter", text::duration(each)),
+        None if site.per_iteration.is_some() => format!("{at_most}{}/run", text::duration(whole)),
         None => format!("{at_most}{}", text::duration(whole)),
     })
 }
@@ -31,6 +32,12 @@ pub fn in_words(site: &Site) -> Option<String> {
     }
     if !saving.simulated {
         return Some(format!("between {low} and {high} (not simulated)"));
+    }
+    if saving.range_only {
+        let simulated = change(saving.change);
+        return Some(format!(
+            "between {low} and {high}; simulated: {simulated}. Closer figures need a light capture"
+        ));
     }
     let [alone, joint] = [saving.alone_ns, saving.joint_ns].map(text::duration);
     let mut words = format!("{alone} alone ({})", share(saving));
@@ -224,6 +231,11 @@ pub fn in_two(totals: &Totals) -> Option<(String, String)> {
 /// [`in_two`] as one text.
 pub fn of_all(totals: &Totals) -> Option<String> {
     in_two(totals).map(|(lead, rest)| lead + &rest)
+}
+
+/// What fixing all sites of a class saves in a column; nothing where only ranges are worth telling.
+pub fn of_class(totals: &Totals, class: &ClassTotals) -> Option<String> {
+    class.recoverable_ns.filter(|_| !totals.needs_light_capture).map(text::duration)
 }
 
 /// What the figures rest on, and what their ranges allow for.
