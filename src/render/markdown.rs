@@ -30,6 +30,9 @@ pub fn text_of(report: &Report, limit: usize) -> String {
     if let Some(saving) = saving::of_all(&report.totals) {
         text.add(&format!("{}\n\n", md::plain(&saving)));
     }
+    for set in &report.together {
+        text.add(&format!("{}\n\n", md::plain(&saving::together(set))));
+    }
     text.warnings(&report.warnings);
     let details: Vec<String> = report
         .sites

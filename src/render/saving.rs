@@ -1,7 +1,7 @@
 //! Savings in words.
 
 use crate::cost::range;
-use crate::model::{ClassTotals, Once, Recoverable, Replayed, Site, Totals};
+use crate::model::{ClassTotals, Once, Recoverable, Replayed, Site, Together, Totals};
 use crate::text;
 use crate::vocabulary::{BoundBy, Change, Class};
 
@@ -53,6 +53,25 @@ pub fn in_words(site: &Site) -> Option<String> {
         words.push_str(&format!(". Most of the waiting only moves on to {}", text::escape_terminal(next)));
     }
     Some(words)
+}
+
+/// Sites that must go together: "S2 and S5 together save about 1.2 ms of an iteration (between 0.8 and 1.6 ms), alone 0 ns
+/// and 12 µs."
+pub fn together(set: &Together) -> String {
+    let listed = |words: &[String]| match words {
+        [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),
+        words => words.concat(),
+    };
+    let sites: Vec<String> = set.sites.iter().map(|id| text::escape_terminal(id).into_owned()).collect();
+    let alone: Vec<String> = set.alone_ns.iter().map(|&ns| text::duration(ns)).collect();
+    format!(
+        "{} together save about {} of {} (between {}), alone {}.",
+        listed(&sites),
+        text::duration(set.saved_ns),
+        if set.per_iteration { "an iteration" } else { "the run" },
+        between(set.low_ns, set.high_ns),
+        listed(&alone)
+    )
 }
 
 /// The lower end of a range.

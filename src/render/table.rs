@@ -74,6 +74,7 @@ pub(crate) fn facts(report: &Report) -> Vec<(String, String)> {
         lines.push(("waits".to_owned(), waits));
     }
     lines.extend(findings(totals));
+    lines.extend(report.together.iter().map(|set| ("together".to_owned(), saving::together(set))));
     lines
 }
 

@@ -4,7 +4,8 @@ use crate::analysis::CaptureAnalysis;
 use crate::analysis::pricing::ResolvedScenario;
 use crate::cost::price::{Price, Saving};
 use crate::model::{
-    Bounds, CapturedRun, Code, IterationSaving, Recoverable, Report, Site, Totals, Warning, WithoutProfiler,
+    Bounds, CapturedRun, Code, IterationSaving, Recoverable, Report, Site, Together, Totals, Warning,
+    WithoutProfiler,
 };
 use crate::verdict::site::Site as FoundSite;
 use crate::vocabulary::SiteIx;
@@ -120,6 +121,28 @@ fn in_loop(found: &CaptureAnalysis, site: &FoundSite) -> bool {
 pub fn moves(found: &CaptureAnalysis, profile: usize) -> impl Iterator<Item = (SiteIx, SiteIx)> {
     let ix = move |site| SiteIx { profile, site };
     found.prices.sites.iter().enumerate().filter_map(move |(n, p)| Some((ix(n), ix(p.moves_to?))))
+}
+
+/// Sites that save only together, with what; none where only ranges are worth telling. Ids come later.
+pub fn together(found: &CaptureAnalysis, profile: usize) -> impl Iterator<Item = (Vec<SiteIx>, Together)> {
+    let sets = if needs_light_capture(found) { &[][..] } else { &found.prices.together };
+    let per_iteration = found.prices.iteration.is_some();
+    sets.iter().map(move |set| {
+        let Saving { saved, low, high, .. } = set.saving;
+        let sites = set.sites.iter().map(|&site| SiteIx { profile, site }).collect();
+        let alone_ns = set.alone.clone();
+        (
+            sites,
+            Together {
+                sites: Vec::new(),
+                per_iteration,
+                saved_ns: saved,
+                low_ns: low,
+                high_ns: high,
+                alone_ns,
+            },
+        )
+    })
 }
 
 /// Takes the sites that are assumed fixed out of the report, and says so. The others keep their ids.
