@@ -121,7 +121,8 @@ impl<F: FnMut(&[usize]) -> Outcome> Search<'_, F> {
             return None;
         }
         // What came on the way and changes nothing.
-        for member in set[1..].to_vec() {
+        let joined = set[1..].to_vec();
+        for member in joined {
             let fewer: Vec<usize> = set.iter().copied().filter(|&i| i != member).collect();
             let Some(without) = self.run(&fewer) else { break };
             if fewer.len() > 1 && self.saved(&without) * 100 >= saved * ENOUGH {

@@ -85,6 +85,9 @@ pub struct Site {
     pub blocked_per_iteration_ns: Option<i64>,
     /// Drain of the waits inside iterations divided by iterations.
     pub drain_per_iteration_ns: Option<i64>,
+    /// Where in an iteration it waits: from the iteration's start to the wait's, the median.
+    #[serde(default)]
+    pub offset_ns: Option<i64>,
     /// How waits and costs vary within the capture; `None` where no reader was to need it.
     pub spread: Option<Spread>,
     /// Host time inside the waits.

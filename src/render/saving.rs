@@ -75,7 +75,7 @@ pub fn together(set: &Together) -> String {
 }
 
 /// The lower end of a range.
-fn least(ns: i64) -> String {
+pub(crate) fn least(ns: i64) -> String {
     if ns == 0 { "0".to_owned() } else { text::duration(ns).to_string() }
 }
 

@@ -147,6 +147,7 @@ impl<'a> Sites<'a> {
             per_iteration: each(sums.waits_inside),
             blocked_per_iteration_ns: each_ns(sums.blocked_inside_ns),
             drain_per_iteration_ns: each_ns(sums.drain_inside_ns),
+            offset_ns: self.offset(site),
             spread,
             blocked_ns: sums.blocked_ns,
             blocked_p50_ns: sums.blocked_p50_ns,
@@ -227,7 +228,7 @@ impl<'a> Sites<'a> {
 
     /// How to see that the wait is gone: PyTorch's own warning where it covers the call, and a new capture.
     fn confirm(&self, site: &FoundSite) -> String {
-        let command = commands::capture(&self.found.profile.target, "");
+        let command = commands::capture_again(&self.found.profile.target);
         let python = site.bundle.attribution != Attribution::None
             && site.verdict.class != Class::True
             && self.found.context.programs.of(site.bundle.pid).is_none();
@@ -259,6 +260,16 @@ impl<'a> Sites<'a> {
         let last = self.found.waits[*site.bundle.waits.last()?].start;
         let early = iterations.only_at_start(last);
         early.then_some(StartUp { with: sums.iterations as usize, iterations: iterations.spans.len() })
+    }
+
+    /// From an iteration's start to a wait of the site in it, the median.
+    fn offset(&self, site: &FoundSite) -> Option<i64> {
+        let iterations = self.own_iterations(site)?;
+        let offset = |start: i64| Some(start - iterations.spans[iterations.at(start)?].0);
+        let mut offsets: Vec<i64> =
+            site.bundle.waits.iter().filter_map(|&w| offset(self.found.waits[w].start)).collect();
+        let middle = offsets.len() / 2;
+        (!offsets.is_empty()).then(|| *offsets.select_nth_unstable(middle).1)
     }
 
     /// The iterations, if they are the site's: those of another process say nothing about this one.
