@@ -377,7 +377,7 @@ pub struct Recoverable {
     /// `alone_ns` in percent of the run without the profiler.
     #[serde(serialize_with = "finite")]
     pub percent: f64,
-    /// The change that was simulated: "delete", "gpu-wait", "narrow", "non-blocking", "pinned", "drop", "delay", "coalesce", "keep".
+    /// The change that was simulated: "delete", "gpu-wait", "narrow", "non-blocking", "pinned", "drop", "on-gpu", "delay", "coalesce", "keep".
     pub change: Change,
     /// From a simulation; else `alone_ns` is the lower bound.
     pub simulated: bool,

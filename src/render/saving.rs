@@ -122,6 +122,7 @@ fn change(change: Change) -> &'static str {
         Change::NonBlocking => "the copy without a wait",
         Change::Pinned => "a copy from pinned memory without a wait",
         Change::Drop => "copy and wait dropped",
+        Change::OnGpu => "kept on the GPU, with an op in the place of the copy",
         Change::Delay => "read at the end of the iteration",
         Change::Coalesce => "one wait for several",
         Change::Keep => change.as_str(),
