@@ -268,6 +268,8 @@ words! {
         Pinned = "pinned",
         /// Copy and wait are gone.
         Drop = "drop",
+        /// What is read or uploaded is on the GPU and stays there: one more op in the place of the copy, and no wait.
+        OnGpu = "on-gpu",
         /// One wait at the end of the iteration.
         Delay = "delay",
         /// Waits in a row become one.

@@ -1,5 +1,6 @@
 //! One export, analysed: profile → waits → sites → verdicts → cost.
 
+pub mod advice;
 pub mod collectives;
 pub mod filter;
 mod judge;

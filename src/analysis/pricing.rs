@@ -1,6 +1,7 @@
 //! Which change is simulated for which site: what its verdict advises, or what was asked for.
 
 use super::{CaptureAnalysis, Options};
+use crate::catalogue::Strategy;
 use crate::cost::bounds::{self, Launched, Waits};
 use crate::cost::overhead;
 use crate::cost::price::{self, Subject, Terms};
@@ -8,7 +9,7 @@ use crate::cost::simulate::Program;
 use crate::cost::simulate::fixes::advised;
 use crate::profile::ids::pid_of;
 use crate::verdict::site::Site;
-use crate::vocabulary::{Change, Class, SiteIx};
+use crate::vocabulary::{Change, Class, Kind, SiteIx};
 use crate::waits::WaitId;
 use crate::waits::held::Held;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -62,7 +63,7 @@ impl CaptureAnalysis {
             .iter()
             .enumerate()
             .map(|(site, found)| {
-                let subject = subject(found, SiteIx { profile: number, site }, scenario);
+                let subject = self.subject(found, SiteIx { profile: number, site }, scenario);
                 let once = self.is_once(found);
                 Subject { counted: subject.counted && !once, open: subject.open && !once, ..subject }
             })
@@ -89,14 +90,16 @@ impl CaptureAnalysis {
     }
 
     /// Whether a site waits outside the program's work only: before its process' first kernel or after its last, or, where
-    /// a loop is known, before it, in its first iterations or after it. That is paid once, however long the program runs.
+    /// a loop is known, before it, in its first iterations or after it. That is paid once, however long the program runs;
+    /// as is a single wait of the allocator, wherever the library that made it happened to be called first.
     ///
     /// ```text
     ///  host   [cudaFree][load: upload, upload]  [step 0][step 1] … [step n]  [synchronize][tear-down]
     ///  GPU                                       [k][k]  [k][k]     [k][k]
     /// ```
     pub fn is_once(&self, site: &Site) -> bool {
-        self.paid_once(site).is_some()
+        let single = site.verdict.kind == Kind::Allocator && site.bundle.waits.len() == 1;
+        single || self.paid_once(site).is_some()
     }
 
     /// As [`Self::is_once`]: outside all work, at the start of the loop, or around the loop. Sites of one answer together
@@ -123,25 +126,29 @@ impl CaptureAnalysis {
         let capture = Waits { profile, devices, waits, next, launched };
         waits.keys().map(|w| bounds::alone_at_most(&capture, w)).collect()
     }
-}
 
-fn subject(site: &Site, ix: SiteIx, scenario: &ResolvedScenario) -> Subject {
-    let assumed = scenario.assumed.contains(&ix);
-    let (change, avoidable) = change_of(site, scenario.fixes.get(&ix).copied());
-    let fix = match change {
-        // A needed wait that is taken as fixed was moved behind other work.
-        Change::Keep if assumed => Change::Delay,
-        fix => fix,
-    };
-    let (key, waits) = (site.key.clone(), site.bundle.waits.clone());
-    let open = site.verdict.class == Class::Unknown && fix != Change::Keep && !avoidable && !assumed;
-    Subject { key, waits, fix, counted: avoidable && !assumed, open, assumed }
-}
+    fn subject(&self, site: &Site, ix: SiteIx, scenario: &ResolvedScenario) -> Subject {
+        let assumed = scenario.assumed.contains(&ix);
+        let (change, avoidable) = self.change_of(site, scenario.fixes.get(&ix).copied());
+        let fix = match change {
+            // A needed wait that is taken as fixed was moved behind other work.
+            Change::Keep if assumed => Change::Delay,
+            fix => fix,
+        };
+        let (key, waits) = (site.key.clone(), site.bundle.waits.clone());
+        let open = site.verdict.class == Class::Unknown && fix != Change::Keep && !avoidable && !assumed;
+        Subject { key, waits, fix, counted: avoidable && !assumed, open, assumed }
+    }
 
-/// What is changed about a site, as asked, else as its verdict advises; and whether that counts as avoidable: by its
-/// verdict, or since whoever asks for a change says that it can be made.
-pub fn change_of(site: &Site, asked: Option<Change>) -> (Change, bool) {
-    let change = asked.unwrap_or_else(|| advised(&site.verdict, site.bundle.copy));
-    let avoidable = site.verdict.class == Class::False || asked.is_some();
-    (change, avoidable && change != Change::Keep)
+    /// What is changed about a site, as asked, else as advised; and whether that counts as avoidable: by its verdict, or
+    /// since whoever asks for a change says that it can be made. What is to be left as it is stays.
+    pub fn change_of(&self, site: &Site, asked: Option<Change>) -> (Change, bool) {
+        let left = || self.advice(site).is_some_and(|advice| advice.strategy == Strategy::Leave);
+        let change = asked.unwrap_or_else(|| match left() {
+            true => Change::Keep,
+            false => advised(&site.verdict, site.bundle.copy),
+        });
+        let avoidable = site.verdict.class == Class::False || asked.is_some();
+        (change, avoidable && change != Change::Keep)
+    }
 }

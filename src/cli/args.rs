@@ -128,7 +128,7 @@ pub struct SavingArgs {
     /// Show the report as if these sites were fixed (S3,S5)
     #[arg(long, value_name = "SITES", value_delimiter = ',')]
     pub assume_fixed: Vec<String>,
-    /// Simulate this change of a site, whatever its verdict, and count it as avoidable: keep, delete, gpu-wait, narrow (wait only for the copy or stream that is needed), drop, non-blocking, pinned, delay, coalesce
+    /// Simulate this change of a site, whatever its verdict, and count it as avoidable: keep, delete, gpu-wait, narrow (wait only for the copy or stream that is needed), drop, non-blocking, pinned, on-gpu, delay, coalesce
     #[arg(long, value_name = "SITE=CHANGE", value_parser = parse_fix, value_delimiter = ',')]
     pub fix: Vec<(String, Change)>,
     /// Simulate with what `sync-report bench --save FILE` measured, where the capture itself does not show it: the

@@ -330,7 +330,7 @@ fn copy_gain(program: &Program, wait: &Wait, fix: Change) -> (i64, i64) {
 
 /// Host time beside the wait that goes with it: what stands around the calls, and the copy call of a dropped read.
 fn around(all: &Waits, program: &Program, wait: &Wait, fix: Change) -> i64 {
-    if !matches!(fix, Change::Delete | Change::GpuWait | Change::Drop) {
+    if !matches!(fix, Change::Delete | Change::GpuWait | Change::Drop | Change::OnGpu) {
         return 0;
     }
     let of = |kind| overhead::most_around(kind, program.learned.pace);

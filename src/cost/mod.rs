@@ -8,3 +8,4 @@ pub mod range;
 mod settle;
 pub mod simulate;
 pub mod statistics;
+pub mod together;

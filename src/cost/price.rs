@@ -30,6 +30,7 @@ use super::range::Margin;
 use super::settle::Settling;
 use super::simulate::run::{PASSES, Variant};
 use super::simulate::{Outcome, Program, Scratch, run};
+use super::together::{self, Together};
 use crate::iterations::Iterations;
 use crate::vocabulary::{BoundBy, Change};
 use crate::waits::WaitId;
@@ -75,6 +76,8 @@ pub struct Price {
     pub bounds: Bounds,
     /// What was taken to change.
     pub fix: Change,
+    /// Part of the saving of the whole.
+    pub counted: bool,
     /// From a simulation; else the lower bound stands for the value.
     pub simulated: bool,
     /// The site whose waits take most of the time that this one gives up.
@@ -122,6 +125,8 @@ pub struct Prices {
     pub backtraces: bool,
     /// By how much iterations scatter, all of them together: part of the range of the run.
     pub scatter: i64,
+    /// Sites that save something only together.
+    pub together: Vec<Together>,
     /// The most by which a simulated value lay outside its bounds or above the whole, in ns: it was cut.
     pub cut: i64,
 }
@@ -204,6 +209,7 @@ pub fn price(
         step_known: terms.step.map(|_| false),
         backtraces: program.backtraces,
         scatter: 0,
+        together: Vec::new(),
         cut: 0,
     };
     let margin = Margin::new(capture.profile, iterations, clock.limited.is_some());
@@ -215,8 +221,13 @@ pub fn price(
         let plan = Plan::new(program, subjects, &all, (left_out, range));
         let outcomes = simulate(program, &plan.variants, terms.threads);
         let beside = |s: &Subject| bounds::beside(capture, program, s.waits.iter().map(|&w| (w, s.fix)));
+        let beside: Vec<i64> = subjects.iter().map(beside).collect();
         let settling = Settling { program, subjects, outcomes: &outcomes, clock, margin, terms };
-        settling.settle(&plan, &subjects.iter().map(beside).collect::<Vec<_>>(), &mut prices);
+        settling.settle(&plan, &beside, &mut prices);
+        let mut scratch = Scratch::default();
+        let fixed = |sites: &[usize]| run(program, &plan.with(sites, subjects), &mut scratch);
+        let runs = plan.room.min(together::RUNS);
+        prices.together = together::find(&settling, &plan, &beside, runs, fixed);
     }
     if margin.limited {
         // At the power limit kernels may slow down by all that idle time was given up.
@@ -285,6 +296,7 @@ fn bounded(subject: &Subject, bounds: Bounds) -> Price {
         high: bounds.high(),
         bounds,
         fix: subject.fix,
+        counted: subject.counted,
         iteration: None,
         simulated: false,
         moves_to: None,
@@ -299,6 +311,8 @@ pub(super) struct Plan {
     /// Subject, variant with only it, variant with all but it (of a false site).
     pub singles: Vec<(usize, usize, Option<usize>)>,
     pub unsimulated: usize,
+    /// Runs that the budget leaves.
+    pub room: usize,
 }
 
 /// Percent of the profiler's time that is left out, and of the time around removed calls that goes with them.
@@ -373,7 +387,15 @@ impl Plan {
             });
             singles.push((i, single, without));
         }
-        Self { variants, singles, unsimulated }
+        let room = most.saturating_sub(variants.len());
+        Self { variants, singles, unsimulated, room }
+    }
+
+    /// Some sites fixed, nothing else changed of the variant that estimates.
+    fn with(&self, sites: &[usize], subjects: &[Subject]) -> Variant {
+        let mut variant = self.variants[0].clone();
+        sites.iter().for_each(|&i| variant.fixes[i] = subjects[i].fix);
+        variant
     }
 }
 

@@ -70,7 +70,7 @@ impl Settling<'_> {
     }
 
     /// Length of an iteration of a run.
-    fn lap(&self, outcome: &Outcome) -> Option<i64> {
+    pub(super) fn lap(&self, outcome: &Outcome) -> Option<i64> {
         Some(outcome.laps? / self.program.laps?.count.max(1))
     }
 

@@ -1,9 +1,11 @@
 //! What changed between two captures, site by site.
 //!
 //! `side` reads both, `units` decides what is compared with what, `matching` pairs it over edits, `noise` tells a
-//! change from jitter, and `comparable` says what the two captures cannot be compared in.
+//! change from jitter, `fixed` says what became of avoidable waits, and `comparable` what the two captures cannot be
+//! compared in.
 
 mod comparable;
+mod fixed;
 mod matching;
 mod noise;
 mod side;
@@ -14,6 +16,7 @@ pub use side::Side;
 use crate::model::Tool;
 use crate::model::diff::*;
 use crate::vocabulary::{Measure, Per};
+use fixed::Fixed;
 use matching::{Pair, Roots};
 use rustc_hash::FxHashMap;
 use units::{Cost, KindGroup, Unit};
@@ -28,8 +31,9 @@ pub fn compare(before: &Side, after: &Side) -> DiffReport {
         Grain::Call => matching::pairs_by_call(&b, &a),
         Grain::Line | Grain::Function => matching::pairs((before, &b), (after, &a), &roots),
     };
+    let fixed = Fixed::new((before, &b), (after, &a), &pairs, &comparable);
     let mut sites =
-        changes(&b, &a, &pairs, &Context { before, after, comparable: &comparable, roots: &roots });
+        changes(&pairs, &fixed, &Context { before, after, comparable: &comparable, roots: &roots });
     sites.sort_by_cached_key(order);
     name_callers(&mut sites, |s| s.before.as_mut());
     name_callers(&mut sites, |s| s.after.as_mut());
@@ -41,6 +45,9 @@ pub fn compare(before: &Side, after: &Side) -> DiffReport {
         moved: count(Status::Moved),
         unchanged: count(Status::Unchanged),
     };
+    let run = run(before, after, comparable.costs);
+    let fates: Vec<_> = sites.iter().filter_map(|s| Some((s.before.as_ref()?, s.fate.clone()?))).collect();
+    let fates = fixed.all(&fates, &run);
     DiffReport {
         schema_version: 1,
         tool: Tool::default(),
@@ -48,7 +55,8 @@ pub fn compare(before: &Side, after: &Side) -> DiffReport {
         after: capture(after),
         grain,
         costs_compared: comparable.costs,
-        run: run(before, after, comparable.costs),
+        run,
+        fates,
         counts,
         sites,
         warnings: comparable.warnings,
@@ -84,24 +92,29 @@ fn name_callers(sites: &mut [SiteChange], side: impl Fn(&mut SiteChange) -> Opti
     }
 }
 
-fn changes(before: &[Unit], after: &[Unit], pairs: &[Pair], context: &Context) -> Vec<SiteChange> {
+fn changes(pairs: &[Pair], fixed: &Fixed, context: &Context) -> Vec<SiteChange> {
+    let (before, after) = (fixed.before.1, fixed.after.1);
     let mut paired = [vec![false; before.len()], vec![false; after.len()]];
     let mut out = Vec::new();
+    let mut fates = fixed.fates();
     for pair in pairs {
         (paired[0][pair.before], paired[1][pair.after]) = (true, true);
-        out.push(compared(&before[pair.before], &after[pair.after], pair.how, context));
+        let change = compared(&before[pair.before], &after[pair.after], pair.how, context);
+        out.push(SiteChange { fate: fates.remove(&pair.before), ..change });
     }
-    let alone = |status, per, before, after| {
-        let (changed, noise) = (Vec::new(), Noise::default());
-        SiteChange { status, matched: None, per, changed, before, after, noise }
-    };
     let left = |side: usize| {
         let (units, report) = [(before, context.before), (after, context.after)][side];
-        let free = units.iter().zip(&paired[side]).filter(|(_, paired)| !**paired);
-        free.map(|(unit, _)| (unit.per, Some(state(unit, unit.per, report, context.comparable.lines))))
+        let free = units.iter().enumerate().zip(&paired[side]).filter(|(_, paired)| !**paired);
+        free.map(move |((i, unit), _)| {
+            (i, unit.per, Some(state(unit, unit.per, report, context.comparable.lines)))
+        })
     };
-    out.extend(left(0).map(|(per, before)| alone(Status::Gone, per, before, None)));
-    out.extend(left(1).map(|(per, after)| alone(Status::New, per, None, after)));
+    let alone = |status, per, before, after, fate| {
+        let (changed, noise) = (Vec::new(), Noise::default());
+        SiteChange { status, matched: None, per, changed, before, after, noise, fate }
+    };
+    out.extend(left(0).map(|(i, per, before)| alone(Status::Gone, per, before, None, fates.remove(&i))));
+    out.extend(left(1).map(|(_, per, after)| alone(Status::New, per, None, after, None)));
     out
 }
 
@@ -144,7 +157,16 @@ fn compared(before: &Unit, after: &Unit, how: How, context: &Context) -> SiteCha
         Status::Unchanged
     };
     let noise = Noise { blocked_ns: blocked.map(|ns| ns as i64), drain_ns: drain.map(|ns| ns as i64) };
-    SiteChange { status, matched: Some(how), per, changed, before: Some(b), after: Some(a), noise }
+    SiteChange {
+        status,
+        matched: Some(how),
+        per,
+        changed,
+        before: Some(b),
+        after: Some(a),
+        noise,
+        fate: None,
+    }
 }
 
 /// Verdicts are compared where both rest on the same kind of evidence: a source that is at hand for one side only makes

@@ -99,6 +99,17 @@ impl Iterations {
         lengths.get(lengths.len() / 2).copied().unwrap_or(0)
     }
 
+    /// Mean time from the start of one to the start of the next, in ns; 0 of a single one. Above the median where some are
+    /// longer, as the first, or where something else comes between them.
+    pub fn start_to_start_ns(&self) -> i64 {
+        let between = self
+            .spans
+            .first()
+            .zip(self.spans.last())
+            .map_or(0, |(first, last)| last.0.saturating_sub(first.0));
+        between / (self.spans.len() as i64 - 1).max(1)
+    }
+
     /// Where they come from, in words.
     pub fn source(&self) -> String {
         match &self.basis {

@@ -21,6 +21,8 @@ pub struct DiffReport {
     pub costs_compared: bool,
     /// The whole program.
     pub run: RunChange,
+    /// What became of the avoidable waits; `None` where BEFORE has none.
+    pub fates: Option<Fates>,
     /// Sites by what became of them.
     pub counts: Counts,
     /// New, gone, changed, moved, unchanged; within each, those first whose cost differs most.
@@ -78,6 +80,76 @@ pub struct WholeRun {
     pub recoverable_ns: Option<i64>,
     /// Length of the run that it is of: without the profiler where that is estimated, else as captured.
     pub run_ns: i64,
+}
+
+/// The avoidable waits of BEFORE that every iteration pays, by what became of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fates {
+    /// No longer there.
+    pub gone: usize,
+    /// No longer there, or fewer, and another wait has grown instead.
+    pub moved: usize,
+    /// Fewer of them.
+    pub fewer: usize,
+    /// As before.
+    pub still: usize,
+    /// What was predicted for those that are gone or moved; `None` where none are, or nothing was.
+    pub prediction: Option<Prediction>,
+}
+
+/// What fixing sites was to save of an iteration, or of the run, and what came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Prediction {
+    /// The estimate without the profiler, for all fixed sites together; `None` where only a range is known.
+    pub saved_ns: Option<i64>,
+    /// Lower end of its range.
+    pub low_ns: i64,
+    /// Upper end.
+    pub high_ns: i64,
+    /// By how much shorter the span of [`RunChange`] is.
+    pub measured_ns: i64,
+    /// Whether neither capture has backtraces, whose cost goes with the calls and is no part of what was predicted.
+    pub light: bool,
+    /// Whether what was measured lies in the range, give or take jitter; `None` where that cannot be told.
+    pub held: Option<bool>,
+}
+
+/// What became of an avoidable wait.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fate {
+    /// In a word.
+    pub became: Became,
+    /// The wait of AFTER that grew instead.
+    pub moved_to: Option<MovedTo>,
+}
+
+/// What became of an avoidable wait, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Became {
+    /// It is gone.
+    Gone,
+    /// Another wait of its thread has grown by most of what it blocked.
+    Moved,
+    /// It waits less often.
+    Fewer,
+    /// It is still there.
+    Still,
+}
+
+/// The wait that took over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MovedTo {
+    /// Ids in the report of AFTER.
+    pub ids: Vec<String>,
+    /// As in the report of AFTER.
+    pub key: String,
+    /// The user's line, else the innermost.
+    pub location: Option<Location>,
+    /// What it is called without a location.
+    pub name: String,
+    /// By how much longer it blocks.
+    pub grown_ns: i64,
 }
 
 /// Sites by what became of them.
@@ -142,6 +214,8 @@ pub struct SiteChange {
     pub after: Option<SiteState>,
     /// What a difference has to exceed.
     pub noise: Noise,
+    /// What became of it, where BEFORE has it as avoidable.
+    pub fate: Option<Fate>,
 }
 
 /// Differences below these are jitter; `None` where that cannot be told (too few samples, captures that differ).

@@ -41,6 +41,9 @@ pub struct Report {
     pub iterations: Option<Iterations>,
     /// Ranked as `--sort` says; with `--top` cut, `sites_omitted` counts the rest.
     pub sites: Vec<Site>,
+    /// Sites that save something only together.
+    #[serde(default)]
+    pub together: Vec<Together>,
     /// Sites that are not listed.
     #[serde(default)]
     pub sites_omitted: usize,
@@ -76,6 +79,23 @@ impl Report {
             self.sites.truncate(top);
         }
     }
+}
+
+/// Sites whose saving exists only jointly: fixing one of them moves its waiting into another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Together {
+    /// Ids, in the order of the report.
+    pub sites: Vec<String>,
+    /// Whether the figures are of an iteration; else of the run.
+    pub per_iteration: bool,
+    /// What fixing all of them saves without the profiler, estimated.
+    pub saved_ns: i64,
+    /// Lower end of its range.
+    pub low_ns: i64,
+    /// Upper end.
+    pub high_ns: i64,
+    /// What each of `sites` saves alone.
+    pub alone_ns: Vec<i64>,
 }
 
 /// The tool itself.
@@ -312,6 +332,10 @@ pub struct Iterations {
     pub median_ns: i64,
     /// Their mean length.
     pub mean_ns: i64,
+    /// Mean time from the start of one to the start of the next, which savings of an average iteration are of. Above the
+    /// median where some are longer, as the first, or where something else comes between them.
+    #[serde(default)]
+    pub start_to_start_ns: i64,
     /// Lower quartile, median, upper quartile of their lengths.
     pub quartiles_ns: [i64; 3],
     /// Time inside iterations in which GPUs worked, divided by iterations; summed over the export's GPUs.

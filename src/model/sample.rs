@@ -41,6 +41,7 @@ pub(crate) fn single() -> Report {
     report.sites.truncate(3);
     report.sites_omitted = 0;
     report.warnings.clear();
+    report.together.clear();
     for site in &mut report.sites {
         site.recoverable = None;
         site.device = Some(0);

@@ -43,7 +43,7 @@ pub struct Site {
     /// The innermost frame of the user.
     pub user_frame: Option<Frame>,
     /// The library's line that waits, where the user's line calls a library: that of the code that the catalogue knows,
-    /// else the innermost outside PyTorch and helpers, else the innermost.
+    /// else the innermost outside PyTorch and helpers, else the innermost. `None` where the user's line names it.
     #[serde(default)]
     pub library_frame: Option<Frame>,
     /// The installed package of that line.
@@ -85,6 +85,9 @@ pub struct Site {
     pub blocked_per_iteration_ns: Option<i64>,
     /// Drain of the waits inside iterations divided by iterations.
     pub drain_per_iteration_ns: Option<i64>,
+    /// Where in an iteration it waits: from the iteration's start to the wait's, the median.
+    #[serde(default)]
+    pub offset_ns: Option<i64>,
     /// How waits and costs vary within the capture; `None` where no reader was to need it.
     pub spread: Option<Spread>,
     /// Host time inside the waits.
@@ -138,7 +141,7 @@ pub struct Site {
 impl Site {
     /// Its saving, where more is known than what it is at most.
     pub fn promise(&self) -> Option<&Recoverable> {
-        self.recoverable.as_ref().filter(|saving| saving.simulated && !self.is_kept())
+        self.recoverable.as_ref().filter(|saving| saving.simulated && !saving.range_only && !self.is_kept())
     }
 
     /// Whether the wait stays: it is needed, and nobody asked what if not.
@@ -374,10 +377,13 @@ pub struct Recoverable {
     /// `alone_ns` in percent of the run without the profiler.
     #[serde(serialize_with = "finite")]
     pub percent: f64,
-    /// The change that was simulated: "delete", "gpu-wait", "narrow", "non-blocking", "pinned", "drop", "delay", "coalesce", "keep".
+    /// The change that was simulated: "delete", "gpu-wait", "narrow", "non-blocking", "pinned", "drop", "on-gpu", "delay", "coalesce", "keep".
     pub change: Change,
     /// From a simulation; else `alone_ns` is the lower bound.
     pub simulated: bool,
+    /// Only the range is worth telling: `totals.needs_light_capture` of its capture.
+    #[serde(default)]
+    pub range_only: bool,
     /// The site into whose waits most of the time moves.
     pub moves_to: Option<String>,
     /// What the saving can be at all, without a simulation.

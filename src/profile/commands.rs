@@ -74,6 +74,15 @@ pub fn capture(target: &Target, more: &str) -> String {
     profile(target, backtraces, more, "profile")
 }
 
+/// The capture of the program with a fix, and what says whether that worked.
+pub fn capture_again(target: &Target) -> String {
+    let backtraces = if target.without_python { NATIVE_BACKTRACES } else { BACKTRACES };
+    format!("{}\n{COMPARE}   # BEFORE: this capture", profile(target, backtraces, "", "fixed"))
+}
+
+/// Compares a capture with one of the program with a fix.
+pub const COMPARE: &str = "sync-report diff BEFORE fixed.nsys-rep";
+
 /// The capture that leaves times as they are: what each wait costs, but not where it is.
 pub fn light_capture(target: &Target) -> String {
     profile(target, "--sample=none --cpuctxsw=none", "", "profile.light")

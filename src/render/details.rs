@@ -27,7 +27,7 @@ pub fn render(report: &Report, site_id: &str, style: &Style, out: &mut dyn Write
         page.call_paths(),
         page.native(),
         page.labelled("context", &context(report, site)),
-        page.labelled("cost", &costs(site)),
+        page.labelled("cost", &costs(report, site)),
         page.labelled("what it waited for", &awaited::of(site)),
         page.histogram(),
         page.examples(),
@@ -235,7 +235,7 @@ pub(super) fn context(report: &Report, site: &Site) -> Vec<(&'static str, String
 }
 
 /// What the waits cost.
-pub(super) fn costs(site: &Site) -> Vec<(&'static str, String)> {
+pub(super) fn costs(report: &Report, site: &Site) -> Vec<(&'static str, String)> {
     let mut waits = text::count(site.waits);
     waits.extend(site.per_iteration.map(|rate| format!(", {} per iteration", text::rate(rate))));
     waits.extend(site.start_up.map(|_| format!(", {}", phrase::START_UP)));
@@ -253,12 +253,15 @@ pub(super) fn costs(site: &Site) -> Vec<(&'static str, String)> {
         drain += &format!("; median {half}, max {most}");
     }
     let [each, together] = saving::bounds_in_words(site).map_or([None, None], |words| words.map(Some));
+    let sets = report.together.iter().filter(|set| set.sites.contains(&site.id));
+    let sets: Vec<String> = sets.map(saving::together).collect();
     let pairs = [
         ("waits", Some(waits)),
         ("blocked", Some(blocked)),
         ("each", Some(phrase::each(site))),
         ("drain", Some(drain)),
         ("saves", saving::in_words(site)),
+        ("together", (!sets.is_empty()).then(|| sets.join(" "))),
         ("bounds", each),
         ("", together),
         ("measured", site.replayed.as_ref().map(saving::replayed_in_words)),

@@ -116,8 +116,15 @@ pub fn pattern(p: &Pattern, style: Style) -> String {
         page.gap();
         page.field("mind", p.fix.caveat);
     }
+    if p.fix.strategy != Strategy::Leave {
+        page.gap();
+        page.field("confirm", COMPARE);
+    }
     page.finish()
 }
+
+/// How to see that a fix worked.
+const COMPARE: &str = "sync-report diff BEFORE AFTER: whether the wait is gone, moved or still there, and whether the saving is the one predicted";
 
 /// One rule whole.
 pub fn rule(rule: &Rule, style: Style) -> String {

@@ -19,7 +19,7 @@ mod tests {
     const CONTRACT: &[(&str, &str)] = &[
         (
             "",
-            "schema_version tool profiles totals iterations sites sites_omitted waits_filtered_out warnings",
+            "schema_version tool profiles totals iterations sites together sites_omitted waits_filtered_out warnings",
         ),
         ("/tool", "name version"),
         ("/profiles/0", "path export_version schema span_ns gpus processes command"),
@@ -46,6 +46,7 @@ mod tests {
         ("/sites/0/copy", "direction bytes host_memory"),
         ("/sites/0/recoverable", "alone_ns joint_ns low_ns high_ns bounds"),
         ("/sites/0/recoverable/bounds", "each_high_ns each_low_ns together_high_ns beside_ns"),
+        ("/together/0", "sites per_iteration saved_ns low_ns high_ns alone_ns"),
         ("/sites/0/fix", "title why before after caveat"),
         (
             "/sites/5/awaited",

@@ -30,6 +30,9 @@ pub fn text_of(report: &Report, limit: usize) -> String {
     if let Some(saving) = saving::of_all(&report.totals) {
         text.add(&format!("{}\n\n", md::plain(&saving)));
     }
+    for set in &report.together {
+        text.add(&format!("{}\n\n", md::plain(&saving::together(set))));
+    }
     text.warnings(&report.warnings);
     let details: Vec<String> = report
         .sites
@@ -77,8 +80,8 @@ fn head(report: &Report) -> String {
     }
     if let Some(i) = &report.iterations {
         let count = text::counted(i.count, "iteration");
-        let (median, waits) = (text::duration(i.median_ns), phrase::waits(i.waits_per_iteration));
-        out += &format!("- {count}, median {median}, {waits} each\n");
+        let (length, waits) = (phrase::iteration_length(i), phrase::waits(i.waits_per_iteration));
+        out += &format!("- {count}, {length}, {waits} each\n");
     }
     out + "\n"
 }

@@ -214,7 +214,7 @@ fn recorded_uri(file: &str) -> String {
     }
 }
 
-/// What identifies a site over runs: names and text, no lines, no times, no machine.
+/// What identifies a site over runs: names and text, no lines of the program, no times, no machine.
 fn identity(site: &Site, repository: &Repository) -> String {
     let frame = site.location();
     let file = frame.map_or_else(String::new, |f| {
@@ -222,7 +222,11 @@ fn identity(site: &Site, repository: &Repository) -> String {
     });
     let function = frame.map_or_else(|| unframed(site), |f| f.function.clone());
     let source: String = site.source.iter().flat_map(|s| s.chars()).filter(|c| !c.is_whitespace()).collect();
-    format!("{}|{file}|{function}|{}|{source}", rule_id(site), site.api)
+    // A library's line moves with its version only.
+    let library = site.library_frame.as_ref().map_or_else(String::new, |f| {
+        format!("|{}:{}:{}", path_end(&f.file, 2).replace('\\', "/"), f.function, f.line)
+    });
+    format!("{}|{file}|{function}|{}|{source}{library}", rule_id(site), site.api)
 }
 
 /// The fingerprint of each site. Sites are numbered by line, not by rank, which changes with every run.
@@ -294,6 +298,22 @@ mod tests {
         let notes = &log["runs"][0]["invocations"][0]["toolExecutionNotifications"];
         let last = notes.as_array().and_then(|n| n.last()).expect("a note");
         assert!(last["message"]["text"].as_str().is_some_and(|t| t.starts_with("7 more sites")), "{last}");
+    }
+
+    /// Two waits of one user line, in different lines of a library: if one goes, the other's alert stays its own.
+    #[test]
+    fn lines_of_a_library_tell_sites_apart() {
+        let repository = Repository::new("/nowhere".into(), Vec::new());
+        let site = crate::model::sample::sample().sites[0].clone();
+        let inside = |line| {
+            let frame =
+                Frame { function: "nms".to_owned(), file: "/site/boxes.py".to_owned(), line, user: false };
+            Site { library_frame: Some(frame), ..site.clone() }
+        };
+        let (one, other) = (inside(48), inside(89));
+        let both = fingerprints(&[&one, &other], &repository);
+        assert_ne!(both[0].split(':').next(), both[1].split(':').next());
+        assert_eq!(fingerprints(&[&other], &repository), both[1..]);
     }
 
     #[test]

@@ -74,6 +74,7 @@ pub(crate) fn facts(report: &Report) -> Vec<(String, String)> {
         lines.push(("waits".to_owned(), waits));
     }
     lines.extend(findings(totals));
+    lines.extend(report.together.iter().map(|set| ("together".to_owned(), saving::together(set))));
     lines
 }
 
@@ -153,11 +154,11 @@ fn busy(busy_ns: i64, idle_ns: i64, drain_ns: i64) -> String {
 fn iterations_line(iterations: &Iterations) -> String {
     let share = iterations.confidence.map(|share| format!(", {} alike", text::confidence(share)));
     format!(
-        "{} by {}{}, median {}, {} each",
+        "{} by {}{}, {}, {} each",
         text::count(iterations.count),
         escape_terminal(&iterations.source),
         share.unwrap_or_default(),
-        text::duration(iterations.median_ns),
+        phrase::iteration_length(iterations),
         phrase::waits(iterations.waits_per_iteration),
     )
 }
@@ -223,8 +224,9 @@ fn totals(totals: &Totals, style: &Style) -> String {
     // The sentence below says it too.
     const LEAST: usize = 64;
     let fits = style.width.is_none_or(|width| width >= LEAST);
-    if fits && ORDER.iter().any(|&(class, _)| of_class(totals, class).recoverable_ns.is_some()) {
-        let saved = |class: &ClassTotals| class.recoverable_ns.map(text::duration).unwrap_or_default();
+    let saved = |class: &ClassTotals| saving::of_class(totals, class);
+    if fits && ORDER.iter().any(|&(class, _)| saved(of_class(totals, class)).is_some()) {
+        let saved = |class: &ClassTotals| saved(class).unwrap_or_default();
         columns.push(Column::right(&["recoverable"], column(&saved)));
     }
     let measured = totals.replayed.as_ref().map(saving::replayed_in_words);

@@ -20,6 +20,8 @@ pub struct Assembler<'a> {
     report: Report,
     known: Known,
     moves: FxHashMap<SiteIx, SiteIx>,
+    /// Sites that save only together, with what.
+    together: Vec<(Vec<SiteIx>, Together)>,
     /// Exports that the report will have.
     exports: usize,
 }
@@ -27,7 +29,15 @@ pub struct Assembler<'a> {
 impl<'a> Assembler<'a> {
     pub fn new(options: &'a Options, scenario: &'a ResolvedScenario, exports: usize) -> Self {
         let report = Report { schema_version: 1, ..Report::default() };
-        Self { options, scenario, report, known: Known::default(), moves: FxHashMap::default(), exports }
+        Self {
+            options,
+            scenario,
+            report,
+            known: Known::default(),
+            moves: FxHashMap::default(),
+            together: Vec::new(),
+            exports,
+        }
     }
 
     /// Adds one export's sites, devices and warnings; hands out the waits that they were summed from.
@@ -39,6 +49,7 @@ impl<'a> Assembler<'a> {
         let listed = savings::of_sites(found, listed);
         savings::of_run(found, &mut self.report.totals);
         self.moves.extend(savings::moves(found, number));
+        self.together.extend(savings::together(found, number));
         let wanted = |s: &Site| {
             (self.options.classes.is_empty() || self.options.classes.contains(&s.class))
                 && (self.options.capture.is_none() || s.blocks_capture)
@@ -93,6 +104,7 @@ impl<'a> Assembler<'a> {
                 saving.moves_to = self.moves.get(&site.ix).and_then(|next| ids.get(next)).cloned();
             }
         }
+        self.report.together = named(self.together, &ids);
         savings::leave_out_assumed(&mut self.report, self.scenario);
         self.report.totals = totals(&self.report);
         self.report.warnings.extend(self.known.missing(&self.options.filter));
@@ -100,6 +112,22 @@ impl<'a> Assembler<'a> {
         self.report.cut(self.options.top);
         self.report
     }
+}
+
+/// Sets by the ids of their sites, in the order of the report; without those of which a filter left a site out.
+fn named(sets: Vec<(Vec<SiteIx>, Together)>, ids: &FxHashMap<SiteIx, String>) -> Vec<Together> {
+    let rank = |id: &str| id[1..].parse::<usize>().unwrap_or(usize::MAX);
+    let named = |(sites, set): (Vec<SiteIx>, Together)| {
+        let pairs: Option<Vec<(&String, i64)>> =
+            sites.iter().zip(&set.alone_ns).map(|(site, &alone)| Some((ids.get(site)?, alone))).collect();
+        let mut pairs = pairs?;
+        pairs.sort_by_key(|(id, _)| rank(id));
+        let (sites, alone_ns) = pairs.into_iter().map(|(id, alone)| (id.clone(), alone)).unzip();
+        Some(Together { sites, alone_ns, ..set })
+    };
+    let mut all: Vec<Together> = sets.into_iter().filter_map(named).collect();
+    all.sort_by_key(|set| (std::cmp::Reverse(set.saved_ns), rank(&set.sites[0])));
+    all
 }
 
 /// Gives sites that share the user's line with others, or that have several paths, the nearest caller that tells.

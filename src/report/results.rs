@@ -2,23 +2,22 @@
 
 use super::awaited::{self, Look};
 use super::launches;
+use crate::analysis::advice::Advice;
 use crate::analysis::{CaptureAnalysis, Options};
-use crate::catalogue::{self, Pattern, Strategy};
+use crate::catalogue::Strategy;
 use crate::cost::statistics::{histogram, quartiles};
 use crate::frame::{SiteWaits, Sums, Waits};
 use crate::model::*;
 use crate::profile::commands;
 use crate::profile::ids::{OpId, ThreadIx, pid_of, process, tid_of};
 use crate::profile::payload::PyFrame;
+use crate::sites::native;
 use crate::sites::neighbours::op_name;
 use crate::sites::ranges::stable_name;
-use crate::sites::{native, set_up};
 use crate::text;
 use crate::verdict::site::Site as FoundSite;
 use crate::verdict::source::Reading;
-use crate::vocabulary::{
-    Attribution, Backtraces, Class, Copy, Evidence, HostMemory, Kind, RuleId, SiteIx, ThreadRole,
-};
+use crate::vocabulary::{Attribution, Backtraces, Class, Copy, Evidence, RuleId, SiteIx, ThreadRole};
 use crate::waits::api::Blocking;
 use crate::waits::device::DeviceIx;
 use rustc_hash::FxHashMap;
@@ -110,6 +109,7 @@ impl<'a> Sites<'a> {
         let behind = self.look.as_ref().and_then(|look| look.behind(site));
         let late = behind.as_ref().and_then(|behind| awaited::latest(behind, sums.blocked_ns));
         let collective = behind.as_ref().and_then(|behind| awaited::said(behind, sums.blocked_ns));
+        let telling = site.library_frame().filter(|_| site.inside.is_some_and(|inside| !inside.called));
         let said = start_up.as_ref().map(said_of_start_up).into_iter().chain(collective);
         Site {
             ix: SiteIx { profile: self.number, site: number },
@@ -127,8 +127,8 @@ impl<'a> Sites<'a> {
             user_frame: b.user.and_then(|u| frames.get(u)).cloned(),
             frames,
             native: native::readable(&b.chain),
-            library: site.library_frame().map(|f| package(&f.file).to_owned()),
-            library_frame: site.library_frame().map(|f| self.options.rules.frame(f)),
+            library: telling.map(|f| package(&f.file).to_owned()),
+            library_frame: telling.map(|f| self.options.rules.frame(f)),
             caller: None,
             call_paths: self.call_paths(site),
             backward: self.backward(site),
@@ -147,6 +147,7 @@ impl<'a> Sites<'a> {
             per_iteration: each(sums.waits_inside),
             blocked_per_iteration_ns: each_ns(sums.blocked_inside_ns),
             drain_per_iteration_ns: each_ns(sums.drain_inside_ns),
+            offset_ns: self.offset(site),
             spread,
             blocked_ns: sums.blocked_ns,
             blocked_p50_ns: sums.blocked_p50_ns,
@@ -163,7 +164,7 @@ impl<'a> Sites<'a> {
             blocks_capture: b.blocking != Blocking::HostAlloc && b.role != ThreadRole::Library,
             recoverable: None,
             replayed: None,
-            fix: advice_on(late, v.class, self.fix(site, &sums)),
+            fix: advice_on(late, v.class, self.fix(site)),
             histogram: histogram(b.waits.iter().map(|&w| self.found.waits[w].blocked)),
             awaited: self.look.as_ref().filter(|_| self.options.awaited).map(|look| look.whole(site, behind)),
             examples: self.examples(site),
@@ -199,36 +200,13 @@ impl<'a> Sites<'a> {
         (node.is_some() || forward.is_some()).then_some(backward)
     }
 
-    /// The catalogue's fix for the site's pattern, with the site's own expression. A wait that waits for nothing goes,
-    /// whatever call it is.
-    fn fix(&self, site: &FoundSite, sums: &Sums) -> Option<Fix> {
-        let entry = fitting(catalogue::by_id(site.verdict.pattern?)?, site.verdict.kind)?;
-        let library = site.library_frame().filter(|_| site.inside.is_some_and(|inside| !inside.advised));
-        if let Some(frame) = library.filter(|_| site.verdict.kind != Kind::Allocator) {
-            let bare = matches!(site.verdict.kind, Kind::Idle | Kind::Redundant | Kind::Explicit);
-            let for_nothing = bare && sums.found_nothing == sums.waits;
-            return Some(Fix { confirm: self.confirm(site), ..fix_from_outside(frame, entry, for_nothing) });
+    /// The advice for the site's pattern, with the site's own expression.
+    fn fix(&self, site: &FoundSite) -> Option<Fix> {
+        let advice = self.found.advice(site)?;
+        let Advice { entry, strategy, title, outside } = advice;
+        if let Some(frame) = site.library_frame().filter(|_| outside) {
+            return Some(Fix { confirm: self.confirm(site), ..fix_from_outside(frame, &advice) });
         }
-        let (strategy, title) = match site.verdict.kind {
-            Kind::Redundant => (Strategy::Remove, "delete it: the wait before has drained the GPU"),
-            Kind::Idle => (Strategy::Remove, "delete it: it found nothing to wait for"),
-            Kind::Explicit if sums.found_nothing == sums.waits && !entry.intended => {
-                (Strategy::Remove, "delete it: here it found nothing to wait for")
-            }
-            Kind::Allocator if site.bundle.waits.len() == 1 || self.found.is_once(site) => {
-                (Strategy::Leave, "nothing to do: it happens once")
-            }
-            _ if set_up::is(entry.id) && self.found.is_once(site) => {
-                (Strategy::Leave, "nothing to do: once, while the program starts or ends")
-            }
-            Kind::Upload if entry.fix.strategy == Strategy::NonBlocking && is_pinned(site) => {
-                match entry.id {
-                    "K04" => (Strategy::NonBlocking, "cudaMemcpyAsync: the memory is pinned already"),
-                    _ => (Strategy::NonBlocking, "pass non_blocking=True: the memory is pinned already"),
-                }
-            }
-            _ => (entry.fix.strategy, entry.fix.title),
-        };
         let rewrite =
             |r: &Reading| Some(Rewrite { before: r.expression.clone(), after: r.rewritten.clone()? });
         let here = site.reading.as_ref().and_then(rewrite);
@@ -250,7 +228,7 @@ impl<'a> Sites<'a> {
 
     /// How to see that the wait is gone: PyTorch's own warning where it covers the call, and a new capture.
     fn confirm(&self, site: &FoundSite) -> String {
-        let command = commands::capture(&self.found.profile.target, "");
+        let command = commands::capture_again(&self.found.profile.target);
         let python = site.bundle.attribution != Attribution::None
             && site.verdict.class != Class::True
             && self.found.context.programs.of(site.bundle.pid).is_none();
@@ -284,6 +262,16 @@ impl<'a> Sites<'a> {
         early.then_some(StartUp { with: sums.iterations as usize, iterations: iterations.spans.len() })
     }
 
+    /// From an iteration's start to a wait of the site in it, the median.
+    fn offset(&self, site: &FoundSite) -> Option<i64> {
+        let iterations = self.own_iterations(site)?;
+        let offset = |start: i64| Some(start - iterations.spans[iterations.at(start)?].0);
+        let mut offsets: Vec<i64> =
+            site.bundle.waits.iter().filter_map(|&w| offset(self.found.waits[w].start)).collect();
+        let middle = offsets.len() / 2;
+        (!offsets.is_empty()).then(|| *offsets.select_nth_unstable(middle).1)
+    }
+
     /// The iterations, if they are the site's: those of another process say nothing about this one.
     fn own_iterations(&self, site: &FoundSite) -> Option<&crate::iterations::Iterations> {
         self.found.iterations.as_ref().filter(|i| pid_of(i.tid) == pid_of(site.bundle.pid))
@@ -300,6 +288,7 @@ impl<'a> Sites<'a> {
             count: count as u64,
             median_ns: found.median_ns(),
             mean_ns: sum(found.spans.iter().map(|s| s.1 - s.0)) / count.max(1) as i64,
+            start_to_start_ns: found.start_to_start_ns(),
             quartiles_ns: quartiles(found.spans.iter().map(|s| s.1 - s.0).collect()),
             gpu_busy_ns: busy / count.max(1) as i64,
             waits_per_iteration: self.waits.inside()? as f64 / count as f64,
@@ -426,18 +415,14 @@ fn package(file: &str) -> &str {
 }
 
 /// What can be done about a wait in code that is not the user's, and that the catalogue does not know: nothing at its line.
-fn fix_from_outside(frame: &PyFrame, entry: &Pattern, for_nothing: bool) -> Fix {
+fn fix_from_outside(frame: &PyFrame, advice: &Advice) -> Fix {
+    let Advice { entry, strategy, title, .. } = advice;
     let package = package(&frame.file);
-    let (strategy, what) = if for_nothing {
-        (Strategy::Leave, "leave it, it found nothing to wait for")
-    } else {
-        (Strategy::Delay, "call it less often, or see its options")
-    };
     let at = format!("{}:{}", text::path_end(&frame.file, 1), frame.line);
     Fix {
-        order: strategy as u8 + 1,
+        order: *strategy as u8 + 1,
         strategy: strategy.name().to_owned(),
-        title: format!("inside {package}: {what}"),
+        title: format!("inside {package}: {title}"),
         why: format!(
             "The wait is in code of {package} ({at} {}). What waits there: {}. {}",
             frame.function, entry.title, entry.why
@@ -450,11 +435,6 @@ fn fix_from_outside(frame: &PyFrame, entry: &Pattern, for_nothing: bool) -> Fix 
     }
 }
 
-/// Whether all that a site copies is in pinned memory.
-fn is_pinned(site: &FoundSite) -> bool {
-    site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned)
-}
-
 /// The fix's title with the site's own expression rewritten, where that is short enough for a column.
 fn with_own_words(title: &str, here: Option<&Rewrite>) -> String {
     /// Longer expressions are read in the details.
@@ -464,21 +444,6 @@ fn with_own_words(title: &str, here: Option<&Rewrite>) -> String {
             format!("{title}: {after}")
         }
         _ => title.to_owned(),
-    }
-}
-
-/// The entry whose fix fits the verdict: a read that turned out to steer the program wants another one than a read in
-/// a log.
-fn fitting(entry: &'static Pattern, kind: Kind) -> Option<&'static Pattern> {
-    if entry.kind.is_some() {
-        return Some(entry);
-    }
-    let reads_scalar = entry.id.starts_with('A');
-    match kind {
-        Kind::ControlFlow if reads_scalar => catalogue::by_id("A38"),
-        Kind::DynamicShape if reads_scalar => catalogue::by_id("A07"),
-        Kind::RoundTrip if reads_scalar => catalogue::by_id("A37"),
-        _ => Some(entry),
     }
 }
 

@@ -4,9 +4,10 @@ use crate::analysis::CaptureAnalysis;
 use crate::analysis::pricing::ResolvedScenario;
 use crate::cost::price::{Price, Saving};
 use crate::model::{
-    Bounds, CapturedRun, Code, IterationSaving, Recoverable, Report, Site, Totals, Warning, WithoutProfiler,
+    Bounds, CapturedRun, Code, IterationSaving, Recoverable, Report, Site, Together, Totals, Warning,
+    WithoutProfiler,
 };
-use crate::profile::ids::pid_of;
+use crate::verdict::site::Site as FoundSite;
 use crate::vocabulary::SiteIx;
 
 /// Gives each site its price.
@@ -14,13 +15,20 @@ pub fn of_sites(found: &CaptureAnalysis, sites: Vec<Site>) -> Vec<Site> {
     if found.prices.is_empty() {
         return sites;
     }
-    let priced = sites.into_iter().zip(&found.prices.sites);
-    priced.map(|(site, price)| Site { recoverable: Some(recoverable(found, price, &site)), ..site }).collect()
+    let range_only = needs_light_capture(found);
+    let priced = sites.into_iter().zip(found.sites.iter().zip(&found.prices.sites));
+    let recoverable = |judged: &FoundSite, price, site: &Site| {
+        let own = site.per_iteration.is_some() && in_loop(found, judged);
+        Recoverable { range_only, ..recoverable(found, price, own) }
+    };
+    priced
+        .map(|(site, (judged, price))| Site { recoverable: Some(recoverable(judged, price, &site)), ..site })
+        .collect()
 }
 
-fn recoverable(found: &CaptureAnalysis, price: &Price, site: &Site) -> Recoverable {
+/// `own`: the site waits in the loop.
+fn recoverable(found: &CaptureAnalysis, price: &Price, own: bool) -> Recoverable {
     let span = found.prices.run.length.max(1);
-    let own = found.iterations.as_ref().is_some_and(|i| pid_of(i.tid) == site.process.pid);
     let iterations = found.iterations.as_ref().and_then(|i| i64::try_from(i.spans.len()).ok());
     Recoverable {
         alone_ns: price.alone,
@@ -32,6 +40,7 @@ fn recoverable(found: &CaptureAnalysis, price: &Price, site: &Site) -> Recoverab
         percent: (price.alone as f64 / span as f64 * 100.0).clamp(0.0, 100.0),
         change: price.fix,
         simulated: price.simulated,
+        range_only: false,
         moves_to: None,
         bounds: Bounds {
             each_high_ns: price.bounds.each_high,
@@ -76,14 +85,15 @@ pub fn of_run(found: &CaptureAnalysis, totals: &mut Totals) {
             Some(WithoutProfiler { run_ns: length, saved_ns: saved, low_ns: low, high_ns: high });
         totals.captured =
             Some(CapturedRun { run_ns: prices.captured.length, saved_ns: prices.captured.saved });
+        let of_iterations = prices.iteration.zip(prices.captured_iteration).zip(found.iterations.as_ref());
         totals.iteration =
-            prices.iteration.zip(prices.captured_iteration).map(|(alone, captured)| IterationSaving {
+            of_iterations.filter(|_| looped(found)).map(|((alone, captured), found)| IterationSaving {
                 ns: alone.length,
                 saved_ns: alone.saved,
                 low_ns: alone.low,
                 high_ns: alone.high,
                 undecided_ns: alone.open,
-                captured_ns: captured.length,
+                captured_ns: found.start_to_start_ns(),
                 captured_saved_ns: captured.saved,
             });
         let percent = saved as f64 / length.max(1) as f64 * 100.0;
@@ -93,10 +103,46 @@ pub fn of_run(found: &CaptureAnalysis, totals: &mut Totals) {
     }
 }
 
+/// Whether something of what is saved is saved in the loop; true where nothing is.
+fn looped(found: &CaptureAnalysis) -> bool {
+    let counted = || found.sites.iter().zip(&found.prices.sites).filter(|(_, price)| price.counted);
+    counted().next().is_none() || counted().any(|(site, _)| in_loop(found, site))
+}
+
+/// Whether a site waits between the start of the loop's first iteration and that of the last, whose mean is what an
+/// iteration takes. Other loops may lie outside.
+fn in_loop(found: &CaptureAnalysis, site: &FoundSite) -> bool {
+    let spans = found.iterations.as_ref().map_or(&[][..], |i| &i.spans);
+    let Some((first, last)) = spans.first().zip(spans.last()) else { return false };
+    site.bundle.waits.iter().any(|&w| (first.0..last.0).contains(&found.waits[w].start))
+}
+
 /// Where most of the waiting of an export's sites moves to, by site.
 pub fn moves(found: &CaptureAnalysis, profile: usize) -> impl Iterator<Item = (SiteIx, SiteIx)> {
     let ix = move |site| SiteIx { profile, site };
     found.prices.sites.iter().enumerate().filter_map(move |(n, p)| Some((ix(n), ix(p.moves_to?))))
+}
+
+/// Sites that save only together, with what; none where only ranges are worth telling. Ids come later.
+pub fn together(found: &CaptureAnalysis, profile: usize) -> impl Iterator<Item = (Vec<SiteIx>, Together)> {
+    let sets = if needs_light_capture(found) { &[][..] } else { &found.prices.together };
+    let per_iteration = found.prices.iteration.is_some();
+    sets.iter().map(move |set| {
+        let Saving { saved, low, high, .. } = set.saving;
+        let sites = set.sites.iter().map(|&site| SiteIx { profile, site }).collect();
+        let alone_ns = set.alone.clone();
+        (
+            sites,
+            Together {
+                sites: Vec::new(),
+                per_iteration,
+                saved_ns: saved,
+                low_ns: low,
+                high_ns: high,
+                alone_ns,
+            },
+        )
+    })
 }
 
 /// Takes the sites that are assumed fixed out of the report, and says so. The others keep their ids.

@@ -69,6 +69,9 @@ pub struct Inside {
     /// Whether advice for the pattern helps the caller: the catalogue knows the code, or the user's line calls what
     /// waits through nothing but a wrapper.
     pub advised: bool,
+    /// Whether the user's line calls that code by its name (`torch.cuda.synchronize()`), so that the frame says nothing
+    /// new. Formatting, comparing and the like call methods that the line does not name.
+    pub called: bool,
 }
 
 /// Where in a library a wait is; `None` where it is the user's own line that waits.
@@ -83,11 +86,24 @@ pub fn inside(s: &Subject, pattern: Option<&str>) -> Option<Inside> {
         // A wrapper of PyTorch's: the caller's own call, or one of the code around it.
         Some(k) if k.is_wrapper() && foreign.is_none() => {
             let advised = only_wraps(&frames[k.depth + 1..]);
-            Inside { frame: k.depth + usize::from(!advised), advised }
+            Inside { frame: k.depth + usize::from(!advised), advised, called: advised && by_name(frames) }
         }
-        Some(k) => Inside { frame: k.depth, advised: k.entries.iter().any(|e| Some(e.id) == pattern) },
-        None => Inside { frame: foreign.unwrap_or(0), advised: foreign.is_none() && only_wraps(frames) },
+        Some(k) => {
+            let advised = k.entries.iter().any(|e| Some(e.id) == pattern);
+            Inside { frame: k.depth, advised, called: false }
+        }
+        None => {
+            let advised = foreign.is_none() && only_wraps(frames);
+            Inside { frame: foreign.unwrap_or(0), advised, called: advised && by_name(frames) }
+        }
     })
+}
+
+/// Whether all of these frames are functions of PyTorch with names to be called by.
+fn by_name(frames: &[PyFrame]) -> bool {
+    let named =
+        |frame: &PyFrame| frame.function.rsplit('.').next().is_some_and(|name| !name.starts_with("__"));
+    frames.iter().all(|frame| frame.file.replace('\\', "/").contains("/torch/") && named(frame))
 }
 
 /// Whether helpers' frames do nothing but carry the user's call on: PyTorch's functions that call the operator of their name,

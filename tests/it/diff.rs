@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::Path;
 use sync_report::analysis::Options;
 use sync_report::diff::{Side, compare};
-use sync_report::model::diff::{DiffReport, Status};
+use sync_report::model::diff::{DiffReport, Location, SiteChange, Status};
 use sync_report::render::json;
 use sync_report::report;
 use sync_report::verdict::source::SourceRoot;
@@ -256,6 +256,70 @@ fn a_report_kept_as_json_stands_for_its_capture() {
     let text = |r: &DiffReport| serde_json::to_string(r).expect("JSON");
     assert_eq!(text(&kept), text(&fresh));
     assert_eq!((kept.counts.new, kept.counts.gone), (1, 1), "{:?}", said(&kept));
+}
+
+/// Lines by what became of their avoidable waits, as `18 Moved 22`.
+fn fates(report: &DiffReport) -> Vec<String> {
+    let line = |l: &Option<Location>| l.as_ref().map_or(0, |l| l.line);
+    let told = |s: &SiteChange| {
+        let fate = s.fate.as_ref()?;
+        let to = fate.moved_to.as_ref().map_or_else(String::new, |to| format!(" {}", line(&to.location)));
+        Some(format!("{} {:?}{to}", line(&s.before.as_ref()?.location), fate.became))
+    };
+    let mut all: Vec<String> = report.sites.iter().filter_map(told).collect();
+    all.sort();
+    all
+}
+
+/// What a fixed wait blocked, the next one that grew as much has taken over; a wait further on that grew too is another's.
+///
+/// ```text
+///  before   [upload 18 ====][read 22 =][upload 40 ====][read 60 =][upload 70 ====][upload 80 ==== every time]
+///  after                    [read 22 ======]           [read 60 ======][upload 70 ====][upload 80 ==== every 4th]
+/// ```
+#[test]
+fn fixed_waits_are_gone_or_moved() {
+    let short = |line| Waits { ns: 10_000, ..read("step", line) };
+    let long = |line| Waits { ns: 60_000, ..read("step", line) };
+    let uploads = [18, 40, 70, 80].map(|line| upload("step", line));
+    let before = [uploads[0], short(22), uploads[1], short(60), uploads[2], uploads[3]];
+    let rare = Waits { every: 4, ..uploads[3] };
+    let kept = [uploads[2], rare];
+    let moved = compare(
+        &side(&LOOP, &before, None),
+        &side(&LOOP.seed(2), &[&[long(22), long(60)][..], &kept].concat(), None),
+    );
+    assert_eq!(fates(&moved), ["18 Moved 22", "40 Moved 60", "70 Still", "80 Fewer"]);
+    let gone = compare(
+        &side(&LOOP, &before, None),
+        &side(&LOOP.seed(2), &[&[short(22), short(60)][..], &kept].concat(), None),
+    );
+    assert_eq!(fates(&gone), ["18 Gone", "40 Gone", "70 Still", "80 Fewer"]);
+    let counts = gone.fates.as_ref().map(|f| (f.gone, f.moved, f.fewer, f.still));
+    assert_eq!(counts, Some((2, 0, 1, 1)));
+    // Their backtraces went along: what was measured proves nothing.
+    let prediction = gone.fates.and_then(|f| f.prediction).expect("a prediction");
+    assert!(!prediction.light && prediction.held.is_none(), "{prediction:?}");
+    assert!(prediction.low_ns <= prediction.high_ns && prediction.measured_ns > 50_000, "{prediction:?}");
+}
+
+/// Light captures tell whether a prediction came true.
+///
+/// ```text
+///  before   [upload ====][read =]              predicted: the upload's wait
+///  after                 [read =]···           shorter by that, by more than that, or no shorter
+/// ```
+#[test]
+fn predictions_are_held_against_what_came_of_them() {
+    let light = Loop { frames: false, ..LOOP };
+    let before = [upload("step", 18), read("step", 22)];
+    let held = |ns| {
+        let after = side(&light.clone().seed(2), &[Waits { ns, ..before[1] }], None);
+        let report = compare(&side(&light, &before, None), &after);
+        let prediction = report.fates.expect("fates").prediction.expect("a prediction");
+        prediction.held
+    };
+    assert_eq!([70_000, 20_000, 200_000].map(held), [Some(true), Some(false), Some(false)]);
 }
 
 /// What a capture fixed by hand has to show: exactly these lines gone, and a gate that passes where it failed.

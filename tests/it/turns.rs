@@ -398,3 +398,39 @@ fn captures_show_their_loop_without_their_ranges() {
         assert_found(Some(&found), marked.count, marked.median_ns, marked.waits_per_iteration);
     }
 }
+
+/// A long first iteration makes the mean another figure than the median; both are said, and which is which. What only
+/// another loop waits for saves nothing of an iteration, but of the run.
+///
+/// ```text
+///  [step 0 · · · long · · ·][step 1][step 2] … [step 19]   [eval 0][eval 1] … [eval 9]
+///                                                           item    item       item
+/// ```
+#[test]
+fn figures_are_of_what_they_say() {
+    let mut p = Program::new();
+    p.step(0);
+    p.idle(600_000);
+    (1..20).for_each(|i| p.step(i));
+    let evaluated = |p: &mut Program| {
+        p.upload();
+        p.launch(&["gemm", "argmax", "equal", "sum", "gather", "scatter"]);
+        let (main, at) = (p.main, p.now);
+        p.e.device_sync(main, at..at + 1800, 0);
+        p.idle(2000);
+    };
+    (0..10).for_each(|_| evaluated(&mut p));
+    let report = p.report();
+    let found = report.iterations.as_ref().expect("a loop");
+    assert!(found.source.ends_with("beside another loop of 10"), "{found:?}");
+    assert!(found.start_to_start_ns > found.median_ns + 20_000, "{found:?}");
+    let site = report.sites.iter().find(|s| s.api == "cudaDeviceSynchronize").expect("a site");
+    assert_eq!(site.per_iteration, Some(0.0));
+    assert_eq!(site.recoverable.as_ref().and_then(|r| r.per_iteration_ns), None);
+    let mut table = Vec::new();
+    let style = sync_report::render::style::Style { width: None, color: false };
+    sync_report::render::table::render(&report, &style, &mut table).expect("a Vec takes everything");
+    let table = String::from_utf8(table).expect("UTF-8");
+    assert!(table.contains(" from start to start") && table.contains("/run"), "{table}");
+    assert!(report.totals.iteration.is_none() && table.contains("of the run of"), "{table}");
+}

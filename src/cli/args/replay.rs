@@ -21,7 +21,7 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "SITES", value_delimiter = ',')]
     pub site: Vec<String>,
     /// Make this change of a site, whatever its verdict, and count it as avoidable: keep, delete, gpu-wait, narrow,
-    /// drop, non-blocking, pinned, delay, coalesce
+    /// drop, non-blocking, pinned, on-gpu, delay, coalesce
     #[arg(long, value_name = "SITE=CHANGE", value_parser = parse_fix, value_delimiter = ',')]
     pub fix: Vec<(String, Change)>,
     /// Print what would run, as JSON, and run nothing

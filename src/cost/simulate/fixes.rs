@@ -1,14 +1,18 @@
 //! Which change is simulated for a site.
 
 use crate::catalogue::{self, Strategy};
-use crate::vocabulary::{Change, Class, Copy, HostMemory, Kind, Verdict};
+use crate::vocabulary::{Change, Class, Copy, Direction, HostMemory, Kind, Verdict};
 
 /// What to simulate for a site: what its verdict and the catalogue advise. An undecided site is priced as the
 /// avoidable wait it may be; a needed one cannot go.
 pub fn advised(verdict: &Verdict, copy: Option<Copy>) -> Change {
     let strategy = verdict.pattern.and_then(catalogue::by_id).map(|p| p.fix.strategy);
+    // A number is added to others on the GPU, or kept, until somebody looks at it; a large copy is still needed.
+    let later = if copy.is_some_and(reads_a_number) { Change::OnGpu } else { Change::Delay };
     match verdict.kind {
         _ if verdict.class == Class::True => Change::Keep,
+        // A constant is made where it is used, an index kept there.
+        Kind::Upload if strategy == Some(Strategy::SyncFreeApi) => Change::OnGpu,
         Kind::Upload => match copy.map(|c| c.host_memory) {
             // Some of a site's copies may be pinned already: those gain nothing by it, and each is priced as it is.
             Some(HostMemory::Pageable | HostMemory::Unknown) => Change::Pinned,
@@ -21,9 +25,14 @@ pub fn advised(verdict: &Verdict, copy: Option<Copy>) -> Change {
         Kind::Logging => match strategy {
             Some(Strategy::Remove | Strategy::SyncFreeApi | Strategy::Offload) => Change::Drop,
             Some(Strategy::Coalesce) => Change::Coalesce,
-            _ => Change::Delay,
+            _ => later,
         },
         Kind::Unattributed if copy.is_none() => Change::Delete,
-        _ => Change::Delay,
+        _ => later,
     }
+}
+
+/// Whether a copy is of one number: the largest has 16 bytes (complex128).
+fn reads_a_number(copy: Copy) -> bool {
+    copy.direction == Direction::DeviceToHost && copy.bytes <= 16
 }

@@ -314,6 +314,8 @@ impl Pass<'_> {
                 self.without(step, now)
             }
             (Change::Drop | Change::Delete, false) => self.without(step, now),
+            // The call of the copy stands for that of the op in its place.
+            (Change::OnGpu, false) if step.role == Role::Wait => self.without(step, now),
             (Change::GpuWait, false) => {
                 self.order(step, self.awaited(step));
                 self.without(step, now)

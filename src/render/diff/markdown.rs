@@ -15,6 +15,9 @@ pub fn render(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
     let files = words::files(report);
     let mut text = Limited::new(md::COMMENT, RESERVE);
     text.add(&format!("### {}\n\n", md::plain(&words::headline(report))));
+    if let Some(fates) = words::fates(report) {
+        text.add(&format!("{}\n\n", md::plain(&fates)));
+    }
     text.add(&run(report));
     text.warnings(&report.warnings);
     let of = |unchanged: bool| -> Vec<String> {
@@ -51,9 +54,10 @@ fn run(report: &DiffReport) -> String {
 
 fn row(change: &SiteChange, files: &FileNames<'_>, report: &DiffReport) -> String {
     let mut place = change.shown().map_or(String::new(), |s| md::code_cell(&words::place(s, files)));
-    let origin = words::origin(change, files).map(|origin| md::plain(&origin));
+    let origin = words::origin(change, files).into_iter().chain(words::became(change, files));
+    let origin = origin.map(|words| md::plain(&words));
     let advice = words::advice(change).map(|fix| format!("→ {}", md::plain(fix)));
-    place.extend(origin.into_iter().chain(advice).map(|line| format!("<br><sub>{line}</sub>")));
+    place.extend(origin.chain(advice).map(|line| format!("<br><sub>{line}</sub>")));
     let status = match change.status {
         Status::New => "🔴 new",
         Status::Gone => "🟢 gone",

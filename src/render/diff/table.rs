@@ -14,6 +14,7 @@ use std::io::{self, Write};
 /// Prints what differs; `all` lists unchanged sites too.
 pub fn render(report: &DiffReport, all: bool, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let mut parts = vec![header(report, style), Tone::Strong.paint(words::headline(report))];
+    parts.extend(words::fates(report).map(|words| style.hang("", &words)));
     let shown: Vec<&SiteChange> =
         report.sites.iter().filter(|s| all || s.status != Status::Unchanged).collect();
     if !shown.is_empty() {

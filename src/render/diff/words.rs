@@ -1,7 +1,10 @@
 //! A comparison in words, shared by its renderers.
 
-use crate::model::diff::{Aspect, DiffReport, How, Location, SiteChange, SiteState, Status, WholeRun};
+use crate::model::diff::{
+    Aspect, Became, DiffReport, How, Location, Prediction, SiteChange, SiteState, Status, WholeRun,
+};
 use crate::render::phrase::{FileNames, at_line};
+use crate::render::saving::least;
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::Per;
 use serde::Serialize;
@@ -88,6 +91,37 @@ pub fn headline(report: &DiffReport) -> String {
         return format!("No site changed; {span}.");
     }
     format!("{} new, {} gone, {} changed; {span}.", c.new, c.gone, c.changed)
+}
+
+/// What became of the avoidable waits, and of what was predicted, in two sentences.
+pub fn fates(report: &DiffReport) -> Option<String> {
+    let fates = report.fates.as_ref()?;
+    let all =
+        [(fates.gone, "gone"), (fates.moved, "moved"), (fates.fewer, "fewer"), (fates.still, "still there")];
+    let parts = all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}"));
+    let parts: Vec<String> = parts.collect();
+    let sites: usize = all.iter().map(|(n, _)| n).sum();
+    let sites = text::counted(sites as u64, "avoidable site");
+    let lead = format!("{sites} before, of which {}.", parts.join(", "));
+    Some(fates.prediction.map_or(lead.clone(), |p| format!("{lead} {}", predicted(&p, report.run.per))))
+}
+
+fn predicted(prediction: &Prediction, per: Per) -> String {
+    let Prediction { saved_ns, low_ns, high_ns, measured_ns, light, held } = *prediction;
+    let saved = saved_ns.map(|ns| format!("about {}, ", text::duration(ns))).unwrap_or_default();
+    let (low, high) = (least(low_ns), text::duration(high_ns));
+    let shorter = if measured_ns < 0 { "longer" } else { "shorter" };
+    let judged = match held {
+        Some(true) => "which is in that range",
+        Some(false) if measured_ns > high_ns => "which is more",
+        Some(false) => "which is less",
+        None if light => "which is not judged",
+        None => "under backtraces, whose cost went with the calls: compare light captures (--timing)",
+    };
+    format!(
+        "Predicted for what is gone: {saved}between {low} and {high} of the {per} without the profiler; measured: {} {shorter}, {judged}.",
+        text::duration(measured_ns.saturating_abs())
+    )
 }
 
 /// The whole program: name, before, after, difference.
@@ -184,13 +218,24 @@ pub fn verdict(change: &SiteChange) -> String {
 
 /// Where it was, what differs, what to do about a new site.
 pub fn remarks(change: &SiteChange, files: &FileNames<'_>) -> Vec<String> {
-    let mut remarks: Vec<String> = origin(change, files).into_iter().collect();
+    let mut remarks: Vec<String> = origin(change, files).into_iter().chain(became(change, files)).collect();
     if !change.changed.is_empty() {
         let aspects: Vec<&str> = change.changed.iter().map(|a| aspect(*a)).collect();
         remarks.push(format!("differs in {}", aspects.join(", ")));
     }
     remarks.extend(advice(change).map(|fix| format!("→ {}", escape_terminal(fix))));
     remarks
+}
+
+/// What became of an avoidable wait, where that is not plainly that it is gone or rarer.
+pub fn became(change: &SiteChange, files: &FileNames<'_>) -> Option<String> {
+    let fate = change.fate.as_ref()?;
+    if let Some(to) = &fate.moved_to {
+        let at = to.location.as_ref().map(|l| at_line(&files.get(&l.file), l.line));
+        let at = at.unwrap_or_else(|| escape_terminal(&to.name).into_owned());
+        return Some(format!("waiting moved to {at}, +{}", text::duration(to.grown_ns)));
+    }
+    (fate.became == Became::Still).then(|| "avoidable, still there".to_owned())
 }
 
 /// What to do about a new site.

@@ -46,10 +46,12 @@ pub(super) fn of<'a>(report: &DiffReport, drawings: [&'a [Timeline]; 2]) -> Page
     let headline = words::headline(report);
     let (lead, rest) = headline.split_once("; ").unwrap_or((&headline, ""));
     let facts = [
-        ("before", table::capture(&report.before)),
-        ("after", table::capture(&report.after)),
-        ("sites", words::counts(report).trim_start_matches("sites: ").to_owned()),
+        ("before", Some(table::capture(&report.before))),
+        ("after", Some(table::capture(&report.after))),
+        ("sites", Some(words::counts(report).trim_start_matches("sites: ").to_owned())),
+        ("fixes", words::fates(report)),
     ];
+    let facts = facts.into_iter().filter_map(|(label, text)| Some((label.to_owned(), text?)));
     let drawings = drawings.into_iter().zip(["before", "after"]).zip([&report.before, &report.after]);
     let timelines = drawings.enumerate().flat_map(|(side, ((timelines, word), info))| {
         let files = FileNames::new(info.profiles.iter().map(String::as_str));
@@ -61,7 +63,7 @@ pub(super) fn of<'a>(report: &DiffReport, drawings: [&'a [Timeline]; 2]) -> Page
         title: "before and after · sync-report".to_owned(),
         version: report.tool.version.clone(),
         headline: (lead.to_owned(), rest.to_owned()),
-        facts: facts.map(|(label, text)| (label.to_owned(), text)).to_vec(),
+        facts: facts.collect(),
         body: Changes {
             per,
             run: words::run(report),

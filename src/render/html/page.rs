@@ -135,7 +135,7 @@ fn class_view(report: &Report, class: Class, meaning: &'static str) -> ClassView
         waits: text::count(totals.waits),
         blocked: text::duration(totals.blocked_ns),
         drain: text::duration(totals.drain_ns),
-        recoverable: totals.recoverable_ns.map(text::duration),
+        recoverable: saving::of_class(&report.totals, totals),
     }
 }
 

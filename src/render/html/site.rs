@@ -106,7 +106,7 @@ fn page_site(report: &Report, site: &Site, views: &Views) -> PageSite {
         }),
         line: site.user_frame.as_ref().map_or(0, |f| f.line),
         native: site.native.iter().rev().map(|f| symbol(f)).collect(),
-        costs: details::costs(site),
+        costs: details::costs(report, site),
         context: details::context(report, site),
         awaited: awaited::of(site),
         histogram: site.histogram.clone(),

@@ -14,7 +14,6 @@
 use super::repetitions;
 use super::{ReplayRequest, reported};
 use crate::analysis::CaptureAnalysis;
-use crate::analysis::pricing::change_of;
 use crate::error::InputError;
 use crate::iterations::Iterations;
 use crate::iterations::marked::with_rest;
@@ -85,7 +84,7 @@ impl Chosen {
     /// other work.
     pub fn fix(&self, found: &CaptureAnalysis, site: usize) -> Change {
         let asked = self.fixes.get(&site).copied();
-        match change_of(&found.sites[site], asked).0 {
+        match found.change_of(&found.sites[site], asked).0 {
             Change::Keep if asked.is_none() && self.sites.contains(&site) => Change::Delay,
             change => change,
         }
@@ -98,7 +97,7 @@ impl Chosen {
 
     /// Whether a site is one of "all false sites".
     pub fn counts(&self, found: &CaptureAnalysis, site: usize) -> bool {
-        change_of(&found.sites[site], self.fixes.get(&site).copied()).1
+        found.change_of(&found.sites[site], self.fixes.get(&site).copied()).1
     }
 }
 
@@ -109,7 +108,7 @@ fn most_costly(report: &Report, found: &CaptureAnalysis, fixes: &FxHashMap<usize
         let price = &found.prices.sites[s];
         if price.simulated { (price.alone, price.joint) } else { (price.high, 0) }
     };
-    let avoidable = |s: &usize| change_of(&found.sites[*s], fixes.get(s).copied()).1;
+    let avoidable = |s: &usize| found.change_of(&found.sites[*s], fixes.get(s).copied()).1;
     let mut sites: Vec<usize> = (0..found.sites.len()).filter(avoidable).collect();
     let rank = |site: usize| {
         let ix = SiteIx { profile: 0, site };

@@ -93,3 +93,52 @@ fn what_is_paid_once_is_apart() {
         "{said}"
     );
 }
+
+/// A library makes its handle in whichever step calls it first: 9 µs that no other step pays. It is to be left, so it is
+/// worth what it is worth at most, and the reads are all that is saved.
+///
+/// ```text
+///  host  [step 0][step 1] … [step 7 [cudaFree]] … [step 29]
+/// ```
+#[test]
+fn what_is_to_be_left_saves_nothing() {
+    let (mut e, t) = drawn(0);
+    let at = 7 * 110_000;
+    e.free(t, at + 6_000..at + 15_000);
+    let report = priced(&e, None);
+    let free = report.sites.iter().find(|s| s.api == "cudaFree").expect("a site");
+    assert_eq!(free.fix.as_ref().map(|fix| &*fix.title), Some("nothing to do: it happens once"));
+    assert!(free.once && free.promise().is_none(), "{free:?}");
+    assert_eq!((report.totals.once.sites, report.totals.repeating_false_sites), (1, 1));
+    assert!(
+        sync_report::render::saving::short(free).is_some_and(|s| s.starts_with("≤ ") && s.ends_with(" once"))
+    );
+}
+
+/// Where the range is too wide for a figure, no row has one.
+#[test]
+fn rows_say_no_more_than_the_first_line() {
+    let (mut e, t) = drawn(60_000);
+    // Half as many launches between backtraces that take much longer at times: nobody knows what is theirs.
+    let mut at = 20_000_000;
+    for i in 0..30 {
+        e.nvtx(t, at..at + 1, &format!("step {}", 30 + i));
+        let launch = e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 37_000, "k");
+        e.native(launch, &[("launch", "/opt/libtorch.so")]);
+        let sync = e.sync(t, "cudaStreamSynchronize", at + 300_000..at + 303_000, GPU0);
+        e.native(sync, &[("sync", "/opt/libtorch.so")]);
+        at += 403_000 + i % 3 * 300_000;
+    }
+    let report = priced(&e, None);
+    assert!(report.totals.needs_light_capture, "{:?}", report.totals.iteration);
+    for site in &report.sites {
+        let said = sync_report::render::saving::short(site).expect("priced");
+        assert!(said.starts_with("≤ "), "{said}");
+        let whole = sync_report::render::saving::in_words(site).expect("priced");
+        assert!(whole.starts_with("between ") && !whole.contains(" alone"), "{whole}");
+    }
+    let mut table = Vec::new();
+    let style = sync_report::render::style::Style { width: None, color: false };
+    sync_report::render::table::render(&report, &style, &mut table).expect("a Vec takes everything");
+    assert!(!String::from_utf8(table).expect("UTF-8").contains("recoverable"));
+}

@@ -259,6 +259,62 @@ fn where_the_time_moves_is_named() {
     assert_eq!(moved.as_ref(), Some(&of("cudaDeviceSynchronize").id));
 }
 
+/// Of waits in a row the last one takes over what the others give up: they save nothing one by one, and what idles behind
+/// them together. The report says so with the sites' ids.
+///
+/// ```text
+///  host      [launch a]  [stream sync==] [device sync] [device sync]···[launch b]
+///  GPU            [a 43 µs~~~~~~~~~~~~~]                                  [b~~]
+/// ```
+#[test]
+fn what_must_go_together_is_a_set() {
+    for rest in [false, true] {
+        let (mut e, t) = empty();
+        for i in 0..30i64 {
+            let at = i * 100_000;
+            e.nvtx(t, at..at + 99_000, &format!("step {i}"));
+            e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 50_000, "a");
+            e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 53_000, GPU0);
+            e.device_sync(t, at + 54_000..at + 56_000, 0);
+            if rest {
+                e.nvtx(t, at + 56_500..at + 59_500, "rest");
+                e.device_sync(t, at + 57_000..at + 59_000, 0);
+            }
+            e.launch(t, at + 80_000..at + 85_000, GPU0, at + 87_000..at + 90_000, "b");
+        }
+        let report = look::report(&e);
+        let [set] = &report.together[..] else { panic!("one set: {:?}", report.together) };
+        assert_eq!((set.sites.len(), report.sites.len()), (2 + usize::from(rest), 2 + usize::from(rest)));
+        let alone: i64 = set.alone_ns.iter().sum();
+        assert!(set.per_iteration && set.saved_ns > 30_000 && alone < 12_000, "{set:?}");
+        assert!(set.low_ns <= set.saved_ns && set.saved_ns <= set.high_ns, "{set:?}");
+        let mut table = Vec::new();
+        let style = sync_report::render::style::Style { width: None, color: false };
+        sync_report::render::table::render(&report, &style, &mut table).expect("a Vec takes everything");
+        let said = String::from_utf8(table).expect("UTF-8");
+        assert!(said.contains("together save about") && said.contains("of an iteration"), "{said}");
+    }
+}
+
+/// Waits that save by themselves are no set, however many there are.
+///
+/// ```text
+///  host      [launch a]  [stream sync==]···[launch b]  [device sync==]···
+/// ```
+#[test]
+fn what_saves_by_itself_is_no_set() {
+    let (mut e, t) = empty();
+    for i in 0..30i64 {
+        let at = i * 200_000;
+        e.nvtx(t, at..at + 199_000, &format!("step {i}"));
+        e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 50_000, "a");
+        e.sync(t, "cudaStreamSynchronize", at + 10_000..at + 53_000, GPU0);
+        e.launch(t, at + 100_000..at + 105_000, GPU0, at + 107_000..at + 150_000, "b");
+        e.device_sync(t, at + 110_000..at + 153_000, 0);
+    }
+    assert_eq!(look::report(&e).together, []);
+}
+
 /// ```text
 ///  host      [launch a] [sync]··············[launch b]··[sync=============]·[launch a]
 ///                       13 µs   150 µs                   180 µs            20 µs

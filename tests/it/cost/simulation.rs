@@ -104,6 +104,38 @@ fn a_dropped_read_takes_its_copy_along() {
     assert_eq!((kept, dropped), (90_000, 50_000 + 1_500 + 20_000));
     // Delayed, the copy still runs.
     assert!(dropped < delayed && delayed < kept, "{dropped} {delayed} {kept}");
+    // What stays on the GPU is an op there.
+    let (_, _, stays) = ends(&e, &[(0, Change::OnGpu)]);
+    assert!(dropped < stays && stays <= delayed, "{dropped} {stays} {delayed}");
+}
+
+/// A number that is added up on the GPU waits for nothing at the end of its iteration; a delayed read does.
+///
+/// ```text
+///  step #    [launch a][read==========]·[launch b]···     a is long: at the end of each step the GPU is behind
+///  stream 7      [a~~~~~~~~~~~~~~~]         [b]
+/// ```
+#[test]
+fn what_stays_on_the_gpu_is_not_waited_for() {
+    let (mut e, t) = empty();
+    for i in 0..20i64 {
+        let at = i * 130_000;
+        e.nvtx(t, at..at + 129_000, &format!("step {i}"));
+        e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 90_000, "a");
+        e.item(t, at + 10_000..at + 96_000, GPU0, at + 90_500..at + 92_000);
+        e.launch(t, at + 97_000..at + 102_000, GPU0, at + 104_000..at + 106_000, "b");
+    }
+    let saved = |fix| {
+        let fixes = vec![("S1".to_owned(), fix)];
+        let scenario = sync_report::analysis::pricing::Scenario { fixes, ..Default::default() };
+        let options = Options { scenario, ..look::options() };
+        look::report_with(&e, &options).totals.iteration.expect("a loop").saved_ns
+    };
+    let (stays, delayed) = (saved(Change::OnGpu), saved(Change::Delay));
+    assert!(stays > delayed + 3_000, "{stays} {delayed}");
+    // A loss that is read is advised to stay there.
+    let site = &look::report(&e).sites[0];
+    assert_eq!(site.recoverable.as_ref().map(|r| r.change), Some(Change::OnGpu));
 }
 
 /// ```text

@@ -91,7 +91,11 @@ fn an_iteration_becomes_acts() {
 fn a_delayed_read_waits_at_the_end() {
     let e = training();
     let (_, read) = ids(&plan(&e, &ReplayRequest::default()));
-    let plan = plan(&e, &site(&read));
+    // As advised the number stays on the GPU.
+    let stays = acts(&plan(&e, &site(&read)), &format!("{read} fixed"));
+    assert_eq!(stays[7..], ["host 1000", &format!("copy device-to-host 4 pinned {read}"), "host 44100"]);
+    let fixes = vec![(read.clone(), Change::Delay)];
+    let plan = plan(&e, &ReplayRequest { fixes, ..site(&read) });
     let fixed = acts(&plan, &format!("{read} fixed"));
     assert_eq!(
         fixed[7..],
@@ -118,7 +122,8 @@ fn without_iterations_a_delayed_read_is_read_one_later() {
         e.memcpy(t, at + 5_000..at + 6_000, Copy::d2h(4, Memory::Pinned), GPU0, at + 51_000..at + 52_000);
         e.sync(t, "cudaStreamSynchronize", at + 6_500..at + 54_000, GPU0);
     }
-    let plan = plan(&e, &site("S1"));
+    let fixes = vec![("S1".to_owned(), Change::Delay)];
+    let plan = plan(&e, &ReplayRequest { fixes, ..site("S1") });
     assert_eq!(plan.stretch.iteration, None);
     let fixed = acts(&plan, "S1 fixed");
     assert_eq!(

@@ -1,0 +1,75 @@
+//! What to do about a site: the catalogue's entry that fits its verdict, and which way to go.
+
+use super::CaptureAnalysis;
+use crate::catalogue::{self, Pattern, Strategy};
+use crate::sites::set_up;
+use crate::verdict::site::Site;
+use crate::vocabulary::{HostMemory, Kind};
+
+/// What to do about a site.
+#[derive(Clone, Copy, Debug)]
+pub struct Advice {
+    /// The entry that its reasons and code are of.
+    pub entry: &'static Pattern,
+    /// The way to go.
+    pub strategy: Strategy,
+    /// That in few words.
+    pub title: &'static str,
+    /// The wait is in a library's code that the catalogue does not know: nothing can be done at its line.
+    pub outside: bool,
+}
+
+impl CaptureAnalysis {
+    /// The catalogue's advice for the site's pattern. A wait that waits for nothing goes, whatever call it is.
+    pub fn advice(&self, site: &Site) -> Option<Advice> {
+        let kind = site.verdict.kind;
+        let entry = fitting(catalogue::by_id(site.verdict.pattern?)?, kind)?;
+        let for_nothing = || site.bundle.waits.iter().all(|&w| self.waits[w].found.is_nothing());
+        let outside = kind != Kind::Allocator
+            && site.library_frame().is_some()
+            && site.inside.is_some_and(|inside| !inside.advised);
+        let (strategy, title) = match kind {
+            Kind::Idle | Kind::Redundant | Kind::Explicit if outside && for_nothing() => {
+                (Strategy::Leave, "leave it, it found nothing to wait for")
+            }
+            _ if outside => (Strategy::Delay, "call it less often, or see its options"),
+            Kind::Redundant => (Strategy::Remove, "delete it: the wait before has drained the GPU"),
+            Kind::Idle => (Strategy::Remove, "delete it: it found nothing to wait for"),
+            Kind::Explicit if !entry.intended && for_nothing() => {
+                (Strategy::Remove, "delete it: here it found nothing to wait for")
+            }
+            Kind::Allocator if self.is_once(site) => (Strategy::Leave, "nothing to do: it happens once"),
+            _ if set_up::is(entry.id) && self.is_once(site) => {
+                (Strategy::Leave, "nothing to do: once, while the program starts or ends")
+            }
+            Kind::Upload if entry.fix.strategy == Strategy::NonBlocking && is_pinned(site) => {
+                match entry.id {
+                    "K04" => (Strategy::NonBlocking, "cudaMemcpyAsync: the memory is pinned already"),
+                    _ => (Strategy::NonBlocking, "pass non_blocking=True: the memory is pinned already"),
+                }
+            }
+            _ => (entry.fix.strategy, entry.fix.title),
+        };
+        Some(Advice { entry, strategy, title, outside })
+    }
+}
+
+/// Whether all that a site copies is in pinned memory.
+fn is_pinned(site: &Site) -> bool {
+    site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned)
+}
+
+/// The entry whose fix fits the verdict: a read that turned out to steer the program wants another one than a read in
+/// a log.
+fn fitting(entry: &'static Pattern, kind: Kind) -> Option<&'static Pattern> {
+    if entry.kind.is_some() {
+        return Some(entry);
+    }
+    let reads_scalar = entry.id.starts_with('A');
+    match kind {
+        Kind::ControlFlow if reads_scalar => catalogue::by_id("A38"),
+        Kind::DynamicShape if reads_scalar => catalogue::by_id("A07"),
+        Kind::RoundTrip if reads_scalar => catalogue::by_id("A37"),
+        _ => Some(entry),
+    }
+}

@@ -1,0 +1,162 @@
+//! Sites whose saving exists only jointly.
+//!
+//! ```text
+//!  host   [launch a][stream sync======][device sync]···[launch b]      the GPU is drained until b comes
+//!  one    [launch a]·[device sync=====]···[launch b]                   the other takes over all of the wait: saves nothing
+//!  both   [launch a]···[launch b]                                      saves the drain
+//! ```
+//! A set begins with a site that is worth much more where all others are fixed than alone. To it comes the site that took
+//! over most of the waiting, as long as one did, and then those leave that change nothing. It is a set
+//! where it saves at least [`MORE`] percent of what its sites save alone. Each step is one more simulated run: [`RUNS`] at most
+//! in all, and fewer where the capture is so large that the [budget](super::price) is spent.
+
+use super::price::{Plan, Saving};
+use super::settle::Settling;
+use super::simulate::Outcome;
+
+/// Runs for all sets of a capture.
+pub(super) const RUNS: usize = 12;
+/// Sites of a set: nobody fixes more at once to see what comes of it.
+const MEMBERS: usize = 5;
+/// Sets of a capture.
+const SETS: usize = 3;
+/// Percent that a set's saving is of the sum of what its sites save alone. Half as much again is more than what pairs of
+/// estimates of one capture are off by.
+const MORE: i64 = 150;
+/// A smaller part of what it is of is printed as less than 0.1 %.
+const WORTH: i64 = 1_000;
+/// Percent of a set's saving that it must keep without a site for that site to leave.
+const ENOUGH: i64 = 90;
+
+/// Sites that save something only together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Together {
+    /// Indices of subjects, ascending.
+    pub sites: Vec<usize>,
+    /// What fixing all of them saves, of an iteration where the loop is known, else of the run.
+    pub saving: Saving,
+    /// What each saves alone of the same.
+    pub alone: Vec<i64>,
+}
+
+/// Looks for sets. `simulate` runs the program with these sites fixed, on top of what is assumed; `runs` may be run.
+pub(super) fn find(
+    settling: &Settling,
+    plan: &Plan,
+    beside: &[i64],
+    runs: usize,
+    simulate: impl FnMut(&[usize]) -> Outcome,
+) -> Vec<Together> {
+    let mut search = Search { settling, beside, left: runs, simulate };
+    let base = &settling.outcomes[0];
+    let worth = (search.length(base) / WORTH).max(1);
+    let alone = |single: usize| search.saved(&settling.outcomes[single]);
+    let joint = &settling.outcomes[1];
+    let mut seeds: Vec<(i64, usize, usize)> = (plan.singles.iter())
+        .filter_map(|&(i, single, without)| {
+            let share = search.length(&settling.outcomes[without?]) - search.length(joint);
+            Some((share - alone(single), alone(single), i, single))
+        })
+        .filter(|&(more, alone, ..)| more >= worth && is_more(more + alone, alone))
+        .map(|(more, _, i, single)| (more, i, single))
+        .collect();
+    seeds.sort_by_key(|&(more, i, _)| (std::cmp::Reverse(more), &settling.subjects[i].key));
+    let mut sets: Vec<Together> = Vec::new();
+    for (_, i, single) in seeds {
+        if sets.len() < SETS && sets.iter().all(|set| !set.sites.contains(&i)) {
+            sets.extend(search.grow(plan, i, &settling.outcomes[single], worth));
+        }
+    }
+    sets
+}
+
+fn is_more(saved: i64, alone: i64) -> bool {
+    saved.saturating_mul(100) >= alone.saturating_mul(MORE)
+}
+
+struct Search<'a, F> {
+    settling: &'a Settling<'a>,
+    beside: &'a [i64],
+    /// Runs that may still be run.
+    left: usize,
+    simulate: F,
+}
+
+impl<F: FnMut(&[usize]) -> Outcome> Search<'_, F> {
+    /// Of an iteration, where a loop is known, else of the run.
+    fn length(&self, outcome: &Outcome) -> i64 {
+        self.settling.lap(outcome).unwrap_or(outcome.end)
+    }
+
+    /// How many of these there are.
+    fn laps(&self, outcome: &Outcome) -> i64 {
+        self.settling.lap(outcome).and(self.settling.program.laps).map_or(1, |laps| laps.count.max(1))
+    }
+
+    fn saved(&self, outcome: &Outcome) -> i64 {
+        (self.length(&self.settling.outcomes[0]) - self.length(outcome)).max(0)
+    }
+
+    fn run(&mut self, sites: &[usize]) -> Option<Outcome> {
+        self.left = self.left.checked_sub(1)?;
+        Some((self.simulate)(sites))
+    }
+
+    /// The set that begins with `seed`, which alone comes to `only`.
+    fn grow(&mut self, plan: &Plan, seed: usize, only: &Outcome, worth: i64) -> Option<Together> {
+        let alone = |i: usize| {
+            let single = plan.singles.iter().find(|single| single.0 == i)?.1;
+            Some((i, self.saved(&self.settling.outcomes[single])))
+        };
+        let known: Vec<(usize, i64)> = plan.singles.iter().filter_map(|single| alone(single.0)).collect();
+        let sum = |sites: &[usize]| known.iter().filter(|(i, _)| sites.contains(i)).map(|k| k.1).sum::<i64>();
+        let (mut set, mut now) = (vec![seed], only.clone());
+        while let Some(next) = self.next(&set, &now, &known, worth).filter(|_| set.len() < MEMBERS) {
+            let more = [&set[..], &[next]].concat();
+            let Some(fixed) = self.run(&more) else { break };
+            (set, now) = (more, fixed);
+        }
+        let (saved, alone) = (self.saved(&now), sum(&set));
+        if set.len() < 2 || saved - alone < worth || !is_more(saved, alone) {
+            return None;
+        }
+        // What came on the way and changes nothing.
+        let joined = set[1..].to_vec();
+        for member in joined {
+            let fewer: Vec<usize> = set.iter().copied().filter(|&i| i != member).collect();
+            let Some(without) = self.run(&fewer) else { break };
+            if fewer.len() > 1 && self.saved(&without) * 100 >= saved * ENOUGH {
+                (set, now) = (fewer, without);
+            }
+        }
+        set.sort_unstable();
+        let of = |i: &usize| known.iter().find(|k| k.0 == *i).map_or(0, |k| self.settling.clock.keeps(k.1));
+        let alone = set.iter().map(of).collect();
+        Some(Together { saving: self.range(&set, &now), alone, sites: set })
+    }
+
+    /// The site with a fix that counts into whose waits most of the waiting went, where that is worth something.
+    fn next(&self, set: &[usize], now: &Outcome, known: &[(usize, i64)], worth: i64) -> Option<usize> {
+        let subjects = self.settling.subjects;
+        let base = &self.settling.outcomes[0];
+        let grown = |i: usize| now.waited[i] - base.waited[i];
+        let candidates = known.iter().map(|k| k.0).filter(|i| subjects[*i].counted && !set.contains(i));
+        let laps = self.laps(now);
+        candidates
+            .filter(|&i| grown(i) / laps >= worth)
+            .max_by_key(|&i| (grown(i), std::cmp::Reverse(&subjects[i].key)))
+    }
+
+    fn range(&self, set: &[usize], fixed: &Outcome) -> Saving {
+        let Settling { outcomes, clock, margin, .. } = self.settling;
+        let laps = self.laps(fixed);
+        let most = set.iter().map(|&i| outcomes[0].waited[i].saturating_add(self.beside[i]));
+        let most = most.fold(0, i64::saturating_add) / laps;
+        let whole = self.saved(fixed).min(most);
+        let saved = clock.keeps(whole);
+        let margin = super::range::Margin { scatter: margin.scatter / laps, ..*margin };
+        let (low, high) = margin.around(saved, saved, whole);
+        let low = if margin.limited { 0 } else { low };
+        Saving { length: self.length(&outcomes[0]), saved, low, high: high.min(most).max(saved), open: 0 }
+    }
+}

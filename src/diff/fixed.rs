@@ -1,0 +1,201 @@
+//! Whether fixes worked: what became of the avoidable waits of BEFORE, and of the saving that was predicted.
+//!
+//! ```text
+//!  before  [···[wait A 85 µs]······[wait B  3 µs]····]
+//!  after   [·······················[wait B 80 µs]····]      A is gone, and its waiting has moved to B
+//! ```
+//! A wait has moved where another of the same thread grew by at least [`MOST`] of what it blocked, and by more than jitter:
+//! of several the first that comes after it, in the iteration or the next one. Costs a sort of the pairs of waits that are
+//! gone and such that grew.
+
+use super::comparable::Comparable;
+use super::matching::Pair;
+use super::noise;
+use super::side::Side;
+use super::units::Unit;
+use crate::model::Site;
+use crate::model::diff::{Became, Fate, Fates, Location, MovedTo, Prediction, RunChange, SiteState};
+use crate::vocabulary::{Backtraces, Change, Class, Per};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Share of what a wait blocked that another has to take over.
+const MOST: f64 = 0.5;
+
+/// What the fates of waits rest on.
+pub(super) struct Fixed<'a> {
+    pub before: (&'a Side, &'a [Unit<'a>]),
+    pub after: (&'a Side, &'a [Unit<'a>]),
+    /// Of each unit, the one of the other side.
+    after_of: FxHashMap<usize, &'a Unit<'a>>,
+    before_of: FxHashMap<usize, &'a Unit<'a>>,
+    comparable: &'a Comparable,
+}
+
+impl<'a> Fixed<'a> {
+    pub fn new(
+        before: (&'a Side, &'a [Unit<'a>]),
+        after: (&'a Side, &'a [Unit<'a>]),
+        pairs: &[Pair],
+        comparable: &'a Comparable,
+    ) -> Self {
+        let after_of = pairs.iter().map(|p| (p.before, &after.1[p.after])).collect();
+        let before_of = pairs.iter().map(|p| (p.after, &before.1[p.before])).collect();
+        Self { before, after, after_of, before_of, comparable }
+    }
+
+    /// What became of each avoidable wait of BEFORE, by its unit.
+    pub fn fates(&self) -> FxHashMap<usize, Fate> {
+        let avoidable = |(_, unit): &(usize, &Unit)| is_avoidable(unit.site);
+        let units = || self.before.1.iter().enumerate().filter(avoidable);
+        let became: FxHashMap<usize, Became> = units().map(|(i, unit)| (i, self.became(i, unit))).collect();
+        let mut moved = self.moved(|i| became.get(&i).is_some_and(|became| *became != Became::Still));
+        let fate = |(i, became): (usize, Became)| {
+            let moved_to = moved.remove(&i);
+            (i, Fate { became: if moved_to.is_some() { Became::Moved } else { became }, moved_to })
+        };
+        became.into_iter().map(fate).collect()
+    }
+
+    fn became(&self, i: usize, unit: &Unit) -> Became {
+        match self.after_of.get(&i) {
+            None => Became::Gone,
+            Some(after) if after.waits < unit.waits && noise::waits_differ(unit, after) => Became::Fewer,
+            Some(_) => Became::Still,
+        }
+    }
+
+    /// Which wait took over what each of some gave up. What a wait has grown by is given out once, to the nearest first.
+    fn moved(&self, some: impl Fn(usize) -> bool) -> FxHashMap<usize, MovedTo> {
+        let given_up = |i: usize| {
+            let left = self.after_of.get(&i).map_or(0.0, |after| after.blocked.ns);
+            self.before.1[i].blocked.ns - left
+        };
+        let mut growths: FxHashMap<usize, f64> = FxHashMap::default();
+        let mut pairs: Vec<(f64, usize, usize)> = Vec::new();
+        for to in (0..self.after.1.len()).filter(|_| self.comparable.costs) {
+            let Some(growth) = self.growth(to) else { continue };
+            growths.insert(to, growth);
+            let from = (0..self.before.1.len()).filter(|&i| some(i) && given_up(i) > 0.0);
+            pairs.extend(from.filter_map(|i| Some((self.behind(i, to)?, i, to))));
+        }
+        pairs.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+        let mut moved = FxHashMap::default();
+        for (_, i, to) in pairs {
+            let left = growths.entry(to).or_default();
+            if !moved.contains_key(&i) && *left >= MOST * given_up(i) {
+                moved.insert(i, self.moved_to(to));
+                *left -= given_up(i);
+            }
+        }
+        moved
+    }
+
+    /// By how much a wait of AFTER has grown, where that is more than jitter.
+    fn growth(&self, to: usize) -> Option<f64> {
+        let after = &self.after.1[to];
+        let was = self.before_of.get(&to).filter(|was| was.per == after.per);
+        let (was, samples) =
+            was.map_or((Default::default(), after.samples), |was| (was.blocked, was.samples));
+        let floor = noise::floor(was, after.blocked, samples.min(after.samples), after.waits)?;
+        Some(after.blocked.ns - was.ns).filter(|growth| *growth > floor)
+    }
+
+    /// How far behind a wait of BEFORE one of AFTER is, in iterations below 1; `None` where they are of different threads.
+    fn behind(&self, from: usize, to: usize) -> Option<f64> {
+        let (before, after) = (&self.before.1[from], &self.after.1[to]);
+        let thread = |unit: &Unit| (unit.site.thread.role, unit.site.thread.main, unit.per);
+        let was = self.before_of.get(&to);
+        let at = was.map_or_else(|| place(after, self.after.0), |was| place(was, self.before.0));
+        let distance =
+            place(before, self.before.0).zip(at).map_or(1.0, |(from, to)| (to - from).rem_euclid(1.0));
+        (thread(before) == thread(after)).then_some(distance)
+    }
+
+    fn moved_to(&self, to: usize) -> MovedTo {
+        let unit = &self.after.1[to];
+        MovedTo {
+            ids: unit.ids.iter().map(|id| (*id).to_owned()).collect(),
+            key: unit.site.key.clone(),
+            location: unit.location().map(Location::of),
+            name: unit.site.unframed().unwrap_or_else(|| unit.site.api.clone()),
+            grown_ns: self.growth(to).unwrap_or(0.0) as i64,
+        }
+    }
+
+    /// How many became what, and whether what was predicted for those that are gone came true.
+    pub fn all(&self, fates: &[(&SiteState, Fate)], run: &RunChange) -> Option<Fates> {
+        let count = |became| fates.iter().filter(|(_, fate)| fate.became == became).count();
+        let ids = fates.iter().filter(|(_, fate)| matches!(fate.became, Became::Gone | Became::Moved));
+        let gone: FxHashSet<&str> = ids.flat_map(|(state, _)| state.ids.iter().map(String::as_str)).collect();
+        (!fates.is_empty()).then(|| Fates {
+            gone: count(Became::Gone),
+            moved: count(Became::Moved),
+            fewer: count(Became::Fewer),
+            still: count(Became::Still),
+            prediction: self.prediction(&gone, run),
+        })
+    }
+
+    fn prediction(&self, gone: &FxHashSet<&str>, run: &RunChange) -> Option<Prediction> {
+        let (before, after) = (self.before.0, self.after.0);
+        let sites: Vec<&Site> = before.sites.iter().filter(|s| gone.contains(&*s.id)).collect();
+        let (saved_ns, low_ns, high_ns) = predicted(before, &sites, run.per)?;
+        let measured_ns = run.before.span_ns.saturating_sub(run.after.span_ns);
+        let mut profiles = before.profiles.iter().chain(&after.profiles);
+        let light = profiles.all(|p| p.backtraces == Backtraces::None);
+        let jitter = run.span_noise_ns.filter(|_| light);
+        let inside = |jitter: i64| {
+            (low_ns.saturating_sub(jitter)..=high_ns.saturating_add(jitter)).contains(&measured_ns)
+        };
+        Some(Prediction { saved_ns, low_ns, high_ns, measured_ns, light, held: jitter.map(inside) })
+    }
+}
+
+/// Whether a site is one that a fix is to make go: what every iteration pays.
+fn is_avoidable(site: &Site) -> bool {
+    let kept = site.recoverable.as_ref().is_some_and(|saving| saving.change == Change::Keep);
+    site.class == Class::False && !site.once && !kept
+}
+
+/// Where in an iteration a unit waits, as a share of it.
+fn place(unit: &Unit, side: &Side) -> Option<f64> {
+    let length = side.iterations.as_ref()?.median_ns;
+    (length > 0).then_some(unit.site.offset_ns? as f64 / length as f64)
+}
+
+/// What fixing sites was to save, of an iteration or of the run: of all avoidable ones and of sets that go together what
+/// was simulated; else at least what the best saves, and at most what all do. No figure where only a range is known.
+fn predicted(side: &Side, sites: &[&Site], per: Per) -> Option<(Option<i64>, i64, i64)> {
+    let totals = &side.totals;
+    let all = side.sites.iter().filter(|s| is_avoidable(s));
+    let whole = sites.len() == all.count();
+    let known =
+        |saved: i64, low: i64, high: i64| Some(((!totals.needs_light_capture).then_some(saved), low, high));
+    match (per, totals.iteration, totals.without_profiler) {
+        (Per::Iteration, Some(i), _) if whole => return known(i.saved_ns, i.low_ns, i.high_ns),
+        (Per::Run, _, Some(run)) if whole => return known(run.saved_ns, run.low_ns, run.high_ns),
+        _ => {}
+    }
+    let together = side.together.iter().find(|set| {
+        set.per_iteration == (per == Per::Iteration)
+            && set.sites.len() == sites.len()
+            && sites.iter().all(|site| set.sites.contains(&site.id))
+    });
+    if let Some(set) = together {
+        return known(set.saved_ns, set.low_ns, set.high_ns);
+    }
+    let ranks = side.ranks().max(1) as i64;
+    let of = match per {
+        Per::Iteration => side.iterations.as_ref().map_or(1, |i| i.count as i64).max(1),
+        Per::Run => 1,
+    };
+    let savings = || sites.iter().filter_map(|site| site.recoverable.as_ref());
+    let sum = |of: &dyn Fn(&crate::model::Recoverable) -> i64| {
+        savings().map(of).fold(0, i64::saturating_add) / ranks
+    };
+    let low = savings().map(|r| r.low_ns / of).max()?;
+    let saved = sum(&|r| if per == Per::Iteration { r.per_iteration_ns.unwrap_or(0) } else { r.alone_ns });
+    let simulated = savings().all(|r| r.simulated && !r.range_only);
+    let high = sum(&|r| r.high_ns / of);
+    Some((simulated.then_some(saved), low.min(high), high))
+}
