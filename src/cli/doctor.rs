@@ -1,7 +1,7 @@
 //! `sync-report doctor`: is this capture good enough?
 
 use super::args::DoctorArgs;
-use super::{input, options, output};
+use super::{folders, input, options, output};
 use anyhow::Result;
 use std::io::Write;
 use std::path::Path;
@@ -15,6 +15,7 @@ use sync_report::{doctor, profile::commands};
 
 /// Judges captures; 2 where one is damaged or holds no CUDA calls.
 pub fn run(args: DoctorArgs) -> Result<ExitCode> {
+    let args = DoctorArgs { profiles: folders::exports(&args.profiles)?, ..args };
     let exports = input::exports(&args.profiles, &args.shared)?;
     let mut good = true;
     output::write(Path::new("-"), &args.shared, |style, out| {

@@ -9,9 +9,12 @@ use crate::doctor;
 use crate::frame::Waits;
 use crate::model::timeline::{Budget, Timeline};
 use crate::model::*;
+use crate::ranks::{self, tables::Tables};
 use crate::timeline;
 use crate::vocabulary::{Class, SiteIx};
+use polars::prelude::DataFrame;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::path::Path;
 
 /// Collects exports into one report.
 pub struct Assembler<'a> {
@@ -19,6 +22,8 @@ pub struct Assembler<'a> {
     scenario: &'a ResolvedScenario,
     report: Report,
     known: Known,
+    /// Collectives of each export.
+    collectives: Vec<DataFrame>,
     moves: FxHashMap<SiteIx, SiteIx>,
     /// Exports that the report will have.
     exports: usize,
@@ -27,7 +32,8 @@ pub struct Assembler<'a> {
 impl<'a> Assembler<'a> {
     pub fn new(options: &'a Options, scenario: &'a ResolvedScenario, exports: usize) -> Self {
         let report = Report { schema_version: 1, ..Report::default() };
-        Self { options, scenario, report, known: Known::default(), moves: FxHashMap::default(), exports }
+        let (known, moves) = (Known::default(), FxHashMap::default());
+        Self { options, scenario, report, known, collectives: Vec::new(), moves, exports }
     }
 
     /// Adds one export's sites, devices and warnings; hands out the waits that they were summed from.
@@ -51,6 +57,7 @@ impl<'a> Assembler<'a> {
         self.report.sites.extend(listed);
         self.report.waits_filtered_out += found.filtered_out + dropped.iter().map(|s| s.waits).sum::<u64>();
         self.known.add(&found.profile, &found.devices);
+        self.collectives.push(waits.collectives.clone());
         self.report.profiles.push(sites.profile()?);
         if self.report.iterations.is_none() {
             self.report.iterations = sites.iterations()?;
@@ -75,8 +82,13 @@ impl<'a> Assembler<'a> {
         timeline::draw(found, &timeline::Wanted { profile, from, to, examples: &examples, budget })
     }
 
+    /// Leaves an export out that cannot be read, and says so.
+    pub fn leave_out(&mut self, path: &Path, error: &anyhow::Error) {
+        self.report.warnings.push(ranks::numbers::unread(path, error));
+    }
+
     /// Ranks, numbers, totals and cuts.
-    pub fn finish(mut self) -> Report {
+    pub fn finish(mut self) -> anyhow::Result<Report> {
         let sort = self.options.sort;
         self.report.sites.sort_by(|a, b| rank(sort, a, b));
         let ranks = &self.scenario.ranks;
@@ -97,8 +109,13 @@ impl<'a> Assembler<'a> {
         self.report.totals = totals(&self.report);
         self.report.warnings.extend(self.known.missing(&self.options.filter));
         name_callers(&mut self.report.sites);
+        if self.report.profiles.iter().map(|profile| profile.processes.len()).sum::<usize>() > 1 {
+            let (over, doubts) = ranks::of(&Tables::of(&self.report, &self.collectives)?)?;
+            self.report.ranks = over;
+            self.report.warnings.extend(doubts);
+        }
         self.report.cut(self.options.top);
-        self.report
+        Ok(self.report)
     }
 }
 
