@@ -26,7 +26,11 @@ pub fn exports(arguments: &[PathBuf]) -> Result<Vec<PathBuf>> {
 /// As [`exports`].
 pub fn results(arguments: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let inside = |folder: &Path| {
-        if folder.join(RANKS).is_file() { Vec::new() } else { entries(folder, |path| path.join(RANKS).is_file()) }
+        if folder.join(RANKS).is_file() {
+            Vec::new()
+        } else {
+            entries(folder, |path| path.join(RANKS).is_file())
+        }
     };
     each(arguments, &inside)
 }
@@ -80,7 +84,8 @@ fn in_folder(folder: &Path) -> Vec<PathBuf> {
         let light = own.to_str().and_then(|name| name.strip_suffix(".light")).map(PathBuf::from);
         let full = light.is_some_and(|full| [".sqlite", ".nsys-rep", FOLDER].iter().any(|s| has(&full, s)));
         let better = if is_report_name(path) { &[".sqlite", FOLDER][..] } else { &[".sqlite"] };
-        full || !path.extension().is_some_and(|e| e == "sqlite") && better.iter().any(|suffix| has(&own, suffix))
+        full || !path.extension().is_some_and(|e| e == "sqlite")
+            && better.iter().any(|suffix| has(&own, suffix))
     };
     all.iter().filter(|path| !again(path)).cloned().collect()
 }
@@ -109,7 +114,9 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
         let named = |path: &Path| path.file_name().is_some_and(|name| glob.is_match(name));
         let within = |folder: &PathBuf| {
             let shown = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-            entries(shown, named).into_iter().map(|path| path.strip_prefix(".").map_or(path.clone(), Path::to_owned))
+            entries(shown, named)
+                .into_iter()
+                .map(|path| path.strip_prefix(".").map_or(path.clone(), Path::to_owned))
         };
         found = found.iter().flat_map(within).collect();
     }

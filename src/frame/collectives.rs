@@ -29,11 +29,13 @@ pub(super) fn table(found: &CaptureAnalysis) -> PolarsResult<DataFrame> {
         let long = waits.iter_enumerated().filter(|(_, wait)| wait.blocked >= END_APART_NS);
         long.for_each(|(id, wait)| ended.entry(wait.thread).or_default().push(id));
     }
-    let launch = |op: OpId| profile.issuer(op).map(|call| (profile.calls.start[call], profile.calls.thread[call]));
+    let launch =
+        |op: OpId| profile.issuer(op).map(|call| (profile.calls.start[call], profile.calls.thread[call]));
     let before = |op: OpId| -> Option<WaitId> {
         let (launched, thread) = launch(op)?;
         let threads = &profile.calls.threads;
-        let main = threads.keys().filter(|&t| found.context.main[t] && process(threads[t]) == profile.ops.pid(op));
+        let main =
+            threads.keys().filter(|&t| found.context.main[t] && process(threads[t]) == profile.ops.pid(op));
         let last = main.chain([thread]).filter_map(|thread| {
             let waits_of = ended.get(&thread)?;
             let at = waits_of.partition_point(|&w| waits[w].end <= launched).checked_sub(1)?;

@@ -82,9 +82,9 @@ const KEPT: &[(&str, &str, &str)] = &[
 /// Variables that launchers set to a process' rank: torchrun, Slurm, Open MPI, MPICH.
 const RANK_VARIABLES: [&str; 4] = ["RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"];
 
-/// The rank that a line of an environment names.
-fn rank_in(line: &str) -> Option<u32> {
-    let (name, value) = line.split_once('=')?;
+/// The rank that a setting names: `ENVIRONMENT:RANK` with its value, or a line of the environment.
+fn rank_in(key: &str, value: &str) -> Option<u32> {
+    let (name, value) = value.split_once('=').or(key.rsplit_once(':').map(|(_, name)| (name, value)))?;
     RANK_VARIABLES.contains(&name).then(|| value.parse().ok()).flatten()
 }
 
@@ -250,7 +250,7 @@ impl Target {
             match key {
                 "COMMAND" => words.push((0, value.to_string())),
                 "CAPTURE_EVENT_TYPE" => types.push(value.to_string()),
-                _ if key.contains("ENVIRONMENT") => self.rank = self.rank.or(rank_in(&value)),
+                _ if key.contains("ENVIRONMENT") => self.rank = self.rank.or(rank_in(key, &value)),
                 "CUDA_GRAPH_TRACE_OPTIONS:MODE" if &*value == "Graph" => capture.graph_level = true,
                 "CUDA_BACKTRACE_OPTIONS:COLLECT_PYTHON_BACKTRACES" => capture.python_backtrace = on,
                 "CUDA_BACKTRACE_OPTIONS:COLLECT_SYNCHRONOIZATION_BACKTRACES" // nsys spells it so

@@ -70,7 +70,8 @@ pub fn align(rows: DataFrame, parties: &[Party]) -> Aligned {
         if known.contains_key(party.capture.as_str()) {
             continue;
         }
-        let rough = started(party).zip(started(&parties[reference])).map(|(own, zero)| own.saturating_sub(zero));
+        let rough =
+            started(party).zip(started(&parties[reference])).map(|(own, zero)| own.saturating_sub(zero));
         let found = out.kernels.values().map(|by| (ends(&by[reference]), ends(&by[at])));
         let best = found.max_by_key(|(zero, own)| zero.len().min(own.len()));
         let set = best.and_then(|(zero, own)| offset(&zero, &own, rough));
@@ -131,7 +132,8 @@ fn offset(zero: &[i64], own: &[i64], rough: Option<i64>) -> Option<(i64, i64)> {
         }
         apart.sort_unstable();
         let median = apart[apart.len() / 2];
-        let mut strays: Vec<i64> = apart.iter().map(|apart| apart.saturating_sub(median).saturating_abs()).collect();
+        let mut strays: Vec<i64> =
+            apart.iter().map(|apart| apart.saturating_sub(median).saturating_abs()).collect();
         strays.sort_unstable();
         Some((median, strays[strays.len() / 2], strays[strays.len() * 9 / 10]))
     };
@@ -186,7 +188,11 @@ mod tests {
         let zero = [100_000, 230_000, 310_000, 475_000, 580_000, 644_000];
         let own: Vec<i64> = zero[1..].iter().map(|end| end - 7_000_000).collect();
         assert_eq!(offset(&zero, &own, None), Some((7_000_000, 0)));
-        assert_eq!(offset(&zero, &own, Some(-4_000_000)), Some((7_000_000, 0)), "ends say more than machines' clocks");
+        assert_eq!(
+            offset(&zero, &own, Some(-4_000_000)),
+            Some((7_000_000, 0)),
+            "ends say more than machines' clocks"
+        );
     }
 
     /// Turns all alike: any shift fits, and the machines' clocks decide.

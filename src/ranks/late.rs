@@ -68,7 +68,8 @@ pub fn find(aligned: &Aligned, parties: &[Party]) -> Found {
                 sums.entry(*last).or_default().add(&by_rank[*last][at[*last]], late, cost);
             }
         }
-        let rank = |(rank, sum): (usize, Sum)| sum.named(parties[rank].number, name, met.len(), &aligned.keys);
+        let rank =
+            |(rank, sum): (usize, Sum)| sum.named(parties[rank].number, name, met.len(), &aligned.keys);
         found.late.extend(sums.into_iter().map(rank));
     }
     found.late.sort_by_key(|late| (std::cmp::Reverse(late.cost_ns), late.rank));

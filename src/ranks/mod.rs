@@ -16,10 +16,11 @@ mod sites;
 pub mod tables;
 
 use crate::model::ranks::{Rank, Ranks};
-use crate::model::{Report, Warning};
+use crate::model::{Report, Totals, Warning};
 use crate::vocabulary::Per;
 use anyhow::Result;
 use numbers::Party;
+use std::collections::BTreeSet;
 use tables::Tables;
 
 /// What is said over ranks, with what limits it; `None` where there are not two.
@@ -42,7 +43,8 @@ pub fn of(tables: &Tables) -> Result<(Option<Ranks>, Vec<Warning>)> {
         }
     }
     warnings.extend(found.doubts(&parties));
-    let list: Vec<Rank> = parties.iter().zip(&aligned.offsets).map(|(party, &clock)| party.rank(clock)).collect();
+    let list: Vec<Rank> =
+        parties.iter().zip(&aligned.offsets).map(|(party, &clock)| party.rank(clock)).collect();
     let known = |number: &u32| list.binary_search_by_key(number, |rank| rank.rank).is_err();
     let (first, last) = (list[0].rank, list[list.len() - 1].rank);
     // A number far beyond all others is no count of ranks.
@@ -69,17 +71,37 @@ pub fn of(tables: &Tables) -> Result<(Option<Ranks>, Vec<Warning>)> {
 pub fn merged(tables: &Tables, top: usize) -> Result<Report> {
     let parties = tables.parties()?;
     let mut report = Report { schema_version: 1, ..Report::default() };
+    let mut seen = BTreeSet::new();
     for party in &parties {
-        if report.profiles.last().is_none_or(|last| last.path != party.profile.path) {
-            report.profiles.push(party.profile.clone());
+        if seen.insert(party.capture.as_str()) {
+            let mut profile = party.profile.clone();
+            profile.processes.iter_mut().for_each(|process| process.profile = report.profiles.len());
+            report.profiles.push(profile);
         }
     }
     let (ranks, warnings) = of(tables)?;
+    report.totals = totals(&report, &parties, ranks.as_ref().map_or(0, |ranks| ranks.sites.len()));
     report.warnings = tables.warnings(&parties);
     report.warnings.extend(warnings);
     report.ranks = ranks;
     report.cut(top);
     Ok(report)
+}
+
+/// What adds up over ranks.
+fn totals(report: &Report, parties: &[Party], sites: usize) -> Totals {
+    let mut totals = Totals { sites: sites as u64, ..Totals::default() };
+    let add = |sum: &mut i64, time: i64| *sum = sum.saturating_add(time);
+    for gpu in report.profiles.iter().flat_map(|profile| &profile.gpus) {
+        add(&mut totals.gpu_busy_ns, gpu.busy_ns);
+        add(&mut totals.gpu_idle_ns, gpu.idle_ns);
+    }
+    for party in parties {
+        totals.waits += party.waits;
+        add(&mut totals.blocked_ns, party.blocked_ns);
+        add(&mut totals.drain_ns, party.drain_ns);
+    }
+    totals
 }
 
 impl Party {

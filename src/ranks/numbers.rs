@@ -77,8 +77,10 @@ fn said(name: &str) -> Option<u32> {
     let number = |pair: &[Piece]| {
         let [Piece::Text(before), Piece::Number(number)] = pair else { return None };
         let word = before.trim_end_matches(['_', '-', '.', '=']).to_ascii_lowercase();
-        let lone = word.strip_suffix('r').is_some_and(|rest| rest.is_empty() || rest.ends_with(['_', '-', '.']));
-        let local = word.ends_with("local_rank") || word.ends_with("localrank") || word.ends_with("node_rank");
+        let lone =
+            word.strip_suffix('r').is_some_and(|rest| rest.is_empty() || rest.ends_with(['_', '-', '.']));
+        let local =
+            word.ends_with("local_rank") || word.ends_with("localrank") || word.ends_with("node_rank");
         ((word.ends_with("rank") && !local) || lone).then(|| u32::try_from(*number).ok()).flatten()
     };
     pieces.windows(2).find_map(number)
@@ -195,6 +197,22 @@ pub fn missing(numbers: &[u32]) -> Option<Warning> {
     let noun = if numbers.len() == 1 { "rank" } else { "ranks" };
     let message = format!("{noun} {}{more} without an export: figures are of the others", named.join(", "));
     (!numbers.is_empty()).then(|| Warning::new(Code::RanksMissing, message, ""))
+}
+
+/// Warnings of many ranks: what several say in other words is said by the first. Each damage is said.
+pub fn once(warnings: Vec<Warning>) -> Vec<Warning> {
+    let mut said: Vec<(Warning, usize)> = Vec::new();
+    for warning in warnings {
+        match said.iter_mut().find(|(known, _)| known.code == warning.code && !warning.is_damage()) {
+            Some((known, more)) => *more += usize::from(*known != warning),
+            None => said.push((warning, 0)),
+        }
+    }
+    let counted = |(warning, more): (Warning, usize)| match more {
+        0 => warning,
+        more => Warning { message: format!("{} (alike {more} times more)", warning.message), ..warning },
+    };
+    said.into_iter().map(counted).collect()
 }
 
 /// Says that an input could not be read, and so is left out.

@@ -27,7 +27,8 @@ const FEWEST: usize = 4;
 const LEAST_NS: i64 = 10_000;
 
 /// Amounts of a row: their names, and whether they are times.
-const AMOUNTS: [(&str, bool); 4] = [("waits", false), ("blocked_ns", true), ("drain_ns", true), ("saves_ns", true)];
+const AMOUNTS: [(&str, bool); 4] =
+    [("waits", false), ("blocked_ns", true), ("drain_ns", true), ("saves_ns", true)];
 
 /// All of them, those that block a rank longest first.
 pub(super) fn over(tables: &Tables, parties: &[Party], per: Per) -> Result<Vec<RankSite>> {
@@ -41,7 +42,8 @@ pub(super) fn over(tables: &Tables, parties: &[Party], per: Per) -> Result<Vec<R
         figures.push(col(name).max().alias(format!("{name} max")));
         figures.push(col("rank").filter(col(name).eq(col(name).max())).min().alias(format!("{name} rank")));
     }
-    let longest = |name: &str| col(name).sort_by([col("blocked_ns"), col("rank")], order()).first().alias(name);
+    let longest =
+        |name: &str| col(name).sort_by([col("blocked_ns"), col("rank")], order()).first().alias(name);
     figures.extend(["id", "class", "kind", "place", "api", "fix_title"].map(longest));
     figures.push(col("class").n_unique().cast(DataType::Int64).alias("classes"));
     figures.push(col("once").min().cast(DataType::Int64).alias("once"));
@@ -86,7 +88,8 @@ fn read(found: &DataFrame) -> Result<Vec<RankSite>> {
         Ok(found.column(name)?.i64()?.iter().map(Option::unwrap_or_default).collect())
     };
     let spread = |name: &str| -> Result<Vec<Over>> {
-        let [p10, p50, p90, max, rank] = ["10", "50", "90", "max", "rank"].map(|part| whole(&format!("{name} {part}")));
+        let [p10, p50, p90, max, rank] =
+            ["10", "50", "90", "max", "rank"].map(|part| whole(&format!("{name} {part}")));
         let (p10, p50, p90, max, rank) = (p10?, p50?, p90?, max?, rank?);
         let over = |i: usize| Over {
             p10: p10[i],
@@ -136,7 +139,8 @@ fn by_rank(rows: &DataFrame, parties: &[Party], sites: &mut [RankSite]) -> Resul
     let at: FxHashMap<String, usize> = sites.iter().enumerate().map(|(i, s)| (s.key.clone(), i)).collect();
     sites.iter_mut().for_each(|site| site.blocked_by_rank_ns = vec![0; parties.len()]);
     let (keys, party) = (rows.column("key")?.str()?, rows.column("party")?.u32()?);
-    for ((key, party), blocked) in keys.iter().zip(party.iter()).zip(rows.column("blocked_ns")?.i64()?.iter()) {
+    for ((key, party), blocked) in keys.iter().zip(party.iter()).zip(rows.column("blocked_ns")?.i64()?.iter())
+    {
         let place = key.and_then(|key| at.get(key)).zip(party);
         if let Some((&site, party)) = place {
             sites[site].blocked_by_rank_ns[party as usize] += blocked.unwrap_or_default();

@@ -16,8 +16,8 @@ use crate::model::ranks::NamedBy;
 use crate::model::{ProfileInfo, Report, Warning};
 use anyhow::{Context, Result, bail};
 use polars::prelude::{
-    AnonymousScan, AnonymousScanArgs, Column, DataFrame, IntoLazy, JoinArgs, JoinType, LazyFrame, NamedFrom, PolarsResult,
-    ScanArgsAnonymous, Schema, SchemaExt, SchemaRef, Series, SortMultipleOptions, col, df, lit,
+    AnonymousScan, AnonymousScanArgs, Column, DataFrame, IntoLazy, JoinArgs, JoinType, LazyFrame, NamedFrom,
+    PolarsResult, ScanArgsAnonymous, Schema, SchemaExt, SchemaRef, Series, SortMultipleOptions, col, df, lit,
 };
 use polars_io::SerReader;
 use polars_io::parquet::read::ParquetReader;
@@ -108,7 +108,11 @@ impl Tables {
             let other = seen.insert((party.capture, party.pid), party.folder.clone());
             if let Some(other) = other {
                 let path = &party.profile.path;
-                bail!("{path}: process {} is in {other} and in {}; give each result once", party.pid, party.folder);
+                bail!(
+                    "{path}: process {} is in {other} and in {}; give each result once",
+                    party.pid,
+                    party.folder
+                );
             }
         }
         Ok(())
@@ -122,7 +126,8 @@ impl Tables {
         let text = |name: &str| -> Result<Vec<String>> {
             Ok(self.ranks.column(name)?.str()?.iter().map(|t| t.unwrap_or_default().to_owned()).collect())
         };
-        let whole = |name: &str| -> Result<Vec<Option<i64>>> { Ok(self.ranks.column(name)?.i64()?.iter().collect()) };
+        let whole =
+            |name: &str| -> Result<Vec<Option<i64>>> { Ok(self.ranks.column(name)?.i64()?.iter().collect()) };
         let (captures, folders, reports, warnings) =
             (text("capture")?, text("folder")?, text("report")?, text("warnings")?);
         let (pid, device, waits) = (whole("pid")?, whole("device")?, whole("waits")?);
@@ -135,7 +140,8 @@ impl Tables {
                 named_by: NamedBy::Order,
                 capture,
                 folder: folders[i].clone(),
-                profile: serde_json::from_str(&reports[i]).context("the table of ranks is of another version")?,
+                profile: serde_json::from_str(&reports[i])
+                    .context("the table of ranks is of another version")?,
                 pid: u32::try_from(number(&pid)).unwrap_or_default(),
                 device: device[i],
                 waits: number(&waits).unsigned_abs(),
@@ -148,25 +154,10 @@ impl Tables {
         Ok(parties)
     }
 
-    /// What limits the reports that the rows come from; what several say in other words is said by the first rank.
+    /// What limits the reports that the rows come from.
     pub fn warnings(&self, parties: &[Party]) -> Vec<Warning> {
-        let mut said: Vec<(Warning, usize)> = Vec::new();
-        for party in parties {
-            let all: Vec<Warning> = serde_json::from_str(&party.warnings).unwrap_or_default();
-            for warning in all {
-                match said.iter_mut().find(|(known, _)| known.code == warning.code) {
-                    Some((known, more)) => *more += usize::from(*known != warning),
-                    None => said.push((warning, 0)),
-                }
-            }
-        }
-        let counted = |(mut warning, more): (Warning, usize)| {
-            if more > 0 {
-                warning.message += &format!(" (alike on {more} more)");
-            }
-            warning
-        };
-        said.into_iter().map(counted).collect()
+        let said = |party: &Party| serde_json::from_str::<Vec<Warning>>(&party.warnings).unwrap_or_default();
+        numbers::once(parties.iter().flat_map(said).collect())
     }
 
     /// Rows of sites, with the place of their process among these (`party`), in that order.
@@ -185,7 +176,8 @@ impl Tables {
     /// As [`Self::parties`].
     pub fn in_order(&self) -> Result<Self> {
         let parties = self.parties()?;
-        let sorted = |rows: LazyFrame| -> Result<DataFrame> { Ok(whose(rows, &parties)?.collect()?.drop("party")?) };
+        let sorted =
+            |rows: LazyFrame| -> Result<DataFrame> { Ok(whose(rows, &parties)?.collect()?.drop("party")?) };
         Ok(Self {
             ranks: sorted(self.ranks.clone().lazy())?,
             sites: sorted(self.sites.clone())?.lazy(),
@@ -221,7 +213,13 @@ impl Tables {
 fn read(folder: &Path) -> Result<DataFrame> {
     let file = |name: &str| {
         let path = folder.join(name);
-        File::open(&path).with_context(|| format!("{}: cannot be read; write it with: sync-report PROFILE --format parquet -o {}", path.display(), folder.display()))
+        File::open(&path).with_context(|| {
+            format!(
+                "{}: cannot be read; write it with: sync-report PROFILE --format parquet -o {}",
+                path.display(),
+                folder.display()
+            )
+        })
     };
     for name in [SITES, COLLECTIVES] {
         let damaged = || format!("{}: is no table of sync-report", folder.join(name).display());
@@ -268,7 +266,8 @@ fn ranks(report: &Report, captures: &[String], kernels: &[DataFrame]) -> Result<
             sums.iter_mut().zip(amounts).for_each(|(sum, amount)| *sum = sum.saturating_add(amount));
         }
         if let Some(table) = kernels.get(number).filter(|table| table.width() > 0) {
-            for (pid, device) in table.column("pid")?.i64()?.iter().zip(table.column("device")?.i64()?.iter()) {
+            for (pid, device) in table.column("pid")?.i64()?.iter().zip(table.column("device")?.i64()?.iter())
+            {
                 let pid = pid.and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default();
                 let known = &mut found.entry(pid).or_default().0;
                 *known = known.map_or(device, |known| Some(device.map_or(known, |device| device.min(known))));
@@ -280,8 +279,12 @@ fn ranks(report: &Report, captures: &[String], kernels: &[DataFrame]) -> Result<
         rows.extend(found.into_iter().map(|(pid, (device, sums))| (number, pid, device, sums)));
     }
     let profile = |at: &usize| &report.profiles[*at];
-    let of = |of: &dyn Fn(&ProfileInfo) -> Option<i64>| rows.iter().map(|row| of(profile(&row.0))).collect::<Vec<_>>();
-    let text = |of: &dyn Fn(&ProfileInfo) -> Option<String>| rows.iter().map(|row| of(profile(&row.0))).collect::<Vec<_>>();
+    let of = |of: &dyn Fn(&ProfileInfo) -> Option<i64>| {
+        rows.iter().map(|row| of(profile(&row.0))).collect::<Vec<_>>()
+    };
+    let text = |of: &dyn Fn(&ProfileInfo) -> Option<String>| {
+        rows.iter().map(|row| of(profile(&row.0))).collect::<Vec<_>>()
+    };
     let mut json = Vec::with_capacity(rows.len());
     for row in &rows {
         json.push(serde_json::to_string(profile(&row.0))?);
@@ -373,7 +376,8 @@ impl AnonymousScan for Scan {
     }
 
     fn scan(&self, asked: AnonymousScanArgs) -> PolarsResult<DataFrame> {
-        let columns = asked.with_columns.map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let columns =
+            asked.with_columns.map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>());
         let mut all: Option<DataFrame> = None;
         for path in &self.files {
             let table = Self::reader(path)?.with_columns(columns.clone()).finish()?;

@@ -16,11 +16,15 @@ pub(crate) fn facts(ranks: &Ranks) -> Vec<(String, String)> {
         NamedBy::Order => "in the order of names",
     };
     let all = text::count(ranks.list.len() as u64);
-    let mut lines = vec![("ranks".to_owned(), format!("{all}, {} to {}, numbered {by}", first.rank, last.rank))];
+    let mut lines =
+        vec![("ranks".to_owned(), format!("{all}, {} to {}, numbered {by}", first.rank, last.rank))];
     if let Some(clocks) = ranks.clocks {
         let set = |n: u64, by: &str| (n > 0).then(|| format!("{} set by {by}", text::counted(n, "export")));
-        let residual = clocks.residual_ns.map(|ns| format!(", which then end within {} of each other", text::duration(ns)));
-        let collectives = set(clocks.by_collectives, "collectives").map(|words| words + &residual.unwrap_or_default());
+        let residual = clocks
+            .residual_ns
+            .map(|ns| format!(", which then end within {} of each other", text::duration(ns)));
+        let collectives =
+            set(clocks.by_collectives, "collectives").map(|words| words + &residual.unwrap_or_default());
         let said: Vec<String> =
             [collectives, set(clocks.by_start, "the start of the session")].into_iter().flatten().collect();
         lines.extend((!said.is_empty()).then(|| ("clocks".to_owned(), said.join("; "))));
@@ -37,7 +41,8 @@ pub(crate) fn late(ranks: &Ranks) -> Vec<String> {
 
 fn sentence(late: &Late, others: usize, turns: Option<u64>) -> String {
     let [median, most, cost] = [late.late_p50_ns, late.late_max_ns, late.cost_ns].map(text::duration);
-    let whom = if others == 1 { "the other rank".to_owned() } else { format!("the other {others} ranks together") };
+    let whom =
+        if others == 1 { "the other rank".to_owned() } else { format!("the other {others} ranks together") };
     let each = turns.filter(|&turns| turns > 1).map(|turns| {
         format!(", {} per iteration", text::duration(late.cost_ns / i64::try_from(turns).unwrap_or(i64::MAX)))
     });
@@ -52,7 +57,8 @@ fn sentence(late: &Late, others: usize, turns: Option<u64>) -> String {
     let part = |ns: i64| text::share(ns, late.late_ns);
     if let Some(wait) = &late.wait {
         let id = wait.id.as_deref().map(|id| format!("{} ", escaped(id))).unwrap_or_default();
-        let how = if wait.times == late.times { "Each time".to_owned() } else { format!("{} times", wait.times) };
+        let how =
+            if wait.times == late.times { "Each time".to_owned() } else { format!("{} times", wait.times) };
         words += &format!(
             ". {how} it had come from the wait {id}{}: {} of the delay passed in it, {} on the host after it",
             escaped(&wait.place),
@@ -60,9 +66,15 @@ fn sentence(late: &Late, others: usize, turns: Option<u64>) -> String {
             part(late.spent.host_ns),
         );
     } else if late.spent.gpu_ns * 2 > late.late_ns {
-        words += &format!(". It had launched in time: its GPU had more to do, {} of the delay", part(late.spent.gpu_ns));
+        words += &format!(
+            ". It had launched in time: its GPU had more to do, {} of the delay",
+            part(late.spent.gpu_ns)
+        );
     } else {
-        words += &format!(". No wait made it late: its host came later, {} of the delay", part(late.spent.host_ns));
+        words += &format!(
+            ". No wait made it late: its host came later, {} of the delay",
+            part(late.spent.host_ns)
+        );
     }
     words + "."
 }
@@ -73,7 +85,11 @@ pub(crate) fn odd(site: &RankSite) -> Option<String> {
     if site.odd.is_empty() {
         return None;
     }
-    let named = site.odd.iter().take(NAMED).map(|odd| format!("rank {}: {}", odd.rank, text::duration(odd.blocked_ns)));
+    let named = site
+        .odd
+        .iter()
+        .take(NAMED)
+        .map(|odd| format!("rank {}: {}", odd.rank, text::duration(odd.blocked_ns)));
     let more = site.odd.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     Some(format!(
@@ -119,7 +135,13 @@ pub(crate) fn amounts(site: &RankSite) -> [[String; 3]; 4] {
 pub(crate) fn signs(ranks: &Ranks) -> Vec<String> {
     let mut notes = Vec::new();
     if ranks.sites_omitted > 0 {
-        notes.push(format!("{} not shown; --top 0 shows all.", text::counted(ranks.sites_omitted as u64, "more site")));
+        notes.push(format!(
+            "{} not shown; --top 0 shows all.",
+            text::counted(ranks.sites_omitted as u64, "more site")
+        ));
+    }
+    if ranks.late.iter().any(|late| late.wait.is_some()) {
+        notes.push("A late rank came from the wait named: without it, it would have launched earlier, where the work that it waited for has not to be done before.".to_owned());
     }
     let per = if ranks.per == Per::Iteration { "per iteration" } else { "of the run" };
     notes.push(format!(
@@ -143,7 +165,11 @@ pub(crate) fn table(ranks: &Ranks, style: &Style) -> String {
         let cell = |site: &RankSite| {
             let [median, range, most] = amounts(site)[at].clone();
             let [range, most] = [range, most].map(|text| Tone::Faint.paint(text));
-            if stacked { vec![median, range, most] } else { vec![[median, range, most].join(" ").trim().to_owned()] }
+            if stacked {
+                vec![median, range, most]
+            } else {
+                vec![[median, range, most].join(" ").trim().to_owned()]
+            }
         };
         Column::right(&[AMOUNTS[at]], sites.iter().map(cell).collect())
     };

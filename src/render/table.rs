@@ -38,9 +38,10 @@ pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result
     if let Some(over) = &report.ranks {
         parts.push(ranks::table(over, style));
         let late = ranks::late(over);
-        parts.extend((!late.is_empty()).then(|| {
-            late.iter().map(|words| style.hang("late  ", words)).collect::<Vec<_>>().join("\n")
-        }));
+        parts
+            .extend((!late.is_empty()).then(|| {
+                late.iter().map(|words| style.hang("late  ", words)).collect::<Vec<_>>().join("\n")
+            }));
         parts.push(style.faint(&ranks::signs(over)));
     } else if report.sites.is_empty() {
         parts.push(nothing(report));
@@ -51,7 +52,9 @@ pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result
     }
     parts.extend(warnings(&report.warnings, style));
     let listed = report.ranks.as_ref().and_then(|ranks| Some(&ranks.sites.first()?.id));
-    if let Some(id) = listed.or(report.sites.first().map(|site| &site.id)).filter(|_| !report.sites.is_empty()) {
+    if let Some(id) =
+        listed.or(report.sites.first().map(|site| &site.id)).filter(|_| !report.sites.is_empty())
+    {
         let id = escape_terminal(id);
         parts
             .push(style.faint(&[format!("--details {id} shows a site whole: stack, evidence, times, fix.")]));

@@ -111,6 +111,9 @@ impl<'a> Assembler<'a> {
         name_callers(&mut self.report.sites);
         if self.report.profiles.iter().map(|profile| profile.processes.len()).sum::<usize>() > 1 {
             let (over, doubts) = ranks::of(&Tables::of(&self.report, &self.collectives)?)?;
+            if over.is_some() {
+                self.report.warnings = ranks::numbers::once(std::mem::take(&mut self.report.warnings));
+            }
             self.report.ranks = over;
             self.report.warnings.extend(doubts);
         }

@@ -12,11 +12,11 @@ mod scenario;
 
 use crate::analysis::pricing::ResolvedScenario;
 use crate::analysis::{CaptureAnalysis, Options, analyse};
+use crate::error::InputError;
 use crate::frame::Waits;
 use crate::model::Report;
 use assemble::Assembler;
 use light::Light;
-use crate::error::InputError;
 use std::path::{Path, PathBuf};
 
 /// Reads and analyses all exports into one report. One of several that cannot be read or holds no CUDA calls is left out, with a

@@ -55,7 +55,8 @@ pub fn side_by_side<T: Send, E>(
     mut take: impl FnMut(usize, T) -> Result<(), E>,
 ) -> Result<(), E> {
     let needs: Vec<u64> = paths.iter().map(|path| estimate(path)).collect();
-    let state = Mutex::new(State { next: 0, taken: 0, done: paths.iter().map(|_| None).collect(), stopped: false });
+    let state =
+        Mutex::new(State { next: 0, taken: 0, done: paths.iter().map(|_| None).collect(), stopped: false });
     let changed = Condvar::new();
     let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
     let wait = |held| changed.wait(held).unwrap_or_else(PoisonError::into_inner);

@@ -170,7 +170,7 @@ pub fn meetings(parties: &[Vec<(i64, i64)>], apart: i64) -> Vec<Meeting> {
         let heads = || at.iter().zip(parties).map(|(&at, party)| party[at]).enumerate();
         let last = heads().max_by_key(|&(party, (start, _))| (start, party));
         let first = heads().min_by_key(|&(party, (_, end))| (end, party));
-        let Some(((last, (begun, _)), (early, (ended, _)))) = last.zip(first) else { break };
+        let Some(((last, (begun, _)), (early, (_, ended)))) = last.zip(first) else { break };
         let together = ended.saturating_sub(begun);
         let behind = heads().map(|(_, (_, end))| end).max().unwrap_or(0).saturating_sub(ended);
         if together > -apart.saturating_sub(END_APART_NS) && behind <= together.max(0).saturating_add(apart) {
