@@ -84,7 +84,7 @@ fn in_folder(folder: &Path) -> Vec<PathBuf> {
         let light = own.to_str().and_then(|name| name.strip_suffix(".light")).map(PathBuf::from);
         let full = light.is_some_and(|full| [".sqlite", ".nsys-rep", FOLDER].iter().any(|s| has(&full, s)));
         let better = if is_report_name(path) { &[".sqlite", FOLDER][..] } else { &[".sqlite"] };
-        full || !path.extension().is_some_and(|e| e == "sqlite")
+        full || path.extension().is_none_or(|e| e != "sqlite")
             && better.iter().any(|suffix| has(&own, suffix))
     };
     all.iter().filter(|path| !again(path)).cloned().collect()

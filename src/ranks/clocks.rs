@@ -30,6 +30,9 @@ const FEWEST: usize = 3;
 /// of a kernel is measured to.
 const AS_GOOD_NS: i64 = 2_000;
 
+/// Where half of the ends stray more, these are no collectives of both ranks: kernels end within µs of each other.
+const MOST_NS: i64 = 1_000_000;
+
 /// A kernel of NCCL on a rank. Times in ns; of a rank whose clock was set, on the clock of the first rank.
 #[derive(Clone, Debug)]
 pub struct Kernel {
@@ -139,7 +142,7 @@ fn offset(zero: &[i64], own: &[i64], rough: Option<i64>) -> Option<(i64, i64)> {
     };
     let fits: Vec<(isize, (i64, i64, i64))> =
         (-SHIFTS..=SHIFTS).filter_map(|shift| Some((shift, fit(shift)?))).collect();
-    let least = fits.iter().map(|(_, fit)| fit.1).min()?;
+    let least = fits.iter().map(|(_, fit)| fit.1).min().filter(|&least| least <= MOST_NS)?;
     let as_good = fits.iter().filter(|(_, fit)| fit.1 <= least.saturating_mul(2).saturating_add(AS_GOOD_NS));
     let (_, (median, _, stray)) = as_good.min_by_key(|(shift, (median, ..))| {
         let far = rough.map_or(0, |rough| median.saturating_sub(rough).saturating_abs());
@@ -148,18 +151,23 @@ fn offset(zero: &[i64], own: &[i64], rough: Option<i64>) -> Option<(i64, i64)> {
     Some((*median, *stray))
 }
 
-/// By name and rank; `None` where there are none.
+/// By name and rank, as the export has them; `None` where there are none.
 fn read(rows: &DataFrame, ranks: usize) -> Option<Aligned> {
     let whole = |name: &str| rows.column(name).ok()?.i64().ok().cloned();
     let (start, end, launched) = (whole("start_ns")?, whole("end_ns")?, whole("launch_ns")?);
     let (from, to) = (whole("wait_start_ns")?, whole("wait_end_ns")?);
     let (names, keys) = (rows.column("name").ok()?.str().ok()?, rows.column("wait_key").ok()?.str().ok()?);
-    let party = rows.column("party").ok()?.u32().ok()?;
+    let (party, device) = (rows.column("party").ok()?.u32().ok()?, whole("device")?);
+    let mut devices: BTreeMap<u32, Option<i64>> = BTreeMap::new();
     let mut out = Aligned::default();
     let mut known: BTreeMap<&str, u32> = BTreeMap::new();
     for i in 0..rows.height() {
         let (Some(name), Some(party)) = (names.get(i), party.get(i)) else { continue };
         let (Some(start), Some(end)) = (start.get(i), end.get(i)) else { continue };
+        // Of a process with several GPUs the first stands for all: they work through the same list.
+        if *devices.entry(party).or_insert(device.get(i)) != device.get(i) {
+            continue;
+        }
         let wait = keys.get(i).zip(from.get(i)).zip(to.get(i)).map(|((key, from), to)| {
             let next = known.len() as u32;
             (*known.entry(key).or_insert(next), from, to)
@@ -203,5 +211,7 @@ mod tests {
         assert_eq!(offset(&zero, &own, None), Some((5_000_000, 0)));
         assert_eq!(offset(&zero, &own, Some(5_190_000)), Some((5_200_000, 0)));
         assert_eq!(offset(&zero[..2], &own, None), None, "two tell nothing");
+        let other: Vec<i64> = (0..10).map(|i| i * i * 13_000_000).collect();
+        assert_eq!(offset(&zero, &other, Some(0)), None, "no collectives of both");
     }
 }

@@ -25,6 +25,9 @@ use std::collections::BTreeMap;
 /// Late ranks and collectives that are listed.
 const LISTED: usize = 20;
 
+/// Those that cost less than this part of the first are noise beside it.
+const LEAST_PART: i64 = 50;
+
 /// What was found.
 #[derive(Default)]
 pub struct Found {
@@ -73,6 +76,8 @@ pub fn find(aligned: &Aligned, parties: &[Party]) -> Found {
         found.late.extend(sums.into_iter().map(rank));
     }
     found.late.sort_by_key(|late| (std::cmp::Reverse(late.cost_ns), late.rank));
+    let least = found.late.first().map_or(0, |late| late.cost_ns / LEAST_PART);
+    found.late.retain(|late| late.cost_ns >= least);
     found.late.truncate(LISTED);
     found
 }

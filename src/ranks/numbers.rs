@@ -210,7 +210,7 @@ pub fn once(warnings: Vec<Warning>) -> Vec<Warning> {
     }
     let counted = |(warning, more): (Warning, usize)| match more {
         0 => warning,
-        more => Warning { message: format!("{} (alike {more} times more)", warning.message), ..warning },
+        more => Warning { message: format!("{} (and {more} more like it)", warning.message), ..warning },
     };
     said.into_iter().map(counted).collect()
 }

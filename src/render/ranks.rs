@@ -41,8 +41,11 @@ pub(crate) fn late(ranks: &Ranks) -> Vec<String> {
 
 fn sentence(late: &Late, others: usize, turns: Option<u64>) -> String {
     let [median, most, cost] = [late.late_p50_ns, late.late_max_ns, late.cost_ns].map(text::duration);
-    let whom =
-        if others == 1 { "the other rank".to_owned() } else { format!("the other {others} ranks together") };
+    let whom = if others == 1 {
+        "the other rank".to_owned()
+    } else {
+        format!("the other {} ranks together", text::count(others as u64))
+    };
     let each = turns.filter(|&turns| turns > 1).map(|turns| {
         format!(", {} per iteration", text::duration(late.cost_ns / i64::try_from(turns).unwrap_or(i64::MAX)))
     });

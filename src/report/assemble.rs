@@ -109,7 +109,9 @@ impl<'a> Assembler<'a> {
         self.report.totals = totals(&self.report);
         self.report.warnings.extend(self.known.missing(&self.options.filter));
         name_callers(&mut self.report.sites);
-        if self.report.profiles.iter().map(|profile| profile.processes.len()).sum::<usize>() > 1 {
+        let processes = self.report.profiles.iter().map(|profile| profile.processes.len()).sum::<usize>();
+        // Who asks for one process wants nothing over all.
+        if processes > 1 && !self.options.filter.is_of_one_capture() {
             let (over, doubts) = ranks::of(&Tables::of(&self.report, &self.collectives)?)?;
             if over.is_some() {
                 self.report.warnings = ranks::numbers::once(std::mem::take(&mut self.report.warnings));

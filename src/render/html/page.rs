@@ -82,7 +82,7 @@ pub(super) fn of(report: &Report) -> Page<'_, Found> {
         headline: headline(report),
         facts: table::facts(report),
         body: Found {
-            gpus: report.profiles.iter().flat_map(|p| &p.gpus).map(gpu).collect(),
+            gpus: gpus(report),
             classes: classes.collect(),
             sites: site::sites(report),
             ranks: report.ranks.as_ref().map(ranks::view),
@@ -122,6 +122,19 @@ fn nothing(report: &Report) -> String {
     let [ranks, sites] = [(ranks.list.len(), "rank"), (ranks.sites.len() + ranks.sites_omitted, "site")]
         .map(|(n, noun)| text::counted(n as u64, noun));
     format!("{ranks} wait at {sites}.")
+}
+
+/// How GPUs spent their time: each, or, of many ranks, all together.
+fn gpus(report: &Report) -> Vec<GpuView> {
+    const MOST: usize = 4;
+    let each = || report.profiles.iter().flat_map(|profile| &profile.gpus);
+    if each().count() <= MOST {
+        return each().map(gpu).collect();
+    }
+    let sum = |of: fn(&Gpu) -> i64| each().map(of).fold(0, i64::saturating_add);
+    let (busy_ns, idle_ns, drain_ns) = (sum(|g| g.busy_ns), sum(|g| g.idle_ns), sum(|g| g.drain_ns));
+    let all = Gpu { id: 0, name: None, span_ns: sum(|g| g.span_ns), busy_ns, idle_ns, drain_ns };
+    vec![GpuView { label: format!("all {} GPUs", text::count(each().count() as u64)), ..gpu(&all) }]
 }
 
 fn gpu(gpu: &Gpu) -> GpuView {

@@ -24,6 +24,8 @@ struct RowView {
     class: Class,
     place: String,
     notes: Vec<String>,
+    /// Blocked time over ranks: median, a tenth to nine tenths, most.
+    over: [String; 3],
     /// Blocked time in each column, as a share of the most in the map: its square root, so that small ones show.
     heat: Vec<f64>,
     /// The same in words.
@@ -46,6 +48,7 @@ pub(super) fn view(ranks: &Ranks) -> RanksView {
             class: site.class,
             place: escaped(&site.place),
             notes: words::notes(site, ranks.list.len()),
+            over: words::cells(&site.blocked_ns, text::duration),
             heat: cells.iter().map(|&ns| (ns.max(0) as f64 / most as f64).sqrt()).collect(),
             blocked: cells.iter().map(|&ns| text::duration(ns)).collect(),
         }

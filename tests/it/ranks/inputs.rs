@@ -122,6 +122,11 @@ fn folders_go_everywhere() {
     }
     let gate = ran(command().args(["check", &path, "--fail-on", "blocked>2ms"]));
     assert_eq!(gate.code, 1, "{}{}", gate.stdout, gate.stderr);
+    assert!(
+        gate.stdout.contains("3.13 ms on rank 0") && gate.stdout.contains("train.py:50"),
+        "{}",
+        gate.stdout
+    );
     let two = format!("{path}:2");
     let compared = ran(command().args(["diff", &path, &two, "--format", "json"]));
     let found = json(&compared);

@@ -17,12 +17,13 @@ function showRanks(reveal) {
   const line = (row) => el("tr", { class: row.class },
     el("td", {}, name(row)),
     el("th", { scope: "row" }, classMark(row.class), row.place, row.notes.map(sub)),
+    el("td", { class: "num" }, held(row.over[0]), row.over.slice(1).map((text) => sub(held(text)))),
     el("td", { class: "map" }, heatRow(row, ranks.columns)));
   const [first, last] = [ranks.columns[0], ranks.columns[ranks.columns.length - 1]];
   byId("ranks-body").append(
     ...ranks.late.map((words) => el("p", { class: "late" }, held(words))),
     el("div", { class: "scroll" }, el("table", { class: "plain ranks" },
       el("caption", {}, `Blocked time by rank, from ${first} to ${last}; the darker, the longer`),
-      el("thead", {}, el("tr", {}, ["site", "where", "ranks"].map((text) => el("th", { scope: "col" }, text)))),
+      el("thead", {}, el("tr", {}, ["site", "where", "blocked", "ranks"].map((text) => el("th", { scope: "col", class: text === "blocked" ? "num" : "" }, text)))),
       el("tbody", {}, ranks.rows.map(line)))));
 }
