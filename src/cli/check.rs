@@ -53,7 +53,8 @@ pub fn run(args: CheckArgs) -> Result<ExitCode> {
     let baseline = old.transpose()?.map(|(side, _)| side);
     let names = ranges(budget.as_ref());
     options.timing = exports.timing.clone();
-    let (found, inside) = reports::run_parts(&exports.paths, &options, &names)?;
+    let (mut found, inside) = reports::run_parts(&exports.paths, &options, &names)?;
+    found.warnings.extend(exports.left_out.iter().cloned());
     let ranges: BTreeMap<String, Report> = names.into_iter().zip(inside).collect();
     options.progress = None; // the bar goes before the outcome comes
     let today = args.today.unwrap_or_else(today);

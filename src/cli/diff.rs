@@ -72,7 +72,8 @@ pub fn side(
     }
     let exports = input::timed(paths, timing, shared)?;
     let options = Options { timing: exports.timing.clone(), ..exports.named(options.clone()) };
-    let found = reports::run(&exports.paths, &options)?;
+    let mut found = reports::run(&exports.paths, &options)?;
+    found.warnings.extend(exports.left_out.iter().cloned());
     let damage = output::exit_code(&found);
     Ok((Side::of(found, own_sources), damage))
 }

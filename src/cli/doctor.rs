@@ -19,12 +19,16 @@ pub fn run(args: DoctorArgs) -> Result<ExitCode> {
     let exports = input::exports(&args.profiles, &args.shared)?;
     let mut good = true;
     output::write(Path::new("-"), &args.shared, |style, out| {
-        for (path, typed) in exports.paths.iter().zip(&args.profiles) {
-            writeln!(out, "{}", escape_terminal(&typed.display().to_string()))?;
+        for path in &exports.paths {
+            writeln!(out, "{}", escape_terminal(&exports.typed(path).display().to_string()))?;
             good &= judge(path, &exports, &args, style, out)?;
         }
         Ok(())
     })?;
+    for left_out in &exports.left_out {
+        output::say(&escape_terminal(&left_out.message));
+        good = false;
+    }
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(2) })
 }
 

@@ -8,8 +8,10 @@
 //! An export takes a share of the budget from when its reading begins until the caller is done with it. One that is larger
 //! than all of it is read alone. Exports are begun in order, so the one that the caller waits for is always under way.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Result;
 
 /// Memory that an export takes however small it is, in bytes: tables of names, catalogue entries, caches of SQLite.
 const LEAST: u64 = 24 << 20;
@@ -38,9 +40,20 @@ struct State<T> {
     next: usize,
     /// Estimates of those begun and not done with.
     taken: u64,
-    done: Vec<Option<T>>,
+    /// Also of one whose reading panicked: the caller would wait for it for ever.
+    done: Vec<Option<Result<T>>>,
     /// The caller has given up.
     stopped: bool,
+}
+
+/// Lets workers end when the caller does, however that is: they may be waiting for memory that it holds.
+struct Ended<'a, T>(&'a Mutex<State<T>>, &'a Condvar);
+
+impl<T> Drop for Ended<'_, T> {
+    fn drop(&mut self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).stopped = true;
+        self.1.notify_all();
+    }
 }
 
 /// Runs `read` on each export, by so many workers and in so much memory, and hands the results to `take` in their order.
@@ -52,8 +65,8 @@ pub fn side_by_side<T: Send, E>(
     workers: usize,
     memory: u64,
     read: impl Fn(usize, &Path) -> T + Sync,
-    mut take: impl FnMut(usize, T) -> Result<(), E>,
-) -> Result<(), E> {
+    mut take: impl FnMut(usize, T) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
     let needs: Vec<u64> = paths.iter().map(|path| estimate(path)).collect();
     let state =
         Mutex::new(State { next: 0, taken: 0, done: paths.iter().map(|_| None).collect(), stopped: false });
@@ -73,9 +86,10 @@ pub fn side_by_side<T: Send, E>(
         }
     };
     std::thread::scope(|scope| {
+        let _ended = Ended(&state, &changed);
         let work = || {
             while let Some(at) = begin() {
-                let result = read(at, &paths[at]);
+                let result = catch_unwind(AssertUnwindSafe(|| read(at, &paths[at])));
                 lock().done[at] = Some(result);
                 changed.notify_all();
             }
@@ -92,10 +106,9 @@ pub fn side_by_side<T: Send, E>(
                 }
             };
             drop(held);
-            let taken = take(at, result);
+            let taken = take(at, result.unwrap_or_else(|panic| resume_unwind(panic)));
             let mut held = lock();
             held.taken -= need;
-            held.stopped = taken.is_err();
             drop(held);
             changed.notify_all();
             taken?;
@@ -130,6 +143,14 @@ mod tests {
         side_by_side(&paths(20), 4, 2 * LEAST, read, take).expect("no errors");
         assert_eq!(seen, (0..20).map(|i| (i, i)).collect::<Vec<_>>());
         assert!(most.load(Ordering::SeqCst) <= 2, "two fit");
+    }
+
+    /// A defect is told, not waited for.
+    #[test]
+    #[should_panic(expected = "a defect")]
+    fn a_panic_ends_it() {
+        let read = |at: usize, _: &Path| assert!(at != 3, "a defect");
+        let _ = side_by_side(&paths(50), 2, 4 * LEAST, read, |_, ()| Ok::<(), ()>(()));
     }
 
     #[test]

@@ -59,3 +59,67 @@ pub(super) fn view(ranks: &Ranks) -> RanksView {
         late: words::late(ranks),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ranks::{NamedBy, Over, Rank};
+    use crate::vocabulary::{Kind, Per};
+
+    fn rank(rank: u32) -> Rank {
+        Rank {
+            rank,
+            named_by: NamedBy::Name,
+            profile: format!("rank_{rank}.sqlite"),
+            pid: 1,
+            host: None,
+            iterations: 0,
+            iteration_ns: None,
+            span_ns: 0,
+            waits: 1,
+            blocked_ns: 0,
+            drain_ns: 0,
+            clock_ns: None,
+        }
+    }
+
+    /// Of 200 ranks two share a column, which shows the one that waits longer.
+    #[test]
+    fn many_ranks_share_columns() {
+        let blocked: Vec<i64> = (0..200).map(|rank| if rank == 150 { 400 } else { 100 }).collect();
+        let site = RankSite {
+            id: "S1".into(),
+            key: String::new(),
+            class: Class::False,
+            kind: Kind::Explicit,
+            disputed: false,
+            place: "<b>".into(),
+            api: "cudaStreamSynchronize".into(),
+            fix: None,
+            once: false,
+            ranks: 200,
+            waits: Over::default(),
+            blocked_ns: Over { p10: 100, p50: 100, p90: 100, max: 400, max_rank: 150 },
+            drain_ns: Over::default(),
+            saves_ns: Over::default(),
+            odd: Vec::new(),
+            blocked_by_rank_ns: blocked,
+        };
+        let ranks = Ranks {
+            per: Per::Run,
+            list: (0..200).map(rank).collect(),
+            missing: Vec::new(),
+            sites: vec![site],
+            sites_omitted: 0,
+            clocks: None,
+            met: 0,
+            alone: 0,
+            late: Vec::new(),
+        };
+        let view = view(&ranks);
+        assert_eq!((view.columns.len(), view.columns[75].as_str()), (100, "ranks 150 to 151"));
+        let row = &view.rows[0];
+        assert_eq!((row.heat[74], row.heat[75], row.blocked[75].as_str()), (0.5, 1.0, "400 ns"));
+        assert_eq!(row.over, ["100 ns", "", "400 ns on 150"]);
+    }
+}

@@ -109,6 +109,31 @@ fn where_nothing_can_be_reported_one_sentence_says_why() {
     assert!(ran.stderr.contains("rank0.sqlite: is no SQLite database"), "{}", ran.stderr);
 }
 
+/// A report that nsys cannot export is left out like an export that cannot be read.
+#[test]
+#[cfg(unix)]
+fn a_report_that_cannot_be_exported_is_left_out() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("nsys"), "#!/bin/sh\necho 'no importer' >&2; exit 1\n").expect("a program");
+    fs::set_permissions(at("nsys"), fs::Permissions::from_mode(0o755)).expect("its mode");
+    fs::create_dir(at("runs")).expect("a folder");
+    copies(&at("runs"), &["rank_0.sqlite", "rank_2.sqlite"]);
+    fs::write(at("runs/rank_1.nsys-rep"), b"NVIDIA Tegra Profiler Report 2024@6").expect("a file");
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
+    let ran = ran(command().env("PATH", path).args(["-q", "--format", "json"]).arg(at("runs")));
+    assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("rank_1.nsys-rep: nsys could not export this report (no importer)"),
+        "{}",
+        ran.stderr
+    );
+    let found: Value = serde_json::from_str(&ran.stdout).expect("the report of the rest");
+    assert_eq!(list(&found), ["0 rank_0.sqlite", "2 rank_2.sqlite"]);
+    assert_eq!(codes(&found), ["ranks-missing", "rank-unreadable"]);
+}
+
 /// Neither threads nor memory change a byte; the gate and a comparison take folders too.
 #[test]
 fn folders_go_everywhere() {
