@@ -9,9 +9,9 @@ pub enum InputError {
     /// No file at this path.
     #[error("{}: no such file; give the path of an Nsight Systems export (.sqlite, _pqtdir) or report (.nsys-rep)", .0.display())]
     NotFound(PathBuf),
-    /// A folder that `nsys export --type parquetdir` did not write, or not all of it.
+    /// A folder that holds no exports and that `nsys export --type parquetdir` did not write, or not all of it.
     #[error(
-        "{path}: is a folder without StringIds.parquet, so no parquetdir export; give the .sqlite export inside it, or make an export with: {command}",
+        "{path}: is a folder without exports (.sqlite, _pqtdir) or reports (.nsys-rep), and without StringIds.parquet, so no parquetdir export either; make an export with: {command}",
         path = .path.display()
     )]
     Directory {

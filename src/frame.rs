@@ -13,6 +13,8 @@
 //! was kept as JSON has no waits. What a wait may save joins the frame only where the table is written: times that
 //! neighbours may both give up are not to be added up.
 
+mod collectives;
+
 use crate::analysis::CaptureAnalysis;
 use crate::model::{Site, Spread};
 use crate::profile::ids::{ThreadIx, pid_of, tid_of};
@@ -116,7 +118,7 @@ fn inside(column: &str) -> Expr {
 
 /// The value of rank `hundredth/100 · (n − 1)`, rounded half up. polars' own quantile is a float, which holds no more
 /// than 104 days.
-fn hundredth(column: &str, hundredth: u64) -> Expr {
+pub(crate) fn hundredth(column: &str, hundredth: u64) -> Expr {
     ranked(column, ((rows() - lit(1u64)) * lit(hundredth) + lit(50u64)) / lit(100u64))
 }
 
@@ -152,6 +154,8 @@ pub struct SiteWaits {
 /// The waits of one export.
 pub struct Waits {
     frame: DataFrame,
+    /// Its collectives, a row each ([`collectives`]).
+    pub collectives: DataFrame,
     sites: usize,
     /// `tid` of each thread, and GPU id of each device.
     tids: Vec<u32>,
@@ -195,7 +199,7 @@ impl Waits {
         ]?;
         let tids = profile.calls.threads.iter().map(|&t| tid_of(t)).collect();
         let devices = devices.list.iter().map(|d| d.id).collect();
-        Ok(Self { frame, sites: sites.len(), tids, devices })
+        Ok(Self { frame, collectives: collectives::table(found)?, sites: sites.len(), tids, devices })
     }
 
     /// With what each wait may save: [`Self::table`] has it, and no query of the report.
@@ -342,6 +346,7 @@ mod tests {
         ];
         Waits {
             frame: frame.expect("columns of one length"),
+            collectives: DataFrame::empty(),
             sites: 3,
             tids: Vec::new(),
             devices: Vec::new(),

@@ -18,6 +18,7 @@ pub mod frame;
 pub mod iterations;
 pub mod model;
 pub mod profile;
+pub mod ranks;
 pub mod render;
 pub mod replay;
 pub mod report;

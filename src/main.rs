@@ -31,6 +31,7 @@ fn run(cli: cli::args::Cli) -> Result<ExitCode> {
         None => cli::report::run(cli.report),
         Some(Command::Check(args)) => cli::check::run(args),
         Some(Command::Diff(args)) => cli::diff::run(args),
+        Some(Command::Merge(args)) => cli::merge::run(args),
         Some(Command::Doctor(args)) => cli::doctor::run(args),
         Some(Command::Replay(args)) => cli::replay::run(args),
         Some(Command::Explain(args)) => cli::explain::run(&args),

@@ -41,6 +41,9 @@ use typed_index_collections::TiVec;
 pub struct Options {
     /// Worker threads for reading; never changes a byte of the result.
     pub threads: usize,
+    /// Memory in which several exports are read side by side, in bytes; of 0 one after another. Never changes a byte of
+    /// the result.
+    pub memory: u64,
     /// What reads large tables; never changes a byte of the result either.
     pub reader: Reader,
     /// Which recorded files are the user's own code.

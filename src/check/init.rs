@@ -14,12 +14,12 @@ const EXAMPLES: usize = 5;
 pub fn write(report: &Report) -> String {
     let per = if report.iterations.is_some() { Per::Iteration } else { Per::Run };
     let sites: Vec<&Site> = report.sites.iter().collect();
-    let time = |measure| microseconds((worst(&sites, measure, per) * ROOM).ceil() as i64);
+    let time = |measure| microseconds((worst(&sites, measure, per).0 * ROOM).ceil() as i64);
     let mut out = format!(
         "# What this program may wait; `sync-report check PROFILE --budget FILE` fails where it waits more.\n\
          # Limits are per {per}, of the rank that waits most. Times have {room:.0} % of room above the profile's.\n\
          per = \"{per}\"\n\n[limits]\nfalse-waits = {}\nblocked = \"{}\"\ndrain = \"{}\"\n",
-        round_up(worst(&sites, Measure::FalseWaits, per)),
+        round_up(worst(&sites, Measure::FalseWaits, per).0),
         time(Measure::Blocked),
         time(Measure::Drain),
         per = per.as_str(),

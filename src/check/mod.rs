@@ -133,6 +133,7 @@ impl Gate<'_> {
                     unit: Unit::Date,
                     limit_value: None,
                     actual_value: None,
+                    rank: None,
                     site: sites.first().map(|s| BreachSite::of(s)),
                 });
                 continue;
@@ -163,8 +164,9 @@ impl Gate<'_> {
         for &measure in Measure::ALL {
             let Some(limit) = limits.of(measure) else { continue };
             let what = format!("{} per {per}{place}", words(measure));
-            let most = most(&sites, measure, per);
-            self.hold(Rule::Limit, what, unit(measure), limit, worst(&sites, measure, per), most);
+            let worst = worst(&sites, measure, per);
+            let most = most(&sites, measure, per, worst);
+            self.hold(Rule::Limit, what, unit(measure), limit, worst, most);
         }
     }
 
@@ -176,16 +178,24 @@ impl Gate<'_> {
                 self.out.rules.push("no avoidable wait".to_owned());
                 for site in sites.into_iter().filter(|s| s.class == Class::False) {
                     let what = format!("avoidable waits ({})", site.kind);
-                    self.exceeded(Rule::AnyFalse, what, Unit::Count, 0.0, site.waits as f64, Some(site));
+                    let rank = Some(site.process.rank());
+                    self.exceeded(
+                        Rule::AnyFalse,
+                        what,
+                        Unit::Count,
+                        0.0,
+                        (site.waits as f64, rank),
+                        Some(site),
+                    );
                 }
             }
             FailOn::NewFalse => self.new_false(rules.baseline.ok_or(CheckError::NoBaseline)?),
             FailOn::Share(measure, limit) => {
                 let (what, share) = match measure {
-                    Measure::Drain => ("drain of the GPUs' time", drain_percent(self.report, &sites)),
+                    Measure::Drain => ("drain of the GPUs' time", (drain_percent(self.report, &sites), None)),
                     _ => ("blocked of the thread's time", blocked_percent(&sites)),
                 };
-                let most = most(&sites, measure, Per::Iteration);
+                let most = most(&sites, measure, Per::Iteration, share);
                 self.hold(Rule::FailOn, what.to_owned(), Unit::Percent, limit, share, most);
             }
             FailOn::Over(measure, _) if self.report.iterations.is_none() => {
@@ -193,8 +203,9 @@ impl Gate<'_> {
             }
             FailOn::Over(measure, limit) => {
                 let (what, per) = (format!("{} per iteration", words(measure)), Per::Iteration);
-                let most = most(&sites, measure, per);
-                self.hold(Rule::FailOn, what, unit(measure), limit, worst(&sites, measure, per), most);
+                let worst = worst(&sites, measure, per);
+                let most = most(&sites, measure, per, worst);
+                self.hold(Rule::FailOn, what, unit(measure), limit, worst, most);
             }
         }
         Ok(())
@@ -210,17 +221,17 @@ impl Gate<'_> {
             let Some(after) = &change.after else { continue };
             let site = after.ids.first().and_then(|id| self.report.site(id));
             if !site.is_some_and(|s| self.rules.excuse(s)) {
-                self.exceeded(Rule::NewFalse, what, Unit::Count, before, after.waits, site);
+                self.exceeded(Rule::NewFalse, what, Unit::Count, before, (after.waits, None), site);
             }
         }
         self.out.warnings.extend(difference.warnings);
     }
 
     /// Holds what sites wait against a limit; `most`: the site that adds most.
-    fn hold(&mut self, rule: Rule, what: String, unit: Unit, limit: f64, actual: f64, most: Option<&Site>) {
+    fn hold(&mut self, rule: Rule, what: String, unit: Unit, limit: f64, actual: Worst, most: Option<&Site>) {
         self.out.rules.push(format!("{what} ≤ {}", unit.print(limit)));
         // Rates are quotients: what equals the limit on paper may exceed it in the last bit.
-        if actual > limit + 1e-9 {
+        if actual.0 > limit + 1e-9 {
             self.exceeded(rule, what, unit, limit, actual, most);
         }
     }
@@ -231,19 +242,29 @@ impl Gate<'_> {
         what: String,
         unit: Unit,
         limit: f64,
-        actual: f64,
+        (actual, process): Worst,
         site: Option<&Site>,
     ) {
+        let rank = process.and_then(|process| self.rank(process));
+        let on = rank.map(|rank| format!(" on rank {rank}")).unwrap_or_default();
         self.breach(Breach {
             rule,
             what,
             limit: unit.print(limit),
-            actual: unit.print(actual),
+            actual: unit.print(actual) + &on,
             unit,
             limit_value: Some(limit),
             actual_value: Some(actual),
+            rank,
             site: site.map(BreachSite::of),
         });
+    }
+
+    /// The rank that a process is, where there are several.
+    fn rank(&self, (profile, pid): (usize, u32)) -> Option<u32> {
+        let path = &self.report.profiles.get(profile)?.path;
+        let list = &self.report.ranks.as_ref()?.list;
+        list.iter().find(|rank| rank.pid == pid && rank.profile == *path).map(|rank| rank.rank)
     }
 
     /// Adds a breach. The same site may break several conditions in the same words.
@@ -282,29 +303,40 @@ fn worse(change: &SiteChange) -> Option<(String, f64)> {
     more.then(|| (format!("more avoidable waits ({})", after.kind), before.waits))
 }
 
-/// The site that adds most.
-fn most<'r>(sites: &[&'r Site], measure: Measure, per: Per) -> Option<&'r Site> {
+/// The site that adds most, of the process that has most.
+fn most<'r>(sites: &[&'r Site], measure: Measure, per: Per, (_, process): Worst) -> Option<&'r Site> {
     let amount = |s: &Site| s.amount(measure, per);
-    sites.iter().copied().max_by(|a, b| amount(a).total_cmp(&amount(b)).then_with(|| b.key.cmp(&a.key)))
+    let own = sites.iter().copied().filter(|s| process.is_none_or(|process| s.process.rank() == process));
+    own.max_by(|a, b| amount(a).total_cmp(&amount(b)).then_with(|| b.key.cmp(&a.key)))
 }
 
+/// An amount, and the process ([`crate::model::Process::rank`]) that has it.
+type Worst = (f64, Option<(usize, u32)>);
+
 /// Of each process; the largest. Ranks wait side by side, so their sum says nothing.
-fn worst(sites: &[&Site], measure: Measure, per: Per) -> f64 {
-    largest(sites, |s| s.process.rank(), |s| s.amount(measure, per))
+fn worst(sites: &[&Site], measure: Measure, per: Per) -> Worst {
+    largest(sites, |s| (s.process.rank(), 0), |s| s.amount(measure, per))
 }
 
 /// Of the thread that waits for the largest share of its time.
-fn blocked_percent(sites: &[&Site]) -> f64 {
+fn blocked_percent(sites: &[&Site]) -> Worst {
     largest(sites, |s| (s.process.rank(), s.thread.tid), |s| s.blocked_percent)
 }
 
-/// The largest sum of a group of sites.
-fn largest<G: Ord>(sites: &[&Site], group: impl Fn(&Site) -> G, amount: impl Fn(&Site) -> f64) -> f64 {
-    let mut sums: BTreeMap<G, f64> = BTreeMap::new();
+/// The largest sum of a process' or thread's sites.
+fn largest(
+    sites: &[&Site],
+    group: impl Fn(&Site) -> ((usize, u32), u32),
+    amount: impl Fn(&Site) -> f64,
+) -> Worst {
+    let mut sums: BTreeMap<_, f64> = BTreeMap::new();
     for site in sites {
         *sums.entry(group(site)).or_default() += amount(site);
     }
-    sums.into_values().fold(0.0, f64::max)
+    let first = |worst: Worst, ((process, _), sum): (((usize, u32), u32), f64)| {
+        if sum > worst.0 { (sum, Some(process)) } else { worst }
+    };
+    sums.into_iter().fold((0.0, None), first)
 }
 
 /// Drain of the sites that count, in percent of the time of all GPUs.

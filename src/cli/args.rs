@@ -18,11 +18,11 @@ use sync_report::analysis::Sort;
 use sync_report::check::fail_on::FailOn;
 use sync_report::model::check::CheckReport;
 use sync_report::profile::database::Reader;
-use sync_report::render::{self, Compared, Format, Found};
+use sync_report::render::{self, Compared, Format, Found, Merged};
 use sync_report::text::parse_time;
 use sync_report::verdict::source::SourceRoot;
 use sync_report::vocabulary::{Change, Class};
-use typed::{format, parse_fix, parse_root, top_help, word};
+use typed::{format, parse_fix, parse_root, parse_size, top_help, word};
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 `check` found a rule broken; 2 wrong usage, bad input or no usable GPU; 130 Ctrl-C during a \
 measurement. A damaged export is reported as far as it can be \
@@ -60,6 +60,8 @@ pub enum Command {
     Diff(DiffArgs),
     /// The gate for CI: fails where a capture waits more than a budget, a baseline or a condition allows
     Check(CheckArgs),
+    /// Many ranks in one report: from the folders that `--format parquet` wrote for each
+    Merge(MergeArgs),
     /// Is this capture good enough, and the command that makes it better
     Doctor(DoctorArgs),
     /// Confirm on a GPU what a wait costs: runs the workload around it with and without it
@@ -79,7 +81,8 @@ pub enum Command {
 /// What can be typed for a report.
 #[derive(Args)]
 pub struct ReportArgs {
-    /// Nsight Systems exports (.sqlite, _pqtdir) or reports (.nsys-rep); several, one per rank, make one report
+    /// Nsight Systems exports (.sqlite, _pqtdir) or reports (.nsys-rep); several, a folder of them or a pattern in quotes
+    /// make one report over ranks; `runs/:64`: the first 64
     #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
     pub profiles: Vec<PathBuf>,
     /// How to print the report
@@ -205,6 +208,10 @@ pub struct SharedArgs {
     /// Threads that read; the result is the same with any number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
+    /// Memory in which several exports are read side by side, as far as their sizes tell: 2GiB, 512MiB. By default half of what
+    /// the machine has free
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub memory: Option<u64>,
     /// What reads large tables; the result is the same with either
     #[arg(long, hide_short_help = true, default_value_t = Reader::Pages, value_parser = word(Reader::ALL, |r| (r.as_str(), r.help())))]
     pub reader: Reader,
@@ -236,7 +243,8 @@ pub struct ExplainArgs {
 /// What can be typed for `diff`.
 #[derive(Args)]
 pub struct DiffArgs {
-    /// The earlier capture: an export or report, or a report kept with `--format json`; several ranks with commas
+    /// The earlier capture: an export or report, or a report kept with `--format json`; several ranks with commas, as a folder
+    /// or a pattern
     #[arg(value_name = "BEFORE", value_hint = ValueHint::FilePath)]
     pub before: PathBuf,
     /// The later one
@@ -272,7 +280,8 @@ this capture cannot be held against.";
 #[derive(Args)]
 #[command(after_help = CHECK_CODES)]
 pub struct CheckArgs {
-    /// Nsight Systems exports (.sqlite, _pqtdir) or reports (.nsys-rep); several, one per rank, are checked as one
+    /// Nsight Systems exports (.sqlite, _pqtdir) or reports (.nsys-rep); several, or a folder of them, one per rank, are
+    /// checked as one
     #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
     pub profiles: Vec<PathBuf>,
     /// Limits and allowances; `sync-budget.toml` if there is one here
@@ -306,6 +315,25 @@ pub struct CheckArgs {
     pub repository: RepositoryArgs,
     #[command(flatten)]
     pub select: SelectArgs,
+    #[command(flatten)]
+    pub shared: SharedArgs,
+}
+
+/// What can be typed for `merge`.
+#[derive(Args)]
+pub struct MergeArgs {
+    /// Folders that `sync-report PROFILE --format parquet -o DIR` or an earlier merge wrote, or a folder of such
+    #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
+    pub results: Vec<PathBuf>,
+    /// How to print the report; parquet writes the tables of all, to be merged again
+    #[arg(long, default_value = "table", value_parser = format(render::MERGED))]
+    pub format: &'static Format<Merged>,
+    /// Where to write it; `-` for stdout
+    #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::AnyPath)]
+    pub output: PathBuf,
+    /// List at most N sites; 0 for all
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
     #[command(flatten)]
     pub shared: SharedArgs,
 }

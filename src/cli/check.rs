@@ -1,7 +1,7 @@
 //! `sync-report check`: the gate.
 
 use super::args::CheckArgs;
-use super::{diff, input, options, output};
+use super::{diff, folders, input, options, output};
 use anyhow::{Context, Result, anyhow, bail};
 use chrono::{DateTime, NaiveDate};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,8 +22,10 @@ const BUDGET: &str = "sync-budget.toml";
 
 /// Checks a capture, or writes its budget; 1 where a rule is broken.
 pub fn run(args: CheckArgs) -> Result<ExitCode> {
+    let args = CheckArgs { profiles: folders::exports(&args.profiles)?, ..args };
+    let baseline = args.baseline.as_deref().map(diff::ranks).transpose()?;
     let mut inputs = args.profiles.clone();
-    inputs.extend(args.baseline.iter().flat_map(|path| diff::ranks(path)));
+    inputs.extend(baseline.iter().flatten().cloned());
     let mut inputs = input::with_lights(&inputs);
     inputs.extend(args.timing.timing.clone());
     inputs.extend(args.budget.clone());
@@ -45,14 +47,14 @@ pub fn run(args: CheckArgs) -> Result<ExitCode> {
     let exports = input::timed(&args.profiles, timing, &args.shared)?;
     // With prices, although no rule asks for them: sites are ranked by them, and `S3` is to be the report's.
     let mut options = exports.named(options::selected(&args.select, &args.shared));
-    let baseline = args.baseline.as_deref().map(diff::ranks);
     // A capture named is of the profile.
     let own = timing.filter(|t| *t == Path::new(input::OWN));
     let old = baseline.map(|paths| diff::side(&paths, &options, own, &args.shared, false));
     let baseline = old.transpose()?.map(|(side, _)| side);
     let names = ranges(budget.as_ref());
     options.timing = exports.timing.clone();
-    let (found, inside) = reports::run_parts(&exports.paths, &options, &names)?;
+    let (mut found, inside) = reports::run_parts(&exports.paths, &options, &names)?;
+    found.warnings.extend(exports.left_out.iter().cloned());
     let ranges: BTreeMap<String, Report> = names.into_iter().zip(inside).collect();
     options.progress = None; // the bar goes before the outcome comes
     let today = args.today.unwrap_or_else(today);

@@ -1,7 +1,7 @@
 //! `sync-report diff`: what changed between two captures.
 
 use super::args::DiffArgs;
-use super::{input, options, output};
+use super::{folders, input, options, output};
 use anyhow::{Context, Result, anyhow, bail};
 use std::fs::File;
 use std::io::Read;
@@ -15,7 +15,7 @@ use sync_report::report as reports;
 
 /// Compares two captures.
 pub fn run(args: DiffArgs) -> Result<ExitCode> {
-    let (before, after) = (ranks(&args.before), ranks(&args.after));
+    let (before, after) = (ranks(&args.before)?, ranks(&args.after)?);
     output::refuse_input(&args.output, &input::with_lights(&[before.clone(), after.clone()].concat()))?;
     let timing = args.timing.as_deref().map(Path::new);
     let mut options = options::selected(&args.select, &args.shared);
@@ -40,11 +40,16 @@ pub fn run(args: DiffArgs) -> Result<ExitCode> {
     Ok(if damage == ExitCode::SUCCESS { old_damage } else { damage })
 }
 
-/// The files of one side: several, one per rank, with commas. A name that exists is one file, whatever is in it.
-pub fn ranks(path: &Path) -> Vec<PathBuf> {
+/// The files of one side: several, one per rank, with commas, or as a folder. A name that exists is one, whatever is in it.
+///
+/// # Errors
+/// As [`folders::exports`].
+pub fn ranks(path: &Path) -> Result<Vec<PathBuf>> {
     match path.to_str() {
-        Some(text) if !path.exists() => text.split(',').map(PathBuf::from).collect(),
-        _ => vec![path.to_owned()],
+        Some(text) if !path.exists() => {
+            folders::exports(&text.split(',').map(PathBuf::from).collect::<Vec<_>>())
+        }
+        _ => folders::exports(&[path.to_owned()]),
     }
 }
 
@@ -67,7 +72,8 @@ pub fn side(
     }
     let exports = input::timed(paths, timing, shared)?;
     let options = Options { timing: exports.timing.clone(), ..exports.named(options.clone()) };
-    let found = reports::run(&exports.paths, &options)?;
+    let mut found = reports::run(&exports.paths, &options)?;
+    found.warnings.extend(exports.left_out.iter().cloned());
     let damage = output::exit_code(&found);
     Ok((Side::of(found, own_sources), damage))
 }

@@ -1,7 +1,7 @@
 //! `sync-report doctor`: is this capture good enough?
 
 use super::args::DoctorArgs;
-use super::{input, options, output};
+use super::{folders, input, options, output};
 use anyhow::Result;
 use std::io::Write;
 use std::path::Path;
@@ -15,15 +15,20 @@ use sync_report::{doctor, profile::commands};
 
 /// Judges captures; 2 where one is damaged or holds no CUDA calls.
 pub fn run(args: DoctorArgs) -> Result<ExitCode> {
+    let args = DoctorArgs { profiles: folders::exports(&args.profiles)?, ..args };
     let exports = input::exports(&args.profiles, &args.shared)?;
     let mut good = true;
     output::write(Path::new("-"), &args.shared, |style, out| {
-        for (path, typed) in exports.paths.iter().zip(&args.profiles) {
-            writeln!(out, "{}", escape_terminal(&typed.display().to_string()))?;
+        for path in &exports.paths {
+            writeln!(out, "{}", escape_terminal(&exports.typed(path).display().to_string()))?;
             good &= judge(path, &exports, &args, style, out)?;
         }
         Ok(())
     })?;
+    for left_out in &exports.left_out {
+        output::say(&escape_terminal(&left_out.message));
+        good = false;
+    }
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(2) })
 }
 

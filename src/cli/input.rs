@@ -10,8 +10,10 @@ use std::time::UNIX_EPOCH;
 use sync_report::analysis::Options;
 use sync_report::analysis::timing::Timing;
 use sync_report::error::InputError;
+use sync_report::model::Warning;
 use sync_report::profile::commands::{FOLDER, is_report_name, shell_quote, stem};
 use sync_report::profile::header::is_nsys_report;
+use sync_report::ranks::numbers::unread;
 use tempfile::TempDir;
 
 /// Paths of exports. Exports made for this run only live as long as this value.
@@ -20,12 +22,20 @@ pub struct Exports {
     pub paths: Vec<PathBuf>,
     /// Those made from a report, and the report.
     pub reports: Vec<(PathBuf, PathBuf)>,
+    /// Reports of several that nsys could not export: what the report of the others says of them.
+    pub left_out: Vec<Warning>,
     /// Where their times come from.
     pub timing: Timing,
     _temporary: Vec<TempDir>,
 }
 
 impl Exports {
+    /// What was given for an export: its report, or itself.
+    pub fn typed<'a>(&'a self, export: &'a Path) -> &'a Path {
+        let report = self.reports.iter().find(|(made, _)| made == export);
+        report.map_or(export, |(_, report)| report)
+    }
+
     /// The options, with which reports are called by their own names.
     pub fn named(&self, mut options: Options) -> Options {
         options.reports.extend_from_slice(&self.reports);
@@ -38,17 +48,34 @@ impl Exports {
 /// # Errors
 /// [`InputError`] where a report cannot be exported. Whether an export is one shows when it is opened.
 pub fn exports(arguments: &[PathBuf], shared: &SharedArgs) -> Result<Exports> {
-    let mut out =
-        Exports { paths: Vec::new(), reports: Vec::new(), timing: Timing::Own, _temporary: Vec::new() };
+    let mut out = Exports {
+        paths: Vec::new(),
+        reports: Vec::new(),
+        left_out: Vec::new(),
+        timing: Timing::Own,
+        _temporary: Vec::new(),
+    };
+    let mut first = None;
     for path in arguments {
         if is_report(path) {
-            let (export, temporary) = export(path, shared.quiet)?;
+            let (export, temporary) = match export(path, shared.quiet) {
+                Ok(exported) => exported,
+                Err(error) if matches!(error.downcast_ref(), Some(InputError::ExportFailed { .. })) => {
+                    out.left_out.push(unread(path, &error));
+                    first.get_or_insert(error);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             out.reports.push((export.clone(), path.clone()));
             out.paths.push(export);
             out._temporary.extend(temporary);
         } else {
             out.paths.push(path.clone());
         }
+    }
+    if let Some(error) = first.filter(|_| out.paths.is_empty()) {
+        return Err(error);
     }
     // Given twice, its waits would count twice.
     let mut seen: Vec<PathBuf> = Vec::new();
@@ -83,8 +110,7 @@ pub fn timed(arguments: &[PathBuf], timing: Option<&Path>, shared: &SharedArgs) 
             out._temporary.extend(light._temporary);
         }
         None => {
-            let pairs = arguments.iter().zip(&out.paths);
-            let beside = pairs.filter_map(|(argument, export)| Some((export.clone(), light_of(argument)?)));
+            let beside = out.paths.iter().filter_map(|path| Some((path.clone(), light_of(out.typed(path))?)));
             let beside: Vec<(PathBuf, PathBuf)> = beside.collect();
             if let Some((export, light)) = beside.iter().find(|(_, light)| names_one_of(&out.paths, light)) {
                 bail!(

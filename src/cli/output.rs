@@ -71,7 +71,7 @@ pub fn print<T>(
 }
 
 /// A sentence on stderr. Where that is closed there is nobody to tell.
-fn say(sentence: &str) {
+pub fn say(sentence: &str) {
     let _ = writeln!(io::stderr(), "sync-report: {sentence}");
 }
 
@@ -79,8 +79,9 @@ fn say(sentence: &str) {
 pub fn exit_code(report: &Report) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for warning in report.warnings.iter().filter(|w| w.is_damage()) {
-        let advice = format!("{}; export it again with: {}", warning.message, warning.fix);
-        say(&text::escape_terminal(&advice));
+        let again = |fix| format!("; export it again with: {fix}");
+        let advice = Some(&warning.fix).filter(|fix| !fix.is_empty()).map(again).unwrap_or_default();
+        say(&text::escape_terminal(&format!("{}{advice}", warning.message)));
         code = ExitCode::from(2);
     }
     code

@@ -1,7 +1,7 @@
 //! The default command: the report.
 
 use super::args::ReportArgs;
-use super::{input, options, output};
+use super::{folders, input, options, output};
 use anyhow::{Result, bail};
 use std::process::ExitCode;
 use sync_report::model::Report;
@@ -11,6 +11,7 @@ use sync_report::report as reports;
 
 /// Prints the report.
 pub fn run(args: ReportArgs) -> Result<ExitCode> {
+    let args = ReportArgs { profiles: folders::exports(&args.profiles)?, ..args };
     output::refuse_input(&args.output, &input::with_lights(&args.profiles))?;
     output::refuse_input(&args.output, args.saving.timing.timing.as_slice())?;
     let exports = input::timed(&args.profiles, args.saving.timing.timing.as_deref(), &args.shared)?;
@@ -38,6 +39,7 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
             captures.push(capture);
         }
     })?;
+    report.warnings.extend(exports.left_out.iter().cloned());
     if let Some((path, measured)) = &results {
         results::embed(&mut report, measured, path)?;
         report.cut(top);

@@ -47,6 +47,9 @@ pub struct Breach {
     pub limit_value: Option<f64>,
     /// What was found.
     pub actual_value: Option<f64>,
+    /// The rank that has most, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
     /// The site that breaks it, or that adds most to what does.
     pub site: Option<BreachSite>,
 }

@@ -5,8 +5,10 @@
 
 mod awaited;
 pub mod check;
+pub(crate) mod columns;
 pub mod diff;
 pub mod packed;
+pub mod ranks;
 mod site;
 pub mod timeline;
 mod warning;
@@ -15,6 +17,7 @@ mod warning;
 pub(crate) mod sample;
 
 use crate::vocabulary::{Backtraces, BoundBy};
+use ranks::Ranks;
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use timeline::Timeline;
@@ -51,6 +54,9 @@ pub struct Report {
     /// `totals`: none shown is not none there.
     #[serde(default)]
     pub waits_filtered_out: u64,
+    /// The same over ranks, where the exports hold several; `sites` has each rank's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<Ranks>,
     /// What limits the report.
     pub warnings: Vec<Warning>,
     /// The captures drawn, in the order of `profiles`; none unless asked for. No part of the contract.
@@ -77,6 +83,10 @@ impl Report {
         if top > 0 && self.sites.len() > top {
             self.sites_omitted += self.sites.len() - top;
             self.sites.truncate(top);
+        }
+        if let Some(ranks) = self.ranks.as_mut().filter(|ranks| top > 0 && ranks.sites.len() > top) {
+            ranks.sites_omitted += ranks.sites.len() - top;
+            ranks.sites.truncate(top);
         }
     }
 }
@@ -126,6 +136,18 @@ pub struct ProfileInfo {
     /// one clock. `None` before 2022.
     #[serde(default)]
     pub started_utc_ns: Option<i64>,
+    /// The machine, where recorded.
+    #[serde(default)]
+    pub host: Option<String>,
+    /// Iterations of its loop; 0 where none is known.
+    #[serde(default)]
+    pub iterations: u64,
+    /// Median length of one, in ns.
+    #[serde(default)]
+    pub iteration_ns: Option<i64>,
+    /// Rank that the environment of its program names, where that was recorded.
+    #[serde(default)]
+    pub rank: Option<u32>,
     /// First call or op to last.
     pub span_ns: i64,
     /// GPUs that worked.

@@ -76,6 +76,13 @@ words! {
         TimingMatched = "timing-matched": "Times are from another capture than the sites",
         TimingUnused = "timing-unused": "A light capture lies beside the profile and gives no times",
         ReplayNotShown = "replay-not-shown": "None of the sites that were replayed is in this report",
+        // ranks
+        RankUnreadable = "rank-unreadable": "An export or folder of several could not be read, and the report is of the others",
+        RanksMissing = "ranks-missing": "Numbers of ranks are missing between the first and the last",
+        RankTwice = "rank-twice": "Two exports name the same rank",
+        RanksOfPrograms = "ranks-of-programs": "Not all exports are of the same script",
+        RanksOfVersions = "ranks-of-versions": "Not all exports were made by the same version of nsys",
+        CollectivesNotMatched = "collectives-not-matched": "Ranks run collectives that do not fit together, so who came late there is not told",
         // what was asked for
         NoSuchDevice = "no-such-device": "No GPU has the number that was asked for",
         NoSuchProcess = "no-such-process": "No process has the id that was asked for",
@@ -100,7 +107,14 @@ words! {
 impl Code {
     /// Whether it says that rows of the export are damaged: what could be read is reported, but the program exits with 2.
     pub const fn is_damage(self) -> bool {
-        matches!(self, Self::DamagedTimes | Self::DamagedNames | Self::DamagedPayloads | Self::DamagedChains)
+        matches!(
+            self,
+            Self::DamagedTimes
+                | Self::DamagedNames
+                | Self::DamagedPayloads
+                | Self::DamagedChains
+                | Self::RankUnreadable
+        )
     }
 
     /// Whether it says where times come from: whoever makes something else of a report passes it on.
@@ -194,6 +208,13 @@ impl Code {
                 "Capture both with the same arguments (scripts/capture.sh --both), or say `--timing none`."
             }
             ReplayNotShown => "Give the replay of this capture, or leave `--top` and filters out.",
+            RankUnreadable => "Copy or export that one again, or leave it out.",
+            RanksMissing => "Copy the files of those ranks too, where they are wanted.",
+            RankTwice => "Leave one of the two out, where they are of one rank.",
+            RanksOfPrograms | RanksOfVersions => "Give the exports of one run, exported by one nsys.",
+            CollectivesNotMatched => {
+                "Capture the same iterations on all ranks (`--capture-range=cudaProfilerApi`)."
+            }
             NoSuchDevice | NoSuchProcess | NoSuchThread => "Choose one of those that the warning lists.",
             OtherGpu => "Capture both on the same kind of GPU.",
             OtherFlags | SampledLines | NoLines => {

@@ -29,7 +29,11 @@ pub struct Target {
     pub process_names: FxHashMap<i64, Arc<str>>,
     /// Thread names by `globalTid`.
     pub thread_names: FxHashMap<i64, Arc<str>>,
-    /// Program and its arguments. Never the environment: it holds secrets.
+    /// Name of the machine.
+    pub host: Option<String>,
+    /// Rank by the program's environment, of which nothing else is kept: it holds secrets.
+    pub rank: Option<u32>,
+    /// Program and its arguments.
     pub command: Option<String>,
     /// Whether no process that calls CUDA is a Python program, as far as the capture shows: found later, from its kernels.
     pub without_python: bool,
@@ -74,6 +78,15 @@ const KEPT: &[(&str, &str, &str)] = &[
     ("COLLECT_UVM_CPU_PAGE_FAULTS", "true", "--cuda-um-cpu-page-faults=true"),
     ("COLLECT_UVM_GPU_PAGE_FAULTS", "true", "--cuda-um-gpu-page-faults=true"),
 ];
+
+/// Variables that launchers set to a process' rank: torchrun, Slurm, Open MPI, MPICH.
+const RANK_VARIABLES: [&str; 4] = ["RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"];
+
+/// The rank that a setting names: `ENVIRONMENT:RANK` with its value, or a line of the environment.
+fn rank_in(key: &str, value: &str) -> Option<u32> {
+    let (name, value) = value.split_once('=').or(key.rsplit_once(':').map(|(_, name)| (name, value)))?;
+    RANK_VARIABLES.contains(&name).then(|| value.parse().ok()).flatten()
+}
 
 /// Names of what is traced, as META_DATA_CAPTURE has them, and as `-t` wants them.
 const TRACES: &[(&str, &str)] = &[
@@ -125,6 +138,11 @@ impl Target {
         let mut target = Self::default();
         target.read_versions(db)?;
         db.rows("TARGET_INFO_SESSION_START_TIME", &["utcEpochNs"], |row| target.started_utc_ns = row.int(0))?;
+        db.rows("TARGET_INFO_SYSTEM_ENV", &["name", "value"], |row| {
+            if row.text(0).is_some_and(|name| name.eq_ignore_ascii_case("hostname")) {
+                target.host = row.bytes(1).map(|b| clean(b).to_string()).filter(|host| !host.is_empty());
+            }
+        })?;
         target.read_gpus(db)?;
         target.read_contexts(db)?;
         target.read_streams(db)?;
@@ -232,6 +250,7 @@ impl Target {
             match key {
                 "COMMAND" => words.push((0, value.to_string())),
                 "CAPTURE_EVENT_TYPE" => types.push(value.to_string()),
+                _ if key.contains("ENVIRONMENT") => self.rank = self.rank.or(rank_in(key, &value)),
                 "CUDA_GRAPH_TRACE_OPTIONS:MODE" if &*value == "Graph" => capture.graph_level = true,
                 "CUDA_BACKTRACE_OPTIONS:COLLECT_PYTHON_BACKTRACES" => capture.python_backtrace = on,
                 "CUDA_BACKTRACE_OPTIONS:COLLECT_SYNCHRONOIZATION_BACKTRACES" // nsys spells it so

@@ -1,6 +1,6 @@
 //! The sites as CSV, one line each, for spreadsheets and scripts.
 
-use super::columns::{COLUMNS, Values};
+use crate::model::columns::{COLUMNS, Values};
 use crate::model::{Report, Site};
 use crate::text::escape_terminal;
 use std::io::{self, Write};

@@ -2,7 +2,8 @@
 
 use super::markdown_text::{self as md, Limited};
 use super::view::{SiteView, Views};
-use super::{phrase, saving};
+use super::{phrase, ranks, saving};
+use crate::model::ranks::{RankSite, Ranks};
 use crate::model::{Frame, Report, Site};
 use crate::text;
 use crate::vocabulary::Class;
@@ -26,7 +27,10 @@ pub fn text_of(report: &Report, limit: usize) -> String {
     text.add(&head(report));
     let views = Views::of(report);
     let rows: Vec<SiteView> = report.sites.iter().map(|site| views.site(site)).collect();
-    let rows_left = report.sites_omitted + text.table(&TITLES, rows.iter().map(row));
+    let rows_left = match &report.ranks {
+        Some(ranks) => ranks.sites_omitted + over_ranks(ranks, &mut text),
+        None => report.sites_omitted + text.table(&TITLES, rows.iter().map(row)),
+    };
     if let Some(saving) = saving::of_all(&report.totals) {
         text.add(&format!("{}\n\n", md::plain(&saving)));
     }
@@ -38,6 +42,9 @@ pub fn text_of(report: &Report, limit: usize) -> String {
         .sites
         .iter()
         .zip(&rows)
+        .filter(|(site, _)| {
+            report.ranks.as_ref().is_none_or(|r| r.sites.iter().any(|over| over.id == site.id))
+        })
         .map(|(site, row)| details(site, row, views.call_paths(site)))
         .collect();
     let details_left = text.add_all(&details);
@@ -58,10 +65,14 @@ fn head(report: &Report) -> String {
     let totals = &report.totals;
     let (all, avoidable) = (totals.sites, &totals.by_class.false_);
     let mut out = match (all, avoidable.sites) {
+        _ if report.sites.is_empty() && report.ranks.is_some() => "### sync-report over ranks\n\n".to_owned(),
         (0, _) => "### sync-report: nothing makes the CPU wait for the GPU\n\n".to_owned(),
         (_, 0) => format!("### sync-report: no avoidable wait at {}\n\n", text::counted(all, "site")),
         (_, n) => format!("### sync-report: {} of {} avoidable\n\n", n, text::counted(all, "waiting site")),
     };
+    for (label, words) in report.ranks.iter().flat_map(ranks::facts) {
+        out += &format!("- {label}: {}\n", md::plain(&words));
+    }
     if report.waits_filtered_out > 0 {
         out += &format!("{} left out by filters.\n\n", text::counted(report.waits_filtered_out, "wait"));
     }
@@ -86,12 +97,39 @@ fn head(report: &Report) -> String {
     out + "\n"
 }
 
-fn row(site: &SiteView) -> String {
-    let mark = match site.class {
+/// Sites over ranks, and who comes late. Returns how many sites are left out.
+fn over_ranks(over: &Ranks, text: &mut Limited) -> usize {
+    const TITLES: [&str; 8] =
+        ["id", "verdict", "where", ">waits", ">blocked", ">drain", ">saves", "what to do"];
+    let row = |site: &RankSite| {
+        let amounts = ranks::amounts(site).map(|[median, range, most]| {
+            [median, range, most].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("<br>")
+        });
+        let notes = ranks::notes(site, over.list.len()).into_iter().filter(|note| !note.starts_with('→'));
+        let place = md::code_cell(&site.place) + "<br>" + &md::plain(&notes.collect::<Vec<_>>().join("; "));
+        let verdict = format!("{} {} {}", sign(site.class), site.class, site.kind);
+        let fix = site.fix.as_deref().map(md::plain).unwrap_or_default();
+        let [waits, blocked, drain, saves] = amounts;
+        md::row(&[md::plain(&site.id), verdict, place, waits, blocked, drain, saves, fix])
+    };
+    let left = text.table(&TITLES, over.sites.iter().map(row));
+    let sentences = ranks::late(over).into_iter().chain(ranks::signs(over));
+    for words in sentences {
+        text.add(&format!("{}\n\n", md::plain(&words)));
+    }
+    left
+}
+
+const fn sign(class: Class) -> &'static str {
+    match class {
         Class::False => "🔴",
         Class::Unknown => "🟡",
         Class::True => "⚪",
-    };
+    }
+}
+
+fn row(site: &SiteView) -> String {
+    let mark = sign(site.class);
     let (who, cells) = (&site.who, &site.cells);
     let mut place = md::code_cell(&site.place.fit(usize::MAX));
     place.extend(site.place.inner().map(|inner| format!("<br>in {}", md::code_cell(&inner.fit(usize::MAX)))));

@@ -6,7 +6,6 @@
 mod awaited;
 pub mod bench;
 pub mod check;
-pub(crate) mod columns;
 pub mod csv;
 pub mod details;
 pub mod diff;
@@ -19,6 +18,7 @@ pub(crate) mod markdown_text;
 pub mod parquet;
 pub mod perfetto;
 pub(crate) mod phrase;
+pub(crate) mod ranks;
 pub mod replay;
 pub mod sarif;
 pub mod saving;
@@ -34,6 +34,7 @@ use crate::model::Report;
 use crate::model::check::CheckReport;
 use crate::model::diff::DiffReport;
 use crate::model::timeline::Timeline;
+use crate::ranks::tables::Tables;
 use crate::replay::bench::Bench;
 use crate::replay::measured::Measured;
 use crate::replay::plan::Plan;
@@ -89,6 +90,18 @@ pub const DETAILS: &Format<Found> = &Format::new("details", |found: &Found, with
 .awaited()
 .top(0);
 
+/// The formats of ranks that were merged.
+pub const MERGED: &[Format<Merged>] = &[
+    Format::new("table", |merged: &Merged, with, out| table::render(&merged.report, &with.style, out)),
+    Format::new("json", |merged: &Merged, _, out| json::write(&merged.report, out)).top(0),
+    Format::new("markdown", |merged: &Merged, _, out| markdown::render(&merged.report, out)),
+    Format::new("html", |merged: &Merged, _, out| html::render(&merged.report, out)).top(PAGE_TOP),
+    Format::new("parquet", |_, _, _| Ok(()))
+        .folder(|merged: &Merged, folder| parquet::write_merged(&merged.report, &merged.tables, folder))
+        .help("The tables of all ranks in the folder that -o names")
+        .top(0),
+];
+
 /// The formats of a comparison.
 pub const DIFF: &[Format<Compared>] = &[
     Format::new("table", |found: &Compared, with, out| {
@@ -140,6 +153,14 @@ pub struct Found {
     pub captures: Vec<CaptureAnalysis>,
     /// The waits of each export; empty unless the format writes them as a table.
     pub waits: Vec<Waits>,
+}
+
+/// Ranks from folders of tables.
+pub struct Merged {
+    /// What is said over them; it lists no rank's own sites.
+    pub report: Report,
+    /// The tables themselves.
+    pub tables: Tables,
 }
 
 /// A comparison, and what its page draws.

@@ -7,7 +7,7 @@ pub use super::style::Style;
 
 use super::saving::{self, Finding};
 use super::style::Tone;
-use super::{Setting, phrase, view};
+use super::{Setting, phrase, ranks, view};
 use crate::model::{ClassTotals, Gpu, Iterations, ProfileInfo, Report, Totals, Warning};
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::{Attribution, Class};
@@ -35,7 +35,15 @@ pub(super) fn answer(report: &Report, with: &Setting, out: &mut dyn Write) -> io
 /// Prints the report as tables for a terminal or a pipe.
 pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let mut parts = vec![style.labelled("", &facts(report))];
-    if report.sites.is_empty() {
+    if let Some(over) = &report.ranks {
+        parts.push(ranks::table(over, style));
+        let late = ranks::late(over);
+        parts
+            .extend((!late.is_empty()).then(|| {
+                late.iter().map(|words| style.hang("late  ", words)).collect::<Vec<_>>().join("\n")
+            }));
+        parts.push(style.faint(&ranks::signs(over)));
+    } else if report.sites.is_empty() {
         parts.push(nothing(report));
     } else {
         parts.push(sites::table(report, style));
@@ -43,8 +51,11 @@ pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result
         parts.push(totals(&report.totals, style));
     }
     parts.extend(warnings(&report.warnings, style));
-    if let Some(first) = report.sites.first() {
-        let id = escape_terminal(&first.id);
+    let listed = report.ranks.as_ref().and_then(|ranks| Some(&ranks.sites.first()?.id));
+    if let Some(id) =
+        listed.or(report.sites.first().map(|site| &site.id)).filter(|_| !report.sites.is_empty())
+    {
+        let id = escape_terminal(id);
         parts
             .push(style.faint(&[format!("--details {id} shows a site whole: stack, evidence, times, fix.")]));
     }
@@ -64,6 +75,7 @@ pub(crate) fn facts(report: &Report) -> Vec<(String, String)> {
     if more > 0 {
         lines.push((String::new(), format!("and {more} more")));
     }
+    lines.extend(report.ranks.iter().flat_map(ranks::facts));
     lines.extend(gpu_lines(report));
     if let Some(iterations) = &report.iterations {
         lines.push(("iterations".to_owned(), iterations_line(iterations)));

@@ -9,9 +9,12 @@ use crate::doctor;
 use crate::frame::Waits;
 use crate::model::timeline::{Budget, Timeline};
 use crate::model::*;
+use crate::ranks::{self, tables::Tables};
 use crate::timeline;
 use crate::vocabulary::{Class, SiteIx};
+use polars::prelude::DataFrame;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::path::Path;
 
 /// Collects exports into one report.
 pub struct Assembler<'a> {
@@ -19,6 +22,8 @@ pub struct Assembler<'a> {
     scenario: &'a ResolvedScenario,
     report: Report,
     known: Known,
+    /// Collectives of each export.
+    collectives: Vec<DataFrame>,
     moves: FxHashMap<SiteIx, SiteIx>,
     /// Sites that save only together, with what.
     together: Vec<(Vec<SiteIx>, Together)>,
@@ -34,6 +39,7 @@ impl<'a> Assembler<'a> {
             scenario,
             report,
             known: Known::default(),
+            collectives: Vec::new(),
             moves: FxHashMap::default(),
             together: Vec::new(),
             exports,
@@ -62,6 +68,7 @@ impl<'a> Assembler<'a> {
         self.report.sites.extend(listed);
         self.report.waits_filtered_out += found.filtered_out + dropped.iter().map(|s| s.waits).sum::<u64>();
         self.known.add(&found.profile, &found.devices);
+        self.collectives.push(waits.collectives.clone());
         self.report.profiles.push(sites.profile()?);
         if self.report.iterations.is_none() {
             self.report.iterations = sites.iterations()?;
@@ -86,8 +93,13 @@ impl<'a> Assembler<'a> {
         timeline::draw(found, &timeline::Wanted { profile, from, to, examples: &examples, budget })
     }
 
+    /// Leaves an export out that cannot be read, and says so.
+    pub fn leave_out(&mut self, path: &Path, error: &anyhow::Error) {
+        self.report.warnings.push(ranks::numbers::unread(path, error));
+    }
+
     /// Ranks, numbers, totals and cuts.
-    pub fn finish(mut self) -> Report {
+    pub fn finish(mut self) -> anyhow::Result<Report> {
         let sort = self.options.sort;
         self.report.sites.sort_by(|a, b| rank(sort, a, b));
         let ranks = &self.scenario.ranks;
@@ -109,8 +121,18 @@ impl<'a> Assembler<'a> {
         self.report.totals = totals(&self.report);
         self.report.warnings.extend(self.known.missing(&self.options.filter));
         name_callers(&mut self.report.sites);
+        let processes = self.report.profiles.iter().map(|profile| profile.processes.len()).sum::<usize>();
+        // Who asks for one process wants nothing over all.
+        if processes > 1 && !self.options.filter.is_of_one_capture() {
+            let (over, doubts) = ranks::of(&Tables::of(&self.report, &self.collectives)?)?;
+            if over.is_some() {
+                self.report.warnings = ranks::numbers::once(std::mem::take(&mut self.report.warnings));
+            }
+            self.report.ranks = over;
+            self.report.warnings.extend(doubts);
+        }
         self.report.cut(self.options.top);
-        self.report
+        Ok(self.report)
     }
 }
 

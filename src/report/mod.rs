@@ -5,22 +5,25 @@ mod awaited;
 mod launches;
 mod light;
 mod notes;
+mod reading;
 mod results;
 mod savings;
 mod scenario;
 
 use crate::analysis::pricing::ResolvedScenario;
 use crate::analysis::{CaptureAnalysis, Options, analyse};
+use crate::error::InputError;
 use crate::frame::Waits;
 use crate::model::Report;
 use assemble::Assembler;
 use light::Light;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Reads and analyses all exports into one report.
+/// Reads and analyses all exports into one report. One of several that cannot be read or holds no CUDA calls is left out, with a
+/// warning.
 ///
 /// # Errors
-/// [`crate::error::InputError`] for an export that cannot be read or holds no CUDA calls; other errors are defects.
+/// [`InputError`] of the first export where none can be read; other errors are defects.
 pub fn run(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
     run_keeping(paths, options, |_, _| ())
 }
@@ -53,8 +56,10 @@ pub fn run_parts(
     let as_advised = ResolvedScenario::default();
     let mut assemblers: Vec<Assembler> =
         parts.iter().map(|part| Assembler::new(part, &as_advised, paths.len())).collect();
+    let mut left_out = LeftOut::new(paths.len());
     for (number, path) in paths.iter().enumerate() {
-        let mut found = CaptureAnalysis::read(path, options)?;
+        let read = CaptureAnalysis::read(path, options);
+        let Some(mut found) = left_out.or_not(read, path, &mut assemblers)? else { continue };
         let mut light = Light::read(path, options)?;
         for (n, (part, assembler)) in (1..).zip(parts.iter().zip(&mut assemblers)) {
             let again = n < parts.len();
@@ -67,9 +72,9 @@ pub fn run_parts(
             assembler.add(shown)?;
         }
     }
-    let mut reports = assemblers.into_iter().map(Assembler::finish);
-    let whole = reports.next().unwrap_or_else(|| Assembler::new(options, &as_advised, 0).finish());
-    Ok((whole, reports.collect()))
+    let mut reports = assemblers.into_iter().map(Assembler::finish).collect::<anyhow::Result<Vec<_>>>()?;
+    let whole = reports.remove(0);
+    Ok((whole, reports))
 }
 
 /// [`run`]; each export and its waits go to `keep` when the report has what it needs of them, for formats that show
@@ -85,37 +90,82 @@ pub fn run_keeping(
     options: &Options,
     mut keep: impl FnMut(CaptureAnalysis, Waits),
 ) -> anyhow::Result<Report> {
-    let exports = paths.iter().map(|path| timed(analyse(path, options)?, options));
-    if options.scenario.is_empty() && !options.as_captured {
-        return assemble(exports, paths.len(), options, &ResolvedScenario::default(), keep);
-    }
-    let mut exports: Vec<CaptureAnalysis> = exports.collect::<anyhow::Result<_>>()?;
-    let plain = Options { top: 0, as_captured: false, ..options.clone() };
     let as_advised = ResolvedScenario::default();
+    if options.scenario.is_empty() && !options.as_captured {
+        let mut assembler = [Assembler::new(options, &as_advised, paths.len())];
+        let mut left_out = LeftOut::new(paths.len());
+        let workers = options.threads.clamp(1, paths.len().max(1));
+        let each = Options { threads: (options.threads / workers).max(1), ..options.clone() };
+        let read = |number: usize, path: &Path| -> anyhow::Result<CaptureAnalysis> {
+            let mut found = timed(analyse(path, &each)?, &each)?;
+            found.price(number, &as_advised, &each, false);
+            Ok(found)
+        };
+        reading::side_by_side(paths, workers, options.memory, read, |number, found| {
+            if let Some(found) = left_out.or_not(found, &paths[number], &mut assembler)? {
+                let waits = assembler[0].add(&found)?;
+                keep(found, waits);
+            }
+            anyhow::Ok(())
+        })?;
+        let [assembler] = assembler;
+        return assembler.finish();
+    }
+    let mut exports = Vec::new();
+    for path in paths {
+        exports.push(timed(analyse(path, options)?, options)?);
+    }
+    let plain = Options { top: 0, as_captured: false, ..options.clone() };
     let mut ranked = Assembler::new(&plain, &as_advised, paths.len());
     for (number, found) in exports.iter_mut().enumerate() {
         found.price(number, &as_advised, &plain, true);
         ranked.add(found)?;
     }
-    let scenario = scenario::resolve(&ranked.finish(), &options.scenario)?;
-    assemble(exports.into_iter().map(Ok), paths.len(), options, &scenario, &mut keep)
-}
-
-fn assemble(
-    exports: impl Iterator<Item = anyhow::Result<CaptureAnalysis>>,
-    count: usize,
-    options: &Options,
-    scenario: &ResolvedScenario,
-    mut keep: impl FnMut(CaptureAnalysis, Waits),
-) -> anyhow::Result<Report> {
-    let mut assembler = Assembler::new(options, scenario, count);
-    for (number, found) in exports.enumerate() {
-        let mut found = found?;
-        found.price(number, scenario, options, false);
+    let scenario = scenario::resolve(&ranked.finish()?, &options.scenario)?;
+    let mut assembler = Assembler::new(options, &scenario, paths.len());
+    for (number, mut found) in exports.into_iter().enumerate() {
+        found.price(number, &scenario, options, false);
         let waits = assembler.add(&found)?;
         keep(found, waits);
     }
-    Ok(assembler.finish())
+    assembler.finish()
+}
+
+/// Exports of several that cannot be read.
+struct LeftOut {
+    exports: usize,
+    first: Option<anyhow::Error>,
+    count: usize,
+}
+
+impl LeftOut {
+    fn new(exports: usize) -> Self {
+        Self { exports, first: None, count: 0 }
+    }
+
+    /// The export; `None` where it cannot be read, which the reports then say.
+    ///
+    /// # Errors
+    /// The first where none of them can be read, and what is no fault of an export.
+    fn or_not(
+        &mut self,
+        read: anyhow::Result<CaptureAnalysis>,
+        path: &Path,
+        reports: &mut [Assembler],
+    ) -> anyhow::Result<Option<CaptureAnalysis>> {
+        let error = match read {
+            Ok(found) => return Ok(Some(found)),
+            Err(error) if error.downcast_ref::<InputError>().is_some() => error,
+            Err(error) => return Err(error),
+        };
+        self.count += 1;
+        reports.iter_mut().for_each(|report| report.leave_out(path, &error));
+        let first = self.first.get_or_insert(error);
+        if self.count == self.exports {
+            return Err(std::mem::replace(first, anyhow::anyhow!("told")));
+        }
+        Ok(None)
+    }
 }
 
 /// With the times of its light capture, if it has one.

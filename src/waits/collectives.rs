@@ -25,6 +25,11 @@ use std::collections::BTreeMap;
 /// Operations in which all wait for all, as they stand in the names of kernels.
 const MEETINGS: [&str; 3] = ["AllReduce", "AllGather", "ReduceScatter"];
 
+/// Whether all wait for all in a kernel of NCCL.
+pub fn all_for_all(kernel: &str) -> bool {
+    MEETINGS.iter().any(|operation| kernel.contains(operation))
+}
+
 /// Parties that are matched: the GPUs of one machine, several times.
 const MOST_PARTIES: usize = 64;
 
@@ -32,7 +37,7 @@ const MOST_PARTIES: usize = 64;
 const MOST_MEET: usize = 80;
 
 /// How far apart a collective ends on its ranks, beside its own length: clocks, and the last piece on its way.
-const END_APART_NS: i64 = 20_000;
+pub const END_APART_NS: i64 = 20_000;
 
 /// A process on a GPU.
 pub type Party = (i64, DeviceIx);
@@ -81,12 +86,13 @@ impl Collectives {
                 Some(last) if start <= last.1 => last.1 = last.1.max(end),
                 _ => busy.push((start, end)),
             }
-            if MEETINGS.iter().any(|operation| names[at].1.contains(operation)) {
+            if all_for_all(names[at].1) {
                 let party = (pid, devices.of_op(ops, op));
                 parties.entry(names[at].1).or_default().entry(party).or_default().push(op);
             }
         }
-        found.last = parties.into_values().flat_map(|by| meet(profile, by.into_values().collect())).collect();
+        let by_party = parties.into_values().map(|by| by.into_values().collect::<Vec<_>>());
+        found.last = by_party.flat_map(|parties| meet(profile, &parties)).collect();
         found.last.sort_unstable();
         found
     }
@@ -110,6 +116,12 @@ impl Collectives {
     pub fn late(&self, op: OpId) -> Option<OpId> {
         let at = self.last.binary_search_by_key(&op, |met| met.0).ok()?;
         Some(self.last[at].1).filter(|&last| last != op)
+    }
+
+    /// All of them, in the order of their start.
+    pub fn all<'a>(&'a self, profile: &'a Profile) -> impl Iterator<Item = OpId> + 'a {
+        let is = |op: &OpId| profile.ops.kernel(*op).is_some_and(|n| self.names.binary_search(&n).is_ok());
+        profile.ops.ids().filter(is)
     }
 
     /// Adds what of a wait passed behind collectives.
@@ -138,30 +150,54 @@ impl Collectives {
     }
 }
 
-/// Matches the kernels of one name, by party in the order of their start: each that met, with the last to begin.
-fn meet(profile: &Profile, parties: Vec<Vec<OpId>>) -> Vec<(OpId, OpId)> {
-    let ops = &profile.ops;
+/// A collective that all parties took part in.
+pub struct Meeting {
+    /// Which kernel of each party, by the order of its list.
+    pub at: Vec<usize>,
+    /// The party that began last.
+    pub last: usize,
+}
+
+/// Matches the kernels of one name: start and end of those of each party, ascending. `apart`: how far apart, in ns, a
+/// collective ends on its parties, beside its own length.
+pub fn meetings(parties: &[Vec<(i64, i64)>], apart: i64) -> Vec<Meeting> {
     let fewest = parties.iter().map(Vec::len).min().unwrap_or(0);
-    if !(2..=MOST_PARTIES).contains(&parties.len()) {
+    if parties.len() < 2 {
         return Vec::new();
     }
     let (mut met, mut at) = (Vec::new(), vec![0; parties.len()]);
-    while at.iter().zip(&parties).all(|(&at, party)| at < party.len()) {
-        let heads = || at.iter().zip(&parties).map(|(&at, party)| party[at]);
-        let last = heads().max_by_key(|&op| (ops.start[op], op));
-        let first = heads().enumerate().min_by_key(|&(_, op)| (ops.end[op], op));
-        let Some((last, (early, first))) = last.zip(first) else { break };
-        let together = ops.end[first].saturating_sub(ops.start[last]);
-        let ended = heads().map(|op| ops.end[op]).max().unwrap_or(0).saturating_sub(ops.end[first]);
-        if together > 0 && ended <= together.saturating_add(END_APART_NS) {
-            met.extend(heads().map(|op| (op, last)));
+    while at.iter().zip(parties).all(|(&at, party)| at < party.len()) {
+        let heads = || at.iter().zip(parties).map(|(&at, party)| party[at]).enumerate();
+        let last = heads().max_by_key(|&(party, (start, _))| (start, party));
+        let first = heads().min_by_key(|&(party, (_, end))| (end, party));
+        let Some(((last, (begun, _)), (early, (_, ended)))) = last.zip(first) else { break };
+        let together = ended.saturating_sub(begun);
+        let behind = heads().map(|(_, (_, end))| end).max().unwrap_or(0).saturating_sub(ended);
+        if together > -apart.saturating_sub(END_APART_NS) && behind <= together.max(0).saturating_add(apart) {
+            met.push(Meeting { at: at.clone(), last });
             at.iter_mut().for_each(|at| *at += 1);
         } else {
             at[early] += 1;
         }
     }
-    let enough = met.len() / parties.len() * 100 >= fewest * MOST_MEET;
+    let enough = met.len() * 100 >= fewest * MOST_MEET;
     if enough { met } else { Vec::new() }
+}
+
+/// Matches the kernels of one name, by party in the order of their start: each that met, with the last to begin.
+fn meet(profile: &Profile, parties: &[Vec<OpId>]) -> Vec<(OpId, OpId)> {
+    if parties.len() > MOST_PARTIES {
+        return Vec::new();
+    }
+    let ops = &profile.ops;
+    let span = |&op: &OpId| (ops.start[op], ops.end[op]);
+    let spans: Vec<Vec<_>> = parties.iter().map(|party| party.iter().map(span).collect()).collect();
+    let mut met = Vec::new();
+    for Meeting { at, last } in meetings(&spans, END_APART_NS) {
+        let op = |party: usize| parties[party][at[party]];
+        met.extend((0..parties.len()).map(|party| (op(party), op(last))));
+    }
+    met
 }
 
 impl Behind {

@@ -16,6 +16,7 @@ mod light;
 mod look;
 mod loops;
 mod properties;
+mod ranks;
 mod reading;
 mod recipe;
 mod replay;

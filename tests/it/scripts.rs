@@ -289,6 +289,22 @@ fn exports_with_many_of_one_thing_can_be_made() {
     }
 }
 
+/// Of nine ranks the fourth comes late.
+#[test]
+fn exports_of_many_ranks_can_be_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("runs");
+    let Some(done) = python("grow_ranks.py", &["9".as_ref(), output.as_ref()]) else { return };
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let paths: Vec<PathBuf> = (0..9).map(|rank| output.join(format!("rank_{rank}.sqlite"))).collect();
+    let report = sync_report::report::run(&paths, &look::options()).expect("a report");
+    let ranks = report.ranks.expect("several ranks");
+    let late: Vec<_> = ranks.late.iter().map(|late| (late.rank, late.times, late.of)).collect();
+    assert_eq!((ranks.list.len(), late), (9, vec![(3, 30, 30)]));
+    let wait = ranks.late[0].wait.as_ref().map(|wait| wait.place.as_str());
+    assert_eq!(wait, Some("train.py:41 train"));
+}
+
 #[test]
 fn an_export_can_be_made_fit_to_share() {
     let mut e = Export::new(Schema::V2025_3);

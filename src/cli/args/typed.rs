@@ -60,6 +60,21 @@ pub fn parse_fix(text: &str) -> Result<(String, Change), String> {
     Ok((site.to_owned(), fix))
 }
 
+/// `2GiB`, `512MiB`, `1000000`.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match text[digits.len()..].to_ascii_lowercase().trim_end_matches("ib").trim_end_matches('b') {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => 64,
+    };
+    let size = digits.trim().parse::<u64>().ok().and_then(|n| n.checked_mul(1u64.checked_shl(unit)?));
+    size.ok_or_else(|| format!("`{text}` is no size; write 2GiB or 512MiB"))
+}
+
 /// `NEW`, or `OLD=NEW` where OLD is the recorded prefix.
 pub fn parse_root(text: &str) -> Result<SourceRoot, String> {
     let (old, new) = match text.split_once('=') {

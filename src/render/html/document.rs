@@ -26,6 +26,7 @@ const PROGRAM: &str = concat!(
     include_str!("app/detail.js"),
     include_str!("app/table.js"),
     include_str!("app/sites.js"),
+    include_str!("app/ranks.js"),
     include_str!("app/changes.js"),
     include_str!("app/main.js"),
     "})();\n"

@@ -7,6 +7,7 @@
 mod changes;
 mod document;
 mod page;
+mod ranks;
 mod site;
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! What the page shows, in the words of the other formats.
 
+use super::ranks::{self, RanksView};
 use super::site::{self, PageSite};
 use crate::model::timeline::Timeline;
 use crate::model::{ClassTotals, Gpu, Report, Warning};
-use crate::render::{phrase, saving, table, view};
+use crate::render::{phrase, ranks as words, saving, table, view};
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::Class;
 use serde::Serialize;
@@ -34,6 +35,7 @@ pub(super) struct Found {
     pub gpus: Vec<GpuView>,
     pub classes: Vec<ClassView>,
     pub sites: Vec<PageSite>,
+    pub ranks: Option<RanksView>,
     /// The sentence in place of an empty table.
     pub nothing: Option<String>,
 }
@@ -80,12 +82,13 @@ pub(super) fn of(report: &Report) -> Page<'_, Found> {
         headline: headline(report),
         facts: table::facts(report),
         body: Found {
-            gpus: report.profiles.iter().flat_map(|p| &p.gpus).map(gpu).collect(),
+            gpus: gpus(report),
             classes: classes.collect(),
             sites: site::sites(report),
-            nothing: report.sites.is_empty().then(|| table::nothing(report)),
+            ranks: report.ranks.as_ref().map(ranks::view),
+            nothing: report.sites.is_empty().then(|| nothing(report)),
         },
-        notes: table::signs(report),
+        notes: table::signs(report).into_iter().chain(report.ranks.iter().flat_map(words::signs)).collect(),
         warnings: view::warnings(&report.warnings),
         timelines: drawn(&report.timelines, 0, &names),
     }
@@ -102,7 +105,8 @@ fn title(names: &[String]) -> String {
 fn headline(report: &Report) -> (String, String) {
     let totals = &report.totals;
     if report.sites.is_empty() {
-        return (table::nothing(report), String::new());
+        let late = report.ranks.iter().flat_map(words::late).next();
+        return (nothing(report), late.unwrap_or_default());
     }
     saving::in_two(totals).unwrap_or_else(|| {
         let sites = text::counted(totals.sites, "site");
@@ -110,6 +114,27 @@ fn headline(report: &Report) -> (String, String) {
         let avoidable = text::count(totals.by_class.false_.waits);
         (lead, format!(" Avoidable: {avoidable} of them; what that saves is not known."))
     })
+}
+
+/// The sentence in place of sites; those of merged ranks are in the reports of each.
+fn nothing(report: &Report) -> String {
+    let Some(ranks) = &report.ranks else { return table::nothing(report) };
+    let [ranks, sites] = [(ranks.list.len(), "rank"), (ranks.sites.len() + ranks.sites_omitted, "site")]
+        .map(|(n, noun)| text::counted(n as u64, noun));
+    format!("{ranks} wait at {sites}.")
+}
+
+/// How GPUs spent their time: each, or, of many ranks, all together.
+fn gpus(report: &Report) -> Vec<GpuView> {
+    const MOST: usize = 4;
+    let each = || report.profiles.iter().flat_map(|profile| &profile.gpus);
+    if each().count() <= MOST {
+        return each().map(gpu).collect();
+    }
+    let sum = |of: fn(&Gpu) -> i64| each().map(of).fold(0, i64::saturating_add);
+    let (busy_ns, idle_ns, drain_ns) = (sum(|g| g.busy_ns), sum(|g| g.idle_ns), sum(|g| g.drain_ns));
+    let all = Gpu { id: 0, name: None, span_ns: sum(|g| g.span_ns), busy_ns, idle_ns, drain_ns };
+    vec![GpuView { label: format!("all {} GPUs", text::count(each().count() as u64)), ..gpu(&all) }]
 }
 
 fn gpu(gpu: &Gpu) -> GpuView {

@@ -175,6 +175,7 @@ const spec = isDiff ? changeSpec(page, timeline) : siteSpec(page.sites, timeline
 const table = new Table(byId("sites-body"), spec, remember);
 if (page.nothing) byId("sites-body").replaceChildren(el("p", {}, page.nothing));
 alignment?.show();
+showRanks((id) => table.reveal(id));
 showLimits();
 showTheme();
 recall();

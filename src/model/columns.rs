@@ -1,6 +1,6 @@
 //! The sites as columns, for CSV and Parquet.
 
-use crate::model::{Bounds, Frame, Report, Site};
+use super::{Bounds, Frame, Report, Site};
 use Values::{Flag, Float, Text, Whole};
 
 /// A column's values, by their type. Whole numbers are counts, ids, bytes or ns, as the column's name says.

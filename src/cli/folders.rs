@@ -1,0 +1,125 @@
+//! What was typed as the files that it stands for: folders of exports, patterns, `runs/:64`.
+
+use anyhow::Result;
+use globset::GlobBuilder;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use sync_report::error::InputError;
+use sync_report::profile::commands::{FOLDER, is_report_name, stem};
+use sync_report::ranks::numbers::natural;
+use sync_report::ranks::tables::RANKS;
+
+/// The exports and reports that the arguments name, in the order typed; those of a folder or pattern in the order of
+/// their names, `rank_10` after `rank_9`.
+///
+/// # Errors
+/// [`InputError::NotFound`] where one of several is not there: a slip of the pen, no damaged rank.
+pub fn exports(arguments: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let found = each(arguments, &in_folder)?;
+    let missing = found.iter().find(|path| found.len() > 1 && !there(path));
+    missing.map_or(Ok(found.clone()), |path| Err(InputError::NotFound(path.clone()).into()))
+}
+
+/// The folders that hold results of `--format parquet`, likewise.
+///
+/// # Errors
+/// As [`exports`].
+pub fn results(arguments: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let inside = |folder: &Path| {
+        if folder.join(RANKS).is_file() {
+            Vec::new()
+        } else {
+            entries(folder, |path| path.join(RANKS).is_file())
+        }
+    };
+    each(arguments, &inside)
+}
+
+fn there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// What each argument stands for; itself, where it is a file or a folder that `inside` finds nothing in.
+fn each(arguments: &[PathBuf], inside: &dyn Fn(&Path) -> Vec<PathBuf>) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for argument in arguments {
+        let (path, most) = match argument.to_str().and_then(|text| text.rsplit_once(':')) {
+            Some((path, number)) if !there(argument) => match number.parse::<usize>() {
+                Ok(most) => (PathBuf::from(path), most),
+                Err(_) => (argument.clone(), usize::MAX),
+            },
+            _ => (argument.clone(), usize::MAX),
+        };
+        let mut found = if there(&path) { vec![path.clone()] } else { matching(&path)? };
+        if let [only] = &found[..]
+            && only.is_dir()
+        {
+            let within = inside(only);
+            found = if within.is_empty() { found } else { within };
+        }
+        found.truncate(most);
+        all.extend(if found.is_empty() { vec![argument.clone()] } else { found });
+    }
+    Ok(all)
+}
+
+/// The exports and reports of a folder; none of one that is an export itself.
+fn in_folder(folder: &Path) -> Vec<PathBuf> {
+    let is_export = |path: &Path| path.join("StringIds.parquet").is_file();
+    if is_export(folder) || folder.to_string_lossy().ends_with(FOLDER) {
+        return Vec::new();
+    }
+    let wanted = |path: &Path| {
+        path.extension().is_some_and(|e| e == "sqlite") || is_report_name(path) || is_export(path)
+    };
+    let all = entries(folder, wanted);
+    // One report in several forms is one rank, and a light capture belongs to the one beside it.
+    let has = |stem: &Path, suffix: &str| {
+        let mut name = stem.as_os_str().to_owned();
+        name.push(suffix);
+        all.iter().any(|other| other.as_os_str() == name)
+    };
+    let again = |path: &Path| {
+        let own = stem(path);
+        let light = own.to_str().and_then(|name| name.strip_suffix(".light")).map(PathBuf::from);
+        let full = light.is_some_and(|full| [".sqlite", ".nsys-rep", FOLDER].iter().any(|s| has(&full, s)));
+        let better = if is_report_name(path) { &[".sqlite", FOLDER][..] } else { &[".sqlite"] };
+        full || path.extension().is_none_or(|e| e != "sqlite")
+            && better.iter().any(|suffix| has(&own, suffix))
+    };
+    all.iter().filter(|path| !again(path)).cloned().collect()
+}
+
+/// Those entries of a folder, hidden ones left out, in the order of their names.
+fn entries(folder: &Path, wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let hidden = |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    let all = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut found: Vec<PathBuf> = all.filter(|path| !hidden(path) && wanted(path)).collect();
+    found.sort_by_cached_key(|path| natural(&path.to_string_lossy()));
+    found
+}
+
+/// The paths that a pattern matches, for shells that hand it on; none where it is no pattern.
+fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = vec![PathBuf::new()];
+    for part in pattern.components() {
+        let text = part.as_os_str().to_string_lossy();
+        let is_pattern = matches!(part, Component::Normal(_)) && text.contains(['*', '?', '[']);
+        if !is_pattern {
+            found.iter_mut().for_each(|path| path.push(part));
+            continue;
+        }
+        let Ok(glob) = GlobBuilder::new(&text).literal_separator(true).build() else { return Ok(Vec::new()) };
+        let glob = glob.compile_matcher();
+        let named = |path: &Path| path.file_name().is_some_and(|name| glob.is_match(name));
+        let within = |folder: &PathBuf| {
+            let shown = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            entries(shown, named)
+                .into_iter()
+                .map(|path| path.strip_prefix(".").map_or(path.clone(), Path::to_owned))
+        };
+        found = found.iter().flat_map(within).collect();
+    }
+    found.retain(|path| there(path));
+    Ok(found)
+}

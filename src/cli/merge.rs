@@ -1,0 +1,25 @@
+//! `sync-report merge`: the results of many ranks as one report.
+
+use super::args::MergeArgs;
+use super::{folders, output};
+use anyhow::Result;
+use std::process::ExitCode;
+use sync_report::ranks;
+use sync_report::ranks::tables::Tables;
+use sync_report::render::{Merged, parquet};
+
+/// Reads folders of `--format parquet` and prints, or writes, what they come to.
+pub fn run(args: MergeArgs) -> Result<ExitCode> {
+    let folders = folders::results(&args.results)?;
+    output::refuse_input(&args.output, &folders)?;
+    if args.format.folder.is_some() {
+        parquet::refuse(&args.output)?;
+    }
+    let (tables, left_out) = Tables::read(&folders)?;
+    let mut report = ranks::merged(&tables, args.top.unwrap_or(args.format.top))?;
+    report.warnings.extend(left_out);
+    let setting = output::setting(&args.shared, None);
+    let merged = Merged { report, tables };
+    output::print(args.format, &merged, setting, &args.output, &args.shared)?;
+    Ok(output::exit_code(&merged.report))
+}

@@ -1,0 +1,186 @@
+//! What a report says over ranks: how each site's costs spread, who comes late to collectives, and why.
+
+use crate::vocabulary::{Class, Kind, Per, words};
+use serde::{Deserialize, Serialize};
+
+words! {
+    /// How the number of a rank is known.
+    NamedBy {
+        Name = "name": "By the name of its export",
+        Environment = "environment": "By the environment that the export recorded",
+        Order = "order": "By the order of names, devices and process ids: no better sign is there, or two contradict",
+    }
+}
+
+/// The ranks of a program, over all exports given.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ranks {
+    /// What times of sites are of: one "iteration" of each rank on average, where all have a loop, else its "run".
+    pub per: Per,
+    /// Ascending.
+    pub list: Vec<Rank>,
+    /// Numbers between the first and the last that no export has.
+    pub missing: Vec<u32>,
+    /// Those that block a rank longest first, what is paid once last.
+    pub sites: Vec<RankSite>,
+    /// Sites that are not listed.
+    pub sites_omitted: usize,
+    /// How the clocks of the exports were put together; `None` where one export holds all.
+    pub clocks: Option<Clocks>,
+    /// Collectives that were found on all ranks.
+    pub met: u64,
+    /// Collectives of one rank or more that were not found on the others.
+    pub alone: u64,
+    /// Ranks that others waited for, what costs them most first.
+    pub late: Vec<Late>,
+}
+
+/// A process of a program that runs in many.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rank {
+    /// Its number; of all ranks each has its own.
+    pub rank: u32,
+    /// How that is known.
+    pub named_by: NamedBy,
+    /// Path of its export, as it was given.
+    pub profile: String,
+    /// Process id.
+    pub pid: u32,
+    /// The machine, where recorded.
+    pub host: Option<String>,
+    /// Iterations of its loop; 0 where none is known.
+    pub iterations: u64,
+    /// Median length of one, in ns.
+    pub iteration_ns: Option<i64>,
+    /// First call or op of its export to last.
+    pub span_ns: i64,
+    /// Waits of all sites.
+    pub waits: u64,
+    /// Host time inside them.
+    pub blocked_ns: i64,
+    /// GPU idle time after them.
+    pub drain_ns: i64,
+    /// What was added to the times of its export to put them on the clock of the first rank; `None` where nothing tells.
+    pub clock_ns: Option<i64>,
+}
+
+/// A site on all ranks. A rank without it counts with 0.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RankSite {
+    /// Id of the report's site that blocks longest of those that share the key; of a merged report a number of its own.
+    pub id: String,
+    /// What its sites are known by on every rank.
+    pub key: String,
+    /// Verdict on the rank that it blocks longest.
+    pub class: Class,
+    /// Why, there.
+    pub kind: Kind,
+    /// Whether ranks have other verdicts.
+    pub disputed: bool,
+    /// Line and function, or the best substitute.
+    pub place: String,
+    /// Runtime or driver name without its version suffix.
+    pub api: String,
+    /// What to do.
+    pub fix: Option<String>,
+    /// Whether it waits once per process on every rank that has it.
+    pub once: bool,
+    /// Ranks that have it.
+    pub ranks: u64,
+    /// Waits of the run.
+    pub waits: Over,
+    /// Host time inside them.
+    pub blocked_ns: Over,
+    /// GPU idle time after them.
+    pub drain_ns: Over,
+    /// What fixing it saves; at most, where no more is known.
+    pub saves_ns: Over,
+    /// Ranks on which it blocks far longer than on the others, the longest first.
+    pub odd: Vec<Odd>,
+    /// Blocked time on each rank, in the order of the list.
+    pub blocked_by_rank_ns: Vec<i64>,
+}
+
+/// How something spreads over ranks: values that occur, by nearest rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Over {
+    /// A tenth of the ranks have less.
+    pub p10: i64,
+    /// The median.
+    pub p50: i64,
+    /// A tenth have more.
+    pub p90: i64,
+    /// The most.
+    pub max: i64,
+    /// The first rank that has so much.
+    pub max_rank: u32,
+}
+
+/// A rank that stands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Odd {
+    /// Its number.
+    pub rank: u32,
+    /// Blocked time.
+    pub blocked_ns: i64,
+}
+
+/// How the clocks of exports were put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clocks {
+    /// Exports whose clock was set by collectives, which end together.
+    pub by_collectives: u64,
+    /// Exports of which only the start of the session is known, which is as good as the machines' clocks agree.
+    pub by_start: u64,
+    /// Nine tenths of the collectives that set clocks end within so much of each other; of the worst export.
+    pub residual_ns: Option<i64>,
+}
+
+/// A rank that comes last to a kind of collective.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Late {
+    /// The late one.
+    pub rank: u32,
+    /// Name of the kernel.
+    pub collective: String,
+    /// How often it came last, and later than clocks may be off.
+    pub times: u64,
+    /// How often all ranks met there.
+    pub of: u64,
+    /// By how much, after the one before it: the median.
+    pub late_p50_ns: i64,
+    /// Most.
+    pub late_max_ns: i64,
+    /// All of it.
+    pub late_ns: i64,
+    /// Time that the kernels of all other ranks stood until it came.
+    pub cost_ns: i64,
+    /// What it did while the others stood, of `late_ns`.
+    pub spent: Spent,
+    /// The wait that it came from; `None` where none ended within the time by which it was late.
+    pub wait: Option<LateWait>,
+}
+
+/// What a late rank did while the others stood.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Blocked in the last wait before it launched the collective.
+    pub waiting_ns: i64,
+    /// On the host, until the launch.
+    pub host_ns: i64,
+    /// From the launch on: its GPU still had other work.
+    pub gpu_ns: i64,
+}
+
+/// The wait of a late rank that ended just before it launched its collective.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateWait {
+    /// Key of its site.
+    pub key: String,
+    /// Id of that site among the sites over ranks; `None` where it is not listed.
+    pub id: Option<String>,
+    /// Where it is.
+    pub place: String,
+    /// How often it was this one.
+    pub times: u64,
+}

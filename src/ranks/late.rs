@@ -1,0 +1,131 @@
+//! Who comes late to collectives, what that costs the others, and from which wait.
+//!
+//! ```text
+//!  rank 0   [work][all-reduce, stands ~~~~~~~~~~~~~~~~~~~~~~~|~~~]
+//!  rank 1   host   [wait w===============] loss.append  [launch]
+//!           stream [work~~~~~~~~~~~~~~~~~]                   [~~~]        last to begin
+//!  late            |-----------------------------------------|
+//!  spent           |--- waiting ---------|--- host -----|-gpu|            the wait ended within, so it is what made it late
+//! ```
+//! The kernels of one name are matched between ranks as within an export ([`crate::waits::collectives`]). Late is the last
+//! to begin, by the time after the one before it, as far as that exceeds what the clocks may be off; it costs each other rank the time from its
+//! own begin. A wait that ended before the others stood there is not what made it late; a launch before that is not
+//! either: then its GPU had more to do.
+//!
+//! Linear in the collectives, times the ranks.
+
+use super::clocks::{Aligned, Kernel};
+use super::numbers::Party;
+use crate::model::ranks::{Late, LateWait, Spent};
+use crate::model::{Code, Warning};
+use crate::text;
+use crate::waits::collectives::{END_APART_NS, Meeting, meetings};
+use std::collections::BTreeMap;
+
+/// Late ranks and collectives that are listed.
+const LISTED: usize = 20;
+
+/// Those that cost less than this part of the first are noise beside it.
+const LEAST_PART: i64 = 50;
+
+/// What was found.
+#[derive(Default)]
+pub struct Found {
+    /// What costs the others most first.
+    pub late: Vec<Late>,
+    /// Collectives on all ranks.
+    pub met: u64,
+    /// Others.
+    pub alone: u64,
+}
+
+/// One rank late at one kind of collective, while it is added up.
+#[derive(Default)]
+struct Sum {
+    late: Vec<i64>,
+    cost: i64,
+    spent: Spent,
+    waits: BTreeMap<u32, u64>,
+}
+
+/// Over all kinds of collectives.
+pub fn find(aligned: &Aligned, parties: &[Party]) -> Found {
+    let residual = aligned.clocks.and_then(|clocks| clocks.residual_ns).unwrap_or(0);
+    let apart = END_APART_NS.saturating_add(residual.saturating_mul(2));
+    let mut found = Found::default();
+    for (name, by_rank) in &aligned.kernels {
+        let spans: Vec<Vec<(i64, i64)>> =
+            by_rank.iter().map(|kernels| kernels.iter().map(|kernel| kernel.span).collect()).collect();
+        let met = meetings(&spans, apart);
+        let most = by_rank.iter().map(Vec::len).max().unwrap_or(0);
+        found.met += met.len() as u64;
+        found.alone += (most - met.len().min(most)) as u64;
+        let mut sums: BTreeMap<usize, Sum> = BTreeMap::new();
+        for Meeting { at, last } in &met {
+            let begun = |rank: usize| by_rank[rank][at[rank]].span.0;
+            let others = (0..by_rank.len()).filter(|rank| rank != last);
+            let before = others.clone().map(begun).max().unwrap_or(begun(*last));
+            let late = begun(*last).saturating_sub(before);
+            if late > apart {
+                let cost = others.map(|rank| begun(*last) - begun(rank)).fold(0, i64::saturating_add);
+                sums.entry(*last).or_default().add(&by_rank[*last][at[*last]], late, cost);
+            }
+        }
+        let rank =
+            |(rank, sum): (usize, Sum)| sum.named(parties[rank].number, name, met.len(), &aligned.keys);
+        found.late.extend(sums.into_iter().map(rank));
+    }
+    found.late.sort_by_key(|late| (std::cmp::Reverse(late.cost_ns), late.rank));
+    let least = found.late.first().map_or(0, |late| late.cost_ns / LEAST_PART);
+    found.late.retain(|late| late.cost_ns >= least);
+    found.late.truncate(LISTED);
+    found
+}
+
+impl Sum {
+    fn add(&mut self, kernel: &Kernel, late: i64, cost: i64) {
+        let (to, from) = (kernel.span.0, kernel.span.0 - late);
+        self.late.push(late);
+        self.cost = self.cost.saturating_add(cost);
+        let launched = kernel.launched.map_or(from, |launched| launched.clamp(from, to));
+        self.spent.gpu_ns += to - launched;
+        let wait = kernel.wait.filter(|&(_, _, end)| end > from && end <= launched);
+        let (began, ended) = wait.map_or((from, from), |(_, start, end)| (start.max(from), end));
+        self.spent.waiting_ns += ended - began;
+        self.spent.host_ns += launched - from - (ended - began);
+        wait.into_iter().for_each(|(key, ..)| *self.waits.entry(key).or_default() += 1);
+    }
+
+    fn named(mut self, rank: u32, collective: &str, of: usize, keys: &[String]) -> Late {
+        self.late.sort_unstable();
+        let most = self.waits.into_iter().max_by_key(|&(key, times)| (times, std::cmp::Reverse(key)));
+        let wait = most.and_then(|(key, times)| {
+            let key = keys.get(key as usize)?.clone();
+            Some(LateWait { place: key.clone(), key, id: None, times })
+        });
+        Late {
+            rank,
+            collective: collective.to_owned(),
+            times: self.late.len() as u64,
+            of: of as u64,
+            late_p50_ns: self.late[self.late.len() / 2],
+            late_max_ns: self.late.last().copied().unwrap_or_default(),
+            late_ns: self.late.iter().fold(0, |sum, ns| sum.saturating_add(*ns)),
+            cost_ns: self.cost,
+            spent: self.spent,
+            wait,
+        }
+    }
+}
+
+impl Found {
+    /// Says so where ranks run collectives and none of them fits those of the others.
+    pub fn doubts(&self, parties: &[Party]) -> Option<Warning> {
+        let message = format!(
+            "the {} of {} do not fit together by name and order: who comes late there is not told",
+            text::counted(self.alone, "collective"),
+            text::counted(parties.len() as u64, "rank")
+        );
+        (self.met == 0 && self.alone > 0).then(|| Warning::new(Code::CollectivesNotMatched, message, ""))
+    }
+}

@@ -1,0 +1,124 @@
+//! One report over ranks: the sites of all ranks joined by key, their collectives matched, and who came late to them.
+//!
+//! ```text
+//!  ranks        a row each: number, export, process, host, loop, span
+//!  sites        a row each rank and site      ── grouped by key ──►  p10 p50 p90 max, ranks that stand out
+//!  collectives  a row each rank and kernel    ── clocks, meetings ──►  who came late, and from which wait
+//! ```
+//! The three tables ([`tables`]) are all that this rests on: whether they come from exports analysed just now, from folders
+//! that `--format parquet` wrote, or from merged ones, is not seen here. Rows are put in the order of ranks first, so that
+//! the result has the same bytes whatever order they came in.
+
+pub mod clocks;
+mod late;
+pub mod numbers;
+mod sites;
+pub mod tables;
+
+use crate::model::ranks::{Rank, Ranks};
+use crate::model::{Report, Totals, Warning};
+use crate::vocabulary::Per;
+use anyhow::Result;
+use numbers::Party;
+use std::collections::BTreeSet;
+use tables::Tables;
+
+/// What is said over ranks, with what limits it; `None` where there are not two.
+///
+/// # Errors
+/// polars refused a query: a defect, or tables of another program.
+pub fn of(tables: &Tables) -> Result<(Option<Ranks>, Vec<Warning>)> {
+    let parties = tables.parties()?;
+    let mut warnings = numbers::doubts(&parties);
+    if parties.len() < 2 {
+        return Ok((None, Vec::new()));
+    }
+    let per = if parties.iter().all(|p| p.profile.iterations > 0) { Per::Iteration } else { Per::Run };
+    let sites = sites::over(tables, &parties, per)?;
+    let aligned = clocks::align(tables.collectives(&parties)?, &parties);
+    let mut found = late::find(&aligned, &parties);
+    for wait in found.late.iter_mut().filter_map(|late| late.wait.as_mut()) {
+        if let Some(site) = sites.iter().find(|site| site.key == wait.key) {
+            (wait.id, wait.place) = (Some(site.id.clone()), site.place.clone());
+        }
+    }
+    warnings.extend(found.doubts(&parties));
+    let list: Vec<Rank> =
+        parties.iter().zip(&aligned.offsets).map(|(party, &clock)| party.rank(clock)).collect();
+    let known = |number: &u32| list.binary_search_by_key(number, |rank| rank.rank).is_err();
+    let (first, last) = (list[0].rank, list[list.len() - 1].rank);
+    // A number far beyond all others is no count of ranks.
+    let missing: Vec<u32> = (first..last).take(list.len() * 4).filter(known).collect();
+    warnings.extend(numbers::missing(&missing));
+    let ranks = Ranks {
+        per,
+        missing,
+        sites_omitted: 0,
+        sites,
+        clocks: aligned.clocks,
+        met: found.met,
+        alone: found.alone,
+        late: found.late,
+        list,
+    };
+    Ok((Some(ranks), warnings))
+}
+
+/// The report of ranks that were written to folders.
+///
+/// # Errors
+/// As [`of`].
+pub fn merged(tables: &Tables, top: usize) -> Result<Report> {
+    let parties = tables.parties()?;
+    let mut report = Report { schema_version: 1, ..Report::default() };
+    let mut seen = BTreeSet::new();
+    for party in &parties {
+        if seen.insert(party.capture.as_str()) {
+            let mut profile = party.profile.clone();
+            profile.processes.iter_mut().for_each(|process| process.profile = report.profiles.len());
+            report.profiles.push(profile);
+        }
+    }
+    let (ranks, warnings) = of(tables)?;
+    report.totals = totals(&report, &parties, ranks.as_ref().map_or(0, |ranks| ranks.sites.len()));
+    report.warnings = tables.warnings(&parties);
+    report.warnings.extend(warnings);
+    report.ranks = ranks;
+    report.cut(top);
+    Ok(report)
+}
+
+/// What adds up over ranks.
+fn totals(report: &Report, parties: &[Party], sites: usize) -> Totals {
+    let mut totals = Totals { sites: sites as u64, ..Totals::default() };
+    let add = |sum: &mut i64, time: i64| *sum = sum.saturating_add(time);
+    for gpu in report.profiles.iter().flat_map(|profile| &profile.gpus) {
+        add(&mut totals.gpu_busy_ns, gpu.busy_ns);
+        add(&mut totals.gpu_idle_ns, gpu.idle_ns);
+    }
+    for party in parties {
+        totals.waits += party.waits;
+        add(&mut totals.blocked_ns, party.blocked_ns);
+        add(&mut totals.drain_ns, party.drain_ns);
+    }
+    totals
+}
+
+impl Party {
+    fn rank(&self, clock_ns: Option<i64>) -> Rank {
+        Rank {
+            rank: self.number,
+            named_by: self.named_by,
+            profile: self.profile.path.clone(),
+            pid: self.pid,
+            host: self.profile.host.clone(),
+            iterations: self.profile.iterations,
+            iteration_ns: self.profile.iteration_ns,
+            span_ns: self.profile.span_ns,
+            waits: self.waits,
+            blocked_ns: self.blocked_ns,
+            drain_ns: self.drain_ns,
+            clock_ns,
+        }
+    }
+}

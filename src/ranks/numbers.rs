@@ -1,0 +1,253 @@
+//! Which rank a process is.
+//!
+//! The first sign that gives every process a number of its own wins: `rank` in the names of exports (`rank_3`, `rank3`,
+//! `r3`, as `%q{RANK}` in `nsys profile -o` writes them), the rank that the recorded environment names, the one number in which
+//! names differ (`prof_%q{SLURM_PROCID}`), the same of the folders that tables were written to. Else ranks are numbered in
+//! the order of names, devices and process ids, and the report says so where signs contradict.
+
+use crate::model::ranks::NamedBy;
+use crate::model::{Code, ProfileInfo, Warning};
+use crate::text;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// A process of the program.
+#[derive(Clone, Debug)]
+pub struct Party {
+    /// Its rank.
+    pub number: u32,
+    /// How that is known.
+    pub named_by: NamedBy,
+    /// What tells its export from others: path, host, start.
+    pub capture: String,
+    /// Name of the folder that its tables were written to; empty of an export analysed just now.
+    pub folder: String,
+    /// Its export.
+    pub profile: ProfileInfo,
+    /// Process id.
+    pub pid: u32,
+    /// Its first GPU, as the report numbers them.
+    pub device: Option<i64>,
+    /// Waits of its sites.
+    pub waits: u64,
+    /// Host time inside them, in ns.
+    pub blocked_ns: i64,
+    /// GPU idle time after them, in ns.
+    pub drain_ns: i64,
+    /// What limits the report that its rows come from, in JSON; with the first process of each.
+    pub warnings: String,
+}
+
+/// A piece of a name: text, or a number.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Piece {
+    Number(u64),
+    Text(String),
+}
+
+/// What names are ordered by: `rank_10` comes after `rank_9`.
+pub fn natural(name: &str) -> impl Ord + use<> {
+    (pieces(name), name.to_owned())
+}
+
+/// A name in pieces.
+fn pieces(name: &str) -> Vec<Piece> {
+    let mut out: Vec<Piece> = Vec::new();
+    for c in name.chars() {
+        match (out.last_mut(), c.to_digit(10)) {
+            (Some(Piece::Number(n)), Some(digit)) => *n = n.saturating_mul(10).saturating_add(digit.into()),
+            (_, Some(digit)) => out.push(Piece::Number(digit.into())),
+            (Some(Piece::Text(text)), None) => text.push(c),
+            (_, None) => out.push(Piece::Text(c.into())),
+        }
+    }
+    out
+}
+
+/// The last part of a path, without what stands behind a dot: names of exports and of folders.
+fn stem(path: &str) -> &str {
+    let name = text::path_end(path.trim_end_matches('/'), 1);
+    let known = [".sqlite", ".nsys-rep", ".qdrep", "_pqtdir"];
+    known.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
+}
+
+/// The number behind `rank` or a lone `r`.
+fn said(name: &str) -> Option<u32> {
+    let pieces = pieces(name);
+    let number = |pair: &[Piece]| {
+        let [Piece::Text(before), Piece::Number(number)] = pair else { return None };
+        let word = before.trim_end_matches(['_', '-', '.', '=']).to_ascii_lowercase();
+        let lone =
+            word.strip_suffix('r').is_some_and(|rest| rest.is_empty() || rest.ends_with(['_', '-', '.']));
+        let local =
+            word.ends_with("local_rank") || word.ends_with("localrank") || word.ends_with("node_rank");
+        ((word.ends_with("rank") && !local) || lone).then(|| u32::try_from(*number).ok()).flatten()
+    };
+    pieces.windows(2).find_map(number)
+}
+
+/// The one number in which names differ that are alike otherwise, where numbers are small enough for ranks: process ids
+/// are not.
+fn counted(names: &[&str]) -> Option<Vec<u32>> {
+    let all: Vec<Vec<Piece>> = names.iter().map(|name| pieces(name)).collect();
+    let first = all.first()?;
+    let mut differs = BTreeSet::new();
+    for other in &all {
+        if other.len() != first.len() {
+            return None;
+        }
+        differs.extend((0..first.len()).filter(|&i| other[i] != first[i]));
+    }
+    let at = *differs.first().filter(|_| differs.len() == 1)?;
+    let number = |pieces: &Vec<Piece>| match pieces[at] {
+        Piece::Number(n) if n < 4 * all.len() as u64 => u32::try_from(n).ok(),
+        _ => None,
+    };
+    all.iter().map(number).collect()
+}
+
+/// Puts processes in the order of their ranks, and numbers them.
+pub fn number(parties: &mut [Party]) {
+    parties.sort_by_cached_key(|p| {
+        let place = (pieces(stem(&p.profile.path)), pieces(&p.profile.path), pieces(&p.folder));
+        (place, p.profile.host.clone(), p.device, p.pid, p.capture.clone())
+    });
+    let names: Vec<&str> = parties.iter().map(|p| stem(&p.profile.path)).collect();
+    let folders: Vec<&str> = parties.iter().map(|p| stem(&p.folder)).collect();
+    let each = |of: &dyn Fn(usize) -> Option<u32>| (0..parties.len()).map(of).collect::<Option<Vec<u32>>>();
+    let signs = [
+        (NamedBy::Name, each(&|i| said(names[i]))),
+        (NamedBy::Environment, each(&|i| parties[i].profile.rank)),
+        (NamedBy::Name, counted(&names)),
+        (NamedBy::Name, each(&|i| said(folders[i]))),
+        (NamedBy::Name, counted(&folders)),
+    ];
+    let unique = |numbers: &Vec<u32>| numbers.iter().collect::<BTreeSet<_>>().len() == numbers.len();
+    let found = signs.into_iter().find_map(|(by, numbers)| Some((by, numbers.filter(unique)?)));
+    let (by, numbers) = found.unwrap_or_else(|| (NamedBy::Order, (0..parties.len() as u32).collect()));
+    for (party, number) in parties.iter_mut().zip(numbers) {
+        (party.number, party.named_by) = (number, by);
+    }
+    parties.sort_by_key(|party| party.number);
+}
+
+/// What of the ranks may not be what whoever gave them thinks: two exports of one rank, other programs, other versions.
+pub fn doubts(parties: &[Party]) -> Vec<Warning> {
+    [twice(parties), programs(parties), versions(parties)].into_iter().flatten().collect()
+}
+
+fn twice(parties: &[Party]) -> Option<Warning> {
+    let name = |p: &Party| said(stem(&p.profile.path)).or_else(|| said(stem(&p.folder)));
+    for (i, one) in parties.iter().enumerate().filter(|(_, p)| p.named_by == NamedBy::Order) {
+        let same = |other: &&Party| name(other) == name(one) && other.capture != one.capture;
+        if let (Some(rank), Some(other)) = (name(one), parties[i + 1..].iter().find(same)) {
+            let message = format!(
+                "{} and {} both name rank {rank}, so ranks are numbered in the order of names; both count",
+                one.profile.path, other.profile.path
+            );
+            return Some(Warning::new(Code::RankTwice, message, ""));
+        }
+    }
+    None
+}
+
+/// The script of a command line.
+fn script(party: &Party) -> Option<&str> {
+    let words = party.profile.command.as_deref()?.split_whitespace();
+    let script = words.map(|word| word.trim_matches(['"', '\''])).find(|word| word.ends_with(".py"))?;
+    Some(text::path_end(script, 1))
+}
+
+fn programs(parties: &[Party]) -> Option<Warning> {
+    odd_one(parties, script).map(|(party, other, usual)| {
+        let (path, rank) = (&party.profile.path, party.number);
+        let message = format!(
+            "{path} (rank {rank}) is of {other}, other ranks of {usual}: ranks of different programs share no sites, and times over all say little"
+        );
+        Warning::new(Code::RanksOfPrograms, message, "")
+    })
+}
+
+fn versions(parties: &[Party]) -> Option<Warning> {
+    odd_one(parties, |p| p.profile.export_version.as_deref()).map(|(party, other, usual)| {
+        let (path, rank) = (&party.profile.path, party.number);
+        let message = format!("{path} (rank {rank}) was exported by nsys {other}, other ranks by {usual}");
+        Warning::new(Code::RanksOfVersions, message, "")
+    })
+}
+
+/// The first process that differs from most, what it has, and what most have.
+fn odd_one<'a>(
+    parties: &'a [Party],
+    of: impl Fn(&'a Party) -> Option<&'a str>,
+) -> Option<(&'a Party, &'a str, &'a str)> {
+    let values: Vec<&str> = parties.iter().filter_map(&of).collect();
+    let count = |value: &str| values.iter().filter(|other| **other == value).count();
+    let usual = *values.iter().max_by_key(|value| (count(value), std::cmp::Reverse(**value)))?;
+    let odd = parties.iter().find(|p| of(p).is_some_and(|value| value != usual))?;
+    Some((odd, of(odd)?, usual))
+}
+
+/// Says which ranks lack an export.
+pub fn missing(numbers: &[u32]) -> Option<Warning> {
+    const NAMED: usize = 12;
+    let named: Vec<String> = numbers.iter().take(NAMED).map(u32::to_string).collect();
+    let more = numbers.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let noun = if numbers.len() == 1 { "rank" } else { "ranks" };
+    let message = format!("{noun} {}{more} without an export: figures are of the others", named.join(", "));
+    (!numbers.is_empty()).then(|| Warning::new(Code::RanksMissing, message, ""))
+}
+
+/// Warnings of many ranks: what several say in other words is said by the first. Each damage is said.
+pub fn once(warnings: Vec<Warning>) -> Vec<Warning> {
+    let mut said: Vec<(Warning, usize)> = Vec::new();
+    for warning in warnings {
+        match said.iter_mut().find(|(known, _)| known.code == warning.code && !warning.is_damage()) {
+            Some((known, more)) => *more += usize::from(*known != warning),
+            None => said.push((warning, 0)),
+        }
+    }
+    let counted = |(warning, more): (Warning, usize)| match more {
+        0 => warning,
+        more => Warning { message: format!("{} (and {more} more like it)", warning.message), ..warning },
+    };
+    said.into_iter().map(counted).collect()
+}
+
+/// Says that an input could not be read, and so is left out.
+pub fn unread(path: &Path, error: &anyhow::Error) -> Warning {
+    let said = format!("{error:#}");
+    let path = path.display().to_string();
+    let message = if said.contains(&path) { said } else { format!("{path}: {said}") };
+    Warning::new(Code::RankUnreadable, format!("left out: {message}"), "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_read_from_names() {
+        for (name, rank) in [
+            ("rank_3", Some(3)),
+            ("prof.rank12", Some(12)),
+            ("r7", Some(7)),
+            ("train-r07-x", Some(7)),
+            ("node2_rank-5", Some(5)),
+            ("local_rank_1", None),
+            ("server3", None),
+            ("report", None),
+        ] {
+            assert_eq!(said(name), rank, "{name}");
+        }
+    }
+
+    #[test]
+    fn one_number_in_which_names_differ_is_a_rank() {
+        assert_eq!(counted(&["prof_2_of_8", "prof_3_of_8"]), Some(vec![2, 3]));
+        assert_eq!(counted(&["n1_p0", "n2_p1"]), None, "two differ");
+        assert_eq!(counted(&["pid_31337", "pid_31338"]), None, "process ids");
+        assert_eq!(counted(&["a", "a1"]), None);
+    }
+}

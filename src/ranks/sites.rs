@@ -1,0 +1,160 @@
+//! Sites over ranks: rows of the table of sites, grouped by key.
+//!
+//! ```text
+//!  rank  key  blocked                            ranks 0 1 2 3, of which 2 has no such site
+//!     0   K     400                     sorted   0 380 400 3100
+//!     1   K     380    ── by key ──►    p50      400, by nearest rank
+//!     3   K    3100                     stands out: 3100, three quartile ranges above the upper quartile
+//! ```
+//! Quantiles are over all ranks: a rank without the site waits 0 there. A rank **stands out** where it blocks more than three
+//! times the distance of the quartiles above the upper one (Tukey's outer fence), a tenth more than the median, and, of
+//! four ranks or more, longer than what one clock can tell from nothing.
+//!
+//! A sort of each key's rows, of which there are as many as ranks.
+
+use super::numbers::Party;
+use super::tables::Tables;
+use crate::model::ranks::{Odd, Over, RankSite};
+use crate::vocabulary::{Class, Kind, Per};
+use anyhow::{Result, anyhow};
+use polars::prelude::*;
+use rustc_hash::FxHashMap;
+
+/// Fewer ranks have no quartiles to stand out from.
+const FEWEST: usize = 4;
+
+/// Blocked time, in ns, below which no rank stands out: the call itself takes as long.
+const LEAST_NS: i64 = 10_000;
+
+/// Amounts of a row: their names, and whether they are times.
+const AMOUNTS: [(&str, bool); 4] =
+    [("waits", false), ("blocked_ns", true), ("drain_ns", true), ("saves_ns", true)];
+
+/// All of them, those that block a rank longest first.
+pub(super) fn over(tables: &Tables, parties: &[Party], per: Per) -> Result<Vec<RankSite>> {
+    let rows = amounts(tables.sites(parties)?, parties, per);
+    let n = parties.len() as i64;
+    let mut figures: Vec<Expr> = Vec::new();
+    for (name, _) in AMOUNTS {
+        for hundredth in [10, 25, 50, 75, 90] {
+            figures.push(over_ranks(name, hundredth, n).alias(format!("{name} {hundredth}")));
+        }
+        figures.push(col(name).max().alias(format!("{name} max")));
+        figures.push(col("rank").filter(col(name).eq(col(name).max())).min().alias(format!("{name} rank")));
+    }
+    let longest =
+        |name: &str| col(name).sort_by([col("blocked_ns"), col("rank")], order()).first().alias(name);
+    figures.extend(["id", "class", "kind", "place", "api", "fix_title"].map(longest));
+    figures.push(col("class").n_unique().cast(DataType::Int64).alias("classes"));
+    figures.push(col("once").min().cast(DataType::Int64).alias("once"));
+    figures.push(len().cast(DataType::Int64).alias("ranks"));
+    let by = SortMultipleOptions::default().with_order_descending_multi([false, true, true, false]);
+    let found = rows.clone().group_by([col("key")]).agg(figures);
+    let found = found.sort(["once", "saves_ns max", "blocked_ns max", "key"], by).collect()?;
+    let mut sites = read(&found)?;
+    by_rank(&rows.collect()?, parties, &mut sites)?;
+    Ok(sites)
+}
+
+/// Longest blocked first, of those the first rank.
+fn order() -> SortMultipleOptions {
+    SortMultipleOptions::default().with_order_descending_multi([true, false])
+}
+
+/// Rows with their rank, and times of one iteration each where that is asked for.
+fn amounts(rows: LazyFrame, parties: &[Party], per: Per) -> LazyFrame {
+    let of = |values: Vec<i64>| lit(Series::new("of".into(), values)).gather(col("party"), false);
+    let rank = of(parties.iter().map(|p| i64::from(p.number)).collect());
+    let turns = of(parties.iter().map(|p| p.profile.iterations.max(1) as i64).collect());
+    let times = AMOUNTS.iter().filter(|(_, time)| *time && per == Per::Iteration).map(|(name, _)| *name);
+    let times: Vec<Expr> = times.map(|name| (col(name) / turns.clone()).alias(name)).collect();
+    rows.with_column(rank.alias("rank")).with_columns(times)
+}
+
+/// The value of rank `hundredth/100 · (n − 1)` of all ranks, rounded half up, those that have no row with 0 in front.
+fn over_ranks(column: &str, hundredth: i64, n: i64) -> Expr {
+    let at = lit(((n - 1) * hundredth + 50) / 100 - n) + len().cast(DataType::Int64);
+    let there = || at.clone().gt_eq(lit(0i64));
+    let place = when(there()).then(at.clone()).otherwise(lit(0i64));
+    let value = col(column).sort(SortOptions::default()).get(place, true);
+    when(there()).then(value).otherwise(lit(0i64))
+}
+
+fn read(found: &DataFrame) -> Result<Vec<RankSite>> {
+    let text = |name: &str| -> Result<Vec<String>> {
+        Ok(found.column(name)?.str()?.iter().map(|text| text.unwrap_or_default().to_owned()).collect())
+    };
+    let whole = |name: &str| -> Result<Vec<i64>> {
+        Ok(found.column(name)?.i64()?.iter().map(Option::unwrap_or_default).collect())
+    };
+    let spread = |name: &str| -> Result<Vec<Over>> {
+        let [p10, p50, p90, max, rank] =
+            ["10", "50", "90", "max", "rank"].map(|part| whole(&format!("{name} {part}")));
+        let (p10, p50, p90, max, rank) = (p10?, p50?, p90?, max?, rank?);
+        let over = |i: usize| Over {
+            p10: p10[i],
+            p50: p50[i],
+            p90: p90[i],
+            max: max[i],
+            max_rank: u32::try_from(rank[i]).unwrap_or_default(),
+        };
+        Ok((0..p10.len()).map(over).collect())
+    };
+    let [id, key, class, kind, place, api] = ["id", "key", "class", "kind", "place", "api"].map(text);
+    let (id, key, class, kind, place, api) = (id?, key?, class?, kind?, place?, api?);
+    let [waits, blocked, drain, saves] = AMOUNTS.map(|(name, _)| spread(name));
+    let (waits, blocked, drain, saves) = (waits?, blocked?, drain?, saves?);
+    let (classes, once, ranks) = (whole("classes")?, whole("once")?, whole("ranks")?);
+    let fix: Vec<Option<String>> =
+        found.column("fix_title")?.str()?.iter().map(|fix| fix.map(str::to_owned)).collect();
+    // One id for two keys: the rows are of several reports, each of which counts from 1.
+    let distinct: std::collections::BTreeSet<&String> = id.iter().collect();
+    let own = distinct.len() == id.len();
+    let site = |i: usize| -> Result<RankSite> {
+        let word = |word: &str| anyhow!("`{word}` is no word of this version; write the tables again");
+        Ok(RankSite {
+            id: if own { id[i].clone() } else { format!("S{}", i + 1) },
+            key: key[i].clone(),
+            class: Class::parse(&class[i]).ok_or_else(|| word(&class[i]))?,
+            kind: Kind::parse(&kind[i]).ok_or_else(|| word(&kind[i]))?,
+            disputed: classes[i] > 1,
+            place: place[i].clone(),
+            api: api[i].clone(),
+            fix: fix[i].clone(),
+            once: once[i] > 0,
+            ranks: ranks[i].unsigned_abs(),
+            waits: waits[i],
+            blocked_ns: blocked[i],
+            drain_ns: drain[i],
+            saves_ns: saves[i],
+            odd: Vec::new(),
+            blocked_by_rank_ns: Vec::new(),
+        })
+    };
+    (0..id.len()).map(site).collect()
+}
+
+/// Fills in what each rank has, and which ranks stand out.
+fn by_rank(rows: &DataFrame, parties: &[Party], sites: &mut [RankSite]) -> Result<()> {
+    let at: FxHashMap<String, usize> = sites.iter().enumerate().map(|(i, s)| (s.key.clone(), i)).collect();
+    sites.iter_mut().for_each(|site| site.blocked_by_rank_ns = vec![0; parties.len()]);
+    let (keys, party) = (rows.column("key")?.str()?, rows.column("party")?.u32()?);
+    for ((key, party), blocked) in keys.iter().zip(party.iter()).zip(rows.column("blocked_ns")?.i64()?.iter())
+    {
+        let place = key.and_then(|key| at.get(key)).zip(party);
+        if let Some((&site, party)) = place {
+            sites[site].blocked_by_rank_ns[party as usize] += blocked.unwrap_or_default();
+        }
+    }
+    for site in sites.iter_mut().filter(|_| parties.len() >= FEWEST) {
+        let mut sorted = site.blocked_by_rank_ns.clone();
+        sorted.sort_unstable();
+        let quarter = |q: usize| sorted[((sorted.len() - 1) * q + 2) / 4];
+        let fence = quarter(3) + 3 * (quarter(3) - quarter(1));
+        let least = fence.max(quarter(2) + quarter(2) / 10).max(quarter(2) + LEAST_NS);
+        let blocked = site.blocked_by_rank_ns.iter().zip(parties).filter(|(blocked, _)| **blocked > least);
+        site.odd = blocked.map(|(&blocked_ns, p)| Odd { rank: p.number, blocked_ns }).collect();
+        site.odd.sort_by_key(|odd| (std::cmp::Reverse(odd.blocked_ns), odd.rank));
+    }
+    Ok(())
+}

@@ -1,0 +1,391 @@
+//! The tables of ranks: made from a report, written to a folder, read from many.
+//!
+//! | file | a row each |
+//! |---|---|
+//! | `ranks.parquet` | process: rank, export, host, loop, spans; `report` holds its export as JSON |
+//! | `sites.parquet` | process and site: the columns of CSV, and `capture` |
+//! | `collectives.parquet` | kernel of NCCL in which all ranks wait for all |
+//!
+//! `capture` and `pid` say whose row it is in each. Folders are read through lazy scans: a query takes the columns that it
+//! names, of each file in turn. (`LazyFrame::scan_parquet` would bring polars' streaming engine along, which
+//! nothing else here uses.)
+
+use super::numbers::{self, Party};
+use crate::model::columns::{COLUMNS, Values};
+use crate::model::ranks::NamedBy;
+use crate::model::{ProfileInfo, Report, Warning};
+use anyhow::{Context, Result, bail};
+use polars::prelude::{
+    AnonymousScan, AnonymousScanArgs, Column, DataFrame, IntoLazy, JoinArgs, JoinType, LazyFrame, NamedFrom,
+    PolarsResult, ScanArgsAnonymous, Schema, SchemaExt, SchemaRef, Series, SortMultipleOptions, col, df, lit,
+};
+use polars_io::SerReader;
+use polars_io::parquet::read::ParquetReader;
+use polars_io::parquet::write::{KeyValueMetadata, ParquetWriter};
+use rustc_hash::FxHashMap;
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The files of a folder.
+pub const RANKS: &str = "ranks.parquet";
+/// A row each process and site.
+pub const SITES: &str = "sites.parquet";
+/// A row each kernel.
+pub const COLLECTIVES: &str = "collectives.parquet";
+
+/// What every result over ranks is computed from.
+#[derive(Clone)]
+pub struct Tables {
+    ranks: DataFrame,
+    sites: LazyFrame,
+    collectives: LazyFrame,
+}
+
+fn column<T>(name: &str, values: impl Iterator<Item = T>) -> Column
+where
+    Series: NamedFrom<Vec<T>, [T]>,
+{
+    Series::new(name.into(), values.collect::<Vec<T>>()).into()
+}
+
+/// What tells an export from all others: its path and machine, and when it began.
+fn capture(profile: &ProfileInfo) -> String {
+    let host = profile.host.as_deref().unwrap_or_default();
+    format!("{}|{host}|{}", profile.path, profile.started_utc_ns.unwrap_or_default())
+}
+
+impl Tables {
+    /// Of a report; `collectives` of each of its exports, in their order.
+    ///
+    /// # Errors
+    /// polars refused the columns: a defect.
+    pub fn of(report: &Report, collectives: &[DataFrame]) -> Result<Self> {
+        let captures: Vec<String> = report.profiles.iter().map(capture).collect();
+        let mut kernels = Vec::new();
+        for (table, capture) in collectives.iter().zip(&captures) {
+            let whose = lit(capture.as_str()).alias("capture");
+            kernels.push(table.clone().lazy().with_column(whose).collect()?);
+        }
+        Ok(Self {
+            ranks: ranks(report, &captures, &kernels)?,
+            sites: sites(report, &captures)?.lazy(),
+            collectives: stacked(kernels)?.unwrap_or_default().lazy(),
+        })
+    }
+
+    /// Of folders. Those that cannot be read are handed back with the reason.
+    ///
+    /// # Errors
+    /// Two of them hold the same process of the same export.
+    pub fn read(folders: &[PathBuf]) -> Result<(Self, Vec<Warning>)> {
+        let (mut ranks, mut good, mut bad) = (Vec::new(), Vec::new(), Vec::new());
+        for folder in folders {
+            match read(folder) {
+                Ok(table) => {
+                    ranks.push(table);
+                    good.push(folder.clone());
+                }
+                Err(error) => bad.push((folder, error)),
+            }
+        }
+        let Some(ranks) = stacked(ranks)? else {
+            let Some((_, error)) = bad.into_iter().next() else { bail!("no folders of tables were given") };
+            return Err(error);
+        };
+        let scan = |name| Scan::over(good.iter().map(|folder| folder.join(name)).collect());
+        let tables = Self { ranks, sites: scan(SITES)?, collectives: scan(COLLECTIVES)? };
+        tables.refuse_twice()?;
+        Ok((tables, bad.into_iter().map(|(folder, error)| super::numbers::unread(folder, &error)).collect()))
+    }
+
+    fn refuse_twice(&self) -> Result<()> {
+        let mut seen: BTreeMap<(String, u32), String> = BTreeMap::new();
+        for party in self.parties()? {
+            let other = seen.insert((party.capture, party.pid), party.folder.clone());
+            if let Some(other) = other {
+                let path = &party.profile.path;
+                bail!(
+                    "{path}: process {} is in {other} and in {}; give each result once",
+                    party.pid,
+                    party.folder
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Its processes in the order of their ranks.
+    ///
+    /// # Errors
+    /// A column is missing or of another type: tables of another version.
+    pub fn parties(&self) -> Result<Vec<Party>> {
+        let text = |name: &str| -> Result<Vec<String>> {
+            Ok(self.ranks.column(name)?.str()?.iter().map(|t| t.unwrap_or_default().to_owned()).collect())
+        };
+        let whole =
+            |name: &str| -> Result<Vec<Option<i64>>> { Ok(self.ranks.column(name)?.i64()?.iter().collect()) };
+        let (captures, folders, reports, warnings) =
+            (text("capture")?, text("folder")?, text("report")?, text("warnings")?);
+        let (pid, device, waits) = (whole("pid")?, whole("device")?, whole("waits")?);
+        let (blocked, drain) = (whole("blocked_ns")?, whole("drain_ns")?);
+        let mut parties = Vec::with_capacity(pid.len());
+        for (i, capture) in captures.into_iter().enumerate() {
+            let number = |values: &[Option<i64>]| values[i].unwrap_or_default();
+            parties.push(Party {
+                number: 0,
+                named_by: NamedBy::Order,
+                capture,
+                folder: folders[i].clone(),
+                profile: serde_json::from_str(&reports[i])
+                    .context("the table of ranks is of another version")?,
+                pid: u32::try_from(number(&pid)).unwrap_or_default(),
+                device: device[i],
+                waits: number(&waits).unsigned_abs(),
+                blocked_ns: number(&blocked),
+                drain_ns: number(&drain),
+                warnings: warnings[i].clone(),
+            });
+        }
+        numbers::number(&mut parties);
+        Ok(parties)
+    }
+
+    /// What limits the reports that the rows come from.
+    pub fn warnings(&self, parties: &[Party]) -> Vec<Warning> {
+        let said = |party: &Party| serde_json::from_str::<Vec<Warning>>(&party.warnings).unwrap_or_default();
+        numbers::once(parties.iter().flat_map(said).collect())
+    }
+
+    /// Rows of sites, with the place of their process among these (`party`), in that order.
+    pub fn sites(&self, parties: &[Party]) -> Result<LazyFrame> {
+        whose(self.sites.clone(), parties)
+    }
+
+    /// Rows of collectives, likewise.
+    pub fn collectives(&self, parties: &[Party]) -> Result<DataFrame> {
+        Ok(whose(self.collectives.clone(), parties)?.collect()?)
+    }
+
+    /// The same with their rows in the order of ranks.
+    ///
+    /// # Errors
+    /// As [`Self::parties`].
+    pub fn in_order(&self) -> Result<Self> {
+        let parties = self.parties()?;
+        let sorted =
+            |rows: LazyFrame| -> Result<DataFrame> { Ok(whose(rows, &parties)?.collect()?.drop("party")?) };
+        Ok(Self {
+            ranks: sorted(self.ranks.clone().lazy())?,
+            sites: sorted(self.sites.clone())?.lazy(),
+            collectives: sorted(self.collectives.clone())?.lazy(),
+        })
+    }
+
+    /// Writes them to a folder that is there. `rest`: what stands in the metadata of sites.
+    ///
+    /// # Errors
+    /// One sentence where a file cannot be written.
+    pub fn write(&self, folder: &Path, rest: (String, String)) -> Result<()> {
+        let parties = self.parties()?;
+        let at = parties.iter().map(|p| ((p.capture.as_str(), i64::from(p.pid)), p));
+        let at: FxHashMap<(&str, i64), &Party> = at.collect();
+        let whose = self.ranks.column("capture")?.str()?.iter().zip(self.ranks.column("pid")?.i64()?.iter());
+        let rows: Vec<Option<&Party>> = whose.map(|key| at.get(&(key.0?, key.1?)).copied()).collect();
+        // An export's own folder; of merged ones, the folders that they came from.
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let from = |party: &Party| if party.folder.is_empty() { name.clone() } else { party.folder.clone() };
+        let mut ranks = self.ranks.clone();
+        ranks.with_column(column("rank", rows.iter().map(|p| p.map(|p| i64::from(p.number)))))?;
+        ranks.with_column(column("named_by", rows.iter().map(|p| p.map(|p| p.named_by.as_str()))))?;
+        ranks.with_column(column("folder", rows.iter().map(|p| p.map(from))))?;
+        put(&mut ranks, &folder.join(RANKS), None)?;
+        let rest = KeyValueMetadata::from_static(vec![rest]);
+        put(&mut self.sites.clone().collect()?, &folder.join(SITES), Some(rest))?;
+        put(&mut self.collectives.clone().collect()?, &folder.join(COLLECTIVES), None)
+    }
+}
+
+/// The table of ranks in a folder.
+fn read(folder: &Path) -> Result<DataFrame> {
+    let file = |name: &str| {
+        let path = folder.join(name);
+        File::open(&path).with_context(|| {
+            format!(
+                "{}: cannot be read; write it with: sync-report PROFILE --format parquet -o {}",
+                path.display(),
+                folder.display()
+            )
+        })
+    };
+    for name in [SITES, COLLECTIVES] {
+        let damaged = || format!("{}: is no table of sync-report", folder.join(name).display());
+        ParquetReader::new(file(name)?).schema().with_context(damaged)?;
+    }
+    let damaged = || format!("{}: is no table of sync-report", folder.join(RANKS).display());
+    ParquetReader::new(file(RANKS)?).set_rechunk(true).finish().with_context(damaged)
+}
+
+/// Tables below one another; those without rows or columns left out.
+fn stacked(tables: Vec<DataFrame>) -> Result<Option<DataFrame>> {
+    let mut all: Option<DataFrame> = None;
+    for table in tables.into_iter().filter(|table| table.width() > 0) {
+        all = Some(match all {
+            Some(all) => all.vstack(&table)?,
+            None => table,
+        });
+    }
+    Ok(all)
+}
+
+/// Rows in the order of their processes, with the place of each (`party`).
+fn whose(rows: LazyFrame, parties: &[Party]) -> Result<LazyFrame> {
+    let table = df![
+        "capture" => parties.iter().map(|p| p.capture.as_str()).collect::<Vec<_>>(),
+        "pid" => parties.iter().map(|p| i64::from(p.pid)).collect::<Vec<_>>(),
+        "party" => (0..parties.len() as u32).collect::<Vec<_>>(),
+    ]?;
+    let by = [col("capture"), col("pid")];
+    let joined = rows.join(table.lazy(), by.clone(), by, JoinArgs::new(JoinType::Inner));
+    Ok(joined.sort(["party"], SortMultipleOptions::default().with_maintain_order(true)))
+}
+
+/// A row each process that waits or meets others; of an export without any, its first.
+fn ranks(report: &Report, captures: &[String], kernels: &[DataFrame]) -> Result<DataFrame> {
+    let mut rows: Vec<(usize, u32, Option<i64>, [i64; 3])> = Vec::new();
+    for (number, profile) in report.profiles.iter().enumerate() {
+        let mut found: BTreeMap<u32, (Option<i64>, [i64; 3])> = BTreeMap::new();
+        for site in report.sites.iter().filter(|site| site.process.profile == number) {
+            let (device, sums) = found.entry(site.process.pid).or_default();
+            let own = site.device.map(i64::from);
+            *device = device.map_or(own, |known| Some(own.map_or(known, |own| own.min(known))));
+            let amounts = [i64::try_from(site.waits).unwrap_or(i64::MAX), site.blocked_ns, site.drain_ns];
+            sums.iter_mut().zip(amounts).for_each(|(sum, amount)| *sum = sum.saturating_add(amount));
+        }
+        if let Some(table) = kernels.get(number).filter(|table| table.width() > 0) {
+            for (pid, device) in table.column("pid")?.i64()?.iter().zip(table.column("device")?.i64()?.iter())
+            {
+                let pid = pid.and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default();
+                let known = &mut found.entry(pid).or_default().0;
+                *known = known.map_or(device, |known| Some(device.map_or(known, |device| device.min(known))));
+            }
+        }
+        if found.is_empty() {
+            found.extend(profile.processes.first().map(|process| (process.pid, Default::default())));
+        }
+        rows.extend(found.into_iter().map(|(pid, (device, sums))| (number, pid, device, sums)));
+    }
+    let profile = |at: &usize| &report.profiles[*at];
+    let of = |of: &dyn Fn(&ProfileInfo) -> Option<i64>| {
+        rows.iter().map(|row| of(profile(&row.0))).collect::<Vec<_>>()
+    };
+    let text = |of: &dyn Fn(&ProfileInfo) -> Option<String>| {
+        rows.iter().map(|row| of(profile(&row.0))).collect::<Vec<_>>()
+    };
+    let mut json = Vec::with_capacity(rows.len());
+    for row in &rows {
+        json.push(serde_json::to_string(profile(&row.0))?);
+    }
+    let said = serde_json::to_string(&report.warnings)?;
+    let whole = |at: usize| rows.iter().map(|row| row.3[at]).collect::<Vec<_>>();
+    Ok(df![
+        "rank" => vec![None::<i64>; rows.len()],
+        "named_by" => vec![""; rows.len()],
+        "capture" => rows.iter().map(|row| captures[row.0].as_str()).collect::<Vec<_>>(),
+        "folder" => vec![""; rows.len()],
+        "profile" => text(&|p| Some(p.path.clone())),
+        "host" => text(&|p| p.host.clone()),
+        "pid" => rows.iter().map(|row| i64::from(row.1)).collect::<Vec<_>>(),
+        "device" => rows.iter().map(|row| row.2).collect::<Vec<_>>(),
+        "command" => text(&|p| p.command.clone()),
+        "export_version" => text(&|p| p.export_version.clone()),
+        "started_utc_ns" => of(&|p| p.started_utc_ns),
+        "span_ns" => of(&|p| Some(p.span_ns)),
+        "iterations" => of(&|p| i64::try_from(p.iterations).ok()),
+        "iteration_ns" => of(&|p| p.iteration_ns),
+        "waits" => whole(0),
+        "blocked_ns" => whole(1),
+        "drain_ns" => whole(2),
+        "report" => json,
+        "warnings" => (0..rows.len()).map(|i| if i == 0 { said.as_str() } else { "" }).collect::<Vec<_>>(),
+    ]?)
+}
+
+/// A row each site: the columns of CSV, then whose it is, where, and what fixing it saves.
+fn sites(report: &Report, captures: &[String]) -> Result<DataFrame> {
+    let of = |(name, values): &(&str, Values)| -> Column {
+        let sites = report.sites.iter();
+        match values {
+            Values::Text(of) => column(name, sites.map(|s| of(report, s))),
+            Values::Whole(of) => column(name, sites.map(|s| of(report, s))),
+            Values::Float(of) => column(name, sites.map(|s| of(report, s))),
+            Values::Flag(of) => column(name, sites.map(|s| of(report, s))),
+        }
+    };
+    let whose = |profile: usize| captures.get(profile).map(String::as_str);
+    let more = [
+        column("capture", report.sites.iter().map(|s| whose(s.process.profile))),
+        column("place", report.sites.iter().map(|s| s.place())),
+        column("saves_ns", report.sites.iter().map(|s| s.saves_ns())),
+        column("once", report.sites.iter().map(|s| s.once)),
+    ];
+    Ok(DataFrame::new(report.sites.len(), COLUMNS.iter().map(of).chain(more).collect())?)
+}
+
+/// Writes a table.
+///
+/// # Errors
+/// One sentence where the file cannot be written.
+pub fn put(table: &mut DataFrame, path: &Path, metadata: Option<KeyValueMetadata>) -> Result<()> {
+    let failed = || format!("{}: cannot be written", path.display());
+    let file = BufWriter::new(File::create(path).with_context(failed)?);
+    ParquetWriter::new(file).with_key_value_metadata(metadata).finish(table).with_context(failed)?;
+    Ok(())
+}
+
+/// Files of one table, read when a query asks, and only the columns that it names.
+struct Scan {
+    files: Vec<PathBuf>,
+}
+
+impl Scan {
+    fn over(files: Vec<PathBuf>) -> Result<LazyFrame> {
+        Ok(LazyFrame::anonymous_scan(Arc::new(Self { files }), ScanArgsAnonymous::default())?)
+    }
+
+    fn reader(path: &Path) -> PolarsResult<ParquetReader<File>> {
+        Ok(ParquetReader::new(File::open(path)?))
+    }
+}
+
+impl AnonymousScan for Scan {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn schema(&self, _: Option<usize>) -> PolarsResult<SchemaRef> {
+        let Some(first) = self.files.first() else { return Ok(SchemaRef::default()) };
+        Ok(Arc::new(Schema::from_arrow_schema(&*Self::reader(first)?.schema()?)))
+    }
+
+    fn allows_projection_pushdown(&self) -> bool {
+        true
+    }
+
+    fn scan(&self, asked: AnonymousScanArgs) -> PolarsResult<DataFrame> {
+        let columns =
+            asked.with_columns.map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let mut all: Option<DataFrame> = None;
+        for path in &self.files {
+            let table = Self::reader(path)?.with_columns(columns.clone()).finish()?;
+            match &mut all {
+                Some(all) => drop(all.vstack_mut(&table)?),
+                None => all = Some(table),
+            }
+        }
+        Ok(all.unwrap_or_default())
+    }
+}

@@ -1,0 +1,125 @@
+//! Ranks on the page: a map of sites by ranks, and who comes late.
+
+use crate::model::ranks::{RankSite, Ranks};
+use crate::render::ranks as words;
+use crate::render::view::escaped;
+use crate::text;
+use crate::vocabulary::Class;
+use serde::Serialize;
+
+/// Columns of the map: of more ranks, each is of several, with the most of them.
+const MOST: usize = 128;
+
+#[derive(Serialize)]
+pub(super) struct RanksView {
+    /// "rank 3", "ranks 8 to 15".
+    columns: Vec<String>,
+    rows: Vec<RowView>,
+    late: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct RowView {
+    id: String,
+    class: Class,
+    place: String,
+    notes: Vec<String>,
+    /// Blocked time over ranks: median, a tenth to nine tenths, most.
+    over: [String; 3],
+    /// Blocked time in each column, as a share of the most in the map: its square root, so that small ones show.
+    heat: Vec<f64>,
+    /// The same in words.
+    blocked: Vec<String>,
+}
+
+pub(super) fn view(ranks: &Ranks) -> RanksView {
+    let each = ranks.list.len().div_ceil(MOST).max(1);
+    let column = |ranks: &[crate::model::ranks::Rank]| match ranks {
+        [first, .., last] => format!("ranks {} to {}", first.rank, last.rank),
+        [only] => format!("rank {}", only.rank),
+        [] => String::new(),
+    };
+    let most = ranks.sites.iter().map(|site| site.blocked_ns.max).max().unwrap_or(0).max(1);
+    let row = |site: &RankSite| {
+        let cells = site.blocked_by_rank_ns.chunks(each).map(|part| part.iter().copied().max().unwrap_or(0));
+        let cells: Vec<i64> = cells.collect();
+        RowView {
+            id: escaped(&site.id),
+            class: site.class,
+            place: escaped(&site.place),
+            notes: words::notes(site, ranks.list.len()),
+            over: words::cells(&site.blocked_ns, text::duration),
+            heat: cells.iter().map(|&ns| (ns.max(0) as f64 / most as f64).sqrt()).collect(),
+            blocked: cells.iter().map(|&ns| text::duration(ns)).collect(),
+        }
+    };
+    RanksView {
+        columns: ranks.list.chunks(each).map(column).collect(),
+        rows: ranks.sites.iter().map(row).collect(),
+        late: words::late(ranks),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ranks::{NamedBy, Over, Rank};
+    use crate::vocabulary::{Kind, Per};
+
+    fn rank(rank: u32) -> Rank {
+        Rank {
+            rank,
+            named_by: NamedBy::Name,
+            profile: format!("rank_{rank}.sqlite"),
+            pid: 1,
+            host: None,
+            iterations: 0,
+            iteration_ns: None,
+            span_ns: 0,
+            waits: 1,
+            blocked_ns: 0,
+            drain_ns: 0,
+            clock_ns: None,
+        }
+    }
+
+    /// Of 200 ranks two share a column, which shows the one that waits longer.
+    #[test]
+    fn many_ranks_share_columns() {
+        let blocked: Vec<i64> = (0..200).map(|rank| if rank == 150 { 400 } else { 100 }).collect();
+        let site = RankSite {
+            id: "S1".into(),
+            key: String::new(),
+            class: Class::False,
+            kind: Kind::Explicit,
+            disputed: false,
+            place: "<b>".into(),
+            api: "cudaStreamSynchronize".into(),
+            fix: None,
+            once: false,
+            ranks: 200,
+            waits: Over::default(),
+            blocked_ns: Over { p10: 100, p50: 100, p90: 100, max: 400, max_rank: 150 },
+            drain_ns: Over::default(),
+            saves_ns: Over::default(),
+            odd: Vec::new(),
+            blocked_by_rank_ns: blocked,
+        };
+        let ranks = Ranks {
+            per: Per::Run,
+            list: (0..200).map(rank).collect(),
+            missing: Vec::new(),
+            sites: vec![site],
+            sites_omitted: 0,
+            clocks: None,
+            met: 0,
+            alone: 0,
+            late: Vec::new(),
+        };
+        let view = view(&ranks);
+        assert_eq!((view.columns.len(), view.columns[75].as_str()), (100, "ranks 150 to 151"));
+        let row = &view.rows[0];
+        assert_eq!((row.heat[74], row.heat[75], row.blocked[75].as_str()), (0.5, 1.0, "400 ns"));
+        assert_eq!(row.over, ["100 ns", "", "400 ns on 150"]);
+    }
+}

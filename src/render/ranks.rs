@@ -1,0 +1,201 @@
+//! What is said over ranks, in the words that all formats for people share.
+
+use super::style::{Style, Tone};
+use super::table::grid::{self, Column, GAP};
+use super::view::escaped;
+use crate::model::ranks::{Late, NamedBy, Over, RankSite, Ranks};
+use crate::text;
+use crate::vocabulary::Per;
+
+/// What the ranks are, and how their clocks were put together: labels and texts.
+pub(crate) fn facts(ranks: &Ranks) -> Vec<(String, String)> {
+    let (Some(first), Some(last)) = (ranks.list.first(), ranks.list.last()) else { return Vec::new() };
+    let by = match first.named_by {
+        NamedBy::Name => "by names",
+        NamedBy::Environment => "by the recorded environment",
+        NamedBy::Order => "in the order of names",
+    };
+    let all = text::count(ranks.list.len() as u64);
+    let mut lines =
+        vec![("ranks".to_owned(), format!("{all}, {} to {}, numbered {by}", first.rank, last.rank))];
+    if let Some(clocks) = ranks.clocks {
+        let set = |n: u64, by: &str| (n > 0).then(|| format!("{} set by {by}", text::counted(n, "export")));
+        let residual = clocks
+            .residual_ns
+            .map(|ns| format!(", which then end within {} of each other", text::duration(ns)));
+        let collectives =
+            set(clocks.by_collectives, "collectives").map(|words| words + &residual.unwrap_or_default());
+        let said: Vec<String> =
+            [collectives, set(clocks.by_start, "the start of the session")].into_iter().flatten().collect();
+        lines.extend((!said.is_empty()).then(|| ("clocks".to_owned(), said.join("; "))));
+    }
+    lines
+}
+
+/// Who comes late, a sentence each.
+pub(crate) fn late(ranks: &Ranks) -> Vec<String> {
+    let others = ranks.list.len().saturating_sub(1);
+    let turns = ranks.list.iter().map(|rank| rank.iterations).max().filter(|_| ranks.per == Per::Iteration);
+    ranks.late.iter().map(|late| sentence(late, others, turns)).collect()
+}
+
+fn sentence(late: &Late, others: usize, turns: Option<u64>) -> String {
+    let [median, most, cost] = [late.late_p50_ns, late.late_max_ns, late.cost_ns].map(text::duration);
+    let whom = if others == 1 {
+        "the other rank".to_owned()
+    } else {
+        format!("the other {} ranks together", text::count(others as u64))
+    };
+    let each = turns.filter(|&turns| turns > 1).map(|turns| {
+        format!(", {} per iteration", text::duration(late.cost_ns / i64::try_from(turns).unwrap_or(i64::MAX)))
+    });
+    let mut words = format!(
+        "rank {} comes last to {} of {} {}, {median} after the one before it (median; {most} at most): that costs {whom} {cost}{}",
+        late.rank,
+        text::count(late.times),
+        text::count(late.of),
+        escaped(&late.collective),
+        each.unwrap_or_default(),
+    );
+    let part = |ns: i64| text::share(ns, late.late_ns);
+    if let Some(wait) = &late.wait {
+        let id = wait.id.as_deref().map(|id| format!("{} ", escaped(id))).unwrap_or_default();
+        let how =
+            if wait.times == late.times { "Each time".to_owned() } else { format!("{} times", wait.times) };
+        words += &format!(
+            ". {how} it had come from the wait {id}{}: {} of the delay passed in it, {} on the host after it",
+            escaped(&wait.place),
+            part(late.spent.waiting_ns),
+            part(late.spent.host_ns),
+        );
+    } else if late.spent.gpu_ns * 2 > late.late_ns {
+        words += &format!(
+            ". It had launched in time: its GPU had more to do, {} of the delay",
+            part(late.spent.gpu_ns)
+        );
+    } else {
+        words += &format!(
+            ". No wait made it late: its host came later, {} of the delay",
+            part(late.spent.host_ns)
+        );
+    }
+    words + "."
+}
+
+/// Ranks on which a site stands out: "rank 17: 3.10 ms, median 400 µs".
+pub(crate) fn odd(site: &RankSite) -> Option<String> {
+    const NAMED: usize = 3;
+    if site.odd.is_empty() {
+        return None;
+    }
+    let named = site
+        .odd
+        .iter()
+        .take(NAMED)
+        .map(|odd| format!("rank {}: {}", odd.rank, text::duration(odd.blocked_ns)));
+    let more = site.odd.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(format!(
+        "{}{more}, median {}",
+        named.collect::<Vec<_>>().join(", "),
+        text::duration(site.blocked_ns.p50)
+    ))
+}
+
+/// "train.py:18 step", and below it what waits, on how many ranks, what to do.
+pub(crate) fn notes(site: &RankSite, all: usize) -> Vec<String> {
+    let ranks = site.ranks as usize;
+    let on = if ranks == all { "all ranks".to_owned() } else { format!("{ranks} of {all} ranks") };
+    let once = if site.once { ", once" } else { "" };
+    let disputed = if site.disputed { ", verdicts differ" } else { "" };
+    let mut notes = vec![format!("{} on {on}{once}{disputed}", escaped(&site.api))];
+    notes.extend(odd(site));
+    notes.extend(site.fix.as_deref().map(|fix| format!("→ {}", escaped(fix))));
+    notes
+}
+
+/// Median; a tenth and nine tenths of the ranks; the most, and whose it is.
+pub(crate) fn cells(over: &Over, print: fn(i64) -> String) -> [String; 3] {
+    let [p10, p50, p90, max] = [over.p10, over.p50, over.p90, over.max].map(print);
+    let range = if p10 == p90 { String::new() } else { format!("{p10} – {p90}") };
+    [p50, range, if over.max > 0 { format!("{max} on {}", over.max_rank) } else { max }]
+}
+
+pub(crate) fn number(count: i64) -> String {
+    text::count(count.unsigned_abs())
+}
+
+/// Titles of what [`amounts`] gives.
+pub(crate) const AMOUNTS: [&str; 4] = ["waits", "blocked", "drain", "saves"];
+
+/// The four amounts of a site.
+pub(crate) fn amounts(site: &RankSite) -> [[String; 3]; 4] {
+    let time = |over| cells(over, text::duration);
+    [cells(&site.waits, number), time(&site.blocked_ns), time(&site.drain_ns), time(&site.saves_ns)]
+}
+
+/// What the columns mean.
+pub(crate) fn signs(ranks: &Ranks) -> Vec<String> {
+    let mut notes = Vec::new();
+    if ranks.sites_omitted > 0 {
+        notes.push(format!(
+            "{} not shown; --top 0 shows all.",
+            text::counted(ranks.sites_omitted as u64, "more site")
+        ));
+    }
+    if ranks.late.iter().any(|late| late.wait.is_some()) {
+        notes.push("A late rank came from the wait named: without it, it would have launched earlier, where the work that it waited for has not to be done before.".to_owned());
+    }
+    let per = if ranks.per == Per::Iteration { "per iteration" } else { "of the run" };
+    notes.push(format!(
+        "Over ranks, times {per}: the median, a tenth to nine tenths, the most and the rank that has it. blocked: host time inside waits, not a saving. drain: GPU idle after them. Named are ranks that block longer than three quartile ranges above the upper quartile."
+    ));
+    notes
+}
+
+/// The sites over ranks as marked text: three lines a site, into a pipe one.
+pub(crate) fn table(ranks: &Ranks, style: &Style) -> String {
+    const PLACE: usize = 24;
+    let all = ranks.list.len();
+    let stacked = style.width.is_some();
+    let sites = &ranks.sites;
+    let verdict = |site: &RankSite| {
+        let tone = Tone::of(site.class);
+        let (class, kind) = (tone.paint(site.class.as_str()), tone.paint(site.kind.as_str()));
+        if stacked { vec![class, kind] } else { vec![format!("{class} {kind}")] }
+    };
+    let amount = |at: usize| {
+        let cell = |site: &RankSite| {
+            let [median, range, most] = amounts(site)[at].clone();
+            let [range, most] = [range, most].map(|text| Tone::Faint.paint(text));
+            if stacked {
+                vec![median, range, most]
+            } else {
+                vec![[median, range, most].join(" ").trim().to_owned()]
+            }
+        };
+        Column::right(&[AMOUNTS[at]], sites.iter().map(cell).collect())
+    };
+    let columns = |width: Option<usize>| {
+        let place = |site: &RankSite| {
+            let Some(width) = width else {
+                return vec![[vec![escaped(&site.place)], notes(site, all)].concat().join("; ")];
+            };
+            let notes = notes(site, all).into_iter().flat_map(|note| text::wrap(&note, width));
+            let mut lines = vec![text::shorten_middle(&escaped(&site.place), width).into_owned()];
+            lines.extend(notes.map(|line| Tone::Faint.paint(line)));
+            lines
+        };
+        let mut columns = vec![
+            Column::left(&["id"], sites.iter().map(|site| vec![escaped(&site.id)]).collect()),
+            Column::left(&["verdict"], sites.iter().map(verdict).collect()),
+        ];
+        if width != Some(0) {
+            columns.push(Column::left(&["where"], sites.iter().map(place).collect()));
+        }
+        columns.extend((0..AMOUNTS.len()).map(amount));
+        columns
+    };
+    let room = style.width.map(|width| width.saturating_sub(grid::width(&columns(Some(0))) + GAP).max(PLACE));
+    grid::set(&columns(room), stacked, stacked)
+}

@@ -1,0 +1,105 @@
+//! Tables of ranks: written apart, merged in any order and any number of steps.
+
+use super::*;
+
+/// A folder of tables for each rank.
+fn tables(folder: &Path, ranks: usize) -> Vec<PathBuf> {
+    world(folder, ranks, 2);
+    let write = |rank: usize| {
+        let to = folder.join(format!("tables{rank}"));
+        let from = folder.join(format!("rank_{rank}.sqlite"));
+        let ran = program(&[
+            from.as_os_str(),
+            "--format".as_ref(),
+            "parquet".as_ref(),
+            "-o".as_ref(),
+            to.as_os_str(),
+        ]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        to
+    };
+    (0..ranks).map(write).collect()
+}
+
+fn merged<P: AsRef<Path>>(folders: &[P], more: &[&str]) -> Ran {
+    let folders = folders.iter().map(|folder| folder.as_ref().display().to_string());
+    let words: Vec<String> =
+        ["merge".to_owned()].into_iter().chain(folders).chain(more.iter().map(|w| (*w).to_owned())).collect();
+    program(&words)
+}
+
+/// The report of the merged tables says over ranks what that of the exports says.
+#[test]
+fn merging_is_separate_from_reading() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let all = tables(folder.path(), 4);
+    let [mut direct, mut apart] = [report(folder.path()), json(&merged(&all, &["--format", "json"]))];
+    for report in [&mut direct, &mut apart] {
+        // Ids are those of a report's own sites.
+        for site in report["ranks"]["sites"].as_array_mut().expect("sites") {
+            site["id"] = Value::Null;
+        }
+        report["ranks"]["late"][0]["wait"]["id"] = Value::Null;
+    }
+    assert_eq!(direct["ranks"], apart["ranks"]);
+    assert_eq!(direct["profiles"], apart["profiles"]);
+    let named =
+        |text: &str| text.contains("train.py:41 step") && text.contains("rank 2 comes last to 10 of 10");
+    for format in ["table", "markdown", "html"] {
+        let text = merged(&all, &["--format", format]).stdout;
+        assert!(
+            named(&text.split_whitespace().collect::<Vec<_>>().join(" ").replace('\\', "")),
+            "{format}: {text}"
+        );
+    }
+}
+
+/// Any order, any steps: the same bytes.
+#[test]
+fn merging_is_associative() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let all = tables(folder.path(), 4);
+    let at = |name: &str| folder.path().join(name);
+    let into = |folders: &[&PathBuf], name: &str| {
+        let ran = merged(folders, &["--format", "parquet", "-o", &at(name).display().to_string()]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+        at(name)
+    };
+    let once = into(&[&all[0], &all[1], &all[2], &all[3]], "once");
+    let (odd, even) = (into(&[&all[3], &all[1]], "odd"), into(&[&all[2], &all[0]], "even"));
+    let twice = into(&[&odd, &even], "twice");
+    for name in ["ranks.parquet", "sites.parquet", "collectives.parquet"] {
+        assert!(
+            fs::read(once.join(name)).expect("a table") == fs::read(twice.join(name)).expect("a table"),
+            "{name}"
+        );
+    }
+    let said = merged(&[&all[3], &all[0], &all[2], &all[1]], &["--format", "json"]).stdout;
+    assert_eq!(said, merged(&[&twice], &["--format", "json"]).stdout);
+    assert_eq!(said, merged(&[&even, &odd], &["--format", "json"]).stdout);
+    let parent = tempfile::tempdir().expect("a folder");
+    for (to, from) in ["a", "b", "c", "d"].iter().zip(&all) {
+        fs::rename(from, parent.path().join(to)).expect("a new place");
+    }
+    assert_eq!(said, merged(&[parent.path()], &["--format", "json"]).stdout, "a folder of results");
+}
+
+#[test]
+fn bad_results_get_a_sentence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let all = tables(folder.path(), 3);
+    let ran = merged(&[&all[0], &all[1], &all[0]], &[]);
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.lines().count()), (2, "", 1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("give each result once"), "{}", ran.stderr);
+    fs::write(all[1].join("sites.parquet"), b"PAR1").expect("a damaged table");
+    let ran = merged(&all, &["--format", "json"]);
+    assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("left out") && ran.stderr.contains("sites.parquet"), "{}", ran.stderr);
+    let found: Value = serde_json::from_str(&ran.stdout).expect("the report of the rest");
+    assert_eq!(found["ranks"]["missing"], serde_json::json!([1]));
+    let ran = merged(&[folder.path().join("nowhere")], &[]);
+    assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{}", ran.stderr);
+    let empty = tempfile::tempdir().expect("a folder");
+    let ran = merged(&[empty.path()], &[]);
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.lines().count()), (2, "", 1), "{}", ran.stderr);
+}
