@@ -32,6 +32,7 @@ fn run(cli: cli::args::Cli) -> Result<ExitCode> {
         Some(Command::Check(args)) => cli::check::run(args),
         Some(Command::Diff(args)) => cli::diff::run(args),
         Some(Command::Doctor(args)) => cli::doctor::run(args),
+        Some(Command::Fix(args)) => cli::fix::run(args),
         Some(Command::Replay(args)) => cli::replay::run(args),
         Some(Command::Explain(args)) => cli::explain::run(&args),
         Some(Command::Bench(args)) => cli::bench::run(&args),

@@ -1,9 +1,11 @@
 //! What can be typed.
 
+mod fix;
 mod gpu;
 mod replay;
 mod typed;
 
+pub use fix::FixArgs;
 pub use gpu::BenchArgs;
 pub use replay::ReplayArgs;
 
@@ -60,6 +62,8 @@ pub enum Command {
     Diff(DiffArgs),
     /// The gate for CI: fails where a capture waits more than a budget, a baseline or a condition allows
     Check(CheckArgs),
+    /// The advised edits as a patch: prints a unified diff, or writes the files
+    Fix(FixArgs),
     /// Is this capture good enough, and the command that makes it better
     Doctor(DoctorArgs),
     /// Confirm on a GPU what a wait costs: runs the workload around it with and without it

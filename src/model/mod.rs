@@ -6,6 +6,7 @@
 mod awaited;
 pub mod check;
 pub mod diff;
+pub mod edit;
 pub mod packed;
 mod site;
 pub mod timeline;

@@ -4,6 +4,7 @@ use super::combine::Combined;
 use super::library::Inside;
 use super::source::{Reading, SourceTree};
 use crate::model::Snippet;
+use crate::model::edit::{Outcome, Refusal};
 use crate::profile::payload::PyFrame;
 use crate::sites::{Bundle, native, ranges};
 use crate::vocabulary::{Attribution, Copy, Evidence, HostMemory, Verdict};
@@ -56,6 +57,17 @@ impl Site {
     /// The library's line that waits below the user's.
     pub fn library_frame(&self) -> Option<&PyFrame> {
         self.bundle.frames.get(self.inside?.frame)
+    }
+
+    /// An edit stays only where all that joins the site has the same.
+    fn refuse_edit_of(&mut self, other: Option<Reading>) {
+        let Some(own) = &mut self.reading else { return };
+        match other {
+            Some(other) if other.outcome == own.outcome => {}
+            Some(Reading { outcome: outcome @ Outcome::Refused { .. }, .. }) => own.outcome = outcome,
+            _ if own.outcome.edit().is_none() => {}
+            _ => own.outcome = Outcome::refused(None, Refusal::Several),
+        }
     }
 
     /// Looks up the user line with those around it, unless the file is known to have changed.
@@ -123,7 +135,8 @@ pub fn part_keys(sites: &mut [Site]) {
 
 /// Adds a smaller site to another: its waits, paths and own reasons; agreement is only as sure as the less sure.
 fn absorb(site: &mut Site, other: Site) {
-    let Site { bundle, paths, verdict, .. } = other;
+    let Site { bundle, paths, verdict, reading, .. } = other;
+    site.refuse_edit_of(reading);
     site.bundle.waits.extend(bundle.waits);
     for path in paths {
         // Those of one stack were joined first: the paths of a site differ.

@@ -64,5 +64,7 @@ pub fn observed(text: &str) -> Observed<'_> {
         api => return Observed { api, through, ..Observed::default() },
     };
     let method = words.get(1).copied();
-    Observed { api: "cudaStreamSynchronize", copy, method, operator: Some(operator), through }
+    let largest = copy.map_or(0, |copy| copy.bytes);
+    let operator = Some(operator);
+    Observed { api: "cudaStreamSynchronize", copy, method, operator, through, largest, ..Observed::default() }
 }

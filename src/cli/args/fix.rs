@@ -1,0 +1,35 @@
+//! What can be typed for `fix`.
+
+use super::{RepositoryArgs, SelectArgs, SharedArgs};
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+
+const AFTER: &str = "The diff goes to stdout, what became of each site to stderr. Edits are only made where everything that they \
+need is proven by the source or the trace; the others are listed with the reason. A file whose recorded lines do not hold what ran \
+on them is left alone, so that a second run changes nothing.\n\n\
+Exit codes: 0 done, also where there is nothing to edit; 2 wrong usage or bad input.";
+
+/// What can be typed for `fix`.
+#[derive(Args)]
+#[command(after_help = AFTER)]
+pub struct FixArgs {
+    /// Nsight Systems exports (.sqlite, _pqtdir) or reports (.nsys-rep); several, one per rank, make one patch
+    #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
+    pub profiles: Vec<PathBuf>,
+    /// Write the files instead of printing the diff
+    #[arg(long)]
+    pub apply: bool,
+    /// Only these sites (S1,S2), by their ids in the report
+    #[arg(long, value_name = "SITES", value_delimiter = ',')]
+    pub site: Vec<String>,
+    /// Edits too that may change what the program computes or shows: measured times, random numbers, a copy whose destination may be the
+    /// CPU in another run
+    #[arg(long)]
+    pub unsafe_fixes: bool,
+    #[command(flatten)]
+    pub repository: RepositoryArgs,
+    #[command(flatten)]
+    pub select: SelectArgs,
+    #[command(flatten)]
+    pub shared: SharedArgs,
+}
