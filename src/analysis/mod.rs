@@ -247,6 +247,7 @@ impl CaptureAnalysis {
         let judged = judge.all(profile, bundles)?;
         let sources = judge.sources;
         let mut sites = site::join(judged, |site| self.paid_once(site));
+        site::doubt(&mut sites, &sources);
         sites.iter_mut().for_each(|site| site.quote(&sources));
         (self.refused, self.context, self.sites) = (sources.refused(), context, sites);
         Ok(())

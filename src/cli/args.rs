@@ -317,7 +317,7 @@ pub struct CheckArgs {
 /// Where paths of annotations and SARIF start.
 #[derive(Args)]
 pub struct RepositoryArgs {
-    /// The checkout that file names of annotations and SARIF are relative to; GITHUB_WORKSPACE or the working directory
+    /// The checkout that file names of annotations, SARIF and patches are relative to; GITHUB_WORKSPACE or the working directory
     /// by default
     #[arg(long, value_name = "DIR", env = "GITHUB_WORKSPACE", hide_env = true, default_value = ".", value_hint = ValueHint::DirPath)]
     pub repository: PathBuf,

@@ -11,6 +11,8 @@ use sync_report::model::Report;
 use sync_report::patch::{self, PatchedFile, Wanted};
 use sync_report::render::patch as render;
 use sync_report::report as reports;
+use sync_report::repository::Repository;
+use sync_report::sites::frames::PathRules;
 use sync_report::verdict::source::SourceTree;
 
 /// Prints the patch, or writes the files.
@@ -19,7 +21,10 @@ pub fn run(args: FixArgs) -> Result<ExitCode> {
     let options = Options {
         timing: exports.timing.clone(),
         without_spread: true,
-        ..options::selected(&args.select, &args.shared)
+        source_roots: args.source_root.clone(),
+        rules: PathRules { user: args.user_path.clone(), library: args.library_path.clone() },
+        iteration_marker: args.iteration_marker.clone(),
+        ..options::plain(&args.shared)
     };
     let mut options = exports.named(options);
     let report = reports::run(&exports.paths, &options)?;
@@ -28,13 +33,12 @@ pub fn run(args: FixArgs) -> Result<ExitCode> {
     let sources = SourceTree::new(options.source_roots.clone()).allow_recorded(true);
     let wanted = Wanted { sites: args.site.clone(), with_unsafe: args.unsafe_fixes };
     let patch = patch::plan(&report, &sources, &wanted);
-    let setting = output::setting(&args.shared, Some((&args.repository, &args.select)));
+    let setting = output::setting(&args.shared, None);
+    let repository = Repository::new(args.repository.repository.clone(), args.source_root.clone());
     if args.apply {
         patch.files.iter().try_for_each(write)?;
     } else {
-        output::write(Path::new("-"), &args.shared, |_, out| {
-            Ok(render::render(&patch, &setting.repository, out)?)
-        })?;
+        output::write(Path::new("-"), &args.shared, |_, out| Ok(render::render(&patch, &repository, out)?))?;
     }
     for sentence in render::summary(&patch, args.apply) {
         (setting.say)(&sentence);

@@ -56,7 +56,7 @@ words! {
         Reads = "reads": "that each of the values is on the GPU is not shown",
         OnCpu = "on-cpu": "code on the CPU takes the value",
         // What is safe only if it holds.
-        Clock = "clock": "a clock beside it would measure something else",
+        Clock = "clock": "a clock of its function would measure something else",
         Destination = "destination": "the destination may be the CPU in another run",
         Float64 = "float64": "the file also runs on accelerators that may have no float64, in which it would add up",
         Random = "random": "the GPU makes other values of the same seed",
@@ -88,6 +88,19 @@ pub struct Edit {
     pub lines: Vec<u32>,
     /// Ascending, none overlapping another.
     pub replacements: Vec<Replacement>,
+    /// The same as whole lines, for reviews: ascending, none beside another.
+    pub blocks: Vec<Block>,
+}
+
+/// Whole lines in place of others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    /// First line that goes, from 1.
+    pub first: u32,
+    /// Last line that goes.
+    pub last: u32,
+    /// What comes instead, each line with its end; empty where they only go.
+    pub text: String,
 }
 
 /// What can be done to the source of a site. The file is that of the site's user frame.

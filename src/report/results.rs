@@ -397,7 +397,7 @@ fn proposal(site: &FoundSite) -> Option<Proposal> {
         }
         (_, None) => Outcome::refused(None, Refusal::NoSource),
         (Class::Unknown, _) => Outcome::refused(None, Refusal::Open),
-        (_, Some(reading)) if site.inside.is_some() && reading.outcome.edit().is_none() => {
+        (_, Some(Reading { outcome: Outcome::Refused { kind: None, .. }, .. })) if site.inside.is_some() => {
             Outcome::refused(None, Refusal::Library)
         }
         (Class::False, Some(reading)) => reading.outcome.clone(),

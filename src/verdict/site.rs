@@ -2,7 +2,7 @@
 
 use super::combine::Combined;
 use super::library::Inside;
-use super::source::{Reading, SourceTree};
+use super::source::{Reading, SourceTree, line};
 use crate::model::Snippet;
 use crate::model::edit::{Outcome, Refusal};
 use crate::profile::payload::PyFrame;
@@ -74,6 +74,37 @@ impl Site {
     pub fn quote(&mut self, sources: &SourceTree) {
         let frame = self.bundle.user_frame().filter(|_| self.line_text.is_some() && !self.stale);
         self.snippet = frame.and_then(|f| sources.snippet(&f.file, f.line));
+    }
+}
+
+/// Takes back the edits of files that are not what ran: a frame of the capture names a line there that does not run in its
+/// function. Cost: the frames of all sites, and a walk over a file for each that differs.
+pub fn doubt(sites: &mut [Site], sources: &SourceTree) {
+    let mut ran: FxHashMap<(&str, u32, &str), bool> = FxHashMap::default();
+    let mut whole: FxHashMap<String, bool> = FxHashMap::default();
+    let edited = |site: &Site| {
+        site.reading
+            .as_ref()
+            .and_then(|reading| reading.outcome.edit())
+            .and(site.bundle.user_frame().cloned())
+    };
+    for file in sites.iter().filter_map(edited) {
+        whole.insert(file.file.to_string(), true);
+    }
+    let frames = sites
+        .iter()
+        .flat_map(|site| site.bundle.frames.iter().chain(site.paths.iter().flat_map(|p| &p.callers)));
+    for frame in frames.filter(|frame| frame.line > 0) {
+        if let Some(whole) = whole.get_mut(&*frame.file) {
+            let at = (&*frame.file, frame.line, &*frame.function);
+            *whole &= *ran.entry(at).or_insert_with(|| line(sources, at.0, at.1, at.2).is_some());
+        }
+    }
+    for site in sites {
+        let Some(file) = edited(site).map(|frame| frame.file) else { continue };
+        if let (Some(false), Some(reading)) = (whole.get(&*file), &mut site.reading) {
+            reading.outcome = Outcome::refused(reading.outcome.edit().map(|edit| edit.kind), Refusal::Stale);
+        }
     }
 }
 

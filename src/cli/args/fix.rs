@@ -1,8 +1,10 @@
 //! What can be typed for `fix`.
 
-use super::{RepositoryArgs, SelectArgs, SharedArgs};
+use super::typed::parse_root;
+use super::{RepositoryArgs, SharedArgs};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
+use sync_report::verdict::source::SourceRoot;
 
 const AFTER: &str = "The diff goes to stdout, what became of each site to stderr. Edits are only made where everything that they \
 need is proven by the source or the trace; the others are listed with the reason. A file whose recorded lines do not hold what ran \
@@ -26,10 +28,22 @@ pub struct FixArgs {
     /// CPU in another run
     #[arg(long)]
     pub unsafe_fixes: bool,
+    // No filters: a wait that is left out may need what an edit removes.
+    /// Where the Python sources are: a directory, or OLD=NEW for paths recorded under OLD; may be given more than once. Paths as
+    /// recorded are tried last
+    #[arg(long, value_name = "[OLD=]NEW", value_parser = parse_root)]
+    pub source_root: Vec<SourceRoot>,
+    /// Code under this path is yours, wherever it is installed; may be given more than once
+    #[arg(long, value_name = "PREFIX")]
+    pub user_path: Vec<String>,
+    /// Code under this path is a library; may be given more than once
+    #[arg(long, value_name = "PREFIX")]
+    pub library_path: Vec<String>,
+    /// As for the report, whose ids sites have
+    #[arg(long, value_name = "RANGE")]
+    pub iteration_marker: Option<String>,
     #[command(flatten)]
     pub repository: RepositoryArgs,
-    #[command(flatten)]
-    pub select: SelectArgs,
     #[command(flatten)]
     pub shared: SharedArgs,
 }

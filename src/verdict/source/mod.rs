@@ -91,7 +91,7 @@ pub fn read_site(tree: &SourceTree, frames: &[Frame], observed: &Observed<'_>) -
         let text = last(here.path).map(|node| file.text(node)).unwrap_or_default();
         Case { site, here, sync: candidate.sync, text: &text }.judge()
     });
-    match combine(judged.collect()) {
+    match combine(&file, judged.collect()) {
         Some(Judged { expression, verdict, mended: Mended { shown, outcome } }) => {
             Finding::Read(Reading { line_text, expression, verdict, rewritten: shown, outcome })
         }
@@ -100,7 +100,7 @@ pub fn read_site(tree: &SourceTree, frames: &[Frame], observed: &Observed<'_>) -
 }
 
 /// One verdict from those of all expressions that fit: theirs where they agree, unknown where they do not.
-fn combine(judged: Vec<Judged>) -> Option<Judged> {
+fn combine(file: &parse::Source, judged: Vec<Judged>) -> Option<Judged> {
     let expressions = distinct(judged.iter().map(|one| one.expression.clone()));
     let rewritten = distinct(judged.iter().filter_map(|one| one.mended.shown.clone()));
     let mut all = judged.into_iter();
@@ -117,7 +117,7 @@ fn combine(judged: Vec<Judged>) -> Option<Judged> {
         } else if mine.kind != theirs.kind {
             mine.confidence *= grade::KINDS_DIFFER;
         }
-        whole.mended.outcome = together(whole.mended.outcome, other.mended.outcome);
+        whole.mended.outcome = together(file, whole.mended.outcome, other.mended.outcome);
         for evidence in theirs.evidence {
             if !mine.evidence.contains(&evidence) {
                 mine.evidence.push(evidence);
@@ -130,12 +130,13 @@ fn combine(judged: Vec<Judged>) -> Option<Judged> {
 }
 
 /// The edit of two expressions that fit alike: both, where both can be edited in the same way.
-fn together(one: Outcome, other: Outcome) -> Outcome {
+fn together(file: &parse::Source, one: Outcome, other: Outcome) -> Outcome {
     match (one, other) {
         (Outcome::Edit(mut one), Outcome::Edit(other)) if one.kind == other.kind => {
             one.replacements.extend(other.replacements);
             one.replacements.sort();
             one.replacements.dedup();
+            one.blocks = mend::text::blocks(file, &one.replacements);
             (one.safety, one.mind) = (one.safety.max(other.safety), one.mind.or(other.mind));
             Outcome::Edit(one)
         }

@@ -2,9 +2,11 @@
 
 use super::text::replace;
 use crate::model::edit::Replacement;
+use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::parse::imports::full_name;
 use crate::verdict::source::parse::nodes::{self, function_scope};
-use crate::verdict::source::parse::{Node, Source};
-use ruff_python_ast::{Expr, Stmt};
+use crate::verdict::source::parse::{Node, Source, dotted, split_callee};
+use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 /// What stands before and behind a statement on its lines, and where the first of them begins.
@@ -94,4 +96,17 @@ fn only_synchronises(body: &[Stmt]) -> bool {
         Stmt::Return(ast) => ast.value.is_none(),
         _ => matches!(stmt, Stmt::Pass(_)),
     })
+}
+
+/// Whether a call reads a clock.
+pub fn is_clock(file: &Source, call: &ExprCall) -> bool {
+    let callee = full_name(file, &dotted(&call.func));
+    let name = split_callee(&callee).1;
+    Names("perf_counter perf_counter_ns monotonic monotonic_ns process_time default_timer time_ns").has(name)
+        || Names("time.time time timer datetime.now datetime.datetime.now timeit.timeit").has(&callee)
+}
+
+/// Whether the function around reads a clock anywhere: what it measures changes with what is awaited in it.
+pub fn reads_clock(file: &Source, path: &[Node<'_>]) -> bool {
+    !nodes::calls(&path[..=function_scope(path)], &|call| is_clock(file, call)).is_empty()
 }

@@ -7,7 +7,7 @@ mod needs;
 pub mod neighbours;
 mod shown;
 mod sums;
-mod text;
+pub mod text;
 mod upload;
 mod values;
 
@@ -17,6 +17,7 @@ use super::locate::sync_expr::{Index, SyncExpr};
 use super::parse::nodes;
 use crate::model::edit::{Edit, EditKind, Outcome, Refusal, Replacement, Safety};
 use crate::vocabulary::Kind;
+pub use delete::is_clock;
 
 /// An expression that waits.
 #[derive(Clone, Copy)]
@@ -106,7 +107,8 @@ pub fn mend(subject: Subject<'_, '_>) -> Mended {
             replacements.sort();
             let mind = unproven(way.safe);
             let safety = if mind.is_none() { Safety::Safe } else { Safety::Unsafe };
-            Outcome::Edit(Edit { kind: way.kind, safety, mind, lines, replacements })
+            let blocks = text::blocks(subject.here.file(), &replacements);
+            Outcome::Edit(Edit { kind: way.kind, safety, mind, lines, replacements, blocks })
         }
     };
     Mended { shown: shown.filter(|_| unshown.is_none()), outcome }

@@ -16,6 +16,9 @@ use ruff_python_ast::{Expr, StmtImport};
 /// driver API, "API synchronization behavior").
 const STAGED: u64 = 64 << 10;
 
+/// What a file names that puts work on streams of its own, whatever ran in the capture.
+const STREAMS: Names = Names("Stream ExternalStream stream set_stream wait_stream wait_event record_stream");
+
 /// Whether what `need` asks for is proven.
 pub fn holds(need: Refusal, s: Subject<'_, '_>) -> bool {
     match need {
@@ -26,10 +29,10 @@ pub fn holds(need: Refusal, s: Subject<'_, '_>) -> bool {
             let taken = memory(s) == Some(HostMemory::Pageable);
             taken || upload::loaders(s).is_some()
         }
-        Refusal::Streams => !s.observed.beside.streams,
+        Refusal::Streams => !s.observed.beside.streams && !names(s, STREAMS),
         Refusal::InFlight => !s.observed.beside.in_flight,
         Refusal::Barrier => s.kind != Kind::Barrier,
-        Refusal::Clock => s.kind != Kind::Timing,
+        Refusal::Clock => s.kind != Kind::Timing && !delete::reads_clock(s.here.file(), s.here.path),
         Refusal::Tried => !is_tried(s.here.path),
         Refusal::Wrapper => !delete::is_wrapper(s.here.path),
         Refusal::Foreign => !is_shared(s),
@@ -96,12 +99,13 @@ fn is_shared(s: Subject<'_, '_>) -> bool {
     found
 }
 
-/// Whether a file names what `wanted` picks of attributes and names.
+/// Whether a file names one of these: as an attribute, an import or a text.
 fn names(s: Subject<'_, '_>, wanted: Names) -> bool {
     let mut found = false;
     nodes::walk(&[s.here.file().module()], &mut |path| {
         found |= match last(path) {
             Some(Node::ExprAttribute(ast)) => wanted.has(&ast.attr),
+            Some(Node::Alias(ast)) => wanted.has(&ast.name),
             Some(Node::StringLiteral(ast)) => wanted.has(&ast.value),
             _ => false,
         };

@@ -1,9 +1,50 @@
 //! Edits of calls as text: what is not touched stays as it is written.
 
-use crate::model::edit::Replacement;
+use crate::model::edit::{Block, Replacement};
 use crate::verdict::source::parse::Source;
 use ruff_python_ast::{ExprCall, Keyword};
 use ruff_text_size::{Ranged, TextRange, TextSize};
+
+/// Replacements, ascending, as whole lines.
+///
+/// Definition: a line goes where a replacement touches it; lines that follow each other make a block.
+pub fn blocks(file: &Source, replacements: &[Replacement]) -> Vec<Block> {
+    let text = file.whole();
+    let lines = |one: &Replacement| {
+        // A deletion of whole lines ends where the next one begins.
+        let last = if one.end > one.start && text[..one.end as usize].ends_with('\n') {
+            one.end - 1
+        } else {
+            one.end
+        };
+        (file.line_of(one.start.into()), file.line_of(last.into()))
+    };
+    let mut blocks: Vec<(Block, Vec<&Replacement>)> = Vec::new();
+    for one in replacements {
+        let (first, last) = lines(one);
+        match blocks.last_mut().filter(|(block, _)| first <= block.last + 1) {
+            Some((block, all)) => {
+                block.last = block.last.max(last);
+                all.push(one);
+            }
+            None => blocks.push((Block { first, last, text: String::new() }, vec![one])),
+        }
+    }
+    let written = |(block, all): (Block, Vec<&Replacement>)| {
+        let from = file.line_range(block.first)?.start().to_usize();
+        let last = file.line_range(block.last)?.end().to_usize();
+        let to = text[last..].find('\n').map_or(text.len(), |at| last + at + 1);
+        let (mut after, mut at) = (String::new(), from);
+        for one in all {
+            after += text.get(at..one.start as usize)?;
+            after += &one.text;
+            at = one.end as usize;
+        }
+        after += text.get(at..to)?;
+        Some(Block { text: after, ..block })
+    };
+    blocks.into_iter().filter_map(written).collect()
+}
 
 /// Text in place of a range.
 pub fn replace(range: TextRange, text: impl Into<String>) -> Replacement {

@@ -124,8 +124,15 @@ pub fn iterated<'a>(expr: &'a Expr, path: &[Node<'a>]) -> Option<Valued<'a>> {
         return None;
     }
     let statement = path[nodes::statement(path)?].range();
-    let stores =
-        occurrences.into_iter().filter(|one| one.store && !nodes::within(nodes::range(&one.path), statement));
+    let sent = |one: &scope::Occurrence<'a>| {
+        // In another branch: `x = x.cuda(0)`.
+        let Given::Value(Expr::Call(call)) = scope::given(&one.path) else { return false };
+        let own = nodes::receiver(call).and_then(Expr::as_name_expr).is_some_and(|ast| ast.id == name.id);
+        own && Names("to cuda").has(nodes::name(&call.func))
+    };
+    let stores = occurrences
+        .into_iter()
+        .filter(|one| one.store && !nodes::within(nodes::range(&one.path), statement) && !sent(one));
     let mut stores = stores.peekable();
     let first = stores.next().filter(|_| stores.peek().is_none())?;
     let Given::Iterated(source) = scope::given(&first.path) else { return None };
@@ -137,7 +144,8 @@ pub fn iterated<'a>(expr: &'a Expr, path: &[Node<'a>]) -> Option<Valued<'a>> {
     }
 }
 
-/// Whether an occurrence of a name may write to the tensor: `x.clamp_(0)`, `x[i] = v`, `f_(x)`, `out=x`, an array of its memory.
+/// Whether an occurrence of a name may write to the tensor, or gives it another name: `x.clamp_(0)`, `x[i] = v`, `f_(x)`, `out=x`,
+/// an array of its memory, `y = x`.
 fn is_written(path: &[Node<'_>]) -> bool {
     const SHARES: Names = Names("numpy data_ptr untyped_storage storage set_ share_memory_");
     match path {
@@ -146,6 +154,7 @@ fn is_written(path: &[Node<'_>]) -> bool {
         }
         [.., Node::ExprSubscript(ast), _] => !ast.ctx.is_load(),
         [.., Node::ExprCall(call), Node::Arguments(_), _] => nodes::name(&call.func).ends_with('_'),
+        [.., Node::StmtAssign(ast), name] => ast.value.range() == name.range(),
         [.., Node::Keyword(keyword), _] => keyword.arg.as_ref().is_some_and(|name| name == "out"),
         _ => false,
     }
