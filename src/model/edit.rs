@@ -10,6 +10,7 @@ words! {
         NonBlocking = "non-blocking": "copy without blocking",
         OnDevice = "on-device": "make the tensor on the GPU",
         KeepTensor = "keep-tensor": "add up on the GPU and read the sum once",
+        IndexOnce = "index-once": "upload the index where it is made",
         ReadTogether = "read-together": "read the values in one copy",
     }
 }

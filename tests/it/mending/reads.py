@@ -151,7 +151,7 @@ def epoch(xs):
 def epoch(xs):
     total = 0.0
     for x in xs:
-        total += loss(x).item() / len(xs)  #! item; refused form
+        total += loss(x).item() / len(xs)  #! item; refused no-edit
     print(total)
 
 # --- of integers, perhaps
@@ -184,9 +184,81 @@ def epoch(xs):
         print(total)
     show()
 
+# --- caught on the way
+def epoch(xs):
+    total = 0.0
+    try:
+        for x in xs:
+            total += loss(x).item()  #! item; refused form
+    except KeyboardInterrupt:
+        pass
+    print(total)
+
 # --- a list for NumPy
+import torch
 def epoch(xs):
     losses = []
     for x in xs:
-        losses.append(loss(x).item())  #! item; refused no-edit
+        losses.append(loss(x).item())  #! item
+        print(len(losses))
     print(np.mean(losses))
+# file: after
+import torch
+def epoch(xs):
+    losses = []
+    for x in xs:
+        losses.append(loss(x).detach().clone())
+        print(len(losses))
+    losses = torch.stack(losses).flatten().tolist() if losses else []
+    print(np.mean(losses))
+
+# --- a list that is added to, of integers
+import torch
+def epoch(xs):
+    for part in xs:
+        hits = []
+        for x in part:
+            hits += [right(x).sum().item()]  #! read item 8
+        print(sum(hits) / len(hits))
+# file: after
+import torch
+def epoch(xs):
+    for part in xs:
+        hits = []
+        for x in part:
+            hits += [right(x).sum().detach().clone()]
+        hits = torch.stack(hits).flatten().tolist() if hits else []
+        print(sum(hits) / len(hits))
+
+# --- a list that is looked at in each turn
+import torch
+def epoch(xs):
+    losses = []
+    for x in xs:
+        losses.append(loss(x).item())  #! item; refused on-cpu
+        print(losses[-1])
+
+# --- a list that others hold
+import torch
+def epoch(xs):
+    losses = []
+    history["loss"] = losses
+    for x in xs:
+        losses.append(loss(x).item())  #! item; refused form
+    print(np.mean(losses))
+
+# --- a list that has something in it
+import torch
+def epoch(xs):
+    losses = [0.0]
+    for x in xs:
+        losses.append(loss(x).item())  #! item; refused form
+    print(np.mean(losses))
+
+# --- a list of an object
+import torch
+class Task:
+    def epoch(self, xs):
+        for x in xs:
+            self.losses.append(loss(x).item())  #! item; refused no-edit
+        print(np.mean(self.losses))

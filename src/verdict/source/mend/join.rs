@@ -119,7 +119,7 @@ impl<'a> Reads<'a> {
 }
 
 /// Whether `torch` is what the file's import calls so.
-fn imports_torch(here: Here<'_, '_>) -> bool {
+pub fn imports_torch(here: Here<'_, '_>) -> bool {
     let owner = scope::owner(here.path, "torch");
     let mut bound = scope::occurrences(&owner, "torch").into_iter().filter(|one| one.store).peekable();
     bound.peek().is_some() && bound.all(|one| matches!(last(&one.path), Some(Node::Alias(_))))

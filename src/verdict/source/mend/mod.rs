@@ -2,6 +2,7 @@
 
 mod delete;
 pub mod imports;
+mod index;
 mod join;
 mod needs;
 pub mod neighbours;
@@ -63,11 +64,14 @@ const NON_BLOCKING: Way = Way {
 };
 const FILLED: Way =
     Way { kind: EditKind::OnDevice, shown: &[R::Direction], made: &[R::Streams], safe: &[R::Random] };
+const INDEXED: Way =
+    Way { kind: EditKind::IndexOnce, shown: &[R::Direction], made: &[R::Streams, R::Pageable], safe: &[] };
 const WRITTEN: Way =
     Way { kind: EditKind::OnDevice, shown: &[R::Advanced, R::Direction], made: &[], safe: &[] };
 const READ_TOGETHER: Way =
     Way { kind: EditKind::ReadTogether, shown: &[R::Numbers], made: &[R::Reads], safe: &[] };
 const KEPT: Way = Way { kind: EditKind::KeepTensor, shown: &[], made: &[R::Numbers], safe: &[R::Float64] };
+const COLLECTED: Way = Way { kind: EditKind::KeepTensor, shown: &[], made: &[], safe: &[] };
 const CHECKED: Way = Way { kind: EditKind::OnDevice, shown: &[], made: &[], safe: &[] };
 const OTHER_FORM: Way = Way { kind: EditKind::OnDevice, shown: &[R::OnCpu], made: &[], safe: &[] };
 
@@ -132,14 +136,19 @@ fn write(s: Subject<'_, '_>) -> Option<Written> {
         SyncExpr::Move("to" | "cuda" | "copy_", _) if upload => Some(upload::moved(s, call?)),
         SyncExpr::Create("tensor" | "as_tensor") if upload => Some(upload::created(s, call?)),
         SyncExpr::Item if matches!(s.kind, Kind::Logging | Kind::RoundTrip) => {
-            match shown::kept(s.here, call?)? {
-                Ok(kept) => Some(sums::added_up(s, call?, kept)),
-                Err(()) => join::together(s, call?),
+            let call = call?;
+            let kept = shown::kept(s.here, call);
+            let shown = kept.as_ref().and_then(|kept| kept.as_ref().ok()).cloned();
+            match kept {
+                Some(Err(())) => sums::collected(s, call, shown).or_else(|| join::together(s, call)),
+                Some(Ok(_)) => sums::collected(s, call, shown.clone()).or_else(|| only_shown(&KEPT, shown)),
+                None => sums::collected(s, call, None),
             }
         }
         SyncExpr::Check(op) => only_shown(&CHECKED, shown::checked(s.here.file(), call?, op)),
         SyncExpr::Download("type") => only_shown(&OTHER_FORM, shown::cast(s.here.file(), call?)),
         SyncExpr::Index { what: Index::Constant, store: true } if upload => upload::written(s),
+        SyncExpr::Index { .. } if upload => index::once(s),
         _ => None,
     }
 }

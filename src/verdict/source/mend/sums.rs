@@ -1,20 +1,30 @@
-//! A sum that a loop reads value by value, added up on the GPU and read once.
+//! What a loop reads value by value to add it up or to list it: kept on the GPU, and read once.
 
+use super::join::imports_torch;
 use super::text::{insert, replace};
-use super::{KEPT, Subject, Written};
+use super::{COLLECTED, KEPT, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::flow::conditions;
 use crate::verdict::source::infer::placement::Placement;
 use crate::verdict::source::parse::scope::{self, Occurrence};
-use crate::verdict::source::parse::{Node, Path, nodes, within};
-use ruff_python_ast::{Expr, ExprCall, Operator, StmtAugAssign};
+use crate::verdict::source::parse::{Node, Path, dotted, nodes, within};
+use ruff_python_ast::{Expr, ExprCall, ExprName, Operator};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-/// Adds up on the GPU what a loop reads to add it up.
+/// How a loop collects.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// `total += v.item()`.
+    Sum,
+    /// `all.append(v.item())`, `all += [v.item()]`.
+    List,
+}
+
+/// Keeps on the GPU what a loop collects.
 ///
-/// Definition: `total += v.item()`, the only change of a local `total` in the loop, which starts as a number that stands there.
-/// The sum stays a tensor of float64, as exact as Python's; reads of it become `float(total)`: those under a condition that holds
-/// now and then where they are, all behind the loop together right after it.
+/// Definition: the only change, in the loop, of a local that starts as a number or an empty list. A sum stays a tensor of float64, as
+/// exact as Python's; a list holds copies, for the tensor may be written to before the list is read. Both are read right behind the
+/// loop, and a sum also under conditions that hold now and then, where it stands.
 ///
 /// ```text
 /// total = 0                                total = 0
@@ -25,58 +35,86 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 ///                                          print(total / n)
 /// ```
 /// Cost: one walk over the scope of the name.
-pub fn added_up<'a>(s: Subject<'_, 'a>, call: &'a ExprCall, shown: String) -> Written {
-    let replacements = sum(s, call).ok_or(Refusal::Form).and_then(|sum| sum.replacements(s, call));
-    Written::new(&KEPT, Some(shown), replacements)
+pub fn collected<'a>(s: Subject<'_, 'a>, call: &'a ExprCall, shown: Option<String>) -> Option<Written> {
+    let (name, form) = target(s, call)?;
+    let way = if form == Form::Sum { &KEPT } else { &COLLECTED };
+    let replacements = Collected::of(s, name, form)
+        .ok_or(Refusal::Form)
+        .and_then(|collected| collected.replacements(s, call));
+    Some(Written::new(way, shown, replacements))
+}
+
+/// The name that the statement adds the value to.
+fn target<'a>(s: Subject<'_, 'a>, call: &ExprCall) -> Option<(&'a ExprName, Form)> {
+    let own = |expr: &Expr| expr.range() == call.range();
+    let host = |expr: &'a Expr| s.here.find(expr) == Placement::Host;
+    match s.here.path[nodes::statement(s.here.path)?] {
+        Node::StmtAugAssign(ast) if ast.op == Operator::Add => {
+            let form = match &*ast.value {
+                // So many times the value: as exact on the GPU.
+                Expr::BinOp(product) if product.op == Operator::Mult => {
+                    let whole = own(&product.left) && host(&product.right)
+                        || own(&product.right) && host(&product.left);
+                    whole.then_some(Form::Sum)
+                }
+                Expr::List(list) => list.elts.iter().all(own).then_some(Form::List),
+                value => own(value).then_some(Form::Sum),
+            };
+            Some((ast.target.as_name_expr()?, form?))
+        }
+        Node::StmtExpr(ast) => {
+            let append = ast.value.as_call_expr().filter(|append| nodes::name(&append.func) == "append")?;
+            let [value] = &*append.arguments.args else { return None };
+            own(value).then_some((nodes::receiver(append)?.as_name_expr()?, Form::List))
+        }
+        _ => None,
+    }
 }
 
 /// The name, its occurrences and the loop.
-struct Sum<'a> {
+struct Collected<'a> {
     name: &'a str,
+    form: Form,
     own: TextRange,
     all: Vec<Occurrence<'a>>,
-    /// The outermost loop that the name comes into as a number.
+    /// The outermost loop that the name comes into empty.
     around: TextRange,
 }
 
-fn sum<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Sum<'a>> {
-    let path = s.here.path;
-    let at = nodes::statement(path)?;
-    let Node::StmtAugAssign(ast) = path[at] else { return None };
-    let name = ast.target.as_name_expr().filter(|_| ast.op == Operator::Add)?;
-    if !adds(s, ast, call) {
-        return None;
+impl<'a> Collected<'a> {
+    fn of(s: Subject<'_, 'a>, name: &'a ExprName, form: Form) -> Option<Self> {
+        let path = s.here.path;
+        let at = nodes::statement(path)?;
+        let owner = scope::owner(path, &name.id);
+        let all = scope::occurrences(&owner, &name.id);
+        let starts: Vec<&Path<'a>> = all.iter().filter(|one| one.store).map(|one| &one.path).collect();
+        let first = starts.first()?;
+        // Loops that the first value comes into from outside.
+        let outside = |node: &&Node<'a>| {
+            matches!(node, Node::StmtFor(_) | Node::StmtWhile(_)) && !within(nodes::range(first), **node)
+        };
+        let inner = &path[owner.len() - 1..at];
+        let around = inner.iter().find(outside)?.range();
+        let empty = |value: &Expr| match form {
+            Form::Sum => value.is_number_literal_expr(),
+            Form::List => value.as_list_expr().is_some_and(|list| list.elts.is_empty()),
+        };
+        let fresh =
+            starts.iter().all(|start| scope::value(start.to_vec()).is_some_and(|(value, _)| empty(value)));
+        let local = all.iter().all(|one| !one.closure) && scope::parameter(&owner, &name.id).is_none();
+        // Whoever catches an error would find the tensors.
+        let tried = inner.iter().any(|node| matches!(node, Node::StmtTry(_)));
+        let known = form == Form::Sum || imports_torch(s.here);
+        let before = nodes::range(first).start() < around.start();
+        (before && fresh && local && known && !tried).then_some(Self {
+            name: &name.id,
+            form,
+            own: path[at].range(),
+            all,
+            around,
+        })
     }
-    let owner = scope::owner(path, &name.id);
-    let all = scope::occurrences(&owner, &name.id);
-    let starts: Vec<&Path<'a>> = all.iter().filter(|one| one.store).map(|one| &one.path).collect();
-    let first = starts.first()?;
-    // Loops that the first value comes into from outside.
-    let outside = |node: &&Node<'a>| {
-        matches!(node, Node::StmtFor(_) | Node::StmtWhile(_)) && !within(nodes::range(first), **node)
-    };
-    let around = path[owner.len() - 1..at].iter().find(outside)?.range();
-    let plain = all.iter().all(|one| !one.closure) && scope::parameter(&owner, &name.id).is_none();
-    let numbers = starts
-        .iter()
-        .all(|start| scope::value(start.to_vec()).is_some_and(|(value, _)| value.is_number_literal_expr()));
-    let before = nodes::range(first).start() < around.start() && plain && numbers;
-    before.then_some(Sum { name: &name.id, own: ast.range, all, around })
-}
 
-/// Whether what is added is the value itself, or so many times it: that is as exact on the GPU.
-fn adds<'a>(s: Subject<'_, 'a>, ast: &'a StmtAugAssign, call: &ExprCall) -> bool {
-    let own = |expr: &Expr| expr.range() == call.range();
-    match &*ast.value {
-        Expr::BinOp(product) if product.op == Operator::Mult => {
-            let host = |expr: &'a Expr| s.here.find(expr) == Placement::Host;
-            own(&product.left) && host(&product.right) || own(&product.right) && host(&product.left)
-        }
-        value => own(value),
-    }
-}
-
-impl<'a> Sum<'a> {
     fn replacements(&self, s: Subject<'_, 'a>, call: &ExprCall) -> Result<Vec<Replacement>, Refusal> {
         let file = s.here.file();
         let (mut made, mut behind) = (Vec::new(), false);
@@ -86,11 +124,9 @@ impl<'a> Sum<'a> {
             match () {
                 _ if at.start() < self.around.start() && !one.store => return Err(Refusal::Form),
                 _ if at.start() >= self.around.end() => behind |= one.load || changes,
-                _ if one.store => {}
+                _ if one.store || asks_length(&one.path) => {}
                 _ if changes => return Err(Refusal::Form),
-                _ if conditions::rare(&one.path)
-                    .is_some_and(|ast| within(ast.range, self.around) && !within(self.own, ast.range)) =>
-                {
+                _ if self.form == Form::Sum && self.is_rare(&one.path) => {
                     made.push(replace(at, format!("float({})", self.name)));
                 }
                 // Read in each turn: then nothing is won.
@@ -100,11 +136,18 @@ impl<'a> Sum<'a> {
         if behind {
             made.push(self.read_behind(file.whole()).ok_or(Refusal::Form)?);
         }
-        made.push(kept(file.whole(), call).ok_or(Refusal::Form)?);
+        let keep = if self.form == Form::Sum { "detach().double()" } else { "detach().clone()" };
+        made.push(kept(file.whole(), call, keep).ok_or(Refusal::Form)?);
         Ok(made)
     }
 
-    /// A line behind the loop that reads the sum.
+    /// Whether a read stands under a condition that holds now and then, and the collecting does not.
+    fn is_rare(&self, path: &[Node<'_>]) -> bool {
+        conditions::rare(path)
+            .is_some_and(|ast| within(ast.range, self.around) && !within(self.own, ast.range))
+    }
+
+    /// A line behind the loop that reads what was collected.
     fn read_behind(&self, text: &str) -> Option<Replacement> {
         let start = self.around.start().to_usize();
         let indent = &text[text[..start].rfind('\n').map_or(0, |at| at + 1)..start];
@@ -113,16 +156,26 @@ impl<'a> Sum<'a> {
         // `for x in xs: total += x.item(); print(x)`, and a last line without an end.
         let plain = indent.trim().is_empty() && line < text.len() && !text[end..line].contains(';');
         let break_ = if text[..line].ends_with('\r') { "\r\n" } else { "\n" };
+        let name = self.name;
+        let read = match self.form {
+            Form::Sum => format!("float({name})"),
+            Form::List => format!("torch.stack({name}).flatten().tolist() if {name} else []"),
+        };
         let at = TextSize::of(&text[..=line]);
-        plain.then(|| insert(at, format!("{indent}{0} = float({0}){break_}", self.name)))
+        plain.then(|| insert(at, format!("{indent}{name} = {read}{break_}")))
     }
 }
 
-/// `.item()` as `.detach().double()`.
-fn kept(text: &str, call: &ExprCall) -> Option<Replacement> {
+/// Whether a list is only asked for its length.
+fn asks_length(path: &[Node<'_>]) -> bool {
+    matches!(path, [.., Node::ExprCall(call), Node::Arguments(_), _] if dotted(&call.func) == "len")
+}
+
+/// `.item()` as another method.
+fn kept(text: &str, call: &ExprCall, keep: &str) -> Option<Replacement> {
     let method = call.func.as_attribute_expr()?;
     let between = text.get(method.value.end().to_usize()..method.attr.start().to_usize())?;
     let dot = between.rfind('.')?;
     let start = method.value.end() + TextSize::of(&between[..=dot]);
-    Some(replace(TextRange::new(start, call.end()), "detach().double()"))
+    Some(replace(TextRange::new(start, call.end()), keep))
 }
