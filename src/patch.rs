@@ -5,7 +5,7 @@ use crate::model::{Frame, Report, Site};
 use crate::verdict::source::{self, SourceTree};
 use crate::vocabulary::Class;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Which edits are wanted.
 #[derive(Clone, Debug, Default)]
@@ -14,9 +14,16 @@ pub struct Wanted {
     pub sites: Vec<String>,
     /// Edits too that may change what the program computes or shows.
     pub with_unsafe: bool,
+    /// Folders whose files may be edited: what a capture names may be any file of this machine.
+    pub roots: Vec<PathBuf>,
 }
 
 impl Wanted {
+    fn may_edit(&self, path: &Path) -> bool {
+        let Ok(path) = path.canonicalize() else { return false };
+        self.roots.iter().filter_map(|root| root.canonicalize().ok()).any(|root| path.starts_with(root))
+    }
+
     fn names(&self, site: &Site) -> bool {
         self.sites.is_empty() || self.sites.iter().any(|id| id.eq_ignore_ascii_case(&site.id))
     }
@@ -75,6 +82,7 @@ pub fn plan(report: &Report, sources: &SourceTree, wanted: &Wanted) -> Patch {
         if let Outcome::Edit(edit) = &proposal.outcome {
             match sources.editable(&frame.file) {
                 Err(reason) => answer.reason = Some(reason),
+                Ok((path, _)) if !wanted.may_edit(&path) => answer.reason = Some(Refusal::Outside),
                 Ok(_) if edit.safety == Safety::Unsafe && !wanted.with_unsafe => answer.is_unsafe = true,
                 Ok((path, before)) => {
                     let new = || Edited {

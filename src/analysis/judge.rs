@@ -5,6 +5,7 @@ use crate::error::InputError;
 use crate::iterations::Iterations;
 use crate::model::Frame;
 use crate::profile::Profile;
+use crate::profile::ids::OpId;
 use crate::sites::frames::PathRules;
 use crate::sites::program::Programs;
 use crate::sites::{Bundle, native};
@@ -28,8 +29,8 @@ pub struct Judge<'a> {
     pub programs: &'a Programs,
     pub devices: &'a Devices,
     pub iterations: Option<&'a Iterations>,
-    /// By process; counted when a source is at hand.
-    pub beside: OnceCell<FxHashMap<i64, Beside>>,
+    /// Copies of pinned memory that are no wait's own, by process; counted when a source is at hand.
+    pub copies: OnceCell<FxHashMap<i64, i64>>,
 }
 
 impl Judge<'_> {
@@ -83,7 +84,7 @@ impl Judge<'_> {
         let bytes = bundle.waits.iter().filter_map(|&wait| self.waits[wait].copy).map(|copy| copy.bytes);
         let observed = Observed {
             largest: bytes.max().unwrap_or(0),
-            beside: self.beside(profile, bundle.pid),
+            beside: self.beside(profile, bundle),
             burst: burst(profile, self.waits, bundle),
             api: &bundle.api,
             copy: bundle.copy,
@@ -94,10 +95,16 @@ impl Judge<'_> {
         read_site(&self.sources, &frames, &observed)
     }
 
-    /// What a process does on the GPU, counted once for all its waits.
-    fn beside(&self, profile: &Profile, pid: i64) -> Beside {
-        let all = self.beside.get_or_init(|| beside(profile, self.waits));
-        all.get(&pid).copied().unwrap_or_default()
+    /// What a process does on the GPU beside a bundle's waits. Of copies only bare synchronisations ask: those are counted once.
+    fn beside(&self, profile: &Profile, bundle: &Bundle) -> Beside {
+        let pid = bundle.pid;
+        let copies = || self.copies.get_or_init(|| copies_left(profile, self.waits));
+        let own = || profile.ops.streams.iter().filter(|key| key.pid == pid);
+        Beside {
+            streams: own().count() > 1,
+            devices: own().any(|key| own().any(|other| other.device != key.device)),
+            in_flight: bundle.copy.is_none() && copies().get(&pid).is_some_and(|left| *left > 0),
+        }
     }
 
     fn subject<'a>(&'a self, profile: &Profile, bundle: &'a Bundle) -> trace::Subject<'a> {
@@ -125,27 +132,22 @@ fn overlap(profile: &Profile, wait: &Wait) -> i64 {
     (profile.ops.end[op].min(wait.end) - profile.ops.start[op].max(wait.start)).clamp(0, wait.blocked)
 }
 
-/// What each process has on the GPU. A copy from or to pinned memory that is no wait's own may still be under way when the next
-/// wait begins. Waits that a filter left out count as none: then there seem to be more such copies.
-fn beside(profile: &Profile, waits: &Waits) -> FxHashMap<i64, Beside> {
+/// How many copies from or to pinned memory each process makes beyond those that are a wait's own: they may still be under way
+/// when the next wait begins. Waits that a filter left out count as none: then there seem to be more such copies.
+fn copies_left(profile: &Profile, waits: &Waits) -> FxHashMap<i64, i64> {
     let ops = &profile.ops;
-    let mut streams: FxHashMap<i64, usize> = FxHashMap::default();
-    ops.streams.iter().for_each(|key| *streams.entry(key.pid).or_default() += 1);
     let is_pinned = |copy: &Copy| {
         copy.host_memory != HostMemory::Pageable
             && matches!(copy.direction, Direction::HostToDevice | Direction::DeviceToHost)
     };
-    let mut copies: FxHashMap<i64, i64> = FxHashMap::default();
+    let mut left: FxHashMap<i64, i64> = FxHashMap::default();
     for op in ops.ids().filter(|&op| ops.copy(op).is_some_and(|copy| is_pinned(&copy))) {
-        *copies.entry(ops.pid(op)).or_default() += 1;
+        *left.entry(ops.pid(op)).or_default() += 1;
     }
     for wait in waits.iter().filter(|wait| wait.copy.is_some_and(|copy| is_pinned(&copy))) {
-        *copies.entry(wait.pid).or_default() -= 1;
+        *left.entry(wait.pid).or_default() -= 1;
     }
-    let of = |(pid, streams): (i64, usize)| {
-        (pid, Beside { streams: streams > 1, in_flight: copies.get(&pid).is_some_and(|left| *left > 0) })
-    };
-    streams.into_iter().map(of).collect()
+    left
 }
 
 /// How many waits of a bundle follow each other without a kernel in between, where it is always as many: the reads of one line.
@@ -166,7 +168,7 @@ fn burst(profile: &Profile, waits: &Waits, bundle: &Bundle) -> Option<u32> {
     let ops = &profile.ops;
     let worked = |pair: &[&Wait]| {
         let first = ops.start.raw.partition_point(|&start| start < pair[0].end);
-        let between = ops.ids().skip(first).take_while(|&op| ops.start[op] < pair[1].end);
+        let between = (first..ops.len()).map(OpId::from).take_while(|&op| ops.start[op] < pair[1].end);
         between.into_iter().any(|op| ops.copy(op).is_none())
     };
     let (mut lengths, mut length) = (Vec::new(), 1_u32);

@@ -242,7 +242,7 @@ impl CaptureAnalysis {
             devices,
             // Where in a step a found loop begins is anybody's guess: it does not tell what a step has done by then.
             iterations: iterations.as_ref().filter(|i| i.confidence().is_none()),
-            beside: std::cell::OnceCell::new(),
+            copies: std::cell::OnceCell::new(),
         };
         let judged = judge.all(profile, bundles)?;
         let sources = judge.sources;

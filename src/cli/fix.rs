@@ -31,7 +31,9 @@ pub fn run(args: FixArgs) -> Result<ExitCode> {
     options.progress = None; // the bar goes before the diff comes
     refuse_unknown(&report, &args.site)?;
     let sources = SourceTree::new(options.source_roots.clone()).allow_recorded(true);
-    let wanted = Wanted { sites: args.site.clone(), with_unsafe: args.unsafe_fixes };
+    let roots = args.source_root.iter().map(|root| root.new.clone());
+    let roots = roots.chain([args.repository.repository.clone()]).collect();
+    let wanted = Wanted { sites: args.site.clone(), with_unsafe: args.unsafe_fixes, roots };
     let patch = patch::plan(&report, &sources, &wanted);
     let setting = output::setting(&args.shared, None);
     let repository = Repository::new(args.repository.repository.clone(), args.source_root.clone());

@@ -39,12 +39,14 @@ words! {
         Disputed = "disputed": "the line also waits where the program needs it",
         Overlap = "overlap": "it touches the edit of another site",
         Syntax = "syntax": "the file would not parse",
+        Outside = "outside": "its file is below no --source-root, nor the checkout",
         Encoding = "encoding": "the file is not plain UTF-8",
         // What is not proven.
         Direction = "direction": "that its copies go to the GPU is not shown",
         Pageable = "pageable": "its source is pageable, and nothing in sight pins it: so large a copy waits in the call itself",
         Reused = "reused": "its pinned source may be written again before the copy has ended",
         Streams = "streams": "work runs on several streams, which it may keep in order",
+        Devices = "devices": "work runs on several GPUs, and the values may not be on one",
         InFlight = "in-flight": "copies of pinned memory are under way without a wait of their own, which it may be for",
         Barrier = "barrier": "it makes a copied buffer valid",
         Tried = "tried": "it stands in a `try`, perhaps for its errors",
@@ -57,7 +59,7 @@ words! {
         Reads = "reads": "that each of the values is on the GPU is not shown",
         OnCpu = "on-cpu": "code on the CPU takes the value",
         // What is safe only if it holds.
-        Clock = "clock": "a clock of its function would measure something else",
+        Clock = "clock": "clocks of the file would measure something else",
         Destination = "destination": "the destination may be the CPU in another run",
         Float64 = "float64": "the file also runs on accelerators that may have no float64, in which it would add up",
         Random = "random": "the GPU makes other values of the same seed",

@@ -11,34 +11,31 @@ use rustc_hash::FxHashMap;
 /// together has a site with the same edit; and if it touches no other edit of a site before it.
 /// Cost: sites × sites of a file.
 pub fn settle(sites: &mut [Site]) {
-    let mut of_file: FxHashMap<String, Vec<usize>> = FxHashMap::default();
+    let mut of_file: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
     for (at, site) in sites.iter().enumerate() {
-        of_file
-            .entry(site.user_frame.as_ref().map_or(String::new(), |f| f.file.clone()))
-            .or_default()
-            .push(at);
+        of_file.entry(site.user_frame.as_ref().map_or("", |frame| &frame.file)).or_default().push(at);
     }
-    let mut files: Vec<&Vec<usize>> = of_file.values().collect();
-    files.sort();
-    for file in files {
-        for (rank, &at) in file.iter().enumerate() {
-            let all: Vec<&Site> = file.iter().map(|&at| &sites[at]).collect();
-            let Some(edit) = edit(all[rank]) else { continue };
+    let mut refused: Vec<(usize, Outcome)> = Vec::new();
+    for file in of_file.values().filter(|file| file.iter().any(|&at| edit(&sites[at]).is_some())) {
+        let all: Vec<&Site> = file.iter().map(|&at| &sites[at]).collect();
+        let mut kept: Vec<&Edit> = Vec::new();
+        for (&at, site) in file.iter().zip(&all) {
+            let Some(edit) = edit(site) else { continue };
             let refusal = match () {
-                _ if disputed(&all, all[rank], edit) => Refusal::Disputed,
+                _ if disputed(&all, site, edit) => Refusal::Disputed,
                 _ if !is_whole(&all, edit) => Refusal::Reads,
-                _ if all[..rank]
-                    .iter()
-                    .any(|other| self::edit(other).is_some_and(|other| collide(other, edit))) =>
-                {
-                    Refusal::Overlap
+                _ if kept.iter().any(|other| collide(other, edit)) => Refusal::Overlap,
+                _ => {
+                    kept.push(edit);
+                    continue;
                 }
-                _ => continue,
             };
-            let refused = Outcome::refused(Some(edit.kind), refusal);
-            if let Some(proposal) = &mut sites[at].proposal {
-                proposal.outcome = refused;
-            }
+            refused.push((at, Outcome::refused(Some(edit.kind), refusal)));
+        }
+    }
+    for (at, outcome) in refused {
+        if let Some(proposal) = &mut sites[at].proposal {
+            proposal.outcome = outcome;
         }
     }
 }

@@ -91,6 +91,9 @@ pub fn doubt(sites: &mut [Site], sources: &SourceTree) {
     for file in sites.iter().filter_map(edited) {
         whole.insert(file.file.to_string(), true);
     }
+    if whole.is_empty() {
+        return;
+    }
     let frames = sites
         .iter()
         .flat_map(|site| site.bundle.frames.iter().chain(site.paths.iter().flat_map(|p| &p.callers)));

@@ -1,6 +1,6 @@
 //! Edits of lines that wait. The fixtures `mending/*.py` are small programs with markers as in [`crate::reading`]; what is expected
 //! stands in the options `refused WORD`, `unsafe WORD` and `safe` (else), and in the program as it is with all its edits made, after
-//! a line `# file: after`. What the trace saw besides: `streams`, `in-flight`, `burst N`.
+//! a line `# file: after`. What the trace saw besides: `streams`, `devices`, `in-flight`, `burst N`.
 //!
 //! ```text
 //! # --- pageable
@@ -45,6 +45,7 @@ fn edits(snippet: &Snippet, text: &str) -> Vec<Outcome> {
         let mut seen = observed(&mark.operation);
         seen.beside.streams = has("streams");
         seen.beside.in_flight = has("in-flight");
+        seen.beside.devices = has("devices");
         let burst = mark.rest.iter().find(|(option, _)| option == "burst");
         seen.burst = burst.map(|(_, count)| count.parse().expect("a number"));
         let line = (mark.line as i64 + mark.off) as usize;

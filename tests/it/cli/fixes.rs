@@ -127,6 +127,22 @@ fn without_sources_there_is_nothing_to_edit() {
     assert!(ran.stderr.contains("its line is not at hand"), "{}", ran.stderr);
 }
 
+/// A capture can name any file of this machine.
+#[test]
+fn files_outside_are_not_edited() {
+    let (mut e, folder) = (Export::new(Schema::V2026_2), tempfile::tempdir().expect("a folder"));
+    let file = folder.path().join("train.py");
+    fs::write(&file, STEP).expect("written");
+    turns(&mut e, &file.display().to_string());
+    let (_folder, path) = e.write_temp();
+    let path = path.display().to_string();
+    let ran = program(&["fix", &path, "--apply"]);
+    assert!(ran.stderr.contains("below no --source-root"), "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(&file).expect("the file"), STEP);
+    let ran = program(&["fix", &path, "--apply", "--repository", &folder.path().display().to_string()]);
+    assert!(ran.stderr.contains("1 edit written"), "{}", ran.stderr);
+}
+
 const STEP: &str = "from torch.cuda import synchronize\n\n\ndef step(x):\n    y = model(x)\n    synchronize()\n    return y\n";
 
 /// Three turns of a loop that synchronises behind each.
@@ -135,18 +151,22 @@ const STEP: &str = "from torch.cuda import synchronize\n\n\ndef step(x):\n    y 
 ///  host      [launch] [cudaDeviceSynchronize======]
 ///  stream 7     [gemm~~~~~~~~~~~~~~~~~~~~~~~~~~~~]
 /// ```
-fn stray(more: impl FnOnce(&mut Export)) -> (TempDir, String) {
-    let mut e = Export::new(Schema::V2026_2);
+fn turns(e: &mut Export, file: &str) {
     e.process(100, "python");
-    e.command(&["python", "/w/train.py"]);
+    e.command(&["python", file]);
     let t = e.thread(100, 100);
     for at in [0, 10_000, 20_000] {
         let launch = e.launch(t, at + 100..at + 110, GPU0, at + 120..at + 900, "gemm");
-        e.python(launch, &[("step", "/w/train.py", 5)]);
+        e.python(launch, &[("step", file, 5)]);
         let wait = e.device_sync(t, at + 200..at + 910, 0);
         let inside = ("synchronize", "/v/lib/python3.12/site-packages/torch/cuda/__init__.py", 1083);
-        e.python(wait, &[inside, ("step", "/w/train.py", 6)]);
+        e.python(wait, &[inside, ("step", file, 6)]);
     }
+}
+
+fn stray(more: impl FnOnce(&mut Export)) -> (TempDir, String) {
+    let mut e = Export::new(Schema::V2026_2);
+    turns(&mut e, "/w/train.py");
     more(&mut e);
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("train.py"), STEP).expect("written");
@@ -164,7 +184,8 @@ fn a_stray_synchronisation_goes_with_its_import_where_the_trace_shows_nothing_th
     let changed: Vec<&str> = ran.stdout.lines().skip(2).filter(|line| line.starts_with(['+', '-'])).collect();
     assert_eq!(changed, ["-from torch.cuda import synchronize", "-    synchronize()"], "{}", ran.stderr);
     let second = Gpu { stream: 13, ..GPU0 };
-    let cases: [(fn(&mut Export, Gpu), &str); 2] = [
+    type More = fn(&mut Export, Gpu);
+    let cases: [(More, &str); 2] = [
         (
             |e, second| {
                 let t = e.thread(100, 100);

@@ -105,7 +105,7 @@ def step(x):
     y = model(x)
     end = time.perf_counter()
 
-# --- far from a clock
+# --- in a file with a clock
 def epoch(xs):
     begin = time.time()
     for x in xs:
@@ -127,6 +127,12 @@ def step(x):
     end.record()
     torch.cuda.synchronize()  #! sync; refused measured
     print(start.elapsed_time(end))
+
+# --- in front of the end of a recording
+def main():
+    train()
+    torch.cuda.synchronize()  #! sync; refused measured
+    torch.cuda.profiler.stop()
 
 # --- the read of a copied buffer
 def step(x):

@@ -49,6 +49,9 @@ steps = torch.arange(n, device=device)
 # --- a leaf of the graph
 w = torch.zeros(3, requires_grad=True).cuda()  #! upload cuda 12; refused form
 
+# --- like another tensor
+w = torch.zeros(3).to(x)  #! upload to 12; refused form
+
 # --- device and type at once
 w = torch.zeros(3).to(device, torch.half)  #! upload to 12; refused form
 

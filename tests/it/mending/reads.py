@@ -29,6 +29,11 @@ import torch
 def step(loss, acc):
     print(loss.item(), acc.item())  #! item; burst 1; refused reads
 
+# --- of a model on several GPUs
+import torch
+def step(loss, acc):
+    print(loss.item(), acc.item())  #! item; burst 2; devices; refused devices
+
 # --- in no order that tells
 import torch
 def step(loss, acc):

@@ -30,6 +30,8 @@ pub struct Observed<'a> {
 pub struct Beside {
     /// It has work on more than one stream.
     pub streams: bool,
+    /// It has work on more than one GPU.
+    pub devices: bool,
     /// It copies from or to pinned memory without a wait for each copy.
     pub in_flight: bool,
 }

@@ -10,7 +10,7 @@ use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 /// What stands before and behind a statement on its lines, and where the first of them begins.
-fn around<'a>(file: &'a Source, stmt: TextRange) -> (&'a str, &'a str, TextSize) {
+fn around(file: &Source, stmt: TextRange) -> (&str, &str, TextSize) {
     let text = file.whole();
     let (start, end) = (stmt.start().to_usize(), stmt.end().to_usize());
     let from = text[..start].rfind('\n').map_or(0, |at| at + 1);
@@ -106,7 +106,19 @@ pub fn is_clock(file: &Source, call: &ExprCall) -> bool {
         || Names("time.time time timer datetime.now datetime.datetime.now timeit.timeit").has(&callee)
 }
 
-/// Whether the function around reads a clock anywhere: what it measures changes with what is awaited in it.
-pub fn reads_clock(file: &Source, path: &[Node<'_>]) -> bool {
-    !nodes::calls(&path[..=function_scope(path)], &|call| is_clock(file, call)).is_empty()
+/// Whether the file reads a clock anywhere: what is measured around a call changes with what is awaited in it.
+pub fn reads_clock(file: &Source) -> bool {
+    !nodes::calls(&[file.module()], &|call| is_clock(file, call)).is_empty()
+}
+
+/// Whether events of the file are asked for the time between them, or the function ends a recording: both need the GPU's work to
+/// be over.
+pub fn is_measured(file: &Source, path: &[Node<'_>]) -> bool {
+    let asks = |call: &ExprCall| nodes::name(&call.func) == "elapsed_time";
+    let stops = |call: &ExprCall| {
+        let callee = full_name(file, &dotted(&call.func));
+        callee.ends_with("profiler.stop") || callee.ends_with("cudaProfilerStop")
+    };
+    !nodes::calls(&[file.module()], &asks).is_empty()
+        || !nodes::calls(&path[..=function_scope(path)], &stops).is_empty()
 }

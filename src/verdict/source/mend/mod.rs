@@ -69,9 +69,10 @@ const INDEXED: Way =
 const WRITTEN: Way =
     Way { kind: EditKind::OnDevice, shown: &[R::Advanced, R::Direction], made: &[], safe: &[] };
 const READ_TOGETHER: Way =
-    Way { kind: EditKind::ReadTogether, shown: &[R::Numbers], made: &[R::Reads], safe: &[] };
-const KEPT: Way = Way { kind: EditKind::KeepTensor, shown: &[], made: &[R::Numbers], safe: &[R::Float64] };
-const COLLECTED: Way = Way { kind: EditKind::KeepTensor, shown: &[], made: &[], safe: &[] };
+    Way { kind: EditKind::ReadTogether, shown: &[R::Numbers], made: &[R::Devices, R::Reads], safe: &[] };
+const KEPT: Way =
+    Way { kind: EditKind::KeepTensor, shown: &[], made: &[R::Devices, R::Numbers], safe: &[R::Float64] };
+const COLLECTED: Way = Way { kind: EditKind::KeepTensor, shown: &[], made: &[R::Devices], safe: &[] };
 const CHECKED: Way = Way { kind: EditKind::OnDevice, shown: &[], made: &[], safe: &[] };
 const OTHER_FORM: Way = Way { kind: EditKind::OnDevice, shown: &[R::OnCpu], made: &[], safe: &[] };
 

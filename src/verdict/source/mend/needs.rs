@@ -30,16 +30,14 @@ pub fn holds(need: Refusal, s: Subject<'_, '_>) -> bool {
             taken || upload::loaders(s).is_some()
         }
         Refusal::Streams => !s.observed.beside.streams && !names(s, STREAMS),
+        Refusal::Devices => !s.observed.beside.devices,
         Refusal::InFlight => !s.observed.beside.in_flight,
         Refusal::Barrier => s.kind != Kind::Barrier,
-        Refusal::Clock => s.kind != Kind::Timing && !delete::reads_clock(s.here.file(), s.here.path),
+        Refusal::Clock => s.kind != Kind::Timing && !delete::reads_clock(s.here.file()),
         Refusal::Tried => !is_tried(s.here.path),
         Refusal::Wrapper => !delete::is_wrapper(s.here.path),
         Refusal::Foreign => !is_shared(s),
-        Refusal::Measured => {
-            nodes::calls(&[s.here.file().module()], &|call| nodes::name(&call.func) == "elapsed_time")
-                .is_empty()
-        }
+        Refusal::Measured => !delete::is_measured(s.here.file(), s.here.path),
         Refusal::Alike => !delete::is_alike_below(s.here.file(), s.here.path),
         Refusal::Destination => upload::arrives(s),
         Refusal::Random => upload::gives_the_same(s),

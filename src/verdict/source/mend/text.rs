@@ -92,8 +92,8 @@ pub fn with_argument(file: &Source, call: &ExprCall, new: &str) -> Option<Replac
 pub fn without(file: &Source, call: &ExprCall, keyword: &Keyword) -> Option<Replacement> {
     let before = file.slice(TextRange::new(call.arguments.start(), keyword.start()));
     let trimmed = before.trim_end();
-    let range = if trimmed.ends_with(',') {
-        let comma = call.arguments.start() + TextSize::of(&trimmed[..trimmed.len() - 1]);
+    let range = if let Some(rest) = trimmed.strip_suffix(',') {
+        let comma = call.arguments.start() + TextSize::of(rest);
         TextRange::new(comma, keyword.end())
     } else if trimmed == "(" {
         let after = file.slice(TextRange::new(keyword.end(), closing(call)));

@@ -120,7 +120,8 @@ pub fn filled(s: Subject<'_, '_>, moved: &ExprCall) -> Written {
     let made = nodes::receiver(moved).and_then(Expr::as_call_expr);
     let device = match (nodes::name(&moved.func), &*moved.arguments.args, &*moved.arguments.keywords) {
         ("cuda", [], []) => Some("\"cuda\"".to_owned()),
-        ("to", [device], []) => Some(file.text(device)),
+        // Of a tensor `.to` takes type and device.
+        ("to", [device], []) if is_device(s, device) => Some(file.text(device)),
         ("to", [], [device]) if device.arg.as_ref().is_some_and(|arg| arg == "device") => {
             Some(file.text(&device.value))
         }
@@ -147,6 +148,13 @@ pub fn filled(s: Subject<'_, '_>, moved: &ExprCall) -> Written {
         Some((shown, replacements)) => Written::new(&FILLED, Some(shown), replacements),
         None => Written::new(&FILLED, None, Err(Refusal::Form)),
     }
+}
+
+/// Whether what is given to `.to` is a device by its form or name.
+fn is_device<'a>(s: Subject<'_, 'a>, expr: &'a Expr) -> bool {
+    let name = nodes::name(expr).to_ascii_lowercase();
+    ["device", "gpu", "cuda"].iter().any(|word| name.contains(word))
+        || values::names_gpu(s.here.file(), expr, s.here.path)
 }
 
 /// Whether the GPU makes the same values: of random numbers and of numbers that it rounds itself it does not.
