@@ -1,9 +1,34 @@
-//! Edits held against each other.
+//! Edits of sites, and how they are held against each other.
 
 use crate::model::Site;
-use crate::model::edit::{Edit, EditKind, Outcome, Refusal, Replacement};
-use crate::vocabulary::Class;
+use crate::model::edit::{Edit, EditKind, Outcome, Proposal, Refusal, Replacement};
+use crate::verdict::site::Site as FoundSite;
+use crate::verdict::source::Reading;
+use crate::vocabulary::{Attribution, Class};
 use rustc_hash::FxHashMap;
+
+/// What can be done to the source of a site: nothing where its wait is needed, in a library or nowhere to be found.
+pub fn proposal(site: &FoundSite) -> Option<Proposal> {
+    let reading = site.reading.as_ref();
+    let outcome = match (site.verdict.class, reading) {
+        _ if site.bundle.user_frame().is_none() => return None,
+        (Class::True, _) => Outcome::refused(None, Refusal::Needed),
+        _ if site.stale => Outcome::refused(None, Refusal::Stale),
+        _ if site.bundle.attribution != Attribution::PythonBacktrace => {
+            Outcome::refused(None, Refusal::Inexact)
+        }
+        (_, None) => Outcome::refused(None, Refusal::NoSource),
+        (Class::Unknown, _) => Outcome::refused(None, Refusal::Open),
+        (_, Some(Reading { outcome: Outcome::Refused { kind: None, .. }, .. })) if site.inside.is_some() => {
+            Outcome::refused(None, Refusal::Library)
+        }
+        (Class::False, Some(reading)) => reading.outcome.clone(),
+    };
+    Some(Proposal {
+        expression: reading.map_or_else(String::new, |reading| reading.expression.clone()),
+        outcome,
+    })
+}
 
 /// Takes back edits that other sites stand against.
 ///

@@ -1,12 +1,11 @@
 //! Result structs of one export's sites: what every renderer prints.
 
 use super::awaited::{self, Look};
-use super::launches;
+use super::{edits, launches};
 use crate::analysis::{CaptureAnalysis, Options};
 use crate::catalogue::{self, Pattern, Strategy};
 use crate::cost::statistics::{histogram, quartiles};
 use crate::frame::{SiteWaits, Sums, Waits};
-use crate::model::edit::{Outcome, Proposal, Refusal};
 use crate::model::*;
 use crate::profile::commands;
 use crate::profile::ids::{OpId, ThreadIx, pid_of, process, tid_of};
@@ -165,7 +164,7 @@ impl<'a> Sites<'a> {
             recoverable: None,
             replayed: None,
             fix: advice_on(late, v.class, self.fix(site, &sums)),
-            proposal: proposal(site),
+            proposal: edits::proposal(site),
             histogram: histogram(b.waits.iter().map(|&w| self.found.waits[w].blocked)),
             awaited: self.look.as_ref().filter(|_| self.options.awaited).map(|look| look.whole(site, behind)),
             examples: self.examples(site),
@@ -383,29 +382,6 @@ impl<'a> Sites<'a> {
             Backtraces::None
         }
     }
-}
-
-/// What can be done to the source of a site: nothing where its wait is needed, in a library or nowhere to be found.
-fn proposal(site: &FoundSite) -> Option<Proposal> {
-    let reading = site.reading.as_ref();
-    let outcome = match (site.verdict.class, reading) {
-        _ if site.bundle.user_frame().is_none() => return None,
-        (Class::True, _) => Outcome::refused(None, Refusal::Needed),
-        _ if site.stale => Outcome::refused(None, Refusal::Stale),
-        _ if site.bundle.attribution != Attribution::PythonBacktrace => {
-            Outcome::refused(None, Refusal::Inexact)
-        }
-        (_, None) => Outcome::refused(None, Refusal::NoSource),
-        (Class::Unknown, _) => Outcome::refused(None, Refusal::Open),
-        (_, Some(Reading { outcome: Outcome::Refused { kind: None, .. }, .. })) if site.inside.is_some() => {
-            Outcome::refused(None, Refusal::Library)
-        }
-        (Class::False, Some(reading)) => reading.outcome.clone(),
-    };
-    Some(Proposal {
-        expression: reading.map_or_else(String::new, |reading| reading.expression.clone()),
-        outcome,
-    })
 }
 
 /// Of a wait that is mostly for a rank that comes late, what to do is about that one; what can be avoided all the same
