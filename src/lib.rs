@@ -4,7 +4,8 @@
 //!
 //! Data flows one way: [`profile`] (the export as columns) → [`waits`] → [`sites`] → [`verdict`] → [`cost`] →
 //! [`report`], which fills the result tree of [`model`]; [`render`] prints it. [`analysis`] runs that flow for one export,
-//! [`doctor`] judges the capture itself, [`diff`] compares two reports, [`check`] holds one against a budget, [`replay`] runs
+//! [`doctor`] judges the capture itself, [`diff`] compares two reports, [`check`] holds one against a budget,
+//! [`patch`] edits the sources, [`replay`] runs
 //! the workload around a wait on a GPU. ARCHITECTURE.md has the picture, and which room may name which.
 
 pub mod analysis;
@@ -17,6 +18,7 @@ pub mod error;
 pub mod frame;
 pub mod iterations;
 pub mod model;
+pub mod patch;
 pub mod profile;
 pub mod ranks;
 pub mod render;

@@ -5,18 +5,21 @@ use crate::error::InputError;
 use crate::iterations::Iterations;
 use crate::model::Frame;
 use crate::profile::Profile;
+use crate::profile::ids::OpId;
 use crate::sites::frames::PathRules;
 use crate::sites::program::Programs;
 use crate::sites::{Bundle, native};
 use crate::verdict::combine;
 use crate::verdict::site::Site;
-use crate::verdict::source::{Finding, Observed, SourceTree, read_site};
+use crate::verdict::source::{Beside, Finding, Observed, SourceTree, read_site};
 use crate::verdict::weak::observe::Observer;
 use crate::verdict::{library, trace, weak};
-use crate::vocabulary::{Attribution, Class, Kind};
+use crate::vocabulary::{Attribution, Class, Copy, Direction, HostMemory, Kind};
 use crate::waits::api::Blocking;
 use crate::waits::device::Devices;
 use crate::waits::{Covers, Wait, Waits};
+use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
 
 /// All that verdicts are made from.
 pub struct Judge<'a> {
@@ -26,6 +29,8 @@ pub struct Judge<'a> {
     pub programs: &'a Programs,
     pub devices: &'a Devices,
     pub iterations: Option<&'a Iterations>,
+    /// Copies of pinned memory that are no wait's own, by process; counted when a source is at hand.
+    pub copies: OnceCell<FxHashMap<i64, i64>>,
 }
 
 impl Judge<'_> {
@@ -42,7 +47,7 @@ impl Judge<'_> {
         observer: &mut Observer,
     ) -> Result<Site, InputError> {
         let subject = self.subject(profile, &bundle);
-        let mut combined = combine::combine(trace::judge(&subject), self.read(&bundle));
+        let mut combined = combine::combine(trace::judge(&subject), self.read(profile, &bundle));
         let foreign = self.programs.of(bundle.pid).is_some();
         // Weak rules were fitted to programs of PyTorch.
         let leans = !foreign && (bundle.copy.is_some() || bundle.completes);
@@ -66,14 +71,21 @@ impl Judge<'_> {
     }
 
     /// What the source says: only where the line is exact.
-    fn read(&self, bundle: &Bundle) -> Finding {
+    fn read(&self, profile: &Profile, bundle: &Bundle) -> Finding {
         let exact = bundle.user_frame().is_some_and(|f| f.line > 0)
             && !matches!(bundle.attribution, Attribution::PythonSample | Attribution::Backward);
         if !exact {
             return Finding::NoSource;
         }
         let frames: Vec<Frame> = bundle.user_stack().iter().map(|f| self.rules.frame(f)).collect();
+        if !self.sources.holds(&frames[0].file) {
+            return Finding::NoSource;
+        }
+        let bytes = bundle.waits.iter().filter_map(|&wait| self.waits[wait].copy).map(|copy| copy.bytes);
         let observed = Observed {
+            largest: bytes.max().unwrap_or(0),
+            beside: self.beside(profile, bundle),
+            burst: burst(profile, self.waits, bundle),
             api: &bundle.api,
             copy: bundle.copy,
             method: bundle.method(),
@@ -81,6 +93,18 @@ impl Judge<'_> {
             through: bundle.through().map(|f| (&*f.file, &*f.function)),
         };
         read_site(&self.sources, &frames, &observed)
+    }
+
+    /// What a process does on the GPU beside a bundle's waits. Of copies only bare synchronisations ask: those are counted once.
+    fn beside(&self, profile: &Profile, bundle: &Bundle) -> Beside {
+        let pid = bundle.pid;
+        let copies = || self.copies.get_or_init(|| copies_left(profile, self.waits));
+        let own = || profile.ops.streams.iter().filter(|key| key.pid == pid);
+        Beside {
+            streams: own().count() > 1,
+            devices: own().any(|key| own().any(|other| other.device != key.device)),
+            in_flight: bundle.copy.is_none() && copies().get(&pid).is_some_and(|left| *left > 0),
+        }
     }
 
     fn subject<'a>(&'a self, profile: &Profile, bundle: &'a Bundle) -> trace::Subject<'a> {
@@ -106,4 +130,54 @@ impl Judge<'_> {
 fn overlap(profile: &Profile, wait: &Wait) -> i64 {
     let Some(op) = wait.awaited else { return 0 };
     (profile.ops.end[op].min(wait.end) - profile.ops.start[op].max(wait.start)).clamp(0, wait.blocked)
+}
+
+/// How many copies from or to pinned memory each process makes beyond those that are a wait's own: they may still be under way
+/// when the next wait begins. Waits that a filter left out count as none: then there seem to be more such copies.
+fn copies_left(profile: &Profile, waits: &Waits) -> FxHashMap<i64, i64> {
+    let ops = &profile.ops;
+    let is_pinned = |copy: &Copy| {
+        copy.host_memory != HostMemory::Pageable
+            && matches!(copy.direction, Direction::HostToDevice | Direction::DeviceToHost)
+    };
+    let mut left: FxHashMap<i64, i64> = FxHashMap::default();
+    for op in ops.ids().filter(|&op| ops.copy(op).is_some_and(|copy| is_pinned(&copy))) {
+        *left.entry(ops.pid(op)).or_default() += 1;
+    }
+    for wait in waits.iter().filter(|wait| wait.copy.is_some_and(|copy| is_pinned(&copy))) {
+        *left.entry(wait.pid).or_default() -= 1;
+    }
+    left
+}
+
+/// How many waits of a bundle follow each other without a kernel in between, where it is always as many: the reads of one line.
+/// Only of copies of one value, and on one thread: elsewhere it tells nothing.
+///
+/// ```text
+///  host  [item][item][item]  [launch…]        [item][item][item]       3
+///  GPU    ~~~copy copy copy  [kernels~~~~~~~~~] copy copy copy
+/// ```
+fn burst(profile: &Profile, waits: &Waits, bundle: &Bundle) -> Option<u32> {
+    let read = |wait: &Wait| {
+        wait.copy.is_some_and(|copy| copy.direction == Direction::DeviceToHost && copy.bytes <= 16)
+    };
+    let all: Vec<&Wait> = bundle.waits.iter().map(|&wait| &waits[wait]).collect();
+    if !all.iter().all(|wait| read(wait) && wait.thread == all[0].thread) {
+        return None;
+    }
+    let ops = &profile.ops;
+    let worked = |pair: &[&Wait]| {
+        let first = ops.start.raw.partition_point(|&start| start < pair[0].end);
+        let between = (first..ops.len()).map(OpId::from).take_while(|&op| ops.start[op] < pair[1].end);
+        between.into_iter().any(|op| ops.copy(op).is_none())
+    };
+    let (mut lengths, mut length) = (Vec::new(), 1_u32);
+    for pair in all.windows(2) {
+        if worked(pair) {
+            lengths.push(std::mem::replace(&mut length, 1));
+        } else {
+            length += 1;
+        }
+    }
+    lengths.iter().all(|one| *one == length).then_some(length)
 }

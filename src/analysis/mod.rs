@@ -246,10 +246,12 @@ impl CaptureAnalysis {
             devices,
             // Where in a step a found loop begins is anybody's guess: it does not tell what a step has done by then.
             iterations: iterations.as_ref().filter(|i| i.confidence().is_none()),
+            copies: std::cell::OnceCell::new(),
         };
         let judged = judge.all(profile, bundles)?;
         let sources = judge.sources;
         let mut sites = site::join(judged, |site| self.paid_once(site));
+        site::doubt(&mut sites, &sources);
         sites.iter_mut().for_each(|site| site.quote(&sources));
         (self.refused, self.context, self.sites) = (sources.refused(), context, sites);
         Ok(())

@@ -1,9 +1,11 @@
 //! What can be typed.
 
+mod fix;
 mod gpu;
 mod replay;
 mod typed;
 
+pub use fix::FixArgs;
 pub use gpu::BenchArgs;
 pub use replay::ReplayArgs;
 
@@ -62,6 +64,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Many ranks in one report: from the folders that `--format parquet` wrote for each
     Merge(MergeArgs),
+    /// The advised edits as a patch: prints a unified diff, or writes the files
+    Fix(FixArgs),
     /// Is this capture good enough, and the command that makes it better
     Doctor(DoctorArgs),
     /// Confirm on a GPU what a wait costs: runs the workload around it with and without it
@@ -341,7 +345,7 @@ pub struct MergeArgs {
 /// Where paths of annotations and SARIF start.
 #[derive(Args)]
 pub struct RepositoryArgs {
-    /// The checkout that file names of annotations and SARIF are relative to; GITHUB_WORKSPACE or the working directory
+    /// The checkout that file names of annotations, SARIF and patches are relative to; GITHUB_WORKSPACE or the working directory
     /// by default
     #[arg(long, value_name = "DIR", env = "GITHUB_WORKSPACE", hide_env = true, default_value = ".", value_hint = ValueHint::DirPath)]
     pub repository: PathBuf,

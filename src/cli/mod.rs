@@ -6,6 +6,7 @@ pub mod check;
 pub mod diff;
 pub mod doctor;
 pub mod explain;
+pub mod fix;
 pub mod folders;
 pub mod generate;
 pub mod input;

@@ -7,6 +7,7 @@ mod awaited;
 pub mod check;
 pub(crate) mod columns;
 pub mod diff;
+pub mod edit;
 pub mod packed;
 pub mod ranks;
 mod site;

@@ -1,5 +1,6 @@
 //! One site of a report: all waits of one place, their verdict, their costs and what to do.
 
+use super::edit::Proposal;
 use super::{Awaited, Process, finite};
 use crate::text;
 use crate::vocabulary::{
@@ -129,6 +130,9 @@ pub struct Site {
     pub replayed: Option<Replayed>,
     /// What to do.
     pub fix: Option<Fix>,
+    /// What can be done to its source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<Proposal>,
     /// Blocked times in powers of two: (upper bound in ns, waits).
     pub histogram: Vec<(i64, u64)>,
     /// What its waits waited for; `None` where no reader was to need it.

@@ -3,6 +3,7 @@
 use super::markdown_text::{self as md, Limited};
 use super::view::{SiteView, Views};
 use super::{phrase, ranks, saving};
+use crate::model::edit::Block;
 use crate::model::ranks::{RankSite, Ranks};
 use crate::model::{Frame, Report, Site};
 use crate::text;
@@ -196,7 +197,9 @@ fn fix(site: &Site) -> String {
     };
     let signed = before.lines().map(|line| format!("- {line}"));
     let lines: Vec<String> = signed.chain(after.lines().map(|line| format!("+ {line}"))).collect();
-    if !lines.is_empty() {
+    if let Some(suggested) = suggestions(site) {
+        out += &suggested;
+    } else if !lines.is_empty() {
         out += &md::block("diff", &lines);
         out.push('\n');
     }
@@ -204,6 +207,30 @@ fn fix(site: &Site) -> String {
         out += &format!("Mind: {}\n\n", md::plain(&fix.caveat));
     }
     out
+}
+
+/// The edit of the site's file as blocks that a review comment on those lines can apply; `None` where there is none, or its text
+/// has what would not arrive as it is.
+fn suggestions(site: &Site) -> Option<String> {
+    let edit = site.proposal.as_ref()?.outcome.edit()?;
+    let file = md::code(text::path_end(&site.location()?.file, 1));
+    let plain = |block: &Block| {
+        let lines = || block.text.lines().map(|line| line.trim_start_matches('\t'));
+        lines().all(|line| text::escape_terminal(line) == line)
+    };
+    if !edit.blocks.iter().all(plain) {
+        return None;
+    }
+    let mut out = String::new();
+    for block in &edit.blocks {
+        let lines = match block.last - block.first {
+            0 => format!("line {}", block.first),
+            _ => format!("lines {} to {}", block.first, block.last),
+        };
+        out += &format!("{file}, {lines}:\n\n{}\n", md::suggestion(&block.text));
+    }
+    out.extend(edit.mind.map(|mind| format!("Unsafe: {}.\n\n", mind.help())));
+    Some(out)
 }
 
 #[cfg(test)]

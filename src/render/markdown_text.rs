@@ -77,10 +77,19 @@ pub fn html(text: &str) -> String {
 
 /// Lines as a code block.
 pub fn block(language: &str, lines: &[String]) -> String {
-    let lines: Vec<String> = lines.iter().map(|l| escape_terminal(l).into_owned()).collect();
-    let longest = lines.iter().map(|l| longest_run(l)).max().unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}{language}\n{}\n{fence}\n", lines.join("\n"))
+    let lines: Vec<String> = lines.iter().map(|l| escape_terminal(l).into_owned() + "\n").collect();
+    fenced(language, &lines.concat())
+}
+
+/// Whole lines in place of those that a review comment is on; nothing deletes them.
+pub fn suggestion(lines: &str) -> String {
+    let end = if lines.is_empty() || lines.ends_with('\n') { "" } else { "\n" };
+    fenced("suggestion", &format!("{lines}{end}"))
+}
+
+fn fenced(language: &str, lines: &str) -> String {
+    let fence = "`".repeat(longest_run(lines).max(2) + 1);
+    format!("{fence}{language}\n{lines}{fence}\n")
 }
 
 fn longest_run(text: &str) -> usize {

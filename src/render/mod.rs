@@ -16,6 +16,7 @@ pub mod json;
 pub mod markdown;
 pub(crate) mod markdown_text;
 pub mod parquet;
+pub mod patch;
 pub mod perfetto;
 pub(crate) mod phrase;
 pub(crate) mod ranks;

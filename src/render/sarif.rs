@@ -7,6 +7,7 @@
 
 use super::github;
 use crate::catalogue;
+use crate::model::edit::{Block, Safety};
 use crate::model::{Frame, Report, Site, Warning};
 use crate::repository::Repository;
 use crate::text::{escape_terminal, fnv1a, path_end};
@@ -142,6 +143,9 @@ fn result(site: &Site, program: &str, repository: &Repository, fingerprint: &str
     if !related.is_empty() {
         out["relatedLocations"] = json!(related);
     }
+    if let Some(fixes) = fixes(site, repository) {
+        out["fixes"] = fixes;
+    }
     out["properties"] = json!({
         "site": site.id, "key": escape_terminal(&site.key), "class": site.class, "kind": site.kind, "api": site.api,
         "confidence": if site.confidence.is_finite() { site.confidence } else { 0.0 },
@@ -150,6 +154,23 @@ fn result(site: &Site, program: &str, repository: &Repository, fingerprint: &str
         "recoverableNs": site.recoverable.as_ref().map(|r| r.alone_ns),
     });
     out
+}
+
+/// The safe edit of the site's file, as whole lines. SARIF has no word for edits that may change something: those are left out.
+fn fixes(site: &Site, repository: &Repository) -> Option<Value> {
+    let edit = site.proposal.as_ref()?.outcome.edit().filter(|edit| edit.safety == Safety::Safe)?;
+    let file = &site.user_frame.as_ref()?.file;
+    let replacement = |block: &Block| {
+        json!({
+            "deletedRegion": { "startLine": block.first, "startColumn": 1, "endLine": block.last + 1, "endColumn": 1 },
+            "insertedContent": { "text": block.text },
+        })
+    };
+    let replacements: Vec<Value> = edit.blocks.iter().map(replacement).collect();
+    Some(json!([{
+        "description": { "text": edit.kind.help() },
+        "artifactChanges": [{ "artifactLocation": artifact(file, repository), "replacements": replacements }],
+    }]))
 }
 
 /// A result at a place.
@@ -172,14 +193,17 @@ fn plain(text: &str) -> String {
 
 /// A place of the program; without a line (0), the file as a whole, as annotations have it.
 pub(super) fn location(file: &str, function: &str, line: u32, repository: &Repository) -> Value {
-    let artifact = match repository.path(file) {
-        Some(path) => json!({ "uri": encoded(&path), "uriBaseId": BASE }),
-        None => json!({ "uri": recorded_uri(file) }),
-    };
     json!({
-        "physicalLocation": { "artifactLocation": artifact, "region": { "startLine": line.max(1) } },
+        "physicalLocation": { "artifactLocation": artifact(file, repository), "region": { "startLine": line.max(1) } },
         "logicalLocations": [{ "fullyQualifiedName": escape_terminal(function), "kind": "function" }],
     })
+}
+
+fn artifact(file: &str, repository: &Repository) -> Value {
+    match repository.path(file) {
+        Some(path) => json!({ "uri": encoded(&path), "uriBaseId": BASE }),
+        None => json!({ "uri": recorded_uri(file) }),
+    }
 }
 
 fn unframed(site: &Site) -> String {

@@ -1,7 +1,7 @@
 //! One report from analysed exports: collected, ranked, numbered, summed.
 
 use super::results::Sites;
-use super::{notes, savings};
+use super::{edits, notes, savings};
 use crate::analysis::filter::Known;
 use crate::analysis::pricing::ResolvedScenario;
 use crate::analysis::{CaptureAnalysis, Options, Sort};
@@ -52,7 +52,9 @@ impl<'a> Assembler<'a> {
         let waits = Waits::of(found)?;
         let sites = Sites::new(found, &waits, self.options, number);
         let listed = sites.all()?;
-        let listed = savings::of_sites(found, listed);
+        let mut listed = savings::of_sites(found, listed);
+        // Of all sites: one that is not listed may need what the edit of another removes.
+        edits::settle(&mut listed);
         savings::of_run(found, &mut self.report.totals);
         self.moves.extend(savings::moves(found, number));
         self.together.extend(savings::together(found, number));
@@ -107,6 +109,7 @@ impl<'a> Assembler<'a> {
         for (i, site) in self.report.sites.iter_mut().enumerate() {
             site.id = format!("S{}", i + 1);
         }
+        edits::settle(&mut self.report.sites);
         let ids: FxHashMap<SiteIx, String> = self.report.sites.iter().map(|s| (s.ix, s.id.clone())).collect();
         for site in self.report.timelines.iter_mut().flat_map(|t| &mut t.sites) {
             site.id = ids.get(&site.ix).cloned();

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod awaited;
+mod edits;
 mod launches;
 mod light;
 mod notes;

@@ -1,7 +1,7 @@
 //! Result structs of one export's sites: what every renderer prints.
 
 use super::awaited::{self, Look};
-use super::launches;
+use super::{edits, launches};
 use crate::analysis::advice::Advice;
 use crate::analysis::{CaptureAnalysis, Options};
 use crate::catalogue::Strategy;
@@ -165,6 +165,7 @@ impl<'a> Sites<'a> {
             recoverable: None,
             replayed: None,
             fix: advice_on(late, v.class, self.fix(site)),
+            proposal: edits::proposal(site),
             histogram: histogram(b.waits.iter().map(|&w| self.found.waits[w].blocked)),
             awaited: self.look.as_ref().filter(|_| self.options.awaited).map(|look| look.whole(site, behind)),
             examples: self.examples(site),

@@ -128,6 +128,7 @@ mod tests {
             expression: "x".into(),
             verdict: verdict(kind, confidence, RuleId::S04),
             rewritten: None,
+            outcome: crate::model::edit::Outcome::refused(None, crate::model::edit::Refusal::NoEdit),
         })
     }
 

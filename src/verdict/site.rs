@@ -2,8 +2,9 @@
 
 use super::combine::Combined;
 use super::library::Inside;
-use super::source::{Reading, SourceTree};
+use super::source::{Reading, SourceTree, line};
 use crate::model::Snippet;
+use crate::model::edit::{Outcome, Refusal};
 use crate::profile::payload::PyFrame;
 use crate::sites::{Bundle, native, ranges};
 use crate::vocabulary::{Attribution, Copy, Evidence, HostMemory, Verdict};
@@ -58,10 +59,55 @@ impl Site {
         self.bundle.frames.get(self.inside?.frame)
     }
 
+    /// An edit stays only where all that joins the site has the same.
+    fn refuse_edit_of(&mut self, other: Option<Reading>) {
+        let Some(own) = &mut self.reading else { return };
+        match other {
+            Some(other) if other.outcome == own.outcome => {}
+            Some(Reading { outcome: outcome @ Outcome::Refused { .. }, .. }) => own.outcome = outcome,
+            _ if own.outcome.edit().is_none() => {}
+            _ => own.outcome = Outcome::refused(None, Refusal::Several),
+        }
+    }
+
     /// Looks up the user line with those around it, unless the file is known to have changed.
     pub fn quote(&mut self, sources: &SourceTree) {
         let frame = self.bundle.user_frame().filter(|_| self.line_text.is_some() && !self.stale);
         self.snippet = frame.and_then(|f| sources.snippet(&f.file, f.line));
+    }
+}
+
+/// Takes back the edits of files that are not what ran: a frame of the capture names a line there that does not run in its
+/// function. Cost: the frames of all sites, and a walk over a file for each that differs.
+pub fn doubt(sites: &mut [Site], sources: &SourceTree) {
+    let mut ran: FxHashMap<(&str, u32, &str), bool> = FxHashMap::default();
+    let mut whole: FxHashMap<String, bool> = FxHashMap::default();
+    let edited = |site: &Site| {
+        site.reading
+            .as_ref()
+            .and_then(|reading| reading.outcome.edit())
+            .and(site.bundle.user_frame().cloned())
+    };
+    for file in sites.iter().filter_map(edited) {
+        whole.insert(file.file.to_string(), true);
+    }
+    if whole.is_empty() {
+        return;
+    }
+    let frames = sites
+        .iter()
+        .flat_map(|site| site.bundle.frames.iter().chain(site.paths.iter().flat_map(|p| &p.callers)));
+    for frame in frames.filter(|frame| frame.line > 0) {
+        if let Some(whole) = whole.get_mut(&*frame.file) {
+            let at = (&*frame.file, frame.line, &*frame.function);
+            *whole &= *ran.entry(at).or_insert_with(|| line(sources, at.0, at.1, at.2).is_some());
+        }
+    }
+    for site in sites {
+        let Some(file) = edited(site).map(|frame| frame.file) else { continue };
+        if let (Some(false), Some(reading)) = (whole.get(&*file), &mut site.reading) {
+            reading.outcome = Outcome::refused(reading.outcome.edit().map(|edit| edit.kind), Refusal::Stale);
+        }
     }
 }
 
@@ -123,7 +169,8 @@ pub fn part_keys(sites: &mut [Site]) {
 
 /// Adds a smaller site to another: its waits, paths and own reasons; agreement is only as sure as the less sure.
 fn absorb(site: &mut Site, other: Site) {
-    let Site { bundle, paths, verdict, .. } = other;
+    let Site { bundle, paths, verdict, reading, .. } = other;
+    site.refuse_edit_of(reading);
     site.bundle.waits.extend(bundle.waits);
     for path in paths {
         // Those of one stack were joined first: the paths of a site differ.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
+mod fixes;
 mod inputs;
 mod journals;
 mod options;

@@ -15,6 +15,7 @@ mod html;
 mod light;
 mod look;
 mod loops;
+mod mending;
 mod properties;
 mod ranks;
 mod reading;

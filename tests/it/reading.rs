@@ -18,7 +18,7 @@ mod observed;
 mod programs;
 
 use crate::snippets::marker::{self, Mark};
-use observed::observed;
+pub use observed::observed;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -60,13 +60,13 @@ fn lines_are_read_as_their_markers_say() {
 }
 
 /// A source tree with one program.
-struct Program {
+pub struct Program {
     tree: SourceTree,
     folder: tempfile::TempDir,
 }
 
 impl Program {
-    fn new(source: &[u8]) -> Self {
+    pub fn new(source: &[u8]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::write(folder.path().join("train.py"), source).expect("a written program");
         Self { tree: tree(folder.path()), folder }
@@ -80,7 +80,7 @@ impl Program {
     }
 
     /// Reads the line that a stack of (function, line), innermost first, begins with.
-    fn read(&self, stack: &[(String, usize)], observed: &Observed<'_>) -> Finding {
+    pub fn read(&self, stack: &[(String, usize)], observed: &Observed<'_>) -> Finding {
         let frames: Vec<Frame> =
             stack.iter().map(|(function, line)| frame(function, RECORDED, *line as u32)).collect();
         read_site(&self.tree, &frames, observed)

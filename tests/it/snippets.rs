@@ -42,6 +42,8 @@ struct Outcome {
     snippets: usize,
     hard: usize,
     open: usize,
+    /// Waits with an edit of their line.
+    edits: usize,
 }
 
 #[test]
@@ -52,7 +54,8 @@ fn labelled_snippets_are_judged_as_a_reviewer_would() {
             outcome.judge(file, &snippet);
         }
     }
-    println!("{} snippets, {} hard, {} open", outcome.snippets, outcome.hard, outcome.open);
+    let Outcome { snippets, hard, open, edits, .. } = outcome;
+    println!("{snippets} snippets, {hard} hard, {open} open; {edits} waits with an edit");
     for (title, scored) in
         [("with source", &outcome.with_source), ("without source", &outcome.without_source)]
     {
@@ -88,6 +91,15 @@ impl Outcome {
                 count(&place, label, with);
                 count(&place, label, without);
                 self.with_source.push(scored(label, with));
+                let edit = with.proposal.as_ref().and_then(|proposal| proposal.outcome.edit());
+                self.edits += usize::from(edit.is_some());
+                if let Some(edit) = edit {
+                    let blocks: Vec<&str> = edit.blocks.iter().map(|block| block.text.as_str()).collect();
+                    println!("{place}: {} {}\n{}", edit.safety, edit.kind, blocks.join("…\n"));
+                    if label.class != "false" {
+                        let _ = writeln!(self.wrong, "{place}: is needed, and has an edit");
+                    }
+                }
                 self.without_source.push(scored(label, without));
                 self.compare(&place, mark, with, without);
             }

@@ -7,16 +7,19 @@ mod flow;
 mod infer;
 mod judge;
 mod locate;
+mod mend;
 mod parse;
 
-pub use locate::observed::Observed;
+pub use locate::observed::{Beside, Observed};
 pub use parse::tree::{Refused, SourceRoot, SourceTree};
 
 use crate::model::Frame;
+use crate::model::edit::{Outcome, Refusal};
 use crate::rules::grade;
 use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
 use infer::placement::{Here, Placements};
 use judge::reader::{Case, Judged, SiteReader};
+use mend::Mended;
 use parse::last;
 
 /// What the source says about a call site.
@@ -46,12 +49,26 @@ pub struct Reading {
     pub verdict: Verdict,
     /// The same expression rewritten without the wait, where the tool can write it; for the fix column.
     pub rewritten: Option<String>,
+    /// The edit that removes the wait, or why there is none.
+    pub outcome: Outcome,
 }
 
 /// The text of a line that runs in the named function; `None` where there is no such file, or it is not what ran.
 pub fn line(tree: &SourceTree, recorded: &str, line: u32, function: &str) -> Option<String> {
     let file = tree.open(recorded)?;
     locate::line::holds(&file, line, function).then(|| file.line_text(line).to_owned())
+}
+
+/// Where `after` imports a name that `before` uses and it does not: byte ranges of whole lines, ascending.
+pub fn unused_imports(before: &str, after: &str) -> Vec<std::ops::Range<usize>> {
+    let parse = |text: &str| parse::Source::parse(text.as_bytes().to_vec()).ok();
+    let Some((before, after)) = parse(before).zip(parse(after)) else { return Vec::new() };
+    mend::imports::unused(&before, &after).into_iter().map(std::ops::Range::from).collect()
+}
+
+/// Whether a text is Python without a syntax error.
+pub fn parses(text: &str) -> bool {
+    parse::Source::parse(text.as_bytes().to_vec()).is_ok_and(|file| file.is_valid())
 }
 
 /// Reads the call site of `frames` (the stack from the user's line outwards, libraries' frames among them): finds the expression on the first frame's line that
@@ -74,18 +91,18 @@ pub fn read_site(tree: &SourceTree, frames: &[Frame], observed: &Observed<'_>) -
         let text = last(here.path).map(|node| file.text(node)).unwrap_or_default();
         Case { site, here, sync: candidate.sync, text: &text }.judge()
     });
-    match combine(judged.collect()) {
-        Some(Judged { expression, verdict, rewritten }) => {
-            Finding::Read(Reading { line_text, expression, verdict, rewritten })
+    match combine(&file, judged.collect()) {
+        Some(Judged { expression, verdict, mended: Mended { shown, outcome } }) => {
+            Finding::Read(Reading { line_text, expression, verdict, rewritten: shown, outcome })
         }
         None => Finding::Stale { line_text, reason: "nothing on the line waits".into() },
     }
 }
 
 /// One verdict from those of all expressions that fit: theirs where they agree, unknown where they do not.
-fn combine(judged: Vec<Judged>) -> Option<Judged> {
+fn combine(file: &parse::Source, judged: Vec<Judged>) -> Option<Judged> {
     let expressions = distinct(judged.iter().map(|one| one.expression.clone()));
-    let rewritten = distinct(judged.iter().filter_map(|one| one.rewritten.clone()));
+    let rewritten = distinct(judged.iter().filter_map(|one| one.mended.shown.clone()));
     let mut all = judged.into_iter();
     let mut whole = all.next()?;
     for other in all {
@@ -100,6 +117,7 @@ fn combine(judged: Vec<Judged>) -> Option<Judged> {
         } else if mine.kind != theirs.kind {
             mine.confidence *= grade::KINDS_DIFFER;
         }
+        whole.mended.outcome = together(file, whole.mended.outcome, other.mended.outcome);
         for evidence in theirs.evidence {
             if !mine.evidence.contains(&evidence) {
                 mine.evidence.push(evidence);
@@ -107,8 +125,27 @@ fn combine(judged: Vec<Judged>) -> Option<Judged> {
         }
     }
     whole.expression = expressions.join(", ");
-    whole.rewritten = (!rewritten.is_empty()).then(|| rewritten.join(", "));
+    whole.mended.shown = (!rewritten.is_empty()).then(|| rewritten.join(", "));
     Some(whole)
+}
+
+/// The edit of two expressions that fit alike: both, where both can be edited in the same way.
+fn together(file: &parse::Source, one: Outcome, other: Outcome) -> Outcome {
+    match (one, other) {
+        (Outcome::Edit(mut one), Outcome::Edit(other)) if one.kind == other.kind => {
+            one.replacements.extend(other.replacements);
+            one.replacements.sort();
+            one.replacements.dedup();
+            one.blocks = mend::text::blocks(file, &one.replacements);
+            (one.safety, one.mind) = (one.safety.max(other.safety), one.mind.or(other.mind));
+            Outcome::Edit(one)
+        }
+        (one @ Outcome::Refused { .. }, other) if one == other => one,
+        (Outcome::Refused { kind, .. }, _) | (_, Outcome::Refused { kind, .. }) => {
+            Outcome::refused(kind, Refusal::Several)
+        }
+        (Outcome::Edit(one), Outcome::Edit(_)) => Outcome::refused(Some(one.kind), Refusal::Several),
+    }
 }
 
 fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {

@@ -43,6 +43,7 @@ const NAMES: &[(&str, &str)] = &[
 /// count METHOD          a read of how many elements of a mask are set
 /// copy METHOD           a read of an array into pageable memory
 /// upload METHOD [BYTES] a copy from pageable memory
+/// pinned METHOD [BYTES] a copy from pinned memory
 /// API                   a call that completes no copy
 /// ```
 pub fn observed(text: &str) -> Observed<'_> {
@@ -61,8 +62,11 @@ pub fn observed(text: &str) -> Observed<'_> {
         "count" => (copy(down, bytes(4), HostMemory::Pinned), "nonzero"),
         "copy" => (copy(down, bytes(4096), HostMemory::Pageable), "copy_"),
         "upload" => (copy(Direction::HostToDevice, bytes(4096), HostMemory::Pageable), "copy_"),
+        "pinned" => (copy(Direction::HostToDevice, bytes(4096), HostMemory::Pinned), "copy_"),
         api => return Observed { api, through, ..Observed::default() },
     };
     let method = words.get(1).copied();
-    Observed { api: "cudaStreamSynchronize", copy, method, operator: Some(operator), through }
+    let largest = copy.map_or(0, |copy| copy.bytes);
+    let operator = Some(operator);
+    Observed { api: "cudaStreamSynchronize", copy, method, operator, through, largest, ..Observed::default() }
 }

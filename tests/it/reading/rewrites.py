@@ -13,7 +13,7 @@ x = torch.tensor(v, device='cuda')  #! tensor: upload; fix torch.tensor(v).to('c
 if loss.item() > 3: g()  #! item: control-flow; nofix
 
 # --- repeat_interleave
-y = torch.repeat_interleave(x, r)  #! repeat-interleave: dynamic-shape; fix torch.repeat_interleave(x, r, output_size=...)
+y = torch.repeat_interleave(x, r)  #! repeat-interleave: dynamic-shape; nofix
 
 # --- inverse
 y = torch.linalg.inv(a @ b)  #! inv: error-check; fix torch.linalg.inv_ex(a @ b).inverse

@@ -62,12 +62,13 @@ impl<'a> Tracer<'a, '_> {
         if shown && self.uses[before..].iter().all(open) {
             // Callers may yet decide by it.
             let mut returned = self.uses.split_off(before);
+            let arrays = value.arrays || returned.iter().any(|used| used.value.arrays);
             returned.retain(|used| used.sink == Sink::Returned && !used.value.vague);
             for used in &mut returned {
                 used.limit = METER_SEEN;
             }
             self.uses.append(&mut returned);
-            self.sink(place, &value, Sink::Log, format!("collected in `{name}`"));
+            self.sink(place, &Value { arrays, ..value }, Sink::Log, format!("collected in `{name}`"));
         }
     }
 

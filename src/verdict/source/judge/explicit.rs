@@ -3,12 +3,11 @@
 use super::barrier::barrier;
 use crate::model::Frame;
 use crate::rules::grade::{self, Grade};
-use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::placement::Here;
 use crate::verdict::source::locate::line;
-use crate::verdict::source::parse::imports::full_name;
+use crate::verdict::source::mend::is_clock;
 use crate::verdict::source::parse::nodes::{self, function_scope, statement};
-use crate::verdict::source::parse::{Node, Source, dotted, split_callee};
+use crate::verdict::source::parse::{Node, Source};
 use crate::vocabulary::Kind;
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::Ranged;
@@ -73,13 +72,6 @@ fn after_block<'a>(path: &[Node<'a>], at: usize) -> impl Iterator<Item = &'a Stm
         block.iter().filter(move |stmt| stmt.start() >= end).take(2)
     });
     rest.into_iter().flatten()
-}
-
-fn is_clock(file: &Source, call: &ExprCall) -> bool {
-    let callee = full_name(file, &dotted(&call.func));
-    let name = split_callee(&callee).1;
-    Names("perf_counter perf_counter_ns monotonic monotonic_ns process_time default_timer time_ns").has(name)
-        || Names("time.time time timer datetime.now datetime.datetime.now timeit.timeit").has(&callee)
 }
 
 /// Whether a statement is a call of one of the names.

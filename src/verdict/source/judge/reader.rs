@@ -1,6 +1,5 @@
 //! The verdict on one synchronising expression.
 
-use super::rewrite::rewrite;
 use super::rules::{GUARD, VALIDATION};
 use super::{explicit, surroundings};
 use crate::model::Frame;
@@ -12,6 +11,7 @@ use crate::verdict::source::infer::roles;
 use crate::verdict::source::locate::fit;
 use crate::verdict::source::locate::observed::Observed;
 use crate::verdict::source::locate::sync_expr::SyncExpr;
+use crate::verdict::source::mend::{Mended, Subject, mend};
 use crate::verdict::source::parse::tree::SourceTree;
 use crate::verdict::source::parse::{Node, nodes};
 use crate::vocabulary::{Class, Kind, Verdict};
@@ -40,7 +40,7 @@ pub struct Case<'c, 'a> {
 pub struct Judged {
     pub expression: String,
     pub verdict: Verdict,
-    pub rewritten: Option<String>,
+    pub mended: Mended,
 }
 
 impl Case<'_, '_> {
@@ -58,8 +58,9 @@ impl Case<'_, '_> {
         if reads && matches!(verdict.kind, Kind::Logging | Kind::ValueRead) {
             verdict.evidence.extend(surroundings::coalescable(self.here));
         }
-        let rewritten = rewrite(self.here, self.sync, verdict.kind);
-        Judged { expression: shorten(self.text), verdict, rewritten }
+        let Self { here, sync, site, .. } = self;
+        let mended = mend(Subject { here, sync, kind: verdict.kind, observed: site.observed });
+        Judged { expression: shorten(self.text), verdict, mended }
     }
 
     fn verdict(self) -> Verdict {

@@ -2,16 +2,10 @@
 
 use crate::verdict::source::flow::conditions;
 use crate::verdict::source::infer::placement::Here;
-use crate::verdict::source::parse::{Node, nodes};
+use crate::verdict::source::mend::neighbours::{reads, run};
+use crate::verdict::source::parse::nodes;
 use crate::vocabulary::{Evidence, RuleId};
-use ruff_python_ast::{ExprCall, Stmt};
 use ruff_text_size::Ranged;
-
-/// Reads of one value each, which could be read together.
-const READS: &[&str] = &["item", "tolist", "cpu"];
-
-/// Statements looked at on either side.
-const MAX_NEIGHBOURS: usize = 20;
 
 /// S17: how many values are read one by one around the last node, in its statement and the neighbours in its block.
 pub fn coalescable(here: Here<'_, '_>) -> Option<Evidence> {
@@ -29,22 +23,6 @@ pub fn coalescable(here: Here<'_, '_>) -> Option<Evidence> {
         (first, last, n) => format!("{n} values are read one by one on lines {first} to {last}: {REMEDY}"),
     };
     Some(Evidence::new(RuleId::S17, text))
-}
-
-/// The statement around the last node and the neighbours in its block that read values too, without a gap.
-pub fn run<'a>(path: &[Node<'a>]) -> &'a [Stmt] {
-    let Some((block, own)) = nodes::place(path) else { return &[] };
-    let reading = |stmt: &&Stmt| !reads(stmt).is_empty();
-    let before = block[..own].iter().rev().take(MAX_NEIGHBOURS).take_while(reading).count();
-    let after = block[own + 1..].iter().take(MAX_NEIGHBOURS).take_while(reading).count();
-    &block[own - before..=own + after]
-}
-
-/// The reads of one value each in a statement, those in the blocks below it left out.
-fn reads(stmt: &Stmt) -> Vec<&ExprCall> {
-    let mut calls = nodes::own_calls(stmt);
-    calls.retain(|call| call.arguments.is_empty() && READS.contains(&nodes::name(&call.func)));
-    calls
 }
 
 /// S18: the condition around that lets the line run only now and then, or only in one process.

@@ -17,4 +17,21 @@ pub struct Observed<'a> {
     /// (file, function) of the library frame that the user's line called, where the wait happened inside a Python library:
     /// ("…/torch/cuda/__init__.py", "synchronize"), ("…/torch/_tensor.py", "__format__"), ("…/torch/_tensor_str.py", "__init__").
     pub through: Option<(&'a str, &'a str)>,
+    /// The largest of its copies, in bytes.
+    pub largest: u64,
+    /// Of reads of one value: how many follow each other without GPU work in between, where it is always as many.
+    pub burst: Option<u32>,
+    /// What else the process does on the GPU.
+    pub beside: Beside,
+}
+
+/// What a process does on the GPU beside a wait.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beside {
+    /// It has work on more than one stream.
+    pub streams: bool,
+    /// It has work on more than one GPU.
+    pub devices: bool,
+    /// It copies from or to pinned memory without a wait for each copy.
+    pub in_flight: bool,
 }

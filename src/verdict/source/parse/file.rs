@@ -20,6 +20,8 @@ pub struct Source {
     text: String,
     parsed: Parsed<ModModule>,
     lines: LineIndex,
+    /// Whether `text` is what the file holds, byte for byte.
+    exact: bool,
 }
 
 impl Source {
@@ -31,23 +33,38 @@ impl Source {
         if bytes.contains(&0) {
             return Err("binary: it holds NUL bytes");
         }
-        let text = match String::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => error.into_bytes().iter().map(|&byte| byte as char).collect(),
+        let (text, utf8) = match String::from_utf8(bytes) {
+            Ok(text) => (text, true),
+            Err(error) => (error.into_bytes().iter().map(|&byte| byte as char).collect(), false),
         };
-        let text = match text.strip_prefix('\u{feff}') {
-            Some(rest) => rest.to_owned(),
-            None => text,
+        let (text, exact) = match text.strip_prefix('\u{feff}') {
+            Some(rest) => (rest.to_owned(), false),
+            None => (text, utf8),
         };
         check_depth(&text)?;
         let parsed = parse_unchecked_source(&text, PySourceType::Python);
         let lines = LineIndex::from_source_text(&text);
-        Ok(Self { text, parsed, lines })
+        Ok(Self { text, parsed, lines, exact })
     }
 
     /// The module's syntax tree.
     pub fn module(&self) -> AnyNodeRef<'_> {
         self.parsed.syntax().into()
+    }
+
+    /// The whole text; `None` where the file's bytes are others: not UTF-8, or with a byte-order mark.
+    pub fn exact(&self) -> Option<&str> {
+        self.exact.then_some(&self.text)
+    }
+
+    /// The whole text as it is parsed.
+    pub fn whole(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it has no syntax error.
+    pub fn is_valid(&self) -> bool {
+        self.parsed.has_valid_syntax()
     }
 
     /// Number of lines.

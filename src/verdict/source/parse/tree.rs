@@ -2,6 +2,7 @@
 
 use super::file::Source;
 use crate::model::Snippet;
+use crate::model::edit::Refusal;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -76,6 +77,30 @@ impl SourceTree {
         let lines = (first_line..=last_line).filter_map(text);
         let lines = lines.map(|text| text.chars().take(LONGEST).collect()).collect();
         (!blank(&line)).then_some(Snippet { first_line, lines })
+    }
+
+    /// Whether there is a file behind a recorded path.
+    pub fn holds(&self, recorded: &str) -> bool {
+        self.open(recorded).is_some()
+    }
+
+    /// The file behind a recorded path, to be edited: where it is, and its text; `Err` where it is not to be.
+    ///
+    /// # Errors
+    /// Why it cannot be edited.
+    pub fn editable(&self, recorded: &str) -> Result<(PathBuf, String), Refusal> {
+        let source = self.open(recorded).ok_or(Refusal::NoSource)?;
+        if !source.is_valid() {
+            return Err(Refusal::Syntax);
+        }
+        let text = source.exact().ok_or(Refusal::Encoding)?;
+        let is_it = |path: &PathBuf| {
+            let parsed = self.parsed.borrow();
+            let known = path.canonicalize().ok().and_then(|path| parsed.get(&path).cloned().flatten());
+            known.is_some_and(|known| Rc::ptr_eq(&known, &source))
+        };
+        let mut paths = self.candidates(recorded).into_iter().map(|(path, _)| path);
+        Ok((paths.find(is_it).ok_or(Refusal::NoSource)?, text.to_owned()))
     }
 
     /// The parsed file behind a recorded path; `None` where there is none or it was refused.

@@ -1,0 +1,49 @@
+//! What can be typed for `fix`.
+
+use super::typed::parse_root;
+use super::{RepositoryArgs, SharedArgs};
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+use sync_report::verdict::source::SourceRoot;
+
+const AFTER: &str = "The diff goes to stdout, what became of each site to stderr. Edits are only made where everything that they \
+need is proven by the source or the trace; the others are listed with the reason. A file whose recorded lines do not hold what ran \
+on them is left alone, so that a second run changes nothing.\n\n\
+Exit codes: 0 done, also where there is nothing to edit; 2 wrong usage or bad input.";
+
+/// What can be typed for `fix`.
+#[derive(Args)]
+#[command(after_help = AFTER)]
+pub struct FixArgs {
+    /// Nsight Systems exports (.sqlite, _pqtdir) or reports (.nsys-rep); several, one per rank, make one patch
+    #[arg(value_name = "PROFILE", required = true, value_hint = ValueHint::FilePath)]
+    pub profiles: Vec<PathBuf>,
+    /// Write the files instead of printing the diff
+    #[arg(long)]
+    pub apply: bool,
+    /// Only these sites (S1,S2), by their ids in the report
+    #[arg(long, value_name = "SITES", value_delimiter = ',')]
+    pub site: Vec<String>,
+    /// Edits too that may change what the program computes or shows: measured times, random numbers, a copy whose destination may be the
+    /// CPU in another run
+    #[arg(long)]
+    pub unsafe_fixes: bool,
+    // No filters: a wait that is left out may need what an edit removes.
+    /// Where the Python sources are: a directory, or OLD=NEW for paths recorded under OLD; may be given more than once. Paths as
+    /// recorded are tried last
+    #[arg(long, value_name = "[OLD=]NEW", value_parser = parse_root)]
+    pub source_root: Vec<SourceRoot>,
+    /// Code under this path is yours, wherever it is installed; may be given more than once
+    #[arg(long, value_name = "PREFIX")]
+    pub user_path: Vec<String>,
+    /// Code under this path is a library; may be given more than once
+    #[arg(long, value_name = "PREFIX")]
+    pub library_path: Vec<String>,
+    /// As for the report, whose ids sites have
+    #[arg(long, value_name = "RANGE")]
+    pub iteration_marker: Option<String>,
+    #[command(flatten)]
+    pub repository: RepositoryArgs,
+    #[command(flatten)]
+    pub shared: SharedArgs,
+}

@@ -1,0 +1,144 @@
+//! Edits of the program's sources that remove waits, and why others are not proposed.
+
+use crate::vocabulary::words;
+use serde::{Deserialize, Serialize};
+
+words! {
+    /// What an edit does.
+    EditKind {
+        Delete = "delete": "delete the synchronisation",
+        NonBlocking = "non-blocking": "copy without blocking",
+        OnDevice = "on-device": "make the tensor on the GPU",
+        KeepTensor = "keep-tensor": "add up on the GPU and read the sum once",
+        IndexOnce = "index-once": "upload the index where it is made",
+        ReadTogether = "read-together": "read the values in one copy",
+    }
+}
+
+words! {
+    /// Whether an edit may change what the program computes or shows.
+    Safety {
+        Safe = "safe": "it cannot",
+        Unsafe = "unsafe": "it may",
+    }
+}
+
+words! {
+    /// Why a wait gets no edit, or one that is not safe: what is not proven, or what stands in the way.
+    Refusal {
+        // No edit at all.
+        NoSource = "no-source": "its line is not at hand",
+        Stale = "stale": "the file at hand is not what ran",
+        Library = "library": "the wait is inside a library",
+        Inexact = "inexact": "its line is not recorded, only what is near",
+        Needed = "needed": "the program needs the value",
+        Open = "open": "whether it can go is not decided",
+        NoEdit = "no-edit": "only the advice: no edit is known for it",
+        Form = "form": "it is written in a way that is not edited",
+        Several = "several": "which expression of the line waits is not told",
+        Disputed = "disputed": "the line also waits where the program needs it",
+        Overlap = "overlap": "it touches the edit of another site",
+        Syntax = "syntax": "the file would not parse",
+        Outside = "outside": "its file is below no --source-root, nor the checkout",
+        Encoding = "encoding": "the file is not plain UTF-8",
+        // What is not proven.
+        Direction = "direction": "that its copies go to the GPU is not shown",
+        Pageable = "pageable": "its source is pageable, and nothing in sight pins it: so large a copy waits in the call itself",
+        Reused = "reused": "its pinned source may be written again before the copy has ended",
+        Streams = "streams": "work runs on several streams, which it may keep in order",
+        Devices = "devices": "work runs on several GPUs, and the values may not be on one",
+        InFlight = "in-flight": "copies of pinned memory are under way without a wait of their own, which it may be for",
+        Barrier = "barrier": "it makes a copied buffer valid",
+        Tried = "tried": "it stands in a `try`, perhaps for its errors",
+        Wrapper = "wrapper": "its function does nothing else: others may call it for that",
+        Foreign = "foreign": "the file shares memory with other processes or with CUDA outside PyTorch",
+        Measured = "measured": "events that it waits for are asked for times",
+        Alike = "alike": "the line below is alike, and would be taken for it when run again",
+        Advanced = "advanced": "an advanced index copies, and what is written to the copy is lost",
+        Numbers = "numbers": "that the values are floats of one size is not shown",
+        Reads = "reads": "that each of the values is on the GPU is not shown",
+        OnCpu = "on-cpu": "code on the CPU takes the value",
+        // What is safe only if it holds.
+        Clock = "clock": "clocks of the file would measure something else",
+        Destination = "destination": "the destination may be the CPU in another run",
+        Float64 = "float64": "the file also runs on accelerators that may have no float64, in which it would add up",
+        Random = "random": "the GPU makes other values of the same seed",
+    }
+}
+
+/// Text in place of a part of a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Replacement {
+    /// First byte that goes.
+    pub start: u32,
+    /// First byte that stays; `start` for an insertion.
+    pub end: u32,
+    /// What comes instead.
+    pub text: String,
+}
+
+/// An edit of one file that removes a wait.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edit {
+    /// What it does.
+    pub kind: EditKind,
+    /// Whether it may change what the program computes or shows.
+    pub safety: Safety,
+    /// What it may change; `None` where it is safe.
+    pub mind: Option<Refusal>,
+    /// Lines whose waits it takes together: it is made only where each has a site with this edit. Empty where it is about its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<u32>,
+    /// Ascending, none overlapping another.
+    pub replacements: Vec<Replacement>,
+    /// The same as whole lines, for reviews: ascending, none beside another.
+    pub blocks: Vec<Block>,
+}
+
+/// Whole lines in place of others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    /// First line that goes, from 1.
+    pub first: u32,
+    /// Last line that goes.
+    pub last: u32,
+    /// What comes instead, each line with its end; empty where they only go.
+    pub text: String,
+}
+
+/// What can be done to the source of a site. The file is that of the site's user frame.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proposal {
+    /// The expression that waits; empty where none was found.
+    pub expression: String,
+    /// The edit, or why there is none.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// An edit, or why there is none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// What to change.
+    Edit(Edit),
+    /// Why nothing is.
+    Refused {
+        /// What the edit would do, where one was looked at.
+        kind: Option<EditKind>,
+        /// What stands in the way.
+        reason: Refusal,
+    },
+}
+
+impl Outcome {
+    /// No edit.
+    pub const fn refused(kind: Option<EditKind>, reason: Refusal) -> Self {
+        Self::Refused { kind, reason }
+    }
+
+    /// The edit, where there is one.
+    pub const fn edit(&self) -> Option<&Edit> {
+        if let Self::Edit(edit) = self { Some(edit) } else { None }
+    }
+}

@@ -1,0 +1,159 @@
+//! The edits of a report's sites as patches of files.
+
+use crate::model::edit::{Edit, EditKind, Outcome, Refusal, Replacement, Safety};
+use crate::model::{Frame, Report, Site};
+use crate::verdict::source::{self, SourceTree};
+use crate::vocabulary::Class;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Which edits are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Ids of sites; empty: all.
+    pub sites: Vec<String>,
+    /// Edits too that may change what the program computes or shows.
+    pub with_unsafe: bool,
+    /// Folders whose files may be edited: what a capture names may be any file of this machine.
+    pub roots: Vec<PathBuf>,
+}
+
+impl Wanted {
+    fn may_edit(&self, path: &Path) -> bool {
+        let Ok(path) = path.canonicalize() else { return false };
+        self.roots.iter().filter_map(|root| root.canonicalize().ok()).any(|root| path.starts_with(root))
+    }
+
+    fn names(&self, site: &Site) -> bool {
+        self.sites.is_empty() || self.sites.iter().any(|id| id.eq_ignore_ascii_case(&site.id))
+    }
+}
+
+/// What is to be changed, and what is not.
+#[derive(Debug, Default)]
+pub struct Patch {
+    /// Files to change, by path.
+    pub files: Vec<PatchedFile>,
+    /// The avoidable sites that were asked for, in the report's order, with what becomes of each.
+    pub sites: Vec<Answer>,
+}
+
+/// A file with all its edits made.
+#[derive(Debug)]
+pub struct PatchedFile {
+    /// On this machine.
+    pub path: PathBuf,
+    /// As the capture names it.
+    pub recorded: String,
+    /// As it is.
+    pub before: String,
+    /// As it is to be.
+    pub after: String,
+    /// How many edits were made; several sites may ask for one.
+    pub edits: usize,
+}
+
+/// What becomes of a site.
+#[derive(Debug)]
+pub struct Answer {
+    /// Its id.
+    pub site: String,
+    /// Its file, as the capture names it, and line.
+    pub file: String,
+    /// From 1.
+    pub line: u32,
+    /// What the edit does, where one was looked at.
+    pub kind: Option<EditKind>,
+    /// Why there is no edit, or what an unsafe one may change; `None`: a safe edit.
+    pub reason: Option<Refusal>,
+    /// Whether it is in the patch.
+    pub made: bool,
+    /// Whether there is an edit that was not wanted because it may change something.
+    pub is_unsafe: bool,
+}
+
+/// Makes the wanted edits of a report. A file whose result would not parse is left alone.
+pub fn plan(report: &Report, sources: &SourceTree, wanted: &Wanted) -> Patch {
+    let mut patch = Patch::default();
+    let mut files: BTreeMap<PathBuf, Edited<'_>> = BTreeMap::new();
+    for site in report.sites.iter().filter(|site| site.class != Class::True && wanted.names(site)) {
+        let Some((frame, proposal)) = site.user_frame.as_ref().zip(site.proposal.as_ref()) else { continue };
+        let mut answer = answer(site, frame, &proposal.outcome);
+        if let Outcome::Edit(edit) = &proposal.outcome {
+            match sources.editable(&frame.file) {
+                Err(reason) => answer.reason = Some(reason),
+                Ok((path, _)) if !wanted.may_edit(&path) => answer.reason = Some(Refusal::Outside),
+                Ok(_) if edit.safety == Safety::Unsafe && !wanted.with_unsafe => answer.is_unsafe = true,
+                Ok((path, before)) => {
+                    let new = || Edited {
+                        recorded: frame.file.clone(),
+                        before,
+                        sites: Vec::new(),
+                        edits: Vec::new(),
+                    };
+                    let file = files.entry(path).or_insert_with(new);
+                    answer.made = true;
+                    file.sites.push(patch.sites.len());
+                    if !file.edits.contains(&edit) {
+                        file.edits.push(edit);
+                    }
+                }
+            }
+        }
+        patch.sites.push(answer);
+    }
+    for (path, Edited { recorded, before, sites, edits }) in files {
+        match make(&before, &edits) {
+            Some(after) => {
+                patch.files.push(PatchedFile { path, recorded, before, after, edits: edits.len() });
+            }
+            None => sites.iter().for_each(|&at| {
+                (patch.sites[at].made, patch.sites[at].reason) = (false, Some(Refusal::Syntax));
+            }),
+        }
+    }
+    patch
+}
+
+/// A file, and what is to be done to it.
+struct Edited<'a> {
+    recorded: String,
+    before: String,
+    /// The sites that ask for the edits, as indices of the answers.
+    sites: Vec<usize>,
+    edits: Vec<&'a Edit>,
+}
+
+fn answer(site: &Site, frame: &Frame, outcome: &Outcome) -> Answer {
+    let (kind, reason) = match outcome {
+        Outcome::Edit(edit) => (Some(edit.kind), edit.mind),
+        Outcome::Refused { kind, reason } => (*kind, Some(*reason)),
+    };
+    let (site, file, line) = (site.id.clone(), frame.file.clone(), frame.line);
+    Answer { site, file, line, kind, reason, made: false, is_unsafe: false }
+}
+
+/// The text with the edits made; `None` where it would not parse.
+fn make(before: &str, edits: &[&Edit]) -> Option<String> {
+    let mut all: Vec<&Replacement> = edits.iter().flat_map(|edit| &edit.replacements).collect();
+    all.sort();
+    all.dedup();
+    let mut after = apply(before, &all)?;
+    for line in source::unused_imports(before, &after).into_iter().rev() {
+        after.replace_range(line, "");
+    }
+    source::parses(&after).then_some(after)
+}
+
+/// The text with ascending replacements made; `None` where they overlap or leave it.
+pub fn apply(before: &str, all: &[&Replacement]) -> Option<String> {
+    let (mut after, mut at) = (String::with_capacity(before.len()), 0);
+    for one in all {
+        let (start, end) = (one.start as usize, one.end as usize);
+        after.push_str(before.get(at..start)?);
+        after.push_str(&one.text);
+        at = end;
+    }
+    after.push_str(before.get(at..)?);
+    Some(after)
+}

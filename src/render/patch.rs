@@ -1,0 +1,52 @@
+//! A patch as a unified diff, and what became of each site.
+
+use crate::patch::{Answer, Patch, PatchedFile};
+use crate::repository::Repository;
+use crate::text::{counted, escape_terminal, path_end};
+use similar::TextDiff;
+use std::io::{self, Write};
+
+/// Prints the diff, as `git apply` and `patch -p1` take it at the top of the checkout.
+pub fn render(patch: &Patch, repository: &Repository, out: &mut dyn Write) -> io::Result<()> {
+    for file in &patch.files {
+        out.write_all(diff(file, repository).as_bytes())?;
+    }
+    Ok(())
+}
+
+fn diff(file: &PatchedFile, repository: &Repository) -> String {
+    let path = match repository.path(&file.recorded) {
+        Some(path) => path,
+        // Outside of the checkout: no name is right there.
+        None => file.path.display().to_string(),
+    };
+    let name = |side: &str| escape_terminal(&format!("{side}/{}", path.trim_start_matches('/'))).into_owned();
+    let lines = TextDiff::from_lines(&file.before, &file.after);
+    lines.unified_diff().context_radius(3).header(&name("a"), &name("b")).to_string()
+}
+
+/// One sentence on the whole, then one on each site that has no edit in the patch.
+pub fn summary(patch: &Patch, applied: bool) -> Vec<String> {
+    let edits: usize = patch.files.iter().map(|file| file.edits).sum();
+    let made = patch.sites.iter().filter(|answer| answer.made).count();
+    let left: Vec<&Answer> = patch.sites.iter().filter(|answer| !answer.made).collect();
+    let files = counted(patch.files.len() as u64, "file");
+    let verb = if applied { "written" } else { "proposed" };
+    let mut lines = vec![format!(
+        "{} {verb} in {files} for {}; {} without",
+        counted(edits as u64, "edit"),
+        counted(made as u64, "site"),
+        left.len()
+    )];
+    lines.extend(left.into_iter().map(sentence));
+    lines
+}
+
+/// `S1 train.py:18: not edited (non-blocking): …`.
+fn sentence(answer: &Answer) -> String {
+    let place = format!("{} {}:{}", answer.site, path_end(&answer.file, 1), answer.line);
+    let kind = answer.kind.map_or_else(String::new, |kind| format!(" ({kind})"));
+    let why = answer.reason.map_or("", |reason| reason.help());
+    let unsafe_one = if answer.is_unsafe { "only with --unsafe-fixes: " } else { "" };
+    format!("{place}{kind}: {unsafe_one}{why}")
+}

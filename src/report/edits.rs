@@ -1,0 +1,100 @@
+//! Edits of sites, and how they are held against each other.
+
+use crate::model::Site;
+use crate::model::edit::{Edit, EditKind, Outcome, Proposal, Refusal, Replacement};
+use crate::verdict::site::Site as FoundSite;
+use crate::verdict::source::Reading;
+use crate::vocabulary::{Attribution, Class};
+use rustc_hash::FxHashMap;
+
+/// What can be done to the source of a site: nothing where its wait is needed, in a library or nowhere to be found.
+pub fn proposal(site: &FoundSite) -> Option<Proposal> {
+    let reading = site.reading.as_ref();
+    let outcome = match (site.verdict.class, reading) {
+        _ if site.bundle.user_frame().is_none() => return None,
+        (Class::True, _) => Outcome::refused(None, Refusal::Needed),
+        _ if site.stale => Outcome::refused(None, Refusal::Stale),
+        _ if site.bundle.attribution != Attribution::PythonBacktrace => {
+            Outcome::refused(None, Refusal::Inexact)
+        }
+        (_, None) => Outcome::refused(None, Refusal::NoSource),
+        (Class::Unknown, _) => Outcome::refused(None, Refusal::Open),
+        (_, Some(Reading { outcome: Outcome::Refused { kind: None, .. }, .. })) if site.inside.is_some() => {
+            Outcome::refused(None, Refusal::Library)
+        }
+        (Class::False, Some(reading)) => reading.outcome.clone(),
+    };
+    Some(Proposal {
+        expression: reading.map_or_else(String::new, |reading| reading.expression.clone()),
+        outcome,
+    })
+}
+
+/// Takes back edits that other sites stand against.
+///
+/// Definition: an edit stays if no site of its line waits for what it removes and is not avoidable; if each line that it takes
+/// together has a site with the same edit; and if it touches no other edit of a site before it.
+/// Cost: sites × sites of a file.
+pub fn settle(sites: &mut [Site]) {
+    let mut of_file: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+    for (at, site) in sites.iter().enumerate() {
+        of_file.entry(site.user_frame.as_ref().map_or("", |frame| &frame.file)).or_default().push(at);
+    }
+    let mut refused: Vec<(usize, Outcome)> = Vec::new();
+    for file in of_file.values().filter(|file| file.iter().any(|&at| edit(&sites[at]).is_some())) {
+        let all: Vec<&Site> = file.iter().map(|&at| &sites[at]).collect();
+        let mut kept: Vec<&Edit> = Vec::new();
+        for (&at, site) in file.iter().zip(&all) {
+            let Some(edit) = edit(site) else { continue };
+            let refusal = match () {
+                _ if disputed(&all, site, edit) => Refusal::Disputed,
+                _ if !is_whole(&all, edit) => Refusal::Reads,
+                _ if kept.iter().any(|other| collide(other, edit)) => Refusal::Overlap,
+                _ => {
+                    kept.push(edit);
+                    continue;
+                }
+            };
+            refused.push((at, Outcome::refused(Some(edit.kind), refusal)));
+        }
+    }
+    for (at, outcome) in refused {
+        if let Some(proposal) = &mut sites[at].proposal {
+            proposal.outcome = outcome;
+        }
+    }
+}
+
+fn edit(site: &Site) -> Option<&Edit> {
+    site.proposal.as_ref()?.outcome.edit()
+}
+
+/// Whether another site of the line waits for what the edit would no longer wait for: it is not avoidable, and of the same
+/// expression or of none that is known.
+fn disputed(all: &[&Site], site: &Site, edit: &Edit) -> bool {
+    let expression = |site: &Site| site.proposal.as_ref().map_or(String::new(), |p| p.expression.clone());
+    let own = expression(site);
+    all.iter().filter(|other| other.user_frame == site.user_frame && other.class != Class::False).any(
+        |other| {
+            let theirs = expression(other);
+            edit.kind == EditKind::Delete
+                || theirs.is_empty()
+                || own.contains(&theirs)
+                || theirs.contains(&own)
+        },
+    )
+}
+
+/// Whether each line that the edit takes together has an avoidable site with the same edit.
+fn is_whole(all: &[&Site], same: &Edit) -> bool {
+    let lines =
+        all.iter().filter(|site| edit(site) == Some(same)).filter_map(|site| site.user_frame.as_ref());
+    let lines: Vec<u32> = lines.map(|frame| frame.line).collect();
+    same.lines.iter().all(|line| lines.contains(line))
+}
+
+/// Whether two edits cannot both be made: they touch the same place, and differ there.
+fn collide(one: &Edit, other: &Edit) -> bool {
+    let touch = |a: &Replacement, b: &Replacement| a != b && a.start <= b.end && b.start <= a.end;
+    one.replacements.iter().any(|a| other.replacements.iter().any(|b| touch(a, b)))
+}

@@ -1,0 +1,107 @@
+//! An index of the host, uploaded once where it is made rather than at every use.
+
+use super::join::imports_torch;
+use super::text::insert;
+use super::{INDEXED, Subject, Written};
+use crate::model::edit::{Refusal, Replacement};
+use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::placement::Placement;
+use crate::verdict::source::parse::imports::full_name;
+use crate::verdict::source::parse::scope;
+use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, within};
+use ruff_python_ast::{Expr, ExprName};
+use ruff_text_size::{Ranged, TextSize};
+
+/// Functions that make arrays of integers on the host; those of torch unless they are told a device.
+const INTEGERS: Names = Names(
+    "numpy.arange numpy.random.permutation numpy.random.randint torch.arange torch.randperm torch.randint",
+);
+/// Names followed, one after the other.
+const MAX_STEPS: u8 = 4;
+
+/// `x[i]` with an array of integers that the host makes.
+///
+/// Definition: the array has one assignment, and does nothing but index tensors that live on the device by the source; one of them
+/// is bound in a block around that assignment, and says where to send it.
+///
+/// ```text
+/// i = inds[start:end]                      i = torch.as_tensor(inds[start:end]).to(x.device, non_blocking=True)
+/// a, b = x[i], y[i]                        a, b = x[i], y[i]
+/// ```
+/// Cost: one walk over the scope of the name, and one for each tensor.
+pub fn once(s: Subject<'_, '_>) -> Option<Written> {
+    let Node::ExprSubscript(ast) = last(s.here.path)? else { return None };
+    let name = ast.slice.as_name_expr()?;
+    let replacements = uploaded(s, name).ok_or(Refusal::Form);
+    Some(Written::new(&INDEXED, None, replacements))
+}
+
+fn uploaded<'a>(s: Subject<'_, 'a>, name: &'a ExprName) -> Option<Vec<Replacement>> {
+    let file = s.here.file();
+    let (made, place) = only_value(s.here.path, name)?;
+    let all = scope::occurrences(&scope::owner(s.here.path, &name.id), &name.id);
+    let loads = all.iter().filter(|one| !one.store);
+    let indexed: Vec<(&Expr, &Path<'a>)> = loads
+        .filter(|one| !matches!(&one.path[..], [.., Node::ExprCall(call), Node::Arguments(_), _] if dotted(&call.func) == "len"))
+        .map(|one| match one.path[..] {
+            [.., Node::ExprSubscript(ast), name] if ast.slice.range() == name.range() && !one.closure => {
+                Some((&*ast.value, &one.path))
+            }
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
+    let on_device =
+        |&(tensor, path): &(&'a Expr, &Path<'a>)| s.here.placements.find(tensor, path) == Placement::Device;
+    if !is_integers(file, made, &place, 0) || !indexed.iter().all(on_device) || !imports_torch(s.here) {
+        return None;
+    }
+    let bound_before = |&&(tensor, path): &&(&'a Expr, &Path<'a>)| {
+        let owner = |name: &ExprName| only_binding(path, name);
+        tensor
+            .as_name_expr()
+            .and_then(owner)
+            .is_some_and(|(block, at)| at < made.start() && within(made, block))
+    };
+    let tensor = indexed.iter().find(bound_before).map(|(tensor, _)| file.text(*tensor))?;
+    Some(vec![
+        insert(made.start(), "torch.as_tensor("),
+        insert(made.end(), format!(").to({tensor}.device, non_blocking=True)")),
+    ])
+}
+
+/// What the one plain assignment of a name gives it.
+fn only_value<'a>(path: &[Node<'a>], name: &'a ExprName) -> Option<(&'a Expr, Path<'a>)> {
+    let owner = scope::owner(path, &name.id);
+    let all = scope::occurrences(&owner, &name.id);
+    let plain = all.iter().all(|one| one.load || one.store) && scope::parameter(&owner, &name.id).is_none();
+    let mut stores = all.into_iter().filter(|one| one.store);
+    let only = stores.next().filter(|_| plain && stores.next().is_none())?;
+    let assigned = matches!(only.path[..], [.., Node::StmtAssign(_), _]);
+    scope::value(only.path).filter(|_| assigned)
+}
+
+/// The block that holds the one binding of a name, and where that ends.
+fn only_binding(path: &[Node<'_>], name: &ExprName) -> Option<(ruff_text_size::TextRange, TextSize)> {
+    let (value, place) = only_value(path, name)?;
+    let at = nodes::statement(&place)?;
+    Some((place[at.checked_sub(1)?].range(), value.end()))
+}
+
+/// Whether an expression is surely such an array, or a slice of one.
+fn is_integers<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>], steps: u8) -> bool {
+    match expr {
+        _ if steps > MAX_STEPS => false,
+        Expr::Call(call) => {
+            let keywords = &call.arguments.keywords;
+            let plain = keywords
+                .iter()
+                .all(|one| one.arg.as_ref().is_some_and(|arg| arg == "size" || arg == "generator"));
+            plain && INTEGERS.has(&full_name(file, &dotted(&call.func)))
+        }
+        Expr::Subscript(ast) if ast.slice.is_slice_expr() => is_integers(file, &ast.value, path, steps + 1),
+        Expr::Name(name) => {
+            only_value(path, name).is_some_and(|(value, place)| is_integers(file, value, &place, steps + 1))
+        }
+        _ => false,
+    }
+}

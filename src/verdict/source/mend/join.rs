@@ -1,0 +1,189 @@
+//! One wait for several reads: `torch.stack([loss, acc]).tolist()`.
+
+use super::neighbours;
+use super::text::{insert, replace};
+use super::{READ_TOGETHER, Subject, Written};
+use crate::model::edit::{Refusal, Replacement};
+use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::placement::{Here, Placement};
+use crate::verdict::source::infer::roles;
+use crate::verdict::source::parse::imports::full_name;
+use crate::verdict::source::parse::nodes::{self, statement};
+use crate::verdict::source::parse::{Node, last, scope};
+use ruff_python_ast::{Expr, ExprCall, ExprContext, Stmt};
+use ruff_text_size::Ranged;
+
+/// Methods that give the same tensor again and change nothing.
+const PURE: &[&str] = &[
+    "abs", "all", "amax", "amin", "any", "detach", "double", "exp", "float", "log", "max", "mean", "median",
+    "min", "norm", "prod", "sqrt", "square", "squeeze", "std", "sum", "var",
+];
+/// What else may be called between reads that are moved together: none of it writes to a tensor.
+const HARMLESS: Names =
+    Names("float int round str format append len update abs max min sum mean exp sqrt log add");
+
+/// How many values the line of the last node reads beside the others of its run.
+pub fn on_line(s: Subject<'_, '_>) -> Option<usize> {
+    let at = statement(s.here.path)?;
+    let own = nodes::block(s.here.path, at).iter().find(|stmt| stmt.range() == s.here.path[at].range())?;
+    let line = |call: &ExprCall| s.here.file().line_of(call.start());
+    let wanted = line(nodes::call(s.here.path)?);
+    Some(reads(own).into_iter().filter(|call| line(call) == wanted).count())
+}
+
+/// Reads that can be one.
+struct Reads<'a> {
+    stmts: &'a [Stmt],
+    calls: Vec<&'a ExprCall>,
+    /// The tensors, each once, as written.
+    names: Vec<String>,
+}
+
+/// Reads all values around `call`, the last node of the path, in one wait: those of the consecutive lines that read, else those
+/// of its own statement. `None` where there is one, or where reading them together could change what is read.
+pub fn together<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
+    let here = s.here;
+    let own = here.path[statement(here.path)?].range();
+    let run = neighbours::run(here.path);
+    let alone = run.iter().position(|stmt| stmt.range() == own)?;
+    let found = |stmts: &'a [Stmt]| Reads::of(here, stmts, call).filter(|reads| reads.names.len() > 1);
+    let reads = found(run).or_else(|| found(&run[alone..=alone]))?;
+    let shown = Some(format!("torch.stack([{}]).tolist()", reads.names.join(", ")));
+    Some(Written { way: &READ_TOGETHER, shown, lines: reads.lines(here), replacements: reads.joined(here) })
+}
+
+impl<'a> Reads<'a> {
+    /// What the statements read, in source order.
+    fn of(here: Here<'_, 'a>, stmts: &'a [Stmt], own: &ExprCall) -> Option<Self> {
+        let simple = |stmt: &Stmt| {
+            matches!(stmt, Stmt::Assign(_) | Stmt::AnnAssign(_) | Stmt::AugAssign(_) | Stmt::Expr(_))
+        };
+        if !stmts.iter().all(simple) {
+            return None;
+        }
+        let bound = bound(stmts);
+        let calls: Vec<&ExprCall> = stmts.iter().flat_map(reads).collect();
+        let mut names = Vec::new();
+        for call in &calls {
+            let value = nodes::receiver(call)?;
+            if !is_plain(value, &bound) || here.find(value) == Placement::Host {
+                return None;
+            }
+            let name = here.text(value);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        calls.iter().any(|call| call.range() == own.range()).then_some(Self { stmts, calls, names })
+    }
+
+    /// The lines that read, ascending.
+    fn lines(&self, here: Here<'_, 'a>) -> Vec<u32> {
+        let mut lines: Vec<u32> = self.calls.iter().map(|call| here.file().line_of(call.start())).collect();
+        lines.dedup();
+        lines
+    }
+
+    /// The edit: a line before that reads, and names in place of the reads.
+    fn joined(&self, here: Here<'_, 'a>) -> Result<Vec<Replacement>, Refusal> {
+        let file = here.file();
+        let harmless = |call: &&ExprCall| {
+            let own = self.calls.iter().any(|read| nodes::within(call.range(), read.range()));
+            own || roles::is_log(call) || HARMLESS.has(nodes::name(&call.func))
+        };
+        let others = self.stmts.iter().flat_map(nodes::own_calls);
+        let first = self.stmts.first().map(Ranged::start).ok_or(Refusal::Form)?;
+        let text = file.whole();
+        let line = text[..first.to_usize()].rfind('\n').map_or(0, |at| at + 1);
+        let indent = &text[line..first.to_usize()];
+        let torch = full_name(file, "torch.stack") == "torch.stack" && imports_torch(here);
+        if !torch || !indent.trim().is_empty() || !others.clone().all(|call| harmless(&call)) {
+            return Err(Refusal::Form);
+        }
+        let variables = variables(here, &self.names).ok_or(Refusal::Form)?;
+        let break_ =
+            if text[line..].lines().next().is_some_and(|_| text.contains("\r\n")) { "\r\n" } else { "\n" };
+        let read = format!(
+            "{} = torch.stack([v.reshape(()) for v in ({})]).tolist(){break_}{indent}",
+            variables.join(", "),
+            self.names.join(", ")
+        );
+        let mut all = vec![insert(first, read)];
+        for call in &self.calls {
+            let name = nodes::receiver(call).map(|value| here.text(value)).unwrap_or_default();
+            let at = self.names.iter().position(|known| *known == name).ok_or(Refusal::Form)?;
+            all.push(replace(call.range(), variables[at].clone()));
+        }
+        Ok(all)
+    }
+}
+
+/// Whether `torch` is what the file's import calls so.
+pub fn imports_torch(here: Here<'_, '_>) -> bool {
+    let owner = scope::owner(here.path, "torch");
+    let mut bound = scope::occurrences(&owner, "torch").into_iter().filter(|one| one.store).peekable();
+    bound.peek().is_some() && bound.all(|one| matches!(last(&one.path), Some(Node::Alias(_))))
+}
+
+/// Names for what is read that nothing in the file is called yet: `loss_value`.
+fn variables(here: Here<'_, '_>, names: &[String]) -> Option<Vec<String>> {
+    let mut all = Vec::new();
+    for name in names {
+        let words: Vec<&str> =
+            name.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect();
+        let stem =
+            words.iter().find(|word| **word != "self" && !word.starts_with(|c: char| c.is_ascii_digit()))?;
+        let name = format!("{}_value", stem.trim_start_matches('_'));
+        if here.file().whole().contains(&name) || all.contains(&name) {
+            return None;
+        }
+        all.push(name);
+    }
+    Some(all)
+}
+
+/// The calls of `.item()` that surely run, once each.
+fn reads(stmt: &Stmt) -> Vec<&ExprCall> {
+    let mut found = Vec::new();
+    nodes::walk(&[Node::from(stmt)], &mut |path| match last(path) {
+        Some(Node::ExprLambda(_) | Node::ExprIf(_) | Node::ExprBoolOp(_)) => false,
+        Some(node) if nodes::is_comprehension(node) => false,
+        Some(Node::ExprCall(call)) if call.arguments.is_empty() && nodes::receiver(call).is_some() => {
+            found.extend((nodes::name(&call.func) == "item").then_some(call));
+            true
+        }
+        _ => true,
+    });
+    found
+}
+
+/// The names that the statements bind: what stands for a tensor before may stand for another one after.
+fn bound(stmts: &[Stmt]) -> Vec<&str> {
+    let mut names = Vec::new();
+    for stmt in stmts {
+        nodes::walk(&[Node::from(stmt)], &mut |path| {
+            if let Some(Node::ExprName(ast)) = last(path) {
+                names.extend((ast.ctx != ExprContext::Load).then_some(ast.id.as_str()));
+            }
+            true
+        });
+    }
+    names
+}
+
+/// Names, attributes, constant subscripts and calls of [`PURE`] methods with constant arguments.
+fn is_plain(expr: &Expr, bound: &[&str]) -> bool {
+    match expr {
+        Expr::Name(name) => !bound.contains(&name.id.as_str()),
+        Expr::Attribute(ast) => is_plain(&ast.value, bound),
+        Expr::Subscript(ast) => ast.slice.is_literal_expr() && is_plain(&ast.value, bound),
+        Expr::Call(call) => {
+            let constant = call.arguments.args.iter().all(Expr::is_literal_expr)
+                && call.arguments.keywords.iter().all(|keyword| keyword.value.is_literal_expr());
+            constant
+                && PURE.contains(&nodes::name(&call.func))
+                && nodes::receiver(call).is_some_and(|value| is_plain(value, bound))
+        }
+        _ => false,
+    }
+}

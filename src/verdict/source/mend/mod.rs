@@ -1,0 +1,155 @@
+//! The same line without the wait: what to write, and what must hold for it.
+
+mod delete;
+pub mod imports;
+mod index;
+mod join;
+mod needs;
+pub mod neighbours;
+mod shown;
+mod sums;
+pub mod text;
+mod upload;
+mod values;
+
+use super::infer::placement::{Here, is_filled};
+use super::locate::observed::Observed;
+use super::locate::sync_expr::{Index, SyncExpr};
+use super::parse::nodes;
+use crate::model::edit::{Edit, EditKind, Outcome, Refusal, Replacement, Safety};
+use crate::vocabulary::Kind;
+pub use delete::is_clock;
+
+/// An expression that waits.
+#[derive(Clone, Copy)]
+pub struct Subject<'c, 'a> {
+    pub here: Here<'c, 'a>,
+    pub sync: SyncExpr<'a>,
+    /// What the source makes of the wait.
+    pub kind: Kind,
+    pub observed: &'c Observed<'c>,
+}
+
+/// What to write instead.
+pub struct Mended {
+    /// The expression rewritten, for the column of fixes.
+    pub shown: Option<String>,
+    pub outcome: Outcome,
+}
+
+/// A way to rewrite a line, with its preconditions.
+struct Way {
+    kind: EditKind,
+    /// What must be proven to show the line rewritten; without, only the general advice is shown.
+    shown: &'static [Refusal],
+    /// What must be proven besides to edit the file.
+    made: &'static [Refusal],
+    /// What must hold for the edit to be safe.
+    safe: &'static [Refusal],
+}
+
+use Refusal as R;
+
+const DELETE: Way = Way {
+    kind: EditKind::Delete,
+    shown: &[],
+    made: &[R::Barrier, R::Streams, R::InFlight, R::Measured, R::Foreign, R::Wrapper, R::Tried, R::Alike],
+    safe: &[R::Clock],
+};
+const NON_BLOCKING: Way = Way {
+    kind: EditKind::NonBlocking,
+    shown: &[R::Direction, R::Reused],
+    made: &[R::Streams, R::Pageable],
+    safe: &[R::Destination],
+};
+const FILLED: Way =
+    Way { kind: EditKind::OnDevice, shown: &[R::Direction], made: &[R::Streams], safe: &[R::Random] };
+const INDEXED: Way =
+    Way { kind: EditKind::IndexOnce, shown: &[R::Direction], made: &[R::Streams, R::Pageable], safe: &[] };
+const WRITTEN: Way =
+    Way { kind: EditKind::OnDevice, shown: &[R::Advanced, R::Direction], made: &[], safe: &[] };
+const READ_TOGETHER: Way =
+    Way { kind: EditKind::ReadTogether, shown: &[R::Numbers], made: &[R::Devices, R::Reads], safe: &[] };
+const KEPT: Way =
+    Way { kind: EditKind::KeepTensor, shown: &[], made: &[R::Devices, R::Numbers], safe: &[R::Float64] };
+const COLLECTED: Way = Way { kind: EditKind::KeepTensor, shown: &[], made: &[R::Devices], safe: &[] };
+const CHECKED: Way = Way { kind: EditKind::OnDevice, shown: &[], made: &[], safe: &[] };
+const OTHER_FORM: Way = Way { kind: EditKind::OnDevice, shown: &[R::OnCpu], made: &[], safe: &[] };
+
+/// A line rewritten in one of the ways.
+struct Written {
+    way: &'static Way,
+    /// The expression; `None` where the whole statement goes.
+    shown: Option<String>,
+    /// The lines whose waits it takes together; empty where it is about its own alone.
+    lines: Vec<u32>,
+    /// What to replace, or why that is not told.
+    replacements: Result<Vec<Replacement>, Refusal>,
+}
+
+impl Written {
+    /// One that is about its own line alone.
+    fn new(
+        way: &'static Way,
+        shown: Option<String>,
+        replacements: Result<Vec<Replacement>, Refusal>,
+    ) -> Self {
+        Self { way, shown, lines: Vec::new(), replacements }
+    }
+}
+
+/// Writes the line without the wait, as far as what that needs is proven.
+pub fn mend(subject: Subject<'_, '_>) -> Mended {
+    let Some(Written { way, shown, lines, replacements }) = write(subject) else {
+        return Mended { shown: None, outcome: Outcome::refused(None, Refusal::NoEdit) };
+    };
+    let unproven = |needs: &[Refusal]| needs.iter().copied().find(|need| !needs::holds(*need, subject));
+    let unshown = unproven(way.shown);
+    let refused = |reason| Outcome::refused(Some(way.kind), reason);
+    let outcome = match (unshown.or_else(|| unproven(way.made)), replacements) {
+        (Some(reason), _) | (None, Err(reason)) => refused(reason),
+        (None, Ok(mut replacements)) => {
+            replacements.sort();
+            let mind = unproven(way.safe);
+            let safety = if mind.is_none() { Safety::Safe } else { Safety::Unsafe };
+            let blocks = text::blocks(subject.here.file(), &replacements);
+            Outcome::Edit(Edit { kind: way.kind, safety, mind, lines, replacements, blocks })
+        }
+    };
+    Mended { shown: shown.filter(|_| unshown.is_none()), outcome }
+}
+
+fn write(s: Subject<'_, '_>) -> Option<Written> {
+    let (call, upload) = (nodes::call(s.here.path), s.kind == Kind::Upload);
+    let only_shown = |way, shown: Option<String>| Some(Written::new(way, Some(shown?), Err(Refusal::NoEdit)));
+    match s.sync {
+        SyncExpr::Explicit => {
+            let replacements = delete::statement(s.here.file(), s.here.path).ok_or(Refusal::Form);
+            Some(Written::new(&DELETE, None, replacements.map(|one| vec![one])))
+        }
+        SyncExpr::Move("to" | "cuda", _)
+            if upload
+                && nodes::receiver(call?)
+                    .is_some_and(|made| is_filled(made) || upload::is_constant(made)) =>
+        {
+            Some(upload::filled(s, call?))
+        }
+        SyncExpr::Move("to" | "cuda" | "copy_", _) if upload => Some(upload::moved(s, call?)),
+        SyncExpr::Create("tensor" | "as_tensor") if upload => Some(upload::created(s, call?)),
+        SyncExpr::Item if matches!(s.kind, Kind::Logging | Kind::RoundTrip) => {
+            let call = call?;
+            let kept = shown::kept(s.here, call);
+            let shown = kept.as_ref().and_then(|kept| kept.as_ref().ok()).cloned();
+            match kept {
+                Some(Err(())) => sums::collected(s, call, shown).or_else(|| join::together(s, call)),
+                Some(Ok(_)) => sums::collected(s, call, shown.clone()).or_else(|| only_shown(&KEPT, shown)),
+                None => sums::collected(s, call, None),
+            }
+        }
+        SyncExpr::Check(op) => only_shown(&CHECKED, shown::checked(s.here.file(), call?, op)),
+        SyncExpr::Download("type") => only_shown(&OTHER_FORM, shown::cast(s.here.file(), call?)),
+        SyncExpr::Index { what: Index::Constant, store: true } if upload => upload::written(s),
+        SyncExpr::Index { .. } if upload => index::once(s),
+        _ => None,
+    }
+}

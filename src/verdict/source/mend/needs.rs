@@ -1,0 +1,152 @@
+//! What must hold for a line to be rewritten, each told from the source or the trace.
+
+use super::{Subject, delete, join, upload};
+use crate::model::edit::Refusal;
+use crate::verdict::source::flow::tracer::Tracer;
+use crate::verdict::source::flow::value::{Sink, Value};
+use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::placement::Placement;
+use crate::verdict::source::locate::fit;
+use crate::verdict::source::locate::sync_expr::SyncExpr;
+use crate::verdict::source::parse::{Node, dotted, last, nodes};
+use crate::vocabulary::{Copy, HostMemory, Kind};
+use ruff_python_ast::{Expr, StmtImport};
+
+/// The largest copy from pageable memory that the driver takes over at once: larger ones wait for what was queued before (CUDA
+/// driver API, "API synchronization behavior").
+const STAGED: u64 = 64 << 10;
+
+/// What a file names that puts work on streams of its own, whatever ran in the capture.
+const STREAMS: Names = Names("Stream ExternalStream stream set_stream wait_stream wait_event record_stream");
+
+/// Whether what `need` asks for is proven.
+pub fn holds(need: Refusal, s: Subject<'_, '_>) -> bool {
+    match need {
+        Refusal::Direction => fit::downward(s.observed) == Some(false),
+        Refusal::Pageable => is_pinned(s) || is_staged(s) || upload::pins(s).is_some(),
+        Refusal::Reused => {
+            // Of pageable memory the driver has taken its copy when the call returns.
+            let taken = memory(s) == Some(HostMemory::Pageable);
+            taken || upload::loaders(s).is_some()
+        }
+        Refusal::Streams => !s.observed.beside.streams && !names(s, STREAMS),
+        Refusal::Devices => !s.observed.beside.devices,
+        Refusal::InFlight => !s.observed.beside.in_flight,
+        Refusal::Barrier => s.kind != Kind::Barrier,
+        Refusal::Clock => s.kind != Kind::Timing && !delete::reads_clock(s.here.file()),
+        Refusal::Tried => !is_tried(s.here.path),
+        Refusal::Wrapper => !delete::is_wrapper(s.here.path),
+        Refusal::Foreign => !is_shared(s),
+        Refusal::Measured => !delete::is_measured(s.here.file(), s.here.path),
+        Refusal::Alike => !delete::is_alike_below(s.here.file(), s.here.path),
+        Refusal::Destination => upload::arrives(s),
+        Refusal::Random => upload::gives_the_same(s),
+        Refusal::Advanced => is_basic(s),
+        // A copy of a float or a half. Of 8 bytes it may be an integer, and a joined read would make floats of those.
+        Refusal::Numbers => {
+            s.observed.copy.is_some_and(|copy| matches!(copy.bytes, 2 | 4)) && !has_short_integers(s)
+        }
+        Refusal::Reads => {
+            s.observed.burst.is_some_and(|burst| join::on_line(s) == usize::try_from(burst).ok())
+        }
+        Refusal::Float64 => !runs_on_others(s),
+        Refusal::OnCpu => stays_on_device(s),
+        _ => false,
+    }
+}
+
+fn memory(s: Subject<'_, '_>) -> Option<HostMemory> {
+    s.observed.copy.map(|Copy { host_memory, .. }| host_memory)
+}
+
+fn is_pinned(s: Subject<'_, '_>) -> bool {
+    memory(s) == Some(HostMemory::Pinned)
+}
+
+/// Whether the driver takes each copy over at once.
+pub fn is_staged(s: Subject<'_, '_>) -> bool {
+    memory(s) == Some(HostMemory::Pageable) && s.observed.largest <= STAGED
+}
+
+/// Whether a `try` of the function looks after errors of the statement.
+fn is_tried(path: &[Node<'_>]) -> bool {
+    path[nodes::function_scope(path)..].windows(2).any(|pair| match pair {
+        [Node::StmtTry(ast), below] => {
+            !ast.handlers.is_empty() && ast.body.iter().any(|stmt| nodes::within(*below, stmt))
+        }
+        _ => false,
+    })
+}
+
+/// Whether the file names what reads GPU memory behind PyTorch's back: other CUDA libraries, addresses, other processes.
+fn is_shared(s: Subject<'_, '_>) -> bool {
+    const MODULES: Names =
+        Names("cupy numba pycuda ctypes cffi multiprocessing ray mpi4py horovod tensorrt nvshmem");
+    const NAMES: Names = Names("data_ptr to_dlpack from_dlpack share_memory_ multiprocessing cudart");
+    let module = |name: &str| name.split('.').any(|part| MODULES.has(part));
+    let mut found = false;
+    nodes::walk(&[s.here.file().module()], &mut |path| {
+        found |= match last(path) {
+            Some(Node::StmtImport(StmtImport { names, .. })) => names.iter().any(|alias| module(&alias.name)),
+            Some(Node::StmtImportFrom(ast)) => ast.module.as_ref().is_some_and(|name| module(name)),
+            Some(Node::ExprAttribute(ast)) => NAMES.has(&ast.attr),
+            _ => false,
+        };
+        !found
+    });
+    found
+}
+
+/// Whether a file names one of these: as an attribute, an import or a text.
+fn names(s: Subject<'_, '_>, wanted: Names) -> bool {
+    let mut found = false;
+    nodes::walk(&[s.here.file().module()], &mut |path| {
+        found |= match last(path) {
+            Some(Node::ExprAttribute(ast)) => wanted.has(&ast.attr),
+            Some(Node::Alias(ast)) => wanted.has(&ast.name),
+            Some(Node::StringLiteral(ast)) => wanted.has(&ast.value),
+            _ => false,
+        };
+        !found
+    });
+    found
+}
+
+/// Whether the file makes integers as wide as floats: of those, a joined read would make floats.
+fn has_short_integers(s: Subject<'_, '_>) -> bool {
+    names(s, Names("int int32 int16 short IntTensor"))
+}
+
+/// Whether the file also runs on accelerators of which some have no float64.
+fn runs_on_others(s: Subject<'_, '_>) -> bool {
+    names(s, Names("mps accelerator xpu"))
+}
+
+/// Whether the subscript that is written to addresses a part of the tensor itself, by numbers and slices, and the value is a number.
+fn is_basic(s: Subject<'_, '_>) -> bool {
+    let Some(Node::ExprSubscript(ast)) = last(s.here.path) else { return false };
+    let basic = |expr: &Expr| match expr {
+        Expr::UnaryOp(ast) => ast.operand.is_number_literal_expr(),
+        Expr::Slice(_) | Expr::Name(_) => true,
+        _ => expr.is_number_literal_expr() || expr.is_none_literal_expr() || expr.is_ellipsis_literal_expr(),
+    };
+    let index = match &*ast.slice {
+        Expr::Tuple(tuple) => tuple.elts.iter().all(basic),
+        one => basic(one),
+    };
+    index && !dotted(&ast.value).contains('?')
+}
+
+/// Whether nothing on the CPU takes the value of the expression.
+fn stays_on_device(s: Subject<'_, '_>) -> bool {
+    let mut tracer = Tracer::new(s.here.placements);
+    tracer.follow(s.here.path, Value::new(s.here.path, true));
+    tracer.uses.iter().all(|used| matches!(used.sink, Sink::Device | Sink::Dropped))
+}
+
+/// Whether an expression surely lives on the host.
+pub fn on_host<'a>(s: Subject<'_, 'a>, expr: &'a Expr) -> bool {
+    let made_of_host =
+        matches!(s.sync, SyncExpr::Create(_)) && (expr.is_list_comp_expr() || expr.is_list_expr());
+    made_of_host || s.here.find(expr) == Placement::Host
+}

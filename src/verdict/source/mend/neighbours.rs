@@ -1,0 +1,26 @@
+//! Reads of values beside each other.
+
+use crate::verdict::source::parse::{Node, nodes};
+use ruff_python_ast::{ExprCall, Stmt};
+
+/// Reads of one value each, which could be read together.
+const READS: &[&str] = &["item", "tolist", "cpu"];
+
+/// Statements looked at on either side.
+const MAX_NEIGHBOURS: usize = 20;
+
+/// The statement around the last node and the neighbours in its block that read values too, without a gap.
+pub fn run<'a>(path: &[Node<'a>]) -> &'a [Stmt] {
+    let Some((block, own)) = nodes::place(path) else { return &[] };
+    let reading = |stmt: &&Stmt| !reads(stmt).is_empty();
+    let before = block[..own].iter().rev().take(MAX_NEIGHBOURS).take_while(reading).count();
+    let after = block[own + 1..].iter().take(MAX_NEIGHBOURS).take_while(reading).count();
+    &block[own - before..=own + after]
+}
+
+/// The reads of one value each in a statement, those in the blocks below it left out.
+pub fn reads(stmt: &Stmt) -> Vec<&ExprCall> {
+    let mut calls = nodes::own_calls(stmt);
+    calls.retain(|call| call.arguments.is_empty() && READS.contains(&nodes::name(&call.func)));
+    calls
+}

@@ -1,0 +1,60 @@
+//! Expressions without the wait that are shown and not edited: what else must change with them is for the reader.
+
+use crate::verdict::source::flow::tracer::Tracer;
+use crate::verdict::source::flow::value::{Sink, Use, Value};
+use crate::verdict::source::infer::placement::Here;
+use crate::verdict::source::parse::{Source, nodes};
+use ruff_python_ast::ExprCall;
+
+/// A read whose value the CPU does not need at once. Without `.item()` the value stays on the device where what becomes of it
+/// waits for nothing: where it is collected for later, and in arithmetic with tensors. Text made from it would wait all the
+/// same: then (`Err`) the reads nearby can only be joined.
+pub fn kept<'a>(here: Here<'_, 'a>, call: &'a ExprCall) -> Option<Result<String, ()>> {
+    let mut tracer = Tracer::new(here.placements);
+    tracer.follow(here.path, Value::new(here.path, false));
+    let stays = |used: &Use| match used.sink {
+        _ if used.value.arrays => false,
+        _ if used.sink.is_decisive() => used.can_wait(),
+        Sink::Device => {
+            ["combined with", "added to", "stored in"].iter().any(|what| used.what.starts_with(what))
+        }
+        Sink::Log | Sink::Returned => {
+            used.what.starts_with("collected in")
+                || used.value.collected.is_some() && (used.deferred || used.rare)
+        }
+        _ => false,
+    };
+    if !tracer.uses.is_empty() && tracer.uses.iter().all(stays) {
+        return Some(Ok(format!("{}.detach()", here.text(nodes::receiver(call)?))));
+    }
+    tracer.uses.iter().all(|used| used.sink == Sink::Log).then_some(Err(()))
+}
+
+/// The `_ex` variant, which leaves the error code on the device.
+pub fn checked(file: &Source, call: &ExprCall, op: &str) -> Option<String> {
+    let result = match op {
+        "inv" => "inverse",
+        "cholesky" => "L",
+        "solve" => "result",
+        _ => return None,
+    };
+    let function = file.text(&*call.func);
+    let arguments = file.slice(call.arguments.range);
+    function.contains("linalg.").then(|| format!("{function}_ex{arguments}.{result}"))
+}
+
+/// `.type(torch.LongTensor)`: the dtype was meant, not the CPU.
+pub fn cast(file: &Source, call: &ExprCall) -> Option<String> {
+    let argument = file.text(call.arguments.args.first()?);
+    let dtype = match argument.trim_matches(['"', '\'']).strip_prefix("torch.")?.strip_suffix("Tensor")? {
+        "Long" => "long",
+        "Float" => "float",
+        "Int" => "int",
+        "Bool" => "bool",
+        "Half" => "half",
+        "Double" => "double",
+        "Byte" => "uint8",
+        _ => return None,
+    };
+    Some(format!("{}.to(torch.{dtype})", file.text(nodes::receiver(call)?)))
+}

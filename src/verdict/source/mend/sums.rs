@@ -1,0 +1,181 @@
+//! What a loop reads value by value to add it up or to list it: kept on the GPU, and read once.
+
+use super::join::imports_torch;
+use super::text::{insert, replace};
+use super::{COLLECTED, KEPT, Subject, Written};
+use crate::model::edit::{Refusal, Replacement};
+use crate::verdict::source::flow::conditions;
+use crate::verdict::source::infer::placement::Placement;
+use crate::verdict::source::parse::scope::{self, Occurrence};
+use crate::verdict::source::parse::{Node, Path, dotted, nodes, within};
+use ruff_python_ast::{Expr, ExprCall, ExprName, Operator};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+/// How a loop collects.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// `total += v.item()`.
+    Sum,
+    /// `all.append(v.item())`, `all += [v.item()]`.
+    List,
+}
+
+/// Keeps on the GPU what a loop collects.
+///
+/// Definition: the only change, in the loop, of a local that starts as a number or an empty list. A sum stays a tensor of float64, as
+/// exact as Python's; a list holds copies, for the tensor may be written to before the list is read. Both are read right behind the
+/// loop, and a sum also under conditions that hold now and then, where it stands.
+///
+/// ```text
+/// total = 0                                total = 0
+/// for x in xs:                             for x in xs:
+///     total += f(x).item()                     total += f(x).detach().double()
+///     if i % 100 == 0: print(total)            if i % 100 == 0: print(float(total))
+/// print(total / n)                         total = float(total)
+///                                          print(total / n)
+/// ```
+/// Cost: one walk over the scope of the name.
+pub fn collected<'a>(s: Subject<'_, 'a>, call: &'a ExprCall, shown: Option<String>) -> Option<Written> {
+    let (name, form) = target(s, call)?;
+    let way = if form == Form::Sum { &KEPT } else { &COLLECTED };
+    let replacements = Collected::of(s, name, form)
+        .ok_or(Refusal::Form)
+        .and_then(|collected| collected.replacements(s, call));
+    Some(Written::new(way, shown, replacements))
+}
+
+/// The name that the statement adds the value to.
+fn target<'a>(s: Subject<'_, 'a>, call: &ExprCall) -> Option<(&'a ExprName, Form)> {
+    let own = |expr: &Expr| expr.range() == call.range();
+    let host = |expr: &'a Expr| s.here.find(expr) == Placement::Host;
+    match s.here.path[nodes::statement(s.here.path)?] {
+        Node::StmtAugAssign(ast) if ast.op == Operator::Add => {
+            let form = match &*ast.value {
+                // So many times the value: as exact on the GPU.
+                Expr::BinOp(product) if product.op == Operator::Mult => {
+                    let whole = own(&product.left) && host(&product.right)
+                        || own(&product.right) && host(&product.left);
+                    whole.then_some(Form::Sum)
+                }
+                Expr::List(list) => list.elts.iter().all(own).then_some(Form::List),
+                value => own(value).then_some(Form::Sum),
+            };
+            Some((ast.target.as_name_expr()?, form?))
+        }
+        Node::StmtExpr(ast) => {
+            let append = ast.value.as_call_expr().filter(|append| nodes::name(&append.func) == "append")?;
+            let [value] = &*append.arguments.args else { return None };
+            own(value).then_some((nodes::receiver(append)?.as_name_expr()?, Form::List))
+        }
+        _ => None,
+    }
+}
+
+/// The name, its occurrences and the loop.
+struct Collected<'a> {
+    name: &'a str,
+    form: Form,
+    own: TextRange,
+    all: Vec<Occurrence<'a>>,
+    /// The outermost loop that the name comes into empty.
+    around: TextRange,
+}
+
+impl<'a> Collected<'a> {
+    fn of(s: Subject<'_, 'a>, name: &'a ExprName, form: Form) -> Option<Self> {
+        let path = s.here.path;
+        let at = nodes::statement(path)?;
+        let owner = scope::owner(path, &name.id);
+        let all = scope::occurrences(&owner, &name.id);
+        let starts: Vec<&Path<'a>> = all.iter().filter(|one| one.store).map(|one| &one.path).collect();
+        let first = starts.first()?;
+        // Loops that the first value comes into from outside.
+        let outside = |node: &&Node<'a>| {
+            matches!(node, Node::StmtFor(_) | Node::StmtWhile(_)) && !within(nodes::range(first), **node)
+        };
+        let inner = &path[owner.len() - 1..at];
+        let around = inner.iter().find(outside)?.range();
+        let empty = |value: &Expr| match form {
+            Form::Sum => value.is_number_literal_expr(),
+            Form::List => value.as_list_expr().is_some_and(|list| list.elts.is_empty()),
+        };
+        let fresh =
+            starts.iter().all(|start| scope::value(start.to_vec()).is_some_and(|(value, _)| empty(value)));
+        let local = all.iter().all(|one| !one.closure) && scope::parameter(&owner, &name.id).is_none();
+        // Whoever catches an error would find the tensors.
+        let tried = inner.iter().any(|node| matches!(node, Node::StmtTry(_)));
+        let known = form == Form::Sum || imports_torch(s.here);
+        let before = nodes::range(first).start() < around.start();
+        (before && fresh && local && known && !tried).then_some(Self {
+            name: &name.id,
+            form,
+            own: path[at].range(),
+            all,
+            around,
+        })
+    }
+
+    fn replacements(&self, s: Subject<'_, 'a>, call: &ExprCall) -> Result<Vec<Replacement>, Refusal> {
+        let file = s.here.file();
+        let (mut made, mut behind) = (Vec::new(), false);
+        for one in self.all.iter().filter(|one| !within(nodes::range(&one.path), self.own)) {
+            let at = nodes::range(&one.path);
+            let changes = !one.load && !one.store;
+            match () {
+                _ if at.start() < self.around.start() && !one.store => return Err(Refusal::Form),
+                _ if at.start() >= self.around.end() => behind |= one.load || changes,
+                _ if one.store || asks_length(&one.path) => {}
+                _ if changes => return Err(Refusal::Form),
+                _ if self.form == Form::Sum && self.is_rare(&one.path) => {
+                    made.push(replace(at, format!("float({})", self.name)));
+                }
+                // Read in each turn: then nothing is won.
+                _ => return Err(Refusal::OnCpu),
+            }
+        }
+        if behind {
+            made.push(self.read_behind(file.whole()).ok_or(Refusal::Form)?);
+        }
+        let keep = if self.form == Form::Sum { "detach().double()" } else { "detach().clone()" };
+        made.push(kept(file.whole(), call, keep).ok_or(Refusal::Form)?);
+        Ok(made)
+    }
+
+    /// Whether a read stands under a condition that holds now and then, and the collecting does not.
+    fn is_rare(&self, path: &[Node<'_>]) -> bool {
+        conditions::rare(path)
+            .is_some_and(|ast| within(ast.range, self.around) && !within(self.own, ast.range))
+    }
+
+    /// A line behind the loop that reads what was collected.
+    fn read_behind(&self, text: &str) -> Option<Replacement> {
+        let start = self.around.start().to_usize();
+        let indent = &text[text[..start].rfind('\n').map_or(0, |at| at + 1)..start];
+        let end = self.around.end().to_usize();
+        let line = text[end..].find('\n').map_or(text.len(), |at| end + at);
+        // `for x in xs: total += x.item(); print(x)`, and a last line without an end.
+        let plain = indent.trim().is_empty() && line < text.len() && !text[end..line].contains(';');
+        let break_ = if text[..line].ends_with('\r') { "\r\n" } else { "\n" };
+        let name = self.name;
+        let read = match self.form {
+            Form::Sum => format!("float({name})"),
+            Form::List => format!("torch.stack({name}).flatten().tolist() if {name} else []"),
+        };
+        let at = TextSize::of(&text[..=line]);
+        plain.then(|| insert(at, format!("{indent}{name} = {read}{break_}")))
+    }
+}
+
+/// Whether a list is only asked for its length.
+fn asks_length(path: &[Node<'_>]) -> bool {
+    matches!(path, [.., Node::ExprCall(call), Node::Arguments(_), _] if dotted(&call.func) == "len")
+}
+
+/// `.item()` as another method.
+fn kept(text: &str, call: &ExprCall, keep: &str) -> Option<Replacement> {
+    let method = call.func.as_attribute_expr()?;
+    let between = text.get(method.value.end().to_usize()..method.attr.start().to_usize())?;
+    let dot = between.rfind('.')?;
+    let start = method.value.end() + TextSize::of(&between[..=dot]);
+    Some(replace(TextRange::new(start, call.end()), keep))
+}

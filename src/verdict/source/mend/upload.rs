@@ -1,0 +1,229 @@
+//! Uploads: without blocking, or made on the device in the first place.
+
+use super::needs::{is_staged, on_host};
+use super::text::{insert, replace, with_argument, without, without_method};
+use super::{FILLED, NON_BLOCKING, Subject, WRITTEN, Written, values};
+use crate::model::edit::{Refusal, Replacement};
+use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::locate::sync_expr::SyncExpr;
+use crate::verdict::source::parse::{Node, Source, dotted, last, nodes};
+use ruff_python_ast::{Expr, ExprCall, Number};
+use ruff_text_size::{Ranged, TextRange};
+
+/// What is uploaded.
+pub fn source<'a>(s: Subject<'_, 'a>) -> Option<&'a Expr> {
+    let call = nodes::call(s.here.path)?;
+    match s.sync {
+        SyncExpr::Move("copy_", _) | SyncExpr::Create(_) => call.arguments.args.first(),
+        _ => nodes::receiver(call),
+    }
+}
+
+/// Whether the copy goes to the GPU in every run: its destination names it, or its source lives on the host.
+pub fn arrives(s: Subject<'_, '_>) -> bool {
+    let Some(call) = nodes::call(s.here.path) else { return false };
+    let place = match nodes::name(&call.func) {
+        "cuda" => return true,
+        "copy_" => None,
+        "to" => call.arguments.find_argument_value("device", 0),
+        _ => call.arguments.find_keyword("device").map(|keyword| &keyword.value),
+    };
+    place.is_some_and(|place| values::names_gpu(s.here.file(), place, s.here.path))
+        || source(s).is_some_and(|source| on_host(s, source))
+}
+
+/// The data loaders, all of them in sight, that give what is uploaded and nothing else writes to.
+pub fn loaders<'a>(s: Subject<'_, 'a>) -> Option<Vec<&'a ExprCall>> {
+    let (batches, place) = values::iterated(source(s)?, s.here.path)?;
+    values::loaders(s.here.file(), batches, &place)
+}
+
+/// The edits that make these loaders pin what they give; none where they pin already.
+pub fn pins(s: Subject<'_, '_>) -> Option<Vec<Replacement>> {
+    let pin =
+        |loader: &ExprCall| match loader.arguments.find_keyword("pin_memory").map(|keyword| &keyword.value) {
+            None => with_argument(s.here.file(), loader, "pin_memory=True"),
+            Some(Expr::BooleanLiteral(flag)) if !flag.value => Some(replace(flag.range, "True")),
+            Some(_) => None,
+        };
+    loaders(s)?.into_iter().map(pin).collect()
+}
+
+/// `x.to(device)`, `x.cuda()`, `a.copy_(b)` with `non_blocking=True`.
+pub fn moved(s: Subject<'_, '_>, call: &ExprCall) -> Written {
+    let file = s.here.file();
+    let positional = if nodes::name(&call.func) == "to" { 2 } else { 1 };
+    let flagged = call.arguments.args.len() > positional
+        || call.arguments.args.iter().any(Expr::is_boolean_literal_expr);
+    let own = match call.arguments.find_keyword("non_blocking").map(|keyword| &keyword.value) {
+        _ if flagged => None,
+        Some(Expr::BooleanLiteral(flag)) if !flag.value => Some(replace(flag.range, "True")),
+        Some(_) => None,
+        None => with_argument(file, call, "non_blocking=True"),
+    };
+    // What the driver takes over at once needs no pinned memory.
+    let pinned = if is_staged(s) { None } else { pins(s) };
+    let replacements = own.map(|own| pinned.unwrap_or_default().into_iter().chain([own]).collect());
+    let shown = (!flagged).then(|| argument_last(file, call, "non_blocking=True"));
+    Written::new(&NON_BLOCKING, shown, replacements.ok_or(Refusal::Form))
+}
+
+/// `torch.tensor(v, device=d)`: a constant is filled in on the device, all else made on the host and sent without blocking.
+pub fn created(s: Subject<'_, '_>, call: &ExprCall) -> Written {
+    let file = s.here.file();
+    let device = call.arguments.find_keyword("device");
+    let text = device.map(|device| file.text(&device.value));
+    if let Some(text) = text.as_ref().filter(|_| is_literal(call)) {
+        let replacements = constant(file, call).ok_or(Refusal::Form);
+        let mut arguments = rest(file, call, "device");
+        arguments.push(format!("device={text}"));
+        let shown = Some(format!(
+            "torch.full({}, {})",
+            filling(file, call).unwrap_or_default(),
+            arguments.join(", ")
+        ));
+        return Written::new(&FILLED, shown, replacements);
+    }
+    let special =
+        ["requires_grad", "pin_memory"].iter().any(|name| call.arguments.find_keyword(name).is_some());
+    let replacements = device.filter(|_| !special).and_then(|device| {
+        let sent = format!(".to({}, non_blocking=True)", file.slice(device.value.range()));
+        Some(vec![without(file, call, device)?, insert(call.end(), sent)])
+    });
+    let shown = text.map(|place| {
+        let arguments =
+            call.arguments.args.iter().map(|value| file.text(value)).chain(rest(file, call, "device"));
+        let arguments: Vec<String> = arguments.collect();
+        format!("{}({}).to({place}, non_blocking=True)", file.text(&*call.func), arguments.join(", "))
+    });
+    Written::new(&NON_BLOCKING, shown, replacements.ok_or(Refusal::Form))
+}
+
+/// The keywords of a call but for the one of that name.
+fn rest(file: &Source, call: &ExprCall, name: &str) -> Vec<String> {
+    let others =
+        |keyword: &&ruff_python_ast::Keyword| keyword.arg.as_ref().is_none_or(|id| id.as_str() != name);
+    call.arguments.keywords.iter().filter(others).map(|keyword| file.text(keyword)).collect()
+}
+
+/// The call with one more argument, in place of one of that name, on one line.
+fn argument_last(file: &Source, call: &ExprCall, argument: &str) -> String {
+    let name = argument.split('=').next().unwrap_or(argument);
+    let positional = call.arguments.args.iter().map(|value| file.text(value));
+    let all: Vec<String> = positional.chain(rest(file, call, name)).chain([argument.to_owned()]).collect();
+    format!("{}({})", file.text(&*call.func), all.join(", "))
+}
+
+/// `torch.randn(n).to(d)`, `torch.tensor(0.5).cuda()`: made on the device.
+pub fn filled(s: Subject<'_, '_>, moved: &ExprCall) -> Written {
+    let file = s.here.file();
+    let made = nodes::receiver(moved).and_then(Expr::as_call_expr);
+    let device = match (nodes::name(&moved.func), &*moved.arguments.args, &*moved.arguments.keywords) {
+        ("cuda", [], []) => Some("\"cuda\"".to_owned()),
+        // Of a tensor `.to` takes type and device.
+        ("to", [device], []) if is_device(s, device) => Some(file.text(device)),
+        ("to", [], [device]) if device.arg.as_ref().is_some_and(|arg| arg == "device") => {
+            Some(file.text(&device.value))
+        }
+        _ => None,
+    };
+    let written = made.zip(device).and_then(|(made, device)| {
+        let argument = format!("device={device}");
+        let literal = is_literal(made);
+        let mut all = vec![with_argument(file, made, &argument)?, without_method(file, moved)?];
+        if literal {
+            all.extend(constant(file, made)?);
+        }
+        let shown = if literal {
+            let arguments: Vec<String> = rest(file, made, "device").into_iter().chain([argument]).collect();
+            format!("torch.full({}, {})", filling(file, made)?, arguments.join(", "))
+        } else {
+            argument_last(file, made, &argument)
+        };
+        let plain =
+            ["requires_grad", "pin_memory"].iter().all(|name| made.arguments.find_keyword(name).is_none());
+        Some((shown, if plain { Ok(all) } else { Err(Refusal::Form) }))
+    });
+    match written {
+        Some((shown, replacements)) => Written::new(&FILLED, Some(shown), replacements),
+        None => Written::new(&FILLED, None, Err(Refusal::Form)),
+    }
+}
+
+/// Whether what is given to `.to` is a device by its form or name.
+fn is_device<'a>(s: Subject<'_, 'a>, expr: &'a Expr) -> bool {
+    let name = nodes::name(expr).to_ascii_lowercase();
+    ["device", "gpu", "cuda"].iter().any(|word| name.contains(word))
+        || values::names_gpu(s.here.file(), expr, s.here.path)
+}
+
+/// Whether the GPU makes the same values: of random numbers and of numbers that it rounds itself it does not.
+pub fn gives_the_same(s: Subject<'_, '_>) -> bool {
+    const SAME: Names = Names("zeros ones full eye empty tensor");
+    let Some(call) = nodes::call(s.here.path) else { return false };
+    let made = nodes::receiver(call).and_then(Expr::as_call_expr).unwrap_or(call);
+    SAME.has(nodes::name(&made.func))
+}
+
+/// Whether an expression is `torch.tensor` of a constant.
+pub fn is_constant(expr: &Expr) -> bool {
+    expr.as_call_expr().is_some_and(is_literal)
+}
+
+/// Whether a call makes a tensor of one number that stands there.
+fn is_literal(call: &ExprCall) -> bool {
+    dotted(&call.func) == "torch.tensor" && call.arguments.args.len() == 1 && number(call).is_some()
+}
+
+/// The number, and whether it stands in a list.
+fn number(call: &ExprCall) -> Option<(&Expr, bool)> {
+    fn is_number(expr: &Expr) -> bool {
+        match expr {
+            Expr::UnaryOp(ast) => is_number(&ast.operand),
+            Expr::NumberLiteral(number) => !matches!(number.value, Number::Complex { .. }),
+            _ => expr.is_boolean_literal_expr(),
+        }
+    }
+    match call.arguments.args.first()? {
+        Expr::List(list) => match &*list.elts {
+            [one] if is_number(one) => Some((one, true)),
+            _ => None,
+        },
+        one => is_number(one).then_some((one, false)),
+    }
+}
+
+/// Size and value, as `torch.full` takes them.
+fn filling(file: &Source, call: &ExprCall) -> Option<String> {
+    let (number, listed) = number(call)?;
+    Some(format!("{}, {}", if listed { "(1,)" } else { "()" }, file.text(number)))
+}
+
+/// `torch.tensor(0.5, …)` as `torch.full((), 0.5, …)`.
+fn constant(file: &Source, call: &ExprCall) -> Option<Vec<Replacement>> {
+    let name = call.func.as_attribute_expr()?.attr.range();
+    let value = call.arguments.args.first()?.range();
+    Some(vec![replace(name, "full"), replace(value, filling(file, call)?)])
+}
+
+/// `x[3] = 1.0` as `x[3].fill_(1.0)`.
+pub fn written(s: Subject<'_, '_>) -> Option<Written> {
+    let at = nodes::statement(s.here.path)?;
+    let Node::StmtAssign(assigned) = s.here.path[at] else { return None };
+    let target = last(s.here.path)?;
+    let number = match &*assigned.value {
+        Expr::UnaryOp(ast) => ast.operand.is_number_literal_expr(),
+        value => value.is_number_literal_expr(),
+    };
+    let [only] = &*assigned.targets else { return None };
+    if !number || only.range() != target.range() {
+        return None;
+    }
+    let file = s.here.file();
+    let value = assigned.value.range();
+    let between = TextRange::new(target.end(), value.start());
+    let replacements = vec![replace(between, ".fill_("), insert(value.end(), ")")];
+    let shown = Some(format!("{}.fill_({})", file.text(target), file.text(&*assigned.value)));
+    let replacements = if file.slice(between).trim() == "=" { Ok(replacements) } else { Err(Refusal::Form) };
+    Some(Written::new(&WRITTEN, shown, replacements))
+}

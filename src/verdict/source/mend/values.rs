@@ -1,0 +1,189 @@
+//! What a name may stand for: all values that the file gives it, followed through parameters to the calls in the file.
+
+use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::objects::Objects;
+use crate::verdict::source::infer::placement::{Placement, device_text};
+use crate::verdict::source::parse::imports::full_name;
+use crate::verdict::source::parse::scope::{self, Given};
+use crate::verdict::source::parse::{Node, Path, Source, dotted, nodes, split_callee};
+use ruff_python_ast::{Expr, ExprCall, StmtFunctionDef};
+use ruff_text_size::Ranged;
+
+/// Names followed, one after the other.
+const MAX_STEPS: u8 = 5;
+
+/// A value with its place.
+type Valued<'a> = (&'a Expr, Path<'a>);
+
+/// All values that a name or an attribute may have; `None` where one of them is not told.
+///
+/// Definition: those that assignments give it; of a parameter, what all calls of its function in the file pass. A function that
+/// is not called here, or is handed on, may be given anything.
+/// Cost: a walk over the file for each name.
+fn values<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>]) -> Option<Vec<Valued<'a>>> {
+    let Expr::Name(name) = expr else {
+        let values = Objects::new(file).values_of(expr, path);
+        return (!values.is_empty()).then_some(values);
+    };
+    let owner = scope::owner(path, &name.id);
+    if scope::parameter(&owner, &name.id).is_some() {
+        return passed(file, nodes::function(&owner)?, &owner, &name.id);
+    }
+    let stores = scope::occurrences(&owner, &name.id).into_iter().filter(|one| one.store);
+    let values: Vec<Valued<'a>> = stores.map(|one| scope::value(one.path)).collect::<Option<_>>()?;
+    (!values.is_empty()).then_some(values)
+}
+
+/// What the calls of a plain function give to a parameter that nothing else binds.
+fn passed<'a>(
+    file: &'a Source,
+    function: &'a StmtFunctionDef,
+    owner: &[Node<'a>],
+    name: &str,
+) -> Option<Vec<Valued<'a>>> {
+    let rebound = scope::occurrences(owner, name).iter().any(|one| one.store);
+    let method = matches!(nodes::above(owner, 1), Some(Node::StmtClassDef(_)));
+    if rebound || method || !function.decorator_list.is_empty() {
+        return None;
+    }
+    let position =
+        function.parameters.iter_non_variadic_params().position(|one| one.name().as_str() == name)?;
+    let named = nodes::find(
+        &[file.module()],
+        &mut |path| matches!(nodes::last(path), Some(Node::ExprName(ast)) if ast.id == function.name.id),
+    );
+    let passed = named.iter().map(|path| {
+        let call = nodes::call(&path[..path.len() - 1])?;
+        let called = call.func.range() == nodes::range(path);
+        let plain = !call.arguments.args.iter().any(Expr::is_starred_expr)
+            && call.arguments.keywords.iter().all(|keyword| keyword.arg.is_some());
+        let value = call.arguments.find_argument_value(name, position).filter(|_| called && plain)?;
+        Some((value, path[..path.len() - 1].to_vec()))
+    });
+    let values: Vec<Valued<'a>> = passed.collect::<Option<_>>()?;
+    (!values.is_empty()).then_some(values)
+}
+
+/// Whether an expression that is used as a device surely names the GPU, or what stands for it as long as the program runs:
+/// `torch.device("cuda" if torch.cuda.is_available() else "cpu")`.
+pub fn names_gpu<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>]) -> bool {
+    let mut gpu = false;
+    is_fixed(file, expr, path, 0, &mut gpu) && gpu
+}
+
+/// Whether all that an expression may stand for are devices told by constants; notes whether the GPU is among them.
+fn is_fixed<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>], steps: u8, gpu: &mut bool) -> bool {
+    match expr {
+        _ if steps > MAX_STEPS => false,
+        Expr::StringLiteral(text) => {
+            *gpu |= device_text(text.value.to_str()) == Placement::Device;
+            true
+        }
+        Expr::FString(_)
+            if file.slice(expr.range()).trim_start_matches(['f', 'F', '"', '\'']).starts_with("cuda") =>
+        {
+            *gpu = true;
+            true
+        }
+        Expr::NumberLiteral(_) => {
+            *gpu = true;
+            true
+        }
+        Expr::If(ast) => {
+            is_fixed(file, &ast.body, path, steps + 1, gpu)
+                && is_fixed(file, &ast.orelse, path, steps + 1, gpu)
+        }
+        Expr::Call(call) => match full_name(file, &dotted(&call.func)).as_str() {
+            "torch.device" => {
+                call.arguments.args.first().is_some_and(|device| is_fixed(file, device, path, steps + 1, gpu))
+            }
+            "torch.cuda.current_device" | "torch.accelerator.current_accelerator" => {
+                *gpu = true;
+                true
+            }
+            _ => false,
+        },
+        Expr::Name(_) | Expr::Attribute(_) => values(file, expr, path).is_some_and(|values| {
+            values.iter().all(|(value, place)| is_fixed(file, value, place, steps + 1, gpu))
+        }),
+        _ => false,
+    }
+}
+
+/// The loop whose turns give a name to the upload of it at the end of `path`: nothing else binds it but the upload itself.
+///
+/// ```text
+/// for i, (x, y) in enumerate(loader):     the loop
+///     x = x.to(device)                    the upload
+/// ```
+pub fn iterated<'a>(expr: &'a Expr, path: &[Node<'a>]) -> Option<Valued<'a>> {
+    let Expr::Name(name) = expr else { return None };
+    let owner = scope::owner(path, &name.id);
+    let occurrences = scope::occurrences(&owner, &name.id);
+    if occurrences.iter().any(|one| !one.load && !one.store || is_written(&one.path)) {
+        return None;
+    }
+    let statement = path[nodes::statement(path)?].range();
+    let sent = |one: &scope::Occurrence<'a>| {
+        // In another branch: `x = x.cuda(0)`.
+        let Given::Value(Expr::Call(call)) = scope::given(&one.path) else { return false };
+        let own = nodes::receiver(call).and_then(Expr::as_name_expr).is_some_and(|ast| ast.id == name.id);
+        own && Names("to cuda").has(nodes::name(&call.func))
+    };
+    let stores = occurrences
+        .into_iter()
+        .filter(|one| one.store && !nodes::within(nodes::range(&one.path), statement) && !sent(one));
+    let mut stores = stores.peekable();
+    let first = stores.next().filter(|_| stores.peek().is_none())?;
+    let Given::Iterated(source) = scope::given(&first.path) else { return None };
+    match source {
+        Expr::Call(call) if dotted(&call.func) == "enumerate" => {
+            Some((call.arguments.args.first()?, first.path))
+        }
+        source => Some((source, first.path)),
+    }
+}
+
+/// Whether an occurrence of a name may write to the tensor, or gives it another name: `x.clamp_(0)`, `x[i] = v`, `f_(x)`, `out=x`,
+/// an array of its memory, `y = x`.
+fn is_written(path: &[Node<'_>]) -> bool {
+    const SHARES: Names = Names("numpy data_ptr untyped_storage storage set_ share_memory_");
+    match path {
+        [.., Node::ExprAttribute(ast), _] => {
+            SHARES.has(&ast.attr) || ast.attr.ends_with('_') && !ast.attr.ends_with("__")
+        }
+        [.., Node::ExprSubscript(ast), _] => !ast.ctx.is_load(),
+        [.., Node::ExprCall(call), Node::Arguments(_), _] => nodes::name(&call.func).ends_with('_'),
+        [.., Node::StmtAssign(ast), name] => ast.value.range() == name.range(),
+        [.., Node::Keyword(keyword), _] => keyword.arg.as_ref().is_some_and(|name| name == "out"),
+        _ => false,
+    }
+}
+
+/// The calls that make the data loaders that an expression may name; `None` where it may name something else.
+pub fn loaders<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>]) -> Option<Vec<&'a ExprCall>> {
+    let mut found = Vec::new();
+    follow_loaders(file, expr, path, 0, &mut found).then_some(found)
+}
+
+fn follow_loaders<'a>(
+    file: &'a Source,
+    expr: &'a Expr,
+    path: &[Node<'a>],
+    steps: u8,
+    found: &mut Vec<&'a ExprCall>,
+) -> bool {
+    match expr {
+        _ if steps > MAX_STEPS => false,
+        Expr::Call(call) => {
+            let full = full_name(file, &dotted(&call.func));
+            if !found.iter().any(|known| known.range() == call.range()) {
+                found.push(call);
+            }
+            full.starts_with("torch.utils.data") && split_callee(&full).1 == "DataLoader"
+        }
+        _ => values(file, expr, path).is_some_and(|values| {
+            values.iter().all(|(value, place)| follow_loaders(file, value, place, steps + 1, found))
+        }),
+    }
+}

@@ -1,0 +1,218 @@
+# Synchronisations that go.
+
+# --- alone on its line
+def step(x):
+    y = model(x)
+    torch.cuda.synchronize()  #! sync
+    return y
+# file: after
+def step(x):
+    y = model(x)
+    return y
+
+# --- with a comment, between others
+def step(x):
+    # forward
+    y = model(x)
+    torch.cuda.synchronize()  # wait for it  #! sync
+    # backward
+    y.backward()
+# file: after
+def step(x):
+    # forward
+    y = model(x)
+    # backward
+    y.backward()
+
+# --- the whole of a block
+def step(x):
+    y = model(x)
+    if debug:
+        torch.cuda.synchronize()  #! sync
+    return y
+# file: after
+def step(x):
+    y = model(x)
+    if debug:
+        pass
+    return y
+
+# --- behind a condition
+def step(x):
+    y = model(x)
+    if debug: torch.cuda.synchronize()  #! sync
+    return y
+# file: after
+def step(x):
+    y = model(x)
+    if debug: pass
+    return y
+
+# --- the last of several on a line
+def step(x):
+    y = model(x); torch.cuda.synchronize()  #! sync
+    return y
+# file: after
+def step(x):
+    y = model(x)
+    return y
+
+# --- the first of several on a line
+def step(x):
+    y = model(x)
+    torch.cuda.synchronize(); y.backward()  #! sync
+# file: after
+def step(x):
+    y = model(x)
+    y.backward()
+
+# --- between others on a line
+def step(x):
+    y = model(x); torch.cuda.synchronize(); y.backward()  #! sync
+# file: after
+def step(x):
+    y = model(x); y.backward()
+
+# --- over lines
+def step(x):
+    y = model(x)
+    torch.cuda.synchronize(
+        device,
+    )  #! sync; at -2
+    return y
+# file: after
+def step(x):
+    y = model(x)
+    return y
+
+# --- a part of something else
+def step(x):
+    return model(x), torch.cuda.synchronize()  #! sync; refused form
+
+# --- with a call in its arguments
+def step(x):
+    y = model(x)
+    torch.cuda.synchronize(next(devices))  #! sync; refused form
+    return y
+
+# --- beside a clock
+def step(x):
+    y = model(x)
+    torch.cuda.synchronize()  #! sync; unsafe clock
+    end = time.perf_counter()
+# file: after
+def step(x):
+    y = model(x)
+    end = time.perf_counter()
+
+# --- in a file with a clock
+def epoch(xs):
+    begin = time.time()
+    for x in xs:
+        model(x).backward()
+        torch.cuda.synchronize()  #! sync; unsafe clock
+        opt.step()
+    print(time.time() - begin)
+# file: after
+def epoch(xs):
+    begin = time.time()
+    for x in xs:
+        model(x).backward()
+        opt.step()
+    print(time.time() - begin)
+
+# --- in front of the time between events
+def step(x):
+    y = model(x)
+    end.record()
+    torch.cuda.synchronize()  #! sync; refused measured
+    print(start.elapsed_time(end))
+
+# --- in front of the end of a recording
+def main():
+    train()
+    torch.cuda.synchronize()  #! sync; refused measured
+    torch.cuda.profiler.stop()
+
+# --- the read of a copied buffer
+def step(x):
+    host.copy_(model(x), non_blocking=True)
+    torch.cuda.synchronize()  #! sync; refused barrier
+    return host.sum()
+
+# --- several streams
+def step(x):
+    y = model(x)
+    torch.cuda.synchronize()  #! sync; streams; refused streams
+    return y
+
+# --- a stream of its own, whatever the trace saw
+side = torch.cuda.Stream()
+def step(x):
+    with torch.cuda.stream(side):
+        y = model(x)
+    side.synchronize()  #! stream-sync; refused streams
+    return y.sum()
+
+# --- the current stream is the one that all is on
+def step(x):
+    y = model(x)
+    torch.cuda.current_stream().synchronize()  #! stream-sync
+    return y
+# file: after
+def step(x):
+    y = model(x)
+    return y
+
+# --- pinned copies under way
+def step(x):
+    y = model(x)
+    torch.cuda.synchronize()  #! sync; in-flight; refused in-flight
+    return y
+
+# --- for errors
+def step(x):
+    try:
+        y = model(x)
+        torch.cuda.synchronize()  #! sync; refused tried
+    except RuntimeError:
+        raise SystemExit("the kernel failed")
+
+# --- in the cleaning up of a try
+def step(x):
+    try:
+        y = model(x)
+    finally:
+        torch.cuda.synchronize()  #! sync
+# file: after
+def step(x):
+    try:
+        y = model(x)
+    finally:
+        pass
+
+# --- what others call to synchronise
+def sync():
+    """Waits for the GPU."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()  #! sync; refused wrapper
+
+# --- beside another library
+import cupy
+def step(x):
+    y = model(x)
+    torch.cuda.synchronize()  #! sync; refused foreign
+    return y
+
+# --- by its address
+def step(x):
+    y = model(x)
+    torch.cuda.synchronize()  #! sync; refused foreign
+    return library.run(y.data_ptr())
+
+# --- two alike
+def step(x):
+    y = model(x)
+    torch.cuda.synchronize()  #! sync; refused alike
+    torch.cuda.synchronize()
+    return y
