@@ -31,10 +31,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "After each token the loop asks whether to stop.",
         fix: fix(
             Delay,
-            "read the stop flag one token late, or fix the length",
-            "out = model.generate(x, max_new_tokens=64)",
-            "out = model.generate(x, min_new_tokens=64, max_new_tokens=64,\n                     cache_implementation='static')",
-            "Fixed lengths compute tokens after the end; the loop still reads its flag, but never early.",
+            "upgrade transformers: 5.23 reads it a token late",
+            "pip install transformers==4.57.0",
+            "pip install 'transformers>=5.23'",
+            "A whole call then computes one token more.",
         ),
         sources: "transformers 5.23.0 (DeferredStopCheck)",
         library: site(
@@ -86,8 +86,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
             Delay,
             "hand tokens to the streamer one step late",
             "streamer.put(tokens.cpu())",
-            "if pending is not None:\n    copied.synchronize()\n    streamer.put(pending)\npending = tokens.to('cpu', non_blocking=True)\ncopied.record()  # copied = torch.cuda.Event()",
-            "Text appears one token later. Wait for the event before reading.",
+            "if pending is not None:\n    copied.synchronize()  # copied = torch.cuda.Event()\n    streamer.put(pending)\npending = tokens.to('cpu', non_blocking=True)\ncopied.record()\n# after the loop\ncopied.synchronize()\nstreamer.put(pending)",
+            "Text appears one token later.",
         ),
         sources: "transformers 5.23.0",
         library: site(
@@ -250,11 +250,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "If nothing is masked a faster path is taken, so the mask is read once per forward.",
         fix: fix(
             SyncFreeApi,
-            "pass attention_mask=None, or a ready 4-D mask",
+            "pass attention_mask=None",
             "out = model(input_ids=ids, attention_mask=torch.ones_like(ids))",
             "out = model(input_ids=ids, attention_mask=None)",
             "Only for batches without padding.",
-        ),
+        )
+        .or(&["a ready 4-D mask"]),
         sources: "transformers 5.23.0",
         library: site(
             "transformers",
@@ -413,11 +414,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "Without a size argument the number of nodes or graphs is read from the index tensor.",
         fix: fix(
             SyncFreeApi,
-            "pass dim_size, size, batch_size or max_num_nodes",
+            "pass size=",
             "out = global_mean_pool(x, batch)",
             "out = global_mean_pool(x, batch, size=data.num_graphs)",
             "",
-        ),
+        )
+        .or(&["as the function takes it: dim_size, batch_size, max_num_nodes"]),
         sources: "PyG 2.8.1",
         library: site(
             "torch_geometric",

@@ -3,7 +3,7 @@
 use super::awaited::{self, Look};
 use super::launches;
 use crate::analysis::{CaptureAnalysis, Options};
-use crate::catalogue::{self, Pattern, Strategy};
+use crate::catalogue::{self, Category, Pattern, Strategy};
 use crate::cost::statistics::{histogram, quartiles};
 use crate::frame::{SiteWaits, Sums, Waits};
 use crate::model::*;
@@ -209,10 +209,18 @@ impl<'a> Sites<'a> {
             let for_nothing = bare && sums.found_nothing == sums.waits;
             return Some(Fix { confirm: self.confirm(site), ..fix_from_outside(frame, entry, for_nothing) });
         }
+        // Only a call that does nothing but wait can be deleted: a barrier or a load that found the GPU idle does its work.
+        let plain = entry.category == Category::ExplicitSync;
         let (strategy, title) = match site.verdict.kind {
+            Kind::Redundant | Kind::Idle | Kind::Explicit if plain && !is_by_name(site) => {
+                (Strategy::Leave, "leave it: no call on this line is there to wait")
+            }
+            Kind::Redundant | Kind::Idle if !plain => {
+                (Strategy::Leave, "leave it: it does more than wait, and found nothing to wait for")
+            }
             Kind::Redundant => (Strategy::Remove, "delete it: the wait before has drained the GPU"),
             Kind::Idle => (Strategy::Remove, "delete it: it found nothing to wait for"),
-            Kind::Explicit if sums.found_nothing == sums.waits && !entry.intended => {
+            Kind::Explicit if plain && sums.found_nothing == sums.waits && !entry.intended => {
                 (Strategy::Remove, "delete it: here it found nothing to wait for")
             }
             Kind::Allocator if site.bundle.waits.len() == 1 || self.found.is_once(site) => {
@@ -229,6 +237,8 @@ impl<'a> Sites<'a> {
             }
             _ => (entry.fix.strategy, entry.fix.title),
         };
+        // The catalogue's other ways are other ways to the catalogue's own end.
+        let alternatives = if title == entry.fix.title { entry.fix.alternatives } else { &[] };
         let rewrite =
             |r: &Reading| Some(Rewrite { before: r.expression.clone(), after: r.rewritten.clone()? });
         let here = site.reading.as_ref().and_then(rewrite);
@@ -243,6 +253,7 @@ impl<'a> Sites<'a> {
             before: entry.fix.before.to_owned(),
             after: entry.fix.after.to_owned(),
             caveat: entry.fix.caveat.to_owned(),
+            alternatives: alternatives.iter().map(|&way| way.to_owned()).collect(),
             here,
             confirm: self.confirm(site),
         })
@@ -403,6 +414,7 @@ fn advice_on(late: Option<String>, class: Class, fix: Option<Fix>) -> Option<Fix
         before: String::new(),
         after: String::new(),
         caveat: "A rank with more work (longer sequences, a slower input pipeline, logging on one rank only) is late each time; where ranks take turns, their load varies.".to_owned(),
+        alternatives: Vec::new(),
         here: None,
         confirm: fix.map_or_else(String::new, |fix| fix.confirm),
     })
@@ -445,9 +457,18 @@ fn fix_from_outside(frame: &PyFrame, entry: &Pattern, for_nothing: bool) -> Fix 
         before: String::new(),
         after: String::new(),
         caveat: String::new(),
+        alternatives: Vec::new(),
         here: None,
         confirm: String::new(),
     }
+}
+
+/// Whether a bare synchronisation is a call of the user's line. PyTorch's own are Python functions, so that a stack shows
+/// them; of others the line has the name.
+fn is_by_name(site: &FoundSite) -> bool {
+    let named = |line: &str| ["sync", "wait", "block"].iter().any(|name| line.contains(name));
+    let unseen = site.bundle.attribution == Attribution::PythonBacktrace && site.inside.is_none();
+    !unseen || site.line_text.as_deref().is_none_or(named)
 }
 
 /// Whether all that a site copies is in pinned memory.
