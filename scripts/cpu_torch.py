@@ -59,7 +59,9 @@ def wanted(libraries: list[Path]) -> dict[str, dict[str, set[str]]]:
 def build(name: str, symbols: dict[str, set[str]], folder: Path) -> None:
     source, script = folder / f"{name}.c", folder / f"{name}.map"
     every = sorted(set().union(*symbols.values()) if symbols else [])
-    source.write_text("".join(f"int {symbol}(void) {{ return {NO_DEVICE}; }}\n" for symbol in every))
+    text = re.compile("Get(Error|Status)?(String|Name)$")
+    answer = {True: 'const char *{}(void) {{ return "no device"; }}\n', False: f"int {{}}(void) {{{{ return {NO_DEVICE}; }}}}\n"}
+    source.write_text("".join(answer[bool(text.search(symbol))].format(symbol) for symbol in every))
     nodes = (f"{version} {{ global: {'; '.join(sorted(of))}; }};\n" for version, of in symbols.items() if version)
     script.write_text("".join(nodes))
     flags = [f"-Wl,--version-script={script}"] if any(symbols) else []

@@ -11,6 +11,8 @@ A set-up has, all optional:
     tolerance  relative and absolute, where the dtype's own is too strict
     count      calls that count as waits, if not those that block
     later      the promise is to wait later, not less: the time spent blocked is compared
+    around     code around the snippet, which stands where SNIPPET does: the body of a method
+    needs      libraries without which it is not run
     cold       no first run: what is counted happens once per process
     alone      a process of its own: it changes what others would see
     gpu        cannot run on a CPU at all
@@ -77,6 +79,50 @@ CTC = "lp = torch.rand(50, 16, 20, device=device).log_softmax(2)\ntargets = torc
 SYMMETRIC = "a = x @ x.T + n * torch.eye(n, device=device)\n"
 SCALARS = "losses = {'a': loss_a, 'b': loss_b}\nn = 2"
 GRADS = "model(x).square().mean().backward()"
+LLAMA = """
+os.chdir(tempfile.mkdtemp())
+from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments
+config = LlamaConfig(hidden_size=64, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, vocab_size=64, eos_token_id=None)
+model = LlamaForCausalLM(config).to(device)
+model.generation_config.max_new_tokens = 8
+ids = x = torch.arange(1, 33).view(2, 16).to(device)
+ds = [{'input_ids': torch.arange(8) + k, 'labels': torch.arange(8) + k} for k in range(32)]
+"""
+TRAIN = {
+    "alone": True,
+    "needs": "transformers accelerate",
+    "setup": LLAMA,
+    "once": True,
+    "then": "Trainer(model, args, train_dataset=ds).train()",
+    "steps": 1,
+    "same": "list(model.parameters())",
+    "tolerance": 1e-3,
+}
+GENERATE = {"alone": True, "needs": "transformers", "setup": LLAMA, "steps": 1, "same": "out"}
+LIGHTNING = """
+os.chdir(tempfile.mkdtemp())
+from functools import partial
+from lightning import LightningModule
+from lightning import Trainer as AnyTrainer
+Trainer = partial(AnyTrainer, max_epochs=1)
+from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint, ThroughputMonitor
+class Module(LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(n, n)
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.01)
+    def training_step(self, batch, i):
+        loss = self.layer(batch).square().mean()
+        self.log('train_loss', loss)
+        return loss
+    def validation_step(self, batch, i):
+        self.log('val_loss', self.layer(batch).square().mean())
+model = Module()
+loader = DataLoader(torch.rand(160, n), batch_size=8)
+"""
+FIT = {"alone": True, "needs": "lightning", "setup": LIGHTNING, "once": True, "steps": 1, "then": "trainer.fit(model, loader)", "same": "list(model.parameters())", "tolerance": 1e-4}
+METRIC = {"needs": "torchmetrics", "setup": "from torchmetrics.classification import MulticlassAccuracy\nfrom torchmetrics import MeanMetric\npreds = labels.roll(1)"}
 LOG_ONLY = "what is shown to people is the same, at fewer steps"
 
 SETUPS = {
@@ -329,36 +375,88 @@ SETUPS = {
     "L67": {"setup": "logger = Recorder()", "steps": 100, "same": "logger.last", "why": "logger is a stand-in"},
 }
 
+SETUPS |= {
+    **{name: TRAIN for name in ("L01", "L02", "L03", "L04", "L68")},
+    "L69": TRAIN | {"then": "out = Trainer(model, args, eval_dataset=ds, compute_metrics=lambda p: {}).evaluate()", "same": "out['eval_loss']"},
+    "L07": GENERATE | {"setup": "init_dist()\n" + LLAMA, "why": "one rank", "alone": True},
+    "L09": GENERATE | {"setup": LLAMA + "mask, tokenizer = torch.ones_like(ids), SimpleNamespace(pad_token_id=0)"},
+    "L10": GENERATE | {"same": None, "why": "another rule gives another text"},
+    "L14": GENERATE | {"steps": 4, "same": "out.logits", "tolerance": 1e-4},
+    "L71": GENERATE | {"setup": LLAMA + "x = ids[:1]"},
+    "L19": FIT | {
+        "around": "class Logged(Module):\n    def training_step(self, batch, i):\n        loss = self.layer(batch).square().mean()\n        SNIPPET\n        return loss\n"
+        "model, trainer = Logged(), Trainer()",
+    },
+    "L20": FIT,
+    "L22": FIT | {"then": "trainer = Trainer(val_check_interval=1, callbacks=[cb])\ntrainer.fit(model, loader, loader)", "same": None, "why": "may stop elsewhere"},
+    "L23": FIT | {"then": "trainer = Trainer(val_check_interval=1, callbacks=[cb])\ntrainer.fit(model, loader, loader)"},
+    "L24": FIT,
+    "L25": FIT,
+    "L66": FIT | {"setup": LIGHTNING + "trainer = Trainer()\nModule.val_dataloader = lambda self: loader", "once": False, "then": "", "same": None, "why": LOG_ONLY},
+    "L27": METRIC | {"once": True, "then": "acc.to(device).update(preds, labels)", "same": "acc.compute()"},
+    "L28": METRIC | {"once": True, "then": "m.to(device).update(x)", "same": "m.compute()"},
+    "L29": METRIC | {"setup": "from torchmetrics.utilities.data import _bincount\nx = labels", "same": "n"},
+    "L93": METRIC | {"setup": METRIC["setup"] + "\nmetric, target = MulticlassAccuracy(10, validate_args=False).to(device), labels", "same": "value"},
+    "L31": {
+        "needs": "accelerate",
+        "setup": "from accelerate import Accelerator, DataLoaderConfiguration\nds = torch.rand(64, n)",
+        "once": True,
+        "then": "for batch in loader:\n    pass",
+        "same": "batch",
+    },
+    "L32": {"needs": "accelerate", "setup": "from accelerate import Accelerator\naccelerator = Accelerator()", "steps": 100, "same": "step"},
+    "L54": {
+        "needs": "diffusers",
+        "setup": "from diffusers import EulerDiscreteScheduler\nscheduler = EulerDiscreteScheduler()",
+        "once": True,
+        "steps": 1,
+        "then": "for t in scheduler.timesteps:\n    x = scheduler.step(y, t, x).prev_sample",
+        "same": "x",
+        "tolerance": 1e-4,
+    },
+    "L35": {"setup": "batch_time, end = Recorder(), time.time()", "same": "step", "why": "batch_time is a stand-in; times differ from run to run"},
+    "L56": {
+        "needs": "torch_geometric",
+        "setup": "from torch_geometric.nn import global_mean_pool\nbatch, data = labels.sort().values, SimpleNamespace(num_graphs=C)",
+    },
+    "L76": {
+        "needs": "torch_geometric",
+        "setup": "from torch_geometric.nn import GCNConv\nx, edge_index = torch.rand(n, 16, device=device), torch.stack([labels, labels.roll(3)])",
+        "once": True,
+        "then": "torch.manual_seed(0)\nconv.reset_parameters() if step == 1 else None\nout = conv.to(device)(x, edge_index)",
+        "same": "out",
+        "tolerance": 1e-5,
+    },
+}
+
 # Why a pair is not run: the sort of reason, and what is missing.
 NOT_RUN = {
     "B27": ("version", "needs PyTorch built with CUDA 11.5"),
+    "L06": ("version", "needs two versions of transformers"),
     "F08": ("version", "needs a driver before CUDA 11.4"),
     "F11": ("ranks", "needs several processes"),
     "F12": ("library", "needs CuPy"),
     "G02": ("environment", "needs a GPU whose memory is full"),
     "G05": ("environment", "is set before the process starts"),
     "H05": ("advice", "there is nothing to gain"),
-    **dict.fromkeys(["H08", "H09", "H10", "H11", "H14", "L30", "L39", "L49"], ("ranks", "needs several ranks")),
+    **dict.fromkeys(["H08", "H09", "H10", "H11", "H14", "L21", "L30", "L33", "L39", "L49"], ("ranks", "needs several ranks")),
     **dict.fromkeys(["E08", "E14", "F09", "F10", "H13", "L91"], ("measuring", "it moves work out of what is measured")),
     **dict.fromkeys(["G07", *(f"K{k:02}" for k in range(1, 8))], ("cuda", "CUDA C++, not Python")),
 }
 
 LIBRARIES = {
-    "accelerate": "L31 L32 L33",
     "DeepSpeed": "L47 L50 L51 L53 L80 L81 L82 L94",
-    "diffusers": "L54 L73 L74 L75",
+    "diffusers": "L73 L74 L75",
     "flash-attn": "L58",
-    "lightning": "L19 L20 L21 L22 L23 L24 L25 L26 L65 L66",
+    "lightning": "L26 L65",
     "Megatron-LM": "L37 L40 L41 L43 L44 L45 L84 L85 L86 L87",
     "nanoGPT": "L59",
-    "PyG": "L56 L76 L77",
+    "PyG": "L77",
     "SGLang": "L92",
     "TensorRT": "E13",
-    "timm": "L35",
-    "torchmetrics": "L27 L28 L29 L93",
     "torchtitan": "L88",
     "torchvision": "L63",
-    "transformers": "L01 L02 L03 L04 L06 L07 L09 L10 L11 L12 L13 L14 L15 L16 L18 L68 L69 L71",
+    "transformers": "L11 L12 L13 L15 L16 L18",
     "vLLM": "L61 L90",
 }
 NOT_RUN |= {name: ("library", f"needs {library}") for library, names in LIBRARIES.items() for name in names.split()}

@@ -22,12 +22,14 @@ that ran broke its promise.
 
 import argparse
 import ast
+import importlib.util
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import warnings
 from pathlib import Path
@@ -37,7 +39,7 @@ from pair_setups import NOT_RUN, PRELUDE, SETUPS  # noqa: E402
 
 STEPS = 4
 # Of one pair, with the loading of what it needs.
-TIMEOUT_S = 60
+TIMEOUT_S = 45
 # Calls of the CUDA runtime that return only when the GPU has got somewhere.
 BLOCKING = r"^cu(da)?(StreamSynchronize|DeviceSynchronize|EventSynchronize|CtxSynchronize|Memcpy(DtoH|HtoD)?(_v2)?)$"
 # Where a blocking copy hides: it returns late.
@@ -65,6 +67,8 @@ def parts(snippet: str) -> dict[str, str]:
 
 def program(snippet: str, setup: dict) -> tuple[str, str]:
     """What runs uncounted before the loop, and the loop with what follows it."""
+    if "around" in setup:
+        snippet = re.sub(r"^( *)SNIPPET", lambda m: textwrap.indent(snippet, m[1]), setup["around"], flags=re.M)
     cut = parts(snippet)
     body = setup.get("first", "") + "\n"
     before, after = cut["before"], cut["after"]
@@ -311,6 +315,11 @@ def worker(listing: str, ids: list[str], cpu: bool) -> None:
         print(json.dumps(row), file=out, flush=True)
 
 
+def missing(libraries: str) -> str:
+    """The first of these that is not installed."""
+    return next((name for name in libraries.split() if importlib.util.find_spec(name) is None), "")
+
+
 def run_all(args, ids: list[str]) -> dict[str, dict]:
     """Pairs in processes of their own: one that hangs or takes its process with it loses itself only."""
     alone = [i for i in ids if SETUPS[i].get("alone")]
@@ -393,6 +402,8 @@ def main() -> int:
             rows[name] = {"id": name, "outcome": "failed", "why": wrong}
         elif args.syntax:
             rows[name] = {"id": name, "outcome": "parsed"}
+        elif library := missing(SETUPS[name].get("needs", "")):
+            rows[name] = {"id": name, "outcome": "not run", "reason": "library", "why": f"needs {library}"}
         elif args.cpu and SETUPS[name].get("gpu"):
             rows[name] = {"id": name, "outcome": "not run", "why": "needs a GPU"}
         else:
