@@ -82,7 +82,8 @@ GRADS = "model(x).square().mean().backward()"
 LLAMA = """
 os.chdir(tempfile.mkdtemp())
 from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments
-config = LlamaConfig(hidden_size=64, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, vocab_size=64, eos_token_id=None)
+SIZES = dict(hidden_size=64, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, vocab_size=64, eos_token_id=None)
+config = LlamaConfig(**SIZES)
 model = LlamaForCausalLM(config).to(device)
 model.generation_config.max_new_tokens = 8
 ids = x = torch.arange(1, 33).view(2, 16).to(device)
@@ -248,28 +249,32 @@ SETUPS = {
     "C07": {},
     "C08": {"setup": "mask_cpu = torch.arange(n) % 2 == 0", "outcome": "no wait before", "why": "PyTorch 2.10 and later do it by themselves"},
     "C09": {"setup": "m = mask"},
-    "C10": {"setup": "init_dist()\nout, stats = [None], {'loss': 1.5}", "same": "out[0]['loss']", "why": "one rank", "alone": True, "gpu": True},
+    "C10": {"setup": "init_dist('nccl')\nout, stats = [None], {'loss': 1.5}", "same": "out[0]['loss']", "why": "one rank", "alone": True, "gpu": True},
     "C11": {
         "setup": "class Net(nn.Sequential):\n    def __init__(self):\n        super().__init__(nn.Linear(n, n), nn.Linear(n, n))",
         "same": "[p.shape.numel() for p in model.parameters()]",
         "why": "random initialisation: shapes are compared",
     },
     "C14": {"same": "list(noise.shape)", "why": "random numbers of another generator: shapes are compared"},
-    "C13": {"setup": LOADER.replace("torch.rand(256, 512), torch.rand(256, 512)", "torch.rand(1024, 65536)"), "first": BUSY, "steps": 1, "later": True, "same": None, "gpu": True},
+    "C13": {"setup": "ds = torch.rand(256, 65536)", "first": BUSY, "steps": 1, "later": True, "same": "x", "gpu": True},
     "D01": {"first": BUSY, "later": True, "same": "y"},
     "D02": {"setup": "next_tokens = labels", "first": BUSY, "later": True},
     "D03": {"setup": "idx = idx.float()"},
     "D04": {"setup": "n = 1 << 22\nx = torch.rand(n, device=device)", "first": BUSY, "later": True, "same": "host"},
     "D05": {"setup": "host, ev = torch.empty(n, n, pin_memory=True), torch.cuda.Event()", "first": BUSY, "later": True, "same": "host"},
     "D06": {"setup": "import numpy as np", "tolerance": 1e-5},
-    "D07": {"setup": "init_dist()\npath = tempfile.mkdtemp() + '/c'\nmodel = nn.Sequential(*(nn.Linear(512, 512) for _ in range(8))).to(device)", "steps": 1, "same": None, "why": "files of two formats", "alone": True},
+    "D07": {
+        "setup": "path = tempfile.mktemp()\nmodel = nn.Sequential(*(nn.Linear(512, 512) for _ in range(8))).to(device)",
+        "steps": 1,
+        "same": "list(torch.load(path).values())",
+    },
     "D08": {"setup": "loader = [x, y, x + y]", "steps": 1, "same": ("torch.cat(preds)", "preds")},
     "D09": {"setup": SYMMETRIC, "same": ("w.real.sort().values", "w"), "tolerance": 1e-4},
     "D10": {"setup": PACKED + "\nbatch = SimpleNamespace(lens=lengths_cpu)", "same": ["lens", "packed.data"]},
     "E01": {"setup": SYMMETRIC, "same": "y", "tolerance": 1e-4},
     "E02": {"setup": SYMMETRIC, "same": "s", "tolerance": 1e-3, "gpu": True},
-    "E03": {"setup": SYMMETRIC + "a = a.expand(8, n, n).contiguous()", "alone": True, "tolerance": 1e-4, "gpu": True},
-    "E04": {"setup": SYMMETRIC + "a = a.expand(8, n, n).contiguous()\nside = torch.cuda.Stream()", "alone": True, "tolerance": 1e-4, "gpu": True},
+    "E03": {"setup": SYMMETRIC + "a, b = a.repeat(8, 1, 1), b.repeat(8, 1, 1)", "same": "x", "tolerance": 1e-3, "gpu": True},
+    "E04": {"setup": SYMMETRIC + "a = a.repeat(8, 1, 1)\nside = torch.cuda.Stream()", "alone": True, "tolerance": 1e-4, "gpu": True},
     "E05": {"setup": "mean, std = x, y", "tolerance": 1e-5},
     "E07": {
         "setup": "conv = nn.Conv2d(3, 8, 3).to(device)",
@@ -301,21 +306,34 @@ SETUPS = {
     },
     "G04": {
         "setup": "torch.cuda.empty_cache()",
-        "first": "seqs = [torch.ones((8 + step * 9) << 16, dtype=torch.long), torch.ones(64, dtype=torch.long)]",
+        # Within one step of the padding, and 3 MB apart: no block of an earlier step has room.
+        "first": "seqs = [torch.ones(960 + 12 * step, dtype=torch.long)] + [torch.ones(1, dtype=torch.long)] * 32767",
         "count": "cudaMalloc$",
         "cold": True,
         "same": ("x", "x[:, : len(seqs[0])]"),
         "alone": True,
         "gpu": True,
     },
-    "H02": {"setup": "init_dist()", "first": "work = dist.all_reduce(t, async_op=True)", "same": "t", "why": "one rank", "alone": True, "gpu": True},
-    "H03": {"setup": "init_dist()\nloader = [x] * 4", "steps": 1, "same": None, "why": "nothing is computed; one rank", "alone": True, "gpu": True},
+    "H02": {
+        "setup": "init_dist()",
+        "first": BUSY + "\nwork = dist.all_reduce(t, async_op=True)",
+        "count": "EventQuery",
+        "same": "t",
+        "why": "one rank; counted: cudaEventQuery, by which it polls",
+        "alone": True,
+        "gpu": True,
+    },
+    "H03": {"setup": "init_dist('nccl')\nloader = [x] * 4", "steps": 1, "same": None, "why": "nothing is computed; one rank", "alone": True, "gpu": True},
     "H06": {
-        "setup": "init_dist()\nfrom torch.nn.parallel import DistributedDataParallel as DDP",
+        "setup": "init_dist()\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n"
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.used, self.unused = nn.Linear(n, n), nn.Linear(n, n)\n"
+        "    def forward(self, x):\n        return self.used(x)\ntorch.manual_seed(0)\nmodel = Net().to(device)",
         "once": True,
+        "steps": 12,
         "then": "ddp(x).square().mean().backward()",
-        "same": "[p.grad for p in params]",
-        "why": "one rank",
+        "count": "StreamSynchronize",
+        "same": "[p.grad for p in model.used.parameters()]",
+        "why": "one rank; events that DDP waits for to measure itself are left out",
         "alone": True,
         "gpu": True,
     },
@@ -330,6 +348,8 @@ SETUPS = {
     },
     "H12": {
         "setup": "if dist.is_initialized():\n    dist.destroy_process_group()\nos.environ.update(MASTER_ADDR='127.0.0.1', MASTER_PORT='29517', RANK='0', WORLD_SIZE='1')",
+        # The first collective makes the communicator.
+        "around": "SNIPPET\ndist.all_reduce(t)",
         "once": True,
         "then": "dist.all_reduce(t)",
         "same": "t",
@@ -379,7 +399,6 @@ SETUPS |= {
     **{name: TRAIN for name in ("L01", "L02", "L03", "L04", "L68")},
     "L69": TRAIN | {"then": "out = Trainer(model, args, eval_dataset=ds, compute_metrics=lambda p: {}).evaluate()", "same": "out['eval_loss']"},
     "L07": GENERATE | {"setup": "init_dist()\n" + LLAMA, "why": "one rank", "alone": True},
-    "L09": GENERATE | {"setup": LLAMA + "mask, tokenizer = torch.ones_like(ids), SimpleNamespace(pad_token_id=0)"},
     "L10": GENERATE | {"same": None, "why": "another rule gives another text"},
     "L14": GENERATE | {"steps": 4, "same": "out.logits", "tolerance": 1e-4},
     "L71": GENERATE | {"setup": LLAMA + "x = ids[:1]"},
@@ -396,7 +415,25 @@ SETUPS |= {
     "L27": METRIC | {"once": True, "then": "acc.to(device).update(preds, labels)", "same": "acc.compute()"},
     "L28": METRIC | {"once": True, "then": "m.to(device).update(x)", "same": "m.compute()"},
     "L29": METRIC | {"setup": "from torchmetrics.utilities.data import _bincount\nx = labels", "same": "n"},
-    "L93": METRIC | {"setup": METRIC["setup"] + "\nmetric, target = MulticlassAccuracy(10, validate_args=False).to(device), labels", "same": "value"},
+    "L15": {"alone": True, "needs": "transformers", "setup": LLAMA, "once": True, "then": "model = LlamaForCausalLM(config).to(device) if step == 1 else model\nout = model(ids)", "same": None, "why": "another scaling gives other results"},
+    "L16": {
+        "alone": True,
+        "needs": "transformers",
+        "setup": LLAMA + "from transformers import AutoModelForCausalLM, MixtralConfig, MixtralForCausalLM\n"
+        "config = MixtralConfig(**SIZES, num_key_value_heads=4, num_local_experts=4, dtype='bfloat16')\n"
+        "name = tempfile.mkdtemp()\nMixtralForCausalLM(config).to(torch.bfloat16).save_pretrained(name)",
+        "once": True,
+        "then": "out = model.to(device)(ids)",
+        "same": "out.logits",
+        "tolerance": 3e-2,
+        "gpu": True,
+    },
+    "L93": METRIC | {
+        "setup": "from torchmetrics.classification import MulticlassAUROC\n"
+        "metric, preds, target = MulticlassAUROC(C).to(device), torch.rand(n, C, device=device).softmax(1), labels",
+        "same": "value",
+        "tolerance": 1e-5,
+    },
     "L31": {
         "needs": "accelerate",
         "setup": "from accelerate import Accelerator, DataLoaderConfiguration\nds = torch.rand(64, n)",
@@ -440,23 +477,20 @@ NOT_RUN = {
     "G05": ("environment", "is set before the process starts"),
     "H05": ("advice", "there is nothing to gain"),
     **dict.fromkeys(["H08", "H09", "H10", "H11", "H14", "L21", "L30", "L33", "L39", "L49"], ("ranks", "needs several ranks")),
-    **dict.fromkeys(["E08", "E14", "F09", "F10", "H13", "L91"], ("measuring", "it moves work out of what is measured")),
+    **dict.fromkeys(["E08", "E14", "F09", "F10", "H13", "L26", "L65", "L77", "L91"], ("measuring", "it moves work out of what is measured")),
     **dict.fromkeys(["G07", *(f"K{k:02}" for k in range(1, 8))], ("cuda", "CUDA C++, not Python")),
 }
 
 LIBRARIES = {
     "DeepSpeed": "L47 L50 L51 L53 L80 L81 L82 L94",
-    "diffusers": "L73 L74 L75",
-    "flash-attn": "L58",
-    "lightning": "L26 L65",
+    "the weights of a pipeline": "L73 L74 L75",
+    "flash-attn": "L11 L12 L13 L18 L58",
     "Megatron-LM": "L37 L40 L41 L43 L44 L45 L84 L85 L86 L87",
     "nanoGPT": "L59",
-    "PyG": "L77",
     "SGLang": "L92",
     "TensorRT": "E13",
     "torchtitan": "L88",
     "torchvision": "L63",
-    "transformers": "L11 L12 L13 L15 L16 L18",
     "vLLM": "L61 L90",
 }
 NOT_RUN |= {name: ("library", f"needs {library}") for library, names in LIBRARIES.items() for name in names.split()}

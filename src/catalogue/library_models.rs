@@ -113,9 +113,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "Padding and special tokens are looked at once, to warn.",
         fix: fix(
             Leave,
-            "little to gain: once per call; pass attention_mask",
-            "out = model.generate(ids)",
-            "out = model.generate(ids, attention_mask=mask, pad_token_id=tokenizer.pad_token_id)",
+            "little to gain: once per call",
+            "",
+            "",
             "",
         ),
         sources: "transformers 5.23.0",
@@ -135,7 +135,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         id: "L10",
         category: DeviceMovement,
         title: "generate(): n-gram tables on the CPU",
-        triggers: &["prev_input_ids[idx].tolist()", "model.generate(x, no_repeat_ngram_size=3)"],
+        triggers: &["prev_input_ids[idx].tolist()", "model.generate(x, encoder_no_repeat_ngram_size=3)"],
         op: "Tensor.tolist",
         trace: "per sequence: a pageable copy of 8 bytes per token, then cudaStreamSynchronize",
         kind: Some(CpuCompute),
@@ -143,11 +143,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         fix: fix(
             Remove,
             "use repetition_penalty instead of n-gram bans",
-            "out = model.generate(x, no_repeat_ngram_size=3)",
+            "out = model.generate(x, encoder_no_repeat_ngram_size=3)",
             "out = model.generate(x, repetition_penalty=1.1)",
             "Another rule: the text differs.",
         ),
-        sources: "transformers 5.23.0",
+        versions: "no_repeat_ngram_size too in older versions; 5.17 finds its n-grams on the GPU",
+        sources: "transformers 5.17.0",
         library: site(
             "transformers",
             &[
@@ -282,9 +283,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         fix: fix(
             SyncFreeApi,
             "use a fixed rope_type (linear, yarn, llama3)",
-            "config.rope_scaling = {'rope_type': 'dynamic', 'factor': 4.0}",
-            "config.rope_scaling = {'rope_type': 'linear', 'factor': 4.0}",
-            "The model must have been trained for that scaling: results differ.",
+            "config.rope_parameters.update(rope_type='dynamic', factor=4.0)",
+            "config.rope_parameters.update(rope_type='linear', factor=4.0)",
+            "The model must have been trained for that scaling: results differ. Before transformers 5: rope_scaling.",
         ),
         sources: "transformers 5.23.0",
         library: site(
@@ -307,9 +308,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         fix: fix(
             SyncFreeApi,
             "use the grouped_mm experts implementation",
-            "model = AutoModelForCausalLM.from_pretrained(name)",
+            "model = AutoModelForCausalLM.from_pretrained(name, experts_implementation='eager')",
             "model = AutoModelForCausalLM.from_pretrained(name, experts_implementation='grouped_mm')",
-            "Needs a recent transformers and a GPU that torch's grouped matrix multiplication supports.",
+            "Needs a recent transformers, of which it is the default, and a GPU that torch's grouped matrix multiplication supports.",
         ),
         sources: "transformers 5.23.0",
         library: site(

@@ -164,7 +164,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "uploads of the pickled bytes and their length, an NCCL kernel, then copies of sizes and bytes back, each with cudaStreamSynchronize",
         kind: Some(CpuCompute),
         why: "Objects are pickled into GPU tensors, sent by NCCL, read back and unpickled on the CPU.",
-        fix: fix(Offload, "send objects over a gloo group", "dist.all_gather_object(out, stats)", "cpu_group = dist.new_group(backend='gloo')  # once\ndist.all_gather_object(out, stats, group=cpu_group)", "Every rank must create the group.").or(&["send tensors"]),
+        fix: fix(Offload, "send objects over a gloo group", "dist.all_gather_object(out, stats)", "cpu_group = dist.new_group(backend='gloo')  # once\ndist.all_gather_object(out, stats, group=cpu_group)", "Every rank must create the group.").or(&["begin with init_process_group('cpu:gloo,cuda:nccl'): objects then go by gloo", "send tensors"]),
+        versions: "where the group has NCCL alone",
         sources: "torch/distributed/distributed_c10d.py",
         library: torch(&[
             ("torch/distributed/distributed_c10d.py", "_object_to_tensor"),
