@@ -204,7 +204,7 @@ SETUPS = {
     "B01": {"setup": "mask = labels == 3\nf, n_max = torch.sqrt, 16", "same": "total", "tolerance": 1e-5},
     "B02": {"setup": "loss = x", "tolerance": 1e-5},
     "B03": {"setup": "t = y"},
-    "B05": {},
+    "B05": {"same": "x"},
     "B06": {"setup": "x.requires_grad_()", "same": ["loss", "x.grad"], "tolerance": 1e-5},
     "B07": {"same": ("classes", "present.nonzero().squeeze(1)")},
     "B08": {"same": ("values.tolist()", "[v for v, has in ((False, has_false), (True, has_true)) if has]")},
@@ -291,13 +291,13 @@ SETUPS = {
     "F01": {"same": "y"},
     "F02": {"setup": SIDE, "first": ON_SIDE, "same": "y"},
     "F03": {"setup": SIDE, "first": ON_SIDE, "same": "y"},
-    "F04": {"setup": "ev = torch.cuda.Event()", "first": BUSY + "\nev.record()", "count": "EventQuery", "same": None, "why": "nothing is computed"},
+    "F04": {"setup": "ev = torch.cuda.Event()", "first": BUSY + "\nev.record()", "count": "EventQuery", "same": None, "why": "nothing is computed; counted: cudaEventQuery"},
     "F06": {
         "setup": "start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))",
         "same": ("ms > 0", "min(times) > 0"),
         "why": "times differ from run to run",
     },
-    "G01": {"setup": "loader = [x] * 4", "steps": 1, "count": "cudaFree|Synchronize", "first": "x = torch.empty(1 << 26, device=device)\ndel x", "same": None, "why": "nothing is computed", "gpu": True},
+    "G01": {"setup": "loader = [x] * 4", "steps": 1, "count": "cudaFree|Synchronize", "first": "x = torch.empty(1 << 26, device=device)\ndel x", "same": None, "why": "nothing is computed; counted: cudaFree too", "gpu": True},
     "G03": {
         "setup": "torch.cuda.memory._set_allocator_settings('expandable_segments:True')",
         "first": "z = torch.empty(1 << 26, device=device)\ndel z",
@@ -309,6 +309,7 @@ SETUPS = {
         # Within one step of the padding, and 3 MB apart: no block of an earlier step has room.
         "first": "seqs = [torch.ones(960 + 12 * step, dtype=torch.long)] + [torch.ones(1, dtype=torch.long)] * 32767",
         "count": "cudaMalloc$",
+        "why": "counted: cudaMalloc",
         "cold": True,
         "same": ("x", "x[:, : len(seqs[0])]"),
         "alone": True,

@@ -38,8 +38,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from pair_setups import NOT_RUN, PRELUDE, SETUPS  # noqa: E402
 
 STEPS = 4
-# Of one pair, with the loading of what it needs.
-TIMEOUT_S = 45
+# Of one pair, with the loading of what it needs: on a busy machine PyTorch alone takes a minute.
+TIMEOUT_S = 120
 # Calls of the CUDA runtime that return only when the GPU has got somewhere.
 BLOCKING = r"^cu(da)?(StreamSynchronize|DeviceSynchronize|EventSynchronize|CtxSynchronize|Memcpy(DtoH|HtoD)?(_v2)?)$"
 # Where a blocking copy hides: it returns late.
@@ -56,7 +56,7 @@ def parts(snippet: str) -> dict[str, str]:
     lines = snippet.splitlines()
     once = set()
     for node in ast.parse(snippet).body:
-        if "# once" in lines[node.end_lineno - 1]:
+        if lines[node.end_lineno - 1].endswith("# once"):
             once.update(range(node.lineno, node.end_lineno + 1))
     for number, line in enumerate(lines, 1):
         if found := re.match(r"# (before|in|after) the loop", line):
@@ -192,6 +192,9 @@ def on_cpu(code: str) -> str:
 def without_gpu() -> None:
     """Stands in for what a machine without a GPU refuses: pinned memory, streams, events, `.cuda()`."""
     import torch
+
+    # Small tensors, and as many processes as cores.
+    torch.set_num_threads(1)
 
     class Nothing:
         def __init__(self, *args, **options): ...
@@ -386,6 +389,7 @@ def main() -> int:
     left = (set(SETUPS) | set(NOT_RUN)) - {e["id"] for e in entries}
     if left:
         sys.exit(f"pair_setups.py names entries that have no pair: {', '.join(sorted(left))}")
+    everything = entries
     if args.only:
         entries = [e for e in entries if e["id"] in args.only.split(",")]
     rows = {}
@@ -416,14 +420,24 @@ def main() -> int:
     if args.raw:
         Path(args.raw).write_text(json.dumps(rows, indent=1))
     if args.output:
-        lines = ",\n".join(json.dumps(committed(row), ensure_ascii=False) for row in rows)
-        Path(args.output).write_text(f"[\n{lines}\n]\n")
+        save(Path(args.output), everything, entries, rows)
     return 0 if all(kept(row) for row in rows) else 1
 
 
-def committed(row: dict) -> dict:
-    """A row as `explain` reads it."""
-    kept = {"id": row["id"], "outcome": row["outcome"].replace(" ", "-")}
+def save(output: Path, everything: list[dict], entries: list[dict], rows: list[dict]) -> None:
+    """Writes the table; rows of entries that were left out stay as they were."""
+    table = {row["id"]: row for row in json.loads(output.read_text())} if output.exists() else {}
+    table |= {row["id"]: committed(row, entry) for row, entry in zip(rows, entries)}
+    lines = ",\n".join(json.dumps(table[e["id"]], ensure_ascii=False) for e in everything if e["id"] in table)
+    output.write_text(f"[\n{lines}\n]\n")
+
+
+def committed(row: dict, entry: dict) -> dict:
+    """A row as `explain` reads it; with it the checksum (FNV-1a) of the snippets that it holds for."""
+    checksum = 0xCBF29CE484222325
+    for byte in f"{entry['before']}\0{entry['after']}".encode():
+        checksum = (checksum ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    kept = {"id": row["id"], "snippets": f"{checksum:016x}", "outcome": row["outcome"].replace(" ", "-")}
     kept |= {"reason": row["reason"]} if "reason" in row else {}
     kept |= {"why": row.get("why") or ""}
     if "waits_before" in row:

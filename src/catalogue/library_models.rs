@@ -111,13 +111,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy of 1 byte to pinned host memory, then cudaStreamSynchronize",
         kind: Some(Kind::ErrorCheck),
         why: "Padding and special tokens are looked at once, to warn.",
-        fix: fix(
-            Leave,
-            "little to gain: once per call",
-            "",
-            "",
-            "",
-        ),
+        fix: fix(Leave, "little to gain: once per call", "", "", ""),
         sources: "transformers 5.23.0",
         library: site(
             "transformers",

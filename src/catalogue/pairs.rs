@@ -35,6 +35,8 @@ pub enum NotRun {
     Measuring,
     /// It changes nothing that a run would show.
     Advice,
+    /// It has changed since it was run.
+    Changed,
 }
 
 /// Whether both snippets compute the same.
@@ -52,6 +54,8 @@ pub enum Values {
 pub struct Run {
     /// The entry.
     pub id: String,
+    /// Checksum of the two snippets that were run: a test tells when they have changed since.
+    pub snippets: String,
     /// What came of it.
     pub outcome: Outcome,
     /// Why it was not run.

@@ -96,7 +96,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a long row of large copies to pageable or pinned host memory, each with cudaStreamSynchronize",
         kind: Some(CpuCompute),
         why: "The bytes are written to a file, so the CPU needs them.",
-        fix: fix(Coalesce, "copy all tensors, wait once, then save", "torch.save(model.state_dict(), path)", "state = {k: v.to('cpu', non_blocking=True) for k, v in model.state_dict().items()}\ntorch.cuda.current_stream().synchronize()  # once for all, before any is read\ntorch.save(state, path)", "Tensors that share memory (tied weights) are written twice; in nested states, as of optimizers, every level needs it.").or(&["dcp.async_save() writes the file on another thread: its copies to the host wait as before; another file format, one save at a time"]),
+        fix: fix(Coalesce, "copy all tensors, wait once, then save", "torch.save(model.state_dict(), path)", "state = {k: v.to('cpu', non_blocking=True) for k, v in model.state_dict().items()}\ntorch.cuda.current_stream().synchronize()  # one wait for all, before any is read\ntorch.save(state, path)", "Tensors that share memory (tied weights) are written twice; in nested states, as of optimizers, every level needs it.").or(&["dcp.async_save() writes the file on another thread: its copies to the host wait as before; another file format, one save at a time"]),
         sources: "torch/serialization.py, torch/distributed/checkpoint",
         library: torch(&[
             ("torch/serialization.py", ""),

@@ -40,7 +40,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a comparison kernel, a copy of 1 byte to pinned host memory (the value's size if nothing is compared), then cudaStreamSynchronize",
         kind: Some(ControlFlow),
         why: "Python takes a branch, so it must know the value before it can go on.",
-        fix: fix(SyncFreeApi, "torch.where: both sides are computed", "if (x > limit).any():\n    x = x.clamp(max=limit)", "x = torch.where(x > limit, limit, x)", "Both sides are computed. torch._assert_async reports a failure only at a later CUDA call.").or(&["where one side costs much: ask every N steps"]),
+        fix: fix(SyncFreeApi, "torch.where, if the branch only chooses between tensors", "if (x > limit).any():\n    x = x.clamp(max=limit)", "x = torch.where(x > limit, limit, x)", "Both sides are computed. What the branch does beside (a file, a break, a flag) still needs the answer.").or(&["else, or where one side costs much: ask every N steps"]),
         sources: "PyTorch test_sync_warning",
         ..BASE
     },

@@ -428,6 +428,28 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_says_what_came_of_running_its_pair() {
+        let wide = Style { width: Some(400), color: false };
+        let ran = page("A01", wide);
+        assert!(ran.contains("4 waits → 0 in 4 steps, values equal (loss_sum)"), "{ran}");
+        assert!(ran.contains("run on PyTorch 2.11.0, NVIDIA H200"), "{ran}");
+        let later = page("D01", wide);
+        assert!(later.contains("blocked for ") && !later.contains("waits →"), "{later}");
+        let compared = page("A16", wide);
+        assert!(compared.contains("values not compared; what is shown"), "{compared}");
+        let cuda = page("K01", wide);
+        assert!(cuda.contains("not run: CUDA C++"), "{cuda}");
+        let known = page("C08", wide);
+        assert!(known.contains("0 waits → 0"), "{known}");
+        assert!(!page("H01", wide).contains("pair "), "no pair, no line");
+        let listed = list(wide);
+        for (id, word) in [("A01", "4 → 0"), ("D01", "later"), ("K01", "not run")] {
+            let line = listed.lines().find(|line| line.contains(id)).unwrap_or_default();
+            assert!(line.contains(word), "{line}");
+        }
+    }
+
+    #[test]
     fn prose_keeps_to_the_width() {
         for width in [60, 100] {
             let style = Style { width: Some(width), color: false };
