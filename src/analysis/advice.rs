@@ -1,10 +1,10 @@
 //! What to do about a site: the catalogue's entry that fits its verdict, and which way to go.
 
 use super::CaptureAnalysis;
-use crate::catalogue::{self, Pattern, Strategy};
+use crate::catalogue::{self, Category, Pattern, Strategy};
 use crate::sites::set_up;
 use crate::verdict::site::Site;
-use crate::vocabulary::{HostMemory, Kind};
+use crate::vocabulary::{Attribution, HostMemory, Kind};
 
 /// What to do about a site.
 #[derive(Clone, Copy, Debug)]
@@ -28,14 +28,22 @@ impl CaptureAnalysis {
         let outside = kind != Kind::Allocator
             && site.library_frame().is_some()
             && site.inside.is_some_and(|inside| !inside.advised);
+        // Only a call that does nothing but wait can be deleted: a barrier or a load that found the GPU idle does its work.
+        let plain = entry.category == Category::ExplicitSync;
         let (strategy, title) = match kind {
             Kind::Idle | Kind::Redundant | Kind::Explicit if outside && for_nothing() => {
                 (Strategy::Leave, "leave it, it found nothing to wait for")
             }
             _ if outside => (Strategy::Delay, "call it less often, or see its options"),
+            Kind::Redundant | Kind::Idle | Kind::Explicit if plain && !is_by_name(site) => {
+                (Strategy::Leave, "leave it: no call on this line is there to wait")
+            }
+            Kind::Redundant | Kind::Idle if !plain => {
+                (Strategy::Leave, "leave it: it does more than wait, and found nothing to wait for")
+            }
             Kind::Redundant => (Strategy::Remove, "delete it: the wait before has drained the GPU"),
             Kind::Idle => (Strategy::Remove, "delete it: it found nothing to wait for"),
-            Kind::Explicit if !entry.intended && for_nothing() => {
+            Kind::Explicit if plain && !entry.intended && for_nothing() => {
                 (Strategy::Remove, "delete it: here it found nothing to wait for")
             }
             Kind::Allocator if self.is_once(site) => (Strategy::Leave, "nothing to do: it happens once"),
@@ -52,6 +60,14 @@ impl CaptureAnalysis {
         };
         Some(Advice { entry, strategy, title, outside })
     }
+}
+
+/// Whether a bare synchronisation is a call of the user's line. PyTorch's own are Python functions, so that a stack shows
+/// them; of others the line has the name.
+fn is_by_name(site: &Site) -> bool {
+    let named = |line: &str| ["sync", "wait", "block"].iter().any(|name| line.contains(name));
+    let unseen = site.bundle.attribution == Attribution::PythonBacktrace && site.inside.is_none();
+    !unseen || site.line_text.as_deref().is_none_or(named)
 }
 
 /// Whether all that a site copies is in pinned memory.

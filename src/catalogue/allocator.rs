@@ -19,13 +19,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "torch.cuda.empty_cache",
         trace: "cudaEventSynchronize per outstanding event, then many cudaFree, later cudaMalloc again",
         why: "Memory is handed back to the driver, which waits until the GPU no longer uses it; soon it is asked for again.",
-        fix: fix(
-            Remove,
-            "remove it; set expandable_segments:True instead",
-            "for x in loader:\n    train_step(x)\n    torch.cuda.empty_cache()",
-            "# PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\nfor x in loader:\n    train_step(x)",
-            "Keep it where another process on the GPU needs the memory.",
-        ),
+        fix: fix(Remove, "remove it", "for x in loader:\n    train_step(x)\n    torch.cuda.empty_cache()", "# PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\nfor x in loader:\n    train_step(x)", "Keep it where another process on the GPU needs the memory.").or(&["fragmented memory: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"]),
         sources: "PyTorch CUDACachingAllocator.cpp",
         library: torch(&[
             ("torch/cuda/memory.py", "empty_cache"),
@@ -39,13 +33,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &["any op that allocates"],
         trace: "a failing cudaMalloc, a burst of cudaEventSynchronize and cudaFree, then cudaMalloc again; any line can be the leaf",
         why: "Memory ran out, so the allocator frees its cache, which waits for the GPU, and tries again.",
-        fix: fix(
-            Delay,
-            "lower peak memory, or use expandable segments",
-            "loader = DataLoader(ds, batch_size=64)",
-            "# PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,garbage_collection_threshold:0.8\nloader = DataLoader(ds, batch_size=48)",
-            "Another batch size changes training.",
-        ),
+        fix: fix(Delay, "lower peak memory", "loader = DataLoader(ds, batch_size=64)", "# PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,garbage_collection_threshold:0.8\nloader = DataLoader(ds, batch_size=48)", "Another batch size changes training.").or(&["fragmented memory: expandable segments alone"]),
         sources: "PyTorch CUDACachingAllocator.cpp",
         ..BASE
     },
@@ -72,13 +60,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &["inputs of changing shape"],
         trace: "cudaMalloc in iterations after the first ones",
         why: "New sizes do not fit the cached blocks. The call takes a driver lock and can wait for other work.",
-        fix: fix(
-            SyncFreeApi,
-            "fix or bucket the shapes, or allocate once",
-            "x = torch.nn.utils.rnn.pad_sequence(seqs, batch_first=True)",
-            "x = torch.nn.utils.rnn.pad_sequence(seqs, batch_first=True)\nx = F.pad(x, (0, -x.size(1) % 64))  # few distinct lengths",
-            "Padding must be masked out.",
-        ),
+        fix: fix(SyncFreeApi, "pad to a few lengths", "x = torch.nn.utils.rnn.pad_sequence(seqs, batch_first=True).to('cuda')", "x = torch.nn.utils.rnn.pad_sequence(seqs, batch_first=True)\nx = F.pad(x, (0, -x.size(1) % 64)).to('cuda')  # few distinct lengths", "Padding must be masked out.").or(&["allocate the largest once and use a part of it"]),
         driver_api: "cuMemAlloc",
         sources: "seen in captures",
         ..BASE
@@ -121,14 +103,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "cudaFree, cudaFreeHost",
         trace: "cudaFree or cudaFreeHost that lasts until the GPU is idle, without PyTorch's allocator in the native chain",
         why: "The driver drains the device before it frees, because queued work may still use the memory.",
-        fix: fix(
-            Remove,
-            "allocate once and reuse, or free in stream order",
-            "cudaMalloc(&buf, bytes);\nrun(buf, stream);\ncudaFree(buf);",
-            "cudaMallocAsync(&buf, bytes, stream);\nrun(buf, stream);\ncudaFreeAsync(buf, stream);  // or keep buf for the next call",
-            "The pool returns memory at each synchronisation unless its release threshold is raised. cudaFreeHost has no such \
-             form: keep the buffer.",
-        ),
+        fix: fix(Remove, "free in stream order: cudaFreeAsync", "cudaMalloc(&buf, bytes);\nrun(buf, stream);\ncudaFree(buf);", "cudaMallocAsync(&buf, bytes, stream);\nrun(buf, stream);\ncudaFreeAsync(buf, stream);  // or keep buf for the next call", "The pool returns memory at each synchronisation unless its release threshold is raised. cudaFreeHost has no such \
+             form: keep the buffer.").or(&["allocate once and reuse"]),
         versions: "cudaFreeAsync: CUDA 11.2 and later",
         driver_api: "cuMemFree or cuMemFreeHost",
         sources: "CUDA runtime documentation",

@@ -21,13 +21,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "cudaDeviceSynchronize",
         trace: "cudaDeviceSynchronize without a copy before it",
         why: "The CPU waits for all streams of the device, but receives nothing.",
-        fix: fix(
-            Remove,
-            "delete it, or wait for one event: cudaEventSynchronize",
-            "produce<<<grid, block, 0, a>>>(x);\ncudaDeviceSynchronize();\nconsume<<<grid, block, 0, b>>>(x);",
-            "produce<<<grid, block, 0, a>>>(x);\ncudaEventRecord(done, a);\ncudaStreamWaitEvent(b, done);  // the GPU waits, the CPU goes on\nconsume<<<grid, block, 0, b>>>(x);",
-            NEEDED,
-        ),
+        fix: fix(Remove, "let the GPU wait: cudaStreamWaitEvent", "produce<<<grid, block, 0, a>>>(x);\ncudaDeviceSynchronize();\nconsume<<<grid, block, 0, b>>>(x);", "produce<<<grid, block, 0, a>>>(x);\ncudaEventRecord(done, a);\ncudaStreamWaitEvent(b, done);  // the GPU waits, the CPU goes on\nconsume<<<grid, block, 0, b>>>(x);", NEEDED).or(&["the CPU needs one result: cudaEventSynchronize for that one", "nothing needs it: delete it"]),
         driver_api: CTX_SYNC,
         ..BASE
     },
@@ -73,13 +67,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy from pageable memory to the GPU that the call, or a synchronisation after it, waits for",
         kind: Some(Upload),
         why: "From pageable memory the driver copies through a buffer of its own, and the call returns when the source is read.",
-        fix: fix(
-            NonBlocking,
-            "cudaMemcpyAsync from pinned memory (cudaMallocHost)",
-            "float *x = (float *)malloc(n);\ncudaMemcpy(d, x, n, cudaMemcpyHostToDevice);",
-            "float *x;\ncudaMallocHost(&x, n);\ncudaMemcpyAsync(d, x, n, cudaMemcpyHostToDevice, stream);",
-            "Do not overwrite the pinned buffer before the copy has run: wait for an event recorded after it.",
-        ),
+        fix: fix(NonBlocking, "cudaMemcpyAsync from pinned memory (cudaMallocHost)", "float *x = (float *)malloc(n);\nfill(x);\ncudaMemcpy(d, x, n, cudaMemcpyHostToDevice);", "float *x;\ncudaMallocHost(&x, n);  // once\ncudaEventSynchronize(copied);  // the copy before has read x\nfill(x);\ncudaMemcpyAsync(d, x, n, cudaMemcpyHostToDevice, stream);\ncudaEventRecord(copied, stream);", "A pinned buffer that is written before its copy has run sends the new data: two buffers in turn wait less."),
         driver_api: "cuMemcpyHtoD",
         ..BASE
     },
@@ -92,13 +80,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy to the host that the call, or a synchronisation after it, waits for",
         kind: None,
         why: "The CPU stops until the value is there, and the GPU runs dry meanwhile.",
-        fix: fix(
-            Delay,
-            "cudaMemcpyAsync to pinned memory; wait for its event late",
-            "cudaMemcpy(&err, d_err, sizeof err, cudaMemcpyDeviceToHost);\nif (err < tol) break;",
-            "cudaMemcpyAsync(h_err, d_err, sizeof *h_err, cudaMemcpyDeviceToHost, stream);\ncudaEventRecord(copied, stream);\nlaunch_next_step(stream);\ncudaEventSynchronize(copied);\nif (*h_err < tol) break;  // one step late",
-            "What depends on the value happens one step later. h_err is from cudaMallocHost.",
-        ),
+        fix: fix(Delay, "cudaMemcpyAsync to pinned memory, read a step late", "cudaMemcpy(&err, d_err, sizeof err, cudaMemcpyDeviceToHost);\nif (err < tol) break;", "cudaMemcpyAsync(h_err, d_err, sizeof *h_err, cudaMemcpyDeviceToHost, stream);\ncudaEventRecord(copied, stream);\nlaunch_next_step(stream);\ncudaEventSynchronize(copied);\nif (*h_err < tol) break;  // one step late", "What depends on the value happens one step later. h_err is from cudaMallocHost."),
         driver_api: "cuMemcpyDtoH",
         ..BASE
     },
@@ -112,13 +94,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         kind: Some(Timing),
         intended: true,
         why: "Each algorithm is run and timed for the shape at hand.",
-        fix: fix(
-            SyncFreeApi,
-            "keep the algorithm per shape, or ask cudnnGet…_v7",
-            "cudnnFindConvolutionForwardAlgorithm(h, x, w, conv, y, 8, &n, perf);  // in every call",
-            "cudnnGetConvolutionForwardAlgorithm_v7(h, x, w, conv, y, 8, &n, perf);  // a heuristic, no run",
-            "The heuristic may choose a slower algorithm: time each shape once and keep the answer.",
-        ),
+        fix: fix(SyncFreeApi, "ask cudnnGet…_v7: a heuristic, no run", "cudnnFindConvolutionForwardAlgorithm(h, x, w, conv, y, 8, &n, perf);  // in every call", "cudnnGetConvolutionForwardAlgorithm_v7(h, x, w, conv, y, 8, &n, perf);  // a heuristic, no run", "The heuristic may choose a slower algorithm.").or(&["time each shape once and keep the answer"]),
         driver_api: EVENT_SYNC,
         sources: "cuDNN documentation",
         ..BASE

@@ -40,13 +40,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a burst: a selection with its count, one scalar copy and cudaStreamSynchronize per printed element (up to 1000), then a pageable copy",
         kind: Some(DebugPrint),
         why: "Formatting reads every printed element by itself, only to make text.",
-        fix: fix(
-            Remove,
-            "drop the print, or print(t.cpu()): one wait instead of many",
-            "print(loss)",
-            "if step % 100 == 0:\n    print(loss.cpu())",
-            "",
-        ),
+        fix: fix(Remove, "print(t.cpu()) every N steps: one wait instead of many", "print(loss)", "if step % 100 == 0:\n    print(loss.cpu())", "").or(&["drop the print"]),
         sources: "torch/_tensor_str.py",
         library: torch(&[
             ("torch/_tensor_str.py", ""),
@@ -96,13 +90,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         kind: Some(ControlFlow),
         intended: true,
         why: "It raises an exception when the norm is not finite, so Python has to see the norm every step.",
-        fix: fix(
-            SyncFreeApi,
-            "leave error_if_nonfinite at False; check now and then",
-            "clip_grad_norm_(params, 1.0, error_if_nonfinite=True)",
-            "norm = clip_grad_norm_(params, 1.0)\nif step % 100 == 0 and not torch.isfinite(norm):\n    raise RuntimeError('gradient norm is not finite')",
-            "A bad step is applied before you notice: keep the check where that is not acceptable.",
-        ),
+        fix: fix(SyncFreeApi, "leave error_if_nonfinite at False, check every N steps", "clip_grad_norm_(params, 1.0, error_if_nonfinite=True)", "norm = clip_grad_norm_(params, 1.0)\nif step % 100 == 0 and not torch.isfinite(norm):\n    raise RuntimeError('gradient norm is not finite')", "A bad step is applied before you notice: keep the check where that is not acceptable."),
         sources: "torch/nn/utils/clip_grad.py",
         library: torch(&[
             ("torch/nn/utils/clip_grad.py", "clip_grad_norm_"),
@@ -119,13 +107,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "the unscale kernel, a copy of 4 bytes to pinned host memory and cudaStreamSynchronize per device, then the optimizer's kernels or none",
         kind: Some(ControlFlow),
         why: "The CPU must know whether a gradient overflowed before it launches or skips the optimizer step.",
-        fix: fix(
-            SyncFreeApi,
-            "use a fused optimizer, or train in bfloat16",
-            "opt = torch.optim.AdamW(params)\nscaler.step(opt)",
-            "opt = torch.optim.AdamW(params, fused=True)\nscaler.step(opt)  # skips the step on the GPU",
-            "fused=True exists for Adam, AdamW, SGD and Adagrad. Numbers may differ in the last bits.",
-        ),
+        fix: fix(SyncFreeApi, "use a fused optimizer: it skips the step on the GPU", "opt = torch.optim.AdamW(params)  # once\nscaler.step(opt)", "opt = torch.optim.AdamW(params, fused=True)  # once\nscaler.step(opt)  # skips the step on the GPU", "fused=True exists for Adam, AdamW, SGD and Adagrad. Numbers may differ in the last bits.").or(&["train in bfloat16, without a scaler"]),
         sources: "torch/amp/grad_scaler.py; NVIDIA sync-free guide, category 4",
         library: torch(&[
             ("torch/amp/grad_scaler.py", "_maybe_opt_step"),
@@ -165,13 +147,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         kind: Some(RoundTrip),
         why: "A non-capturable optimizer computes its bias correction on the CPU and reads each parameter's step counter back. \
               The counters belong on the CPU; a checkpoint load often moves them to the GPU.",
-        fix: fix(
-            SyncFreeApi,
-            "put state['step'] on the CPU, or fused/capturable=True",
-            "optimizer.load_state_dict(torch.load(path, map_location='cuda'))",
-            "optimizer.load_state_dict(torch.load(path, map_location='cpu'))\nfor state in optimizer.state.values():\n    state['step'] = state['step'].cpu()",
-            "With fused=True or capturable=True the counters must stay on the GPU.",
-        ),
+        fix: fix(SyncFreeApi, "put state['step'] on the CPU", "optimizer.load_state_dict(torch.load(path, map_location='cuda'))", "optimizer.load_state_dict(torch.load(path, map_location='cpu'))\nfor state in optimizer.state.values():\n    state['step'] = state['step'].cpu()", "With fused=True or capturable=True the counters must stay on the GPU.").or(&["fused=True or capturable=True, with the counters left on the GPU"]),
         sources: "pytorch#128208, pytorch#74424, Lightning#19955",
         library: torch(&[("torch/optim/optimizer.py", "_get_value")]),
         ..BASE
@@ -184,13 +160,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "many scalar copies with cudaStreamSynchronize per step",
         kind: Some(ControlFlow),
         why: "The line search runs on the CPU and compares losses and directional derivatives at every trial.",
-        fix: fix(
-            Offload,
-            "use a first-order optimizer, or a line search on the GPU",
-            "opt = torch.optim.LBFGS(params)\nopt.step(closure)",
-            "opt = torch.optim.AdamW(params, fused=True)\nclosure()\nopt.step()",
-            "Another optimizer converges differently.",
-        ),
+        fix: fix(Offload, "use a first-order optimizer", "opt = torch.optim.LBFGS(params)  # once\nopt.step(closure)", "opt = torch.optim.AdamW(params, fused=True)  # once\nclosure()\nopt.step()", "Another optimizer converges differently."),
         sources: "torch/optim/lbfgs.py",
         library: torch(&[("torch/optim/lbfgs.py", "")]),
         ..BASE
@@ -203,13 +173,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy of one value to pinned host memory, then cudaStreamSynchronize",
         kind: Some(CpuCompute),
         why: "The learning rate is decided on the CPU from the metric's value.",
-        fix: fix(
-            Delay,
-            "call it once per epoch, with a value read already",
-            "scheduler.step(val_loss)",
-            "value = val_loss.item()  # one read for log and scheduler\nprint(value)\nscheduler.step(value)",
-            "",
-        ),
+        fix: fix(Delay, "read the value once, for log and scheduler", "print(val_loss.item())\nscheduler.step(val_loss)", "value = val_loss.item()  # one read for both\nprint(value)\nscheduler.step(value)", "").or(&["call the scheduler once per epoch"]),
         sources: "torch/optim/lr_scheduler.py",
         library: torch(&[
             ("torch/optim/lr_scheduler.py", "step"),
@@ -271,13 +235,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "_detect_is_causal_mask",
         kind: Some(Kind::ErrorCheck),
         why: "The mask is compared with a causal one to find out something that the caller knows.",
-        fix: fix(
-            SyncFreeApi,
-            "pass is_causal=True or is_causal=False",
-            "out = encoder(x, mask=causal_mask)",
-            "out = encoder(x, mask=causal_mask, is_causal=True)",
-            "is_causal=True with a mask that is not causal gives wrong results.",
-        ),
+        fix: fix(SyncFreeApi, "pass is_causal=", "out = encoder(x, mask=causal_mask)", "out = encoder(x, mask=causal_mask, is_causal=True)", "is_causal=True with a mask that is not causal gives wrong results: False for those."),
         sources: "torch/nn/modules/transformer.py",
         library: torch(&[("torch/nn/modules/transformer.py", "_detect_is_causal_mask")]),
         ..BASE
@@ -291,13 +249,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "mask kernels, a copy of 1 byte and cudaStreamSynchronize, then a pageable copy of the sequence lengths",
         kind: Some(DynamicShape),
         why: "In eval mode the padded batch becomes a nested tensor, whose sizes come from the mask.",
-        fix: fix(
-            SyncFreeApi,
-            "pass enable_nested_tensor=False",
-            "encoder = nn.TransformerEncoder(layer, 6)",
-            "encoder = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)",
-            "Padding is then computed too: slower if much of the batch is padding.",
-        ),
+        fix: fix(SyncFreeApi, "pass enable_nested_tensor=False", "encoder = nn.TransformerEncoder(layer, 6)  # once\nout = encoder(x, src_key_padding_mask=pad)", "encoder = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)  # once\nout = encoder(x, src_key_padding_mask=pad)", "Padding is then computed too: slower if much of the batch is padding."),
         sources: "torch/nn/modules/transformer.py",
         library: torch(&[("torch/nn/modules/transformer.py", "forward")]),
         ..BASE
@@ -346,13 +298,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "two reductions, each with a copy of 8 bytes to pinned host memory and cudaStreamSynchronize",
         kind: Some(Kind::ErrorCheck),
         why: "The smallest and largest entry of the sorter are read to check its range.",
-        fix: fix(
-            SyncFreeApi,
-            "sort the sequence first; leave out sorter=",
-            "pos = torch.searchsorted(seq, v, sorter=order)",
-            "pos = torch.searchsorted(seq.gather(-1, order), v)",
-            "Costs a copy of the sequence.",
-        ),
+        fix: fix(SyncFreeApi, "sort the sequence first, without sorter=", "pos = torch.searchsorted(seq, v, sorter=order)", "pos = torch.searchsorted(seq.gather(-1, order), v)", "Costs a copy of the sequence."),
         sources: "PyTorch BucketizationUtils.h",
         ..BASE
     },
@@ -375,13 +321,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy of one value to pageable host memory, then cudaStreamSynchronize",
         kind: Some(Logging),
         why: "The writer converts the tensor at once, only to log it.",
-        fix: fix(
-            Delay,
-            "log every N steps; collect on the GPU in between",
-            "writer.add_scalar('loss', loss, step)",
-            "if step % 100 == 0:\n    writer.add_scalar('loss', loss, step)",
-            "",
-        ),
+        fix: fix(Delay, "log every N steps", "writer.add_scalar('loss', loss, step)", "if step % 100 == 0:\n    writer.add_scalar('loss', loss, step)", "").or(&["collect on the GPU, and log what was collected"]),
         sources: "torch/utils/tensorboard/_convert_np.py",
         library: torch(&[("torch/utils/tensorboard/_convert_np.py", "")]),
         ..BASE
@@ -420,14 +360,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "aten::is_nonzero, aten::item",
         kind: Some(ControlFlow),
         why: "The program only wants to stop or complain if the value is bad, but asks at every step and waits for each answer.",
-        fix: fix(
-            Delay,
-            "check every N steps, or use torch._assert_async",
-            "if not torch.isfinite(loss):\n    raise RuntimeError('diverged')",
-            "# before the loop: bad = torch.zeros((), dtype=torch.bool, device=loss.device)\nbad |= ~torch.isfinite(loss)\nif step % 100 == 0 and bad:\n    raise RuntimeError('diverged')\n# or, without any wait: torch._assert_async(torch.isfinite(loss).all())",
-            "The failure shows up to N steps late. A failed torch._assert_async ends the process's use of the GPU. \
-             A guard that skips the step needs its answer at once.",
-        ),
+        fix: fix(Delay, "collect the flag on the GPU; look every N steps", "if not torch.isfinite(loss):\n    raise RuntimeError('diverged')", "bad = torch.zeros((), dtype=torch.bool, device=loss.device)  # once\nbad |= ~torch.isfinite(loss)\nif step % 100 == 0 and bad:\n    raise RuntimeError('diverged')", "The failure shows up to N steps late. A guard that skips the step needs its answer at once.").or(&["torch._assert_async(torch.isfinite(loss).all()) never waits; a failure ends the process's use of the GPU"]),
         sources: "PyTorch TensorCompare.cu; seen in captures",
         ..BASE
     },

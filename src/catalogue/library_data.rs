@@ -17,10 +17,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "Batches are uploaded with blocking copies unless asked otherwise.",
         fix: fix(
             NonBlocking,
-            "DataLoaderConfiguration(non_blocking=True), pin_memory",
+            "DataLoaderConfiguration(non_blocking=True)",
             "acc = Accelerator()\nloader = acc.prepare(DataLoader(ds))",
             "acc = Accelerator(dataloader_config=DataLoaderConfiguration(non_blocking=True))\nloader = acc.prepare(DataLoader(ds, pin_memory=True))",
-            "Do not overwrite the CPU batch before the copy has run. With the Trainer: accelerator_config={'non_blocking': True}.",
+            "Only from pinned memory. Do not overwrite the CPU batch before the copy has run. With the Trainer: accelerator_config={'non_blocking': True}.",
         ),
         sources: "accelerate 1.15.0",
         library: site(
@@ -63,10 +63,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "The sizes of the other ranks decide the padding.",
         fix: fix(
             Delay,
-            "gather once after the loop, with equal shapes",
+            "gather once after the loop",
             "for x in loader:\n    preds.append(accelerator.gather_for_metrics(model(x)))",
-            "for x in loader:\n    preds.append(model(x))\npreds = accelerator.gather_for_metrics(torch.cat(preds))",
-            "All predictions of a rank must fit in GPU memory.",
+            "for x in loader:\n    preds.append(model(x).detach())\npreds = accelerator.gather_for_metrics(torch.cat(preds))",
+            "All predictions of a rank must fit in GPU memory, with equal shapes.",
         ),
         sources: "accelerate 1.15.0",
         library: site(
@@ -89,9 +89,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &["losses_m.update(loss.item() * accum_steps, batch_size)"],
         fix: fix(
             Delay,
-            "add up on the GPU; read at log_interval",
+            "add up on the GPU, read at log_interval",
             "losses_m.update(loss.item(), n)",
-            "loss_sum += loss.detach() * n\nif step % log_interval == 0:\n    losses_m.update(loss_sum.item() / seen, seen)",
+            "loss_sum, seen = torch.zeros((), device='cuda'), 0  # once\nloss_sum += loss.detach() * n\nseen += n\nif step % log_interval == 0:\n    losses_m.update(loss_sum.item() / seen, seen)\n    loss_sum.zero_()\n    seen = 0",
             "",
         ),
         sources: "timm 1.0.29 (train.py, validate.py)",
@@ -160,8 +160,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
             Delay,
             "add up on the GPU; log every N steps",
             "train_loss += avg_loss.item() / accumulation",
-            "train_loss += avg_loss.detach() / accumulation",
-            "train_loss must be a tensor; format it only when you log.",
+            "train_loss = torch.zeros((), device='cuda')  # once\ntrain_loss += avg_loss.detach() / accumulation",
+            "Format it only when you log.",
         ),
         sources: "diffusers 0.42.1",
         library: site(
@@ -189,7 +189,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             Coalesce,
             "append tensors; convert them when logging",
             "metrics['kl'].append(kl.mean().item())",
-            "metrics['kl'].append(kl.mean().detach())\n# in log(): torch.stack(metrics['kl']).mean().item()",
+            "metrics['kl'].append(kl.mean().detach())\n# after the loop: in log()\nvalue = torch.stack(metrics['kl']).mean().item()",
             "",
         ),
         sources: "TRL 1.16.0",
@@ -230,7 +230,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "The bar turns the tensor into text every time.",
         fix: fix(
             Delay,
-            "set the postfix every N steps, with a float",
+            "set the postfix every N steps",
             "bar.set_postfix(loss=loss)",
             "if step % 50 == 0:\n    bar.set_postfix(loss=loss.item())",
             "",

@@ -136,11 +136,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         "An option keeps the CPU from running far ahead.",
         fix(
             Remove,
-            "leave --train-sync-interval out, or raise it",
+            "leave --train-sync-interval out",
             "args = ['--train-sync-interval', '1']",
-            "args = ['--train-sync-interval', '100']",
+            "args = []",
             "",
-        ),
+        )
+        .or(&["raise it"]),
         "Megatron-LM 0.20.0",
     ),
     entry(

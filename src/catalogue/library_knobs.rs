@@ -280,11 +280,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         "Self-loops are cut out by a mask, so the number of edges is read.",
         fix(
             SyncFreeApi,
-            "cached=True for one graph, else add loops beforehand",
+            "cached=True, for one graph",
             "conv = GCNConv(16, 16)",
-            "conv = GCNConv(16, 16, cached=True)  # one graph for all steps\n# else T.AddSelfLoops() in the dataset, and GCNConv(16, 16, add_self_loops=False)",
+            "conv = GCNConv(16, 16, cached=True)  # one graph for all steps",
             "cached=True keeps the first graph for ever: only for transductive training.",
-        ),
+        )
+        .or(&["several graphs: T.AddSelfLoops() in the dataset, GCNConv(add_self_loops=False)"]),
         "PyG 2.8.1",
     ),
     entry(

@@ -31,10 +31,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "After each token the loop asks whether to stop.",
         fix: fix(
             Delay,
-            "read the stop flag one token late, or fix the length",
-            "out = model.generate(x, max_new_tokens=64)",
-            "out = model.generate(x, min_new_tokens=64, max_new_tokens=64,\n                     cache_implementation='static')",
-            "Fixed lengths compute tokens after the end; the loop still reads its flag, but never early.",
+            "upgrade transformers: 5.23 reads it a token late",
+            "pip install transformers==4.57.0",
+            "pip install 'transformers>=5.23'",
+            "A whole call then computes one token more.",
         ),
         sources: "transformers 5.23.0 (DeferredStopCheck)",
         library: site(
@@ -86,8 +86,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
             Delay,
             "hand tokens to the streamer one step late",
             "streamer.put(tokens.cpu())",
-            "if pending is not None:\n    copied.synchronize()\n    streamer.put(pending)\npending = tokens.to('cpu', non_blocking=True)\ncopied.record()  # copied = torch.cuda.Event()",
-            "Text appears one token later. Wait for the event before reading.",
+            "if pending is not None:\n    copied.synchronize()  # copied = torch.cuda.Event()\n    streamer.put(pending)\npending = tokens.to('cpu', non_blocking=True)\ncopied.record()\n# after the loop\ncopied.synchronize()\nstreamer.put(pending)",
+            "Text appears one token later.",
         ),
         sources: "transformers 5.23.0",
         library: site(
@@ -111,13 +111,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy of 1 byte to pinned host memory, then cudaStreamSynchronize",
         kind: Some(Kind::ErrorCheck),
         why: "Padding and special tokens are looked at once, to warn.",
-        fix: fix(
-            Leave,
-            "little to gain: once per call; pass attention_mask",
-            "out = model.generate(ids)",
-            "out = model.generate(ids, attention_mask=mask, pad_token_id=tokenizer.pad_token_id)",
-            "",
-        ),
+        fix: fix(Leave, "little to gain: once per call", "", "", ""),
         sources: "transformers 5.23.0",
         library: site(
             "transformers",
@@ -135,7 +129,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         id: "L10",
         category: DeviceMovement,
         title: "generate(): n-gram tables on the CPU",
-        triggers: &["prev_input_ids[idx].tolist()", "model.generate(x, no_repeat_ngram_size=3)"],
+        triggers: &["prev_input_ids[idx].tolist()", "model.generate(x, encoder_no_repeat_ngram_size=3)"],
         op: "Tensor.tolist",
         trace: "per sequence: a pageable copy of 8 bytes per token, then cudaStreamSynchronize",
         kind: Some(CpuCompute),
@@ -143,11 +137,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         fix: fix(
             Remove,
             "use repetition_penalty instead of n-gram bans",
-            "out = model.generate(x, no_repeat_ngram_size=3)",
+            "out = model.generate(x, encoder_no_repeat_ngram_size=3)",
             "out = model.generate(x, repetition_penalty=1.1)",
             "Another rule: the text differs.",
         ),
-        sources: "transformers 5.23.0",
+        versions: "no_repeat_ngram_size too in older versions; 5.17 finds its n-grams on the GPU",
+        sources: "transformers 5.17.0",
         library: site(
             "transformers",
             &[
@@ -250,11 +245,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "If nothing is masked a faster path is taken, so the mask is read once per forward.",
         fix: fix(
             SyncFreeApi,
-            "pass attention_mask=None, or a ready 4-D mask",
+            "pass attention_mask=None",
             "out = model(input_ids=ids, attention_mask=torch.ones_like(ids))",
             "out = model(input_ids=ids, attention_mask=None)",
             "Only for batches without padding.",
-        ),
+        )
+        .or(&["a ready 4-D mask"]),
         sources: "transformers 5.23.0",
         library: site(
             "transformers",
@@ -281,9 +277,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         fix: fix(
             SyncFreeApi,
             "use a fixed rope_type (linear, yarn, llama3)",
-            "config.rope_scaling = {'rope_type': 'dynamic', 'factor': 4.0}",
-            "config.rope_scaling = {'rope_type': 'linear', 'factor': 4.0}",
-            "The model must have been trained for that scaling: results differ.",
+            "config.rope_parameters.update(rope_type='dynamic', factor=4.0)",
+            "config.rope_parameters.update(rope_type='linear', factor=4.0)",
+            "The model must have been trained for that scaling: results differ. Before transformers 5: rope_scaling.",
         ),
         sources: "transformers 5.23.0",
         library: site(
@@ -306,9 +302,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         fix: fix(
             SyncFreeApi,
             "use the grouped_mm experts implementation",
-            "model = AutoModelForCausalLM.from_pretrained(name)",
+            "model = AutoModelForCausalLM.from_pretrained(name, experts_implementation='eager')",
             "model = AutoModelForCausalLM.from_pretrained(name, experts_implementation='grouped_mm')",
-            "Needs a recent transformers and a GPU that torch's grouped matrix multiplication supports.",
+            "Needs a recent transformers, of which it is the default, and a GPU that torch's grouped matrix multiplication supports.",
         ),
         sources: "transformers 5.23.0",
         library: site(
@@ -413,11 +409,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "Without a size argument the number of nodes or graphs is read from the index tensor.",
         fix: fix(
             SyncFreeApi,
-            "pass dim_size, size, batch_size or max_num_nodes",
+            "pass size=",
             "out = global_mean_pool(x, batch)",
             "out = global_mean_pool(x, batch, size=data.num_graphs)",
             "",
-        ),
+        )
+        .or(&["as the function takes it: dim_size, batch_size, max_num_nodes"]),
         sources: "PyG 2.8.1",
         library: site(
             "torch_geometric",

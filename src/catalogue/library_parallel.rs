@@ -75,8 +75,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
             Delay,
             "reduce a GPU flag and read it one step late",
             "ok = logical_and_across_model_parallel_group(ok)",
-            "dist.all_reduce(ok_gpu, op=dist.ReduceOp.MIN, group=group)\nok_host.copy_(ok_gpu, non_blocking=True)  # pinned; read in the next step\ndone.record()",
-            "A bad step is noticed one step later; wait for the event before reading.",
+            "done.synchronize()  # torch.cuda.Event(): no wait before its first record\nok = bool(ok_host)  # of the step before; pinned, True at first\ndist.all_reduce(ok_gpu, op=dist.ReduceOp.MIN, group=group)\nok_host.copy_(ok_gpu, non_blocking=True)\ndone.record()",
+            "A bad step is noticed one step later.",
         ),
         sources: "Megatron-LM#7076, Megatron-LM 0.20.0",
         library: site(
@@ -185,11 +185,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "A device-wide wait guards against an old race in batched sends; shapes are read to allocate the input.",
         fix: fix(
             Remove,
-            "set batch_p2p_sync=False, or overlap_p2p_comm",
+            "set batch_p2p_sync=False",
             "config = ModelParallelConfig(variable_seq_lengths=True)",
             "config = ModelParallelConfig(batch_p2p_sync=False, variable_seq_lengths=False)",
             "The race exists with old PyTorch. Fixed lengths need padding.",
-        ),
+        )
+        .or(&["overlap_p2p_comm"]),
         driver_api: "cuCtxSynchronize or cuStreamSynchronize",
         sources: "Megatron core 0.19.2",
         library: site(
@@ -295,7 +296,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         fix: fix(
             Coalesce,
             "add the norms on the GPU and read the sum once",
-            "total = 0.0\nfor n in norms:\n    total += n.item() ** 2",
+            "total = 0.0\nfor norm in norms:\n    total += norm.item() ** 2",
             "total = torch.stack(norms).square().sum()",
             "",
         ),
@@ -324,10 +325,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "It orders the reduction stream after backward; stream order would do, but the area had races before.",
         fix: fix(
             SyncFreeApi,
-            "order the streams: reduction_stream.wait_stream",
+            "order the streams: wait_stream and record_stream",
             "get_accelerator().synchronize()",
-            "self.reduction_stream.wait_stream(get_accelerator().current_stream())",
-            "Careful: later corrections touched the same place (DeepSpeed#7371). Test for wrong gradients.",
+            "stream = get_accelerator().current_stream()\nself.reduction_stream.wait_stream(stream)\nbuffer.record_stream(self.reduction_stream)  # each tensor that is reduced there",
+            "The first version of this change raced (DeepSpeed#2500, mended by DeepSpeed#7371): upgrade DeepSpeed rather than change it, and test for wrong gradients.",
         ),
         driver_api: CTX_SYNC,
         versions: "in average_tensor() before DeepSpeed 0.8.0",

@@ -306,11 +306,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "Metrics are read to print them, in every batch: refresh_rate of this bar is of its drawing only.",
         fix: fix(
             Delay,
-            "TQDMProgressBar(refresh_rate=50), enable_progress_bar=False",
+            "TQDMProgressBar(refresh_rate=50)",
             "trainer = Trainer(callbacks=[RichProgressBar()])",
             "trainer = Trainer(callbacks=[TQDMProgressBar(refresh_rate=50)])",
             "Metrics with prog_bar=True are read in every batch all the same: log them without.",
-        ),
+        )
+        .or(&["enable_progress_bar=False"]),
         sources: "Lightning 2.6.6",
         library: site(
             "lightning",

@@ -3,6 +3,7 @@
 //! One file per subject holds the entries; `lookup` finds them.
 
 use crate::vocabulary::Kind;
+use serde::Serialize;
 
 mod allocator;
 mod checks;
@@ -19,6 +20,7 @@ mod library_parallel;
 mod library_training;
 mod lookalikes;
 mod lookup;
+mod pairs;
 mod readback;
 mod scalar;
 mod shape;
@@ -29,9 +31,10 @@ mod upload;
 
 pub use cuda::in_cuda_terms;
 pub use lookup::{Known, all, by_id, is_helper, library_site, near, script_site, search};
+pub use pairs::{Measured, NotRun, Outcome, Run, Values, run_of};
 
 /// One synchronising pattern of PyTorch or of a library built on it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Pattern {
     /// Stable id: `A01`..`H14` patterns of PyTorch, `K01`.. of programs without it, `L01`.. library sites, `N01`.. look-alikes that do not wait.
     pub id: &'static str,
@@ -64,7 +67,7 @@ pub struct Pattern {
 }
 
 /// How to get rid of a wait.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Fix {
     /// Its place in the order of fixes.
     pub strategy: Strategy,
@@ -76,6 +79,8 @@ pub struct Fix {
     pub after: &'static str,
     /// When the fix is unsafe or changes behaviour; empty: nothing to mind.
     pub caveat: &'static str,
+    /// Other ways, one each, for where the first does not fit.
+    pub alternatives: &'static [&'static str],
 }
 
 impl Pattern {
@@ -120,7 +125,14 @@ const fn fix(
     after: &'static str,
     caveat: &'static str,
 ) -> Fix {
-    Fix { strategy, title, before, after, caveat }
+    Fix { strategy, title, before, after, caveat, alternatives: &[] }
+}
+
+impl Fix {
+    /// The same with other ways to offer.
+    const fn or(self, alternatives: &'static [&'static str]) -> Self {
+        Self { alternatives, ..self }
+    }
 }
 
 /// Frames of PyTorch's own Python files that hold a pattern.
@@ -139,7 +151,8 @@ const fn site(
 }
 
 /// Fixes in the order in which to try them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Strategy {
     /// Delete the call: nothing needs it.
     Remove,
@@ -160,7 +173,8 @@ pub enum Strategy {
 }
 
 /// The nine categories of synchronising code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Category {
     /// The program calls `synchronize()` or a like of it.
     ExplicitSync,
@@ -244,7 +258,7 @@ impl Strategy {
 }
 
 /// Where a library's own code waits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct LibrarySite {
     /// "transformers", "torch", …
     pub library: &'static str,

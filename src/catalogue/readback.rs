@@ -17,13 +17,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &[".cpu()", ".to('cpu')", ".cpu().numpy()"],
         op: "aten::to, aten::_to_copy",
         why: "The CPU receives the data and waits until it is there. Whether it needs it now depends on what follows.",
-        fix: fix(
-            NonBlocking,
-            "copy with non_blocking=True; wait on an event before use",
-            "y = x.cpu()\nsave(y)",
-            "y = x.to('cpu', non_blocking=True)  # pinned result\ndone = torch.cuda.Event()\ndone.record()\nprepare_next_batch()\ndone.synchronize()\nsave(y)",
-            "Reading y before the event is done gives garbage without any error.",
-        ),
+        fix: fix(NonBlocking, "copy with non_blocking=True; wait on an event before use", "y = x.cpu()\nsave(y)", "y = x.to('cpu', non_blocking=True)  # into pinned memory\ndone = torch.cuda.Event()\ndone.record()\nprepare_next_batch()\ndone.synchronize()\nsave(y)", "Reading y before the event is done gives garbage without any error.").or(&["many results: collect them on the GPU, copy once after the loop"]),
         sources: "PyTorch Copy.cu, TensorConversions.cpp",
         ..BASE
     },
@@ -33,13 +27,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &[".tolist()"],
         op: "Tensor.tolist",
         why: "All values go to the CPU in one copy. One tolist() for many values is better than many item() calls.",
-        fix: fix(
-            NonBlocking,
-            "copy to pinned memory early, tolist() after an event",
-            "ids = next_tokens.tolist()",
-            "host = next_tokens.to('cpu', non_blocking=True)\ndone = torch.cuda.Event()\ndone.record()\nlaunch_next_step(next_tokens)\ndone.synchronize()\nids = host.tolist()",
-            "Do not read host before the event is done.",
-        ),
+        fix: fix(NonBlocking, "copy early, tolist() after an event", "ids = next_tokens.tolist()", "host = next_tokens.to('cpu', non_blocking=True)\ndone = torch.cuda.Event()\ndone.record()\nlaunch_next_step(next_tokens)\ndone.synchronize()\nids = host.tolist()", "Do not read host before the event is done."),
         sources: "PyTorch tensor_list.cpp; vllm#22760",
         ..BASE
     },
@@ -66,13 +54,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &["cpu.copy_(gpu, non_blocking=True)"],
         trace: "a copy to pageable host memory without cudaStreamSynchronize; the call itself blocks",
         why: "A copy to pageable memory is staged by the driver, so non_blocking has no effect.",
-        fix: fix(
-            NonBlocking,
-            "allocate the destination once with pin_memory=True",
-            "host = torch.empty(n)\nhost.copy_(x, non_blocking=True)",
-            "host = torch.empty(n, pin_memory=True)\nhost.copy_(x, non_blocking=True)\ndone.record()  # done = torch.cuda.Event()\n# before reading host: done.synchronize()",
-            "With a pinned destination the copy really is asynchronous: read it only after an event.",
-        ),
+        fix: fix(NonBlocking, "a pinned destination; read it after an event", "host = torch.empty(n)  # once\nhost.copy_(x, non_blocking=True)\nprepare_next_batch()\nuse(host)", "host, done = torch.empty(n, pin_memory=True), torch.cuda.Event()  # once\nhost.copy_(x, non_blocking=True)\ndone.record()\nprepare_next_batch()\ndone.synchronize()  # before the CPU reads host\nuse(host)", "With a pinned destination the copy really is asynchronous: what reads host before the event reads garbage."),
         driver_api: "cuMemcpyDtoHAsync",
         sources: "CUDA API synchronisation behaviour",
         ..BASE
@@ -84,13 +66,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy to pinned host memory, work in between, then cudaEventSynchronize",
         kind: Some(Barrier),
         why: "The wait guards the CPU's read of the buffer. This is the right form; only its place can be better.",
-        fix: fix(
-            Delay,
-            "wait later: just before the read, or one step late",
-            "host.copy_(x, non_blocking=True)\nev.record()\nev.synchronize()\nuse(host)",
-            "host.copy_(x, non_blocking=True)\nev.record()\nlaunch_next_step()\nev.synchronize()\nuse(host)",
-            "Do not remove the wait: the buffer would be read before it is filled. One step late needs two buffers.",
-        ),
+        fix: fix(Delay, "wait later: after the next step is launched", "host.copy_(x, non_blocking=True)\nev.record()\nev.synchronize()\nuse(host)", "host.copy_(x, non_blocking=True)\nev.record()\nlaunch_next_step()\nev.synchronize()\nuse(host)", "Do not remove the wait: the buffer would be read before it is filled. Nothing may write x or host between.").or(&["one step late, with two buffers and an event for each"]),
         driver_api: EVENT_SYNC,
         sources: "vllm#22760; Megatron-LM MoE dispatcher",
         ..BASE
@@ -120,13 +96,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a long row of large copies to pageable or pinned host memory, each with cudaStreamSynchronize",
         kind: Some(CpuCompute),
         why: "The bytes are written to a file, so the CPU needs them.",
-        fix: fix(
-            Offload,
-            "use asynchronous checkpoints",
-            "torch.save(model.state_dict(), path)",
-            "import torch.distributed.checkpoint as dcp\nfuture = dcp.async_save(model.state_dict(), checkpoint_id=path)",
-            "The state is staged before training goes on; another file format, and one save at a time.",
-        ),
+        fix: fix(Coalesce, "copy all tensors, wait once, then save", "torch.save(model.state_dict(), path)", "state = {k: v.to('cpu', non_blocking=True) for k, v in model.state_dict().items()}\ntorch.cuda.current_stream().synchronize()  # one wait for all, before any is read\ntorch.save(state, path)", "Tensors that share memory (tied weights) are written twice; in nested states, as of optimizers, every level needs it.").or(&["dcp.async_save() writes the file on another thread: its copies to the host wait as before; another file format, one save at a time"]),
         sources: "torch/serialization.py, torch/distributed/checkpoint",
         library: torch(&[
             ("torch/serialization.py", ""),
@@ -142,13 +112,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "aten::to",
         kind: Some(Logging),
         why: "The results are only used after the loop, yet every batch waits for its own.",
-        fix: fix(
-            Delay,
-            "collect on the GPU; copy once after the loop",
-            "for x in loader:\n    preds.append(model(x).cpu())",
-            "for x in loader:\n    preds.append(model(x))\npreds = torch.cat(preds).cpu()",
-            "All results must fit in GPU memory; else copy with non_blocking=True and synchronise once at the end.",
-        ),
+        fix: fix(Delay, "collect on the GPU; copy once after the loop", "for x in loader:\n    preds.append(model(x).cpu())", "for x in loader:\n    preds.append(model(x).detach())\npreds = torch.cat(preds).cpu()", "All results must fit in GPU memory.").or(&["too large for the GPU: copy each with non_blocking=True into pinned memory of its own, and wait for one event after the last copy before any is read"]),
         sources: "",
         ..BASE
     },

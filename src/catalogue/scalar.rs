@@ -19,13 +19,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "aten::item, aten::_local_scalar_dense",
         why: "One value goes to the CPU, which waits until the GPU has computed it. Whether that is needed depends on \
               what happens to the value.",
-        fix: fix(
-            Delay,
-            "keep the scalar on the GPU; read it when you log",
-            "loss_sum += loss.item()",
-            "loss_sum += loss.detach()\nif step % 100 == 0:\n    print(loss_sum.item() / 100)\n    loss_sum.zero_()",
-            "loss_sum must be a tensor on the GPU. A value that steers the program (if, size, learning rate) cannot be read late.",
-        ),
+        fix: fix(Delay, "keep the scalar on the GPU; read it when you log", "loss_sum += loss.item()", "loss_sum = torch.zeros((), device='cuda')  # once\nloss_sum += loss.detach()\nif step % 100 == 0:\n    print(loss_sum.item() / 100)\n    loss_sum.zero_()", "A value that steers the program (if, size, learning rate) cannot be read late."),
         sources: "PyTorch CUDAScalar.cu; pytorch#119202; seen in captures",
         ..BASE
     },
@@ -34,13 +28,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         title: "float(), int(), complex() of a tensor",
         triggers: &["float(t)", "int(t)", "complex(t)"],
         why: "Python's conversion functions call item(): the same wait under another name.",
-        fix: fix(
-            Delay,
-            "keep the scalar on the GPU; convert when you log",
-            "history.append(float(loss))",
-            "history.append(loss.detach())\n# after the loop: one wait for all\nvalues = torch.stack(history).tolist()",
-            "Keeping many small tensors alive costs a little GPU memory.",
-        ),
+        fix: fix(Delay, "collect tensors; make numbers of them after the loop", "history.append(float(loss))", "history.append(loss.detach())\n# after the loop: one wait for all\nvalues = torch.stack(history).tolist()", "Until then history holds GPU tensors, which NumPy does not take. clone() what is written again in place, such as the output of a CUDA graph."),
         sources: "PyTorch python_variable_methods.cpp",
         ..BASE
     },
@@ -52,13 +40,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a comparison kernel, a copy of 1 byte to pinned host memory (the value's size if nothing is compared), then cudaStreamSynchronize",
         kind: Some(ControlFlow),
         why: "Python takes a branch, so it must know the value before it can go on.",
-        fix: fix(
-            SyncFreeApi,
-            "torch.where if both sides can run; else ask less often",
-            "if (x > limit).any():\n    x = x.clamp(max=limit)",
-            "x = torch.where(x > limit, limit, x)",
-            "Both sides are computed. torch._assert_async reports a failure only at a later CUDA call.",
-        ),
+        fix: fix(SyncFreeApi, "torch.where, if the branch only chooses between tensors", "if (x > limit).any():\n    x = x.clamp(max=limit)", "x = torch.where(x > limit, limit, x)", "Both sides are computed. What the branch does beside (a file, a break, a flag) still needs the answer.").or(&["else, or where one side costs much: ask every N steps"]),
         sources: "PyTorch test_sync_warning",
         ..BASE
     },
@@ -87,13 +69,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a comparison kernel, a copy of 1 byte to pinned host memory and cudaStreamSynchronize for each comparison",
         kind: Some(ControlFlow),
         why: "Python orders the tensors itself and asks the GPU for the outcome of every comparison.",
-        fix: fix(
-            SyncFreeApi,
-            "use torch.maximum, torch.stack(..).max(), torch.sqrt",
-            "worst = max(loss_a, loss_b)\nnorm = math.sqrt(total)",
-            "worst = torch.maximum(loss_a, loss_b)\nnorm = torch.sqrt(total)",
-            "The results are tensors, not Python numbers.",
-        ),
+        fix: fix(SyncFreeApi, "torch's own: torch.maximum, torch.sqrt", "worst = max(loss_a, loss_b)\nnorm = math.sqrt(total)", "worst = torch.maximum(loss_a, loss_b)\nnorm = torch.sqrt(total)", "The results are tensors, not Python numbers.").or(&["many tensors: torch.stack(ts).max()"]),
         sources: "NVIDIA sync-free guide, category 4",
         ..BASE
     },
@@ -125,13 +101,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize",
         kind: Some(DynamicShape),
         why: "Sizes and loop bounds are Python ints: the CPU cannot allocate or launch without them.",
-        fix: fix(
-            SyncFreeApi,
-            "keep sizes as Python ints, or pad to a fixed maximum",
-            "n = lengths.max()\nbuf = torch.zeros(n, device='cuda')",
-            "n = max(host_lengths)  # the data loader knows them\nbuf = torch.zeros(n, device='cuda')",
-            "",
-        ),
+        fix: fix(SyncFreeApi, "keep sizes as Python ints", "n = lengths.max()\nbuf = torch.zeros(n, device='cuda')", "n = max(host_lengths)  # the data loader knows them\nbuf = torch.zeros(n, device='cuda')", "").or(&["pad to a fixed maximum"]),
         sources: "PyTorch python_arg_parser.h",
         ..BASE
     },
@@ -144,14 +114,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy of 8 bytes to pinned host memory and cudaStreamSynchronize for each bound: two for x[i:j], four for x[i:j, i:j]",
         kind: Some(DynamicShape),
         why: "A slice needs its bounds as Python ints, and each one is read from the GPU by itself.",
-        fix: fix(
-            SyncFreeApi,
-            "carry bounds as ints, or index_select(arange(n) + i)",
-            "window = x[i:j]",
-            "idx = torch.arange(n, device='cuda') + i\nwindow = x.index_select(0, idx)",
-            "n = j - i must be known on the host, and i + n must not pass the end. The result is a copy, not a view. \
-             torch.arange(i, j) with CUDA bounds would wait as well.",
-        ),
+        fix: fix(SyncFreeApi, "index_select(arange(n) + i)", "window = x[i:j]", "idx = torch.arange(n, device='cuda') + i\nwindow = x.index_select(0, idx)", "n = j - i must be known on the host, and i + n must not pass the end. The result is a copy, not a view. \
+             torch.arange(i, j) with CUDA bounds would wait as well.").or(&["carry the bounds as Python ints: then the slice is a view and costs nothing"]),
         sources: "PyTorch python_variable_indexing.h; NVIDIA sync-free guide, category 6",
         ..BASE
     },
@@ -164,13 +128,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize; no kernel follows, the result is a view",
         kind: Some(RoundTrip),
         why: "Plain indexing makes a view at an offset that the CPU computes, so the index travels to the CPU first.",
-        fix: fix(
-            SyncFreeApi,
-            "use index_select or gather with the index on the GPU",
-            "row = x[best]",
-            "row = x.index_select(0, best.view(1)).squeeze(0)",
-            "The result is a copy: writing to it does not change x.",
-        ),
+        fix: fix(SyncFreeApi, "index_select with the index on the GPU", "row = x[best]", "row = x.index_select(0, best.view(1)).squeeze(0)", "The result is a copy: writing to it does not change x.").or(&["an index for each row: gather"]),
         versions: "assignment x[i] = t keeps the index on the GPU since 2.15; reading still waits",
         sources: "PyTorch TensorIndexing.h",
         ..BASE
@@ -208,13 +166,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy of one value to pinned host memory and cudaStreamSynchronize directly before the op's own kernel",
         kind: Some(RoundTrip),
         why: "The argument is a C++ number, so the value is read to the CPU only to be sent back as a kernel argument.",
-        fix: fix(
-            SyncFreeApi,
-            "use the tensor form: x + t * y, x.clamp(min=t)",
-            "out = torch.add(x, y, alpha=t)",
-            "out = x + t * y",
-            "A dtype wider than x in t may promote the result.",
-        ),
+        fix: fix(SyncFreeApi, "use the tensor form: x + t * y", "out = torch.add(x, y, alpha=t)", "out = x + t * y", "A dtype wider than x in t may promote the result.").or(&["a limit: x.clamp(min=t) takes a tensor"]),
         sources: "PyTorch python_arg_parser.cpp; Koratahiu/Advanced_Optimizers#5",
         ..BASE
     },
@@ -244,13 +196,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy of one value to pinned host memory, then cudaStreamSynchronize; what follows may differ",
         kind: Some(ControlFlow),
         why: "Python takes a branch by the number, so the CPU waits for it.",
-        fix: fix(
-            Delay,
-            "look every N steps, or one step late",
-            "if loss.item() < target:\n    break",
-            "if step % 10 == 0 and loss.item() < target:\n    break",
-            "The program may go a few steps further than before. Where both sides can run, torch.where needs no answer.",
-        ),
+        fix: fix(Delay, "look every N steps", "if loss.item() < target:\n    break", "if step % 10 == 0 and loss.item() < target:\n    break", "The program may go a few steps further than before.").or(&["one step late: copy to pinned memory, wait for its event in the next step", "where both sides can run: torch.where needs no answer"]),
         sources: "NVIDIA sync-free guide, step 4",
         ..BASE
     },

@@ -18,13 +18,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         id: "B01",
         title: "nonzero(), argwhere(), one-argument where()",
         triggers: &["t.nonzero()", "torch.nonzero(t)", "torch.argwhere(t)", "torch.where(cond)"],
-        fix: fix(
-            SyncFreeApi,
-            "use torch.nonzero_static(size=N) or three-way where",
-            "idx = mask.nonzero()\ny = f(x)[idx[:, 0]]",
-            "idx = torch.nonzero_static(mask, size=n_max, fill_value=-1)",
-            "n_max must be large enough, and what follows must ignore the filler. nonzero_static runs on CUDA since about 2.6.",
-        ),
+        fix: fix(SyncFreeApi, "torch.nonzero_static(size=N), and mask the filler", "idx = mask.nonzero().squeeze(1)\ntotal = f(x)[idx].sum()", "idx = torch.nonzero_static(mask, size=n_max, fill_value=-1).squeeze(1)\nkept = (idx >= 0).unsqueeze(1)  # -1 fills up to n_max\ntotal = torch.where(kept, f(x)[idx], 0).sum()", "n_max must be large enough: entries beyond it are dropped without a word. nonzero_static runs on CUDA since about 2.6.").or(&["three-argument torch.where keeps the full shape"]),
         versions: "the count is copied to pinned memory since about 2.6, to pageable memory before",
         sources: "PyTorch Nonzero.cu; pytorch#134712, pytorch#131256",
         ..BASE
@@ -34,13 +28,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         title: "x[mask], torch.masked_select()",
         triggers: &["x[mask]", "torch.masked_select(x, mask)", "x[x > 0]"],
         op: "aten::index, aten::masked_select",
-        fix: fix(
-            SyncFreeApi,
-            "keep the full shape: torch.where, or weigh with the mask",
-            "mean = loss[mask].mean()",
-            "mean = torch.where(mask, loss, 0).sum() / mask.sum()",
-            "An empty mask divides by zero: use mask.sum().clamp(min=1) where that can happen.",
-        ),
+        fix: fix(SyncFreeApi, "keep the full shape: torch.where", "mean = loss[mask].mean()", "mean = torch.where(mask, loss, 0).sum() / mask.sum()", "An empty mask divides by zero: use mask.sum().clamp(min=1) where that can happen.").or(&["weigh with the mask: (loss * mask).sum() / mask.sum(), where no masked value is NaN or infinite"]),
         sources: "PyTorch IndexingUtils.h; test_sync_warning",
         ..BASE
     },
@@ -50,13 +38,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &["x[mask] = t"],
         op: "aten::index_put_",
         why: "The mask is turned into index lists, whose length must be known, although the shape of x does not change.",
-        fix: fix(
-            SyncFreeApi,
-            "use torch.where(mask, t, x) or masked_scatter_",
-            "x[mask] = t[mask]",
-            "x = torch.where(mask, t, x)",
-            "where makes a new tensor. For values packed in a row, x.masked_scatter_(mask, src) works in place.",
-        ),
+        fix: fix(SyncFreeApi, "use torch.where(mask, t, x)", "x[mask] = t[mask]", "x = torch.where(mask, t, x)", "where makes a new tensor: other names of x keep the old one.").or(&["values packed in a row: x.masked_scatter_(mask, src) works in place"]),
         sources: "PyTorch TensorAdvancedIndexing.cpp; test_sync_warning",
         ..BASE
     },
@@ -115,13 +97,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &["torch.unique(x)", "torch.unique_consecutive(x)"],
         op: "aten::_unique2, aten::unique_consecutive",
         trace: "radix sort and selection kernels, a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize",
-        fix: fix(
-            Offload,
-            "compute it in the data loader, or mark present classes",
-            "classes = torch.unique(labels)",
-            "present = torch.zeros(C, dtype=torch.bool, device='cuda')\npresent[labels] = True",
-            "present is a fixed-size mask of C classes, not a list.",
-        ),
+        fix: fix(SyncFreeApi, "mark the classes that are present", "classes = torch.unique(labels)", "present = torch.zeros(C, dtype=torch.bool, device='cuda')\npresent.index_fill_(0, labels, True)", "present is a fixed-size mask of C classes, not a list.").or(&["compute it in the data loader"]),
         sources: "PyTorch UniqueCub.cu; pytorch#107132",
         ..BASE
     },
@@ -252,13 +228,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "sort and selection kernels with a copy of 8 bytes and cudaStreamSynchronize, twice",
         kind: Some(RoundTrip),
         why: "The result has a fixed shape, but the sorting implementation removes duplicates first and counts them.",
-        fix: fix(
-            SyncFreeApi,
-            "compare by broadcasting, or pass assume_unique=True",
-            "m = torch.isin(tokens, stop_ids)",
-            "m = (tokens.unsqueeze(-1) == stop_ids).any(-1)",
-            "Broadcasting takes memory for every pair; assume_unique=True is only right if both sides have no duplicates.",
-        ),
+        fix: fix(SyncFreeApi, "compare by broadcasting", "m = torch.isin(tokens, stop_ids)", "m = (tokens.unsqueeze(-1) == stop_ids).any(-1)", "Broadcasting takes memory for every pair.").or(&["assume_unique=True, only where neither side has duplicates"]),
         sources: "PyTorch TensorCompare.cpp",
         ..BASE
     },

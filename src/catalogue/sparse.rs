@@ -25,10 +25,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "The number of stored elements depends on the values.",
         fix: fix(
             Offload,
-            "use dense tensors, or a fixed number of elements",
-            "emb = nn.Embedding(n, d, sparse=True)",
-            "emb = nn.Embedding(n, d)\nopt = torch.optim.AdamW(emb.parameters(), fused=True)",
-            "Dense gradients of a large table take memory and time.",
+            "use dense gradients",
+            "emb = nn.Embedding(n, d, sparse=True).to('cuda')  # once\nopt = torch.optim.SparseAdam(emb.parameters())  # once\nemb(idx).sum().backward()\nopt.step()",
+            "emb = nn.Embedding(n, d).to('cuda')  # once\nopt = torch.optim.AdamW(emb.parameters(), fused=True)  # once\nemb(idx).sum().backward()\nopt.step()",
+            "Dense gradients of a large table take memory and time. AdamW moves every row in each step, SparseAdam those of the batch only.",
         ),
         sources: "PyTorch SparseCUDATensor.cu",
         ..BASE
@@ -102,7 +102,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             SyncFreeApi,
             "keep lengths on the CPU, sorted by the data loader",
             "packed = pack_padded_sequence(x, lengths.cpu(), enforce_sorted=False)",
-            "# the collate function sorts the batch and keeps lengths on the CPU\npacked = pack_padded_sequence(x, lengths_cpu)",
+            "packed = pack_padded_sequence(x, lengths_cpu)  # sorted by the collate function",
             "Sorting changes the order of the batch.",
         ),
         sources: "torch/nn/utils/rnn.py",
@@ -140,7 +140,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "The implementation loops over the lengths on the CPU and uploads what it derives from them.",
         fix: fix(
             SyncFreeApi,
-            "pass the lengths as CPU tensors or tuples",
+            "pass the lengths as CPU tensors",
             "loss = F.ctc_loss(lp, targets, in_len.cuda(), tgt_len.cuda())",
             "loss = F.ctc_loss(lp, targets, in_len, tgt_len)  # lengths on the CPU",
             "The small uploads stay.",
@@ -161,8 +161,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
             SyncFreeApi,
             "pass the lengths as CPU tensors",
             "loss = F.ctc_loss(lp, targets.int(), in_len.cuda(), tgt_len.cuda())",
-            "loss = F.ctc_loss(lp, targets.int(), in_len.cpu(), tgt_len.cpu())",
-            "Take the CPU lengths from the data loader: .cpu() of a CUDA tensor waits once more.",
+            "loss = F.ctc_loss(lp, targets.int(), in_len, tgt_len)  # from the data loader",
+            "Lengths that are on the GPU already need .cpu(), which waits as well.",
         ),
         sources: "PyTorch cudnn LossCTC.cpp",
         ..BASE
@@ -177,12 +177,13 @@ pub(super) const PATTERNS: &[Pattern] = &[
         kind: Some(ControlFlow),
         why: "The norm of each matrix selects the degree of the approximation on the CPU.",
         fix: fix(
-            Delay,
-            "compute it less often, or write a fixed-degree series",
+            SyncFreeApi,
+            "write a series of fixed degree",
             "y = torch.matrix_exp(a)",
-            "eye = torch.eye(n, device='cuda')\ny = eye + a @ (eye + a @ (eye + a / 3) / 2)",
+            "eye = torch.eye(n, device='cuda')  # once\ny = eye + a @ (eye + a @ (eye + a / 3) / 2)",
             "A fixed degree is only right for matrices of small norm.",
-        ),
+        )
+        .or(&["compute it less often"]),
         sources: "PyTorch LinearAlgebra.cpp",
         ..BASE
     },

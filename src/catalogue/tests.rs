@@ -73,8 +73,53 @@ fn fixes_fit_a_column_and_show_code() {
         assert_eq!(fix.before.is_empty(), fix.after.is_empty(), "{id}");
         assert!(fix.before.is_empty() || fix.before != fix.after, "{id}");
         for code in [fix.before, fix.after] {
-            assert!(code.lines().count() <= 7 && !code.contains("..."), "{id}: {code}");
+            assert!(code.lines().count() <= 8 && !code.contains("..."), "{id}: {code}");
         }
+    }
+}
+
+/// FNV-1a, as `scripts/run_pairs.py` computes it.
+fn checksum(before: &str, after: &str) -> String {
+    let step = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+    let sum = before.bytes().chain([0]).chain(after.bytes()).fold(0xCBF2_9CE4_8422_2325, step);
+    format!("{sum:016x}")
+}
+
+/// A pair that was changed is run again: `scripts/run_pairs.py LISTING --only ID -o src/catalogue/pairs.json` on a GPU.
+#[test]
+fn every_pair_was_run_as_it_stands_or_says_why_not() {
+    let runs: Vec<Run> = serde_json::from_str(include_str!("pairs.json")).expect("the table is of `Run`s");
+    let pairs: Vec<_> = all().filter(|p| !p.fix.before.is_empty()).collect();
+    let ids = |mut ids: Vec<&'static str>| {
+        ids.sort_unstable();
+        ids
+    };
+    let ran = ids(runs.iter().filter_map(|run| by_id(&run.id)).map(|p| p.id).collect());
+    assert_eq!(ran, ids(pairs.iter().map(|p| p.id).collect()));
+    for Pattern { id, fix, .. } in pairs {
+        let run = run_of(id).unwrap_or_else(|| panic!("{id} has no row"));
+        assert_eq!(run.snippets, checksum(fix.before, fix.after), "{id} has changed since it was run");
+    }
+}
+
+#[test]
+fn no_pair_broke_its_promise() {
+    for run in all().filter_map(|p| run_of(p.id)) {
+        let id = &run.id;
+        let Some(m) = &run.measured else {
+            assert!(run.outcome == Outcome::NotRun && run.reason.is_some() && !run.why.is_empty(), "{id}");
+            continue;
+        };
+        let ([waits, waits_after], [blocked, blocked_after]) = (m.waits, m.blocked_us);
+        let kept = match run.outcome {
+            Outcome::Fewer => waits_after < waits,
+            Outcome::Later => 2 * blocked_after < blocked,
+            Outcome::NoWaitBefore => waits == 0 && !run.why.is_empty(),
+            Outcome::NotRun => false,
+        };
+        assert!(kept, "{id}: {run:?}");
+        assert!(m.values == Values::Equal || !run.why.is_empty(), "{id}: why are values not compared?");
+        assert!(m.steps > 0 && !m.torch.is_empty() && !m.gpu.is_empty(), "{id}");
     }
 }
 

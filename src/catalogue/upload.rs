@@ -27,13 +27,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ],
         op: "torch.tensor -> aten::to",
         why: "The tensor is built on the CPU and then uploaded with a blocking copy.",
-        fix: fix(
-            NonBlocking,
-            "build on the CPU, then .to('cuda', non_blocking=True)",
-            "idx = torch.tensor(ids, device='cuda')",
-            "idx = torch.tensor(ids, pin_memory=True).to('cuda', non_blocking=True)",
-            "Constants are better made once and kept. From pageable memory a large copy can still block inside the call.",
-        ),
+        fix: fix(NonBlocking, "build on the CPU, then .to('cuda', non_blocking=True)", "idx = torch.tensor(ids, device='cuda')", "idx = torch.tensor(ids, pin_memory=True).to('cuda', non_blocking=True)", "From pageable memory a large copy can still block inside the call.").or(&["a constant: make it once, before the loop, and keep it"]),
         sources: "PyTorch tensor_new.cpp; pytorch#120996, sglang#35106; seen in captures",
         ..BASE
     },
@@ -79,13 +73,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         title: "gpu.copy_(cpu), load_state_dict()",
         triggers: &["gpu.copy_(cpu)", "module.load_state_dict(state)"],
         trace: "a copy from host memory to the GPU, then cudaStreamSynchronize, per tensor",
-        fix: fix(
-            NonBlocking,
-            "pass non_blocking=True to copy_ with a pinned source",
-            "static_x.copy_(x_cpu)",
-            "static_x.copy_(x_pinned, non_blocking=True)",
-            "Do not overwrite the source before the copy has run. Loading a checkpoint once needs no fix.",
-        ),
+        fix: fix(NonBlocking, "non_blocking=True from a batch that the loader pinned", "static_x.copy_(x_cpu)", "static_x.copy_(x_cpu, non_blocking=True)  # x_cpu: from DataLoader(pin_memory=True)", "Only where the source is not written again before the copy has run: a buffer of your own needs an event recorded after the copy, and waited for before the next write. Loading a checkpoint once needs no fix."),
         sources: "PyTorch Copy.cu",
         ..BASE
     },
@@ -97,13 +85,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "aten::index_put_",
         trace: "an upload of one value from pageable memory and cudaStreamSynchronize, then the index kernel",
         why: "The number is made a CPU tensor and uploaded with a blocking copy.",
-        fix: fix(
-            SyncFreeApi,
-            "keep the index on the GPU; a number: index_fill_(dim, …)",
-            "x[:, [0, 2]] = 0",
-            "idx = torch.tensor([0, 2], device='cuda')  # once, before the loop\nx.index_fill_(1, idx, 0)",
-            "index_fill_ for a number and one index dimension. x[idx].fill_(0) writes into a copy, and nothing into x.",
-        ),
+        fix: fix(SyncFreeApi, "a number: index_fill_(dim, idx, value), idx on the GPU", "x[:, [0, 2]] = 0", "idx = torch.tensor([0, 2], device='cuda')  # once\nx.index_fill_(1, idx, 0)", "Only for a number and one indexed dimension. x[idx].fill_(0) writes into a copy, and nothing into x.").or(&["another value: keep index and value on the GPU, x[idx] = t"]),
         versions: "up to 2.12; gone in 2.15",
         sources: "PyTorch TensorAdvancedIndexing.cpp; pytorch#188330",
         ..BASE
@@ -116,7 +98,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "aten::copy_ in TensorIndexing",
         trace: "an upload of one value from pageable memory, then cudaStreamSynchronize; no kernel",
         why: "A destination without dimensions is written by a blocking copy from a CPU scalar, not by a fill kernel.",
-        fix: fix(SyncFreeApi, "use fill_: x[3].fill_(value)", "x[3] = 1.0", "x[3].fill_(1.0)", ""),
+        fix: fix(SyncFreeApi, "use fill_: x[3].fill_(value)", "x[3] = 1.0", "x[3].fill_(1.0)", "Only where each dimension is addressed by a number: a mask, a list or an index tensor makes a copy, and fill_ then writes nothing into x."),
         versions: "up to 2.12; gone in 2.15",
         sources: "PyTorch TensorIndexing.h; pytorch#186482, pytorch#188267; seen in captures",
         ..BASE
@@ -129,13 +111,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "aten::index",
         trace: "an upload of 8 bytes per index from pageable memory and cudaStreamSynchronize, then the index kernel",
         why: "The index is uploaded with a blocking copy first.",
-        fix: fix(
-            NonBlocking,
-            "keep the index on the GPU",
-            "y = x[[0, 2, 5]]",
-            "idx = torch.tensor([0, 2, 5], device='cuda')  # once, before the loop\ny = x[idx]",
-            "Constant ranges need no index: a slice is free.",
-        ),
+        fix: fix(NonBlocking, "keep the index on the GPU", "y = x[[0, 2, 5]]", "idx = torch.tensor([0, 2, 5], device='cuda')  # once\ny = x[idx]", "").or(&["a constant range needs no index: a slice is free"]),
         sources: "PyTorch TensorAdvancedIndexingUtils.h; test_sync_warning",
         ..BASE
     },
@@ -188,13 +164,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "uploads of the pickled bytes and their length, an NCCL kernel, then copies of sizes and bytes back, each with cudaStreamSynchronize",
         kind: Some(CpuCompute),
         why: "Objects are pickled into GPU tensors, sent by NCCL, read back and unpickled on the CPU.",
-        fix: fix(
-            Offload,
-            "send objects over a gloo group, or send tensors",
-            "dist.all_gather_object(out, stats)",
-            "cpu_group = dist.new_group(backend='gloo')  # once\ndist.all_gather_object(out, stats, group=cpu_group)",
-            "Every rank must create the group.",
-        ),
+        fix: fix(Offload, "send objects over a gloo group", "dist.all_gather_object(out, stats)", "cpu_group = dist.new_group(backend='gloo')  # once\ndist.all_gather_object(out, stats, group=cpu_group)", "Every rank must create the group.").or(&["begin with init_process_group('cpu:gloo,cuda:nccl'): objects then go by gloo", "send tensors"]),
+        versions: "where the group has NCCL alone",
         sources: "torch/distributed/distributed_c10d.py",
         library: torch(&[
             ("torch/distributed/distributed_c10d.py", "_object_to_tensor"),
@@ -231,13 +202,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &["torch.randn(64, 20).to(device)", "torch.zeros(n).cuda()"],
         op: "aten::to, aten::_to_copy",
         why: "The CPU fills the tensor, and a blocking copy sends what the GPU could have filled itself.",
-        fix: fix(
-            SyncFreeApi,
-            "make it on the GPU: pass device=",
-            "noise = torch.randn(64, 20).to(device)",
-            "noise = torch.randn(64, 20, device=device)",
-            "The GPU draws other random numbers from the same seed.",
-        ),
+        fix: fix(SyncFreeApi, "make it on the GPU: pass device=", "noise = torch.randn(64, 20).to(device)", "noise = torch.randn(64, 20, device=device)", "The GPU draws other random numbers from the same seed. What is the same in each call is better made once and kept."),
         sources: "NVIDIA sync-free guide",
         ..BASE
     },
@@ -261,13 +226,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &[".to('cuda', non_blocking=True)"],
         trace: "a copy from pageable host memory without cudaStreamSynchronize; a large one spends its time inside cudaMemcpyAsync",
         why: "The driver stages pageable memory itself: small copies return at once, large ones block inside the call.",
-        fix: fix(
-            NonBlocking,
-            "pin the source of large copies, in the data loader",
-            "loader = DataLoader(ds, batch_size=64)\nfor x in loader:\n    x = x.to('cuda', non_blocking=True)",
-            "loader = DataLoader(ds, batch_size=64, pin_memory=True)\nfor x in loader:\n    x = x.to('cuda', non_blocking=True)",
-            "Pinning costs a copy: in the hot thread it can be slower than the pageable upload.",
-        ),
+        fix: fix(NonBlocking, "pin the source of large copies in the data loader", "loader = DataLoader(ds, batch_size=64)\nfor x in loader:\n    x = x.to('cuda', non_blocking=True)", "loader = DataLoader(ds, batch_size=64, pin_memory=True)\nfor x in loader:\n    x = x.to('cuda', non_blocking=True)", "Pinning costs a copy: in the hot thread it can be slower than the pageable upload."),
         driver_api: "cuMemcpyHtoDAsync",
         sources: "CUDA API synchronisation behaviour; seen in captures",
         ..BASE

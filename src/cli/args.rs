@@ -240,6 +240,9 @@ pub struct ExplainArgs {
     /// List the codes of warnings, what each means and what to do about it
     #[arg(long, conflicts_with_all = ["query", "rules"])]
     pub warnings: bool,
+    /// How to print patterns: `json` has every field of each, for programs
+    #[arg(long, default_value = "text", value_parser = ["text", "json"], conflicts_with_all = ["rules", "warnings"])]
+    pub format: String,
     #[command(flatten)]
     pub shared: SharedArgs,
 }

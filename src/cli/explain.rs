@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use std::path::Path;
 use std::process::ExitCode;
 use sync_report::model::Code;
-use sync_report::render::{explain, style::Style};
+use sync_report::render::{explain, json, style::Style};
 use sync_report::{catalogue, rules};
 
 /// Entries shown whole; more matches are listed.
@@ -14,6 +14,14 @@ const SHOWN: usize = 3;
 
 pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
     output::write(Path::new("-"), &args.shared, |style, out| {
+        if args.format == "json" {
+            let patterns = match &args.query {
+                None => catalogue::all().collect(),
+                Some(query) => catalogue::search(query),
+            };
+            let entries: Vec<_> = patterns.into_iter().map(explain::Entry::of).collect();
+            return Ok(json::write(&entries, out)?);
+        }
         let text = match &args.query {
             None if args.rules => explain::list_rules(style),
             None if args.warnings => explain::list_warnings(style),

@@ -448,6 +448,9 @@ pub struct Fix {
     pub after: String,
     /// What to mind; empty where there is nothing.
     pub caveat: String,
+    /// Other ways, one each, for where the first does not fit.
+    #[serde(default)]
+    pub alternatives: Vec<String>,
     /// The site's own expression and its rewriting without the wait, where the source was at hand.
     pub here: Option<Rewrite>,
     /// How to confirm that the wait is gone.

@@ -172,6 +172,7 @@ impl Page<'_> {
         };
         lines.extend(code("before", &fix.before));
         lines.extend(code("after", &fix.after));
+        lines.extend(fix.alternatives.iter().map(|way| self.hang("  or      ", way)));
         if !fix.caveat.is_empty() {
             lines.push(format!(
                 "\n{}",

@@ -1,12 +1,13 @@
 //! The catalogue, the rules of evidence and the codes of warnings as text: lists of all, and one entry whole.
 
 use super::style::{Style, Tone};
-use crate::catalogue::{self, Category, Pattern, Strategy};
+use crate::catalogue::{self, Category, Outcome, Pattern, Run, Strategy, Values};
 use crate::model::Code;
 use crate::rules::grade::{DECIDED, Grade};
 use crate::rules::{self, About, Lean, Role, Rule, To, Yields, calibration};
 use crate::text::{self, counted};
 use crate::vocabulary::{Class, RuleId};
+use serde::Serialize;
 
 /// Columns of prose in a pipe.
 const PIPED_WIDTH: usize = 100;
@@ -24,10 +25,13 @@ pub fn list(style: Style) -> String {
         for p in catalogue::all().filter(|p| p.category == category) {
             let id = Tone::Strong.paint(format!("{:<5}", p.id));
             let class = class_tone(p).paint(format!("{:<9}", class_word(p)));
-            page.row(&format!("  {id}{class}"), p.title, p.fix.title);
+            let ran = Tone::Faint.paint(format!("{:<10}", outcome_word(p)));
+            page.row(&format!("  {id}{class}{ran}"), p.title, p.fix.title);
         }
         page.gap();
     }
+    page.lines
+        .push("4 → 0: waits of the pair that was run, before → after; later: it waits for less".to_owned());
     page.lines.push("Rules that verdicts rest on: sync-report explain --rules".to_owned());
     page.lines.push("Codes of warnings: sync-report explain --warnings".to_owned());
     page.finish()
@@ -82,6 +86,21 @@ pub fn warning(code: Code, style: Style) -> String {
     page.finish()
 }
 
+/// An entry as programs read it: every field, and what came of running its pair.
+#[derive(Serialize)]
+pub struct Entry {
+    #[serde(flatten)]
+    pattern: &'static Pattern,
+    pair: Option<&'static Run>,
+}
+
+impl Entry {
+    /// The entry with its run.
+    pub fn of(pattern: &'static Pattern) -> Self {
+        Self { pattern, pair: catalogue::run_of(pattern.id) }
+    }
+}
+
 /// One entry of the catalogue whole.
 pub fn pattern(p: &Pattern, style: Style) -> String {
     let mut page = Page::new(style);
@@ -112,9 +131,14 @@ pub fn pattern(p: &Pattern, style: Style) -> String {
         page.code(&format!("  {} ", Tone::Avoidable.paint("-")), p.fix.before);
         page.code(&format!("  {} ", Tone::Needed.paint("+")), p.fix.after);
     }
-    if !p.fix.caveat.is_empty() {
+    if !p.fix.alternatives.is_empty() || !p.fix.caveat.is_empty() {
         page.gap();
-        page.field("mind", p.fix.caveat);
+    }
+    page.items("or", p.fix.alternatives);
+    page.field("mind", p.fix.caveat);
+    if let Some(run) = catalogue::run_of(p.id) {
+        page.gap();
+        page.field("pair", &outcome(run));
     }
     if p.fix.strategy != Strategy::Leave {
         page.gap();
@@ -125,6 +149,34 @@ pub fn pattern(p: &Pattern, style: Style) -> String {
 
 /// How to see that a fix worked.
 const COMPARE: &str = "sync-report diff BEFORE AFTER: whether the wait is gone, moved or still there, and whether the saving is the one predicted";
+/// What came of running a pair, in a sentence.
+fn outcome(run: &Run) -> String {
+    let Some(m) = &run.measured else { return format!("not run: {}", run.why) };
+    let (waits, blocked) = (m.waits, m.blocked_us.map(|us| text::duration(us.cast_signed() * 1000)));
+    let steps = counted(u64::from(m.steps), "step");
+    let came = match run.outcome {
+        Outcome::Later => format!("blocked for {} → {} in {steps}", blocked[0], blocked[1]),
+        _ => format!("{} → {} in {steps}", counted(u64::from(waits[0]), "wait"), waits[1]),
+    };
+    let values = match m.values {
+        Values::Equal => format!("values equal ({})", m.compared),
+        Values::NotCompared => "values not compared".to_owned(),
+    };
+    let why = if run.why.is_empty() { String::new() } else { format!("; {}", run.why) };
+    format!("run on PyTorch {}, {}: {came}, {values}{why}", m.torch, m.gpu)
+}
+
+/// The same in a column of the list.
+fn outcome_word(p: &Pattern) -> String {
+    match catalogue::run_of(p.id) {
+        Some(run) => match (&run.measured, run.outcome) {
+            (None, _) => "not run".to_owned(),
+            (_, Outcome::Later) => "later".to_owned(),
+            (Some(m), _) => format!("{} → {}", m.waits[0], m.waits[1]),
+        },
+        None => String::new(),
+    }
+}
 
 /// One rule whole.
 pub fn rule(rule: &Rule, style: Style) -> String {
@@ -379,6 +431,28 @@ mod tests {
         }
         assert!(!text.contains('\x1b'));
         assert!(page("C03", Style { color: true, ..PLAIN }).contains("\x1b["));
+    }
+
+    #[test]
+    fn an_entry_says_what_came_of_running_its_pair() {
+        let wide = Style { width: Some(400), color: false };
+        let ran = page("A01", wide);
+        assert!(ran.contains("4 waits → 0 in 4 steps, values equal (loss_sum)"), "{ran}");
+        assert!(ran.contains("run on PyTorch 2.11.0, NVIDIA H200"), "{ran}");
+        let later = page("D01", wide);
+        assert!(later.contains("blocked for ") && !later.contains("waits →"), "{later}");
+        let compared = page("A16", wide);
+        assert!(compared.contains("values not compared; what is shown"), "{compared}");
+        let cuda = page("K01", wide);
+        assert!(cuda.contains("not run: CUDA C++"), "{cuda}");
+        let known = page("C08", wide);
+        assert!(known.contains("0 waits → 0"), "{known}");
+        assert!(!page("H01", wide).contains("pair "), "no pair, no line");
+        let listed = list(wide);
+        for (id, word) in [("A01", "4 → 0"), ("D01", "later"), ("K01", "not run")] {
+            let line = listed.lines().find(|line| line.contains(id)).unwrap_or_default();
+            assert!(line.contains(word), "{line}");
+        }
     }
 
     #[test]

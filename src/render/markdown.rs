@@ -203,6 +203,7 @@ fn fix(site: &Site) -> String {
         out += &md::block("diff", &lines);
         out.push('\n');
     }
+    out.extend(fix.alternatives.iter().map(|way| format!("Or: {}.\n\n", md::plain(way))));
     if !fix.caveat.is_empty() {
         out += &format!("Mind: {}\n\n", md::plain(&fix.caveat));
     }

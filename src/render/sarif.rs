@@ -99,11 +99,12 @@ fn rule(site: &Site, id: &str) -> Value {
         });
     };
     let fix = &entry.fix;
-    let text =
-        format!("{}\n\nInstead of:\n{}\n\nwrite:\n{}\n\n{}", entry.why, fix.before, fix.after, fix.caveat);
+    let ways = fix.alternatives.iter().map(|way| format!("Or: {way}.\n\n"));
+    let mind = ways.chain([fix.caveat.to_owned()]).collect::<String>();
+    let text = format!("{}\n\nInstead of:\n{}\n\nwrite:\n{}\n\n{mind}", entry.why, fix.before, fix.after);
     let markdown = format!(
-        "{}\n\nInstead of\n```python\n{}\n```\nwrite\n```python\n{}\n```\n{}",
-        entry.why, fix.before, fix.after, fix.caveat
+        "{}\n\nInstead of\n```python\n{}\n```\nwrite\n```python\n{}\n```\n{mind}",
+        entry.why, fix.before, fix.after
     );
     json!({
         "id": id,

@@ -213,6 +213,8 @@ impl<'a> Sites<'a> {
         let here = site.reading.as_ref().and_then(rewrite);
         let operator = site.bundle.attribution == Attribution::Backward && site.inside.is_none();
         let forward = operator && strategy != Strategy::Leave;
+        // The catalogue's other ways are other ways to the catalogue's own end.
+        let alternatives = if title == entry.fix.title { entry.fix.alternatives } else { &[] };
         let title = if forward { format!("in the forward pass: {title}") } else { title.to_owned() };
         Some(Fix {
             order: strategy as u8 + 1,
@@ -222,6 +224,7 @@ impl<'a> Sites<'a> {
             before: entry.fix.before.to_owned(),
             after: entry.fix.after.to_owned(),
             caveat: entry.fix.caveat.to_owned(),
+            alternatives: alternatives.iter().map(|&way| way.to_owned()).collect(),
             here,
             confirm: self.confirm(site),
         })
@@ -397,6 +400,7 @@ fn advice_on(late: Option<String>, class: Class, fix: Option<Fix>) -> Option<Fix
         before: String::new(),
         after: String::new(),
         caveat: "A rank with more work (longer sequences, a slower input pipeline, logging on one rank only) is late each time; where ranks take turns, their load varies.".to_owned(),
+        alternatives: Vec::new(),
         here: None,
         confirm: fix.map_or_else(String::new, |fix| fix.confirm),
     })
@@ -435,6 +439,7 @@ fn fix_from_outside(frame: &PyFrame, advice: &Advice) -> Fix {
         before: String::new(),
         after: String::new(),
         caveat: String::new(),
+        alternatives: Vec::new(),
         here: None,
         confirm: String::new(),
     }

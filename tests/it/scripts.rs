@@ -225,6 +225,32 @@ fn python(script: &str, arguments: &[&std::ffi::OsStr]) -> Option<Output> {
     run.ok()
 }
 
+/// The catalogue's pairs as Python: with the set-ups every one is whole, and one that is not is told.
+#[test]
+fn pairs_of_the_catalogue_are_python() {
+    let listed =
+        Command::new(env!("CARGO_BIN_EXE_sync-report")).args(["explain", "--format", "json"]).output();
+    let listing = text(&listed.expect("it runs").stdout);
+    let folder = tempfile::tempdir().expect("a folder");
+    let check = |listing: &str| {
+        let file = folder.path().join("listing.json");
+        fs::write(&file, listing).expect("the listing");
+        python("run_pairs.py", &[file.as_ref(), "--syntax".as_ref()])
+    };
+    let Some(whole) = check(&listing) else { return };
+    assert!(whole.status.success(), "{}{}", text(&whole.stdout), text(&whole.stderr));
+    for (right, wrong, told) in [
+        ("loss_sum += loss.item()", "loss_sum += (loss.item()", "A01  failed"),
+        ("loss_sum += loss.item()", "loss_sum += lost.item()", "nothing gives lost"),
+        ("\"id\": \"A01\"", "\"id\": \"A99\"", "neither a set-up nor a reason for A99"),
+    ] {
+        assert!(listing.contains(right), "{right}");
+        let refused = check(&listing.replacen(right, wrong, 1)).expect("it ran before");
+        let said = text(&refused.stdout) + &text(&refused.stderr);
+        assert!(!refused.status.success() && said.contains(told), "{told}: {said}");
+    }
+}
+
 #[test]
 fn an_export_can_be_repeated() {
     let folder = tempfile::tempdir().expect("a folder");

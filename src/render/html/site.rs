@@ -65,6 +65,7 @@ pub(super) struct FixView {
     pub before: String,
     pub after: String,
     pub caveat: String,
+    pub alternatives: Vec<String>,
     pub here: Option<Rewrite>,
     pub confirm: String,
 }
@@ -157,6 +158,7 @@ fn fix(fix: &Fix) -> FixView {
         before: code(&fix.before),
         after: code(&fix.after),
         caveat: escaped(&fix.caveat),
+        alternatives: fix.alternatives.iter().map(|way| escaped(way)).collect(),
         here: fix.here.as_ref().map(|h| Rewrite { before: code(&h.before), after: code(&h.after) }),
         confirm: code(&fix.confirm),
     }

@@ -66,6 +66,7 @@ function fix(site) {
       : null,
     advice.why ? el("p", {}, advice.why) : null,
     el("div", { class: "sides" }, side("Before", advice.before, "before"), side("After", advice.after, "after")),
+    ...advice.alternatives.map((way) => el("p", {}, el("strong", {}, "Or: "), way)),
     advice.caveat ? el("p", { class: "caveat" }, el("strong", {}, "Mind: "), advice.caveat) : null,
     advice.confirm ? el("details", {}, el("summary", {}, "Then confirm"), codeBlock(advice.confirm)) : null);
 }

@@ -1,4 +1,4 @@
-//! Conditions around a value: which only stop or complain (S02, S03), and which hold only now and then (S18).
+//! Conditions around a value: which only stop or complain (S02, S03), which only choose, and which hold only now and then (S18).
 
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::roles;
@@ -24,6 +24,43 @@ pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
         Stmt::Break(_) | Stmt::Continue(_) | Stmt::Return(_) => nan,
         _ => false,
     }) && !body.iter().all(|stmt| matches!(stmt, Stmt::Pass(_)))
+}
+
+/// Whether what the last node of `path` decides only chooses between computed values: `a if test else b`, an `if` whose
+/// bodies assign expressions to names. `torch.where` can choose between those; a call for its effect, a jump or a flag
+/// of Python's needs the answer.
+pub fn is_choice(path: &[Node<'_>]) -> bool {
+    let [.., parent, node] = path else { return false };
+    match parent {
+        Node::ExprIf(ast) => within(*node, &*ast.test) && computes(&ast.body) && computes(&ast.orelse),
+        Node::StmtIf(ast) => {
+            let bodies = ast.elif_else_clauses.iter().map(|clause| &clause.body);
+            ast.elif_else_clauses.iter().all(|clause| clause.test.is_none())
+                && std::iter::once(&ast.body).chain(bodies).flatten().all(assigns_computed)
+        }
+        _ => false,
+    }
+}
+
+fn assigns_computed(stmt: &Stmt) -> bool {
+    match stmt {
+        Stmt::Assign(ast) => ast.targets.iter().all(Expr::is_name_expr) && computes(&ast.value),
+        Stmt::AugAssign(ast) => ast.target.is_name_expr() && computes(&ast.value),
+        _ => false,
+    }
+}
+
+/// Names and what is computed of them; literals are as often flags and settings of Python's.
+const fn computes(value: &Expr) -> bool {
+    matches!(
+        value,
+        Expr::Name(_)
+            | Expr::Attribute(_)
+            | Expr::Subscript(_)
+            | Expr::BinOp(_)
+            | Expr::UnaryOp(_)
+            | Expr::Call(_)
+    )
 }
 
 /// Whether the last node of `path` is the test of an `assert`, or an operand of it.
@@ -74,4 +111,48 @@ fn is_one(expr: &Expr) -> bool {
 fn is_rank(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.ends_with("rank") || ["main_process", "is_master", "is_main"].iter().any(|part| name.contains(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the test named `flag` only chooses.
+    fn choice(code: &str) -> bool {
+        let file = Source::parse(code.as_bytes().to_vec()).expect("it parses");
+        let flag = |path: &[Node<'_>]| matches!(last(path), Some(Node::ExprName(ast)) if ast.id == "flag");
+        let found = nodes::find(&[file.module()], &mut |path| flag(path));
+        is_choice(found.first().expect("it has the test"))
+    }
+
+    #[test]
+    fn a_branch_that_computes_can_be_chosen_on_the_gpu() {
+        for code in [
+            "y = a if flag else b",
+            "if flag:\n    x = x.clamp(max=limit)",
+            "if flag:\n    x = a * 2\n    y = b[0]\nelse:\n    x = a.exp()",
+            "if flag:\n    x += y",
+        ] {
+            assert!(choice(code), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_branch_that_acts_needs_the_answer() {
+        for code in [
+            "if flag:\n    copyfile(a, b)",
+            "for x in xs:\n    if flag:\n        break",
+            "while flag:\n    x = step(x)",
+            "if flag:\n    done = True",
+            "if flag:\n    x = a\n    save(x)",
+            "if flag:\n    x = a\nelse:\n    log(x)",
+            "if flag:\n    x = a\nelif other:\n    x = b",
+            "if flag:\n    self.best = x",
+            "if flag:\n    x[0] = y",
+            "y = 'yes' if flag else 'no'",
+            "def f():\n    if flag:\n        return a\n    return b",
+        ] {
+            assert!(!choice(code), "{code}");
+        }
+    }
 }

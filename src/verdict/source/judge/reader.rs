@@ -5,7 +5,7 @@ use super::{explicit, surroundings};
 use crate::model::Frame;
 use crate::rules::grade::{self, Grade};
 use crate::rules::says;
-use crate::verdict::source::flow::conditions::{is_asserted, is_guard};
+use crate::verdict::source::flow::conditions::{is_asserted, is_choice, is_guard};
 use crate::verdict::source::infer::placement::{Here, Placement, is_filled};
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::locate::fit;
@@ -150,7 +150,7 @@ impl Case<'_, '_> {
         };
         if matches!(parent, Node::ExprUnaryOp(ast) if ast.op == UnaryOp::Not) {
             let here = Here { path: &path[..path.len() - 1], ..self.here };
-            return Self { here, ..self }.value("A03", false);
+            return Self { here, ..self }.value("A38", false);
         }
         if is_asserted(path) {
             return self.says(grade::S03, Kind::ControlFlow, GUARD, &format!("is asserted: {VALIDATION}"));
@@ -162,7 +162,8 @@ impl Case<'_, '_> {
             );
             return says(grade::S02, Kind::ControlFlow, GUARD, text);
         }
-        says(grade::S01, Kind::ControlFlow, "A03", format!("Python branches on `{text}`"))
+        let pattern = if is_choice(path) { "A03" } else { "A38" };
+        says(grade::S01, Kind::ControlFlow, pattern, format!("Python branches on `{text}`"))
     }
 
     /// Text made from a tensor.
