@@ -2,10 +2,11 @@
 
 use super::{Frame, Tool, Warning};
 use crate::vocabulary::{Class, Kind, Per};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What one comparison found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffReport {
     /// Version of this tree's layout: fields may be added, never renamed.
     pub schema_version: u32,
@@ -30,7 +31,7 @@ pub struct DiffReport {
 }
 
 /// One side.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CaptureInfo {
     /// Paths of its exports.
     pub profiles: Vec<String>,
@@ -45,7 +46,7 @@ pub struct CaptureInfo {
 }
 
 /// The whole program on both sides.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RunChange {
     /// What the amounts refer to.
     pub per: Per,
@@ -60,7 +61,7 @@ pub struct RunChange {
 }
 
 /// Amounts per iteration (of the median one for the span, else means) or per run; waits and costs are means over ranks.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WholeRun {
     /// How long it takes.
     pub span_ns: i64,
@@ -81,7 +82,7 @@ pub struct WholeRun {
 }
 
 /// Sites by what became of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
     /// Only AFTER has them.
     pub new: usize,
@@ -96,7 +97,7 @@ pub struct Counts {
 }
 
 /// What became of a site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// Only AFTER has it.
@@ -112,7 +113,7 @@ pub enum Status {
 }
 
 /// In what a site differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aspect {
     /// Number of waits.
@@ -126,7 +127,7 @@ pub enum Aspect {
 }
 
 /// A site of one side or of both.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SiteChange {
     /// What became of it.
     pub status: Status,
@@ -145,7 +146,7 @@ pub struct SiteChange {
 }
 
 /// Differences below these are jitter; `None` where that cannot be told (too few samples, captures that differ).
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Noise {
     /// Of the blocked time.
     pub blocked_ns: Option<i64>,
@@ -154,7 +155,7 @@ pub struct Noise {
 }
 
 /// A site as one side has it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SiteState {
     /// Ids in the report of that side; several where the comparison takes sites together.
     pub ids: Vec<String>,
@@ -191,7 +192,7 @@ pub struct SiteState {
 }
 
 /// A line of a program.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub struct Location {
     /// As recorded.
     pub file: String,
@@ -216,7 +217,7 @@ impl SiteChange {
 }
 
 /// What both captures can tell of where their waits come from; the coarser of the two counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Grain {
     /// Backtraces on both sides, or on neither.
@@ -228,7 +229,7 @@ pub enum Grain {
 }
 
 /// By what a pair was recognised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
     /// File, function, call and the text of the line.

@@ -15,6 +15,7 @@ mod warning;
 pub(crate) mod sample;
 
 use crate::vocabulary::{Backtraces, BoundBy};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use timeline::Timeline;
@@ -27,7 +28,7 @@ pub use site::{
 pub use warning::{Code, Warning};
 
 /// What one run of the tool found, over all exports given.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// Version of this tree's layout: fields may be added, never renamed.
     pub schema_version: u32,
@@ -79,7 +80,7 @@ impl Report {
 }
 
 /// The tool itself.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
     /// Its name.
     pub name: Cow<'static, str>,
@@ -94,7 +95,7 @@ impl Default for Tool {
 }
 
 /// One export.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileInfo {
     /// As it was given.
     pub path: String,
@@ -122,7 +123,7 @@ pub struct ProfileInfo {
 }
 
 /// A GPU of an export.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Gpu {
     /// Number that the report's `device` columns use.
     pub id: u32,
@@ -139,7 +140,7 @@ pub struct Gpu {
 }
 
 /// A process of an export.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Process {
     /// Process id.
     pub pid: u32,
@@ -158,7 +159,7 @@ impl Process {
 }
 
 /// All sites of the report together.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
     /// Waits that passed the filters.
     pub waits: u64,
@@ -220,7 +221,7 @@ pub struct Totals {
 }
 
 /// The program without the profiler, and what fixing every false site saves of that: an estimate with its range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WithoutProfiler {
     /// Length of the run.
     pub run_ns: i64,
@@ -233,7 +234,7 @@ pub struct WithoutProfiler {
 }
 
 /// What is waited outside the program's loop, or before its first kernel or after its last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Once {
     /// Sites that wait nowhere else.
     pub sites: u64,
@@ -242,7 +243,7 @@ pub struct Once {
 }
 
 /// The captured run as simulated, and what fixing every false site saves of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CapturedRun {
     /// Length of the run.
     pub run_ns: i64,
@@ -251,7 +252,7 @@ pub struct CapturedRun {
 }
 
 /// One iteration, from start to start, and what fixing every false site saves of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IterationSaving {
     /// Its length without the profiler, estimated.
     pub ns: i64,
@@ -270,7 +271,7 @@ pub struct IterationSaving {
 }
 
 /// Totals of each class.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ByClass {
     /// Waits that can go.
     #[serde(rename = "false")]
@@ -283,7 +284,7 @@ pub struct ByClass {
 }
 
 /// Totals of one class.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ClassTotals {
     /// Waits.
     pub waits: u64,
@@ -298,7 +299,7 @@ pub struct ClassTotals {
 }
 
 /// Turns of the program's loop.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Iterations {
     /// What they were recognised by, e.g. "NVTX ranges `iteration N`" or "repeating launches".
     pub source: String,

@@ -5,6 +5,7 @@
 
 mod awaited;
 pub mod bench;
+pub mod brief;
 pub mod check;
 pub(crate) mod columns;
 pub mod csv;
@@ -14,6 +15,7 @@ pub mod explain;
 pub mod github;
 pub mod html;
 pub mod json;
+pub mod knowledge;
 pub mod markdown;
 pub(crate) mod markdown_text;
 pub mod parquet;
@@ -22,6 +24,7 @@ pub(crate) mod phrase;
 pub mod replay;
 pub mod sarif;
 pub mod saving;
+pub mod schema;
 mod sheet;
 pub mod style;
 mod summary;
@@ -88,6 +91,10 @@ pub const DETAILS: &Format<Found> = &Format::new("details", |found: &Found, with
 })
 .awaited()
 .top(0);
+
+/// A report of bounded size: what `--format json --brief` prints.
+pub const BRIEF: &Format<Found> =
+    &Format::new("brief", |found: &Found, _, out| json::write(&brief::of(&found.report), out)).top(0);
 
 /// The formats of a comparison.
 pub const DIFF: &[Format<Compared>] = &[
