@@ -9,6 +9,7 @@ pub const RESULTS_VERSION: u32 = 1;
 
 /// Median and range of repeated measurements of one thing, in ns: of more than ten, the middle eight tenths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MeasuredSpread")] // a report has another Spread
 pub struct Spread {
     /// The median.
     pub median_ns: i64,
