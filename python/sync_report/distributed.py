@@ -7,6 +7,7 @@ Workers need Python, Dask and the program; this package only here.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
@@ -61,12 +62,12 @@ def connect(address: Optional[str], timeout: float) -> Any:
     try:
         import distributed
     except ImportError:
-        raise SyncReportError("Dask is missing; `pip install 'sync-report[dask]'` brings it") from None
+        raise SyncReportError("Dask is missing; `pip install distributed` brings it") from None
     if not address:
         raise SyncReportError("no scheduler is named; give --scheduler ADDRESS, or `--scheduler local`")
     try:
         if address == "local":
-            return distributed.Client(processes=True, dashboard_address=None)
+            return distributed.Client(processes=True, dashboard_address=None, silence_logs=logging.CRITICAL)
         return distributed.Client(address, timeout=timeout)
     except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -108,12 +109,11 @@ def read(client: Any, found: Sequence[Tuple[str, Optional[List[str]]]], options:
 
 def run(args: argparse.Namespace) -> int:
     """Reads, merges and prints; the exit code."""
-    from distributed import protocol  # noqa: F401 - says early that Dask is missing
-    import cloudpickle
-
     program = args.binary or os.path.abspath(binary())
     options = [word for root in args.source_root for word in ("--source-root", root)]
     client = connect(args.scheduler, args.timeout)
+    import cloudpickle  # comes with Dask
+
     # Workers get the code with the task: another version of it there, or none, makes no difference.
     cloudpickle.register_pickle_by_value(_ranks)
     try:

@@ -151,3 +151,9 @@ def test_the_recipe(program, runs, tmp_path, mode):
     assert {"report.html", "report.json", "ranks", "out.nsys-analysis"} <= names, names
     assert len(list((output / "ranks").iterdir())) == 4
     assert (output / "report.json").read_bytes() == in_one_process(runs, program, tmp_path / "alone.json")
+
+
+def test_without_dask_a_sentence_says_so(monkeypatch, capfd):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert distributed.main(["--scheduler", "local", "sample-profiles"]) == 2
+    assert "pip install distributed" in capfd.readouterr().err
