@@ -37,7 +37,7 @@ pub fn schema(name: Option<&str>) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     match name {
         None => {
-            schema::ALL.iter().try_for_each(|(name, command, _)| writeln!(out, "{name:<10} {command}"))?;
+            schema::ALL.iter().try_for_each(|of| writeln!(out, "{:<10} {}", of.name, of.command))?;
         }
         Some(name) => {
             let found = schema::by_name(name);

@@ -13,17 +13,30 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-/// The trees that a command prints: the name of the schema, what prints such JSON, and the schema.
-pub const ALL: &[(&str, &str, fn() -> Schema)] = &[
-    ("report", "sync-report PROFILE --format json", of::<Report>),
-    ("brief", "sync-report PROFILE --format json --brief", of::<Brief>),
-    ("diff", "sync-report diff BEFORE AFTER --format json", of::<DiffReport>),
-    ("check", "sync-report check PROFILE --format json", of::<CheckReport>),
-    ("plan", "sync-report replay PROFILE --plan", of::<Plan>),
-    ("replay", "sync-report replay PROFILE --format json", of::<Measured>),
-    ("bench", "sync-report bench --format json", of::<Bench>),
-    ("constants", "sync-report bench --save FILE", of::<Constants>),
+/// What a command prints as JSON.
+pub struct Printed {
+    /// Name of its schema.
+    pub name: &'static str,
+    /// The command.
+    pub command: &'static str,
+    schema: fn() -> Schema,
+}
+
+/// Everything that is printed as JSON.
+pub const ALL: &[Printed] = &[
+    printed("report", "sync-report PROFILE --format json", of::<Report>),
+    printed("brief", "sync-report PROFILE --format json --brief", of::<Brief>),
+    printed("diff", "sync-report diff BEFORE AFTER --format json", of::<DiffReport>),
+    printed("check", "sync-report check PROFILE --format json", of::<CheckReport>),
+    printed("plan", "sync-report replay PROFILE --plan", of::<Plan>),
+    printed("replay", "sync-report replay PROFILE --format json", of::<Measured>),
+    printed("bench", "sync-report bench --format json", of::<Bench>),
+    printed("constants", "sync-report bench --save FILE", of::<Constants>),
 ];
+
+const fn printed(name: &'static str, command: &'static str, schema: fn() -> Schema) -> Printed {
+    Printed { name, command, schema }
+}
 
 /// What is written, not what is read back: a field that is always there is required.
 fn of<T: JsonSchema>() -> Schema {
@@ -32,9 +45,9 @@ fn of<T: JsonSchema>() -> Schema {
 
 /// The schema of that name, as JSON.
 pub fn by_name(name: &str) -> Option<Value> {
-    let (_, command, schema) = ALL.iter().find(|(known, ..)| *known == name)?;
-    let mut schema = schema().to_value();
-    schema["title"] = Value::from(format!("What `{command}` prints"));
+    let printed = ALL.iter().find(|printed| printed.name == name)?;
+    let mut schema = (printed.schema)().to_value();
+    schema["title"] = Value::from(format!("What `{}` prints", printed.command));
     plain(&mut schema);
     Some(schema)
 }
