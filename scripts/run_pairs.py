@@ -363,7 +363,7 @@ def run_all(args, ids: list[str]) -> dict[str, dict]:
 def read(listing: str) -> list[dict]:
     """Entries that have a pair."""
     text = sys.stdin.read() if listing == "-" else Path(listing).read_text()
-    found = [{"id": e["id"], **e["fix"]} for e in json.loads(text)]
+    found = [{"id": e["id"], **e["fix"]} for e in json.loads(text)["patterns"]]
     return [e for e in found if e["before"]]
 
 

@@ -6,7 +6,7 @@
 //!     0          0  435       1       0       7      1200    1950         750        90      4  false
 //!     2          –  435       1       –       –      2010    2025          15         0      –  true
 //! ```
-//! The README lists what is written. In memory sites, threads and devices are indices of the export's lists, and no row
+//! docs/formats.md lists what is written. In memory sites, threads and devices are indices of the export's lists, and no row
 //! holds text. Sums are of whole ns and quantiles are values that occurred (nearest rank), whatever the number of threads.
 //!
 //! What is added up over sites (totals, the gate's amounts, the units of a comparison) comes from the report: one that

@@ -39,6 +39,7 @@ fn run(cli: cli::args::Cli) -> Result<ExitCode> {
         Some(Command::Bench(args)) => cli::bench::run(&args),
         Some(Command::Completions { shell }) => cli::generate::completions(shell),
         Some(Command::Man { command }) => cli::generate::man(command.as_deref()),
+        Some(Command::Schema { name }) => cli::generate::schema(name.as_deref()),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Each enum prints as the word that the JSON contract uses, in every format.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Declares a fieldless enum whose `as_str`, `Display` and JSON form are one word. What a value means may follow its
@@ -11,7 +12,10 @@ macro_rules! words {
         $($(#[$vmeta:meta])* $variant:ident = $word:literal $(: $help:literal)?),+ $(,)?
     }) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash,
+            serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+        )]
         pub enum $name { $($(#[$vmeta])* $(#[doc = $help])? #[serde(rename = $word)] $variant),+ }
 
         impl $name {
@@ -482,7 +486,7 @@ impl RuleId {
 }
 
 /// The copy that a wait completes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Copy {
     /// From where to where.
     pub direction: Direction,
@@ -493,7 +497,7 @@ pub struct Copy {
 }
 
 /// One reason for a verdict, in words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// The rule that gives the reason.
     pub rule: RuleId,

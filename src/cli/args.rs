@@ -12,7 +12,7 @@ pub use replay::ReplayArgs;
 use super::input;
 use super::progress::Shown;
 use chrono::NaiveDate;
-use clap::{Args, ColorChoice, CommandFactory, Parser, Subcommand, ValueHint};
+use clap::{Args, ColorChoice, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -80,6 +80,9 @@ pub enum Command {
     /// Manual page on stdout, of the program or of one of its commands
     #[command(hide = true)]
     Man { command: Option<String> },
+    /// JSON Schema on stdout, of what a command prints as JSON; without a name, the names
+    #[command(hide = true)]
+    Schema { name: Option<String> },
 }
 
 /// What can be typed for a report.
@@ -92,6 +95,9 @@ pub struct ReportArgs {
     /// How to print the report
     #[arg(long, default_value = "table", value_parser = format(render::REPORT))]
     pub format: &'static Format<Found>,
+    /// With --format json: less than 20 kB whatever the capture, with the totals, the first sites and their fixes
+    #[arg(long)]
+    pub brief: bool,
     /// Where to write it; `-` for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
@@ -240,11 +246,19 @@ pub struct ExplainArgs {
     /// List the codes of warnings, what each means and what to do about it
     #[arg(long, conflicts_with_all = ["query", "rules"])]
     pub warnings: bool,
-    /// How to print patterns: `json` has every field of each, for programs
-    #[arg(long, default_value = "text", value_parser = ["text", "json"], conflicts_with_all = ["rules", "warnings"])]
-    pub format: String,
+    /// How to print it; json has every entry whole
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ExplainFormat,
     #[command(flatten)]
     pub shared: SharedArgs,
+}
+
+/// How entries of the knowledge base are printed.
+#[derive(Clone, Copy, Default, ValueEnum)]
+pub enum ExplainFormat {
+    #[default]
+    Text,
+    Json,
 }
 
 /// What can be typed for `diff`.

@@ -1,10 +1,11 @@
-//! Shell completions and the manual page, from the same definitions as `--help`.
+//! Shell completions and the manual page, from the same definitions as `--help`; schemas, from what is printed.
 
 use super::args::Cli;
 use anyhow::{Result, anyhow};
 use clap::CommandFactory;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use sync_report::render::{json, schema};
 
 /// Completions for a shell.
 pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
@@ -28,5 +29,22 @@ pub fn man(command: Option<&str>) -> Result<ExitCode> {
     let mut page = Vec::new();
     clap_mangen::Man::new(page_of).render(&mut page)?;
     io::stdout().write_all(&page)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The JSON Schema of that name, or the names with the commands whose JSON they are of.
+pub fn schema(name: Option<&str>) -> Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    match name {
+        None => {
+            schema::ALL.iter().try_for_each(|of| writeln!(out, "{:<10} {}", of.name, of.command))?;
+        }
+        Some(name) => {
+            let found = schema::by_name(name);
+            let found = found
+                .ok_or_else(|| anyhow!("there is no schema `{name}`; `sync-report schema` lists them"))?;
+            json::write(&found, &mut out)?;
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }

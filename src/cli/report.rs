@@ -18,7 +18,14 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     output::refuse_input(&args.output, &exports.paths)?;
     output::refuse_input(&args.output, args.saving.replay_results.as_slice())?;
     output::refuse_input(&args.output, args.saving.constants.as_slice())?;
-    let format = if args.details.is_some() { render::DETAILS } else { args.format };
+    if args.brief && args.format.name != "json" {
+        bail!("--brief is a form of JSON; give it with --format json");
+    }
+    let format = match args.details {
+        Some(_) => render::DETAILS,
+        None if args.brief => render::BRIEF,
+        None => args.format,
+    };
     if format.folder.is_some() {
         parquet::refuse(&args.output)?;
     }

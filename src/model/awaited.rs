@@ -1,10 +1,11 @@
 //! What the waits of a site waited for.
 
 use super::Process;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the waits of a site waited for, added up over them; times in ns of host time.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Awaited {
     /// Streams that had work pending, the longest first; a few of them.
     pub streams: Vec<AwaitedStream>,
@@ -25,7 +26,7 @@ pub struct Awaited {
 }
 
 /// A stream that waits waited for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AwaitedStream {
     /// GPU that it is on.
     pub device: u32,
@@ -42,7 +43,7 @@ pub struct AwaitedStream {
 }
 
 /// An operation that ran while waits blocked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AwaitedOperation {
     /// Kernel, or `[memcpy]`, `[memset]`, `[graph]`.
     pub name: String,
@@ -57,7 +58,7 @@ pub struct AwaitedOperation {
 }
 
 /// Less that waits could be for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Narrow {
     /// Waits of which that is known.
     pub waits: u64,
@@ -70,7 +71,7 @@ pub struct Narrow {
 }
 
 /// Waits for a GPU that had nothing to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleGpu {
     /// How many waits.
     pub waits: u64,
@@ -81,7 +82,7 @@ pub struct IdleGpu {
 }
 
 /// Time of waits that passed behind collectives (kernels of NCCL).
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BehindCollectives {
     /// The kernel that most of it passed behind.
     pub name: String,
@@ -96,7 +97,7 @@ pub struct BehindCollectives {
 }
 
 /// A rank that others waited for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct LateRank {
     /// Its process.
     pub process: Process,

@@ -4,10 +4,11 @@ use super::diff::Location;
 use super::{Site, Tool, Warning};
 use crate::text;
 use crate::vocabulary::{Class, Kind, words};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What one check found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CheckReport {
     /// Version of this tree's layout: fields may be added, never renamed.
     pub schema_version: u32,
@@ -31,7 +32,7 @@ pub struct CheckReport {
 }
 
 /// A rule that is broken.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Breach {
     /// Which rule.
     pub rule: Rule,
@@ -66,7 +67,7 @@ words! {
 }
 
 /// What a number counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
     /// Waits.
@@ -91,7 +92,7 @@ impl Unit {
 }
 
 /// An allowance that still counts.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Allowed {
     /// What it allows.
     pub name: String,
@@ -104,7 +105,7 @@ pub struct Allowed {
 }
 
 /// What of a site a breach needs; the rest is in the report.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BreachSite {
     /// Rank in the report.
     pub id: String,

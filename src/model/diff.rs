@@ -2,10 +2,11 @@
 
 use super::{Frame, Tool, Warning};
 use crate::vocabulary::{Class, Kind, Per};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What one comparison found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffReport {
     /// Version of this tree's layout: fields may be added, never renamed.
     pub schema_version: u32,
@@ -32,7 +33,7 @@ pub struct DiffReport {
 }
 
 /// One side.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CaptureInfo {
     /// Paths of its exports.
     pub profiles: Vec<String>,
@@ -47,7 +48,7 @@ pub struct CaptureInfo {
 }
 
 /// The whole program on both sides.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RunChange {
     /// What the amounts refer to.
     pub per: Per,
@@ -62,7 +63,7 @@ pub struct RunChange {
 }
 
 /// Amounts per iteration (of the median one for the span, else means) or per run; waits and costs are means over ranks.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WholeRun {
     /// How long it takes.
     pub span_ns: i64,
@@ -83,7 +84,7 @@ pub struct WholeRun {
 }
 
 /// The avoidable waits of BEFORE that every iteration pays, by what became of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Fates {
     /// No longer there.
     pub gone: usize,
@@ -98,7 +99,7 @@ pub struct Fates {
 }
 
 /// What fixing sites was to save of an iteration, or of the run, and what came of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Prediction {
     /// The estimate without the profiler, for all fixed sites together; `None` where only a range is known.
     pub saved_ns: Option<i64>,
@@ -115,7 +116,7 @@ pub struct Prediction {
 }
 
 /// What became of an avoidable wait.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Fate {
     /// In a word.
     pub became: Became,
@@ -124,7 +125,7 @@ pub struct Fate {
 }
 
 /// What became of an avoidable wait, in a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Became {
     /// It is gone.
@@ -138,7 +139,7 @@ pub enum Became {
 }
 
 /// The wait that took over.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MovedTo {
     /// Ids in the report of AFTER.
     pub ids: Vec<String>,
@@ -153,7 +154,7 @@ pub struct MovedTo {
 }
 
 /// Sites by what became of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
     /// Only AFTER has them.
     pub new: usize,
@@ -168,7 +169,7 @@ pub struct Counts {
 }
 
 /// What became of a site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// Only AFTER has it.
@@ -184,7 +185,7 @@ pub enum Status {
 }
 
 /// In what a site differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aspect {
     /// Number of waits.
@@ -198,7 +199,7 @@ pub enum Aspect {
 }
 
 /// A site of one side or of both.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SiteChange {
     /// What became of it.
     pub status: Status,
@@ -219,7 +220,7 @@ pub struct SiteChange {
 }
 
 /// Differences below these are jitter; `None` where that cannot be told (too few samples, captures that differ).
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Noise {
     /// Of the blocked time.
     pub blocked_ns: Option<i64>,
@@ -228,7 +229,7 @@ pub struct Noise {
 }
 
 /// A site as one side has it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SiteState {
     /// Ids in the report of that side; several where the comparison takes sites together.
     pub ids: Vec<String>,
@@ -265,7 +266,7 @@ pub struct SiteState {
 }
 
 /// A line of a program.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub struct Location {
     /// As recorded.
     pub file: String,
@@ -290,7 +291,7 @@ impl SiteChange {
 }
 
 /// What both captures can tell of where their waits come from; the coarser of the two counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Grain {
     /// Backtraces on both sides, or on neither.
@@ -302,7 +303,7 @@ pub enum Grain {
 }
 
 /// By what a pair was recognised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
     /// File, function, call and the text of the line.

@@ -1,6 +1,7 @@
 //! Edits of the program's sources that remove waits, and why others are not proposed.
 
 use crate::vocabulary::words;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 words! {
@@ -67,7 +68,7 @@ words! {
 }
 
 /// Text in place of a part of a file.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Replacement {
     /// First byte that goes.
     pub start: u32,
@@ -78,7 +79,7 @@ pub struct Replacement {
 }
 
 /// An edit of one file that removes a wait.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Edit {
     /// What it does.
     pub kind: EditKind,
@@ -96,7 +97,7 @@ pub struct Edit {
 }
 
 /// Whole lines in place of others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
     /// First line that goes, from 1.
     pub first: u32,
@@ -107,7 +108,7 @@ pub struct Block {
 }
 
 /// What can be done to the source of a site. The file is that of the site's user frame.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Proposal {
     /// The expression that waits; empty where none was found.
     pub expression: String,
@@ -117,7 +118,7 @@ pub struct Proposal {
 }
 
 /// An edit, or why there is none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// What to change.

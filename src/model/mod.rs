@@ -19,6 +19,7 @@ pub(crate) mod sample;
 
 use crate::vocabulary::{Backtraces, BoundBy};
 use ranks::Ranks;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use timeline::Timeline;
@@ -31,7 +32,7 @@ pub use site::{
 pub use warning::{Code, Warning};
 
 /// What one run of the tool found, over all exports given.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// Version of this tree's layout: fields may be added, never renamed.
     pub schema_version: u32,
@@ -93,7 +94,7 @@ impl Report {
 }
 
 /// Sites whose saving exists only jointly: fixing one of them moves its waiting into another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Together {
     /// Ids, in the order of the report.
     pub sites: Vec<String>,
@@ -110,7 +111,7 @@ pub struct Together {
 }
 
 /// The tool itself.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
     /// Its name.
     pub name: Cow<'static, str>,
@@ -125,7 +126,7 @@ impl Default for Tool {
 }
 
 /// One export.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileInfo {
     /// As it was given.
     pub path: String,
@@ -165,7 +166,7 @@ pub struct ProfileInfo {
 }
 
 /// A GPU of an export.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Gpu {
     /// Number that the report's `device` columns use.
     pub id: u32,
@@ -182,7 +183,7 @@ pub struct Gpu {
 }
 
 /// A process of an export.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Process {
     /// Process id.
     pub pid: u32,
@@ -201,7 +202,7 @@ impl Process {
 }
 
 /// All sites of the report together.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
     /// Waits that passed the filters.
     pub waits: u64,
@@ -263,7 +264,7 @@ pub struct Totals {
 }
 
 /// The program without the profiler, and what fixing every false site saves of that: an estimate with its range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WithoutProfiler {
     /// Length of the run.
     pub run_ns: i64,
@@ -276,7 +277,7 @@ pub struct WithoutProfiler {
 }
 
 /// What is waited outside the program's loop, or before its first kernel or after its last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Once {
     /// Sites that wait nowhere else.
     pub sites: u64,
@@ -285,7 +286,7 @@ pub struct Once {
 }
 
 /// The captured run as simulated, and what fixing every false site saves of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CapturedRun {
     /// Length of the run.
     pub run_ns: i64,
@@ -294,7 +295,7 @@ pub struct CapturedRun {
 }
 
 /// One iteration, from start to start, and what fixing every false site saves of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IterationSaving {
     /// Its length without the profiler, estimated.
     pub ns: i64,
@@ -313,7 +314,7 @@ pub struct IterationSaving {
 }
 
 /// Totals of each class.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ByClass {
     /// Waits that can go.
     #[serde(rename = "false")]
@@ -326,7 +327,7 @@ pub struct ByClass {
 }
 
 /// Totals of one class.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ClassTotals {
     /// Waits.
     pub waits: u64,
@@ -341,7 +342,7 @@ pub struct ClassTotals {
 }
 
 /// Turns of the program's loop.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Iterations {
     /// What they were recognised by, e.g. "NVTX ranges `iteration N`" or "repeating launches".
     pub source: String,

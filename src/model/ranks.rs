@@ -1,6 +1,7 @@
 //! What a report says over ranks: how each site's costs spread, who comes late to collectives, and why.
 
 use crate::vocabulary::{Class, Kind, Per, words};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 words! {
@@ -13,7 +14,7 @@ words! {
 }
 
 /// The ranks of a program, over all exports given.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ranks {
     /// What times of sites are of: one "iteration" of each rank on average, where all have a loop, else its "run".
     pub per: Per,
@@ -36,7 +37,7 @@ pub struct Ranks {
 }
 
 /// A process of a program that runs in many.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rank {
     /// Its number; of all ranks each has its own.
     pub rank: u32,
@@ -65,7 +66,7 @@ pub struct Rank {
 }
 
 /// A site on all ranks. A rank without it counts with 0.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankSite {
     /// Id of the report's site that blocks longest of those that share the key; of a merged report a number of its own.
     pub id: String,
@@ -102,7 +103,7 @@ pub struct RankSite {
 }
 
 /// How something spreads over ranks: values that occur, by nearest rank.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Over {
     /// A tenth of the ranks have less.
     pub p10: i64,
@@ -117,7 +118,7 @@ pub struct Over {
 }
 
 /// A rank that stands out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Odd {
     /// Its number.
     pub rank: u32,
@@ -126,7 +127,7 @@ pub struct Odd {
 }
 
 /// How the clocks of exports were put together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Clocks {
     /// Exports whose clock was set by collectives, which end together.
     pub by_collectives: u64,
@@ -137,7 +138,7 @@ pub struct Clocks {
 }
 
 /// A rank that comes last to a kind of collective.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Late {
     /// The late one.
     pub rank: u32,
@@ -162,7 +163,7 @@ pub struct Late {
 }
 
 /// What a late rank did while the others stood.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spent {
     /// Blocked in the last wait before it launched the collective.
     pub waiting_ns: i64,
@@ -173,7 +174,7 @@ pub struct Spent {
 }
 
 /// The wait of a late rank that ended just before it launched its collective.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LateWait {
     /// Key of its site.
     pub key: String,

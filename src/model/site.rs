@@ -6,10 +6,11 @@ use crate::text;
 use crate::vocabulary::{
     Attribution, Change, Class, Copy, DriverApi, Evidence, Kind, Measure, Per, Sample, SiteIx, ThreadRole,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// All waits that share API, Python stack (or the best substitute) and process role.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Site {
     /// What it is known by in this run; not of a report that was read back.
     #[serde(skip)]
@@ -279,7 +280,7 @@ fn of_system(name: &str) -> bool {
 }
 
 /// A way to the line of a site.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallPath {
     /// The user's frames around the line's, nearest first.
     pub callers: Vec<Frame>,
@@ -292,7 +293,7 @@ pub struct CallPath {
 }
 
 /// What a wait on autograd's thread belongs to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Backward {
     /// The node of the graph, e.g. "IndexBackward0".
     pub node: Option<String>,
@@ -301,7 +302,7 @@ pub struct Backward {
 }
 
 /// Waits only at start-up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StartUp {
     /// Iterations that hold some, 0 where all come before the loop.
     pub with: usize,
@@ -311,7 +312,7 @@ pub struct StartUp {
 
 /// Lower quartile, median and upper quartile of a site's samples. Robust against the few samples that something else
 /// disturbed; what a difference between two captures has to exceed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// A sample is what the waits of one "iteration" add up to, where they lie in iterations; else one "wait".
     pub per: Sample,
@@ -326,7 +327,7 @@ pub struct Spread {
 }
 
 /// A Python frame.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Frame {
     /// Function or method.
     pub function: String,
@@ -339,7 +340,7 @@ pub struct Frame {
 }
 
 /// Lines of a source file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Snippet {
     /// Number of the first line, from 1.
     pub first_line: u32,
@@ -348,7 +349,7 @@ pub struct Snippet {
 }
 
 /// The thread of a site, or one of several alike.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Thread {
     /// Thread id.
     pub tid: u32,
@@ -363,7 +364,7 @@ pub struct Thread {
 }
 
 /// What the whole run would save.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Recoverable {
     /// With only this site fixed. 0 where its waits are needed: those have a range, no promise.
     pub alone_ns: i64,
@@ -396,7 +397,7 @@ pub struct Recoverable {
 }
 
 /// Bounds of what the captured run may save, summed over a site's waits. Without the profiler a wait may be longer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bounds {
     /// Each wait by itself, at most: the shortest of its blocked time, the time until the thread's next wait, and the time
     /// that the device idles from its start to that next wait.
@@ -412,7 +413,7 @@ pub struct Bounds {
 }
 
 /// What a replay of one stretch of the capture saved.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Replayed {
     /// Name of the GPU that it ran on.
     pub gpu: String,
@@ -431,7 +432,7 @@ pub struct Replayed {
 }
 
 /// What to do about a site.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Fix {
     /// Which of the seven ways it is, in the order in which to try them: 1 remove, 2 non_blocking, 3 sync-free API,
     /// 4 delay, 5 coalesce, 6 offload to the GPU, 7 exclude from capture; 8 leave as it is.
@@ -458,7 +459,7 @@ pub struct Fix {
 }
 
 /// An expression of the program and what to write instead.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Rewrite {
     /// As it stands.
     pub before: String,
@@ -467,7 +468,7 @@ pub struct Rewrite {
 }
 
 /// One wait of a site.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Example {
     /// On the export's clock, as the nsys GUI shows it.
     pub start_ns: i64,

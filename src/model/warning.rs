@@ -1,11 +1,12 @@
 //! What limits a report, and the words by which programs know it.
 
 use crate::vocabulary::words;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// Something that limits what this report can say, with the command that mends it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
     /// Stable word of [`Code`]; text, because a report that was kept may be of another version of the program.
     pub code: Cow<'static, str>,

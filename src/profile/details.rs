@@ -8,6 +8,7 @@ use crate::profile::ids::{ExportId, OpId};
 use crate::profile::ops::OpKind;
 use crate::profile::strings::clean;
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
@@ -34,7 +35,7 @@ pub struct LaunchSize {
 }
 
 /// A GPU as an export describes it; what the export does not say is `None`: old ones have its name only.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GpuModel {
     /// As the driver names it, e.g. "NVIDIA H200".
     pub name: Option<String>,

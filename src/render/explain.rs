@@ -7,7 +7,6 @@ use crate::rules::grade::{DECIDED, Grade};
 use crate::rules::{self, About, Lean, Role, Rule, To, Yields, calibration};
 use crate::text::{self, counted};
 use crate::vocabulary::{Class, RuleId};
-use serde::Serialize;
 
 /// Columns of prose in a pipe.
 const PIPED_WIDTH: usize = 100;
@@ -84,21 +83,6 @@ pub fn warning(code: Code, style: Style) -> String {
         page.field("exit code", "2: what could be read is reported");
     }
     page.finish()
-}
-
-/// An entry as programs read it: every field, and what came of running its pair.
-#[derive(Serialize)]
-pub struct Entry {
-    #[serde(flatten)]
-    pattern: &'static Pattern,
-    pair: Option<&'static Run>,
-}
-
-impl Entry {
-    /// The entry with its run.
-    pub fn of(pattern: &'static Pattern) -> Self {
-        Self { pattern, pair: catalogue::run_of(pattern.id) }
-    }
 }
 
 /// One entry of the catalogue whole.
@@ -210,7 +194,7 @@ fn ids<'a>(rules: impl Iterator<Item = &'a Rule>) -> String {
     rules.map(|rule| rule.id.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn yields_to(rule: &Rule) -> String {
+pub(super) fn yields_to(rule: &Rule) -> String {
     let yields = match rule.role {
         Role::Trace(yields) => yields,
         Role::Source => {
@@ -248,7 +232,7 @@ fn figures(rule: &Rule) -> String {
     }
 }
 
-fn confidence(rule: &Rule) -> Vec<String> {
+pub(super) fn confidence(rule: &Rule) -> Vec<String> {
     if let Role::Weak(Lean { weight, about, .. }) = rule.role {
         let class = if weight < 0.0 { Class::False } else { Class::True };
         return vec![format!(
@@ -275,7 +259,7 @@ const fn named(about: About) -> &'static str {
 }
 
 /// Where its figures come from.
-fn origin(rule: &Rule) -> String {
+pub(super) fn origin(rule: &Rule) -> String {
     match rule.role {
         Role::Weak(Lean { prior, fired: (0, 0), .. }) => format!(
             "a prior of {:.2}, of which half or less is kept: it fired on none of the sites that the weights were fitted to",
@@ -293,7 +277,7 @@ fn origin(rule: &Rule) -> String {
 }
 
 /// Right and wrong verdicts on labelled captures.
-fn counted_on_captures(id: RuleId) -> String {
+pub(super) fn counted_on_captures(id: RuleId) -> String {
     let counts: Vec<_> = calibration::counts().filter(|count| count.rule == id).collect();
     let (right, wrong) = counts.iter().fold((0, 0), |sum, c| (sum.0 + c.right, sum.1 + c.wrong));
     if right + wrong == 0 {
@@ -389,7 +373,7 @@ fn class_tone(p: &Pattern) -> Tone {
 }
 
 /// Class and kind in words.
-fn class_sentence(p: &Pattern) -> String {
+pub(super) fn class_sentence(p: &Pattern) -> String {
     let Some(kind) = p.kind else {
         return match p.category {
             Category::NotAWait => "none: the CPU does not wait".to_owned(),

@@ -5,6 +5,7 @@
 
 mod awaited;
 pub mod bench;
+pub mod brief;
 pub mod check;
 pub mod csv;
 pub mod details;
@@ -13,6 +14,7 @@ pub mod explain;
 pub mod github;
 pub mod html;
 pub mod json;
+pub mod knowledge;
 pub mod markdown;
 pub(crate) mod markdown_text;
 pub mod parquet;
@@ -23,6 +25,7 @@ pub(crate) mod ranks;
 pub mod replay;
 pub mod sarif;
 pub mod saving;
+pub mod schema;
 mod sheet;
 pub mod style;
 mod summary;
@@ -102,6 +105,9 @@ pub const MERGED: &[Format<Merged>] = &[
         .help("The tables of all ranks in the folder that -o names")
         .top(0),
 ];
+/// A report of bounded size: what `--format json --brief` prints.
+pub const BRIEF: &Format<Found> =
+    &Format::new("brief", |found: &Found, _, out| json::write(&brief::of(&found.report), out)).top(0);
 
 /// The formats of a comparison.
 pub const DIFF: &[Format<Compared>] = &[

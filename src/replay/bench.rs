@@ -2,13 +2,14 @@
 
 use super::constants::Constants;
 use super::measured::{ReplayGpu, Spread};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Version of the JSON; fields are added freely, never renamed.
 pub const BENCH_VERSION: u32 = 1;
 
 /// Everything that one run measured.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Bench {
     /// [`BENCH_VERSION`] of the program that wrote it.
     pub bench_version: u32,
@@ -35,7 +36,7 @@ pub struct Bench {
 }
 
 /// One product of square matrices, again and again.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProductCost {
     /// Rows and columns of each matrix.
     pub size: u64,
@@ -49,7 +50,7 @@ pub struct ProductCost {
 }
 
 /// A loop of products with one kind of wait after each.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WayCost {
     /// `stream synchronised`, `one value read`, …, and `CUDA graph`, which does not wait.
     pub name: String,
@@ -60,7 +61,7 @@ pub struct WayCost {
 }
 
 /// One call, or a few that belong together.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallCost {
     /// `synchronise the stream`.
     pub name: &'static str,
@@ -71,7 +72,7 @@ pub struct CallCost {
 }
 
 /// One large copy.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CopyCost {
     /// `upload, pageable`.
     pub name: &'static str,
@@ -86,7 +87,7 @@ pub struct CopyCost {
 }
 
 /// One loop.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LoopCost {
     /// What a pass does, in words.
     pub name: String,

@@ -3,6 +3,7 @@
 use super::measured::ReplayGpu;
 use crate::cost::simulate::Assumed;
 use anyhow::{Result, anyhow, bail};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use std::path::Path;
 pub const CONSTANTS_VERSION: u32 = 1;
 
 /// Measured by `sync-report bench --save`; times in ns.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Constants {
     /// [`CONSTANTS_VERSION`] of the program that wrote them.
     pub constants_version: u32,

@@ -1,13 +1,15 @@
 //! What a replay measured.
 
 use crate::vocabulary::words;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of the JSON (`--replay-results` reads it back); fields are added freely, never renamed.
 pub const RESULTS_VERSION: u32 = 1;
 
 /// Median and range of repeated measurements of one thing, in ns: of more than ten, the middle eight tenths.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MeasuredSpread")] // a report has another Spread
 pub struct Spread {
     /// The median.
     pub median_ns: i64,
@@ -20,7 +22,7 @@ pub struct Spread {
 }
 
 /// The GPU that the replay ran on.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplayGpu {
     /// As the driver names it.
     pub name: String,
@@ -35,7 +37,7 @@ pub struct ReplayGpu {
 }
 
 /// One variant of the timeline: one stretch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredVariant {
     /// That of the plan's variant.
     pub name: String,
@@ -77,7 +79,7 @@ words! {
 }
 
 /// One way to run the sequence of GEMMs alone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredAlone {
     /// That of the [`Way`].
     pub name: String,
@@ -91,7 +93,7 @@ pub struct MeasuredAlone {
 }
 
 /// What ran for one product of the plan.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredProduct {
     /// Index in the plan.
     pub gemm: usize,
@@ -112,7 +114,7 @@ pub struct MeasuredProduct {
 }
 
 /// Everything that one replay measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// [`RESULTS_VERSION`] of the program that wrote it.
     pub results_version: u32,

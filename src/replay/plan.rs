@@ -13,13 +13,14 @@
 use super::product::Shape;
 pub use crate::profile::details::GpuModel;
 use crate::vocabulary::{Direction, HostMemory, words};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of the JSON; fields are added freely, never renamed.
 pub const PLAN_VERSION: u32 = 1;
 
 /// A workload, in all its variants. Times are integer ns.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// [`PLAN_VERSION`] of the program that wrote it.
     pub plan_version: u32,
@@ -52,7 +53,7 @@ pub struct Plan {
 }
 
 /// A site of the report whose waits are in the stretch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedSite {
     /// `S3`, as in the report.
     pub id: String,
@@ -71,7 +72,7 @@ pub struct PlannedSite {
 }
 
 /// The recorded stretch that is replayed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stretch {
     /// Its begin on the capture's clock, in ns.
     pub from_ns: i64,
@@ -88,7 +89,7 @@ pub struct Stretch {
 }
 
 /// How well the shape of a product is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certainty {
     /// From the operator's recorded shapes.
@@ -100,7 +101,7 @@ pub enum Certainty {
 }
 
 /// How long the host works between two calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostTime {
     /// As long as recorded.
@@ -134,7 +135,7 @@ words! {
 }
 
 /// A recorded matrix product.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Gemm {
     /// Its shape, as far as the capture tells it.
     #[serde(flatten)]
@@ -150,7 +151,7 @@ pub struct Gemm {
 }
 
 /// One element of the sequence of GEMMs alone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Alone {
     /// Index into [`Plan::gemms`].
@@ -161,7 +162,7 @@ pub enum Alone {
 
 /// One thing the host does. Streams and events are numbered as in [`Plan::streams`] and [`Plan::events`], sites are
 /// indices into [`Plan::sites`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "act")]
 pub enum ReplayOp {
     /// Computes for this long (a busy wait): the recorded time between two calls.
@@ -234,7 +235,7 @@ pub enum ReplayOp {
 }
 
 /// What a kernel takes of a GPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Footprint {
     /// Blocks of the grid.
     pub blocks: u64,
@@ -265,7 +266,7 @@ impl ReplayOp {
 }
 
 /// What a host wait is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
     /// A stream, as cudaStreamSynchronize.
@@ -277,7 +278,7 @@ pub enum Target {
 }
 
 /// One way to run the stretch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Variant {
     /// `as recorded`, `S3 fixed`, `all false sites fixed`.
     pub name: String,

@@ -1,10 +1,11 @@
 //! The shape of a matrix product: its sizes, transposes and types.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Type of matrix elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Element {
     /// IEEE half precision.
@@ -39,7 +40,7 @@ impl Element {
 }
 
 /// Precision of a product's multiplications.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Compute {
     /// Single precision; that of 16-bit products too, which accumulate in it.
@@ -79,7 +80,7 @@ pub const fn type_name(types: Types) -> &'static str {
 }
 
 /// A matrix product as cuBLAS takes it, column-major: `C (m×n) = op(A) (m×k) · op(B) (k×n)`, `batch` times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Shape {
     /// Rows of the result.
     pub m: u64,

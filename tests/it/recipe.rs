@@ -1,4 +1,4 @@
-//! The README's recipe for GitHub, its steps run one by one: as the runner runs them (`bash -e`), in a checkout, with the
+//! The documentation's recipe for GitHub, its steps run one by one: as the runner runs them (`bash -e`), in a checkout, with the
 //! environment that it gives. What is GitHub's own (actions, `gh`) and the profiler are stand-ins.
 
 #![cfg(unix)]
@@ -9,11 +9,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const README: &str = include_str!("../../README.md");
+const PAGE: &str = include_str!("../../docs/github.md");
 
 /// The shell of each named step.
 fn steps() -> BTreeMap<String, String> {
-    let recipe = README.split("## On GitHub").nth(1).and_then(|t| t.split("```yaml\n").nth(1));
+    let recipe = PAGE.split("```yaml\n").nth(1);
     let recipe = recipe.and_then(|t| t.split("```").next()).expect("the recipe");
     let mut steps = BTreeMap::new();
     let (mut name, mut shell, mut depth) = (String::new(), None::<String>, 0);

@@ -173,12 +173,12 @@ fn only_a_folder_of_its_own_is_written_to() {
     assert_eq!(fs::read(folder.path().join("tables/notes.txt")).expect("the file"), b"kept");
 }
 
-/// The README lists the columns of waits; those of sites are those of CSV.
+/// The documentation lists the columns of waits; those of sites are those of CSV.
 #[test]
-fn the_readme_lists_the_columns() {
-    const README: &str = include_str!("../../../README.md");
+fn the_documentation_lists_the_columns() {
+    const PAGE: &str = include_str!("../../../docs/formats.md");
     let read = tables(&[&sample("train_mlp")], &[]);
-    let section = README.split("### Waits as a table").nth(1).expect("the section");
+    let section = PAGE.split("## Waits as a table").nth(1).expect("the section");
     let rows =
         section.lines().skip_while(|l| !l.starts_with("|---")).skip(1).take_while(|l| l.starts_with('|'));
     let listed: Vec<(&str, &str)> = rows

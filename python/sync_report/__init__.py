@@ -1,0 +1,32 @@
+"""Which lines of Python make the CPU wait for the GPU, which of those waits are avoidable, and what each costs.
+
+>>> import sync_report
+>>> report = sync_report.report("sample-profiles/train_mlp.sqlite", source_root="sample-profiles/programs")
+>>> worst = report.sites[0]
+>>> worst.class_, worst.kind, worst.user_frame.line, worst.fix.here.after
+('false', 'upload', 18, 'x.to("cuda", non_blocking=True)')
+
+The program itself is the command ``sync-report``, also as ``python -m sync_report``.
+"""
+from __future__ import annotations
+
+from . import model
+from ._binary import SyncReportError, binary, run
+from ._capture import Steps, capture
+from ._page import Page, open_html
+from ._report import DamagedExportWarning, Report, Tables, report
+
+__all__ = [
+    "DamagedExportWarning",
+    "Page",
+    "Report",
+    "Steps",
+    "SyncReportError",
+    "Tables",
+    "binary",
+    "capture",
+    "model",
+    "open_html",
+    "report",
+    "run",
+]

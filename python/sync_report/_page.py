@@ -1,0 +1,66 @@
+"""The page for the browser, in a notebook."""
+from __future__ import annotations
+
+import html
+import tempfile
+import webbrowser
+from pathlib import Path
+from typing import Optional, Sequence, Union
+
+from ._binary import PathLike, SyncReportError, run, sentence
+from ._report import command_line
+
+
+class Page:
+    """A report as a page: a notebook shows it, `show` opens it in a browser.
+
+    >>> import sync_report
+    >>> page = sync_report.open_html("sample-profiles/train_mlp.sqlite")
+    >>> page._repr_html_()[:41]
+    '<iframe sandbox="allow-scripts" srcdoc="&'
+    """
+
+    def __init__(self, path: Path, height: int) -> None:
+        self.path = path
+        self.height = height
+
+    def show(self) -> bool:
+        """Opens it in a browser; whether there is one.
+
+        >>> Page.show.__name__
+        'show'
+        """
+        return webbrowser.open(self.path.resolve().as_uri())
+
+    def _repr_html_(self) -> str:
+        # In a frame of its own origin: what a profiled program is called can do nothing to the notebook.
+        page = html.escape(self.path.read_text(encoding="utf-8"), quote=True)
+        style = f"width:100%;height:{self.height}px;border:0"
+        return f'<iframe sandbox="allow-scripts" srcdoc="{page}" style="{style}"></iframe>'
+
+
+def open_html(
+    profile: PathLike,
+    *more: PathLike,
+    output: Optional[PathLike] = None,
+    source_root: Union[PathLike, Sequence[PathLike]] = (),
+    options: Sequence[str] = (),
+    height: int = 900,
+) -> Page:
+    """A report as one page: timeline, sites, stacks, fixes. As the last line of a notebook's cell it is shown there.
+
+    ``output`` keeps the page in a file; without, it lies in the folder for temporary files. The rest is as for `report`.
+
+    >>> import sync_report
+    >>> page = sync_report.open_html("sample-profiles/train_mlp.sqlite", height=600)
+    >>> page.path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    True
+    """
+    if output is None:
+        with tempfile.NamedTemporaryFile(prefix="sync-report-", suffix=".html", delete=False) as file:
+            output = file.name
+    ran = run(["--format", "html", "-o", output, *command_line((profile, *more), source_root, options)])
+    path = Path(output)
+    if not path.exists() or path.stat().st_size == 0:
+        raise SyncReportError(sentence(ran), ran.returncode)
+    return Page(path, height)

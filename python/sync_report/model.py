@@ -1,0 +1,828 @@
+"""What a report holds, as classes. Made by scripts/generate.py from the JSON Schema of the report: change the Rust
+structs in src/model instead.
+
+Times are integer nanoseconds of the capture's clock, and their names end in ``_ns``.
+"""
+# fmt: off
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Literal, Optional, Sequence
+
+Attribution = Literal["python-backtrace", "python-sample", "backward", "native", "nvtx", "none"]
+"""How a wait was put on its line, best first."""
+
+
+Backtraces = Literal["python", "native", "sampled", "none"]
+"""What a capture recorded of where waits come from, and so how much it slowed the host."""
+
+
+BoundBy = Literal["host", "gpu"]
+"""What limits a run."""
+
+
+Change = Literal["keep", "delete", "gpu-wait", "narrow", "non-blocking", "pinned", "drop", "delay", "coalesce"]
+"""A change that can be simulated."""
+
+
+Class = Literal["false", "true", "unknown"]
+"""Whether the CPU needed the GPU's result."""
+
+
+Direction = Literal["host-to-device", "device-to-host", "device-to-device", "host-to-host", "other"]
+"""Direction of a copy."""
+
+
+DriverApi = Literal["cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize", "cuMemcpy",
+    "cuMemcpyAsync", "cuMemset", "cuMemFree", "cuMemHostAlloc", "cuMemFreeHost"]
+"""The driver call behind a wait."""
+
+
+HostMemory = Literal["pageable", "pinned", "managed", "unknown"]
+"""What kind of host memory a copy reads or writes."""
+
+
+Kind = Literal["explicit", "redundant", "idle", "upload", "debug-print", "logging", "error-check", "allocator",
+    "round-trip", "host-known", "timing", "control-flow", "dynamic-shape", "cpu-compute", "barrier",
+    "value-read", "unattributed"]
+"""Why a wait is of its class."""
+
+
+RuleId = Literal["R01", "R02", "R03", "R04", "R05", "R06", "R08", "R09", "R10", "R11", "R12", "R13", "R14",
+    "R15", "R16", "R17", "R18", "R19", "R20", "R21", "R22", "R23", "S01", "S02", "S03", "S04", "S05", "S06",
+    "S07", "S08", "S09", "S10", "S11", "S12", "S13", "S14", "S15", "S16", "S17", "S18", "S19", "S20", "X1",
+    "X2", "X3", "X4", "X5", "X6", "X7", "X8", "X9", "X10", "X11", "X12", "X13", "X14", "X15", "X17", "X18",
+    "undecided", "unsure", "weak", "source", "sampled", "thread", "device", "collective", "other"]
+"""Which rule of evidence speaks: `R` reads the trace, `S` the Python source, `X` only leans; words are remarks."""
+
+
+Sample = Literal["iteration", "wait"]
+"""What a sample of a site's costs is."""
+
+
+ThreadRole = Literal["python", "autograd", "library", "unknown"]
+"""What the thread that waited is for."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one run of the tool found, over all exports given."""
+
+    schema_version: int
+    """Version of this tree's layout: fields may be added, never renamed."""
+    tool: Tool
+    """What wrote it."""
+    profiles: List[ProfileInfo]
+    """The exports, in the order given."""
+    totals: Totals
+    """All sites together, listed or not."""
+    iterations: Optional[Iterations]
+    """The loop of the program, where one is known."""
+    sites: List[Site]
+    """Ranked as `--sort` says; with `--top` cut, `sites_omitted` counts the rest."""
+    sites_omitted: int
+    """Sites that are not listed."""
+    waits_filtered_out: int
+    """Waits of the exports that the filters (range, time, process, thread, device, class) leave out of `sites` and
+    `totals`: none shown is not none there.
+    """
+    warnings: List[Warning]
+    """What limits the report."""
+
+
+@dataclass(frozen=True)
+class Awaited:
+    """What the waits of a site waited for, added up over them; times in ns of host time."""
+
+    streams: List[AwaitedStream]
+    """Streams that had work pending, the longest first; a few of them."""
+    streams_left_out: int
+    """How many more there are."""
+    operations: List[AwaitedOperation]
+    """What ran meanwhile, each op behind the one before, the longest first; a few of them."""
+    operations_left_out: int
+    """How many more there are."""
+    idle_ns: int
+    """Blocked time in which nothing of it ran: calls that found nothing, gaps, the way back to the host."""
+    narrow: Optional[Narrow]
+    """Less that would do, where the trace knows of something."""
+    idle_gpu: Optional[IdleGpu]
+    """Waits for a GPU that had nothing to do, while another worked."""
+    collectives: Optional[BehindCollectives]
+    """Time behind collectives."""
+
+
+@dataclass(frozen=True)
+class AwaitedOperation:
+    """An operation that ran while waits blocked."""
+
+    name: str
+    """Kernel, or `[memcpy]`, `[memset]`, `[graph]`."""
+    device: int
+    """GPU that it ran on."""
+    stream: int
+    """CUPTI stream id."""
+    count: int
+    """How many."""
+    blocked_ns: int
+    """Blocked time during which they ran."""
+
+
+@dataclass(frozen=True)
+class AwaitedStream:
+    """A stream that waits waited for."""
+
+    device: int
+    """GPU that it is on."""
+    stream: int
+    """CUPTI stream id."""
+    waits: int
+    """Waits that found work on it."""
+    pending_ns: int
+    """Blocked time until its work was done."""
+    only_ns: int
+    """Of that, after the work of all other streams was done: a wait without this stream is so much shorter."""
+    read: int
+    """Waits that complete a copy to the host on it. With none, nothing of it is read there at these waits."""
+
+
+@dataclass(frozen=True)
+class Backward:
+    """What a wait on autograd's thread belongs to."""
+
+    node: Optional[str]
+    """The node of the graph, e.g. "IndexBackward0"."""
+    forward: Optional[Frame]
+    """The line whose operator it undoes, where sequence numbers tell."""
+
+
+@dataclass(frozen=True)
+class BehindCollectives:
+    """Time of waits that passed behind collectives (kernels of NCCL)."""
+
+    name: str
+    """The kernel that most of it passed behind."""
+    blocked_ns: int
+    """Blocked time during which collectives ran."""
+    met_ns: int
+    """Of that, in collectives whose other ranks are in the capture too."""
+    late_ns: int
+    """Of that, until the last rank had arrived: no saving here, whatever is done about the wait."""
+    late: List[LateRank]
+    """The ranks that came last, the latest first."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds of what the captured run may save, summed over a site's waits. Without the profiler a wait may be
+    longer.
+    """
+
+    each_high_ns: int
+    """Each wait by itself, at most: the shortest of its blocked time, the time until the thread's next wait, and
+    the time that the device idles from its start to that next wait.
+    """
+    each_low_ns: int
+    """Each wait by itself, for certain: what the call takes where it finds nothing to wait for."""
+    together_high_ns: int
+    """The waiting, at most, with all of the waits gone: where they follow each other on a thread, their blocked
+    time together, the host's work between them, or the device's idle time. It can be more than `each_high_ns`:
+    a wait that is gone too cannot take over what another gives up.
+    """
+    beside_ns: int
+    """What can be saved on top: the host's own work for calls that go, staging, shorter copies."""
+
+
+@dataclass(frozen=True)
+class ByClass:
+    """Totals of each class."""
+
+    false: ClassTotals
+    """Waits that can go."""
+    true: ClassTotals
+    """Waits that are needed."""
+    unknown: ClassTotals
+    """Waits that the evidence leaves open."""
+
+
+@dataclass(frozen=True)
+class CallPath:
+    """A way to the line of a site."""
+
+    callers: List[Frame]
+    """The user's frames around the line's, nearest first."""
+    waits: int
+    """Waits that came by it."""
+    blocked_ns: int
+    """Host time inside them."""
+    drain_ns: int
+    """Device-idle time after them."""
+
+
+@dataclass(frozen=True)
+class CapturedRun:
+    """The captured run as simulated, and what fixing every false site saves of it."""
+
+    run_ns: int
+    """Length of the run."""
+    saved_ns: int
+    """Saving of fixing every false site."""
+
+
+@dataclass(frozen=True)
+class ClassTotals:
+    """Totals of one class."""
+
+    waits: int
+    """Waits."""
+    sites: int
+    """Sites."""
+    blocked_ns: int
+    """Host time inside the waits."""
+    drain_ns: int
+    """Idle time of GPUs after them."""
+    recoverable_ns: Optional[int]
+    """Saving with all false sites fixed; `None` until simulated."""
+
+
+@dataclass(frozen=True)
+class Copy:
+    """The copy that a wait completes."""
+
+    direction: Direction
+    """From where to where."""
+    bytes: int
+    """Size in bytes."""
+    host_memory: HostMemory
+    """How the host side of it is allocated."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One reason for a verdict, in words."""
+
+    rule: RuleId
+    """The rule that gives the reason."""
+    text: str
+    """The reason as a sentence, with the site's own numbers."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """One wait of a site."""
+
+    start_ns: int
+    """On the export's clock, as the nsys GUI shows it."""
+    end_ns: int
+    """Its end on the same clock."""
+    blocked_ns: int
+    """Host time inside it."""
+    drain_ns: int
+    """Idle time of the GPU after it."""
+    awaited: Optional[str]
+    """Which of the awaited ops ended last, e.g. "ampere_sgemm_128x64_tn on stream 7"."""
+
+
+@dataclass(frozen=True)
+class Fix:
+    """What to do about a site."""
+
+    order: int
+    """Which of the seven ways it is, in the order in which to try them: 1 remove, 2 non_blocking, 3 sync-free API,
+    4 delay, 5 coalesce, 6 offload to the GPU, 7 exclude from capture; 8 leave as it is.
+    """
+    strategy: str
+    """That way in a word."""
+    title: str
+    """What to do, in few words."""
+    why: str
+    """Why it helps."""
+    before: str
+    """Code as it often is."""
+    after: str
+    """The same without the wait."""
+    caveat: str
+    """What to mind; empty where there is nothing."""
+    here: Optional[Rewrite]
+    """The site's own expression and its rewriting without the wait, where the source was at hand."""
+    confirm: str
+    """How to confirm that the wait is gone."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A Python frame."""
+
+    function: str
+    """Function or method."""
+    file: str
+    """As recorded."""
+    line: int
+    """From 1; 0 where not known."""
+    user: bool
+    """Outside the standard library, PyTorch and installed packages."""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU of an export."""
+
+    id: int
+    """Number that the report's `device` columns use."""
+    name: Optional[str]
+    """Product name, where recorded."""
+    span_ns: int
+    """First to last op of this device and the waits on it."""
+    busy_ns: int
+    """Union of all ops, graph launches included."""
+    idle_ns: int
+    """The rest of `span_ns`."""
+    drain_ns: int
+    """The part of `idle_ns` that is drain: it follows a wait."""
+
+
+@dataclass(frozen=True)
+class IdleGpu:
+    """Waits for a GPU that had nothing to do."""
+
+    waits: int
+    """How many waits."""
+    gpus: List[int]
+    """The GPUs that they were for, as far as that is recorded."""
+    busy: List[int]
+    """GPUs of the process that worked on meanwhile."""
+
+
+@dataclass(frozen=True)
+class IterationSaving:
+    """One iteration, from start to start, and what fixing every false site saves of it."""
+
+    ns: int
+    """Its length without the profiler, estimated."""
+    saved_ns: int
+    """Saved of that."""
+    low_ns: int
+    """Lower end of the range of the saving."""
+    high_ns: int
+    """Upper end."""
+    undecided_ns: int
+    """Saved on top of that if all undecided sites are avoidable too."""
+    captured_ns: int
+    """Its length as captured."""
+    captured_saved_ns: int
+    """Saved of that."""
+
+
+@dataclass(frozen=True)
+class Iterations:
+    """Turns of the program's loop."""
+
+    source: str
+    """What they were recognised by, e.g. "NVTX ranges `iteration N`" or "repeating launches"."""
+    confidence: Optional[float]
+    """Where no ranges mark them: of the launches, copies and waits from the first to the last, the share that each
+    iteration has.
+    """
+    count: int
+    """How many, over all exports."""
+    median_ns: int
+    """Their median length."""
+    mean_ns: int
+    """Their mean length."""
+    quartiles_ns: List[int]
+    """Lower quartile, median, upper quartile of their lengths."""
+    gpu_busy_ns: int
+    """Time inside iterations in which GPUs worked, divided by iterations; summed over the export's GPUs."""
+    waits_per_iteration: float
+    """Waits inside iterations divided by iterations."""
+
+
+@dataclass(frozen=True)
+class LateRank:
+    """A rank that others waited for."""
+
+    process: Process
+    """Its process."""
+    device: int
+    """GPU of its collectives."""
+    late_ns: int
+    """Blocked time until it arrived."""
+
+
+@dataclass(frozen=True)
+class Narrow:
+    """Less that waits could be for."""
+
+    waits: int
+    """Waits of which that is known."""
+    copies: int
+    """Of these, waits that complete a copy to the host; the others would be for the stream that their thread
+    launched to last.
+    """
+    streams: List[int]
+    """The streams with what would do; a few of them."""
+    shorter_ns: int
+    """How much shorter all of them would have been."""
+
+
+@dataclass(frozen=True)
+class Once:
+    """What is waited outside the program's loop, or before its first kernel or after its last."""
+
+    sites: int
+    """Sites that wait nowhere else."""
+    blocked_ns: int
+    """Host time inside their waits, summed over threads."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process of an export."""
+
+    pid: int
+    """Process id."""
+    name: Optional[str]
+    """Name of the program, where recorded."""
+    profile: int
+    """Index of its export in `profiles`."""
+
+
+@dataclass(frozen=True)
+class ProfileInfo:
+    """One export."""
+
+    path: str
+    """As it was given."""
+    export_version: Optional[str]
+    """Version of the nsys that wrote the export, e.g. "2025.3.2.0"; `None` before 2022."""
+    schema: Optional[str]
+    """Schema version, e.g. "3.20.3"."""
+    started_utc_ns: Optional[int]
+    """When the clock of the export's times stood at 0, in ns since 1970 (UTC): what puts captures of several
+    machines on one clock. `None` before 2022.
+    """
+    span_ns: int
+    """First call or op to last."""
+    gpus: List[Gpu]
+    """GPUs that worked."""
+    processes: List[Process]
+    """Processes that called CUDA."""
+    command: Optional[str]
+    """The command line that was profiled, as far as the export holds it."""
+    backtraces: Backtraces
+    """What the capture recorded of where waits come from, and so how much it slowed the host: "python" (backtraces
+    of calls with Python frames), "native" (backtraces without), "sampled" (Python samples), "none".
+    """
+    launch_ns: Optional[int]
+    """How long the host takes to launch a kernel, traced as here: the lower quartile. `None` where it launches
+    few.
+    """
+
+
+@dataclass(frozen=True)
+class Recoverable:
+    """What the whole run would save."""
+
+    alone_ns: int
+    """With only this site fixed. 0 where its waits are needed: those have a range, no promise."""
+    joint_ns: int
+    """The share that is this site's with all false sites fixed."""
+    low_ns: int
+    """Lower end of the range of `alone_ns`."""
+    high_ns: int
+    """Upper end."""
+    per_iteration_ns: Optional[int]
+    """`alone_ns` of one iteration, where iterations are known."""
+    per_iteration_high_ns: Optional[int]
+    """`high_ns` by the iteration."""
+    percent: float
+    """`alone_ns` in percent of the run without the profiler."""
+    change: Change
+    """The change that was simulated: "delete", "gpu-wait", "narrow", "non-blocking", "pinned", "drop", "delay",
+    "coalesce", "keep".
+    """
+    simulated: bool
+    """From a simulation; else `alone_ns` is the lower bound."""
+    moves_to: Optional[str]
+    """The site into whose waits most of the time moves."""
+    bounds: Bounds
+    """What the saving can be at all, without a simulation."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What a replay of one stretch of the capture saved."""
+
+    gpu: str
+    """Name of the GPU that it ran on."""
+    stretch_ns: int
+    """The stretch with nothing fixed, in ns; `saving_ns` is of it."""
+    saving_ns: int
+    """What the change saved of it: the median of the rounds."""
+    saving_low_ns: int
+    """Lower end of its range."""
+    saving_high_ns: int
+    """Upper end."""
+    percent: float
+    """`saving_ns` in percent of `stretch_ns`."""
+    predicted_ns: Optional[int]
+    """What the simulation says of the same stretch."""
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """An expression of the program and what to write instead."""
+
+    before: str
+    """As it stands."""
+    after: str
+    """Without the wait."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """All waits that share API, Python stack (or the best substitute) and process role."""
+
+    id: str
+    """Rank in this report: "S1" is the first."""
+    key: str
+    """What it is known by across runs, unlike that of any other site of its process: file, function, line, API,
+    kind and a hash of the user's and the library's line and the pattern. Ranks of one program share it.
+    """
+    api: str
+    """Runtime or driver name without its version suffix."""
+    driver_api: DriverApi
+    """The driver call behind it."""
+    class_: Class
+    """Whether the wait can go."""
+    kind: Kind
+    """Why it is of that class."""
+    confidence: float
+    """How sure the verdict is, 0 to 1."""
+    pattern: Optional[str]
+    """Catalogue entry."""
+    evidence: List[Evidence]
+    """Reasons for the verdict, the one that decided first."""
+    attribution: Attribution
+    """How the waits were put on their line."""
+    attribution_note: str
+    """How far to trust the attribution, e.g. "31 of 40 samples agree"; empty where exact."""
+    frames: List[Frame]
+    """Innermost first."""
+    user_frame: Optional[Frame]
+    """The innermost frame of the user."""
+    library_frame: Optional[Frame]
+    """The library's line that waits, where the user's line calls a library: that of the code that the catalogue
+    knows, else the innermost outside PyTorch and helpers, else the innermost.
+    """
+    library: Optional[str]
+    """The installed package of that line."""
+    caller: Optional[Frame]
+    """The nearest caller that tells this site from another at the same user line; of several paths, the first
+    one's.
+    """
+    call_paths: List[CallPath]
+    """The ways to the user's line, those that block longest first; empty where there is but one, which `frames`
+    has.
+    """
+    backward: Optional[Backward]
+    """What a wait on autograd's thread belongs to. The user's line is then the one that called `backward()`."""
+    native: List[str]
+    """C++ chain, innermost first, demangled; interpreter frames left out."""
+    nvtx: List[str]
+    """Enclosing NVTX ranges of an example, outermost first."""
+    source: Optional[str]
+    """Text of the user line, where the source was at hand."""
+    snippet: Optional[Snippet]
+    """That line and those around it."""
+    thread: Thread
+    """The thread that waits."""
+    process: Process
+    """Its process."""
+    device: Optional[int]
+    """Device waited for, where one is known."""
+    stream: Optional[int]
+    """CUPTI stream id, where all waits share one."""
+    copy: Optional[Copy]
+    """The copy of each wait; its `bytes` are the smallest of them."""
+    copy_bytes_max: Optional[int]
+    """Largest copy in bytes, where they differ."""
+    waits: int
+    """How many waits."""
+    per_iteration: Optional[float]
+    """Waits inside iterations divided by iterations."""
+    blocked_per_iteration_ns: Optional[int]
+    """Blocked time inside iterations divided by iterations."""
+    drain_per_iteration_ns: Optional[int]
+    """Drain of the waits inside iterations divided by iterations."""
+    spread: Optional[Spread]
+    """How waits and costs vary within the capture; `None` where no reader was to need it."""
+    blocked_ns: int
+    """Host time inside the waits."""
+    blocked_p50_ns: int
+    """Of single waits, the median."""
+    blocked_p99_ns: int
+    """Of single waits, the 99th percentile."""
+    blocked_max_ns: int
+    """The longest."""
+    blocked_percent: float
+    """`blocked_ns` in percent of the thread's span."""
+    drain_ns: int
+    """Device-idle time between the end of the awaited work and the next op."""
+    drain_p50_ns: int
+    """Of single waits, the median."""
+    drain_max_ns: int
+    """The longest."""
+    drain_percent: float
+    """`drain_ns` in percent of the device's span (of all devices' where several)."""
+    found_idle: int
+    """Waits that found nothing pending on the GPU."""
+    start_up: Optional[StartUp]
+    """Set where it waits only before the loop or in its first iterations. It is paid once."""
+    once: bool
+    """Waits outside the program's loop or in its first tenth only, or before the first kernel or after the last:
+    what is paid once, and no part of what fixing all false sites saves.
+    """
+    blocks_capture: bool
+    """Whether this wait would make a CUDA graph capture fail."""
+    recoverable: Optional[Recoverable]
+    """What a fix saves."""
+    fix: Optional[Fix]
+    """What to do."""
+    histogram: List[Sequence[int]]
+    """Blocked times in powers of two: (upper bound in ns, waits)."""
+    awaited: Optional[Awaited]
+    """What its waits waited for; `None` where no reader was to need it."""
+    examples: List[Example]
+    """Waits to look at in the nsys GUI: longest first, then the first of the capture."""
+    replayed: Optional[Replayed]
+    """What fixing it saved in a replay on a GPU, where results of one were given."""
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """Lines of a source file."""
+
+    first_line: int
+    """Number of the first line, from 1."""
+    lines: List[str]
+    """Their text, without line ends."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Lower quartile, median and upper quartile of a site's samples. Robust against the few samples that something
+    else disturbed; what a difference between two captures has to exceed.
+    """
+
+    per: Sample
+    """A sample is what the waits of one "iteration" add up to, where they lie in iterations; else one "wait"."""
+    samples: int
+    """Iterations with a wait of this site, or its waits."""
+    waits: List[int]
+    """Waits of a sample."""
+    blocked_ns: List[int]
+    """Blocked time of a sample."""
+    drain_ns: List[int]
+    """Drain of a sample."""
+
+
+@dataclass(frozen=True)
+class StartUp:
+    """Waits only at start-up."""
+
+    with_: int
+    """Iterations that hold some, 0 where all come before the loop."""
+    iterations: int
+    """Iterations of the capture."""
+
+
+@dataclass(frozen=True)
+class Thread:
+    """The thread of a site, or one of several alike."""
+
+    tid: int
+    """Thread id."""
+    name: Optional[str]
+    """Its name, where recorded."""
+    role: ThreadRole
+    """What it is for."""
+    main: bool
+    """The process's first thread; where that made no call, the one with most calls."""
+    count: int
+    """Of how many threads the site's waits are."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """The tool itself."""
+
+    name: str
+    """Its name."""
+    version: str
+    """Its version."""
+
+
+@dataclass(frozen=True)
+class Totals:
+    """All sites of the report together."""
+
+    waits: int
+    """Waits that passed the filters."""
+    sites: int
+    """Sites that they form."""
+    blocked_ns: int
+    """Host time inside waits, summed over threads: not a saving."""
+    gpu_busy_ns: int
+    """Summed over the GPUs of all exports."""
+    gpu_idle_ns: int
+    """Likewise."""
+    drain_ns: int
+    """Idle time of all devices that follows waits."""
+    by_class: ByClass
+    """The same by class."""
+    recoverable_false_joint_ns: Optional[int]
+    """Simulated saving of fixing every false site; `None` until simulated."""
+    recoverable_low_ns: Optional[int]
+    """Lower end of its range."""
+    recoverable_high_ns: Optional[int]
+    """Upper end."""
+    recoverable_percent: Optional[float]
+    """`recoverable_false_joint_ns` in percent of the run without the profiler."""
+    bound_by: Optional[BoundBy]
+    """What limits the run once all false sites are fixed: "host" or "gpu"."""
+    simulation_error: Optional[float]
+    """|simulated − recorded| / recorded span with nothing fixed. Over 0.1 there are bounds only."""
+    usual_latency_error: Optional[float]
+    """The same with usual latencies in place of the recorded distances between dependent events: a harder test of
+    which event depends on which.
+    """
+    range_scatter_ns: Optional[int]
+    """What the scatter of the capture's iterations adds to either end of the ranges; `None` without iterations."""
+    collectives: int
+    """GPU work that waits for other processes (NCCL kernels). Where the capture does not hold those, it keeps its
+    recorded length in every simulation.
+    """
+    without_profiler: Optional[WithoutProfiler]
+    """The run without the profiler, estimated: what the savings here are of."""
+    captured: Optional[CapturedRun]
+    """The captured run, which the profiler slows."""
+    iteration: Optional[IterationSaving]
+    """One iteration; `None` where no loop is known or nothing was simulated."""
+    undecided_ns: Optional[int]
+    """What the run saves on top of `recoverable_false_joint_ns` if all undecided sites are avoidable too."""
+    repeating_false_sites: int
+    """Sites that the saving is of: false ones, or with a change that was asked for, that are no part of `once`."""
+    once: Once
+    """Sites that wait once per process: context creation, loading, tear-down."""
+    needs_light_capture: bool
+    """Backtraces slow the captured program so much that the range of the saving spans more than a tenth of what it
+    is of.
+    """
+    replayed: Optional[Replayed]
+    """What fixing all false sites saved in a replay on a GPU, where results of one were given."""
+
+
+@dataclass(frozen=True)
+class Warning:
+    """Something that limits what this report can say, with the command that mends it."""
+
+    code: str
+    """Stable word of `Code`; text, because a report that was kept may be of another version of the program."""
+    message: str
+    """What is missing, as a sentence."""
+    fix: str
+    """The exact command, or an empty string where nothing can be done."""
+
+
+@dataclass(frozen=True)
+class WithoutProfiler:
+    """The program without the profiler, and what fixing every false site saves of that: an estimate with its
+    range.
+    """
+
+    run_ns: int
+    """Length of the run."""
+    saved_ns: int
+    """Saving of fixing every false site."""
+    low_ns: int
+    """Lower end of its range."""
+    high_ns: int
+    """Upper end."""
+
+
+#: The fields that hold classes, by class.
+SHAPES: Dict[Any, Dict[str, Any]] = {
+    Report: {'tool': Tool, 'profiles': ProfileInfo, 'totals': Totals, 'iterations': Iterations, 'sites': Site, 'warnings': Warning},
+    Awaited: {'streams': AwaitedStream, 'operations': AwaitedOperation, 'narrow': Narrow, 'idle_gpu': IdleGpu, 'collectives': BehindCollectives},
+    Backward: {'forward': Frame},
+    BehindCollectives: {'late': LateRank},
+    ByClass: {'false': ClassTotals, 'true': ClassTotals, 'unknown': ClassTotals},
+    CallPath: {'callers': Frame},
+    Fix: {'here': Rewrite},
+    LateRank: {'process': Process},
+    ProfileInfo: {'gpus': Gpu, 'processes': Process},
+    Recoverable: {'bounds': Bounds},
+    Site: {'evidence': Evidence, 'frames': Frame, 'user_frame': Frame, 'library_frame': Frame, 'caller': Frame, 'call_paths': CallPath, 'backward': Backward, 'snippet': Snippet, 'thread': Thread, 'process': Process, 'copy': Copy, 'spread': Spread, 'start_up': StartUp, 'recoverable': Recoverable, 'fix': Fix, 'awaited': Awaited, 'examples': Example, 'replayed': Replayed},
+    Totals: {'by_class': ByClass, 'without_profiler': WithoutProfiler, 'captured': CapturedRun, 'iteration': IterationSaving, 'once': Once, 'replayed': Replayed},
+}

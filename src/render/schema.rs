@@ -1,0 +1,71 @@
+//! JSON Schemas of everything that is printed as JSON, made from the structs that are printed: their comments are the
+//! descriptions, so a field cannot be without one.
+
+use super::brief::Brief;
+use crate::model::Report;
+use crate::model::check::CheckReport;
+use crate::model::diff::DiffReport;
+use crate::replay::bench::Bench;
+use crate::replay::constants::Constants;
+use crate::replay::measured::Measured;
+use crate::replay::plan::Plan;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+use serde_json::Value;
+
+/// What a command prints as JSON.
+pub struct Printed {
+    /// Name of its schema.
+    pub name: &'static str,
+    /// The command.
+    pub command: &'static str,
+    schema: fn() -> Schema,
+}
+
+/// Everything that is printed as JSON.
+pub const ALL: &[Printed] = &[
+    printed("report", "sync-report PROFILE --format json", of::<Report>),
+    printed("brief", "sync-report PROFILE --format json --brief", of::<Brief>),
+    printed("diff", "sync-report diff BEFORE AFTER --format json", of::<DiffReport>),
+    printed("check", "sync-report check PROFILE --format json", of::<CheckReport>),
+    printed("plan", "sync-report replay PROFILE --plan", of::<Plan>),
+    printed("replay", "sync-report replay PROFILE --format json", of::<Measured>),
+    printed("bench", "sync-report bench --format json", of::<Bench>),
+    printed("constants", "sync-report bench --save FILE", of::<Constants>),
+];
+
+const fn printed(name: &'static str, command: &'static str, schema: fn() -> Schema) -> Printed {
+    Printed { name, command, schema }
+}
+
+/// What is written, not what is read back: a field that is always there is required.
+fn of<T: JsonSchema>() -> Schema {
+    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>()
+}
+
+/// The schema of that name, as JSON.
+pub fn by_name(name: &str) -> Option<Value> {
+    let printed = ALL.iter().find(|printed| printed.name == name)?;
+    let mut schema = (printed.schema)().to_value();
+    schema["title"] = Value::from(format!("What `{}` prints", printed.command));
+    plain(&mut schema);
+    Some(schema)
+}
+
+/// Descriptions name types as rustdoc links them; outside of rustdoc the brackets mean nothing.
+fn plain(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value {
+                    Value::String(text) if name == "description" => {
+                        *text = text.replace("[`", "`").replace("`]", "`");
+                    }
+                    value => plain(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(plain),
+        _ => {}
+    }
+}
