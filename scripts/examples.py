@@ -6,6 +6,9 @@ prints; a last line `…` stands for all that follows. Blocks of commands alone 
 
   <!-- width 80 -->           columns of the terminal, 110 without
   <!-- file NAME -->          the block is that file; later examples of the page find it where they run
+  <!-- made SCRIPT ARG... --> that script of scripts/ is run before
+
+Where a command ends in `2>&1`, what it prints on stderr comes after what it prints on stdout.
 
 Links of the files outside of docs/, which MkDocs does not see, must name files that are there.
 """
@@ -25,7 +28,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OUTSIDE = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md"]
 WIDTH = "110"
-BLOCK = re.compile(r"(?:<!-- (?P<what>width|file) (?P<value>\S+) -->\n+)?^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.S | re.M)
+BLOCK = re.compile(r"(?:<!-- (?P<what>width|file|made) (?P<value>.+?) -->\n+)?^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.S | re.M)
 
 
 def program() -> str:
@@ -36,11 +39,14 @@ def printed(command: str, width: str, folder: Path) -> list[str]:
     """What the command prints: on stdout, or where that is empty on stderr."""
     words = shlex.split(command)
     assert words[0] == "sync-report", command
+    both = words[-1] == "2>&1"
+    words = words[:-1] if both else words
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("CI", "GITHUB_"))}
     environment["NO_COLOR"] = "1"
     command = [program(), *words[1:], "--width", width]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
-    return (ran.stdout or ran.stderr).rstrip("\n").split("\n")
+    text = ran.stdout + ran.stderr if both else ran.stdout or ran.stderr
+    return text.rstrip("\n").split("\n")
 
 
 def brought_up_to_date(body: str, width: str, folder: Path) -> str:
@@ -66,6 +72,9 @@ def page(path: Path, folder: Path) -> tuple[str, str, int]:
         nonlocal count
         if match["what"] == "file":
             folder.joinpath(match["value"]).write_text(match["body"])
+        if match["what"] == "made":
+            script, *words = shlex.split(match["value"])
+            subprocess.run([sys.executable, str(ROOT / "scripts" / script), *words], cwd=folder, check=True, capture_output=True)
         if not match["body"].startswith("$ sync-report"):
             return match[0]
         width = match["value"] if match["what"] == "width" else WIDTH

@@ -21,7 +21,8 @@ BoundBy = Literal["host", "gpu"]
 """What limits a run."""
 
 
-Change = Literal["keep", "delete", "gpu-wait", "narrow", "non-blocking", "pinned", "drop", "delay", "coalesce"]
+Change = Literal["keep", "delete", "gpu-wait", "narrow", "non-blocking", "pinned", "drop", "on-gpu", "delay",
+    "coalesce"]
 """A change that can be simulated."""
 
 
@@ -38,6 +39,10 @@ DriverApi = Literal["cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchroni
 """The driver call behind a wait."""
 
 
+EditKind = Literal["delete", "non-blocking", "on-device", "keep-tensor", "index-once", "read-together"]
+"""What an edit does."""
+
+
 HostMemory = Literal["pageable", "pinned", "managed", "unknown"]
 """What kind of host memory a copy reads or writes."""
 
@@ -48,12 +53,31 @@ Kind = Literal["explicit", "redundant", "idle", "upload", "debug-print", "loggin
 """Why a wait is of its class."""
 
 
+NamedBy = Literal["name", "environment", "order"]
+"""How the number of a rank is known."""
+
+
+Per = Literal["iteration", "run"]
+"""What amounts are of: each iteration, or the whole run."""
+
+
+Refusal = Literal["no-source", "stale", "library", "inexact", "needed", "open", "no-edit", "form", "several",
+    "disputed", "overlap", "syntax", "outside", "encoding", "direction", "pageable", "reused", "streams",
+    "devices", "in-flight", "barrier", "tried", "wrapper", "foreign", "measured", "alike", "advanced",
+    "numbers", "reads", "on-cpu", "clock", "destination", "float64", "random"]
+"""Why a wait gets no edit, or one that is not safe: what is not proven, or what stands in the way."""
+
+
 RuleId = Literal["R01", "R02", "R03", "R04", "R05", "R06", "R08", "R09", "R10", "R11", "R12", "R13", "R14",
     "R15", "R16", "R17", "R18", "R19", "R20", "R21", "R22", "R23", "S01", "S02", "S03", "S04", "S05", "S06",
     "S07", "S08", "S09", "S10", "S11", "S12", "S13", "S14", "S15", "S16", "S17", "S18", "S19", "S20", "X1",
     "X2", "X3", "X4", "X5", "X6", "X7", "X8", "X9", "X10", "X11", "X12", "X13", "X14", "X15", "X17", "X18",
     "undecided", "unsure", "weak", "source", "sampled", "thread", "device", "collective", "other"]
 """Which rule of evidence speaks: `R` reads the trace, `S` the Python source, `X` only leans; words are remarks."""
+
+
+Safety = Literal["safe", "unsafe"]
+"""Whether an edit may change what the program computes or shows."""
 
 
 Sample = Literal["iteration", "wait"]
@@ -80,6 +104,8 @@ class Report:
     """The loop of the program, where one is known."""
     sites: List[Site]
     """Ranked as `--sort` says; with `--top` cut, `sites_omitted` counts the rest."""
+    together: List[Together]
+    """Sites that save something only together."""
     sites_omitted: int
     """Sites that are not listed."""
     waits_filtered_out: int
@@ -88,6 +114,8 @@ class Report:
     """
     warnings: List[Warning]
     """What limits the report."""
+    ranks: Optional[Ranks]
+    """The same over ranks, where the exports hold several; `sites` has each rank's own."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +201,18 @@ class BehindCollectives:
 
 
 @dataclass(frozen=True)
+class Block:
+    """Whole lines in place of others."""
+
+    first: int
+    """First line that goes, from 1."""
+    last: int
+    """Last line that goes."""
+    text: str
+    """What comes instead, each line with its end; empty where they only go."""
+
+
+@dataclass(frozen=True)
 class Bounds:
     """Bounds of what the captured run may save, summed over a site's waits. Without the profiler a wait may be
     longer.
@@ -246,6 +286,18 @@ class ClassTotals:
 
 
 @dataclass(frozen=True)
+class Clocks:
+    """How the clocks of exports were put together."""
+
+    by_collectives: int
+    """Exports whose clock was set by collectives, which end together."""
+    by_start: int
+    """Exports of which only the start of the session is known, which is as good as the machines' clocks agree."""
+    residual_ns: Optional[int]
+    """Nine tenths of the collectives that set clocks end within so much of each other; of the worst export."""
+
+
+@dataclass(frozen=True)
 class Copy:
     """The copy that a wait completes."""
 
@@ -255,6 +307,26 @@ class Copy:
     """Size in bytes."""
     host_memory: HostMemory
     """How the host side of it is allocated."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """An edit of one file that removes a wait."""
+
+    kind: EditKind
+    """What it does."""
+    safety: Safety
+    """Whether it may change what the program computes or shows."""
+    mind: Optional[Refusal]
+    """What it may change; `None` where it is safe."""
+    replacements: List[Replacement]
+    """Ascending, none overlapping another."""
+    blocks: List[Block]
+    """The same as whole lines, for reviews: ascending, none beside another."""
+    lines: Optional[List[int]]
+    """Lines whose waits it takes together: it is made only where each has a site with this edit. Empty where it is
+    about its own.
+    """
 
 
 @dataclass(frozen=True)
@@ -303,6 +375,8 @@ class Fix:
     """The same without the wait."""
     caveat: str
     """What to mind; empty where there is nothing."""
+    alternatives: List[str]
+    """Other ways, one each, for where the first does not fit."""
     here: Optional[Rewrite]
     """The site's own expression and its rewriting without the wait, where the source was at hand."""
     confirm: str
@@ -389,12 +463,42 @@ class Iterations:
     """Their median length."""
     mean_ns: int
     """Their mean length."""
+    start_to_start_ns: int
+    """Mean time from the start of one to the start of the next, which savings of an average iteration are of.
+    Above the median where some are longer, as the first, or where something else comes between them.
+    """
     quartiles_ns: List[int]
     """Lower quartile, median, upper quartile of their lengths."""
     gpu_busy_ns: int
     """Time inside iterations in which GPUs worked, divided by iterations; summed over the export's GPUs."""
     waits_per_iteration: float
     """Waits inside iterations divided by iterations."""
+
+
+@dataclass(frozen=True)
+class Late:
+    """A rank that comes last to a kind of collective."""
+
+    rank: int
+    """The late one."""
+    collective: str
+    """Name of the kernel."""
+    times: int
+    """How often it came last, and later than clocks may be off."""
+    of: int
+    """How often all ranks met there."""
+    late_p50_ns: int
+    """By how much, after the one before it: the median."""
+    late_max_ns: int
+    """Most."""
+    late_ns: int
+    """All of it."""
+    cost_ns: int
+    """Time that the kernels of all other ranks stood until it came."""
+    spent: Spent
+    """What it did while the others stood, of `late_ns`."""
+    wait: Optional[LateWait]
+    """The wait that it came from; `None` where none ended within the time by which it was late."""
 
 
 @dataclass(frozen=True)
@@ -407,6 +511,20 @@ class LateRank:
     """GPU of its collectives."""
     late_ns: int
     """Blocked time until it arrived."""
+
+
+@dataclass(frozen=True)
+class LateWait:
+    """The wait of a late rank that ended just before it launched its collective."""
+
+    key: str
+    """Key of its site."""
+    id: Optional[str]
+    """Id of that site among the sites over ranks; `None` where it is not listed."""
+    place: str
+    """Where it is."""
+    times: int
+    """How often it was this one."""
 
 
 @dataclass(frozen=True)
@@ -426,6 +544,16 @@ class Narrow:
 
 
 @dataclass(frozen=True)
+class Odd:
+    """A rank that stands out."""
+
+    rank: int
+    """Its number."""
+    blocked_ns: int
+    """Blocked time."""
+
+
+@dataclass(frozen=True)
 class Once:
     """What is waited outside the program's loop, or before its first kernel or after its last."""
 
@@ -433,6 +561,22 @@ class Once:
     """Sites that wait nowhere else."""
     blocked_ns: int
     """Host time inside their waits, summed over threads."""
+
+
+@dataclass(frozen=True)
+class Over:
+    """How something spreads over ranks: values that occur, by nearest rank."""
+
+    p10: int
+    """A tenth of the ranks have less."""
+    p50: int
+    """The median."""
+    p90: int
+    """A tenth have more."""
+    max: int
+    """The most."""
+    max_rank: int
+    """The first rank that has so much."""
 
 
 @dataclass(frozen=True)
@@ -461,6 +605,14 @@ class ProfileInfo:
     """When the clock of the export's times stood at 0, in ns since 1970 (UTC): what puts captures of several
     machines on one clock. `None` before 2022.
     """
+    host: Optional[str]
+    """The machine, where recorded."""
+    iterations: int
+    """Iterations of its loop; 0 where none is known."""
+    iteration_ns: Optional[int]
+    """Median length of one, in ns."""
+    rank: Optional[int]
+    """Rank that the environment of its program names, where that was recorded."""
     span_ns: int
     """First call or op to last."""
     gpus: List[Gpu]
@@ -477,6 +629,110 @@ class ProfileInfo:
     """How long the host takes to launch a kernel, traced as here: the lower quartile. `None` where it launches
     few.
     """
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What can be done to the source of a site. The file is that of the site's user frame."""
+
+    expression: str
+    """The expression that waits; empty where none was found."""
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A process of a program that runs in many."""
+
+    rank: int
+    """Its number; of all ranks each has its own."""
+    named_by: NamedBy
+    """How that is known."""
+    profile: str
+    """Path of its export, as it was given."""
+    pid: int
+    """Process id."""
+    host: Optional[str]
+    """The machine, where recorded."""
+    iterations: int
+    """Iterations of its loop; 0 where none is known."""
+    iteration_ns: Optional[int]
+    """Median length of one, in ns."""
+    span_ns: int
+    """First call or op of its export to last."""
+    waits: int
+    """Waits of all sites."""
+    blocked_ns: int
+    """Host time inside them."""
+    drain_ns: int
+    """GPU idle time after them."""
+    clock_ns: Optional[int]
+    """What was added to the times of its export to put them on the clock of the first rank; `None` where nothing
+    tells.
+    """
+
+
+@dataclass(frozen=True)
+class RankSite:
+    """A site on all ranks. A rank without it counts with 0."""
+
+    id: str
+    """Id of the report's site that blocks longest of those that share the key; of a merged report a number of its
+    own.
+    """
+    key: str
+    """What its sites are known by on every rank."""
+    class_: Class
+    """Verdict on the rank that it blocks longest."""
+    kind: Kind
+    """Why, there."""
+    disputed: bool
+    """Whether ranks have other verdicts."""
+    place: str
+    """Line and function, or the best substitute."""
+    api: str
+    """Runtime or driver name without its version suffix."""
+    fix: Optional[str]
+    """What to do."""
+    once: bool
+    """Whether it waits once per process on every rank that has it."""
+    ranks: int
+    """Ranks that have it."""
+    waits: Over
+    """Waits of the run."""
+    blocked_ns: Over
+    """Host time inside them."""
+    drain_ns: Over
+    """GPU idle time after them."""
+    saves_ns: Over
+    """What fixing it saves; at most, where no more is known."""
+    odd: List[Odd]
+    """Ranks on which it blocks far longer than on the others, the longest first."""
+    blocked_by_rank_ns: List[int]
+    """Blocked time on each rank, in the order of the list."""
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The ranks of a program, over all exports given."""
+
+    per: Per
+    """What times of sites are of: one "iteration" of each rank on average, where all have a loop, else its "run"."""
+    list: List[Rank]
+    """Ascending."""
+    missing: List[int]
+    """Numbers between the first and the last that no export has."""
+    sites: List[RankSite]
+    """Those that block a rank longest first, what is paid once last."""
+    sites_omitted: int
+    """Sites that are not listed."""
+    clocks: Optional[Clocks]
+    """How the clocks of the exports were put together; `None` where one export holds all."""
+    met: int
+    """Collectives that were found on all ranks."""
+    alone: int
+    """Collectives of one rank or more that were not found on the others."""
+    late: List[Late]
+    """Ranks that others waited for, what costs them most first."""
 
 
 @dataclass(frozen=True)
@@ -498,15 +754,29 @@ class Recoverable:
     percent: float
     """`alone_ns` in percent of the run without the profiler."""
     change: Change
-    """The change that was simulated: "delete", "gpu-wait", "narrow", "non-blocking", "pinned", "drop", "delay",
-    "coalesce", "keep".
+    """The change that was simulated: "delete", "gpu-wait", "narrow", "non-blocking", "pinned", "drop", "on-gpu",
+    "delay", "coalesce", "keep".
     """
     simulated: bool
     """From a simulation; else `alone_ns` is the lower bound."""
+    range_only: bool
+    """Only the range is worth telling: `totals.needs_light_capture` of its capture."""
     moves_to: Optional[str]
     """The site into whose waits most of the time moves."""
     bounds: Bounds
     """What the saving can be at all, without a simulation."""
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """Text in place of a part of a file."""
+
+    start: int
+    """First byte that goes."""
+    end: int
+    """First byte that stays; `start` for an insertion."""
+    text: str
+    """What comes instead."""
 
 
 @dataclass(frozen=True)
@@ -573,7 +843,8 @@ class Site:
     """The innermost frame of the user."""
     library_frame: Optional[Frame]
     """The library's line that waits, where the user's line calls a library: that of the code that the catalogue
-    knows, else the innermost outside PyTorch and helpers, else the innermost.
+    knows, else the innermost outside PyTorch and helpers, else the innermost. `None` where the user's line
+    names it.
     """
     library: Optional[str]
     """The installed package of that line."""
@@ -615,6 +886,8 @@ class Site:
     """Blocked time inside iterations divided by iterations."""
     drain_per_iteration_ns: Optional[int]
     """Drain of the waits inside iterations divided by iterations."""
+    offset_ns: Optional[int]
+    """Where in an iteration it waits: from the iteration's start to the wait's, the median."""
     spread: Optional[Spread]
     """How waits and costs vary within the capture; `None` where no reader was to need it."""
     blocked_ns: int
@@ -655,6 +928,8 @@ class Site:
     """What its waits waited for; `None` where no reader was to need it."""
     examples: List[Example]
     """Waits to look at in the nsys GUI: longest first, then the first of the capture."""
+    proposal: Optional[Proposal]
+    """What can be done to its source."""
     replayed: Optional[Replayed]
     """What fixing it saved in a replay on a GPU, where results of one were given."""
 
@@ -667,6 +942,18 @@ class Snippet:
     """Number of the first line, from 1."""
     lines: List[str]
     """Their text, without line ends."""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a late rank did while the others stood."""
+
+    waiting_ns: int
+    """Blocked in the last wait before it launched the collective."""
+    host_ns: int
+    """On the host, until the launch."""
+    gpu_ns: int
+    """From the launch on: its GPU still had other work."""
 
 
 @dataclass(frozen=True)
@@ -711,6 +998,24 @@ class Thread:
     """The process's first thread; where that made no call, the one with most calls."""
     count: int
     """Of how many threads the site's waits are."""
+
+
+@dataclass(frozen=True)
+class Together:
+    """Sites whose saving exists only jointly: fixing one of them moves its waiting into another."""
+
+    sites: List[str]
+    """Ids, in the order of the report."""
+    per_iteration: bool
+    """Whether the figures are of an iteration; else of the run."""
+    saved_ns: int
+    """What fixing all of them saves without the profiler, estimated."""
+    low_ns: int
+    """Lower end of its range."""
+    high_ns: int
+    """Upper end."""
+    alone_ns: List[int]
+    """What each of `sites` saves alone."""
 
 
 @dataclass(frozen=True)
@@ -813,16 +1118,20 @@ class WithoutProfiler:
 
 #: The fields that hold classes, by class.
 SHAPES: Dict[Any, Dict[str, Any]] = {
-    Report: {'tool': Tool, 'profiles': ProfileInfo, 'totals': Totals, 'iterations': Iterations, 'sites': Site, 'warnings': Warning},
+    Report: {'tool': Tool, 'profiles': ProfileInfo, 'totals': Totals, 'iterations': Iterations, 'sites': Site, 'together': Together, 'warnings': Warning, 'ranks': Ranks},
     Awaited: {'streams': AwaitedStream, 'operations': AwaitedOperation, 'narrow': Narrow, 'idle_gpu': IdleGpu, 'collectives': BehindCollectives},
     Backward: {'forward': Frame},
     BehindCollectives: {'late': LateRank},
     ByClass: {'false': ClassTotals, 'true': ClassTotals, 'unknown': ClassTotals},
     CallPath: {'callers': Frame},
+    Edit: {'replacements': Replacement, 'blocks': Block},
     Fix: {'here': Rewrite},
+    Late: {'spent': Spent, 'wait': LateWait},
     LateRank: {'process': Process},
     ProfileInfo: {'gpus': Gpu, 'processes': Process},
+    RankSite: {'waits': Over, 'blocked_ns': Over, 'drain_ns': Over, 'saves_ns': Over, 'odd': Odd},
+    Ranks: {'list': Rank, 'sites': RankSite, 'clocks': Clocks, 'late': Late},
     Recoverable: {'bounds': Bounds},
-    Site: {'evidence': Evidence, 'frames': Frame, 'user_frame': Frame, 'library_frame': Frame, 'caller': Frame, 'call_paths': CallPath, 'backward': Backward, 'snippet': Snippet, 'thread': Thread, 'process': Process, 'copy': Copy, 'spread': Spread, 'start_up': StartUp, 'recoverable': Recoverable, 'fix': Fix, 'awaited': Awaited, 'examples': Example, 'replayed': Replayed},
+    Site: {'evidence': Evidence, 'frames': Frame, 'user_frame': Frame, 'library_frame': Frame, 'caller': Frame, 'call_paths': CallPath, 'backward': Backward, 'snippet': Snippet, 'thread': Thread, 'process': Process, 'copy': Copy, 'spread': Spread, 'start_up': StartUp, 'recoverable': Recoverable, 'fix': Fix, 'awaited': Awaited, 'examples': Example, 'proposal': Proposal, 'replayed': Replayed},
     Totals: {'by_class': ByClass, 'without_profiler': WithoutProfiler, 'captured': CapturedRun, 'iteration': IterationSaving, 'once': Once, 'replayed': Replayed},
 }

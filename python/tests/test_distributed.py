@@ -10,21 +10,6 @@ import pytest
 import sync_report
 from sync_report import _ranks, distributed
 
-#: Stands in for `merge` where the program has none: what it would be given, in order.
-STAND_IN = f"""#!{sys.executable}
-import hashlib, pathlib, subprocess, sys
-args = sys.argv[1:]
-if not args or args[0] != "merge":
-    sys.exit(subprocess.call([{sync_report.binary()!r}, *args]))
-out = pathlib.Path(args[args.index("-o") + 1])
-lines = []
-for folder in map(pathlib.Path, args[args.index("--") + 1:]):
-    lines += [folder.name + " " + file.name + " " + hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.iterdir())]
-text = "\\n".join(lines) + "\\n"
-sys.stdout.write(text) if str(out) == "-" else out.write_text(text)
-"""
-
-
 def script(path: Path, text: str) -> str:
     path.write_text(text)
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
@@ -32,13 +17,8 @@ def script(path: Path, text: str) -> str:
 
 
 @pytest.fixture()
-def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A program that merges."""
-    if "merge" in sync_report.run(["--help"]).stdout:
-        return sync_report.binary()
-    stand_in = script(tmp_path / "stand-in", STAND_IN)
-    monkeypatch.setenv("SYNC_REPORT_BIN", stand_in)
-    return stand_in
+def program() -> str:
+    return sync_report.binary()
 
 
 @pytest.fixture()

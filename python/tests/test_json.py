@@ -28,7 +28,9 @@ def strict(schema):
     if not isinstance(schema, dict):
         return schema
     closed = {key: strict(value) for key, value in schema.items()}
-    # The sizes of a product are flattened into it: there the parts are open.
+    # What is flattened into another (the sizes of a product, what became of a proposal) is open there.
+    if "properties" in closed and "oneOf" in closed:
+        closed["oneOf"] = [{**part, "unevaluatedProperties": True} for part in closed["oneOf"]]
     if "properties" in closed and "$ref" not in closed and "allOf" not in closed:
         closed["unevaluatedProperties"] = False
     return closed
@@ -137,3 +139,10 @@ def test_knowledge():
     one = printed("explain", "A03", "--format", "json")
     assert [entry["id"] for entry in one["patterns"]] == ["A03"] and not one["warnings"]
     assert "SYNC_REPORT_BIN" in os.environ, "the tests are of a binary that was named"
+
+
+def test_ranks_merged(tmp_path: Path):
+    folders = [str(tmp_path / f"rank{rank}") for rank in range(2)]
+    for folder, sample in zip(folders, PAIR):
+        sync_report.run([sample, "--format", "parquet", "-o", folder, "-q"])
+    hold("report", printed("merge", *folders, "--format", "json"))

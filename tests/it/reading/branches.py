@@ -151,7 +151,7 @@ if a.item() > 9 or b:  #! item: control-flow; pattern A01
     step()
 
 # --- no guard on a tensor
-if (x > 0).all():  #! truth: control-flow; pattern A03
+if (x > 0).all():  #! truth: control-flow; pattern A38
     step()
 
 # --- asserts are validations that can go
