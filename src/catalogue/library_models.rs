@@ -1,4 +1,4 @@
-//! L06 to L18, L54, L56, L58: generation, attention, mixture of experts, diffusers, PyG, flash-attn.
+//! L06 to L18, L54, L56, L58, L95: generation, attention, mixture of experts, diffusers, PyG, flash-attn.
 
 use super::{
     Category::{self, *},
@@ -405,8 +405,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         title: "PyG: sizes from the largest index",
         triggers: &["int(index.max()) + 1", "global_mean_pool(x, batch)"],
         trace: "a reduction, a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize",
-        kind: Some(DynamicShape),
-        why: "Without a size argument the number of nodes or graphs is read from the index tensor.",
+        kind: Some(HostKnown),
+        why: "Without a size argument the number of nodes or graphs is read from the index tensor; who made the batch has it.",
         fix: fix(
             SyncFreeApi,
             "pass size=",
@@ -436,6 +436,28 @@ pub(super) const PATTERNS: &[Pattern] = &[
             ],
             "",
             "every layer",
+        ),
+        ..BASE
+    },
+    Pattern {
+        id: "L95",
+        category: DeviceMovement,
+        title: "tokenizers: tokens become text",
+        triggers: &["tokenizer.batch_decode(tokens)", "tokenizer.decode(tokens)"],
+        op: "aten::_to_copy",
+        trace: "a copy of all tokens to the host, then cudaStreamSynchronize",
+        kind: Some(CpuCompute),
+        why: "Text is made on the CPU, of all tokens.",
+        fix: fix(Leave, "nothing to do: the text needs the tokens", "", "", ""),
+        sources: "transformers 5.17.0",
+        library: site(
+            "transformers",
+            &[
+                ("transformers/tokenization_utils_base.py", "batch_decode"),
+                ("transformers/tokenization_utils_base.py", "decode"),
+            ],
+            "",
+            "every text",
         ),
         ..BASE
     },

@@ -229,6 +229,7 @@ pub fn is_helper(file: &str) -> bool {
     let installed = crate::text::package(file)
         .is_some_and(|package| matches!(package, "torch" | "lightning_utilities" | "numpy" | "triton"));
     let standard = crate::text::package(file).is_none() && file.contains("/lib/python3");
-    let accelerator = file.contains("deepspeed/accelerator/");
-    installed || standard || accelerator || file.starts_with('<')
+    let converter =
+        ["deepspeed/accelerator/", "transformers/utils/generic.py"].iter().any(|path| file.contains(path));
+    installed || standard || converter || file.starts_with('<')
 }

@@ -17,7 +17,7 @@ const COUNTS: [(char, usize); 11] = [
     ('G', 8),
     ('H', 14),
     ('K', 7),
-    ('L', 94),
+    ('L', 95),
     ('N', 7),
 ];
 
@@ -241,6 +241,17 @@ fn a_caller_in_a_library_says_more_than_a_wrapper() {
         found(&[sync, ("triton/testing.py", "do_bench"), ("triton/runtime/autotuner.py", "_bench")], None),
         Some("E14")
     );
+}
+
+/// Converters between the wait and the code that says why.
+#[test]
+fn a_converter_of_transformers_is_looked_through() {
+    let to_text = [
+        ("transformers/utils/generic.py", "<lambda>"),
+        ("transformers/utils/generic.py", "to_py_obj"),
+        ("transformers/tokenization_utils_base.py", "decode"),
+    ];
+    assert_eq!(found(&to_text, None), Some("L95"));
 }
 
 /// A folder stands for each file below it, and an ending for each function that ends so.
