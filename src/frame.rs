@@ -154,7 +154,7 @@ pub struct SiteWaits {
 /// The waits of one export.
 pub struct Waits {
     frame: DataFrame,
-    /// Its collectives, a row each ([`collectives`]).
+    /// Its collectives, a row each (`collectives`).
     pub collectives: DataFrame,
     sites: usize,
     /// `tid` of each thread, and GPU id of each device.

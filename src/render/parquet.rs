@@ -72,7 +72,7 @@ fn make(folder: &Path) -> Result<()> {
 /// Writes the tables of merged ranks: waits stay in the folders that they are in.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_merged(report: &Report, tables: &Tables, folder: &Path) -> Result<()> {
     make(folder)?;
     write_tables(report, &tables.in_order()?, folder)
