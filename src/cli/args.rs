@@ -21,6 +21,7 @@ use sync_report::check::fail_on::FailOn;
 use sync_report::model::check::CheckReport;
 use sync_report::profile::database::Reader;
 use sync_report::render::{self, Compared, Format, Found, Merged};
+use sync_report::sites::frames::PathRules;
 use sync_report::text::parse_time;
 use sync_report::verdict::source::SourceRoot;
 use sync_report::vocabulary::{Change, Class};
@@ -194,6 +195,13 @@ pub struct SelectArgs {
     /// Only waits that end at this time or earlier
     #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     pub to: Option<i64>,
+    #[command(flatten)]
+    pub code: CodeArgs,
+}
+
+/// Where the program's code is, and whose it is.
+#[derive(Args)]
+pub struct CodeArgs {
     /// Where the Python sources are: a directory, or OLD=NEW for paths recorded under OLD; may be given more than once
     #[arg(long, value_name = "[OLD=]NEW", value_parser = parse_root)]
     pub source_root: Vec<SourceRoot>,
@@ -203,6 +211,13 @@ pub struct SelectArgs {
     /// Code under this path is a library; may be given more than once
     #[arg(long, value_name = "PREFIX")]
     pub library_path: Vec<String>,
+}
+
+impl CodeArgs {
+    /// Whose code is whose.
+    pub fn rules(&self) -> PathRules {
+        PathRules { user: self.user_path.clone(), library: self.library_path.clone() }
+    }
 }
 
 /// What every command takes.

@@ -12,7 +12,6 @@ use sync_report::patch::{self, PatchedFile, Wanted};
 use sync_report::render::patch as render;
 use sync_report::report as reports;
 use sync_report::repository::Repository;
-use sync_report::sites::frames::PathRules;
 use sync_report::verdict::source::SourceTree;
 
 /// Prints the patch, or writes the files.
@@ -21,8 +20,8 @@ pub fn run(args: FixArgs) -> Result<ExitCode> {
     let options = Options {
         timing: exports.timing.clone(),
         without_spread: true,
-        source_roots: args.source_root.clone(),
-        rules: PathRules { user: args.user_path.clone(), library: args.library_path.clone() },
+        source_roots: args.code.source_root.clone(),
+        rules: args.code.rules(),
         iteration_marker: args.iteration_marker.clone(),
         ..options::plain(&args.shared)
     };
@@ -31,12 +30,12 @@ pub fn run(args: FixArgs) -> Result<ExitCode> {
     options.progress = None; // the bar goes before the diff comes
     refuse_unknown(&report, &args.site)?;
     let sources = SourceTree::new(options.source_roots.clone()).allow_recorded(true);
-    let roots = args.source_root.iter().map(|root| root.new.clone());
+    let roots = args.code.source_root.iter().map(|root| root.new.clone());
     let roots = roots.chain([args.repository.repository.clone()]).collect();
     let wanted = Wanted { sites: args.site.clone(), with_unsafe: args.unsafe_fixes, roots };
     let patch = patch::plan(&report, &sources, &wanted);
     let setting = output::setting(&args.shared, None);
-    let repository = Repository::new(args.repository.repository.clone(), args.source_root.clone());
+    let repository = Repository::new(args.repository.repository.clone(), args.code.source_root.clone());
     if args.apply {
         patch.files.iter().try_for_each(write)?;
     } else {

@@ -11,7 +11,6 @@ use sync_report::model::timeline::WHOLE;
 use sync_report::render::{Format, Found};
 use sync_report::replay::constants::Constants;
 use sync_report::replay::plan::HostTime;
-use sync_report::sites::frames::PathRules;
 
 /// All waits, in the usual order.
 pub fn plain(shared: &SharedArgs) -> Options {
@@ -35,8 +34,8 @@ fn half_of_free() -> u64 {
 /// The waits that were selected.
 pub fn selected(select: &SelectArgs, shared: &SharedArgs) -> Options {
     Options {
-        source_roots: select.source_root.clone(),
-        rules: PathRules { user: select.user_path.clone(), library: select.library_path.clone() },
+        source_roots: select.code.source_root.clone(),
+        rules: select.code.rules(),
         filter: Filter {
             nvtx: select.nvtx.clone(),
             process: select.process,

@@ -46,7 +46,7 @@ pub fn save(tree: &impl Serialize, path: &Path) -> Result<()> {
 pub fn setting(shared: &SharedArgs, repository: Option<(&RepositoryArgs, &SelectArgs)>) -> Setting {
     let mut setting = Setting::default();
     if let Some((repository, select)) = repository {
-        setting.repository = Repository::new(repository.repository.clone(), select.source_root.clone());
+        setting.repository = Repository::new(repository.repository.clone(), select.code.source_root.clone());
         let summary = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
         setting.step_summary = summary.map(PathBuf::from);
     }

@@ -125,7 +125,7 @@ impl<F: FnMut(&[usize]) -> Outcome> Search<'_, F> {
         for member in joined {
             let fewer: Vec<usize> = set.iter().copied().filter(|&i| i != member).collect();
             let Some(without) = self.run(&fewer) else { break };
-            if fewer.len() > 1 && self.saved(&without) * 100 >= saved * ENOUGH {
+            if fewer.len() > 1 && self.saved(&without).saturating_mul(100) >= saved.saturating_mul(ENOUGH) {
                 (set, now) = (fewer, without);
             }
         }

@@ -263,6 +263,23 @@ pub struct Totals {
     pub replayed: Option<Replayed>,
 }
 
+impl Totals {
+    /// Adds the GPUs of all exports. Times of several lie side by side, and damaged ones may be enormous: so below.
+    pub fn add_gpus(&mut self, profiles: &[ProfileInfo]) {
+        for gpu in profiles.iter().flat_map(|profile| &profile.gpus) {
+            self.gpu_busy_ns = self.gpu_busy_ns.saturating_add(gpu.busy_ns);
+            self.gpu_idle_ns = self.gpu_idle_ns.saturating_add(gpu.idle_ns);
+        }
+    }
+
+    /// Adds so many waits.
+    pub fn add_waits(&mut self, waits: u64, blocked_ns: i64, drain_ns: i64) {
+        self.waits += waits;
+        self.blocked_ns = self.blocked_ns.saturating_add(blocked_ns);
+        self.drain_ns = self.drain_ns.saturating_add(drain_ns);
+    }
+}
+
 /// The program without the profiler, and what fixing every false site saves of that: an estimate with its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WithoutProfiler {

@@ -91,15 +91,9 @@ pub fn merged(tables: &Tables, top: usize) -> Result<Report> {
 /// What adds up over ranks.
 fn totals(report: &Report, parties: &[Party], sites: usize) -> Totals {
     let mut totals = Totals { sites: sites as u64, ..Totals::default() };
-    let add = |sum: &mut i64, time: i64| *sum = sum.saturating_add(time);
-    for gpu in report.profiles.iter().flat_map(|profile| &profile.gpus) {
-        add(&mut totals.gpu_busy_ns, gpu.busy_ns);
-        add(&mut totals.gpu_idle_ns, gpu.idle_ns);
-    }
+    totals.add_gpus(&report.profiles);
     for party in parties {
-        totals.waits += party.waits;
-        add(&mut totals.blocked_ns, party.blocked_ns);
-        add(&mut totals.drain_ns, party.drain_ns);
+        totals.add_waits(party.waits, party.blocked_ns, party.drain_ns);
     }
     totals
 }

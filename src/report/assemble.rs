@@ -119,7 +119,7 @@ impl<'a> Assembler<'a> {
                 saving.moves_to = self.moves.get(&site.ix).and_then(|next| ids.get(next)).cloned();
             }
         }
-        self.report.together = named(self.together, &ids);
+        self.report.together = named(self.together, &self.report.sites);
         savings::leave_out_assumed(&mut self.report, self.scenario);
         self.report.totals = totals(&self.report);
         self.report.warnings.extend(self.known.missing(&self.options.filter));
@@ -140,19 +140,20 @@ impl<'a> Assembler<'a> {
 }
 
 /// Sets by the ids of their sites, in the order of the report; without those of which a filter left a site out.
-fn named(sets: Vec<(Vec<SiteIx>, Together)>, ids: &FxHashMap<SiteIx, String>) -> Vec<Together> {
-    let rank = |id: &str| id[1..].parse::<usize>().unwrap_or(usize::MAX);
-    let named = |(sites, set): (Vec<SiteIx>, Together)| {
-        let pairs: Option<Vec<(&String, i64)>> =
-            sites.iter().zip(&set.alone_ns).map(|(site, &alone)| Some((ids.get(site)?, alone))).collect();
-        let mut pairs = pairs?;
-        pairs.sort_by_key(|(id, _)| rank(id));
-        let (sites, alone_ns) = pairs.into_iter().map(|(id, alone)| (id.clone(), alone)).unzip();
-        Some(Together { sites, alone_ns, ..set })
+fn named(sets: Vec<(Vec<SiteIx>, Together)>, sites: &[Site]) -> Vec<Together> {
+    let places: FxHashMap<SiteIx, usize> = sites.iter().enumerate().map(|(at, site)| (site.ix, at)).collect();
+    let named = |(members, set): (Vec<SiteIx>, Together)| {
+        let place = |(site, &alone): (&SiteIx, &i64)| Some((*places.get(site)?, alone));
+        let mut pairs: Vec<(usize, i64)> =
+            members.iter().zip(&set.alone_ns).map(place).collect::<Option<_>>()?;
+        pairs.sort_unstable();
+        let first = pairs.first()?.0;
+        let (ids, alone_ns) = pairs.into_iter().map(|(at, alone)| (sites[at].id.clone(), alone)).unzip();
+        Some((first, Together { sites: ids, alone_ns, ..set }))
     };
-    let mut all: Vec<Together> = sets.into_iter().filter_map(named).collect();
-    all.sort_by_key(|set| (std::cmp::Reverse(set.saved_ns), rank(&set.sites[0])));
-    all
+    let mut all: Vec<(usize, Together)> = sets.into_iter().filter_map(named).collect();
+    all.sort_by_key(|(first, set)| (std::cmp::Reverse(set.saved_ns), *first));
+    all.into_iter().map(|(_, set)| set).collect()
 }
 
 /// Gives sites that share the user's line with others, or that have several paths, the nearest caller that tells.
@@ -202,10 +203,7 @@ fn rank(sort: Sort, a: &Site, b: &Site) -> std::cmp::Ordering {
 
 fn totals(report: &Report) -> Totals {
     let mut totals = Totals { sites: report.sites.len() as u64, ..report.totals.clone() };
-    for gpu in report.profiles.iter().flat_map(|p| &p.gpus) {
-        add(&mut totals.gpu_busy_ns, gpu.busy_ns);
-        add(&mut totals.gpu_idle_ns, gpu.idle_ns);
-    }
+    totals.add_gpus(&report.profiles);
     for site in &report.sites {
         let class = match site.class {
             Class::False => &mut totals.by_class.false_,
@@ -216,9 +214,7 @@ fn totals(report: &Report) -> Totals {
         class.waits += site.waits;
         add(&mut class.blocked_ns, site.blocked_ns);
         add(&mut class.drain_ns, site.drain_ns);
-        totals.waits += site.waits;
-        add(&mut totals.blocked_ns, site.blocked_ns);
-        add(&mut totals.drain_ns, site.drain_ns);
+        totals.add_waits(site.waits, site.blocked_ns, site.drain_ns);
     }
     totals
 }

@@ -1,13 +1,11 @@
 //! What can be typed for `fix`.
 
-use super::typed::parse_root;
-use super::{RepositoryArgs, SharedArgs};
+use super::{CodeArgs, RepositoryArgs, SharedArgs};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
-use sync_report::verdict::source::SourceRoot;
 
 const AFTER: &str = "The diff goes to stdout, what became of each site to stderr. Edits are only made where everything that they \
-need is proven by the source or the trace; the others are listed with the reason. A file whose recorded lines do not hold what ran \
+need is proven by the source or the trace; the others are listed with the reason. Sources are looked for at their recorded paths last. A file whose recorded lines do not hold what ran \
 on them is left alone, so that a second run changes nothing.\n\n\
 Exit codes: 0 done, also where there is nothing to edit; 2 wrong usage or bad input.";
 
@@ -29,16 +27,8 @@ pub struct FixArgs {
     #[arg(long)]
     pub unsafe_fixes: bool,
     // No filters: a wait that is left out may need what an edit removes.
-    /// Where the Python sources are: a directory, or OLD=NEW for paths recorded under OLD; may be given more than once. Paths as
-    /// recorded are tried last
-    #[arg(long, value_name = "[OLD=]NEW", value_parser = parse_root)]
-    pub source_root: Vec<SourceRoot>,
-    /// Code under this path is yours, wherever it is installed; may be given more than once
-    #[arg(long, value_name = "PREFIX")]
-    pub user_path: Vec<String>,
-    /// Code under this path is a library; may be given more than once
-    #[arg(long, value_name = "PREFIX")]
-    pub library_path: Vec<String>,
+    #[command(flatten)]
+    pub code: CodeArgs,
     /// As for the report, whose ids sites have
     #[arg(long, value_name = "RANGE")]
     pub iteration_marker: Option<String>,

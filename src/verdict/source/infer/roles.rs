@@ -84,23 +84,24 @@ const THROUGH: Names = Names(
 
 /// Whether a function's name alone says that it shows or records its arguments.
 pub fn is_log_name(name: &str) -> bool {
-    LOG_NAMES.has(name) || name.starts_with("log_") || name.starts_with("print_") || records_figures(name)
+    records(name) || name.starts_with("log_") || name.starts_with("print_")
 }
 
-/// Whether a name is a verb of recording and figures: `put_scalar`, `write_events`, `list_of_scalars_summary`.
-fn records_figures(name: &str) -> bool {
+/// Whether a name is one that logs on any receiver, or a verb of recording and figures: `put_scalar`, `write_events`,
+/// `list_of_scalars_summary`.
+fn records(name: &str) -> bool {
     const VERBS: Names = Names("put write add log record report track list");
     const FIGURES: Names = Names("scalar scalars metric metrics events summary summaries");
     let words = words(name);
     let [verb, rest @ ..] = &words[..] else { return false };
-    VERBS.has(verb) && rest.iter().any(|word| FIGURES.has(word))
+    LOG_NAMES.has(name) || VERBS.has(verb) && rest.iter().any(|word| FIGURES.has(word))
 }
 
 /// Whether a callee shows or records its arguments.
 pub fn is_log(call: &ExprCall) -> bool {
     let callee = dotted(&call.func);
     let (base, name) = split_callee(&callee);
-    if LOG_NAMES.has(name) || records_figures(name) {
+    if records(name) {
         return true;
     }
     let numeric = matches!(base, "math" | "np" | "numpy" | "torch" | "cmath" | "jnp" | "F")

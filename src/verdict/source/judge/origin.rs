@@ -141,7 +141,7 @@ impl<'a> Origin<'a> {
     /// A field of a batch that a loop uploads whole and that nothing assigns: `for batch in loader: batch = batch.to(device)`.
     /// Where the loader's batches live is not told, so only what is read back as it was sent counts.
     fn field(self, here: Here<'_, 'a>, read: &'a ExprAttribute) -> Option<u32> {
-        let name = &read.value.as_name_expr()?.id;
+        let name = &read.value.as_name_expr().filter(|_| !self.plain)?.id;
         let (mut looped, mut line) = (false, None);
         let owner = scope::owner(here.path, name);
         for store in scope::occurrences(&owner, name).into_iter().filter(|one| one.store) {
@@ -153,11 +153,12 @@ impl<'a> Origin<'a> {
                 _ => return None,
             }
         }
+        let line = line.filter(|_| looped)?;
         let assigned = nodes::find(&[self.file.module()], &mut |path| {
             let other = nodes::attribute(path).filter(|ast| ast.ctx != ExprContext::Load);
             other.is_some_and(|ast| ast.attr == read.attr)
         });
-        line.filter(|_| looped && !self.plain && assigned.is_empty())
+        assigned.is_empty().then_some(line)
     }
 
     /// Of several operands: all uploads or the host's, and an upload among them.
