@@ -91,20 +91,39 @@ def tasks(client: Any, inputs: Sequence[str], each_host: bool) -> List[Tuple[str
 
 
 def read(client: Any, found: Sequence[Tuple[str, Optional[List[str]]]], options: List[str], program: str) -> Iterator[Part]:
-    """What workers read, in the order in which it comes."""
-    from distributed import as_completed
+    """What workers read, in the order in which it comes.
 
-    futures = {}
-    for path, workers in found:
+    Dask charges a lost worker to every task that was there, so an export that kills workers takes neighbours along:
+    what was lost is read once more at the end, one export at a time.
+
+    ::
+
+        worker 1   [rank0][rank7, killed][rank21, waiting]      [rank7, killed]
+        worker 2   [rank14][rank7, killed]                                      [rank21]
+    """
+    from distributed import KilledWorker, as_completed
+
+    def submit(path: str, workers: Optional[List[str]]) -> Any:
         # Reading is no pure function of the name: the file may have changed since the cluster last saw it.
-        future = client.submit(_ranks.read, path, options, program, pure=False, retries=RETRIES, workers=workers)
-        futures[future] = path
-    for future in as_completed(futures):
-        if future.status == "finished":
-            yield future.result()
+        return client.submit(_ranks.read, path, options, program, pure=False, retries=RETRIES, workers=workers)
+
+    def part(path: str, result: Any) -> Part:
+        if isinstance(result, Part):
+            return result
+        return Part(path, said=f"its workers were lost: {type(result).__name__}: {result}".splitlines()[0])
+
+    futures = {submit(*task): task for task in found}
+    lost = []
+    for future, result in as_completed(futures, with_results=True, raise_errors=False):
+        task = futures.pop(future)
+        error = future.exception()
+        if isinstance(error, KilledWorker):
+            lost.append(task)
         else:
-            reason = future.exception()
-            yield Part(futures[future], said=f"its workers were lost: {type(reason).__name__}: {reason}".splitlines()[0])
+            yield part(task[0], error or result)
+    for task in lost:
+        future = submit(*task)
+        yield part(task[0], future.exception() or future.result())
 
 
 def run(args: argparse.Namespace) -> int:

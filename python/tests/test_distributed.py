@@ -35,7 +35,7 @@ def runs(tmp_path: Path) -> Path:
 def cluster():
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
         yield cluster.scheduler_address
 
 
@@ -72,13 +72,21 @@ def test_what_a_lost_worker_was_at_is_done_again(program, runs, cluster, tmp_pat
     assert (tmp_path / "dask.json").read_bytes() == alone
 
 
-def test_a_task_that_kills_every_worker_is_named(program, runs, cluster, tmp_path, capfd):
-    text = f'#!/bin/sh\ncase "$*" in *rank7.sqlite*) kill -9 $PPID ;; esac\nexec {program} "$@"\n'
+def test_a_task_that_kills_every_worker_is_named_and_its_neighbours_are_read(program, runs, tmp_path, capfd):
+    """
+    one worker, four threads   [rank0   [rank0   [rank0   [rank0             [rank0] [rank7, killed] [rank14] [rank21]
+                               [rank7, killed four times, its neighbours too
+    """
+    from distributed import LocalCluster
+
+    text = f'#!/bin/sh\ncase "$*" in *rank7.sqlite*) kill -9 $PPID ;; *) sleep 0.3 ;; esac\nexec {program} "$@"\n'
     deadly = script(tmp_path / "deadly", text)
-    assert merged(cluster, runs, tmp_path / "dask.json", "--binary", deadly) == 2
+    with LocalCluster(n_workers=1, threads_per_worker=4, processes=True, dashboard_address=":0") as cluster:
+        assert merged(cluster.scheduler_address, runs, tmp_path / "dask.json", "--binary", deadly) == 2
     said = capfd.readouterr().err
     assert "rank7.sqlite: its workers were lost" in said and "1 of 4 exports could not be read" in said
-    assert (tmp_path / "dask.json").stat().st_size > 0
+    (runs / "rank7.sqlite").unlink()
+    assert (tmp_path / "dask.json").read_bytes() == in_one_process(runs, program, tmp_path / "alone.json")
 
 
 def test_a_file_that_cannot_be_read_is_reported_and_the_rest_merged(program, runs, cluster, tmp_path, capfd):
