@@ -2,21 +2,27 @@
 //!
 //! Each enum prints as the word that the JSON contract uses, in every format.
 
+mod rule_id;
+
+pub use rule_id::RuleId;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Declares a fieldless enum whose `as_str`, `Display` and JSON form are one word. What a value means may follow its
-/// word, for `--help` too.
+/// Declares a fieldless enum whose `as_str`, `Display` and JSON form are one word: the value's own name, or the one given.
+/// What a value means may follow its word, for `--help` too.
 macro_rules! words {
+    (@word $variant:ident) => { stringify!($variant) };
+    (@word $variant:ident $word:literal) => { $word };
     ($(#[$meta:meta])* $name:ident {
-        $($(#[$vmeta:meta])* $variant:ident = $word:literal $(: $help:literal)?),+ $(,)?
+        $($(#[$vmeta:meta])* $variant:ident $(= $word:literal)? $(: $help:literal)?),+ $(,)?
     }) => {
         $(#[$meta])*
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash,
             serde::Serialize, serde::Deserialize, schemars::JsonSchema,
         )]
-        pub enum $name { $($(#[$vmeta])* $(#[doc = $help])? #[serde(rename = $word)] $variant),+ }
+        pub enum $name { $($(#[$vmeta])* $(#[doc = $help])? $(#[serde(rename = $word)])? $variant),+ }
 
         impl $name {
             /// Every value, in declaration order.
@@ -24,7 +30,7 @@ macro_rules! words {
 
             /// The word used in reports and JSON.
             pub const fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $word),+ }
+                match self { $($name::$variant => $crate::vocabulary::words!(@word $variant $($word)?)),+ }
             }
 
             /// What `--help` says of it; empty where the word says all.
@@ -331,158 +337,6 @@ pub struct SiteIx {
     pub profile: usize,
     /// Index of the site in the analysis of that export.
     pub site: usize,
-}
-
-words! {
-    /// Which rule of evidence speaks: `R` reads the trace, `S` the Python source, `X` only leans; words are remarks.
-    #[derive(Default)]
-    RuleId {
-        /// The copy goes to the GPU.
-        R01 = "R01",
-        /// A synchronisation without a copy.
-        R02 = "R02",
-        /// It completes an earlier copy.
-        R03 = "R03",
-        /// An earlier wait had drained it.
-        R04 = "R04",
-        /// Nothing was pending.
-        R05 = "R05",
-        /// The event had happened.
-        R06 = "R06",
-        /// Kernels of nonzero.
-        R08 = "R08",
-        /// Kernels of unique.
-        R09 = "R09",
-        /// Kernels of repeat_interleave.
-        R10 = "R10",
-        /// Kernels of a factorisation.
-        R11 = "R11",
-        /// Kernels of GradScaler.
-        R12 = "R12",
-        /// Memory is freed or allocated.
-        R13 = "R13",
-        /// A barrier between ranks.
-        R14 = "R14",
-        /// Kernels of bincount.
-        R15 = "R15",
-        /// Kernels of tensor formatting.
-        R16 = "R16",
-        /// Known library code.
-        R17 = "R17",
-        /// The operator is named, and it decides.
-        R18 = "R18",
-        /// The operator is named, and a branch hangs on it.
-        R19 = "R19",
-        /// A value is read.
-        R20 = "R20",
-        /// Nothing tells what it was for.
-        R21 = "R21",
-        /// DDP measures its own run time.
-        R22 = "R22",
-        /// A library sets itself up.
-        R23 = "R23",
-        /// The value is a branch's test.
-        S01 = "S01",
-        /// The value is the test of a guard.
-        S02 = "S02",
-        /// The value is asserted.
-        S03 = "S03",
-        /// The value is shown at once.
-        S04 = "S04",
-        /// The value is collected in a loop and used after it.
-        S05 = "S05",
-        /// Every use of the value, through names.
-        S06 = "S06",
-        /// The value goes back to the GPU.
-        S07 = "S07",
-        /// A tensor is made from host data.
-        S08 = "S08",
-        /// A tensor is moved.
-        S09 = "S09",
-        /// A CPU tensor type where a dtype was meant.
-        S10 = "S10",
-        /// The size of the result depends on values.
-        S11 = "S11",
-        /// An index or a value is uploaded.
-        S12 = "S12",
-        /// A tensor bounds a slice.
-        S13 = "S13",
-        /// Python compares tensors.
-        S14 = "S14",
-        /// What an explicit synchronisation is for.
-        S15 = "S15",
-        /// Memory is given back.
-        S16 = "S16",
-        /// Several reads could be one.
-        S17 = "S17",
-        /// It happens only now and then.
-        S18 = "S18",
-        /// The wait is inside a call.
-        S19 = "S19",
-        /// The host knows it already.
-        S20 = "S20",
-        /// What follows differs.
-        X1 = "X1",
-        /// What follows is the same.
-        X2 = "X2",
-        /// What follows has another size each time.
-        X3 = "X3",
-        /// One byte is read.
-        X4 = "X4",
-        /// A number is read at the end of the step.
-        X5 = "X5",
-        /// Eight bytes are read in mid-step.
-        X6 = "X6",
-        /// The host works afterwards.
-        X7 = "X7",
-        /// The thread writes afterwards.
-        X8 = "X8",
-        /// As many bytes go back.
-        X9 = "X9",
-        /// Reads follow one another.
-        X10 = "X10",
-        /// The code's names say that it reports.
-        X11 = "X11",
-        /// Only at start-up.
-        X12 = "X12",
-        /// Once a parameter.
-        X13 = "X13",
-        /// Once a layer.
-        X14 = "X14",
-        /// One byte after each backward operation.
-        X15 = "X15",
-        /// A clock is read beside it.
-        X17 = "X17",
-        /// It waits for a copy on a stream of its own.
-        X18 = "X18",
-        /// What is missing.
-        Undecided = "undecided",
-        /// Not surely enough.
-        Unsure = "unsure",
-        /// Weak rules decided.
-        Weak = "weak",
-        /// The source at hand is not what ran.
-        Source = "source",
-        /// Placed by sampling.
-        Sampled = "sampled",
-        /// On autograd's thread.
-        Thread = "thread",
-        /// Which device it was for.
-        Device = "device",
-        /// A collective was awaited.
-        Collective = "collective",
-        /// A rule of another version of the program, in a report that it wrote.
-        #[default]
-        #[serde(other)]
-        Other = "other",
-    }
-}
-
-impl RuleId {
-    /// Whether the rule only leans. X12 says of what phase a wait is, not what it is.
-    pub fn is_weak(self) -> bool {
-        (Self::X1..=Self::X18).contains(&self) && self != Self::X12
-    }
 }
 
 /// The copy that a wait completes.

@@ -56,7 +56,7 @@ pub fn list_rules(style: Style) -> String {
         }
         let id = Tone::Strong.paint(format!("{:<11}", rule.id));
         let sure = Tone::Faint.paint(format!("{:<10}", figures(rule)));
-        page.row(&format!("  {id}{sure}"), rule.title, "");
+        page.row(&format!("  {id}{sure}"), rule.id.title(), "");
     }
     page.finish()
 }
@@ -165,7 +165,7 @@ fn outcome_word(p: &Pattern) -> String {
 /// One rule whole.
 pub fn rule(rule: &Rule, style: Style) -> String {
     let mut page = Page::new(style);
-    page.title(rule.id.as_str(), rule.title);
+    page.title(rule.id.as_str(), rule.id.title());
     page.field("looks at", rule.looks_at);
     page.field("proves", rule.proves);
     page.field("comes after", &earlier(rule));
@@ -462,7 +462,7 @@ mod tests {
         assert!(text.starts_with("1. Explicit synchronisation"));
         let text = list_rules(style);
         for rule in rules::all() {
-            assert!(text.contains(rule.id.as_str()) && text.contains(rule.title), "{}", rule.id);
+            assert!(text.contains(rule.id.as_str()) && text.contains(rule.id.title()), "{}", rule.id);
         }
     }
 

@@ -68,7 +68,7 @@ fn rule(rule: &Rule) -> Value {
     };
     json!({
         "id": rule.id,
-        "title": rule.title,
+        "title": rule.id.title(),
         "role": role,
         "looks_at": rule.looks_at,
         "proves": rule.proves,

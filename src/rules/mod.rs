@@ -1,6 +1,6 @@
 //! The rules of evidence: one table of what each looks at, what it proves, what it yields to and how sure it is.
 //!
-//! [`RuleId`] names a rule; [`of`] gives its row. Rules of the trace stand in order of precedence: the first that applies
+//! [`RuleId`] names a rule and has its title; [`of`] gives its row. Rules of the trace stand in order of precedence: the first that applies
 //! speaks. Whether it then yields to the Python source is in its row too ([`Yields`]). Figures stand in [`grade`].
 
 pub mod calibration;
@@ -18,8 +18,6 @@ use grade::{DECIDED, Grade};
 pub struct Rule {
     /// Its name, as evidence cites it.
     pub id: RuleId,
-    /// What it goes by, as a short clause.
-    pub title: &'static str,
     /// What it looks at, as a sentence.
     pub looks_at: &'static str,
     /// What it proves, as a sentence.

@@ -3,8 +3,8 @@
 use super::{Role, Rule};
 use crate::vocabulary::RuleId;
 
-const fn remark(id: RuleId, title: &'static str, looks_at: &'static str, proves: &'static str) -> Rule {
-    Rule { id, title, looks_at, proves, role: Role::Remark, example: "" }
+const fn remark(id: RuleId, looks_at: &'static str, proves: &'static str) -> Rule {
+    Rule { id, looks_at, proves, role: Role::Remark, example: "" }
 }
 
 pub(super) const RULES: &[Rule] = &[
@@ -12,7 +12,6 @@ pub(super) const RULES: &[Rule] = &[
         example: "print(a.item(), b.item())",
         ..remark(
             RuleId::S17,
-            "several reads could be one",
             "Reads of the same statement, of neighbours, or of a comprehension.",
             "One torch.stack(...).tolist() reads them in one wait.",
         )
@@ -21,7 +20,6 @@ pub(super) const RULES: &[Rule] = &[
         example: "if step % 100 == 0:\n    print(loss.item())",
         ..remark(
             RuleId::S18,
-            "it happens only now and then",
             "Conditions around the read such as `step % 100 == 0`.",
             "What it costs is spread over the steps without it.",
         )
@@ -32,51 +30,39 @@ loop                   ├─ 1 ─┤├─ 2 ─┤├─ 3 ─┤ …
 waits     [==] [==] [==]                         <- start-up only",
         ..remark(
             RuleId::X12,
-            "only at start-up",
             "The iterations that hold waits of the site.",
             "All come before the loop or in its first tenth: whatever they are, they matter little. The site is ranked last.",
         )
     },
     remark(
         RuleId::Undecided,
-        "what is missing",
         "What the trace leaves open.",
         "The source or weak rules may decide; otherwise it stays unknown.",
     ),
     remark(
         RuleId::Unsure,
-        "not surely enough",
         "A verdict below 65 %.",
         "Its class is printed as unknown: the share of right ones among such verdicts would be too low.",
     ),
     remark(
         RuleId::Weak,
-        "weak rules decided",
         "Rules X1 to X18 that fired: the score starts at even odds, each moves it by its weight.",
         "Two that look at different things lean the same way, 15 points from even odds or more. The confidence is the score.",
     ),
     remark(
         RuleId::Source,
-        "the source at hand is not what ran",
         "The recorded line in the file found.",
         "It does not hold what the trace saw: the file was not used.",
     ),
     remark(
         RuleId::Sampled,
-        "placed by sampling",
         "Python samples next to the wait.",
         "The line is only probable; its source is not read.",
     ),
     remark(
         RuleId::Thread,
-        "on autograd's thread",
         "The thread's name.",
         "It happens inside the backward pass, which has no Python frames of its own.",
     ),
-    remark(
-        RuleId::Device,
-        "which device it was for",
-        "The context of the call.",
-        "Not recorded, or not the device that still worked.",
-    ),
+    remark(RuleId::Device, "The context of the call.", "Not recorded, or not the device that still worked."),
 ];

@@ -3,139 +3,115 @@
 use super::{Role, Rule};
 use crate::vocabulary::RuleId;
 
-const fn rule(
-    id: RuleId,
-    title: &'static str,
-    looks_at: &'static str,
-    proves: &'static str,
-    example: &'static str,
-) -> Rule {
-    Rule { id, title, looks_at, proves, role: Role::Source, example }
+const fn rule(id: RuleId, looks_at: &'static str, proves: &'static str, example: &'static str) -> Rule {
+    Rule { id, looks_at, proves, role: Role::Source, example }
 }
 
 pub(super) const RULES: &[Rule] = &[
     rule(
         RuleId::S01,
-        "the value is a branch's test",
         "The expression around the read: the test of an if, while, comprehension, and, or, not.",
         "The CPU must know the value before it can go on.",
         "if loss.item() < best:\n    best_epoch = epoch\n    save(model)",
     ),
     rule(
         RuleId::S02,
-        "the value is the test of a guard",
         "A branch whose body only raises, stops, warns or skips.",
         "The CPU needs the value, but seldom: checking every N steps is enough.",
         "if not torch.isfinite(loss):\n    raise ValueError('loss diverged')",
     ),
     rule(
         RuleId::S03,
-        "the value is asserted",
         "The test of an assert statement.",
         "The CPU needs the value; `python -O` leaves the check out, `torch._assert_async` does not wait.",
         "assert (labels < classes).all()",
     ),
     rule(
         RuleId::S04,
-        "the value is shown at once",
         "The call that takes the value: print, a logger, a progress bar, a metrics recorder.",
         "The program goes on the same whatever the value is: the read can wait or go.",
         "print(f'step {step}: {loss.item():.3f}')",
     ),
     rule(
         RuleId::S05,
-        "the value is collected in a loop and used after it",
         "Sums and lists that a loop fills, and their uses outside of it.",
         "One read after the loop would do: collect on the GPU.",
         "for batch in loader:\n    total += loss(batch).item()\nprint(total / len(loader))",
     ),
     rule(
         RuleId::S06,
-        "every use of the value, through names",
         "The names, containers, attributes, functions and callers that the value goes through, and where it ends.",
         "One use that decides what the CPU does makes it needed; if all only show it, it is not; a use that is not understood leaves it open.",
         "value = loss.item()\nlr = base * min(1, value)    # decides: needed\nlog.info('loss %f', value)   # shows",
     ),
     rule(
         RuleId::S07,
-        "the value goes back to the GPU",
         "Uses that combine it with tensors of the device or upload it again.",
         "The CPU only carries it: the tensor could stay where it was.",
         "norm = x.norm().item()\nx = x / norm",
     ),
     rule(
         RuleId::S08,
-        "a tensor is made from host data",
         "torch.tensor, as_tensor and the like with a device argument.",
         "It is built on the CPU and uploaded: no value of the GPU is read.",
         "weights = torch.tensor([0.1, 0.9], device='cuda')",
     ),
     rule(
         RuleId::S09,
-        "a tensor is moved",
         ".to(), .cuda(), copy_() and the direction that the trace or the device argument tells.",
         "Towards the GPU, no value reaches the CPU.",
         "images = images.to('cuda')",
     ),
     rule(
         RuleId::S10,
-        "a CPU tensor type where a dtype was meant",
         ".type() with a tensor class of the CPU.",
         "The tensor goes to the CPU for nothing.",
         "labels = labels.type(torch.LongTensor)",
     ),
     rule(
         RuleId::S11,
-        "the size of the result depends on values",
         "Indices with masks, and operators such as unique, repeat_interleave, one_hot.",
         "PyTorch needs the size on the CPU to allocate the output.",
         "kept = boxes[scores > 0.5]",
     ),
     rule(
         RuleId::S12,
-        "an index or a value is uploaded",
         "Subscripts with lists, numbers or CPU tensors, and assignments through them.",
         "No size depends on it: an index on the GPU, torch.where or masked_fill do not wait.",
         "x[[0, 2, 5]] = 0.0",
     ),
     rule(
         RuleId::S13,
-        "a tensor bounds a slice",
         "Slices whose bounds are tensors of the device.",
         "Python needs the bounds as numbers.",
         "prefix = tokens[: length]    # length on the GPU",
     ),
     rule(
         RuleId::S14,
-        "Python compares tensors",
         "max, min, sorted over tensors of the device.",
         "Python branches once a comparison: torch.maximum and torch.sort do not.",
         "highest = max(losses)    # tensors of the GPU",
     ),
     rule(
         RuleId::S15,
-        "what an explicit synchronisation is for",
         "Statements around it: clocks, event times, non-blocking copies whose target is read later.",
         "Timing, a barrier that makes a buffer readable, or nothing: the GPU keeps its order by itself.",
         "torch.cuda.synchronize()\nseconds = time.perf_counter() - start",
     ),
     rule(
         RuleId::S16,
-        "memory is given back",
         "torch.cuda.empty_cache().",
         "The allocator waits to give memory back to the driver.",
         "torch.cuda.empty_cache()",
     ),
     rule(
         RuleId::S19,
-        "the wait is inside a call",
         "A call of the line inside which the wait happened, where no other rule knows it.",
         "Nothing, unless the trace names the allocator.",
         "out = library.step(batch)",
     ),
     rule(
         RuleId::S20,
-        "the host knows it already",
         "Where the tensor came from: an upload in sight, and only pure functions of it and of host values since.",
         "The program needs the value, but not from the GPU: the host had all that it follows from.",
         "lens = torch.tensor(sizes, device='cuda')\nlongest = lens.max().item()    # max(sizes)",

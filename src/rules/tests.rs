@@ -15,7 +15,7 @@ fn every_rule_has_one_row() {
 fn rows_are_whole() {
     for rule in all() {
         let id = rule.id;
-        assert!(!rule.title.is_empty() && rule.looks_at.ends_with('.') && rule.proves.ends_with('.'), "{id}");
+        assert!(!id.title().is_empty() && rule.looks_at.ends_with('.') && rule.proves.ends_with('.'), "{id}");
         let decides = matches!(rule.role, Role::Trace(_) | Role::Source);
         assert_eq!(rule.grades().next().is_some(), decides || id == RuleId::Weak, "{id}");
         assert_eq!(rule.example.is_empty(), rule.role == Role::Remark && !rule.has_number(), "{id}");

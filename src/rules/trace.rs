@@ -6,19 +6,17 @@ use crate::vocabulary::{Kind, RuleId};
 const fn rule(
     id: RuleId,
     yields: Yields,
-    title: &'static str,
     looks_at: &'static str,
     proves: &'static str,
     example: &'static str,
 ) -> Rule {
-    Rule { id, title, looks_at, proves, role: Role::Trace(yields), example }
+    Rule { id, looks_at, proves, role: Role::Trace(yields), example }
 }
 
 pub(super) const RULES: &[Rule] = &[
     rule(
         RuleId::R23,
         Yields::NOTHING,
-        "a library sets itself up",
         "Functions of cuDNN, TensorRT, NCCL and the driver in the native chain, or in the name of an NVTX range around the wait.",
         "Algorithms are timed for a new shape, or a context or a communicator is made or taken down. The line is innocent.",
         "\
@@ -29,7 +27,6 @@ train.py:41  y = conv(x)                              <- the first time with thi
     rule(
         RuleId::R13,
         Yields::NOTHING,
-        "memory is freed or allocated",
         "The call itself (cudaFree, cudaFreeHost, cudaHostAlloc, …), and PyTorch's allocators in the native chain.",
         "The wait is the allocator's: the driver drains the device before it frees. The Python line is innocent.",
         "\
@@ -39,7 +36,6 @@ stream 7      [gemm~~~~~~~~~~~~~~~~~~]",
     rule(
         RuleId::R22,
         Yields::NOTHING,
-        "DDP measures its own run time",
         "c10d::Logger in the native chain of a wait for an event.",
         "DistributedDataParallel times its forward and backward pass by events. The Python line, the model's call, is innocent.",
         "\
@@ -50,7 +46,6 @@ train.py:41  loss = model(x)
     rule(
         RuleId::R17,
         Yields::NOTHING,
-        "known library code",
         "The innermost frames inside a library, its file, function and line, held against the catalogue's library entries.",
         "What the catalogue says of that place: why the library waits is known.",
         "\
@@ -61,7 +56,6 @@ train.py:41 main
     rule(
         RuleId::R18,
         Yields::NOTHING,
-        "the operator is named, and it decides",
         "at::_ops:: functions and the Python method of the native chain; without a chain, PyTorch's NVTX ranges.",
         "The kind of that operator: nonzero needs its output's size, a factorisation checks itself.",
         "\
@@ -72,7 +66,6 @@ stream 7     [reduce~~~~~~~~~] [copy]        [select~]",
     rule(
         RuleId::R19,
         Yields { to: To::Decided, except: None, open: Some(grade::R19_OPEN) },
-        "the operator is named, and a branch hangs on it",
         "As R18: is_nonzero, which Python calls for a tensor's truth, and operators that branch by themselves.",
         "The CPU has a truth value. What the program does with it the source tells better, if it can tell.",
         "\
@@ -83,7 +76,6 @@ stream 7     [compare~~~~~~~~] [copy]",
     rule(
         RuleId::R12,
         Yields::NOTHING,
-        "kernels of GradScaler",
         "A copy of 4 bytes after the unscale kernel or before the scale's update, without chain or range.",
         "The value decides whether the optimizer steps.",
         "\
@@ -93,7 +85,6 @@ stream 7     [non_finite_check~] [copy]         [adam~~] [amp_update_scale]",
     rule(
         RuleId::R11,
         Yields::NOTHING,
-        "kernels of a factorisation",
         "A copy of 1 byte shortly after kernels of getrf, potrf, syevd, …, without chain or range.",
         "PyTorch checks that the factorisation succeeded; the program uses its result on the GPU.",
         "\
@@ -105,7 +96,6 @@ stream 7     [getrf~~~] [reduce] [copy]",
         // The kernels show that a tensor became text; where the text goes, only the source can know. Where it does not
         // know either, the text was most likely printed.
         Yields::to(To::Decided),
-        "kernels of tensor formatting",
         "Selections of finite nonzero elements and extremes in double precision around a copy, without chain or range.",
         "PyTorch turns a tensor into text, as print() does.",
         "\
@@ -115,7 +105,6 @@ stream 7     [abs] [and] [reduce~] [copy]                 [min double] [max doub
     rule(
         RuleId::R08,
         Yields::NOTHING,
-        "kernels of nonzero",
         "A copy of 4 bytes between a reduction and a selection, without chain or range.",
         "A count was read, because the next output has that size: nonzero or an index with a mask.",
         "\
@@ -125,7 +114,6 @@ stream 7     [DeviceReduce~~~] [copy]           [DeviceSelect~]",
     rule(
         RuleId::R09,
         Yields::NOTHING,
-        "kernels of unique",
         "A copy of 8 bytes after a sort and a selection, without chain or range.",
         "The number of distinct values was read, because the output has that size.",
         "\
@@ -135,7 +123,6 @@ stream 7     [RadixSort~] [DeviceSelect~] [copy]",
     rule(
         RuleId::R10,
         Yields::NOTHING,
-        "kernels of repeat_interleave",
         "A copy of 1 or 8 bytes between a scan and repeat_interleave's own kernel, without chain or range.",
         "The sum of the repeats was read, because the output has that size.",
         "\
@@ -145,7 +132,6 @@ stream 7     [DeviceScan~~~~~] [copy]           [compute_cuda_kernel]",
     rule(
         RuleId::R15,
         Yields::NOTHING,
-        "kernels of bincount",
         "A copy before a histogram kernel, without chain or range.",
         "The number of bins was read, because the output has that size.",
         "\
@@ -155,7 +141,6 @@ stream 7     [max~~~~~~~~~~~~] [copy]           [kernelHistogram1D]",
     rule(
         RuleId::R14,
         Yields::NOTHING,
-        "a barrier between ranks",
         "A synchronisation without a copy that waits for an all-reduce of a tensor just filled with a constant.",
         "It is dist.barrier(): no value is read.",
         "\
@@ -165,7 +150,6 @@ stream 7     [fill~] [ncclDevKernel_AllReduce~~~~]",
     rule(
         RuleId::R01,
         Yields::to(To::SameKind),
-        "the copy goes to the GPU",
         "The direction of the copy that the wait completes.",
         "No value reaches the CPU: the wait only protects the memory that is copied from.",
         "\
@@ -175,7 +159,6 @@ stream 7                [copy~~~~~~~~~~~~~~~]",
     rule(
         RuleId::R04,
         Yields::NOTHING,
-        "an earlier wait had drained it",
         "A synchronisation without a copy, and what its thread submitted since an earlier one of the same work.",
         "Nothing was submitted in between: the second wait can find nothing.",
         "\
@@ -186,7 +169,6 @@ stream 7     [gemm~~~~~~~~~~~]                       <- nothing in between",
         RuleId::R05,
         // Any copy to the host that it covers would have been its to complete (R03): there was none to make readable.
         Yields::except(To::Decided, Kind::Barrier),
-        "nothing was pending",
         "A synchronisation of a stream or device without a copy, and the GPU work of what it covers.",
         "All of it had ended before the wait began: it cost only the call.",
         "\
@@ -196,7 +178,6 @@ stream 7     [gemm~~]     |                          <- idle when it begins",
     rule(
         RuleId::R06,
         Yields::to(To::Decided),
-        "the event had happened",
         "A synchronisation with an event, and the work before the event's record.",
         "All of it had ended before the wait began: it cost only the call.",
         "\
@@ -207,7 +188,6 @@ stream 7     [gemm~~] |            [gemm~~~~~~~~~]       <- later work does not 
         RuleId::R03,
         // The copy that the trace saw was started where the source does not look: what it says of the wait lacks that.
         Yields::except(To::Anything, Kind::Explicit),
-        "it completes an earlier copy",
         "Copies to the host that no wait had completed when this synchronisation began.",
         "A buffer on the host is valid after it. What reads the buffer, only the source shows.",
         "\
@@ -217,7 +197,6 @@ stream 7         [copy~~~~~~~]  [gemm~~~~~~]",
     rule(
         RuleId::Collective,
         Yields::NOTHING,
-        "a collective was awaited",
         "A synchronisation without a copy, half of whose time passed while a kernel of NCCL ran last. As a remark: such a kernel ran last, or a tenth and more of the time passed behind such kernels.",
         "Ranks wait for each other there: without this wait the GPU would have waited all the same. Which rank came late, and for how long, is said where the capture holds it.",
         "\
@@ -228,7 +207,6 @@ peer            ………………………… late ………………………�
     rule(
         RuleId::R02,
         Yields::to(To::Decided),
-        "a synchronisation without a copy",
         "Copies at the wait and unawaited ones before it: there are none.",
         "The CPU receives nothing. Whether it measures time, or is a barrier that another line needs, the source may show.",
         "\
@@ -238,7 +216,6 @@ stream 7     [gemm~~~~~~~~~~~]                       <- no copy to the host",
     rule(
         RuleId::R20,
         Yields::to(To::Anything),
-        "a value is read",
         "A copy to the host that the wait completes, and the Python method that made it, where one is named.",
         "The CPU has a value. Whether the program needs it there, only its use tells: unknown, unless the source or weak rules decide.",
         "\
@@ -248,7 +225,6 @@ stream 7     [gemm~~~~~~~~~~~~] [copy]               <- 4 B reach the CPU",
     rule(
         RuleId::R21,
         Yields::to(To::Anything),
-        "nothing tells what it was for",
         "What is left: no copy, frame, chain or range, or an export that lacks the work awaited.",
         "Nothing.",
         "\

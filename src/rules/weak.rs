@@ -9,12 +9,11 @@ use crate::vocabulary::RuleId;
 const fn rule(
     id: RuleId,
     lean: Lean,
-    title: &'static str,
     looks_at: &'static str,
     proves: &'static str,
     example: &'static str,
 ) -> Rule {
-    Rule { id, title, looks_at, proves, role: Role::Weak(lean), example }
+    Rule { id, looks_at, proves, role: Role::Weak(lean), example }
 }
 
 const fn lean(about: About, weight: f64, fired: (u32, u32), prior: f64) -> Lean {
@@ -25,7 +24,6 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         RuleId::X1,
         lean(About::After, 0.12, (4, 4), 0.30),
-        "what follows differs",
         "The names of the next four operations after each wait of one line.",
         "Perhaps the value chose them. Evaluation phases change what follows a log line too.",
         "\
@@ -35,7 +33,6 @@ stream 7  [copy] [fill] [reduce]     2nd",
     rule(
         RuleId::X2,
         lean(About::After, -0.02, (24, 18), -0.15),
-        "what follows is the same",
         "As X1.",
         "Next to nothing: most branches of a loop go the same way every time.",
         "\
@@ -44,7 +41,6 @@ stream 7  [copy] [gemm~] [relu]      every time",
     rule(
         RuleId::X3,
         lean(About::After, 0.12, (0, 0), 0.25),
-        "what follows has another size each time",
         "The grid of the next kernel, or the bytes of the next copy, after each wait of one line.",
         "Perhaps the value is a size.",
         "\
@@ -54,7 +50,6 @@ stream 7  [copy] [gather, 31 blocks]    2nd",
     rule(
         RuleId::X4,
         lean(About::Size, 0.12, (1, 1), 0.25),
-        "one byte is read",
         "The size of the copy.",
         "A truth value: what is left of these are comparisons by equal and allclose.",
         "\
@@ -63,7 +58,6 @@ host      [D2H 1 B] [synchronize==]",
     rule(
         RuleId::X5,
         lean(About::Place, -0.15, (18, 3), -0.20),
-        "a number is read at the end of the step",
         "Reads of 2 or 4 bytes after the optimizer's kernels, with no layer of the model to follow in the iteration.",
         "Reporting stands there.",
         "\
@@ -72,7 +66,6 @@ iteration ├────[gemm~][gemm~]──[adam~]──[D2H 4 B]──┤",
     rule(
         RuleId::X6,
         lean(About::Size, 0.05, (1, 2), 0.25),
-        "eight bytes are read in mid-step",
         "Reads of 8 bytes before the step is done.",
         "Often a size or an index.",
         "\
@@ -81,7 +74,6 @@ iteration ├────[gemm~]──[D2H 8 B]──[gemm~]──[adam~]┤",
     rule(
         RuleId::X7,
         lean(About::Host, 0.12, (0, 0), 0.25),
-        "the host works afterwards",
         "Host time between the wait's end and the thread's next CUDA call, where more than a scalar was read.",
         "Perhaps the CPU computes with what it got.",
         "\
@@ -90,7 +82,6 @@ host      [D2H 1 MiB] [synchronize==] ……… 4 ms ……… [launch]",
     rule(
         RuleId::X8,
         lean(About::Host, -0.15, (0, 0), -0.30),
-        "the thread writes afterwards",
         "write and send calls within a millisecond, in captures with operating-system calls.",
         "Perhaps it prints or sends the value. Three prints of one program fit, and no other site of the fit has such calls.",
         "\
@@ -99,7 +90,6 @@ host      [D2H 4 B] [synchronize==] [write]",
     rule(
         RuleId::X9,
         lean(About::Data, -0.12, (0, 0), -0.30),
-        "as many bytes go back",
         "The thread's next waits: one that uploads as many bytes as were read.",
         "Perhaps the value only makes a round trip.",
         "\
@@ -108,7 +98,6 @@ host      [D2H 64 B] [synchronize==] [H2D 64 B] [synchronize==]",
     rule(
         RuleId::X10,
         lean(About::Number, -0.10, (25, 9), -0.25),
-        "reads follow one another",
         "Scalar reads in a row on the thread, with no more work between them than a mean takes.",
         "Metrics, for which one read would do.",
         "\
@@ -117,7 +106,6 @@ host      [D2H 4 B] [sync=] [D2H 4 B] [sync=] [D2H 4 B] [sync=]",
     rule(
         RuleId::X11,
         lean(About::Names, -0.15, (17, 0), -0.25),
-        "the code's names say that it reports",
         "Functions of the user's frames and NVTX ranges around: words such as log, metrics, progress, print. Of a bare synchronisation beside a clock: words such as timer, bench.",
         "Perhaps the value is only shown. All sites of the fit that it fired on are of one program.",
         "\
@@ -127,7 +115,6 @@ host      [D2H 4 B] [synchronize==]",
     rule(
         RuleId::X13,
         lean(About::Number, -0.12, (0, 0), -0.30),
-        "once a parameter",
         "Eight or more waits in every iteration inside the optimizer's or gradient clipping's code.",
         "A loop over parameters that a fused form does without waiting.",
         "\
@@ -136,7 +123,6 @@ iteration ├──[Optimizer.step: [D2H] [D2H] [D2H] … ]──┤",
     rule(
         RuleId::X14,
         lean(About::Number, 0.10, (0, 0), 0.20),
-        "once a layer",
         "Four or more waits in every iteration inside a forward pass.",
         "Perhaps the model's structure depends on it.",
         "\
@@ -145,7 +131,6 @@ iteration ├──[forward: [gemm~][D2H] [gemm~][D2H] [gemm~][D2H] … ]──�
     rule(
         RuleId::X15,
         lean(About::Where, -0.15, (0, 0), -0.40),
-        "one byte after each backward operation",
         "Reads of 1 byte on autograd's thread, in a row or many an iteration.",
         "Anomaly detection, which is a debugging aid.",
         "\
@@ -154,7 +139,6 @@ pt_autograd_0  [backward] [D2H 1 B] [sync=] [backward] [D2H 1 B] [sync=]",
     rule(
         RuleId::X17,
         lean(About::Host, -0.12, (0, 0), -0.30),
-        "a clock is read beside it",
         "clock_gettime within a millisecond, in captures with operating-system calls.",
         "Perhaps the program measures time.",
         "\
@@ -163,7 +147,6 @@ host      [clock_gettime] [synchronize==] [clock_gettime]",
     rule(
         RuleId::X18,
         lean(About::Where, 0.10, (0, 0), 0.20),
-        "it waits for a copy on a stream of its own",
         "Synchronisations with an event that complete a copy on another stream than most of the work.",
         "Made to overlap: somebody needs that buffer.",
         "\
