@@ -33,76 +33,166 @@ impl Warning {
     }
 }
 
-words! {
-    /// Codes of warnings. A word stays what it means; what is no longer said is left out, never used for something else.
-    Code {
-        // the export
-        DamagedTimes = "damaged-times": "Rows have times that no capture can hold; they were left out",
-        DamagedNames = "damaged-names": "Calls have a name id that stands for no string; waits among them are missing",
-        DamagedPayloads = "damaged-payloads": "Python marks have a payload that cannot be understood; their waits have no Python line",
-        DamagedChains = "damaged-chains": "Call chains have two frames at one depth",
-        MissingColumn = "missing-column": "A table lacks a column, and the report what rests on it",
-        UnreadableTable = "unreadable-table": "A table is no table of rows with ids, and was not read",
-        RangesNeverPopped = "ranges-never-popped": "NVTX ranges were pushed and never popped; each counts as ended where the next of its name begins",
-        RangesLeftOut = "ranges-left-out": "NVTX ranges were left out that nest deeper than a program's parts do",
-        NoGpuWork = "no-gpu-work": "No kernel or copy is recorded: copies, drain and idle waits cannot be told",
-        SamplingOnly = "sampling-only": "Python was sampled, not asked at each CUDA call: a short wait shows its function, not its line",
-        SyncBacktracesOff = "sync-backtraces-off": "Python backtraces were asked for, those of synchronisations were not",
-        PythonWithoutCudabacktrace = "python-without-cudabacktrace": "Python backtraces were asked for without backtraces of CUDA calls: nsys then records no Python frame",
-        NoPythonBacktraces = "no-python-backtraces": "The capture holds no Python backtraces: waits are placed by native chains and NVTX ranges",
-        PythonPayloadMissing = "python-payload-missing": "Python marks were exported without their frames",
-        ChainsUnresolved = "chains-unresolved": "Native call chains hold addresses, not symbols",
-        NoChains = "no-chains": "CUDA calls carry no native call chains",
-        BacktraceThreshold = "backtrace-threshold": "Waits shorter than the capture's threshold got no backtrace",
-        EventsLost = "events-lost": "nsys says that it missed events: counts and times may be low",
-        GraphLevelTrace = "graph-level-trace": "CUDA graphs were traced as a whole: their kernels are hidden",
-        LaunchBlocking = "launch-blocking": "CUDA_LAUNCH_BLOCKING=1 was set: this is not how the program runs",
-        WaitAfterEveryLaunch = "wait-after-every-launch": "A wait follows nearly every kernel launch: a debug mode, or a loop that synchronises after each step",
-        SyncDeviceUnknown = "sync-device-unknown": "Waits do not record which device they were for; it is inferred",
-        StaleSource = "stale-source": "The Python source at hand is not what ran; it was not used",
-        SourceRefused = "source-refused": "A Python source was not read: its size, kind or place forbids it",
-        TinyCapture = "tiny-capture": "Too few GPU operations to tell start-up from steady state",
-        OpenEvents = "open-events": "Calls or operations have no end: the capture stopped inside them",
-        NotPython = "not-python": "A process is no program of PyTorch: places are native functions, fixes are in CUDA's terms",
-        // prices
-        SimulationOff = "simulation-off": "The simulation does not reproduce the capture: savings are bounds only",
-        ProfilerOverhead = "profiler-overhead": "Much of the recorded time is the profiler's own",
-        LightCaptureNeeded = "light-capture-needed": "Backtraces slow the program so much that savings have no figure, only a wide range",
-        StepTimeUnused = "step-time-unused": "The length given for an iteration could not be used",
-        PowerLimited = "power-limited": "The GPU is at its power limit: time won by fixes is partly lost to a lower clock",
-        PricesPartlyBounds = "prices-partly-bounds": "Only the largest sites were simulated; the others have bounds",
-        BandwidthAssumed = "bandwidth-assumed": "The speed of pinned copies is not in the capture and was assumed",
-        CollectivesAsRecorded = "collectives-as-recorded": "Collective kernels keep their recorded length, though they wait for other ranks",
-        AssumedFixed = "assumed-fixed": "Sites were taken as fixed on request: savings come on top of that",
-        TimingMatched = "timing-matched": "Times are from another capture than the sites",
-        TimingUnused = "timing-unused": "A light capture lies beside the profile and gives no times",
-        ReplayNotShown = "replay-not-shown": "None of the sites that were replayed is in this report",
-        // ranks
-        RankUnreadable = "rank-unreadable": "An export or folder of several could not be read, and the report is of the others",
-        RanksMissing = "ranks-missing": "Numbers of ranks are missing between the first and the last",
-        RankTwice = "rank-twice": "Two exports name the same rank",
-        RanksOfPrograms = "ranks-of-programs": "Not all exports are of the same script",
-        RanksOfVersions = "ranks-of-versions": "Not all exports were made by the same version of nsys",
-        CollectivesNotMatched = "collectives-not-matched": "Ranks run collectives that do not fit together, so who came late there is not told",
-        // what was asked for
-        NoSuchDevice = "no-such-device": "No GPU has the number that was asked for",
-        NoSuchProcess = "no-such-process": "No process has the id that was asked for",
-        NoSuchThread = "no-such-thread": "No thread has the id or name that was asked for",
-        // comparisons and gates
-        OtherGpu = "other-gpu": "The two captures are of different GPUs: times are not judged",
-        OtherFlags = "other-flags": "The two captures were made with other flags: times are not judged",
-        OtherHost = "other-host": "One host was slower at calls than the other: times are not judged",
-        SampledLines = "sampled-lines": "A capture was sampled: sites are compared by function",
-        NoLines = "no-lines": "Only one capture has Python frames: waits are compared by call and copy",
-        OtherIterations = "other-iterations": "The captures have iterations of other names: amounts are not judged",
-        NoIterations = "no-iterations": "Neither capture has iterations: amounts are per run",
-        NoCommonIterations = "no-common-iterations": "Only one capture has iterations: amounts are per run and not judged",
-        OtherRanks = "other-ranks": "The captures have other numbers of ranks: amounts are means over ranks",
-        OtherCommand = "other-command": "The captures are of other command lines",
-        OtherRoot = "other-root": "Files under one directory before are taken for those under another after",
-        OtherFilters = "other-filters": "Only one side leaves waits out by filters",
-        UnusedAllowance = "unused-allowance": "The budget allows a wait that is no longer there",
-    }
+/// Declares the codes: a word, what it means, and what to do about it.
+macro_rules! codes {
+    ($($code:ident = $word:literal: $means:literal => $advice:expr,)+) => {
+        words! {
+            /// Codes of warnings. A word stays what it means; what is no longer said is left out, never used for
+            /// something else.
+            Code { $($code = $word: $means,)+ }
+        }
+
+        impl Code {
+            /// What to do about it.
+            pub const fn advice(self) -> &'static str {
+                match self { $(Self::$code => $advice,)+ }
+            }
+        }
+    };
+}
+
+// What several codes advise.
+const COPY_AGAIN: &str =
+    "Copy the export again, or make it anew from its .nsys-rep with the command of the warning.";
+const EXPORT_AGAIN: &str = "Export the .nsys-rep again, with all its tables.";
+const WITH_LINES: &str =
+    "Capture with `--cudabacktrace=all:0 --python-backtrace=cuda --sample=process-tree`.";
+const BASIS: &str = "Nothing: it says on what the figures rest.";
+const ONE_RUN: &str = "Give the exports of one run, exported by one nsys.";
+const CHOOSE: &str = "Choose one of those that the warning lists.";
+const ALIKE: &str =
+    "Capture both alike, with scripts/capture.sh or the command that `sync-report doctor` prints.";
+const SAME_RANGES: &str = "Capture both with the same NVTX ranges.";
+const AS_MEANT: &str = "Nothing, where that is what you meant to compare.";
+
+codes! {
+    // the export
+    DamagedTimes = "damaged-times": "Rows have times that no capture can hold; they were left out"
+        => COPY_AGAIN,
+    DamagedNames = "damaged-names": "Calls have a name id that stands for no string; waits among them are missing"
+        => COPY_AGAIN,
+    DamagedPayloads = "damaged-payloads": "Python marks have a payload that cannot be understood; their waits have no Python line"
+        => COPY_AGAIN,
+    DamagedChains = "damaged-chains": "Call chains have two frames at one depth"
+        => COPY_AGAIN,
+    MissingColumn = "missing-column": "A table lacks a column, and the report what rests on it"
+        => EXPORT_AGAIN,
+    UnreadableTable = "unreadable-table": "A table is no table of rows with ids, and was not read"
+        => EXPORT_AGAIN,
+    RangesNeverPopped = "ranges-never-popped": "NVTX ranges were pushed and never popped; each counts as ended where the next of its name begins"
+        => "Pop each range, also where the code between raises: `with torch.cuda.nvtx.range(…)`.",
+    RangesLeftOut = "ranges-left-out": "NVTX ranges were left out that nest deeper than a program's parts do"
+        => "Look for ranges that are pushed in a loop and never popped.",
+    NoGpuWork = "no-gpu-work": "No kernel or copy is recorded: copies, drain and idle waits cannot be told"
+        => "Capture with `-t cuda`; where nsys names a reason (driver, CUPTI, permissions), mend that first.",
+    SamplingOnly = "sampling-only": "Python was sampled, not asked at each CUDA call: a short wait shows its function, not its line"
+        => WITH_LINES,
+    SyncBacktracesOff = "sync-backtraces-off": "Python backtraces were asked for, those of synchronisations were not"
+        => WITH_LINES,
+    PythonWithoutCudabacktrace = "python-without-cudabacktrace": "Python backtraces were asked for without backtraces of CUDA calls: nsys then records no Python frame"
+        => WITH_LINES,
+    NoPythonBacktraces = "no-python-backtraces": "The capture holds no Python backtraces: waits are placed by native chains and NVTX ranges"
+        => WITH_LINES,
+    PythonPayloadMissing = "python-payload-missing": "Python marks were exported without their frames"
+        => "Export the .nsys-rep again with `--include-json=true`, by nsys 2024.5 or later.",
+    ChainsUnresolved = "chains-unresolved": "Native call chains hold addresses, not symbols"
+        => "Capture with `--resolve-symbols=true`, where the program's libraries are.",
+    NoChains = "no-chains": "CUDA calls carry no native call chains"
+        => "Capture with `--cudabacktrace=all:0 --sample=process-tree`.",
+    BacktraceThreshold = "backtrace-threshold": "Waits shorter than the capture's threshold got no backtrace"
+        => "Give a threshold of 0: `--cudabacktrace=all:0`.",
+    EventsLost = "events-lost": "nsys says that it missed events: counts and times may be low"
+        => "Capture a shorter stretch (`--capture-range`), or flush more often (`--cuda-flush-interval=1000`).",
+    GraphLevelTrace = "graph-level-trace": "CUDA graphs were traced as a whole: their kernels are hidden"
+        => "Capture with `--cuda-graph-trace=node`.",
+    LaunchBlocking = "launch-blocking": "CUDA_LAUNCH_BLOCKING=1 was set: this is not how the program runs"
+        => "Capture without CUDA_LAUNCH_BLOCKING.",
+    WaitAfterEveryLaunch = "wait-after-every-launch": "A wait follows nearly every kernel launch: a debug mode, or a loop that synchronises after each step"
+        => "Switch the debug mode off and capture again; a loop that waits so is itself the finding.",
+    SyncDeviceUnknown = "sync-device-unknown": "Waits do not record which device they were for; it is inferred"
+        => "Nothing: the capture cannot tell. Check sites of programs that use several GPUs.",
+    StaleSource = "stale-source": "The Python source at hand is not what ran; it was not used"
+        => "Check out the revision that was profiled, or point `--source-root` at it.",
+    SourceRefused = "source-refused": "A Python source was not read: its size, kind or place forbids it"
+        => "Point `--source-root` at plain source files.",
+    TinyCapture = "tiny-capture": "Too few GPU operations to tell start-up from steady state"
+        => "Capture some ten iterations after warm-up.",
+    OpenEvents = "open-events": "Calls or operations have no end: the capture stopped inside them"
+        => "Let the capture end between iterations, where the open ones matter.",
+    NotPython = "not-python": "A process is no program of PyTorch: places are native functions, fixes are in CUDA's terms"
+        => "Nothing. For places, capture with `--cudabacktrace=all:0 --sample=process-tree`, of a build with symbols.",
+    // prices
+    SimulationOff = "simulation-off": "The simulation does not reproduce the capture: savings are bounds only"
+        => "Read savings as bounds; `sync-report replay` measures them.",
+    ProfilerOverhead = "profiler-overhead": "Much of the recorded time is the profiler's own"
+        => "Take times from a capture without backtraces (`--timing`), or measure with `sync-report replay`.",
+    LightCaptureNeeded = "light-capture-needed": "Backtraces slow the program so much that savings have no figure, only a wide range"
+        => "Capture without backtraces too (scripts/capture.sh --both), or give `--step-time` what an iteration takes.",
+    StepTimeUnused = "step-time-unused": "The length given for an iteration could not be used"
+        => "Time some iterations together and divide: from the start of one to the start of the next.",
+    PowerLimited = "power-limited": "The GPU is at its power limit: time won by fixes is partly lost to a lower clock"
+        => "Measure the fix on the program itself, or with `sync-report replay`.",
+    PricesPartlyBounds = "prices-partly-bounds": "Only the largest sites were simulated; the others have bounds"
+        => "`--fix SITE=CHANGE` simulates a site of your choice.",
+    BandwidthAssumed = "bandwidth-assumed": "The speed of pinned copies is not in the capture and was assumed"
+        => "Measure it: `sync-report bench --save FILE`, then `--constants FILE`.",
+    CollectivesAsRecorded = "collectives-as-recorded": "Collective kernels keep their recorded length, though they wait for other ranks"
+        => "Fix all ranks alike, and measure all together.",
+    AssumedFixed = "assumed-fixed": "Sites were taken as fixed on request: savings come on top of that"
+        => BASIS,
+    TimingMatched = "timing-matched": "Times are from another capture than the sites"
+        => BASIS,
+    TimingUnused = "timing-unused": "A light capture lies beside the profile and gives no times"
+        => "Capture both with the same arguments (scripts/capture.sh --both), or say `--timing none`.",
+    ReplayNotShown = "replay-not-shown": "None of the sites that were replayed is in this report"
+        => "Give the replay of this capture, or leave `--top` and filters out.",
+    // ranks
+    RankUnreadable = "rank-unreadable": "An export or folder of several could not be read, and the report is of the others"
+        => "Copy or export that one again, or leave it out.",
+    RanksMissing = "ranks-missing": "Numbers of ranks are missing between the first and the last"
+        => "Copy the files of those ranks too, where they are wanted.",
+    RankTwice = "rank-twice": "Two exports name the same rank"
+        => "Leave one of the two out, where they are of one rank.",
+    RanksOfPrograms = "ranks-of-programs": "Not all exports are of the same script"
+        => ONE_RUN,
+    RanksOfVersions = "ranks-of-versions": "Not all exports were made by the same version of nsys"
+        => ONE_RUN,
+    CollectivesNotMatched = "collectives-not-matched": "Ranks run collectives that do not fit together, so who came late there is not told"
+        => "Capture the same iterations on all ranks (`--capture-range=cudaProfilerApi`).",
+    // what was asked for
+    NoSuchDevice = "no-such-device": "No GPU has the number that was asked for"
+        => CHOOSE,
+    NoSuchProcess = "no-such-process": "No process has the id that was asked for"
+        => CHOOSE,
+    NoSuchThread = "no-such-thread": "No thread has the id or name that was asked for"
+        => CHOOSE,
+    // comparisons and gates
+    OtherGpu = "other-gpu": "The two captures are of different GPUs: times are not judged"
+        => "Capture both on the same kind of GPU.",
+    OtherFlags = "other-flags": "The two captures were made with other flags: times are not judged"
+        => ALIKE,
+    OtherHost = "other-host": "One host was slower at calls than the other: times are not judged"
+        => "Capture both on one machine, one after the other.",
+    SampledLines = "sampled-lines": "A capture was sampled: sites are compared by function"
+        => ALIKE,
+    NoLines = "no-lines": "Only one capture has Python frames: waits are compared by call and copy"
+        => ALIKE,
+    OtherIterations = "other-iterations": "The captures have iterations of other names: amounts are not judged"
+        => SAME_RANGES,
+    NoIterations = "no-iterations": "Neither capture has iterations: amounts are per run"
+        => "Wrap the loop's body in NVTX ranges `step N`.",
+    NoCommonIterations = "no-common-iterations": "Only one capture has iterations: amounts are per run and not judged"
+        => SAME_RANGES,
+    OtherRanks = "other-ranks": "The captures have other numbers of ranks: amounts are means over ranks"
+        => AS_MEANT,
+    OtherCommand = "other-command": "The captures are of other command lines"
+        => AS_MEANT,
+    OtherRoot = "other-root": "Files under one directory before are taken for those under another after"
+        => AS_MEANT,
+    OtherFilters = "other-filters": "Only one side leaves waits out by filters"
+        => "Use the same filters for both.",
+    UnusedAllowance = "unused-allowance": "The budget allows a wait that is no longer there"
+        => "Take the entry out of the budget.",
 }
 
 impl Code {
@@ -146,87 +236,5 @@ impl Code {
                 | Self::BandwidthAssumed
                 | Self::CollectivesAsRecorded
         )
-    }
-
-    /// What to do about it.
-    pub const fn advice(self) -> &'static str {
-        use Code::*;
-        match self {
-            DamagedTimes | DamagedNames | DamagedPayloads | DamagedChains => {
-                "Copy the export again, or make it anew from its .nsys-rep with the command of the warning."
-            }
-            MissingColumn | UnreadableTable => "Export the .nsys-rep again, with all its tables.",
-            RangesNeverPopped => {
-                "Pop each range, also where the code between raises: `with torch.cuda.nvtx.range(…)`."
-            }
-            RangesLeftOut => "Look for ranges that are pushed in a loop and never popped.",
-            NoGpuWork => {
-                "Capture with `-t cuda`; where nsys names a reason (driver, CUPTI, permissions), mend that first."
-            }
-            SamplingOnly | SyncBacktracesOff | PythonWithoutCudabacktrace | NoPythonBacktraces => {
-                "Capture with `--cudabacktrace=all:0 --python-backtrace=cuda --sample=process-tree`."
-            }
-            PythonPayloadMissing => {
-                "Export the .nsys-rep again with `--include-json=true`, by nsys 2024.5 or later."
-            }
-            ChainsUnresolved => "Capture with `--resolve-symbols=true`, where the program's libraries are.",
-            NoChains => "Capture with `--cudabacktrace=all:0 --sample=process-tree`.",
-            BacktraceThreshold => "Give a threshold of 0: `--cudabacktrace=all:0`.",
-            EventsLost => {
-                "Capture a shorter stretch (`--capture-range`), or flush more often (`--cuda-flush-interval=1000`)."
-            }
-            GraphLevelTrace => "Capture with `--cuda-graph-trace=node`.",
-            LaunchBlocking => "Capture without CUDA_LAUNCH_BLOCKING.",
-            WaitAfterEveryLaunch => {
-                "Switch the debug mode off and capture again; a loop that waits so is itself the finding."
-            }
-            SyncDeviceUnknown => {
-                "Nothing: the capture cannot tell. Check sites of programs that use several GPUs."
-            }
-            StaleSource => "Check out the revision that was profiled, or point `--source-root` at it.",
-            SourceRefused => "Point `--source-root` at plain source files.",
-            TinyCapture => "Capture some ten iterations after warm-up.",
-            OpenEvents => "Let the capture end between iterations, where the open ones matter.",
-            SimulationOff => "Read savings as bounds; `sync-report replay` measures them.",
-            StepTimeUnused => {
-                "Time some iterations together and divide: from the start of one to the start of the next."
-            }
-            LightCaptureNeeded => {
-                "Capture without backtraces too (scripts/capture.sh --both), or give `--step-time` what an iteration takes."
-            }
-            ProfilerOverhead => {
-                "Take times from a capture without backtraces (`--timing`), or measure with `sync-report replay`."
-            }
-            PowerLimited => "Measure the fix on the program itself, or with `sync-report replay`.",
-            PricesPartlyBounds => "`--fix SITE=CHANGE` simulates a site of your choice.",
-            BandwidthAssumed => "Measure it: `sync-report bench --save FILE`, then `--constants FILE`.",
-            NotPython => {
-                "Nothing. For places, capture with `--cudabacktrace=all:0 --sample=process-tree`, of a build with symbols."
-            }
-            CollectivesAsRecorded => "Fix all ranks alike, and measure all together.",
-            AssumedFixed | TimingMatched => "Nothing: it says on what the figures rest.",
-            TimingUnused => {
-                "Capture both with the same arguments (scripts/capture.sh --both), or say `--timing none`."
-            }
-            ReplayNotShown => "Give the replay of this capture, or leave `--top` and filters out.",
-            RankUnreadable => "Copy or export that one again, or leave it out.",
-            RanksMissing => "Copy the files of those ranks too, where they are wanted.",
-            RankTwice => "Leave one of the two out, where they are of one rank.",
-            RanksOfPrograms | RanksOfVersions => "Give the exports of one run, exported by one nsys.",
-            CollectivesNotMatched => {
-                "Capture the same iterations on all ranks (`--capture-range=cudaProfilerApi`)."
-            }
-            NoSuchDevice | NoSuchProcess | NoSuchThread => "Choose one of those that the warning lists.",
-            OtherGpu => "Capture both on the same kind of GPU.",
-            OtherFlags | SampledLines | NoLines => {
-                "Capture both alike, with scripts/capture.sh or the command that `sync-report doctor` prints."
-            }
-            OtherHost => "Capture both on one machine, one after the other.",
-            OtherIterations | NoCommonIterations => "Capture both with the same NVTX ranges.",
-            NoIterations => "Wrap the loop's body in NVTX ranges `step N`.",
-            OtherRanks | OtherCommand | OtherRoot => "Nothing, where that is what you meant to compare.",
-            OtherFilters => "Use the same filters for both.",
-            UnusedAllowance => "Take the entry out of the budget.",
-        }
     }
 }
