@@ -93,6 +93,8 @@ figures! {
         blocked_inside_ns: inside("blocked_ns").sum(),
         /// GPU idle time after those.
         drain_inside_ns: inside("drain_ns").sum(),
+        /// From an iteration's start to a wait in it, the median.
+        offset_p50_ns: hundredth("offset_ns", 50),
     }
 }
 
@@ -118,20 +120,19 @@ fn inside(column: &str) -> Expr {
 
 /// The value of rank `hundredth/100 · (n − 1)`, rounded half up. polars' own quantile is a float, which holds no more
 /// than 104 days.
-pub(crate) fn hundredth(column: &str, hundredth: u64) -> Expr {
-    ranked(column, ((rows() - lit(1u64)) * lit(hundredth) + lit(50u64)) / lit(100u64))
+pub(crate) fn hundredth(column: &str, hundredth: i64) -> Expr {
+    ranked(column, hundredth, 100)
 }
 
-fn quarter(column: &str, quarter: u64) -> Expr {
-    ranked(column, ((rows() - lit(1u64)) * lit(quarter) + lit(2u64)) / lit(4u64))
+fn quarter(column: &str, quarter: i64) -> Expr {
+    ranked(column, quarter, 4)
 }
 
-fn rows() -> Expr {
-    len().cast(DataType::UInt64)
-}
-
-fn ranked(column: &str, rank: Expr) -> Expr {
-    col(column).sort(SortOptions::default()).get(rank, true)
+/// Of the `n` values that there are; null of none.
+fn ranked(column: &str, part: i64, of: i64) -> Expr {
+    let n = col(column).count().cast(DataType::Int64);
+    let rank = ((n - lit(1i64)) * lit(part) + lit(of / 2)) / lit(of);
+    col(column).drop_nulls().sort(SortOptions::default()).get(rank, true)
 }
 
 /// Values of a column, ascending; no value before all others.
@@ -171,10 +172,10 @@ impl Waits {
         let CaptureAnalysis { profile, devices, waits, sites, .. } = found;
         let site = found.site_of_waits().into_iter().map(|site| site.map(|s| s as u32));
         let iterations = found.iterations.as_ref();
-        let iteration = |w: &Wait| {
+        let inside: Vec<Option<(u32, i64)>> = each(waits, |w| {
             let own = iterations.filter(|i| pid_of(i.tid) == pid_of(w.pid))?;
-            own.at(w.start).map(|i| i as u32)
-        };
+            own.at(w.start).map(|i| (i as u32, w.start - own.spans[i].0))
+        });
         // The device a wait is known to be for, else that of the work it awaited.
         let device = |w: &Wait| {
             let of = |op| devices.of_op(&profile.ops, op);
@@ -185,7 +186,8 @@ impl Waits {
         let longest = i64::MAX / waits.len().max(1) as i64;
         let frame = df![
             "site" => site.collect::<Vec<_>>(),
-            "iteration" => each(waits, iteration),
+            "iteration" => inside.iter().map(|i| Some(i.as_ref()?.0)).collect::<Vec<_>>(),
+            "offset_ns" => inside.iter().map(|i| Some(i.as_ref()?.1)).collect::<Vec<_>>(),
             "pid" => each(waits, |w| pid_of(w.pid)),
             "thread" => each(waits, |w| w.thread.index() as u32),
             "device" => each(waits, device),
@@ -339,6 +341,7 @@ mod tests {
         let frame = df![
             "site" => rows.iter().map(|r| r.0).collect::<Vec<_>>(),
             "iteration" => rows.iter().map(|r| r.1).collect::<Vec<_>>(),
+            "offset_ns" => rows.iter().map(|r| r.1.map(|_| r.2)).collect::<Vec<_>>(),
             "blocked_ns" => rows.iter().map(|r| r.2).collect::<Vec<_>>(),
             "drain_ns" => rows.iter().map(|r| r.3).collect::<Vec<_>>(),
             "bytes" => vec![None::<i64>; rows.len()],
@@ -382,6 +385,7 @@ mod tests {
             waits_inside: 2,
             blocked_inside_ns: 50,
             drain_inside_ns: 7,
+            offset_p50_ns: 30,
             ..Sums::default()
         };
         assert_eq!(sums[1], three);

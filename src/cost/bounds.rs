@@ -26,6 +26,7 @@
 
 use super::overhead;
 use super::simulate::Program;
+use crate::model::Bounds;
 use crate::profile::Profile;
 use crate::profile::ids::{OpId, StreamIx, ThreadIx};
 use crate::vocabulary::{Change, HostMemory};
@@ -34,36 +35,23 @@ use crate::waits::device::{DeviceIx, Devices};
 use crate::waits::{self, Covers, Wait, WaitId};
 use typed_index_collections::{TiSlice, TiVec};
 
-/// What removing some waits saves at least and at most, in ns, summed over them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bounds {
-    /// What is certain of each wait by itself, in ns, summed.
-    pub each_low: i64,
-    /// The most that each saves by itself, in ns, summed.
-    pub each_high: i64,
-    /// Of the waiting, at most, with all of the waits gone.
-    pub together_high: i64,
-    /// What can be saved on top of that, other than waiting.
-    pub beside: i64,
-}
-
 impl Bounds {
     /// The most that all of it can save.
     pub fn high(&self) -> i64 {
-        self.together_high.saturating_add(self.beside)
+        self.together_high_ns.saturating_add(self.beside_ns)
     }
 
     /// What is certain, of fixes that leave some of the waiting too.
     pub fn low(&self) -> i64 {
-        self.each_low.min(self.high())
+        self.each_low_ns.min(self.high())
     }
 
     fn add(&mut self, run: Self) {
         let add = |sum: &mut i64, time: i64| *sum = sum.saturating_add(time);
-        add(&mut self.each_low, run.each_low);
-        add(&mut self.each_high, run.each_high);
-        add(&mut self.together_high, run.together_high);
-        add(&mut self.beside, run.beside);
+        add(&mut self.each_low_ns, run.each_low_ns);
+        add(&mut self.each_high_ns, run.each_high_ns);
+        add(&mut self.together_high_ns, run.together_high_ns);
+        add(&mut self.beside_ns, run.beside_ns);
     }
 }
 
@@ -263,8 +251,8 @@ fn of_run(all: &Waits, program: &Program, run: &[(WaitId, Change)]) -> Bounds {
         let high = alone_at_most(all, w);
         // What is certain: the bare call, where that goes.
         let certain = if fix == Change::Narrow { 0 } else { learned.floor(wait.blocking) };
-        add(&mut bounds.each_low, certain.clamp(0, high));
-        add(&mut bounds.each_high, high);
+        add(&mut bounds.each_low_ns, certain.clamp(0, high));
+        add(&mut bounds.each_high_ns, high);
     }
     // What goes with the first call may stand before it, and what was launched last starts after its launch.
     let lead = run.first().map_or(0, |&(w, fix)| around(all, program, &all.waits[w], fix));
@@ -273,14 +261,14 @@ fn of_run(all: &Waits, program: &Program, run: &[(WaitId, Change)]) -> Bounds {
     let window = (from.saturating_sub(lead), to.saturating_add(learned.after_call[0].max(0)));
     let idle = idle(all, run, window, |device| of_stream(all, device, window));
     let mut most = waited.saturating_add(given_up).saturating_add(shorter);
-    bounds.together_high = waited.max(0);
+    bounds.together_high_ns = waited.max(0);
     if run.iter().all(|&(w, _)| all.next[w].takes_over) {
         let host = waited.min(worked).max(0);
-        bounds.together_high = host.min(idle);
+        bounds.together_high_ns = host.min(idle);
         // Neither host nor device gives up more than it has, whatever the other could.
         most = host.saturating_add(given_up).min(idle.saturating_add(shorter));
     }
-    bounds.beside = most.saturating_sub(bounds.together_high).max(0);
+    bounds.beside_ns = most.saturating_sub(bounds.together_high_ns).max(0);
     bounds
 }
 

@@ -24,7 +24,7 @@
 //! monotone (a fix only takes constraints away, or lets things start earlier), so that the whole is worth its best part
 //! without help. Captures and programs as a machine runs them need no cut.
 
-use super::bounds::{self, Bounds, Waits};
+use super::bounds::{self, Waits};
 use super::overhead::{self, Clock};
 use super::range::Margin;
 use super::settle::Settling;
@@ -32,6 +32,7 @@ use super::simulate::run::{PASSES, Variant};
 use super::simulate::{Outcome, Program, Scratch, run};
 use super::together::{self, Together};
 use crate::iterations::Iterations;
+use crate::model::Bounds;
 use crate::vocabulary::{BoundBy, Change};
 use crate::waits::WaitId;
 

@@ -117,7 +117,7 @@ impl<'a> Fixed<'a> {
             ids: unit.ids.iter().map(|id| (*id).to_owned()).collect(),
             key: unit.site.key.clone(),
             location: unit.location().map(Location::of),
-            name: unit.site.unframed().unwrap_or_else(|| unit.site.api.clone()),
+            name: unit.site.name(),
             grown_ns: self.growth(to).unwrap_or(0.0) as i64,
         }
     }

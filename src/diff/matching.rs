@@ -12,7 +12,7 @@
 //! of the units that share function and API at each distance; above [`MANY`] of them only equal lines pair.
 
 use super::Side;
-use super::units::{KindGroup, Unit};
+use super::units::{KindGroup, Unit, operation};
 use crate::model::diff::How;
 use crate::model::{Frame, Site};
 use crate::text::path_end;
@@ -133,16 +133,12 @@ fn function<'a>(at: &At<'a>) -> Option<&'a str> {
 fn detail(at: &At) -> String {
     let site = at.unit.site;
     let library = site.library_frame.as_ref().map(|f| (path_end(&f.file, 1), &f.function));
-    format!("{:?}|{}|{library:?}|{}", KindGroup::of(site), at.unit.op, site.once)
+    format!("{:?}|{}|{library:?}|{}", KindGroup::of(site), operation(site), site.once)
 }
 
 /// The innermost name of a unit without frames.
 fn unframed(at: &At) -> Option<String> {
-    let site = at.unit.site;
-    at.unit.location().is_none().then(|| {
-        let name = if at.unit.op.is_empty() { site.nvtx.last() } else { Some(&at.unit.op) };
-        format!("{}|{}", call(at), name.map_or("", |n| n))
-    })
+    at.unit.location().is_none().then(|| format!("{}|{}", call(at), at.unit.site.name()))
 }
 
 /// What units of a stage share. `By::Text` pairs at any distance, `By::Line` only where lines make sense.

@@ -184,8 +184,6 @@ fn state(unit: &Unit, per: Per, side: &Side, lines: bool) -> SiteState {
     let scale = if per == unit.per { 1.0 } else { iterations };
     let ns = |ns: f64| (ns * scale).round() as i64;
     let site = unit.site;
-    // What a unit without Python frames is called.
-    let named = (!unit.op.is_empty()).then_some(&unit.op).or(site.nvtx.last());
     SiteState {
         ids: unit.ids.iter().map(|id| (*id).to_owned()).collect(),
         key: site.key.clone(),
@@ -195,7 +193,7 @@ fn state(unit: &Unit, per: Per, side: &Side, lines: bool) -> SiteState {
             .map(|f| Location { line: if lines { f.line } else { 0 }, ..Location::of(f) }),
         library: site.library_frame.as_ref().map(Location::of),
         caller: site.paths().first().and_then(|path| path.first()).map(|frame| Location::of(frame)),
-        name: named.unwrap_or(&site.api).clone(),
+        name: site.name(),
         source: site.source.clone(),
         api: site.api.clone(),
         class: site.class,

@@ -43,7 +43,6 @@ pub struct Unit<'a> {
     /// The site with most waits speaks for all.
     pub site: &'a Site,
     pub ids: Vec<&'a str>,
-    pub op: String,
     pub per: Per,
     /// Per iteration or run, and rank.
     pub waits: f64,
@@ -75,6 +74,11 @@ impl KindGroup {
             kind => Self::Other(kind),
         }
     }
+}
+
+/// The operation that a site's native chain names; empty without one.
+pub fn operation(site: &Site) -> String {
+    site.native_method().unwrap_or_default()
 }
 
 impl Unit<'_> {
@@ -115,7 +119,7 @@ fn identity(site: &Site, grain: Grain) -> String {
     match (site.location(), grain) {
         (Some(at), Grain::Line) => {
             // What is paid once is compared by the run.
-            text += &format!("|{:?}|{}|{}", KindGroup::of(site), op(site), site.once);
+            text += &format!("|{:?}|{}|{}", KindGroup::of(site), operation(site), site.once);
             for f in std::iter::once(at).chain(&site.library_frame) {
                 text += &format!("|{}:{}:{}", f.file, f.function, f.line);
             }
@@ -158,11 +162,6 @@ fn absorb_start_up(groups: &mut FxHashMap<String, Vec<&Site>>, grain: Grain) {
     }
 }
 
-/// The operation that a native chain names.
-fn op(site: &Site) -> String {
-    site.native_method().unwrap_or_default()
-}
-
 fn unit<'a>(side: &Side, mut sites: Vec<&'a Site>) -> Unit<'a> {
     sites.sort_by(|a, b| b.waits.cmp(&a.waits).then_with(|| a.key.cmp(&b.key)).then_with(|| a.id.cmp(&b.id)));
     let ranks = ranks(sites.iter().copied()).max(1) as f64;
@@ -173,7 +172,6 @@ fn unit<'a>(side: &Side, mut sites: Vec<&'a Site>) -> Unit<'a> {
     let mut unit = Unit {
         site: sites[0],
         ids: sites.iter().map(|s| s.id.as_str()).collect(),
-        op: op(sites[0]),
         per,
         waits: 0.0,
         waits_slack: 0.0,

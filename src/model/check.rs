@@ -135,7 +135,7 @@ impl BreachSite {
             key: site.key.clone(),
             location: site.location().map(Location::of),
             library: site.library_frame.as_ref().map(Location::of),
-            name: site.unframed().unwrap_or_else(|| site.api.clone()),
+            name: site.name(),
             class: site.class,
             kind: site.kind,
             pattern: site.pattern.clone(),

@@ -216,8 +216,13 @@ impl Site {
         self.evidence.iter().any(|e| e.rule.is_weak())
     }
 
-    /// What it is called where no Python frame is known: the method or function of its native chain, else its range.
-    pub fn unframed(&self) -> Option<String> {
+    /// What it is called where no Python frame is known: the method or function of its native chain, else its range, else
+    /// its API.
+    pub fn name(&self) -> String {
+        self.unframed().unwrap_or_else(|| self.api.clone())
+    }
+
+    fn unframed(&self) -> Option<String> {
         self.native_method().or_else(|| self.nvtx.last().cloned())
     }
 

@@ -120,7 +120,7 @@ fn rule(site: &Site, id: &str) -> Value {
 fn result(site: &Site, program: &str, repository: &Repository, fingerprint: &str) -> Value {
     let frame = site.location();
     let of_frame = |f: &Frame| location(&f.file, &f.function, f.line, repository);
-    let mut place = frame.map_or_else(|| location(program, &unframed(site), 0, repository), of_frame);
+    let mut place = frame.map_or_else(|| location(program, &site.name(), 0, repository), of_frame);
     if let Some(source) = &site.source {
         place["physicalLocation"]["region"]["snippet"] = json!({ "text": source });
     }
@@ -207,10 +207,6 @@ fn artifact(file: &str, repository: &Repository) -> Value {
     }
 }
 
-fn unframed(site: &Site) -> String {
-    site.unframed().unwrap_or_else(|| site.api.clone())
-}
-
 /// A path as a URI reference: all but unreserved characters and slashes as `%XX`.
 fn encoded(path: &str) -> String {
     let mut out = String::new();
@@ -245,7 +241,7 @@ fn identity(site: &Site, repository: &Repository) -> String {
     let file = frame.map_or_else(String::new, |f| {
         repository.path(&f.file).unwrap_or_else(|| path_end(&f.file, 2).replace('\\', "/"))
     });
-    let function = frame.map_or_else(|| unframed(site), |f| f.function.clone());
+    let function = frame.map_or_else(|| site.name(), |f| f.function.clone());
     let source: String = site.source.iter().flat_map(|s| s.chars()).filter(|c| !c.is_whitespace()).collect();
     // A library's line moves with its version only.
     let library = site.library_frame.as_ref().map_or_else(String::new, |f| {

@@ -179,8 +179,8 @@ impl<'a> Look<'a> {
             found.collectives.add(&found.profile, &self.held, wait, &found.devices, &mut sum);
         }
         let name = found.profile.strings.get(i64::from(sum.name()?))?;
-        let rank = |(party, ns): ((i64, _), i64)| LateRank {
-            process: self.process(party),
+        let rank = |(party, ns): (Party, i64)| LateRank {
+            process: process(found, self.number, party.0),
             device: found.devices.list[party.1].id,
             late_ns: ns,
         };
@@ -194,11 +194,12 @@ impl<'a> Look<'a> {
             late: late.into_iter().take(LISTED).map(rank).collect(),
         })
     }
+}
 
-    fn process(&self, (pid, _): Party) -> Process {
-        let name = self.found.profile.target.process_names.get(&pid).map(|name| name.to_string());
-        Process { pid: pid_of(pid), name, profile: self.number }
-    }
+/// A process of the export that is the report's `number`-th.
+pub fn process(found: &CaptureAnalysis, number: usize, pid: i64) -> Process {
+    let name = found.profile.target.process_names.get(&pid).map(|name| name.to_string());
+    Process { pid: pid_of(pid), name, profile: number }
 }
 
 /// The rank that was late for most of the time, where that is most of what the site's waits blocked: its name.

@@ -136,7 +136,7 @@ impl<'a> Sites<'a> {
             source: site.line_text.clone(),
             snippet: site.snippet.clone(),
             thread: self.thread(&threads, b.role),
-            process: self.process(b.pid),
+            process: awaited::process(self.found, self.number, b.pid),
             device: only(&devices).map(|d| self.found.devices.list[d].id),
             stream,
             copy: copy.map(|c| Copy { bytes: sums.bytes_min.unsigned_abs(), ..c }),
@@ -147,7 +147,7 @@ impl<'a> Sites<'a> {
             per_iteration: each(sums.waits_inside),
             blocked_per_iteration_ns: each_ns(sums.blocked_inside_ns),
             drain_per_iteration_ns: each_ns(sums.drain_inside_ns),
-            offset_ns: self.offset(site),
+            offset_ns: (sums.waits_inside > 0).then_some(sums.offset_p50_ns),
             spread,
             blocked_ns: sums.blocked_ns,
             blocked_p50_ns: sums.blocked_p50_ns,
@@ -253,27 +253,12 @@ impl<'a> Sites<'a> {
         Thread { tid: tid_of(first), name, role, main, count: threads.len() }
     }
 
-    fn process(&self, pid: i64) -> Process {
-        let name = self.found.profile.target.process_names.get(&pid).map(|n| n.to_string());
-        Process { pid: pid_of(pid), name, profile: self.number }
-    }
-
     /// How a site's waits spread over iterations, where all of them come before the loop or in its first iterations (X12).
     fn start_up(&self, site: &FoundSite, sums: &Sums) -> Option<StartUp> {
         let iterations = self.own_iterations(site)?;
         let last = self.found.waits[*site.bundle.waits.last()?].start;
         let early = iterations.only_at_start(last);
         early.then_some(StartUp { with: sums.iterations as usize, iterations: iterations.spans.len() })
-    }
-
-    /// From an iteration's start to a wait of the site in it, the median.
-    fn offset(&self, site: &FoundSite) -> Option<i64> {
-        let iterations = self.own_iterations(site)?;
-        let offset = |start: i64| Some(start - iterations.spans[iterations.at(start)?].0);
-        let mut offsets: Vec<i64> =
-            site.bundle.waits.iter().filter_map(|&w| offset(self.found.waits[w].start)).collect();
-        let middle = offsets.len() / 2;
-        (!offsets.is_empty()).then(|| *offsets.select_nth_unstable(middle).1)
     }
 
     /// The iterations, if they are the site's: those of another process say nothing about this one.
@@ -357,7 +342,7 @@ impl<'a> Sites<'a> {
             schema: profile.target.schema_version.clone(),
             span_ns: to - from,
             gpus,
-            processes: pids.into_iter().map(|p| self.process(p)).collect(),
+            processes: pids.into_iter().map(|p| awaited::process(self.found, self.number, p)).collect(),
             command: profile.target.command.clone(),
             backtraces: self.backtraces(),
             launch_ns: launches::duration(profile),

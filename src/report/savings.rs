@@ -4,8 +4,7 @@ use crate::analysis::CaptureAnalysis;
 use crate::analysis::pricing::ResolvedScenario;
 use crate::cost::price::{Price, Saving};
 use crate::model::{
-    Bounds, CapturedRun, Code, IterationSaving, Recoverable, Report, Site, Together, Totals, Warning,
-    WithoutProfiler,
+    CapturedRun, Code, IterationSaving, Recoverable, Report, Site, Together, Totals, Warning, WithoutProfiler,
 };
 use crate::verdict::site::Site as FoundSite;
 use crate::vocabulary::SiteIx;
@@ -42,12 +41,7 @@ fn recoverable(found: &CaptureAnalysis, price: &Price, own: bool) -> Recoverable
         simulated: price.simulated,
         range_only: false,
         moves_to: None,
-        bounds: Bounds {
-            each_high_ns: price.bounds.each_high,
-            each_low_ns: price.bounds.each_low,
-            together_high_ns: price.bounds.together_high,
-            beside_ns: price.bounds.beside,
-        },
+        bounds: price.bounds,
     }
 }
 

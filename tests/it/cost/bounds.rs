@@ -1,8 +1,9 @@
 //! Bounds of each wait alone, drawn: the shortest of blocked time, time to the next wait, and idle time.
 
 use super::*;
-use sync_report::cost::bounds::{self, Bounds, Waits};
+use sync_report::cost::bounds::{self, Waits};
 use sync_report::cost::simulate::{Assumed, Program};
+use sync_report::model::Bounds;
 use sync_report::vocabulary::Change;
 
 /// The bounds of the one site that calls `api`.
@@ -17,7 +18,7 @@ fn of(e: &Export, api: &str) -> Bounds {
 
 fn each(e: &Export, api: &str) -> (i64, i64) {
     let bounds = of(e, api);
-    (bounds.each_low, bounds.each_high)
+    (bounds.each_low_ns, bounds.each_high_ns)
 }
 
 /// ```text
@@ -127,6 +128,6 @@ fn each_alone_bounds_no_group() {
     let program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
     let gone: Vec<_> = found.waits.keys().map(|w| (w, Change::Delete)).collect();
     let bounds = bounds::of_all(&capture, &program, &gone);
-    assert!(bounds.each_high <= 10 * 1_000, "{bounds:?}");
-    assert!((4 * 98_000..=5 * 110_000).contains(&bounds.together_high), "{bounds:?}");
+    assert!(bounds.each_high_ns <= 10 * 1_000, "{bounds:?}");
+    assert!((4 * 98_000..=5 * 110_000).contains(&bounds.together_high_ns), "{bounds:?}");
 }
