@@ -39,7 +39,7 @@ pub struct Budget {
     #[serde(default)]
     pub per: Per,
     /// Of the whole program.
-    #[serde(default, deserialize_with = "whole")]
+    #[serde(default)]
     pub limits: Limits,
     /// Limits of parts of the program.
     #[serde(default)]
@@ -71,20 +71,6 @@ pub struct Limits {
     /// GPU idle after waits, in ns.
     #[serde(default, deserialize_with = "time")]
     pub drain: Option<f64>,
-}
-
-/// What `[limits]` may hold: of the whole program, without conditions.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Whole {
-    #[serde(default, deserialize_with = "count")]
-    waits: Option<f64>,
-    #[serde(default, deserialize_with = "count")]
-    false_waits: Option<f64>,
-    #[serde(default, deserialize_with = "time")]
-    blocked: Option<f64>,
-    #[serde(default, deserialize_with = "time")]
-    drain: Option<f64>,
 }
 
 /// Sites that may wait: those that match all conditions given.
@@ -144,11 +130,6 @@ impl<'de> Deserialize<'de> for Pattern {
     }
 }
 
-fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Limits, D::Error> {
-    let Whole { waits, false_waits, blocked, drain } = Whole::deserialize(deserializer)?;
-    Ok(Limits { waits, false_waits, blocked, drain, ..Limits::default() })
-}
-
 /// A limit that is no number would be kept by anything.
 fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     let number = f64::deserialize(deserializer)?;
@@ -185,11 +166,15 @@ impl Budget {
             return Err(BudgetError(wrong));
         }
         let budget: Self = toml::from_str(text).map_err(|e| BudgetError(said(text, &e)))?;
+        let whole = budget
+            .limits
+            .place()
+            .map(|place| format!("[limits] is of the whole program; {place}, write [[limit]]"));
         let limits =
             (1..).zip(&budget.limit).find_map(|(i, l)| Some(format!("[[limit]] number {i} {}", l.wrong()?)));
         let allows =
             (1..).zip(&budget.allow).find_map(|(i, a)| Some(format!("[[allow]] number {i} {}", a.wrong()?)));
-        limits.or(allows).map_or(Ok(budget), |wrong| Err(BudgetError(wrong)))
+        whole.or(limits).or(allows).map_or(Ok(budget), |wrong| Err(BudgetError(wrong)))
     }
 }
 
@@ -352,7 +337,7 @@ mod tests {
             ("[[allow]]\nreason = \"y\"\nexpires = 2026-01-01\n", "would allow everything"),
             ("[[allow]]\npath = \"x\"\nreason = \"y\"\nexpires = 2026-02-30\n", "line 4"),
             ("[[limit]]\nwaits = 1\n", "names no path"),
-            ("[limits]\npath = \"a\"\nwaits = 1\n", "unknown field `path`"),
+            ("[limits]\npath = \"a\"\nwaits = 1\n", "the whole program; in a, write [[limit]]"),
             ("[[limit]]\npath = \"a\"\n", "limits nothing"),
             ("[[limit]]\npath = \"a[\"\nwaits = 1\n", "line 2"),
             ("[limits]\nblocked = 5\n", "with a unit"),

@@ -10,7 +10,7 @@ pub mod init;
 use crate::diff::{self, Side};
 use crate::model::check::{Allowed, Breach, BreachSite, CheckReport, Rule, Unit};
 use crate::model::diff::{Aspect, SiteChange, Status};
-use crate::model::{Code, Report, Site, Tool, Warning};
+use crate::model::{Code, Gpu, Report, Site, Tool, Warning};
 use crate::text;
 use crate::vocabulary::{Class, Measure, Per};
 use budget::{Budget, Limits};
@@ -342,6 +342,6 @@ fn largest(
 /// Drain of the sites that count, in percent of the time of all GPUs.
 fn drain_percent(report: &Report, sites: &[&Site]) -> f64 {
     let drain = sites.iter().map(|s| s.drain_ns).fold(0, i64::saturating_add);
-    let span = report.profiles.iter().flat_map(|p| &p.gpus).map(|g| g.span_ns).fold(0, i64::saturating_add);
+    let span = Gpu::together(report.profiles.iter().flat_map(|p| &p.gpus)).span_ns;
     if span > 0 { drain as f64 / span as f64 * 100.0 } else { 0.0 }
 }

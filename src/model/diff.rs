@@ -1,7 +1,7 @@
 //! What changed between two captures.
 
 use super::{Frame, Tool, Warning};
-use crate::vocabulary::{Class, Kind, Per};
+use crate::vocabulary::{Class, Kind, Per, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -184,18 +184,18 @@ pub enum Status {
     Unchanged,
 }
 
-/// In what a site differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Aspect {
-    /// Number of waits.
-    Waits,
-    /// Host time inside the waits.
-    Blocked,
-    /// GPU idle time after the waits.
-    Drain,
-    /// Class, or kind as far as that does not stray from run to run.
-    Verdict,
+words! {
+    /// In what a site differs.
+    Aspect {
+        /// Number of waits.
+        Waits = "waits",
+        /// Host time inside the waits.
+        Blocked = "blocked",
+        /// GPU idle time after the waits.
+        Drain = "drain",
+        /// Class, or kind as far as that does not stray from run to run.
+        Verdict = "verdict",
+    }
 }
 
 /// A site of one side or of both.

@@ -8,6 +8,7 @@ pub mod check;
 pub(crate) mod columns;
 pub mod diff;
 pub mod edit;
+mod native;
 pub mod packed;
 pub mod ranks;
 mod site;
@@ -25,9 +26,10 @@ use std::borrow::Cow;
 use timeline::Timeline;
 
 pub use awaited::{Awaited, AwaitedOperation, AwaitedStream, BehindCollectives, IdleGpu, LateRank, Narrow};
+pub use native::{binding, own_function};
 pub use site::{
     Backward, Bounds, CallPath, Example, Fix, Frame, Recoverable, Replayed, Rewrite, Site, Snippet, Spread,
-    StartUp, Thread, binding, own_function,
+    StartUp, Thread,
 };
 pub use warning::{Code, Warning};
 
@@ -182,6 +184,32 @@ pub struct Gpu {
     pub drain_ns: i64,
 }
 
+impl Gpu {
+    /// Several as one, without a name.
+    pub fn together<'a>(gpus: impl Iterator<Item = &'a Self>) -> Self {
+        let none = Self { id: 0, name: None, span_ns: 0, busy_ns: 0, idle_ns: 0, drain_ns: 0 };
+        gpus.fold(none, |sum, gpu| Self {
+            span_ns: sum.span_ns.saturating_add(gpu.span_ns),
+            busy_ns: sum.busy_ns.saturating_add(gpu.busy_ns),
+            idle_ns: sum.idle_ns.saturating_add(gpu.idle_ns),
+            drain_ns: sum.drain_ns.saturating_add(gpu.drain_ns),
+            ..sum
+        })
+    }
+
+    /// Its span as the sum of its parts.
+    pub fn whole_ns(&self) -> i64 {
+        self.busy_ns.saturating_add(self.idle_ns)
+    }
+
+    /// Its span in parts that can be drawn: busy, idle after waits, otherwise idle. None is below 0, whatever damaged times say.
+    pub fn parts(&self) -> [i64; 3] {
+        let idle = self.idle_ns.max(0);
+        let drain = self.drain_ns.clamp(0, idle);
+        [self.busy_ns.max(0), drain, idle - drain]
+    }
+}
+
 /// A process of an export.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Process {
@@ -266,10 +294,13 @@ pub struct Totals {
 impl Totals {
     /// Adds the GPUs of all exports. Times of several lie side by side, and damaged ones may be enormous: so below.
     pub fn add_gpus(&mut self, profiles: &[ProfileInfo]) {
-        for gpu in profiles.iter().flat_map(|profile| &profile.gpus) {
-            self.gpu_busy_ns = self.gpu_busy_ns.saturating_add(gpu.busy_ns);
-            self.gpu_idle_ns = self.gpu_idle_ns.saturating_add(gpu.idle_ns);
-        }
+        let all = Gpu::together(profiles.iter().flat_map(|profile| &profile.gpus));
+        (self.gpu_busy_ns, self.gpu_idle_ns) = (all.busy_ns, all.idle_ns);
+    }
+
+    /// Spans of the GPUs of all exports.
+    pub fn gpu_span_ns(&self) -> i64 {
+        self.gpu_busy_ns.saturating_add(self.gpu_idle_ns)
     }
 
     /// Adds so many waits.

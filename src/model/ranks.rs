@@ -162,6 +162,18 @@ pub struct Late {
     pub wait: Option<LateWait>,
 }
 
+impl Late {
+    /// Its cost in each of so many iterations.
+    pub fn cost_each_ns(&self, iterations: u64) -> i64 {
+        self.cost_ns / i64::try_from(iterations.max(1)).unwrap_or(i64::MAX)
+    }
+
+    /// Whether it was its GPU that came late for most of the delay, not its host.
+    pub fn launched_in_time(&self) -> bool {
+        self.spent.gpu_ns > self.late_ns / 2
+    }
+}
+
 /// What a late rank did while the others stood.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spent {

@@ -14,8 +14,6 @@ const CHAINS: &str = "CUDA_CALLCHAINS";
 /// A table that cannot be read, or one without a column.
 #[derive(Clone, Debug)]
 pub struct Lack {
-    /// The table.
-    pub table: &'static str,
     /// It is a column that is missing, and not the table that cannot be read.
     pub column: bool,
     /// What of it cannot be read, as a sentence without its full stop.
@@ -152,11 +150,10 @@ pub(super) fn of(db: &Database) -> Vec<Lack> {
                 Shape::View => format!("{table} is a view, not a table"),
                 Shape::WithoutRowid => format!("{table} is a table without rowid"),
             };
-            lacks.push(Lack { table, column: false, what, loss, fatal });
+            lacks.push(Lack { column: false, what, loss, fatal });
         } else if db.has_table(table) {
             let missing = columns.iter().filter(|(column, _)| !db.has_column(table, column));
             lacks.extend(missing.map(|&(column, loss)| Lack {
-                table,
                 column: true,
                 what: format!("{table} has no column {column}"),
                 loss,

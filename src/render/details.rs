@@ -146,7 +146,7 @@ impl Page<'_> {
         };
         let columns = [
             Column::right(&["at"], cells(&|e| text::timestamp(e.start_ns))),
-            Column::right(&["duration"], cells(&|e| text::duration(e.end_ns.saturating_sub(e.start_ns)))),
+            Column::right(&["duration"], cells(&|e| text::duration(e.length_ns()))),
             Column::right(&["blocked"], cells(&|e| text::duration(e.blocked_ns))),
             Column::right(&["drain"], cells(&|e| text::duration(e.drain_ns))),
             Column::left(&["awaited"], cells(&awaited)),

@@ -85,7 +85,7 @@ fn head(report: &Report) -> String {
     if more > 0 {
         out += &format!("- and {}\n", text::counted(more as u64, "more profile"));
     }
-    let span = totals.gpu_busy_ns.saturating_add(totals.gpu_idle_ns);
+    let span = totals.gpu_span_ns();
     if span > 0 {
         let (busy, drain) = (text::share(totals.gpu_busy_ns, span), text::share(totals.drain_ns, span));
         out += &format!("- GPU busy {busy}, idle after waits {drain} of the time\n");

@@ -46,9 +46,8 @@ fn sentence(late: &Late, others: usize, turns: Option<u64>) -> String {
     } else {
         format!("the other {} ranks together", text::count(others as u64))
     };
-    let each = turns.filter(|&turns| turns > 1).map(|turns| {
-        format!(", {} per iteration", text::duration(late.cost_ns / i64::try_from(turns).unwrap_or(i64::MAX)))
-    });
+    let each = turns.filter(|&turns| turns > 1);
+    let each = each.map(|turns| format!(", {} per iteration", text::duration(late.cost_each_ns(turns))));
     let mut words = format!(
         "rank {} comes last to {} of {} {}, {median} after the one before it (median; {most} at most): that costs {whom} {cost}{}",
         late.rank,
@@ -68,7 +67,7 @@ fn sentence(late: &Late, others: usize, turns: Option<u64>) -> String {
             part(late.spent.waiting_ns),
             part(late.spent.host_ns),
         );
-    } else if late.spent.gpu_ns * 2 > late.late_ns {
+    } else if late.launched_in_time() {
         words += &format!(
             ". It had launched in time: its GPU had more to do, {} of the delay",
             part(late.spent.gpu_ns)

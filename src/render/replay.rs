@@ -7,7 +7,7 @@ use super::table::grid::{self, Column};
 use super::table::warned;
 use crate::replay::error::cuda_version;
 use crate::replay::measured::{Measured, MeasuredProduct, Spread};
-use crate::replay::plan::{Certainty, Gemm, Matching, Plan};
+use crate::replay::plan::{Gemm, Matching, Plan};
 use crate::replay::product::type_name;
 use crate::text::{self, escape_terminal};
 use std::io::{self, Write};
@@ -216,7 +216,7 @@ fn product(ran: &MeasuredProduct, gemm: &Gemm) -> Vec<String> {
     vec![
         shape(ran, gemm),
         type_name(gemm.shape.types()).to_owned(),
-        certainty(gemm.certainty).to_owned(),
+        gemm.certainty.to_string(),
         text::duration(ran.recorded_ns),
         text::duration(ran.wanted_ns),
         text::duration(ran.took_ns),
@@ -229,14 +229,6 @@ fn shape(ran: &MeasuredProduct, gemm: &Gemm) -> String {
     let batch = if ran.batch > 1 { format!("{} of ", ran.batch) } else { String::new() };
     let layout = [letter(gemm.shape.transpose_a), letter(gemm.shape.transpose_b)];
     format!("{batch}{} × {} × {} {}{}", ran.m, ran.n, ran.k, layout[0], layout[1])
-}
-
-fn certainty(certainty: Certainty) -> &'static str {
-    match certainty {
-        Certainty::Exact => "exact",
-        Certainty::TileRounded => "tile-rounded",
-        Certainty::DurationMatched => "duration-matched",
-    }
 }
 
 #[cfg(test)]

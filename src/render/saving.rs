@@ -226,8 +226,8 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
             ),
         ),
         Some(sites) => {
-            let percent = text::percent(saved as f64 / length.max(1) as f64 * 100.0);
-            let lead = format!("Fixing {sites} saves about {} of {whole}, {percent}", text::duration(saved));
+            let (share, saved) = (text::share(saved, length.max(1)), text::duration(saved));
+            let lead = format!("Fixing {sites} saves about {saved} of {whole}, {share}");
             let captured = captured.map_or_else(String::new, |(saved, of)| {
                 format!("; under the profiler {} of {}", text::duration(saved), text::duration(of))
             });

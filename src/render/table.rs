@@ -124,7 +124,7 @@ fn gpu_lines(report: &Report) -> Vec<(String, String)> {
     let gpus: Vec<&Gpu> = report.profiles.iter().flat_map(|profile| &profile.gpus).collect();
     if gpus.len() <= MOST_NAMED {
         let line = |gpu: &&Gpu| {
-            let use_ = busy(gpu.busy_ns, gpu.idle_ns, gpu.drain_ns);
+            let use_ = busy(gpu.whole_ns(), [gpu.busy_ns, gpu.idle_ns, gpu.drain_ns]);
             (format!("GPU {}", gpu.id), format!("{}: {use_}", gpu_name(gpu)))
         };
         return gpus.iter().map(line).collect();
@@ -139,7 +139,7 @@ fn gpu_lines(report: &Report) -> Vec<(String, String)> {
     }
     let names: Vec<String> = names.into_iter().map(|(name, count)| format!("{count} × {name}")).collect();
     let totals = &report.totals;
-    let use_ = busy(totals.gpu_busy_ns, totals.gpu_idle_ns, totals.drain_ns);
+    let use_ = busy(totals.gpu_span_ns(), [totals.gpu_busy_ns, totals.gpu_idle_ns, totals.drain_ns]);
     vec![("GPUs".to_owned(), format!("{}: {use_}", names.join(", ")))]
 }
 
@@ -149,18 +149,20 @@ fn gpu_name(gpu: &Gpu) -> String {
         .map_or_else(|| "name not recorded".to_owned(), |name| escape_terminal(name).into_owned())
 }
 
-fn busy(busy_ns: i64, idle_ns: i64, drain_ns: i64) -> String {
-    let span = busy_ns.saturating_add(idle_ns);
+fn busy(span: i64, [busy, idle, drain]: [i64; 3]) -> String {
     if span <= 0 {
         return "no work".to_owned();
     }
-    let (busy, idle) = (text::share(busy_ns, span), text::share(idle_ns, span));
-    let line = format!("busy {busy}, idle {idle} of {} from first to last operation", text::duration(span));
-    if idle_ns > 0 {
-        format!("{line}; {} of the idle time after waits", text::share(drain_ns, idle_ns))
-    } else {
-        line
+    let line = format!(
+        "busy {}, idle {} of {} from first to last operation",
+        text::share(busy, span),
+        text::share(idle, span),
+        text::duration(span)
+    );
+    if idle <= 0 {
+        return line;
     }
+    format!("{line}; {} of the idle time after waits", text::share(drain, idle))
 }
 
 fn iterations_line(iterations: &Iterations) -> String {

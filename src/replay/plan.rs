@@ -88,16 +88,16 @@ pub struct Stretch {
     pub chosen: String,
 }
 
-/// How well the shape of a product is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Certainty {
-    /// From the operator's recorded shapes.
-    Exact,
-    /// From the kernel's tile and grid; K from its duration.
-    TileRounded,
-    /// Of a size that takes as long as the recorded one.
-    DurationMatched,
+words! {
+    /// How well the shape of a product is known.
+    Certainty {
+        /// From the operator's recorded shapes.
+        Exact = "exact",
+        /// From the kernel's tile and grid; K from its duration.
+        TileRounded = "tile-rounded",
+        /// Of a size that takes as long as the recorded one.
+        DurationMatched = "duration-matched",
+    }
 }
 
 /// How long the host works between two calls.

@@ -55,7 +55,7 @@ impl<'a> Assembler<'a> {
         let mut listed = savings::of_sites(found, listed);
         // Of all sites: one that is not listed may need what the edit of another removes.
         edits::settle(&mut listed);
-        savings::of_run(found, &mut self.report.totals);
+        savings::of_run(found, &listed, &mut self.report.totals);
         self.moves.extend(savings::moves(found, number));
         self.together.extend(savings::together(found, number));
         let wanted = |s: &Site| {

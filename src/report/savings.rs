@@ -45,8 +45,9 @@ fn recoverable(found: &CaptureAnalysis, price: &Price, own: bool) -> Recoverable
     }
 }
 
-/// Adds what fixing all false sites of an export saves. Ranks run side by side: the slowest to gain counts, not a sum.
-pub fn of_run(found: &CaptureAnalysis, totals: &mut Totals) {
+/// Adds what fixing all false sites of an export saves, of which `sites` are all. Ranks run side by side: the slowest to gain
+/// counts, not a sum.
+pub fn of_run(found: &CaptureAnalysis, sites: &[Site], totals: &mut Totals) {
     let prices = &found.prices;
     totals.collectives += found.collectives.count;
     if found.sites.is_empty() || prices.is_empty() {
@@ -54,10 +55,9 @@ pub fn of_run(found: &CaptureAnalysis, totals: &mut Totals) {
     }
     let run = &prices.run;
     totals.repeating_false_sites += prices.counted;
-    for site in found.sites.iter().filter(|site| found.is_once(site)) {
-        let blocked = site.bundle.waits.iter().map(|&w| found.waits[w].blocked);
+    for site in sites.iter().filter(|site| site.once) {
         totals.once.sites += 1;
-        totals.once.blocked_ns = blocked.fold(totals.once.blocked_ns, i64::saturating_add);
+        totals.once.blocked_ns = totals.once.blocked_ns.saturating_add(site.blocked_ns);
     }
     let larger = totals.recoverable_high_ns < Some(run.high);
     if larger {

@@ -210,9 +210,4 @@ impl Behind {
     pub fn name(&self) -> Option<u32> {
         self.names.iter().max_by_key(|&(name, ns)| (ns, std::cmp::Reverse(name))).map(|n| *n.0)
     }
-
-    /// The rank that was late for most of it.
-    pub fn latest(&self) -> Option<(Party, i64)> {
-        self.late.iter().max_by_key(|&(party, ns)| (ns, std::cmp::Reverse(party))).map(|l| (*l.0, *l.1))
-    }
 }

@@ -130,6 +130,38 @@ fn rooms_of_the_source_reader_face_one_way() {
     }
 }
 
+/// Whether a text reckons with times: what a name that ends in `_ns` is added to, or divided by.
+fn reckons(line: &str) -> bool {
+    let is_sign = |c: char| "+-*/%".contains(c);
+    line.match_indices("_ns").any(|(at, _)| {
+        let after = &line[at + "_ns".len()..];
+        let own = |c: char| c.is_alphanumeric() || "_.&(".contains(c);
+        let before = line[..at].trim_end_matches(own).trim_end();
+        let rest = after.trim_start_matches("()").trim_start_matches(')').trim_start_matches(" as f64");
+        let sums =
+            [".saturating_add", ".saturating_sub", ".saturating_mul"].iter().any(|sum| rest.starts_with(sum));
+        let word_ends = !after.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        word_ends && (sums || rest.trim_start().starts_with(is_sign) || before.ends_with(is_sign))
+    })
+}
+
+/// Renderers print what was found: a figure that one of them reckons is missing in the others.
+#[test]
+fn renderers_reckon_with_no_times() {
+    let mut files = Vec::new();
+    sources(&root().join("src/render"), &mut files);
+    for file in files.into_iter().filter(|file| !is_test(file)) {
+        let found: Vec<String> = program(&file).lines().filter(|l| reckons(l)).map(str::to_owned).collect();
+        assert!(found.is_empty(), "{}: {found:#?}", file.display());
+    }
+    for line in ["a.busy_ns + 1", "1.0 / b.idle_ns as f64", "c.span_ns.saturating_sub(2)", "(d_ns) * 2"] {
+        assert!(reckons(line), "{line}");
+    }
+    for line in ["text::duration(a.busy_ns)", "a_ns > b_ns", "f(a_ns, -1)", "x - y, a_ns"] {
+        assert!(!reckons(line), "{line}");
+    }
+}
+
 #[test]
 fn names_are_found_however_they_are_written() {
     let text = "use crate::sites::{Bundle, native};\nuse crate::{doctor, waits::{self, Wait}, text};\ncrate::cost::price()";

@@ -27,15 +27,6 @@ pub fn status(status: Status) -> &'static str {
     }
 }
 
-fn aspect(aspect: Aspect) -> &'static str {
-    match aspect {
-        Aspect::Waits => "waits",
-        Aspect::Blocked => "blocked",
-        Aspect::Drain => "drain",
-        Aspect::Verdict => "verdict",
-    }
-}
-
 /// `train.py:18 step`, with the library's line where the wait is in one: `train.py:18 step → boxes.py:48 nms`
 pub fn place(state: &SiteState, files: &FileNames<'_>) -> String {
     let [place, library] = places(state, files);
@@ -220,7 +211,7 @@ pub fn verdict(change: &SiteChange) -> String {
 pub fn remarks(change: &SiteChange, files: &FileNames<'_>) -> Vec<String> {
     let mut remarks: Vec<String> = origin(change, files).into_iter().chain(became(change, files)).collect();
     if !change.changed.is_empty() {
-        let aspects: Vec<&str> = change.changed.iter().map(|a| aspect(*a)).collect();
+        let aspects: Vec<&str> = change.changed.iter().map(|aspect| aspect.as_str()).collect();
         remarks.push(format!("differs in {}", aspects.join(", ")));
     }
     remarks.extend(advice(change).map(|fix| format!("→ {}", escape_terminal(fix))));

@@ -131,20 +131,20 @@ fn gpus(report: &Report) -> Vec<GpuView> {
     if each().count() <= MOST {
         return each().map(gpu).collect();
     }
-    let sum = |of: fn(&Gpu) -> i64| each().map(of).fold(0, i64::saturating_add);
-    let (busy_ns, idle_ns, drain_ns) = (sum(|g| g.busy_ns), sum(|g| g.idle_ns), sum(|g| g.drain_ns));
-    let all = Gpu { id: 0, name: None, span_ns: sum(|g| g.span_ns), busy_ns, idle_ns, drain_ns };
-    vec![GpuView { label: format!("all {} GPUs", text::count(each().count() as u64)), ..gpu(&all) }]
+    let all = GpuView {
+        label: format!("all {} GPUs", text::count(each().count() as u64)),
+        ..gpu(&Gpu::together(each()))
+    };
+    vec![all]
 }
 
 fn gpu(gpu: &Gpu) -> GpuView {
     let name = gpu.name.as_deref().map(|name| format!(" · {}", escape_terminal(name))).unwrap_or_default();
-    let drain_ns = gpu.drain_ns.clamp(0, gpu.idle_ns.max(0));
-    let idle_ns = gpu.idle_ns.max(0) - drain_ns;
-    let span = gpu.busy_ns.saturating_add(gpu.idle_ns);
+    let [busy_ns, drain_ns, idle_ns] = gpu.parts();
+    let span = gpu.whole_ns();
     GpuView {
         label: format!("GPU {}{name}", gpu.id),
-        busy_ns: gpu.busy_ns.max(0),
+        busy_ns,
         drain_ns,
         idle_ns,
         shares: [gpu.busy_ns, drain_ns, idle_ns].map(|part| text::share(part, span)),
