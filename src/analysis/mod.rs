@@ -7,7 +7,7 @@ mod judge;
 pub mod pricing;
 pub mod timing;
 
-use crate::cost::price::Prices;
+use crate::cost::prices::Prices;
 use crate::cost::simulate::{Assumed, Program};
 use crate::cost::{bounds, drain};
 use crate::error::InputError;

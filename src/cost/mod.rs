@@ -3,7 +3,9 @@
 pub mod bounds;
 pub mod drain;
 pub mod overhead;
+mod plan;
 pub mod price;
+pub mod prices;
 pub mod range;
 mod settle;
 pub mod simulate;

@@ -25,149 +25,18 @@
 //! without help. Captures and programs as a machine runs them need no cut.
 
 use super::bounds::{self, Waits};
-use super::overhead::{self, Clock};
+use super::overhead;
+use super::plan::{self, Plan};
+use super::prices::{Price, Prices, Saving, Subject, Terms};
 use super::range::Margin;
 use super::settle::Settling;
-use super::simulate::run::{PASSES, Variant};
+use super::simulate::run::Variant;
 use super::simulate::{Outcome, Program, Scratch, run};
-use super::together::{self, Together};
+use super::together;
 use crate::iterations::Iterations;
 use crate::model::Bounds;
-use crate::vocabulary::{BoundBy, Change};
+use crate::vocabulary::Change;
 use crate::waits::WaitId;
-
-/// Share of the span by which the simulated run may miss the recorded one.
-pub const TOLERANCE: f64 = 0.1;
-/// Steps simulated for one report, over all variants: about a second of one core.
-const BUDGET: usize = 120_000_000;
-/// Variants of a small capture: more sites than this do not fit a screen.
-const MOST_VARIANTS: usize = 400;
-
-/// A site to be priced.
-#[derive(Clone, Debug)]
-pub struct Subject {
-    /// Settles ties, whatever the order of sites.
-    pub key: String,
-    /// The waits that the fix removes.
-    pub waits: Vec<WaitId>,
-    /// What the fix does to them.
-    pub fix: Change,
-    /// Counts towards the total: its verdict is false, and it waits after start-up too.
-    pub counted: bool,
-    /// Would count if it were avoidable, which is not decided.
-    pub open: bool,
-    /// Fixed already in what everything is compared with.
-    pub assumed: bool,
-}
-
-/// What fixing one site saves without the profiler, in ns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Price {
-    /// Saved where only this site is fixed.
-    pub alone: i64,
-    /// Its share where all false sites are fixed: lost if only it is not.
-    pub joint: i64,
-    /// Lower end of the range of the saving.
-    pub low: i64,
-    /// Upper end of the range of the saving.
-    pub high: i64,
-    /// What `alone` is of one iteration; `None` where no loop is known, or nothing was simulated.
-    pub iteration: Option<i64>,
-    /// What removing the waits of the captured run saves at least and at most.
-    pub bounds: Bounds,
-    /// What was taken to change.
-    pub fix: Change,
-    /// Part of the saving of the whole.
-    pub counted: bool,
-    /// From a simulation; else the lower bound stands for the value.
-    pub simulated: bool,
-    /// The site whose waits take most of the time that this one gives up.
-    pub moves_to: Option<usize>,
-    /// By how much the simulated saving lay outside its bounds: it was cut.
-    pub cut: i64,
-}
-
-/// The prices of one capture.
-#[derive(Clone, Debug, Default)]
-pub struct Prices {
-    /// |simulated − recorded| / recorded span, nothing fixed; `None` until priced.
-    pub error: Option<f64>,
-    /// The same with usual latencies in place of the recorded distances.
-    pub usual_error: Option<f64>,
-    /// Recorded span, from the first event to the last end, in ns.
-    pub recorded: i64,
-    /// The same span as simulated with nothing fixed, in ns.
-    pub simulated: i64,
-    /// One price a subject, in the order given.
-    pub sites: Vec<Price>,
-    /// The run without the profiler, all false sites fixed; of the captured run, and bounds, where nothing was simulated.
-    pub run: Saving,
-    /// The same of an iteration; `None` where no loop is known, or nothing was simulated.
-    pub iteration: Option<Saving>,
-    /// The captured run, and its saving by simulation.
-    pub captured: Saving,
-    /// An iteration of the captured run.
-    pub captured_iteration: Option<Saving>,
-    /// What limits the run once all false sites are fixed; `None` until priced.
-    pub bound_by: Option<BoundBy>,
-    /// Sites with bounds only, because simulating each would take too long.
-    pub unsimulated: usize,
-    /// Whether the GPU's power limit takes part of the savings.
-    pub clock: Clock,
-    /// Speed of pinned uploads in GB/s where the capture shows none.
-    pub assumed_bandwidth: Option<f64>,
-    /// How long launches take here, beside the host that the profiler's known figures are from.
-    pub pace: f64,
-    /// How many sites the saving is of.
-    pub counted: u64,
-    /// Whether what an iteration takes without a profiler could be used; `None` where it was not given.
-    pub step_known: Option<bool>,
-    /// Whether part of that is of backtraces.
-    pub backtraces: bool,
-    /// By how much iterations scatter, all of them together: part of the range of the run.
-    pub scatter: i64,
-    /// Sites that save something only together.
-    pub together: Vec<Together>,
-    /// The most by which a simulated value lay outside its bounds or above the whole, in ns: it was cut.
-    pub cut: i64,
-}
-
-/// How long a run or an iteration takes, and what fixing all false sites saves of it, in ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Saving {
-    /// With nothing fixed.
-    pub length: i64,
-    /// Saved.
-    pub saved: i64,
-    /// Lower end of the range of the saving.
-    pub low: i64,
-    /// Upper end of the range of the saving.
-    pub high: i64,
-    /// Saved on top of that if all that is undecided can go too.
-    pub open: i64,
-}
-
-/// How a capture is to be priced.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Terms {
-    /// Worker threads, whose number changes nothing of the result.
-    pub threads: usize,
-    /// Prices the run as captured, the profiler's time in it.
-    pub as_captured: bool,
-    /// What an iteration takes without a profiler, in ns, where that is known.
-    pub step: Option<i64>,
-}
-
-impl Prices {
-    /// Whether nothing was priced.
-    pub fn is_empty(&self) -> bool {
-        self.recorded == 0
-    }
-    /// Whether the simulated run is close enough to the recorded one ([`TOLERANCE`]) to price with.
-    pub fn usable(&self) -> bool {
-        self.error.is_some_and(|error| error <= TOLERANCE)
-    }
-}
 
 /// Prices `subjects`.
 pub fn price(
@@ -198,27 +67,21 @@ pub fn price(
         simulated: plain,
         sites,
         run: bounds_only,
-        iteration: None,
         captured: bounds_only,
-        captured_iteration: None,
-        bound_by: None,
-        unsimulated: 0,
         clock,
         assumed_bandwidth: Some(program.learned.pinned_upload).filter(|b| !b.learned).map(|b| b.bytes_per_ns),
         pace: program.learned.pace,
         counted: subjects.iter().filter(|s| s.counted).count() as u64,
         step_known: terms.step.map(|_| false),
         backtraces: program.backtraces,
-        scatter: 0,
-        together: Vec::new(),
-        cut: 0,
+        ..Prices::default()
     };
     let margin = Margin::new(capture.profile, iterations, clock.limited.is_some());
     if prices.usable() {
         let (left_out, step_known) = left_out(program, terms);
         prices.step_known = terms.step.map(|_| step_known);
         prices.scatter = margin.scatter;
-        let range = ends(left_out, program.backtraces, step_known);
+        let range = plan::ends(left_out, program.backtraces, step_known);
         let plan = Plan::new(program, subjects, &all, (left_out, range));
         let outcomes = simulate(program, &plan.variants, terms.threads);
         let beside = |s: &Subject| bounds::beside(capture, program, s.waits.iter().map(|&w| (w, s.fix)));
@@ -302,101 +165,6 @@ fn bounded(subject: &Subject, bounds: Bounds) -> Price {
         simulated: false,
         moves_to: None,
         cut: 0,
-    }
-}
-
-/// Which variants are run: nothing fixed and all false fixed, for each share of the profiler's time that is left out, then
-/// two for each site that is simulated.
-pub(super) struct Plan {
-    variants: Vec<Variant>,
-    /// Subject, variant with only it, variant with all but it (of a false site).
-    pub singles: Vec<(usize, usize, Option<usize>)>,
-    pub unsimulated: usize,
-    /// Runs that the budget leaves.
-    pub room: usize,
-}
-
-/// Percent of the profiler's time that is left out, and of the time around removed calls that goes with them.
-type Shares = (i64, i64);
-/// Of the captured run.
-const CAPTURED: Shares = (0, 100);
-/// Pairs of variants before all others: the estimate, the captured run, the ends of the estimate's range.
-pub(super) const PAIRS: usize = 5;
-/// The variant with all false and all undecided sites fixed.
-pub(super) const OPEN: usize = 2 * PAIRS;
-
-/// The estimate's range. What backtraces cost is learned to within some 10 % of what they take ([`super::overhead`]): twice
-/// that is allowed for, and 10 % where the iteration's length is known. What tracing costs is known from other programs:
-/// between none and twice of it, although some programs showed more.
-fn ends(left_out: i64, backtraces: bool, step_known: bool) -> [Shares; PAIRS - 2] {
-    match (backtraces, step_known) {
-        (_, true) => [(left_out * 9 / 10, 0), (left_out * 11 / 10, 0), (left_out * 11 / 10, 100)],
-        (true, false) => [(left_out * 4 / 5, 0), (left_out * 6 / 5, 0), (left_out * 6 / 5, 100)],
-        (false, false) => [(0, 0), (left_out * 2, 0), (left_out * 2, 200)],
-    }
-}
-
-impl Plan {
-    fn new(
-        program: &Program,
-        subjects: &[Subject],
-        all: &[Bounds],
-        (left_out, ends): (i64, [Shares; PAIRS - 2]),
-    ) -> Self {
-        let base: Vec<Change> =
-            subjects.iter().map(|s| if s.assumed { s.fix } else { Change::Keep }).collect();
-        let counted = |s: &Subject| s.counted || s.assumed;
-        let joint: Vec<Change> =
-            subjects.iter().map(|s| if counted(s) { s.fix } else { Change::Keep }).collect();
-        let variant = |fixes: &[Change], (left_out, around)| Variant {
-            fixes: fixes.to_vec(),
-            left_out,
-            around,
-            usual: false,
-        };
-        let alone = (left_out, 100);
-        let shares = [alone, CAPTURED].into_iter().chain(ends);
-        let mut variants: Vec<Variant> =
-            shares.flat_map(|p| [variant(&base, p), variant(&joint, p)]).collect();
-        let open = |(s, fix): (&Subject, &Change)| if s.open { s.fix } else { *fix };
-        variants.push(variant(&subjects.iter().zip(&joint).map(open).collect::<Vec<_>>(), alone));
-        let mut wanted: Vec<usize> = (0..subjects.len())
-            .filter(|&i| subjects[i].fix != Change::Keep && !subjects[i].assumed)
-            .collect();
-        // False sites first, then by what they can give at most.
-        let order = |&i: &usize| (!subjects[i].counted, std::cmp::Reverse(all[i].high()), &subjects[i].key);
-        wanted.sort_by(|a, b| order(a).cmp(&order(b)));
-        let passes = if program.late.is_empty() { 1 } else { PASSES };
-        let cost = (program.steps.len() + program.ops.len()) * passes;
-        let most = (BUDGET / cost.max(1)).clamp(OPEN + 1, MOST_VARIANTS);
-        let (mut singles, mut unsimulated) = (Vec::new(), 0);
-        for i in wanted {
-            let needs = if subjects[i].counted { 2 } else { 1 };
-            if variants.len() + needs > most {
-                unsimulated += 1;
-                continue;
-            }
-            let mut only = base.clone();
-            only[i] = subjects[i].fix;
-            variants.push(variant(&only, alone));
-            let single = variants.len() - 1;
-            let without = subjects[i].counted.then(|| {
-                let mut all_but = joint.clone();
-                all_but[i] = Change::Keep;
-                variants.push(variant(&all_but, alone));
-                variants.len() - 1
-            });
-            singles.push((i, single, without));
-        }
-        let room = most.saturating_sub(variants.len());
-        Self { variants, singles, unsimulated, room }
-    }
-
-    /// Some sites fixed, nothing else changed of the variant that estimates.
-    fn with(&self, sites: &[usize], subjects: &[Subject]) -> Variant {
-        let mut variant = self.variants[0].clone();
-        sites.iter().for_each(|&i| variant.fixes[i] = subjects[i].fix);
-        variant
     }
 }
 

@@ -1,7 +1,8 @@
 //! From the runs of a plan to prices: differences, cut to what they cannot exceed, with their ranges.
 
 use super::overhead::Clock;
-use super::price::{OPEN, PAIRS, Plan, Price, Prices, Saving, Subject, Terms};
+use super::plan::{OPEN, PAIRS, Plan};
+use super::prices::{Price, Prices, Saving, Subject, Terms};
 use super::range::Margin;
 use super::simulate::{Outcome, Program};
 use crate::vocabulary::BoundBy;

@@ -8,9 +8,10 @@
 //! A set begins with a site that is worth much more where all others are fixed than alone. To it comes the site that took
 //! over most of the waiting, as long as one did, and then those leave that change nothing. It is a set
 //! where it saves at least `MORE` percent of what its sites save alone. Each step is one more simulated run: `RUNS` at most
-//! in all, and fewer where the capture is so large that the [budget](super::price) is spent.
+//! in all, and fewer where the capture is so large that the [budget](super::plan) is spent.
 
-use super::price::{Plan, Saving};
+use super::plan::Plan;
+use super::prices::{Saving, Together};
 use super::settle::Settling;
 use super::simulate::Outcome;
 
@@ -27,17 +28,6 @@ const MORE: i64 = 150;
 const WORTH: i64 = 1_000;
 /// Percent of a set's saving that it must keep without a site for that site to leave.
 const ENOUGH: i64 = 90;
-
-/// Sites that save something only together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Together {
-    /// Indices of subjects, ascending.
-    pub sites: Vec<usize>,
-    /// What fixing all of them saves, of an iteration where the loop is known, else of the run.
-    pub saving: Saving,
-    /// What each saves alone of the same.
-    pub alone: Vec<i64>,
-}
 
 /// Looks for sets. `simulate` runs the program with these sites fixed, on top of what is assumed; `runs` may be run.
 pub(super) fn find(

@@ -2,7 +2,7 @@
 
 use super::matching::Roots;
 use super::side::Side;
-use crate::model::diff::Grain;
+use crate::model::diff::Granularity;
 use crate::model::{Code, Warning};
 use crate::text;
 use crate::vocabulary::Backtraces;
@@ -29,7 +29,7 @@ const SAME_HOST: f64 = 1.15;
 const CAPTURE_ALIKE: &str =
     "capture both alike (scripts/capture.sh, or the command that `sync-report doctor` prints)";
 
-pub fn check(before: &Side, after: &Side, grain: Grain, roots: &Roots) -> Comparable {
+pub fn check(before: &Side, after: &Side, grain: Granularity, roots: &Roots) -> Comparable {
     let mut warnings = Vec::new();
     let mut costs = true;
     let (b, a) = (before.gpus(), after.gpus());
@@ -52,13 +52,13 @@ pub fn check(before: &Side, after: &Side, grain: Grain, roots: &Roots) -> Compar
         ));
     }
     match grain {
-        Grain::Line => {}
-        Grain::Function => warnings.push(Warning::new(
+        Granularity::Line => {}
+        Granularity::Function => warnings.push(Warning::new(
             Code::SampledLines,
             "lines of a sampled capture are only probable: sites are compared by function".to_owned(),
             CAPTURE_ALIKE,
         )),
-        Grain::Call => warnings.push(Warning::new(
+        Granularity::Call => warnings.push(Warning::new(
             Code::NoLines,
             "only one of the captures has Python frames: waits are compared by call and copy, not by line"
                 .to_owned(),
@@ -69,7 +69,7 @@ pub fn check(before: &Side, after: &Side, grain: Grain, roots: &Roots) -> Compar
     // Per what, nobody knows.
     costs &= counts;
     others(before, after, roots, &mut warnings);
-    Comparable { costs, counts, lines: grain == Grain::Line, warnings }
+    Comparable { costs, counts, lines: grain == Granularity::Line, warnings }
 }
 
 /// Backtraces slow the host several times: whoever compares a capture with to one without compares the profiler.

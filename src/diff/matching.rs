@@ -13,7 +13,7 @@
 
 use super::Side;
 use super::units::{KindGroup, Unit, operation};
-use crate::model::diff::How;
+use crate::model::diff::MatchedBy;
 use crate::model::{Frame, Site};
 use crate::text::path_end;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -29,7 +29,7 @@ const TOLERANCE: i64 = 25;
 pub struct Pair {
     pub before: usize,
     pub after: usize,
-    pub how: How,
+    pub how: MatchedBy,
 }
 
 /// Paths of BEFORE as AFTER has them: another machine keeps the same tree under another root.
@@ -142,28 +142,28 @@ fn unframed(at: &At) -> Option<String> {
 }
 
 /// What units of a stage share. `By::Text` pairs at any distance, `By::Line` only where lines make sense.
-const STAGES: &[(How, By, Key)] = &[
-    (How::Text, By::Text, |a| {
+const STAGES: &[(MatchedBy, By, Key)] = &[
+    (MatchedBy::Text, By::Text, |a| {
         Some(format!("{}|{}|{}|{}|{}", a.file, function(a)?, text(a)?, call(a), detail(a)))
     }),
-    (How::Text, By::Text, |a| Some(format!("{}|{}|{}|{}", a.file, function(a)?, text(a)?, call(a)))),
-    (How::Line, By::Line, |a| Some(format!("{}|{}|{}|{}", a.file, function(a)?, call(a), detail(a)))),
-    (How::Line, By::SameLine, |a| Some(format!("{}|{}|{}", a.file, function(a)?, call(a)))),
-    (How::FunctionRenamed, By::Text, |a| Some(format!("{}|{}|{}", a.file, text(a)?, call(a)))),
-    (How::FunctionRenamed, By::OtherFunction, |a| {
+    (MatchedBy::Text, By::Text, |a| Some(format!("{}|{}|{}|{}", a.file, function(a)?, text(a)?, call(a)))),
+    (MatchedBy::Line, By::Line, |a| Some(format!("{}|{}|{}|{}", a.file, function(a)?, call(a), detail(a)))),
+    (MatchedBy::Line, By::SameLine, |a| Some(format!("{}|{}|{}", a.file, function(a)?, call(a)))),
+    (MatchedBy::FunctionRenamed, By::Text, |a| Some(format!("{}|{}|{}", a.file, text(a)?, call(a)))),
+    (MatchedBy::FunctionRenamed, By::OtherFunction, |a| {
         function(a)?;
         Some(format!("{}|{}|{}", a.file, call(a), detail(a)))
     }),
-    (How::FileMoved, By::Text, |a| Some(format!("{}|{}|{}", function(a)?, text(a)?, call(a)))),
-    (How::FileMoved, By::OtherFile, |a| {
+    (MatchedBy::FileMoved, By::Text, |a| Some(format!("{}|{}|{}", function(a)?, text(a)?, call(a)))),
+    (MatchedBy::FileMoved, By::OtherFile, |a| {
         Some(format!("{}|{}|{}|{}", path_end(a.file, 1), function(a)?, call(a), detail(a)))
     }),
-    (How::FileMoved, By::OtherFile, |a| Some(format!("{}|{}|{}", function(a)?, call(a), detail(a)))),
-    (How::Name, By::Name, |a| {
+    (MatchedBy::FileMoved, By::OtherFile, |a| Some(format!("{}|{}|{}", function(a)?, call(a), detail(a)))),
+    (MatchedBy::Name, By::Name, |a| {
         let at = unframed(a)?;
         Some(format!("{at}|{:?}|{:?}", KindGroup::of(a.unit.site), a.unit.site.nvtx.last()))
     }),
-    (How::Name, By::Name, |a| unframed(a)),
+    (MatchedBy::Name, By::Name, |a| unframed(a)),
 ];
 
 /// What makes a pair of units that share a stage's key believable.
@@ -213,10 +213,9 @@ pub fn pairs<'a>(
 pub fn pairs_by_call(before: &[Unit], after: &[Unit]) -> Vec<Pair> {
     let key = |u: &Unit| (u.site.api.clone(), u.site.driver_api, u.site.copy.map(|c| c.direction));
     let by_key: FxHashMap<_, usize> = after.iter().enumerate().map(|(i, u)| (key(u), i)).collect();
-    let paired = before
-        .iter()
-        .enumerate()
-        .filter_map(|(b, u)| by_key.get(&key(u)).map(|&after| Pair { before: b, after, how: How::Name }));
+    let paired = before.iter().enumerate().filter_map(|(b, u)| {
+        by_key.get(&key(u)).map(|&after| Pair { before: b, after, how: MatchedBy::Name })
+    });
     paired.collect()
 }
 
@@ -249,7 +248,7 @@ fn distance(before: u32, after: u32) -> i64 {
 }
 
 impl Matcher<'_> {
-    fn stage(&mut self, how: How, by: By, key: Key) {
+    fn stage(&mut self, how: MatchedBy, by: By, key: Key) {
         let mut groups: FxHashMap<String, [Vec<usize>; 2]> = FxHashMap::default();
         for side in [0, 1] {
             for i in 0..self.free[side].len() {
@@ -282,7 +281,7 @@ impl Matcher<'_> {
     }
 
     /// Pairs the units of one group, distance by distance.
-    fn align(&mut self, how: How, by: By, mut before: Vec<usize>, mut after: Vec<usize>) {
+    fn align(&mut self, how: MatchedBy, by: By, mut before: Vec<usize>, mut after: Vec<usize>) {
         let alone = before.len() == 1 && after.len() == 1;
         while let Some(distance) = self.commonest(&before, &after) {
             let mut at_line: FxHashMap<i64, VecDeque<usize>> = FxHashMap::default();

@@ -23,13 +23,13 @@ use units::{Cost, KindGroup, Unit};
 
 /// Compares two reports. Pure: the same two give the same result.
 pub fn compare(before: &Side, after: &Side) -> DiffReport {
-    let grain = Grain::of(before, after);
+    let grain = Granularity::of(before, after);
     let roots = Roots::find(before, after);
     let comparable = comparable::check(before, after, grain, &roots);
     let (b, a) = (units::units(before, grain), units::units(after, grain));
     let pairs = match grain {
-        Grain::Call => matching::pairs_by_call(&b, &a),
-        Grain::Line | Grain::Function => matching::pairs((before, &b), (after, &a), &roots),
+        Granularity::Call => matching::pairs_by_call(&b, &a),
+        Granularity::Line | Granularity::Function => matching::pairs((before, &b), (after, &a), &roots),
     };
     let fixed = Fixed::new((before, &b), (after, &a), &pairs, &comparable);
     let mut sites =
@@ -118,7 +118,7 @@ fn changes(pairs: &[Pair], fixed: &Fixed, context: &Context) -> Vec<SiteChange> 
     out
 }
 
-fn compared(before: &Unit, after: &Unit, how: How, context: &Context) -> SiteChange {
+fn compared(before: &Unit, after: &Unit, how: MatchedBy, context: &Context) -> SiteChange {
     // What lies in iterations on one side only has nothing but its run in common with the other.
     let per = if before.per == after.per { before.per } else { Per::Run };
     let same_unit = before.per == after.per;

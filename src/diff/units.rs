@@ -7,11 +7,11 @@
 use super::side::{Side, ranks};
 use crate::model::Frame;
 use crate::model::Site;
-use crate::model::diff::Grain;
+use crate::model::diff::Granularity;
 use crate::vocabulary::{Attribution, Kind, Measure, Per, Sample};
 use rustc_hash::FxHashMap;
 
-impl Grain {
+impl Granularity {
     /// As fine as both sides can tell.
     pub(super) fn of(before: &Side, after: &Side) -> Self {
         let has = |side: &Side, of: &[Attribution]| {
@@ -98,7 +98,7 @@ const QUARTILES_APART: f64 = 1.349;
 const OUTSIDE: f64 = 0.075;
 
 /// The units of a side, those with most waits first.
-pub fn units(side: &Side, grain: Grain) -> Vec<Unit<'_>> {
+pub fn units(side: &Side, grain: Granularity) -> Vec<Unit<'_>> {
     let mut groups: FxHashMap<String, Vec<&Site>> = FxHashMap::default();
     for site in &side.sites {
         groups.entry(identity(site, grain)).or_default().push(site);
@@ -110,14 +110,14 @@ pub fn units(side: &Side, grain: Grain) -> Vec<Unit<'_>> {
     units.into_iter().map(|(_, unit)| unit).collect()
 }
 
-fn identity(site: &Site, grain: Grain) -> String {
+fn identity(site: &Site, grain: Granularity) -> String {
     let copy = site.copy.map(|c| c.direction);
-    if grain == Grain::Call {
+    if grain == Granularity::Call {
         return format!("{}|{}|{copy:?}", site.api, site.driver_api);
     }
     let mut text = format!("{}|{}|{}", site.api, site.driver_api, site.thread.role);
     match (site.location(), grain) {
-        (Some(at), Grain::Line) => {
+        (Some(at), Granularity::Line) => {
             // What is paid once is compared by the run.
             text += &format!("|{:?}|{}|{}", KindGroup::of(site), operation(site), site.once);
             for f in std::iter::once(at).chain(&site.library_frame) {
@@ -136,11 +136,11 @@ fn identity(site: &Site, grain: Grain) -> String {
 
 /// Without frames, the first waits of a loop may look like another site than the rest: nothing ran before them that
 /// would tell what they are. They join the sites that only their verdict parts them from.
-fn absorb_start_up(groups: &mut FxHashMap<String, Vec<&Site>>, grain: Grain) {
+fn absorb_start_up(groups: &mut FxHashMap<String, Vec<&Site>>, grain: Granularity) {
     let early = |sites: &[&Site]| sites.iter().all(|s| s.start_up.is_some() && s.location().is_none());
     // Not by the copy, which nsys may have lost.
     let loose = |site: &Site| format!("{}|{}|{:?}{:?}", site.thread.role, site.api, site.native, site.nvtx);
-    if grain == Grain::Call {
+    if grain == Granularity::Call {
         return;
     }
     let mut rest: FxHashMap<String, (u64, String)> = FxHashMap::default();

@@ -17,7 +17,7 @@ pub struct DiffReport {
     /// The later one.
     pub after: CaptureInfo,
     /// What sites are compared by: line, function or call.
-    pub grain: Grain,
+    pub grain: Granularity,
     /// Whether times were judged; else they are only shown, and a warning says why.
     pub costs_compared: bool,
     /// The whole program.
@@ -204,7 +204,7 @@ pub struct SiteChange {
     /// What became of it.
     pub status: Status,
     /// By what the two sides were recognised as one.
-    pub matched: Option<How>,
+    pub matched: Option<MatchedBy>,
     /// What the amounts refer to.
     pub per: Per,
     /// In what the sides differ by more than jitter.
@@ -293,7 +293,7 @@ impl SiteChange {
 /// What both captures can tell of where their waits come from; the coarser of the two counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Grain {
+pub enum Granularity {
     /// Backtraces on both sides, or on neither.
     Line,
     /// One side was sampled: lines are only probable, functions are not.
@@ -305,7 +305,7 @@ pub enum Grain {
 /// By what a pair was recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum How {
+pub enum MatchedBy {
     /// File, function, call and the text of the line.
     Text,
     /// File, function, call and line, moved with its neighbours if at all.

@@ -1,7 +1,7 @@
 //! What is said over ranks, in the words that all formats for people share.
 
-use super::style::{Style, Tone};
-use super::table::grid::{self, Column, GAP};
+use super::style::{GAP, Style, Tone};
+use super::table::grid::{self, Column};
 use super::view::escaped;
 use crate::model::ranks::{Late, NamedBy, Over, RankSite, Ranks};
 use crate::text;

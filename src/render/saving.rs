@@ -1,12 +1,10 @@
 //! Savings in words.
 
+use crate::cost::prices::TOLERANCE;
 use crate::cost::range;
-use crate::model::{ClassTotals, Once, Recoverable, Replayed, Site, Together, Totals};
+use crate::model::{ClassTotals, Headline, Once, Recoverable, Replayed, Site, Together, Totals};
 use crate::text;
 use crate::vocabulary::{BoundBy, Change, Class};
-
-/// Misses of the simulation from which it is not used, as in [`crate::cost::price`].
-const TOLERANCE: f64 = crate::cost::price::TOLERANCE;
 
 /// A site's saving in a column, of an iteration where a loop is known: a value, or what it is at most where only that is.
 pub fn short(site: &Site) -> Option<String> {
@@ -174,67 +172,63 @@ impl Finding {
 
 /// What fixing all false sites saves of an iteration, where a loop is known, else of the run.
 pub fn finding(totals: &Totals) -> Option<Finding> {
-    let (low, high) = (totals.recoverable_low_ns?, totals.recoverable_high_ns?);
+    let range = between(totals.recoverable_low_ns?, totals.recoverable_high_ns?);
     let sites = match totals.repeating_false_sites {
         0 => None,
         1 => Some("the false site".to_owned()),
         2 => Some("both false sites".to_owned()),
         n => Some(format!("all {} false sites", text::count(n))),
     };
-    let once = (totals.once.sites > 0).then(|| {
-        let Once { sites, blocked_ns } = totals.once;
-        let (sites, blocked) = (text::counted(sites, "site"), text::duration(blocked_ns));
-        format!("Once per process, at start or end: {sites}, {blocked} of waiting; no part of the saving.")
-    });
-    let undecided = |ns: i64, of: &str| {
-        (ns > 0).then(|| format!("What is undecided may add about {}{of}.", text::duration(ns)))
-    };
+    let once = once(totals.once);
     let trusted = totals.simulation_error.is_none_or(|e| e <= TOLERANCE);
-    let Some(run) = totals.without_profiler.filter(|_| trusted) else {
+    let Some(of) = totals.headline().filter(|_| trusted) else {
         let missed = totals.simulation_error.filter(|_| !trusted).map(|e| text::percent(e * 100.0));
         let rest = missed.map_or_else(String::new, |m| {
             format!(" The simulation misses the recorded run by {m}, so there is no closer figure.")
         });
-        let lead = format!("Fixing {} saves between {}.", sites?, between(low, high));
-        return (high > 0).then_some(Finding { lead, rest, undecided: None, limit: None, once });
+        let lead = format!("Fixing {} saves between {range}.", sites?);
+        let any = totals.recoverable_high_ns > Some(0);
+        return any.then_some(Finding { lead, rest, undecided: None, limit: None, once });
     };
-    let (name, length, saved, low, high, open, captured) = match (totals.iteration, totals.captured) {
-        (Some(i), _) => {
-            let captured = Some((i.captured_saved_ns, i.captured_ns));
-            ("an average iteration", i.ns, i.saved_ns, i.low_ns, i.high_ns, i.undecided_ns, captured)
-        }
-        (None, captured) => {
-            let captured = captured.map(|c| (c.saved_ns, c.run_ns));
-            let open = totals.undecided_ns.unwrap_or(0);
-            ("the run", run.run_ns, run.saved_ns, run.low_ns, run.high_ns, open, captured)
-        }
-    };
-    let undecided = undecided(open, if totals.iteration.is_some() { " of an iteration" } else { "" });
+    let undecided = (of.undecided_ns > 0).then(|| {
+        let of_what = if of.of_iteration { " of an iteration" } else { "" };
+        format!("What is undecided may add about {}{of_what}.", text::duration(of.undecided_ns))
+    });
     let limit = totals.bound_by.filter(|_| sites.is_some()).map(|by| match by {
         BoundBy::Gpu => "The GPU then limits the program.",
         BoundBy::Host => "The host then limits the program.",
     });
-    let whole = format!("{name} of {}", text::duration(length));
     let (lead, rest) = match sites {
         None => ("No wait of the program's work is known to be avoidable.".to_owned(), String::new()),
-        Some(sites) if totals.needs_light_capture => (
-            "Prices need a light capture.".to_owned(),
-            format!(
-                " From this one, fixing {sites} saves between {} of {name} of about {}.",
-                between(low, high),
-                text::duration(length)
-            ),
-        ),
-        Some(sites) => {
-            let (share, saved) = (text::share(saved, length.max(1)), text::duration(saved));
-            let lead = format!("Fixing {sites} saves about {saved} of {whole}, {share}");
-            let captured = captured.map_or_else(String::new, |(saved, of)| {
-                format!("; under the profiler {} of {}", text::duration(saved), text::duration(of))
-            });
-            (lead, format!(" (between {}){captured}.", between(low, high)))
-        }
+        Some(sites) => saved(&sites, of, totals.needs_light_capture),
     };
     Some(Finding { lead, rest, undecided, limit, once })
+}
+
+/// What fixing `sites` saves, and how sure that is.
+fn saved(sites: &str, of: Headline, needs_light_capture: bool) -> (String, String) {
+    let name = if of.of_iteration { "an average iteration" } else { "the run" };
+    let (length, range) = (text::duration(of.length_ns), between(of.low_ns, of.high_ns));
+    if needs_light_capture {
+        let lead = "Prices need a light capture.".to_owned();
+        let rest =
+            format!(" From this one, fixing {sites} saves between {range} of {name} of about {length}.");
+        return (lead, rest);
+    }
+    let (share, saved) = (text::share(of.saved_ns, of.length_ns.max(1)), text::duration(of.saved_ns));
+    let captured = of.captured.map_or_else(String::new, |run| {
+        format!("; under the profiler {} of {}", text::duration(run.saved_ns), text::duration(run.run_ns))
+    });
+    let lead = format!("Fixing {sites} saves about {saved} of {name} of {length}, {share}");
+    (lead, format!(" (between {range}){captured}."))
+}
+
+/// What is paid once per process; nothing of nothing.
+fn once(Once { sites, blocked_ns }: Once) -> Option<String> {
+    let (all, blocked) = (text::counted(sites, "site"), text::duration(blocked_ns));
+    (sites > 0).then(|| {
+        format!("Once per process, at start or end: {all}, {blocked} of waiting; no part of the saving.")
+    })
 }
 
 fn between(low: i64, high: i64) -> String {

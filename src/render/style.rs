@@ -6,10 +6,12 @@
 //!
 //! [`escape_terminal`]: crate::text::escape_terminal
 
-use super::table::grid::GAP;
 use crate::text;
 use crate::vocabulary::Class;
 use anstyle::{AnsiColor, Effects};
+
+/// Columns between two columns.
+pub(crate) const GAP: usize = 2;
 
 /// Where and how a report is printed.
 #[derive(Clone, Copy, Debug, Default)]

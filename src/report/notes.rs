@@ -2,7 +2,7 @@
 
 use super::savings;
 use crate::analysis::CaptureAnalysis;
-use crate::cost::price::TOLERANCE;
+use crate::cost::prices::TOLERANCE;
 use crate::model::{Code, Warning};
 use crate::profile::commands;
 use crate::text;

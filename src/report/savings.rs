@@ -2,7 +2,7 @@
 
 use crate::analysis::CaptureAnalysis;
 use crate::analysis::pricing::ResolvedScenario;
-use crate::cost::price::{Price, Saving};
+use crate::cost::prices::{Price, Saving};
 use crate::model::{
     CapturedRun, Code, IterationSaving, Recoverable, Report, Site, Together, Totals, Warning, WithoutProfiler,
 };

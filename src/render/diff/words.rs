@@ -1,7 +1,7 @@
 //! A comparison in words, shared by its renderers.
 
 use crate::model::diff::{
-    Aspect, Became, DiffReport, How, Location, Prediction, SiteChange, SiteState, Status, WholeRun,
+    Aspect, Became, DiffReport, Location, MatchedBy, Prediction, SiteChange, SiteState, Status, WholeRun,
 };
 use crate::render::phrase::{FileNames, at_line};
 use crate::render::saving::least;
@@ -242,12 +242,12 @@ pub fn origin(change: &SiteChange, files: &FileNames<'_>) -> Option<String> {
         return None;
     }
     let what = match change.matched? {
-        How::FunctionRenamed => format!(
+        MatchedBy::FunctionRenamed => format!(
             "renamed, was {} in {}",
             at_line(&files.get(&old.file), old.line),
             escape_terminal(&old.function)
         ),
-        How::FileMoved => format!("moved, was in {}", place(before, files)),
+        MatchedBy::FileMoved => format!("moved, was in {}", place(before, files)),
         _ if old.function == new.function && old.line != new.line => format!("was line {}", old.line),
         _ if old.line == new.line => return None,
         _ => format!("was {}", place(before, files)),

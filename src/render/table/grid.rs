@@ -1,11 +1,8 @@
 //! Columns of finished lines, set side by side.
 
-use crate::render::style::Tone;
+use crate::render::style::{GAP, Tone};
 use crate::text;
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
-
-/// Columns between two columns.
-pub(crate) const GAP: usize = 2;
 
 /// A rule below the titles and nothing else: rows are told apart by their ids. (A junction would make comfy-table
 /// set a column of its own between two columns.)

@@ -1,0 +1,107 @@
+//! Which runs of the program are simulated.
+
+use super::prices::Subject;
+use super::simulate::Program;
+use super::simulate::run::{PASSES, Variant};
+use crate::model::Bounds;
+use crate::vocabulary::Change;
+
+/// Steps simulated for one report, over all variants: about a second of one core.
+const BUDGET: usize = 120_000_000;
+/// Variants of a small capture: more sites than this do not fit a screen.
+const MOST_VARIANTS: usize = 400;
+
+/// Which variants are run: nothing fixed and all false fixed, for each share of the profiler's time that is left out, then
+/// two for each site that is simulated.
+pub(super) struct Plan {
+    pub variants: Vec<Variant>,
+    /// Subject, variant with only it, variant with all but it (of a false site).
+    pub singles: Vec<(usize, usize, Option<usize>)>,
+    pub unsimulated: usize,
+    /// Runs that the budget leaves.
+    pub room: usize,
+}
+
+/// Percent of the profiler's time that is left out, and of the time around removed calls that goes with them.
+type Shares = (i64, i64);
+/// Of the captured run.
+const CAPTURED: Shares = (0, 100);
+/// Pairs of variants before all others: the estimate, the captured run, the ends of the estimate's range.
+pub(super) const PAIRS: usize = 5;
+/// The variant with all false and all undecided sites fixed.
+pub(super) const OPEN: usize = 2 * PAIRS;
+
+/// The estimate's range. What backtraces cost is learned to within some 10 % of what they take ([`super::overhead`]): twice
+/// that is allowed for, and 10 % where the iteration's length is known. What tracing costs is known from other programs:
+/// between none and twice of it, although some programs showed more.
+pub(super) fn ends(left_out: i64, backtraces: bool, step_known: bool) -> [Shares; PAIRS - 2] {
+    match (backtraces, step_known) {
+        (_, true) => [(left_out * 9 / 10, 0), (left_out * 11 / 10, 0), (left_out * 11 / 10, 100)],
+        (true, false) => [(left_out * 4 / 5, 0), (left_out * 6 / 5, 0), (left_out * 6 / 5, 100)],
+        (false, false) => [(0, 0), (left_out * 2, 0), (left_out * 2, 200)],
+    }
+}
+
+impl Plan {
+    pub fn new(
+        program: &Program,
+        subjects: &[Subject],
+        all: &[Bounds],
+        (left_out, ends): (i64, [Shares; PAIRS - 2]),
+    ) -> Self {
+        let base: Vec<Change> =
+            subjects.iter().map(|s| if s.assumed { s.fix } else { Change::Keep }).collect();
+        let counted = |s: &Subject| s.counted || s.assumed;
+        let joint: Vec<Change> =
+            subjects.iter().map(|s| if counted(s) { s.fix } else { Change::Keep }).collect();
+        let variant = |fixes: &[Change], (left_out, around)| Variant {
+            fixes: fixes.to_vec(),
+            left_out,
+            around,
+            usual: false,
+        };
+        let alone = (left_out, 100);
+        let shares = [alone, CAPTURED].into_iter().chain(ends);
+        let mut variants: Vec<Variant> =
+            shares.flat_map(|p| [variant(&base, p), variant(&joint, p)]).collect();
+        let open = |(s, fix): (&Subject, &Change)| if s.open { s.fix } else { *fix };
+        variants.push(variant(&subjects.iter().zip(&joint).map(open).collect::<Vec<_>>(), alone));
+        let mut wanted: Vec<usize> = (0..subjects.len())
+            .filter(|&i| subjects[i].fix != Change::Keep && !subjects[i].assumed)
+            .collect();
+        // False sites first, then by what they can give at most.
+        let order = |&i: &usize| (!subjects[i].counted, std::cmp::Reverse(all[i].high()), &subjects[i].key);
+        wanted.sort_by(|a, b| order(a).cmp(&order(b)));
+        let passes = if program.late.is_empty() { 1 } else { PASSES };
+        let cost = (program.steps.len() + program.ops.len()) * passes;
+        let most = (BUDGET / cost.max(1)).clamp(OPEN + 1, MOST_VARIANTS);
+        let (mut singles, mut unsimulated) = (Vec::new(), 0);
+        for i in wanted {
+            let needs = if subjects[i].counted { 2 } else { 1 };
+            if variants.len() + needs > most {
+                unsimulated += 1;
+                continue;
+            }
+            let mut only = base.clone();
+            only[i] = subjects[i].fix;
+            variants.push(variant(&only, alone));
+            let single = variants.len() - 1;
+            let without = subjects[i].counted.then(|| {
+                let mut all_but = joint.clone();
+                all_but[i] = Change::Keep;
+                variants.push(variant(&all_but, alone));
+                variants.len() - 1
+            });
+            singles.push((i, single, without));
+        }
+        let room = most.saturating_sub(variants.len());
+        Self { variants, singles, unsimulated, room }
+    }
+
+    /// Some sites fixed, nothing else changed of the variant that estimates.
+    pub fn with(&self, sites: &[usize], subjects: &[Subject]) -> Variant {
+        let mut variant = self.variants[0].clone();
+        sites.iter().for_each(|&i| variant.fixes[i] = subjects[i].fix);
+        variant
+    }
+}
