@@ -16,6 +16,7 @@
 mod collectives;
 
 use crate::analysis::CaptureAnalysis;
+use crate::analysis::filter::device_of;
 use crate::model::{Site, Spread};
 use crate::profile::ids::{ThreadIx, pid_of, tid_of};
 use crate::vocabulary::Sample;
@@ -176,11 +177,7 @@ impl Waits {
             let own = iterations.filter(|i| pid_of(i.tid) == pid_of(w.pid))?;
             own.at(w.start).map(|i| (i as u32, w.start - own.spans[i].0))
         });
-        // The device a wait is known to be for, else that of the work it awaited.
-        let device = |w: &Wait| {
-            let of = |op| devices.of_op(&profile.ops, op);
-            w.device.or_else(|| w.awaited.map(of)).map(|d| d.index() as u32)
-        };
+        let device = |w: &Wait| device_of(profile, devices, w).map(|d| d.index() as u32);
         let bytes = |w: &Wait| w.copy.map(|c| i64::try_from(c.bytes).unwrap_or(i64::MAX));
         // No sum of them overflows; only damaged times come near.
         let longest = i64::MAX / waits.len().max(1) as i64;

@@ -12,7 +12,7 @@ pub use replay::ReplayArgs;
 use super::input;
 use super::progress::Shown;
 use chrono::NaiveDate;
-use clap::{Args, ColorChoice, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, ColorChoice, CommandFactory, Parser, Subcommand, ValueHint};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -20,6 +20,7 @@ use sync_report::analysis::Sort;
 use sync_report::check::fail_on::FailOn;
 use sync_report::model::check::CheckReport;
 use sync_report::profile::database::Reader;
+use sync_report::render::explain::Entries;
 use sync_report::render::{self, Compared, Format, Found, Merged};
 use sync_report::sites::frames::PathRules;
 use sync_report::text::parse_time;
@@ -262,18 +263,10 @@ pub struct ExplainArgs {
     #[arg(long, conflicts_with_all = ["query", "rules"])]
     pub warnings: bool,
     /// How to print it; json has every entry whole
-    #[arg(long, value_enum, default_value_t)]
-    pub format: ExplainFormat,
+    #[arg(long, default_value = "text", value_parser = format(render::EXPLAIN))]
+    pub format: &'static Format<Entries>,
     #[command(flatten)]
     pub shared: SharedArgs,
-}
-
-/// How entries of the knowledge base are printed.
-#[derive(Clone, Copy, Default, ValueEnum)]
-pub enum ExplainFormat {
-    #[default]
-    Text,
-    Json,
 }
 
 /// What can be typed for `diff`.

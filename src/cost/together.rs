@@ -8,7 +8,7 @@
 //! A set begins with a site that is worth much more where all others are fixed than alone. To it comes the site that took
 //! over most of the waiting, as long as one did, and then those leave that change nothing. It is a set
 //! where it saves at least `MORE` percent of what its sites save alone. Each step is one more simulated run: `RUNS` at most
-//! in all, and fewer where the capture is so large that the [budget](super::plan) is spent.
+//! in all, and fewer where the capture is so large that the budget of runs is spent.
 
 use super::plan::Plan;
 use super::prices::{Saving, Together};

@@ -15,8 +15,41 @@ const MIN_WIDTH: usize = 40;
 /// Column where the text of a field begins.
 const INDENT: usize = 12;
 
+/// Entries shown whole; more matches are named.
+const SHOWN: usize = 3;
+
+/// What was asked for.
+#[derive(Default)]
+pub struct Entries {
+    /// Whether they are to be listed; else each is shown whole.
+    pub listed: bool,
+    /// Of the catalogue.
+    pub patterns: Vec<&'static Pattern>,
+    /// Rules of evidence.
+    pub rules: Vec<&'static Rule>,
+    /// Codes of warnings.
+    pub warnings: Vec<Code>,
+}
+
+/// The list of the first kind that there is, or the entries whole; of many patterns, the first.
+pub fn text(found: &Entries, style: Style) -> String {
+    if found.listed {
+        return match (&found.patterns[..], &found.rules[..]) {
+            ([_, ..], _) => list(style),
+            (_, [_, ..]) => list_rules(style),
+            _ => list_warnings(style),
+        };
+    }
+    let mut parts: Vec<String> = found.patterns.iter().take(SHOWN).map(|p| pattern(p, style)).collect();
+    let more: Vec<&str> = found.patterns.iter().skip(SHOWN).map(|p| p.id).collect();
+    parts.extend((!more.is_empty()).then(|| format!("Also: {}\n", more.join(", "))));
+    parts.extend(found.rules.iter().map(|r| rule(r, style)));
+    parts.extend(found.warnings.iter().map(|&code| warning(code, style)));
+    parts.join("\n")
+}
+
 /// Every entry of the catalogue under its category, numbered as in NVIDIA's guide to sync-free code.
-pub fn list(style: Style) -> String {
+fn list(style: Style) -> String {
     let mut page = Page::new(style);
     for (index, category) in Category::ALL.into_iter().enumerate() {
         let number = if index < Category::OF_GUIDE { format!("{}. ", index + 1) } else { String::new() };
@@ -37,7 +70,7 @@ pub fn list(style: Style) -> String {
 }
 
 /// Every rule of evidence, those of the trace in order of precedence.
-pub fn list_rules(style: Style) -> String {
+fn list_rules(style: Style) -> String {
     let heading = |role: &Role| match role {
         Role::Trace(_) => "Rules of the trace, the most decisive first",
         Role::Source => "Rules of the Python source",
@@ -62,7 +95,7 @@ pub fn list_rules(style: Style) -> String {
 }
 
 /// Every code of a warning, with what it means and what to do.
-pub fn list_warnings(style: Style) -> String {
+fn list_warnings(style: Style) -> String {
     let mut page = Page::new(style);
     for code in Code::ALL {
         page.lines.push(Tone::Strong.paint(code.as_str()));
@@ -73,7 +106,7 @@ pub fn list_warnings(style: Style) -> String {
 }
 
 /// One code of a warning.
-pub fn warning(code: Code, style: Style) -> String {
+fn warning(code: Code, style: Style) -> String {
     let mut page = Page::new(style);
     page.lines.push(Tone::Strong.paint(code.as_str()));
     page.gap();
@@ -86,7 +119,7 @@ pub fn warning(code: Code, style: Style) -> String {
 }
 
 /// One entry of the catalogue whole.
-pub fn pattern(p: &Pattern, style: Style) -> String {
+fn pattern(p: &Pattern, style: Style) -> String {
     let mut page = Page::new(style);
     page.title(p.id, p.title);
     page.field("category", p.category.name());
@@ -163,7 +196,7 @@ fn outcome_word(p: &Pattern) -> String {
 }
 
 /// One rule whole.
-pub fn rule(rule: &Rule, style: Style) -> String {
+fn rule(rule: &Rule, style: Style) -> String {
     let mut page = Page::new(style);
     page.title(rule.id.as_str(), rule.id.title());
     page.field("looks at", rule.looks_at);
@@ -390,97 +423,5 @@ pub(super) fn class_sentence(p: &Pattern) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PLAIN: Style = Style { width: Some(80), color: false };
-
-    fn page(id: &str, style: Style) -> String {
-        pattern(catalogue::by_id(id).expect("a known id"), style)
-    }
-
-    #[test]
-    fn one_entry_has_all_its_parts() {
-        let text = page("C03", PLAIN);
-        for part in [
-            "C03",
-            "Device movement",
-            "false (upload)",
-            "cuStreamSynchronize",
-            "  - loader",
-            "  + loader",
-            "mind",
-        ] {
-            assert!(text.contains(part), "{part} in\n{text}");
-        }
-        assert!(!text.contains('\x1b'));
-        assert!(page("C03", Style { color: true, ..PLAIN }).contains("\x1b["));
-    }
-
-    #[test]
-    fn an_entry_says_what_came_of_running_its_pair() {
-        let wide = Style { width: Some(400), color: false };
-        let ran = page("A01", wide);
-        assert!(ran.contains("4 waits → 0 in 4 steps, values equal (loss_sum)"), "{ran}");
-        assert!(ran.contains("run on PyTorch 2.11.0, NVIDIA H200"), "{ran}");
-        let later = page("D01", wide);
-        assert!(later.contains("blocked for ") && !later.contains("waits →"), "{later}");
-        let compared = page("A16", wide);
-        assert!(compared.contains("values not compared; what is shown"), "{compared}");
-        let cuda = page("K01", wide);
-        assert!(cuda.contains("not run: CUDA C++"), "{cuda}");
-        let known = page("C08", wide);
-        assert!(known.contains("0 waits → 0"), "{known}");
-        assert!(!page("H01", wide).contains("pair "), "no pair, no line");
-        let listed = list(wide);
-        for (id, word) in [("A01", "4 → 0"), ("D01", "later"), ("K01", "not run")] {
-            let line = listed.lines().find(|line| line.contains(id)).unwrap_or_default();
-            assert!(line.contains(word), "{line}");
-        }
-    }
-
-    #[test]
-    fn prose_keeps_to_the_width() {
-        for width in [60, 100] {
-            let style = Style { width: Some(width), color: false };
-            for text in
-                catalogue::all().map(|p| pattern(p, style)).chain(rules::all().map(|r| rule(r, style)))
-            {
-                let too_long = text.lines().find(|line| !line.starts_with("  ") && text::width(line) > width);
-                assert_eq!(too_long, None, "{text}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_lists_have_every_entry() {
-        let style = Style { width: Some(120), color: false };
-        let text = list(style);
-        for p in catalogue::all() {
-            assert!(text.contains(p.id) && text.contains(p.title), "{}", p.id);
-        }
-        assert!(text.starts_with("1. Explicit synchronisation"));
-        let text = list_rules(style);
-        for rule in rules::all() {
-            assert!(text.contains(rule.id.as_str()) && text.contains(rule.id.title()), "{}", rule.id);
-        }
-    }
-
-    #[test]
-    fn a_rule_has_all_its_parts() {
-        let parts = |id, parts: &[&str]| {
-            let wide = Style { width: Some(200), color: false };
-            let text = rule(rules::of(id).expect("a known rule"), wide);
-            for part in parts {
-                assert!(text.contains(part), "{part} in\n{text}");
-            }
-        };
-        parts(
-            RuleId::R05,
-            &["R05  nothing was pending", "95 %", "but not to barrier", "stream 7", "comes after"],
-        );
-        parts(RuleId::S07, &["75 %", "x.norm().item()", "what the trace proves: R23, R13"]);
-        parts(RuleId::X11, &["0.15 to false", "fired on 17 and 0", "log_metrics"]);
-        parts(RuleId::Collective, &["collective  a collective was awaited"]);
-    }
-}
+#[path = "explain_tests.rs"]
+mod tests;

@@ -1,7 +1,7 @@
 //! The catalogue, the rules of evidence and the codes of warnings as JSON: for programs, and for the site of
 //! documentation, whose pages of them are made from it.
 
-use super::explain;
+use super::explain::{self, Entries};
 use crate::catalogue::{self, Category, Pattern, Strategy};
 use crate::model::Code;
 use crate::rules::{Role, Rule};
@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 const KNOWLEDGE_VERSION: u32 = 1;
 
 /// Entries as one tree.
-pub fn tree(patterns: &[&Pattern], rules: &[&Rule], warnings: &[Code]) -> Value {
+pub fn tree(entries: &Entries) -> Value {
     json!({
         "schema_version": KNOWLEDGE_VERSION,
-        "patterns": patterns.iter().map(|p| pattern(p)).collect::<Vec<_>>(),
-        "rules": rules.iter().map(|r| rule(r)).collect::<Vec<_>>(),
-        "warnings": warnings.iter().map(|&code| warning(code)).collect::<Vec<_>>(),
+        "patterns": entries.patterns.iter().map(|p| pattern(p)).collect::<Vec<_>>(),
+        "rules": entries.rules.iter().map(|r| rule(r)).collect::<Vec<_>>(),
+        "warnings": entries.warnings.iter().map(|&code| warning(code)).collect::<Vec<_>>(),
     })
 }
 

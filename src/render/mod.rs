@@ -145,6 +145,12 @@ pub const REPLAY: &[Format<(Plan, Measured)>] = &[
     Format::new("markdown", |(plan, measured), _, out| replay::markdown(plan, measured, out)),
 ];
 
+/// The formats of the knowledge base.
+pub const EXPLAIN: &[Format<explain::Entries>] = &[
+    Format::new("text", |found, with, out| write!(out, "{}", explain::text(found, with.style))),
+    Format::new("json", |found, _, out| json::write(&knowledge::tree(found), out)),
+];
+
 /// The formats of what waits cost on a GPU.
 pub const BENCH: &[Format<Bench>] = &[
     Format::new("table", |bench, with, out| bench::table(bench, &with.style, out)),
