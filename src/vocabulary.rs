@@ -56,12 +56,9 @@ pub(crate) use words;
 words! {
     /// Whether the CPU needed the GPU's result.
     Class {
-        /// No: the wait can go without changing what the program computes.
-        False = "false",
-        /// Yes: a branch, a size or CPU arithmetic depends on it.
-        True = "true",
-        /// The evidence does not say.
-        Unknown = "unknown",
+        False = "false": "No: the wait can go without changing what the program computes.",
+        True = "true": "Yes: a branch, a size or CPU arithmetic depends on it.",
+        Unknown = "unknown": "The evidence does not say.",
     }
 }
 
@@ -69,42 +66,25 @@ words! {
     /// Why a wait is of its class.
     Kind {
         // false
-        /// A `synchronize()` that nothing explains.
-        Explicit = "explicit",
-        /// A wait right before it had drained the GPU already.
-        Redundant = "redundant",
-        /// Nothing was pending.
-        Idle = "idle",
-        /// A copy to the GPU from host data.
-        Upload = "upload",
-        /// A tensor is printed or formatted.
-        DebugPrint = "debug-print",
-        /// The value is only shown or written to a log.
-        Logging = "logging",
-        /// An operator validates its input or result.
-        ErrorCheck = "error-check",
-        /// Device or pinned memory is allocated or freed.
-        Allocator = "allocator",
-        /// The value goes back to the GPU.
-        RoundTrip = "round-trip",
-        /// The value follows from what the host uploaded.
-        HostKnown = "host-known",
-        /// It makes a clock or an event measure GPU work.
-        Timing = "timing",
+        Explicit = "explicit": "A `synchronize()` that nothing explains.",
+        Redundant = "redundant": "A wait right before it had drained the GPU already.",
+        Idle = "idle": "Nothing was pending.",
+        Upload = "upload": "A copy to the GPU from host data.",
+        DebugPrint = "debug-print": "A tensor is printed or formatted.",
+        Logging = "logging": "The value is only shown or written to a log.",
+        ErrorCheck = "error-check": "An operator validates its input or result.",
+        Allocator = "allocator": "Device or pinned memory is allocated or freed.",
+        RoundTrip = "round-trip": "The value goes back to the GPU.",
+        HostKnown = "host-known": "The value follows from what the host uploaded.",
+        Timing = "timing": "It makes a clock or an event measure GPU work.",
         // true
-        /// Python branches on the value.
-        ControlFlow = "control-flow",
-        /// The value is the size of a tensor.
-        DynamicShape = "dynamic-shape",
-        /// The CPU computes with the value.
-        CpuCompute = "cpu-compute",
-        /// It keeps ranks or processes together.
-        Barrier = "barrier",
+        ControlFlow = "control-flow": "Python branches on the value.",
+        DynamicShape = "dynamic-shape": "The value is the size of a tensor.",
+        CpuCompute = "cpu-compute": "The CPU computes with the value.",
+        Barrier = "barrier": "It keeps ranks or processes together.",
         // unknown
-        /// A value is read; what becomes of it is not known.
-        ValueRead = "value-read",
-        /// Nothing tells what it was for.
-        Unattributed = "unattributed",
+        ValueRead = "value-read": "A value is read; what becomes of it is not known.",
+        Unattributed = "unattributed": "Nothing tells what it was for.",
     }
 }
 
@@ -128,71 +108,52 @@ words! {
         /// Each turn of the program's loop, on average.
         #[default]
         Iteration = "iteration",
-        /// The whole capture.
-        Run = "run",
+        Run = "run": "The whole capture.",
     }
 }
 
 words! {
     /// What is measured of waits.
     Measure {
-        /// Number of waits.
-        Waits = "waits",
-        /// Number of waits of class false.
-        FalseWaits = "false-waits",
-        /// Host time inside waits.
-        Blocked = "blocked",
-        /// GPU idle time after waits.
-        Drain = "drain",
+        Waits = "waits": "Number of waits.",
+        FalseWaits = "false-waits": "Number of waits of class false.",
+        Blocked = "blocked": "Host time inside waits.",
+        Drain = "drain": "GPU idle time after waits.",
     }
 }
 
 words! {
     /// Direction of a copy.
     Direction {
-        /// An upload.
-        HostToDevice = "host-to-device",
-        /// A readback.
-        DeviceToHost = "device-to-host",
-        /// On one GPU or between two.
-        DeviceToDevice = "device-to-device",
-        /// Through CUDA, but no GPU memory.
-        HostToHost = "host-to-host",
-        /// CUPTI names another kind, or none.
-        Other = "other",
+        HostToDevice = "host-to-device": "An upload.",
+        DeviceToHost = "device-to-host": "A readback.",
+        DeviceToDevice = "device-to-device": "On one GPU or between two.",
+        HostToHost = "host-to-host": "Through CUDA, but no GPU memory.",
+        Other = "other": "CUPTI names another kind, or none.",
     }
 }
 
 words! {
     /// What kind of host memory a copy reads or writes.
     HostMemory {
-        /// Ordinary memory: the driver stages the copy, and the call blocks.
-        Pageable = "pageable",
-        /// Page-locked: the GPU copies by itself.
-        Pinned = "pinned",
-        /// Unified memory, which the driver migrates.
-        Managed = "managed",
-        /// Not recorded, or a kind that CUPTI does not know.
-        Unknown = "unknown",
+        Pageable = "pageable": "Ordinary memory: the driver stages the copy, and the call blocks.",
+        Pinned = "pinned": "Page-locked: the GPU copies by itself.",
+        Managed = "managed": "Unified memory, which the driver migrates.",
+        Unknown = "unknown": "Not recorded, or a kind that CUPTI does not know.",
     }
 }
 
 words! {
     /// How a wait was put on its line, best first.
     Attribution {
-        /// The Python frames recorded at this very call.
-        PythonBacktrace = "python-backtrace",
-        /// Periodic Python samples inside or next to the wait.
-        PythonSample = "python-sample",
+        PythonBacktrace = "python-backtrace": "The Python frames recorded at this very call.",
+        PythonSample = "python-sample": "Periodic Python samples inside or next to the wait.",
         /// The line that called `backward()`, for waits on autograd's thread: the last stack recorded before of the thread
         /// that was in there meanwhile.
         Backward = "backward",
-        /// The C++ call chain: names the PyTorch method, not the line.
-        Native = "native",
-        /// Enclosing NVTX ranges.
-        Nvtx = "nvtx",
-        /// Nothing but the API and its neighbours.
-        None = "none",
+        Native = "native": "The C++ call chain: names the PyTorch method, not the line.",
+        Nvtx = "nvtx": "Enclosing NVTX ranges.",
+        None = "none": "Nothing but the API and its neighbours.",
     }
 }
 
@@ -212,38 +173,27 @@ impl Attribution {
 words! {
     /// What the thread that waited is for.
     ThreadRole {
-        /// A thread that runs the user's Python.
-        Python = "python",
+        Python = "python": "A thread that runs the user's Python.",
         /// PyTorch's autograd engine (`pt_autograd_N`): backward code, without Python frames of its own.
         Autograd = "autograd",
         /// A thread of a library (NCCL watchdog, pin-memory, data loader): not the main program waiting.
         Library = "library",
-        /// No name or frames tell.
-        Unknown = "unknown",
+        Unknown = "unknown": "No name or frames tell.",
     }
 }
 
 words! {
     /// The driver call behind a wait.
     DriverApi {
-        /// Waits for one stream.
-        StreamSynchronize = "cuStreamSynchronize",
-        /// Waits for a recorded event.
-        EventSynchronize = "cuEventSynchronize",
-        /// Waits for all streams of the context.
-        CtxSynchronize = "cuCtxSynchronize",
-        /// A synchronous copy.
-        Memcpy = "cuMemcpy",
-        /// An asynchronous copy that blocked all the same, as with pageable memory.
-        MemcpyAsync = "cuMemcpyAsync",
-        /// A synchronous fill.
-        Memset = "cuMemset",
-        /// Frees device memory.
-        MemFree = "cuMemFree",
-        /// Allocates pinned memory.
-        HostAlloc = "cuMemHostAlloc",
-        /// Frees pinned memory.
-        HostFree = "cuMemFreeHost",
+        StreamSynchronize = "cuStreamSynchronize": "Waits for one stream.",
+        EventSynchronize = "cuEventSynchronize": "Waits for a recorded event.",
+        CtxSynchronize = "cuCtxSynchronize": "Waits for all streams of the context.",
+        Memcpy = "cuMemcpy": "A synchronous copy.",
+        MemcpyAsync = "cuMemcpyAsync": "An asynchronous copy that blocked all the same, as with pageable memory.",
+        Memset = "cuMemset": "A synchronous fill.",
+        MemFree = "cuMemFree": "Frees device memory.",
+        HostAlloc = "cuMemHostAlloc": "Allocates pinned memory.",
+        HostFree = "cuMemFreeHost": "Frees pinned memory.",
     }
 }
 
@@ -266,24 +216,16 @@ words! {
         /// Nothing changes.
         #[default]
         Keep = "keep",
-        /// The synchronisation is gone.
-        Delete = "delete",
-        /// The GPU waits in the host's place: a stream waits for an event.
-        GpuWait = "gpu-wait",
-        /// It waits for less: for the one copy or stream that is needed.
-        Narrow = "narrow",
-        /// The copy is only enqueued.
-        NonBlocking = "non-blocking",
-        /// The copy is only enqueued, from pinned memory.
-        Pinned = "pinned",
-        /// Copy and wait are gone.
-        Drop = "drop",
+        Delete = "delete": "The synchronisation is gone.",
+        GpuWait = "gpu-wait": "The GPU waits in the host's place: a stream waits for an event.",
+        Narrow = "narrow": "It waits for less: for the one copy or stream that is needed.",
+        NonBlocking = "non-blocking": "The copy is only enqueued.",
+        Pinned = "pinned": "The copy is only enqueued, from pinned memory.",
+        Drop = "drop": "Copy and wait are gone.",
         /// What is read or uploaded is on the GPU and stays there: one more op in the place of the copy, and no wait.
         OnGpu = "on-gpu",
-        /// One wait at the end of the iteration.
-        Delay = "delay",
-        /// Waits in a row become one.
-        Coalesce = "coalesce",
+        Delay = "delay": "One wait at the end of the iteration.",
+        Coalesce = "coalesce": "Waits in a row become one.",
     }
 }
 
@@ -297,24 +239,18 @@ impl Change {
 words! {
     /// What limits a run.
     BoundBy {
-        /// The GPU runs dry: calls and Python take longer.
-        Host = "host",
-        /// The host is ahead of the GPU.
-        Gpu = "gpu",
+        Host = "host": "The GPU runs dry: calls and Python take longer.",
+        Gpu = "gpu": "The host is ahead of the GPU.",
     }
 }
 
 words! {
     /// What a capture recorded of where waits come from, and so how much it slowed the host.
     Backtraces {
-        /// Backtraces of calls, with Python frames.
-        Python = "python",
-        /// Backtraces of calls without.
-        Native = "native",
-        /// Periodic Python samples.
-        Sampled = "sampled",
-        /// None of these.
-        None = "none",
+        Python = "python": "Backtraces of calls, with Python frames.",
+        Native = "native": "Backtraces of calls without.",
+        Sampled = "sampled": "Periodic Python samples.",
+        None = "none": "None of these.",
     }
 }
 
@@ -325,8 +261,7 @@ words! {
         /// What its waits in one iteration add up to.
         #[default]
         Iteration = "iteration",
-        /// One wait.
-        Wait = "wait",
+        Wait = "wait": "One wait.",
     }
 }
 

@@ -66,18 +66,14 @@ words! {
     }
 }
 
-/// What a number counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Unit {
-    /// Waits.
-    Count,
-    /// Time in nanoseconds.
-    Ns,
-    /// Part of a span, 0 to 100.
-    Percent,
-    /// A calendar day; the texts say which, there is no number.
-    Date,
+words! {
+    /// What a number counts.
+    Unit {
+        Count = "count": "Waits.",
+        Ns = "ns": "Time in nanoseconds.",
+        Percent = "percent": "Part of a span, 0 to 100.",
+        Date = "date": "A calendar day; the texts say which, there is no number.",
+    }
 }
 
 impl Unit {

@@ -124,18 +124,14 @@ pub struct Fate {
     pub moved_to: Option<MovedTo>,
 }
 
-/// What became of an avoidable wait, in a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Became {
-    /// It is gone.
-    Gone,
-    /// Another wait of its thread has grown by most of what it blocked.
-    Moved,
-    /// It waits less often.
-    Fewer,
-    /// It is still there.
-    Still,
+words! {
+    /// What became of an avoidable wait, in a word.
+    Became {
+        Gone = "gone": "It is gone.",
+        Moved = "moved": "Another wait of its thread has grown by most of what it blocked.",
+        Fewer = "fewer": "It waits less often.",
+        Still = "still": "It is still there.",
+    }
 }
 
 /// The wait that took over.
@@ -168,33 +164,24 @@ pub struct Counts {
     pub unchanged: usize,
 }
 
-/// What became of a site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Status {
-    /// Only AFTER has it.
-    New,
-    /// Only BEFORE has it.
-    Gone,
-    /// In waits, costs or verdict.
-    Changed,
-    /// In its place alone.
-    Moved,
-    /// Both have it alike.
-    Unchanged,
+words! {
+    /// What became of a site.
+    Status {
+        New = "new": "Only AFTER has it.",
+        Gone = "gone": "Only BEFORE has it.",
+        Changed = "changed": "In waits, costs or verdict.",
+        Moved = "moved": "In its place alone.",
+        Unchanged = "unchanged": "Both have it alike.",
+    }
 }
 
 words! {
     /// In what a site differs.
     Aspect {
-        /// Number of waits.
-        Waits = "waits",
-        /// Host time inside the waits.
-        Blocked = "blocked",
-        /// GPU idle time after the waits.
-        Drain = "drain",
-        /// Class, or kind as far as that does not stray from run to run.
-        Verdict = "verdict",
+        Waits = "waits": "Number of waits.",
+        Blocked = "blocked": "Host time inside the waits.",
+        Drain = "drain": "GPU idle time after the waits.",
+        Verdict = "verdict": "Class, or kind as far as that does not stray from run to run.",
     }
 }
 
@@ -290,30 +277,22 @@ impl SiteChange {
     }
 }
 
-/// What both captures can tell of where their waits come from; the coarser of the two counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Granularity {
-    /// Backtraces on both sides, or on neither.
-    Line,
-    /// One side was sampled: lines are only probable, functions are not.
-    Function,
-    /// One side has Python frames and the other has none.
-    Call,
+words! {
+    /// What both captures can tell of where their waits come from; the coarser of the two counts.
+    Granularity {
+        Line = "line": "Backtraces on both sides, or on neither.",
+        Function = "function": "One side was sampled: lines are only probable, functions are not.",
+        Call = "call": "One side has Python frames and the other has none.",
+    }
 }
 
-/// By what a pair was recognised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum MatchedBy {
-    /// File, function, call and the text of the line.
-    Text,
-    /// File, function, call and line, moved with its neighbours if at all.
-    Line,
-    /// File, call and text or line: the function has another name.
-    FunctionRenamed,
-    /// Function, call and text or line: the file has another path.
-    FileMoved,
-    /// The C++ chain or the NVTX range around it: there are no Python frames.
-    Name,
+words! {
+    /// By what a pair was recognised.
+    MatchedBy {
+        Text = "text": "File, function, call and the text of the line.",
+        Line = "line": "File, function, call and line, moved with its neighbours if at all.",
+        FunctionRenamed = "function-renamed": "File, call and text or line: the function has another name.",
+        FileMoved = "file-moved": "Function, call and text or line: the file has another path.",
+        Name = "name": "The C++ chain or the NVTX range around it: there are no Python frames.",
+    }
 }

@@ -59,22 +59,15 @@ pub struct MeasuredVariant {
 words! {
     /// What stands where a wait stood in the sequence of GEMMs alone.
     Way {
-        /// Nothing.
-        Async = "async",
-        /// A stream synchronisation.
-        Stream = "stream synchronised",
-        /// A context synchronisation.
-        Context = "context synchronised",
-        /// An event and its synchronisation.
-        Event = "event synchronised",
-        /// Likewise, but the host sleeps.
-        BlockingEvent = "event synchronised, sleeping",
+        Async = "async": "Nothing.",
+        Stream = "stream synchronised": "A stream synchronisation.",
+        Context = "context synchronised": "A context synchronisation.",
+        Event = "event synchronised": "An event and its synchronisation.",
+        BlockingEvent = "event synchronised, sleeping": "Likewise, but the host sleeps.",
         /// A copy of four bytes to pageable memory and a stream synchronisation, as `.item()`.
         Value = "one value read",
-        /// Likewise, to page-locked memory.
-        PinnedValue = "one value read into pinned memory",
-        /// Nothing, and the products are launched as one graph.
-        Graph = "CUDA graph",
+        PinnedValue = "one value read into pinned memory": "Likewise, to page-locked memory.",
+        Graph = "CUDA graph": "Nothing, and the products are launched as one graph.",
     }
 }
 

@@ -91,12 +91,9 @@ pub struct Stretch {
 words! {
     /// How well the shape of a product is known.
     Certainty {
-        /// From the operator's recorded shapes.
-        Exact = "exact",
-        /// From the kernel's tile and grid; K from its duration.
-        TileRounded = "tile-rounded",
-        /// Of a size that takes as long as the recorded one.
-        DurationMatched = "duration-matched",
+        Exact = "exact": "From the operator's recorded shapes.",
+        TileRounded = "tile-rounded": "From the kernel's tile and grid; K from its duration.",
+        DurationMatched = "duration-matched": "Of a size that takes as long as the recorded one.",
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::replay::plan::Certainty;
 use crate::replay::measured::{MeasuredAlone, MeasuredVariant, RESULTS_VERSION, ReplayGpu};
 use crate::replay::plan::{
     GpuModel, HostTime, PLAN_VERSION, PlannedSite, ReplayOp, Stretch, Target, Variant,
