@@ -186,8 +186,12 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
         let (sites, blocked) = (text::counted(sites, "site"), text::duration(blocked_ns));
         format!("Once per process, at start or end: {sites}, {blocked} of waiting; no part of the saving.")
     });
+    let unread = match totals.unread_sites {
+        0 => String::new(),
+        n => format!(" The source of {} is not at hand: --source-root DIR.", text::counted(n, "undecided site")),
+    };
     let undecided = |ns: i64, of: &str| {
-        (ns > 0).then(|| format!("What is undecided may add about {}{of}.", text::duration(ns)))
+        (ns > 0).then(|| format!("What is undecided may add about {}{of}.{unread}", text::duration(ns)))
     };
     let trusted = totals.simulation_error.is_none_or(|e| e <= TOLERANCE);
     let Some(run) = totals.without_profiler.filter(|_| trusted) else {
