@@ -188,7 +188,10 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
     });
     let unread = match totals.unread_sites {
         0 => String::new(),
-        n => format!(" The source of {} is not at hand: --source-root DIR.", text::counted(n, "undecided site")),
+        n => format!(
+            " The source of {} is not at hand: --source-root DIR.",
+            text::counted(n, "undecided site")
+        ),
     };
     let undecided = |ns: i64, of: &str| {
         (ns > 0).then(|| format!("What is undecided may add about {}{of}.{unread}", text::duration(ns)))
