@@ -1076,6 +1076,8 @@ class Totals:
     """One iteration; `None` where no loop is known or nothing was simulated."""
     undecided_ns: Optional[int]
     """What the run saves on top of `recoverable_false_joint_ns` if all undecided sites are avoidable too."""
+    unread_sites: int
+    """Undecided sites of the repeating work whose line of Python was not at hand."""
     repeating_false_sites: int
     """Sites that the saving is of: false ones, or with a change that was asked for, that are no part of `once`."""
     once: Once

@@ -160,9 +160,9 @@ pub fn detect(
         return marked::named(profile, marker).map(Some);
     }
     match marked::detect(profile)? {
-        Some((Fit::BeforeTheLoop, marked)) => Ok(sequence::find(profile, waiting).or(Some(marked))),
+        Some((Fit::BeforeTheLoop, marked)) => Ok(sequence::find(profile, waiting)?.or(Some(marked))),
         Some((_, marked)) => Ok(Some(marked)),
-        None => Ok(sequence::find(profile, waiting)),
+        None => sequence::find(profile, waiting),
     }
 }
 

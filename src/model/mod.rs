@@ -277,6 +277,9 @@ pub struct Totals {
     /// What the run saves on top of `recoverable_false_joint_ns` if all undecided sites are avoidable too.
     #[serde(default)]
     pub undecided_ns: Option<i64>,
+    /// Undecided sites of the repeating work whose line of Python was not at hand.
+    #[serde(default)]
+    pub unread_sites: u64,
     /// Sites that the saving is of: false ones, or with a change that was asked for, that are no part of `once`.
     #[serde(default)]
     pub repeating_false_sites: u64,

@@ -82,6 +82,27 @@ struct Chunk {
 
 const PLACE: [&str; 7] = ["start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId"];
 
+/// Parts of names of kernels that multiply matrices: those of a model's layers.
+const PRODUCTS: &[&str] = &[
+    "gemm",
+    "gemv",
+    "cutlass",
+    "xmma",
+    "nvjet",
+    "conv",
+    "flash",
+    "fmha",
+    "attention",
+    "wgrad",
+    "dgrad",
+    "splitKreduce",
+];
+
+/// Whether a kernel multiplies matrices, or convolves, by its name.
+pub fn multiplies_matrices(kernel: &str) -> bool {
+    PRODUCTS.iter().any(|part| kernel.contains(part))
+}
+
 impl Ops {
     /// How many ops there are.
     pub fn len(&self) -> usize {

@@ -192,7 +192,8 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
     };
     let undecided = (of.undecided_ns > 0).then(|| {
         let of_what = if of.of_iteration { " of an iteration" } else { "" };
-        format!("What is undecided may add about {}{of_what}.", text::duration(of.undecided_ns))
+        let (ns, unread) = (text::duration(of.undecided_ns), unread(totals.unread_sites));
+        format!("What is undecided may add about {ns}{of_what}.{unread}")
     });
     let limit = totals.bound_by.filter(|_| sites.is_some()).map(|by| match by {
         BoundBy::Gpu => "The GPU then limits the program.",
@@ -221,6 +222,14 @@ fn saved(sites: &str, of: Headline, needs_light_capture: bool) -> (String, Strin
     });
     let lead = format!("Fixing {sites} saves about {saved} of {name} of {length}, {share}");
     (lead, format!(" (between {range}){captured}."))
+}
+
+/// Why sites are undecided, where their source is not at hand.
+fn unread(sites: u64) -> String {
+    if sites == 0 {
+        return String::new();
+    }
+    format!(" The source of {} is not at hand: --source-root DIR.", text::counted(sites, "undecided site"))
 }
 
 /// What is paid once per process; nothing of nothing.

@@ -215,6 +215,8 @@ fn totals(report: &Report) -> Totals {
         add(&mut class.blocked_ns, site.blocked_ns);
         add(&mut class.drain_ns, site.drain_ns);
         totals.add_waits(site.waits, site.blocked_ns, site.drain_ns);
+        let unread = site.class == Class::Unknown && site.user_frame.is_some() && site.source.is_none();
+        totals.unread_sites += u64::from(unread && !site.once);
     }
     totals
 }

@@ -46,9 +46,9 @@ fn reproduction(found: &CaptureAnalysis) -> Option<Warning> {
 /// How much of the capture is the profiler's own time, where that is much.
 fn profiler(found: &CaptureAnalysis) -> Option<Warning> {
     let prices = &found.prices;
-    let (whole, alone, each) = match prices.captured_iteration.zip(prices.iteration) {
-        Some((captured, alone)) => (captured.length, alone.length, "each iteration of "),
-        None => (prices.captured.length, prices.run.length, "the "),
+    let (whole, alone, each) = match found.iterations.as_ref().zip(prices.iteration) {
+        Some((recorded, alone)) => (recorded.start_to_start_ns(), alone.length, "each iteration of "),
+        None => (prices.recorded, prices.run.length, "the "),
     };
     let part = whole - alone;
     if found.profile.calls.len() < MANY_CALLS || (part as f64) < WORTH_SAYING * whole.max(1) as f64 {

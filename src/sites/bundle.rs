@@ -44,6 +44,7 @@ struct Key {
     found: Option<u8>,
     completes: bool,
     copy_lost: bool,
+    taken_down: bool,
     /// Its native chain: one Python stack may do different things.
     signature: Option<u32>,
     backward: Option<Backward>,
@@ -133,6 +134,8 @@ fn group(
             found: wait.copy.is_none().then_some(wait.found as u8),
             completes: wait.completes.is_some(),
             copy_lost: wait.copy_lost(),
+            taken_down: matches!(wait.blocking, Blocking::Free | Blocking::HostFree)
+                && devices.work.get(&wait.pid).is_some_and(|w| wait.start >= w.1),
             signature: None,
             backward: context.backward.get(&w).copied(),
         };
@@ -307,6 +310,7 @@ impl Former<'_> {
             },
             completes: key.completes,
             copy_lost: key.copy_lost,
+            taken_down: key.taken_down,
             neighbours,
             waits: members,
         }

@@ -64,6 +64,8 @@ pub struct Bundle {
     pub completes: bool,
     /// Whether a copy came with the waits that the export does not hold.
     pub copy_lost: bool,
+    /// Memory freed once the process' last kernel has run: what a program takes down when it ends.
+    pub taken_down: bool,
     /// Names of the ops around an example.
     pub neighbours: Neighbours,
 }

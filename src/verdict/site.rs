@@ -119,7 +119,10 @@ pub fn doubt(sites: &mut [Site], sources: &SourceTree) {
 /// apart from those of the same line that did not. Sites that differ in nothing but the callers of the line are one with
 /// several paths, as long as they agree in `when`: what a program pays once is no part of what every iteration pays.
 pub fn join<W: Hash + Eq>(judged: Vec<Site>, when: impl Fn(&Site) -> W) -> Vec<Site> {
-    let line = |site: &Site| (site.bundle.pid, place(site), site.verdict.kind, site.verdict.pattern);
+    let line = |site: &Site| {
+        let Site { bundle, verdict, .. } = site;
+        (bundle.pid, place(site), bundle.taken_down, verdict.kind, verdict.pattern)
+    };
     let callers = |site: &Site| site.paths[0].callers.clone();
     let of_stack = gather(judged, |site| (line(site), callers(site)));
     let mut sites = gather(of_stack, |site| (line(site), when(site)));

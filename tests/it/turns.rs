@@ -131,6 +131,43 @@ fn logs_and_other_kernels_now_and_then_do_not_part_it() {
     assert_found(p.found().as_ref(), 40, 31_500, 1.2);
 }
 
+/// Batches of differing length: the library multiplies each with another kernel.
+///
+/// ```text
+///  found   [0 copy gemm_128x64 gelu … adam item][1 copy gemm_256x128 gelu … adam item][2 …
+/// ```
+#[test]
+fn kernels_picked_by_length_do_not_hide_it() {
+    let mut p = Program::new();
+    for i in 0..20 {
+        let [to, from] = [i * 7 % 20, i * 11 % 20].map(|n| format!("nvjet_tst_{}x{}_TNT", 64 + n, 320 - n));
+        p.upload();
+        p.launch(&[&to, "gelu", &from, "norm", "softmax", "loss"]);
+        for kernel in ["loss'", &from, "gelu'", &to] {
+            p.on(p.autograd, kernel);
+        }
+        p.launch(&["adam", "adam"]);
+        p.item();
+    }
+    assert_found(p.found().as_ref(), 20, 28_000, 1.0);
+}
+
+/// ```text
+///  program  [gemm_0 gelu gemm_7][gemm_3 gemm_1 norm gelu][loss gemm_4]…     as many products, nothing that repeats
+/// ```
+#[test]
+fn products_alone_make_no_loop() {
+    let mut p = Program::new();
+    let mut state = 1u32;
+    for _ in 0..300 {
+        state = state.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+        let gemm = format!("nvjet_tst_{}x64_TNT", state >> 26);
+        let names = [&gemm, "gelu", &gemm, "norm", "softmax", "loss", &gemm, "adam"];
+        p.launch(&[names[(state >> 16) as usize % 8]]);
+    }
+    assert!(p.found().is_none(), "{:?}", p.found());
+}
+
 /// ```text
 ///  program  [train ×8][validate ×6][train ×8][validate ×6][train ×8][validate ×6]
 ///  found    [0]…[7]                [8]…[15]               [16]…[23]              and 18 others

@@ -1,8 +1,7 @@
 use super::*;
-use crate::replay::plan::Certainty;
 use crate::replay::measured::{MeasuredAlone, MeasuredVariant, RESULTS_VERSION, ReplayGpu};
 use crate::replay::plan::{
-    GpuModel, HostTime, PLAN_VERSION, PlannedSite, ReplayOp, Stretch, Target, Variant,
+    Certainty, GpuModel, HostTime, PLAN_VERSION, PlannedSite, ReplayOp, Stretch, Target, Variant,
 };
 use crate::replay::product::{FP16, FP32, Shape};
 

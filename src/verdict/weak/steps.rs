@@ -10,7 +10,7 @@ use crate::error::InputError;
 use crate::iterations::Iterations;
 use crate::profile::Profile;
 use crate::profile::ids::{OpId, process};
-use crate::profile::ops::Ops;
+use crate::profile::ops::{Ops, multiplies_matrices};
 use crate::waits::Wait;
 use crate::waits::device::Devices;
 use rustc_hash::FxHashSet;
@@ -31,9 +31,6 @@ struct Last {
     product: Option<i64>,
 }
 
-/// Parts of names of kernels that multiply matrices: those of a model's layers.
-const PRODUCTS: &[&str] =
-    &["gemm", "cutlass", "xmma", "nvjet", "conv", "flash", "fmha", "attention", "wgrad", "dgrad"];
 /// Kernels over lists of tensors that update no parameters: gradient norms, unscaling, clipping.
 const NO_UPDATE: &[&str] = &["LpNorm", "non_finite", "BinaryOpScalarTensor"];
 /// Optimizers with kernels of their own.
@@ -51,7 +48,8 @@ impl Steps {
             let name = |id: u32| profile.strings.get(i64::from(id));
             ids.iter().copied().filter(|&id| name(id).is_some_and(|n| test(n))).collect()
         };
-        let mut steps = Self { updates: named(is_update), products: named(is_product), last: Vec::new() };
+        let mut steps =
+            Self { updates: named(is_update), products: named(multiplies_matrices), last: Vec::new() };
         if let Some(iterations) = iterations {
             steps.last = steps.of_each(profile, iterations);
         }
@@ -106,8 +104,4 @@ impl Steps {
 fn is_update(name: &str) -> bool {
     let over_lists = name.contains("multi_tensor_apply") && !NO_UPDATE.iter().any(|n| name.contains(n));
     over_lists || OPTIMIZERS.iter().any(|n| name.contains(n))
-}
-
-fn is_product(name: &str) -> bool {
-    PRODUCTS.iter().any(|p| name.contains(p))
 }
