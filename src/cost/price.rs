@@ -34,6 +34,7 @@ use super::together::{self, Together};
 use crate::iterations::Iterations;
 use crate::vocabulary::{BoundBy, Change};
 use crate::waits::WaitId;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Share of the span by which the simulated run may miss the recorded one.
 pub const TOLERANCE: f64 = 0.1;
@@ -178,13 +179,11 @@ pub fn price(
 ) -> Prices {
     let (all, whole) = bounds_of(capture, program, subjects, terms.threads);
     let recorded = program.recorded.max(1);
-    let replayed = |usual| {
-        let variant = Variant { usual, ..Variant::default() };
-        run(program, &variant, &mut Scratch::default()).end
-    };
-    let off = |end: i64| (end - recorded).abs() as f64 / recorded as f64;
-    let plain = replayed(false);
-    let (error, usual_error) = (Some(off(plain)), Some(off(replayed(true))));
+    let fixes = vec![Change::Keep; subjects.len()];
+    let replayed = [false, true].map(|usual| Variant { usual, fixes: fixes.clone(), ..Variant::default() });
+    let mut known = divided(2, terms.threads, |i, scratch: &mut Scratch| run(program, &replayed[i], scratch));
+    let off = |outcome: &Outcome| (outcome.end - recorded).abs() as f64 / recorded as f64;
+    let (plain, error, usual_error) = (known[0].end, Some(off(&known[0])), Some(off(&known[1])));
     let clock = overhead::clock(capture.profile, capture.devices);
     let sites: Vec<Price> = subjects.iter().zip(&all).map(|(s, b)| bounded(s, *b)).collect();
     let high = whole.high().min(recorded);
@@ -219,7 +218,7 @@ pub fn price(
         prices.scatter = margin.scatter;
         let range = ends(left_out, program.backtraces, step_known);
         let plan = Plan::new(program, subjects, &all, (left_out, range));
-        let outcomes = simulate(program, &plan.variants, terms.threads);
+        let outcomes = all_of(program, &plan.variants, (&replayed[0], known.swap_remove(0)), terms.threads);
         let beside = |s: &Subject| bounds::beside(capture, program, s.waits.iter().map(|&w| (w, s.fix)));
         let beside: Vec<i64> = subjects.iter().map(beside).collect();
         let settling = Settling { program, subjects, outcomes: &outcomes, clock, margin, terms };
@@ -347,11 +346,10 @@ impl Plan {
         let counted = |s: &Subject| s.counted || s.assumed;
         let joint: Vec<Change> =
             subjects.iter().map(|s| if counted(s) { s.fix } else { Change::Keep }).collect();
-        let variant = |fixes: &[Change], (left_out, around)| Variant {
-            fixes: fixes.to_vec(),
-            left_out,
-            around,
-            usual: false,
+        let variant = |fixes: &[Change], (left_out, around)| {
+            // With all calls in their place nothing around one goes: some variants come to the same.
+            let around = if fixes.iter().all(|fix| *fix == Change::Keep) { 0 } else { around };
+            Variant { fixes: fixes.to_vec(), left_out, around, usual: false }
         };
         let alone = (left_out, 100);
         let shares = [alone, CAPTURED].into_iter().chain(ends);
@@ -399,7 +397,26 @@ impl Plan {
     }
 }
 
-/// Runs all variants, each whole on one thread.
+/// What all variants come to, each run once; `known`: one of them that has been run.
+fn all_of(
+    program: &Program,
+    variants: &[Variant],
+    known: (&Variant, Outcome),
+    threads: usize,
+) -> Vec<Outcome> {
+    let mut distinct = vec![known.0.clone()];
+    for variant in variants {
+        if !distinct.contains(variant) {
+            distinct.push(variant.clone());
+        }
+    }
+    let outcomes: Vec<Outcome> =
+        std::iter::once(known.1).chain(simulate(program, &distinct[1..], threads)).collect();
+    let place = |variant: &Variant| distinct.iter().position(|other| other == variant);
+    variants.iter().filter_map(|variant| Some(outcomes[place(variant)?].clone())).collect()
+}
+
+/// Runs variants, each whole on one thread.
 fn simulate(program: &Program, variants: &[Variant], threads: usize) -> Vec<Outcome> {
     program.progress.iter().for_each(|p| p.begins("simulating fixes", variants.len() as u64, "simulation"));
     divided(variants.len(), threads, |i, scratch: &mut Scratch| {
@@ -415,16 +432,14 @@ fn divided<W: Default, T: Send>(
     threads: usize,
     job: impl Fn(usize, &mut W) -> T + Sync,
 ) -> Vec<T> {
-    let workers = threads.clamp(1, jobs.max(1));
-    let job = &job;
+    let (workers, next) = (threads.clamp(1, jobs.max(1)), AtomicUsize::new(0));
+    let work = || {
+        let mut own = W::default();
+        let mine = std::iter::from_fn(|| Some(next.fetch_add(1, Relaxed)).filter(|i| *i < jobs));
+        mine.map(|i| (i, job(i, &mut own))).collect::<Vec<_>>()
+    };
     let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let work = |worker| {
-            move || {
-                let mut own = W::default();
-                (worker..jobs).step_by(workers).map(|i| (i, job(i, &mut own))).collect::<Vec<_>>()
-            }
-        };
-        let running: Vec<_> = (0..workers).map(|worker| scope.spawn(work(worker))).collect();
+        let running: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
         let joined =
             running.into_iter().map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         joined.flatten().collect()
