@@ -130,18 +130,17 @@ impl<'r> Cells<'r> {
     }
 
     /// The integer in column `i`; `None` for NULL and for any other type.
+    #[inline(always)]
     pub fn int(&self, i: usize) -> Option<i64> {
         match self.row {
             Source::Page(row) => row.int(i),
             Source::Parquet(row) => row.int(i),
-            Source::Sqlite(row) => match row.get_ref(i) {
-                Ok(ValueRef::Integer(v)) => Some(v),
-                _ => None,
-            },
+            Source::Sqlite(row) => sqlite::int(row, i),
         }
     }
 
     /// The time in column `i`; `Err` for one that no capture can hold ([`MAX_TIME`]).
+    #[inline]
     pub fn time(&self, i: usize) -> Result<Option<i64>, OutOfRange> {
         match self.int(i) {
             Some(t) if !(-MAX_TIME..=MAX_TIME).contains(&t) => Err(OutOfRange),
@@ -150,11 +149,13 @@ impl<'r> Cells<'r> {
     }
 
     /// The integer in column `i` where it fits 32 bits.
+    #[inline]
     pub fn id(&self, i: usize) -> Option<u32> {
         self.int(i).and_then(|v| u32::try_from(v).ok())
     }
 
     /// The same as a number of the export's, or [`ExportId::NONE`].
+    #[inline]
     pub fn export_id(&self, i: usize) -> ExportId {
         ExportId::new(self.id(i))
     }
