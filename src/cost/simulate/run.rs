@@ -6,6 +6,7 @@ use super::model::{
     ContextIx, GroupIx, HostThread, Op, Program, Rank, Role, Step, StepIx, StepKind, SubjectIx,
 };
 use super::packed::Launch;
+use crate::profile::database::Work;
 use crate::profile::ids::StreamIx;
 use crate::profile::ops::OpKind;
 use crate::vocabulary::Change;
@@ -98,7 +99,7 @@ pub(in crate::cost) const PASSES: usize = 4;
 /// issued later in the order of steps: each pass takes its start from the pass before. The first keeps recorded lengths.
 pub fn run(program: &Program, variant: &Variant, scratch: &mut Scratch) -> Outcome {
     let mut outcome = pass(program, variant, scratch, None);
-    let mut joined = Vec::new();
+    let (mut joined, mut passes) = (Vec::new(), 1);
     for _ in 1..PASSES {
         let start = |rank: Rank| scratch.finish[rank] - program.ops.get(rank).duration;
         let now: Vec<i64> = program.late.iter().map(|late| start(late.last)).collect();
@@ -107,7 +108,10 @@ pub fn run(program: &Program, variant: &Variant, scratch: &mut Scratch) -> Outco
         }
         joined = now;
         outcome = pass(program, variant, scratch, Some(&joined));
+        passes += 1;
     }
+    let steps = (program.steps.len() + program.ops.len()) as u64 * passes;
+    program.progress.iter().for_each(|progress| progress.costs(Work::Steps, steps));
     outcome
 }
 

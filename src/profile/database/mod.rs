@@ -64,6 +64,18 @@ pub trait Progress: Send + Sync {
     fn begins(&self, what: &str, count: u64, unit: &str);
     /// So many more are done. Told for a batch at a time: to tell each row would cost more than to read it.
     fn advance(&self, by: u64);
+    /// So much was done in all, for who counts what a run costs.
+    fn costs(&self, _work: Work, _by: u64) {}
+}
+
+words! {
+    /// What a run's cost is counted in: the same for the same input, whatever the machine.
+    Work {
+        Rows = "rows": "Rows of tables that were read whole",
+        Bytes = "bytes": "Bytes read of their pages or columns, and for rows by key",
+        LookUps = "look_ups": "Rows looked up by key",
+        Steps = "steps": "Calls and GPU operations simulated",
+    }
 }
 
 /// An export, open for reading.
@@ -178,6 +190,16 @@ impl<'r> Cells<'r> {
     }
 }
 
+impl Drop for Database {
+    fn drop(&mut self) {
+        let read = match &self.store {
+            Store::File(file) => file.pages.as_ref().map_or(0, Pages::bytes),
+            Store::Folder(folder) => folder.bytes(),
+        };
+        self.reading.progress.iter().for_each(|p| p.costs(Work::Bytes, read));
+    }
+}
+
 impl Database {
     /// Opens an export read-only.
     ///
@@ -280,6 +302,7 @@ impl Database {
                 let count = reader.read(part, &mut |row| rows(&mut out, row))?;
                 if let Some(progress) = &self.reading.progress {
                     progress.advance(count);
+                    progress.costs(Work::Rows, count);
                 }
                 Ok(out)
             },
@@ -303,6 +326,7 @@ impl Database {
         /// Keys a worker takes at a time.
         const SLICE: usize = 4096;
         let (threads, slices) = (self.reading.threads, keys.len().div_ceil(SLICE));
+        self.reading.progress.iter().for_each(|p| p.costs(Work::LookUps, keys.len() as u64));
         let file = match &self.store {
             Store::File(file) => file,
             Store::Folder(folder) => {
