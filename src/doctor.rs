@@ -221,7 +221,7 @@ fn chains(found: &CaptureAnalysis, said: &[Warning]) -> Option<Warning> {
         return Some(recapture(found, "--resolve-symbols=true", Code::ChainsUnresolved, ADDRESSES));
     }
     let none = calls.twins.is_empty()
-        && calls.chain.iter().all(|chain| chain.is_none())
+        && calls.chain.is_empty()
         && found.context.stack.iter().all(Option::is_none)
         && !said.iter().filter_map(Warning::known).any(Code::is_of_lines);
     let either = if found.profile.target.without_python { "" } else { " either" };
@@ -268,7 +268,7 @@ fn graphs(found: &CaptureAnalysis) -> Option<Warning> {
 /// `CUDA_LAUNCH_BLOCKING=1` makes each launch return with its kernel; debug modes put a wait after each launch.
 fn blocking_mode(found: &CaptureAnalysis) -> Option<Warning> {
     let (ops, calls) = (&found.profile.ops, &found.profile.calls);
-    let issued = |&op: &OpId| ops.is_kernel(op) && found.profile.issued[op] != ISSUE_UNKNOWN;
+    let issued = |&op: &OpId| ops.is_kernel(op) && found.profile.issued(op) != ISSUE_UNKNOWN;
     let launches: Vec<OpId> = ops.ids().filter(issued).collect();
     if launches.len() < TINY_OPS {
         return None;

@@ -141,11 +141,11 @@ pub struct CaptureAnalysis {
     /// All waits of the export, on their threads and devices; `None` once priced.
     program: Option<Program>,
     /// All waits and what they cost, before any are selected; empty then, unless others will be asked for.
-    all: Vec<Found>,
+    all: Found,
 }
 
-/// A wait, its drain in ns, and what follows it on its thread.
-type Found = (Wait, i64, bounds::Next);
+/// Waits, the drain of each in ns, and what follows each on its thread.
+type Found = (TiVec<WaitId, Wait>, TiVec<WaitId, i64>, TiVec<WaitId, bounds::Next>);
 
 /// Analyses one export, without prices.
 ///
@@ -182,13 +182,11 @@ impl CaptureAnalysis {
                 (drains, next, building.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             });
             program.progress = options.progress.clone();
-            let costs = drains.into_iter().zip(next);
-            let all = found.into_iter().zip(costs).map(|(wait, (drain, next))| (wait, drain, next));
-            (devices, all.collect::<Vec<Found>>(), program)
+            (devices, (found, drains, next), program)
         })?;
         let collectives = collectives::find(&mut profile, &devices, &kernels)?;
         program.meet(&profile, &collectives);
-        let waiting: Vec<CallId> = all.iter().map(|(wait, ..)| wait.call).collect();
+        let waiting: Vec<CallId> = all.0.iter().map(|wait| wait.call).collect();
         let iterations = iterations::detect(&mut profile, &waiting, options.iteration_marker.as_deref())?;
         Ok(Self {
             profile,
@@ -213,14 +211,19 @@ impl CaptureAnalysis {
     fn select(&mut self, options: &Options, again: bool) -> anyhow::Result<()> {
         let mut filter = options.filter.clone();
         filter.nvtx = filter.nvtx.or_else(|| options.capture.clone());
-        let all = if again { self.all.clone() } else { std::mem::take(&mut self.all) };
-        let keep = filter.select(&mut self.profile, &self.devices, all.iter().map(|w| &w.0))?;
+        fn keep_of<T>(column: &mut TiVec<WaitId, T>, keep: &[bool]) {
+            let mut keep = keep.iter();
+            column.retain(|_| keep.next() == Some(&true));
+        }
+        (self.waits, self.drains, self.next) =
+            if again { self.all.clone() } else { std::mem::take(&mut self.all) };
+        let keep = filter.select(&mut self.profile, &self.devices, self.waits.iter())?;
         self.filtered_out = keep.iter().filter(|keep| !**keep).count() as u64;
-        (self.waits, self.drains, self.next) = Default::default();
-        for ((wait, drain, follows), _) in all.into_iter().zip(keep).filter(|(_, keep)| *keep) {
-            self.drains.push(filter.clip_drain(&self.profile, &wait, drain));
-            self.waits.push(wait);
-            self.next.push(follows);
+        keep_of(&mut self.waits, &keep);
+        keep_of(&mut self.drains, &keep);
+        keep_of(&mut self.next, &keep);
+        for (wait, drain) in self.waits.iter().zip(&mut self.drains) {
+            *drain = filter.clip_drain(&self.profile, wait, *drain);
         }
         Ok(())
     }

@@ -55,7 +55,8 @@ impl CaptureAnalysis {
         };
         let iterations = self.iterations.as_ref();
         if let Some(iterations) = iterations {
-            program.mark_iterations(iterations, profile.calls.threads.binary_search(&iterations.tid).ok());
+            let thread = profile.calls.threads.binary_search(&iterations.tid).ok();
+            program.mark_iterations(&profile.calls, iterations, thread);
         }
         program.mark(&sites.iter().map(calls).collect::<Vec<_>>());
         self.narrow(&mut program, number, scenario);

@@ -2,10 +2,11 @@
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use sync_report::profile::database::Progress;
+use sync_report::profile::database::{Progress, Work};
 use sync_report::text;
 
 /// Nothing is shown for exports that are read faster than this.
@@ -24,6 +25,9 @@ pub enum Shown {
     Plain,
     /// Nothing
     Never,
+    /// What the run cost, in the end: counts that do not depend on the machine
+    #[value(hide = true)]
+    Work,
 }
 
 /// What was asked for; `None` where nothing is to be shown.
@@ -32,6 +36,7 @@ pub fn shown(how: Shown, quiet: bool) -> Option<Arc<dyn Progress>> {
         _ if quiet => None,
         Shown::Never => None,
         Shown::Plain => Some(Arc::new(Lines::new(INTERVAL, std::io::stderr()))),
+        Shown::Work => Some(Arc::new(Counted::default())),
         Shown::Auto if !std::io::stderr().is_terminal() || std::env::var_os("CI").is_some() => None,
         Shown::Auto => Some(Arc::new(bar()?)),
     }
@@ -68,6 +73,28 @@ impl Progress for Bar {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// Counts, printed as one line of JSON when the run is over.
+#[derive(Default)]
+struct Counted(Mutex<BTreeMap<&'static str, u64>>);
+
+impl Progress for Counted {
+    fn begins(&self, _: &str, _: u64, _: &str) {}
+
+    fn advance(&self, _: u64) {}
+
+    fn costs(&self, work: Work, by: u64) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(work.as_str()).or_default() += by;
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let counts = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // Where stderr is closed there is nobody to tell.
+        let _ = serde_json::to_string(counts).map(|line| writeln!(std::io::stderr(), "{line}"));
     }
 }
 

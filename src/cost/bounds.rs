@@ -304,7 +304,7 @@ fn copy_gain(program: &Program, wait: &Wait, fix: Change) -> (i64, i64) {
     let call = wait.copy_call.unwrap_or(wait.call);
     // Without steps, the call's blocked time stands for the copy's: the bound is wider, never too low.
     let length = program.step_of(call).map_or(wait.blocked, |step| {
-        program.steps[step].ranks().map(|rank| program.ops[rank].duration).sum()
+        program.steps.get(step).ranks().map(|rank| program.ops.get(rank).duration).sum()
     });
     let shorter = match fix {
         Change::Drop => length,

@@ -14,25 +14,35 @@
 
 use crate::profile::Profile;
 use crate::profile::ids::OpId;
+use crate::profile::seek::seek;
 use crate::waits::awaited::CLOCK_SLOP_NS;
 use crate::waits::device::{DeviceIx, Devices};
 use crate::waits::{WaitId, Waits};
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
-/// Drain of each wait in ns, in the waits' order. Costs one binary search a wait.
+/// Drain of each wait in ns, in the waits' order. Costs two short searches a wait.
 pub fn drains(profile: &Profile, devices: &Devices, waits: &Waits) -> TiVec<WaitId, i64> {
+    let ops = &profile.ops;
     let mut by_return: Vec<WaitId> = waits.keys().collect();
     by_return.sort_by_key(|&w| (waits[w].end, waits[w].call));
     // By gap (device, start): the wait, whether its thread ended the gap, and the gap's length.
     let mut owners: FxHashMap<(DeviceIx, i64), (WaitId, bool, i64)> = FxHashMap::default();
+    // Where the last search for an op ended.
+    let mut first = 0;
     for w in by_return {
         let wait = &waits[w];
         let Some(op) = wait.awaited else { continue };
-        let device = devices.of_op(&profile.ops, op);
-        let ended = profile.ops.end[op];
-        let Some((resumed, next)) = devices.list[device].timeline.gap_from(ended) else { continue };
-        if issued_first(profile, devices, device, next) + CLOCK_SLOP_NS < wait.end {
+        let device = devices.of_op(ops, op);
+        let ended = ops.end[op];
+        let Some(resumed) = devices.list[device].timeline.gap_from(ended) else { continue };
+        let starts = &ops.start.raw;
+        let from = seek(starts.len(), &mut first, |i| starts[i] < resumed);
+        let together = (from..ops.len()).map(OpId::from).take_while(|&op| ops.start[op] == resumed);
+        let mut together = together.filter(|&op| devices.of_op(ops, op) == device).peekable();
+        let Some(&next) = together.peek() else { continue };
+        let issued_first = together.map(|op| profile.issued_by(op)).min().unwrap_or(resumed);
+        if issued_first + CLOCK_SLOP_NS < wait.end {
             continue;
         }
         let resumes = profile.issuer(next).map(|call| profile.calls.thread[call]) == Some(wait.thread);
@@ -46,17 +56,4 @@ pub fn drains(profile: &Profile, devices: &Devices, waits: &Waits) -> TiVec<Wait
         drains[wait] = drain;
     }
     drains
-}
-
-/// When the first of the ops that end a gap together was issued; `next`: one of them that starts first.
-fn issued_first(profile: &Profile, devices: &Devices, device: DeviceIx, next: OpId) -> i64 {
-    let ops = &profile.ops;
-    let start = ops.start[next];
-    (next.index()..ops.len())
-        .map(OpId::from)
-        .take_while(|&op| ops.start[op] == start)
-        .filter(|&op| devices.of_op(ops, op) == device)
-        .map(|op| profile.issued_by(op))
-        .min()
-        .unwrap_or(start)
 }

@@ -206,19 +206,25 @@ pub fn around_call(kind: Blocking, pace: f64) -> i64 {
 pub fn mark(profile: &Profile, program: &mut Program) {
     let calls = &profile.calls;
     let costs = Costs::new(profile, program.learned.pace);
-    // The last step, and its call.
-    let mut last: TiVec<HostThread, Option<(StepIx, CallId)>> = program.by_thread(None);
-    for (call, at) in program.step_of_call.iter_enumerated().filter_map(|(call, step)| Some((call, (*step)?)))
-    {
-        let step = &mut program.steps[at];
+    // The last step, whether it is a site's, and its call.
+    let mut last: TiVec<HostThread, Option<(StepIx, bool, CallId)>> = program.by_thread(None);
+    for call in calls.ids() {
+        let Some(at) = program.step_of(call) else { continue };
+        let mut step = program.steps.get(at);
         let gap = step.gap.max(0);
         let before = last[step.after];
-        step.overhead = fit(before.map_or(0, |(_, call)| costs.after(calls, call, gap)), gap);
-        step.around = fit(scaled(around(costs.kinds[calls.name[call]]), costs.pace), gap / AROUND_OF_GAPS);
-        last[step.thread] = Some((at, call));
-        if let Some((previous, call)) = before {
+        step.overhead = fit(before.map_or(0, |(_, _, call)| costs.after(calls, call, gap)), gap);
+        // Only what a fix may take away has something that goes with it.
+        let is_site = step.site.is_some();
+        if is_site {
+            step.around =
+                fit(scaled(around(costs.kinds[calls.name[call]]), costs.pace), gap / AROUND_OF_GAPS);
+        }
+        program.steps.set(at, step);
+        last[step.thread] = Some((at, is_site, call));
+        if let Some((previous, true, call)) = before {
             let traced = scaled(traced(costs.kinds[calls.name[call]]), costs.pace);
-            program.steps[previous].traced = fit(traced, most_of(gap));
+            program.steps.change(previous, |step| step.traced = fit(traced, most_of(gap)));
         }
     }
     program.backtraces = costs.has_backtraces();

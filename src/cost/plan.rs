@@ -54,11 +54,10 @@ impl Plan {
         let counted = |s: &Subject| s.counted || s.assumed;
         let joint: Vec<Change> =
             subjects.iter().map(|s| if counted(s) { s.fix } else { Change::Keep }).collect();
-        let variant = |fixes: &[Change], (left_out, around)| Variant {
-            fixes: fixes.to_vec(),
-            left_out,
-            around,
-            usual: false,
+        let variant = |fixes: &[Change], (left_out, around)| {
+            // With all calls in their place nothing around one goes: some variants come to the same.
+            let around = if fixes.iter().all(|fix| *fix == Change::Keep) { 0 } else { around };
+            Variant { fixes: fixes.to_vec(), left_out, around, usual: false }
         };
         let alone = (left_out, 100);
         let shares = [alone, CAPTURED].into_iter().chain(ends);

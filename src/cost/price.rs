@@ -37,6 +37,7 @@ use crate::iterations::Iterations;
 use crate::model::Bounds;
 use crate::vocabulary::Change;
 use crate::waits::WaitId;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Prices `subjects`.
 pub fn price(
@@ -48,13 +49,11 @@ pub fn price(
 ) -> Prices {
     let (all, whole) = bounds_of(capture, program, subjects, terms.threads);
     let recorded = program.recorded.max(1);
-    let replayed = |usual| {
-        let variant = Variant { usual, ..Variant::default() };
-        run(program, &variant, &mut Scratch::default()).end
-    };
-    let off = |end: i64| (end - recorded).abs() as f64 / recorded as f64;
-    let plain = replayed(false);
-    let (error, usual_error) = (Some(off(plain)), Some(off(replayed(true))));
+    let fixes = vec![Change::Keep; subjects.len()];
+    let replayed = [false, true].map(|usual| Variant { usual, fixes: fixes.clone(), ..Variant::default() });
+    let mut known = divided(2, terms.threads, |i, scratch: &mut Scratch| run(program, &replayed[i], scratch));
+    let off = |outcome: &Outcome| (outcome.end - recorded).abs() as f64 / recorded as f64;
+    let (plain, error, usual_error) = (known[0].end, Some(off(&known[0])), Some(off(&known[1])));
     let clock = overhead::clock(capture.profile, capture.devices);
     let sites: Vec<Price> = subjects.iter().zip(&all).map(|(s, b)| bounded(s, *b)).collect();
     let high = whole.high().min(recorded);
@@ -83,7 +82,7 @@ pub fn price(
         prices.scatter = margin.scatter;
         let range = plan::ends(left_out, program.backtraces, step_known);
         let plan = Plan::new(program, subjects, &all, (left_out, range));
-        let outcomes = simulate(program, &plan.variants, terms.threads);
+        let outcomes = all_of(program, &plan.variants, (&replayed[0], known.swap_remove(0)), terms.threads);
         let beside = |s: &Subject| bounds::beside(capture, program, s.waits.iter().map(|&w| (w, s.fix)));
         let beside: Vec<i64> = subjects.iter().map(beside).collect();
         let settling = Settling { program, subjects, outcomes: &outcomes, clock, margin, terms };
@@ -168,7 +167,26 @@ fn bounded(subject: &Subject, bounds: Bounds) -> Price {
     }
 }
 
-/// Runs all variants, each whole on one thread.
+/// What all variants come to, each run once; `known`: one of them that has been run.
+fn all_of(
+    program: &Program,
+    variants: &[Variant],
+    known: (&Variant, Outcome),
+    threads: usize,
+) -> Vec<Outcome> {
+    let mut distinct = vec![known.0.clone()];
+    for variant in variants {
+        if !distinct.contains(variant) {
+            distinct.push(variant.clone());
+        }
+    }
+    let outcomes: Vec<Outcome> =
+        std::iter::once(known.1).chain(simulate(program, &distinct[1..], threads)).collect();
+    let place = |variant: &Variant| distinct.iter().position(|other| other == variant);
+    variants.iter().filter_map(|variant| Some(outcomes[place(variant)?].clone())).collect()
+}
+
+/// Runs variants, each whole on one thread.
 fn simulate(program: &Program, variants: &[Variant], threads: usize) -> Vec<Outcome> {
     program.progress.iter().for_each(|p| p.begins("simulating fixes", variants.len() as u64, "simulation"));
     divided(variants.len(), threads, |i, scratch: &mut Scratch| {
@@ -184,16 +202,14 @@ fn divided<W: Default, T: Send>(
     threads: usize,
     job: impl Fn(usize, &mut W) -> T + Sync,
 ) -> Vec<T> {
-    let workers = threads.clamp(1, jobs.max(1));
-    let job = &job;
+    let (workers, next) = (threads.clamp(1, jobs.max(1)), AtomicUsize::new(0));
+    let work = || {
+        let mut own = W::default();
+        let mine = std::iter::from_fn(|| Some(next.fetch_add(1, Relaxed)).filter(|i| *i < jobs));
+        mine.map(|i| (i, job(i, &mut own))).collect::<Vec<_>>()
+    };
     let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let work = |worker| {
-            move || {
-                let mut own = W::default();
-                (worker..jobs).step_by(workers).map(|i| (i, job(i, &mut own))).collect::<Vec<_>>()
-            }
-        };
-        let running: Vec<_> = (0..workers).map(|worker| scope.spawn(work(worker))).collect();
+        let running: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
         let joined =
             running.into_iter().map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         joined.flatten().collect()

@@ -10,7 +10,7 @@ use crate::profile::ids::{CallId, ExportId, NameIx, ThreadIx, process};
 use crate::profile::issued::IssuedBy;
 use crate::profile::seek::Place;
 use crate::profile::strings::Strings;
-use crate::profile::tally::Tally;
+use crate::profile::tally::{Tally, in_order};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use typed_index_collections::{TiSlice, TiVec};
@@ -34,8 +34,8 @@ pub struct Calls {
     pub correlation: TiVec<CallId, ExportId>,
     /// Which API function.
     pub name: TiVec<CallId, NameIx>,
-    /// Call chain of the row itself; none where a twin has it (newer exports).
-    pub chain: TiVec<CallId, ExportId>,
+    /// Call chain of the row itself, of calls that may wait; none where a twin has it (newer exports).
+    pub chain: FxHashMap<CallId, ExportId>,
     /// `globalTid` of each thread, ascending.
     pub threads: TiVec<ThreadIx, i64>,
     /// Distinct names of API functions.
@@ -174,12 +174,9 @@ impl Calls {
             read_row(out, row, &waiting, interest.issued);
         })?;
         let mut calls = Self::default();
-        let (mut raw, mut twins) = (Vec::new(), Vec::new());
         let mut spans = FxHashMap::<i64, Span>::default();
         let (mut names, mut chained) = (FxHashMap::<i64, u64>::default(), FxHashMap::<i64, u64>::default());
-        for mut chunk in chunks {
-            raw.append(&mut chunk.calls);
-            twins.append(&mut chunk.twins);
+        for chunk in &chunks {
             calls.open += chunk.open;
             calls.out_of_range += chunk.out_of_range;
             for (tid, span) in chunk.spans.iter() {
@@ -188,20 +185,14 @@ impl Calls {
             chunk.names.iter().for_each(|(id, rows)| *names.entry(*id).or_default() += rows);
             chunk.chains.iter().for_each(|(id, rows)| *chained.entry(*id).or_default() += rows);
         }
-        let with_chain = raw.iter().chain(&twins).filter_map(|r| Some((r.chain.known()?, r.name)));
+        let (mut rows, mut twins): (Vec<_>, Vec<_>) = chunks.into_iter().map(|c| (c.calls, c.twins)).unzip();
+        let with_chain = rows.iter().chain(&twins).flatten().filter_map(|r| Some((r.chain.known()?, r.name)));
         let offset = chains::offset(db, strings, with_chain.collect())?;
-        raw.iter_mut().chain(&mut twins).for_each(|r| r.chain = r.chain.plus(offset));
-        // Exports up to 2025.3 are in start order; looking first costs a thousandth of sorting. A call that holds
-        // another starts no later and ends no earlier: outermost first. Calls of several threads may begin and end at
-        // once: their order must not be that of the rows.
-        let key = |r: &Raw| (r.start, std::cmp::Reverse(r.end), r.tid, r.correlation, r.name);
-        if !raw.is_sorted_by_key(key) {
-            raw.sort_by_key(key);
-        }
+        rows.iter_mut().chain(&mut twins).flatten().for_each(|r| r.chain = r.chain.plus(offset));
         calls.threads = spans.keys().copied().collect();
         calls.threads.raw.sort_unstable();
         calls.spans = calls.threads.iter().map(|t| spans[t]).collect();
-        calls.fill(raw);
+        calls.fill(rows);
         calls.twins = Twins::new(twins, &calls.threads);
         calls.resolve_names(db, strings, &names, &chained)?;
         Ok(calls)
@@ -212,24 +203,33 @@ impl Calls {
         self.spans.iter().map(|s| s.calls).sum()
     }
 
-    fn fill(&mut self, raw: Vec<Raw>) {
-        let ids = distinct(raw.iter().map(|r| r.name));
-        self.names = ids.iter().map(|&id| ApiName { id, base: "".into() }).collect();
-        let index: FxHashMap<i64, NameIx> =
-            self.names.iter_enumerated().map(|(i, name)| (name.id, i)).collect();
+    fn fill(&mut self, rows: Vec<Vec<Raw>>) {
+        // A call that holds another starts no later and ends no earlier: outermost first. Calls of several threads may
+        // begin and end at once: their order must not be that of the rows.
+        let rows = in_order(rows, |r| (r.start, std::cmp::Reverse(r.end), r.tid, r.correlation, r.name));
+        let count = rows.iter().map(Vec::len).sum();
+        self.start.raw.reserve_exact(count);
+        self.end.raw.reserve_exact(count);
+        self.thread.raw.reserve_exact(count);
+        self.correlation.raw.reserve_exact(count);
+        self.name.raw.reserve_exact(count);
         self.by_thread = self.threads.iter().map(|_| Vec::new()).collect();
-        let mut thread_of = Memo::new(|tid| position(&self.threads, tid));
-        let mut name_of = Memo::new(|id| index.get(&id).copied().unwrap_or(NameIx::from(0)));
-        for r in raw {
-            let thread = thread_of.get(r.tid);
+        let (mut names, mut threads) = (Tally::default(), Tally::default());
+        for r in rows.into_iter().flatten() {
+            let next = NameIx::from(names.len());
+            let thread = *threads.of(r.tid, || position(&self.threads, r.tid));
             let call = self.start.push_and_get_key(r.start);
             self.end.push(r.end);
             self.thread.push(thread);
             self.correlation.push(r.correlation);
-            self.name.push(name_of.get(r.name));
-            self.chain.push(r.chain);
+            self.name.push(*names.of(r.name, || next));
             self.by_thread[thread].push(call);
+            if !r.chain.is_none() {
+                self.chain.insert(call, r.chain);
+            }
         }
+        self.by_thread.iter_mut().for_each(Vec::shrink_to_fit);
+        self.names = names.iter().map(|&(id, _)| ApiName { id, base: "".into() }).collect();
     }
 
     fn resolve_names(
@@ -259,18 +259,21 @@ impl Calls {
 }
 
 impl Twins {
-    fn new(mut raw: Vec<Raw>, threads: &TiSlice<ThreadIx, i64>) -> Self {
-        if !raw.is_sorted_by_key(|r| (r.tid, r.start)) {
-            raw.sort_by_key(|r| (r.tid, r.start));
+    fn new(rows: Vec<Vec<Raw>>, threads: &TiSlice<ThreadIx, i64>) -> Self {
+        let (mut twins, mut thread_of) = (Self::default(), Tally::default());
+        for r in in_order(rows, |r| (r.tid, r.start)).into_iter().flatten() {
+            twins.thread.push(*thread_of.of(r.tid, || position(threads, r.tid)));
+            twins.start.push(r.start);
+            twins.correlation.push(r.correlation);
+            twins.chain.push(r.chain);
         }
-        let mut thread_of = Memo::new(|tid| position(threads, tid));
-        Self {
-            thread: raw.iter().map(|r| thread_of.get(r.tid)).collect(),
-            start: raw.iter().map(|r| r.start).collect(),
-            correlation: raw.iter().map(|r| r.correlation).collect(),
-            chain: raw.iter().map(|r| r.chain).collect(),
-            place: Place::default(),
-        }
+        twins
+    }
+
+    /// When those of a thread start.
+    pub(super) fn starts(&self, thread: ThreadIx) -> &[i64] {
+        let first = self.thread.partition_point(|&t| t < thread);
+        &self.start[first..][..self.thread[first..].partition_point(|&t| t == thread)]
     }
 
     /// Whether the export has no twins.
@@ -377,45 +380,8 @@ pub fn base_name(name: &str) -> &str {
     name.strip_suffix("_ptsz").or_else(|| name.strip_suffix("_ptds")).unwrap_or(name)
 }
 
-/// Distinct values, in order of first appearance.
-fn distinct(values: impl Iterator<Item = i64>) -> Vec<i64> {
-    let mut seen = rustc_hash::FxHashSet::default();
-    let mut out = Vec::new();
-    let mut last = None;
-    for v in values {
-        if last != Some(v) && seen.insert(v) {
-            out.push(v);
-        }
-        last = Some(v);
-    }
-    out
-}
-
 fn position(sorted: &TiSlice<ThreadIx, i64>, tid: i64) -> ThreadIx {
     sorted.binary_search(&tid).unwrap_or(ThreadIx::from(0))
-}
-
-/// Remembers the last look-up: neighbouring rows mostly ask the same.
-struct Memo<T, F> {
-    look_up: F,
-    last: Option<(i64, T)>,
-}
-
-impl<T: Copy, F: Fn(i64) -> T> Memo<T, F> {
-    fn new(look_up: F) -> Self {
-        Self { look_up, last: None }
-    }
-
-    fn get(&mut self, key: i64) -> T {
-        match self.last {
-            Some((k, v)) if k == key => v,
-            _ => {
-                let v = (self.look_up)(key);
-                self.last = Some((key, v));
-                v
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
 /// Calls by (process, correlation id). Ids are unique per process only: another rank uses the same numbers.
-#[derive(Default)]
 pub struct Correlation {
     /// By `globalPid`: its place in `lists`.
     place: FxHashMap<i64, usize>,

@@ -57,14 +57,10 @@ pub struct Profile {
     pub syncs: Syncs,
     /// NVTX ranges and Python backtraces; empty until [`Profile::with_nvtx`].
     pub nvtx: Nvtx,
-    /// From correlation ids to calls; empty until [`Profile::with_nvtx`], as are the next.
-    pub correlation: Correlation,
-    /// The call that issued each op, where the export holds it.
+    /// The call that issued each op, where the export holds it; empty until [`Profile::with_nvtx`].
     issuer: TiVec<OpId, Option<CallId>>,
     /// What the export should hold and does not.
     pub lacks: Vec<Lack>,
-    /// When the call that issued each op began; `i64::MIN` where the export holds no such call (trimmed exports).
-    pub issued: TiVec<OpId, i64>,
 }
 
 /// Time of an op whose launch is not recorded: before everything, so that it counts as issued when it ran.
@@ -107,10 +103,8 @@ impl Profile {
             ops,
             syncs,
             nvtx: Nvtx::default(),
-            correlation: Correlation::default(),
             lacks,
             issuer: TiVec::new(),
-            issued: TiVec::new(),
         })
     }
 
@@ -135,17 +129,21 @@ impl Profile {
         Ok(done)
     }
 
-    /// Finds the call of each op.
+    /// Finds the call of each op and of each event record.
     fn join(&mut self) {
-        self.correlation = Correlation::new(&self.calls);
-        self.issuer = self.correlation.issuers(&self.ops);
-        let began = |call: &Option<CallId>| call.map_or(ISSUE_UNKNOWN, |call| self.calls.start[call]);
-        self.issued = self.issuer.iter().map(began).collect();
+        let correlation = Correlation::new(&self.calls);
+        self.issuer = correlation.issuers(&self.ops);
+        self.syncs.find_calls(&correlation);
     }
 
     /// The call that issued an op, where the export holds it.
     pub fn issuer(&self, op: OpId) -> Option<CallId> {
         self.issuer[op]
+    }
+
+    /// When the call that issued an op began; [`ISSUE_UNKNOWN`] where the export holds no such call (trimmed exports).
+    pub fn issued(&self, op: OpId) -> i64 {
+        self.issuer[op].map_or(ISSUE_UNKNOWN, |call| self.calls.start[call])
     }
 
     /// Name of a kernel, where it was fetched.
@@ -155,7 +153,7 @@ impl Profile {
 
     /// When an op was issued, at the latest: where no launch is recorded, when it ran.
     pub fn issued_by(&self, op: OpId) -> i64 {
-        match self.issued[op] {
+        match self.issued(op) {
             ISSUE_UNKNOWN => self.ops.start[op],
             time => time,
         }

@@ -7,7 +7,7 @@
 use crate::error::InputError;
 use crate::profile::calls::Calls;
 use crate::profile::database::{Cells, Database};
-use crate::profile::ids::{RangeId, ThreadIx, process};
+use crate::profile::ids::{CallId, RangeId, process};
 use crate::profile::seek::{Place, seek};
 use crate::profile::strings::{Strings, clean, ids_of};
 use crate::profile::tally::Tally;
@@ -178,7 +178,10 @@ impl Nvtx {
     /// Scans the table once more: what [`Nvtx::read`] keeps of a capture with backtraces is not enough.
     pub fn around(&self, db: &Database, calls: &[(i64, i64)]) -> Result<Ranges, InputError> {
         const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "rowid"];
-        let times = CallTimes::of(calls);
+        let mut calls = calls.to_vec();
+        calls.sort_unstable();
+        let starts: Vec<i64> = calls.iter().map(|c| c.1).collect();
+        let times = CallTimes::of(&calls, &starts);
         let last = calls.iter().map(|c| c.1).max().unwrap_or(i64::MIN);
         let first = calls.iter().map(|c| c.1).min().unwrap_or(i64::MAX);
         let chunks = db.scan(TABLE, COLUMNS, |out: &mut Chunk, row| {
@@ -224,7 +227,16 @@ impl Ranges {
         if !events.is_sorted_by_key(key) {
             events.sort_by_key(key);
         }
-        let mut out = Self::default();
+        let count = events.len();
+        let mut out = Self {
+            tid: TiVec::with_capacity(count),
+            start: TiVec::with_capacity(count),
+            end: TiVec::with_capacity(count),
+            rowid: TiVec::with_capacity(count),
+            parent: TiVec::with_capacity(count),
+            depth: TiVec::with_capacity(count),
+            ..Self::default()
+        };
         let mut stack: Vec<RangeId> = Vec::new();
         for e in events {
             while stack.pop_if(|top| out.tid[*top] != e.tid || out.end[*top] < e.end).is_some() {}
@@ -348,15 +360,15 @@ impl Marks {
 fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) {
     let tid = row.int(3).unwrap_or(0);
     let event = |start, end| Event { tid, start, end, rowid: row.int(4).unwrap_or(0) };
-    if let Some((start, end)) = range_times(row) {
+    if row.int(2) == Some(MARK) {
+        let start = row.time(0).ok().flatten();
+        let is_twin = |start: &i64| !times.has_twins || times.is_twin(&mut out.place, tid, *start);
+        out.marks.extend(start.filter(is_twin).map(|start| event(start, start)));
+    } else if let Some((start, end)) = range_times(row) {
         *out.opened.of(tid, || 0) += 1;
         if times.matters(&mut out.place, tid, start, end) {
             out.ranges.push(event(start, end));
         }
-    } else if let (Ok(Some(start)), Some(MARK)) = (row.time(0), row.int(2))
-        && (!times.has_twins || times.is_twin(&mut out.place, tid, start))
-    {
-        out.marks.push(event(start, start));
     }
 }
 
@@ -374,19 +386,40 @@ pub(super) fn range_times(row: &Cells) -> Option<(i64, i64)> {
 }
 
 /// Start times of the calls of each thread, to tell which rows matter.
-struct CallTimes {
+struct CallTimes<'a> {
     /// Sorted by tid.
-    threads: Vec<ThreadTimes>,
+    threads: Vec<ThreadTimes<'a>>,
     has_twins: bool,
 }
 
-#[derive(Default)]
-struct ThreadTimes {
+struct ThreadTimes<'a> {
     tid: i64,
     /// All kept calls: those that may wait or issued an op.
-    calls: Vec<i64>,
+    calls: Starts<'a>,
     /// Backtrace twins of calls that may wait.
-    twins: Vec<i64>,
+    twins: Starts<'a>,
+}
+
+/// Ascending times: all of a column, or some.
+#[derive(Clone, Copy)]
+struct Starts<'a> {
+    column: &'a [i64],
+    some: Option<&'a [CallId]>,
+}
+
+impl Starts<'_> {
+    fn get(self, at: usize) -> Option<i64> {
+        match self.some {
+            Some(some) => Some(self.column[some.get(at)?.index()]),
+            None => self.column.get(at).copied(),
+        }
+    }
+
+    /// Index of the first time at or after `time`.
+    fn first_from(self, place: &mut usize, time: i64) -> usize {
+        let length = self.some.map_or(self.column.len(), <[CallId]>::len);
+        seek(length, place, |at| self.get(at).is_some_and(|start| start < time))
+    }
 }
 
 /// Where the last look-ups of a scan ended: rows are mostly in start order.
@@ -397,40 +430,28 @@ struct Cursor {
     twin: usize,
 }
 
-impl CallTimes {
-    fn new(calls: &Calls) -> Self {
-        let mut threads: TiVec<ThreadIx, ThreadTimes> = calls
-            .threads
-            .iter()
-            .zip(&calls.by_thread)
-            .map(|(&tid, list)| ThreadTimes {
-                tid,
-                calls: list.iter().map(|&c| calls.start[c]).collect(),
-                twins: Vec::new(),
-            })
-            .collect();
-        for (&thread, &start) in calls.twins.thread.iter().zip(&calls.twins.start) {
-            threads[thread].twins.push(start);
-        }
-        Self { threads: threads.raw, has_twins: !calls.twins.is_empty() }
+impl<'a> CallTimes<'a> {
+    fn new(calls: &'a Calls) -> Self {
+        let threads = calls.threads.iter_enumerated().map(|(thread, &tid)| ThreadTimes {
+            tid,
+            calls: Starts { column: &calls.start.raw, some: Some(&calls.by_thread[thread]) },
+            twins: Starts { column: calls.twins.starts(thread), some: None },
+        });
+        Self { threads: threads.collect(), has_twins: !calls.twins.is_empty() }
     }
 
-    /// Of (thread, time) pairs only.
-    fn of(calls: &[(i64, i64)]) -> Self {
-        let mut calls = calls.to_vec();
-        calls.sort_unstable();
-        let threads = calls
-            .chunk_by(|a, b| a.0 == b.0)
-            .map(|list| ThreadTimes {
-                tid: list[0].0,
-                calls: list.iter().map(|c| c.1).collect(),
-                twins: Vec::new(),
-            })
-            .collect();
-        Self { threads, has_twins: false }
+    /// Of sorted (thread, time) pairs only, and the times of these once more.
+    fn of(calls: &[(i64, i64)], mut starts: &'a [i64]) -> Self {
+        let threads = calls.chunk_by(|a, b| a.0 == b.0).map(|list| {
+            let (column, others) = starts.split_at(list.len());
+            starts = others;
+            let all = |column| Starts { column, some: None };
+            ThreadTimes { tid: list[0].0, calls: all(column), twins: all(&[]) }
+        });
+        Self { threads: threads.collect(), has_twins: false }
     }
 
-    fn thread<'a>(&'a self, place: &mut Cursor, tid: i64) -> Option<&'a ThreadTimes> {
+    fn thread(&self, place: &mut Cursor, tid: i64) -> Option<&ThreadTimes<'a>> {
         if self.threads.get(place.thread).is_none_or(|t| t.tid != tid) {
             let thread = self.threads.binary_search_by_key(&tid, |t| t.tid).ok()?;
             *place = Cursor { thread, ..Cursor::default() };
@@ -440,26 +461,21 @@ impl CallTimes {
 
     fn is_twin(&self, place: &mut Cursor, tid: i64, start: i64) -> bool {
         let Some(thread) = self.thread(place, tid) else { return false };
-        let at = first_from(&thread.twins, &mut place.twin, start);
-        thread.twins.get(at) == Some(&start)
+        let at = thread.twins.first_from(&mut place.twin, start);
+        thread.twins.get(at) == Some(start)
     }
 
     /// Whether a range holds a call that may wait, or many calls.
     fn matters(&self, place: &mut Cursor, tid: i64, start: i64, end: i64) -> bool {
         let Some(thread) = self.thread(place, tid) else { return false };
-        let calls = first_from(&thread.calls, &mut place.call, start);
+        let calls = thread.calls.first_from(&mut place.call, start);
         if !self.has_twins {
-            return thread.calls.get(calls).is_some_and(|&c| c <= end);
+            return thread.calls.get(calls).is_some_and(|c| c <= end);
         }
-        let twin = first_from(&thread.twins, &mut place.twin, start);
-        thread.twins.get(twin).is_some_and(|&t| t <= end)
-            || thread.calls.get(calls + MANY_CALLS - 1).is_some_and(|&c| c <= end)
+        let twin = thread.twins.first_from(&mut place.twin, start);
+        thread.twins.get(twin).is_some_and(|t| t <= end)
+            || thread.calls.get(calls + MANY_CALLS - 1).is_some_and(|c| c <= end)
     }
-}
-
-/// Index of the first time at or after `time`.
-fn first_from(times: &[i64], place: &mut usize, time: i64) -> usize {
-    seek(times.len(), place, |i| times[i] < time)
 }
 
 /// Texts of rows: `text`, else the registered string `textId`.

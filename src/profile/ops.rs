@@ -3,8 +3,10 @@
 use crate::error::InputError;
 use crate::profile::database::{Cells, Database};
 use crate::profile::ids::{ExportId, OpId, StreamIx};
+use crate::profile::tally::in_order;
 use crate::vocabulary::{Copy, Direction, HostMemory};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::iter::Peekable;
 use typed_index_collections::TiVec;
 
 /// What an op is.
@@ -153,8 +155,9 @@ impl Ops {
             let name = |row: &Cells, _: &mut Vec<Copy>| (row.id(7).unwrap_or(0), row.id(8).unwrap_or(0));
             db.scan(table, &columns(more), |out: &mut Chunk, row| place(out, row, kind, name))
         };
-        let mut chunks = simple("CUPTI_ACTIVITY_KIND_KERNEL", OpKind::Kernel, &["demangledName", "gridX"])?;
-        chunks.extend(db.scan(
+        let mut found = Unordered::default();
+        found.add(simple("CUPTI_ACTIVITY_KIND_KERNEL", OpKind::Kernel, &["demangledName", "gridX"])?);
+        found.add(db.scan(
             "CUPTI_ACTIVITY_KIND_MEMCPY",
             &columns(&["bytes", "copyKind", "srcKind", "dstKind"]),
             |out: &mut Chunk, row| {
@@ -164,9 +167,20 @@ impl Ops {
                 })
             },
         )?);
-        chunks.extend(simple("CUPTI_ACTIVITY_KIND_MEMSET", OpKind::Memset, &["-", "-"])?);
-        chunks.extend(simple("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", OpKind::GraphLaunch, &["-", "-"])?);
-        Ok(Unordered(chunks))
+        found.add(simple("CUPTI_ACTIVITY_KIND_MEMSET", OpKind::Memset, &["-", "-"])?);
+        found.add(simple("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", OpKind::GraphLaunch, &["-", "-"])?);
+        Ok(found)
+    }
+
+    /// Makes room for so many, and no more.
+    fn reserve(&mut self, count: usize) {
+        self.start.raw.reserve_exact(count);
+        self.end.raw.reserve_exact(count);
+        self.stream.raw.reserve_exact(count);
+        self.correlation.raw.reserve_exact(count);
+        self.kind.raw.reserve_exact(count);
+        self.detail.raw.reserve_exact(count);
+        self.grid.raw.reserve_exact(count);
     }
 
     /// Replaces the process of rows that name none. Such a stream may then be one that other rows name in full.
@@ -185,48 +199,57 @@ impl Ops {
     }
 }
 
-/// Ops as they were read.
+/// Ops as they were read: by table, each in parts; the rest of [`Ops`] as it will be.
 #[derive(Default)]
-pub struct Unordered(Vec<Chunk>);
+pub struct Unordered {
+    tables: Vec<Vec<Vec<Raw>>>,
+    ops: Ops,
+}
 
 impl Unordered {
-    /// Process and correlation id of each.
-    pub(super) fn issued(&self) -> impl Iterator<Item = (i64, ExportId)> {
-        self.0.iter().flat_map(|chunk| &chunk.ops).map(|op| (op.key.pid, op.correlation))
+    fn add(&mut self, chunks: Vec<Chunk>) {
+        let (mut table, known) = (Vec::with_capacity(chunks.len()), &mut self.ops);
+        for mut chunk in chunks {
+            let base = known.copies.len() as u32;
+            let copies = chunk.ops.iter_mut().filter(|op| op.kind == OpKind::Memcpy);
+            copies.for_each(|op| op.detail += base);
+            known.copies.append(&mut chunk.copies);
+            known.open += chunk.open;
+            known.out_of_range += chunk.out_of_range;
+            table.push(chunk.ops);
+        }
+        self.tables.push(table);
     }
 
-    /// Puts them in the order of their starts.
+    /// Process and correlation id of each.
+    pub(super) fn issued(&self) -> impl Iterator<Item = (i64, ExportId)> {
+        self.tables.iter().flatten().flatten().map(|op| (op.key.pid, op.correlation))
+    }
+
+    /// Puts them in the order of their starts: what starts first of the tables' next ones, each table in order.
     pub fn order(self) -> Ops {
-        let Self(chunks) = self;
-        let mut ops = Ops {
-            open: chunks.iter().map(|c| c.open).sum(),
-            out_of_range: chunks.iter().map(|c| c.out_of_range).sum(),
-            ..Ops::default()
-        };
-        let mut raw = Vec::with_capacity(chunks.iter().map(|c| c.ops.len()).sum());
-        for mut chunk in chunks {
-            let base = ops.copies.len() as u32;
-            for op in &mut chunk.ops {
-                if op.kind == OpKind::Memcpy {
-                    op.detail += base;
-                }
-            }
-            raw.append(&mut chunk.ops);
-            ops.copies.append(&mut chunk.copies);
-        }
+        let Self { tables, mut ops } = self;
         // Ops of several streams may start at once: their order must not be that of the rows, which is no order.
         let key = |r: &Raw| (r.start, r.key, r.correlation, r.end);
-        if !raw.is_sorted_by_key(key) {
-            raw.sort_by_key(key);
-        }
+        let parts = || tables.iter().flatten();
         // Neighbouring ops mostly share their stream.
-        let keys: FxHashSet<StreamKey> = raw.chunk_by(|a, b| a.key == b.key).map(|run| run[0].key).collect();
+        let keys = parts().flat_map(|part| part.chunk_by(|a, b| a.key == b.key)).map(|run| run[0].key);
+        let keys: FxHashSet<StreamKey> = keys.collect();
+        ops.reserve(parts().map(Vec::len).sum());
         ops.streams = keys.into_iter().collect();
         ops.streams.raw.sort_unstable();
         let index: FxHashMap<StreamKey, StreamIx> =
             ops.streams.iter_enumerated().map(|(i, key)| (*key, i)).collect();
         let mut last: Option<(StreamKey, StreamIx)> = None;
-        for r in raw {
+        let tables = tables.into_iter().map(|table| in_order(table, key).into_iter().flatten().peekable());
+        let mut tables: Vec<_> = tables.collect();
+        let next = |table: &mut Peekable<_>| table.peek().map(key);
+        while let Some(r) = tables
+            .iter_mut()
+            .filter_map(|table| Some((next(table)?, table)))
+            .min_by_key(|(key, _)| *key)
+            .and_then(|(_, table)| table.next())
+        {
             let stream = last.filter(|l| l.0 == r.key).map_or_else(|| index[&r.key], |l| l.1);
             last = Some((r.key, stream));
             ops.graph_launches += u64::from(r.kind == OpKind::GraphLaunch);

@@ -4,8 +4,10 @@
 //! shows as "Stream wait sync", a device synchronisation as "Event sync"). The API's name decides instead.
 
 use crate::error::InputError;
+use crate::profile::correlation::Correlation;
 use crate::profile::database::{Cells, Database};
-use crate::profile::ids::ExportId;
+use crate::profile::ids::{CallId, ExportId};
+use crate::profile::seek::Place;
 use rustc_hash::FxHashMap;
 
 /// One row of `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION`.
@@ -48,6 +50,8 @@ pub struct EventRow {
     pub event: ExportId,
     /// `eventSyncId`: tells records of one event apart (newer exports).
     pub event_sync: ExportId,
+    /// The call that recorded it, where the export holds that.
+    pub call: Option<CallId>,
 }
 
 /// Synchronisation rows by (process, correlation), event records by (process, event).
@@ -57,6 +61,7 @@ pub struct Syncs {
     events: Vec<EventRow>,
     /// First record of each (process, event, `eventSyncId`), by its place in `events`.
     by_sync: FxHashMap<(i64, ExportId, ExportId), usize>,
+    place: Place,
 }
 
 impl Syncs {
@@ -69,7 +74,7 @@ impl Syncs {
             ["globalPid", "correlationId", "deviceId", "contextId", "streamId", "eventId", "eventSyncId"];
         let sync = [&RECORD[..], &["start", "end"]].concat();
         let rows = db.scan("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", &sync, |out: &mut Vec<SyncRow>, row| {
-            let EventRow { pid, correlation, device, context, stream, event, event_sync } = record(row);
+            let EventRow { pid, correlation, device, context, stream, event, event_sync, .. } = record(row);
             let (start, end) = (row.int(7).unwrap_or(0), row.int(8).unwrap_or(0));
             out.push(SyncRow { pid, correlation, start, end, device, context, stream, event, event_sync });
         })?;
@@ -86,7 +91,7 @@ impl Syncs {
         for (at, e) in events.iter().enumerate() {
             by_sync.entry((e.pid, e.event, e.event_sync)).or_insert(at);
         }
-        Self { rows, events, by_sync }
+        Self { rows, events, by_sync, place: Place::default() }
     }
 
     /// Replaces the process of rows that name none.
@@ -94,6 +99,11 @@ impl Syncs {
         self.rows.iter_mut().filter(|r| r.pid == 0).for_each(|r| r.pid = pid);
         self.events.iter_mut().filter(|e| e.pid == 0).for_each(|e| e.pid = pid);
         *self = Self::new(std::mem::take(&mut self.rows), std::mem::take(&mut self.events));
+    }
+
+    /// Finds the call of each event record.
+    pub(super) fn find_calls(&mut self, correlation: &Correlation) {
+        self.events.iter_mut().for_each(|e| e.call = correlation.call(e.pid, e.correlation));
     }
 
     /// Whether the export has no synchronisation rows.
@@ -118,8 +128,9 @@ impl Syncs {
         if correlation.is_none() {
             return None;
         }
-        let from = self.rows.partition_point(|r| (r.pid, r.correlation) < (pid, correlation));
-        let same = self.rows[from..].iter().take_while(|r| (r.pid, r.correlation) == (pid, correlation));
+        let key = |row: &SyncRow| (row.pid, row.correlation);
+        let from = self.place.seek(self.rows.len(), |i| key(&self.rows[i]) < (pid, correlation));
+        let same = self.rows[from..].iter().take_while(|r| key(r) == (pid, correlation));
         let mut best = None;
         for row in same {
             if row.start >= start && row.end <= end {
@@ -157,5 +168,6 @@ fn record(row: &Cells) -> EventRow {
         stream: row.export_id(4),
         event: row.export_id(5),
         event_sync: row.export_id(6),
+        call: None,
     }
 }

@@ -356,8 +356,7 @@ impl<'a> Sites<'a> {
             Backtraces::Python
         } else if !profile.nvtx.sample_marks.is_empty() {
             Backtraces::Sampled
-        } else if !profile.calls.twins.is_empty() || profile.calls.chain.iter().any(|chain| !chain.is_none())
-        {
+        } else if !profile.calls.twins.is_empty() || !profile.calls.chain.is_empty() {
             Backtraces::Native
         } else {
             Backtraces::None

@@ -181,7 +181,7 @@ fn backtrace(profile: &Profile, wait: &Wait) -> (Option<i64>, ExportId) {
     for call in std::iter::once(wait.call).chain(wait.copy_call) {
         mark = mark.or_else(|| mark_of(profile, call));
         let of_twin = calls.twin(call).map_or(ExportId::NONE, |twin| calls.twins.chain[twin]);
-        chain = chain.or(of_twin).or(calls.chain[call]);
+        chain = chain.or(of_twin).or(calls.chain.get(&call).copied().unwrap_or(ExportId::NONE));
     }
     (mark, chain)
 }

@@ -42,7 +42,7 @@ pub fn around(profile: &Profile, devices: &Devices, wait: &Wait) -> Around {
         Some(op) => list.partition_point(|&o| (ops.start[o], o) < (ops.start[op], op)),
         None => list.partition_point(|&o| ops.start[o] < wait.end),
     };
-    let issued_before = |o: &OpId| profile.issued[*o] < wait.end;
+    let issued_before = |o: &OpId| profile.issued(*o) < wait.end;
     let before = list[..from].iter().rev().copied().filter(issued_before).take(REACH).collect();
     let later = list[from..].iter().copied().filter(|o| Some(*o) != own);
     Around { before, after: later.take(REACH).collect(), awaited: wait.awaited }

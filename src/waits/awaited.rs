@@ -82,7 +82,7 @@ impl<'a> Queues<'a> {
         }
         for op in ops.ids().filter(|&op| self.streams.of(ops.pid(op)).len() > FEW_STREAMS) {
             let list = issued.entry((ops.pid(op), self.devices.of_op(ops, op))).or_default();
-            list.push(Issued { at: self.profile.issued[op], op, ended: ops.end[op] });
+            list.push(Issued { at: self.profile.issued(op), op, ended: ops.end[op] });
         }
         issued.retain(|_, list| list.iter().all(|issued| issued.at != ISSUE_UNKNOWN));
         for list in issued.values_mut() {
@@ -232,11 +232,7 @@ impl<'a> Queues<'a> {
             wait.found = if self.has_ops(wait.pid) { Found::Nothing } else { Found::Unknown };
             return;
         };
-        let recorded_at = self
-            .profile
-            .correlation
-            .call(wait.pid, record.correlation)
-            .map_or(wait.start, |c| self.profile.calls.start[c]);
+        let recorded_at = record.call.map_or(wait.start, |c| self.profile.calls.start[c]);
         self.on_stream(wait, stream, recorded_at.min(wait.start));
         wait.covers_before = recorded_at;
     }
@@ -337,7 +333,7 @@ impl<'a> Queues<'a> {
     /// Whether earlier waits had drained one stream; `None` where nothing was issued to it.
     fn stream_drained(&self, stream: StreamIx, wait: &Wait, earlier: &[Wait]) -> Option<bool> {
         let last = self.streams.last_issued(stream, wait.start, wait.end)?;
-        let (issued, ended) = (self.profile.issued[last], self.profile.ops.end[last]);
+        let (issued, ended) = (self.profile.issued(last), self.profile.ops.end[last]);
         Some(earlier.iter().any(|w| {
             self.surely_covers(w, stream)
                 && issued != ISSUE_UNKNOWN

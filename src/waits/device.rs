@@ -4,7 +4,6 @@ use super::Wait;
 use crate::profile::Profile;
 use crate::profile::ids::{ExportId, OpId, StreamIx, index, pid_of};
 use crate::profile::ops::{OpKind, Ops, StreamKey};
-use crate::profile::seek::seek;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,13 +30,15 @@ pub struct Device {
 pub struct Timeline {
     /// Disjoint, ascending, in ns.
     pub busy: Vec<(i64, i64)>,
-    /// For each busy interval: the op that began it.
-    pub first_op: Vec<OpId>,
-    /// For each busy interval: busy time before it, so that any window's is known at once.
-    before: Vec<i64>,
+    /// When each [`STRIDE`]-th of them begins, and the busy time before it, so that any window's is known at once: these
+    /// stay in a core's cache.
+    marks: Vec<(i64, i64)>,
     /// Busy time of the whole capture, in ns.
     pub busy_ns: i64,
 }
+
+/// Intervals that are added up one by one: to know the busy time before each would take half as much memory again.
+const STRIDE: usize = 16;
 
 /// All devices of an export, and which of them each stream belongs to.
 #[derive(Default)]
@@ -88,11 +89,13 @@ impl Devices {
             let stream = ops.stream[op];
             let device = devices.of_stream[stream];
             devices.stream_ops[stream].push(op);
-            devices.list[device].timeline.add(op, ops.start[op], ops.end[op]);
+            devices.list[device].timeline.add(ops.start[op], ops.end[op]);
             if streams_on[device] > 1 {
-                devices.of_its_own[stream].add(op, ops.start[op], ops.end[op]);
+                devices.of_its_own[stream].add(ops.start[op], ops.end[op]);
             }
         }
+        devices.list.iter_mut().for_each(|device| device.timeline.busy.shrink_to_fit());
+        devices.stream_ops.iter_mut().for_each(Vec::shrink_to_fit);
         devices.sort_streams(ops);
         devices
     }
@@ -155,16 +158,17 @@ pub fn gpu_id(profile: &Profile, global_pid: i64, ordinal: ExportId) -> u32 {
 
 impl Timeline {
     /// Adds an op that starts no earlier than those before it.
-    fn add(&mut self, op: OpId, start: i64, end: i64) {
+    fn add(&mut self, start: i64, end: i64) {
         match self.busy.last_mut() {
             Some(last) if start <= last.1 => {
                 self.busy_ns += (end - last.1).max(0);
                 last.1 = last.1.max(end);
             }
             _ => {
+                if self.busy.len().is_multiple_of(STRIDE) {
+                    self.marks.push((start, self.busy_ns));
+                }
                 self.busy.push((start, end));
-                self.first_op.push(op);
-                self.before.push(self.busy_ns);
                 self.busy_ns += end - start;
             }
         }
@@ -175,30 +179,31 @@ impl Timeline {
         Some((self.busy.first()?.0, self.busy.last()?.1))
     }
 
-    /// The gap that begins exactly at `time`: its end and the op that ends it. `None` while the device works on, and
-    /// after its last op.
-    pub fn gap_from(&self, time: i64) -> Option<(i64, OpId)> {
-        let next = self.busy.partition_point(|b| b.0 <= time);
+    /// How many intervals have begun before `time`.
+    fn begun(&self, time: i64) -> usize {
+        let marked = self.marks.partition_point(|mark| mark.0 < time);
+        let known = marked.saturating_sub(1) * STRIDE;
+        let near = &self.busy[known..self.busy.len().min(marked * STRIDE)];
+        known + near.partition_point(|b| b.0 < time)
+    }
+
+    /// The end of the gap that begins exactly at `time`. `None` while the device works on, and after its last op.
+    pub fn gap_from(&self, time: i64) -> Option<i64> {
+        let next = self.begun(time + 1);
         let before = self.busy.get(next.checked_sub(1)?)?;
-        if before.1 != time {
-            return None;
-        }
-        Some((self.busy.get(next)?.0, self.first_op[next]))
+        self.busy.get(next).filter(|_| before.1 == time).map(|next| next.0)
     }
 
-    /// Busy time within `from..to`, in ns. Costs a binary search, and one outwards from what that finds.
+    /// Busy time within `from..to`, in ns. Costs two short searches.
     pub fn busy_within(&self, from: i64, to: i64) -> i64 {
-        let mut begun = self.busy.partition_point(|b| b.0 < from);
-        let before = self.busy_until(begun, from);
-        seek(self.busy.len(), &mut begun, |i| self.busy[i].0 < to);
-        (self.busy_until(begun, to) - before).max(0)
+        (self.busy_until(to) - self.busy_until(from)).max(0)
     }
 
-    /// Busy time until `time`, by when `begun` intervals have begun.
-    fn busy_until(&self, begun: usize, time: i64) -> i64 {
-        begun
-            .checked_sub(1)
-            .map_or(0, |last| self.before[last] + self.busy[last].1.min(time) - self.busy[last].0)
+    fn busy_until(&self, time: i64) -> i64 {
+        let Some(last) = self.begun(time).checked_sub(1) else { return 0 };
+        let known = last - last % STRIDE;
+        let since: i64 = self.busy[known..last].iter().map(|b| b.1 - b.0).sum();
+        self.marks[last / STRIDE].1 + since + self.busy[last].1.min(time) - self.busy[last].0
     }
 }
 
@@ -214,13 +219,14 @@ mod tests {
     #[test]
     fn gaps_are_those_of_all_streams_together() {
         let mut t = Timeline::default();
-        for (op, start, end) in [(0, 0, 10), (1, 5, 20), (2, 30, 40)] {
-            t.add(OpId::from(op), start, end);
+        for (start, end) in [(0, 10), (5, 20), (30, 40)] {
+            t.add(start, end);
         }
         assert_eq!(t.busy, [(0, 20), (30, 40)]);
-        assert_eq!(t.gap_from(20), Some((30, OpId::from(2))));
-        assert_eq!(t.gap_from(10), None, "stream 1 still works");
-        assert_eq!(t.gap_from(40), None, "nothing follows");
+        let gap = |time| t.gap_from(time);
+        assert_eq!(gap(20), Some(30));
+        assert_eq!(gap(10), None, "stream 1 still works");
+        assert_eq!(gap(40), None, "nothing follows");
         assert_eq!(t.busy_within(10, 35), 15);
         assert_eq!(t.busy_within(-5, 3), 3);
         assert_eq!(t.busy_within(20, 30), 0, "between two");
@@ -228,5 +234,16 @@ mod tests {
         assert_eq!(t.busy_within(12, 10), 0, "no window at all");
         assert_eq!(t.busy_ns, 30);
         assert_eq!(t.span(), Some((0, 40)));
+    }
+
+    #[test]
+    fn busy_time_of_many_intervals() {
+        let mut t = Timeline::default();
+        let many = 5 * STRIDE as i64 + 3;
+        (0..many).for_each(|i| t.add(10 * i, 10 * i + i % 7));
+        for (from, to) in [(0, 10 * many), (155, 165), (160, 500), (7, 10 * many - 40)] {
+            let within = (0..many).map(|i| ((10 * i + i % 7).min(to) - (10 * i).max(from)).max(0));
+            assert_eq!(t.busy_within(from, to), within.sum::<i64>(), "{from}..{to}");
+        }
     }
 }

@@ -41,6 +41,7 @@ pub fn find(profile: &Profile, devices: &Devices) -> TiVec<WaitId, Wait> {
     }
     queues.complete_copies(&mut waits);
     waits.sort_by_key(|w| w.call);
+    waits.shrink_to_fit();
     TiVec::from(waits)
 }
 

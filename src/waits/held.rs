@@ -109,7 +109,7 @@ impl<'a> Held<'a> {
         let own =
             |op: &OpId| profile.issuer(*op).is_some_and(|call| profile.calls.thread[call] == wait.thread);
         let last = streams.iter().filter_map(|&s| self.streams.last_issued(s, wait.start, wait.end));
-        let op = last.filter(own).max_by_key(|&op| (profile.issued[op], op))?;
+        let op = last.filter(own).max_by_key(|&op| (profile.issued(op), op))?;
         Some(Narrower { op, copy: false })
     }
 
@@ -151,8 +151,8 @@ impl<'a> Held<'a> {
     /// The op of another stream that an op waited for: the last to end before it, but after the one before on its own
     /// stream, and launched before it as well.
     fn behind(&self, pid: i64, op: OpId, before: i64) -> Option<OpId> {
-        let (ops, issued) = (&self.streams.profile.ops, &self.streams.profile.issued);
-        let start = ops.start[op];
+        let ops = &self.streams.profile.ops;
+        let (start, issued) = (ops.start[op], self.streams.profile.issued(op));
         if start.saturating_sub(before) <= BACK_TO_BACK_NS {
             return None;
         }
@@ -160,7 +160,7 @@ impl<'a> Held<'a> {
         let others = self.streams.working(pid, soon, start).into_iter().filter(|&s| s != ops.stream[op]);
         let ended = others.filter_map(|s| self.streams.last_ended(s, start, start, start));
         // Its launch was long done: what it waited for was on the GPU.
-        let fits = |other: &OpId| ops.end[*other] > soon && *other < op && issued[op] < ops.end[*other];
+        let fits = |other: &OpId| ops.end[*other] > soon && *other < op && issued < ops.end[*other];
         ended.filter(fits).max_by_key(|&other| (ops.end[other], other))
     }
 }

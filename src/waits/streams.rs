@@ -70,7 +70,7 @@ impl<'a> Streams<'a> {
         let (ops, list) = (&self.profile.ops, &self.devices.stream_ops[stream]);
         let started = self.places[stream].seek(list.len(), |i| ops.start[list[i]] < until);
         // In order on a stream: those skipped were issued by other threads during the wait.
-        let fits = |op: &OpId| self.profile.issued[*op] < time && ops.end[*op] <= ended_by;
+        let fits = |op: &OpId| self.profile.issued(*op) < time && ops.end[*op] <= ended_by;
         list[..started].iter().rev().copied().find(fits)
     }
 }

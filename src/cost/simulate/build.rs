@@ -6,6 +6,7 @@ use super::issue::{Entry, Issue};
 use super::learn::{Assumed, Learned, OpSamples, kind_index};
 use super::legacy;
 use super::model::{GroupIx, Op, Program, Rank, Role, Step, StepKind, UNEXPLAINED_NS};
+use super::packed::Packed;
 use crate::profile::Profile;
 use crate::profile::ids::{CallId, NameIx, OpId, StreamIx};
 use crate::profile::ops::OpKind;
@@ -118,9 +119,9 @@ impl<'a> Builder<'a> {
         let group = streams.map(|(key, &device)| self.groups[&(key.pid, device)]).collect();
         let (part, barriers) = legacy::parts(self.profile);
         let mut program = Program {
-            steps: TiVec::with_capacity(self.issue.entries.len()),
-            ops: TiVec::with_capacity(self.issue.order.len()),
-            started: TiVec::with_capacity(self.issue.entries.len()),
+            steps: Packed::with_capacity(self.issue.entries.len()),
+            ops: Packed::with_capacity(self.issue.order.len()),
+            kind: TiVec::with_capacity(self.issue.order.len()),
             group,
             groups: self.groups.len(),
             part,
@@ -136,6 +137,8 @@ impl<'a> Builder<'a> {
         self.place_ops(&mut program);
         self.place_steps(waits, &mut program);
         follow::hand_over(self.profile, self.issue, &mut program);
+        program.steps.shrink();
+        program.ops.shrink();
         program
     }
 
@@ -320,11 +323,6 @@ impl<'a> Builder<'a> {
                 self.fill(&mut step, call, waits.next_if(|w| w.call == call), &until, program);
                 program.step_of_call[call] = Some(program.steps.next_key());
             }
-            let start = match call {
-                None => self.profile.ops.start[self.issue.order[first_op]],
-                Some(call) => calls.start[call],
-            };
-            program.started.push(start - self.origin);
             program.steps.push(step);
         }
     }

@@ -81,7 +81,7 @@ fn recorded_ops<'a>(profile: &'a Profile, devices: &'a Devices) -> impl Iterator
     let ops = &profile.ops;
     let issued_before = |stream: StreamIx, time: i64| {
         let list = &devices.stream_ops[stream];
-        list.partition_point(|&op| profile.issued[op] < time)
+        list.partition_point(|&op| profile.issued(op) < time)
     };
     profile.syncs.stream_waits().filter_map(move |(wait, record)| {
         let find = |device: ExportId, context: ExportId, stream: ExportId| {
@@ -89,7 +89,7 @@ fn recorded_ops<'a>(profile: &'a Profile, devices: &'a Devices) -> impl Iterator
         };
         let from = find(record.device, record.context, record.stream)?;
         let to = find(wait.device, wait.context, wait.stream)?;
-        let call = profile.correlation.call(wait.pid, record.correlation)?;
+        let call = record.call?;
         let before = issued_before(from, profile.calls.start[call]);
         let op = *devices.stream_ops[to].get(issued_before(to, wait.start))?;
         Some((op, devices.stream_ops[from][before.checked_sub(1)?]))
@@ -111,7 +111,7 @@ pub fn within(profile: &Profile, devices: &Devices, list: &[OpId]) -> FxHashMap<
     ends.sort_unstable();
     let mut previous: FxHashMap<StreamIx, i64> = FxHashMap::default();
     for &op in list {
-        let (start, issued) = (ops.start[op], profile.issued[op]);
+        let (start, issued) = (ops.start[op], profile.issued(op));
         let ready = previous.insert(stream(op), ops.end[op]).unwrap_or(i64::MIN).max(issued);
         if start.saturating_sub(ready) <= UNEXPLAINED_NS || edges.contains_key(&op) {
             continue;
@@ -126,40 +126,40 @@ pub fn within(profile: &Profile, devices: &Devices, list: &[OpId]) -> FxHashMap<
 
 /// Finds, for the first step of each burst of a thread, the thread that handed over to it.
 ///
-/// A few steps of a search tree for each step of the program.
+/// A few steps of a search tree for each burst.
 pub fn hand_over(profile: &Profile, issue: &Issue, program: &mut Program) {
     let calls = &profile.calls;
-    let mut members: FxHashMap<i64, u32> = FxHashMap::default();
-    calls.threads.iter().for_each(|&tid| *members.entry(process(tid)).or_default() += 1);
-    if members.values().all(|&threads| threads < 2) {
+    let mut places: FxHashMap<i64, usize> = FxHashMap::default();
+    let mut place = |&tid: &i64| {
+        let next = places.len();
+        *places.entry(process(tid)).or_insert(next)
+    };
+    let process_of: TiVec<ThreadIx, usize> = calls.threads.iter().map(&mut place).collect();
+    if places.len() == calls.threads.len() {
         return;
     }
     let beside = side_by_side(profile, issue);
     // When its last call ended.
     let mut last: TiVec<ThreadIx, Option<i64>> = calls.threads.iter().map(|_| None).collect();
-    // The thread that called last, and by the end of their last call all that did.
-    let mut current: FxHashMap<i64, ThreadIx> = FxHashMap::default();
-    let mut ended: FxHashMap<i64, BTreeSet<(i64, ThreadIx)>> = FxHashMap::default();
-    for (step, entry) in program.steps.iter_mut().zip(&issue.entries) {
+    // Of each process: the thread that called last, and by the end of their last call all others that did.
+    let mut processes: Vec<(Option<ThreadIx>, BTreeSet<(i64, ThreadIx)>)> =
+        vec![Default::default(); places.len()];
+    for (step, entry) in program.steps.keys().zip(&issue.entries) {
         let Some(call) = entry.call else { continue };
         let (start, end, thread) = (calls.start[call], calls.end[call], calls.thread[call]);
-        let pid = process(calls.threads[thread]);
-        if members.get(&pid).is_none_or(|&threads| threads < 2) {
-            continue;
-        }
-        let ended = ended.entry(pid).or_default();
+        let (current, ended) = &mut processes[process_of[thread]];
         let own = last[thread];
-        if current.insert(pid, thread).is_some_and(|before| before != thread) {
+        if let Some(before) = current.replace(thread).filter(|before| *before != thread) {
+            ended.extend(last[before].map(|end| (end, before)));
+            own.map(|own| ended.remove(&(own, thread)));
             let since = (own.unwrap_or(i64::MIN).saturating_add(1), ThreadIx::from(0));
             let until = (start, ThreadIx::from(calls.threads.len()));
             let others = if since <= until { ended.range(since..=until) } else { Default::default() };
             let apart = |o: ThreadIx| o != thread && !beside.contains(&pair(o, thread));
             if let Some(&(ended, other)) = others.rev().find(|(_, o)| apart(*o)) {
-                (step.after, step.gap) = (other.into(), start - ended);
+                program.steps.change(step, |step| (step.after, step.gap) = (other.into(), start - ended));
             }
         }
-        own.map(|own| ended.remove(&(own, thread)));
-        ended.insert((end, thread));
         last[thread] = Some(end);
     }
 }

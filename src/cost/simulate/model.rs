@@ -1,8 +1,10 @@
 //! The capture as a program that can be run again: steps of host threads and the ops that they issue.
 
 use super::learn::Learned;
+use super::packed::{OpRow, Packed, StepRow};
 use crate::iterations::Iterations;
 use crate::profile::Profile;
+use crate::profile::calls::Calls;
 use crate::profile::database::Progress;
 use crate::profile::ids::{CallId, OpId, StreamIx, ThreadIx, index};
 use crate::waits::collectives::Collectives;
@@ -111,7 +113,7 @@ pub enum Role {
 }
 
 /// One API call of a thread, outermost, in recorded order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Host time since the step before it on thread `after`.
     pub gap: i64,
@@ -151,7 +153,7 @@ impl Step {
 }
 
 /// One op, in issue order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
     pub duration: i64,
     /// No earlier than this after its call's end (its start for [`StepKind::Copy`]).
@@ -172,9 +174,9 @@ pub struct Op {
 /// A capture, ready to be simulated. Times are ns since its first event.
 pub struct Program {
     /// Calls of all threads, in recorded order.
-    pub steps: TiVec<StepIx, Step>,
+    pub steps: Packed<StepIx, StepRow>,
     /// Ops, in the order in which calls issued them.
-    pub ops: TiVec<Rank, Op>,
+    pub ops: Packed<Rank, OpRow>,
     /// [`super::learn::kind_index`].
     pub(in crate::cost) kind: TiVec<Rank, u8>,
     pub(in crate::cost) group: TiVec<StreamIx, GroupIx>,
@@ -184,8 +186,6 @@ pub struct Program {
     pub barriers: usize,
     /// Host threads, the unknown one included.
     pub threads: usize,
-    /// Recorded start of each step.
-    pub started: TiVec<StepIx, i64>,
     /// Start of the capture on its own clock.
     pub origin: i64,
     /// Recorded last end.
@@ -241,15 +241,14 @@ pub struct Laps {
 impl Program {
     pub(super) fn empty(learned: Learned) -> Self {
         Self {
-            steps: TiVec::new(),
-            ops: TiVec::new(),
+            steps: Packed::default(),
+            ops: Packed::default(),
             kind: TiVec::new(),
             group: TiVec::new(),
             groups: 0,
             part: TiVec::new(),
             barriers: 0,
             threads: 1,
-            started: TiVec::new(),
             origin: 0,
             recorded: 0,
             pinned: TiVec::new(),
@@ -313,7 +312,7 @@ impl Program {
         let rank = self.ranks(waits.iter().map(|w| w.1));
         let step = |&(call, op): &(CallId, OpId)| {
             let (step, rank) = (self.step_of(call)?, *rank.get(&op)?);
-            (rank < self.steps[step].first_op).then_some((step, rank))
+            (rank < self.steps.get(step).first_op).then_some((step, rank))
         };
         self.narrower = waits.iter().filter_map(step).collect();
     }
@@ -330,37 +329,41 @@ impl Program {
 
     fn mark_step(&mut self, call: Option<CallId>, site: usize, role: Role) {
         if let Some(step) = call.and_then(|call| self.step_of(call)) {
-            let step = &mut self.steps[step];
-            (step.site, step.role) = (Some(SubjectIx::from(site)), role);
+            self.steps.change(step, |step| (step.site, step.role) = (Some(SubjectIx::from(site)), role));
         }
     }
 
     /// The last of each run of waits of one site that nothing but the site's own copies parts.
     fn mark_runs(&mut self) {
         let mut next = self.by_thread(None);
-        for step in self.steps.iter_mut().rev().filter(|s| s.role == Role::Wait) {
-            let following = &mut next[step.thread];
-            step.last = *following != step.site || step.flush;
-            *following = step.site;
+        for at in self.steps.keys().rev() {
+            let mut step = self.steps.get(at);
+            if step.role == Role::Wait {
+                let following = &mut next[step.thread];
+                step.last = *following != step.site || step.flush;
+                *following = step.site;
+                self.steps.set(at, step);
+            }
         }
     }
 
-    /// Marks the first step of each thread after the end of each iteration, and the loop as a whole.
-    pub fn mark_iterations(&mut self, iterations: &Iterations, thread: Option<ThreadIx>) {
+    /// Marks the first step of each thread after the end of each iteration, and the loop as a whole; `thread`: whose it is.
+    pub fn mark_iterations(&mut self, calls: &Calls, iterations: &Iterations, thread: Option<ThreadIx>) {
         let spans = &iterations.spans;
         self.iterations = !spans.is_empty();
         let mut at = self.by_thread(0usize);
-        for (step, &start) in self.steps.iter_mut().zip(&self.started) {
-            let at = &mut at[step.thread];
-            let passed = spans[*at..].iter().take_while(|s| s.1 - self.origin <= start).count();
-            step.flush = passed > 0;
+        for (call, step) in self.step_of_call.iter_enumerated() {
+            let (Some(step), at) = (*step, &mut at[HostThread::from(calls.thread[call])]) else { continue };
+            let passed = spans[*at..].iter().take_while(|s| s.1 <= calls.start[call]).count();
+            if passed > 0 {
+                self.steps.change(step, |step| step.flush = true);
+            }
             *at += passed;
         }
-        let thread = thread.map(HostThread::from);
+        let own = thread.map_or(&[][..], |thread| &calls.by_thread[thread]);
         let first_from = |time: i64| {
-            let mut on_thread =
-                self.started.iter_enumerated().filter(|(s, _)| Some(self.steps[*s].thread) == thread);
-            on_thread.find(|(_, start)| **start >= time - self.origin).map(|(step, _)| step)
+            let from = own.partition_point(|&call| calls.start[call] < time);
+            own[from..].iter().find_map(|&call| self.step_of(call))
         };
         self.laps = spans.first().zip(spans.last()).and_then(|(first, last)| {
             let (first, last) = (first_from(first.0)?, first_from(last.0)?);

@@ -5,6 +5,8 @@ use super::legacy::{self, Barrier};
 use super::model::{
     ContextIx, GroupIx, HostThread, Op, Program, Rank, Role, Step, StepIx, StepKind, SubjectIx,
 };
+use super::packed::Launch;
+use crate::profile::database::Work;
 use crate::profile::ids::StreamIx;
 use crate::profile::ops::OpKind;
 use crate::vocabulary::Change;
@@ -68,7 +70,7 @@ impl Scratch {
 }
 
 /// What is changed about a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variant {
     /// By site; sites past the end are kept.
     pub fixes: Vec<Change>,
@@ -97,16 +99,19 @@ pub(in crate::cost) const PASSES: usize = 4;
 /// issued later in the order of steps: each pass takes its start from the pass before. The first keeps recorded lengths.
 pub fn run(program: &Program, variant: &Variant, scratch: &mut Scratch) -> Outcome {
     let mut outcome = pass(program, variant, scratch, None);
-    let mut joined = Vec::new();
+    let (mut joined, mut passes) = (Vec::new(), 1);
     for _ in 1..PASSES {
-        let start = |rank: Rank| scratch.finish[rank] - program.ops[rank].duration;
+        let start = |rank: Rank| scratch.finish[rank] - program.ops.get(rank).duration;
         let now: Vec<i64> = program.late.iter().map(|late| start(late.last)).collect();
         if now == joined {
             break;
         }
         joined = now;
         outcome = pass(program, variant, scratch, Some(&joined));
+        passes += 1;
     }
+    let steps = (program.steps.len() + program.ops.len()) as u64 * passes;
+    program.progress.iter().for_each(|progress| progress.costs(Work::Steps, steps));
     outcome
 }
 
@@ -125,7 +130,14 @@ fn pass(program: &Program, variant: &Variant, scratch: &mut Scratch, joined: Opt
     };
     let (mut end, mut lap) = (0, None);
     let (mut laps, mut busy, mut busy_in_laps) = (None, Vec::new(), 0);
-    for (at, step) in program.steps.iter_enumerated() {
+    for at in program.steps.keys() {
+        let is_lap = program.laps.is_some_and(|l| l.first == at || l.last == at);
+        // Most steps.
+        if let Some(launch) = program.steps.short(at).filter(|_| !is_lap).and_then(|row| row.launch()) {
+            end = end.max(pass.launched(&launch));
+            continue;
+        }
+        let step = &program.steps.get(at);
         if let Some(known) = program.laps.filter(|l| l.first == at || l.last == at) {
             let done = pass.done(step.thread);
             let worked = || pass.s.busy.iter().map(|b| b.1);
@@ -137,8 +149,7 @@ fn pass(program: &Program, variant: &Variant, scratch: &mut Scratch, joined: Opt
             (lap, laps) =
                 if known.first == at { (Some(done), None) } else { (None, lap.map(|from| done - from)) };
         }
-        let spared = pass.s.spared[step.after] + i64::from(step.overhead) * variant.left_out / 100;
-        let gap = step.gap - spared.min(step.gap);
+        let gap = pass.gap(step.after, step.gap, step.overhead);
         let (thread, before) = (step.thread, pass.s.ended[step.after]);
         pass.ready = pass.s.ended[thread].max(before);
         if step.flush {
@@ -176,6 +187,26 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
+    /// A launch, as [`Self::keep`] has it. Returns when its call ends.
+    fn launched(&mut self, step: &Launch) -> i64 {
+        let before = self.s.ended[step.thread];
+        let now = before + self.gap(step.thread, step.gap, step.overhead);
+        self.s.spared[step.thread] = 0;
+        (self.ready, self.fence) = (before, self.s.fence[step.thread]);
+        let op = if self.variant.usual { self.usual(step.op) } else { self.program.ops.get(step.op) };
+        let taken = op.behind.map_or(i64::MIN, |behind| self.s.finish[behind]);
+        let end = (now + step.length).max(taken);
+        self.place(step.op, &op, op.duration, end + op.after_call, end - step.length);
+        self.s.ended[step.thread] = end;
+        end
+    }
+
+    /// Host time before a step, without what the profiler took of it.
+    fn gap(&self, after: HostThread, gap: i64, overhead: u32) -> i64 {
+        let spared = self.s.spared[after] + i64::from(overhead) * self.variant.left_out / 100;
+        gap - spared.min(gap)
+    }
+
     /// When all is done that a thread has come to and that was issued to the GPUs until now.
     fn done(&self, thread: HostThread) -> i64 {
         self.s.device.iter().copied().fold(self.s.ended[thread], i64::max)
@@ -222,7 +253,7 @@ impl Pass<'_> {
 
     /// When the queue has a place for the step's first op.
     fn accepted(&self, step: &Step) -> i64 {
-        self.program.ops[step.first_op].behind.map_or(i64::MIN, |behind| self.s.finish[behind])
+        self.program.ops.get(step.first_op).behind.map_or(i64::MIN, |behind| self.s.finish[behind])
     }
 
     /// Places the ops of a step, launched at `from`, none before `earliest`. Returns the last end.
@@ -230,15 +261,15 @@ impl Pass<'_> {
         let mut last = from;
         let usual = self.variant.usual && matches!(step.kind, StepKind::Launch(_));
         for rank in step.ranks() {
-            let op = if usual { &self.usual(rank) } else { &self.program.ops[rank] };
-            last = last.max(self.place(rank, op, op.duration, from + op.after_call, earliest));
+            let op = if usual { self.usual(rank) } else { self.program.ops.get(rank) };
+            last = last.max(self.place(rank, &op, op.duration, from + op.after_call, earliest));
         }
         last
     }
 
     /// An op with usual latencies.
     fn usual(&self, rank: Rank) -> Op {
-        let (op, kind) = (self.program.ops[rank], usize::from(self.program.kind[rank]));
+        let (op, kind) = (self.program.ops.get(rank), usize::from(self.program.kind[rank]));
         let after = self.program.learned.after_previous[kind];
         Op {
             after_call: self.program.learned.after_call[kind],
@@ -273,6 +304,9 @@ impl Pass<'_> {
 
     /// How long an op takes from `start`: of a collective, until the last rank has joined and it is done.
     fn until_joined(&mut self, rank: Rank, start: i64, duration: i64) -> i64 {
+        if self.joined.is_empty() {
+            return duration;
+        }
         let left = self.joined.iter().zip(&self.program.late).skip(self.met);
         self.met += left.clone().take_while(|(_, late)| late.rank < rank).count();
         let own = self.program.late.get(self.met).zip(self.joined.get(self.met));
@@ -409,7 +443,7 @@ impl Pass<'_> {
     fn enqueue(&mut self, step: &Step, from: i64, earliest: i64) -> i64 {
         let mut last = i64::MIN / 2;
         for rank in step.ranks() {
-            let op = &self.program.ops[rank];
+            let op = self.program.ops.get(rank);
             let pinned = match step.kind {
                 StepKind::Launch(Some(copy)) | StepKind::Copy(Some(copy)) => self.program.pinned[copy],
                 _ => op.duration,
@@ -418,7 +452,7 @@ impl Pass<'_> {
             // A blocking copy was counted from its call's start: without the wait it starts no later.
             let latest = if step.kind.is_copy() { earliest + op.after_call } else { i64::MAX };
             let ready = (from + latency).min(latest);
-            last = last.max(self.place(rank, op, pinned.min(op.duration), ready, earliest));
+            last = last.max(self.place(rank, &op, pinned.min(op.duration), ready, earliest));
         }
         last
     }
@@ -426,7 +460,7 @@ impl Pass<'_> {
     /// The ops of a step that is gone: they end where their stream stands.
     fn skip(&mut self, step: &Step) {
         for rank in step.ranks() {
-            let stream = self.program.ops[rank].stream;
+            let stream = self.program.ops.get(rank).stream;
             self.s.finish[rank] = self.s.stream[stream].max(0);
         }
     }

@@ -61,6 +61,7 @@ impl<'r> Row<'r> {
     }
 
     /// The integer in column `i` of those asked for; `None` for NULL and any other type.
+    #[inline]
     pub fn int(self, i: usize) -> Option<i64> {
         self.columns.get(i)?.int(self.at)
     }
@@ -75,6 +76,7 @@ impl<'r> Row<'r> {
 }
 
 impl Column {
+    #[inline]
     pub fn int(&self, at: usize) -> Option<i64> {
         match self {
             Self::Int(values, valid) => {

@@ -64,6 +64,18 @@ pub trait Progress: Send + Sync {
     fn begins(&self, what: &str, count: u64, unit: &str);
     /// So many more are done. Told for a batch at a time: to tell each row would cost more than to read it.
     fn advance(&self, by: u64);
+    /// So much was done in all, for who counts what a run costs.
+    fn costs(&self, _work: Work, _by: u64) {}
+}
+
+words! {
+    /// What a run's cost is counted in: the same for the same input, whatever the machine.
+    Work {
+        Rows = "rows": "Rows of tables that were read whole",
+        Bytes = "bytes": "Bytes read of their pages or columns, and for rows by key",
+        LookUps = "look_ups": "Rows looked up by key",
+        Steps = "steps": "Calls and GPU operations simulated",
+    }
 }
 
 /// An export, open for reading.
@@ -130,18 +142,17 @@ impl<'r> Cells<'r> {
     }
 
     /// The integer in column `i`; `None` for NULL and for any other type.
+    #[inline(always)]
     pub fn int(&self, i: usize) -> Option<i64> {
         match self.row {
             Source::Page(row) => row.int(i),
             Source::Parquet(row) => row.int(i),
-            Source::Sqlite(row) => match row.get_ref(i) {
-                Ok(ValueRef::Integer(v)) => Some(v),
-                _ => None,
-            },
+            Source::Sqlite(row) => sqlite::int(row, i),
         }
     }
 
     /// The time in column `i`; `Err` for one that no capture can hold ([`MAX_TIME`]).
+    #[inline]
     pub fn time(&self, i: usize) -> Result<Option<i64>, OutOfRange> {
         match self.int(i) {
             Some(t) if !(-MAX_TIME..=MAX_TIME).contains(&t) => Err(OutOfRange),
@@ -150,11 +161,13 @@ impl<'r> Cells<'r> {
     }
 
     /// The integer in column `i` where it fits 32 bits.
+    #[inline]
     pub fn id(&self, i: usize) -> Option<u32> {
         self.int(i).and_then(|v| u32::try_from(v).ok())
     }
 
     /// The same as a number of the export's, or [`ExportId::NONE`].
+    #[inline]
     pub fn export_id(&self, i: usize) -> ExportId {
         ExportId::new(self.id(i))
     }
@@ -174,6 +187,16 @@ impl<'r> Cells<'r> {
     /// The text in column `i`; bytes that are no UTF-8 (CP1251, Latin-1 names) become U+FFFD.
     pub fn text(&self, i: usize) -> Option<Cow<'_, str>> {
         self.bytes(i).map(String::from_utf8_lossy)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let read = match &self.store {
+            Store::File(file) => file.pages.as_ref().map_or(0, Pages::bytes),
+            Store::Folder(folder) => folder.bytes(),
+        };
+        self.reading.progress.iter().for_each(|p| p.costs(Work::Bytes, read));
     }
 }
 
@@ -279,6 +302,7 @@ impl Database {
                 let count = reader.read(part, &mut |row| rows(&mut out, row))?;
                 if let Some(progress) = &self.reading.progress {
                     progress.advance(count);
+                    progress.costs(Work::Rows, count);
                 }
                 Ok(out)
             },
@@ -302,6 +326,7 @@ impl Database {
         /// Keys a worker takes at a time.
         const SLICE: usize = 4096;
         let (threads, slices) = (self.reading.threads, keys.len().div_ceil(SLICE));
+        self.reading.progress.iter().for_each(|p| p.costs(Work::LookUps, keys.len() as u64));
         let file = match &self.store {
             Store::File(file) => file,
             Store::Folder(folder) => {

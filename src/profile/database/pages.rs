@@ -19,6 +19,7 @@ use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Pages read at once, in bytes: they stay in a core's second cache until they are decoded.
 const READ: usize = 256 << 10;
@@ -40,6 +41,8 @@ pub(super) struct Pages {
     /// How many there are.
     count: u32,
     encoding: Encoding,
+    /// Bytes read.
+    read: AtomicU64,
 }
 
 impl Pages {
@@ -64,7 +67,14 @@ impl Pages {
             _ => return None,
         };
         let count = u32::try_from(length / size as u64).ok()?;
-        size.is_power_of_two().then_some(Self { file, size, usable, count, encoding })
+        size.is_power_of_two().then_some(Self {
+            file,
+            size,
+            usable,
+            count,
+            encoding,
+            read: AtomicU64::new(0),
+        })
     }
 
     /// A table of which `columns` are asked for; `None` where SQLite has to read it.
@@ -80,12 +90,18 @@ impl Pages {
         Some(Table { pages: self, root, places })
     }
 
+    /// Bytes read until now.
+    pub fn bytes(&self) -> u64 {
+        self.read.load(Relaxed)
+    }
+
     /// Reads `pages.len() / size` pages from `first` on.
     fn read(&self, first: u32, pages: &mut [u8]) -> Result<(), Damaged> {
         let past = u64::from(first) + (pages.len() / self.size) as u64;
         if first == 0 || past > u64::from(self.count) + 1 {
             return Err(Damaged);
         }
+        self.read.fetch_add(pages.len() as u64, Relaxed);
         self.file.read_exact_at(pages, u64::from(first - 1) * self.size as u64).map_err(|_| Damaged)
     }
 

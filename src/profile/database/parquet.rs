@@ -31,6 +31,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Rows a worker takes at a time, at least; as with SQLite.
 const PART_ROWS: usize = 1 << 15;
@@ -54,6 +55,8 @@ struct Table {
     pieces: Vec<Piece>,
     /// Smallest and largest value of the first column by row group: rows are in the order of that one, if of any.
     zones: Vec<(i64, i64)>,
+    /// Bytes read of pieces.
+    read: AtomicU64,
 }
 
 /// What a row group holds of which nothing is known.
@@ -92,6 +95,11 @@ impl Folder {
         let tables = parallel(threads, files.len(), || Ok(()), open)?;
         let name = |file: &PathBuf| file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Self { tables: files.iter().map(name).zip(tables).collect() })
+    }
+
+    /// Bytes read until now.
+    pub fn bytes(&self) -> u64 {
+        self.tables.values().map(|table| table.read.load(Relaxed)).sum()
     }
 
     /// The columns of each table, by its name.
@@ -146,7 +154,7 @@ impl Table {
             let first = group.parquet_columns().first();
             zones.push(first.and_then(|chunk| zone(chunk, &footer.footer_buf)).unwrap_or(ANYTHING));
         }
-        Ok(Self { path: path.to_owned(), file, columns, rows, pieces, zones })
+        Ok(Self { path: path.to_owned(), file, columns, rows, pieces, zones, read: AtomicU64::new(0) })
     }
 
     fn place(&self, column: &str) -> Place {
@@ -203,6 +211,7 @@ impl Table {
                     .map_err(|e| damaged(&self.path, &e))?;
             }
         }
+        self.read.fetch_add(end as u64, Relaxed);
         let (bytes, rows) = (Buffer::from(bytes), self.rows[group]);
         let mut from = 0;
         let column = |place: &Place| match place {

@@ -4,8 +4,10 @@
 //! cell     payload size | rowid | payload, of which the rest may lie on overflow pages
 //! payload  header size | type of column 0 | type of column 1 | … | value of column 0 | value of column 1 | …
 //! ```
-//! Source: the SQLite file format, sections 1.6 (cells) and 2.1 (records). Cost: one look at the type of each column up
-//! to the last that is asked for, and one decoding of each number asked for.
+//! Source: the SQLite file format, sections 1.6 (cells) and 2.1 (records). Where the columns of a row lie depends on its
+//! header alone, and most rows of a table have one of a few headers: the layouts that were seen last are kept. Cost: a
+//! comparison of 16 bytes for a row whose layout is known, else one look at the type of each column up to the last that is
+//! asked for; one load for each number asked for.
 
 /// The page is not what it should be.
 #[derive(Debug)]
@@ -30,16 +32,49 @@ pub(super) enum Encoding {
     Utf16Be,
 }
 
+/// A column that was asked for, in rows of one layout.
+#[derive(Clone, Copy, Debug)]
+enum Field {
+    /// A number that ends at this place of the payload, and how many bits of eight bytes are not its own.
+    Number(usize, u32),
+    /// A text, or else a blob: where it is.
+    Bytes(bool, usize, usize),
+    /// The same in each row.
+    Constant(i64),
+    Rowid,
+    /// NULL, or floating point.
+    Nothing,
+}
+
+/// Where the columns asked for lie in rows with one header.
+#[derive(Clone, Default)]
+struct Layout {
+    /// The header's first bytes; 0 for a layout that is not known again.
+    header: u128,
+    fields: Vec<Field>,
+    /// Where the last of them ends.
+    end: usize,
+}
+
+/// Layouts kept. Headers differ in the lengths of numbers and texts, so that few are in use at a time.
+const LAYOUTS: usize = 64;
+/// Bytes of a header beyond one for each column that matters that may tell a layout: types of texts take two.
+const LONGER: usize = 2;
+
 /// Where the columns asked for are in the row that is being looked at.
 pub(super) struct Record {
     places: Vec<Place>,
     encoding: Encoding,
     /// How many columns of a row matter.
     needed: usize,
+    /// Those seen last, and one for others.
+    layouts: Vec<Layout>,
+    /// The one of the row.
+    layout: usize,
     rowid: i64,
-    /// Type and offset of each column that matters, as far as the row has them.
-    columns: Vec<(u64, usize)>,
-    /// Texts of a database in UTF-16, as UTF-8.
+    /// Type, place and length of the columns of a row whose layout is not known.
+    columns: Vec<(u64, usize, usize)>,
+    /// Texts of a database in UTF-16, as UTF-8: by where they begin in the payload.
     texts: Vec<(usize, Vec<u8>)>,
 }
 
@@ -47,6 +82,7 @@ pub(super) struct Record {
 #[derive(Clone, Copy)]
 pub(super) struct Row<'r> {
     record: &'r Record,
+    fields: &'r [Field],
     payload: &'r [u8],
 }
 
@@ -55,48 +91,87 @@ impl Record {
     pub fn new(places: Vec<Place>, encoding: Encoding) -> Self {
         let past = |place: &Place| if let Place::Stored(at, _) = place { at + 1 } else { 0 };
         let needed = places.iter().map(past).max().unwrap_or(0);
-        Self { places, encoding, needed, rowid: 0, columns: Vec::with_capacity(needed), texts: Vec::new() }
+        let layouts = vec![Layout::default(); LAYOUTS + 1];
+        let (layout, columns, texts) = (LAYOUTS, Vec::new(), Vec::new());
+        Self { places, encoding, needed, layouts, layout, rowid: 0, columns, texts }
     }
 
     /// Finds the columns of a row. `payload`: what of it is at hand; whether that holds all that is asked for.
+    #[inline]
     pub fn find(&mut self, rowid: i64, payload: &[u8]) -> Result<Fits, Damaged> {
         self.rowid = rowid;
-        self.columns.clear();
-        if self.needed == 0 {
-            return Ok(Fits::Yes);
+        let header = payload.first_chunk().map_or(0, |head: &[u8; 16]| {
+            u128::from_le_bytes(*head) & (u128::MAX >> (128 - 8 * self.told_by(head[0]).max(1)))
+        });
+        let mixed = (header as u64 ^ (header >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.layout = mixed as usize >> (usize::BITS - LAYOUTS.ilog2());
+        let known = &self.layouts[self.layout];
+        if header == 0 || known.header != header {
+            return self.lay_out(header, payload);
         }
-        let (header, mut at) = varint(payload, 0)?;
-        let header = usize::try_from(header).map_err(|_| Damaged)?;
-        let Some(types) = payload.get(..header) else { return Ok(Fits::No) };
-        let mut offset = header;
-        while at < header && self.columns.len() < self.needed {
+        Ok(if known.end <= payload.len() { Fits::Yes } else { Fits::No })
+    }
+
+    /// How many bytes of a header of that size are compared: its size, and the types of the columns that matter.
+    #[inline]
+    fn told_by(&self, size: u8) -> usize {
+        usize::from(size).min(1 + self.needed + LONGER).min(16)
+    }
+
+    /// Reads a header that is not known. A layout is kept if the bytes that are compared tell all of it.
+    fn lay_out(&mut self, first_bytes: u128, payload: &[u8]) -> Result<Fits, Damaged> {
+        let (size, mut at) = if self.needed == 0 { (0, 0) } else { varint(payload, 0)? };
+        let size = usize::try_from(size).map_err(|_| Damaged)?;
+        let Some(types) = payload.get(..size) else { return Ok(Fits::No) };
+        let told_by =
+            u8::try_from(size).ok().filter(|size| *size < 0x80).map_or(0, |size| self.told_by(size));
+        let columns = &mut self.columns;
+        columns.clear();
+        let mut end = size;
+        while at < size && columns.len() < self.needed {
             let (kind, next) = varint(types, at)?;
-            self.columns.push((kind, offset));
-            offset = offset.checked_add(size(kind)?).ok_or(Damaged)?;
+            let length = length(kind)?;
+            columns.push((kind, end, length));
+            end = end.checked_add(length).ok_or(Damaged)?;
             at = next;
         }
-        Ok(if offset <= payload.len() { Fits::Yes } else { Fits::No })
+        let told = first_bytes != 0 && at <= told_by;
+        if !told {
+            self.layout = LAYOUTS;
+        }
+        let layout = &mut self.layouts[self.layout];
+        layout.header = if told { first_bytes } else { 0 };
+        layout.end = end;
+        layout.fields.clear();
+        layout.fields.extend(self.places.iter().map(|place| match *place {
+            Place::Rowid => Field::Rowid,
+            Place::Absent => Field::Nothing,
+            Place::Stored(at, default) => match columns.get(at) {
+                Some(&(1..=6, from, length)) => Field::Number(from + length, 64 - 8 * length as u32),
+                Some((8, ..)) => Field::Constant(0),
+                Some((9, ..)) => Field::Constant(1),
+                Some(&(kind @ 12.., from, length)) => Field::Bytes(kind % 2 == 1, from, length),
+                Some(_) => Field::Nothing,
+                None => default.map_or(Field::Nothing, Field::Constant),
+            },
+        }));
+        Ok(if end <= payload.len() { Fits::Yes } else { Fits::No })
     }
 
     /// The row that was found, of which `payload` holds all that is asked for.
+    #[inline]
     pub fn row<'r>(&'r mut self, payload: &'r [u8]) -> Row<'r> {
         if self.encoding != Encoding::Utf8 {
-            let stored = self
-                .places
-                .iter()
-                .filter_map(|place| if let Place::Stored(at, _) = place { Some(*at) } else { None });
-            let texts =
-                stored.filter_map(|at| Some((at, self.raw(at, payload).filter(|(is_text, _)| *is_text)?.1)));
-            self.texts = texts.map(|(at, raw)| (at, self.encoding.decode(raw))).collect();
+            let texts = self.layouts[self.layout].fields.iter().filter_map(|field| match *field {
+                // One without a letter begins where the next column does.
+                Field::Bytes(true, from, length) if length > 0 => {
+                    Some((from, payload.get(from..from + length)?))
+                }
+                _ => None,
+            });
+            self.texts = texts.map(|(from, raw)| (from, self.encoding.decode(raw))).collect();
         }
-        Row { record: self, payload }
-    }
-
-    /// A text or blob as it is stored, and whether it is a text.
-    fn raw<'r>(&self, at: usize, payload: &'r [u8]) -> Option<(bool, &'r [u8])> {
-        let &(kind, offset) = self.columns.get(at).filter(|c| c.0 >= 12)?;
-        let raw = payload.get(offset..offset.checked_add(size(kind).ok()?)?)?;
-        Some((kind % 2 == 1, raw))
+        Row { record: self, fields: &self.layouts[self.layout].fields, payload }
     }
 }
 
@@ -110,44 +185,32 @@ impl Encoding {
 
 impl<'r> Row<'r> {
     /// The integer in column `i` of those asked for; `None` for NULL and any other type.
+    #[inline(always)]
     pub fn int(self, i: usize) -> Option<i64> {
-        match *self.record.places.get(i)? {
-            Place::Rowid => Some(self.record.rowid),
-            Place::Absent => None,
-            Place::Stored(at, default) => match self.record.columns.get(at) {
-                Some(&(kind, offset)) => self.number(kind, offset),
-                None => default,
+        match self.fields.get(i) {
+            Some(&Field::Number(end, others)) => match self.payload.get(..end)?.last_chunk() {
+                Some(bytes) => Some(i64::from_be_bytes(*bytes) << others >> others),
+                None => self.near_the_start(end, others),
             },
+            Some(Field::Constant(value)) => Some(*value),
+            Some(Field::Rowid) => Some(self.record.rowid),
+            _ => None,
         }
     }
 
-    fn number(self, kind: u64, offset: usize) -> Option<i64> {
-        let raw = self.payload.get(offset..)?;
-        Some(match kind {
-            1 => i64::from(i8::from_be_bytes(*raw.first_chunk()?)),
-            2 => i64::from(i16::from_be_bytes(*raw.first_chunk()?)),
-            3 => {
-                let [a, b, c] = *raw.first_chunk()?;
-                i64::from(i32::from_be_bytes([a, b, c, 0]) >> 8)
-            }
-            4 => i64::from(i32::from_be_bytes(*raw.first_chunk()?)),
-            5 => {
-                let [a, b, c, d, e, f] = *raw.first_chunk()?;
-                i64::from_be_bytes([a, b, c, d, e, f, 0, 0]) >> 16
-            }
-            6 => i64::from_be_bytes(*raw.first_chunk()?),
-            8 => 0,
-            9 => 1,
-            _ => return None,
-        })
+    /// A number before which there are not yet eight bytes.
+    #[cold]
+    fn near_the_start(self, end: usize, others: u32) -> Option<i64> {
+        let bytes = self.payload.get(..end)?.iter().fold(0, |value, byte| value << 8 | i64::from(*byte));
+        Some(bytes << others >> others)
     }
 
     /// The bytes of a text (as UTF-8) or blob in column `i` of those asked for.
     pub fn bytes(self, i: usize) -> Option<&'r [u8]> {
-        let Place::Stored(at, _) = *self.record.places.get(i)? else { return None };
-        match self.record.texts.iter().find(|text| text.0 == at) {
+        let Field::Bytes(_, from, length) = *self.fields.get(i)? else { return None };
+        match self.record.texts.iter().find(|text| text.0 == from && length > 0) {
             Some((_, text)) => Some(text),
-            None => self.record.raw(at, self.payload).map(|(_, raw)| raw),
+            None => self.payload.get(from..from + length),
         }
     }
 }
@@ -161,8 +224,7 @@ pub(super) enum Fits {
 }
 
 /// Bytes that a value of this type takes.
-#[inline]
-fn size(kind: u64) -> Result<usize, Damaged> {
+fn length(kind: u64) -> Result<usize, Damaged> {
     const SMALL: [usize; 10] = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0];
     match kind {
         0..=9 => Ok(SMALL[kind as usize]),
@@ -175,9 +237,20 @@ fn size(kind: u64) -> Result<usize, Damaged> {
 #[inline]
 pub(super) fn varint(bytes: &[u8], at: usize) -> Result<(u64, usize), Damaged> {
     match bytes.get(at) {
-        Some(&first) if first < 0x80 => Ok((u64::from(first), at + 1)),
-        _ => long_varint(bytes, at),
+        Some(&first) if first < 0x80 => return Ok((u64::from(first), at + 1)),
+        _ => {}
     }
+    let Some(near) = bytes.get(at..).and_then(<[u8]>::first_chunk::<4>) else {
+        return long_varint(bytes, at);
+    };
+    let mut value = 0;
+    for (i, &byte) in near.iter().enumerate() {
+        value = value << 7 | u64::from(byte & 0x7f);
+        if byte < 0x80 {
+            return Ok((value, at + i + 1));
+        }
+    }
+    long_varint(bytes, at)
 }
 
 fn long_varint(bytes: &[u8], at: usize) -> Result<(u64, usize), Damaged> {

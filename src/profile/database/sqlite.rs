@@ -3,6 +3,7 @@
 use super::{Cells, Parts, ReadPart, Shape, beside, quote};
 use crate::error::InputError;
 use crate::profile::commands;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use rustc_hash::FxHashMap;
 use std::path::Path;
@@ -123,6 +124,14 @@ impl ReadPart<rusqlite::Error> for (&Ranges<'_>, Connection) {
             each(&Cells::sqlite(row));
         }
         Ok(last.abs_diff(first).saturating_add(1))
+    }
+}
+
+/// The integer in a column; `None` for NULL and for any other type.
+pub(super) fn int(row: &rusqlite::Row, i: usize) -> Option<i64> {
+    match row.get_ref(i) {
+        Ok(ValueRef::Integer(v)) => Some(v),
+        _ => None,
     }
 }
 

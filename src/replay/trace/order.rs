@@ -69,7 +69,7 @@ impl Scene<'_> {
     /// Ops of a stream that were issued before `time`.
     fn issued_before(&self, stream: StreamIx, time: i64) -> usize {
         let list = &self.found.devices.stream_ops[stream];
-        list.partition_point(|&op| self.found.profile.issued[op] < time)
+        list.partition_point(|&op| self.found.profile.issued(op) < time)
     }
 
     /// The first op of the stretch that a stream runs after `time`.
@@ -110,7 +110,7 @@ impl Scene<'_> {
         let waits = rows.filter_map(|(wait, record)| {
             let from = find(record.device, record.context, record.stream)?;
             let stream = find(wait.device, wait.context, wait.stream)?;
-            let call = profile.correlation.call(wait.pid, record.correlation)?;
+            let call = record.call?;
             let before = self.issued_before(from, profile.calls.start[call]);
             let after = before.checked_sub(1).and_then(|at| self.at(from, at));
             (from != stream).then_some(StreamWait { start: wait.start, end: wait.end, stream, after })
@@ -135,7 +135,7 @@ impl Scene<'_> {
                 list[within].iter().copied()
             })
             .collect();
-        ops.sort_unstable_by_key(|&op| (self.found.profile.issued[op], op));
+        ops.sort_unstable_by_key(|&op| (self.found.profile.issued(op), op));
         ops
     }
 }

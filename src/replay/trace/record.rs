@@ -83,7 +83,7 @@ fn calls(found: &CaptureAnalysis, chosen: &Chosen, window: &Window) -> Vec<Call>
         *until = table.end[call].max(*until);
         place.insert(call, *around);
     }
-    let issued = |op: &OpId| (window.from..window.to).contains(&found.profile.issued[*op]);
+    let issued = |op: &OpId| (window.from..window.to).contains(&found.profile.issued(*op));
     for op in ops.ids().filter(issued) {
         let Some(&at) = found.profile.issuer(op).and_then(|call| place.get(&call)) else { continue };
         if found.devices.of_op(ops, op) == chosen.device {

@@ -1,0 +1,249 @@
+//! Steps and ops as they are kept: most are like most others, and take a third of the room of one in full.
+//!
+//! ```text
+//!  rows    [launch][launch][wait][launch][copy] …      24 bytes each
+//!                             └──────┐       │
+//!  whole                           [wait]  [copy]      what a row cannot say: times of seconds, waits, other streams
+//! ```
+//! A simulated run goes over all of them: what it reads per step and op is what it costs.
+
+use super::legacy;
+use super::model::{HostThread, Op, Rank, Role, Step, StepKind};
+use crate::profile::ids::{StreamIx, index};
+use typed_index_collections::TiVec;
+
+index! {
+    /// One in full: its place in [`Packed::whole`].
+    WholeIx
+}
+
+/// A value in short, or where it stands in full.
+pub trait Row: Copy {
+    /// The value.
+    type Whole: Copy + PartialEq;
+
+    /// In short, whether or not that says all.
+    fn of(value: &Self::Whole) -> Self;
+    /// What it says.
+    fn value(self) -> Self::Whole;
+    /// Where the value stands in full.
+    fn whole(&mut self) -> &mut Option<WholeIx>;
+}
+
+/// A column of values.
+pub struct Packed<I, R: Row> {
+    rows: TiVec<I, R>,
+    whole: TiVec<WholeIx, R::Whole>,
+}
+
+impl<I, R: Row> Default for Packed<I, R> {
+    fn default() -> Self {
+        Self { rows: TiVec::new(), whole: TiVec::new() }
+    }
+}
+
+impl<I: From<usize> + Copy, R: Row> Packed<I, R>
+where
+    usize: From<I>,
+{
+    /// With room for so many.
+    pub fn with_capacity(count: usize) -> Self {
+        Self { rows: TiVec::with_capacity(count), whole: TiVec::new() }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The places of all.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = I> + use<I, R> {
+        (0..self.len()).map(I::from)
+    }
+
+    /// The place of the next.
+    pub fn next_key(&self) -> I {
+        self.rows.next_key()
+    }
+
+    /// What is at a place in short, where that says all.
+    #[inline]
+    pub fn short(&self, at: I) -> Option<R> {
+        let mut row = self.rows[at];
+        if row.whole().is_none() { Some(row) } else { None }
+    }
+
+    /// The value at a place.
+    #[inline]
+    pub fn get(&self, at: I) -> R::Whole {
+        let mut row = self.rows[at];
+        row.whole().map_or_else(|| row.value(), |whole| self.whole[whole])
+    }
+
+    /// Puts one at the end.
+    pub fn push(&mut self, value: R::Whole) {
+        self.rows.push(R::of(&value));
+        self.set(self.rows.last_key().unwrap_or(I::from(0)), value);
+    }
+
+    /// Puts another at a place.
+    pub fn set(&mut self, at: I, value: R::Whole) {
+        let row = &mut self.rows[at];
+        if let Some(whole) = *row.whole() {
+            self.whole[whole] = value;
+            return;
+        }
+        *row = R::of(&value);
+        if row.value() != value {
+            *row.whole() = Some(self.whole.push_and_get_key(value));
+        }
+    }
+
+    /// Gives back the room that was left for more.
+    pub fn shrink(&mut self) {
+        self.whole.shrink_to_fit();
+    }
+
+    /// Changes the one at a place.
+    pub fn change(&mut self, at: I, change: impl FnOnce(&mut R::Whole)) {
+        let mut value = self.get(at);
+        change(&mut value);
+        self.set(at, value);
+    }
+}
+
+/// A launch on its own thread, or an op without one.
+#[derive(Clone, Copy)]
+pub struct StepRow {
+    gap: u32,
+    length: u32,
+    overhead: u32,
+    first_op: Rank,
+    thread: HostThread,
+    /// How many, or [`GIVEN`].
+    ops: u16,
+    whole: Option<WholeIx>,
+}
+
+/// What most steps are: a call that launches one op, and is no site's. Times are in ns.
+pub struct Launch {
+    /// As [`Step::gap`].
+    pub gap: i64,
+    /// As [`Step::length`].
+    pub length: i64,
+    /// As [`Step::overhead`].
+    pub overhead: u32,
+    /// The op.
+    pub op: Rank,
+    /// The thread that calls, and called before.
+    pub thread: HostThread,
+}
+
+impl StepRow {
+    /// The launch, if it is one.
+    #[inline]
+    pub fn launch(&self) -> Option<Launch> {
+        (self.ops == 1).then(|| Launch {
+            gap: self.gap.into(),
+            length: self.length.into(),
+            overhead: self.overhead,
+            op: self.first_op,
+            thread: self.thread,
+        })
+    }
+}
+
+/// Stands for the one op of a step of [`StepKind::Given`].
+const GIVEN: u16 = u16::MAX;
+
+impl Row for StepRow {
+    type Whole = Step;
+
+    fn of(step: &Step) -> Self {
+        Self {
+            gap: step.gap as u32,
+            length: step.length as u32,
+            overhead: step.overhead,
+            first_op: step.first_op,
+            thread: step.thread,
+            ops: if step.kind == StepKind::Given { GIVEN } else { step.ops as u16 },
+            whole: None,
+        }
+    }
+
+    #[inline]
+    fn value(self) -> Step {
+        let given = self.ops == GIVEN;
+        Step {
+            gap: self.gap.into(),
+            length: self.length.into(),
+            back: 0,
+            first_op: self.first_op,
+            ops: if given { 1 } else { self.ops.into() },
+            site: None,
+            overhead: self.overhead,
+            around: 0,
+            traced: 0,
+            thread: self.thread,
+            after: self.thread,
+            kind: if given { StepKind::Given } else { StepKind::Launch(None) },
+            role: Role::None,
+            flush: false,
+            last: false,
+            staged: false,
+        }
+    }
+
+    fn whole(&mut self) -> &mut Option<WholeIx> {
+        &mut self.whole
+    }
+}
+
+/// An op that follows none of another stream.
+#[derive(Clone, Copy)]
+pub struct OpRow {
+    duration: u32,
+    after_call: i32,
+    after_previous: i32,
+    stream: StreamIx,
+    behind: Option<Rank>,
+    whole: Option<WholeIx>,
+}
+
+impl Row for OpRow {
+    type Whole = Op;
+
+    fn of(op: &Op) -> Self {
+        Self {
+            duration: op.duration as u32,
+            after_call: op.after_call as i32,
+            after_previous: op.after_previous as i32,
+            stream: op.stream,
+            behind: op.behind,
+            whole: None,
+        }
+    }
+
+    #[inline]
+    fn value(self) -> Op {
+        Op {
+            duration: self.duration.into(),
+            after_call: self.after_call.into(),
+            after_previous: self.after_previous.into(),
+            after_followed: 0,
+            stream: self.stream,
+            follows: None,
+            behind: self.behind,
+            after_barrier: legacy::UNBOUND,
+        }
+    }
+
+    fn whole(&mut self) -> &mut Option<WholeIx> {
+        &mut self.whole
+    }
+}
