@@ -230,7 +230,7 @@ fn read(rows: &DataFrame, ranks: usize) -> Option<Aligned> {
     let (start, end, launched) = (whole("start_ns")?, whole("end_ns")?, whole("launch_ns")?);
     let (from, to) = (whole("wait_start_ns")?, whole("wait_end_ns")?);
     let text = |name: &str| rows.column(name).ok()?.str().ok().cloned();
-    let (names, communicators, keys) = (text("name")?, text("communicator")?, text("wait_key")?);
+    let (names, communicators, keys) = (text("name")?, text("communicator"), text("wait_key")?);
     let (party, device) = (rows.column("party").ok()?.u32().ok()?, whole("device")?);
     let mut devices: BTreeMap<u32, Option<i64>> = BTreeMap::new();
     let mut out = Aligned::default();
@@ -246,7 +246,10 @@ fn read(rows: &DataFrame, ranks: usize) -> Option<Aligned> {
             let next = known.len() as u32;
             (*known.entry(key).or_insert(next), from, to)
         });
-        let group = Group { name: name.to_owned(), communicator: communicators.get(i).map(str::to_owned) };
+        let group = Group {
+            name: name.to_owned(),
+            communicator: communicators.as_ref().and_then(|c| c.get(i)).map(str::to_owned),
+        };
         let by = out.kernels.entry(group).or_insert_with(|| vec![Vec::new(); ranks]);
         if let Some(of) = by.get_mut(party as usize) {
             of.push(Kernel { span: (start, end), launched: launched.get(i), wait });

@@ -67,7 +67,11 @@ fn what_is_wrong_with_some_is_said_and_the_rest_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
     copies(folder.path(), &["a_rank_0.sqlite", "b_rank_0.sqlite"]);
-    assert_eq!(codes(&report(folder.path())), ["rank-twice"]);
+    let twice = program(&[folder.path().as_os_str(), "--format".as_ref(), "json".as_ref()]);
+    assert_eq!((twice.code, twice.stderr.lines().count()), (2, 1), "{}", twice.stderr);
+    assert!(twice.stderr.contains("both name rank 0"), "{}", twice.stderr);
+    let found: Value = serde_json::from_str(&twice.stdout).expect("a report of both");
+    assert_eq!((codes(&found), list(&found).len()), (vec!["rank-twice"], 2));
     fs::rename(at("b_rank_0.sqlite"), at("b_rank_1.sqlite")).expect("a name");
     assert_eq!(codes(&report(folder.path())), Vec::<&str>::new());
 
@@ -86,7 +90,7 @@ fn what_is_wrong_with_some_is_said_and_the_rest_reported() {
         "{}",
         ran.stderr
     );
-    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+    assert_eq!(ran.stderr.lines().count(), 3, "{}", ran.stderr);
     let found: Value = serde_json::from_str(&ran.stdout).expect("the report of the rest");
     let said = ["rank-unreadable", "ranks-of-programs", "ranks-of-versions", "ranks-missing"];
     assert_eq!(codes(&found), said);
