@@ -117,7 +117,8 @@ def read(
 
     def part(path: str, future: Any) -> Part:
         if future.status == "finished":
-            return future.result()
+            result: Part = future.result()
+            return result
         error = future.exception() if future.status == "error" else None
         reason = f"{type(error).__name__}: {error}" if error else "none is left"
         return Part(path, said=f"its workers were lost: {reason}".splitlines()[0])

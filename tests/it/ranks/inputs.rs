@@ -138,6 +138,28 @@ fn a_report_that_cannot_be_exported_is_left_out() {
     assert_eq!(codes(&found), ["ranks-missing", "rank-unreadable"]);
 }
 
+/// Limits on NVTX ranges and prices of chosen fixes read files side by side too, and leave out those that are damaged.
+#[test]
+fn limits_and_chosen_fixes_are_of_all_that_can_be_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    world(folder.path(), 4, 2);
+    let at = |name: &str| folder.path().join(name);
+    let budget = "per = \"run\"\n[[limit]]\nnvtx = \"step\"\nblocked = \"1us\"\n";
+    fs::write(at("budget.toml"), budget).expect("a budget");
+    let whole = fs::read(at("rank_3.sqlite")).expect("an export");
+    fs::write(at("rank_3.sqlite"), &whole[..whole.len() / 2]).expect("a cut copy");
+    let (path, budget) = (folder.path().display().to_string(), at("budget.toml").display().to_string());
+    for words in
+        [&["check", &path, "--budget", &budget][..], &[&path, "--fix", "S1=delete", "--format", "json"]]
+    {
+        let run = |threads: &str| ran(command().args(words).args(["-q", "--threads", threads]));
+        let (one, four) = (run("1"), run("4"));
+        assert_eq!((one.code, four.code), (2, 2), "{}", one.stderr);
+        assert!(one.stderr.contains("left out") && one.stderr.contains("rank_3.sqlite"), "{}", one.stderr);
+        assert!(!one.stdout.is_empty() && one.stdout == four.stdout, "{}", one.stdout);
+    }
+}
+
 /// Neither threads nor memory change a byte; the gate and a comparison take folders too.
 #[test]
 fn folders_go_everywhere() {
