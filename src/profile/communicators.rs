@@ -6,7 +6,7 @@
 //!  communicator           0x6d53…                                                                   0x2f01…
 //! ```
 //! NCCL opens a range around each of its functions; the payload of a collective's has the hash of its communicator, which
-//! all its ranks share, since NCCL 2.24. A kernel is launched inside that range or, in a group, inside the one that ends the group:
+//! all its ranks share, since NCCL 2.25. A kernel is launched inside that range or, in a group, inside the one that ends the group:
 //! then it is of the collectives called since the last launch, where these are of one communicator. A launch outside of such
 //! ranges (a CUDA graph) tells none.
 //!

@@ -141,7 +141,7 @@ impl Found {
             text::counted(parties.len() as u64, "rank")
         );
         // What a capture without `-t nvtx`, or an export without payloads, leaves out.
-        let action = "capture with NVTX and export with --include-json=true: then NCCL names the communicator of each, since 2.24";
+        let action = "capture with NVTX and export with --include-json=true: then NCCL names the communicator of each, since 2.25";
         let action = if self.unnamed { action } else { "" };
         (self.met == 0 && self.alone > 0).then(|| Warning::new(Code::CollectivesNotMatched, message, action))
     }
