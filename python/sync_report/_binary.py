@@ -59,7 +59,7 @@ def run(arguments: Iterable[PathLike]) -> subprocess.CompletedProcess[str]:
     >>> run(["explain", "A03"]).stdout.splitlines()[0]
     'A03  truth value of a tensor (if, while, not, and, assert)'
     """
-    command = [binary(), *map(os.fspath, arguments)]
+    command = [binary(), *(os.fspath(argument) for argument in arguments)]
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", errors="replace")
 
 

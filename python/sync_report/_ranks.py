@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, Iterable, List, Optional, Sequence
+from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 
 @dataclass
@@ -64,7 +64,7 @@ def find(inputs: Iterable[str]) -> List[str]:
     return sorted(set(found), key=natural)
 
 
-def natural(name: str) -> list:
+def natural(name: str) -> List[Tuple[int, str]]:
     """What sorts names by the numbers in them.
 
     >>> sorted(["rank10", "rank9"], key=natural)
@@ -108,7 +108,7 @@ def read(path: str, options: Sequence[str] = (), program: str = "sync-report") -
 
 def merge(
     parts: Iterable[Part], arguments: Sequence[str] = (), program: str = "sync-report", folder: Optional[str] = None
-) -> subprocess.CompletedProcess:
+) -> subprocess.CompletedProcess[bytes]:
     """Merges what was read into one report, in the order of the names, whatever order it came in.
 
     ``arguments`` go to ``sync-report merge``. ``folder`` keeps what was read.

@@ -175,7 +175,7 @@ def command_line(
     words: List[str] = []
     for root in roots:
         words += ["--source-root", os.fspath(root)]
-    return (*words, *options, "-q", "--", *map(os.fspath, profiles))
+    return (*words, *options, "-q", "--", *(os.fspath(profile) for profile in profiles))
 
 
 def _fields(of: type, data: Dict[str, Any]) -> Dict[str, Any]:

@@ -10,6 +10,7 @@ import argparse
 import logging
 import os
 import sys
+import time
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from . import _ranks
@@ -39,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--binary", metavar="PATH", help="the program on the workers; by default the one here, by its path")
     parser.add_argument("--source-root", metavar="[OLD=]NEW", action="append", default=[],
                         help="where the Python sources are, as workers see them")
-    parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="to wait for the scheduler")
+    parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="to wait for the scheduler, and for workers where none is left")
     parser.add_argument("--format", default="table", help="of the report, as in `sync-report merge`")
     parser.add_argument("-o", "--output", default="-", metavar="FILE", help="where to write it")
     return parser
@@ -67,6 +68,10 @@ def connect(address: Optional[str], timeout: float) -> Any:
         raise SyncReportError("no scheduler is named; give --scheduler ADDRESS, or `--scheduler local`")
     try:
         if address == "local":
+            import dask
+
+            # Dask gives up a worker that happens to be down this long after any of its deaths, and an export may kill it often.
+            dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})
             return distributed.Client(processes=True, dashboard_address=None, silence_logs=logging.CRITICAL)
         return distributed.Client(address, timeout=timeout)
     except (OSError, ValueError) as error:
@@ -90,40 +95,70 @@ def tasks(client: Any, inputs: Sequence[str], each_host: bool) -> List[Tuple[str
     return [(path, workers) for workers in hosts.values() for path in found[workers[0]]]
 
 
-def read(client: Any, found: Sequence[Tuple[str, Optional[List[str]]]], options: List[str], program: str) -> Iterator[Part]:
+def read(
+    client: Any, found: Sequence[Tuple[str, Optional[List[str]]]], options: List[str], program: str, patience: float
+) -> Iterator[Part]:
     """What workers read, in the order in which it comes.
 
     Dask charges a lost worker to every task that was there, so an export that kills workers takes neighbours along:
-    what was lost is read once more at the end, one export at a time.
+    what was lost is read once more at the end, one export at a time. Where no worker is left for ``patience`` seconds,
+    what was not read is named.
 
     ::
 
         worker 1   [rank0][rank7, killed][rank21, waiting]      [rank7, killed]
         worker 2   [rank14][rank7, killed]                                      [rank21]
     """
-    from distributed import KilledWorker, as_completed
+    from distributed import KilledWorker
 
     def submit(path: str, workers: Optional[List[str]]) -> Any:
         # Reading is no pure function of the name: the file may have changed since the cluster last saw it.
         return client.submit(_ranks.read, path, options, program, pure=False, retries=RETRIES, workers=workers)
 
-    def part(path: str, result: Any) -> Part:
-        if isinstance(result, Part):
+    def part(path: str, future: Any) -> Part:
+        if future.status == "finished":
+            result: Part = future.result()
             return result
-        return Part(path, said=f"its workers were lost: {type(result).__name__}: {result}".splitlines()[0])
+        error = future.exception() if future.status == "error" else None
+        reason = f"{type(error).__name__}: {error}" if error else "none is left"
+        return Part(path, said=f"its workers were lost: {reason}".splitlines()[0])
 
     futures = {submit(*task): task for task in found}
     lost = []
-    for future, result in as_completed(futures, with_results=True, raise_errors=False):
+    for future in ended(client, list(futures), patience):
         task = futures.pop(future)
-        error = future.exception()
-        if isinstance(error, KilledWorker):
+        if future.status == "error" and isinstance(future.exception(), KilledWorker):
             lost.append(task)
         else:
-            yield part(task[0], error or result)
+            yield part(task[0], future)
     for task in lost:
-        future = submit(*task)
-        yield part(task[0], future.exception() or future.result())
+        for future in ended(client, [submit(*task)], patience, seen=time.monotonic()):
+            # Where none is left, the next is not waited for as long again.
+            patience = patience if future.done() else 0
+            yield part(task[0], future)
+
+
+def ended(client: Any, futures: List[Any], patience: float, seen: float = float("inf")) -> Iterator[Any]:
+    """Futures in the order in which they end; once all workers were gone for ``patience`` seconds, what is left as it is.
+
+    ``seen``: when there was a worker; first they may have to come, as a cluster may start them when there is work.
+    """
+    from distributed import as_completed
+
+    ready = as_completed(futures)
+    left = dict.fromkeys(futures)
+    while left:
+        for future in ready.next_batch(block=False):
+            del left[future]
+            yield future
+        if ready.has_ready():
+            continue
+        time.sleep(0.1)
+        if client.nthreads():
+            seen = time.monotonic()
+        elif time.monotonic() - seen > patience:
+            yield from left
+            return
 
 
 def run(args: argparse.Namespace) -> int:
@@ -139,7 +174,7 @@ def run(args: argparse.Namespace) -> int:
         found = tasks(client, args.inputs, args.each_host)
         if not found:
             raise SyncReportError(f"{', '.join(args.inputs)}: no exports there (.sqlite, _pqtdir, .nsys-rep)")
-        parts = list(read(client, found, options, program))
+        parts = list(read(client, found, options, program, args.timeout))
     finally:
         client.close()
     parts.sort(key=lambda part: _ranks.natural(part.path))

@@ -483,10 +483,14 @@ class Late:
     """The late one."""
     collective: str
     """Name of the kernel."""
+    communicator: Optional[str]
+    """Hash of the communicator that it was called for, in hexadecimal; `None` where none is recorded."""
+    among: int
+    """How many ranks meet there: those that call it for that communicator, else all."""
     times: int
     """How often it came last, and later than clocks may be off."""
     of: int
-    """How often all ranks met there."""
+    """How often all of them met there."""
     late_p50_ns: int
     """By how much, after the one before it: the median."""
     late_max_ns: int
@@ -570,7 +574,7 @@ class Over:
     p10: int
     """A tenth of the ranks have less."""
     p50: int
-    """The median."""
+    """The median: of two ranks the larger."""
     p90: int
     """A tenth have more."""
     max: int
@@ -685,6 +689,8 @@ class RankSite:
     """Verdict on the rank that it blocks longest."""
     kind: Kind
     """Why, there."""
+    confidence: float
+    """How sure that is, there: 0 to 1."""
     disputed: bool
     """Whether ranks have other verdicts."""
     place: str
@@ -701,6 +707,8 @@ class RankSite:
     """Waits of the run."""
     blocked_ns: Over
     """Host time inside them."""
+    blocked_p99_ns: int
+    """Of a hundred single waits one blocks longer, on the rank where that is longest; in ns."""
     drain_ns: Over
     """GPU idle time after them."""
     saves_ns: Over
@@ -728,7 +736,7 @@ class Ranks:
     clocks: Optional[Clocks]
     """How the clocks of the exports were put together; `None` where one export holds all."""
     met: int
-    """Collectives that were found on all ranks."""
+    """Collectives that were found on all ranks of their group."""
     alone: int
     """Collectives of one rank or more that were not found on the others."""
     late: List[Late]

@@ -10,11 +10,15 @@ from datetime import datetime
 from pathlib import Path
 
 from nsys_recipe import log
-from nsys_recipe.lib import exceptions, recipe
+from nsys_recipe.lib import recipe
 from nsys_recipe.lib.args import Option
 from nsys_recipe.log import logger
 
 from sync_report import _ranks
+
+
+class BadInput(SystemExit):
+    """Ends nsys with the program's exit code, and keeps what could be read."""
 
 
 class SyncReport(recipe.Recipe):
@@ -38,7 +42,7 @@ class SyncReport(recipe.Recipe):
                 logger.error(line)
         parts = [part for part in results if not part.failed]
         if not parts:
-            raise exceptions.NoDataError
+            raise BadInput(2)
         ranks = str(Path(self.add_output_file("ranks", "Data")))
         shutil.rmtree(ranks, ignore_errors=True)
         program = self._parsed_args.binary
@@ -46,8 +50,9 @@ class SyncReport(recipe.Recipe):
             output = self.add_output_file(name, "Data")
             # What was read is kept once: `sync-report merge` of those folders gives any other format.
             merged = _ranks.merge(parts, ["--format", kind, "-o", str(output)], program, ranks if number == 0 else None)
-            if merged.returncode:
+            if merged.returncode and number == 0:
                 logger.error(merged.stderr.decode(errors="replace").strip())
+        return merged.returncode or (2 if any(part.said for part in results) else 0)
 
     def save_analysis_file(self):
         self._analysis_dict.update(
@@ -57,8 +62,15 @@ class SyncReport(recipe.Recipe):
 
     def run(self, context):
         super().run(context)
-        self.reducer_func(self.mapper_func(context))
+        code = self.reducer_func(self.mapper_func(context))
         self.save_analysis_file()
+        if code:
+            logger.info(f"Generated: {self.output_dir}")
+            raise BadInput(code)
+
+    def __exit__(self, exc_type, exc_value, traceback):
+        if exc_type is not BadInput:  # the framework deletes what a failed recipe wrote
+            super().__exit__(exc_type, exc_value, traceback)
 
     @classmethod
     def get_argument_parser(cls):

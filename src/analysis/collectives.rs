@@ -2,8 +2,10 @@
 
 use crate::error::InputError;
 use crate::profile::Profile;
+use crate::profile::communicators::of_launches;
+use crate::profile::ids::OpId;
 use crate::profile::ops::is_collective;
-use crate::waits::collectives::Collectives;
+use crate::waits::collectives::{Collectives, all_for_all};
 use crate::waits::device::Devices;
 use rustc_hash::FxHashMap;
 
@@ -28,5 +30,18 @@ pub fn find(
     profile.strings.fetch(&profile.db, kernels.iter().map(|k| k.0))?;
     let named = |id: i64| Some((u32::try_from(id).ok()?, &**profile.strings.get(id)?));
     let names = kernels.iter().filter_map(|k| named(k.0)).filter(|(_, name)| is_collective(name));
-    Ok(Collectives::new(profile, devices, &names.collect::<Vec<_>>()))
+    let names = names.collect::<Vec<_>>();
+    Ok(Collectives::new(profile, devices, &names, communicators(profile, &names)?))
+}
+
+/// The communicator that each collective was called for, where its launch tells.
+fn communicators(profile: &Profile, names: &[(u32, &str)]) -> Result<FxHashMap<OpId, u64>, InputError> {
+    let meets = |name| names.binary_search_by_key(&name, |n| n.0).is_ok_and(|at| all_for_all(names[at].1));
+    let launch = |op: OpId| {
+        let call = profile.ops.kernel(op).filter(|&name| meets(name)).and(profile.issuer(op))?;
+        Some((op, (profile.calls.threads[profile.calls.thread[call]], profile.calls.start[call])))
+    };
+    let (ops, launches): (Vec<OpId>, Vec<(i64, i64)>) = profile.ops.ids().filter_map(launch).unzip();
+    let found = of_launches(&profile.db, &launches)?;
+    Ok(ops.into_iter().zip(found).filter_map(|(op, known)| Some((op, known?))).collect())
 }

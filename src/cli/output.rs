@@ -75,7 +75,7 @@ pub fn say(sentence: &str) {
     let _ = writeln!(io::stderr(), "sync-report: {sentence}");
 }
 
-/// 2 where rows of the export were damaged: one sentence each on stderr, after the report of the rest.
+/// 2 where exports are damaged or of different runs: one sentence each on stderr, after the report.
 pub fn exit_code(report: &Report) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for warning in report.warnings.iter().filter(|w| w.is_damage()) {

@@ -49,11 +49,13 @@ pub(super) fn table(found: &CaptureAnalysis) -> PolarsResult<DataFrame> {
         waited.iter().map(|w| w.map(|w| time(&waits[w]))).collect()
     };
     let each = |of: &dyn Fn(OpId) -> i64| -> Vec<i64> { ops.iter().map(|&op| of(op)).collect() };
+    let communicator = |op| Some(format!("{:#x}", found.collectives.communicator(op)?));
     let device = |op| i64::from(found.devices.list[found.devices.of_op(&profile.ops, op)].id);
     df![
         "pid" => each(&|op| i64::from(pid_of(profile.ops.pid(op)))),
         "device" => each(&device),
         "name" => ops.iter().map(|&op| name(op).map(|n| native::short(n))).collect::<Vec<_>>(),
+        "communicator" => ops.iter().map(|&op| communicator(op)).collect::<Vec<_>>(),
         "start_ns" => each(&|op| profile.ops.start[op]),
         "end_ns" => each(&|op| profile.ops.end[op]),
         "launch_ns" => ops.iter().map(|&op| launch(op).map(|l| l.0)).collect::<Vec<_>>(),

@@ -28,7 +28,7 @@ pub struct Ranks {
     pub sites_omitted: usize,
     /// How the clocks of the exports were put together; `None` where one export holds all.
     pub clocks: Option<Clocks>,
-    /// Collectives that were found on all ranks.
+    /// Collectives that were found on all ranks of their group.
     pub met: u64,
     /// Collectives of one rank or more that were not found on the others.
     pub alone: u64,
@@ -76,6 +76,8 @@ pub struct RankSite {
     pub class: Class,
     /// Why, there.
     pub kind: Kind,
+    /// How sure that is, there: 0 to 1.
+    pub confidence: f64,
     /// Whether ranks have other verdicts.
     pub disputed: bool,
     /// Line and function, or the best substitute.
@@ -92,6 +94,8 @@ pub struct RankSite {
     pub waits: Over,
     /// Host time inside them.
     pub blocked_ns: Over,
+    /// Of a hundred single waits one blocks longer, on the rank where that is longest; in ns.
+    pub blocked_p99_ns: i64,
     /// GPU idle time after them.
     pub drain_ns: Over,
     /// What fixing it saves; at most, where no more is known.
@@ -107,7 +111,7 @@ pub struct RankSite {
 pub struct Over {
     /// A tenth of the ranks have less.
     pub p10: i64,
-    /// The median.
+    /// The median: of two ranks the larger.
     pub p50: i64,
     /// A tenth have more.
     pub p90: i64,
@@ -144,9 +148,13 @@ pub struct Late {
     pub rank: u32,
     /// Name of the kernel.
     pub collective: String,
+    /// Hash of the communicator that it was called for, in hexadecimal; `None` where none is recorded.
+    pub communicator: Option<String>,
+    /// How many ranks meet there: those that call it for that communicator, else all.
+    pub among: u64,
     /// How often it came last, and later than clocks may be off.
     pub times: u64,
-    /// How often all ranks met there.
+    /// How often all of them met there.
     pub of: u64,
     /// By how much, after the one before it: the median.
     pub late_p50_ns: i64,

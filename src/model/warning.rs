@@ -22,7 +22,7 @@ impl Warning {
         Self { code: Cow::Borrowed(code.as_str()), message: message.into(), fix: fix.into() }
     }
 
-    /// Whether it says that rows of the export are damaged.
+    /// Whether it says that an export is damaged, or no rank of the others' run.
     pub fn is_damage(&self) -> bool {
         self.known().is_some_and(Code::is_damage)
     }
@@ -196,7 +196,8 @@ codes! {
 }
 
 impl Code {
-    /// Whether it says that rows of the export are damaged: what could be read is reported, but the program exits with 2.
+    /// Whether it says that an export is damaged, or that several are no ranks of one run: what could be read is reported,
+    /// but the program exits with 2.
     pub const fn is_damage(self) -> bool {
         matches!(
             self,
@@ -205,6 +206,9 @@ impl Code {
                 | Self::DamagedPayloads
                 | Self::DamagedChains
                 | Self::RankUnreadable
+                | Self::RankTwice
+                | Self::RanksOfPrograms
+                | Self::RanksOfVersions
         )
     }
 

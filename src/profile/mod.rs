@@ -3,6 +3,7 @@
 pub mod calls;
 pub mod chains;
 pub mod commands;
+pub mod communicators;
 mod correlation;
 pub mod database;
 pub mod details;

@@ -8,9 +8,11 @@
 //! `TARGET_INFO_SESSION_START_TIME` puts an export's clock on that of its machine, which is good to milliseconds between
 //! machines. Then collectives do better. Which of one rank is which of the other is not recorded, and captures begin where
 //! they begin: of all numbers by which the two lists may be shifted, the one is taken with which the ends stray least;
-//! of several that are as good (a loop without variation), the one nearest to what the machines' clocks say.
+//! of several that are as good (a loop without variation), the one nearest to what the machines' clocks say. An export
+//! that shares no collectives with the first is put on the clock of one that was put there before: ranks 0 and 3 of
+//! groups 01, 23, 02, 13 meet nowhere.
 //!
-//! For each export some 65 shifts over at most 512 collectives.
+//! For each export some 65 shifts over at most 512 collectives, as often as exports come to be known that it may share them with.
 
 use super::numbers::Party;
 use crate::model::ranks::Clocks;
@@ -30,8 +32,9 @@ const FEWEST: usize = 3;
 /// of a kernel is measured to.
 const AS_GOOD_NS: i64 = 2_000;
 
-/// Where half of the ends stray more, these are no collectives of both ranks: kernels end within µs of each other.
-const MOST_NS: i64 = 1_000_000;
+/// Where more than a tenth of the ends are so much further apart than those before them, these are no collectives of both
+/// ranks, or not these: kernels end within some µs of each other, and clocks of machines drift apart by some ten µs in a second.
+const LEAP_NS: i64 = 100_000;
 
 /// A kernel of NCCL on a rank. Times in ns; of a rank whose clock was set, on the clock of the first rank.
 #[derive(Clone, Debug)]
@@ -44,11 +47,20 @@ pub struct Kernel {
     pub wait: Option<(u32, i64, i64)>,
 }
 
+/// Collectives that belong together: those of one kernel, called for one communicator where that is recorded.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Group {
+    /// The kernel.
+    pub name: String,
+    /// Hash of the communicator.
+    pub communicator: Option<String>,
+}
+
 /// The collectives of all ranks on one clock.
 #[derive(Default)]
 pub struct Aligned {
-    /// By name, then by rank, in the order of the list; in the order of their start.
-    pub kernels: BTreeMap<String, Vec<Vec<Kernel>>>,
+    /// By group, then by rank, in the order of the list; in the order of their start.
+    pub kernels: BTreeMap<Group, Vec<Vec<Kernel>>>,
     /// Keys of the sites of waits.
     pub keys: Vec<String>,
     /// What was added to each rank's times.
@@ -61,40 +73,28 @@ pub struct Aligned {
 pub fn align(rows: DataFrame, parties: &[Party]) -> Aligned {
     let mut out = read(&rows, parties.len()).unwrap_or_default();
     let first = parties.first().map(|p| p.capture.as_str());
-    out.offsets = parties.iter().map(|p| (Some(p.capture.as_str()) == first).then_some(0)).collect();
-    let started = |p: &Party| p.profile.started_utc_ns;
-    let one_capture = out.offsets.iter().all(Option::is_some);
-    let mut clocks = Clocks { by_collectives: 0, by_start: 0, residual_ns: None };
-    let has = |out: &Aligned, party: usize| out.kernels.values().any(|by| !by[party].is_empty());
-    let reference = (0..parties.len()).find(|&party| has(&out, party)).unwrap_or(0);
-    let zero = &parties[reference].capture;
-    let mut known: BTreeMap<&str, (Option<i64>, bool)> = BTreeMap::from([(zero.as_str(), (Some(0), false))]);
-    for (at, party) in parties.iter().enumerate() {
-        if known.contains_key(party.capture.as_str()) {
-            continue;
-        }
-        let rough =
-            started(party).zip(started(&parties[reference])).map(|(own, zero)| own.saturating_sub(zero));
-        let found = out.kernels.values().map(|by| (ends(&by[reference]), ends(&by[at])));
-        let best = found.max_by_key(|(zero, own)| zero.len().min(own.len()));
-        let set = best.and_then(|(zero, own)| offset(&zero, &own, rough));
-        match set {
-            Some((_, stray)) => {
-                clocks.by_collectives += 1;
-                clocks.residual_ns = clocks.residual_ns.max(Some(stray));
-            }
-            None if rough.is_some() => clocks.by_start += 1,
-            None => {}
-        }
-        known.insert(&party.capture, (set.map(|set| set.0).or(rough), set.is_some()));
-    }
+    let one_capture = parties.iter().all(|p| Some(p.capture.as_str()) == first);
+    let has = |party: usize| out.kernels.values().any(|by| !by[party].is_empty());
+    let reference = (0..parties.len()).find(|&party| has(party)).unwrap_or(0);
+    let captures = Captures::of(parties);
+    let rough = |of: usize| {
+        let own = captures.started[of].zip(captures.started[*captures.of.get(reference)?]);
+        own.map(|(own, zero)| own.saturating_sub(zero))
+    };
+    let zero = captures.of.get(reference).copied().unwrap_or(0);
+    let set = by_collectives(&out, &captures, zero, &rough);
+    let known: Vec<Option<i64>> = (0..set.len()).map(|of| set[of].map(|set| set.0).or(rough(of))).collect();
+    let others = set.iter().enumerate().filter(|(of, _)| *of != zero);
+    let strays: Vec<i64> = others.filter_map(|(_, set)| Some((*set)?.1)).collect();
+    let by_start = known.iter().zip(&set).filter(|(known, set)| known.is_some() && set.is_none()).count();
+    out.clocks = (!one_capture).then_some(Clocks {
+        by_collectives: strays.len() as u64,
+        by_start: by_start as u64,
+        residual_ns: strays.into_iter().max(),
+    });
     // All on the first rank's clock, whichever rank was the reference.
-    let base = known.get(first.unwrap_or_default()).and_then(|known| known.0).unwrap_or(0);
-    out.offsets = parties
-        .iter()
-        .map(|p| known.get(p.capture.as_str()).and_then(|known| known.0).map(|offset| offset - base))
-        .collect();
-    out.clocks = (!one_capture).then_some(clocks);
+    let base = captures.of.first().and_then(|&of| known[of]).unwrap_or(0);
+    out.offsets = captures.of.iter().map(|&of| known[of].map(|offset| offset - base)).collect();
     for by in out.kernels.values_mut() {
         for (kernels, offset) in by.iter_mut().zip(&out.offsets) {
             let Some(offset) = offset else {
@@ -105,6 +105,73 @@ pub fn align(rows: DataFrame, parties: &[Party]) -> Aligned {
         }
     }
     out
+}
+
+/// The exports of all ranks: each has one clock.
+struct Captures {
+    /// Of each rank.
+    of: Vec<usize>,
+    /// When each began, by its machine's clock.
+    started: Vec<Option<i64>>,
+}
+
+impl Captures {
+    fn of(parties: &[Party]) -> Self {
+        let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut found = Self { of: Vec::new(), started: Vec::new() };
+        for party in parties {
+            let of = *known.entry(&party.capture).or_insert_with(|| {
+                found.started.push(party.profile.started_utc_ns);
+                found.started.len() - 1
+            });
+            found.of.push(of);
+        }
+        found
+    }
+}
+
+/// For each export what is to be added to its times, and by how much ends stray then, by collectives that it shares with
+/// the reference or with one set before.
+fn by_collectives(
+    found: &Aligned,
+    captures: &Captures,
+    reference: usize,
+    rough: &impl Fn(usize) -> Option<i64>,
+) -> Vec<Option<(i64, i64)>> {
+    let mut set: Vec<Option<(i64, i64)>> = vec![None; captures.started.len()];
+    set.get_mut(reference).into_iter().for_each(|zero| *zero = Some((0, 0)));
+    // Groups whose collectives are known by an export that is set: by one of its ranks.
+    let mut next: Vec<usize> = vec![reference];
+    let mut known: BTreeMap<&Group, usize> = BTreeMap::new();
+    while !next.is_empty() {
+        for (group, by) in &found.kernels {
+            let is_set = |&party: &usize| !by[party].is_empty() && set[captures.of[party]].is_some();
+            if !known.contains_key(group) {
+                known.extend((0..by.len()).find(is_set).map(|party| (group, party)));
+            }
+        }
+        next.clear();
+        let mut best: BTreeMap<usize, (usize, &Group, usize)> = BTreeMap::new();
+        for (&group, &zero) in &known {
+            let by = &found.kernels[group];
+            for party in (0..by.len()).filter(|&party| set[captures.of[party]].is_none()) {
+                let both = by[party].len().min(by[zero].len());
+                let best = best.entry(captures.of[party]).or_insert((0, group, party));
+                *best = (*best).max((both, group, party));
+            }
+        }
+        for (of, (_, group, party)) in best {
+            let by = &found.kernels[group];
+            let zero = known[group];
+            let Some((base, strayed)) = set[captures.of[zero]] else { continue };
+            let rough = rough(of).map(|rough| rough - base);
+            if let Some((offset, stray)) = offset(&ends(&by[zero]), &ends(&by[party]), rough) {
+                set[of] = Some((base.saturating_add(offset), strayed.saturating_add(stray)));
+                next.push(of);
+            }
+        }
+    }
+    set
 }
 
 impl Kernel {
@@ -133,6 +200,12 @@ fn offset(zero: &[i64], own: &[i64], rough: Option<i64>) -> Option<(i64, i64)> {
         if apart.len() < FEWEST.max(fewest / 2) {
             return None;
         }
+        let mut leaps: Vec<i64> =
+            apart.windows(2).map(|pair| pair[1].saturating_sub(pair[0]).saturating_abs()).collect();
+        leaps.sort_unstable();
+        if leaps[leaps.len() * 9 / 10] > LEAP_NS {
+            return None;
+        }
         apart.sort_unstable();
         let median = apart[apart.len() / 2];
         let mut strays: Vec<i64> =
@@ -142,7 +215,7 @@ fn offset(zero: &[i64], own: &[i64], rough: Option<i64>) -> Option<(i64, i64)> {
     };
     let fits: Vec<(isize, (i64, i64, i64))> =
         (-SHIFTS..=SHIFTS).filter_map(|shift| Some((shift, fit(shift)?))).collect();
-    let least = fits.iter().map(|(_, fit)| fit.1).min().filter(|&least| least <= MOST_NS)?;
+    let least = fits.iter().map(|(_, fit)| fit.1).min()?;
     let as_good = fits.iter().filter(|(_, fit)| fit.1 <= least.saturating_mul(2).saturating_add(AS_GOOD_NS));
     let (_, (median, _, stray)) = as_good.min_by_key(|(shift, (median, ..))| {
         let far = rough.map_or(0, |rough| median.saturating_sub(rough).saturating_abs());
@@ -151,12 +224,13 @@ fn offset(zero: &[i64], own: &[i64], rough: Option<i64>) -> Option<(i64, i64)> {
     Some((*median, *stray))
 }
 
-/// By name and rank, as the export has them; `None` where there are none.
+/// By group and rank, as the exports have them; `None` where there are none.
 fn read(rows: &DataFrame, ranks: usize) -> Option<Aligned> {
     let whole = |name: &str| rows.column(name).ok()?.i64().ok().cloned();
     let (start, end, launched) = (whole("start_ns")?, whole("end_ns")?, whole("launch_ns")?);
     let (from, to) = (whole("wait_start_ns")?, whole("wait_end_ns")?);
-    let (names, keys) = (rows.column("name").ok()?.str().ok()?, rows.column("wait_key").ok()?.str().ok()?);
+    let text = |name: &str| rows.column(name).ok()?.str().ok().cloned();
+    let (names, communicators, keys) = (text("name")?, text("communicator"), text("wait_key")?);
     let (party, device) = (rows.column("party").ok()?.u32().ok()?, whole("device")?);
     let mut devices: BTreeMap<u32, Option<i64>> = BTreeMap::new();
     let mut out = Aligned::default();
@@ -172,10 +246,12 @@ fn read(rows: &DataFrame, ranks: usize) -> Option<Aligned> {
             let next = known.len() as u32;
             (*known.entry(key).or_insert(next), from, to)
         });
-        if !out.kernels.contains_key(name) {
-            out.kernels.insert(name.to_owned(), vec![Vec::new(); ranks]);
-        }
-        if let Some(of) = out.kernels.get_mut(name).and_then(|by| by.get_mut(party as usize)) {
+        let group = Group {
+            name: name.to_owned(),
+            communicator: communicators.as_ref().and_then(|c| c.get(i)).map(str::to_owned),
+        };
+        let by = out.kernels.entry(group).or_insert_with(|| vec![Vec::new(); ranks]);
+        if let Some(of) = by.get_mut(party as usize) {
             of.push(Kernel { span: (start, end), launched: launched.get(i), wait });
         }
     }

@@ -7,14 +7,14 @@
 //!  late            |-----------------------------------------|
 //!  spent           |--- waiting ---------|--- host -----|-gpu|            the wait ended within, so it is what made it late
 //! ```
-//! The kernels of one name are matched between ranks as within an export ([`crate::waits::collectives`]). Late is the last
+//! The kernels of one name and communicator are matched between the ranks that have them as within an export ([`crate::waits::collectives`]). Late is the last
 //! to begin, by the time after the one before it, as far as that exceeds what the clocks may be off; it costs each other rank the time from its
 //! own begin. A wait that ended before the others stood there is not what made it late; a launch before that is not
 //! either: then its GPU had more to do.
 //!
 //! Linear in the collectives, times the ranks.
 
-use super::clocks::{Aligned, Kernel};
+use super::clocks::{Aligned, Group, Kernel};
 use super::numbers::Party;
 use crate::model::ranks::{Late, LateWait, Spent};
 use crate::model::{Code, Warning};
@@ -33,10 +33,12 @@ const LEAST_PART: i64 = 50;
 pub struct Found {
     /// What costs the others most first.
     pub late: Vec<Late>,
-    /// Collectives on all ranks.
+    /// Collectives on all ranks of their group.
     pub met: u64,
     /// Others.
     pub alone: u64,
+    /// Whether the communicator of none is known.
+    unnamed: bool,
 }
 
 /// One rank late at one kind of collective, while it is added up.
@@ -53,11 +55,17 @@ pub fn find(aligned: &Aligned, parties: &[Party]) -> Found {
     let residual = aligned.clocks.and_then(|clocks| clocks.residual_ns).unwrap_or(0);
     let apart = END_APART_NS.saturating_add(residual.saturating_mul(2));
     let mut found = Found::default();
-    for (name, by_rank) in &aligned.kernels {
+    found.unnamed = aligned.kernels.keys().all(|group| group.communicator.is_none());
+    for (group, by_rank) in &aligned.kernels {
+        // Of which ranks a communicator is, its kernels tell; without it, all are taken to be in one.
+        let among: Vec<usize> = (0..by_rank.len())
+            .filter(|&rank| group.communicator.is_none() || !by_rank[rank].is_empty())
+            .collect();
+        let by_rank: Vec<&Vec<Kernel>> = among.iter().map(|&rank| &by_rank[rank]).collect();
         let spans: Vec<Vec<(i64, i64)>> =
             by_rank.iter().map(|kernels| kernels.iter().map(|kernel| kernel.span).collect()).collect();
         let met = meetings(&spans, apart);
-        let most = by_rank.iter().map(Vec::len).max().unwrap_or(0);
+        let most = by_rank.iter().map(|kernels| kernels.len()).max().unwrap_or(0);
         found.met += met.len() as u64;
         found.alone += (most - met.len().min(most)) as u64;
         let mut sums: BTreeMap<usize, Sum> = BTreeMap::new();
@@ -71,9 +79,12 @@ pub fn find(aligned: &Aligned, parties: &[Party]) -> Found {
                 sums.entry(*last).or_default().add(&by_rank[*last][at[*last]], late, cost);
             }
         }
-        let rank =
-            |(rank, sum): (usize, Sum)| sum.named(parties[rank].number, name, met.len(), &aligned.keys);
-        found.late.extend(sums.into_iter().map(rank));
+        let late = |(rank, sum): (usize, Sum)| Late {
+            rank: parties[among[rank]].number,
+            among: among.len() as u64,
+            ..sum.at(group, met.len(), &aligned.keys)
+        };
+        found.late.extend(sums.into_iter().map(late));
     }
     found.late.sort_by_key(|late| (std::cmp::Reverse(late.cost_ns), late.rank));
     let least = found.late.first().map_or(0, |late| late.cost_ns / LEAST_PART);
@@ -96,7 +107,7 @@ impl Sum {
         wait.into_iter().for_each(|(key, ..)| *self.waits.entry(key).or_default() += 1);
     }
 
-    fn named(mut self, rank: u32, collective: &str, of: usize, keys: &[String]) -> Late {
+    fn at(mut self, group: &Group, of: usize, keys: &[String]) -> Late {
         self.late.sort_unstable();
         let most = self.waits.into_iter().max_by_key(|&(key, times)| (times, std::cmp::Reverse(key)));
         let wait = most.and_then(|(key, times)| {
@@ -104,8 +115,10 @@ impl Sum {
             Some(LateWait { place: key.clone(), key, id: None, times })
         });
         Late {
-            rank,
-            collective: collective.to_owned(),
+            rank: 0,
+            collective: group.name.clone(),
+            communicator: group.communicator.clone(),
+            among: 0,
             times: self.late.len() as u64,
             of: of as u64,
             late_p50_ns: self.late[self.late.len() / 2],
@@ -121,11 +134,15 @@ impl Sum {
 impl Found {
     /// Says so where ranks run collectives and none of them fits those of the others.
     pub fn doubts(&self, parties: &[Party]) -> Option<Warning> {
+        let by = if self.unnamed { "name" } else { "communicator" };
         let message = format!(
-            "the {} of {} do not fit together by name and order: who comes late there is not told",
+            "the {} of {} do not fit together by {by} and order: who comes late there is not told",
             text::counted(self.alone, "collective"),
             text::counted(parties.len() as u64, "rank")
         );
-        (self.met == 0 && self.alone > 0).then(|| Warning::new(Code::CollectivesNotMatched, message, ""))
+        // What a capture without `-t nvtx`, or an export without payloads, leaves out.
+        let action = "capture with NVTX and export with --include-json=true: then NCCL names the communicator of each, since 2.25";
+        let action = if self.unnamed { action } else { "" };
+        (self.met == 0 && self.alone > 0).then(|| Warning::new(Code::CollectivesNotMatched, message, action))
     }
 }

@@ -44,7 +44,8 @@ pub(super) fn over(tables: &Tables, parties: &[Party], per: Per) -> Result<Vec<R
     }
     let longest =
         |name: &str| col(name).sort_by([col("blocked_ns"), col("rank")], order()).first().alias(name);
-    figures.extend(["id", "class", "kind", "place", "api", "fix_title"].map(longest));
+    figures.extend(["id", "class", "kind", "confidence", "place", "api", "fix_title"].map(longest));
+    figures.push(col("blocked_p99_ns").max());
     figures.push(col("class").n_unique().cast(DataType::Int64).alias("classes"));
     figures.push(col("once").min().cast(DataType::Int64).alias("once"));
     figures.push(len().cast(DataType::Int64).alias("ranks"));
@@ -105,6 +106,7 @@ fn read(found: &DataFrame) -> Result<Vec<RankSite>> {
     let [waits, blocked, drain, saves] = AMOUNTS.map(|(name, _)| spread(name));
     let (waits, blocked, drain, saves) = (waits?, blocked?, drain?, saves?);
     let (classes, once, ranks) = (whole("classes")?, whole("once")?, whole("ranks")?);
+    let (confidence, p99) = (found.column("confidence")?.f64()?, whole("blocked_p99_ns")?);
     let fix: Vec<Option<String>> =
         found.column("fix_title")?.str()?.iter().map(|fix| fix.map(str::to_owned)).collect();
     // One id for two keys: the rows are of several reports, each of which counts from 1.
@@ -117,6 +119,7 @@ fn read(found: &DataFrame) -> Result<Vec<RankSite>> {
             key: key[i].clone(),
             class: Class::parse(&class[i]).ok_or_else(|| word(&class[i]))?,
             kind: Kind::parse(&kind[i]).ok_or_else(|| word(&kind[i]))?,
+            confidence: confidence.get(i).unwrap_or_default(),
             disputed: classes[i] > 1,
             place: place[i].clone(),
             api: api[i].clone(),
@@ -125,6 +128,7 @@ fn read(found: &DataFrame) -> Result<Vec<RankSite>> {
             ranks: ranks[i].unsigned_abs(),
             waits: waits[i],
             blocked_ns: blocked[i],
+            blocked_p99_ns: p99[i],
             drain_ns: drain[i],
             saves_ns: saves[i],
             odd: Vec::new(),

@@ -103,12 +103,13 @@ fn over_ranks(over: &Ranks, text: &mut Limited) -> usize {
     const TITLES: [&str; 8] =
         ["id", "verdict", "where", ">waits", ">blocked", ">drain", ">saves", "what to do"];
     let row = |site: &RankSite| {
-        let amounts = ranks::amounts(site).map(|[median, range, most]| {
+        let amounts = ranks::amounts(site, over).map(|[median, range, most]| {
             [median, range, most].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("<br>")
         });
         let notes = ranks::notes(site, over.list.len()).into_iter().filter(|note| !note.starts_with('→'));
         let place = md::code_cell(&site.place) + "<br>" + &md::plain(&notes.collect::<Vec<_>>().join("; "));
-        let verdict = format!("{} {} {}", sign(site.class), site.class, site.kind);
+        let sure = phrase::confidence(site.class, site.confidence);
+        let verdict = format!("{} {} {}, {sure}", sign(site.class), site.class, site.kind);
         let fix = site.fix.as_deref().map(md::plain).unwrap_or_default();
         let [waits, blocked, drain, saves] = amounts;
         md::row(&[md::plain(&site.id), verdict, place, waits, blocked, drain, saves, fix])

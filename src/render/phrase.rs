@@ -183,10 +183,10 @@ pub(crate) const fn mark_meaning(attribution: Attribution) -> Option<&'static st
 }
 
 /// "95 %", or "?" where the class itself is open.
-pub(crate) fn confidence(site: &Site) -> String {
-    match site.class {
+pub(crate) fn confidence(class: Class, confidence: f64) -> String {
+    match class {
         Class::Unknown => "?".to_owned(),
-        Class::False | Class::True => text::confidence(site.confidence),
+        Class::False | Class::True => text::confidence(confidence),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is said over ranks, in the words that all formats for people share.
 
+use super::phrase;
 use super::style::{GAP, Style, Tone};
 use super::table::grid::{self, Column};
 use super::view::escaped;
@@ -34,26 +35,29 @@ pub(crate) fn facts(ranks: &Ranks) -> Vec<(String, String)> {
 
 /// Who comes late, a sentence each.
 pub(crate) fn late(ranks: &Ranks) -> Vec<String> {
-    let others = ranks.list.len().saturating_sub(1);
+    let all = ranks.list.len() as u64;
     let turns = ranks.list.iter().map(|rank| rank.iterations).max().filter(|_| ranks.per == Per::Iteration);
-    ranks.late.iter().map(|late| sentence(late, others, turns)).collect()
+    ranks.late.iter().map(|late| sentence(late, all, turns)).collect()
 }
 
-fn sentence(late: &Late, others: usize, turns: Option<u64>) -> String {
+fn sentence(late: &Late, all: u64, turns: Option<u64>) -> String {
     let [median, most, cost] = [late.late_p50_ns, late.late_max_ns, late.cost_ns].map(text::duration);
-    let whom = if others == 1 {
-        "the other rank".to_owned()
-    } else {
-        format!("the other {} ranks together", text::count(others as u64))
+    let whom = match late.among.saturating_sub(1) {
+        1 => "the other rank".to_owned(),
+        others => format!("the other {} ranks together", text::count(others)),
     };
+    // The group is said where it is not all ranks.
+    let communicator = late.communicator.as_deref().filter(|_| late.among < all);
+    let group = communicator.map(|id| format!(" among {} ranks (communicator {})", late.among, escaped(id)));
     let each = turns.filter(|&turns| turns > 1);
     let each = each.map(|turns| format!(", {} per iteration", text::duration(late.cost_each_ns(turns))));
     let mut words = format!(
-        "rank {} comes last to {} of {} {}, {median} after the one before it (median; {most} at most): that costs {whom} {cost}{}",
+        "rank {} comes last to {} of {} {}{}, {median} after the one before it (median; {most} at most): that costs {whom} {cost}{}",
         late.rank,
         text::count(late.times),
         text::count(late.of),
         escaped(&late.collective),
+        group.unwrap_or_default(),
         each.unwrap_or_default(),
     );
     let part = |ns: i64| text::share(ns, late.late_ns);
@@ -101,11 +105,16 @@ pub(crate) fn odd(site: &RankSite) -> Option<String> {
     ))
 }
 
-/// "train.py:18 step", and below it what waits, on how many ranks, what to do.
+/// "train.py:18 step", and below it what waits, on how many ranks, how long a single wait, what to do.
 pub(crate) fn notes(site: &RankSite, all: usize) -> Vec<String> {
     let ranks = site.ranks as usize;
-    let on = if ranks == all { "all ranks".to_owned() } else { format!("{ranks} of {all} ranks") };
-    let once = if site.once { ", once" } else { "" };
+    let on = match (ranks, all) {
+        (2, 2) => "both ranks".to_owned(),
+        _ if ranks == all => "all ranks".to_owned(),
+        _ => format!("{ranks} of {all} ranks"),
+    };
+    let each = || format!(", p99 {}", text::duration(site.blocked_p99_ns));
+    let once = if site.once { ", once".to_owned() } else { each() };
     let disputed = if site.disputed { ", verdicts differ" } else { "" };
     let mut notes = vec![format!("{} on {on}{once}{disputed}", escaped(&site.api))];
     notes.extend(odd(site));
@@ -113,9 +122,19 @@ pub(crate) fn notes(site: &RankSite, all: usize) -> Vec<String> {
     notes
 }
 
-/// Median; a tenth and nine tenths of the ranks; the most, and whose it is.
-pub(crate) fn cells(over: &Over, print: fn(i64) -> String) -> [String; 3] {
+/// Median; a tenth and nine tenths of the ranks; the most, and whose it is. Of two ranks the larger, and what the other has.
+pub(crate) fn cells(over: &Over, ranks: &Ranks, print: fn(i64) -> String) -> [String; 3] {
     let [p10, p50, p90, max] = [over.p10, over.p50, over.p90, over.max].map(print);
+    if let [one, two] = &ranks.list[..] {
+        let other = if over.max_rank == one.rank { two } else { one };
+        let apart = over.p10 != over.max;
+        let larger = if apart { format!("{max} on {}", over.max_rank) } else { max };
+        return [
+            larger,
+            if apart { format!("{p10} on {}", other.rank) } else { String::new() },
+            String::new(),
+        ];
+    }
     let range = if p10 == p90 { String::new() } else { format!("{p10} – {p90}") };
     [p50, range, if over.max > 0 { format!("{max} on {}", over.max_rank) } else { max }]
 }
@@ -128,9 +147,9 @@ pub(crate) fn number(count: i64) -> String {
 pub(crate) const AMOUNTS: [&str; 4] = ["waits", "blocked", "drain", "saves"];
 
 /// The four amounts of a site.
-pub(crate) fn amounts(site: &RankSite) -> [[String; 3]; 4] {
-    let time = |over| cells(over, text::duration);
-    [cells(&site.waits, number), time(&site.blocked_ns), time(&site.drain_ns), time(&site.saves_ns)]
+pub(crate) fn amounts(site: &RankSite, ranks: &Ranks) -> [[String; 3]; 4] {
+    let time = |over| cells(over, ranks, text::duration);
+    [cells(&site.waits, ranks, number), time(&site.blocked_ns), time(&site.drain_ns), time(&site.saves_ns)]
 }
 
 /// What the columns mean.
@@ -146,8 +165,19 @@ pub(crate) fn signs(ranks: &Ranks) -> Vec<String> {
         notes.push("A late rank came from the wait named: without it, it would have launched earlier, where the work that it waited for has not to be done before.".to_owned());
     }
     let per = if ranks.per == Per::Iteration { "per iteration" } else { "of the run" };
+    let (two, named) = (ranks.list.len() == 2, ranks.sites.iter().any(|site| !site.odd.is_empty()));
+    let over = if two {
+        "the rank that has more, then the other; once where both have as much"
+    } else {
+        "the median, a tenth to nine tenths, the most and the rank that has it"
+    };
+    let named = if named {
+        " Named are ranks that block longer than three quartile ranges above the upper quartile."
+    } else {
+        ""
+    };
     notes.push(format!(
-        "Over ranks, times {per}: the median, a tenth to nine tenths, the most and the rank that has it. blocked: host time inside waits, not a saving. drain: GPU idle after them. Named are ranks that block longer than three quartile ranges above the upper quartile."
+        "Over ranks, times {per}: {over}. p99: of a hundred single waits one blocks longer, on the rank where they block longest. blocked: host time inside waits, not a saving. drain: GPU idle after them.{named}"
     ));
     notes
 }
@@ -160,12 +190,14 @@ pub(crate) fn table(ranks: &Ranks, style: &Style) -> String {
     let sites = &ranks.sites;
     let verdict = |site: &RankSite| {
         let tone = Tone::of(site.class);
-        let (class, kind) = (tone.paint(site.class.as_str()), tone.paint(site.kind.as_str()));
+        let sure = phrase::confidence(site.class, site.confidence);
+        let class = tone.paint(format!("{} {sure}", site.class).trim_end());
+        let kind = tone.paint(site.kind.as_str());
         if stacked { vec![class, kind] } else { vec![format!("{class} {kind}")] }
     };
     let amount = |at: usize| {
         let cell = |site: &RankSite| {
-            let [median, range, most] = amounts(site)[at].clone();
+            let [median, range, most] = amounts(site, ranks)[at].clone();
             let [range, most] = [range, most].map(|text| Tone::Faint.paint(text));
             if stacked {
                 vec![median, range, most]

@@ -88,7 +88,7 @@ impl<'a> Views<'a> {
             id: escaped(&site.id),
             class: site.class,
             kind: site.kind.as_str(),
-            confidence: phrase::confidence(site),
+            confidence: phrase::confidence(site.class, site.confidence),
             place: Place::of(site, &self.files),
             call: phrase::call(site),
             who: Who {

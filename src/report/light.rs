@@ -39,6 +39,11 @@ impl Light {
         }
     }
 
+    /// The capture that the report shows: this one where it stands for the other.
+    pub fn shown<'a>(&'a mut self, found: &'a mut CaptureAnalysis, stands: bool) -> &'a mut CaptureAnalysis {
+        self.capture.as_mut().filter(|_| stands).unwrap_or(found)
+    }
+
     /// Whether the light capture now has the sites of the judged export, and so stands for it: not where there is none,
     /// or where one lies beside and does not fit, which `found` then says. `again`: for other waits this will be asked
     /// again.

@@ -54,25 +54,32 @@ pub fn run_parts(
         options
     };
     let parts: Vec<Options> = std::iter::once(options.clone()).chain(ranges.iter().map(inside)).collect();
+    let (workers, each) = share(options, paths.len());
+    let again = parts.len() > 1;
     let as_advised = ResolvedScenario::default();
     let mut assemblers: Vec<Assembler> =
         parts.iter().map(|part| Assembler::new(part, &as_advised, paths.len())).collect();
     let mut left_out = LeftOut::new(paths.len());
-    for (number, path) in paths.iter().enumerate() {
-        let read = CaptureAnalysis::read(path, options);
-        let Some(mut found) = left_out.or_not(read, path, &mut assemblers)? else { continue };
-        let mut light = Light::read(path, options)?;
-        for (n, (part, assembler)) in (1..).zip(parts.iter().zip(&mut assemblers)) {
-            let again = n < parts.len();
+    let read = |number: usize, path: &Path| -> anyhow::Result<_> {
+        let mut found = CaptureAnalysis::read(path, &each)?;
+        let mut light = Light::read(path, &each)?;
+        found.judge(&each, again)?;
+        let timed = light.stands_for(&mut found, &each, again)?;
+        light.shown(&mut found, timed).price(number, &as_advised, &each, false);
+        Ok((found, light, timed))
+    };
+    reading::side_by_side(paths, workers, options.memory, read, |number, read| {
+        let read = left_out.or_not(read, &paths[number], &mut assemblers)?;
+        let Some((mut found, mut light, timed)) = read else { return Ok(()) };
+        assemblers[0].add(light.shown(&mut found, timed))?;
+        for (n, (part, assembler)) in parts.iter().zip(&mut assemblers).enumerate().skip(1) {
+            let again = n + 1 < parts.len();
             found.judge(part, again)?;
             let timed = light.stands_for(&mut found, part, again)?;
-            let shown = light.capture.as_mut().filter(|_| timed).unwrap_or(&mut found);
-            if n == 1 {
-                shown.price(number, &as_advised, options, false);
-            }
-            assembler.add(shown)?;
+            assembler.add(light.shown(&mut found, timed))?;
         }
-    }
+        anyhow::Ok(())
+    })?;
     let mut reports = assemblers.into_iter().map(Assembler::finish).collect::<anyhow::Result<Vec<_>>>()?;
     let whole = reports.remove(0);
     Ok((whole, reports))
@@ -92,11 +99,10 @@ pub fn run_keeping(
     mut keep: impl FnMut(CaptureAnalysis, Waits),
 ) -> anyhow::Result<Report> {
     let as_advised = ResolvedScenario::default();
+    let (workers, each) = share(options, paths.len());
+    let mut left_out = LeftOut::new(paths.len());
     if options.scenario.is_empty() && !options.as_captured {
         let mut assembler = [Assembler::new(options, &as_advised, paths.len())];
-        let mut left_out = LeftOut::new(paths.len());
-        let workers = options.threads.clamp(1, paths.len().max(1));
-        let each = Options { threads: (options.threads / workers).max(1), ..options.clone() };
         let read = |number: usize, path: &Path| -> anyhow::Result<CaptureAnalysis> {
             let mut found = timed(analyse(path, &each)?, &each)?;
             found.price(number, &as_advised, &each, false);
@@ -113,57 +119,75 @@ pub fn run_keeping(
         return assembler.finish();
     }
     let mut exports = Vec::new();
-    for path in paths {
-        exports.push(timed(analyse(path, options)?, options)?);
-    }
-    let plain = Options { top: 0, as_captured: false, ..options.clone() };
-    let mut ranked = Assembler::new(&plain, &as_advised, paths.len());
-    for (number, found) in exports.iter_mut().enumerate() {
+    let plain = Options { top: 0, as_captured: false, ..each.clone() };
+    let mut ranked = [Assembler::new(&plain, &as_advised, paths.len())];
+    let read = |number: usize, path: &Path| -> anyhow::Result<CaptureAnalysis> {
+        let mut found = timed(analyse(path, &each)?, &each)?;
         found.price(number, &as_advised, &plain, true);
-        ranked.add(found)?;
-    }
+        Ok(found)
+    };
+    reading::side_by_side(paths, workers, options.memory, read, |number, found| {
+        if let Some(found) = left_out.or_not(found, &paths[number], &mut ranked)? {
+            ranked[0].add(&found)?;
+            exports.push((number, found));
+        }
+        anyhow::Ok(())
+    })?;
+    let [ranked] = ranked;
     let scenario = scenario::resolve(&ranked.finish()?, &options.scenario)?;
+    std::thread::scope(|scope| {
+        for some in exports.chunks_mut(paths.len().div_ceil(workers).max(1)) {
+            let price = |(number, found): &mut (usize, CaptureAnalysis)| {
+                found.price(*number, &scenario, &each, false);
+            };
+            scope.spawn(move || some.iter_mut().for_each(price));
+        }
+    });
     let mut assembler = Assembler::new(options, &scenario, paths.len());
-    for (number, mut found) in exports.into_iter().enumerate() {
-        found.price(number, &scenario, options, false);
+    left_out.errors.iter().for_each(|(path, error)| assembler.leave_out(path, error));
+    for (_, found) in exports {
         let waits = assembler.add(&found)?;
         keep(found, waits);
     }
     assembler.finish()
 }
 
+/// How many of so many exports are read at once, and what each reading may take of the threads.
+fn share(options: &Options, exports: usize) -> (usize, Options) {
+    let workers = options.threads.clamp(1, exports.max(1));
+    (workers, Options { threads: (options.threads / workers).max(1), ..options.clone() })
+}
+
 /// Exports of several that cannot be read.
 struct LeftOut {
     exports: usize,
-    first: Option<anyhow::Error>,
-    count: usize,
+    errors: Vec<(PathBuf, anyhow::Error)>,
 }
 
 impl LeftOut {
     fn new(exports: usize) -> Self {
-        Self { exports, first: None, count: 0 }
+        Self { exports, errors: Vec::new() }
     }
 
     /// The export; `None` where it cannot be read, which the reports then say.
     ///
     /// # Errors
     /// The first where none of them can be read, and what is no fault of an export.
-    fn or_not(
+    fn or_not<T>(
         &mut self,
-        read: anyhow::Result<CaptureAnalysis>,
+        read: anyhow::Result<T>,
         path: &Path,
         reports: &mut [Assembler],
-    ) -> anyhow::Result<Option<CaptureAnalysis>> {
+    ) -> anyhow::Result<Option<T>> {
         let error = match read {
             Ok(found) => return Ok(Some(found)),
             Err(error) if error.downcast_ref::<InputError>().is_some() => error,
             Err(error) => return Err(error),
         };
-        self.count += 1;
         reports.iter_mut().for_each(|report| report.leave_out(path, &error));
-        let first = self.first.get_or_insert(error);
-        if self.count == self.exports {
-            return Err(std::mem::replace(first, anyhow::anyhow!("told")));
+        self.errors.push((path.to_owned(), error));
+        if self.errors.len() == self.exports {
+            return Err(self.errors.swap_remove(0).1);
         }
         Ok(None)
     }

@@ -6,11 +6,13 @@
 //!  rank 1                                                   [~~~~~~]      launched late
 //!  late                 |-----------------------------------|             of the wait: until the last rank arrived
 //! ```
-//! **Meetings.** Ranks run their collectives in the same order. Of each kernel name, the kernels of all processes (GPUs of
-//! one process are parties of their own) are gone through side by side: those at the head meet if all had begun when
-//! the first of them ended, as they must where each needs what all have, and ended together. What does not meet so is passed
-//! over; where that happens often, names say nothing about who belongs together, and none of them meets. Only kernels in
-//! which all wait for all are matched: all-reduce, all-gather, reduce-scatter. A sender may be done before its receiver begins.
+//! **Meetings.** Ranks run their collectives in the same order. Of each kernel name and communicator
+//! ([`crate::profile::communicators`]), the kernels of all processes that have them (GPUs of one process are parties of
+//! their own) are gone through side by side: those at the head meet if all had begun when the first of them ended, as they
+//! must where each needs what all have, and ended together. What does not meet so is passed over; where that happens often,
+//! or one party runs more of them than meet while all run some, they are of other groups of ranks than thought, and none
+//! of them meets. Only kernels in which all wait for all are matched: all-reduce, all-gather, reduce-scatter. A sender may
+//! be done before its receiver begins.
 //!
 //! Linear in the collectives, times the parties.
 
@@ -33,7 +35,7 @@ pub fn all_for_all(kernel: &str) -> bool {
 /// Parties that are matched: the GPUs of one machine, several times.
 const MOST_PARTIES: usize = 64;
 
-/// Share of the kernels of a name that have to meet, in percent: a few at the edges of the capture do not.
+/// Share of the kernels that have to meet, in percent: a few at the edges of the capture do not.
 const MOST_MEET: usize = 80;
 
 /// How far apart a collective ends on its ranks, beside its own length: clocks, and the last piece on its way.
@@ -53,6 +55,8 @@ pub struct Collectives {
     busy: FxHashMap<i64, Vec<(i64, i64)>>,
     /// Each that met others, with the one of them that began last, by op.
     last: Vec<(OpId, OpId)>,
+    /// The hash of the communicator that each was called for, where it is recorded.
+    communicators: FxHashMap<OpId, u64>,
 }
 
 /// Time of waits that passed behind collectives, in ns.
@@ -69,14 +73,22 @@ pub struct Behind {
 }
 
 impl Collectives {
-    /// Of an export; `names`: the ids of all names of NCCL's kernels with their texts, ascending.
-    pub fn new(profile: &Profile, devices: &Devices, names: &[(u32, &str)]) -> Self {
+    /// Of an export; `names`: the ids of all names of NCCL's kernels with their texts, ascending; `communicators` of
+    /// those that meet, where known.
+    pub fn new(
+        profile: &Profile,
+        devices: &Devices,
+        names: &[(u32, &str)],
+        communicators: FxHashMap<OpId, u64>,
+    ) -> Self {
         let ops = &profile.ops;
-        let mut found = Self { names: names.iter().map(|n| n.0).collect(), ..Self::default() };
+        let names_of = names.iter().map(|n| n.0).collect();
+        let mut found = Self { names: names_of, communicators, ..Self::default() };
         if names.is_empty() {
             return found;
         }
-        let mut parties: BTreeMap<&str, BTreeMap<Party, Vec<OpId>>> = BTreeMap::new();
+        type Group<'a> = (&'a str, Option<u64>);
+        let mut parties: BTreeMap<Group, BTreeMap<Party, Vec<OpId>>> = BTreeMap::new();
         for op in ops.ids() {
             let Some(at) = ops.kernel(op).and_then(|n| found.names.binary_search(&n).ok()) else { continue };
             let (pid, (start, end)) = (ops.pid(op), (ops.start[op], ops.end[op]));
@@ -88,13 +100,19 @@ impl Collectives {
             }
             if all_for_all(names[at].1) {
                 let party = (pid, devices.of_op(ops, op));
-                parties.entry(names[at].1).or_default().entry(party).or_default().push(op);
+                let group = (names[at].1, found.communicator(op));
+                parties.entry(group).or_default().entry(party).or_default().push(op);
             }
         }
         let by_party = parties.into_values().map(|by| by.into_values().collect::<Vec<_>>());
         found.last = by_party.flat_map(|parties| meet(profile, &parties)).collect();
         found.last.sort_unstable();
         found
+    }
+
+    /// The communicator that a collective was called for: its hash, the same on all ranks.
+    pub fn communicator(&self, op: OpId) -> Option<u64> {
+        self.communicators.get(&op).copied()
     }
 
     /// Whether the export holds none.
@@ -158,10 +176,9 @@ pub struct Meeting {
     pub last: usize,
 }
 
-/// Matches the kernels of one name: start and end of those of each party, ascending. `apart`: how far apart, in ns, a
+/// Matches the kernels of one name and communicator: start and end of those of each party, ascending. `apart`: how far apart, in ns, a
 /// collective ends on its parties, beside its own length.
 pub fn meetings(parties: &[Vec<(i64, i64)>], apart: i64) -> Vec<Meeting> {
-    let fewest = parties.iter().map(Vec::len).min().unwrap_or(0);
     if parties.len() < 2 {
         return Vec::new();
     }
@@ -180,11 +197,20 @@ pub fn meetings(parties: &[Vec<(i64, i64)>], apart: i64) -> Vec<Meeting> {
             at[early] += 1;
         }
     }
-    let enough = met.len() * 100 >= fewest * MOST_MEET;
+    let enough = met.len() * 100 >= most_while_all_run(parties) * MOST_MEET;
     if enough { met } else { Vec::new() }
 }
 
-/// Matches the kernels of one name, by party in the order of their start: each that met, with the last to begin.
+/// The most kernels that a party has while all have some: captures begin and end at other times.
+fn most_while_all_run(parties: &[Vec<(i64, i64)>]) -> usize {
+    let begun = parties.iter().filter_map(|party| party.first()).map(|kernel| kernel.0).max();
+    let ended = parties.iter().filter_map(|party| party.last()).map(|kernel| kernel.1).min();
+    let Some((from, to)) = begun.zip(ended) else { return 0 };
+    let during = |party: &Vec<(i64, i64)>| party.iter().filter(|k| k.0 >= from && k.1 <= to).count();
+    parties.iter().map(during).max().unwrap_or(0)
+}
+
+/// Matches the kernels of one name and communicator, by party in the order of their start: each that met, with the last to begin.
 fn meet(profile: &Profile, parties: &[Vec<OpId>]) -> Vec<(OpId, OpId)> {
     if parties.len() > MOST_PARTIES {
         return Vec::new();

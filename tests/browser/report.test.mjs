@@ -12,7 +12,7 @@ after(() => browser.close());
 
 /** A test on a page that must do nothing wrong meanwhile. */
 function on(file, name, options, check) {
-  test(`${file}: ${name}`, { timeout: 60000 }, async () => {
+  test(`${file}: ${name}`, { timeout: 180000 }, async () => {
     const page = await open(browser, file, options);
     await check(page);
     assert.deepEqual(page.faults, []);
@@ -397,7 +397,7 @@ on("hostile.html", "shows names as text and runs none", { hash: "#open=S1,S2" },
   await page.fill('input[aria-label="Filter the sites"]', "<img src=x onerror=attack(9)>");
 });
 
-test("train_mlp.html: its policy stops scripts, styles and requests", { timeout: 60000 }, async () => {
+test("train_mlp.html: its policy stops scripts, styles and requests", { timeout: 180000 }, async () => {
   const page = await open(browser, "train_mlp.html");
   await page.evaluate(async () => {
     const add = (tag, more) => document.body.append(Object.assign(document.createElement(tag), more));

@@ -81,7 +81,7 @@ async function perfetto(file) {
 }
 
 for (const file of readdirSync(process.env.PAGES).filter((name) => name.endsWith(".trace.json"))) {
-  test(`${file}: ui.perfetto.dev shows all of it`, { timeout: 60000 }, async () => {
+  test(`${file}: ui.perfetto.dev shows all of it`, { timeout: 180000 }, async () => {
     const { slices, tracks, arrows } = written(file);
     const viewer = await perfetto(file);
     assert.deepEqual(await viewer.query("select name, value from stats where severity != 'info' and value > 0"), []);
@@ -108,7 +108,7 @@ for (const file of readdirSync(process.env.PAGES).filter((name) => name.endsWith
     await viewer.close();
   });
 
-  test(`${file}: chrome://tracing shows all of it`, { timeout: 60000 }, async () => {
+  test(`${file}: chrome://tracing shows all of it`, { timeout: 180000 }, async () => {
     const { slices, arrows } = written(file);
     const viewer = await page(`/${version}/assets/catapult_trace_viewer.html`);
     await viewer.waitForFunction(() => document.querySelector("x-profiling-view")?.setActiveTrace);

@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+mod groups;
 mod inputs;
 mod merging;
 

@@ -23,6 +23,7 @@
 mod context;
 mod cuda;
 pub mod folder;
+mod nccl;
 mod python;
 pub mod schema;
 #[cfg(test)]

@@ -102,7 +102,7 @@ fn tables_say_what_the_json_report_says() {
 
 #[test]
 fn several_exports_come_one_after_the_other() {
-    let profiles = [sample("train_mlp"), sample("patterns")];
+    let profiles = [sample("train_mlp"), sample("fixed/before")];
     let read = compare(&[&profiles[0], &profiles[1]], &[]);
     let mut paths = values(&read.waits, "profile");
     paths.dedup();

@@ -67,7 +67,11 @@ fn what_is_wrong_with_some_is_said_and_the_rest_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
     copies(folder.path(), &["a_rank_0.sqlite", "b_rank_0.sqlite"]);
-    assert_eq!(codes(&report(folder.path())), ["rank-twice"]);
+    let twice = program(&[folder.path().as_os_str(), "--format".as_ref(), "json".as_ref()]);
+    assert_eq!((twice.code, twice.stderr.lines().count()), (2, 1), "{}", twice.stderr);
+    assert!(twice.stderr.contains("both name rank 0"), "{}", twice.stderr);
+    let found: Value = serde_json::from_str(&twice.stdout).expect("a report of both");
+    assert_eq!((codes(&found), list(&found).len()), (vec!["rank-twice"], 2));
     fs::rename(at("b_rank_0.sqlite"), at("b_rank_1.sqlite")).expect("a name");
     assert_eq!(codes(&report(folder.path())), Vec::<&str>::new());
 
@@ -86,7 +90,7 @@ fn what_is_wrong_with_some_is_said_and_the_rest_reported() {
         "{}",
         ran.stderr
     );
-    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+    assert_eq!(ran.stderr.lines().count(), 3, "{}", ran.stderr);
     let found: Value = serde_json::from_str(&ran.stdout).expect("the report of the rest");
     let said = ["rank-unreadable", "ranks-of-programs", "ranks-of-versions", "ranks-missing"];
     assert_eq!(codes(&found), said);
@@ -132,6 +136,28 @@ fn a_report_that_cannot_be_exported_is_left_out() {
     let found: Value = serde_json::from_str(&ran.stdout).expect("the report of the rest");
     assert_eq!(list(&found), ["0 rank_0.sqlite", "2 rank_2.sqlite"]);
     assert_eq!(codes(&found), ["ranks-missing", "rank-unreadable"]);
+}
+
+/// Limits on NVTX ranges and prices of chosen fixes read files side by side too, and leave out those that are damaged.
+#[test]
+fn limits_and_chosen_fixes_are_of_all_that_can_be_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    world(folder.path(), 4, 2);
+    let at = |name: &str| folder.path().join(name);
+    let budget = "per = \"run\"\n[[limit]]\nnvtx = \"step\"\nblocked = \"1us\"\n";
+    fs::write(at("budget.toml"), budget).expect("a budget");
+    let whole = fs::read(at("rank_3.sqlite")).expect("an export");
+    fs::write(at("rank_3.sqlite"), &whole[..whole.len() / 2]).expect("a cut copy");
+    let (path, budget) = (folder.path().display().to_string(), at("budget.toml").display().to_string());
+    for words in
+        [&["check", &path, "--budget", &budget][..], &[&path, "--fix", "S1=delete", "--format", "json"]]
+    {
+        let run = |threads: &str| ran(command().args(words).args(["-q", "--threads", threads]));
+        let (one, four) = (run("1"), run("4"));
+        assert_eq!((one.code, four.code), (2, 2), "{}", one.stderr);
+        assert!(one.stderr.contains("left out") && one.stderr.contains("rank_3.sqlite"), "{}", one.stderr);
+        assert!(!one.stdout.is_empty() && one.stdout == four.stdout, "{}", one.stdout);
+    }
 }
 
 /// Neither threads nor memory change a byte; the gate and a comparison take folders too.

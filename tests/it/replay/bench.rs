@@ -100,6 +100,17 @@ fn what_makes_no_sense_is_refused() {
     assert!(!folder.path().join("one").exists());
 }
 
+/// Whether a process has put a handler in for Ctrl-C (signal 2), as Linux says; elsewhere it is given time to.
+#[cfg(unix)]
+fn catches_ctrl_c(pid: u32) -> bool {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        return true;
+    };
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 0b10 != 0)
+}
+
 /// Ctrl-C ends a measurement in order; the shell sees 130.
 #[test]
 #[cfg(unix)]
@@ -108,7 +119,9 @@ fn ctrl_c_ends_it() {
     let mut program = command();
     program.args(["bench", "--sizes", "256", "--rounds", "1000", "--lib-dir"]).arg(stubs.folder());
     let child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    (0..1200)
+        .take_while(|_| !catches_ctrl_c(child.id()))
+        .for_each(|_| std::thread::sleep(std::time::Duration::from_millis(50)));
     let pressed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
     assert!(pressed.success());
     let out = child.wait_with_output().expect("it ends");
