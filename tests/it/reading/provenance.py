@@ -633,3 +633,15 @@ def decode(tokens, device):
         tokens = torch.stack(sorted(scores)).to(device)
         if tokens.max().item() > 2:  #! item: control-flow
             go()
+
+# --- changed under another name
+def pad(x):
+    lens = torch.tensor([1, 2, 3], device='cuda')
+    out = lens
+    out += model(x)
+    return torch.zeros(lens.max().item())  #! item: dynamic-shape
+
+# --- filled by a keyword
+def f(x):
+    lens = torch.full((3,), fill_value=model(x), device='cuda')
+    return torch.zeros(lens.max().item())  #! item: dynamic-shape

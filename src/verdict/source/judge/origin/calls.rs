@@ -26,6 +26,10 @@ const PURE: Names = Names(
 const BUILTINS: Names = Names("max min sum any all abs int float bool round len sorted divmod pow");
 /// What hands its argument on, element by element.
 const WRAPPERS: Names = Names("tqdm trange iter list tuple reversed cycle islice prefetch track");
+/// Modules of functions of tensors.
+const TORCH: Names = Names("torch F torch.autograd torch.nn.functional");
+/// Further functions and methods that hand on what they are given, or what lies in it.
+const HANDS_ON: Names = Names("enumerate zip items values get pop next");
 /// Functions of torch that make a tensor of numbers that the program names.
 const CONSTANT: Names = Names("zeros ones full arange linspace eye");
 /// Decorators that hand on what the function returns.
@@ -45,13 +49,11 @@ impl Search<'_> {
         &self,
         scene: Scene<'_, 'a>,
         call: &'a ExprCall,
-        mut steps: Vec<Step>,
+        steps: Vec<Step>,
     ) -> Option<Known> {
         let callee = dotted(&call.func);
         let (base, name) = split_callee(&callee);
-        let arguments = &call.arguments;
-        let first = || arguments.args.first();
-        let torch = matches!(base, "torch" | "F" | "torch.autograd" | "torch.nn.functional");
+        let torch = TORCH.has(base);
         let device = scene.here.device_argument(call);
         match (name, nodes::receiver(call)) {
             ("cuda", Some(tensor)) => return self.moved(scene, call, tensor, steps),
@@ -60,15 +62,7 @@ impl Search<'_> {
                 return self.moved(scene, call, tensor, steps);
             }
             _ if torch && (makes_tensor(name) || CONSTANT.has(name)) => {
-                if arguments.find_keyword("requires_grad").is_some() {
-                    return None;
-                }
-                // Sizes and bounds are read by the host, whatever they were.
-                let sized = CONSTANT.has(name) && name != "full";
-                let values = || all(arguments.args.iter().map(|value| self.find(scene, value, Vec::new())));
-                let known = if sized { Known::default() } else { values()? };
-                let sent = (device == Some(Placement::Device)).then(|| self.place(scene, call));
-                return Some(Known { sent: known.sent.or(sent), ..known });
+                return self.made(scene, call, device == Some(Placement::Device));
             }
             _ => {}
         }
@@ -84,60 +78,74 @@ impl Search<'_> {
             None if !is_library(scene.here, &call.func) => return None,
             None => {}
         }
-        let looped = steps.last() == Some(&Step::Any);
-        match name {
-            // Its workers have no GPU, and what it collates are tensors of the host.
-            _ if looped && name.ends_with("DataLoader") => Some(Known::default()),
-            "enumerate" if base.is_empty() && looped => {
-                steps.pop();
-                match steps.pop() {
-                    Some(Step::Index(0)) => Some(Known::default()),
-                    Some(Step::Index(1)) => {
-                        steps.push(Step::Any);
-                        self.find(scene, first()?, steps)
-                    }
-                    _ => None,
-                }
+        match (name, nodes::receiver(call)) {
+            ("range", None) => Some(Known::default()),
+            _ if HANDS_ON.has(name) || !torch && WRAPPERS.has(name) || name.ends_with("DataLoader") => {
+                self.handed_on(scene, call, steps)
             }
-            "zip" if base.is_empty() && looped => {
-                steps.pop();
-                let Some(Step::Index(index)) = steps.pop() else { return None };
-                steps.push(Step::Any);
-                let starred = arguments.args.iter().any(Expr::is_starred_expr);
-                self.find(scene, arguments.args.get(index).filter(|_| !starred)?, steps)
-            }
-            "items" if looped && nodes::receiver(call).is_some() => {
-                steps.pop();
-                match steps.pop() {
-                    Some(Step::Index(0)) => Some(Known::default()),
-                    Some(Step::Index(1)) => {
-                        steps.push(Step::Entry);
-                        self.find(scene, nodes::receiver(call)?, steps)
-                    }
-                    _ => None,
-                }
-            }
-            "values" if looped => self.find(scene, nodes::receiver(call)?, steps),
-            "get" | "pop" => {
-                steps.push(constant_step(first()?)?);
-                self.find(scene, nodes::receiver(call)?, steps)
-            }
-            "next" if base.is_empty() => {
-                steps.push(Step::Any);
-                self.find(scene, first()?, steps)
-            }
-            _ if WRAPPERS.has(name) && !torch => self.find(scene, first()?, steps),
-            "range" if base.is_empty() => Some(Known::default()),
-            _ if base.is_empty() && !PURE.has(name) && !BUILTINS.has(name) => None,
             // A type or another tensor says nothing of the value.
-            "to" | "type" => self.find(scene, nodes::receiver(call)?, steps),
-            _ if PURE.has(name) || BUILTINS.has(name) => {
-                let receiver =
-                    nodes::receiver(call).filter(|_| !torch && !matches!(base, "np" | "numpy" | "math"));
-                let keywords = arguments.keywords.iter().map(|keyword| &keyword.value);
-                let parts = receiver.into_iter().chain(&arguments.args).chain(keywords);
+            ("to" | "type", Some(tensor)) => self.find(scene, tensor, steps),
+            (_, receiver) if PURE.has(name) || BUILTINS.has(name) => {
+                let receiver = receiver.filter(|_| !torch && !matches!(base, "np" | "numpy" | "math"));
+                let keywords = call.arguments.keywords.iter().map(|keyword| &keyword.value);
+                let parts = receiver.into_iter().chain(&call.arguments.args).chain(keywords);
                 all(parts.map(|part| self.find(scene, part, Vec::new()))).map(Known::computed)
             }
+            _ => None,
+        }
+    }
+
+    /// A tensor made of numbers: `torch.tensor(sizes, device=…)`, `torch.arange(n)`.
+    fn made<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall, on_device: bool) -> Option<Known> {
+        let (name, arguments) = (nodes::name(&call.func), &call.arguments);
+        // What is trained does not keep its values.
+        if arguments.find_keyword("requires_grad").is_some() {
+            return None;
+        }
+        // Sizes and bounds are read by the host, whatever they were.
+        let sized = CONSTANT.has(name) && name != "full";
+        let named = ["fill_value", "data"].iter().filter_map(|name| arguments.find_keyword(name));
+        let values = arguments.args.iter().chain(named.map(|keyword| &keyword.value));
+        let values = || all(values.map(|value| self.find(scene, value, Vec::new())));
+        let known = if sized { Known::default() } else { values()? };
+        Some(Known { sent: known.sent.or_else(|| on_device.then(|| self.place(scene, call))), ..known })
+    }
+
+    /// What hands on what lies in its argument or receiver: loops over it, entries of dicts, batches of a loader.
+    fn handed_on<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall, mut steps: Vec<Step>) -> Option<Known> {
+        let (name, receiver, arguments) =
+            (nodes::name(&call.func), nodes::receiver(call), &call.arguments.args);
+        let looped = steps.last() == Some(&Step::Any);
+        match (name, receiver) {
+            // Its workers have no GPU, and what it collates are tensors of the host.
+            _ if name.ends_with("DataLoader") => looped.then(Known::default),
+            ("enumerate", None) if looped => {
+                steps.pop();
+                match steps.pop()? {
+                    Step::Index(0) => Some(Known::default()),
+                    Step::Index(1) => self.find(scene, arguments.first()?, with(steps, Step::Any)),
+                    _ => None,
+                }
+            }
+            ("zip", None) if looped && !arguments.iter().any(Expr::is_starred_expr) => {
+                steps.pop();
+                let Step::Index(index) = steps.pop()? else { return None };
+                self.find(scene, arguments.get(index)?, with(steps, Step::Any))
+            }
+            ("items", Some(table)) if looped => {
+                steps.pop();
+                match steps.pop()? {
+                    Step::Index(0) => Some(Known::default()),
+                    Step::Index(1) => self.find(scene, table, with(steps, Step::Entry)),
+                    _ => None,
+                }
+            }
+            ("values", Some(table)) if looped => self.find(scene, table, steps),
+            ("get" | "pop", Some(table)) => {
+                self.find(scene, table, with(steps, constant_step(arguments.first()?)?))
+            }
+            ("next", None) => self.find(scene, arguments.first()?, with(steps, Step::Any)),
+            _ if WRAPPERS.has(name) => self.find(scene, arguments.first()?, steps),
             _ => None,
         }
     }
@@ -252,6 +260,11 @@ impl Search<'_> {
 pub(super) fn gives_own(name: &str) -> bool {
     const OWN: Names = Names("item tolist numpy cpu size numel len int float bool");
     OWN.has(name) || !(PURE.has(name) || BUILTINS.has(name) || WRAPPERS.has(name))
+}
+
+fn with(mut steps: Vec<Step>, step: Step) -> Vec<Step> {
+    steps.push(step);
+    steps
 }
 
 /// The import that is all a name stands for.

@@ -21,7 +21,12 @@ impl Search<'_> {
     ) -> Option<Known> {
         let owner = scope::owner(scene.here.path, &name.id);
         let occurrences = scope::occurrences(&owner, &name.id);
-        if occurrences.iter().any(|one| changes(&one.path) || fills(&one.path) == Some(None)) {
+        // Another name of the same tensor or list may change it too.
+        let aliases = occurrences.iter().filter_map(|one| alias(&one.path));
+        let renamed = aliases.flat_map(|alias| scope::occurrences(&owner, &alias.id));
+        if occurrences.iter().any(|one| changes(&one.path) || fills(&one.path) == Some(None))
+            || renamed.into_iter().any(|one| changes(&one.path) || fills(&one.path).is_some())
+        {
             return None;
         }
         let reaches = |definition: Definition<'a>| {
@@ -124,6 +129,13 @@ impl Search<'_> {
         let file = (own != Some(scene.recorded)).then(|| crate::text::path_end(scene.recorded, 1).to_owned());
         Sent { line: scene.here.file().line_of(call.start()), file }
     }
+}
+
+/// The name that an assignment gives to what an occurrence of a name names.
+fn alias<'a>(path: &Path<'a>) -> Option<&'a ExprName> {
+    let [.., Node::StmtAssign(ast), _] = path[..] else { return None };
+    let [Expr::Name(name)] = ast.targets.as_slice() else { return None };
+    (ast.value.range() == nodes::range(path)).then_some(name)
 }
 
 /// What an occurrence of a name puts into the container that it names: `xs.append(v)`; `Some(None)` where that is not told.

@@ -158,7 +158,8 @@ impl<'s> Search<'s> {
         if depth == MAX_DEPTH || budget == 0 {
             return None;
         }
-        (self.depth.set(depth + 1), self.budget.set(budget - 1));
+        self.depth.set(depth + 1);
+        self.budget.set(budget - 1);
         let found = look();
         self.depth.set(depth);
         found
