@@ -201,6 +201,8 @@ SETUPS = {
     },
     "A35": {"steps": 100, "same": None, "why": "neither raises"},
     "A36": {"setup": "sizes = [3, 9, 5]"},
+    "A39": {"setup": "loss, history = x.mean(), []", "same": "history"},
+    "A40": {"same": None, "why": "neither prints"},
     "B01": {"setup": "mask = labels == 3\nf, n_max = torch.sqrt, 16", "same": "total", "tolerance": 1e-5},
     "B02": {"setup": "loss = x", "tolerance": 1e-5},
     "B03": {"setup": "t = y"},

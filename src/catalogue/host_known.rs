@@ -1,4 +1,4 @@
-//! A36, B30, D10: reads of what the host had before it was uploaded.
+//! A36, B30, D10: reads of what the host had before it was uploaded; A39, A40: reads that bring nothing new.
 
 use super::{Category::*, Pattern, Strategy::*, fix};
 use crate::vocabulary::Kind::*;
@@ -21,6 +21,40 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "Only while nothing changes the tensor on the GPU in between.",
         ),
         sources: "vllm#22792, sglang#4932; diffusers#13461",
+        ..BASE
+    },
+    Pattern {
+        id: "A39",
+        title: "a value that another line reads anyway",
+        triggers: &["if not torch.isfinite(loss): raise RuntimeError()", "total = int(offsets[-1])"],
+        op: "aten::is_nonzero, aten::_local_scalar_dense",
+        trace: "two copies of one value each, of the same tensor or of what is computed from it, with a synchronisation each",
+        why: "The program reads the value a second time, for the log or as a size: one wait would do for both.",
+        fix: fix(
+            Coalesce,
+            "read it once, and test or use that number",
+            "if not torch.isfinite(loss):\n    raise RuntimeError('diverged')\nhistory.append(loss.item())",
+            "value = loss.item()\nif not math.isfinite(value):\n    raise RuntimeError('diverged')\nhistory.append(value)",
+            "Where the other read comes later or only now and then, so does the check.",
+        ),
+        sources: "torchtitan#3873, torchtitan#2440, detectron2 2984c56c",
+        ..BASE
+    },
+    Pattern {
+        id: "A40",
+        title: "a test that a constant of the program settles",
+        triggers: &["if torch.isnan(x).any() and DEBUG:"],
+        op: "aten::is_nonzero",
+        trace: "a copy of 1 byte and cudaStreamSynchronize; nothing follows from it",
+        why: "Python asks the operands from left to right: the GPU first, although the constant alone decides.",
+        fix: fix(
+            Remove,
+            "put the constant first",
+            "DEBUG = False\nif torch.isnan(x).any() and DEBUG:\n    print('nan')",
+            "DEBUG = False\nif DEBUG and torch.isnan(x).any():\n    print('nan')",
+            "",
+        ),
+        sources: "seen in captures",
         ..BASE
     },
     Pattern {

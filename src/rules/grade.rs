@@ -39,7 +39,7 @@ grades! {
     R06: R06 0.95 ""
     R08: R08 0.95 ""
     R09: R09 0.9 ""
-    R10: R10 0.95 ""
+    R10: R10 0.6 "of repeat_interleave, whose total the host often has: `output_size=`"
     R11: R11 0.9 ""
     R12: R12 0.97 ""
     R13: R13 0.97 "GPU work was pending"
@@ -52,10 +52,11 @@ grades! {
     R17_ALIKE: R17 0.7 "entries of one class fit alike, and the line is not at hand"
     R17_CALLED: R17 0.9 "the line calls the library"
     R17_PROFILER: R17 0.85 "the line calls PyTorch's profiler"
-    R18: R18 0.97 ""
+    R18: R18 0.97 "the values decide the size"
+    R18_REPEATS: R18 0.6 "of repeat_interleave, whose total the host often has: `output_size=`"
     R18_ARGUMENT: R18 0.95 "a tensor is passed where a number is wanted"
     R19: R19 0.97 "the operator branches by itself"
-    R19_TRUTH: R19 0.9 "Python gets the truth value, and the line is not at hand"
+    R19_TRUTH: R19 0.6 "Python gets the truth value, and the line is not at hand: many of these only guard"
     R19_OPEN: R19 0.85 "Python gets it, and what the line does with it stays open"
     R20: R20 0.5 ""
     R21: R21 0.3 ""
@@ -63,6 +64,7 @@ grades! {
     R23: R23 0.95 ""
     COLLECTIVE: Collective 0.7 ""
     S01: S01 0.95 ""
+    S01_CHOICE: S01 0.85 "the branch only chooses between values, as `torch.where` can"
     S01_OPEN: S01 0.5 "no statement around it is seen"
     S02: S02 0.85 ""
     S03: S03 0.7 ""
@@ -94,6 +96,7 @@ grades! {
     S09_OPEN: S09 0.5 "which way it copies is not known"
     S10: S10 0.95 ""
     S11: S11 0.95 "a mask, or an operator whose output size depends on values"
+    S11_REPEATS: S11 0.8 "repeat_interleave, whose total the host may have"
     S11_COUNTED: S11 0.85 "a name whose elements the trace shows counted"
     S11_NAME: S11 0.75 "a name that is read"
     S11_OPEN: S11 0.5 "read or uploaded is not known"
@@ -109,7 +112,9 @@ grades! {
     S16: S16 0.95 ""
     S19_ALLOCATOR: S19 0.7 "the call allocates or frees"
     S19_OPEN: S19 0.5 ""
-    S20: S20 0.75 ""
+    S20: S20 0.75 "the host sent what it follows from"
+    S20_SETTLED: S20 0.85 "a constant settles the test whatever the value is"
+    S20_ANYWAY: S20 0.7 "another line reads it anyway"
     WEAK_OVER_SOURCE: Weak 0.8 "the source was read and left it open: only from this score on, and no more"
     WEAK_CAP: Weak 0.85 "at most, without the source"
 }
@@ -125,6 +130,8 @@ pub const PER_CALLER: f64 = 0.95;
 pub const KINDS_DIFFER: f64 = 0.9;
 /// At most, where a value is needed, but only once after its loop: another reader may call the read one that can wait.
 pub const NEEDED_ONCE: f64 = 0.8;
+/// At most, where a branch only chooses between computed values: `torch.where`, or padding, may do without the answer.
+pub const CHOICE: f64 = 0.85;
 /// At most, where the expressions of a line disagree.
 pub const DISAGREE: f64 = 0.5;
 /// At most, where a name like `meter` says that figures are only shown, and all its reads can be seen.

@@ -112,8 +112,8 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         RuleId::S20,
-        "Where the tensor came from: an upload in sight, and only pure functions of it and of host values since.",
-        "The program needs the value, but not from the GPU: the host had all that it follows from.",
+        "Where the tensor came from, through the program's functions and the recorded callers: uploads, batches of a DataLoader and host values, and only pure functions of them since. Whether another line reads the same total, or logs what a guard checks; whether a constant settles the test.",
+        "The program needs the value, but not from the GPU, or not here: the host had all that it follows from, reads it anyway, or cannot be moved by it.",
         "lens = torch.tensor(sizes, device='cuda')\nlongest = lens.max().item()    # max(sizes)",
     ),
 ];

@@ -61,6 +61,8 @@ fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
         return merge(source, trace);
     }
     match yields.to {
+        // What the trace alone does not prove, the source may tell.
+        To::Nothing if trace.confidence < DECIDED => merge(source, trace),
         To::Nothing => trace,
         To::SameKind if source.kind == trace.kind => {
             // What is moved or made stands on the line; of indices, the native chain tells more.

@@ -137,6 +137,7 @@ fn operator(s: &Subject) -> Option<Verdict> {
         // A truth test proves that Python has the answer, not that it branches on it.
         (_, "A03") => grade::R19_TRUTH,
         (Kind::ControlFlow, _) => grade::R19,
+        (_, "B10") => grade::R18_REPEATS,
         _ => grade::R18,
     };
     Some(says(grade, kind, pattern, format!("the {source} names {name}{under}: {}", op.because)))

@@ -106,7 +106,7 @@ def ready(step, loss, warm):
 
 # --- while_truth
 def settle(x, step):
-    while (x.abs() > 1).any():  #! truth: true control-flow; nosrc: true control-flow
+    while (x.abs() > 1).any():  #! truth: true control-flow; nosrc: unknown value-read
         x = step(x)
     return x
 

@@ -98,7 +98,7 @@ def sample(model, ids, eos):
         token = model(ids)[:, -1].argmax(-1)
         unfinished = unfinished.mul((token != eos).long())
         ids = torch.cat([ids, token[:, None]], 1)
-        if unfinished.max() == 0 or ids.size(1) > 512:  #! truth: true control-flow; nosrc: true control-flow
+        if unfinished.max() == 0 or ids.size(1) > 512:  #! truth: true control-flow; nosrc: unknown value-read
             return ids
 
 # --- optuna_trial (hard)

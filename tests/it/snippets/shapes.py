@@ -28,7 +28,7 @@ def clusters(ids):
 
 # --- repeat_interleave
 def expand(tokens, counts):
-    return torch.repeat_interleave(tokens, counts, dim=0)  #! repeat-interleave: true dynamic-shape; nosrc: true dynamic-shape
+    return torch.repeat_interleave(tokens, counts, dim=0)  #! repeat-interleave: true dynamic-shape; nosrc: unknown value-read
 
 # --- crop_to_longest
 def crop(tokens, lengths):

@@ -35,7 +35,7 @@ const CASES: &[Case] = &[
     ("R09", 8, &[SORT, COMPACT, SELECT], &[GEMM], "true dynamic-shape B07 R09"),
     ("R09 without a sort", 8, &[GEMM, COMPACT, SELECT], &[GEMM], OPEN),
     ("R09 at another size", 4, &[SORT, COMPACT, SELECT], &[GEMM], OPEN),
-    ("R10", 8, &[SCAN], &[REDUCE, REPEAT], "true dynamic-shape B10 R10"),
+    ("R10", 8, &[SCAN], &[REDUCE, REPEAT], "unknown value-read B10 R10"),
     ("R10 without its kernel", 8, &[SCAN], &[REDUCE], OPEN),
     ("R10 without a scan", 8, &[GEMM], &[REPEAT], OPEN),
     ("R11", 1, &["getrf_pivot<double>", GEMM], &[GEMM], "false error-check E01 R11"),

@@ -12,11 +12,11 @@ const CHAINS: &[(&str, &str, &str)] = &[
     ("nonzero_static", METHOD, "unknown value-read A01 R20"),
     ("masked_select", "THPVariable_masked_select(x)", "true dynamic-shape B02 R18"),
     ("_unique2", "THPVariable__unique2(x)", "true dynamic-shape B07 R18"),
-    ("repeat_interleave_self_Tensor", "x", "true dynamic-shape B10 R18"),
+    ("repeat_interleave_self_Tensor", "x", "unknown value-read B10 R18"),
     ("one_hot", "x", "true dynamic-shape B11 R18"),
     ("bincount", "THPVariable_bincount(x)", "true dynamic-shape B12 R18"),
     ("_linalg_check_errors", "THPVariable_linalg_inv(x)", "false error-check E01 R18"),
-    ("is_nonzero", "torch::autograd::THPVariable_is_nonzero(x)", "true control-flow A03 R19"),
+    ("is_nonzero", "torch::autograd::THPVariable_is_nonzero(x)", "unknown value-read A03 R19"),
     ("equal", "torch::autograd::THPVariable_equal(x)", "unknown value-read A17 R20"),
     ("allclose", "torch::autograd::THPVariable_allclose(x)", "unknown value-read A18 R20"),
     ("item", METHOD, "unknown value-read A01 R20"),
@@ -45,7 +45,7 @@ fn operators_of_the_chain_decide() {
 fn operators_of_the_ranges_decide() {
     for (ranges, verdict) in [
         (&["step 3", "aten::nonzero, op_id = 5"][..], "true dynamic-shape B01 R18"),
-        (&["aten::is_nonzero, op_id = 5", "aten::item, op_id = 6"], "true control-flow A03 R19"),
+        (&["aten::is_nonzero, op_id = 5", "aten::item, op_id = 6"], "unknown value-read A03 R19"),
         (&["aten::masked_fill_, seq = 5", "aten::item, op_id = 6"], "false round-trip A12 R18"),
         (&["aten::item, op_id = 6", "aten::_local_scalar_dense"], "unknown value-read A01 R20"),
         (&["nonzero"], "unknown value-read A01 R20"),

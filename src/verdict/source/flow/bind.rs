@@ -162,7 +162,7 @@ impl<'a> Tracer<'a, '_> {
     }
 
     /// A name holds the value: follow the reads that see it.
-    pub(super) fn name(&mut self, path: &[Node<'a>], name: &str, value: Value) {
+    pub fn name(&mut self, path: &[Node<'a>], name: &str, value: Value) {
         let own = nodes::range(path);
         if !self.seen.insert((own, name.to_owned())) {
             return;

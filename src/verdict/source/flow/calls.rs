@@ -3,6 +3,7 @@
 
 use super::tracer::Tracer;
 use super::value::{Sink, Step, Use, Value};
+use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::placement::Placements;
 use crate::verdict::source::parse::imports::{Import, split_root};
 use crate::verdict::source::parse::scope::{self, Definition};
@@ -27,14 +28,28 @@ pub struct Program<'p> {
 
 impl Program<'_> {
     /// The file that defines the function which `import` (and `rest` after it) names, through re-exports.
-    fn find(self, import: &Import, rest: Option<&str>) -> Option<(String, Rc<Source>, String)> {
+    pub fn function(self, import: &Import, rest: Option<&str>) -> Option<(String, Rc<Source>, String)> {
+        self.find(import, rest, &|file, name| !scope::functions(file.module(), name).is_empty())
+    }
+
+    /// The file that defines the class which `import` (and `rest` after it) names, through re-exports.
+    pub fn class(self, import: &Import, rest: Option<&str>) -> Option<(String, Rc<Source>, String)> {
+        self.find(import, rest, &|file, name| Objects::new(file).class_named(name).is_some())
+    }
+
+    fn find(
+        self,
+        import: &Import,
+        rest: Option<&str>,
+        defines: &dyn Fn(&Source, &str) -> bool,
+    ) -> Option<(String, Rc<Source>, String)> {
         let (mut import, mut rest) = (import.clone(), rest.map(str::to_owned));
         let mut recorded = self.recorded.to_owned();
         for _ in 0..MAX_FILES {
             let (files, name) = import.definition(&recorded, rest.as_deref());
             let open = |path: String| self.tree.open(&path).map(|file| (path, file));
             let (path, file) = files.into_iter().find_map(open)?;
-            if !scope::functions(file.module(), &name).is_empty() {
+            if defines(&file, &name) {
                 return Some((path, file, name));
             }
             (import, rest, recorded) = (Import::of(&file, &name)?, None, path);
@@ -118,7 +133,7 @@ impl<'a> Tracer<'a, '_> {
         let callee = dotted(&call.func);
         let (root, rest) = split_root(&callee);
         let import = Import::of(self.file, root)?;
-        let (recorded, file, name) = program.find(&import, rest)?;
+        let (recorded, file, name) = program.function(&import, rest)?;
         let mut functions = scope::functions(file.module(), &name);
         let function = functions.pop().filter(|_| functions.is_empty())?;
         let (parameter, steps) = parameter(&function, call, nodes::range(path), &value.steps)?;

@@ -3,8 +3,8 @@
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::nodes::function_scope;
-use crate::verdict::source::parse::{Node, Source, last, nodes, within};
-use ruff_python_ast::{Expr, ExprCall, Operator, Stmt, StmtIf};
+use crate::verdict::source::parse::{Node, Source, last, nodes, scope, within};
+use ruff_python_ast::{BoolOp, Expr, ExprCall, ExprName, Number, Operator, Stmt, StmtIf};
 use ruff_text_size::Ranged;
 
 /// Whether the branch that the last node of `path` decides only stops or complains (S02): its body raises, exits, warns or logs;
@@ -73,6 +73,58 @@ pub fn is_asserted(path: &[Node<'_>]) -> bool {
     }
 }
 
+/// The constant that settles a test whatever the last node of `path` comes to: a later operand of an `and` that is always false,
+/// of an `or` that is always true. An earlier one would have kept it from being asked.
+///
+/// ```text
+/// DEBUG = False                                  # and nothing else assigns it
+/// if torch.isnan(x).any() and DEBUG:             # settled by DEBUG
+/// ```
+pub fn settled_by<'a>(path: &[Node<'a>]) -> Option<&'a ExprName> {
+    let mut end = path.len() - 1;
+    let mut found = None;
+    loop {
+        let (above, own) = (*path.get(end.checked_sub(1)?)?, path[end].range());
+        match above {
+            Node::ExprBoolOp(ast) => {
+                let later = ast.values.iter().filter(|value| value.start() >= own.end());
+                let settles = |value: &&'a Expr| constant(value, path) == Some(ast.op == BoolOp::Or);
+                found = found.or_else(|| later.filter(settles).find_map(Expr::as_name_expr));
+            }
+            Node::ExprUnaryOp(_) | Node::ExprCompare(_) => {}
+            Node::StmtIf(_)
+            | Node::ElifElseClause(_)
+            | Node::StmtWhile(_)
+            | Node::StmtAssert(_)
+            | Node::ExprIf(_) => {
+                return found;
+            }
+            _ => return None,
+        }
+        end -= 1;
+    }
+}
+
+/// Whether a name is always true or always false: a constant of the module that is assigned once, to a literal.
+fn constant(value: &Expr, path: &[Node<'_>]) -> Option<bool> {
+    let name = value.as_name_expr()?;
+    let owner = scope::owner(path, &name.id);
+    let mut stores = scope::occurrences(&owner, &name.id).into_iter().filter(|one| !one.load);
+    let only = stores.next().filter(|_| owner.len() == 1 && stores.next().is_none())?;
+    let Some(Node::StmtAssign(ast)) = nodes::above(&only.path, 1).filter(|_| only.path.len() == 3) else {
+        return None;
+    };
+    match &*ast.value {
+        Expr::BooleanLiteral(ast) => Some(ast.value),
+        Expr::NoneLiteral(_) => Some(false),
+        Expr::NumberLiteral(ast) => match &ast.value {
+            Number::Int(int) => Some(int.as_u8() != Some(0)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 fn stops(call: &ExprCall) -> bool {
     Names("exit _exit abort set_trace breakpoint warn").has(nodes::name(&call.func))
 }
@@ -105,7 +157,7 @@ fn is_rare(test: &Expr) -> bool {
 
 /// `i % 1` is always 0.
 fn is_one(expr: &Expr) -> bool {
-    matches!(expr, Expr::NumberLiteral(number) if matches!(&number.value, ruff_python_ast::Number::Int(int) if int.as_u8() == Some(1)))
+    matches!(expr, Expr::NumberLiteral(number) if matches!(&number.value, Number::Int(int) if int.as_u8() == Some(1)))
 }
 
 fn is_rank(name: &str) -> bool {

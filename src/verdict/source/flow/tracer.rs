@@ -1,7 +1,7 @@
 //! Following a value that the CPU read to what becomes of it.
 
 use super::calls::Program;
-use super::conditions::{self, is_asserted, is_guard};
+use super::conditions::{self, is_asserted, is_choice, is_guard};
 use super::value::{Sink, Step, Use, Value, constant_step, element};
 use crate::rules::grade;
 use crate::verdict::source::infer::objects::Objects;
@@ -421,7 +421,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
 
     /// The last node of `path` is a condition of a comprehension. One that leaves out what is missing or not finite is part of
     /// computing a mean.
-    fn filter(&self, path: &[Node<'a>], value: &Value) -> Next {
+    fn filter(&mut self, path: &[Node<'a>], value: &Value) -> Next {
         let test = path.last().map(|node| self.file.text(node).to_ascii_lowercase()).unwrap_or_default();
         if ["nan", "inf", "none"].iter().any(|word| test.contains(word)) {
             return Next::Done;
@@ -431,12 +431,16 @@ impl<'a, 'n> Tracer<'a, 'n> {
 
     /// The last node of `path` decides a branch. Whether a list is empty does not depend on what it holds, and what text
     /// looks like decides about more text.
-    fn branch(&self, path: &[Node<'a>], value: &Value, what: &str) -> Next {
+    fn branch(&mut self, path: &[Node<'a>], value: &Value, what: &str) -> Next {
         if value.text || !value.steps.is_empty() {
             return Next::Done;
         }
         let guard = is_guard(path, self.file);
-        ends(Sink::Branch { guard, assert: is_asserted(path) }, what)
+        self.sink(path, value, Sink::Branch { guard, assert: is_asserted(path) }, what);
+        if let (true, Some(used)) = (is_choice(path), self.uses.last_mut()) {
+            used.limit = grade::CHOICE;
+        }
+        Next::Done
     }
 }
 

@@ -198,7 +198,7 @@ pub struct Use {
     pub deferred: bool,
     /// Only now and then, by a condition that the read itself does not stand under.
     pub rare: bool,
-    /// The highest confidence that a verdict of false on it deserves.
+    /// The highest confidence that a verdict on it deserves.
     pub limit: f64,
     /// The value as the sink gets it, for following it into the caller.
     pub value: Value,

@@ -112,7 +112,7 @@ impl Span {
 }
 
 /// Whether all branches and loops around a wait are around the read too.
-fn surely_before(wait: &Path<'_>, read: TextRange) -> bool {
+pub(super) fn surely_before(wait: &Path<'_>, read: TextRange) -> bool {
     wait[function_scope(wait) + 1..].iter().all(|node| match node {
         Node::StmtIf(_)
         | Node::ElifElseClause(_)

@@ -1,5 +1,6 @@
 //! From the expression and what becomes of its value to a verdict.
 
+mod anyway;
 mod barrier;
 mod callers;
 mod explicit;

@@ -5,7 +5,7 @@ use super::{explicit, surroundings};
 use crate::model::Frame;
 use crate::rules::grade::{self, Grade};
 use crate::rules::says;
-use crate::verdict::source::flow::conditions::{is_asserted, is_choice, is_guard};
+use crate::verdict::source::flow::conditions::{is_asserted, is_choice, is_guard, settled_by};
 use crate::verdict::source::infer::placement::{Here, Placement, is_filled};
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::locate::fit;
@@ -46,7 +46,8 @@ pub struct Judged {
 impl Case<'_, '_> {
     /// Judges the expression.
     pub fn judge(self) -> Judged {
-        let mut verdict = self.host_knows(self.verdict());
+        let mut verdict =
+            self.settled_test().unwrap_or_else(|| self.read_anyway(self.host_knows(self.verdict())));
         if verdict.class == Class::False && !matches!(verdict.kind, Kind::Upload | Kind::Timing) {
             verdict.evidence.extend(surroundings::amortised(self.here));
         }
@@ -162,8 +163,17 @@ impl Case<'_, '_> {
             );
             return says(grade::S02, Kind::ControlFlow, GUARD, text);
         }
-        let pattern = if is_choice(path) { "A03" } else { "A38" };
-        says(grade::S01, Kind::ControlFlow, pattern, format!("Python branches on `{text}`"))
+        let (grade, pattern) = if is_choice(path) { (grade::S01_CHOICE, "A03") } else { (grade::S01, "A38") };
+        says(grade, Kind::ControlFlow, pattern, format!("Python branches on `{text}`"))
+    }
+
+    /// A test whose outcome a constant settles, whatever the device says.
+    fn settled_test(self) -> Option<Verdict> {
+        let asks =
+            matches!(self.sync, SyncExpr::Truth | SyncExpr::Bool | SyncExpr::Item | SyncExpr::Convert(_));
+        let constant = settled_by(self.here.path).filter(|_| asks)?;
+        let what = format!("decides nothing: `{}` settles the test, ask it first", constant.id);
+        Some(self.says(grade::S20_SETTLED, Kind::HostKnown, "A40", &what))
     }
 
     /// Text made from a tensor.

@@ -35,7 +35,7 @@ fn judge_all(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
         let confidence = grade.confidence - grade::PER_NAME * f64::from(used.value.hops.saturating_sub(2));
         let once = is_needed_once(used);
         // Another reader may call the read one that can wait.
-        let confidence = if once { confidence.min(grade::NEEDED_ONCE) } else { confidence };
+        let confidence = if once { confidence.min(grade::NEEDED_ONCE) } else { confidence }.min(used.limit);
         let guard = matches!(used.sink, Sink::Branch { guard: true, .. }) && confidence >= DECIDED;
         let pattern = if guard { GUARD } else { pattern };
         let mut text = sentence(subject, "is", &[used]);

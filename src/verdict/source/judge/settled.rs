@@ -112,7 +112,8 @@ impl Case<'_, '_> {
             _ => "",
         };
         let text = format!("the output size of `{op}` depends on values{why}");
-        says(grade::S11, Kind::DynamicShape, pattern, text)
+        let grade = if op == "repeat_interleave" { grade::S11_REPEATS } else { grade::S11 };
+        says(grade, Kind::DynamicShape, pattern, text)
     }
 
     /// The wait happened inside a call that the line makes.

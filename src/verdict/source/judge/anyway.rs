@@ -1,0 +1,298 @@
+//! Reads of what the program reads anyway: a total that another line asks for, and a guard on a value that is logged.
+
+use super::barrier::surely_before;
+use super::origin::{changes, repeats};
+use super::reader::Case;
+use super::rules::GUARD;
+use crate::model::Frame;
+use crate::rules::grade;
+use crate::verdict::source::flow::calls::Program;
+use crate::verdict::source::flow::tracer::Tracer;
+use crate::verdict::source::flow::value::{Sink, Value};
+use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::placement::{Here, Placements};
+use crate::verdict::source::locate::callee::{self, Callee};
+use crate::verdict::source::locate::sync_expr::SyncExpr;
+use crate::verdict::source::parse::scope::{self, Definition, Given};
+use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee};
+use crate::vocabulary::{Class, Kind, Verdict};
+use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprName, Number, Operator, UnaryOp};
+use ruff_text_size::{Ranged, TextRange};
+
+/// Names followed to what they are assigned.
+const MAX_STEPS: u8 = 6;
+/// Methods that give the same values in another shape or type.
+const RESHAPES: Names = Names(
+    "view reshape t transpose permute flatten ravel contiguous long int to squeeze unsqueeze clone detach cpu cuda",
+);
+
+impl<'a> Case<'_, 'a> {
+    /// The verdict on a read that another line of the program makes superfluous, in place of one that says it is needed.
+    pub(super) fn read_anyway(self, found: Verdict) -> Verdict {
+        if found.class != Class::True {
+            return found;
+        }
+        let told = self.same_total().or_else(|| self.logged(&found));
+        let Some((pattern, what)) = told else { return found };
+        self.says(grade::S20_ANYWAY, Kind::HostKnown, pattern, &what)
+    }
+
+    /// A size or a number that is the sum of values whose sum another line of the function reads.
+    ///
+    /// Definition: the sum of a tensor is the same for all its reshapes, and the last element of its cumulated sums is it.
+    ///
+    /// ```text
+    /// ends = counts.cumsum(0)
+    /// y = bias.repeat_interleave(counts, dim=0)      waits for the sum of counts …
+    /// rest = len(x) - int(ends[-1])                  … which this line reads: output_size=
+    /// ```
+    /// Cost: one walk over the function.
+    fn same_total(self) -> Option<(&'static str, String)> {
+        let path = self.here.path;
+        let call = nodes::call(path)?;
+        let sized = matches!(self.sync, SyncExpr::Shape("repeat_interleave", _));
+        let wanted = match self.sync {
+            SyncExpr::Shape("repeat_interleave", _) => values(path, repeats(call)?, 0)?,
+            SyncExpr::Item => total(path, nodes::receiver(call)?, 0)?,
+            SyncExpr::Convert("int" | "float") => total(path, call.arguments.args.first()?, 0)?,
+            _ => return None,
+        };
+        let function = &path[..=nodes::function_scope(path)];
+        let own = nodes::range(path);
+        let others = nodes::calls(function, &|other| sized || other.start() < own.start());
+        let other = others.iter().find(|other| {
+            nodes::range(other) != own
+                && surely_before(other, own)
+                && hands_over(other).as_ref() == Some(&wanted)
+        })?;
+        let line = self.here.file().line_of(nodes::range(other).start());
+        Some(if sized {
+            ("B10", format!("waits for a total that line {line} reads anyway: pass it as `output_size=`"))
+        } else {
+            ("A39", format!("reads a total that line {line} has read already"))
+        })
+    }
+
+    /// A guard that looks for NaN or infinity in what is logged anyway.
+    fn logged(self, found: &Verdict) -> Option<(&'static str, String)> {
+        let node = last(self.here.path)?;
+        let text = self.text.to_ascii_lowercase();
+        if found.pattern != Some(GUARD) || !["nan", "inf", "finite"].iter().any(|word| text.contains(word)) {
+            return None;
+        }
+        let guard = self.here.path.iter().rev().find(|node| node.is_statement())?;
+        // One that skips the step needs its answer before the step.
+        let Node::StmtIf(ast) = guard else { return None };
+        if ast
+            .body
+            .iter()
+            .any(|stmt| stmt.is_continue_stmt() || stmt.is_break_stmt() || stmt.is_return_stmt())
+        {
+            return None;
+        }
+        let mut tensors =
+            names(node).into_iter().filter(|name| !matches!(&*name.id, "torch" | "math" | "np"));
+        let tensor = tensors.next().filter(|_| tensors.next().is_none())?;
+        let frame = self.site.frames.first()?;
+        let what = self.shown(self.here, frame, 0, tensor, guard.range())?;
+        Some(("A39", format!("guards a value that is {what} anyway: test the number that is read there")))
+    }
+
+    /// What shows a tensor, or the values that it was added up from, on the host: in its function, or in that of a caller which
+    /// passes it.
+    fn shown(
+        self,
+        here: Here<'_, '_>,
+        frame: &Frame,
+        inner: usize,
+        tensor: &ExprName,
+        guard: TextRange,
+    ) -> Option<String> {
+        let file = here.file();
+        let program = Program { tree: self.site.tree, recorded: &frame.file, depth: 0 };
+        for (name, path) in with_terms(here.path, tensor) {
+            for store in reaching(&path, name) {
+                let mut tracer = Tracer::new(here.placements).of(Some(program));
+                tracer.name(&store, &name.id, Value::new(&store, true));
+                let lines = file.line_of(guard.start())..=file.line_of(guard.end());
+                let told =
+                    tracer.uses.iter().find(|used| used.sink == Sink::Log && !lines.contains(&used.line));
+                if let Some(used) = told {
+                    return Some(format!("{} (line {})", used.what, used.line));
+                }
+            }
+        }
+        let owner = scope::owner(here.path, &tensor.id);
+        let position = nodes::function(&owner)?
+            .parameters
+            .args
+            .iter()
+            .position(|one| one.name().as_str() == tensor.id.as_str())?;
+        let callee = Callee::around(here.path);
+        let caller = self.site.caller(inner, callee.name).filter(|_| inner == 0)?;
+        let (calls, _) = callee::calls(&caller.file, caller.frame, &callee, caller.direct);
+        let [path] = calls.as_slice() else { return None };
+        let call = nodes::call(path)?;
+        let bound = usize::from(matches!(owner[..], [.., Node::StmtClassDef(_), _]));
+        let argument = nodes::argument(&call.arguments, &tensor.id, position.checked_sub(bound)?)?;
+        let placements = Placements::new(&caller.file);
+        let here = Here { placements: &placements, path };
+        self.shown(here, caller.frame, caller.at, argument.as_name_expr()?, TextRange::default())
+    }
+}
+
+/// Values of the program: a name, and the assignments of it that a read sees.
+#[derive(PartialEq, Eq)]
+struct Values {
+    owner: TextRange,
+    name: String,
+    stores: Vec<TextRange>,
+}
+
+/// The values that an expression holds, in whatever shape.
+fn values<'a>(path: &[Node<'a>], expr: &'a Expr, steps: u8) -> Option<Values> {
+    match expr {
+        _ if steps > MAX_STEPS => None,
+        Expr::Name(name) => {
+            let owner = scope::owner(path, &name.id);
+            if scope::occurrences(&owner, &name.id).iter().any(|one| changes(&one.path)) {
+                return None;
+            }
+            let stores = reaching(path, name);
+            let further =
+                assigned(&stores, &owner, name).and_then(|(value, place)| values(&place, value, steps + 1));
+            further.or_else(|| {
+                let stores = stores.iter().map(|store| nodes::range(store)).collect();
+                Some(Values { owner: nodes::range(&owner), name: name.id.to_string(), stores })
+            })
+        }
+        Expr::Call(call) if RESHAPES.has(nodes::name(&call.func)) => {
+            values(path, nodes::receiver(call)?, steps + 1)
+        }
+        Expr::Attribute(ast) if Names("T mT data").has(&ast.attr) => values(path, &ast.value, steps + 1),
+        _ => None,
+    }
+}
+
+/// The values that an expression is the sum of.
+fn total<'a>(path: &[Node<'a>], expr: &'a Expr, steps: u8) -> Option<Values> {
+    match expr {
+        _ if steps > MAX_STEPS => None,
+        Expr::Name(name) => {
+            let owner = scope::owner(path, &name.id);
+            let (value, place) = assigned(&reaching(path, name), &owner, name)?;
+            total(&place, value, steps + 1)
+        }
+        Expr::Call(call) => match nodes::name(&call.func) {
+            "sum" => values(path, input(call)?, steps + 1),
+            "int" | "float" if call.func.is_name_expr() => {
+                total(path, call.arguments.args.first()?, steps + 1)
+            }
+            name if name == "item" || RESHAPES.has(name) => total(path, nodes::receiver(call)?, steps + 1),
+            _ => None,
+        },
+        Expr::Subscript(ast) if is_last(&ast.slice) => {
+            let place;
+            let (at, cumulated) = match &*ast.value {
+                Expr::Name(name) => {
+                    let found = assigned(&reaching(path, name), &scope::owner(path, &name.id), name)?;
+                    place = found.1;
+                    (place.as_slice(), found.0)
+                }
+                value => (path, value),
+            };
+            let call = cumulated.as_call_expr().filter(|call| nodes::name(&call.func) == "cumsum")?;
+            let torch = matches!(split_callee(&dotted(&call.func)).0, "torch");
+            let input = if torch { call.arguments.args.first()? } else { nodes::receiver(call)? };
+            values(at, input, steps + 1)
+        }
+        _ => None,
+    }
+}
+
+/// The only argument of `torch.sum(x)` and `sum(x)`, the receiver of `x.sum()`; none where a dimension is named.
+fn input(call: &ExprCall) -> Option<&Expr> {
+    let base = dotted(&call.func);
+    match (split_callee(&base).0, &*call.arguments.args, call.arguments.keywords.is_empty()) {
+        ("" | "torch", [only], true) => Some(only),
+        ("" | "torch", ..) => None,
+        (_, [], true) => nodes::receiver(call),
+        _ => None,
+    }
+}
+
+fn is_last(index: &Expr) -> bool {
+    let Expr::UnaryOp(ast) = index else { return false };
+    let Expr::NumberLiteral(number) = &*ast.operand else { return false };
+    ast.op == UnaryOp::USub && matches!(&number.value, Number::Int(int) if int.as_u8() == Some(1))
+}
+
+/// The values whose sum a call hands to Python.
+fn hands_over(path: &Path<'_>) -> Option<Values> {
+    let call = nodes::call(path)?;
+    let first = call.arguments.args.first();
+    let callee = dotted(&call.func);
+    match split_callee(&callee) {
+        ("", "int" | "float" | "range") | ("torch", "arange" | "zeros" | "empty" | "ones") => {
+            total(path, first?, 0)
+        }
+        (base, "item") if !base.is_empty() => total(path, nodes::receiver(call)?, 0),
+        (base, "tolist" | "cpu") if !base.is_empty() => values(path, nodes::receiver(call)?, 0),
+        _ => None,
+    }
+}
+
+/// The only value that a name has where it is read, with the place.
+fn assigned<'a>(stores: &[Path<'a>], owner: &Path<'a>, name: &ExprName) -> Option<(&'a Expr, Path<'a>)> {
+    let [only] = stores else { return None };
+    if scope::parameter(owner, &name.id).is_some() && only.len() == owner.len() {
+        return None;
+    }
+    match scope::given(only) {
+        Given::Value(value) => Some((value, only.clone())),
+        _ => None,
+    }
+}
+
+/// The assignments of a name that a read of it sees; the function, where its parameter is seen.
+fn reaching<'a>(path: &[Node<'a>], name: &ExprName) -> Vec<Path<'a>> {
+    let owner = scope::owner(path, &name.id);
+    let sees = |definition: &Definition<'a>| {
+        let reads = scope::reached(&owner, &name.id, definition);
+        reads.iter().any(|read| nodes::range(read) == name.range())
+    };
+    let parameter = scope::parameter(&owner, &name.id).filter(|_| sees(&Definition::parameter(&owner)));
+    let stores = scope::occurrences(&owner, &name.id).into_iter().filter(|one| one.store).map(|one| one.path);
+    let stores = stores.filter(|store| sees(&Definition::new(store)));
+    parameter.map(|_| owner.clone()).into_iter().chain(stores).collect()
+}
+
+/// A tensor, and the names that it was added up from: `losses = sum(parts.values())`, `loss = a + b`.
+fn with_terms<'a>(path: &[Node<'a>], tensor: &'a ExprName) -> Vec<(&'a ExprName, Path<'a>)> {
+    let mut found = vec![(tensor, path.to_vec())];
+    let owner = scope::owner(path, &tensor.id);
+    if let Some((value, place)) = assigned(&reaching(path, tensor), &owner, tensor) {
+        let sums = match value {
+            Expr::Call(call) => nodes::name(&call.func) == "sum",
+            Expr::BinOp(ast) => ast.op == Operator::Add,
+            _ => false,
+        };
+        let terms = names(Node::from(value)).into_iter().filter(|name| !matches!(&*name.id, "sum" | "torch"));
+        found.extend(terms.filter(|_| sums).map(|name| (name, place.clone())));
+    }
+    found
+}
+
+/// The names that are read at and below a node.
+fn names<'a>(node: Node<'a>) -> Vec<&'a ExprName> {
+    let mut found = Vec::new();
+    nodes::walk(&[node], &mut |path| {
+        if let Some(Node::ExprName(name)) = last(path)
+            && name.ctx == ExprContext::Load
+        {
+            found.push(name);
+        }
+        true
+    });
+    found
+}

@@ -1,0 +1,127 @@
+//! What callers pass: the recorded ones, frame by frame, and the call that led into a function.
+
+use super::search::{Answer, Known, Object, Parameter, Scene, Search, all};
+use crate::verdict::source::flow::value::Step;
+use crate::verdict::source::infer::placement::{Here, Placements};
+use crate::verdict::source::locate::callee::{self, Callee};
+use crate::verdict::source::parse::{dotted, nodes, split_callee};
+use ruff_python_ast::{Expr, ExprCall};
+
+impl Search<'_> {
+    /// What the frame outside `inner` passes for a parameter of the function there.
+    pub(super) fn given_by_caller(
+        &self,
+        parameter: &Parameter<'_>,
+        callee: &Callee<'_>,
+        inner: usize,
+    ) -> Answer {
+        let Some(caller) = self.site.caller(inner, callee.name) else { return Answer::Unknown };
+        let (calls, _) = callee::calls(&caller.file, caller.frame, callee, caller.direct);
+        let placements = Placements::new(&caller.file);
+        let mut known: Vec<Option<Known>> = Vec::new();
+        for path in &calls {
+            let Some(call) = nodes::call(path) else { return Answer::Unknown };
+            let outer = Callee::around(path);
+            let outside = |parameter: &Parameter<'_>| self.given_by_caller(parameter, &outer, caller.at);
+            let object = parameter.class.and_then(|class| {
+                let expr =
+                    if nodes::name(&call.func) == callee.name { nodes::receiver(call)? } else { &*call.func };
+                Some(Object { expr, class, recorded: &self.site.frames.get(inner)?.file })
+            });
+            let here = Here { placements: &placements, path };
+            let function = &path[..=nodes::function_scope(path)];
+            let scene = self.scene(here, &caller.frame.file, function, &outside);
+            match self.passed(Scene { object: object.as_ref(), ..scene }, call, parameter) {
+                Answer::Known(one) => known.push(Some(one)),
+                other => return other,
+            }
+        }
+        all(known.into_iter()).into()
+    }
+
+    /// What a call passes for a parameter of the function that it calls: by its name, in its place, or in the `*args` and
+    /// `**kwargs` that wrappers hand on.
+    pub(super) fn passed<'a>(
+        &self,
+        scene: Scene<'_, 'a>,
+        call: &'a ExprCall,
+        parameter: &Parameter<'_>,
+    ) -> Answer {
+        let (parameters, mut steps) = (&parameter.function.parameters, parameter.steps.clone());
+        let callee = dotted(&call.func);
+        let owner = split_callee(split_callee(&callee).0).1;
+        let decorated = |name: &str| {
+            parameter.function.decorator_list.iter().any(|one| nodes::name(&one.expression) == name)
+        };
+        if parameter.class.is_some_and(|class| class == owner) && !decorated("classmethod") {
+            // `Class.method(self, …)`.
+            return Answer::Unknown;
+        }
+        let bound = usize::from(parameter.class.is_some() && !decorated("staticmethod"));
+        let mut all = parameters.posonlyargs.iter().chain(&parameters.args);
+        let is = |one: &Option<Box<ruff_python_ast::Parameter>>| {
+            one.as_ref().is_some_and(|one| one.name.as_str() == parameter.name)
+        };
+        if is(&parameters.vararg) {
+            let Some(Step::Index(index)) = steps.pop() else { return Answer::Unknown };
+            let Some(position) = (all.count() + index).checked_sub(bound) else { return Answer::Unknown };
+            return self.in_place(scene, call, position, steps);
+        }
+        if is(&parameters.kwarg) {
+            let Some(Step::Key(key)) = steps.pop() else { return Answer::Unknown };
+            return self.by_name(scene, call, &key, steps);
+        }
+        let position = all.position(|one| one.name().as_str() == parameter.name);
+        let position = position.and_then(|position| position.checked_sub(bound));
+        let in_place =
+            position.map_or(Answer::Default, |position| self.in_place(scene, call, position, steps.clone()));
+        match in_place {
+            Answer::Known(known) => Answer::Known(known),
+            other => match (other, self.by_name(scene, call, parameter.name, steps)) {
+                (_, Answer::Known(known)) => Answer::Known(known),
+                (Answer::Default, Answer::Default) => Answer::Default,
+                _ => Answer::Unknown,
+            },
+        }
+    }
+
+    /// What stands in a place of a call.
+    fn in_place<'a>(
+        &self,
+        scene: Scene<'_, 'a>,
+        call: &'a ExprCall,
+        position: usize,
+        mut steps: Vec<Step>,
+    ) -> Answer {
+        for (at, argument) in call.arguments.args.iter().enumerate().take(position + 1) {
+            if let Expr::Starred(rest) = argument {
+                steps.push(Step::Index(position - at));
+                return self.find(scene, &rest.value, steps).into();
+            }
+            if at == position {
+                return self.find(scene, argument, steps).into();
+            }
+        }
+        Answer::Default
+    }
+
+    /// What a call gives by a name.
+    fn by_name<'a>(
+        &self,
+        scene: Scene<'_, 'a>,
+        call: &'a ExprCall,
+        name: &str,
+        mut steps: Vec<Step>,
+    ) -> Answer {
+        if let Some(keyword) = call.arguments.find_keyword(name) {
+            return self.find(scene, &keyword.value, steps).into();
+        }
+        match call.arguments.keywords.iter().find(|keyword| keyword.arg.is_none()) {
+            Some(rest) => {
+                steps.push(Step::Key(name.to_owned()));
+                self.find(scene, &rest.value, steps).into()
+            }
+            None => Answer::Default,
+        }
+    }
+}

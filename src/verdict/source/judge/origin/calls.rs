@@ -1,0 +1,324 @@
+//! Calls: what moves a value, what computes another from it alone, and functions of the program, looked into for what they
+//! return.
+
+use super::search::{Known, Parameter, Scene, Search, all};
+use crate::verdict::source::flow::calls::Program;
+use crate::verdict::source::flow::value::{Step, constant_step};
+use crate::verdict::source::infer::libraries::{Names, makes_tensor};
+use crate::verdict::source::infer::objects::Objects;
+use crate::verdict::source::infer::placement::{Here, Placement, Placements};
+use crate::verdict::source::parse::imports::{Import, full_name, split_root};
+use crate::verdict::source::parse::nodes::{self, function_scope};
+use crate::verdict::source::parse::{Node, Path, Source, dotted, last, scope, split_callee};
+use ruff_python_ast::{Expr, ExprCall};
+use ruff_text_size::Ranged;
+use std::rc::Rc;
+
+/// Methods and functions whose result follows from their arguments alone.
+const PURE: Names = Names(
+    "max min sum mean prod any all amax amin argmax argmin cumsum cumprod diff abs neg long int float double bool half \
+     bfloat16 clone detach view reshape flatten squeeze unsqueeze contiguous t transpose permute expand repeat flip roll sort \
+     argsort unique unique_consecutive cat stack concat clamp eq ne lt le gt ge logical_and logical_or logical_not \
+     maximum minimum where item tolist to type cpu numpy add sub mul div floor ceil round sqrt Variable split chunk \
+     unbind nonzero masked_select index_select gather bincount isin repeat_interleave pin_memory size numel",
+);
+/// Of these, the ones that are builtins too.
+const BUILTINS: Names = Names("max min sum any all abs int float bool round len sorted divmod pow");
+/// What hands its argument on, element by element.
+const WRAPPERS: Names = Names("tqdm trange iter list tuple reversed cycle islice prefetch track");
+/// Modules of functions of tensors.
+const TORCH: Names = Names("torch F torch.autograd torch.nn.functional");
+/// Further functions and methods that hand on what they are given, or what lies in it.
+const HANDS_ON: Names = Names("enumerate zip items values get pop next");
+/// Functions of torch that make a tensor of numbers that the program names.
+const CONSTANT: Names = Names("zeros ones full arange linspace eye");
+/// Decorators that hand on what the function returns.
+const TRANSPARENT: Names =
+    Names("staticmethod classmethod no_grad inference_mode enable_grad property record lru_cache cache");
+
+/// A function that a call means.
+enum Callee<'a> {
+    /// In the same file.
+    Here(Path<'a>),
+    /// In another one, by its name, under the class if it is a method.
+    There { recorded: String, file: Rc<Source>, class: Option<String>, name: String },
+}
+
+impl Search<'_> {
+    pub(super) fn call<'a>(
+        &self,
+        scene: Scene<'_, 'a>,
+        call: &'a ExprCall,
+        steps: Vec<Step>,
+    ) -> Option<Known> {
+        let callee = dotted(&call.func);
+        let (base, name) = split_callee(&callee);
+        let torch = TORCH.has(base);
+        let device = scene.here.device_argument(call);
+        match (name, nodes::receiver(call)) {
+            ("cuda", Some(tensor)) => return self.moved(scene, call, tensor, steps),
+            ("to", Some(_)) if device == Some(Placement::Host) => return Some(Known::default()),
+            ("to", Some(tensor)) if device == Some(Placement::Device) => {
+                return self.moved(scene, call, tensor, steps);
+            }
+            _ if torch && (makes_tensor(name) || CONSTANT.has(name)) => {
+                return self.made(scene, call, device == Some(Placement::Device));
+            }
+            _ => {}
+        }
+        match self.callee(scene, call) {
+            Some(Callee::Here(function)) => {
+                let placements = scene.here.placements;
+                return self.enter(scene, call, placements, scene.recorded, &function, steps);
+            }
+            Some(Callee::There { recorded, file, class, name }) => {
+                let function = defined(&file, class.as_deref(), &name)?;
+                return self.enter(scene, call, &Placements::new(&file), &recorded, &function, steps);
+            }
+            None if !is_library(scene.here, &call.func) => return None,
+            None => {}
+        }
+        match (name, nodes::receiver(call)) {
+            ("range", None) => Some(Known::default()),
+            _ if HANDS_ON.has(name) || !torch && WRAPPERS.has(name) || name.ends_with("DataLoader") => {
+                self.handed_on(scene, call, steps)
+            }
+            // A type or another tensor says nothing of the value.
+            ("to" | "type", Some(tensor)) => self.find(scene, tensor, steps),
+            (_, receiver) if PURE.has(name) || BUILTINS.has(name) => {
+                let receiver = receiver.filter(|_| !torch && !matches!(base, "np" | "numpy" | "math"));
+                let keywords = call.arguments.keywords.iter().map(|keyword| &keyword.value);
+                let parts = receiver.into_iter().chain(&call.arguments.args).chain(keywords);
+                all(parts.map(|part| self.find(scene, part, Vec::new()))).map(Known::computed)
+            }
+            _ => None,
+        }
+    }
+
+    /// A tensor made of numbers: `torch.tensor(sizes, device=…)`, `torch.arange(n)`.
+    fn made<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall, on_device: bool) -> Option<Known> {
+        let (name, arguments) = (nodes::name(&call.func), &call.arguments);
+        // What is trained does not keep its values.
+        if arguments.find_keyword("requires_grad").is_some() {
+            return None;
+        }
+        // Sizes and bounds are read by the host, whatever they were.
+        let sized = CONSTANT.has(name) && name != "full";
+        let named = ["fill_value", "data"].iter().filter_map(|name| arguments.find_keyword(name));
+        let values = arguments.args.iter().chain(named.map(|keyword| &keyword.value));
+        let values = || all(values.map(|value| self.find(scene, value, Vec::new())));
+        let known = if sized { Known::default() } else { values()? };
+        Some(Known { sent: known.sent.or_else(|| on_device.then(|| self.place(scene, call))), ..known })
+    }
+
+    /// What hands on what lies in its argument or receiver: loops over it, entries of dicts, batches of a loader.
+    fn handed_on<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall, mut steps: Vec<Step>) -> Option<Known> {
+        let (name, receiver, arguments) =
+            (nodes::name(&call.func), nodes::receiver(call), &call.arguments.args);
+        let looped = steps.last() == Some(&Step::Any);
+        match (name, receiver) {
+            // Its workers have no GPU, and what it collates are tensors of the host.
+            _ if name.ends_with("DataLoader") => looped.then(Known::default),
+            ("enumerate", None) if looped => {
+                steps.pop();
+                match steps.pop()? {
+                    Step::Index(0) => Some(Known::default()),
+                    Step::Index(1) => self.find(scene, arguments.first()?, with(steps, Step::Any)),
+                    _ => None,
+                }
+            }
+            ("zip", None) if looped && !arguments.iter().any(Expr::is_starred_expr) => {
+                steps.pop();
+                let Step::Index(index) = steps.pop()? else { return None };
+                self.find(scene, arguments.get(index)?, with(steps, Step::Any))
+            }
+            ("items", Some(table)) if looped => {
+                steps.pop();
+                match steps.pop()? {
+                    Step::Index(0) => Some(Known::default()),
+                    Step::Index(1) => self.find(scene, table, with(steps, Step::Entry)),
+                    _ => None,
+                }
+            }
+            ("values", Some(table)) if looped => self.find(scene, table, steps),
+            ("get" | "pop", Some(table)) => {
+                self.find(scene, table, with(steps, constant_step(arguments.first()?)?))
+            }
+            ("next", None) => self.find(scene, arguments.first()?, with(steps, Step::Any)),
+            _ if WRAPPERS.has(name) => self.find(scene, arguments.first()?, steps),
+            _ => None,
+        }
+    }
+
+    /// `tensor.to(device)`: known if the tensor is; where the host's own data cannot be told from others, as it was sent.
+    fn moved<'a>(
+        &self,
+        scene: Scene<'_, 'a>,
+        call: &'a ExprCall,
+        tensor: &'a Expr,
+        steps: Vec<Step>,
+    ) -> Option<Known> {
+        let place = || Some(self.place(scene, call));
+        match self.find(scene, tensor, steps) {
+            Some(known) => Some(Known { sent: known.sent.or_else(place), ..known }),
+            None if !self.plain && scene.here.find(tensor) == Placement::Unknown => {
+                Some(Known { sent: place(), computed: false })
+            }
+            None => None,
+        }
+    }
+
+    /// The function of the program that a call means; `None` where it is none, or where that is not told.
+    fn callee<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall) -> Option<Callee<'a>> {
+        let here = scene.here;
+        let program = Program { tree: self.site.tree, recorded: scene.recorded, depth: 0 };
+        let imported = |root: &str, rest: Option<&str>| {
+            let (recorded, file, name) = program.function(&only_import(here, root)?, rest)?;
+            Some(Callee::There { recorded, file, class: None, name })
+        };
+        match &*call.func {
+            Expr::Name(name) => {
+                let owner = scope::owner(here.path, &name.id);
+                let mut stores = scope::occurrences(&owner, &name.id).into_iter().filter(|one| one.store);
+                let only = stores.next().filter(|_| stores.next().is_none())?;
+                match last(&only.path)? {
+                    Node::StmtFunctionDef(_) => Some(Callee::Here(only.path)),
+                    _ => imported(&name.id, None),
+                }
+            }
+            Expr::Attribute(ast) => {
+                let method = ast.attr.as_str();
+                if let Some(object) = scene.object.filter(|object| same_object(here, object.expr, &ast.value))
+                {
+                    let file = self.site.tree.open(object.recorded)?;
+                    let (recorded, class) = (object.recorded.to_owned(), Some(object.class.to_owned()));
+                    return Some(Callee::There { recorded, file, class, name: method.to_owned() });
+                }
+                let objects = Objects::new(here.file());
+                if let Some(class) = objects.class_of(&ast.value, here.path) {
+                    return objects.method(&class, method).map(Callee::Here);
+                }
+                if let [(Expr::Call(made), _)] = objects.values_of(&ast.value, here.path).as_slice()
+                    && let callee = dotted(&made.func)
+                    && let (root, rest) = split_root(&callee)
+                    && let Some((recorded, file, class)) = program.class(&only_import(here, root)?, rest)
+                {
+                    return Some(Callee::There {
+                        recorded,
+                        file,
+                        class: Some(class),
+                        name: method.to_owned(),
+                    });
+                }
+                let callee = dotted(&call.func);
+                let (root, rest) = split_root(&callee);
+                imported(root, rest)
+            }
+            _ => None,
+        }
+    }
+
+    /// What a function of the program returns to a call.
+    fn enter<'a, 'b>(
+        &self,
+        scene: Scene<'_, 'a>,
+        call: &'a ExprCall,
+        placements: &Placements<'b>,
+        recorded: &str,
+        function: &Path<'b>,
+        mut steps: Vec<Step>,
+    ) -> Option<Known> {
+        let ast = nodes::function(function)?;
+        if ast.is_async || !ast.decorator_list.iter().all(|one| TRANSPARENT.has(decorator(&one.expression))) {
+            return None;
+        }
+        let outside = |parameter: &Parameter<'_>| self.passed(scene, call, parameter);
+        let here = Here { placements, path: function };
+        let inner = self.scene(here, recorded, function, &outside);
+        let own = |path: &[Node<'b>]| function_scope(path) == function.len() - 1;
+        let yields = nodes::find(function, &mut |path| {
+            own(path) && matches!(last(path), Some(Node::ExprYield(_) | Node::ExprYieldFrom(_)))
+        });
+        if !yields.is_empty() && steps.pop() != Some(Step::Any) {
+            return None;
+        }
+        let returns =
+            nodes::find(function, &mut |path| own(path) && matches!(last(path), Some(Node::StmtReturn(_))));
+        let given = if yields.is_empty() { returns } else { yields };
+        all(given.iter().map(|path| {
+            let value = match last(path)? {
+                Node::StmtReturn(ast) => ast.value.as_deref(),
+                Node::ExprYield(ast) => ast.value.as_deref(),
+                _ => return None,
+            };
+            self.find(inner.at(path), value?, steps.clone())
+        }))
+    }
+}
+
+/// Whether what a function or method of that name gives is the host's whatever its arguments are.
+pub(super) fn gives_own(name: &str) -> bool {
+    const OWN: Names = Names("item tolist numpy cpu size numel len int float bool");
+    OWN.has(name) || !(PURE.has(name) || BUILTINS.has(name) || WRAPPERS.has(name))
+}
+
+fn with(mut steps: Vec<Step>, step: Step) -> Vec<Step> {
+    steps.push(step);
+    steps
+}
+
+/// The import that is all a name stands for.
+fn only_import(here: Here<'_, '_>, root: &str) -> Option<Import> {
+    let owner = scope::owner(here.path, root);
+    let mut stores = scope::occurrences(&owner, root).into_iter().filter(|one| one.store);
+    let only =
+        stores.next().filter(|_| stores.next().is_none() && scope::parameter(&owner, root).is_none())?;
+    matches!(last(&only.path), Some(Node::Alias(_))).then(|| Import::of(here.file(), root))?
+}
+
+/// Whether what a call names may be a builtin, a method of a value, or of a library whose functions do what they are called.
+fn is_library(here: Here<'_, '_>, callee: &Expr) -> bool {
+    const KNOWN: Names = Names("torch numpy math itertools copy tqdm torch_geometric torchdata operator");
+    let callee = dotted(callee);
+    let (root, rest) = split_root(&callee);
+    let owner = scope::owner(here.path, root);
+    let bound = scope::parameter(&owner, root).is_some()
+        || scope::occurrences(&owner, root).iter().any(|one| one.store);
+    match only_import(here, root) {
+        Some(_) => KNOWN.has(split_root(&full_name(here.file(), root)).0),
+        None => rest.is_some() || !bound,
+    }
+}
+
+/// The function of that name at the top of a file, or the method of the class there; `None` where it has more than one meaning.
+fn defined<'a>(file: &'a Source, class: Option<&str>, name: &str) -> Option<Path<'a>> {
+    if let Some(class) = class {
+        let objects = Objects::new(file);
+        return objects.method(&objects.class_named(class)?, name);
+    }
+    let mut stores = scope::occurrences(&[file.module()], name).into_iter().filter(|one| one.store);
+    let only = stores.next().filter(|_| stores.next().is_none())?;
+    nodes::function(&only.path).is_some().then_some(only.path)
+}
+
+/// Whether two expressions of a function name one object: no assignment reaches one of them only.
+fn same_object<'a>(here: Here<'_, 'a>, one: &'a Expr, other: &'a Expr) -> bool {
+    let (Expr::Name(first), Expr::Name(second)) = (one, other) else {
+        return dotted(one) == dotted(other) && one.is_attribute_expr();
+    };
+    let owner = scope::owner(here.path, &first.id);
+    first.id == second.id
+        && scope::occurrences(&owner, &first.id).iter().filter(|one| one.store).all(|store| {
+            let reads = scope::reached(&owner, &first.id, &scope::Definition::new(&store.path));
+            let sees = |name: &Expr| reads.iter().any(|read| nodes::range(read) == name.range());
+            sees(one) == sees(other)
+        })
+}
+
+/// The last name of a decorator: `no_grad` of `@torch.no_grad()`.
+fn decorator(expr: &Expr) -> &str {
+    match expr {
+        Expr::Call(call) => nodes::name(&call.func),
+        expr => nodes::name(expr),
+    }
+}

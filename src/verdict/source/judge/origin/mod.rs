@@ -1,0 +1,71 @@
+//! Values that the host knows already: a tensor on the device is what the host uploaded, or was computed from that alone
+//! (S20).
+
+mod callers;
+mod calls;
+mod names;
+mod search;
+mod values;
+
+use super::reader::Case;
+use crate::rules::grade;
+use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
+use crate::verdict::source::parse::{Node, dotted, last, nodes};
+use crate::vocabulary::{Kind, Verdict};
+pub(super) use names::changes;
+use ruff_python_ast::{Expr, ExprCall};
+use search::Search;
+
+impl<'a> Case<'_, 'a> {
+    /// The verdict on a read or a size whose values the host had before it uploaded them, in place of one that says that the
+    /// program needs them: it does, but need not ask the GPU.
+    pub(super) fn host_knows(self, found: Verdict) -> Verdict {
+        let needed =
+            matches!(found.kind, Kind::CpuCompute | Kind::ControlFlow | Kind::DynamicShape | Kind::ValueRead);
+        let Some((pattern, value)) = self.asked().filter(|_| needed) else { return found };
+        // A whole tensor is read back as it was sent; of a number, that it was sent must be plain.
+        let Some(known) = Search::new(self.site, pattern != "D10").origin(self.here, value) else {
+            return found;
+        };
+        // A mask computed on the GPU would have to be computed on the host again.
+        let masked = matches!(self.sync, SyncExpr::Index { .. }) && known.computed;
+        let Some(sent) = known.sent.filter(|_| !masked) else { return found };
+        let what = match pattern {
+            "D10" => "reads back what follows from what the host uploaded",
+            "B30" => "waits for a size that follows from what the host uploaded",
+            _ => "asks for a number that follows from what the host uploaded",
+        };
+        self.says(grade::S20, Kind::HostKnown, pattern, &format!("{what} on {sent}"))
+    }
+
+    /// The tensor whose values the expression asks for, and the pattern that fits if the host has them.
+    fn asked(self) -> Option<(&'static str, &'a Expr)> {
+        let call = nodes::call(self.here.path);
+        let receiver = call.and_then(nodes::receiver);
+        let first = call.and_then(|call| call.arguments.args.first());
+        match self.sync {
+            SyncExpr::Item => Some(("A36", receiver?)),
+            SyncExpr::Convert(_) | SyncExpr::Bool => Some(("A36", receiver.or(first)?)),
+            SyncExpr::ToList | SyncExpr::Download(_) | SyncExpr::Move(..) => Some(("D10", receiver?)),
+            SyncExpr::Truth => match last(self.here.path)? {
+                Node::ExprCall(ast) => Some(("A36", nodes::receiver(ast)?)),
+                _ => None,
+            },
+            SyncExpr::Shape("repeat_interleave", _) => Some(("B30", repeats(call?).or(first)?)),
+            SyncExpr::Shape("one_hot" | "bincount" | "nonzero" | "unique", _) => {
+                Some(("B30", first.or(receiver)?))
+            }
+            SyncExpr::Index { what: Index::Mask | Index::Name, .. } => match last(self.here.path)? {
+                Node::ExprSubscript(ast) => Some(("B30", &*ast.slice)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// How often a call of repeat_interleave repeats each element.
+pub(super) fn repeats(call: &ExprCall) -> Option<&Expr> {
+    let torch = dotted(&call.func) == "torch.repeat_interleave";
+    call.arguments.find_argument_value("repeats", usize::from(torch))
+}

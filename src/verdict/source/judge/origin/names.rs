@@ -1,0 +1,179 @@
+//! Names: the assignments that reach a read, and what each of them gives.
+
+use super::search::{Answer, Known, Parameter, Scene, Search, Sent, all};
+use crate::verdict::source::flow::value::Step;
+use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::parse::scope::{self, Definition, Given};
+use crate::verdict::source::parse::{Node, Path, dotted, nodes};
+use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprContext, ExprName};
+use ruff_text_size::Ranged;
+
+/// What changes the tensors that it is given.
+const CHANGES: Names = Names("all_reduce broadcast reduce recv irecv scatter all_gather_into_tensor");
+
+impl Search<'_> {
+    /// A name: all that the assignments which reach this read give it.
+    pub(super) fn name<'a>(
+        &self,
+        scene: Scene<'_, 'a>,
+        name: &'a ExprName,
+        steps: Vec<Step>,
+    ) -> Option<Known> {
+        let owner = scope::owner(scene.here.path, &name.id);
+        let occurrences = scope::occurrences(&owner, &name.id);
+        // Another name of the same tensor or list may change it too.
+        let aliases = occurrences.iter().filter_map(|one| alias(&one.path));
+        let renamed = aliases.flat_map(|alias| scope::occurrences(&owner, &alias.id));
+        if occurrences.iter().any(|one| changes(&one.path) || fills(&one.path) == Some(None))
+            || renamed.into_iter().any(|one| changes(&one.path) || fills(&one.path).is_some())
+        {
+            return None;
+        }
+        let reaches = |definition: Definition<'a>| {
+            let reads = scope::reached(&owner, &name.id, &definition);
+            reads.iter().any(|read| nodes::range(read) == name.range())
+        };
+        let parameter = scope::parameter(&owner, &name.id).filter(|_| reaches(Definition::parameter(&owner)));
+        let given = parameter.map(|_| self.parameter(scene, &owner, &name.id, steps.clone()));
+        let stores = occurrences.iter().filter(|one| one.store && reaches(Definition::new(&one.path)));
+        let stored = stores.map(|one| self.bound(scene, &one.path, steps.clone()));
+        let appended = occurrences.iter().filter_map(|one| Some((fills(&one.path)??, &one.path)));
+        let appended = appended.map(|(value, path)| self.find(scene.at(path), value, Vec::new()));
+        all(given.into_iter().chain(stored).chain(appended))
+    }
+
+    /// What the target at the end of a path is given, through the tuples that it is unpacked from.
+    pub(super) fn bound<'a>(
+        &self,
+        scene: Scene<'_, 'a>,
+        target: &Path<'a>,
+        mut steps: Vec<Step>,
+    ) -> Option<Known> {
+        let mut at = target.len() - 1;
+        let place = loop {
+            let above = *target.get(at.checked_sub(1)?)?;
+            let elements = match above {
+                Node::ExprTuple(ast) => &ast.elts,
+                Node::ExprList(ast) => &ast.elts,
+                _ => break above,
+            };
+            if elements.iter().any(Expr::is_starred_expr) {
+                return None;
+            }
+            let own = target[at].range();
+            steps.push(Step::Index(elements.iter().position(|element| element.range() == own)?));
+            at -= 1;
+        };
+        let scene = scene.at(target);
+        match place {
+            Node::StmtAssign(ast) => self.find(scene, &ast.value, steps),
+            Node::StmtAnnAssign(ast) => self.find(scene, ast.value.as_deref()?, steps),
+            Node::ExprNamed(ast) => self.find(scene, &ast.value, steps),
+            Node::StmtFor(ast) if !ast.is_async => {
+                steps.push(Step::Any);
+                self.find(scene, &ast.iter, steps)
+            }
+            Node::Comprehension(ast) if !ast.is_async => {
+                steps.push(Step::Any);
+                self.find(scene, &ast.iter, steps)
+            }
+            _ => None,
+        }
+    }
+
+    /// A parameter: what the caller passes for it, else its default value.
+    fn parameter(
+        &self,
+        scene: Scene<'_, '_>,
+        owner: &Path<'_>,
+        name: &str,
+        steps: Vec<Step>,
+    ) -> Option<Known> {
+        let function = nodes::function(owner).filter(|_| nodes::range(owner) == scene.function)?;
+        let class = match owner[..] {
+            [.., Node::StmtClassDef(class), _] => Some(class.name.as_str()),
+            _ => None,
+        };
+        if class.is_some() && matches!(name, "self" | "cls") {
+            return None;
+        }
+        match (scene.outside)(&Parameter { function, class, name, steps }) {
+            Answer::Known(known) => Some(known),
+            Answer::Default => {
+                let default = scope::parameter(owner, name)?.default()?;
+                default.is_literal_expr().then(Known::default)
+            }
+            Answer::Unknown => None,
+        }
+    }
+
+    /// A field of a batch that a loop uploads whole: `for batch in loader: batch = batch.to(device)`. Where the loader's batches
+    /// live is not told, so only what is read back as it was sent counts.
+    pub(super) fn field(&self, scene: Scene<'_, '_>, read: &ExprAttribute) -> Option<Known> {
+        let name = &read.value.as_name_expr().filter(|_| !self.plain)?.id;
+        let (mut looped, mut sent) = (false, None);
+        let owner = scope::owner(scene.here.path, name);
+        for store in scope::occurrences(&owner, name).into_iter().filter(|one| one.store) {
+            match scope::given(&store.path) {
+                Given::Iterated(_) => looped = true,
+                Given::Value(Expr::Call(call)) if sends(call, name) => sent = Some(self.place(scene, call)),
+                _ => return None,
+            }
+        }
+        sent.filter(|_| looped).map(|sent| Known { sent: Some(sent), computed: false })
+    }
+
+    /// Where a call stands, for the sentence about it.
+    pub(super) fn place(&self, scene: Scene<'_, '_>, call: &ExprCall) -> Sent {
+        let own = self.site.frames.first().map(|frame| frame.file.as_str());
+        let file = (own != Some(scene.recorded)).then(|| crate::text::path_end(scene.recorded, 1).to_owned());
+        Sent { line: scene.here.file().line_of(call.start()), file }
+    }
+}
+
+/// The name that an assignment gives to what an occurrence of a name names.
+fn alias<'a>(path: &Path<'a>) -> Option<&'a ExprName> {
+    let [.., Node::StmtAssign(ast), _] = path[..] else { return None };
+    let [Expr::Name(name)] = ast.targets.as_slice() else { return None };
+    (ast.value.range() == nodes::range(path)).then_some(name)
+}
+
+/// What an occurrence of a name puts into the container that it names: `xs.append(v)`; `Some(None)` where that is not told.
+fn fills<'a>(path: &Path<'a>) -> Option<Option<&'a Expr>> {
+    let [.., Node::ExprCall(call), Node::ExprAttribute(method), _] = path[..] else { return None };
+    if !nodes::within(method, &*call.func) {
+        return None;
+    }
+    match method.attr.as_str() {
+        "append" => Some(call.arguments.args.first()),
+        "extend" | "insert" | "update" | "setdefault" | "add" | "appendleft" | "push" | "put" => Some(None),
+        _ => None,
+    }
+}
+
+/// Whether a call sends what `name` names to a device: `x.to(device)`, `x.cuda()`.
+fn sends(call: &ExprCall, name: &str) -> bool {
+    let receiver = nodes::receiver(call).and_then(Expr::as_name_expr);
+    receiver.is_some_and(|receiver| receiver.id.as_str() == name)
+        && Names("to cuda").has(nodes::name(&call.func))
+}
+
+/// Whether an occurrence of a name or an attribute changes the tensor: `x.clamp_(0)`, `x[i] = v`, `x += 1`,
+/// `dist.all_reduce(x)`, `torch.exp(y, out=x)`.
+pub fn changes(path: &Path<'_>) -> bool {
+    let [.., above, _] = path[..] else { return false };
+    match above {
+        Node::ExprAttribute(ast) => ast.attr.ends_with('_') && !ast.attr.ends_with("__"),
+        Node::ExprSubscript(ast) => {
+            ast.ctx != ExprContext::Load && nodes::within(nodes::range(path), &*ast.value)
+        }
+        Node::StmtAugAssign(_) => true,
+        Node::Keyword(ast) => ast.arg.as_ref().is_some_and(|name| name.as_str() == "out"),
+        Node::Arguments(_) => {
+            let call = nodes::call(&path[..path.len() - 2]).map(|call| dotted(&call.func));
+            let name = call.as_deref().map_or("", |callee| nodes::split_callee(callee).1);
+            CHANGES.has(name) || name.ends_with('_')
+        }
+        _ => false,
+    }
+}

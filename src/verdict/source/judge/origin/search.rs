@@ -1,0 +1,179 @@
+//! The search for where the host has a value from: what is asked, where, and how far it goes.
+
+use super::super::reader::SiteReader;
+use crate::verdict::source::flow::value::Step;
+use crate::verdict::source::infer::placement::{Here, Placement};
+use crate::verdict::source::locate::callee::Callee;
+use crate::verdict::source::parse::{Node, nodes};
+use ruff_python_ast::{Expr, StmtFunctionDef};
+use ruff_text_size::{Ranged, TextRange};
+use std::cell::Cell;
+use std::fmt;
+
+/// Expressions looked at for one value before it counts as not known.
+const BUDGET: u32 = 250;
+/// Expressions inside one another, over all functions and files on the way.
+const MAX_DEPTH: u8 = 40;
+
+/// What the host has: numbers of its own, or what it sent to the device.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    /// Where it was sent; `None` for what never left the host.
+    pub sent: Option<Sent>,
+    /// Whether something was computed of it after it was sent.
+    pub computed: bool,
+}
+
+impl Known {
+    /// What an operator makes of it.
+    pub fn computed(self) -> Self {
+        Self { computed: self.computed || self.sent.is_some(), ..self }
+    }
+}
+
+/// Where the host sent a value to the device.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub line: u32,
+    /// The file, where it is another than the one that waits.
+    pub file: Option<String>,
+}
+
+impl fmt::Display for Sent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}", self.line)?;
+        self.file.as_ref().map_or(Ok(()), |file| write!(f, " of {file}"))
+    }
+}
+
+/// A value that a function was given.
+pub(super) struct Parameter<'p> {
+    pub function: &'p StmtFunctionDef,
+    /// The class that the function is a method of.
+    pub class: Option<&'p str>,
+    pub name: &'p str,
+    /// How to get at the value inside of it.
+    pub steps: Vec<Step>,
+}
+
+/// What whoever calls a function gives it.
+pub(super) enum Answer {
+    Known(Known),
+    /// Nothing: the parameter's default value.
+    Default,
+    Unknown,
+}
+
+impl From<Option<Known>> for Answer {
+    fn from(known: Option<Known>) -> Self {
+        known.map_or(Self::Unknown, Self::Known)
+    }
+}
+
+/// Where an expression is read.
+#[derive(Clone, Copy)]
+pub(super) struct Scene<'c, 'a> {
+    pub here: Here<'c, 'a>,
+    /// Path of the file as the trace has it.
+    pub recorded: &'c str,
+    /// The function whose parameters `outside` answers for.
+    pub function: TextRange,
+    pub outside: &'c dyn Fn(&Parameter<'_>) -> Answer,
+    /// The object whose method is on the stack further in: the trace tells its class.
+    pub object: Option<&'c Object<'c, 'a>>,
+}
+
+/// An object that a line calls, and the class whose method that call ran.
+pub(super) struct Object<'c, 'a> {
+    pub expr: &'a Expr,
+    pub class: &'c str,
+    /// Path of the class's file as the trace has it.
+    pub recorded: &'c str,
+}
+
+impl<'c, 'a> Scene<'c, 'a> {
+    /// The same function, at another place of it.
+    pub fn at(self, path: &'c [Node<'a>]) -> Self {
+        Self { here: Here { path, ..self.here }, ..self }
+    }
+
+    pub fn is_host(self, expr: &'a Expr) -> bool {
+        self.here.find(expr) == Placement::Host
+    }
+}
+
+/// Searches the program for where the host has the value of an expression from.
+pub(super) struct Search<'s> {
+    pub site: SiteReader<'s>,
+    /// Whether what is sent must surely be the host's.
+    pub plain: bool,
+    budget: Cell<u32>,
+    depth: Cell<u8>,
+}
+
+impl<'s> Search<'s> {
+    pub fn new(site: SiteReader<'s>, plain: bool) -> Self {
+        Self { site, plain, budget: Cell::new(BUDGET), depth: Cell::new(0) }
+    }
+
+    /// Where the host has what `expr`, read at `here`, follows from; `None` where something else may be in it.
+    ///
+    /// Definition: the value is *known* if it is a value of the host (a number, a list of those, a batch of a `DataLoader`), known
+    /// values sent to the device, or a pure function of known values. A name is known if every assignment that reaches
+    /// the read gives it known values and nothing changes it in place. A parameter is what the recorded caller passes, or
+    /// the call that led into the function; a call of a function of the program is what all its `return`s give; what is
+    /// unpacked from a tuple is followed to the tuple's element.
+    ///
+    /// ```text
+    /// loop.py:9    for batch in loader:              batches of a DataLoader: the host's
+    /// loop.py:10       x, y = model.parse(batch)     element 0 of what parse returns
+    /// model.py:20  n = to_gpu(lens)                  the way through helpers, to the upload
+    /// model.py:31  longest = n.max().item()          known, with the upload's line
+    /// ```
+    /// Cost: one walk over the scope for each assignment of each name on the way, at most [`BUDGET`] expressions.
+    pub fn origin<'a>(&self, here: Here<'_, 'a>, expr: &'a Expr) -> Option<Known> {
+        let path = here.path;
+        let frame = self.site.frames.first()?;
+        let callee = Callee::around(path);
+        let outside = |parameter: &Parameter<'_>| self.given_by_caller(parameter, &callee, 0);
+        let scene = self.scene(here, &frame.file, &path[..=nodes::function_scope(path)], &outside);
+        self.find(scene, expr, Vec::new())
+    }
+
+    /// The scene of a function whose last node is that of `function`.
+    pub fn scene<'c, 'a>(
+        &self,
+        here: Here<'c, 'a>,
+        recorded: &'c str,
+        function: &[Node<'a>],
+        outside: &'c dyn Fn(&Parameter<'_>) -> Answer,
+    ) -> Scene<'c, 'a> {
+        let function = function.last().map(|node| node.range()).unwrap_or_default();
+        Scene { here, recorded, function, outside, object: None }
+    }
+
+    /// What `look` finds one expression further on the way; `None` where it has become too long.
+    pub fn deeper(&self, look: impl FnOnce() -> Option<Known>) -> Option<Known> {
+        let (depth, budget) = (self.depth.get(), self.budget.get());
+        if depth == MAX_DEPTH || budget == 0 {
+            return None;
+        }
+        self.depth.set(depth + 1);
+        self.budget.set(budget - 1);
+        let found = look();
+        self.depth.set(depth);
+        found
+    }
+}
+
+/// What all of several values come from: known if all are, sent if one was. Of no value nothing is known.
+pub(super) fn all(values: impl Iterator<Item = Option<Known>>) -> Option<Known> {
+    let mut known = None;
+    for value in values {
+        let value = value?;
+        let before: Known = known.take().unwrap_or_default();
+        let computed = before.computed || value.computed;
+        known = Some(Known { sent: before.sent.or(value.sent), computed });
+    }
+    known
+}

@@ -1,0 +1,209 @@
+//! Expressions: what an operator, a display or a read of an element makes of known values.
+
+use super::search::{Known, Scene, Search, all};
+use crate::verdict::source::flow::value::{Step, constant_step};
+use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::objects::Objects;
+use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, scope, string};
+use ruff_python_ast::{Expr, ExprAttribute, ExprContext, ExprSubscript};
+
+/// Modules whose attributes are settings and types: `torch.int64`, `np.float32`, `math.pi`.
+const MODULES: Names = Names("torch np numpy math");
+/// Attributes that hold the same tensor, or what a reduction gives besides.
+const SAME: Names = Names("data T mT H real imag values indices");
+
+impl Search<'_> {
+    /// Where the host has the value of `expr` from; of what lies in it behind `steps`, where it is a container.
+    pub(super) fn find<'a>(&self, scene: Scene<'_, 'a>, expr: &'a Expr, steps: Vec<Step>) -> Option<Known> {
+        let found = self.deeper(|| self.expression(scene, expr, steps));
+        found.or_else(|| (is_own(expr, scene) && scene.is_host(expr)).then(Known::default))
+    }
+
+    fn expression<'a>(&self, scene: Scene<'_, 'a>, expr: &'a Expr, mut steps: Vec<Step>) -> Option<Known> {
+        let each = |parts: &[&'a Expr]| all(parts.iter().map(|part| self.find(scene, part, Vec::new())));
+        match expr {
+            Expr::Name(name) => self.name(scene, name, steps),
+            Expr::Call(call) => self.call(scene, call, steps),
+            Expr::Attribute(ast) => self.attribute(scene, ast, steps),
+            Expr::Subscript(ast) => self.element(scene, ast, steps),
+            Expr::Tuple(ast) => self.display(scene, &ast.elts, steps),
+            Expr::List(ast) => self.display(scene, &ast.elts, steps),
+            Expr::Dict(ast) => {
+                let step = steps.pop();
+                let wanted = |key: Option<&Expr>| match &step {
+                    Some(Step::Key(wanted)) => key.and_then(string).is_none_or(|key| key == wanted),
+                    _ => true,
+                };
+                let values = ast.items.iter().filter(|item| wanted(item.key.as_ref()));
+                all(values.map(|item| match item.key {
+                    Some(_) => self.find(scene, &item.value, steps.clone()),
+                    None => None,
+                }))
+            }
+            Expr::ListComp(ast) => self.inner(scene, Node::from(ast), &ast.elt, steps),
+            Expr::Generator(ast) => self.inner(scene, Node::from(ast), &ast.elt, steps),
+            Expr::DictComp(ast) => self.inner(scene, Node::from(ast), &ast.value, steps),
+            Expr::BinOp(ast) => each(&[&ast.left, &ast.right]).map(Known::computed),
+            Expr::UnaryOp(ast) => each(&[&ast.operand]).map(Known::computed),
+            Expr::Compare(ast) => {
+                let operands: Vec<_> = std::iter::once(&*ast.left).chain(&ast.comparators).collect();
+                each(&operands).map(Known::computed)
+            }
+            // Which of them it is, the host has decided.
+            Expr::If(ast) => {
+                all([&ast.body, &ast.orelse].map(|arm| self.find(scene, arm, steps.clone())).into_iter())
+            }
+            Expr::Named(ast) => self.find(scene, &ast.value, steps),
+            _ if expr.is_literal_expr() => Some(Known::default()),
+            _ => None,
+        }
+    }
+
+    /// The elements of a comprehension, which sees the names that it binds.
+    fn inner<'a>(
+        &self,
+        scene: Scene<'_, 'a>,
+        comprehension: Node<'a>,
+        element: &'a Expr,
+        mut steps: Vec<Step>,
+    ) -> Option<Known> {
+        steps.pop();
+        let path: Path<'a> = [scene.here.path, &[comprehension, Node::from(element)]].concat();
+        self.find(scene.at(&path), element, steps)
+    }
+
+    /// A list or tuple: the element asked for, else all of them.
+    fn display<'a>(&self, scene: Scene<'_, 'a>, elements: &'a [Expr], mut steps: Vec<Step>) -> Option<Known> {
+        if elements.is_empty() {
+            return Some(Known::default());
+        }
+        if elements.iter().any(Expr::is_starred_expr) {
+            return None;
+        }
+        match steps.pop() {
+            Some(Step::Index(index)) => self.find(scene, elements.get(index)?, steps),
+            Some(Step::Key(_) | Step::Field(_)) => None,
+            _ => all(elements.iter().map(|element| self.find(scene, element, steps.clone()))),
+        }
+    }
+
+    /// `value[index]`: what the index picks is known only if the index is.
+    fn element<'a>(
+        &self,
+        scene: Scene<'_, 'a>,
+        ast: &'a ExprSubscript,
+        mut steps: Vec<Step>,
+    ) -> Option<Known> {
+        let key = string(&ast.slice);
+        match (constant_step(&ast.slice), &*ast.slice) {
+            (Some(step), _) => steps.push(step),
+            (None, Expr::Slice(slice)) => {
+                let bounds = [&slice.lower, &slice.upper, &slice.step].into_iter().flatten();
+                for bound in bounds {
+                    self.find(scene, bound, Vec::new())?;
+                }
+                if matches!(steps.last(), Some(Step::Index(_))) {
+                    steps.pop();
+                    steps.push(Step::Any);
+                }
+            }
+            (None, index) if is_plain(index) || self.find(scene, index, Vec::new()).is_some() => {
+                steps.push(Step::Any);
+            }
+            _ => return None,
+        }
+        let found = self.find(scene, &ast.value, steps);
+        found.or_else(|| self.entries(scene, key?))
+    }
+
+    /// What the file's dicts hold under a key, whichever dict it is.
+    fn entries(&self, scene: Scene<'_, '_>, key: &str) -> Option<Known> {
+        let found = entries(scene.here.file(), key);
+        all(found.iter().map(|(value, path)| self.find(scene.at(path), value, Vec::new())))
+    }
+
+    fn attribute<'a>(&self, scene: Scene<'_, 'a>, ast: &'a ExprAttribute, steps: Vec<Step>) -> Option<Known> {
+        let attribute = ast.attr.as_str();
+        if MODULES.has(&dotted(&ast.value)) {
+            return Some(Known::default());
+        }
+        if SAME.has(attribute) {
+            let steps = if attribute == "data" { steps } else { Vec::new() };
+            return self.find(scene, &ast.value, steps);
+        }
+        let file = scene.here.file();
+        let others = nodes::find(&[file.module()], &mut |path| {
+            nodes::attribute(path).is_some_and(|other| *other.attr == *ast.attr)
+        });
+        if others.iter().any(super::names::changes) {
+            return None;
+        }
+        let stored: Vec<_> = others
+            .into_iter()
+            .filter(|path| nodes::attribute(path).is_some_and(|other| other.ctx != ExprContext::Load))
+            .collect();
+        match Objects::new(file).class_of(&ast.value, scene.here.path) {
+            // A field of the program's own object: all that the class gives it.
+            Some(class) => {
+                let own = |path: &Path<'_>| nodes::within(nodes::range(path), nodes::range(&class));
+                if !stored.iter().all(own) {
+                    return None;
+                }
+                all(stored.iter().map(|path| self.bound(scene, path, steps.clone())))
+            }
+            // A field of what a loader gave, as long as nothing assigns it.
+            None if stored.is_empty() => {
+                self.find(scene, &ast.value, steps).or_else(|| self.field(scene, ast))
+            }
+            None => None,
+        }
+    }
+}
+
+/// Whether an expression is the host's by what it is, rather than by what its operands are: `len(x)`, `x.shape`, `x.item()`,
+/// a parameter that is declared a number.
+fn is_own<'a>(expr: &'a Expr, scene: Scene<'_, 'a>) -> bool {
+    match expr {
+        Expr::Call(call) => super::calls::gives_own(nodes::name(&call.func)),
+        Expr::Attribute(ast) => !SAME.has(&ast.attr),
+        Expr::Name(name) => scope::parameter(&scope::owner(scene.here.path, &name.id), &name.id).is_some(),
+        Expr::FString(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether an index is a number or several of them as written: `0`, `-1`, `..., 0`.
+fn is_plain(index: &Expr) -> bool {
+    match index {
+        Expr::UnaryOp(ast) => is_plain(&ast.operand),
+        Expr::Tuple(ast) => ast.elts.iter().all(|one| is_plain(one) || is_whole(one)),
+        _ => index.is_literal_expr(),
+    }
+}
+
+/// `:`, with bounds that are written out or none.
+fn is_whole(index: &Expr) -> bool {
+    let Expr::Slice(slice) = index else { return false };
+    [&slice.lower, &slice.upper, &slice.step].into_iter().flatten().all(|bound| is_plain(bound))
+}
+
+/// What the file's dicts are given under a key.
+fn entries<'a>(file: &'a Source, key: &str) -> Vec<(&'a Expr, Path<'a>)> {
+    let mut found = Vec::new();
+    nodes::walk(&[file.module()], &mut |path| {
+        match last(path) {
+            Some(Node::ExprDict(ast)) => {
+                let named = ast.items.iter().filter(|item| item.key.as_ref().and_then(string) == Some(key));
+                found.extend(named.map(|item| (&item.value, path.to_vec())));
+            }
+            Some(Node::ExprSubscript(ast))
+                if ast.ctx == ExprContext::Store && string(&ast.slice) == Some(key) =>
+            {
+                found.extend(scope::value(path.to_vec()));
+            }
+            _ => {}
+        }
+        true
+    });
+    found
+}
