@@ -142,12 +142,12 @@ pub fn hand_over(profile: &Profile, issue: &Issue, program: &mut Program) {
     // When its last call ended.
     let mut last: TiVec<ThreadIx, Option<i64>> = calls.threads.iter().map(|_| None).collect();
     // Of each process: the thread that called last, and by the end of their last call all others that did.
-    let mut processes: Vec<(Option<ThreadIx>, BTreeSet<(i64, ThreadIx)>)> =
-        vec![Default::default(); places.len()];
+    let mut current: Vec<Option<ThreadIx>> = vec![None; places.len()];
+    let mut ended: Vec<BTreeSet<(i64, ThreadIx)>> = vec![BTreeSet::new(); places.len()];
     for (step, entry) in program.steps.keys().zip(&issue.entries) {
         let Some(call) = entry.call else { continue };
         let (start, end, thread) = (calls.start[call], calls.end[call], calls.thread[call]);
-        let (current, ended) = &mut processes[process_of[thread]];
+        let (current, ended) = (&mut current[process_of[thread]], &mut ended[process_of[thread]]);
         let own = last[thread];
         if let Some(before) = current.replace(thread).filter(|before| *before != thread) {
             ended.extend(last[before].map(|end| (end, before)));
