@@ -400,3 +400,9 @@ def train(steps):
         losses.append(step(i).item())  #! item; refused on-cpu
         for writer in writers:
             writer.add_scalar("mean", np.mean(losses), i)
+
+# --- a part of what was just told
+import torch
+def step(meter, loss):
+    meter.update(loss.item(), 1)  #! item; burst 1; refused form
+    print(meter.avg.item())  #! item; burst 1; refused form

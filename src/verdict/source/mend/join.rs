@@ -9,7 +9,7 @@ use crate::verdict::source::infer::placement::{Here, Placement};
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::imports::full_name;
 use crate::verdict::source::parse::nodes::{self, statement};
-use crate::verdict::source::parse::{Node, last, scope};
+use crate::verdict::source::parse::{Node, dotted, last, scope};
 use ruff_python_ast::{Expr, ExprCall, ExprContext, Stmt};
 use ruff_text_size::Ranged;
 
@@ -87,12 +87,22 @@ impl<'a> Reads<'a> {
         lines
     }
 
+    /// Whether a call tells an object something of which a part is read: `meter.update(v)` before `meter.avg.item()`.
+    fn tells(&self, call: &ExprCall) -> bool {
+        let told = Names("update append add").has(nodes::name(&call.func));
+        let object = nodes::receiver(call).filter(|_| told).map(dotted);
+        let holds = |object: &str, name: &str| {
+            name.strip_prefix(object).is_some_and(|rest| rest.starts_with(['.', '[']))
+        };
+        object.is_some_and(|object| self.names.iter().any(|name| holds(&object, name)))
+    }
+
     /// The edit: a line before that reads, and names in place of the reads.
     fn joined(&self, here: Here<'_, 'a>) -> Result<Vec<Replacement>, Refusal> {
         let file = here.file();
         let harmless = |call: &&ExprCall| {
             let own = self.calls.iter().any(|read| nodes::within(call.range(), read.range()));
-            own || roles::is_log(call) || HARMLESS.has(nodes::name(&call.func))
+            own || (roles::is_log(call) || HARMLESS.has(nodes::name(&call.func))) && !self.tells(call)
         };
         let others = self.stmts.iter().flat_map(nodes::own_calls);
         let first = self.stmts.first().map(Ranged::start).ok_or(Refusal::Form)?;
