@@ -39,7 +39,8 @@ DriverApi = Literal["cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchroni
 """The driver call behind a wait."""
 
 
-EditKind = Literal["delete", "non-blocking", "on-device", "keep-tensor", "index-once", "read-together"]
+EditKind = Literal["delete", "non-blocking", "on-device", "keep-tensor", "index-once", "read-together",
+    "output-size", "wait-stream"]
 """What an edit does."""
 
 
@@ -64,7 +65,8 @@ Per = Literal["iteration", "run"]
 Refusal = Literal["no-source", "stale", "library", "inexact", "needed", "open", "no-edit", "form", "several",
     "disputed", "overlap", "syntax", "outside", "encoding", "direction", "pageable", "reused", "streams",
     "devices", "in-flight", "barrier", "tried", "wrapper", "foreign", "measured", "alike", "advanced",
-    "numbers", "reads", "on-cpu", "clock", "destination", "float64", "random"]
+    "numbers", "reads", "on-cpu", "crossing", "third-stream", "sizes", "meter", "clock", "destination",
+    "float64", "random", "rounding", "shown"]
 """Why a wait gets no edit, or one that is not safe: what is not proven, or what stands in the way."""
 
 

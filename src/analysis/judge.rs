@@ -101,7 +101,7 @@ impl Judge<'_> {
         let copies = || self.copies.get_or_init(|| copies_left(profile, self.waits));
         let own = || profile.ops.streams.iter().filter(|key| key.pid == pid);
         Beside {
-            streams: own().count() > 1,
+            streams: own().count(),
             devices: own().any(|key| own().any(|other| other.device != key.device)),
             in_flight: bundle.copy.is_none() && copies().get(&pid).is_some_and(|left| *left > 0),
         }

@@ -1,6 +1,6 @@
 //! Edits of lines that wait. The fixtures `mending/*.py` are small programs with markers as in [`crate::reading`]; what is expected
 //! stands in the options `refused WORD`, `unsafe WORD` and `safe` (else), and in the program as it is with all its edits made, after
-//! a line `# file: after`. What the trace saw besides: `streams`, `devices`, `in-flight`, `burst N`.
+//! a line `# file: after`. What the trace saw besides: `streams N`, `devices`, `in-flight`, `burst N`.
 //!
 //! ```text
 //! # --- pageable
@@ -43,7 +43,8 @@ fn edits(snippet: &Snippet, text: &str) -> Vec<Outcome> {
     let read = |mark: &Mark| {
         let has = |name: &str| mark.rest.iter().any(|(option, _)| option == name);
         let mut seen = observed(&mark.operation);
-        seen.beside.streams = has("streams");
+        let streams = mark.rest.iter().find(|(option, _)| option == "streams");
+        seen.beside.streams = streams.map_or(1, |(_, count)| count.parse().expect("a number"));
         seen.beside.in_flight = has("in-flight");
         seen.beside.devices = has("devices");
         let burst = mark.rest.iter().find(|(option, _)| option == "burst");

@@ -103,7 +103,6 @@ def step(x):
 # file: after
 def step(x):
     y = model(x)
-    end = time.perf_counter()
 
 # --- in a file with a clock
 def epoch(xs):
@@ -143,7 +142,7 @@ def step(x):
 # --- several streams
 def step(x):
     y = model(x)
-    torch.cuda.synchronize()  #! sync; streams; refused streams
+    torch.cuda.synchronize()  #! sync; streams 2; refused streams
     return y
 
 # --- a stream of its own, whatever the trace saw
@@ -151,7 +150,7 @@ side = torch.cuda.Stream()
 def step(x):
     with torch.cuda.stream(side):
         y = model(x)
-    side.synchronize()  #! stream-sync; refused streams
+    side.synchronize()  #! stream-sync; refused crossing
     return y.sum()
 
 # --- the current stream is the one that all is on
@@ -216,3 +215,127 @@ def step(x):
     torch.cuda.synchronize()  #! sync; refused alike
     torch.cuda.synchronize()
     return y
+
+# --- with the times that nobody looks at
+import time
+def step(x):
+    began = time.time()
+    y = model(x)
+    torch.cuda.synchronize()  #! sync
+    y.backward()
+    ended = time.time()  # for later
+    return y
+# file: after
+import time
+def step(x):
+    y = model(x)
+    y.backward()
+    return y
+
+# --- a time that somebody looks at
+import time
+def step(x):
+    began = time.time()
+    y = model(x)
+    torch.cuda.synchronize()  #! sync; unsafe clock
+    y.backward()
+    return y, began
+# file: after
+import time
+def step(x):
+    began = time.time()
+    y = model(x)
+    y.backward()
+    return y, began
+
+# --- a time that a function inside looks at
+import time
+def step(x):
+    began = time.time()
+    y = model(x)
+    torch.cuda.synchronize()  #! sync; unsafe clock
+    y.backward()
+    return lambda: began
+# file: after
+import time
+def step(x):
+    began = time.time()
+    y = model(x)
+    y.backward()
+    return lambda: began
+
+# --- a time that is deleted
+import time
+def step(x):
+    began = time.time()
+    y = model(x)
+    torch.cuda.synchronize()  #! sync; unsafe clock
+    del began
+    return y
+# file: after
+import time
+def step(x):
+    began = time.time()
+    y = model(x)
+    del began
+    return y
+
+# --- a time of the module, which others may look at
+import time
+began = time.time()
+def step(x):
+    global ended
+    y = model(x)
+    torch.cuda.synchronize()  #! sync; unsafe clock
+    y.backward()
+    ended = time.time()
+# file: after
+import time
+began = time.time()
+def step(x):
+    global ended
+    y = model(x)
+    y.backward()
+    ended = time.time()
+
+# --- a time alone in its block
+import time
+def step(x):
+    y = model(x)
+    if verbose:
+        began = time.time()
+    torch.cuda.synchronize()  #! sync; unsafe clock
+    return y
+# file: after
+import time
+def step(x):
+    y = model(x)
+    if verbose:
+        began = time.time()
+    return y
+
+# --- an event that is only waited for
+def step(x):
+    done = torch.cuda.Event()
+    y = model(x)
+    done.record()
+    done.synchronize()  #! event-sync
+    return y.relu()
+# file: after
+def step(x):
+    y = model(x)
+    return y.relu()
+
+# --- an event that is handed on
+def step(x):
+    done = torch.cuda.Event()
+    y = model(x)
+    done.record()
+    done.synchronize()  #! event-sync
+    return y.relu(), done
+# file: after
+def step(x):
+    done = torch.cuda.Event()
+    y = model(x)
+    done.record()
+    return y.relu(), done

@@ -267,3 +267,142 @@ class Task:
         for x in xs:
             self.losses.append(loss(x).item())  #! item; refused no-edit
         print(np.mean(self.losses))
+
+# --- one value twice
+import torch
+def step(bar, writer, loss, i):
+    bar.set_postfix(loss=loss.item())  #! item; burst 1
+    writer.add_scalar("loss", loss.item(), i)  #! item; burst 1
+# file: after
+import torch
+def step(bar, writer, loss, i):
+    loss_value = loss.item()
+    bar.set_postfix(loss=loss_value)
+    writer.add_scalar("loss", loss_value, i)
+
+# --- told to meters of elsewhere
+import torch
+from utils import AverageMeter
+losses, top1 = AverageMeter(), AverageMeter()
+def step(x, y):
+    loss, acc = model(x, y)
+    losses.update(loss.item(), len(x))  #! item; burst 1
+    top1.update(acc.item(), len(x))  #! item; burst 1
+# file: after
+import torch
+from utils import AverageMeter
+losses, top1 = AverageMeter(), AverageMeter()
+def step(x, y):
+    loss, acc = model(x, y)
+    loss_value, acc_value = torch.stack([v.reshape(()) for v in (loss, acc)]).tolist()
+    losses.update(loss_value, len(x))
+    top1.update(acc_value, len(x))
+
+# --- listed by a name, and read now and then
+import torch
+def train(steps):
+    losses = []
+    for i in range(steps):
+        current = step(i).item()  #! item
+        losses.append(current)
+        if i % 100 == 0:
+            print(np.mean(losses), losses[-1])
+            losses.clear()
+# file: after
+import torch
+def train(steps):
+    losses = []
+    for i in range(steps):
+        current = step(i).detach().clone()
+        losses.append(current)
+        if i % 100 == 0:
+            print(np.mean(torch.stack(losses).flatten().tolist() if losses else []), (torch.stack(losses).flatten().tolist() if losses else [])[-1])
+            losses.clear()
+
+# --- the name is read elsewhere too
+import torch
+def train(steps):
+    losses = []
+    for i in range(steps):
+        current = step(i).item()  #! item; refused no-edit
+        losses.append(current)
+        if current > 3:
+            break
+    print(np.mean(losses))
+
+# --- the list gets another name now and then
+import torch
+def train(steps):
+    losses = []
+    for i in range(steps):
+        losses.append(step(i).item())  #! item; refused on-cpu
+        if i % 100 == 0:
+            seen = losses
+    print(seen)
+
+# --- a progress bar
+def train(bar):
+    for i, x in enumerate(bar):
+        loss = step(x)
+        bar.set_postfix(loss=loss.item())  #! item; unsafe shown
+# file: after
+def train(bar):
+    for i, x in enumerate(bar):
+        loss = step(x)
+        if i % 10 == 0:
+            bar.set_postfix(loss=loss.item())
+
+# --- a progress bar whose counter changes
+def train(bar):
+    for i, x in enumerate(bar):
+        i += offset
+        loss = step(x)
+        bar.set_postfix(loss=loss.item())  #! item; refused form
+
+# --- a progress bar without a counter
+def train(bar):
+    for x in bar:
+        loss = step(x)
+        bar.set_postfix(loss=loss.item())  #! item; refused form
+
+# --- a progress bar over lines
+def train(bar):
+    for i, x in enumerate(bar):
+        loss = step(x)
+        bar.set_postfix(
+            loss=loss.item())  #! item; refused form
+
+# --- a progress bar told now and then
+def train(bar):
+    for i, x in enumerate(bar):
+        loss = step(x)
+        if i % 50 == 0:
+            bar.set_postfix(loss=loss.item())  #! item; refused no-edit
+
+# --- a progress bar that counts with
+def train(bar):
+    for i, x in enumerate(bar):
+        loss = step(x)
+        bar.set_postfix(loss=loss.item(), n=next(counter))  #! item; refused form
+
+# --- a progress bar of an inner loop
+def train(bar):
+    for i, x in enumerate(bar):
+        for part in x:
+            loss = step(part)
+            bar.set_postfix(loss=loss.item())  #! item; refused form
+
+# --- a list that is read in every turn of an inner loop
+import torch
+def train(steps):
+    losses = []
+    for i in range(steps):
+        losses.append(step(i).item())  #! item; refused on-cpu
+        for writer in writers:
+            writer.add_scalar("mean", np.mean(losses), i)
+
+# --- a part of what was just told
+import torch
+def step(meter, loss):
+    meter.update(loss.item(), 1)  #! item; burst 1; refused form
+    print(meter.avg.item())  #! item; burst 1; refused form

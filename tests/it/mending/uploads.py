@@ -152,7 +152,7 @@ def main():
     best = validate(loader, args)
 
 # --- several streams
-x = x.cuda()  #! upload cuda 512; streams; refused streams
+x = x.cuda()  #! upload cuda 512; streams 2; refused streams
 
 # --- on a stream of its own
 side = torch.cuda.Stream()

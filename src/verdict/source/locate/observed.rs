@@ -28,8 +28,8 @@ pub struct Observed<'a> {
 /// What a process does on the GPU beside a wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Beside {
-    /// It has work on more than one stream.
-    pub streams: bool,
+    /// How many streams it has work on.
+    pub streams: usize,
     /// It has work on more than one GPU.
     pub devices: bool,
     /// It copies from or to pinned memory without a wait for each copy.

@@ -5,7 +5,7 @@ use crate::model::edit::Replacement;
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::parse::imports::full_name;
 use crate::verdict::source::parse::nodes::{self, function_scope};
-use crate::verdict::source::parse::{Node, Source, dotted, split_callee};
+use crate::verdict::source::parse::{Node, Path, Source, dotted, last, scope, split_callee};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
@@ -61,6 +61,74 @@ pub fn statement(file: &Source, path: &[Node<'_>]) -> Option<Replacement> {
     }
 }
 
+/// What the deleted statement leaves behind, as statements that go with it: of its function, times that nothing looks at, and of its
+/// own event the making and the recording.
+///
+/// ```text
+/// done = torch.cuda.Event()
+/// y = model(x)                             y = model(x)
+/// done.record()
+/// done.synchronize()
+/// ended = time.time()
+/// return y                                 return y
+/// ```
+/// Cost: one walk over the function for each of its names.
+pub fn left_over(file: &Source, path: &[Node<'_>]) -> Vec<Replacement> {
+    let at = function_scope(path);
+    let Node::StmtFunctionDef(_) = path[at] else { return Vec::new() };
+    let event = nodes::call(path).and_then(nodes::receiver).and_then(Expr::as_name_expr);
+    let own = nodes::range(path);
+    let assigned = nodes::find(
+        &path[..=at],
+        &mut |path| matches!(path, [.., Node::StmtAssign(ast), name] if matches!(&*ast.targets, [Expr::Name(only)] if only.range == name.range())),
+    );
+    let deleted = nodes::find(&path[..=at], &mut |path| matches!(last(path), Some(Node::StmtDelete(_))));
+    let mut gone: Vec<Path<'_>> = Vec::new();
+    for target in assigned {
+        let (Some(Node::ExprName(name)), Some((Expr::Call(made), _))) =
+            (last(&target), scope::value(target.clone()))
+        else {
+            continue;
+        };
+        let owner = scope::owner(&target, &name.id);
+        if nodes::range(&owner) != path[at].range() || !deleted.is_empty() {
+            continue;
+        }
+        let reads = scope::occurrences(&owner, &name.id).into_iter().filter(|one| !one.store);
+        let reads: Vec<Path<'_>> =
+            reads.map(|one| one.path).filter(|read| !nodes::within(nodes::range(read), own)).collect();
+        let timer = is_clock(file, made) && made.arguments.is_empty() && reads.is_empty();
+        let waited = event.is_some_and(|event| event.id == name.id)
+            && full_name(file, &dotted(&made.func)) == "torch.cuda.Event";
+        if timer || waited && reads.iter().all(|read| is_recording(read)) {
+            gone.extend(reads);
+            gone.push(target);
+        }
+    }
+    let goes = |stmt: &Stmt| {
+        gone.iter().any(|path| nodes::within(nodes::range(path), stmt)) || nodes::within(own, stmt)
+    };
+    let emptied = |path: &Path<'_>| nodes::place(path).is_none_or(|(block, _)| block.iter().all(goes));
+    if gone.iter().any(emptied) {
+        return Vec::new();
+    }
+    gone.iter().map(|path| whole_line(file, path)).collect::<Option<_>>().unwrap_or_default()
+}
+
+/// Whether a name is read to record the event that it stands for, in a statement of its own: `done.record()`.
+fn is_recording(read: &[Node<'_>]) -> bool {
+    matches!(read, [.., Node::StmtExpr(_), Node::ExprCall(call), Node::ExprAttribute(ast), _]
+        if ast.attr.as_str() == "record" && call.arguments.args.iter().all(is_plain) && call.arguments.keywords.is_empty())
+}
+
+/// Deletes the statement around the last node, where it has its lines for itself.
+fn whole_line(file: &Source, path: &[Node<'_>]) -> Option<Replacement> {
+    let stmt = path[nodes::statement(path)?].range();
+    let (before, rest, line) = around(file, stmt);
+    let alone = before.trim().is_empty() && (rest.trim().is_empty() || rest.trim().starts_with('#'));
+    alone.then(|| replace(TextRange::new(line, stmt.end() + TextSize::of(rest)), ""))
+}
+
 /// Arguments whose evaluation does nothing.
 fn is_plain(expr: &Expr) -> bool {
     match expr {
@@ -106,9 +174,19 @@ pub fn is_clock(file: &Source, call: &ExprCall) -> bool {
         || Names("time.time time timer datetime.now datetime.datetime.now timeit.timeit").has(&callee)
 }
 
-/// Whether the file reads a clock anywhere: what is measured around a call changes with what is awaited in it.
-pub fn reads_clock(file: &Source) -> bool {
-    !nodes::calls(&[file.module()], &|call| is_clock(file, call)).is_empty()
+/// Whether the file reads a clock anywhere, but for what goes with the statement ([`left_over`]): what is measured around a call
+/// changes with what is awaited in it.
+pub fn reads_clock(file: &Source, path: &[Node<'_>]) -> bool {
+    let clocks = nodes::calls(&[file.module()], &|call| is_clock(file, call));
+    if clocks.is_empty() {
+        return false;
+    }
+    let gone = left_over(file, path);
+    let goes = |one: &Replacement, clock: &Path<'_>| {
+        let range = nodes::range(clock);
+        one.start <= range.start().to_u32() && range.end().to_u32() <= one.end
+    };
+    clocks.iter().any(|clock| !gone.iter().any(|one| goes(one, clock)))
 }
 
 /// Whether events of the file are asked for the time between them, or the function ends a recording: both need the GPU's work to

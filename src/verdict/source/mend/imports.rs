@@ -1,13 +1,14 @@
 //! Imports that nothing uses any more.
 
+use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::parse::{Node, Source, last, nodes};
-use ruff_python_ast::Alias;
-use ruff_text_size::{Ranged, TextRange, TextSize};
+use ruff_python_ast::{Alias, Stmt};
+use ruff_text_size::{TextRange, TextSize};
 
 /// Lines of `after` with an import of one name that `before` uses and `after` does not, in order.
 ///
-/// Only `from torch.cuda import synchronize` and the like go: alone on its line, without a comment (it may say why it is kept), at
-/// the top of a file that does not list what it exports. A module may be imported for what that does, a name is not.
+/// Only `from torch.cuda import synchronize`, `import time` and the like go: alone on its line, without a comment (it may say why it
+/// is kept), at the top of a file that does not list what it exports. Other modules may be imported for what that does.
 pub fn unused(before: &Source, after: &Source) -> Vec<TextRange> {
     let used = |file: &Source, name: &str| {
         let mut found = false;
@@ -22,18 +23,23 @@ pub fn unused(before: &Source, after: &Source) -> Vec<TextRange> {
         found
     };
     let Node::ModModule(module) = after.module() else { return Vec::new() };
-    let imports = module.body.iter().filter_map(|stmt| stmt.as_import_from_stmt());
-    let single = imports.filter_map(|import| match &*import.names {
-        [one] if import.module.as_ref().is_some_and(|module| module.starts_with("torch")) => {
-            Some((import, one))
-        }
+    const CLOCKS: Names = Names("time timeit datetime");
+    let single = module.body.iter().filter_map(|stmt| match stmt {
+        Stmt::ImportFrom(import) => match (&*import.names, import.module.as_deref()) {
+            ([one], Some(from)) if from.starts_with("torch") || CLOCKS.has(from) => Some((import.range, one)),
+            _ => None,
+        },
+        Stmt::Import(import) => match &*import.names {
+            [one] if CLOCKS.has(&one.name) => Some((import.range, one)),
+            _ => None,
+        },
         _ => None,
     });
     let called = |alias: &Alias| alias.asname.as_ref().unwrap_or(&alias.name).to_string();
     let gone = single.filter(|(_, alias)| used(before, &called(alias)) && !used(after, &called(alias)));
     let lines = gone.filter_map(|(import, _)| {
         let line = after.line_range(after.line_of(import.start()))?;
-        let whole = after.slice(line).trim() == after.slice(import.range());
+        let whole = after.slice(line).trim() == after.slice(import);
         let rest = &after.whole()[line.end().to_usize()..];
         let end = rest.find('\n').map_or(rest.len(), |at| at + 1);
         whole.then(|| TextRange::new(line.start(), line.end() + TextSize::of(&rest[..end])))

@@ -70,7 +70,7 @@ fn uploaded<'a>(s: Subject<'_, 'a>, name: &'a ExprName) -> Option<Vec<Replacemen
 }
 
 /// What the one plain assignment of a name gives it.
-fn only_value<'a>(path: &[Node<'a>], name: &'a ExprName) -> Option<(&'a Expr, Path<'a>)> {
+pub fn only_value<'a>(path: &[Node<'a>], name: &'a ExprName) -> Option<(&'a Expr, Path<'a>)> {
     let owner = scope::owner(path, &name.id);
     let all = scope::occurrences(&owner, &name.id);
     let plain = all.iter().all(|one| one.load || one.store) && scope::parameter(&owner, &name.id).is_none();

@@ -2,14 +2,14 @@
 
 use super::neighbours;
 use super::text::{insert, replace};
-use super::{READ_TOGETHER, Subject, Written};
+use super::{READ_ONCE, READ_TOGETHER, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::placement::{Here, Placement};
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::imports::full_name;
 use crate::verdict::source::parse::nodes::{self, statement};
-use crate::verdict::source::parse::{Node, last, scope};
+use crate::verdict::source::parse::{Node, dotted, last, scope};
 use ruff_python_ast::{Expr, ExprCall, ExprContext, Stmt};
 use ruff_text_size::Ranged;
 
@@ -19,7 +19,7 @@ const PURE: &[&str] = &[
     "min", "norm", "prod", "sqrt", "square", "squeeze", "std", "sum", "var",
 ];
 /// What else may be called between reads that are moved together: none of it writes to a tensor.
-const HARMLESS: Names =
+pub const HARMLESS: Names =
     Names("float int round str format append len update abs max min sum mean exp sqrt log add");
 
 /// How many values the line of the last node reads beside the others of its run.
@@ -40,16 +40,19 @@ struct Reads<'a> {
 }
 
 /// Reads all values around `call`, the last node of the path, in one wait: those of the consecutive lines that read, else those
-/// of its own statement. `None` where there is one, or where reading them together could change what is read.
+/// of its own statement. `None` where there is one read, or where reading them together could change what is read.
 pub fn together<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
     let here = s.here;
     let own = here.path[statement(here.path)?].range();
     let run = neighbours::run(here.path);
     let alone = run.iter().position(|stmt| stmt.range() == own)?;
-    let found = |stmts: &'a [Stmt]| Reads::of(here, stmts, call).filter(|reads| reads.names.len() > 1);
+    let found = |stmts: &'a [Stmt]| Reads::of(here, stmts, call).filter(|reads| reads.calls.len() > 1);
     let reads = found(run).or_else(|| found(&run[alone..=alone]))?;
-    let shown = Some(format!("torch.stack([{}]).tolist()", reads.names.join(", ")));
-    Some(Written { way: &READ_TOGETHER, shown, lines: reads.lines(here), replacements: reads.joined(here) })
+    let (way, shown) = match &*reads.names {
+        [_] => (&READ_ONCE, None),
+        names => (&READ_TOGETHER, Some(format!("torch.stack([{}]).tolist()", names.join(", ")))),
+    };
+    Some(Written { way, shown, lines: reads.lines(here), replacements: reads.joined(here) })
 }
 
 impl<'a> Reads<'a> {
@@ -84,12 +87,22 @@ impl<'a> Reads<'a> {
         lines
     }
 
+    /// Whether a call tells an object something of which a part is read: `meter.update(v)` before `meter.avg.item()`.
+    fn tells(&self, call: &ExprCall) -> bool {
+        let told = Names("update append add").has(nodes::name(&call.func));
+        let object = nodes::receiver(call).filter(|_| told).map(dotted);
+        let holds = |object: &str, name: &str| {
+            name.strip_prefix(object).is_some_and(|rest| rest.starts_with(['.', '[']))
+        };
+        object.is_some_and(|object| self.names.iter().any(|name| holds(&object, name)))
+    }
+
     /// The edit: a line before that reads, and names in place of the reads.
     fn joined(&self, here: Here<'_, 'a>) -> Result<Vec<Replacement>, Refusal> {
         let file = here.file();
         let harmless = |call: &&ExprCall| {
             let own = self.calls.iter().any(|read| nodes::within(call.range(), read.range()));
-            own || roles::is_log(call) || HARMLESS.has(nodes::name(&call.func))
+            own || (roles::is_log(call) || HARMLESS.has(nodes::name(&call.func))) && !self.tells(call)
         };
         let others = self.stmts.iter().flat_map(nodes::own_calls);
         let first = self.stmts.first().map(Ranged::start).ok_or(Refusal::Form)?;
@@ -97,17 +110,18 @@ impl<'a> Reads<'a> {
         let line = text[..first.to_usize()].rfind('\n').map_or(0, |at| at + 1);
         let indent = &text[line..first.to_usize()];
         let torch = full_name(file, "torch.stack") == "torch.stack" && imports_torch(here);
+        let torch = torch || self.names.len() == 1;
         if !torch || !indent.trim().is_empty() || !others.clone().all(|call| harmless(&call)) {
             return Err(Refusal::Form);
         }
         let variables = variables(here, &self.names).ok_or(Refusal::Form)?;
         let break_ =
             if text[line..].lines().next().is_some_and(|_| text.contains("\r\n")) { "\r\n" } else { "\n" };
-        let read = format!(
-            "{} = torch.stack([v.reshape(()) for v in ({})]).tolist(){break_}{indent}",
-            variables.join(", "),
-            self.names.join(", ")
-        );
+        let read = match &*self.names {
+            [name] => format!("{name}.item()"),
+            names => format!("torch.stack([v.reshape(()) for v in ({})]).tolist()", names.join(", ")),
+        };
+        let read = format!("{} = {read}{break_}{indent}", variables.join(", "));
         let mut all = vec![insert(first, read)];
         for call in &self.calls {
             let name = nodes::receiver(call).map(|value| here.text(value)).unwrap_or_default();

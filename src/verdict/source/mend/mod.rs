@@ -1,12 +1,16 @@
 //! The same line without the wait: what to write, and what must hold for it.
 
+mod bars;
 mod delete;
 pub mod imports;
 mod index;
 mod join;
+mod meters;
 mod needs;
 pub mod neighbours;
+mod order;
 mod shown;
+mod sizes;
 mod sums;
 pub mod text;
 mod upload;
@@ -70,8 +74,34 @@ const WRITTEN: Way =
     Way { kind: EditKind::OnDevice, shown: &[R::Advanced, R::Direction], made: &[], safe: &[] };
 const READ_TOGETHER: Way =
     Way { kind: EditKind::ReadTogether, shown: &[R::Numbers], made: &[R::Devices, R::Reads], safe: &[] };
+const READ_ONCE: Way =
+    Way { kind: EditKind::ReadTogether, shown: &[], made: &[R::Devices, R::Reads], safe: &[] };
 const KEPT: Way =
     Way { kind: EditKind::KeepTensor, shown: &[], made: &[R::Devices, R::Numbers], safe: &[R::Float64] };
+const METER: Way = Way {
+    kind: EditKind::KeepTensor,
+    shown: &[],
+    made: &[R::Devices, R::Numbers],
+    safe: &[R::Float64, R::Rounding],
+};
+const RARER: Way = Way { kind: EditKind::KeepTensor, shown: &[], made: &[], safe: &[R::Shown] };
+const OUTPUT_SIZE: Way = Way { kind: EditKind::OutputSize, shown: &[], made: &[], safe: &[] };
+const WAIT_STREAM: Way = Way {
+    kind: EditKind::WaitStream,
+    shown: &[],
+    made: &[
+        R::Barrier,
+        R::Third,
+        R::Devices,
+        R::InFlight,
+        R::Measured,
+        R::Foreign,
+        R::Wrapper,
+        R::Tried,
+        R::Alike,
+    ],
+    safe: &[R::Clock],
+};
 const COLLECTED: Way = Way { kind: EditKind::KeepTensor, shown: &[], made: &[R::Devices], safe: &[] };
 const CHECKED: Way = Way { kind: EditKind::OnDevice, shown: &[], made: &[], safe: &[] };
 const OTHER_FORM: Way = Way { kind: EditKind::OnDevice, shown: &[R::OnCpu], made: &[], safe: &[] };
@@ -123,10 +153,13 @@ fn write(s: Subject<'_, '_>) -> Option<Written> {
     let (call, upload) = (nodes::call(s.here.path), s.kind == Kind::Upload);
     let only_shown = |way, shown: Option<String>| Some(Written::new(way, Some(shown?), Err(Refusal::NoEdit)));
     match s.sync {
-        SyncExpr::Explicit => {
-            let replacements = delete::statement(s.here.file(), s.here.path).ok_or(Refusal::Form);
-            Some(Written::new(&DELETE, None, replacements.map(|one| vec![one])))
-        }
+        SyncExpr::Explicit => order::waited(s, call?).or_else(|| {
+            let (file, path) = (s.here.file(), s.here.path);
+            let deleted = delete::statement(file, path).ok_or(Refusal::Form);
+            let all = deleted.map(|one| delete::left_over(file, path).into_iter().chain([one]).collect());
+            Some(Written::new(&DELETE, None, all))
+        }),
+        SyncExpr::Shape("repeat_interleave", _) if s.kind == Kind::HostKnown => sizes::output(s, call?),
         SyncExpr::Move("to" | "cuda", _)
             if upload
                 && nodes::receiver(call?)
@@ -140,11 +173,11 @@ fn write(s: Subject<'_, '_>) -> Option<Written> {
             let call = call?;
             let kept = shown::kept(s.here, call);
             let shown = kept.as_ref().and_then(|kept| kept.as_ref().ok()).cloned();
-            match kept {
-                Some(Err(())) => sums::collected(s, call, shown).or_else(|| join::together(s, call)),
-                Some(Ok(_)) => sums::collected(s, call, shown.clone()).or_else(|| only_shown(&KEPT, shown)),
-                None => sums::collected(s, call, None),
-            }
+            let alone = || match kept {
+                Some(Ok(_)) => only_shown(&KEPT, shown.clone()),
+                _ => join::together(s, call).or_else(|| bars::rarer(s)),
+            };
+            sums::collected(s, call, shown.clone()).or_else(|| meters::told(s, call)).or_else(alone)
         }
         SyncExpr::Check(op) => only_shown(&CHECKED, shown::checked(s.here.file(), call?, op)),
         SyncExpr::Download("type") => only_shown(&OTHER_FORM, shown::cast(s.here.file(), call?)),

@@ -29,11 +29,12 @@ pub fn holds(need: Refusal, s: Subject<'_, '_>) -> bool {
             let taken = memory(s) == Some(HostMemory::Pageable);
             taken || upload::loaders(s).is_some()
         }
-        Refusal::Streams => !s.observed.beside.streams && !names(s, STREAMS),
+        Refusal::Streams => s.observed.beside.streams < 2 && !names(s, STREAMS),
+        Refusal::Third => s.observed.beside.streams < 3,
         Refusal::Devices => !s.observed.beside.devices,
         Refusal::InFlight => !s.observed.beside.in_flight,
         Refusal::Barrier => s.kind != Kind::Barrier,
-        Refusal::Clock => s.kind != Kind::Timing && !delete::reads_clock(s.here.file()),
+        Refusal::Clock => s.kind != Kind::Timing && !delete::reads_clock(s.here.file(), s.here.path),
         Refusal::Tried => !is_tried(s.here.path),
         Refusal::Wrapper => !delete::is_wrapper(s.here.path),
         Refusal::Foreign => !is_shared(s),

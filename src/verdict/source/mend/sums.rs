@@ -5,7 +5,8 @@ use super::text::{insert, replace};
 use super::{COLLECTED, KEPT, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::flow::conditions;
-use crate::verdict::source::infer::placement::Placement;
+use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::placement::{Here, Placement};
 use crate::verdict::source::parse::scope::{self, Occurrence};
 use crate::verdict::source::parse::{Node, Path, dotted, nodes, within};
 use ruff_python_ast::{Expr, ExprCall, ExprName, Operator};
@@ -22,9 +23,10 @@ enum Form {
 
 /// Keeps on the GPU what a loop collects.
 ///
-/// Definition: the only change, in the loop, of a local that starts as a number or an empty list. A sum stays a tensor of float64, as
-/// exact as Python's; a list holds copies, for the tensor may be written to before the list is read. Both are read right behind the
-/// loop, and a sum also under conditions that hold now and then, where it stands.
+/// Definition: the only change, in the loop, of a local that starts as a number or an empty list; the value goes there at once, or by a
+/// name that nothing else reads. A sum stays a tensor of float64, as exact as Python's; a list holds copies, for the tensor may be
+/// written to before the list is read. Both are read right behind the loop, and under conditions that hold now and then, where
+/// they stand.
 ///
 /// ```text
 /// total = 0                                total = 0
@@ -36,19 +38,33 @@ enum Form {
 /// ```
 /// Cost: one walk over the scope of the name.
 pub fn collected<'a>(s: Subject<'_, 'a>, call: &'a ExprCall, shown: Option<String>) -> Option<Written> {
-    let (name, form) = target(s, call)?;
+    let named = carried(s.here.path, call);
+    let here = Here { path: named.as_deref().unwrap_or(s.here.path), ..s.here };
+    let (name, form) = target(here)?;
     let way = if form == Form::Sum { &KEPT } else { &COLLECTED };
-    let replacements = Collected::of(s, name, form)
+    let replacements = Collected::of(here, name, form)
         .ok_or(Refusal::Form)
         .and_then(|collected| collected.replacements(s, call));
     Some(Written::new(way, shown, replacements))
 }
 
-/// The name that the statement adds the value to.
-fn target<'a>(s: Subject<'_, 'a>, call: &ExprCall) -> Option<(&'a ExprName, Form)> {
-    let own = |expr: &Expr| expr.range() == call.range();
-    let host = |expr: &'a Expr| s.here.find(expr) == Placement::Host;
-    match s.here.path[nodes::statement(s.here.path)?] {
+/// The only read of the name that the statement gives the value: `v = loss.item()`.
+fn carried<'a>(path: &[Node<'a>], call: &ExprCall) -> Option<Path<'a>> {
+    let Node::StmtAssign(ast) = path[nodes::statement(path)?] else { return None };
+    let [Expr::Name(name)] = &*ast.targets else { return None };
+    let owner = scope::owner(path, &name.id);
+    let mut all = scope::occurrences(&owner, &name.id).into_iter();
+    let (first, read) = (all.next()?, all.next()?);
+    let plain = owner.len() > 1 && first.store && read.load && !read.closure && all.next().is_none();
+    (plain && ast.value.range() == call.range()).then_some(read.path)
+}
+
+/// The name that the statement adds the value at the end of the path to.
+fn target<'a>(here: Here<'_, 'a>) -> Option<(&'a ExprName, Form)> {
+    let value = nodes::range(here.path);
+    let own = |expr: &Expr| expr.range() == value;
+    let host = |expr: &'a Expr| here.find(expr) == Placement::Host;
+    match here.path[nodes::statement(here.path)?] {
         Node::StmtAugAssign(ast) if ast.op == Operator::Add => {
             let form = match &*ast.value {
                 // So many times the value: as exact on the GPU.
@@ -82,8 +98,8 @@ struct Collected<'a> {
 }
 
 impl<'a> Collected<'a> {
-    fn of(s: Subject<'_, 'a>, name: &'a ExprName, form: Form) -> Option<Self> {
-        let path = s.here.path;
+    fn of(here: Here<'_, 'a>, name: &'a ExprName, form: Form) -> Option<Self> {
+        let path = here.path;
         let at = nodes::statement(path)?;
         let owner = scope::owner(path, &name.id);
         let all = scope::occurrences(&owner, &name.id);
@@ -104,7 +120,7 @@ impl<'a> Collected<'a> {
         let local = all.iter().all(|one| !one.closure) && scope::parameter(&owner, &name.id).is_none();
         // Whoever catches an error would find the tensors.
         let tried = inner.iter().any(|node| matches!(node, Node::StmtTry(_)));
-        let known = form == Form::Sum || imports_torch(s.here);
+        let known = form == Form::Sum || imports_torch(here);
         let before = nodes::range(first).start() < around.start();
         (before && fresh && local && known && !tried).then_some(Self {
             name: &name.id,
@@ -124,10 +140,10 @@ impl<'a> Collected<'a> {
             match () {
                 _ if at.start() < self.around.start() && !one.store => return Err(Refusal::Form),
                 _ if at.start() >= self.around.end() => behind |= one.load || changes,
-                _ if one.store || asks_length(&one.path) => {}
+                _ if one.store || asks_length(&one.path) || clears(&one.path) => {}
                 _ if changes => return Err(Refusal::Form),
-                _ if self.form == Form::Sum && self.is_rare(&one.path) => {
-                    made.push(replace(at, format!("float({})", self.name)));
+                _ if self.is_rare(&one.path) && (self.form == Form::Sum || looks(&one.path)) => {
+                    made.push(replace(at, self.read(&one.path)))
                 }
                 // Read in each turn: then nothing is won.
                 _ => return Err(Refusal::OnCpu),
@@ -137,7 +153,7 @@ impl<'a> Collected<'a> {
             made.push(self.read_behind(file.whole()).ok_or(Refusal::Form)?);
         }
         let keep = if self.form == Form::Sum { "detach().double()" } else { "detach().clone()" };
-        made.push(kept(file.whole(), call, keep).ok_or(Refusal::Form)?);
+        made.push(item_as(file.whole(), call, keep).ok_or(Refusal::Form)?);
         Ok(made)
     }
 
@@ -156,13 +172,23 @@ impl<'a> Collected<'a> {
         // `for x in xs: total += x.item(); print(x)`, and a last line without an end.
         let plain = indent.trim().is_empty() && line < text.len() && !text[end..line].contains(';');
         let break_ = if text[..line].ends_with('\r') { "\r\n" } else { "\n" };
+        let at = TextSize::of(&text[..=line]);
+        plain.then(|| insert(at, format!("{indent}{} = {}{break_}", self.name, self.numbers())))
+    }
+
+    /// What was collected, as numbers of Python's.
+    fn numbers(&self) -> String {
         let name = self.name;
-        let read = match self.form {
+        match self.form {
             Form::Sum => format!("float({name})"),
             Form::List => format!("torch.stack({name}).flatten().tolist() if {name} else []"),
-        };
-        let at = TextSize::of(&text[..=line]);
-        plain.then(|| insert(at, format!("{indent}{name} = {read}{break_}")))
+        }
+    }
+
+    /// The same in place of the name at the end of a path.
+    fn read(&self, path: &[Node<'_>]) -> String {
+        let alone = matches!(path, [.., Node::Arguments(ast), _] if ast.len() == 1);
+        if self.form == Form::Sum || alone { self.numbers() } else { format!("({})", self.numbers()) }
     }
 }
 
@@ -171,8 +197,27 @@ fn asks_length(path: &[Node<'_>]) -> bool {
     matches!(path, [.., Node::ExprCall(call), Node::Arguments(_), _] if dotted(&call.func) == "len")
 }
 
+/// Whether a list is read for its numbers, rather than kept under another name, which would see what is added later.
+fn looks(path: &[Node<'_>]) -> bool {
+    const TAKE: Names = Names(
+        "sum mean max min median std var average array asarray tensor sorted print round any all str fmean stdev",
+    );
+    match path {
+        [.., Node::ExprCall(call), Node::Arguments(_), _] => TAKE.has(nodes::name(&call.func)),
+        [.., Node::Comprehension(ast), list] => within(*list, &ast.iter),
+        [.., Node::ExprSubscript(ast), list] => ast.ctx.is_load() && within(*list, &*ast.value),
+        [.., Node::InterpolatedElement(_), _] => true,
+        _ => false,
+    }
+}
+
+/// Whether a list is only emptied, by a statement of its own: a name read from it before holds numbers.
+fn clears(path: &[Node<'_>]) -> bool {
+    matches!(path, [.., Node::StmtExpr(_), Node::ExprCall(_), Node::ExprAttribute(ast), _] if ast.attr.as_str() == "clear")
+}
+
 /// `.item()` as another method.
-fn kept(text: &str, call: &ExprCall, keep: &str) -> Option<Replacement> {
+pub fn item_as(text: &str, call: &ExprCall, keep: &str) -> Option<Replacement> {
     let method = call.func.as_attribute_expr()?;
     let between = text.get(method.value.end().to_usize()..method.attr.start().to_usize())?;
     let dot = between.rfind('.')?;

@@ -1,0 +1,75 @@
+//! Progress bars that are told a number of the GPU in every turn of a loop: told in every tenth.
+
+use super::join::HARMLESS;
+use super::text::insert;
+use super::{RARER, Subject, Written};
+use crate::model::edit::{Refusal, Replacement};
+use crate::verdict::source::flow::conditions;
+use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::parse::{Node, dotted, nodes, scope};
+use ruff_python_ast::{Expr, ExprCall, Stmt};
+use ruff_text_size::Ranged;
+
+/// What tells a progress bar something to show beside it.
+const TELLS: Names = Names("set_postfix set_postfix_str set_description set_description_str");
+/// What else may be called for an argument of it: it only answers.
+const ASKS: Names = Names("item detach get_last_lr memory_allocated max_memory_allocated memory_reserved");
+/// A bar draws itself ten times a second at most (tqdm, `mininterval`); of steps of 10 ms and more each tenth is seen.
+const EVERY: u32 = 10;
+
+/// `bar.set_postfix(loss=loss.item())` under a condition on the counter of the loop.
+///
+/// Definition: the statement is that call, on a line of its own, right in the body of a `for … in enumerate(…)` whose counter
+/// nothing else binds, and under no condition that holds now and then; what it calls for its arguments does nothing else.
+///
+/// ```text
+/// for i, x in enumerate(bar):              for i, x in enumerate(bar):
+///     loss = step(x)                           loss = step(x)
+///     bar.set_postfix(loss=loss.item())        if i % 10 == 0:
+///                                                  bar.set_postfix(loss=loss.item())
+/// ```
+pub fn rarer(s: Subject<'_, '_>) -> Option<Written> {
+    let (block, at) = nodes::place(s.here.path)?;
+    let Stmt::Expr(stmt) = &block[at] else { return None };
+    let told = stmt.value.as_call_expr()?;
+    let rare = conditions::rare(s.here.path).is_some();
+    if rare || nodes::receiver(told).is_none() || !TELLS.has(nodes::name(&told.func)) {
+        return None;
+    }
+    Some(Written::new(&RARER, None, conditioned(s, stmt.value.as_ref()).ok_or(Refusal::Form)))
+}
+
+fn conditioned(s: Subject<'_, '_>, told: &Expr) -> Option<Vec<Replacement>> {
+    let own = nodes::statement(s.here.path)?;
+    let Node::StmtFor(around) = s.here.path[own.checked_sub(1)?] else { return None };
+    let (Expr::Tuple(target), Expr::Call(counted)) = (&*around.target, &*around.iter) else { return None };
+    let counter = target.elts.first()?.as_name_expr()?;
+    let owner = scope::owner(s.here.path, &counter.id);
+    let stored = scope::occurrences(&owner, &counter.id);
+    let inside = |one: &&scope::Occurrence<'_>| nodes::within(nodes::range(&one.path), around.range);
+    let changed =
+        stored.iter().filter(inside).any(|one| !one.load && nodes::range(&one.path) != counter.range);
+    let text = s.here.file().whole();
+    let line = text[..told.start().to_usize()].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[told.end().to_usize()..].find('\n').map_or(text.len(), |at| told.end().to_usize() + at);
+    let indent = &text[line..told.start().to_usize()];
+    let rest = text[told.end().to_usize()..end].trim();
+    let alone = indent.trim().is_empty() && (rest.is_empty() || rest.starts_with('#'));
+    let idle = |call: &ExprCall| {
+        let name = nodes::name(&call.func);
+        call.range() == told.range() || HARMLESS.has(name) || ASKS.has(name)
+    };
+    if !nodes::calls(&[told.into()], &|call| !idle(call)).is_empty() {
+        return None;
+    }
+    if dotted(&counted.func) != "enumerate"
+        || changed
+        || !alone
+        || s.here.file().slice(told.range()).contains('\n')
+    {
+        return None;
+    }
+    let step = if indent.contains('\t') { "\t" } else { "    " };
+    let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    Some(vec![insert(told.start(), format!("if {} % {EVERY} == 0:{end}{indent}{step}", counter.id))])
+}

@@ -1,0 +1,96 @@
+//! The size of a result that the host knows, because it made the tensor that says it.
+
+use super::index::only_value;
+use super::text::with_argument;
+use super::{OUTPUT_SIZE, Subject, Written};
+use crate::model::edit::Refusal;
+use crate::verdict::source::infer::libraries::makes_tensor;
+use crate::verdict::source::infer::placement::{Here, Placement};
+use crate::verdict::source::parse::scope::{self, Occurrence};
+use crate::verdict::source::parse::{Node, dotted, nodes, within};
+use ruff_python_ast::{Expr, ExprCall};
+use ruff_text_size::Ranged;
+
+/// `output_size=` for `repeat_interleave`, whose repeats are a tensor of a list that the host still has.
+///
+/// Definition: the repeats are `torch.tensor(counts)` or its kin, moved or not, in place or by a name; both names are given once,
+/// one behind the other in one block, and after that neither is changed, kept elsewhere or handed on. One number of repeats may
+/// stand for all elements: then the size is not their sum, and is left open.
+///
+/// ```text
+/// counts = [len(s) for s in batch]
+/// repeats = torch.tensor(counts).cuda()
+/// x = x.repeat_interleave(repeats, dim=0)
+/// x = x.repeat_interleave(repeats, dim=0, output_size=int(sum(counts)) if len(counts) > 1 else None)
+/// ```
+/// Cost: a walk over the scope of either name.
+pub fn output<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
+    if call.arguments.find_keyword("output_size").is_some() {
+        return None;
+    }
+    let torch = dotted(&call.func) == "torch.repeat_interleave";
+    let repeats = call.arguments.find_argument_value("repeats", usize::from(torch))?;
+    let counts = match repeats {
+        Expr::Name(name) => only_value(s.here.path, name).and_then(|(value, place)| {
+            let plain = |one: &Occurrence<'_>| !is_changed(&one.path);
+            let kept = occurrences(s.here.path, &name.id).iter().all(plain);
+            uploaded(s.here, value, &place).filter(|_| kept)
+        }),
+        value => uploaded(s.here, value, s.here.path),
+    };
+    let size = counts.map(|name| format!("output_size=int(sum({name})) if len({name}) > 1 else None"));
+    let all = size.and_then(|size| with_argument(s.here.file(), call, &size)).map(|one| vec![one]);
+    Some(Written::new(&OUTPUT_SIZE, None, all.ok_or(Refusal::Sizes)))
+}
+
+/// The list of the host that an upload at the end of `path` is made of: a name that holds the same numbers ever after.
+fn uploaded<'a>(here: Here<'_, 'a>, value: &'a Expr, path: &[Node<'a>]) -> Option<&'a str> {
+    let Expr::Call(call) = value else { return None };
+    if !makes_tensor(nodes::name(&call.func)) {
+        let moved = matches!(nodes::name(&call.func), "to" | "cuda" | "long");
+        return uploaded(here, nodes::receiver(call).filter(|_| moved)?, path);
+    }
+    let Some(Expr::Name(counts)) = call.arguments.args.first() else { return None };
+    let (list, place) = only_value(path, counts)?;
+    let made = matches!(list, Expr::List(_) | Expr::ListComp(_));
+    let made = made && here.placements.find(list, &place) == Placement::Host;
+    let block = |path: &[Node<'a>]| nodes::place(path).map(|(block, at)| (block.as_ptr(), at));
+    let beside = block(&place).zip(block(path)).is_some_and(|(a, b)| a.0 == b.0 && a.1 < b.1);
+    let used = occurrences(path, &counts.id);
+    let local = scope::owner(path, &counts.id).len() > 1;
+    let asked =
+        |one: &Occurrence<'_>| one.store || is_asked(&one.path) || within(nodes::range(&one.path), call);
+    (made && local && beside && used.iter().all(asked)).then_some(counts.id.as_str())
+}
+
+fn occurrences<'a>(path: &[Node<'a>], name: &str) -> Vec<Occurrence<'a>> {
+    scope::occurrences(&scope::owner(path, name), name)
+}
+
+/// Whether a list is only looked at: `len(counts)`, `sum(counts)`, `for n in counts`, `counts[i]`.
+fn is_asked(path: &[Node<'_>]) -> bool {
+    match path {
+        [.., Node::ExprCall(call), Node::Arguments(_), _] => {
+            matches!(&*dotted(&call.func), "len" | "sum" | "max" | "min" | "print" | "enumerate" | "zip")
+        }
+        [.., Node::ExprSubscript(ast), name] => ast.ctx.is_load() && ast.value.range() == name.range(),
+        [.., Node::StmtFor(ast), name] => ast.iter.range() == name.range(),
+        [.., Node::Comprehension(ast), name] => ast.iter.range() == name.range(),
+        _ => false,
+    }
+}
+
+/// Whether an occurrence of a tensor's name is none of its assignment, of an argument of what makes a result, or of a question.
+fn is_changed(path: &[Node<'_>]) -> bool {
+    match path {
+        [.., Node::StmtAssign(ast), name] => ast.value.range() == name.range(),
+        [.., Node::ExprCall(call), Node::Arguments(_), _]
+        | [.., Node::ExprCall(call), Node::Arguments(_), Node::Keyword(_), _] => {
+            nodes::name(&call.func) != "repeat_interleave"
+        }
+        [.., Node::ExprAttribute(ast), _] => {
+            !matches!(ast.attr.as_str(), "sum" | "max" | "shape" | "device" | "dtype" | "size")
+        }
+        _ => true,
+    }
+}
