@@ -54,8 +54,8 @@ struct Sum {
 pub fn find(aligned: &Aligned, parties: &[Party]) -> Found {
     let residual = aligned.clocks.and_then(|clocks| clocks.residual_ns).unwrap_or(0);
     let apart = END_APART_NS.saturating_add(residual.saturating_mul(2));
-    let mut found = Found::default();
-    found.unnamed = aligned.kernels.keys().all(|group| group.communicator.is_none());
+    let unnamed = aligned.kernels.keys().all(|group| group.communicator.is_none());
+    let mut found = Found { unnamed, ..Found::default() };
     for (group, by_rank) in &aligned.kernels {
         // Of which ranks a communicator is, its kernels tell; without it, all are taken to be in one.
         let among: Vec<usize> = (0..by_rank.len())

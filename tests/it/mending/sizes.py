@@ -85,7 +85,7 @@ def step(x, batch):
     counts = [len(s) for s in batch]
     repeats = torch.tensor(counts).cuda()
     repeats = repeats * 2
-    return torch.repeat_interleave(x, repeats, dim=0)  #! repeat-interleave; refused no-edit
+    return torch.repeat_interleave(x, repeats, dim=0)  #! repeat-interleave; refused sizes
 
 # --- the tensor may be of the round before
 import torch
