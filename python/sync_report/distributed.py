@@ -123,25 +123,27 @@ def read(
         reason = f"{type(error).__name__}: {error}" if error else "none is left"
         return Part(path, said=f"its workers were lost: {reason}".splitlines()[0])
 
+    # Before they get work that may kill them. Where there is none yet, a cluster may start some once there is work.
+    seen = time.monotonic() if client.nthreads() else float("inf")
     futures = {submit(*task): task for task in found}
     lost = []
-    for future in ended(client, list(futures), patience):
+    for future in ended(client, list(futures), patience, seen):
         task = futures.pop(future)
         if future.status == "error" and isinstance(future.exception(), KilledWorker):
             lost.append(task)
         else:
             yield part(task[0], future)
     for task in lost:
-        for future in ended(client, [submit(*task)], patience, seen=time.monotonic()):
+        for future in ended(client, [submit(*task)], patience, time.monotonic()):
             # Where none is left, the next is not waited for as long again.
             patience = patience if future.done() else 0
             yield part(task[0], future)
 
 
-def ended(client: Any, futures: List[Any], patience: float, seen: float = float("inf")) -> Iterator[Any]:
+def ended(client: Any, futures: List[Any], patience: float, seen: float) -> Iterator[Any]:
     """Futures in the order in which they end; once all workers were gone for ``patience`` seconds, what is left as it is.
 
-    ``seen``: when there was a worker; first they may have to come, as a cluster may start them when there is work.
+    ``seen``: when there was a worker last.
     """
     from distributed import as_completed
 
