@@ -13,7 +13,7 @@ use crate::profile::ids::{StreamIx, index};
 use typed_index_collections::TiVec;
 
 index! {
-    /// One in full: its place in [`Packed::whole`].
+    /// One in full: its place among those of a [`Packed`] column.
     WholeIx
 }
 
@@ -132,11 +132,11 @@ pub struct StepRow {
 
 /// What most steps are: a call that launches one op, and is no site's. Times are in ns.
 pub struct Launch {
-    /// As [`Step::gap`].
+    /// Host time since the step before it.
     pub gap: i64,
-    /// As [`Step::length`].
+    /// Host time in the call that nothing on the GPU explains.
     pub length: i64,
-    /// As [`Step::overhead`].
+    /// Host time of the gap that is estimated to be the profiler's.
     pub overhead: u32,
     /// The op.
     pub op: Rank,
