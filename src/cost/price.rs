@@ -175,15 +175,16 @@ fn all_of(
     threads: usize,
 ) -> Vec<Outcome> {
     let mut distinct = vec![known.0.clone()];
-    for variant in variants {
-        if !distinct.contains(variant) {
+    let mut place = |variant: &Variant| {
+        distinct.iter().position(|other| other == variant).unwrap_or_else(|| {
             distinct.push(variant.clone());
-        }
-    }
+            distinct.len() - 1
+        })
+    };
+    let places: Vec<usize> = variants.iter().map(&mut place).collect();
     let outcomes: Vec<Outcome> =
         std::iter::once(known.1).chain(simulate(program, &distinct[1..], threads)).collect();
-    let place = |variant: &Variant| distinct.iter().position(|other| other == variant);
-    variants.iter().filter_map(|variant| Some(outcomes[place(variant)?].clone())).collect()
+    places.into_iter().map(|at| outcomes[at].clone()).collect()
 }
 
 /// Runs variants, each whole on one thread.

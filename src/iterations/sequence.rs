@@ -7,8 +7,9 @@
 //! ```
 //! An event's symbol is the kernel's name, the copy's direction or the call that waits: what stays the same from turn to
 //! turn, in any order of the rows. Where nothing repeats so, kernels that multiply matrices are one symbol, since libraries
-//! pick another for each length of a batch: that says less, and more of it must repeat ([`SURE_OF_LESS`]). Threads are joined, since the backward pass runs on one of its own: by the main
-//! thread alone a step of the training and one of the validation look alike.
+//! pick another for each length of a batch: that says less, and more of it must repeat ([`SURE_OF_LESS`]). Threads are
+//! joined, since the backward pass runs on one of its own: by the main thread alone a step of the training and one of the
+//! validation look alike.
 
 use super::found::{self, Kind, Loop, Turn};
 use super::{Basis, Iterations, Other};
@@ -42,7 +43,6 @@ const SURE_OF_LESS: f64 = 0.9;
 /// # Errors
 /// Names of kernels could not be read.
 pub fn find(profile: &mut Profile, waiting: &[CallId]) -> Result<Option<Iterations>, InputError> {
-    let products = products(profile)?;
     let mut keys = keys(profile, waiting);
     let mut events: FxHashMap<i64, Vec<CallId>> = FxHashMap::default();
     for call in profile.calls.ids().filter(|&call| keys[call] != 0) {
@@ -50,23 +50,16 @@ pub fn find(profile: &mut Profile, waiting: &[CallId]) -> Result<Option<Iteratio
     }
     let mut processes: Vec<(i64, Vec<CallId>)> = events.into_iter().collect();
     processes.sort_unstable_by_key(|(pid, calls)| (std::cmp::Reverse(calls.len()), *pid));
-    let found = |keys: &TiVec<CallId, Key>, sure| {
+    let found = |profile: &Profile, keys: &TiVec<CallId, Key>, sure| {
         processes.iter().find_map(|(_, calls)| of_process(profile, keys, calls, sure))
     };
-    if let Some(exactly) = found(&keys, found::SURE) {
+    if let Some(exactly) = found(profile, &keys, found::SURE) {
         return Ok(Some(exactly));
     }
+    let names = profile.kernel_names()?.into_iter().filter(|(_, name)| multiplies_matrices(name));
+    let products: FxHashSet<Key> = names.map(|(id, _)| KERNEL | Key::from(id)).collect();
     keys.iter_mut().filter(|key| products.contains(key)).for_each(|key| *key = PRODUCT);
-    Ok(found(&keys, SURE_OF_LESS))
-}
-
-/// What kernels are that multiply matrices.
-fn products(profile: &mut Profile) -> Result<FxHashSet<Key>, InputError> {
-    let ids: FxHashSet<u32> = profile.ops.ids().filter_map(|op| profile.ops.kernel(op)).collect();
-    profile.strings.fetch(&profile.db, ids.iter().map(|&id| i64::from(id)))?;
-    let multiplies =
-        |id: &u32| profile.strings.get(i64::from(*id)).is_some_and(|name| multiplies_matrices(name));
-    Ok(ids.into_iter().filter(multiplies).map(|id| KERNEL | Key::from(id)).collect())
+    Ok(found(profile, &keys, SURE_OF_LESS))
 }
 
 /// The event that each call is; 0 for none.

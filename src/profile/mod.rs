@@ -33,6 +33,7 @@ use issued::IssuedBy;
 use lacks::Lack;
 use nvtx::Nvtx;
 use ops::Ops;
+use rustc_hash::FxHashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use strings::Strings;
@@ -145,6 +146,17 @@ impl Profile {
     /// When the call that issued an op began; [`ISSUE_UNKNOWN`] where the export holds no such call (trimmed exports).
     pub fn issued(&self, op: OpId) -> i64 {
         self.issuer[op].map_or(ISSUE_UNKNOWN, |call| self.calls.start[call])
+    }
+
+    /// The names of all kernels, each once by its id, in no order.
+    ///
+    /// # Errors
+    /// Names could not be read.
+    pub fn kernel_names(&mut self) -> Result<Vec<(u32, Arc<str>)>, InputError> {
+        let ids: FxHashSet<u32> = self.ops.ids().filter_map(|op| self.ops.kernel(op)).collect();
+        self.strings.fetch(&self.db, ids.iter().map(|&id| i64::from(id)))?;
+        let named = |id: u32| Some((id, Arc::clone(self.strings.get(i64::from(id))?)));
+        Ok(ids.into_iter().filter_map(named).collect())
     }
 
     /// Name of a kernel, where it was fetched.

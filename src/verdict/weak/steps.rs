@@ -42,14 +42,12 @@ impl Steps {
     /// # Errors
     /// Names could not be read.
     pub fn new(profile: &mut Profile, iterations: Option<&Iterations>) -> Result<Self, InputError> {
-        let ids: FxHashSet<u32> = profile.ops.ids().filter_map(|op| profile.ops.kernel(op)).collect();
-        profile.strings.fetch(&profile.db, ids.iter().map(|&id| i64::from(id)))?;
+        let names = profile.kernel_names()?;
         let named = |test: fn(&str) -> bool| -> FxHashSet<u32> {
-            let name = |id: u32| profile.strings.get(i64::from(id));
-            ids.iter().copied().filter(|&id| name(id).is_some_and(|n| test(n))).collect()
+            names.iter().filter(|(_, name)| test(name)).map(|(id, _)| *id).collect()
         };
-        let mut steps =
-            Self { updates: named(is_update), products: named(multiplies_matrices), last: Vec::new() };
+        let (updates, products) = (named(is_update), named(multiplies_matrices));
+        let mut steps = Self { updates, products, last: Vec::new() };
         if let Some(iterations) = iterations {
             steps.last = steps.of_each(profile, iterations);
         }
