@@ -140,14 +140,16 @@ impl<'a> Fixed<'a> {
         let (before, after) = (self.before.0, self.after.0);
         let sites: Vec<&Site> = before.sites.iter().filter(|s| gone.contains(&*s.id)).collect();
         let (saved_ns, low_ns, high_ns) = predicted(before, &sites, run.per)?;
-        let measured_ns = run.before.span_ns.saturating_sub(run.after.span_ns);
+        let shorter = run.before.span_ns.saturating_sub(run.after.span_ns);
+        let measured_ns = Some(shorter).filter(|_| self.comparable.costs);
         let mut profiles = before.profiles.iter().chain(&after.profiles);
         let light = profiles.all(|p| p.backtraces == Backtraces::None);
         let jitter = run.span_noise_ns.filter(|_| light);
-        let inside = |jitter: i64| {
-            (low_ns.saturating_sub(jitter)..=high_ns.saturating_add(jitter)).contains(&measured_ns)
+        let inside = |(jitter, measured): (i64, i64)| {
+            (low_ns.saturating_sub(jitter)..=high_ns.saturating_add(jitter)).contains(&measured)
         };
-        Some(Prediction { saved_ns, low_ns, high_ns, measured_ns, light, held: jitter.map(inside) })
+        let held = jitter.zip(measured_ns).map(inside);
+        Some(Prediction { saved_ns, low_ns, high_ns, measured_ns, light, held })
     }
 }
 

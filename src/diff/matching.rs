@@ -327,16 +327,17 @@ impl Matcher<'_> {
     fn believable(&self, by: By, b: usize, a: usize, distance: i64, alone: bool) -> bool {
         let (before, after) = (self.at(0, b), self.at(1, a));
         let voted = self.voted(before.file, distance);
+        let near = distance.abs() <= TOLERANCE;
         let other_text = self.texts
             && matches!((text(&before), text(&after)), (Some(before), Some(after)) if before != after);
         let place = |at: &At| (at.file.to_owned(), function(at).unwrap_or("").to_owned());
         let [old, new] = &self.functions;
         match by {
             By::Text | By::Name => true,
-            // The pair itself is one vote.
-            By::Line | By::SameLine if voted > 1 || distance == 0 => true,
+            // The pair itself is one vote; a chance distance of two pairs is two, far from where the lines are.
+            By::Line | By::SameLine if distance == 0 || voted > 1 && (!other_text || near) => true,
             By::SameLine => false,
-            By::Line => !other_text && (alone || distance.abs() <= TOLERANCE),
+            By::Line => !other_text && (alone || near),
             By::OtherFunction => {
                 (voted > 0 || distance == 0)
                     && !new.contains(&place(&before))

@@ -107,8 +107,8 @@ pub struct Prediction {
     pub low_ns: i64,
     /// Upper end.
     pub high_ns: i64,
-    /// By how much shorter the span of [`RunChange`] is.
-    pub measured_ns: i64,
+    /// By how much shorter the span of [`RunChange`] is; `None` where times of the two captures cannot be compared.
+    pub measured_ns: Option<i64>,
     /// Whether neither capture has backtraces, whose cost goes with the calls and is no part of what was predicted.
     pub light: bool,
     /// Whether what was measured lies in the range, give or take jitter; `None` where that cannot be told.

@@ -119,6 +119,21 @@ fn text_tells_lines_that_changed_places() {
     );
 }
 
+/// Two lines that happen to lie as far apart as two others are not them: what they say differs, and it is far.
+#[test]
+fn a_chance_distance_pairs_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+    source(&old, "train.py", &[(16, "def step(a, b):"), (17, "    x = a.item()"), (30, "    y = b.item()")]);
+    source(&new, "train.py", &[(16, "def step(a, b):"), (61, "    p = c.item()"), (74, "    q = d.item()")]);
+    let [before, after] = [([17, 30], &old, 1), ([61, 74], &new, 2)]
+        .map(|(lines, root, seed)| side(&LOOP.seed(seed), &lines.map(|line| read("step", line)), Some(root)));
+    assert_eq!(
+        said(&compare(&before, &after)),
+        ["Gone step:17 -> -", "Gone step:30 -> -", "New - -> step:61", "New - -> step:74"]
+    );
+}
+
 #[test]
 fn a_renamed_function_keeps_its_sites() {
     let renamed: Vec<Waits> = STEP
@@ -300,7 +315,14 @@ fn fixed_waits_are_gone_or_moved() {
     // Their backtraces went along: what was measured proves nothing.
     let prediction = gone.fates.and_then(|f| f.prediction).expect("a prediction");
     assert!(!prediction.light && prediction.held.is_none(), "{prediction:?}");
-    assert!(prediction.low_ns <= prediction.high_ns && prediction.measured_ns > 50_000, "{prediction:?}");
+    assert!(
+        prediction.low_ns <= prediction.high_ns && prediction.measured_ns > Some(50_000),
+        "{prediction:?}"
+    );
+    let elsewhere = Loop { gpu: "NVIDIA A100", ..LOOP.seed(2) };
+    let other = compare(&side(&LOOP, &before, None), &side(&elsewhere, &kept, None));
+    let prediction = other.fates.and_then(|f| f.prediction).expect("a prediction");
+    assert!(prediction.measured_ns.is_none(), "on another GPU nothing is measured: {prediction:?}");
 }
 
 /// Light captures tell whether a prediction came true.

@@ -3,6 +3,7 @@
 use crate::export::{Copy, Export, GPU0, Memory, Schema, Thread};
 use crate::look::{self, options};
 use sync_report::analysis::Options;
+use sync_report::diff::{Side, compare};
 use sync_report::model::{Iterations, Report};
 
 /// A program as it goes on: each call 2 µs after the one before.
@@ -187,6 +188,26 @@ fn validation_between_epochs_is_a_loop_of_its_own() {
     let found = p.found();
     assert_found(found.as_ref(), 24, 31_500, 1.0);
     assert_eq!(found.map(|f| f.source), Some("repeating launches beside another loop of 18".to_owned()));
+}
+
+/// A fix changes what else repeats; what repeats most stays the loop, and its waits are compared.
+#[test]
+fn found_loops_compare_whatever_is_beside_them() {
+    let [alone, beside] = [0, 18].map(|others| {
+        let mut p = Program::new();
+        (0..24).for_each(|i| p.step(i));
+        for _ in 0..others {
+            p.upload();
+            p.forward();
+            p.launch(&["argmax", "eq", "sum"]);
+            p.item();
+        }
+        let report = p.report();
+        (report.iterations.as_ref().map(|i| i.source.clone()), Side::of(report, false))
+    });
+    assert_ne!(alone.0, beside.0);
+    let report = compare(&alone.1, &beside.1);
+    assert!(report.warnings.iter().all(|w| w.code != "other-iterations"), "{:?}", report.warnings);
 }
 
 /// Epochs repeat, too, and so do layers: the iteration is the step.

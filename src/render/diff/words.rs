@@ -101,17 +101,19 @@ fn predicted(prediction: &Prediction, per: Per) -> String {
     let Prediction { saved_ns, low_ns, high_ns, measured_ns, light, held } = *prediction;
     let saved = saved_ns.map(|ns| format!("about {}, ", text::duration(ns))).unwrap_or_default();
     let (low, high) = (least(low_ns), text::duration(high_ns));
-    let shorter = if measured_ns < 0 { "longer" } else { "shorter" };
-    let judged = match held {
-        Some(true) => "which is in that range",
-        Some(false) if measured_ns > high_ns => "which is more",
-        Some(false) => "which is less",
-        None if light => "which is not judged",
-        None => "under backtraces, whose cost went with the calls: compare light captures (--timing)",
-    };
+    let measured = measured_ns.map_or("the times of the two captures cannot be compared".to_owned(), |ns| {
+        let shorter = if ns < 0 { "longer" } else { "shorter" };
+        let judged = match held {
+            Some(true) => "which is in that range",
+            Some(false) if ns > high_ns => "which is more",
+            Some(false) => "which is less",
+            None if light => "which is not judged",
+            None => "under backtraces, whose cost went with the calls: compare light captures (--timing)",
+        };
+        format!("measured: {} {shorter}, {judged}", text::duration(ns.saturating_abs()))
+    });
     format!(
-        "Predicted for what is gone: {saved}between {low} and {high} of the {per} without the profiler; measured: {} {shorter}, {judged}.",
-        text::duration(measured_ns.saturating_abs())
+        "Predicted for what is gone: {saved}between {low} and {high} of the {per} without the profiler; {measured}."
     )
 }
 
