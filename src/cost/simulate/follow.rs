@@ -168,7 +168,8 @@ fn pair(a: ThreadIx, b: ThreadIx) -> (ThreadIx, ThreadIx) {
     (a.min(b), a.max(b))
 }
 
-/// Pairs of threads that run side by side: their calls overlap, or one never has a burst of its own.
+/// Pairs of threads that run side by side: their calls overlap, or one never has a burst of its own, unless it only comes
+/// when the other is done, as the thread on which a profiler synchronises when it stops.
 fn side_by_side(profile: &Profile, issue: &Issue) -> FxHashSet<(ThreadIx, ThreadIx)> {
     let calls = &profile.calls;
     let mut switches: FxHashMap<(ThreadIx, ThreadIx), (u32, u32)> = FxHashMap::default();
@@ -200,7 +201,7 @@ fn side_by_side(profile: &Profile, issue: &Issue) -> FxHashSet<(ThreadIx, Thread
     let apart = |(a, b): (ThreadIx, ThreadIx)| !(autograd(a) || autograd(b) || (bursty(a) && bursty(b)));
     switches
         .into_iter()
-        .filter(|&(p, (times, overlaps))| overlaps * SIDE_BY_SIDE > times || apart(p))
+        .filter(|&(p, (times, overlaps))| overlaps * SIDE_BY_SIDE > times || times > 1 && apart(p))
         .map(|(p, _)| p)
         .collect()
 }

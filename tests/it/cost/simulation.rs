@@ -189,6 +189,23 @@ fn threads_side_by_side_hand_nothing_over() {
 }
 
 /// ```text
+///  main      [launch a]  [sync============]···[launch b]
+///  other                                                  ····[sync]     its only call, when main is done: it follows main
+/// ```
+#[test]
+fn a_thread_that_comes_when_all_is_done_does_not_hold_the_end() {
+    let (mut e, t) = empty();
+    let other = e.thread(100, 101);
+    e.launch(t, 0..5_000, GPU0, 7_000..50_000, "a");
+    e.sync(t, "cudaStreamSynchronize", 10_000..53_000, GPU0);
+    e.launch(t, 63_000..68_000, GPU0, 70_000..90_000, "b");
+    e.device_sync(other, 1_000_000..1_002_000, 0);
+    let (recorded, kept, without) = ends(&e, &[(0, Change::Delete)]);
+    assert_eq!((recorded, kept), (1_002_000, 1_002_000));
+    assert!(kept - without > 17_000, "main ends 18.5 µs earlier: {kept} {without}");
+}
+
+/// ```text
 ///  stream 7   [a~~~~~~~~~~~~]
 ///  stream 13                 [b~~~]        launched long before: it follows a, event recorded or not
 /// ```
