@@ -3,23 +3,16 @@
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// An input that cannot be read. Each prints as one sentence: what is wrong, and what to do.
+/// An input that cannot be read. Each prints as one sentence: what is wrong, and what to do. Of two unnamed fields the first
+/// is the file, the second a command that mends it.
 #[derive(Debug, Error)]
 pub enum InputError {
     /// No file at this path.
     #[error("{}: no such file; give the path of an Nsight Systems export (.sqlite, _pqtdir) or report (.nsys-rep)", .0.display())]
     NotFound(PathBuf),
     /// A folder that holds no exports and that `nsys export --type parquetdir` did not write, or not all of it.
-    #[error(
-        "{path}: is a folder without exports (.sqlite, _pqtdir) or reports (.nsys-rep), and without StringIds.parquet, so no parquetdir export either; make an export with: {command}",
-        path = .path.display()
-    )]
-    Directory {
-        /// The folder.
-        path: PathBuf,
-        /// A command that makes an export.
-        command: String,
-    },
+    #[error("{}: is a folder without exports (.sqlite, _pqtdir) or reports (.nsys-rep), and without StringIds.parquet, so no parquetdir export either; make an export with: {}", .0.display(), .1)]
+    Directory(PathBuf, String),
     /// The user may not read it.
     #[error("{}: permission denied; make the file readable for this user (chmod u+r)", .0.display())]
     Permission(PathBuf),
@@ -32,37 +25,17 @@ pub enum InputError {
         reason: String,
     },
     /// A file of no bytes.
-    #[error("{path}: is empty; export the report again with: {command}", path = .path.display())]
-    Empty {
-        /// The file.
-        path: PathBuf,
-        /// A command that mends it.
-        command: String,
-    },
+    #[error("{}: is empty; export the report again with: {}", .0.display(), .1)]
+    Empty(PathBuf, String),
     /// A `.nsys-rep` report under another name.
-    #[error("{path}: is an nsys report, not an SQLite export; name it .nsys-rep, and give that, or export it with: {command}", path = .path.display())]
-    ReportNotExport {
-        /// The file.
-        path: PathBuf,
-        /// A command that mends it.
-        command: String,
-    },
-    /// What Git has in place of a large file that was not fetched.
-    #[error("{path}: is a pointer of Git LFS, not the file itself; fetch it with: git lfs pull --include={name}", path = .path.display())]
-    LfsPointer {
-        /// The file.
-        path: PathBuf,
-        /// Its name, quoted for a shell.
-        name: String,
-    },
+    #[error("{}: is an nsys report, not an SQLite export; name it .nsys-rep, and give that, or export it with: {}", .0.display(), .1)]
+    ReportNotExport(PathBuf, String),
+    /// What Git has in place of a large file that was not fetched; its name, quoted for a shell.
+    #[error("{}: is a pointer of Git LFS, not the file itself; fetch it with: git lfs pull --include={}", .0.display(), .1)]
+    LfsPointer(PathBuf, String),
     /// Another kind of file.
-    #[error("{path}: is no SQLite database; make an export with: {command}", path = .path.display())]
-    NotSqlite {
-        /// The file.
-        path: PathBuf,
-        /// A command that mends it.
-        command: String,
-    },
+    #[error("{}: is no SQLite database; make an export with: {}", .0.display(), .1)]
+    NotSqlite(PathBuf, String),
     /// Shorter than its SQLite header says.
     #[error(
         "{path}: the file is cut short ({have} of {want} bytes, as its header says); copy it again, or export it again with: {command}",
@@ -89,16 +62,8 @@ pub enum InputError {
         command: String,
     },
     /// nsys is still writing it, or was stopped: a journal lies beside it.
-    #[error(
-        "{path}: an unfinished export (its journal lies beside it); wait for nsys to end, or export it again with: {command}",
-        path = .path.display()
-    )]
-    Unfinished {
-        /// The file.
-        path: PathBuf,
-        /// A command that mends it.
-        command: String,
-    },
+    #[error("{}: an unfinished export (its journal lies beside it); wait for nsys to end, or export it again with: {}", .0.display(), .1)]
+    Unfinished(PathBuf, String),
     /// A write-ahead log that cannot be merged in a read-only directory.
     #[error(
         "{}: its newest rows are in the -wal file beside it, which cannot be read in a directory that cannot be written; copy both files elsewhere",
@@ -106,16 +71,8 @@ pub enum InputError {
     )]
     WalUnreadable(PathBuf),
     /// Another program's tables.
-    #[error(
-        "{path}: readable, but not an Nsight Systems export (no table of strings or events); it stays as it is: make an export elsewhere with: {command}",
-        path = .path.display()
-    )]
-    NotNsys {
-        /// The file.
-        path: PathBuf,
-        /// A command that mends it.
-        command: String,
-    },
+    #[error("{}: readable, but not an Nsight Systems export (no table of strings or events); it stays as it is: make an export elsewhere with: {}", .0.display(), .1)]
+    NotNsys(PathBuf, String),
     /// An export without CUDA API calls.
     #[error("{path}: holds no CUDA API calls{why}; capture again with: {command}", path = .path.display())]
     NoCuda {
@@ -177,13 +134,8 @@ pub enum InputError {
         waits: usize,
     },
     /// A report, which only nsys can export.
-    #[error("{path}: exporting this report needs nsys, and none is on PATH; run this where nsys is installed: {command}", path = .path.display())]
-    NsysMissing {
-        /// The report.
-        path: PathBuf,
-        /// A command that mends it.
-        command: String,
-    },
+    #[error("{}: exporting this report needs nsys, and none is on PATH; run this where nsys is installed: {}", .0.display(), .1)]
+    NsysMissing(PathBuf, String),
     /// nsys ended with an error.
     #[error("{path}: nsys could not export this report ({reason}); try it by hand: {command}", path = .path.display())]
     ExportFailed {

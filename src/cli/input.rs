@@ -214,7 +214,7 @@ fn run_nsys(report: &Path, export: &Path, quiet: bool) -> Result<(), InputError>
         base.join(" "),
         shell_quote(&report.display().to_string())
     );
-    let missing = |_| InputError::NsysMissing { path: report.to_owned(), command: by_hand.clone() };
+    let missing = |_| InputError::NsysMissing(report.to_owned(), by_hand.clone());
     let mut result = attempt(true).map_err(missing)?;
     let complains = String::from_utf8_lossy(&result.stderr).contains("include-json");
     if !result.status.success() && complains {

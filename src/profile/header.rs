@@ -18,19 +18,19 @@ pub(super) fn check_header(path: &Path) -> Result<(), InputError> {
     File::open(path).map_err(io)?.take(100).read_to_end(&mut head).map_err(io)?;
     let (owned, command) = (path.to_owned(), commands::export(path));
     if head.is_empty() {
-        return Err(InputError::Empty { path: owned, command });
+        return Err(InputError::Empty(owned, command));
     }
     if is_nsys_report(&head) {
-        return Err(InputError::ReportNotExport { path: owned, command });
+        return Err(InputError::ReportNotExport(owned, command));
     }
     if head.starts_with(LFS_POINTER) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        return Err(InputError::LfsPointer { path: owned, name: commands::shell_quote(&name) });
+        return Err(InputError::LfsPointer(owned, commands::shell_quote(&name)));
     }
     if !head.starts_with(b"SQLite format 3\0") {
         // A report's name says where an export would come from; any other file is somebody's, and is not to be overwritten.
         let command = if commands::is_report_name(path) { command } else { commands::some_export() };
-        return Err(InputError::NotSqlite { path: owned, command });
+        return Err(InputError::NotSqlite(owned, command));
     }
     match promised_size(&head) {
         // With a -wal beside it the main file may rightly be shorter than the database.

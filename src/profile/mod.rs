@@ -78,7 +78,7 @@ impl Profile {
         let db = Database::open(path, reading)?;
         if !is_nsys(&db) {
             let command = commands::some_export();
-            return Err(InputError::NotNsys { path: path.to_owned(), command });
+            return Err(InputError::NotNsys(path.to_owned(), command));
         }
         let lacks = lacks::of(&db);
         let mut strings = Strings::default();

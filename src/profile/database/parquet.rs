@@ -89,7 +89,7 @@ impl Folder {
         files.sort_unstable();
         if !files.iter().any(|file| file.file_stem().is_some_and(|name| name == STRINGS)) {
             let command = commands::some_export();
-            return Err(InputError::Directory { path: path.to_owned(), command });
+            return Err(InputError::Directory(path.to_owned(), command));
         }
         let open = |(): &mut (), i: usize| Table::open(&files[i]);
         let tables = parallel(threads, files.len(), || Ok(()), open)?;
@@ -136,7 +136,7 @@ impl Table {
         let mut file = File::open(path).map_err(io)?;
         let length = file.metadata().map_err(io)?.len();
         if length == 0 {
-            return Err(InputError::Empty { path: path.to_owned(), command: export(path) });
+            return Err(InputError::Empty(path.to_owned(), export(path)));
         }
         let footer = guarded(|| Ok(read_metadata(&mut file)?)).map_err(|e| damaged(path, &e))?;
         let columns = footer.schema().columns().to_vec();

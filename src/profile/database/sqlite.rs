@@ -183,7 +183,7 @@ fn may_be_lock(e: &rusqlite::Error) -> bool {
 }
 
 fn unfinished(path: &Path) -> InputError {
-    InputError::Unfinished { path: path.to_owned(), command: commands::export(path) }
+    InputError::Unfinished(path.to_owned(), commands::export(path))
 }
 
 /// Sorts SQLite's errors by what the user can do about them.
@@ -191,12 +191,12 @@ pub(super) fn sqlite_error(path: &Path, e: &rusqlite::Error) -> InputError {
     use rusqlite::ErrorCode::*;
     let (path, command) = (path.to_owned(), commands::export(path));
     match e.sqlite_error_code() {
-        Some(NotADatabase) => InputError::NotSqlite { path, command: commands::some_export() },
+        Some(NotADatabase) => InputError::NotSqlite(path, commands::some_export()),
         Some(PermissionDenied) => InputError::Permission(path),
         Some(DatabaseCorrupt) => {
             InputError::Damaged { path, reason: "a page is not what it should be".into(), command }
         }
-        Some(DatabaseBusy | DatabaseLocked | ReadOnly) => InputError::Unfinished { path, command },
+        Some(DatabaseBusy | DatabaseLocked | ReadOnly) => InputError::Unfinished(path, command),
         Some(CannotOpen | SystemIoFailure) => InputError::Unreadable { path, reason: e.to_string() },
         _ => InputError::Damaged { path, reason: e.to_string(), command },
     }
