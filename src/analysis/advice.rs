@@ -4,7 +4,7 @@ use super::CaptureAnalysis;
 use crate::catalogue::{self, Category, Pattern, Strategy};
 use crate::sites::set_up;
 use crate::verdict::site::Site;
-use crate::vocabulary::{Attribution, HostMemory, Kind};
+use crate::vocabulary::{Attribution, HostMemory, Kind, ThreadRole};
 
 /// What to do about a site.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,10 @@ impl CaptureAnalysis {
         let (strategy, title) = match kind {
             Kind::Idle | Kind::Redundant | Kind::Explicit if outside && for_nothing() => {
                 (Strategy::Leave, "leave it, it found nothing to wait for")
+            }
+            // The profiler's, NCCL's.
+            _ if site.bundle.role == ThreadRole::Library && site.bundle.frames.is_empty() => {
+                (Strategy::Leave, "leave it: a library waits on a thread of its own")
             }
             _ if outside => (Strategy::Delay, "call it less often, or see its options"),
             Kind::Redundant | Kind::Idle | Kind::Explicit if plain && !is_by_name(site) => {

@@ -54,7 +54,7 @@ impl Filter {
         self.from.is_none_or(|t| wait.start >= t)
             && self.to.is_none_or(|t| wait.end <= t)
             && self.process.is_none_or(|p| pid_of(wait.pid) == p)
-            && self.thread.as_ref().is_none_or(|want| is_thread(want, tid_of(tid), name()))
+            && self.thread.as_ref().is_none_or(|want| is_thread(want, (pid_of(tid), tid_of(tid)), name()))
             && self.device.is_none_or(|d| device() == Some(d))
     }
 
@@ -85,9 +85,10 @@ pub fn device_of(profile: &Profile, devices: &Devices, wait: &Wait) -> Option<De
     wait.device.or_else(|| wait.awaited.map(|op| devices.of_op(&profile.ops, op)))
 }
 
-/// Whether a thread is the one asked for, by id or by a part of its name.
-fn is_thread(wanted: &str, tid: u32, name: Option<&str>) -> bool {
-    wanted.parse() == Ok(tid) || name.is_some_and(|n| n.contains(wanted))
+/// Whether a thread of a process is the one asked for, by id or by a part of its name; Linux gives a process the id of its
+/// first thread, which reports call `main`.
+fn is_thread(wanted: &str, (pid, tid): (u32, u32), name: Option<&str>) -> bool {
+    wanted.parse() == Ok(tid) || (wanted == "main" && pid == tid) || name.is_some_and(|n| n.contains(wanted))
 }
 
 /// What the exports of a report hold of what a filter can name. Over all of them: the GPU asked for may be another
@@ -125,8 +126,10 @@ impl Known {
             let there = listed(&self.processes);
             warn(Code::NoSuchProcess, format!("no process {pid} called CUDA here; there are: {there}"));
         }
-        let is_there =
-            |want: &&String| self.threads.iter().any(|(tid, n)| is_thread(want, *tid, n.as_deref()));
+        let is_there = |want: &&String| {
+            let first = |tid| if self.processes.contains_key(&tid) { tid } else { 0 };
+            self.threads.iter().any(|(tid, n)| is_thread(want, (first(*tid), *tid), n.as_deref()))
+        };
         if let Some(thread) = filter.thread.as_ref().filter(|want| !is_there(want)) {
             let there = listed(&self.threads);
             warn(Code::NoSuchThread, format!("no thread `{thread}` called CUDA here; there are: {there}"));

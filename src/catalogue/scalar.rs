@@ -196,7 +196,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy of one value to pinned host memory, then cudaStreamSynchronize; what follows may differ",
         kind: Some(ControlFlow),
         why: "Python takes a branch by the number, so the CPU waits for it.",
-        fix: fix(Delay, "look every N steps", "if loss.item() < target:\n    break", "if step % 10 == 0 and loss.item() < target:\n    break", "The program may go a few steps further than before.").or(&["one step late: copy to pinned memory, wait for its event in the next step", "where both sides can run: torch.where needs no answer"]),
+        fix: fix(Delay, "look every N steps, where a late answer will do", "if loss.item() < target:\n    break", "if step % 10 == 0 and loss.item() < target:\n    break", "The program may go a few steps further than before.").or(&["one step late: copy to pinned memory, wait for its event in the next step", "where both sides can run: torch.where needs no answer"]),
         sources: "NVIDIA sync-free guide, step 4",
         ..BASE
     },

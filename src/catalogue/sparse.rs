@@ -25,7 +25,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         why: "The number of stored elements depends on the values.",
         fix: fix(
             Offload,
-            "use dense gradients",
+            "coalesce once and keep it, or use dense gradients",
             "emb = nn.Embedding(n, d, sparse=True).to('cuda')  # once\nopt = torch.optim.SparseAdam(emb.parameters())  # once\nemb(idx).sum().backward()\nopt.step()",
             "emb = nn.Embedding(n, d).to('cuda')  # once\nopt = torch.optim.AdamW(emb.parameters(), fused=True)  # once\nemb(idx).sum().backward()\nopt.step()",
             "Dense gradients of a large table take memory and time. AdamW moves every row in each step, SparseAdam those of the batch only.",

@@ -184,7 +184,7 @@ pub struct SelectArgs {
     /// Only waits of this process
     #[arg(long, value_name = "PID")]
     pub process: Option<u32>,
-    /// Only waits of this thread: its id, or a part of its name
+    /// Only waits of this thread: its id, a part of its name, or `main`
     #[arg(long, value_name = "TID|NAME")]
     pub thread: Option<String>,
     /// Only waits for this GPU

@@ -51,20 +51,22 @@ fn judge(
             e => return Err(e.into()),
         },
     };
-    for check in doctor::checks(&found) {
+    let checks = doctor::checks(&found);
+    for check in &checks {
         let mark = if check.good { "ok " } else { "-- " };
         writeln!(out, "  {mark} {:<30} {}", check.question, escape_terminal(&check.answer))?;
     }
     let warnings = doctor::warnings(&found);
-    writeln!(out, "\n{}", advice(&warnings, style))?;
+    writeln!(out, "\n{}", advice(&warnings, checks.iter().all(|check| check.good), style))?;
     Ok(!warnings.iter().any(Warning::is_damage))
 }
 
 /// What is missing, and the commands that mend it; one command often mends several things: it stands once.
-fn advice(warnings: &[Warning], style: Style) -> String {
+fn advice(warnings: &[Warning], whole: bool, style: Style) -> String {
     const BRACKET: &str = "Bracket the steps to look at with torch.cuda.profiler.start() and .stop(), and add --capture-range=cudaProfilerApi: backtraces slow every CUDA call.";
     if warnings.is_empty() {
-        return "Nothing is missing: every wait has its exact line.".to_owned();
+        let nothing = "Nothing is missing: every wait has its exact line.";
+        return if whole { nothing } else { "Other flags would show no more of this program." }.to_owned();
     }
     let mut lines = Vec::new();
     let mut last = "";

@@ -21,12 +21,12 @@ pub fn short(site: &Site) -> Option<String> {
     })
 }
 
-/// A site's saving as a sentence.
+/// A site's saving, as what follows "saves".
 pub fn in_words(site: &Site) -> Option<String> {
     let saving = site.recoverable.as_ref()?;
     let (low, high) = (least(saving.low_ns), text::duration(saving.high_ns));
     if site.is_kept() {
-        return Some(format!("the wait is needed; moving or merging it may save up to {high}"));
+        return Some(format!("up to {high} by moving or merging it: the wait is needed"));
     }
     if !saving.simulated {
         return Some(format!("between {low} and {high} (not simulated)"));
@@ -186,7 +186,7 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
         let rest = missed.map_or_else(String::new, |m| {
             format!(" The simulation misses the recorded run by {m}, so there is no closer figure.")
         });
-        let lead = format!("Fixing {} saves between {range}.", sites?);
+        let lead = format!("Fixing {} saves between {range} of the run.", sites?);
         let any = totals.recoverable_high_ns > Some(0);
         return any.then_some(Finding { lead, rest, undecided: None, limit: None, once });
     };

@@ -210,7 +210,9 @@ impl<'a> Sites<'a> {
         }
         let rewrite =
             |r: &Reading| Some(Rewrite { before: r.expression.clone(), after: r.rewritten.clone()? });
-        let here = site.reading.as_ref().and_then(rewrite);
+        // What is not proven to be right, or to help, is no rewritten line.
+        let proven = site.reading.as_ref().filter(|reading| reading.outcome.edit().is_some());
+        let here = proven.and_then(rewrite);
         let operator = site.bundle.attribution == Attribution::Backward && site.inside.is_none();
         let forward = operator && strategy != Strategy::Leave;
         // The catalogue's other ways are other ways to the catalogue's own end.

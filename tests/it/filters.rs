@@ -101,6 +101,7 @@ fn filters_that_leave_nothing_say_so() {
             Filter { thread: Some("99999".into()), ..none() },
             Some("no thread `99999` called CUDA here; there are: 100 (python3)"),
         ),
+        (Filter { thread: Some("main".into()), ..none() }, None),
         (Filter { from: Some(1 << 40), ..none() }, None),
     ] {
         let report = report_with(&e, &Options { filter: filter.clone(), ..options() });

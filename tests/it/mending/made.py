@@ -41,10 +41,15 @@ noise = torch.randn(64, 20).to(device)  #! upload to 5120; unsafe random
 # file: after
 noise = torch.randn(64, 20, device=device)
 
-# --- a count, which may be of floats
-steps = torch.arange(n).to(device)  #! upload to 512; unsafe random
+# --- a count from 0, which nothing rounds
+steps = torch.arange(n).to(device)  #! upload to 512
 # file: after
 steps = torch.arange(n, device=device)
+
+# --- a count that may be of fractions
+steps = torch.arange(low, high, width).to(device)  #! upload to 512; unsafe random
+# file: after
+steps = torch.arange(low, high, width, device=device)
 
 # --- a leaf of the graph
 w = torch.zeros(3, requires_grad=True).cuda()  #! upload cuda 12; refused form

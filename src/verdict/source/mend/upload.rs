@@ -162,7 +162,11 @@ pub fn gives_the_same(s: Subject<'_, '_>) -> bool {
     const SAME: Names = Names("zeros ones full eye empty tensor");
     let Some(call) = nodes::call(s.here.path) else { return false };
     let made = nodes::receiver(call).and_then(Expr::as_call_expr).unwrap_or(call);
-    SAME.has(nodes::name(&made.func))
+    // From 0 in steps of 1: nothing to round.
+    let counts = nodes::name(&made.func) == "arange"
+        && made.arguments.args.len() == 1
+        && ["start", "end", "step"].iter().all(|name| made.arguments.find_keyword(name).is_none());
+    counts || SAME.has(nodes::name(&made.func))
 }
 
 /// Whether an expression is `torch.tensor` of a constant.
