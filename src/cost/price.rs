@@ -136,8 +136,13 @@ fn bounds_of(
     threads: usize,
 ) -> (Vec<Bounds>, Bounds) {
     let gone = |subject: &Subject| -> Vec<(WaitId, Change)> {
-        let fix = if subject.fix == Change::Keep { Change::Coalesce } else { subject.fix };
-        subject.waits.iter().map(|&w| (w, fix)).collect()
+        // What stays is worth at most what moving or merging it is, or a form that asks for no count.
+        let fix = |w: WaitId| match subject.fix {
+            Change::Keep if program.selections.contains_key(&capture.waits[w].call) => Change::Drop,
+            Change::Keep => Change::Coalesce,
+            fix => fix,
+        };
+        subject.waits.iter().map(|&w| (w, fix(w))).collect()
     };
     let together = || subjects.iter().filter(|s| s.counted).flat_map(gone).collect();
     let of = |i: usize| bounds::of_all(capture, program, &subjects.get(i).map_or_else(together, gone));

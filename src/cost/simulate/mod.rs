@@ -32,6 +32,7 @@ mod legacy;
 pub(super) mod model;
 pub mod packed;
 pub mod run;
+pub mod selection;
 
 pub use learn::Assumed;
 pub use model::Program;

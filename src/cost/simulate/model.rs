@@ -110,6 +110,12 @@ pub enum Role {
     Copy,
     /// The synchronisation, or the blocking copy or free.
     Wait,
+    /// A launch that goes with a read that is dropped ([`super::selection`]).
+    Count,
+    /// As [`Self::Count`], the time before it too.
+    Select,
+    /// Stays, without the time before it.
+    Index,
 }
 
 /// One API call of a thread, outermost, in recorded order.
@@ -126,7 +132,7 @@ pub struct Step {
     pub ops: u32,
     /// Site of the wait it belongs to.
     pub site: Option<SubjectIx>,
-    /// Host time of `gap` that is estimated to be the profiler's.
+    /// Host time of `gap`, and of a launch's `length`, that is estimated to be the profiler's.
     pub overhead: u32,
     /// Host time around the call that goes with it: the library's own, and the profiler's.
     pub around: u32,
@@ -204,6 +210,8 @@ pub struct Program {
     pub(in crate::cost) late: Vec<Late>,
     /// What waits are for that wait for less.
     pub(in crate::cost) narrower: FxHashMap<StepIx, Rank>,
+    /// Host and device time that goes with waits whose reads are dropped, besides them, by call.
+    pub(in crate::cost) selections: FxHashMap<CallId, (i64, i64)>,
     /// Sites that [`Program::mark`] was given.
     pub sites: usize,
     /// Is told how many simulations are done; `None` where nobody looks.
@@ -257,6 +265,7 @@ impl Program {
             order: TiVec::new(),
             late: Vec::new(),
             narrower: FxHashMap::default(),
+            selections: FxHashMap::default(),
             unexplained: 0,
             sites: 0,
             progress: None,

@@ -136,7 +136,7 @@ pub struct Launch {
     pub gap: i64,
     /// Host time in the call that nothing on the GPU explains.
     pub length: i64,
-    /// Host time of the gap that is estimated to be the profiler's.
+    /// Host time of both that is estimated to be the profiler's.
     pub overhead: u32,
     /// The op.
     pub op: Rank,

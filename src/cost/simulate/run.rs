@@ -6,6 +6,7 @@ use super::model::{
     ContextIx, GroupIx, HostThread, Op, Program, Rank, Role, Step, StepIx, StepKind, SubjectIx,
 };
 use super::packed::Launch;
+use crate::cost::overhead::most_of;
 use crate::profile::database::Work;
 use crate::profile::ids::StreamIx;
 use crate::profile::ops::OpKind;
@@ -149,7 +150,8 @@ fn pass(program: &Program, variant: &Variant, scratch: &mut Scratch, joined: Opt
             (lap, laps) =
                 if known.first == at { (Some(done), None) } else { (None, lap.map(|from| done - from)) };
         }
-        let gap = pass.gap(step.after, step.gap, step.overhead);
+        let (gap, length) = pass.host(step.after, (step.gap, step.length), step.overhead);
+        let step = &if matches!(step.kind, StepKind::Launch(_)) { Step { length, ..*step } } else { *step };
         let (thread, before) = (step.thread, pass.s.ended[step.after]);
         pass.ready = pass.s.ended[thread].max(before);
         if step.flush {
@@ -190,21 +192,23 @@ impl Pass<'_> {
     /// A launch, as [`Self::keep`] has it. Returns when its call ends.
     fn launched(&mut self, step: &Launch) -> i64 {
         let before = self.s.ended[step.thread];
-        let now = before + self.gap(step.thread, step.gap, step.overhead);
+        let (gap, length) = self.host(step.thread, (step.gap, step.length), step.overhead);
+        let now = before + gap;
         self.s.spared[step.thread] = 0;
         (self.ready, self.fence) = (before, self.s.fence[step.thread]);
         let op = if self.variant.usual { self.usual(step.op) } else { self.program.ops.get(step.op) };
         let taken = op.behind.map_or(i64::MIN, |behind| self.s.finish[behind]);
-        let end = (now + step.length).max(taken);
-        self.place(step.op, &op, op.duration, end + op.after_call, end - step.length);
+        let end = (now + length).max(taken);
+        self.place(step.op, &op, op.duration, end + op.after_call, end - length);
         self.s.ended[step.thread] = end;
         end
     }
 
-    /// Host time before a step, without what the profiler took of it.
-    fn gap(&self, after: HostThread, gap: i64, overhead: u32) -> i64 {
+    /// Host time before a launch and in it, without what the profiler took of both.
+    fn host(&self, after: HostThread, (gap, launch): (i64, i64), overhead: u32) -> (i64, i64) {
         let spared = self.s.spared[after] + i64::from(overhead) * self.variant.left_out / 100;
-        gap - spared.min(gap)
+        let before = spared.min(gap);
+        (gap - before, launch - (spared - before).min(most_of(launch)))
     }
 
     /// When all is done that a thread has come to and that was issued to the GPUs until now.
@@ -338,6 +342,13 @@ impl Pass<'_> {
 
     /// A step of a site that a fix changes.
     fn fixed(&mut self, step: &Step, fix: Change, now: i64) -> i64 {
+        match (step.role, fix) {
+            (Role::Count, Change::Drop) => return self.gone(step, now),
+            (Role::Select, Change::Drop) => return self.gone(step, self.ready),
+            (Role::Index, Change::Drop) => return self.keep(step, self.ready),
+            (Role::Count | Role::Select | Role::Index, _) => return self.keep(step, now),
+            _ => {}
+        }
         let copies = self.copies(step);
         if step.ops > 0 && !copies {
             self.issue(step, now + step.length, now); // a call nested in the wait has issued something
@@ -383,6 +394,12 @@ impl Pass<'_> {
                 self.unwaited(step, fix, now, awaited, step.back)
             }
         }
+    }
+
+    /// A launch that is not made.
+    fn gone(&mut self, step: &Step, now: i64) -> i64 {
+        self.skip(step);
+        now
     }
 
     /// From the end of what a synchronisation waits for to its return.

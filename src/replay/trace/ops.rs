@@ -238,7 +238,7 @@ impl<'a> Builder<'a> {
         let ns = until - self.at;
         if ns > 0 {
             let calls = &self.scene.found.profile.calls;
-            let own = self.before.map_or(0, |call| self.costs.after(calls, call, ns));
+            let own = self.before.map_or(0, |call| self.costs.after(calls, call, ns, 0));
             self.gaps.push((self.out.placed.len(), ns, own));
             self.push(ReplayOp::Host { ns });
         }

@@ -424,3 +424,51 @@ proptest! {
         }
     }
 }
+
+/// ```text
+///  x[mask]  host  [is]··20··[count][count][copy][sync]··[init][select][indices]··20··[index]      a step of 124 µs
+///  where    host  [is]··20··                                                         [index]      what is left of it
+/// ```
+/// Dropped, a read that makes room for what a mask selects takes its count and selection along; among other kernels it
+/// takes only its copy and itself. As much is said to be saved at most where nothing is asked for.
+#[test]
+fn a_mask_that_keeps_the_shape_is_not_counted() {
+    let saved = |select: [&str; 2]| {
+        let (mut e, t) = empty();
+        let mut at = 0;
+        let launch = |e: &mut crate::export::Export, at: &mut i64, gap: i64, kernel: &str| {
+            let call = *at + gap..*at + gap + 5_000;
+            *at = call.end;
+            e.launch(t, call.clone(), GPU0, call.end + 2_000..call.end + 3_000, kernel);
+        };
+        for i in 0..20 {
+            e.nvtx(t, at..at + 1, &format!("step {i}"));
+            launch(&mut e, &mut at, 20_000, "CompareFunctor");
+            launch(&mut e, &mut at, 20_000, "cub::DeviceReduceKernel");
+            launch(&mut e, &mut at, 2_000, "cub::DeviceReduceSingleTileKernel");
+            let copy = crate::export::Copy::d2h(4, crate::export::Memory::Pinned);
+            e.memcpy(t, at + 2_000..at + 7_000, copy, GPU0, at + 8_000..at + 9_000);
+            e.sync(t, "cudaStreamSynchronize", at + 7_500..at + 13_500, GPU0);
+            at += 13_500;
+            launch(&mut e, &mut at, 10_000, select[0]);
+            launch(&mut e, &mut at, 2_000, select[1]);
+            launch(&mut e, &mut at, 20_000, "index_elementwise_kernel");
+        }
+        let most = look::report(&e).sites[0].recoverable.as_ref().map(|r| r.high_ns);
+        let fixes = vec![("S1".to_owned(), Change::Drop)];
+        let scenario = sync_report::analysis::pricing::Scenario { fixes, ..Default::default() };
+        let report = look::report_with(&e, &Options { scenario, ..look::options() });
+        super::assert_sound(&report);
+        (report.totals.iteration.expect("a loop").saved_ns, most.expect("priced") / 20)
+    };
+    // Two launches that count, two that select with 12 µs before them, 20 µs before the index; the read itself.
+    let gone = 10_000 + 10_000 + 12_000 + 20_000;
+    let (masked, most) = saved(["cub::DeviceCompactInitKernel", "cub::DeviceSelectSweepKernel"]);
+    let (other, _) = saved(["gemm", "gemm"]);
+    // With the read go its copy call, its wait and what stands around them.
+    assert!(
+        (gone + 11_000..gone + 20_000).contains(&masked) && (11_000..20_000).contains(&other),
+        "{masked} {other}"
+    );
+    assert!(most >= masked, "{most} {masked}");
+}

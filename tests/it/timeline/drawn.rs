@@ -72,8 +72,8 @@ fn an_iteration_becomes_acts() {
     );
     assert_eq!(
         acts(&plan, &format!("{upload} fixed"))[..3],
-        [&format!("copy host-to-device 4096 pinned {upload}"), "host 900", "gemm 0"],
-        "with the synchronisation goes half of the 200 ns before it, and 1200 of the 2000 after it"
+        [&format!("copy host-to-device 4096 pinned {upload}"), "host 800", "gemm 0"],
+        "with the synchronisation goes half of the 200 ns before it, and 1300 of the 2000 after it, the most that may be the profiler's"
     );
     assert_eq!(plan.variants.len(), 2, "there is only one false site");
     assert_eq!(alone(&plan), "0 wait");
@@ -93,7 +93,7 @@ fn a_delayed_read_waits_at_the_end() {
     let (_, read) = ids(&plan(&e, &ReplayRequest::default()));
     // As advised the number stays on the GPU.
     let stays = acts(&plan(&e, &site(&read)), &format!("{read} fixed"));
-    assert_eq!(stays[7..], ["host 1000", &format!("copy device-to-host 4 pinned {read}"), "host 44100"]);
+    assert_eq!(stays[7..], ["host 1000", &format!("copy device-to-host 4 pinned {read}"), "host 43500"]);
     let fixes = vec![(read.clone(), Change::Delay)];
     let plan = plan(&e, &ReplayRequest { fixes, ..site(&read) });
     let fixed = acts(&plan, &format!("{read} fixed"));
