@@ -16,7 +16,8 @@
 //!  autograd                   ··[launch]·[launch]·[wait]··
 //!                             ^ follows main's last launch  ^ main goes on after autograd's last call
 //! ```
-//! Threads whose calls overlap in time run side by side and hand nothing over.
+//! Threads whose calls overlap in time run side by side and hand nothing over; but one that comes now and then, after long
+//! pauses, serves a busier one: it follows that one, which does not wait for it (callbacks, a logger).
 
 use super::issue::Issue;
 use super::model::{Program, Rank, UNEXPLAINED_NS};
@@ -33,6 +34,8 @@ use typed_index_collections::TiVec;
 const LOOK_BACK: usize = 32;
 /// Switches between two threads of which one overlaps: more, and they run side by side.
 const SIDE_BY_SIDE: u32 = 20;
+/// Calls of its process in a pause, from which a thread is taken to serve those that made them.
+const PAUSE: usize = 20;
 /// Calls of a burst, on average, from which a thread without a telling name is one that work is handed to.
 const BURST: u32 = 2;
 
@@ -139,6 +142,9 @@ pub fn hand_over(profile: &Profile, issue: &Issue, program: &mut Program) {
         return;
     }
     let beside = side_by_side(profile, issue);
+    // Calls of each process, and how many there were at each thread's last.
+    let mut made: Vec<usize> = vec![0; places.len()];
+    let mut seen: TiVec<ThreadIx, usize> = calls.threads.iter().map(|_| 0).collect();
     // When its last call ended.
     let mut last: TiVec<ThreadIx, Option<i64>> = calls.threads.iter().map(|_| None).collect();
     // Of each process: the thread that called last, and by the end of their last call all others that did.
@@ -147,19 +153,24 @@ pub fn hand_over(profile: &Profile, issue: &Issue, program: &mut Program) {
     for (step, entry) in program.steps.keys().zip(&issue.entries) {
         let Some(call) = entry.call else { continue };
         let (start, end, thread) = (calls.start[call], calls.end[call], calls.thread[call]);
-        let (current, ended) = (&mut current[process_of[thread]], &mut ended[process_of[thread]]);
+        let place = process_of[thread];
+        let (current, ended) = (&mut current[place], &mut ended[place]);
         let own = last[thread];
         if let Some(before) = current.replace(thread).filter(|before| *before != thread) {
             ended.extend(last[before].map(|end| (end, before)));
             own.map(|own| ended.remove(&(own, thread)));
             let since = (own.unwrap_or(i64::MIN).saturating_add(1), ThreadIx::from(0));
-            let until = (start, ThreadIx::from(calls.threads.len()));
-            let others = if since <= until { ended.range(since..=until) } else { Default::default() };
+            let paused = made[place] - seen[thread] >= PAUSE;
             let apart = |o: ThreadIx| o != thread && !beside.contains(&pair(o, thread));
-            if let Some(&(ended, other)) = others.rev().find(|(_, o)| apart(*o)) {
-                program.steps.change(step, |step| (step.after, step.gap) = (other.into(), start - ended));
+            let serves = |o: ThreadIx| paused && calls.spans[o].calls > calls.spans[thread].calls;
+            let mut others = ended.range(since..).rev();
+            if let Some(&(ended, other)) = others.find(|(end, o)| serves(*o) || *end <= start && apart(*o)) {
+                let gap = (start - ended).max(0);
+                program.steps.change(step, |step| (step.after, step.gap) = (other.into(), gap));
             }
         }
+        made[place] += 1;
+        seen[thread] = made[place];
         last[thread] = Some(end);
     }
 }

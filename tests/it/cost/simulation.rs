@@ -189,6 +189,30 @@ fn threads_side_by_side_hand_nothing_over() {
 }
 
 /// ```text
+///  main      [30 launches][long][sync==========][launch][30 launches] …
+///  callbacks                                     [launch]                now and then, beside main's: it follows main
+///  stream 7               [long~~~~~~~~~~]       [c]
+/// ```
+#[test]
+fn a_thread_that_comes_now_and_then_keeps_up_with_the_busy_one() {
+    let (mut e, main) = empty();
+    let callbacks = e.thread(100, 101);
+    for at in (0..10).map(|i| i * 1_000_000) {
+        for start in (0..30).map(|k| at + k * 10_000) {
+            e.launch(main, start..start + 5_000, GPU0, start + 7_000..start + 8_000, "f");
+        }
+        e.launch(main, at + 300_000..at + 305_000, GPU0, at + 307_000..at + 800_000, "long");
+        e.sync(main, "cudaStreamSynchronize", at + 310_000..at + 803_000, GPU0);
+        e.launch(callbacks, at + 805_000..at + 810_000, GPU0, at + 812_000..at + 813_000, "c");
+        e.launch(main, at + 806_000..at + 811_000, GPU0, at + 814_000..at + 815_000, "f");
+    }
+    let all: Vec<_> = (0..10).map(|i| (i, Change::Delete)).collect();
+    let (recorded, kept, without) = ends(&e, &all);
+    assert_eq!(kept, recorded);
+    assert!(kept - without > 2_500_000, "what it issues does not hold main up: {kept} {without}");
+}
+
+/// ```text
 ///  main      [launch a]  [sync============]···[launch b]
 ///  other                                                  ····[sync]     its only call, when main is done: it follows main
 /// ```
