@@ -13,7 +13,8 @@ use crate::verdict::combine;
 use crate::verdict::site::Site;
 use crate::verdict::source::{Beside, Finding, Observed, SourceTree, read_site};
 use crate::verdict::weak::observe::Observer;
-use crate::verdict::{library, trace, weak};
+use crate::verdict::weak::sizes::{self, Sizes};
+use crate::verdict::{library, recount, trace, weak};
 use crate::vocabulary::{Attribution, Class, Copy, Direction, HostMemory, Kind};
 use crate::waits::api::Blocking;
 use crate::waits::device::Devices;
@@ -37,7 +38,10 @@ impl Judge<'_> {
     /// Judges every bundle, in order.
     pub fn all(&self, profile: &mut Profile, bundles: Vec<Bundle>) -> Result<Vec<Site>, InputError> {
         let mut observer = Observer::new(self.waits, self.devices, self.iterations);
-        bundles.into_iter().map(|bundle| self.one(profile, bundle, &mut observer)).collect()
+        let judged = bundles.into_iter().map(|bundle| self.one(profile, bundle, &mut observer));
+        let mut sites = judged.collect::<Result<Vec<Site>, InputError>>()?;
+        recount::follow(&mut sites);
+        Ok(sites)
     }
 
     fn one(
@@ -47,10 +51,15 @@ impl Judge<'_> {
         observer: &mut Observer,
     ) -> Result<Site, InputError> {
         let subject = self.subject(profile, &bundle);
-        let mut combined = combine::combine(trace::judge(&subject), self.read(profile, &bundle));
+        let mut said = trace::judge(&subject);
+        let of_size = sizes::asked(&said);
+        if of_size {
+            Sizes::after(&bundle, profile, self.devices, self.waits).temper(&mut said);
+        }
+        let mut combined = combine::combine(said, self.read(profile, &bundle));
         let foreign = self.programs.of(bundle.pid).is_some();
-        // Weak rules were fitted to programs of PyTorch.
-        let leans = !foreign && (bundle.copy.is_some() || bundle.completes);
+        // Weak rules were fitted to programs of PyTorch, and to reads: a size is no figure that is shown.
+        let leans = !foreign && !of_size && (bundle.copy.is_some() || bundle.completes);
         if combined.verdict.class == Class::Unknown && leans {
             let observed = observer.look(profile, &bundle)?;
             weak::lean(&bundle, &observed).apply(&bundle, combined.reading.is_some(), &mut combined.verdict);

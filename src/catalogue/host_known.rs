@@ -68,7 +68,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "aten::repeat_interleave, aten::nonzero",
         trace: "an upload, counting kernels, a copy of 4 or 8 bytes and cudaStreamSynchronize",
         why: "The size depends on values that the host made: it can count them itself.",
-        fix: fix(SyncFreeApi, "count on the host: output_size=sum(counts)", "rep = torch.tensor(counts, pin_memory=True).to('cuda', non_blocking=True)\ny = torch.repeat_interleave(x, rep)", "rep = torch.tensor(counts, pin_memory=True).to('cuda', non_blocking=True)\ny = torch.repeat_interleave(x, rep, output_size=sum(counts))", "").or(&["a mask of the host: make it a list of indices before the upload"]),
+        fix: fix(SyncFreeApi, "count on the host: output_size=, or indices for a mask", "rep = torch.tensor(counts, pin_memory=True).to('cuda', non_blocking=True)\ny = torch.repeat_interleave(x, rep)", "rep = torch.tensor(counts, pin_memory=True).to('cuda', non_blocking=True)\ny = torch.repeat_interleave(x, rep, output_size=sum(counts))", "").or(&["a mask of the host: make it a list of indices before the upload"]),
         sources: "torchtitan#2440, torchtitan#3274",
         ..BASE
     },

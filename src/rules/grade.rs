@@ -52,7 +52,10 @@ grades! {
     R17_ALIKE: R17 0.7 "entries of one class fit alike, and the line is not at hand"
     R17_CALLED: R17 0.9 "the line calls the library"
     R17_PROFILER: R17 0.85 "the line calls PyTorch's profiler"
-    R18: R18 0.97 "the values decide the size"
+    R18: R18 0.97 "the values decide the size; of counts and indices, it is seen to change"
+    R18_UNSEEN: R18 0.85 "the values decide a count; whether it changes is not seen"
+    R18_SAME: R18 0.6 "the size was the same every time: the host may know it"
+    R18_NUMBER: R18 0.6 "a number for an index, a bound or a size, and no size is seen to change"
     R18_REPEATS: R18 0.6 "of repeat_interleave, whose total the host often has: `output_size=`"
     R18_ARGUMENT: R18 0.95 "a tensor is passed where a number is wanted"
     R19: R19 0.97 "the operator branches by itself"
@@ -88,6 +91,7 @@ grades! {
     S07: S07 0.85 ""
     S07_SHOWN: S07 0.75 "it is shown too"
     S07_ELEMENTS: S07 0.9 "elements are read one by one for a tensor on the device"
+    S07_PICKS: S07 0.75 "as an index it picks from a tensor of the device"
     S07_INSIDE: S07 0.75 "a call reads a number from a tensor of the device that it was given"
     S08: S08 0.98 "the trace holds the copy"
     S08_LINE: S08 0.9 "only the line says so"
@@ -140,6 +144,8 @@ pub const METER_SEEN: f64 = 0.85;
 pub const METER_SHARED: f64 = 0.75;
 /// At most, for text, and for what a method called like a logger's keeps: others may read it.
 pub const RECORDED: f64 = 0.75;
+/// At most, for an array of NumPy that is handed to code which is not at hand.
+pub const HANDED_ON: f64 = 0.7;
 /// At most, where only a method that arrays have as well says that a number was combined with a tensor.
 pub const PERHAPS_TENSOR: f64 = 0.7;
 

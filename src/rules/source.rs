@@ -46,7 +46,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         RuleId::S07,
-        "Uses that combine it with tensors of the device or upload it again.",
+        "Uses that combine it with tensors of the device, pick from one by it, or upload it again.",
         "The CPU only carries it: the tensor could stay where it was.",
         "norm = x.norm().item()\nx = x / norm",
     ),
@@ -112,7 +112,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         RuleId::S20,
-        "Where the tensor came from, through the program's functions and the recorded callers: uploads, batches of a DataLoader and host values, and only pure functions of them since. Whether another line reads the same total, or logs what a guard checks; whether a constant settles the test.",
+        "Where the tensor came from, through the program's functions and the recorded callers: uploads, batches of a DataLoader and host values, and only pure functions of them since; of a mask, only sizes and constants. Of a mask that the backward pass counts again, what the lines of the forward pass are told. Whether another line reads the same total, or logs what a guard checks; whether a constant settles the test.",
         "The program needs the value, but not from the GPU, or not here: the host had all that it follows from, reads it anyway, or cannot be moved by it.",
         "lens = torch.tensor(sizes, device='cuda')\nlongest = lens.max().item()    # max(sizes)",
     ),

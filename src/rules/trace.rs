@@ -56,8 +56,8 @@ train.py:41 main
     rule(
         RuleId::R18,
         Yields::NOTHING,
-        "at::_ops:: functions and the Python method of the native chain; without a chain, PyTorch's NVTX ranges.",
-        "The kind of that operator: nonzero needs its output's size, a factorisation checks itself.",
+        "at::_ops:: functions and the Python method of the native chain; without a chain, PyTorch's NVTX ranges. Of counts, and of numbers as indices and bounds, also the sizes of what the GPU is given next.",
+        "The kind of that operator: nonzero needs its output's size, a factorisation checks itself. A size that is the same every time the host may know: that is left open.",
         "\
 NVTX      [aten::nonzero                        ]
 host      [launch] [D2H 4 B] [synchronize==]

@@ -88,6 +88,11 @@ pub fn op_name(profile: &Profile, op: OpId) -> Arc<str> {
 impl Around {
     /// The next op after it, on its stream.
     pub fn first_after(&self) -> Option<OpId> {
-        self.after.first().copied()
+        self.after().next()
+    }
+
+    /// The ops after it, on its stream.
+    pub fn after(&self) -> impl Iterator<Item = OpId> {
+        self.after.iter().copied()
     }
 }

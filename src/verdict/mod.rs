@@ -9,6 +9,7 @@ pub(crate) mod combine;
 mod kernels;
 pub(crate) mod library;
 mod operators;
+pub(crate) mod recount;
 pub mod site;
 pub mod source;
 pub(crate) mod trace;

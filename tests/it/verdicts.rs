@@ -16,6 +16,7 @@ mod kernels;
 mod library;
 mod named;
 mod programs;
+mod sizes;
 mod weak;
 
 /// What surrounds one wait with one copy.

@@ -20,6 +20,7 @@
 
 pub mod observe;
 mod rules;
+pub mod sizes;
 mod steps;
 
 use crate::rules::{About, Lean, Role, grade};

@@ -78,3 +78,40 @@ def count(loader, device):
         if mask.sum().item() == 0:  #! item: control-flow
             continue
         train(x, mask)
+
+# --- pairs of a batch: all but the diagonal
+def pairs(features, device):
+    n = features.shape[0]
+    same = torch.cat([torch.arange(n) for _ in range(2)], dim=0)
+    same = (same[None] == same[:, None]).float().to(device)
+    diagonal = torch.eye(len(same), dtype=torch.bool, device=device)
+    same = same[~diagonal]  #! get-mask: host-known; pattern B30
+    scores = (features @ features.T)[~diagonal]  #! get-mask: host-known; pattern B30
+    return scores[same.bool()], scores[~same.bool()]  #! get-mask: host-known; pattern B30
+
+# --- the upper half of a matrix
+class Upper:
+    def __init__(self, n, device):
+        self.upper = torch.triu(torch.ones(n, n), 1).bool().to(device)
+    def forward(self, x):
+        return x[self.upper > 0]  #! get-mask: host-known; pattern B30
+
+# --- the diagonal, but for what a batch leaves out
+def pairs(scores, loader, device):
+    for kept in DataLoader(loader):
+        diagonal = torch.eye(scores.shape[0], dtype=torch.bool, device=device)
+        scores = scores[~diagonal & kept.to(device)]  #! get-mask: dynamic-shape
+
+# --- a mask that is changed in place
+def pairs(scores, rows, device):
+    diagonal = torch.eye(scores.shape[0], dtype=torch.bool, device=device)
+    diagonal[rows] = True
+    return scores[~diagonal]  #! get-mask: dynamic-shape
+
+# --- labels of any caller
+def embed(points, labels):
+    return points[labels == -1]  #! get-mask: dynamic-shape
+
+def everywhere(points, device):
+    labels = torch.ones(points.shape[0], dtype=torch.int, device=device)
+    return embed(points, labels)  #< embed

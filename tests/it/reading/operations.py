@@ -200,3 +200,27 @@ def f(cfg):
 # --- no stream sync without reason
 def f(x):
     x = x + 1  #! item: stale; nochain
+
+# --- a number of the device picks a picture
+def crop(pictures, owner, top, left):
+    for k in range(len(owner)):
+        part = pictures[owner[k], :, top[k]:, left[k]:]  #! read getitem 8: round-trip; pattern A09
+        show(part)
+
+# --- it picks a row
+def best(rows, scores):
+    return rows[scores.argmax()]  #! read getitem 8: round-trip; pattern A09
+
+# --- it picks from what the host has
+def best(scores):
+    names = torch.arange(8)
+    first = scores.argmax()
+    return names[first]  #! read getitem 8: dynamic-shape; pattern A09
+
+# --- the bounds of a slice, as an older PyTorch reads them
+def head(rows, n):
+    return rows[:, 1:n]  #! read getitem 8: dynamic-shape; pattern A08
+
+# --- a flag as an index
+def first(rows, flag):
+    return rows[flag]  #! read getitem 1: dynamic-shape

@@ -341,3 +341,39 @@ def clip(parameters, max_norm):
         for p in parameters:
             p.grad.data.mul_(coef)
     return total
+
+# --- replay: an array of NumPy for an object that is not at hand
+class Learner:
+    def learn(self, store):
+        places, batch = store.draw(32)
+        errors = self.errors(batch)
+        store.set_priorities(places, errors.detach().cpu().numpy())  #! cpu: cpu-compute
+
+# --- the same for what shows it
+class Learner:
+    def learn(self, viz, dashboard):
+        errors = self.errors()
+        viz.bars(errors.detach().cpu().numpy())  #! cpu: value-read
+        dashboard.image_grid(errors.detach().cpu().numpy())  #! cpu: value-read
+
+# --- the same tensor, which may go back to the GPU
+class Learner:
+    def learn(self, store):
+        places, batch = store.draw(32)
+        store.set_priorities(places, self.errors(batch).detach().cpu())  #! cpu: value-read
+
+# --- one number in an array
+class Learner:
+    def learn(self, store):
+        store.set_scale(self.errors().mean().cpu().numpy())  #! read cpu 4: value-read
+
+# --- the time that is left
+class Meter:
+    def gather(self):
+        both = torch.tensor([self.n, self.sum], device='cuda')
+        dist.all_reduce(both)
+        self.n, self.sum = both.tolist()  #! tolist: round-trip
+
+    def __str__(self):
+        left = datetime.timedelta(seconds=int(self.sum / self.n))
+        return f"{left}"

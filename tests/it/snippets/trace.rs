@@ -108,6 +108,17 @@ impl Draft {
             }
         }
         self.launches(t + 1_000_000, after, 20_000);
+        if matches!(operation.does, Does::Counts) || operation.name == "index" {
+            self.resize(t + 1_000_000, after.len() as i64, 20_000);
+        }
+    }
+
+    /// Gives the kernels launched from `at` on the size of a value, another at every time.
+    fn resize(&mut self, at: i64, kernels: i64, each: i64) {
+        let blocks = 2 + (at / SPAN).wrapping_mul(2_654_435_761) % 97;
+        for start in (at + 12_000..).step_by(each as usize).take(kernels as usize) {
+            self.e.set("CUPTI_ACTIVITY_KIND_KERNEL", "gridX", blocks, &format!("start = {start}"));
+        }
     }
 
     /// Launches kernels from `at` on that run one after the other; returns when the last ends.

@@ -20,7 +20,7 @@ const CHAINS: &[(&str, &str, &str)] = &[
     ("equal", "torch::autograd::THPVariable_equal(x)", "unknown value-read A17 R20"),
     ("allclose", "torch::autograd::THPVariable_allclose(x)", "unknown value-read A18 R20"),
     ("item", METHOD, "unknown value-read A01 R20"),
-    ("item", "torch::autograd::THPVariable_index_scalar(x)", "true dynamic-shape A08 R18"),
+    ("item", "torch::autograd::THPVariable_index_scalar(x)", "unknown value-read A08 R18"),
     ("item", "torch::PythonArgs::scalar(int)", "false round-trip A11 R18"),
 ];
 

@@ -3,8 +3,10 @@
 
 use super::tracer::Tracer;
 use super::value::{Sink, Step, Use, Value};
+use crate::rules::grade;
 use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::placement::Placements;
+use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::imports::{Import, split_root};
 use crate::verdict::source::parse::scope::{self, Definition};
 use crate::verdict::source::parse::tree::SourceTree;
@@ -90,9 +92,19 @@ impl<'a> Tracer<'a, '_> {
         up
     }
 
-    /// What the call does with the value is not told.
+    /// What the call does with the value is not told. NumPy has no device: who is handed an array of it works on the CPU, if
+    /// its name does not say that it shows it.
     fn lost(&mut self, path: &[Node<'a>], call: &ExprCall, value: &Value) -> Option<usize> {
-        self.sink(path, value, Sink::Unknown, format!("an argument of {}", self.file.text(&*call.func)));
+        let callee = self.file.text(&*call.func);
+        let array = value.many && value.data && value.arrays && value.steps.is_empty();
+        if array && !value.text && !roles::may_show(&callee) {
+            self.sink(path, value, Sink::Compute, format!("an array of NumPy for {callee}"));
+            if let Some(used) = self.uses.last_mut() {
+                used.limit = grade::HANDED_ON;
+            }
+        } else {
+            self.sink(path, value, Sink::Unknown, format!("an argument of {callee}"));
+        }
         None
     }
 

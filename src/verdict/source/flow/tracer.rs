@@ -324,6 +324,10 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 value.tensor = false;
                 Next::Up(2)
             }
+            "numpy" => {
+                value.arrays = true;
+                Next::Up(2)
+            }
             "backward" => ends(Sink::Device, "used by the backward pass"),
             "item" | "mean" | "sum" | "max" | "min" | "std" => {
                 value.summed |= name != "item";

@@ -15,6 +15,8 @@ pub struct Value {
     pub bulk: bool,
     /// Of an array, one number or all of them: data rather than a figure, as long as nothing sums it up.
     pub data: bool,
+    /// More than a few numbers, by the trace.
+    pub many: bool,
     /// Read by `.cpu()` and its kin: a tensor that could as well be gathered on the device.
     pub tensor: bool,
     /// A plain Python number: what has methods of a tensor is no longer it.
@@ -49,6 +51,7 @@ impl Value {
             steps: Vec::new(),
             bulk,
             data: bulk,
+            many: false,
             tensor: false,
             number: !bulk,
             text: false,
@@ -64,8 +67,8 @@ impl Value {
 
     /// The value as the call at the end of `call` gives it to the caller.
     pub fn returned_to(&self, call: &[Node<'_>]) -> Self {
-        let Self { steps, data, tensor, text, summed, arrays, .. } = self.clone();
-        Self { steps, data, tensor, text, summed, arrays, ..Self::new(call, self.bulk) }
+        let Self { steps, data, many, tensor, text, summed, arrays, .. } = self.clone();
+        Self { steps, data, many, tensor, text, summed, arrays, ..Self::new(call, self.bulk) }
     }
 
     pub fn held(mut self, step: Step) -> Self {

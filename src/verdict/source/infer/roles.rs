@@ -266,7 +266,7 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
     if writes_by(base, name) {
         return if bulk { Role::Write } else { Role::Log };
     }
-    if base.is_empty() && THROUGH.has(name) || computes_on_host(root) {
+    if matches!(base, "" | "datetime") && THROUGH.has(name) || computes_on_host(root) {
         return Role::Through;
     }
     let torch = matches!(root, "torch" | "F") || base.ends_with("functional");
@@ -281,11 +281,21 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
     if torch { torch_role(call, name, bulk) } else { method_role(name, bulk) }
 }
 
+/// First words of what draws or tells figures.
+const SHOWS: Names = Names("plot show display visualize report draw");
+
+/// Whether a word of a callee says that it may show or record what it is given.
+pub fn may_show(callee: &str) -> bool {
+    const VIEWS: Names = Names(
+        "vis viz view image images img figure fig video log logs hist histogram summary monitor render",
+    );
+    let mut words = callee.split('.').flat_map(words);
+    words.any(|word| SHOWS.has(&word) || VIEWS.has(&word) || LOGGERS.has(&word) || word.contains("visual"))
+}
+
 /// What a function does that no row of the tables names, by the module that an import takes it from and by the first word of
 /// its name; `data` for whole arrays and lists on the host, `text` for text.
 pub fn imported_role(full: &str, data: bool, text: bool) -> Role {
-    /// First words of what draws or tells figures.
-    const SHOWS: Names = Names("plot show display visualize report draw");
     let (module, name) = split_callee(full);
     let root = full.split(['.', '(', '[']).next().unwrap_or("");
     match () {

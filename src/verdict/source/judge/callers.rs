@@ -3,12 +3,13 @@
 use super::reader::{Case, SiteReader};
 use super::rules::judge;
 use crate::model::Frame;
-use crate::rules::grade::PER_CALLER;
+use crate::rules::grade::{HANDED_ON, PER_CALLER};
 use crate::verdict::source::flow::calls::Program;
 use crate::verdict::source::flow::tracer::Tracer;
 use crate::verdict::source::flow::value::{Sink, Use, Value};
 use crate::verdict::source::infer::placement::Placements;
 use crate::verdict::source::locate::callee::{self, Callee};
+use crate::verdict::source::locate::fit;
 use crate::verdict::source::parse::{Node, Path, Source, dotted, nodes, scope, split_callee};
 use crate::vocabulary::{Class, Verdict};
 use std::rc::Rc;
@@ -75,7 +76,8 @@ impl Case<'_, '_> {
         let path = self.here.path;
         let program = self.site.frames.first().and_then(|frame| self.site.program(frame));
         let mut tracer = Tracer::new(self.here.placements).of(program);
-        tracer.follow(path, Value { tensor: pattern == "D01", ..Value::new(path, bulk) });
+        let many = bulk && self.site.observed.largest > fit::SCALAR_BYTES;
+        tracer.follow(path, Value { many, tensor: pattern == "D01", ..Value::new(path, bulk) });
         let file = self.here.file();
         let (late, late_hops) = self.decided_late(file, &tracer.uses);
         let (mut uses, hops) = self.callers_of(file, tracer.uses, path, 0, 0);
@@ -147,11 +149,23 @@ impl Case<'_, '_> {
             _ => None,
         };
         let Some((uses, hops)) = found else {
-            kept.push(first.clone());
+            kept.push(self.handed_out(first.clone(), inner));
             return (kept, 0);
         };
         kept.extend(uses);
         (kept, hops)
+    }
+
+    /// What is returned to a caller that is not at hand: an array of NumPy, which has no device, is for the CPU.
+    fn handed_out(self, mut used: Use, inner: usize) -> Use {
+        let Use { value, .. } = &used;
+        let array = value.many && value.arrays && value.data && !value.text && value.collected.is_none();
+        let caller = self.site.frames.iter().skip(inner + 1).find(|frame| frame.user);
+        if let Some(caller) = caller.filter(|_| array) {
+            used.what = format!("handed to {} as an array of NumPy", crate::text::path_end(&caller.file, 1));
+            (used.sink, used.limit) = (Sink::Compute, HANDED_ON);
+        }
+        used
     }
 
     /// What callers do with the returned values: the uses of every call; `None` where there is no call to follow.

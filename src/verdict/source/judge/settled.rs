@@ -6,7 +6,7 @@ use crate::verdict::source::infer::placement::Placement;
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::locate::fit;
 use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
-use crate::verdict::source::parse::nodes;
+use crate::verdict::source::parse::{Node, last, nodes};
 use crate::vocabulary::{Kind, Verdict};
 
 impl Case<'_, '_> {
@@ -81,6 +81,12 @@ impl Case<'_, '_> {
                 says(grade::S12_MASK, Kind::DynamicShape, "B03", text)
             }
             (_, Index::Mask) => size(grade::S11, "B02", "mask"),
+            (Some(true), Index::Slice | Index::Name) if !store && self.picks() => self.says(
+                grade::S07_PICKS,
+                Kind::RoundTrip,
+                "A09",
+                "reads its index from the device to pick from a tensor: `index_select` takes it there, and one read before the loop fetches all",
+            ),
             (_, Index::Slice) => {
                 let text = format!("the bounds of `{}` are read from the device", self.text);
                 says(grade::S13, Kind::DynamicShape, "A08", text)
@@ -92,6 +98,19 @@ impl Case<'_, '_> {
             (None, Index::List) => self.says(grade::S12_LIST, Kind::Upload, "C07", "uploads its index"),
             _ => self.says(grade::S11_OPEN, Kind::ValueRead, "A09", "may read or upload its index"),
         }
+    }
+
+    /// Whether the trace says that a number of the device is an index itself: bounds of slices, and indices of lists, are asked for
+    /// by `__index__`.
+    fn picks(self) -> bool {
+        let Some(Node::ExprSubscript(ast)) = last(self.here.path) else { return false };
+        let parts = ast.slice.as_tuple_expr().map_or(std::slice::from_ref(&*ast.slice), |tuple| &tuple.elts);
+        let site = self.site.observed;
+        site.method == Some("getitem")
+            && matches!(site.operator, Some("item" | "_local_scalar_dense"))
+            && site.copy.is_some_and(|copy| copy.bytes > 1)
+            && parts.iter().any(|part| !part.is_slice_expr() && !part.is_literal_expr())
+            && self.here.find(&ast.value) != Placement::Host
     }
 
     /// Whether the trace says that elements of a mask were counted.

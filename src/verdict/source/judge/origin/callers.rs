@@ -32,7 +32,8 @@ impl Search<'_> {
             let function = &path[..=nodes::function_scope(path)];
             let scene = self.scene(here, &caller.frame.file, function, &outside);
             match self.passed(Scene { object: object.as_ref(), ..scene }, call, parameter) {
-                Answer::Known(one) => known.push(Some(one)),
+                // Another call of the function may pass other values.
+                Answer::Known(one) => known.push(Some(Known { data: true, ..one })),
                 other => return other,
             }
         }

@@ -20,7 +20,8 @@ const PURE: Names = Names(
      bfloat16 clone detach view reshape flatten squeeze unsqueeze contiguous t transpose permute expand repeat flip roll sort \
      argsort unique unique_consecutive cat stack concat clamp eq ne lt le gt ge logical_and logical_or logical_not \
      maximum minimum where item tolist to type cpu numpy add sub mul div floor ceil round sqrt Variable split chunk \
-     unbind nonzero masked_select index_select gather bincount isin repeat_interleave pin_memory size numel",
+     unbind nonzero masked_select index_select gather bincount isin repeat_interleave pin_memory size numel triu tril diag \
+     bitwise_not",
 );
 /// Of these, the ones that are builtins too.
 const BUILTINS: Names = Names("max min sum any all abs int float bool round len sorted divmod pow");
@@ -57,7 +58,7 @@ impl Search<'_> {
         let device = scene.here.device_argument(call);
         match (name, nodes::receiver(call)) {
             ("cuda", Some(tensor)) => return self.moved(scene, call, tensor, steps),
-            ("to", Some(_)) if device == Some(Placement::Host) => return Some(Known::default()),
+            ("to", Some(_)) if device == Some(Placement::Host) => return Some(Known::DATA),
             ("to", Some(tensor)) if device == Some(Placement::Device) => {
                 return self.moved(scene, call, tensor, steps);
             }
@@ -79,7 +80,7 @@ impl Search<'_> {
             None => {}
         }
         match (name, nodes::receiver(call)) {
-            ("range", None) => Some(Known::default()),
+            ("range" | "len", None) | ("size" | "numel" | "dim", Some(_)) => Some(Known::default()),
             _ if HANDS_ON.has(name) || !torch && WRAPPERS.has(name) || name.ends_with("DataLoader") => {
                 self.handed_on(scene, call, steps)
             }
@@ -118,7 +119,7 @@ impl Search<'_> {
         let looped = steps.last() == Some(&Step::Any);
         match (name, receiver) {
             // Its workers have no GPU, and what it collates are tensors of the host.
-            _ if name.ends_with("DataLoader") => looped.then(Known::default),
+            _ if name.ends_with("DataLoader") => looped.then_some(Known::DATA),
             ("enumerate", None) if looped => {
                 steps.pop();
                 match steps.pop()? {
@@ -162,7 +163,7 @@ impl Search<'_> {
         match self.find(scene, tensor, steps) {
             Some(known) => Some(Known { sent: known.sent.or_else(place), ..known }),
             None if !self.plain && scene.here.find(tensor) == Placement::Unknown => {
-                Some(Known { sent: place(), computed: false })
+                Some(Known { sent: place(), ..Known::DATA })
             }
             None => None,
         }

@@ -27,10 +27,14 @@ impl<'a> Case<'_, 'a> {
         let Some(known) = Search::new(self.site, pattern != "D10").origin(self.here, value) else {
             return found;
         };
-        // A mask computed on the GPU would have to be computed on the host again.
-        let masked = matches!(self.sync, SyncExpr::Index { .. }) && known.computed;
+        // A mask of data that the GPU computed would have to be computed on the host again; what one of sizes and constants
+        // selects is as many at every time.
+        let masked = matches!(self.sync, SyncExpr::Index { .. }) && known.computed && known.data;
         let Some(sent) = known.sent.filter(|_| !masked) else { return found };
         let what = match pattern {
+            "B30" if !known.data => {
+                "waits for a size that follows from sizes and constants, which the host has; they went to the GPU"
+            }
             "D10" => "reads back what follows from what the host uploaded",
             "B30" => "waits for a size that follows from what the host uploaded",
             _ => "asks for a number that follows from what the host uploaded",

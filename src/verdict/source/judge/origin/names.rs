@@ -120,7 +120,7 @@ impl Search<'_> {
                 _ => return None,
             }
         }
-        sent.filter(|_| looped).map(|sent| Known { sent: Some(sent), computed: false })
+        sent.filter(|_| looped).map(|sent| Known { sent: Some(sent), ..Known::DATA })
     }
 
     /// Where a call stands, for the sentence about it.

@@ -22,9 +22,14 @@ pub(super) struct Known {
     pub sent: Option<Sent>,
     /// Whether something was computed of it after it was sent.
     pub computed: bool,
+    /// Whether it follows from what the program reads or computes (batches, results), and not from sizes and constants alone.
+    pub data: bool,
 }
 
 impl Known {
+    /// What the host has read or computed.
+    pub const DATA: Self = Self { sent: None, computed: false, data: true };
+
     /// What an operator makes of it.
     pub fn computed(self) -> Self {
         Self { computed: self.computed || self.sent.is_some(), ..self }
@@ -172,8 +177,11 @@ pub(super) fn all(values: impl Iterator<Item = Option<Known>>) -> Option<Known> 
     for value in values {
         let value = value?;
         let before: Known = known.take().unwrap_or_default();
-        let computed = before.computed || value.computed;
-        known = Some(Known { sent: before.sent.or(value.sent), computed });
+        known = Some(Known {
+            sent: before.sent.or(value.sent),
+            computed: before.computed || value.computed,
+            data: before.data || value.data,
+        });
     }
     known
 }

@@ -16,7 +16,7 @@ impl Search<'_> {
     /// Where the host has the value of `expr` from; of what lies in it behind `steps`, where it is a container.
     pub(super) fn find<'a>(&self, scene: Scene<'_, 'a>, expr: &'a Expr, steps: Vec<Step>) -> Option<Known> {
         let found = self.deeper(|| self.expression(scene, expr, steps));
-        found.or_else(|| (is_own(expr, scene) && scene.is_host(expr)).then(Known::default))
+        found.or_else(|| (is_own(expr, scene) && scene.is_host(expr)).then_some(Known::DATA))
     }
 
     fn expression<'a>(&self, scene: Scene<'_, 'a>, expr: &'a Expr, mut steps: Vec<Step>) -> Option<Known> {
@@ -124,7 +124,7 @@ impl Search<'_> {
 
     fn attribute<'a>(&self, scene: Scene<'_, 'a>, ast: &'a ExprAttribute, steps: Vec<Step>) -> Option<Known> {
         let attribute = ast.attr.as_str();
-        if MODULES.has(&dotted(&ast.value)) {
+        if MODULES.has(&dotted(&ast.value)) || attribute == "shape" {
             return Some(Known::default());
         }
         if SAME.has(attribute) {

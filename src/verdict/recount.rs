@@ -1,0 +1,57 @@
+//! Masks that the backward pass counts again: the backward of `x[mask]` needs the mask's size as the forward pass did.
+
+use super::site::Site;
+use crate::rules::{grade, says};
+use crate::vocabulary::{Class, Evidence, Kind, RuleId, ThreadRole};
+
+/// Judges waits that count a mask in the backward pass as the lines of the forward pass that counted masks are judged.
+///
+/// Definition: such a wait is on autograd's thread, below the node of an index. Where the line that it undoes is known, that one
+/// line speaks, else all lines of the process that count a mask under an index: only if they agree.
+///
+/// ```text
+///  main      x[mask] [count][sync]        y[mask] [count][sync]         both host-known
+///  autograd                                                  IndexBackward0 [count][sync]   host-known as well
+/// ```
+/// Cost: one pass over the sites for each such wait's.
+pub fn follow(sites: &mut [Site]) {
+    let again: Vec<usize> = (0..sites.len()).filter(|&at| counts(&sites[at]) && undoes(&sites[at])).collect();
+    for at in again {
+        let own = &sites[at].bundle;
+        let forward = sites.iter().filter(|site| {
+            let line = own.forward.as_ref().is_none_or(|line| site.bundle.user_frame() == Some(line));
+            line && site.bundle.pid == own.pid && counts(site) && !undoes(site)
+        });
+        let kinds: Vec<Kind> = forward.map(|site| site.verdict.kind).collect();
+        let Some(&kind) = kinds.first().filter(|&first| kinds.iter().all(|kind| kind == first)) else {
+            continue;
+        };
+        let verdict = &mut sites[at].verdict;
+        match kind {
+            Kind::HostKnown => {
+                let text = "the backward pass counts again the masks of lines whose sizes the host knows";
+                *verdict = says(grade::S20, kind, "B30", text);
+            }
+            Kind::DynamicShape if verdict.class == Class::Unknown => {
+                (verdict.class, verdict.kind) = (kind.class(), kind);
+                verdict.confidence = grade::S11.confidence;
+                verdict.evidence.retain(|evidence| evidence.rule != RuleId::Undecided);
+                let text = "the lines of the forward pass, whose masks it counts again, need the size";
+                verdict.evidence.push(Evidence::new(RuleId::S11, text));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a site's waits count the mask of an index.
+fn counts(site: &Site) -> bool {
+    let bundle = &site.bundle;
+    bundle.method() == Some("getitem")
+        && bundle.chain.iter().any(|symbol| symbol.contains("at::_ops::nonzero"))
+}
+
+/// Whether they do so in the backward pass.
+fn undoes(site: &Site) -> bool {
+    site.bundle.role == ThreadRole::Autograd && site.bundle.node() == Some("IndexBackward0")
+}

@@ -1,0 +1,120 @@
+//! Whether a size that the host waits for changes: what the GPU is given after each wait tells.
+//!
+//! ```text
+//!  stream 7  [count][D2H] [gather, 12 blocks] …  [count][D2H] [gather, 31 blocks]    differs: it depends on values
+//!  stream 7  [count][D2H] [gather, 12 blocks] …  [count][D2H] [gather, 12 blocks]    the same: the host may know it
+//! ```
+
+use crate::profile::Profile;
+use crate::profile::ops::OpKind;
+use crate::rules::grade;
+use crate::sites::{Bundle, neighbours};
+use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
+use crate::waits::Waits;
+use crate::waits::device::Devices;
+
+/// Ops compared after each wait.
+const COMPARED: usize = 4;
+/// Times that a run of sizes must come before it counts as one that repeats.
+const REPEATS: usize = 3;
+/// Masks that a line, or a backward pass, may count in turn; a longer run of sizes that repeats is an input that repeats.
+const IN_TURN: usize = 4;
+/// Waits of a bundle looked at: a longer run tells nothing more.
+const LOOKED_AT: usize = 512;
+
+/// What the sizes after the waits of a bundle do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    /// The same operations come with other sizes.
+    Differ,
+    /// They repeat, and some take more than one block: another size would show.
+    Repeat,
+    /// Neither is seen: too few waits, or nothing of a size that shows.
+    Unseen,
+}
+
+/// An op by kernel, and its size: blocks of a grid, bytes of a copy.
+type Sized = (Option<u32>, u64);
+
+impl Sizes {
+    /// Looks at what follows the waits.
+    ///
+    /// Definition: of each wait the next [`COMPARED`] ops of its stream, by name and size. They *repeat* if each wait's are those
+    /// of the wait `n` before it, for an `n` up to [`IN_TURN`] that fits [`REPEATS`] times: a line may count several masks. They
+    /// *differ* if two waits have one kernel at the same place in two sizes, and they do not repeat.
+    ///
+    /// Cost: two binary searches a wait, at most [`LOOKED_AT`] of them.
+    pub fn after(bundle: &Bundle, profile: &Profile, devices: &Devices, waits: &Waits) -> Self {
+        let size = |op| match profile.ops.kind[op] {
+            OpKind::Kernel => (profile.ops.kernel(op), u64::from(profile.ops.grid[op])),
+            _ => (None, profile.ops.copy(op).map_or(0, |copy| copy.bytes)),
+        };
+        let rows = bundle.waits.iter().take(LOOKED_AT).map(|&wait| {
+            let around = neighbours::around(profile, devices, &waits[wait]);
+            around.after().take(COMPARED).map(size).collect()
+        });
+        // The capture ends: what follows its last waits is cut.
+        let rows: Vec<Vec<Sized>> = rows.filter(|row: &Vec<Sized>| row.len() == COMPARED).collect();
+        Self::of(&rows)
+    }
+
+    fn of(rows: &[Vec<Sized>]) -> Self {
+        let every = |n: usize| rows.iter().zip(&rows[n..]).all(|(one, other)| one == other);
+        if (1..=IN_TURN.min(rows.len() / REPEATS)).any(every) {
+            let shows = |&(kernel, size): &Sized| kernel.is_some() && size > 1;
+            return if rows.iter().flatten().any(shows) { Self::Repeat } else { Self::Unseen };
+        }
+        let differs = |(one, other): (&Sized, &Sized)| one.0 == other.0 && one.1 != other.1;
+        let first = rows.first().into_iter().flatten();
+        let differ = |row: &Vec<Sized>| first.clone().zip(row).any(differs);
+        if rows.len() >= REPEATS && rows.iter().any(differ) { Self::Differ } else { Self::Unseen }
+    }
+
+    /// Leaves open what a rule says of a size by the operator's name alone, where the host may know it: one that never changes, and
+    /// a single number of which nothing shows that it does. Of other sizes it is less sure then.
+    pub fn temper(self, verdict: &mut Verdict) {
+        let (grade, text) = match (self, verdict.pattern) {
+            (Self::Repeat, _) => (
+                grade::R18_SAME,
+                "the same sizes follow it every time: whether the host knows them, the trace does not tell",
+            ),
+            (Self::Unseen, pattern) if pattern != Some("A08") => {
+                verdict.confidence = grade::R18_UNSEEN.confidence;
+                return;
+            }
+            (Self::Unseen, _) => (
+                grade::R18_NUMBER,
+                "no size is seen to change with it: whether the host knows the number, the trace does not tell",
+            ),
+            (Self::Differ, _) => return,
+        };
+        (verdict.class, verdict.kind, verdict.confidence) =
+            (Class::Unknown, Kind::ValueRead, grade.confidence);
+        verdict.evidence.push(Evidence::new(RuleId::Undecided, text));
+    }
+}
+
+/// Whether a verdict says by the operator's name alone that a count of elements, or a number as an index or bound, is needed.
+pub fn asked(verdict: &Verdict) -> bool {
+    matches!(verdict.pattern, Some("B01" | "B02" | "B03" | "A08"))
+        && verdict.evidence.first().is_some_and(|first| first.rule == RuleId::R18)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_repeat_or_differ_or_do_not_show() {
+        let rows = |sizes: &[u64]| -> Vec<Vec<Sized>> {
+            sizes.iter().map(|&size| vec![(Some(1), 1), (Some(2), size)]).collect()
+        };
+        assert_eq!(Sizes::of(&rows(&[7, 7, 7])), Sizes::Repeat);
+        assert_eq!(Sizes::of(&rows(&[7, 9, 7, 9, 7, 9])), Sizes::Repeat);
+        assert_eq!(Sizes::of(&rows(&[7, 9, 7, 7, 9, 9])), Sizes::Differ);
+        assert_eq!(Sizes::of(&rows(&[3, 4, 5, 6, 7].repeat(3))), Sizes::Differ);
+        assert_eq!(Sizes::of(&rows(&[1, 1, 1])), Sizes::Unseen);
+        assert_eq!(Sizes::of(&rows(&[7, 9])), Sizes::Unseen);
+        assert_eq!(Sizes::of(&[]), Sizes::Unseen);
+    }
+}

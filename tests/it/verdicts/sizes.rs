@@ -1,0 +1,112 @@
+//! Sizes that a wait is for: seen to change, or the same every time; and masks that the backward pass counts again.
+//!
+//! ```text
+//!  main      x[mask] [copy][sync==]  [gather…]      a step, every 100_000 ns
+//!  stream 7           [count][copy]     [gather, N blocks]
+//!  autograd                                     IndexBackward0 [copy][sync==]  [scatter]
+//! ```
+
+use super::*;
+
+const GETITEM: &[&str] =
+    &["at::_ops::nonzero::call(at::Tensor const&)", "torch::autograd::THPVariable_getitem(x)"];
+const INDEX: &[&str] =
+    &["at::_ops::item::call(at::Tensor const&)", "torch::autograd::THPVariable_index_scalar(x)"];
+const BACKWARD: &[&str] = &[
+    "at::_ops::nonzero::call(at::Tensor const&)",
+    "torch::autograd::generated::IndexBackward0::apply(variable_list&&)",
+];
+
+/// A program that counts a mask in each step, with the blocks of what follows.
+struct Program<'a> {
+    chain: &'a [&'a str],
+    blocks: &'a [i64],
+    backward: bool,
+    file: &'a str,
+}
+
+impl Program<'_> {
+    fn export(&self) -> Export {
+        let mut e = Export::new(Schema::V2026_2);
+        let (main, autograd) = (e.thread(100, 100), e.thread(100, 107));
+        e.name_thread(main, "python3").name_thread(autograd, "pt_autograd_0");
+        let frames = [("forward", self.file, 3), ("step", "/w/train.py", 8)];
+        for (step, blocks) in self.blocks.iter().enumerate() {
+            let at = step as i64 * 100_000;
+            wait(&mut e, main, at + 5000, self.chain, &frames);
+            follow(&mut e, main, at + 8000, *blocks);
+            if self.backward {
+                wait(&mut e, autograd, at + 50_000, BACKWARD, &[]);
+                follow(&mut e, autograd, at + 53_000, 12);
+            }
+        }
+        e
+    }
+
+    /// Class, kind and confidence of every site.
+    fn verdicts(&self) -> Vec<String> {
+        let report = look::report(&self.export());
+        report.sites.iter().map(|s| format!("{} {} {:.2}", s.class, s.kind, s.confidence)).collect()
+    }
+}
+
+fn wait(e: &mut Export, t: crate::export::Thread, at: i64, chain: &[&str], frames: &[PythonFrame<'_>]) {
+    let copy = e.memcpy(t, at..at + 10, Copy::d2h(4, Memory::Pinned), GPU0, at + 900..at + 910);
+    let sync = e.sync(t, "cudaStreamSynchronize", at + 20..at + 1000, GPU0);
+    let chain: Vec<NativeFrame<'_>> = chain.iter().map(|symbol| (*symbol, "libtorch_cpu.so")).collect();
+    for call in [copy, sync] {
+        e.native(call, &chain);
+        if !frames.is_empty() {
+            e.python(call, frames);
+        }
+    }
+}
+
+/// Four kernels, of which the second has so many blocks.
+fn follow(e: &mut Export, t: crate::export::Thread, at: i64, blocks: i64) {
+    for (kernel, name) in ["compact", "gather", "add", "norm"].into_iter().enumerate() {
+        let at = at + 100 * kernel as i64;
+        e.launch(t, at..at + 5, GPU0, at + 50..at + 60, name);
+        let size = if name == "gather" { blocks } else { 1 };
+        e.set("CUPTI_ACTIVITY_KIND_KERNEL", "gridX", size, &format!("start = {}", at + 50));
+    }
+}
+
+#[test]
+fn a_size_that_never_changes_may_be_known_to_the_host() {
+    let said = |chain, blocks| Program { chain, blocks, backward: false, file: "/w/model.py" }.verdicts();
+    assert_eq!(said(GETITEM, &[12, 31, 12, 12]), ["true dynamic-shape 0.97"]);
+    assert_eq!(said(GETITEM, &[12, 12, 12, 12]), ["unknown value-read 0.60"]);
+    // Two masks on a line, in turn.
+    assert_eq!(said(GETITEM, &[12, 31, 12, 31, 12, 31]), ["unknown value-read 0.60"]);
+    // One block holds many sizes, and two times are no rule.
+    assert_eq!(said(GETITEM, &[1, 1, 1, 1]), ["true dynamic-shape 0.85"]);
+    assert_eq!(said(GETITEM, &[12, 12]), ["true dynamic-shape 0.85"]);
+}
+
+/// A single number may be anything that the host has: only a size that changes with it tells.
+#[test]
+fn a_number_as_an_index_or_bound_decides_only_what_changes() {
+    let said = |blocks| Program { chain: INDEX, blocks, backward: false, file: "/w/model.py" }.verdicts();
+    assert_eq!(said(&[12, 31, 12, 12]), ["true dynamic-shape 0.97"]);
+    assert_eq!(said(&[1, 1]), ["unknown value-read 0.60"]);
+}
+
+/// What the forward pass is told of its masks holds for the backward pass, with the source and without.
+#[test]
+fn the_backward_pass_counts_the_masks_of_the_forward_pass() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let said = |name: &str, mask: &str, blocks: &[i64]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, format!("def forward(x, device):\n    mask = {mask}\n    return x[~mask]\n"))
+            .unwrap();
+        let file = path.to_str().expect("UTF-8");
+        let mut all = Program { chain: GETITEM, blocks, backward: true, file }.verdicts();
+        all.sort();
+        all
+    };
+    let known = said("eye.py", "torch.eye(len(x), dtype=torch.bool).to(device)", &[12, 12, 12]);
+    assert_eq!(known, ["false host-known 0.75", "false host-known 0.75"]);
+    let needed = said("seen.py", "(x > 0).all(1)", &[12, 12, 12]);
+    assert_eq!(needed, ["true dynamic-shape 0.95", "true dynamic-shape 0.95"]);
+}
