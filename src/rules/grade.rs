@@ -53,6 +53,7 @@ grades! {
     R17_CALLED: R17 0.9 "the line calls the library"
     R17_PROFILER: R17 0.85 "the line calls PyTorch's profiler"
     R18: R18 0.97 "the values decide the size"
+    R18_INDEX: R18 0.8 "a number is an index or a bound, which the host may have had"
     R18_REPEATS: R18 0.6 "of repeat_interleave, whose total the host often has: `output_size=`"
     R18_ARGUMENT: R18 0.95 "a tensor is passed where a number is wanted"
     R19: R19 0.97 "the operator branches by itself"

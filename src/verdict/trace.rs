@@ -116,7 +116,7 @@ fn operator(s: &Subject) -> Option<Verdict> {
     }
     if b.method() == Some("index_scalar") {
         let text = "the native chain names THPVariable_index_scalar: a tensor serves as an index, bound or size, which Python needs as a number";
-        return Some(says(grade::R18, Kind::DynamicShape, "A08", text));
+        return Some(says(grade::R18_INDEX, Kind::DynamicShape, "A08", text));
     }
     if b.chain.iter().any(|c| c.contains("PythonArgs::scalar")) {
         let text = "the native chain converts a GPU tensor into a Python number argument: the value goes straight back to the GPU";
