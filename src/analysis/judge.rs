@@ -79,19 +79,33 @@ impl Judge<'_> {
         Ok(Site::new(bundle, inside, combined))
     }
 
-    /// What the source says: only where the line is exact.
+    /// What the source says, where lines are exact: of the user's line, and of the library's below it that waits.
     fn read(&self, profile: &Profile, bundle: &Bundle) -> Finding {
-        let exact = bundle.user_frame().is_some_and(|f| f.line > 0)
-            && !matches!(bundle.attribution, Attribution::PythonSample | Attribution::Backward);
-        if !exact {
+        if matches!(bundle.attribution, Attribution::PythonSample | Attribution::Backward) {
             return Finding::NoSource;
         }
-        let frames: Vec<Frame> = bundle.user_stack().iter().map(|f| self.rules.frame(f)).collect();
-        if !self.sources.holds(&frames[0].file) {
-            return Finding::NoSource;
+        let observed = OnceCell::new();
+        let read = |at: usize| {
+            let frames: Vec<Frame> = bundle.frames[at..].iter().map(|f| self.rules.frame(f)).collect();
+            if frames[0].line == 0 || !self.sources.holds(&frames[0].file) {
+                return Finding::NoSource;
+            }
+            let observed: &Observed<'_> = observed.get_or_init(|| self.observed(profile, bundle));
+            let through = at.checked_sub(1).map(|below| &bundle.frames[below]);
+            let through = through.map(|f| (&*f.file, &*f.function));
+            read_site(&self.sources, &frames, &Observed { through, ..observed.clone() })
+        };
+        let own = bundle.user.map_or(Finding::NoSource, read);
+        match library::line(bundle) {
+            Some(at) => own.below(read(at), &bundle.frames[at].file),
+            None => own,
         }
+    }
+
+    /// What the trace saw of a bundle, wherever the source is read.
+    fn observed<'b>(&self, profile: &Profile, bundle: &'b Bundle) -> Observed<'b> {
         let bytes = bundle.waits.iter().filter_map(|&wait| self.waits[wait].copy).map(|copy| copy.bytes);
-        let observed = Observed {
+        Observed {
             largest: bytes.max().unwrap_or(0),
             beside: self.beside(profile, bundle),
             burst: burst(profile, self.waits, bundle),
@@ -99,9 +113,8 @@ impl Judge<'_> {
             copy: bundle.copy,
             method: bundle.method(),
             operator: native::operator(&bundle.chain),
-            through: bundle.through().map(|f| (&*f.file, &*f.function)),
-        };
-        read_site(&self.sources, &frames, &observed)
+            through: None,
+        }
     }
 
     /// What a process does on the GPU beside a bundle's waits. Of copies only bare synchronisations ask: those are counted once.

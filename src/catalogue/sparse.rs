@@ -116,8 +116,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &["pad_packed_sequence(packed)"],
         op: "torch.nn.utils.rnn.pad_packed_sequence",
         trace: "a copy of 8 bytes per sequence to pageable host memory, then cudaStreamSynchronize (enforce_sorted=False)",
-        kind: Some(CpuCompute),
-        why: "The lengths that it returns lie on the CPU; their order was uploaded by pack_padded_sequence and comes back to sort them.",
+        kind: Some(HostKnown),
+        why: "pack_padded_sequence made the order of the sequences on the CPU and uploaded it; here it comes back, to sort the lengths, which never left the CPU.",
         fix: fix(
             SyncFreeApi,
             "sort the batch in the data loader",

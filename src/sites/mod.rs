@@ -86,11 +86,6 @@ impl Bundle {
         self.user.and_then(|u| self.frames.get(u))
     }
 
-    /// The library frame that the user's line called, if the wait happened inside library Python.
-    pub fn through(&self) -> Option<&PyFrame> {
-        self.user.and_then(|_| self.inside().last())
-    }
-
     /// The tensor method that waits, or whose backward does, read from the native chain.
     pub fn method(&self) -> Option<&str> {
         native::method(&self.chain).or_else(|| match self.node()? {

@@ -15,6 +15,7 @@
 //! Where neither decides, or the more certain of the two is not certain enough, the verdict is unknown.
 
 use super::source::{Finding, Reading};
+use crate::catalogue;
 use crate::rules::grade::DECIDED;
 use crate::rules::{self, Role, Rule, To};
 use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
@@ -41,7 +42,7 @@ pub fn combine(trace: Verdict, finding: Finding) -> Combined {
             Combined { verdict, reading: None, line_text: None, stale: true }
         }
         Finding::Read(reading) => {
-            let line_text = Some(reading.line_text.clone());
+            let line_text = reading.line_text.clone();
             Combined { verdict: weigh(trace, &reading), reading: Some(reading), line_text, stale: false }
         }
     };
@@ -65,9 +66,14 @@ fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
         To::Nothing if trace.confidence < DECIDED => merge(source, trace),
         To::Nothing => trace,
         To::SameKind if source.kind == trace.kind => {
-            // What is moved or made stands on the line; of indices, the native chain tells more.
-            let told =
-                source.evidence.first().is_some_and(|first| matches!(first.rule, RuleId::S08 | RuleId::S09));
+            // What is moved or made stands on the line; of indices, the native chain tells more, and of a library the
+            // catalogue.
+            let known = trace.pattern.and_then(catalogue::by_id).is_some_and(|entry| entry.library.is_some());
+            let told = !known
+                && source
+                    .evidence
+                    .first()
+                    .is_some_and(|first| matches!(first.rule, RuleId::S08 | RuleId::S09));
             let pattern =
                 if told { source.pattern.or(trace.pattern) } else { trace.pattern.or(source.pattern) };
             merge(Verdict { pattern, ..trace }, source)
@@ -126,7 +132,7 @@ mod tests {
 
     fn read(kind: Kind, confidence: f64) -> Finding {
         Finding::Read(Reading {
-            line_text: "x".into(),
+            line_text: Some("x".into()),
             expression: "x".into(),
             verdict: verdict(kind, confidence, RuleId::S04),
             rewritten: None,

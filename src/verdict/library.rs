@@ -60,6 +60,12 @@ pub fn known(s: &Subject) -> Option<Known> {
     })
 }
 
+/// The frame of library code that the source is read at, as an index into the bundle's: the innermost that neither carries
+/// calls on, as PyTorch's do, nor logs what it is given, whatever it does with it.
+pub fn line(bundle: &Bundle) -> Option<usize> {
+    bundle.inside().iter().position(|f| !catalogue::is_helper(&f.file) && !source::is_logger(&f.file))
+}
+
 /// The library code below the user's line that a wait stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inside {

@@ -10,6 +10,7 @@ mod locate;
 mod mend;
 mod parse;
 
+pub use infer::roles::is_logging_library as is_logger;
 pub use locate::observed::{Beside, Observed};
 pub use parse::tree::{Refused, SourceRoot, SourceTree};
 
@@ -41,9 +42,9 @@ pub enum Finding {
 /// The synchronising expression and what becomes of its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// Text of the recorded line, trimmed.
-    pub line_text: String,
-    /// The expression that waits, as written: `loss.item()`.
+    /// Text of the recorded line, trimmed; `None` where only the line of a library below it was read.
+    pub line_text: Option<String>,
+    /// The expression that waits, as written: `loss.item()`; empty where only a library's was read.
     pub expression: String,
     /// `Class::Unknown`/`Kind::ValueRead` where the source does not decide.
     pub verdict: Verdict,
@@ -51,6 +52,28 @@ pub struct Reading {
     pub rewritten: Option<String>,
     /// The edit that removes the wait, or why there is none.
     pub outcome: Outcome,
+}
+
+impl Finding {
+    /// This finding of the user's line with the verdict on the line of a library below it, in `file`: that is what waits. No edit
+    /// is made there. A line of the library that decides nothing leaves what the user's decides.
+    #[must_use]
+    pub fn below(self, library: Self, file: &str) -> Self {
+        let Self::Read(Reading { mut verdict, .. }) = library else { return self };
+        let (line_text, expression) = match self {
+            Self::Stale { .. } => return self,
+            Self::Read(own) if verdict.class == Class::Unknown && own.verdict.class != Class::Unknown => {
+                return Self::Read(own);
+            }
+            Self::Read(own) => (own.line_text, own.expression),
+            Self::NoSource => (None, String::new()),
+        };
+        for evidence in &mut verdict.evidence {
+            evidence.text = format!("in {}, {}", crate::text::path_end(file, 1), evidence.text);
+        }
+        let outcome = Outcome::refused(None, Refusal::Library);
+        Self::Read(Reading { line_text, expression, verdict, rewritten: None, outcome })
+    }
 }
 
 /// The text of a line that runs in the named function; `None` where there is no such file, or it is not what ran.
@@ -93,6 +116,7 @@ pub fn read_site(tree: &SourceTree, frames: &[Frame], observed: &Observed<'_>) -
     });
     match combine(&file, judged.collect()) {
         Some(Judged { expression, verdict, mended: Mended { shown, outcome } }) => {
+            let line_text = Some(line_text);
             Finding::Read(Reading { line_text, expression, verdict, rewritten: shown, outcome })
         }
         None => Finding::Stale { line_text, reason: "nothing on the line waits".into() },

@@ -645,3 +645,25 @@ def pad(x):
 def f(x):
     lens = torch.full((3,), fill_value=model(x), device='cuda')
     return torch.zeros(lens.max().item())  #! item: dynamic-shape
+
+# --- the bound of a slice that the host sent
+from torch.utils.data import DataLoader
+
+def train(data):
+    for x, lens in DataLoader(data):
+        lens = lens.cuda()
+        longest = lens.max()
+        use(x[:longest])  #! index: host-known; pattern A36
+
+# --- a comparison that the host could make
+from torch.utils.data import DataLoader
+
+def train(data):
+    for x, lens in DataLoader(data):
+        lens = lens.cuda()
+        if (lens != x.size(1)).any():  #! truth: host-known; pattern A36
+            pad(x)
+        if lens.min() == 0:  #! truth: host-known; pattern A36
+            skip(x)
+        if model(lens).min() == 0:  #! truth: control-flow
+            skip(x)

@@ -17,7 +17,7 @@ class Trainer:
                 tr_loss = tr_loss + tr_loss / (1 + step)
             grad_norm = grad_norm.item()
             seen += self.accelerator.gather(input_tokens).sum().cpu().item()
-            other = self.other.item()
+            self.keep(self.other.item())
         self._total_loss_scalar += self._tr_loss.item()
 ";
 
@@ -50,7 +50,7 @@ fn the_line_chooses_among_the_entries_of_a_function() {
     assert_eq!(at(6), "false logging L03 R17 0.95");
     assert_eq!(at(7), "false logging L04 R17 0.95");
     assert_eq!(at(9), "false logging L05 R17 0.95");
-    assert_eq!(at(8), "unknown value-read A01 R20 0.50", "a line that no entry names");
+    assert_eq!(at(8), "unknown value-read A01 S06 0.50", "a line that no entry names is read itself");
 }
 
 /// What the entries have in common stays: the class and kind, with the advice for any read, less sure.
@@ -128,4 +128,89 @@ fn an_upload_in_a_library_has_the_librarys_option() {
     let site = Scene { copy, frames: &frames, ..Scene::default() }.site();
     assert_eq!(words(&site), "false upload L65 R01");
     assert!(site.fix.is_some_and(|fix| fix.title.contains("pin_memory=True")));
+}
+
+/// The line of a library that waits is read like a user's, and its value followed along the stack; of the user's line no edit
+/// is proposed.
+///
+/// ```text
+///  run.py:1 main → fancyrl/agent.py:10 learn → torch/…/_contextlib.py → agent.py:4 train → .item()
+/// ```
+#[test]
+fn the_line_of_a_library_that_waits_is_read() {
+    const AGENT: &str = "/venv/lib/python3.12/site-packages/fancyrl/agent.py";
+    const WRAPPER: &str = "/venv/lib/python3.12/site-packages/torch/utils/_contextlib.py";
+    let agent = "\
+class Agent:
+    def train(self):
+        loss = self.loss()
+        self.logger.record('loss', loss.item())
+    def act(self, state):
+        return self.net(state).argmax().item()
+    def learn(self):
+        for state in self.states:
+            self.env.step(self.act(state))
+            self.train()
+";
+    let files = [
+        (AGENT, agent),
+        (WRAPPER, "def decorate_context(*args, **kwargs):\n    return func(*args, **kwargs)\n"),
+        ("/w/run.py", "agent.learn()\n"),
+    ];
+    let stack = |function, line, called| {
+        [
+            (function, AGENT, line),
+            ("decorate_context", WRAPPER, 2),
+            ("learn", AGENT, called),
+            ("<module>", "/w/run.py", 1),
+        ]
+    };
+    let logged = site(&stack("train", 4, 10), &files);
+    assert_eq!(words(&logged), "false logging A01 S04");
+    assert!(
+        logged.evidence[0].text.starts_with("in agent.py, `loss.item()` is only"),
+        "{:?}",
+        logged.evidence
+    );
+    assert_eq!(logged.source.as_deref(), Some("agent.learn()"));
+    let proposal = serde_json::to_string(&logged.proposal).expect("JSON");
+    assert!(proposal.contains("\"library\""), "{proposal}");
+    assert_eq!(words(&site(&stack("act", 6, 9), &files)), "true cpu-compute A01 S06");
+    // Without the library's file nothing of it is known.
+    let unread = site(&stack("train", 4, 10), &files[2..]);
+    assert_eq!(words(&unread), "unknown value-read A01 S19");
+}
+
+/// The batch that Lightning gives to a step was the host's before it was sent: lengths in it are known there. Not so where the
+/// module changes batches on the GPU, nor where something else calls a function of that name.
+#[test]
+fn lengths_of_a_batch_of_lightning_are_the_hosts() {
+    const MODEL: &str = "/venv/lib/python3.12/site-packages/forecast/model.py";
+    const MODULE: &str = "/venv/lib/python3.12/site-packages/torch/nn/modules/module.py";
+    let model = "\
+class Model:
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        return self(x)
+    def forward(self, x):
+        return self.embed(x)[: x['lengths'].max().item()]
+";
+    let read = |model: &str, caller: &str| {
+        let calls = format!("/venv/lib/python3.12/site-packages/{caller}");
+        let frames = [
+            ("forward", MODEL, 6),
+            ("_call_impl", MODULE, 2),
+            ("training_step", MODEL, 4),
+            ("training_step", &*calls, 391),
+            ("main", "/w/run.py", 1),
+        ];
+        let module = "def _call_impl(self, *args, **kwargs):\n    return forward_call(*args, **kwargs)\n";
+        words(&site(&frames, &[(MODEL, model), (MODULE, module)]))
+    };
+    let changed = format!(
+        "{model}    def on_after_batch_transfer(self, batch, i):\n        return self.augment(batch)\n"
+    );
+    assert_eq!(read(model, "lightning/pytorch/strategies/strategy.py"), "false host-known A36 S20");
+    assert_eq!(read(&changed, "lightning/pytorch/strategies/strategy.py"), "true dynamic-shape A01 S06");
+    assert_eq!(read(model, "other/loop.py"), "true dynamic-shape A01 S06");
 }

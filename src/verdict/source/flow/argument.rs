@@ -2,6 +2,7 @@
 
 use super::tracer::{Next, Tracer, UNKNOWN, ends};
 use super::value::{Sink, Step, Value};
+use crate::rules::grade::RECORDED;
 use crate::verdict::source::infer::libraries::{Names, makes_tensor};
 use crate::verdict::source::infer::roles::{self, Role};
 use crate::verdict::source::parse::imports::full_name;
@@ -30,6 +31,11 @@ impl<'a> Tracer<'a, '_> {
                 return ends(Sink::Write, format!("written out by {callee}"));
             }
             Role::Write => return ends(Sink::Write, format!("written out by {callee}")),
+            Role::Report => {
+                self.sink(path, value, Sink::Log, format!("an argument of {callee}"));
+                self.uses.last_mut().into_iter().for_each(|used| used.limit = RECORDED);
+                return Next::Done;
+            }
             Role::Log => return ends(Sink::Log, format!("an argument of {callee}")),
             Role::Compute => return ends(Sink::Compute, format!("an argument of {callee}")),
             Role::Device => return ends(Sink::Device, format!("an argument of {callee} on the device")),

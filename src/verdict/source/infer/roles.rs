@@ -11,6 +11,8 @@ use ruff_text_size::{Ranged, TextRange};
 pub enum Role {
     /// Shows or records it: print, logger, progress bar, metric.
     Log,
+    /// Tells it to callbacks after a batch, which show it; one of them may decide by it.
+    Report,
     /// Hands it to a meter, which shows it or gives it back later.
     Track,
     /// Writes it to a file as data.
@@ -198,6 +200,11 @@ fn is_environment(base: &str) -> bool {
     words(base).iter().any(|word| Names("env envs environment sim simulator").has(word))
 }
 
+/// Whether a receiver's name is that of callbacks: `callbacks.on_train_batch_end(step, logs)`.
+fn is_callback(base: &str) -> bool {
+    words(base).iter().any(|word| matches!(word.as_str(), "callback" | "callbacks"))
+}
+
 /// Whether a function is one of scikit-learn's metrics, which compute on the CPU.
 fn is_score(name: &str) -> bool {
     const METRICS: Names = Names(
@@ -233,6 +240,9 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
         "AsciiTable" | "SingleTable" | "DoubleTable" | "PrettyTable" | "tabulate" => return Role::Text,
         name if ["Error", "Exception", "Warning"].iter().any(|end| name.ends_with(end)) => return Role::Text,
         "exit" | "_exit" if matches!(base, "sys" | "os" | "") => return Role::Decide("the exit code"),
+        name if name.starts_with("on_") && name.contains("batch") && is_callback(base) => {
+            return Role::Report;
+        }
         "sleep" | "linear_sum_assignment" => return Role::Compute,
         // PyTorch wants the lengths on the host, to say how many sequences each time step has.
         "pack_padded_sequence" | "_pack_padded_sequence"

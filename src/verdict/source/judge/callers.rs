@@ -28,7 +28,8 @@ pub(super) struct Caller<'s> {
 }
 
 impl<'s> SiteReader<'s> {
-    /// The next frame outside `inner` whose file is at hand, libraries' included; `None` once a user's frame has none.
+    /// The next frame outside `inner` whose file is at hand, libraries' included, that does not only call on; `None` once a
+    /// user's frame has none.
     ///
     /// `function` is what the value leaves. A comprehension had a frame of its own before Python 3.12: the next one is then
     /// that of the function around, which it has left as well.
@@ -46,13 +47,16 @@ impl<'s> SiteReader<'s> {
             if direct && at == inner + 1 && left(at) {
                 return self.caller(at, function);
             }
+            if calls_on(frame) {
+                continue;
+            }
             if let Some(file) = self.tree.open(&frame.file) {
                 return Some(Caller { file, frame, at, direct });
             }
             if frame.user {
                 return None;
             }
-            direct &= calls_on(frame);
+            direct = false;
         }
         None
     }
@@ -63,7 +67,7 @@ impl<'s> SiteReader<'s> {
 }
 
 /// Whether a library's frame only calls what it is given and hands on what it gets: modules, `torch.no_grad` as a decorator.
-fn calls_on(frame: &Frame) -> bool {
+pub(super) fn calls_on(frame: &Frame) -> bool {
     let file = frame.file.replace('\\', "/");
     let wrappers =
         ["torch/nn/modules/module.py", "torch/utils/_contextlib.py", "torch/_dynamo/", "/contextlib.py"];

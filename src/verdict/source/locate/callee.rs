@@ -17,6 +17,8 @@ pub struct Callee<'a> {
     property: bool,
     /// It may be called by other names than its own: a module's `forward`, a lambda.
     nameless: bool,
+    /// A function inside another, as decorators make them: it may be called by the name of a function that it wraps.
+    closure: bool,
 }
 
 impl<'a> Callee<'a> {
@@ -28,9 +30,10 @@ impl<'a> Callee<'a> {
                 (ast.name.as_str(), ast.decorator_list.iter().any(nodes::is_property))
             }
             Some(Node::ExprLambda(_)) => (given_name(&path[..=at]), false),
-            _ => return Self { name: "", property: false, nameless: false },
+            _ => return Self { name: "", property: false, nameless: false, closure: false },
         };
-        Self { name, property, nameless: matches!(name, "" | "forward" | "__call__") }
+        let closure = path[..at].iter().any(|node| matches!(node, Node::StmtFunctionDef(_)));
+        Self { name, property, nameless: matches!(name, "" | "forward" | "__call__"), closure }
     }
 }
 
@@ -68,7 +71,7 @@ pub fn calls<'a>(
         }
         if called && !callee.name.is_empty() {
             named.push((tier, path.to_vec()));
-        } else if nodes::call(path).is_some_and(|call| !names_another(file, path, call)) {
+        } else if nodes::call(path).is_some_and(|call| !names_another(file, path, call, callee)) {
             others.push((tier, path.to_vec()));
         }
     });
@@ -93,7 +96,7 @@ pub fn calls<'a>(
 
 /// Whether a call is surely not of a function with another name: of a builtin, a library, a method of containers and
 /// tensors, another function of the file.
-fn names_another<'a>(file: &'a Source, path: &[Node<'a>], call: &'a ExprCall) -> bool {
+fn names_another<'a>(file: &'a Source, path: &[Node<'a>], call: &'a ExprCall, called: &Callee<'_>) -> bool {
     const BUILTINS: Names = Names(
         "print len float int str bool range zip enumerate list tuple dict set sum min max sorted map filter isinstance \
          hasattr getattr abs round any all next iter repr format reversed type super open",
@@ -105,10 +108,16 @@ fn names_another<'a>(file: &'a Source, path: &[Node<'a>], call: &'a ExprCall) ->
     let callee = dotted(&call.func);
     let (base, name) = split_callee(&callee);
     let root = callee.split(['.', '(', '[']).next().unwrap_or("");
-    let own = || matches!(base, "" | "self") && !scope::functions(file.module(), name).is_empty();
+    let own = || {
+        let known = matches!(base, "" | "self") && !called.closure;
+        known && !scope::functions(file.module(), name).is_empty()
+    };
+    // `self.update(*args, **kwargs)` is no container's.
+    let hands_on = call.arguments.args.iter().any(Expr::is_starred_expr)
+        && call.arguments.keywords.iter().any(|keyword| keyword.arg.is_none());
     match &*call.func {
         Expr::Name(_) if BUILTINS.has(name) || roles::is_log(call) => true,
-        Expr::Attribute(_) if METHODS.has(name) || roles::is_log(call) => true,
+        Expr::Attribute(_) if METHODS.has(name) && !hands_on || roles::is_log(call) => true,
         Expr::Name(_) => own() && !is_rebound(path, name),
         _ => matches!(root, "torch" | "np" | "numpy" | "math" | "F" | "os" | "time") || own(),
     }

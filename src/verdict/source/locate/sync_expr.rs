@@ -372,7 +372,7 @@ fn is_constant(expr: &Expr) -> bool {
 }
 
 /// The last node, where Python asks it for true or false: tests, operands of `not`, `and`, `or`, and chained comparisons.
-fn tested<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
+pub fn tested<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
     let [.., parent, node] = path else { return None };
     // The operands are asked, not the operator that asks them.
     if matches!(node, Node::ExprBoolOp(_)) || matches!(node, Node::ExprUnaryOp(ast) if ast.op == UnaryOp::Not)

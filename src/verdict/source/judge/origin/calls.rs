@@ -19,7 +19,7 @@ const PURE: Names = Names(
     "max min sum mean prod any all amax amin argmax argmin cumsum cumprod diff abs neg long int float double bool half \
      bfloat16 clone detach view reshape flatten squeeze unsqueeze contiguous t transpose permute expand repeat flip roll sort \
      argsort unique unique_consecutive cat stack concat clamp eq ne lt le gt ge logical_and logical_or logical_not \
-     maximum minimum where item tolist to type cpu numpy add sub mul div floor ceil round sqrt Variable split chunk \
+     maximum minimum where zeros_like ones_like full_like item tolist to type cpu numpy add sub mul div floor ceil round sqrt Variable split chunk \
      unbind nonzero masked_select index_select gather bincount isin repeat_interleave pin_memory size numel triu tril diag \
      bitwise_not",
 );
@@ -61,6 +61,10 @@ impl Search<'_> {
             ("to", Some(_)) if device == Some(Placement::Host) => return Some(Known::DATA),
             ("to", Some(tensor)) if device == Some(Placement::Device) => {
                 return self.moved(scene, call, tensor, steps);
+            }
+            // The lengths are the packed sequence's own, on the host.
+            ("pad_packed_sequence", _) if steps.last() == Some(&Step::Index(1)) => {
+                return Some(Known::default());
             }
             _ if torch && (makes_tensor(name) || CONSTANT.has(name)) => {
                 return self.made(scene, call, device == Some(Placement::Device));

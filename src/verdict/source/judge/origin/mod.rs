@@ -9,7 +9,7 @@ mod values;
 
 use super::reader::Case;
 use crate::rules::grade;
-use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
+use crate::verdict::source::locate::sync_expr::{Index, SyncExpr, tested};
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{Kind, Verdict};
 pub(super) use names::changes;
@@ -29,7 +29,7 @@ impl<'a> Case<'_, 'a> {
         };
         // A mask of data that the GPU computed would have to be computed on the host again; what one of sizes and constants
         // selects is as many at every time.
-        let masked = matches!(self.sync, SyncExpr::Index { .. }) && known.computed && known.data;
+        let masked = pattern == "B30" && matches!(self.sync, SyncExpr::Index { .. }) && known.computed && known.data;
         let Some(sent) = known.sent.filter(|_| !masked) else { return found };
         let what = match pattern {
             "B30" if !known.data => {
@@ -39,7 +39,7 @@ impl<'a> Case<'_, 'a> {
             "B30" => "waits for a size that follows from what the host uploaded",
             _ => "asks for a number that follows from what the host uploaded",
         };
-        self.says(grade::S20, Kind::HostKnown, pattern, &format!("{what} on {sent}"))
+        self.says(grade::S20, Kind::HostKnown, pattern, &format!("{what} {sent}"))
     }
 
     /// The tensor whose values the expression asks for, and the pattern that fits if the host has them.
@@ -51,16 +51,15 @@ impl<'a> Case<'_, 'a> {
             SyncExpr::Item => Some(("A36", receiver?)),
             SyncExpr::Convert(_) | SyncExpr::Bool => Some(("A36", receiver.or(first)?)),
             SyncExpr::ToList | SyncExpr::Download(_) | SyncExpr::Move(..) => Some(("D10", receiver?)),
-            SyncExpr::Truth => match last(self.here.path)? {
-                Node::ExprCall(ast) => Some(("A36", nodes::receiver(ast)?)),
-                _ => None,
-            },
+            SyncExpr::Truth => Some(("A36", tested(self.here.path)?)),
             SyncExpr::Shape("repeat_interleave", _) => Some(("B30", repeats(call?).or(first)?)),
             SyncExpr::Shape("one_hot" | "bincount" | "nonzero" | "unique", _) => {
                 Some(("B30", first.or(receiver)?))
             }
-            SyncExpr::Index { what: Index::Mask | Index::Name, .. } => match last(self.here.path)? {
-                Node::ExprSubscript(ast) => Some(("B30", &*ast.slice)),
+            SyncExpr::Index { what, .. } => match (what, last(self.here.path)?) {
+                (Index::Mask | Index::Name, Node::ExprSubscript(ast)) => Some(("B30", &*ast.slice)),
+                // Bounds are numbers.
+                (Index::Slice, Node::ExprSubscript(ast)) => Some(("A36", &*ast.slice)),
                 _ => None,
             },
             _ => None,

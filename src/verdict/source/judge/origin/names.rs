@@ -127,7 +127,7 @@ impl Search<'_> {
     pub(super) fn place(&self, scene: Scene<'_, '_>, call: &ExprCall) -> Sent {
         let own = self.site.frames.first().map(|frame| frame.file.as_str());
         let file = (own != Some(scene.recorded)).then(|| crate::text::path_end(scene.recorded, 1).to_owned());
-        Sent { line: scene.here.file().line_of(call.start()), file }
+        Sent::At { line: scene.here.file().line_of(call.start()), file }
     }
 }
 

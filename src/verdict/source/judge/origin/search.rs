@@ -38,16 +38,20 @@ impl Known {
 
 /// Where the host sent a value to the device.
 #[derive(Clone, Debug)]
-pub(super) struct Sent {
-    pub line: u32,
-    /// The file, where it is another than the one that waits.
-    pub file: Option<String>,
+pub(super) enum Sent {
+    /// By a line; with its file, where that is another than the one that waits.
+    At { line: u32, file: Option<String> },
+    /// With the batch, by the framework that takes it from the loader.
+    WithBatch,
 }
 
 impl fmt::Display for Sent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}", self.line)?;
-        self.file.as_ref().map_or(Ok(()), |file| write!(f, " of {file}"))
+        match self {
+            Self::At { line, file: None } => write!(f, "on line {line}"),
+            Self::At { line, file: Some(file) } => write!(f, "on line {line} of {file}"),
+            Self::WithBatch => f.write_str("with the batch"),
+        }
     }
 }
 

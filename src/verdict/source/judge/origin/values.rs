@@ -43,6 +43,11 @@ impl Search<'_> {
             Expr::ListComp(ast) => self.inner(scene, Node::from(ast), &ast.elt, steps),
             Expr::Generator(ast) => self.inner(scene, Node::from(ast), &ast.elt, steps),
             Expr::DictComp(ast) => self.inner(scene, Node::from(ast), &ast.value, steps),
+            Expr::Slice(ast) => {
+                let bounds = [&ast.lower, &ast.upper, &ast.step].into_iter().flatten();
+                let bounds = bounds.map(|bound| self.find(scene, bound, Vec::new()));
+                all(std::iter::once(Some(Known::default())).chain(bounds))
+            }
             Expr::BinOp(ast) => each(&[&ast.left, &ast.right]).map(Known::computed),
             Expr::UnaryOp(ast) => each(&[&ast.operand]).map(Known::computed),
             Expr::Compare(ast) => {
