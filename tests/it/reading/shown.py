@@ -223,3 +223,9 @@ def main(xs, best):
     acc = v(xs)  #< v
     if acc > best:
         save()
+
+# --- text by percent
+print("loss %.4f" % loss)  #! float: logging
+
+# --- counts by percent
+print("found %d of %d" % (hits, total))  #! int: logging
