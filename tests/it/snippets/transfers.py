@@ -73,7 +73,7 @@ def checkpoint(model, path):
 
 # --- to_numpy_reward
 def rewards(tokens, scorer):
-    texts = tokenizer.batch_decode(tokens.tolist())  #! tolist: true cpu-compute; src: unknown value-read
+    texts = tokenizer.batch_decode(tokens.tolist())  #! tolist: true cpu-compute
     return scorer(texts)
 
 # --- tensor_as_number (hard)

@@ -198,6 +198,13 @@ fn is_environment(base: &str) -> bool {
     words(base).iter().any(|word| Names("env envs environment sim simulator").has(word))
 }
 
+/// Whether a receiver's name is that of what makes text of tokens.
+fn is_tokenizer(base: &str) -> bool {
+    const WORDS: Names =
+        Names("tokenizer tokeniser tok detokenizer processor decoder enc encoder encoding vocab bpe sp spm");
+    words(base).iter().any(|word| WORDS.has(word))
+}
+
 /// Whether a function is one of scikit-learn's metrics, which compute on the CPU.
 fn is_score(name: &str) -> bool {
     const METRICS: Names = Names(
@@ -241,6 +248,9 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
             return Role::Compute;
         }
         "len" | "isinstance" | "hasattr" | "type" | "id" if base.is_empty() => return Role::Neutral,
+        // Text is made on the CPU, and it is what the program is for, shown or not.
+        "batch_decode" | "convert_ids_to_tokens" if !base.is_empty() => return Role::Compute,
+        "decode" if is_tokenizer(base) => return Role::Compute,
         "decode" | "batch_decode" | "convert_ids_to_tokens" => return Role::Through,
         _ if bulk
             && matches!(root, "random" | "cv2" | "Image" | "PIL" | "skimage" | "sklearn" | "scipy")
