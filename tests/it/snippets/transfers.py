@@ -76,6 +76,11 @@ def rewards(tokens, scorer):
     texts = tokenizer.batch_decode(tokens.tolist())  #! tolist: true cpu-compute
     return scorer(texts)
 
+# --- tensor_as_length (hard)
+def positions(lengths):
+    longest = lengths.max()
+    return torch.arange(longest, device=lengths.device)  #! range-arg: true dynamic-shape; nosrc: true dynamic-shape
+
 # --- tensor_as_number (hard)
 def ceiling_like(x, limits):
     return torch.full_like(x, limits.max())  #! number-arg: false round-trip; nosrc: false round-trip
