@@ -118,7 +118,12 @@ fn operator(s: &Subject) -> Option<Verdict> {
         let text = "the native chain names THPVariable_index_scalar: a tensor serves as an index, bound or size, which Python needs as a number";
         return Some(says(grade::R18, Kind::DynamicShape, "A08", text));
     }
-    if b.chain.iter().any(|c| c.contains("PythonArgs::scalar")) {
+    // Its numbers say how long the range is.
+    if b.method() == Some("arange") && takes_number(b) {
+        let text = "the native chain names THPVariable_arange, which converts a GPU tensor into a Python number: the value decides how many elements the range has";
+        return Some(says(grade::R18, Kind::DynamicShape, "A07", text));
+    }
+    if takes_number(b) {
         let text = "the native chain converts a GPU tensor into a Python number argument: the value goes straight back to the GPU";
         return Some(says(grade::R18_ARGUMENT, Kind::RoundTrip, "A11", text));
     }
@@ -141,6 +146,11 @@ fn operator(s: &Subject) -> Option<Verdict> {
         _ => grade::R18,
     };
     Some(says(grade, kind, pattern, format!("the {source} names {name}{under}: {}", op.because)))
+}
+
+/// Whether an operator converts a tensor into the number that it wants.
+fn takes_number(b: &Bundle) -> bool {
+    b.chain.iter().any(|c| c.contains("PythonArgs::scalar"))
 }
 
 /// R08 to R12, R14, R15: kernels around the wait, where neither chain nor range names the operation.

@@ -173,3 +173,10 @@ v = x.item()  #! item: control-flow; pattern A01; rule S06; > 0.85
 assert v > 0
 if v > 3:
     step()
+
+# --- the form is asked, not the values
+def show(n):
+    rows = n.cpu()  #! cpu: logging
+    if rows.dim() == 1 and rows.is_contiguous() and rows.type() == "torch.FloatTensor":
+        rows = rows[None]
+    print(rows)

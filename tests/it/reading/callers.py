@@ -186,3 +186,64 @@ def sweep(model, loader):
     for x in loader:
         vals.append(model(x).std().item())  #! item: logging
     logging.info('spread %.3f', np.mean(vals))
+
+# --- a helper that a star brings
+from shared.tools import *
+def step(loss):
+    say("loss {:.3f}".format(loss.item()))  #! item: logging; says in tools.py
+# file: shared/tools.py
+def say(text, colour=None):
+    print(text)
+
+# --- a helper that a star brings, from where its module has it
+from shared import *
+def step(loss):
+    say(loss.item())  #! item: control-flow
+# file: shared/__init__.py
+from .tools import *
+# file: shared/tools.py
+def say(value):
+    if value > 3:
+        stop()
+
+# --- two stars bring the name
+from one import *
+from two import *
+def step(loss):
+    say(loss.item())  #! item: value-read
+# file: one.py
+def say(value):
+    print(value)
+# file: two.py
+def say(value):
+    queue.hand(value)
+
+# --- a star brings what its list names
+from one import *
+from two import *
+def step(loss):
+    say(loss.item())  #! item: logging
+# file: one.py
+__all__ = ["say"]
+def say(value):
+    print(value)
+# file: two.py
+__all__ = ["ask"]
+def say(value):
+    queue.hand(value)
+
+# --- a star brings no name with an underscore
+from one import *
+def step(loss):
+    _say(loss.item())  #! item: value-read
+# file: one.py
+def _say(value):
+    print(value)
+
+# --- a name of the function itself is not what a star brings
+from one import *
+def step(loss, say):
+    say(loss.item())  #! item: value-read
+# file: one.py
+def say(value):
+    print(value)

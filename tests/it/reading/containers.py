@@ -193,3 +193,22 @@ def f(loss, t):
     w = 1 / t.item()  #! item: round-trip
     loss = loss * w
     loss.backward()
+
+# --- text that a tokenizer makes is what the program is for
+def answer(tokenizer, y):
+    print(tokenizer.decode(y[0].tolist()))  #! tolist: cpu-compute
+
+# --- text that a tokenizer makes, buffered
+def feed(x, tokenizer):
+    parts = []
+    for one in x:
+        parts.append(tokenizer.decode([7] + one.tolist())[1:])  #! tolist: cpu-compute
+    print("".join(parts))
+
+# --- arrays written after the loop
+def sample(model, n):
+    images = []
+    while len(images) < n:
+        images.extend([image.cpu().numpy() for image in model()])  #! cpu: cpu-compute; in <listcomp>
+    images = np.concatenate(images, axis=0)
+    np.savez("samples.npz", images)

@@ -247,3 +247,9 @@ class Run:
             if limit > 3:
                 print(value)
         shown(loss.item(), 3)  #! item: logging
+
+# --- wrapped environments act on the CPU
+class Wrapper:
+    def step_async(self, actions):
+        actions = actions.cpu().numpy()  #! cpu: cpu-compute
+        self.venv.step_async(actions)

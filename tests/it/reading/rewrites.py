@@ -97,3 +97,7 @@ y = z.cuda() * s
 
 # --- a tensor of it
 y = torch.tensor([x.item()]).cuda()  #! item: round-trip; nofix
+
+# --- a sum in parentheses, kept
+s = (a + b).item()  #! item: round-trip; fix (a + b).detach()
+y = z.cuda() * s

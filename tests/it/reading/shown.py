@@ -223,3 +223,20 @@ def main(xs, best):
     acc = v(xs)  #< v
     if acc > best:
         save()
+
+# --- text by percent
+print("loss %.4f" % loss)  #! float: logging
+
+# --- counts by percent
+print("found %d of %d" % (hits, total))  #! int: logging
+
+# --- an expected end
+import datetime
+def remaining(rate, n):
+    seconds = rate.item() * n  #! item: logging
+    print("left:", datetime.timedelta(seconds=int(seconds)))
+
+# --- a table of keys and values
+def note(losses):
+    for key, value in losses.items():
+        board.logkv_mean(key, value.mean().item())  #! item: logging

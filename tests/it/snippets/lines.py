@@ -49,7 +49,7 @@ def route(x, mask, flag):
 
 # --- mixed_methods_one_line (hard)
 def fetch(loss, ids, tokenizer):
-    print(loss.item(), tokenizer.decode(ids.tolist()))  #! item: false logging | tolist: false logging
+    print(loss.item(), tokenizer.decode(ids.tolist()))  #! item: false logging | tolist: true cpu-compute
 
 # --- line_off_by_two (hard)
 def step(model, batch):

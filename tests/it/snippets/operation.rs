@@ -119,6 +119,7 @@ const OPERATIONS: &[Operation] = &[
     op("tqdm-format", scalar(4), ITEM, "THPVariable_item", TQDM),
     op("log-float", scalar(4), ITEM, "THPVariable_float_scalar", LOGGING),
     op("number-arg", scalar(4), NUMBER, "THPVariable_full_like", &[]),
+    op("range-arg", scalar(8), NUMBER, "THPVariable_arange", &[]),
     op(
         "async-cpu",
         Does::Copies(Copy { bytes: MB, from: Memory::Device, to: Memory::Pinned }),

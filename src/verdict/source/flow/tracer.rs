@@ -5,7 +5,7 @@ use super::conditions::{self, is_asserted, is_choice, is_guard};
 use super::value::{Sink, Step, Use, Value, constant_step, element};
 use crate::rules::grade;
 use crate::verdict::source::infer::objects::Objects;
-use crate::verdict::source::infer::placement::{Placement, Placements};
+use crate::verdict::source::infer::placement::{Placement, Placements, tells_form};
 use crate::verdict::source::parse::nodes::{self, function_scope};
 use crate::verdict::source::parse::{Node, Source, scope, string, within};
 use ruff_python_ast::{CmpOp, Expr, ExprAttribute, ExprContext, ExprIf, Operator, UnaryOp};
@@ -307,8 +307,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 "get" | "__getitem__" if key => {
                     ends(Sink::Branch { guard: false, assert: false }, "the key of a sort")
                 }
-                // Known without the values.
-                "shape" | "dtype" | "ndim" | "device" => Next::Done,
+                _ if tells_form(name, None) => Next::Done,
                 _ => Next::Up(1),
             };
         };
@@ -316,6 +315,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
             return self.combined(path, value, name);
         }
         match name {
+            _ if tells_form(name, Some(call)) => Next::Done,
             "to" if self.placements.device_argument(call, path) == Some(Placement::Device) => {
                 ends(Sink::Device, "copied back to the device")
             }

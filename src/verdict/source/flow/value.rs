@@ -221,6 +221,8 @@ impl Use {
             Sink::Stored | Sink::Dropped => false,
             Sink::Unknown if self.value.vague => false,
             Sink::Log => true,
+            // What the program makes, rather than what it tells of it.
+            Sink::Write => summed,
             Sink::Compute if self.value.tensor => true,
             // What an attribute collects may be asked for by a method that the loop calls.
             _ if self.sink.is_decisive() => {

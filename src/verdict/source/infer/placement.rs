@@ -63,15 +63,27 @@ const HOST_BUILTINS: Names = Names(
 );
 /// Methods that answer with a Python value or a CPU copy.
 const HOST_METHODS: Names = Names(
-    "item tolist numpy cpu size dim numel ndimension stride element_size is_contiguous is_floating_point \
-     get_device data_ptr keys startswith endswith split format strip lower upper exists is_set join \
+    "item tolist numpy cpu keys startswith endswith split format strip lower upper exists is_set join \
      replace isdigit query is_available get_rank get_world_size pin_memory perf_counter",
+);
+/// Methods that tell how a tensor is laid out: with a Python value, whatever the tensor holds.
+const FORM_METHODS: Names = Names(
+    "size dim numel ndimension stride element_size is_contiguous is_floating_point get_device data_ptr",
 );
 /// Attributes that are Python values.
 const HOST_ATTRIBUTES: Names = Names(
     "shape ndim dtype device is_cuda requires_grad training is_leaf layout __name__ __class__ itemsize \
      nbytes",
 );
+/// Whether a member of a tensor, asked as an attribute or called, tells nothing of what the tensor holds: `x.shape`, `x.dim()`,
+/// `x.type()` without arguments.
+pub fn tells_form(name: &str, call: Option<&ExprCall>) -> bool {
+    match call {
+        None => HOST_ATTRIBUTES.has(name),
+        Some(call) => FORM_METHODS.has(name) || name == "type" && call.arguments.is_empty(),
+    }
+}
+
 /// Methods that only a tensor has: a name that they are called on is a tensor.
 const TENSOR_METHODS: Names =
     Names("backward detach cuda cpu requires_grad_ item detach_ retain_grad type_as");
@@ -170,7 +182,7 @@ impl<'a> Placements<'a> {
         let root = callee.split(['.', '(', '[']).next().unwrap_or("");
         let device = || self.device_argument(call, around);
         let receiver = || nodes::receiver(call).map_or(Unknown, |expr| self.guess(expr, around, depth + 1));
-        if base.is_empty() && HOST_BUILTINS.has(name) || HOST_METHODS.has(name) {
+        if base.is_empty() && HOST_BUILTINS.has(name) || HOST_METHODS.has(name) || FORM_METHODS.has(name) {
             return Host;
         }
         let arguments = || {

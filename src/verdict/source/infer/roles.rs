@@ -56,7 +56,7 @@ const LOG_VERBS: Names = Names(
 const LOG_NAMES: Names = Names(
     "print pprint add_scalar add_scalars add_histogram add_text set_postfix set_postfix_str \
      set_description set_description_str report_scalar track_metric record_metric add_meter \
-     rank_zero_info print_rank_0 master_print print0",
+     rank_zero_info print_rank_0 master_print print0 logkv logkvs logkv_mean",
 );
 /// Functions of a tensor library that take sizes.
 const SIZES: Names = Names(
@@ -74,7 +74,7 @@ const CPU_LIBRARIES: Names = Names(
 /// Of these, the ones that draw and cut by the numbers that they are given.
 const IMAGE_LIBRARIES: Names = Names("cv2 PIL skimage");
 /// Modules of the standard library whose functions compute a host value from host values.
-const HOST_MODULES: Names = Names("math cmath statistics numpy");
+const HOST_MODULES: Names = Names("math cmath statistics numpy datetime");
 /// Functions and methods that are told how many samples to draw.
 const DRAWS: Names = Names("multinomial sample rsample sample_n");
 /// Builtins and conversions that give another host value.
@@ -197,7 +197,14 @@ pub fn is_scheduler(base: &str) -> bool {
 
 /// Whether a receiver's name is that of an environment to act in, which runs on the CPU: `self.envs.step(actions)`.
 fn is_environment(base: &str) -> bool {
-    words(base).iter().any(|word| Names("env envs environment sim simulator").has(word))
+    words(base).iter().any(|word| Names("env envs venv environment sim simulator").has(word))
+}
+
+/// Whether a receiver's name is that of what makes text of tokens.
+fn is_tokenizer(base: &str) -> bool {
+    const WORDS: Names =
+        Names("tokenizer tokeniser tok detokenizer processor decoder enc encoder encoding vocab bpe sp spm");
+    words(base).iter().any(|word| WORDS.has(word))
 }
 
 /// Whether a receiver's name is that of callbacks: `callbacks.on_train_batch_end(step, logs)`.
@@ -251,6 +258,9 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
             return Role::Compute;
         }
         "len" | "isinstance" | "hasattr" | "type" | "id" if base.is_empty() => return Role::Neutral,
+        // Text is made on the CPU, and it is what the program is for, shown or not.
+        "batch_decode" | "convert_ids_to_tokens" if !base.is_empty() => return Role::Compute,
+        "decode" if is_tokenizer(base) => return Role::Compute,
         "decode" | "batch_decode" | "convert_ids_to_tokens" => return Role::Through,
         _ if bulk
             && matches!(root, "random" | "cv2" | "Image" | "PIL" | "skimage" | "sklearn" | "scipy")
@@ -260,7 +270,7 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
         }
         _ if bulk && base.is_empty() && is_score(name) => return Role::Compute,
         "step" if is_scheduler(base) => return Role::Rate,
-        "step" | "reset" if is_environment(base) => return Role::Compute,
+        "step" | "step_async" | "reset" if is_environment(base) => return Role::Compute,
         name if name.starts_with("set_") && is_environment(base) => return Role::Compute,
         _ => {}
     }

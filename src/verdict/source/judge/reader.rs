@@ -178,9 +178,12 @@ impl Case<'_, '_> {
 
     /// Text made from a tensor.
     fn format(self) -> Verdict {
-        let repr = self.site.observed.through.is_none_or(|(file, function)| {
-            file.ends_with("_tensor_str.py") || matches!(function, "__repr__" | "__str__")
-        });
+        // `%d` and `%f` ask for one number.
+        let number = matches!(self.site.observed.method, Some("integral_scalar" | "float_scalar"));
+        let repr = !number
+            && self.site.observed.through.is_none_or(|(file, function)| {
+                file.ends_with("_tensor_str.py") || matches!(function, "__repr__" | "__str__")
+            });
         let mut verdict = self.value(if repr { "A16" } else { "A15" }, false);
         let mut around = self.here.path.iter().rev();
         // Shown by `print` itself rather than by a logger.

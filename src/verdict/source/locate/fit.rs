@@ -209,7 +209,10 @@ fn by_method(sync: SyncExpr, callee: &str, method: &str) -> Fit {
     };
     // These have Python frames of a library, which the trace may lack; then the method is one of these.
     let open = match sync {
-        SyncExpr::Format => any(&["item", "is_nonzero", "masked_select", "cpu", "tolist"]),
+        // The last two are `%d` and `%f`.
+        SyncExpr::Format => {
+            any(&["item", "is_nonzero", "masked_select", "cpu", "tolist", "integral_scalar", "float_scalar"])
+        }
         SyncExpr::ClipGrad | SyncExpr::Contains => any(&["is_nonzero", "item"]),
         SyncExpr::ScalerStep | SyncExpr::GetScale | SyncExpr::SchedulerStep => any(&["item", "float_scalar"]),
         SyncExpr::Barrier => names_sync(method) || any(&["barrier"]),

@@ -3,8 +3,9 @@
 use crate::verdict::source::flow::tracer::Tracer;
 use crate::verdict::source::flow::value::{Sink, Use, Value};
 use crate::verdict::source::infer::placement::Here;
-use crate::verdict::source::parse::{Source, nodes};
+use crate::verdict::source::parse::Source;
 use ruff_python_ast::ExprCall;
+use ruff_text_size::{Ranged, TextRange};
 
 /// A read whose value the CPU does not need at once. Without `.item()` the value stays on the device where what becomes of it
 /// waits for nothing: where it is collected for later, and in arithmetic with tensors. Text made from it would wait all the
@@ -25,7 +26,7 @@ pub fn kept<'a>(here: Here<'_, 'a>, call: &'a ExprCall) -> Option<Result<String,
         _ => false,
     };
     if !tracer.uses.is_empty() && tracer.uses.iter().all(stays) {
-        return Some(Ok(format!("{}.detach()", here.text(nodes::receiver(call)?))));
+        return Some(Ok(format!("{}.detach()", receiver(here.file(), call)?)));
     }
     tracer.uses.iter().all(|used| used.sink == Sink::Log).then_some(Err(()))
 }
@@ -56,5 +57,12 @@ pub fn cast(file: &Source, call: &ExprCall) -> Option<String> {
         "Byte" => "uint8",
         _ => return None,
     };
-    Some(format!("{}.to(torch.{dtype})", file.text(nodes::receiver(call)?)))
+    Some(format!("{}.to(torch.{dtype})", receiver(file, call)?))
+}
+
+/// What a method is called on, as written: with the parentheses around it, `(a + b)` of `(a + b).item()`.
+fn receiver(file: &Source, call: &ExprCall) -> Option<String> {
+    let method = call.func.as_attribute_expr()?;
+    let text = file.text(TextRange::new(method.start(), method.attr.start()));
+    Some(text.strip_suffix('.')?.trim_end().to_owned())
 }

@@ -1,8 +1,8 @@
 //! What the imports of a file call by which name, and in which files it is defined.
 
-use super::nodes::{self, last};
+use super::nodes::{self, last, string};
 use super::{Node, Source};
-use ruff_python_ast::Alias;
+use ruff_python_ast::{Alias, Expr, Stmt};
 
 /// Folders above a file in which a module may be looked for: the program may run from any of them.
 const MAX_ANCESTORS: usize = 6;
@@ -16,6 +16,8 @@ pub struct Import {
     module: String,
     /// `c` of `from a.b import c`.
     member: Option<String>,
+    /// By `from a.b import *`, which may or may not bring the name.
+    starred: bool,
 }
 
 impl Import {
@@ -30,6 +32,7 @@ impl Import {
                         level: ast.level,
                         module: ast.module.as_ref().map(ToString::to_string).unwrap_or_default(),
                         member: Some(alias.name.to_string()),
+                        starred: false,
                     })
                 }
                 // Imports stand in statements only.
@@ -42,6 +45,38 @@ impl Import {
             found.is_none()
         });
         found
+    }
+
+    /// The imports at the top of `file` that may bring `name` without naming it: `from a.b import *`.
+    pub fn starred(file: &Source, name: &str) -> Vec<Self> {
+        let Node::ModModule(module) = file.module() else { return Vec::new() };
+        let import = |stmt: &Stmt| {
+            let ast =
+                stmt.as_import_from_stmt().filter(|ast| ast.names.iter().any(|alias| &alias.name == "*"))?;
+            let module = ast.module.as_ref().map(ToString::to_string).unwrap_or_default();
+            Some(Self { level: ast.level, module, member: Some(name.to_owned()), starred: true })
+        };
+        module.body.iter().filter_map(import).collect()
+    }
+
+    /// Whether `file`, the module that it is from, gives the name to this import: what a star brings is what `__all__` lists,
+    /// without one all but what begins with `_`. A list that is not plain text tells nothing.
+    pub fn is_brought(&self, file: &Source, name: &str) -> bool {
+        let Node::ModModule(module) = file.module() else { return false };
+        let listed = module.body.iter().find_map(|stmt| match stmt {
+            Stmt::Assign(ast) if ast.targets.iter().any(|target| nodes::dotted(target) == "__all__") => {
+                Some(&*ast.value)
+            }
+            _ => None,
+        });
+        let names = |expr| string(expr) == Some(name);
+        match listed {
+            _ if !self.starred => true,
+            None => !name.starts_with('_'),
+            Some(Expr::List(ast)) => ast.elts.iter().any(names),
+            Some(Expr::Tuple(ast)) => ast.elts.iter().any(names),
+            Some(_) => false,
+        }
     }
 
     /// The name in full: `time.perf_counter` for `clock` after `from time import perf_counter as clock`.
@@ -97,5 +132,5 @@ fn imported(alias: &Alias, name: &str) -> Option<Import> {
         Some(renamed) => (renamed.as_str() == name).then(|| alias.name.to_string())?,
         None => alias.name.split('.').next().filter(|root| *root == name)?.to_owned(),
     };
-    Some(Import { level: 0, module, member: None })
+    Some(Import { level: 0, module, member: None, starred: false })
 }
