@@ -78,7 +78,7 @@ impl Sizes {
                 grade::R18_SAME,
                 "the same sizes follow it every time: whether the host knows them, the trace does not tell",
             ),
-            (Self::Unseen, pattern) if pattern != Some("A08") => {
+            (Self::Unseen, pattern) if !matches!(pattern, Some("A07" | "A08")) => {
                 verdict.confidence = grade::R18_UNSEEN.confidence;
                 return;
             }
@@ -96,7 +96,7 @@ impl Sizes {
 
 /// Whether a verdict says by the operator's name alone that a count of elements, or a number as an index or bound, is needed.
 pub fn asked(verdict: &Verdict) -> bool {
-    matches!(verdict.pattern, Some("B01" | "B02" | "B03" | "A08"))
+    matches!(verdict.pattern, Some("B01" | "B02" | "B03" | "A07" | "A08"))
         && verdict.evidence.first().is_some_and(|first| first.rule == RuleId::R18)
 }
 
