@@ -79,7 +79,7 @@ def rewards(tokens, scorer):
 # --- tensor_as_length (hard)
 def positions(lengths):
     longest = lengths.max()
-    return torch.arange(longest, device=lengths.device)  #! range-arg: true dynamic-shape; nosrc: true dynamic-shape
+    return torch.arange(longest, device=lengths.device)  #! range-arg: true dynamic-shape
 
 # --- tensor_as_number (hard)
 def ceiling_like(x, limits):

@@ -165,7 +165,9 @@ impl Case<'_, '_> {
         let Use { value, .. } = &used;
         let array = value.many && value.arrays && value.data && !value.text && value.collected.is_none();
         let caller = self.site.frames.iter().skip(inner + 1).find(|frame| frame.user);
-        if let Some(caller) = caller.filter(|_| array) {
+        // A caller in the same file is at hand: it only did not show what becomes of it.
+        let own = self.site.frames.get(inner).map(|frame| &frame.file);
+        if let Some(caller) = caller.filter(|caller| array && Some(&caller.file) != own) {
             used.what = format!("handed to {} as an array of NumPy", crate::text::path_end(&caller.file, 1));
             (used.sink, used.limit) = (Sink::Compute, HANDED_ON);
         }

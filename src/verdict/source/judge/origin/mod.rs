@@ -29,7 +29,8 @@ impl<'a> Case<'_, 'a> {
         };
         // A mask of data that the GPU computed would have to be computed on the host again; what one of sizes and constants
         // selects is as many at every time.
-        let masked = pattern == "B30" && matches!(self.sync, SyncExpr::Index { .. }) && known.computed && known.data;
+        let masked =
+            pattern == "B30" && matches!(self.sync, SyncExpr::Index { .. }) && known.computed && known.data;
         let Some(sent) = known.sent.filter(|_| !masked) else { return found };
         let what = match pattern {
             "B30" if !known.data => {
