@@ -27,7 +27,7 @@ const PARTS: [(&str, Role); 5] = [
 /// Calls looked at on either side: two launches count and three select, getters and allocations between them.
 const NEAR: usize = 8;
 
-/// The kernels of [`PARTS`] by the id of their name.
+/// The kernels of `PARTS` by the id of their name.
 pub fn kernels(names: &[(u32, Arc<str>)]) -> FxHashMap<u32, Role> {
     let role = |name: &str| PARTS.iter().find(|(part, _)| name.contains(part)).map(|(_, role)| *role);
     names.iter().filter_map(|(id, name)| Some((*id, role(name)?))).collect()
