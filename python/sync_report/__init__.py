@@ -3,8 +3,8 @@
 >>> import sync_report
 >>> report = sync_report.report("sample-profiles/train_mlp.sqlite", source_root="sample-profiles/programs")
 >>> worst = report.sites[0]
->>> worst.class_, worst.kind, worst.user_frame.line, worst.fix.here.after
-('false', 'upload', 18, 'x.to("cuda", non_blocking=True)')
+>>> worst.class_, worst.kind, worst.user_frame.line, worst.fix.title
+('false', 'upload', 18, 'copy with non_blocking=True from pinned memory')
 
 The program itself is the command ``sync-report``, also as ``python -m sync_report``.
 """
