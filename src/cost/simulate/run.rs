@@ -138,7 +138,7 @@ fn pass(program: &Program, variant: &Variant, scratch: &mut Scratch, joined: Opt
             end = end.max(pass.launched(&launch));
             continue;
         }
-        let step = &program.steps.get(at);
+        let mut step = program.steps.get(at);
         if let Some(known) = program.laps.filter(|l| l.first == at || l.last == at) {
             let done = pass.done(step.thread);
             let worked = || pass.s.busy.iter().map(|b| b.1);
@@ -151,7 +151,10 @@ fn pass(program: &Program, variant: &Variant, scratch: &mut Scratch, joined: Opt
                 if known.first == at { (Some(done), None) } else { (None, lap.map(|from| done - from)) };
         }
         let (gap, length) = pass.host(step.after, (step.gap, step.length), step.overhead);
-        let step = &if matches!(step.kind, StepKind::Launch(_)) { Step { length, ..*step } } else { *step };
+        if matches!(step.kind, StepKind::Launch(_)) {
+            step.length = length;
+        }
+        let step = &step;
         let (thread, before) = (step.thread, pass.s.ended[step.after]);
         pass.ready = pass.s.ended[thread].max(before);
         if step.flush {
