@@ -225,6 +225,10 @@ impl CaptureAnalysis {
         for (wait, drain) in self.waits.iter().zip(&mut self.drains) {
             *drain = filter.clip_drain(&self.profile, wait, *drain);
         }
+        if let Some(iterations) = &mut self.iterations {
+            iterations.spans.retain(|&span| filter.clip(span.0, span.1) == span);
+        }
+        self.iterations.take_if(|iterations| iterations.spans.is_empty());
         Ok(())
     }
 

@@ -34,8 +34,11 @@ fn reproduction(found: &CaptureAnalysis) -> Option<Warning> {
     if found.waits.is_empty() || prices.usable() {
         return None;
     }
+    let longer = prices.recorded > prices.simulated;
+    let why =
+        if longer { "; another process on the GPU, which no capture shows, may have held it up" } else { "" };
     let message = format!(
-        "the simulation of this capture with nothing fixed takes {}, recorded were {}: over {} off, so savings are bounds only",
+        "the simulation of this capture with nothing fixed takes {}, recorded were {}: over {} off, so savings are bounds only{why}",
         text::duration(prices.simulated),
         text::duration(prices.recorded),
         text::percent(TOLERANCE * 100.0),

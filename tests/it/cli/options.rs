@@ -239,6 +239,11 @@ fn filters_leave_what_they_name() {
     assert!(mistyped.stderr.contains("iteration #"), "{}", mistyped.stderr);
     let half = json(&["--to", "100ms"]);
     assert!((1..212).contains(&half["totals"]["waits"].as_u64().expect("a number")));
+    // What repeats is counted by the iterations of that time.
+    let each = |site: &serde_json::Value| site["waits"].as_f64().zip(half["iterations"]["count"].as_f64());
+    assert!(half["iterations"]["count"].as_u64() < Some(30), "{}", half["iterations"]);
+    let (waits, count) = each(&half["sites"][0]).expect("numbers");
+    assert!((waits / count - 1.0).abs() < 0.2, "{waits} waits in {count} iterations");
     for format in ["table", "json", "csv"] {
         let none = program(&[&*sample(TRAIN), "--from", "100", "--format", format]);
         assert_eq!((none.code, &*none.stderr), (0, ""), "a report on nothing");
