@@ -21,7 +21,14 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "cudaDeviceSynchronize",
         trace: "cudaDeviceSynchronize without a copy before it",
         why: "The CPU waits for all streams of the device, but receives nothing.",
-        fix: fix(Remove, "let the GPU wait: cudaStreamWaitEvent", "produce<<<grid, block, 0, a>>>(x);\ncudaDeviceSynchronize();\nconsume<<<grid, block, 0, b>>>(x);", "produce<<<grid, block, 0, a>>>(x);\ncudaEventRecord(done, a);\ncudaStreamWaitEvent(b, done);  // the GPU waits, the CPU goes on\nconsume<<<grid, block, 0, b>>>(x);", NEEDED).or(&["the CPU needs one result: cudaEventSynchronize for that one", "nothing needs it: delete it"]),
+        fix: fix(Remove, "let the GPU wait: cudaStreamWaitEvent")
+            .before("produce<<<grid, block, 0, a>>>(x);\ncudaDeviceSynchronize();\nconsume<<<grid, block, 0, b>>>(x);")
+            .after("produce<<<grid, block, 0, a>>>(x);\ncudaEventRecord(done, a);\ncudaStreamWaitEvent(b, done);  // the GPU waits, the CPU goes on\nconsume<<<grid, block, 0, b>>>(x);")
+            .mind(NEEDED)
+            .or(&[
+                "the CPU needs one result: cudaEventSynchronize for that one",
+                "nothing needs it: delete it",
+            ]),
         driver_api: CTX_SYNC,
         ..BASE
     },
@@ -32,13 +39,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "cudaStreamSynchronize",
         trace: "cudaStreamSynchronize without a copy before it",
         why: "The CPU waits for one stream, but receives nothing.",
-        fix: fix(
-            Remove,
-            "let the GPU wait: cudaStreamWaitEvent",
-            "cudaStreamSynchronize(a);\nconsume<<<grid, block, 0, b>>>(x);",
-            "cudaEventRecord(done, a);\ncudaStreamWaitEvent(b, done);\nconsume<<<grid, block, 0, b>>>(x);",
-            NEEDED,
-        ),
+        fix: fix(Remove, "let the GPU wait: cudaStreamWaitEvent")
+            .before("cudaStreamSynchronize(a);\nconsume<<<grid, block, 0, b>>>(x);")
+            .after("cudaEventRecord(done, a);\ncudaStreamWaitEvent(b, done);\nconsume<<<grid, block, 0, b>>>(x);")
+            .mind(NEEDED),
         ..BASE
     },
     Pattern {
@@ -48,13 +52,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "cudaEventSynchronize",
         trace: "cudaEventSynchronize without a copy before it",
         why: "The CPU waits until the GPU has passed the event, but receives nothing.",
-        fix: fix(
-            Remove,
-            "let the GPU wait: cudaStreamWaitEvent(stream, event)",
-            "cudaEventSynchronize(done);\nconsume<<<grid, block, 0, b>>>(x);",
-            "cudaStreamWaitEvent(b, done);\nconsume<<<grid, block, 0, b>>>(x);",
-            NEEDED,
-        ),
+        fix: fix(Remove, "let the GPU wait: cudaStreamWaitEvent(stream, event)")
+            .before("cudaEventSynchronize(done);\nconsume<<<grid, block, 0, b>>>(x);")
+            .after("cudaStreamWaitEvent(b, done);\nconsume<<<grid, block, 0, b>>>(x);")
+            .mind(NEEDED),
         driver_api: EVENT_SYNC,
         ..BASE
     },
@@ -67,7 +68,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy from pageable memory to the GPU that the call, or a synchronisation after it, waits for",
         kind: Some(Upload),
         why: "From pageable memory the driver copies through a buffer of its own, and the call returns when the source is read.",
-        fix: fix(NonBlocking, "cudaMemcpyAsync from pinned memory (cudaMallocHost)", "float *x = (float *)malloc(n);\nfill(x);\ncudaMemcpy(d, x, n, cudaMemcpyHostToDevice);", "float *x;\ncudaMallocHost(&x, n);  // once\ncudaEventSynchronize(copied);  // the copy before has read x\nfill(x);\ncudaMemcpyAsync(d, x, n, cudaMemcpyHostToDevice, stream);\ncudaEventRecord(copied, stream);", "A pinned buffer that is written before its copy has run sends the new data: two buffers in turn wait less."),
+        fix: fix(NonBlocking, "cudaMemcpyAsync from pinned memory (cudaMallocHost)")
+            .before("float *x = (float *)malloc(n);\nfill(x);\ncudaMemcpy(d, x, n, cudaMemcpyHostToDevice);")
+            .after("float *x;\ncudaMallocHost(&x, n);  // once\ncudaEventSynchronize(copied);  // the copy before has read x\nfill(x);\ncudaMemcpyAsync(d, x, n, cudaMemcpyHostToDevice, stream);\ncudaEventRecord(copied, stream);")
+            .mind("A pinned buffer that is written before its copy has run sends the new data: two buffers in turn wait less."),
         driver_api: "cuMemcpyHtoD",
         ..BASE
     },
@@ -80,7 +84,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy to the host that the call, or a synchronisation after it, waits for",
         kind: None,
         why: "The CPU stops until the value is there, and the GPU runs dry meanwhile.",
-        fix: fix(Delay, "cudaMemcpyAsync to pinned memory, read a step late", "cudaMemcpy(&err, d_err, sizeof err, cudaMemcpyDeviceToHost);\nif (err < tol) break;", "cudaMemcpyAsync(h_err, d_err, sizeof *h_err, cudaMemcpyDeviceToHost, stream);\ncudaEventRecord(copied, stream);\nlaunch_next_step(stream);\ncudaEventSynchronize(copied);\nif (*h_err < tol) break;  // one step late", "What depends on the value happens one step later. h_err is from cudaMallocHost."),
+        fix: fix(Delay, "cudaMemcpyAsync to pinned memory, read a step late")
+            .before("cudaMemcpy(&err, d_err, sizeof err, cudaMemcpyDeviceToHost);\nif (err < tol) break;")
+            .after("cudaMemcpyAsync(h_err, d_err, sizeof *h_err, cudaMemcpyDeviceToHost, stream);\ncudaEventRecord(copied, stream);\nlaunch_next_step(stream);\ncudaEventSynchronize(copied);\nif (*h_err < tol) break;  // one step late")
+            .mind("What depends on the value happens one step later. h_err is from cudaMallocHost."),
         driver_api: "cuMemcpyDtoH",
         ..BASE
     },
@@ -94,7 +101,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         kind: Some(Timing),
         intended: true,
         why: "Each algorithm is run and timed for the shape at hand.",
-        fix: fix(SyncFreeApi, "ask cudnnGet…_v7: a heuristic, no run", "cudnnFindConvolutionForwardAlgorithm(h, x, w, conv, y, 8, &n, perf);  // in every call", "cudnnGetConvolutionForwardAlgorithm_v7(h, x, w, conv, y, 8, &n, perf);  // a heuristic, no run", "The heuristic may choose a slower algorithm.").or(&["time each shape once and keep the answer"]),
+        fix: fix(SyncFreeApi, "ask cudnnGet…_v7: a heuristic, no run")
+            .before("cudnnFindConvolutionForwardAlgorithm(h, x, w, conv, y, 8, &n, perf);  // in every call")
+            .after("cudnnGetConvolutionForwardAlgorithm_v7(h, x, w, conv, y, 8, &n, perf);  // a heuristic, no run")
+            .mind("The heuristic may choose a slower algorithm.")
+            .or(&["time each shape once and keep the answer"]),
         driver_api: EVENT_SYNC,
         sources: "cuDNN documentation",
         ..BASE
@@ -108,13 +119,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a synchronisation without a copy, and a clock read next to it",
         kind: Some(Kind::Timing),
         why: "The CPU waits so that its clock measures GPU work.",
-        fix: fix(
-            SyncFreeApi,
-            "time with cudaEventRecord and cudaEventElapsedTime",
-            "double t0 = seconds();\nstep<<<grid, block>>>(x);\ncudaDeviceSynchronize();\ndouble s = seconds() - t0;",
-            "cudaEventRecord(start);\nstep<<<grid, block>>>(x);\ncudaEventRecord(stop);\n// after the loop: cudaEventSynchronize(stop); cudaEventElapsedTime(&ms, start, stop);",
-            "",
-        ),
+        fix: fix(SyncFreeApi, "time with cudaEventRecord and cudaEventElapsedTime")
+            .before("double t0 = seconds();\nstep<<<grid, block>>>(x);\ncudaDeviceSynchronize();\ndouble s = seconds() - t0;")
+            .after("cudaEventRecord(start);\nstep<<<grid, block>>>(x);\ncudaEventRecord(stop);\n// after the loop: cudaEventSynchronize(stop); cudaEventElapsedTime(&ms, start, stop);"),
         driver_api: CTX_SYNC,
         ..BASE
     },

@@ -14,7 +14,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "ProcessGroupNCCL::WorkNCCL::wait",
         trace: "cudaEventRecord and cudaStreamWaitEvent; the host goes on",
         why: "The current stream waits for NCCL's stream, the CPU does not.",
-        fix: fix(Leave, "nothing to do: the CPU does not wait", "", "", ""),
+        fix: fix(Leave, "nothing to do: the CPU does not wait"),
         driver_api: "cuStreamWaitEvent",
         sources: "PyTorch ProcessGroupNCCL.cpp; seen in captures",
         ..BASE
@@ -28,7 +28,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         kind: Some(Explicit),
         intended: true,
         why: "With this switch, or with a timeout argument, the CPU polls until the collective is done.",
-        fix: fix(Remove, "wait() without timeout", "work.wait(timeout=timedelta(seconds=30))", "work.wait()", "Timeouts are then raised by the watchdog, which ends the process.").or(&["unset TORCH_NCCL_BLOCKING_WAIT"]),
+        fix: fix(Remove, "wait() without timeout")
+            .before("work.wait(timeout=timedelta(seconds=30))")
+            .after("work.wait()")
+            .mind("Timeouts are then raised by the watchdog, which ends the process.")
+            .or(&["unset TORCH_NCCL_BLOCKING_WAIT"]),
         driver_api: "cuEventQuery",
         sources: "PyTorch ProcessGroupNCCL.cpp",
         ..BASE
@@ -42,7 +46,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         kind: Some(Explicit),
         intended: true,
         why: "All ranks wait for each other on the CPU, and with it for all work queued before.",
-        fix: fix(Remove, "remove it from the loop", "for x in loader:\n    train_step(x)\n    dist.barrier()", "for x in loader:\n    train_step(x)  # collectives order the ranks already", "Keep it where ranks exchange files, for example around a checkpoint.").or(&["needed there: a barrier of a gloo group waits for ranks, not for the GPU"]),
+        fix: fix(Remove, "remove it from the loop")
+            .before("for x in loader:\n    train_step(x)\n    dist.barrier()")
+            .after("for x in loader:\n    train_step(x)  # collectives order the ranks already")
+            .mind("Keep it where ranks exchange files, for example around a checkpoint.")
+            .or(&["needed there: a barrier of a gloo group waits for ranks, not for the GPU"]),
         versions: "older PyTorch waits for the whole device",
         sources: "PyTorch ProcessGroupNCCL.cpp",
         library: torch(&[("torch/distributed/distributed_c10d.py", "barrier")]),
@@ -56,7 +64,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "ProcessGroupNCCL::watchdogHandler",
         trace: "cudaEventQuery on the threads pt_nccl_watchdg and pt_nccl_heartbt",
         why: "These threads poll; the main thread is not held up.",
-        fix: fix(Leave, "nothing to do: another thread polls", "", "", ""),
+        fix: fix(Leave, "nothing to do: another thread polls"),
         driver_api: "cuEventQuery",
         sources: "PyTorch ProcessGroupNCCL.cpp; seen in captures",
         ..BASE
@@ -70,13 +78,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         kind: Some(Timing),
         intended: true,
         why: "DDP times its forward and backward pass in the first 10 iterations, and then in one of 100.",
-        fix: fix(
-            Leave,
-            "nothing to do: from the 11th iteration on, one in 100",
-            "ddp = DistributedDataParallel(model)",
-            "ddp = DistributedDataParallel(model)\nddp._set_ddp_runtime_logging_sample_rate(10000)",
-            "A private method: it may change.",
-        ),
+        fix: fix(Leave, "nothing to do: from the 11th iteration on, one in 100")
+            .before("ddp = DistributedDataParallel(model)")
+            .after("ddp = DistributedDataParallel(model)\nddp._set_ddp_runtime_logging_sample_rate(10000)")
+            .mind("A private method: it may change."),
         versions: "every iteration before 2.0",
         driver_api: EVENT_SYNC,
         sources: "PyTorch reducer_cuda.cpp, reducer.cpp",
@@ -90,7 +95,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "an NCCL all-reduce, then a pageable copy of 4 bytes per parameter with cudaStreamSynchronize, on an autograd thread",
         kind: Some(ControlFlow),
         why: "If a parameter got no gradient, the CPU must learn whether any rank used it.",
-        fix: fix(SyncFreeApi, "static_graph=True", "ddp = DDP(model, find_unused_parameters=True)", "ddp = DDP(model, static_graph=True)", "static_graph needs the same parameters used in every iteration.").or(&["use all parameters in each forward pass"]),
+        fix: fix(SyncFreeApi, "static_graph=True")
+            .before("ddp = DDP(model, find_unused_parameters=True)")
+            .after("ddp = DDP(model, static_graph=True)")
+            .mind("static_graph needs the same parameters used in every iteration.")
+            .or(&["use all parameters in each forward pass"]),
         sources: "PyTorch reducer.cpp",
         ..BASE
     },
@@ -102,17 +111,16 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy of 4 bytes to pinned host memory, then cudaStreamSynchronize",
         kind: Some(ControlFlow),
         why: "Each iteration asks how many ranks still have data.",
-        fix: fix(
-            SyncFreeApi,
-            "give all ranks equally many batches",
-            "with ddp.join():\n    for x in loader:\n        train_step(ddp, x)",
-            "sampler = DistributedSampler(ds, drop_last=True)\nfor x in DataLoader(ds, sampler=sampler):\n    train_step(ddp, x)",
-            "The last samples are dropped, or repeated with drop_last=False.",
-        ),
+        fix: fix(SyncFreeApi, "give all ranks equally many batches")
+            .before("with ddp.join():\n    for x in loader:\n        train_step(ddp, x)")
+            .after("sampler = DistributedSampler(ds, drop_last=True)\nfor x in DataLoader(ds, sampler=sampler):\n    train_step(ddp, x)")
+            .mind("The last samples are dropped, or repeated with drop_last=False."),
         sources: "torch/nn/parallel/distributed.py",
         library: torch(&[
-            ("torch/nn/parallel/distributed.py", "_find_common_rank"),
-            ("torch/nn/parallel/distributed.py", "_check_global_requires_backward_grad_sync"),
+            (
+                "torch/nn/parallel/distributed.py",
+                "_find_common_rank _check_global_requires_backward_grad_sync",
+            ),
             ("torch/distributed/algorithms/join.py", "_get_num_nonjoined_procs"),
         ]),
         ..BASE
@@ -126,7 +134,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         kind: Some(Explicit),
         intended: true,
         why: "The CPU is held back so that not too many gathered parameters occupy memory.",
-        fix: fix(Remove, "limit_all_gathers=False", "model = FSDP(model)", "model = FSDP(model, limit_all_gathers=False)", "Only where memory allows: peak memory rises, and running out of it costs far more than this wait.").or(&["FSDP2 has no such wait"]),
+        fix: fix(Remove, "limit_all_gathers=False")
+            .before("model = FSDP(model)")
+            .after("model = FSDP(model, limit_all_gathers=False)")
+            .mind("Only where memory allows: peak memory rises, and running out of it costs far more than this wait.")
+            .or(&["FSDP2 has no such wait"]),
         driver_api: EVENT_SYNC,
         sources: "torch/distributed/fsdp/_runtime_utils.py",
         library: torch(&[("torch/distributed/fsdp/_runtime_utils.py", "_unshard")]),
@@ -143,13 +155,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "copies to pinned host memory, then cudaStreamSynchronize or cudaEventSynchronize after backward",
         kind: Some(CpuCompute),
         why: "The optimizer runs on the CPU and needs the gradients there.",
-        fix: fix(
-            Offload,
-            "train without CPU offload if memory allows",
-            "fully_shard(model, offload_policy=CPUOffloadPolicy())",
-            "fully_shard(model)",
-            "Needs room for parameters and optimizer state on the GPU.",
-        ),
+        fix: fix(Offload, "train without CPU offload if memory allows")
+            .before("fully_shard(model, offload_policy=CPUOffloadPolicy())")
+            .after("fully_shard(model)")
+            .mind("Needs room for parameters and optimizer state on the GPU."),
         sources: "torch/distributed/fsdp",
         library: torch(&[
             ("torch/distributed/fsdp/_runtime_utils.py", "_post_backward_final_callback"),
@@ -165,7 +174,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "copies of 4 bytes with cudaStreamSynchronize; cudaDeviceSynchronize around state_dict",
         kind: Some(ControlFlow),
         why: "The scaler asks whether a gradient overflowed; collecting states waits for the device.",
-        fix: fix(SyncFreeApi, "train in bfloat16 without a scaler", "scaler = ShardedGradScaler()\nscaler.scale(loss).backward()", "model = FSDP(model, mixed_precision=MixedPrecision(param_dtype=torch.bfloat16))\nloss.backward()", "bfloat16 has fewer digits than float16.").or(&["state_dict and optimizer state: save more rarely"]),
+        fix: fix(SyncFreeApi, "train in bfloat16 without a scaler")
+            .before("scaler = ShardedGradScaler()\nscaler.scale(loss).backward()")
+            .after("model = FSDP(model, mixed_precision=MixedPrecision(param_dtype=torch.bfloat16))\nloss.backward()")
+            .mind("bfloat16 has fewer digits than float16.")
+            .or(&["state_dict and optimizer state: save more rarely"]),
         sources: "torch/distributed/fsdp/sharded_grad_scaler.py",
         library: torch(&[
             ("torch/distributed/fsdp/sharded_grad_scaler.py", ""),
@@ -182,7 +195,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "an NCCL all-gather, a comparison, then three mask selections with counts (4 bytes to the host): three waits per layer",
         kind: Some(Kind::ErrorCheck),
         why: "Ranks with an empty input are filtered out by a mask, although no rank normally has one.",
-        fix: fix(SyncFreeApi, "use GroupNorm", "model = nn.SyncBatchNorm.convert_sync_batchnorm(model)", "norm = nn.GroupNorm(num_groups=32, num_channels=64)  # in place of BatchNorm2d(64)", "Another normalisation changes the model.").or(&["capture the step with CUDA graphs: the check is skipped then"]),
+        fix: fix(SyncFreeApi, "use GroupNorm")
+            .before("model = nn.SyncBatchNorm.convert_sync_batchnorm(model)")
+            .after("norm = nn.GroupNorm(num_groups=32, num_channels=64)  # in place of BatchNorm2d(64)")
+            .mind("Another normalisation changes the model.")
+            .or(&["capture the step with CUDA graphs: the check is skipped then"]),
         sources: "pytorch#78549, pytorch#78666",
         library: torch(&[("torch/nn/modules/_functions.py", "forward")]),
         ..BASE
@@ -195,13 +212,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "copies to and from pinned host memory with cudaStreamSynchronize or cudaEventSynchronize",
         kind: Some(CpuCompute),
         why: "gloo works on the CPU, so the data is staged through host memory.",
-        fix: fix(
-            SyncFreeApi,
-            "use NCCL for CUDA tensors",
-            "dist.init_process_group('gloo')",
-            "dist.init_process_group('cpu:gloo,cuda:nccl')",
-            "",
-        ),
+        fix: fix(SyncFreeApi, "use NCCL for CUDA tensors")
+            .before("dist.init_process_group('gloo')")
+            .after("dist.init_process_group('cpu:gloo,cuda:nccl')"),
         sources: "general knowledge",
         ..BASE
     },
@@ -213,13 +226,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "cudaMalloc and synchronisation inside ncclCommInit, once per communicator",
         kind: Some(Barrier),
         why: "NCCL sets up its buffers and connections at first use.",
-        fix: fix(
-            ExcludeFromCapture,
-            "run one collective before the capture",
-            "torch.cuda.profiler.start()\ndist.all_reduce(t)",
-            "dist.all_reduce(torch.zeros(1, device='cuda'))\ntorch.cuda.profiler.start()\ndist.all_reduce(t)",
-            "",
-        ),
+        fix: fix(ExcludeFromCapture, "run one collective before the capture")
+            .before("torch.cuda.profiler.start()\ndist.all_reduce(t)")
+            .after("dist.all_reduce(torch.zeros(1, device='cuda'))\ntorch.cuda.profiler.start()\ndist.all_reduce(t)"),
         sources: "general knowledge",
         ..BASE
     },
@@ -232,7 +241,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a pageable copy of 24 bytes with cudaStreamSynchronize, and cudaDeviceSynchronize",
         kind: Some(DynamicShape),
         why: "The next stage allocates its input by the shape that the previous one sends.",
-        fix: fix(SyncFreeApi, "pad sequences to one length", "dist.recv(shape, src=prev)\nx = torch.empty(shape.tolist(), device='cuda')", "x = torch.empty((micro_batch, seq_len, hidden), device='cuda')", "Padding costs computation."),
+        fix: fix(SyncFreeApi, "pad sequences to one length")
+            .before("dist.recv(shape, src=prev)\nx = torch.empty(shape.tolist(), device='cuda')")
+            .after("x = torch.empty((micro_batch, seq_len, hidden), device='cuda')")
+            .mind("Padding costs computation."),
         sources: "Megatron-LM",
         ..BASE
     },

@@ -13,13 +13,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "aten::_local_scalar_dense",
         trace: "an upload, a reduction of it, a copy of one value to pinned host memory and cudaStreamSynchronize",
         why: "The host made the data and sent it to the GPU: it can compute the number itself, before the upload.",
-        fix: fix(
-            Remove,
-            "compute it from the host's data before the upload",
-            "lens = torch.tensor(sizes, device='cuda')\nlongest = lens.max().item()",
-            "longest = max(sizes)\nlens = torch.tensor(sizes).pin_memory().to('cuda', non_blocking=True)",
-            "Only while nothing changes the tensor on the GPU in between.",
-        ),
+        fix: fix(Remove, "compute it from the host's data before the upload")
+            .before("lens = torch.tensor(sizes, device='cuda')\nlongest = lens.max().item()")
+            .after("longest = max(sizes)\nlens = torch.tensor(sizes).pin_memory().to('cuda', non_blocking=True)")
+            .mind("Only while nothing changes the tensor on the GPU in between."),
         sources: "vllm#22792, sglang#4932; diffusers#13461",
         ..BASE
     },
@@ -30,13 +27,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "aten::is_nonzero, aten::_local_scalar_dense",
         trace: "two copies of one value each, of the same tensor or of what is computed from it, with a synchronisation each",
         why: "The program reads the value a second time, for the log or as a size: one wait would do for both.",
-        fix: fix(
-            Coalesce,
-            "read it once, and test or use that number",
-            "if not torch.isfinite(loss):\n    raise RuntimeError('diverged')\nhistory.append(loss.item())",
-            "value = loss.item()\nif not math.isfinite(value):\n    raise RuntimeError('diverged')\nhistory.append(value)",
-            "Where the other read comes later or only now and then, so does the check.",
-        ),
+        fix: fix(Coalesce, "read it once, and test or use that number")
+            .before("if not torch.isfinite(loss):\n    raise RuntimeError('diverged')\nhistory.append(loss.item())")
+            .after("value = loss.item()\nif not math.isfinite(value):\n    raise RuntimeError('diverged')\nhistory.append(value)")
+            .mind("Where the other read comes later or only now and then, so does the check."),
         sources: "torchtitan#3873, torchtitan#2440, detectron2 2984c56c",
         ..BASE
     },
@@ -47,13 +41,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "aten::is_nonzero",
         trace: "a copy of 1 byte and cudaStreamSynchronize; nothing follows from it",
         why: "Python asks the operands from left to right: the GPU first, although the constant alone decides.",
-        fix: fix(
-            Remove,
-            "put the constant first",
-            "DEBUG = False\nif torch.isnan(x).any() and DEBUG:\n    print('nan')",
-            "DEBUG = False\nif DEBUG and torch.isnan(x).any():\n    print('nan')",
-            "",
-        ),
+        fix: fix(Remove, "put the constant first")
+            .before("DEBUG = False\nif torch.isnan(x).any() and DEBUG:\n    print('nan')")
+            .after("DEBUG = False\nif DEBUG and torch.isnan(x).any():\n    print('nan')"),
         sources: "seen in captures",
         ..BASE
     },
@@ -68,7 +58,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "aten::repeat_interleave, aten::nonzero",
         trace: "an upload, counting kernels, a copy of 4 or 8 bytes and cudaStreamSynchronize",
         why: "The size depends on values that the host made: it can count them itself.",
-        fix: fix(SyncFreeApi, "count on the host: output_size=, or indices for a mask", "rep = torch.tensor(counts, pin_memory=True).to('cuda', non_blocking=True)\ny = torch.repeat_interleave(x, rep)", "rep = torch.tensor(counts, pin_memory=True).to('cuda', non_blocking=True)\ny = torch.repeat_interleave(x, rep, output_size=sum(counts))", "").or(&["a mask of the host: make it a list of indices before the upload"]),
+        fix: fix(SyncFreeApi, "count on the host: output_size=, or indices for a mask")
+            .before("rep = torch.tensor(counts, pin_memory=True).to('cuda', non_blocking=True)\ny = torch.repeat_interleave(x, rep)")
+            .after("rep = torch.tensor(counts, pin_memory=True).to('cuda', non_blocking=True)\ny = torch.repeat_interleave(x, rep, output_size=sum(counts))")
+            .or(&["a mask of the host: make it a list of indices before the upload"]),
         sources: "torchtitan#2440, torchtitan#3274",
         ..BASE
     },
@@ -80,13 +73,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "aten::to",
         trace: "an upload, later a copy of as many bytes to the host and cudaStreamSynchronize",
         why: "The host had the data before it sent them: the copy back brings nothing new.",
-        fix: fix(
-            Remove,
-            "keep the host's copy and read that",
-            "lens = batch.lens.cuda()\npacked = pack_padded_sequence(x, lens.cpu())",
-            "lens_host = batch.lens\nlens = lens_host.cuda(non_blocking=True)\npacked = pack_padded_sequence(x, lens_host)",
-            "Only while nothing changes the tensor on the GPU in between.",
-        ),
+        fix: fix(Remove, "keep the host's copy and read that")
+            .before("lens = batch.lens.cuda()\npacked = pack_padded_sequence(x, lens.cpu())")
+            .after("lens_host = batch.lens\nlens = lens_host.cuda(non_blocking=True)\npacked = pack_padded_sequence(x, lens_host)")
+            .mind("Only while nothing changes the tensor on the GPU in between."),
         sources: "sglang#7563, vllm#24334",
         ..BASE
     },

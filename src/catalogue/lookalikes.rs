@@ -5,7 +5,7 @@ use super::{Category::*, Pattern, Strategy::*, fix};
 const BASE: Pattern = Pattern {
     category: NotAWait,
     trace: "kernels only",
-    fix: fix(Leave, "nothing to do: does not wait", "", "", ""),
+    fix: fix(Leave, "nothing to do: does not wait"),
     driver_api: "none",
     sources: "PyTorch sources, test_sync_warning",
     ..Pattern::BASE

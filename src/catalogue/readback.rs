@@ -17,7 +17,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &[".cpu()", ".to('cpu')", ".cpu().numpy()"],
         op: "aten::to, aten::_to_copy",
         why: "The CPU receives the data and waits until it is there. Whether it needs it now depends on what follows.",
-        fix: fix(NonBlocking, "copy with non_blocking=True; wait on an event before use", "y = x.cpu()\nsave(y)", "y = x.to('cpu', non_blocking=True)  # into pinned memory\ndone = torch.cuda.Event()\ndone.record()\nprepare_next_batch()\ndone.synchronize()\nsave(y)", "Reading y before the event is done gives garbage without any error.").or(&["many results: collect them on the GPU, copy once after the loop"]),
+        fix: fix(NonBlocking, "copy with non_blocking=True; wait on an event before use")
+            .before("y = x.cpu()\nsave(y)")
+            .after("y = x.to('cpu', non_blocking=True)  # into pinned memory\ndone = torch.cuda.Event()\ndone.record()\nprepare_next_batch()\ndone.synchronize()\nsave(y)")
+            .mind("Reading y before the event is done gives garbage without any error.")
+            .or(&["many results: collect them on the GPU, copy once after the loop"]),
         sources: "PyTorch Copy.cu, TensorConversions.cpp",
         ..BASE
     },
@@ -27,7 +31,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &[".tolist()"],
         op: "Tensor.tolist",
         why: "All values go to the CPU in one copy. One tolist() for many values is better than many item() calls.",
-        fix: fix(NonBlocking, "copy early, tolist() after an event", "ids = next_tokens.tolist()", "host = next_tokens.to('cpu', non_blocking=True)\ndone = torch.cuda.Event()\ndone.record()\nlaunch_next_step(next_tokens)\ndone.synchronize()\nids = host.tolist()", "Do not read host before the event is done."),
+        fix: fix(NonBlocking, "copy early, tolist() after an event")
+            .before("ids = next_tokens.tolist()")
+            .after("host = next_tokens.to('cpu', non_blocking=True)\ndone = torch.cuda.Event()\ndone.record()\nlaunch_next_step(next_tokens)\ndone.synchronize()\nids = host.tolist()")
+            .mind("Do not read host before the event is done."),
         sources: "PyTorch tensor_list.cpp; vllm#22760",
         ..BASE
     },
@@ -38,13 +45,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "aten::to",
         kind: Some(RoundTrip),
         why: "torch.LongTensor names a CPU tensor type: a cast was meant, but the data moves to the CPU.",
-        fix: fix(
-            Remove,
-            "cast with .to(torch.long): the data stays on the GPU",
-            "idx = idx.type(torch.LongTensor).cuda()",
-            "idx = idx.to(torch.long)",
-            "",
-        ),
+        fix: fix(Remove, "cast with .to(torch.long): the data stays on the GPU")
+            .before("idx = idx.type(torch.LongTensor).cuda()")
+            .after("idx = idx.to(torch.long)"),
         sources: "NVIDIA sync-free guide, category 2",
         ..BASE
     },
@@ -54,7 +57,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         triggers: &["cpu.copy_(gpu, non_blocking=True)"],
         trace: "a copy to pageable host memory without cudaStreamSynchronize; the call itself blocks",
         why: "A copy to pageable memory is staged by the driver, so non_blocking has no effect.",
-        fix: fix(NonBlocking, "a pinned destination; read it after an event", "host = torch.empty(n)  # once\nhost.copy_(x, non_blocking=True)\nprepare_next_batch()\nuse(host)", "host, done = torch.empty(n, pin_memory=True), torch.cuda.Event()  # once\nhost.copy_(x, non_blocking=True)\ndone.record()\nprepare_next_batch()\ndone.synchronize()  # before the CPU reads host\nuse(host)", "With a pinned destination the copy really is asynchronous: what reads host before the event reads garbage."),
+        fix: fix(NonBlocking, "a pinned destination; read it after an event")
+            .before("host = torch.empty(n)  # once\nhost.copy_(x, non_blocking=True)\nprepare_next_batch()\nuse(host)")
+            .after("host, done = torch.empty(n, pin_memory=True), torch.cuda.Event()  # once\nhost.copy_(x, non_blocking=True)\ndone.record()\nprepare_next_batch()\ndone.synchronize()  # before the CPU reads host\nuse(host)")
+            .mind("With a pinned destination the copy really is asynchronous: what reads host before the event reads garbage."),
         driver_api: "cuMemcpyDtoHAsync",
         sources: "CUDA API synchronisation behaviour",
         ..BASE
@@ -66,7 +72,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy to pinned host memory, work in between, then cudaEventSynchronize",
         kind: Some(Barrier),
         why: "The wait guards the CPU's read of the buffer. This is the right form; only its place can be better.",
-        fix: fix(Delay, "wait later: after the next step is launched", "host.copy_(x, non_blocking=True)\nev.record()\nev.synchronize()\nuse(host)", "host.copy_(x, non_blocking=True)\nev.record()\nlaunch_next_step()\nev.synchronize()\nuse(host)", "Do not remove the wait: the buffer would be read before it is filled. Nothing may write x or host between.").or(&["one step late, with two buffers and an event for each"]),
+        fix: fix(Delay, "wait later: after the next step is launched")
+            .before("host.copy_(x, non_blocking=True)\nev.record()\nev.synchronize()\nuse(host)")
+            .after("host.copy_(x, non_blocking=True)\nev.record()\nlaunch_next_step()\nev.synchronize()\nuse(host)")
+            .mind("Do not remove the wait: the buffer would be read before it is filled. Nothing may write x or host between.")
+            .or(&["one step late, with two buffers and an event for each"]),
         driver_api: EVENT_SYNC,
         sources: "vllm#22760; Megatron-LM MoE dispatcher",
         ..BASE
@@ -78,13 +88,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy to pageable host memory and cudaStreamSynchronize, a gap on the CPU, then an upload",
         kind: Some(CpuCompute),
         why: "The middle step runs on the CPU, so the data goes there and back.",
-        fix: fix(
-            SyncFreeApi,
-            "do the middle step on the GPU",
-            "mask = torch.from_numpy(np.cumsum(x.cpu().numpy(), axis=0)).cuda()",
-            "mask = torch.cumsum(x, dim=0)",
-            "",
-        ),
+        fix: fix(SyncFreeApi, "do the middle step on the GPU")
+            .before("mask = torch.from_numpy(np.cumsum(x.cpu().numpy(), axis=0)).cuda()")
+            .after("mask = torch.cumsum(x, dim=0)"),
         sources: "",
         ..BASE
     },
@@ -96,7 +102,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a long row of large copies to pageable or pinned host memory, each with cudaStreamSynchronize",
         kind: Some(CpuCompute),
         why: "The bytes are written to a file, so the CPU needs them.",
-        fix: fix(Coalesce, "copy all tensors, wait once, then save", "torch.save(model.state_dict(), path)", "state = {k: v.to('cpu', non_blocking=True) for k, v in model.state_dict().items()}\ntorch.cuda.current_stream().synchronize()  # one wait for all, before any is read\ntorch.save(state, path)", "Tensors that share memory (tied weights) are written twice; in nested states, as of optimizers, every level needs it.").or(&["dcp.async_save() writes the file on another thread: its copies to the host wait as before; another file format, one save at a time"]),
+        fix: fix(Coalesce, "copy all tensors, wait once, then save")
+            .before("torch.save(model.state_dict(), path)")
+            .after("state = {k: v.to('cpu', non_blocking=True) for k, v in model.state_dict().items()}\ntorch.cuda.current_stream().synchronize()  # one wait for all, before any is read\ntorch.save(state, path)")
+            .mind("Tensors that share memory (tied weights) are written twice; in nested states, as of optimizers, every level needs it.")
+            .or(&["dcp.async_save() writes the file on another thread: its copies to the host wait as before; another file format, one save at a time"]),
         sources: "torch/serialization.py, torch/distributed/checkpoint",
         library: torch(&[
             ("torch/serialization.py", ""),
@@ -112,7 +122,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         op: "aten::to",
         kind: Some(Logging),
         why: "The results are only used after the loop, yet every batch waits for its own.",
-        fix: fix(Delay, "collect on the GPU; copy once after the loop", "for x in loader:\n    preds.append(model(x).cpu())", "for x in loader:\n    preds.append(model(x).detach())\npreds = torch.cat(preds).cpu()", "All results must fit in GPU memory.").or(&["too large for the GPU: copy each with non_blocking=True into pinned memory of its own, and wait for one event after the last copy before any is read"]),
+        fix: fix(Delay, "collect on the GPU; copy once after the loop")
+            .before("for x in loader:\n    preds.append(model(x).cpu())")
+            .after("for x in loader:\n    preds.append(model(x).detach())\npreds = torch.cat(preds).cpu()")
+            .mind("All results must fit in GPU memory.")
+            .or(&["too large for the GPU: copy each with non_blocking=True into pinned memory of its own, and wait for one event after the last copy before any is read"]),
         sources: "",
         ..BASE
     },
@@ -124,13 +138,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         trace: "a copy of 1 byte and one of the matrix to the host with cudaStreamSynchronize, work on the CPU, then an upload",
         kind: Some(CpuCompute),
         why: "There is no GPU routine for general matrices in this version, so LAPACK runs on the CPU.",
-        fix: fix(
-            SyncFreeApi,
-            "use eigh where the matrix is symmetric",
-            "w, v = torch.linalg.eig(a)",
-            "w, v = torch.linalg.eigh(a)",
-            "Only for symmetric or Hermitian matrices; eigh still checks for errors.",
-        ),
+        fix: fix(SyncFreeApi, "use eigh where the matrix is symmetric")
+            .before("w, v = torch.linalg.eig(a)")
+            .after("w, v = torch.linalg.eigh(a)")
+            .mind("Only for symmetric or Hermitian matrices; eigh still checks for errors."),
         versions: "seen in 2.6; newer builds can use cuSOLVER",
         sources: "PyTorch BatchLinearAlgebra.cpp",
         ..BASE

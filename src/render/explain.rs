@@ -51,10 +51,10 @@ pub fn text(found: &Entries, style: Style) -> String {
 /// Every entry of the catalogue under its category, numbered as in NVIDIA's guide to sync-free code.
 fn list(style: Style) -> String {
     let mut page = Page::new(style);
-    for (index, category) in Category::ALL.into_iter().enumerate() {
+    for (index, category) in Category::ALL.iter().enumerate() {
         let number = if index < Category::OF_GUIDE { format!("{}. ", index + 1) } else { String::new() };
         page.lines.push(Tone::Strong.paint(format!("{number}{}", category.name())));
-        for p in catalogue::all().filter(|p| p.category == category) {
+        for p in catalogue::all().filter(|p| p.category == *category) {
             let id = Tone::Strong.paint(format!("{:<5}", p.id));
             let class = class_tone(p).paint(format!("{:<9}", class_word(p)));
             let ran = Tone::Faint.paint(format!("{:<10}", outcome_word(p)));
@@ -130,10 +130,10 @@ fn pattern(p: &Pattern, style: Style) -> String {
     page.field("operator", p.op);
     page.field("driver call", p.driver_api);
     page.field("versions", p.versions);
-    if let Some(site) = p.library {
-        let frame = |(file, function): &(&str, &str)| format!("{file} {function}").trim_end().to_owned();
+    if let Some(site) = p.library() {
+        let frame = |(file, function)| format!("{file} {function}").trim_end().to_owned();
         page.field("library", site.library);
-        page.items("code in", &site.frames.iter().map(frame).collect::<Vec<_>>());
+        page.items("code in", &site.places().map(frame).collect::<Vec<_>>());
         page.field("line with", site.line_text);
         page.field("how often", site.frequency);
     }
