@@ -12,6 +12,7 @@ pub mod details;
 pub mod diff;
 pub mod explain;
 pub mod github;
+pub(crate) mod grid;
 pub mod html;
 pub mod json;
 pub mod knowledge;

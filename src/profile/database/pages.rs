@@ -13,7 +13,8 @@
 //! shrinks meanwhile is an error and no signal. Cost: a copy of each page of the table, and [`super::record`].
 
 use super::record::{Damaged, Encoding, Fits, Place, Record, varint};
-use super::{Cells, Parts, ReadPart, beside, quote};
+use super::{Cells, Parts, ReadPart, quote};
+use crate::profile::header::beside;
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 use std::fs::File;

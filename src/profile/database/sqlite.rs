@@ -1,8 +1,9 @@
 //! Everything that is asked of SQLite: opening, the schema, rows by range and by key, and what its errors mean.
 
-use super::{Cells, Parts, ReadPart, Shape, beside, quote};
+use super::{Cells, Parts, ReadPart, Shape, quote};
 use crate::error::InputError;
 use crate::profile::commands;
+use crate::profile::header::beside;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use rustc_hash::FxHashMap;
