@@ -98,11 +98,18 @@ impl Pattern {
         kind: None,
         intended: false,
         why: "",
-        fix: fix(Strategy::Leave, ""),
+        fix: Fix {
+            strategy: Strategy::Leave,
+            title: "",
+            before: "",
+            after: "",
+            caveat: "",
+            alternatives: &[],
+        },
         versions: "",
         driver_api: STREAM_SYNC,
         sources: "",
-        library: torch(&[]),
+        library: LibrarySite { library: "", frames: &[], line_text: "", frequency: "" },
     };
 }
 
@@ -119,43 +126,6 @@ const LOGGED: Pattern = Pattern {
     why: "The value is read only to be logged.",
     ..Pattern::BASE
 };
-
-/// A fix that shows no code.
-const fn fix(strategy: Strategy, title: &'static str) -> Fix {
-    Fix { strategy, title, before: "", after: "", caveat: "", alternatives: &[] }
-}
-
-impl Fix {
-    /// Python before.
-    const fn before(self, before: &'static str) -> Self {
-        Self { before, ..self }
-    }
-
-    /// Python after.
-    const fn after(self, after: &'static str) -> Self {
-        Self { after, ..self }
-    }
-
-    /// What to mind.
-    const fn mind(self, caveat: &'static str) -> Self {
-        Self { caveat, ..self }
-    }
-
-    /// Other ways to offer.
-    const fn or(self, alternatives: &'static [&'static str]) -> Self {
-        Self { alternatives, ..self }
-    }
-}
-
-/// Frames of PyTorch's own Python files that hold a pattern.
-const fn torch(frames: &'static [(&'static str, &'static str)]) -> LibrarySite {
-    site("torch", frames)
-}
-
-/// Frames of a library that hold a pattern.
-const fn site(library: &'static str, frames: &'static [(&'static str, &'static str)]) -> LibrarySite {
-    LibrarySite { library, frames, line_text: "", frequency: "" }
-}
 
 words! {
     /// Fixes in the order in which to try them.
@@ -246,14 +216,70 @@ impl LibrarySite {
     pub fn places(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.frames.iter().flat_map(|&(file, functions)| functions.split(' ').map(move |name| (file, name)))
     }
+}
 
-    /// A distinctive part of the line.
-    const fn line(self, line_text: &'static str) -> Self {
-        Self { line_text, ..self }
+/// Makes a method for each text of an entry, which says it in place of what the entry started from.
+macro_rules! says {
+    ($($name:ident($text:ty) => $($field:ident).+;)+) => {
+        impl Pattern {$(
+            const fn $name(mut self, text: $text) -> Self {
+                self.$($field).+ = text;
+                self
+            }
+        )+}
+    };
+}
+
+says! {
+    category(Category) => category;
+    triggers(&'static [&'static str]) => triggers;
+    op(&'static str) => op;
+    trace(&'static str) => trace;
+    why(&'static str) => why;
+    versions(&'static str) => versions;
+    driver_api(&'static str) => driver_api;
+    sources(&'static str) => sources;
+    before(&'static str) => fix.before;
+    after(&'static str) => fix.after;
+    mind(&'static str) => fix.caveat;
+    or(&'static [&'static str]) => fix.alternatives;
+    line(&'static str) => library.line_text;
+    often(&'static str) => library.frequency;
+}
+
+impl Pattern {
+    /// An entry that starts from this one.
+    const fn entry(self, id: &'static str, title: &'static str) -> Self {
+        Self { id, title, ..self }
     }
 
-    /// How often it runs.
-    const fn often(self, frequency: &'static str) -> Self {
-        Self { frequency, ..self }
+    /// What the wait is, whatever the value is used for.
+    const fn kind(self, kind: Kind) -> Self {
+        Self { kind: Some(kind), ..self }
+    }
+
+    /// The use of the value decides.
+    const fn by_use(self) -> Self {
+        Self { kind: None, ..self }
+    }
+
+    /// Usually there on purpose.
+    const fn intended(self) -> Self {
+        Self { intended: true, ..self }
+    }
+
+    /// How to get rid of it.
+    const fn fix(self, strategy: Strategy, title: &'static str) -> Self {
+        Self { fix: Fix { strategy, title, ..self.fix }, ..self }
+    }
+
+    /// Frames of a library that hold it.
+    const fn site(self, library: &'static str, frames: &'static [(&'static str, &'static str)]) -> Self {
+        Self { library: LibrarySite { library, frames, ..self.library }, ..self }
+    }
+
+    /// Frames of PyTorch's own Python files that hold it.
+    const fn torch(self, frames: &'static [(&'static str, &'static str)]) -> Self {
+        self.site("torch", frames)
     }
 }
