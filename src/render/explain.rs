@@ -4,7 +4,7 @@ use super::style::{Style, Tone};
 use crate::catalogue::{self, Category, Outcome, Pattern, Run, Strategy, Values};
 use crate::model::Code;
 use crate::rules::grade::{DECIDED, Grade};
-use crate::rules::{self, About, Lean, Role, Rule, To, Yields, calibration};
+use crate::rules::{self, Lean, Role, Rule, To, Yields, calibration};
 use crate::text::{self, counted};
 use crate::vocabulary::{Class, RuleId};
 
@@ -271,24 +271,11 @@ pub(super) fn confidence(rule: &Rule) -> Vec<String> {
         return vec![format!(
             "moves the score by {:.2} to {class}, as a witness of {}",
             weight.abs(),
-            named(about)
+            about.help()
         )];
     }
     let case = |grade: &Grade| format!("{}  {}", text::confidence(grade.confidence), grade.when);
     rule.grades().map(|grade| case(grade).trim_end().to_owned()).collect()
-}
-
-const fn named(about: About) -> &'static str {
-    match about {
-        About::Size => "how much is read",
-        About::Place => "the place in the step",
-        About::After => "what the GPU is given next",
-        About::Number => "how often it happens",
-        About::Host => "what the host does beside it",
-        About::Data => "where the value goes",
-        About::Names => "the names of the code",
-        About::Where => "the thread or stream",
-    }
 }
 
 /// Where its figures come from.
