@@ -77,7 +77,7 @@ pub fn is_named(text: &str, wanted: &str) -> bool {
 /// The texts of ranges cannot be read.
 pub fn no_range(profile: &mut Profile, wanted: &str) -> Result<InputError, InputError> {
     let all: Vec<RangeId> = profile.nvtx.ranges.start.keys().collect();
-    let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &all)?;
+    let texts = profile.nvtx.ranges.texts(&profile.db, &mut profile.strings, &all)?;
     let mut names: Vec<String> = texts.iter().flatten().map(|t| stable_name(t)).collect();
     names.sort_unstable();
     names.dedup();
@@ -183,7 +183,7 @@ pub(super) fn texts_outwards(
     let innermost: BTreeSet<Option<RangeId>> = innermost.collect();
     let all = innermost.into_iter().flat_map(|r| profile.nvtx.ranges.outwards(r));
     let all: Vec<RangeId> = all.collect::<BTreeSet<_>>().into_iter().collect();
-    let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &all)?;
+    let texts = profile.nvtx.ranges.texts(&profile.db, &mut profile.strings, &all)?;
     Ok(all.into_iter().zip(texts).filter_map(|(r, t)| Some((r, t?))).collect())
 }
 
