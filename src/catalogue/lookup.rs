@@ -1,10 +1,6 @@
 //! Finding entries: by id, by words, and by the Python frames of a wait.
 
-use super::{
-    LibrarySite, Pattern, allocator, checks, cuda, distributed, explicit, hidden_reads, host_known,
-    library_data, library_engines, library_knobs, library_models, library_parallel, library_training,
-    lookalikes, readback, scalar, shape, sparse, upload,
-};
+use super::*;
 
 /// The subjects in the order of their ids.
 const SUBJECTS: [&[Pattern]; 19] = [
@@ -67,7 +63,7 @@ pub fn search(query: &str) -> Vec<&'static Pattern> {
         .map(|test| all().filter(|p| test(p, &wanted)).collect::<Vec<_>>())
         .find(|v| !v.is_empty())
         .unwrap_or_default();
-    found.sort_by_key(|p| p.category == super::Category::NotAWait);
+    found.sort_by_key(|p| p.category == Category::NotAWait);
     found
 }
 

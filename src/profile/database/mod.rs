@@ -117,9 +117,7 @@ pub const MAX_TIME: i64 = i64::MAX / 4;
 pub struct OutOfRange;
 
 /// One row of a scan: the columns asked for, in that order; columns that the export lacks read as NULL.
-pub struct Cells<'r> {
-    row: Source<'r>,
-}
+pub struct Cells<'r>(Source<'r>);
 
 enum Source<'r> {
     Page(record::Row<'r>),
@@ -127,23 +125,11 @@ enum Source<'r> {
     Sqlite(&'r rusqlite::Row<'r>),
 }
 
-impl<'r> Cells<'r> {
-    fn page(row: record::Row<'r>) -> Self {
-        Self { row: Source::Page(row) }
-    }
-
-    fn parquet(row: column::Row<'r>) -> Self {
-        Self { row: Source::Parquet(row) }
-    }
-
-    fn sqlite(row: &'r rusqlite::Row<'r>) -> Self {
-        Self { row: Source::Sqlite(row) }
-    }
-
+impl Cells<'_> {
     /// The integer in column `i`; `None` for NULL and for any other type.
     #[inline(always)]
     pub fn int(&self, i: usize) -> Option<i64> {
-        match self.row {
+        match self.0 {
             Source::Page(row) => row.int(i),
             Source::Parquet(row) => row.int(i),
             Source::Sqlite(row) => sqlite::int(row, i),
@@ -173,7 +159,7 @@ impl<'r> Cells<'r> {
 
     /// The bytes in column `i`, whatever they encode.
     pub fn bytes(&self, i: usize) -> Option<&[u8]> {
-        match self.row {
+        match self.0 {
             Source::Page(row) => row.bytes(i),
             Source::Parquet(row) => row.bytes(i),
             Source::Sqlite(row) => match row.get_ref(i) {
@@ -349,7 +335,7 @@ impl Database {
             for (k, key) in keys.iter().enumerate() {
                 let mut cursor = statement.query([key])?;
                 while let Some(row) = cursor.next()? {
-                    each(k, &Cells::sqlite(row));
+                    each(k, &Cells(Source::Sqlite(row)));
                 }
             }
             Ok(())
@@ -393,7 +379,7 @@ impl Database {
             let mut statement = s?;
             let mut cursor = statement.query([])?;
             while let Some(row) = cursor.next()? {
-                each(&Cells::sqlite(row));
+                each(&Cells(Source::Sqlite(row)));
             }
             Ok(())
         };
