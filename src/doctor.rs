@@ -7,7 +7,7 @@ use crate::profile::commands;
 use crate::profile::ids::{OpId, pid_of};
 use crate::profile::nvtx::Nvtx;
 use crate::profile::target::Target;
-use crate::text::{count, counted, duration, shorten_end};
+use crate::text::{count, counted, duration, shell_quote, shorten_end};
 use crate::vocabulary::{Attribution, Class};
 use crate::waits::api::Blocking;
 use crate::waits::{Covers, Found, Wait};
@@ -185,7 +185,7 @@ fn answers(found: &CaptureAnalysis) -> String {
             format!(", and {} of {} undecided", count(open as u64), counted(found.sites.len() as u64, "site"))
         }
     };
-    let here = commands::shell_quote(&found.profile.path().display().to_string());
+    let here = shell_quote(&found.profile.path().display().to_string());
     format!(
         "{open}; capture once more with them, then take times from here: sync-report profile.nsys-rep --timing {here}"
     )

@@ -352,6 +352,32 @@ pub fn wrap(text: &str, max: usize) -> Vec<String> {
     lines
 }
 
+/// Quotes a word for a POSIX shell where it needs it.
+pub fn shell_quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// Names, with blanks between them.
+#[derive(Clone, Copy, Debug)]
+pub struct Names(pub &'static str);
+
+impl Names {
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.0.split_ascii_whitespace()
+    }
+
+    /// Whether it is one of them.
+    pub fn has(&self, name: &str) -> bool {
+        self.iter().any(|one| one == name)
+    }
+}
+
 #[cfg(test)]
 #[path = "text_tests.rs"]
 mod tests;

@@ -142,3 +142,9 @@ fn times_take_units() {
         assert!(parse_time(text).is_err(), "{text}");
     }
 }
+
+#[test]
+fn words_survive_the_shell() {
+    assert_eq!(shell_quote("a/b-1.sqlite"), "a/b-1.sqlite");
+    assert_eq!(shell_quote("my run's.sqlite"), "'my run'\\''s.sqlite'");
+}

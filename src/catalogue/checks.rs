@@ -1,6 +1,6 @@
 //! E01 to E12: checks and tuning inside operators.
 
-use super::{CTX_SYNC, Category, Pattern, Strategy::*, fix, torch};
+use super::{CTX_SYNC, Category, Pattern, Strategy::*};
 use crate::vocabulary::Kind;
 
 const BASE: Pattern = Pattern {
@@ -11,10 +11,8 @@ const BASE: Pattern = Pattern {
 };
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    Pattern {
-        id: "E01",
-        title: "torch.linalg: inv, cholesky, solve, lu_factor, eigh, svd",
-        triggers: &[
+    BASE.entry("E01", "torch.linalg: inv, cholesky, solve, lu_factor, eigh, svd")
+        .triggers(&[
             "torch.linalg.inv(a)",
             "torch.linalg.cholesky(a)",
             "torch.linalg.solve(a, b)",
@@ -22,232 +20,172 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "torch.linalg.eigh(a)",
             "torch.linalg.svd(a)",
             "torch.linalg.lstsq(a, b)",
-        ],
-        op: "at::native::_linalg_check_errors",
-        why: "The solver's status is read back so that a failure can raise an exception at this line.",
-        fix: fix(
-            SyncFreeApi,
-            "use the _ex form and test info later",
-            "y = torch.linalg.inv(a)",
-            "y, info = torch.linalg.inv_ex(a)  # check_errors=False\nbad = info.any()  # read it when you log",
-            "A singular matrix gives wrong numbers until info is looked at. eigh, svd and lstsq have no such form.",
-        ),
-        sources: "PyTorch BatchLinearAlgebra.cpp; seen in captures",
-        ..BASE
-    },
-    Pattern {
-        id: "E02",
-        title: "svd(driver='gesvdj')",
-        triggers: &["torch.linalg.svd(a, driver='gesvdj')"],
-        op: "_check_gesvdj_convergence",
-        trace: "cuSOLVER kernels, a pageable copy of 4 bytes per matrix, then cudaStreamSynchronize",
-        kind: Some(Kind::ControlFlow),
-        why: "If the Jacobi method did not converge, another driver is tried: the CPU has to know.",
-        fix: fix(SyncFreeApi, "use driver='gesvda'", "u, s, v = torch.linalg.svd(a, driver='gesvdj')", "u, s, v = torch.linalg.svd(a, driver='gesvda')", "Speed and accuracy differ between drivers; the error check remains.").or(&["driver='gesvd'"]),
-        sources: "PyTorch BatchLinearAlgebraLib.cpp",
-        ..BASE
-    },
-    Pattern {
-        id: "E03",
-        title: "ldl_solve",
-        triggers: &["torch.linalg.ldl_solve(ld, pivots, b)"],
-        op: "aten::linalg_ldl_solve",
-        trace: "cudaDeviceSynchronize without a copy",
-        kind: Some(Kind::Explicit),
-        why: "PyTorch waits for the whole device to work around races in the library.",
-        fix: fix(
-            SyncFreeApi,
-            "solve by LU",
-            "ld, pivots, info = torch.linalg.ldl_factor_ex(a)\nx = torch.linalg.ldl_solve(ld, pivots, b)",
-            "lu, pivots, info = torch.linalg.lu_factor_ex(a)\nx = torch.linalg.lu_solve(lu, pivots, b)",
-            "LU does not use that the matrix is symmetric: twice the work.",
-        ),
-        driver_api: CTX_SYNC,
-        sources: "pytorch#82894",
-        ..BASE
-    },
-    Pattern {
-        id: "E04",
-        title: "MAGMA on a stream of its own",
-        triggers: &["torch.linalg.lu_factor(a)"],
-        op: "MagmaStreamSyncGuard",
-        trace: "cudaStreamSynchronize on the current and on the default stream, without copies",
-        kind: Some(Kind::Explicit),
-        why: "MAGMA works on the default stream only, so PyTorch drains both streams around it.",
-        fix: fix(
-            SyncFreeApi,
-            "prefer cuSOLVER over MAGMA, and check later",
-            "with torch.cuda.stream(side):\n    lu, piv = torch.linalg.lu_factor(a)",
-            "torch.backends.cuda.preferred_linalg_library('cusolver')  # once\nwith torch.cuda.stream(side):\n    lu, piv, info = torch.linalg.lu_factor_ex(a)",
-            "info says which matrices are singular: look at it before the result is used elsewhere.",
-        ),
-        versions: "where MAGMA is used; PyTorch 2.11 with CUDA 13 waits for the error check alone",
-        sources: "PyTorch MagmaUtils.h",
-        ..BASE
-    },
-    Pattern {
-        id: "E05",
-        title: "torch.normal(mean, std) with a tensor std",
-        triggers: &["torch.normal(mean, std)"],
-        op: "aten::normal",
-        why: "The smallest standard deviation is read back to check that it is not negative.",
-        fix: fix(
-            SyncFreeApi,
-            "use mean + std * torch.randn_like(mean)",
-            "x = torch.normal(mean, std)",
-            "x = mean + std * torch.randn_like(mean)",
-            "A negative std is no longer reported. The random numbers stay those of the generator, up to rounding.",
-        ),
-        versions: "up to 2.12; asynchronous assertion in 2.15",
-        sources: "PyTorch DistributionTemplates.h",
-        ..BASE
-    },
-    Pattern {
-        id: "E06",
-        category: Category::NotAWait,
-        title: "device-side assertions (nll_loss, embedding, gather)",
-        triggers: &["F.nll_loss(x, y)", "F.cross_entropy(x, y)", "F.embedding(idx, w)"],
-        op: "CUDA_KERNEL_ASSERT, aten::_assert_async",
-        trace: "kernels only",
-        kind: None,
-        why: "The check runs in the kernel; a failure shows up at a later call.",
-        fix: fix(Leave, "nothing to do: does not wait", "", "", ""),
-        driver_api: "none",
-        sources: "PyTorch sources",
-        ..BASE
-    },
-    Pattern {
-        id: "E07",
-        title: "cuDNN benchmark mode with changing shapes",
-        triggers: &["torch.backends.cudnn.benchmark = True"],
-        op: "cudnn_frontend::time_sorted_plan",
-        trace: "bursts of convolution kernels with event or device synchronisation on every new shape",
-        kind: Some(Kind::Timing),
-        intended: true,
-        why: "Each new shape is timed with all candidate algorithms.",
-        fix: fix(SyncFreeApi, "set benchmark = False where shapes change", "torch.backends.cudnn.benchmark = True", "torch.backends.cudnn.benchmark = False", "").or(&["keep shapes fixed: then benchmark mode pays off after the first step"]),
-        sources: "PyTorch Conv_v8.cpp",
-        ..BASE
-    },
-    Pattern {
-        id: "E08",
-        title: "autotuning and graph warm-up of torch.compile",
-        triggers: &["torch.compile(model, mode='max-autotune')"],
-        op: "torch._inductor benchmarking",
-        trace: "bursts of cudaDeviceSynchronize between many equal kernels in the first iterations",
-        kind: Some(Kind::Timing),
-        intended: true,
-        why: "Inductor and Triton time candidate kernels, and CUDA graph trees warm up and record.",
-        fix: fix(ExcludeFromCapture, "warm up before the capture", "model = torch.compile(model, mode='max-autotune')\ntorch.cuda.profiler.start()", "model = torch.compile(model, mode='max-autotune')\nfor _ in range(3):\n    model(x)\ntorch.cuda.profiler.start()", "New shapes compile and tune again: mark_dynamic or padding avoids it.").or(&["keep the compile cache between runs"]),
-        driver_api: CTX_SYNC,
-        sources: "torch/_inductor",
-        library: torch(&[
+        ])
+        .op("at::native::_linalg_check_errors")
+        .why("The solver's status is read back so that a failure can raise an exception at this line.")
+        .fix(SyncFreeApi, "use the _ex form and test info later")
+        .before("y = torch.linalg.inv(a)")
+        .after("y, info = torch.linalg.inv_ex(a)  # check_errors=False\nbad = info.any()  # read it when you log")
+        .mind("A singular matrix gives wrong numbers until info is looked at. eigh, svd and lstsq have no such form.")
+        .sources("PyTorch BatchLinearAlgebra.cpp; seen in captures"),
+    BASE.entry("E02", "svd(driver='gesvdj')")
+        .triggers(&["torch.linalg.svd(a, driver='gesvdj')"])
+        .op("_check_gesvdj_convergence")
+        .trace("cuSOLVER kernels, a pageable copy of 4 bytes per matrix, then cudaStreamSynchronize")
+        .kind(Kind::ControlFlow)
+        .why("If the Jacobi method did not converge, another driver is tried: the CPU has to know.")
+        .fix(SyncFreeApi, "use driver='gesvda'")
+        .before("u, s, v = torch.linalg.svd(a, driver='gesvdj')")
+        .after("u, s, v = torch.linalg.svd(a, driver='gesvda')")
+        .mind("Speed and accuracy differ between drivers; the error check remains.")
+        .or(&["driver='gesvd'"])
+        .sources("PyTorch BatchLinearAlgebraLib.cpp"),
+    BASE.entry("E03", "ldl_solve")
+        .triggers(&["torch.linalg.ldl_solve(ld, pivots, b)"])
+        .op("aten::linalg_ldl_solve")
+        .trace("cudaDeviceSynchronize without a copy")
+        .kind(Kind::Explicit)
+        .why("PyTorch waits for the whole device to work around races in the library.")
+        .fix(SyncFreeApi, "solve by LU")
+        .before("ld, pivots, info = torch.linalg.ldl_factor_ex(a)\nx = torch.linalg.ldl_solve(ld, pivots, b)")
+        .after("lu, pivots, info = torch.linalg.lu_factor_ex(a)\nx = torch.linalg.lu_solve(lu, pivots, b)")
+        .mind("LU does not use that the matrix is symmetric: twice the work.")
+        .driver_api(CTX_SYNC)
+        .sources("pytorch#82894"),
+    BASE.entry("E04", "MAGMA on a stream of its own")
+        .triggers(&["torch.linalg.lu_factor(a)"])
+        .op("MagmaStreamSyncGuard")
+        .trace("cudaStreamSynchronize on the current and on the default stream, without copies")
+        .kind(Kind::Explicit)
+        .why("MAGMA works on the default stream only, so PyTorch drains both streams around it.")
+        .fix(SyncFreeApi, "prefer cuSOLVER over MAGMA, and check later")
+        .before("with torch.cuda.stream(side):\n    lu, piv = torch.linalg.lu_factor(a)")
+        .after("torch.backends.cuda.preferred_linalg_library('cusolver')  # once\nwith torch.cuda.stream(side):\n    lu, piv, info = torch.linalg.lu_factor_ex(a)")
+        .mind("info says which matrices are singular: look at it before the result is used elsewhere.")
+        .versions("where MAGMA is used; PyTorch 2.11 with CUDA 13 waits for the error check alone")
+        .sources("PyTorch MagmaUtils.h"),
+    BASE.entry("E05", "torch.normal(mean, std) with a tensor std")
+        .triggers(&["torch.normal(mean, std)"])
+        .op("aten::normal")
+        .why("The smallest standard deviation is read back to check that it is not negative.")
+        .fix(SyncFreeApi, "use mean + std * torch.randn_like(mean)")
+        .before("x = torch.normal(mean, std)")
+        .after("x = mean + std * torch.randn_like(mean)")
+        .mind("A negative std is no longer reported. The random numbers stay those of the generator, up to rounding.")
+        .versions("up to 2.12; asynchronous assertion in 2.15")
+        .sources("PyTorch DistributionTemplates.h"),
+    BASE.entry("E06", "device-side assertions (nll_loss, embedding, gather)")
+        .category(Category::NotAWait)
+        .triggers(&["F.nll_loss(x, y)", "F.cross_entropy(x, y)", "F.embedding(idx, w)"])
+        .op("CUDA_KERNEL_ASSERT, aten::_assert_async")
+        .trace("kernels only")
+        .by_use()
+        .why("The check runs in the kernel; a failure shows up at a later call.")
+        .fix(Leave, "nothing to do: does not wait")
+        .driver_api("none")
+        .sources("PyTorch sources"),
+    BASE.entry("E07", "cuDNN benchmark mode with changing shapes")
+        .triggers(&["torch.backends.cudnn.benchmark = True"])
+        .op("cudnn_frontend::time_sorted_plan")
+        .trace("bursts of convolution kernels with event or device synchronisation on every new shape")
+        .kind(Kind::Timing)
+        .intended()
+        .why("Each new shape is timed with all candidate algorithms.")
+        .fix(SyncFreeApi, "set benchmark = False where shapes change")
+        .before("torch.backends.cudnn.benchmark = True")
+        .after("torch.backends.cudnn.benchmark = False")
+        .or(&["keep shapes fixed: then benchmark mode pays off after the first step"])
+        .sources("PyTorch Conv_v8.cpp"),
+    BASE.entry("E08", "autotuning and graph warm-up of torch.compile")
+        .triggers(&["torch.compile(model, mode='max-autotune')"])
+        .op("torch._inductor benchmarking")
+        .trace("bursts of cudaDeviceSynchronize between many equal kernels in the first iterations")
+        .kind(Kind::Timing)
+        .intended()
+        .why("Inductor and Triton time candidate kernels, and CUDA graph trees warm up and record.")
+        .fix(ExcludeFromCapture, "warm up before the capture")
+        .before("model = torch.compile(model, mode='max-autotune')\ntorch.cuda.profiler.start()")
+        .after("model = torch.compile(model, mode='max-autotune')\nfor _ in range(3):\n    model(x)\ntorch.cuda.profiler.start()")
+        .mind("New shapes compile and tune again: mark_dynamic or padding avoids it.")
+        .or(&["keep the compile cache between runs"])
+        .driver_api(CTX_SYNC)
+        .sources("torch/_inductor")
+        .torch(&[
             ("torch/_inductor/runtime/benchmarking.py", ""),
-            ("torch/_inductor/runtime/triton_heuristics.py", "bench"),
-            ("torch/_inductor/runtime/triton_heuristics.py", "benchmark_all_configs"),
-            ("torch/_inductor/runtime/triton_heuristics.py", "autotune_to_one_config"),
-            ("torch/_inductor/runtime/triton_heuristics.py", "coordinate_descent_tuning"),
+            (
+                "torch/_inductor/runtime/triton_heuristics.py",
+                "bench benchmark_all_configs autotune_to_one_config coordinate_descent_tuning",
+            ),
             ("torch/_inductor/select_algorithm.py", ""),
             ("torch/_inductor/autotune_process.py", ""),
             ("torch/_inductor/cudagraph_trees.py", ""),
             ("torch/_inductor/compile_fx.py", "cudagraphify_impl"),
         ]),
-        ..BASE
-    },
-    Pattern {
-        id: "E09",
-        title: "torch.cov(), torch.corrcoef()",
-        triggers: &["torch.cov(x)", "torch.corrcoef(x)"],
-        op: "aten::cov -> at::is_scalar_tensor_true",
-        why: "The degrees of freedom, and weights if given, are read back to warn or raise where there are too few.",
-        fix: fix(
-            SyncFreeApi,
-            "compute the product of the centred rows",
-            "c = torch.cov(x)",
-            "d = x - x.mean(1, keepdim=True)\nc = d @ d.T / (x.shape[1] - 1)",
-            "Nothing warns any more where there is one observation only.",
-        ),
-        sources: "PyTorch Correlation.cpp; seen in captures",
-        ..BASE
-    },
-    Pattern {
-        id: "E10",
-        title: "torch.istft()",
-        triggers: &["torch.istft(spectrum, n_fft, window=w)"],
-        op: "aten::istft -> at::is_scalar_tensor_true",
-        why: "The smallest sum of overlapping windows is read back: a gap between them could not be inverted.",
-        fix: fix(
-            Leave,
-            "transform a batch at once",
-            "waves = [torch.istft(s, n, window=w) for s in spectra]",
-            "waves = torch.istft(torch.stack(spectra), n, window=w)  # one check for all",
-            "The spectra must have one shape.",
-        ),
-        sources: "PyTorch SpectralOps.cpp",
-        ..BASE
-    },
-    Pattern {
-        id: "E11",
-        title: "torch.fake_quantize_per_channel_affine()",
-        triggers: &["torch.fake_quantize_per_channel_affine(x, scale, zero_point, axis, qmin, qmax)"],
-        op: "aten::fake_quantize_per_channel_affine",
-        trace: "two reductions, each followed by a copy of 4 bytes to pinned host memory and cudaStreamSynchronize",
-        why: "The smallest and the largest zero point are read back to check their range.",
-        fix: fix(
-            SyncFreeApi,
-            "give zero points as floats: those are not checked",
-            "y = torch.fake_quantize_per_channel_affine(x, s, z, 0, -128, 127)",
-            "y = torch.fake_quantize_per_channel_affine(x, s, z.float(), 0, -128, 127)",
-            "Zero points out of range are no longer reported.",
-        ),
-        sources: "PyTorch FakeQuantPerChannelAffine.cpp",
-        ..BASE
-    },
-    Pattern {
-        id: "E12",
-        title: "F.gaussian_nll_loss()",
-        triggers: &["F.gaussian_nll_loss(x, y, var)", "nn.GaussianNLLLoss()"],
-        op: "torch.nn.functional.gaussian_nll_loss -> aten::is_nonzero",
-        why: "Python branches on `torch.any(var < 0)` to raise on a negative variance.",
-        fix: fix(
-            SyncFreeApi,
-            "write the loss out",
-            "loss = F.gaussian_nll_loss(x, y, var)",
-            "var = var.clamp(min=1e-6)\nloss = 0.5 * (var.log() + (x - y) ** 2 / var).mean()",
-            "A negative variance is clamped without a word. The original keeps the clamp out of the gradient.",
-        ),
-        sources: "torch/nn/functional.py",
-        library: torch(&[("torch/nn/functional.py", "gaussian_nll_loss")]),
-        ..BASE
-    },
-    Pattern {
-        id: "E13",
-        title: "TensorRT: an engine is built",
-        triggers: &["builder.build_serialized_network(network, config)", "torch_tensorrt.compile(model)"],
-        op: "nvinfer1::IBuilder::buildSerializedNetwork",
-        trace: "kernels of one layer in bursts, each with cudaEventSynchronize or cudaStreamSynchronize",
-        kind: Some(Kind::Timing),
-        intended: true,
-        why: "Each layer is run with every tactic and timed.",
-        fix: fix(ExcludeFromCapture, "build once and keep the engine", "plan = builder.build_serialized_network(network, config)", "plan = open('model.plan', 'rb').read()  # written once: f.write(plan)", "An engine holds for its GPU and TensorRT version.").or(&["keep the timing cache"]),
-        driver_api: super::EVENT_SYNC,
-        sources: "TensorRT documentation",
-        ..BASE
-    },
-    Pattern {
-        id: "E14",
-        title: "Triton: autotuning",
-        triggers: &["@triton.autotune(configs=configs, key=['n'])"],
-        op: "triton.runtime.Autotuner",
-        trace: "bursts of one kernel with other launch parameters, each with cudaDeviceSynchronize",
-        kind: Some(Kind::Timing),
-        intended: true,
-        why: "Each configuration is timed for every new value of the key.",
-        fix: fix(ExcludeFromCapture, "keep the choice: cache_results=True", "@triton.autotune(configs=configs, key=['n', 'batch'])", "@triton.autotune(configs=configs, key=['n'], cache_results=True)", "").or(&["fewer keys: each new value tunes again"]),
-        versions: "cache_results: Triton 3.3 and later",
-        driver_api: CTX_SYNC,
-        sources: "triton/runtime/autotuner.py",
-        library: torch(&[("triton/runtime/autotuner.py", "_bench")]),
-        ..BASE
-    },
+    BASE.entry("E09", "torch.cov(), torch.corrcoef()")
+        .triggers(&["torch.cov(x)", "torch.corrcoef(x)"])
+        .op("aten::cov -> at::is_scalar_tensor_true")
+        .why("The degrees of freedom, and weights if given, are read back to warn or raise where there are too few.")
+        .fix(SyncFreeApi, "compute the product of the centred rows")
+        .before("c = torch.cov(x)")
+        .after("d = x - x.mean(1, keepdim=True)\nc = d @ d.T / (x.shape[1] - 1)")
+        .mind("Nothing warns any more where there is one observation only.")
+        .sources("PyTorch Correlation.cpp; seen in captures"),
+    BASE.entry("E10", "torch.istft()")
+        .triggers(&["torch.istft(spectrum, n_fft, window=w)"])
+        .op("aten::istft -> at::is_scalar_tensor_true")
+        .why("The smallest sum of overlapping windows is read back: a gap between them could not be inverted.")
+        .fix(Leave, "transform a batch at once")
+        .before("waves = [torch.istft(s, n, window=w) for s in spectra]")
+        .after("waves = torch.istft(torch.stack(spectra), n, window=w)  # one check for all")
+        .mind("The spectra must have one shape.")
+        .sources("PyTorch SpectralOps.cpp"),
+    BASE.entry("E11", "torch.fake_quantize_per_channel_affine()")
+        .triggers(&["torch.fake_quantize_per_channel_affine(x, scale, zero_point, axis, qmin, qmax)"])
+        .op("aten::fake_quantize_per_channel_affine")
+        .trace("two reductions, each followed by a copy of 4 bytes to pinned host memory and cudaStreamSynchronize")
+        .why("The smallest and the largest zero point are read back to check their range.")
+        .fix(SyncFreeApi, "give zero points as floats: those are not checked")
+        .before("y = torch.fake_quantize_per_channel_affine(x, s, z, 0, -128, 127)")
+        .after("y = torch.fake_quantize_per_channel_affine(x, s, z.float(), 0, -128, 127)")
+        .mind("Zero points out of range are no longer reported.")
+        .sources("PyTorch FakeQuantPerChannelAffine.cpp"),
+    BASE.entry("E12", "F.gaussian_nll_loss()")
+        .triggers(&["F.gaussian_nll_loss(x, y, var)", "nn.GaussianNLLLoss()"])
+        .op("torch.nn.functional.gaussian_nll_loss -> aten::is_nonzero")
+        .why("Python branches on `torch.any(var < 0)` to raise on a negative variance.")
+        .fix(SyncFreeApi, "write the loss out")
+        .before("loss = F.gaussian_nll_loss(x, y, var)")
+        .after("var = var.clamp(min=1e-6)\nloss = 0.5 * (var.log() + (x - y) ** 2 / var).mean()")
+        .mind("A negative variance is clamped without a word. The original keeps the clamp out of the gradient.")
+        .sources("torch/nn/functional.py")
+        .torch(&[("torch/nn/functional.py", "gaussian_nll_loss")]),
+    BASE.entry("E13", "TensorRT: an engine is built")
+        .triggers(&["builder.build_serialized_network(network, config)", "torch_tensorrt.compile(model)"])
+        .op("nvinfer1::IBuilder::buildSerializedNetwork")
+        .trace("kernels of one layer in bursts, each with cudaEventSynchronize or cudaStreamSynchronize")
+        .kind(Kind::Timing)
+        .intended()
+        .why("Each layer is run with every tactic and timed.")
+        .fix(ExcludeFromCapture, "build once and keep the engine")
+        .before("plan = builder.build_serialized_network(network, config)")
+        .after("plan = open('model.plan', 'rb').read()  # written once: f.write(plan)")
+        .mind("An engine holds for its GPU and TensorRT version.")
+        .or(&["keep the timing cache"])
+        .driver_api(super::EVENT_SYNC)
+        .sources("TensorRT documentation"),
+    BASE.entry("E14", "Triton: autotuning")
+        .triggers(&["@triton.autotune(configs=configs, key=['n'])"])
+        .op("triton.runtime.Autotuner")
+        .trace("bursts of one kernel with other launch parameters, each with cudaDeviceSynchronize")
+        .kind(Kind::Timing)
+        .intended()
+        .why("Each configuration is timed for every new value of the key.")
+        .fix(ExcludeFromCapture, "keep the choice: cache_results=True")
+        .before("@triton.autotune(configs=configs, key=['n', 'batch'])")
+        .after("@triton.autotune(configs=configs, key=['n'], cache_results=True)")
+        .or(&["fewer keys: each new value tunes again"])
+        .versions("cache_results: Triton 3.3 and later")
+        .driver_api(CTX_SYNC)
+        .sources("triton/runtime/autotuner.py")
+        .torch(&[("triton/runtime/autotuner.py", "_bench")]),
 ];

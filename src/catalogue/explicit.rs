@@ -1,6 +1,6 @@
 //! F01 to F12: synchronisation that the code asks for by name.
 
-use super::{CTX_SYNC, Category::*, EVENT_SYNC, Pattern, Strategy::*, fix, torch};
+use super::{CTX_SYNC, Category::*, EVENT_SYNC, Pattern, Strategy::*};
 use crate::vocabulary::Kind::*;
 
 const BASE: Pattern = Pattern {
@@ -12,230 +12,168 @@ const BASE: Pattern = Pattern {
 };
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    Pattern {
-        id: "F01",
-        title: "torch.cuda.synchronize()",
-        triggers: &["torch.cuda.synchronize()", "torch.accelerator.synchronize()"],
-        op: "torch.cuda.synchronize",
-        why: "The CPU waits for all streams of the device, but receives nothing.",
-        fix: fix(Remove, "delete it where no code on the CPU needs the result", "t0 = time.perf_counter()\ny = model(x)\ntorch.cuda.synchronize()\nms = 1e3 * (time.perf_counter() - t0)", "start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))\nstart.record()\ny = model(x)\nend.record()\n# after the loop\nend.synchronize()\nms = start.elapsed_time(end)", "Keep it before the CPU reads a buffer that a non_blocking copy fills, or before another process or a custom library uses the data.").or(&["a clock: time with CUDA events, read after the loop", "an order between streams: wait_stream"]),
-        sources: "PyTorch cuda/Module.cpp; seen in captures",
-        library: torch(&[
+    BASE.entry("F01", "torch.cuda.synchronize()")
+        .triggers(&["torch.cuda.synchronize()", "torch.accelerator.synchronize()"])
+        .op("torch.cuda.synchronize")
+        .why("The CPU waits for all streams of the device, but receives nothing.")
+        .fix(Remove, "delete it where no code on the CPU needs the result")
+        .before("t0 = time.perf_counter()\ny = model(x)\ntorch.cuda.synchronize()\nms = 1e3 * (time.perf_counter() - t0)")
+        .after("start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))\nstart.record()\ny = model(x)\nend.record()\n# after the loop\nend.synchronize()\nms = start.elapsed_time(end)")
+        .mind("Keep it before the CPU reads a buffer that a non_blocking copy fills, or before another process or a custom library uses the data.")
+        .or(&["a clock: time with CUDA events, read after the loop", "an order between streams: wait_stream"])
+        .sources("PyTorch cuda/Module.cpp; seen in captures")
+        .torch(&[
             ("torch/cuda/__init__.py", "synchronize"),
             ("torch/accelerator/__init__.py", "synchronize"),
         ]),
-        ..BASE
-    },
-    Pattern {
-        id: "F02",
-        title: "stream.synchronize()",
-        triggers: &["stream.synchronize()", "torch.cuda.current_stream().synchronize()"],
-        op: "torch.cuda.Stream.synchronize",
-        trace: "cudaStreamSynchronize without a copy before it",
-        why: "The CPU waits for one stream, but receives nothing.",
-        fix: fix(Remove, "let the GPU wait: other.wait_stream(stream)", "side.synchronize()\ny = model(x)", "torch.cuda.current_stream().wait_stream(side)\nx.record_stream(torch.cuda.current_stream())  # x was made on side\ny = model(x)", "Needed before the CPU reads a pinned buffer that a copy on this stream fills. Without record_stream the memory of x may be given away while the other stream still reads it.").or(&["delete it where nothing uses the result"]),
-        driver_api: super::STREAM_SYNC,
-        sources: "PyTorch CUDAStream.h; seen in captures",
-        library: torch(&[
-            ("torch/cuda/streams.py", "synchronize"),
-            ("torch/cuda/streams.py", "Stream.synchronize"),
-        ]),
-        ..BASE
-    },
-    Pattern {
-        id: "F03",
-        title: "event.synchronize()",
-        triggers: &["event.synchronize()", "ev.synchronize()"],
-        op: "torch.cuda.Event.synchronize",
-        trace: "cudaEventSynchronize without a copy before it",
-        why: "The CPU waits until the GPU has passed the event, but receives nothing.",
-        fix: fix(
-            Remove,
-            "let the GPU wait: stream.wait_event(event)",
-            "event.synchronize()\ny = model(x)",
-            "torch.cuda.current_stream().wait_event(event)\nx.record_stream(torch.cuda.current_stream())  # x was made on another stream\ny = model(x)",
-            "Needed before the CPU reads a pinned buffer, and where it limits memory or the number of steps in flight.",
-        ),
-        driver_api: EVENT_SYNC,
-        sources: "PyTorch CUDAEvent.h; seen in captures",
+    BASE.entry("F02", "stream.synchronize()")
+        .triggers(&["stream.synchronize()", "torch.cuda.current_stream().synchronize()"])
+        .op("torch.cuda.Stream.synchronize")
+        .trace("cudaStreamSynchronize without a copy before it")
+        .why("The CPU waits for one stream, but receives nothing.")
+        .fix(Remove, "let the GPU wait: other.wait_stream(stream)")
+        .before("side.synchronize()\ny = model(x)")
+        .after("torch.cuda.current_stream().wait_stream(side)\nx.record_stream(torch.cuda.current_stream())  # x was made on side\ny = model(x)")
+        .mind("Needed before the CPU reads a pinned buffer that a copy on this stream fills. Without record_stream the memory of x may be given away while the other stream still reads it.")
+        .or(&["delete it where nothing uses the result"])
+        .driver_api(super::STREAM_SYNC)
+        .sources("PyTorch CUDAStream.h; seen in captures")
+        .torch(&[("torch/cuda/streams.py", "synchronize Stream.synchronize")]),
+    BASE.entry("F03", "event.synchronize()")
+        .triggers(&["event.synchronize()", "ev.synchronize()"])
+        .op("torch.cuda.Event.synchronize")
+        .trace("cudaEventSynchronize without a copy before it")
+        .why("The CPU waits until the GPU has passed the event, but receives nothing.")
+        .fix(Remove, "let the GPU wait: stream.wait_event(event)")
+        .before("event.synchronize()\ny = model(x)")
+        .after("torch.cuda.current_stream().wait_event(event)\nx.record_stream(torch.cuda.current_stream())  # x was made on another stream\ny = model(x)")
+        .mind("Needed before the CPU reads a pinned buffer, and where it limits memory or the number of steps in flight.")
+        .driver_api(EVENT_SYNC)
+        .sources("PyTorch CUDAEvent.h; seen in captures")
         // Frames without the class name are those of F02: the driver call tells the two apart.
-        library: torch(&[("torch/cuda/streams.py", "Event.synchronize")]),
-        ..BASE
-    },
-    Pattern {
-        id: "F04",
-        title: "polling with event.query() or stream.query()",
-        triggers: &["while not ev.query(): pass", "stream.query()"],
-        op: "cudaEventQuery, cudaStreamQuery",
-        trace: "many cudaEventQuery calls in a row on one thread; exports may label them as event synchronisation",
-        kind: None,
-        intended: true,
-        why: "Each call returns at once, but a loop of them keeps the CPU busy until the GPU is done.",
-        fix: fix(Delay, "do other work first, then wait once", "while not ev.query():\n    pass", "prepare_next_batch()\nev.synchronize()", "A loop that does useful work between the queries is fine."),
-        driver_api: "cuEventQuery",
-        sources: "seen in captures",
-        ..BASE
-    },
-    Pattern {
-        id: "F05",
-        category: NotAWait,
-        title: "wait_stream(), wait_event(), record_stream()",
-        triggers: &[
+        .torch(&[("torch/cuda/streams.py", "Event.synchronize")]),
+    BASE.entry("F04", "polling with event.query() or stream.query()")
+        .triggers(&["while not ev.query(): pass", "stream.query()"])
+        .op("cudaEventQuery, cudaStreamQuery")
+        .trace("many cudaEventQuery calls in a row on one thread; exports may label them as event synchronisation")
+        .by_use()
+        .intended()
+        .why("Each call returns at once, but a loop of them keeps the CPU busy until the GPU is done.")
+        .fix(Delay, "do other work first, then wait once")
+        .before("while not ev.query():\n    pass")
+        .after("prepare_next_batch()\nev.synchronize()")
+        .mind("A loop that does useful work between the queries is fine.")
+        .driver_api("cuEventQuery")
+        .sources("seen in captures"),
+    BASE.entry("F05", "wait_stream(), wait_event(), record_stream()")
+        .category(NotAWait)
+        .triggers(&[
             "event.wait()",
             "stream.wait_event(ev)",
             "stream.wait_stream(other)",
             "t.record_stream(s)",
-        ],
-        op: "cudaStreamWaitEvent",
-        trace: "cudaStreamWaitEvent, back within a microsecond",
-        kind: None,
-        why: "Only the GPU's streams wait for each other; the CPU goes on.",
-        fix: fix(Leave, "nothing to do: the CPU does not wait", "", "", ""),
-        driver_api: "cuStreamWaitEvent",
-        sources: "seen in captures",
-        ..BASE
-    },
-    Pattern {
-        id: "F06",
-        category: NotAWait,
-        title: "start.elapsed_time(end)",
-        triggers: &["start.elapsed_time(end)"],
-        op: "cudaEventElapsedTime",
-        trace: "no wait; an error if the events are not done",
-        kind: None,
-        why: "It reads two finished events. The synchronize() in front of it is what costs.",
-        fix: fix(
-            Delay,
-            "keep the events; read them after the loop",
-            "start.record()\ny = model(x)\nend.record()\nend.synchronize()\nms = start.elapsed_time(end)",
-            "start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))\nstart.record()\ny = model(x)\nend.record()\npairs.append((start, end))\n# after the loop\nend.synchronize()\ntimes = [s.elapsed_time(e) for s, e in pairs]",
-            "Each step needs events of its own: one that is recorded again forgets its time.",
-        ),
-        driver_api: "cuEventElapsedTime",
-        sources: "PyTorch CUDAEvent.h",
-        ..BASE
-    },
-    Pattern {
-        id: "F07",
-        title: "entering torch.cuda.graph()",
-        triggers: &["torch.cuda.graph(g)", "torch.cuda.make_graphed_callables(model, args)"],
-        op: "torch.cuda.graph.__enter__",
-        trace: "cudaDeviceSynchronize and a row of cudaFree before the capture",
-        intended: true,
-        why: "A capture starts from an idle device and an empty cache.",
-        fix: fix(Leave, "nothing to do if captured once", "", "", "").or(&["captured again and again: keep the graph"]),
-        sources: "torch/cuda/graphs.py",
-        library: torch(&[
-            ("torch/cuda/graphs.py", "__enter__"),
-            ("torch/cuda/graphs.py", "__exit__"),
-            ("torch/cuda/graphs.py", "capture_begin"),
-            ("torch/cuda/graphs.py", "capture_end"),
-            ("torch/cuda/graphs.py", "make_graphed_callables"),
-        ]),
-        ..BASE
-    },
-    Pattern {
-        id: "F08",
-        title: "CUDAGraph.replay() on an old driver",
-        triggers: &["graph.replay()"],
-        op: "CUDAGraph::replay",
-        trace: "cudaGraphLaunch followed by cudaDeviceSynchronize at each replay",
-        why: "PyTorch works around a fault of drivers before CUDA 11.4.",
-        fix: fix(
-            Remove,
-            "install a driver for CUDA 11.4 or later",
-            "# driver older than CUDA 11.4\ngraph.replay()",
-            "# newer driver: no wait\ngraph.replay()",
-            "",
-        ),
-        versions: "drivers before CUDA 11.4",
-        sources: "PyTorch CUDAGraph.cpp",
-        library: torch(&[("torch/cuda/graphs.py", "replay")]),
-        ..BASE
-    },
-    Pattern {
-        id: "F09",
-        title: "starting and stopping a profiler",
-        triggers: &[
+        ])
+        .op("cudaStreamWaitEvent")
+        .trace("cudaStreamWaitEvent, back within a microsecond")
+        .by_use()
+        .why("Only the GPU's streams wait for each other; the CPU goes on.")
+        .fix(Leave, "nothing to do: the CPU does not wait")
+        .driver_api("cuStreamWaitEvent")
+        .sources("seen in captures"),
+    BASE.entry("F06", "start.elapsed_time(end)")
+        .category(NotAWait)
+        .triggers(&["start.elapsed_time(end)"])
+        .op("cudaEventElapsedTime")
+        .trace("no wait; an error if the events are not done")
+        .by_use()
+        .why("It reads two finished events. The synchronize() in front of it is what costs.")
+        .fix(Delay, "keep the events; read them after the loop")
+        .before("start.record()\ny = model(x)\nend.record()\nend.synchronize()\nms = start.elapsed_time(end)")
+        .after("start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))\nstart.record()\ny = model(x)\nend.record()\npairs.append((start, end))\n# after the loop\nend.synchronize()\ntimes = [s.elapsed_time(e) for s, e in pairs]")
+        .mind("Each step needs events of its own: one that is recorded again forgets its time.")
+        .driver_api("cuEventElapsedTime")
+        .sources("PyTorch CUDAEvent.h"),
+    BASE.entry("F07", "entering torch.cuda.graph()")
+        .triggers(&["torch.cuda.graph(g)", "torch.cuda.make_graphed_callables(model, args)"])
+        .op("torch.cuda.graph.__enter__")
+        .trace("cudaDeviceSynchronize and a row of cudaFree before the capture")
+        .intended()
+        .why("A capture starts from an idle device and an empty cache.")
+        .fix(Leave, "nothing to do if captured once")
+        .or(&["captured again and again: keep the graph"])
+        .sources("torch/cuda/graphs.py")
+        .torch(&[(
+            "torch/cuda/graphs.py",
+            "__enter__ __exit__ capture_begin capture_end make_graphed_callables",
+        )]),
+    BASE.entry("F08", "CUDAGraph.replay() on an old driver")
+        .triggers(&["graph.replay()"])
+        .op("CUDAGraph::replay")
+        .trace("cudaGraphLaunch followed by cudaDeviceSynchronize at each replay")
+        .why("PyTorch works around a fault of drivers before CUDA 11.4.")
+        .fix(Remove, "install a driver for CUDA 11.4 or later")
+        .before("# driver older than CUDA 11.4\ngraph.replay()")
+        .after("# newer driver: no wait\ngraph.replay()")
+        .versions("drivers before CUDA 11.4")
+        .sources("PyTorch CUDAGraph.cpp")
+        .torch(&[("torch/cuda/graphs.py", "replay")]),
+    BASE.entry("F09", "starting and stopping a profiler")
+        .triggers(&[
             "torch.profiler.profile()",
             "torch.autograd.profiler.emit_nvtx()",
             "torch.cuda.profiler.stop()",
-        ],
-        op: "torch.profiler, torch.autograd.profiler",
-        trace: "cudaDeviceSynchronize or cudaEventSynchronize where ranges end",
-        kind: Some(Timing),
-        intended: true,
-        why: "The profiler waits so that its numbers are complete.",
-        fix: fix(
-            ExcludeFromCapture,
-            "capture without the second profiler",
-            "with torch.profiler.profile() as prof:\n    train_step()",
-            "train_step()  # under nsys alone",
-            "",
-        ),
-        sources: "torch/autograd/profiler.py",
-        library: torch(&[
+        ])
+        .op("torch.profiler, torch.autograd.profiler")
+        .trace("cudaDeviceSynchronize or cudaEventSynchronize where ranges end")
+        .kind(Timing)
+        .intended()
+        .why("The profiler waits so that its numbers are complete.")
+        .fix(ExcludeFromCapture, "capture without the second profiler")
+        .before("with torch.profiler.profile() as prof:\n    train_step()")
+        .after("train_step()  # under nsys alone")
+        .sources("torch/autograd/profiler.py")
+        .torch(&[
             ("torch/autograd/profiler.py", ""),
             ("torch/profiler/profiler.py", ""),
-            ("torch/cuda/profiler.py", "start"),
-            ("torch/cuda/profiler.py", "stop"),
+            ("torch/cuda/profiler.py", "start stop"),
         ]),
-        ..BASE
-    },
-    Pattern {
-        id: "F10",
-        title: "benchmark helpers: benchmark.Timer, triton do_bench",
-        triggers: &["torch.utils.benchmark.Timer(stmt)", "triton.testing.do_bench(fn)"],
-        op: "torch.utils.benchmark, triton.testing.do_bench",
-        trace: "cudaDeviceSynchronize around each measured block",
-        kind: Some(Timing),
-        intended: true,
-        why: "A measurement has to wait for what it measures.",
-        fix: fix(
-            ExcludeFromCapture,
-            "benchmark outside the captured region",
-            "torch.cuda.profiler.start()\nms = triton.testing.do_bench(lambda: f(x))",
-            "ms = triton.testing.do_bench(lambda: f(x))\ntorch.cuda.profiler.start()",
-            "",
-        ),
-        sources: "triton/testing.py",
-        library: torch(&[
-            ("triton/testing.py", "do_bench"),
-            ("triton/testing.py", "do_bench_cudagraph"),
+    BASE.entry("F10", "benchmark helpers: benchmark.Timer, triton do_bench")
+        .triggers(&["torch.utils.benchmark.Timer(stmt)", "triton.testing.do_bench(fn)"])
+        .op("torch.utils.benchmark, triton.testing.do_bench")
+        .trace("cudaDeviceSynchronize around each measured block")
+        .kind(Timing)
+        .intended()
+        .why("A measurement has to wait for what it measures.")
+        .fix(ExcludeFromCapture, "benchmark outside the captured region")
+        .before("torch.cuda.profiler.start()\nms = triton.testing.do_bench(lambda: f(x))")
+        .after("ms = triton.testing.do_bench(lambda: f(x))\ntorch.cuda.profiler.start()")
+        .sources("triton/testing.py")
+        .torch(&[
+            ("triton/testing.py", "do_bench do_bench_cudagraph"),
             ("torch/utils/benchmark/utils/timer.py", ""),
         ]),
-        ..BASE
-    },
-    Pattern {
-        id: "F11",
-        title: "CUDA tensors through multiprocessing queues",
-        triggers: &["queue.put(cuda_tensor)"],
-        op: "StorageSharing",
-        trace: "cudaStreamSynchronize without a copy",
-        intended: true,
-        why: "Another process will read the memory, so the sender waits until it is written.",
-        fix: fix(Offload, "send CPU data between processes", "queue.put(batch.cuda())", "queue.put(batch)  # a CPU tensor; the receiver uploads it", "").or(&["send indices, and load in the receiver"]),
-        driver_api: super::STREAM_SYNC,
-        sources: "PyTorch StorageSharing.cpp",
-        library: torch(&[("torch/multiprocessing/reductions.py", "reduce_tensor")]),
-        ..BASE
-    },
-    Pattern {
-        id: "F12",
-        title: "numba, CuPy, PyCUDA: synchronize() and get()",
-        triggers: &["cupy.asnumpy(a)", "a.get()", "numba.cuda.synchronize()"],
-        op: "library calls outside PyTorch",
-        trace: "cudaStreamSynchronize, cudaDeviceSynchronize or cudaMemcpy without PyTorch frames",
-        kind: None,
-        why: "Another GPU library waits, or copies data to the CPU. Its use of the data decides.",
-        fix: fix(
-            SyncFreeApi,
-            "exchange data by DLPack on one stream",
-            "t = torch.from_numpy(a.get()).cuda()",
-            "t = torch.from_dlpack(a)  # a is a CuPy array",
-            "Both sides must agree on the stream.",
-        ),
-        sources: "general knowledge",
-        ..BASE
-    },
+    BASE.entry("F11", "CUDA tensors through multiprocessing queues")
+        .triggers(&["queue.put(cuda_tensor)"])
+        .op("StorageSharing")
+        .trace("cudaStreamSynchronize without a copy")
+        .intended()
+        .why("Another process will read the memory, so the sender waits until it is written.")
+        .fix(Offload, "send CPU data between processes")
+        .before("queue.put(batch.cuda())")
+        .after("queue.put(batch)  # a CPU tensor; the receiver uploads it")
+        .or(&["send indices, and load in the receiver"])
+        .driver_api(super::STREAM_SYNC)
+        .sources("PyTorch StorageSharing.cpp")
+        .torch(&[("torch/multiprocessing/reductions.py", "reduce_tensor")]),
+    BASE.entry("F12", "numba, CuPy, PyCUDA: synchronize() and get()")
+        .triggers(&["cupy.asnumpy(a)", "a.get()", "numba.cuda.synchronize()"])
+        .op("library calls outside PyTorch")
+        .trace("cudaStreamSynchronize, cudaDeviceSynchronize or cudaMemcpy without PyTorch frames")
+        .by_use()
+        .why("Another GPU library waits, or copies data to the CPU. Its use of the data decides.")
+        .fix(SyncFreeApi, "exchange data by DLPack on one stream")
+        .before("t = torch.from_numpy(a.get()).cuda()")
+        .after("t = torch.from_dlpack(a)  # a is a CuPy array")
+        .mind("Both sides must agree on the stream.")
+        .sources("general knowledge"),
 ];

@@ -2,22 +2,11 @@
 //!
 //! Each was read in the version that it names, and so was its option.
 
-use super::{
-    Category, Fix, LOGGED, LibrarySite, Pattern,
-    Strategy::{self, *},
-    fix, site,
-};
+use super::{Category, LOGGED, Pattern, Strategy::*};
 use crate::vocabulary::Kind;
 
 /// An entry whose trace follows from its kind.
-pub(super) const fn entry(
-    (id, title, kind): (&'static str, &'static str, Kind),
-    triggers: &'static [&'static str],
-    library: Option<LibrarySite>,
-    why: &'static str,
-    fix: Fix,
-    sources: &'static str,
-) -> Pattern {
+pub(super) const fn entry(id: &'static str, title: &'static str, kind: Kind) -> Pattern {
     let (category, op, trace) = match kind {
         Kind::Upload => (
             Category::DeviceMovement,
@@ -46,25 +35,7 @@ pub(super) const fn entry(
         ),
         _ => (Category::DataDependentControlFlow, LOGGED.op, LOGGED.trace),
     };
-    Pattern {
-        id,
-        title,
-        kind: Some(kind),
-        triggers,
-        library,
-        why,
-        fix,
-        sources,
-        category,
-        op,
-        trace,
-        ..LOGGED
-    }
-}
-
-/// No option spares it.
-pub(super) const fn nothing(title: &'static str) -> Fix {
-    fix(Strategy::Leave, title, "", "", "")
+    Pattern { category, op, trace, ..LOGGED }.entry(id, title).kind(kind)
 }
 
 const TRAINER_ARGS: &str = "args = TrainingArguments(output_dir='out')";
@@ -72,299 +43,191 @@ const CANDIDATES: &str = "transformers/generation/candidate_generator.py";
 const DETECTION: &str = "torchvision/models/detection/";
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    entry(
-        ("L65", "Lightning: batches moved to the GPU", Kind::Upload),
-        &["Trainer().fit(model, loader)"],
-        site("lightning", &[("lightning/fabric/utilities/apply_func.py", "batch_to")], "", "every batch"),
-        "Lightning copies with non_blocking=True, which needs pinned memory to be of use.",
-        fix(
-            NonBlocking,
-            "DataLoader(pin_memory=True): the rest is done already",
-            "loader = DataLoader(ds, batch_size=64)",
-            "loader = DataLoader(ds, batch_size=64, pin_memory=True)",
-            "",
-        ),
-        "Lightning 2.6.6",
-    ),
-    entry(
-        ("L66", "Lightning: table of results", Kind::Logging),
-        &["trainer.validate(model)", "trainer.test(model)"],
-        site(
-            "lightning",
-            &[("lightning/pytorch/loops/evaluation_loop.py", "_print_results")],
-            "",
-            "every validate or test",
-        ),
-        "Metrics are read one by one to print a table.",
-        fix(
-            Remove,
-            "pass verbose=False",
-            "trainer.validate(model)",
-            "trainer.validate(model, verbose=False)",
-            "",
-        ),
-        "Lightning 2.6.6",
-    ),
-    entry(
-        ("L67", "Lightning: tensors given to a logger", Kind::Logging),
-        &["logger.log_metrics({'loss': loss})"],
-        site(
+    entry("L65", "Lightning: batches moved to the GPU", Kind::Upload)
+        .triggers(&["Trainer().fit(model, loader)"])
+        .site("lightning", &[("lightning/fabric/utilities/apply_func.py", "batch_to")])
+        .often("every batch")
+        .why("Lightning copies with non_blocking=True, which needs pinned memory to be of use.")
+        .fix(NonBlocking, "DataLoader(pin_memory=True): the rest is done already")
+        .before("loader = DataLoader(ds, batch_size=64)")
+        .after("loader = DataLoader(ds, batch_size=64, pin_memory=True)")
+        .sources("Lightning 2.6.6"),
+    entry("L66", "Lightning: table of results", Kind::Logging)
+        .triggers(&["trainer.validate(model)", "trainer.test(model)"])
+        .site("lightning", &[("lightning/pytorch/loops/evaluation_loop.py", "_print_results")])
+        .often("every validate or test")
+        .why("Metrics are read one by one to print a table.")
+        .fix(Remove, "pass verbose=False")
+        .before("trainer.validate(model)")
+        .after("trainer.validate(model, verbose=False)")
+        .sources("Lightning 2.6.6"),
+    entry("L67", "Lightning: tensors given to a logger", Kind::Logging)
+        .triggers(&["logger.log_metrics({'loss': loss})"])
+        .site(
             "lightning",
             &[
                 ("lightning/fabric/loggers/tensorboard.py", "log_metrics"),
                 ("lightning/fabric/loggers/csv_logs.py", "_handle_value"),
                 ("lightning/pytorch/loggers/litlogger.py", "log_metrics"),
             ],
-            "",
-            "every call",
-        ),
-        "The logger converts each tensor at once.",
-        fix(
-            Delay,
-            "log every N steps",
-            "logger.log_metrics({'loss': loss})",
-            "if step % 100 == 0:\n    logger.log_metrics({'loss': loss})",
-            "",
-        ),
-        "Lightning 2.6.6",
-    ),
-    entry(
-        ("L68", "Trainer: learning rate for the log", Kind::Logging),
-        &["last_lr.item()"],
-        site("transformers", &[("transformers/trainer.py", "_get_learning_rate")], "", "every logging_steps"),
-        "A scheduler that keeps its rate in a tensor has it read for the log.",
-        fix(
-            Delay,
-            "raise logging_steps",
-            "args = TrainingArguments(output_dir='out', logging_steps=1)",
-            "args = TrainingArguments(output_dir='out', logging_steps=100)",
-            "",
-        ),
-        "transformers 5.23.0",
-    ),
-    entry(
-        ("L69", "Trainer: predictions of an evaluation to the host", Kind::CpuCompute),
-        &["trainer.evaluate()", "trainer.predict(ds)"],
-        site(
-            "transformers",
-            &[("transformers/trainer_pt_utils.py", "nested_numpify")],
-            "",
-            "every evaluation, or every eval_accumulation_steps",
-        ),
-        "Logits and labels become NumPy arrays for compute_metrics.",
-        fix(
-            Remove,
-            "prediction_loss_only=True where only the loss counts",
-            TRAINER_ARGS,
-            "args = TrainingArguments(output_dir='out', prediction_loss_only=True)",
-            "compute_metrics is then not called.",
-        ),
-        "transformers 5.23.0",
-    ),
-    entry(
-        ("L70", "generate(): stop flag read a token late", Kind::ControlFlow),
-        &["copy_done.synchronize()"],
-        site(
-            "transformers",
-            &[
-                ("transformers/generation/utils.py", "__call__"),
-                ("transformers/generation/utils.py", "finish"),
-            ],
-            "copy_done",
-            "every token",
-        ),
-        "Whether to stop is read from a pinned copy of the token before: most of the wait is hidden.",
-        nothing("nothing to do: it is read a token late already"),
-        "transformers 5.23.0",
-    ),
-    entry(
-        ("L71", "generate(): candidates looked up in the prompt", Kind::DynamicShape),
-        &["model.generate(x, prompt_lookup_num_tokens=10)", "model.generate(x, assistant_model=small)"],
-        site(
-            "transformers",
-            &[
-                (CANDIDATES, "get_candidates"),
-                (CANDIDATES, "_get_tokens_diag"),
-                (CANDIDATES, "_get_longest_diag_index"),
-            ],
-            "",
-            "every round of candidates",
-        ),
-        "Where the n-gram stands, and how many tokens follow it, is searched on the GPU and read.",
-        fix(
-            Remove,
-            "leave it off where few candidates are accepted",
-            "out = model.generate(x, prompt_lookup_num_tokens=10)",
-            "out = model.generate(x)",
-            "Measure: accepted candidates save whole forward passes.",
-        ),
-        "transformers 5.23.0",
-    ),
-    entry(
-        ("L72", "detection losses: matching on the CPU", Kind::CpuCompute),
-        &["DetrForObjectDetection(config)(pixels, labels=labels)"],
-        site("transformers", &[("transformers/loss/", "forward")], "cost_matrix.view(", "every loss"),
-        "SciPy solves the assignment on the CPU.",
-        nothing("nothing to do: SciPy needs the costs on the CPU"),
-        "transformers 5.23.0",
-    ),
-    entry(
-        ("L73", "diffusers: images to the host", Kind::CpuCompute),
-        &["pipe(prompt).images"],
-        site("diffusers", &[("diffusers/image_processor.py", "pt_to_numpy")], "", "every call of a pipeline"),
-        "Images become NumPy arrays, then PIL images.",
-        fix(
-            SyncFreeApi,
-            "output_type='pt' keeps them on the GPU",
-            "images = pipe(prompt).images",
-            "images = pipe(prompt, output_type='pt').images",
-            "Only where GPU code goes on with them.",
-        ),
-        "diffusers 0.42.1",
-    ),
-    entry(
-        ("L74", "diffusers: prompts cut to their length", Kind::DynamicShape),
-        &["pipe(prompt)"],
-        site(
-            "diffusers",
-            &[
-                ("diffusers/pipelines/", "_get_t5_prompt_embeds"),
-                ("diffusers/pipelines/", "_extract_masked_hidden"),
-            ],
-            "",
-            "every call of a pipeline",
-        ),
-        "Embeddings are cut by lengths that stand on the GPU.",
-        fix(
-            Coalesce,
-            "encode prompts once: pass prompt_embeds",
-            "images = [pipe(prompt).images for seed in seeds]",
-            "embeds, negative = pipe.encode_prompt(prompt)\nimages = [pipe(prompt_embeds=embeds, negative_prompt_embeds=negative).images for seed in seeds]",
-            "What encode_prompt returns differs between pipelines.",
-        ),
-        "diffusers 0.42.1",
-    ),
-    entry(
-        ("L75", "diffusers: safety checker", Kind::CpuCompute),
-        &["StableDiffusionPipeline.from_pretrained(name)"],
-        site(
-            "diffusers",
-            &[("diffusers/pipelines/stable_diffusion/safety_checker.py", "forward")],
-            "",
-            "every call of a pipeline",
-        ),
-        "Scores are compared with thresholds on the CPU.",
-        fix(
-            Remove,
-            "safety_checker=None where another filter stands",
-            "pipe = StableDiffusionPipeline.from_pretrained(name)",
-            "pipe = StableDiffusionPipeline.from_pretrained(name, safety_checker=None, requires_safety_checker=False)",
-            "Keep it in services that the public uses.",
-        ),
-        "diffusers 0.42.1",
-    ),
-    entry(
-        ("L76", "PyG: self-loops of a graph", Kind::DynamicShape),
-        &["GCNConv(16, 16)", "add_remaining_self_loops(edge_index)"],
-        site(
-            "torch_geometric",
-            &[
-                ("torch_geometric/utils/loop.py", "add_remaining_self_loops"),
-                ("torch_geometric/utils/loop.py", "remove_self_loops"),
-                ("torch_geometric/utils/loop.py", "segregate_self_loops"),
-                ("torch_geometric/utils/loop.py", "get_self_loop_attr"),
-            ],
-            "",
-            "every layer and forward",
-        ),
-        "Self-loops are cut out by a mask, so the number of edges is read.",
-        fix(
-            SyncFreeApi,
-            "cached=True, for one graph",
-            "conv = GCNConv(16, 16)",
-            "conv = GCNConv(16, 16, cached=True)  # one graph for all steps",
-            "cached=True keeps the first graph for ever: only for transductive training.",
         )
-        .or(&["several graphs: T.AddSelfLoops() in the dataset, GCNConv(add_self_loops=False)"]),
-        "PyG 2.8.1",
-    ),
-    entry(
-        ("L77", "PyG: parts of a graph", Kind::DynamicShape),
-        &["subgraph(nodes, edge_index)", "unbatch(x, batch)", "mask_to_index(mask)"],
-        site(
+        .often("every call")
+        .why("The logger converts each tensor at once.")
+        .fix(Delay, "log every N steps")
+        .before("logger.log_metrics({'loss': loss})")
+        .after("if step % 100 == 0:\n    logger.log_metrics({'loss': loss})")
+        .sources("Lightning 2.6.6"),
+    entry("L68", "Trainer: learning rate for the log", Kind::Logging)
+        .triggers(&["last_lr.item()"])
+        .site("transformers", &[("transformers/trainer.py", "_get_learning_rate")])
+        .often("every logging_steps")
+        .why("A scheduler that keeps its rate in a tensor has it read for the log.")
+        .fix(Delay, "raise logging_steps")
+        .before("args = TrainingArguments(output_dir='out', logging_steps=1)")
+        .after("args = TrainingArguments(output_dir='out', logging_steps=100)")
+        .sources("transformers 5.23.0"),
+    entry("L69", "Trainer: predictions of an evaluation to the host", Kind::CpuCompute)
+        .triggers(&["trainer.evaluate()", "trainer.predict(ds)"])
+        .site("transformers", &[("transformers/trainer_pt_utils.py", "nested_numpify")])
+        .often("every evaluation, or every eval_accumulation_steps")
+        .why("Logits and labels become NumPy arrays for compute_metrics.")
+        .fix(Remove, "prediction_loss_only=True where only the loss counts")
+        .before(TRAINER_ARGS)
+        .after("args = TrainingArguments(output_dir='out', prediction_loss_only=True)")
+        .mind("compute_metrics is then not called.")
+        .sources("transformers 5.23.0"),
+    entry("L70", "generate(): stop flag read a token late", Kind::ControlFlow)
+        .triggers(&["copy_done.synchronize()"])
+        .site("transformers", &[("transformers/generation/utils.py", "__call__ finish")])
+        .line("copy_done")
+        .often("every token")
+        .why("Whether to stop is read from a pinned copy of the token before: most of the wait is hidden.")
+        .fix(Leave, "nothing to do: it is read a token late already")
+        .sources("transformers 5.23.0"),
+    entry("L71", "generate(): candidates looked up in the prompt", Kind::DynamicShape)
+        .triggers(&[
+            "model.generate(x, prompt_lookup_num_tokens=10)",
+            "model.generate(x, assistant_model=small)",
+        ])
+        .site("transformers", &[(CANDIDATES, "get_candidates _get_tokens_diag _get_longest_diag_index")])
+        .often("every round of candidates")
+        .why("Where the n-gram stands, and how many tokens follow it, is searched on the GPU and read.")
+        .fix(Remove, "leave it off where few candidates are accepted")
+        .before("out = model.generate(x, prompt_lookup_num_tokens=10)")
+        .after("out = model.generate(x)")
+        .mind("Measure: accepted candidates save whole forward passes.")
+        .sources("transformers 5.23.0"),
+    entry("L72", "detection losses: matching on the CPU", Kind::CpuCompute)
+        .triggers(&["DetrForObjectDetection(config)(pixels, labels=labels)"])
+        .site("transformers", &[("transformers/loss/", "forward")])
+        .line("cost_matrix.view(")
+        .often("every loss")
+        .why("SciPy solves the assignment on the CPU.")
+        .fix(Leave, "nothing to do: SciPy needs the costs on the CPU")
+        .sources("transformers 5.23.0"),
+    entry("L73", "diffusers: images to the host", Kind::CpuCompute)
+        .triggers(&["pipe(prompt).images"])
+        .site("diffusers", &[("diffusers/image_processor.py", "pt_to_numpy")])
+        .often("every call of a pipeline")
+        .why("Images become NumPy arrays, then PIL images.")
+        .fix(SyncFreeApi, "output_type='pt' keeps them on the GPU")
+        .before("images = pipe(prompt).images")
+        .after("images = pipe(prompt, output_type='pt').images")
+        .mind("Only where GPU code goes on with them.")
+        .sources("diffusers 0.42.1"),
+    entry("L74", "diffusers: prompts cut to their length", Kind::DynamicShape)
+        .triggers(&["pipe(prompt)"])
+        .site("diffusers", &[("diffusers/pipelines/", "_get_t5_prompt_embeds _extract_masked_hidden")])
+        .often("every call of a pipeline")
+        .why("Embeddings are cut by lengths that stand on the GPU.")
+        .fix(Coalesce, "encode prompts once: pass prompt_embeds")
+        .before("images = [pipe(prompt).images for seed in seeds]")
+        .after("embeds, negative = pipe.encode_prompt(prompt)\nimages = [pipe(prompt_embeds=embeds, negative_prompt_embeds=negative).images for seed in seeds]")
+        .mind("What encode_prompt returns differs between pipelines.")
+        .sources("diffusers 0.42.1"),
+    entry("L75", "diffusers: safety checker", Kind::CpuCompute)
+        .triggers(&["StableDiffusionPipeline.from_pretrained(name)"])
+        .site("diffusers", &[("diffusers/pipelines/stable_diffusion/safety_checker.py", "forward")])
+        .often("every call of a pipeline")
+        .why("Scores are compared with thresholds on the CPU.")
+        .fix(Remove, "safety_checker=None where another filter stands")
+        .before("pipe = StableDiffusionPipeline.from_pretrained(name)")
+        .after("pipe = StableDiffusionPipeline.from_pretrained(name, safety_checker=None, requires_safety_checker=False)")
+        .mind("Keep it in services that the public uses.")
+        .sources("diffusers 0.42.1"),
+    entry("L76", "PyG: self-loops of a graph", Kind::DynamicShape)
+        .triggers(&["GCNConv(16, 16)", "add_remaining_self_loops(edge_index)"])
+        .site(
+            "torch_geometric",
+            &[(
+                "torch_geometric/utils/loop.py",
+                "add_remaining_self_loops remove_self_loops segregate_self_loops get_self_loop_attr",
+            )],
+        )
+        .often("every layer and forward")
+        .why("Self-loops are cut out by a mask, so the number of edges is read.")
+        .fix(SyncFreeApi, "cached=True, for one graph")
+        .before("conv = GCNConv(16, 16)")
+        .after("conv = GCNConv(16, 16, cached=True)  # one graph for all steps")
+        .mind("cached=True keeps the first graph for ever: only for transductive training.")
+        .or(&["several graphs: T.AddSelfLoops() in the dataset, GCNConv(add_self_loops=False)"])
+        .sources("PyG 2.8.1"),
+    entry("L77", "PyG: parts of a graph", Kind::DynamicShape)
+        .triggers(&["subgraph(nodes, edge_index)", "unbatch(x, batch)", "mask_to_index(mask)"])
+        .site(
             "torch_geometric",
             &[
                 ("torch_geometric/utils/_subgraph.py", "subgraph"),
-                ("torch_geometric/utils/_unbatch.py", "unbatch"),
-                ("torch_geometric/utils/_unbatch.py", "unbatch_edge_index"),
+                ("torch_geometric/utils/_unbatch.py", "unbatch unbatch_edge_index"),
                 ("torch_geometric/utils/mask.py", "mask_to_index"),
                 ("torch_geometric/utils/dropout.py", "dropout_edge"),
                 ("torch_geometric/nn/pool/select/topk.py", "topk"),
             ],
-            "",
-            "every call",
-        ),
-        "How many nodes and edges remain depends on values.",
-        fix(
-            Offload,
-            "cut graphs in the loader, on the CPU",
-            "edge_index, _ = subgraph(nodes, data.edge_index)  # on the GPU, every step",
-            "loader = DataLoader([cut(data) for data in graphs])  # cut() calls subgraph on the CPU",
-            "Only where the part does not depend on what the model computes.",
-        ),
-        "PyG 2.8.1",
-    ),
-    entry(
-        ("L78", "torchvision: boxes without an area", Kind::ErrorCheck),
-        &["fasterrcnn_resnet50_fpn()(images, targets)"],
-        site("torchvision", &[(DETECTION, "forward")], "degenerate_boxes.any()", "every image in training"),
-        "Targets are checked image by image.",
-        nothing("no option turns it off; keep targets on the CPU until then"),
-        "torchvision 0.29.2",
-    ),
-    entry(
-        ("L79", "torchvision: anchors and proposals by score", Kind::DynamicShape),
-        &["fasterrcnn_resnet50_fpn()(images, targets)"],
-        site(
+        )
+        .often("every call")
+        .why("How many nodes and edges remain depends on values.")
+        .fix(Offload, "cut graphs in the loader, on the CPU")
+        .before("edge_index, _ = subgraph(nodes, data.edge_index)  # on the GPU, every step")
+        .after("loader = DataLoader([cut(data) for data in graphs])  # cut() calls subgraph on the CPU")
+        .mind("Only where the part does not depend on what the model computes.")
+        .sources("PyG 2.8.1"),
+    entry("L78", "torchvision: boxes without an area", Kind::ErrorCheck)
+        .triggers(&["fasterrcnn_resnet50_fpn()(images, targets)"])
+        .site("torchvision", &[(DETECTION, "forward")])
+        .line("degenerate_boxes.any()")
+        .often("every image in training")
+        .why("Targets are checked image by image.")
+        .fix(Leave, "no option turns it off; keep targets on the CPU until then")
+        .sources("torchvision 0.29.2"),
+    entry("L79", "torchvision: anchors and proposals by score", Kind::DynamicShape)
+        .triggers(&["fasterrcnn_resnet50_fpn()(images, targets)"])
+        .site(
             "torchvision",
             &[
-                ("torchvision/models/detection/_utils.py", "__call__"),
-                ("torchvision/models/detection/_utils.py", "set_low_quality_matches_"),
+                ("torchvision/models/detection/_utils.py", "__call__ set_low_quality_matches_"),
                 ("torchvision/ops/poolers.py", "_multiscale_roi_align"),
-                (DETECTION, "compute_loss"),
-                (DETECTION, "fastrcnn_loss"),
-                (DETECTION, "subsample"),
-                (DETECTION, "select_training_samples"),
-                (DETECTION, "postprocess_detections"),
+                (DETECTION, "compute_loss fastrcnn_loss subsample select_training_samples postprocess_detections"),
             ],
-            "",
-            "every image",
-        ),
-        "How many anchors match depends on the boxes.",
-        nothing("no option: the numbers of boxes depend on values"),
-        "torchvision 0.29.2",
-    ),
-    entry(
-        ("L93", "torchmetrics: detection on the CPU, NaN classes", Kind::CpuCompute),
-        &["MeanAveragePrecision().compute()", "MulticlassAUROC(10)(preds, target)"],
-        site(
+        )
+        .often("every image")
+        .why("How many anchors match depends on the boxes.")
+        .fix(Leave, "no option: the numbers of boxes depend on values")
+        .sources("torchvision 0.29.2"),
+    entry("L93", "torchmetrics: detection on the CPU, NaN classes", Kind::CpuCompute)
+        .triggers(&["MeanAveragePrecision().compute()", "MulticlassAUROC(10)(preds, target)"])
+        .site(
             "torchmetrics",
             &[
                 ("torchmetrics/detection/", ""),
                 ("torchmetrics/functional/classification/auroc.py", "_reduce_auroc"),
                 ("torchmetrics/functional/classification/average_precision.py", "_reduce_average_precision"),
             ],
-            "",
-            "every compute",
-        ),
-        "The result is computed on the CPU, or branches on classes that are missing.",
-        fix(
-            Delay,
-            "update() in the loop, compute() once after it",
-            "value = metric(preds, target)  # computes too",
-            "metric.update(preds, target)\n# after the loop\nvalue = metric.compute()",
-            "MeanAveragePrecision(backend='faster_coco_eval') computes faster.",
-        ),
-        "torchmetrics 1.9.0",
-    ),
+        )
+        .often("every compute")
+        .why("The result is computed on the CPU, or branches on classes that are missing.")
+        .fix(Delay, "update() in the loop, compute() once after it")
+        .before("value = metric(preds, target)  # computes too")
+        .after("metric.update(preds, target)\n# after the loop\nvalue = metric.compute()")
+        .mind("MeanAveragePrecision(backend='faster_coco_eval') computes faster.")
+        .sources("torchmetrics 1.9.0"),
 ];

@@ -4,7 +4,6 @@ use super::{
     Category::{self, *},
     Pattern,
     Strategy::*,
-    fix, site,
 };
 use crate::vocabulary::Kind::{self, *};
 
@@ -22,292 +21,171 @@ const ROPE: &str = "transformers/modeling_rope_utils.py";
 const PROCESSORS: &str = "transformers/generation/logits_process.py";
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    Pattern {
-        id: "L06",
-        title: "generate(): have all sequences finished?",
-        triggers: &["unfinished_sequences.max() == 0", "model.generate(x)"],
-        trace: "a reduction and a comparison, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize",
-        kind: Some(ControlFlow),
-        why: "After each token the loop asks whether to stop.",
-        fix: fix(
-            Delay,
-            "upgrade transformers: 5.23 reads it a token late",
-            "pip install transformers==4.57.0",
-            "pip install 'transformers>=5.23'",
-            "A whole call then computes one token more.",
-        ),
-        sources: "transformers 5.23.0 (DeferredStopCheck)",
-        library: site(
+    BASE.entry("L06", "generate(): have all sequences finished?")
+        .triggers(&["unfinished_sequences.max() == 0", "model.generate(x)"])
+        .trace("a reduction and a comparison, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
+        .kind(ControlFlow)
+        .why("After each token the loop asks whether to stop.")
+        .fix(Delay, "upgrade transformers: 5.23 reads it a token late")
+        .before("pip install transformers==4.57.0")
+        .after("pip install 'transformers>=5.23'")
+        .mind("A whole call then computes one token more.")
+        .sources("transformers 5.23.0 (DeferredStopCheck)")
+        .site("transformers", &[(GENERATE, "__call__ _sample _beam_search _assisted_decoding")])
+        .line("unfinished_sequences")
+        .often("every token"),
+    BASE.entry("L07", "generate(): finished flag over all ranks")
+        .category(Distributed)
+        .triggers(&["if this_peer_finished_flag.item() == 0.0"])
+        .trace("an upload of 4 bytes, an NCCL all-reduce and a copy of 4 bytes back, each with cudaStreamSynchronize")
+        .why("With synced_gpus every token asks all ranks whether they have finished. The upload needs no wait, the answer does.")
+        .fix(Remove, "pass synced_gpus=False where ranks are independent")
+        .before("out = model.generate(x, synced_gpus=True)")
+        .after("out = model.generate(x, synced_gpus=False)")
+        .mind("ZeRO-3 and FSDP need it: without it, ranks that finish early make the others hang.")
+        .sources("transformers 5.23.0")
+        .site("transformers", &[(GENERATE, "_has_unfinished_sequences")])
+        .often("every token with ZeRO-3"),
+    BASE.entry("L08", "generate(): streaming of tokens")
+        .category(DeviceMovement)
+        .triggers(&["streamer.put(tokens.cpu())"])
+        .op("aten::to")
+        .trace("a pageable copy of 8 bytes per sequence, then cudaStreamSynchronize")
+        .kind(CpuCompute)
+        .why("The tokens are turned into text at once.")
+        .fix(Delay, "hand tokens to the streamer one step late")
+        .before("streamer.put(tokens.cpu())")
+        .after("if pending is not None:\n    copied.synchronize()  # copied = torch.cuda.Event()\n    streamer.put(pending)\npending = tokens.to('cpu', non_blocking=True)\ncopied.record()\n# after the loop\ncopied.synchronize()\nstreamer.put(pending)")
+        .mind("Text appears one token later.")
+        .sources("transformers 5.23.0")
+        .site(
             "transformers",
             &[
-                (GENERATE, "__call__"),
-                (GENERATE, "_sample"),
-                (GENERATE, "_beam_search"),
-                (GENERATE, "_assisted_decoding"),
-            ],
-            "unfinished_sequences",
-            "every token",
-        ),
-        ..BASE
-    },
-    Pattern {
-        id: "L07",
-        category: Distributed,
-        title: "generate(): finished flag over all ranks",
-        triggers: &["if this_peer_finished_flag.item() == 0.0"],
-        trace: "an upload of 4 bytes, an NCCL all-reduce and a copy of 4 bytes back, each with cudaStreamSynchronize",
-        why: "With synced_gpus every token asks all ranks whether they have finished. The upload needs no wait, the answer does.",
-        fix: fix(
-            Remove,
-            "pass synced_gpus=False where ranks are independent",
-            "out = model.generate(x, synced_gpus=True)",
-            "out = model.generate(x, synced_gpus=False)",
-            "ZeRO-3 and FSDP need it: without it, ranks that finish early make the others hang.",
-        ),
-        sources: "transformers 5.23.0",
-        library: site(
-            "transformers",
-            &[(GENERATE, "_has_unfinished_sequences")],
-            "",
-            "every token with ZeRO-3",
-        ),
-        ..BASE
-    },
-    Pattern {
-        id: "L08",
-        category: DeviceMovement,
-        title: "generate(): streaming of tokens",
-        triggers: &["streamer.put(tokens.cpu())"],
-        op: "aten::to",
-        trace: "a pageable copy of 8 bytes per sequence, then cudaStreamSynchronize",
-        kind: Some(CpuCompute),
-        why: "The tokens are turned into text at once.",
-        fix: fix(
-            Delay,
-            "hand tokens to the streamer one step late",
-            "streamer.put(tokens.cpu())",
-            "if pending is not None:\n    copied.synchronize()  # copied = torch.cuda.Event()\n    streamer.put(pending)\npending = tokens.to('cpu', non_blocking=True)\ncopied.record()\n# after the loop\ncopied.synchronize()\nstreamer.put(pending)",
-            "Text appears one token later.",
-        ),
-        sources: "transformers 5.23.0",
-        library: site(
-            "transformers",
-            &[
-                (GENERATE, "_sample"),
-                (GENERATE, "__call__"),
-                (GENERATE, "_assisted_decoding"),
+                (GENERATE, "_sample __call__ _assisted_decoding"),
                 ("transformers/generation/streamers.py", "put"),
             ],
-            "streamer.put",
-            "every token",
-        ),
-        ..BASE
-    },
-    Pattern {
-        id: "L09",
-        category: Category::ErrorCheck,
-        title: "generate(): checks of the inputs",
-        triggers: &["torch.any(attention_mask[:, -1] == 0).item()"],
-        trace: "a copy of 1 byte to pinned host memory, then cudaStreamSynchronize",
-        kind: Some(Kind::ErrorCheck),
-        why: "Padding and special tokens are looked at once, to warn.",
-        fix: fix(Leave, "little to gain: once per call", "", "", ""),
-        sources: "transformers 5.23.0",
-        library: site(
+        )
+        .line("streamer.put")
+        .often("every token"),
+    BASE.entry("L09", "generate(): checks of the inputs")
+        .category(Category::ErrorCheck)
+        .triggers(&["torch.any(attention_mask[:, -1] == 0).item()"])
+        .trace("a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
+        .kind(Kind::ErrorCheck)
+        .why("Padding and special tokens are looked at once, to warn.")
+        .fix(Leave, "little to gain: once per call")
+        .sources("transformers 5.23.0")
+        .site(
             "transformers",
-            &[
-                (GENERATE, "_prepare_attention_mask_for_generation"),
-                (GENERATE, "_prepare_special_tokens"),
-                (GENERATE, "generate"),
-            ],
-            "",
-            "once per call",
-        ),
-        ..BASE
-    },
-    Pattern {
-        id: "L10",
-        category: DeviceMovement,
-        title: "generate(): n-gram tables on the CPU",
-        triggers: &["prev_input_ids[idx].tolist()", "model.generate(x, encoder_no_repeat_ngram_size=3)"],
-        op: "Tensor.tolist",
-        trace: "per sequence: a pageable copy of 8 bytes per token, then cudaStreamSynchronize",
-        kind: Some(CpuCompute),
-        why: "The n-grams seen so far are kept in Python dictionaries.",
-        fix: fix(
-            Remove,
-            "use repetition_penalty instead of n-gram bans",
-            "out = model.generate(x, encoder_no_repeat_ngram_size=3)",
-            "out = model.generate(x, repetition_penalty=1.1)",
-            "Another rule: the text differs.",
-        ),
-        versions: "no_repeat_ngram_size too in older versions; 5.17 finds its n-grams on the GPU",
-        sources: "transformers 5.17.0",
-        library: site(
+            &[(GENERATE, "_prepare_attention_mask_for_generation _prepare_special_tokens generate")],
+        )
+        .often("once per call"),
+    BASE.entry("L10", "generate(): n-gram tables on the CPU")
+        .category(DeviceMovement)
+        .triggers(&["prev_input_ids[idx].tolist()", "model.generate(x, encoder_no_repeat_ngram_size=3)"])
+        .op("Tensor.tolist")
+        .trace("per sequence: a pageable copy of 8 bytes per token, then cudaStreamSynchronize")
+        .kind(CpuCompute)
+        .why("The n-grams seen so far are kept in Python dictionaries.")
+        .fix(Remove, "use repetition_penalty instead of n-gram bans")
+        .before("out = model.generate(x, encoder_no_repeat_ngram_size=3)")
+        .after("out = model.generate(x, repetition_penalty=1.1)")
+        .mind("Another rule: the text differs.")
+        .versions("no_repeat_ngram_size too in older versions; 5.17 finds its n-grams on the GPU")
+        .sources("transformers 5.17.0")
+        .site("transformers", &[(PROCESSORS, "_get_ngrams _get_generated_ngrams _calc_banned_ngram_tokens")])
+        .often("every token and sequence"),
+    BASE.entry("L11", "flash attention: unpadding by the attention mask")
+        .category(DynamicShapes)
+        .triggers(&["torch.nonzero(attention_mask.flatten())", "seqlens_in_batch.max().item()"])
+        .op("aten::nonzero, aten::item")
+        .trace("the count of nonzero (4 bytes) and a copy of 4 bytes, each with cudaStreamSynchronize")
+        .kind(DynamicShape)
+        .why("Padding is cut out by the mask, and the longest sequence is read, again in every layer.")
+        .fix(Coalesce, "use a padding-free collator that gives cu_seq_lens")
+        .before("collator = DataCollatorWithPadding(tokenizer)")
+        .after("collator = DataCollatorWithFlattening(return_flash_attn_kwargs=True)")
+        .mind("The batch becomes one long row; position_ids must restart per sequence.")
+        .sources("VeOmni#136, transformers 5.23.0")
+        .site("transformers", &[(FLASH, "_get_unpad_data _unpad_input _upad_input")])
+        .often("every layer with padding"),
+    BASE.entry("L12", "flash attention: is the sequence packed?")
+        .triggers(&["_is_packed_sequence(position_ids, batch_size)"])
+        .trace("a reduction, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
+        .kind(ControlFlow)
+        .why("position_ids are inspected in every layer to choose a kernel.")
+        .fix(SyncFreeApi, "pass cu_seq_lens and max_length arguments")
+        .before("out = model(input_ids=ids, position_ids=pos)")
+        .after("out = model(input_ids=ids, position_ids=pos, cu_seq_lens_q=cu, cu_seq_lens_k=cu,\n            max_length_q=longest, max_length_k=longest)")
+        .mind("longest must be a Python int.")
+        .sources("transformers 5.23.0")
+        .site("transformers", &[(FLASH, "_is_packed_sequence _flash_attention_forward")])
+        .often("every layer with batch size 1"),
+    BASE.entry("L13", "flash attention: lengths from position_ids")
+        .category(DynamicShapes)
+        .triggers(&["prepare_fa_kwargs_from_position_ids(position_ids)"])
+        .op("aten::nonzero")
+        .trace("the count of nonzero (4 bytes), an upload of 4 bytes and a copy of 4 bytes back, each with cudaStreamSynchronize")
+        .kind(DynamicShape)
+        .why("Starts of sequences are searched in position_ids in every layer.")
+        .fix(Coalesce, "compute cu_seq_lens once per batch on the host")
+        .before("out = model(input_ids=ids, position_ids=pos)")
+        .after("out = model(input_ids=ids, position_ids=pos, cu_seq_lens_q=cu, cu_seq_lens_k=cu,\n            max_length_q=longest, max_length_k=longest)")
+        .mind("longest must be a Python int.")
+        .sources("transformers 5.23.0")
+        .site(
             "transformers",
-            &[
-                (PROCESSORS, "_get_ngrams"),
-                (PROCESSORS, "_get_generated_ngrams"),
-                (PROCESSORS, "_calc_banned_ngram_tokens"),
-            ],
-            "",
-            "every token and sequence",
-        ),
-        ..BASE
-    },
-    Pattern {
-        id: "L11",
-        category: DynamicShapes,
-        title: "flash attention: unpadding by the attention mask",
-        triggers: &["torch.nonzero(attention_mask.flatten())", "seqlens_in_batch.max().item()"],
-        op: "aten::nonzero, aten::item",
-        trace: "the count of nonzero (4 bytes) and a copy of 4 bytes, each with cudaStreamSynchronize",
-        kind: Some(DynamicShape),
-        why: "Padding is cut out by the mask, and the longest sequence is read, again in every layer.",
-        fix: fix(
-            Coalesce,
-            "use a padding-free collator that gives cu_seq_lens",
-            "collator = DataCollatorWithPadding(tokenizer)",
-            "collator = DataCollatorWithFlattening(return_flash_attn_kwargs=True)",
-            "The batch becomes one long row; position_ids must restart per sequence.",
-        ),
-        sources: "VeOmni#136, transformers 5.23.0",
-        library: site(
-            "transformers",
-            &[(FLASH, "_get_unpad_data"), (FLASH, "_unpad_input"), (FLASH, "_upad_input")],
-            "",
-            "every layer with padding",
-        ),
-        ..BASE
-    },
-    Pattern {
-        id: "L12",
-        title: "flash attention: is the sequence packed?",
-        triggers: &["_is_packed_sequence(position_ids, batch_size)"],
-        trace: "a reduction, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize",
-        kind: Some(ControlFlow),
-        why: "position_ids are inspected in every layer to choose a kernel.",
-        fix: fix(
-            SyncFreeApi,
-            "pass cu_seq_lens and max_length arguments",
-            "out = model(input_ids=ids, position_ids=pos)",
-            "out = model(input_ids=ids, position_ids=pos, cu_seq_lens_q=cu, cu_seq_lens_k=cu,\n            max_length_q=longest, max_length_k=longest)",
-            "longest must be a Python int.",
-        ),
-        sources: "transformers 5.23.0",
-        library: site(
-            "transformers",
-            &[(FLASH, "_is_packed_sequence"), (FLASH, "_flash_attention_forward")],
-            "",
-            "every layer with batch size 1",
-        ),
-        ..BASE
-    },
-    Pattern {
-        id: "L13",
-        category: DynamicShapes,
-        title: "flash attention: lengths from position_ids",
-        triggers: &["prepare_fa_kwargs_from_position_ids(position_ids)"],
-        op: "aten::nonzero",
-        trace: "the count of nonzero (4 bytes), an upload of 4 bytes and a copy of 4 bytes back, each with cudaStreamSynchronize",
-        kind: Some(DynamicShape),
-        why: "Starts of sequences are searched in position_ids in every layer.",
-        fix: fix(
-            Coalesce,
-            "compute cu_seq_lens once per batch on the host",
-            "out = model(input_ids=ids, position_ids=pos)",
-            "out = model(input_ids=ids, position_ids=pos, cu_seq_lens_q=cu, cu_seq_lens_k=cu,\n            max_length_q=longest, max_length_k=longest)",
-            "longest must be a Python int.",
-        ),
-        sources: "transformers 5.23.0",
-        library: site(
-            "transformers",
-            &[
-                (FLASH, "prepare_fa_kwargs_from_position_ids"),
-                (FLASH, "_prepare_from_posids"),
-                (FLASH, "prepare_fa2_from_position_ids"),
-            ],
-            "",
-            "every layer",
-        ),
-        ..BASE
-    },
-    Pattern {
-        id: "L14",
-        title: "attention masks: can the mask be skipped?",
-        triggers: &[
+            &[(FLASH, "prepare_fa_kwargs_from_position_ids _prepare_from_posids prepare_fa2_from_position_ids")],
+        )
+        .often("every layer"),
+    BASE.entry("L14", "attention masks: can the mask be skipped?")
+        .triggers(&[
             "attention_mask.all()",
             "(packed_sequence_mask[:, -1] == 0).all()",
             "torch.all(attention_mask == 1)",
-        ],
-        trace: "a reduction, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize",
-        kind: Some(ControlFlow),
-        why: "If nothing is masked a faster path is taken, so the mask is read once per forward.",
-        fix: fix(
-            SyncFreeApi,
-            "pass attention_mask=None",
-            "out = model(input_ids=ids, attention_mask=torch.ones_like(ids))",
-            "out = model(input_ids=ids, attention_mask=None)",
-            "Only for batches without padding.",
-        )
-        .or(&["a ready 4-D mask"]),
-        sources: "transformers 5.23.0",
-        library: site(
+        ])
+        .trace("a reduction, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
+        .kind(ControlFlow)
+        .why("If nothing is masked a faster path is taken, so the mask is read once per forward.")
+        .fix(SyncFreeApi, "pass attention_mask=None")
+        .before("out = model(input_ids=ids, attention_mask=torch.ones_like(ids))")
+        .after("out = model(input_ids=ids, attention_mask=None)")
+        .mind("Only for batches without padding.")
+        .or(&["a ready 4-D mask"])
+        .sources("transformers 5.23.0")
+        .site(
             "transformers",
             &[
-                (MASKS, "find_packed_sequence_indices"),
-                (MASKS, "_ignore_causal_mask_sdpa"),
-                (MASKS, "_ignore_bidirectional_mask_sdpa"),
-                (OLD_MASKS, "_ignore_causal_mask_sdpa"),
-                (OLD_MASKS, "_prepare_4d_attention_mask_for_sdpa"),
-                (OLD_MASKS, "_prepare_4d_causal_attention_mask_for_sdpa"),
+                (MASKS, "find_packed_sequence_indices _ignore_causal_mask_sdpa _ignore_bidirectional_mask_sdpa"),
+                (OLD_MASKS, "_ignore_causal_mask_sdpa _prepare_4d_attention_mask_for_sdpa _prepare_4d_causal_attention_mask_for_sdpa"),
             ],
-            "",
-            "every forward",
-        ),
-        ..BASE
-    },
-    Pattern {
-        id: "L15",
-        title: "rotary embeddings: dynamic and longrope scaling",
-        triggers: &["if seq_len > max_seq_len_cached"],
-        trace: "a reduction, a copy of 1 byte to pinned host memory and cudaStreamSynchronize per comparison",
-        kind: Some(ControlFlow),
-        why: "The longest position decides whether frequencies are recomputed.",
-        fix: fix(
-            SyncFreeApi,
-            "use a fixed rope_type (linear, yarn, llama3)",
-            "config.rope_parameters.update(rope_type='dynamic', factor=4.0)",
-            "config.rope_parameters.update(rope_type='linear', factor=4.0)",
-            "The model must have been trained for that scaling: results differ. Before transformers 5: rope_scaling.",
-        ),
-        sources: "transformers 5.23.0",
-        library: site(
-            "transformers",
-            &[(ROPE, "dynamic_frequency_update"), (ROPE, "longrope_frequency_update"), (ROPE, "wrapper")],
-            "",
-            "every forward",
-        ),
-        ..BASE
-    },
-    Pattern {
-        id: "L16",
-        category: DynamicShapes,
-        title: "mixture of experts: loop over the experts hit",
-        triggers: &["for expert_idx in expert_hit", "torch.where(expert_mask[expert_idx])"],
-        op: "aten::nonzero, aten::item, aten::where",
-        trace: "the count of nonzero (4 bytes), then five waits per expert: a copy of 1 byte, three of 8 bytes and another count",
-        kind: Some(DynamicShape),
-        why: "Which experts got tokens, and how many, is read to the CPU in every layer.",
-        fix: fix(
-            SyncFreeApi,
-            "use the grouped_mm experts implementation",
-            "model = AutoModelForCausalLM.from_pretrained(name, experts_implementation='eager')",
-            "model = AutoModelForCausalLM.from_pretrained(name, experts_implementation='grouped_mm')",
-            "Needs a recent transformers, of which it is the default, and a GPU that torch's grouped matrix multiplication supports.",
-        ),
-        sources: "transformers 5.23.0",
-        library: site(
+        )
+        .often("every forward"),
+    BASE.entry("L15", "rotary embeddings: dynamic and longrope scaling")
+        .triggers(&["if seq_len > max_seq_len_cached"])
+        .trace("a reduction, a copy of 1 byte to pinned host memory and cudaStreamSynchronize per comparison")
+        .kind(ControlFlow)
+        .why("The longest position decides whether frequencies are recomputed.")
+        .fix(SyncFreeApi, "use a fixed rope_type (linear, yarn, llama3)")
+        .before("config.rope_parameters.update(rope_type='dynamic', factor=4.0)")
+        .after("config.rope_parameters.update(rope_type='linear', factor=4.0)")
+        .mind("The model must have been trained for that scaling: results differ. Before transformers 5: rope_scaling.")
+        .sources("transformers 5.23.0")
+        .site("transformers", &[(ROPE, "dynamic_frequency_update longrope_frequency_update wrapper")])
+        .often("every forward"),
+    BASE.entry("L16", "mixture of experts: loop over the experts hit")
+        .category(DynamicShapes)
+        .triggers(&["for expert_idx in expert_hit", "torch.where(expert_mask[expert_idx])"])
+        .op("aten::nonzero, aten::item, aten::where")
+        .trace("the count of nonzero (4 bytes), then five waits per expert: a copy of 1 byte, three of 8 bytes and another count")
+        .kind(DynamicShape)
+        .why("Which experts got tokens, and how many, is read to the CPU in every layer.")
+        .fix(SyncFreeApi, "use the grouped_mm experts implementation")
+        .before("model = AutoModelForCausalLM.from_pretrained(name, experts_implementation='eager')")
+        .after("model = AutoModelForCausalLM.from_pretrained(name, experts_implementation='grouped_mm')")
+        .mind("Needs a recent transformers, of which it is the default, and a GPU that torch's grouped matrix multiplication supports.")
+        .sources("transformers 5.23.0")
+        .site(
             "transformers",
             &[
                 ("models/mixtral/modeling_mixtral.py", "forward"),
@@ -316,111 +194,73 @@ pub(super) const PATTERNS: &[Pattern] = &[
                 ("models/deepseek_v3/modeling_deepseek_v3.py", "forward"),
                 ("models/olmoe/modeling_olmoe.py", "forward"),
             ],
-            "expert",
-            "every mixture-of-experts layer",
-        ),
-        ..BASE
-    },
-    Pattern {
-        id: "L17",
-        category: DynamicShapes,
-        title: "mixture of experts: offsets as a list",
-        triggers: &["for i, end in enumerate(offs.tolist())"],
-        op: "Tensor.tolist",
-        trace: "a pageable copy of 8 bytes per expert, then cudaStreamSynchronize: one wait for all experts",
-        kind: Some(DynamicShape),
-        why: "The fallback without grouped kernels slices by expert, so it needs the offsets.",
-        fix: fix(
-            SyncFreeApi,
-            "run on a GPU and PyTorch with grouped matrix products",
-            "for i, end in enumerate(offs.tolist()):\n    out[start:end] = x[start:end] @ w[i]\n    start = end",
-            "out = torch._grouped_mm(x, w, offs=offs)",
-            "A private function with its own limits on dtype and alignment.",
-        ),
-        sources: "transformers 5.23.0",
-        library: site(
-            "transformers",
-            &[("transformers/integrations/moe.py", "")],
-            "",
-            "every mixture-of-experts layer",
-        ),
-        ..BASE
-    },
-    Pattern {
-        id: "L18",
-        category: DynamicShapes,
-        title: "vision-language models: split by lengths",
-        triggers: &["torch.split(tensor, lengths.tolist(), dim=2)"],
-        op: "Tensor.tolist",
-        trace: "a pageable copy of the lengths, then cudaStreamSynchronize",
-        kind: Some(DynamicShape),
-        why: "Attention runs per image, so the lengths must be Python ints, again in every layer.",
-        fix: fix(
-            Coalesce,
-            "use flash attention, which takes cu_seqlens as a tensor",
-            "model = AutoModel.from_pretrained(name)",
-            "model = AutoModel.from_pretrained(name, attn_implementation='flash_attention_2')",
-            "Needs flash-attn and half precision.",
-        ),
-        sources: "transformers 5.23.0",
-        library: site(
+        )
+        .line("expert")
+        .often("every mixture-of-experts layer"),
+    BASE.entry("L17", "mixture of experts: offsets as a list")
+        .category(DynamicShapes)
+        .triggers(&["for i, end in enumerate(offs.tolist())"])
+        .op("Tensor.tolist")
+        .trace("a pageable copy of 8 bytes per expert, then cudaStreamSynchronize: one wait for all experts")
+        .kind(DynamicShape)
+        .why("The fallback without grouped kernels slices by expert, so it needs the offsets.")
+        .fix(SyncFreeApi, "run on a GPU and PyTorch with grouped matrix products")
+        .before("for i, end in enumerate(offs.tolist()):\n    out[start:end] = x[start:end] @ w[i]\n    start = end")
+        .after("out = torch._grouped_mm(x, w, offs=offs)")
+        .mind("A private function with its own limits on dtype and alignment.")
+        .sources("transformers 5.23.0")
+        .site("transformers", &[("transformers/integrations/moe.py", "")])
+        .often("every mixture-of-experts layer"),
+    BASE.entry("L18", "vision-language models: split by lengths")
+        .category(DynamicShapes)
+        .triggers(&["torch.split(tensor, lengths.tolist(), dim=2)"])
+        .op("Tensor.tolist")
+        .trace("a pageable copy of the lengths, then cudaStreamSynchronize")
+        .kind(DynamicShape)
+        .why("Attention runs per image, so the lengths must be Python ints, again in every layer.")
+        .fix(Coalesce, "use flash attention, which takes cu_seqlens as a tensor")
+        .before("model = AutoModel.from_pretrained(name)")
+        .after("model = AutoModel.from_pretrained(name, attn_implementation='flash_attention_2')")
+        .mind("Needs flash-attn and half precision.")
+        .sources("transformers 5.23.0")
+        .site(
             "transformers",
             &[
                 ("models/qwen2_5_vl/modeling_qwen2_5_vl.py", "forward"),
                 ("models/qwen2_vl/modeling_qwen2_vl.py", "forward"),
                 ("models/qwen3_vl/modeling_qwen3_vl.py", "forward"),
             ],
-            "lengths.tolist()",
-            "every vision layer",
-        ),
-        ..BASE
-    },
-    Pattern {
-        id: "L54",
-        title: "diffusers: index of a timestep",
-        triggers: &["(schedule_timesteps == timestep).nonzero()"],
-        op: "aten::nonzero, aten::item",
-        trace: "the count of nonzero (4 bytes) and a copy of 8 bytes, each with cudaStreamSynchronize",
-        kind: Some(RoundTrip),
-        why: "The scheduler searches the index of the step, which the loop knows.",
-        fix: fix(
-            SyncFreeApi,
-            "call scheduler.set_begin_index(0)",
-            "scheduler.set_timesteps(50, device='cuda')",
-            "scheduler.set_timesteps(50, device='cuda')\nscheduler.set_begin_index(0)",
-            "The index must be the true first step: image-to-image starts later.",
-        ),
-        sources: "diffusers 0.42.1",
-        library: site(
-            "diffusers",
-            &[("diffusers/schedulers/", "index_for_timestep"), ("diffusers/schedulers/", "_init_step_index")],
-            "",
-            "first step of a call, every add_noise",
-        ),
-        ..BASE
-    },
-    Pattern {
-        id: "L56",
-        category: DynamicShapes,
-        title: "PyG: sizes from the largest index",
-        triggers: &["int(index.max()) + 1", "global_mean_pool(x, batch)"],
-        trace: "a reduction, a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize",
-        kind: Some(HostKnown),
-        why: "Without a size argument the number of nodes or graphs is read from the index tensor; who made the batch has it.",
-        fix: fix(
-            SyncFreeApi,
-            "pass size=",
-            "out = global_mean_pool(x, batch)",
-            "out = global_mean_pool(x, batch, size=data.num_graphs)",
-            "",
         )
-        .or(&["as the function takes it: dim_size, batch_size, max_num_nodes"]),
-        sources: "PyG 2.8.1",
-        library: site(
+        .line("lengths.tolist()")
+        .often("every vision layer"),
+    BASE.entry("L54", "diffusers: index of a timestep")
+        .triggers(&["(schedule_timesteps == timestep).nonzero()"])
+        .op("aten::nonzero, aten::item")
+        .trace("the count of nonzero (4 bytes) and a copy of 8 bytes, each with cudaStreamSynchronize")
+        .kind(RoundTrip)
+        .why("The scheduler searches the index of the step, which the loop knows.")
+        .fix(SyncFreeApi, "call scheduler.set_begin_index(0)")
+        .before("scheduler.set_timesteps(50, device='cuda')")
+        .after("scheduler.set_timesteps(50, device='cuda')\nscheduler.set_begin_index(0)")
+        .mind("The index must be the true first step: image-to-image starts later.")
+        .sources("diffusers 0.42.1")
+        .site("diffusers", &[("diffusers/schedulers/", "index_for_timestep _init_step_index")])
+        .often("first step of a call, every add_noise"),
+    BASE.entry("L56", "PyG: sizes from the largest index")
+        .category(DynamicShapes)
+        .triggers(&["int(index.max()) + 1", "global_mean_pool(x, batch)"])
+        .trace("a reduction, a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize")
+        .kind(HostKnown)
+        .why("Without a size argument the number of nodes or graphs is read from the index tensor; who made the batch has it.")
+        .fix(SyncFreeApi, "pass size=")
+        .before("out = global_mean_pool(x, batch)")
+        .after("out = global_mean_pool(x, batch, size=data.num_graphs)")
+        .or(&["as the function takes it: dim_size, batch_size, max_num_nodes"])
+        .sources("PyG 2.8.1")
+        .site(
             "torch_geometric",
             &[
-                ("torch_geometric/utils/_scatter.py", "scatter"),
-                ("torch_geometric/utils/_scatter.py", "group_argsort"),
+                ("torch_geometric/utils/_scatter.py", "scatter group_argsort"),
                 ("torch_geometric/utils/_to_dense_batch.py", "to_dense_batch"),
                 ("torch_geometric/utils/_to_dense_adj.py", "to_dense_adj"),
                 ("torch_geometric/utils/to_dense_batch.py", "to_dense_batch"),
@@ -429,64 +269,38 @@ pub(super) const PATTERNS: &[Pattern] = &[
                 ("torch_geometric/utils/num_nodes.py", "maybe_num_nodes"),
                 ("torch_geometric/nn/aggr/base.py", "__call__"),
                 ("torch_geometric/nn/pool/glob.py", ""),
-                ("torch_geometric/nn/pool/", "avg_pool_x"),
-                ("torch_geometric/nn/pool/", "max_pool_x"),
+                ("torch_geometric/nn/pool/", "avg_pool_x max_pool_x"),
                 ("torch_geometric/utils/sparse.py", ""),
                 ("torch_geometric/utils/mask.py", "index_to_mask"),
             ],
-            "",
-            "every layer",
-        ),
-        ..BASE
-    },
-    Pattern {
-        id: "L95",
-        category: DeviceMovement,
-        title: "tokenizers: tokens become text",
-        triggers: &["tokenizer.batch_decode(tokens)", "tokenizer.decode(tokens)"],
-        op: "aten::_to_copy",
-        trace: "a copy of all tokens to the host, then cudaStreamSynchronize",
-        kind: Some(CpuCompute),
-        why: "Text is made on the CPU, of all tokens.",
-        fix: fix(Leave, "nothing to do: the text needs the tokens", "", "", ""),
-        sources: "transformers 5.17.0",
-        library: site(
-            "transformers",
-            &[
-                ("transformers/tokenization_utils_base.py", "batch_decode"),
-                ("transformers/tokenization_utils_base.py", "decode"),
-            ],
-            "",
-            "every text",
-        ),
-        ..BASE
-    },
-    Pattern {
-        id: "L58",
-        category: DynamicShapes,
-        title: "flash-attn: unpad_input()",
-        triggers: &["unpad_input(x, mask)"],
-        op: "aten::nonzero, aten::item",
-        trace: "the count of nonzero (4 bytes) and a copy of 4 bytes, each with cudaStreamSynchronize",
-        kind: Some(DynamicShape),
-        why: "Padding is cut out by the mask, and the longest sequence is read.",
-        fix: fix(
-            Coalesce,
-            "unpad once per batch; reuse the indices in all layers",
-            "for layer in layers:\n    x = layer(x, mask)",
-            "x, idx, cu, longest, _ = unpad_input(x, mask)\nfor layer in layers:\n    x = layer(x, cu, longest)\nx = pad_input(x, idx, batch, seq)",
-            "Layers must accept unpadded input.",
-        ),
-        sources: "flash-attn 2.8.3",
-        library: site(
+        )
+        .often("every layer"),
+    BASE.entry("L95", "tokenizers: tokens become text")
+        .category(DeviceMovement)
+        .triggers(&["tokenizer.batch_decode(tokens)", "tokenizer.decode(tokens)"])
+        .op("aten::_to_copy")
+        .trace("a copy of all tokens to the host, then cudaStreamSynchronize")
+        .kind(CpuCompute)
+        .why("Text is made on the CPU, of all tokens.")
+        .fix(Leave, "nothing to do: the text needs the tokens")
+        .sources("transformers 5.17.0")
+        .site("transformers", &[("transformers/tokenization_utils_base.py", "batch_decode decode")])
+        .often("every text"),
+    BASE.entry("L58", "flash-attn: unpad_input()")
+        .category(DynamicShapes)
+        .triggers(&["unpad_input(x, mask)"])
+        .op("aten::nonzero, aten::item")
+        .trace("the count of nonzero (4 bytes) and a copy of 4 bytes, each with cudaStreamSynchronize")
+        .kind(DynamicShape)
+        .why("Padding is cut out by the mask, and the longest sequence is read.")
+        .fix(Coalesce, "unpad once per batch; reuse the indices in all layers")
+        .before("for layer in layers:\n    x = layer(x, mask)")
+        .after("x, idx, cu, longest, _ = unpad_input(x, mask)\nfor layer in layers:\n    x = layer(x, cu, longest)\nx = pad_input(x, idx, batch, seq)")
+        .mind("Layers must accept unpadded input.")
+        .sources("flash-attn 2.8.3")
+        .site(
             "flash_attn",
-            &[
-                ("flash_attn/bert_padding.py", "unpad_input"),
-                ("flash_attn/bert_padding.py", "unpad_input_for_concatenated_sequences"),
-            ],
-            "",
-            "every layer or batch",
-        ),
-        ..BASE
-    },
+            &[("flash_attn/bert_padding.py", "unpad_input unpad_input_for_concatenated_sequences")],
+        )
+        .often("every layer or batch"),
 ];

@@ -5,7 +5,6 @@ use super::{
     Category::{self, *},
     EVENT_SYNC, LOGGED, Pattern,
     Strategy::*,
-    fix, site,
 };
 use crate::vocabulary::Kind::{self, *};
 
@@ -15,435 +14,297 @@ const DISPATCHER: &str = "megatron/core/transformer/moe/token_dispatcher.py";
 const TRAINING: &str = "megatron/training/training.py";
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    Pattern {
-        id: "L37",
-        title: "Megatron-LM: did a gradient overflow?",
-        triggers: &["self.found_inf.item() > 0"],
-        trace: "an NCCL all-reduce, a copy of 4 bytes to pinned host memory, then cudaStreamSynchronize",
-        kind: Some(ControlFlow),
-        why: "With loss scaling the step is skipped if a gradient overflowed.",
-        fix: fix(
-            Remove,
-            "train in bfloat16: no loss scaling",
-            "args = ['--fp16']",
-            "args = ['--bf16']",
-            "bfloat16 has fewer digits than float16.",
-        ),
-        sources: "Megatron core 0.19.2",
-        library: site(
+    LOGGED
+        .entry("L37", "Megatron-LM: did a gradient overflow?")
+        .triggers(&["self.found_inf.item() > 0"])
+        .trace("an NCCL all-reduce, a copy of 4 bytes to pinned host memory, then cudaStreamSynchronize")
+        .kind(ControlFlow)
+        .why("With loss scaling the step is skipped if a gradient overflowed.")
+        .fix(Remove, "train in bfloat16: no loss scaling")
+        .before("args = ['--fp16']")
+        .after("args = ['--bf16']")
+        .mind("bfloat16 has fewer digits than float16.")
+        .sources("Megatron core 0.19.2")
+        .site(
             "megatron",
             &[("megatron/core/optimizer/optimizer.py", "_unscale_main_grads_and_check_for_nan")],
-            "",
-            "every step with fp16",
-        ),
-        ..LOGGED
-    },
-    Pattern {
-        id: "L38",
-        title: "Megatron-LM: gradient norm and zero count",
-        triggers: &["total_norm.item() ** (1.0 / norm_type)", "total_num_zeros.item()"],
-        fix: fix(
-            SyncFreeApi,
-            "install Transformer Engine: the norm stays on the GPU",
-            "norm = total_norm.item() ** 0.5\nclip = max_norm / (norm + 1e-6)",
-            "norm = total_norm ** 0.5\nclip = (max_norm / (norm + 1e-6)).clamp(max=1.0)\ntorch._foreach_mul_(grads, clip)",
-            "Older versions branch on the norm.",
-        ),
-        why: "The norm is read to compute a factor and to log it; the factor could stay on the GPU.",
-        sources: "Megatron-LM#836, Megatron core 0.19.2",
-        library: site(
+        )
+        .often("every step with fp16"),
+    LOGGED
+        .entry("L38", "Megatron-LM: gradient norm and zero count")
+        .triggers(&["total_norm.item() ** (1.0 / norm_type)", "total_num_zeros.item()"])
+        .fix(SyncFreeApi, "install Transformer Engine: the norm stays on the GPU")
+        .before("norm = total_norm.item() ** 0.5\nclip = max_norm / (norm + 1e-6)")
+        .after("norm = total_norm ** 0.5\nclip = (max_norm / (norm + 1e-6)).clamp(max=1.0)\ntorch._foreach_mul_(grads, clip)")
+        .mind("Older versions branch on the norm.")
+        .why("The norm is read to compute a factor and to log it; the factor could stay on the GPU.")
+        .sources("Megatron-LM#836, Megatron core 0.19.2")
+        .site(
             "megatron",
-            &[
-                ("megatron/core/optimizer/clip_grads.py", "get_grad_norm_fp32"),
-                ("megatron/core/optimizer/clip_grads.py", "count_zeros_fp32"),
-                ("megatron/core/optimizer/clip_grads.py", "clip_grad_by_total_norm_fp32"),
-            ],
-            "",
-            "every step",
-        ),
-        ..LOGGED
-    },
-    Pattern {
-        id: "L39",
-        category: Distributed,
-        title: "Megatron-LM: logical and over all ranks",
-        triggers: &["logical_and_across_model_parallel_group(flag)"],
-        trace: "an upload of 4 bytes, an NCCL all-reduce and a copy of 4 bytes back, each with cudaStreamSynchronize",
-        kind: None,
-        why: "A Python bool is uploaded, reduced and read back. The upload needs no wait; the answer may steer the step.",
-        fix: fix(
-            Delay,
-            "reduce a GPU flag and read it one step late",
-            "ok = logical_and_across_model_parallel_group(ok)",
-            "done.synchronize()  # torch.cuda.Event(): no wait before its first record\nok = bool(ok_host)  # of the step before; pinned, True at first\ndist.all_reduce(ok_gpu, op=dist.ReduceOp.MIN, group=group)\nok_host.copy_(ok_gpu, non_blocking=True)\ndone.record()",
-            "A bad step is noticed one step later.",
-        ),
-        sources: "Megatron-LM#7076, Megatron-LM 0.20.0",
-        library: site(
+            &[(
+                "megatron/core/optimizer/clip_grads.py",
+                "get_grad_norm_fp32 count_zeros_fp32 clip_grad_by_total_norm_fp32",
+            )],
+        )
+        .often("every step"),
+    LOGGED
+        .entry("L39", "Megatron-LM: logical and over all ranks")
+        .category(Distributed)
+        .triggers(&["logical_and_across_model_parallel_group(flag)"])
+        .trace("an upload of 4 bytes, an NCCL all-reduce and a copy of 4 bytes back, each with cudaStreamSynchronize")
+        .by_use()
+        .why("A Python bool is uploaded, reduced and read back. The upload needs no wait; the answer may steer the step.")
+        .fix(Delay, "reduce a GPU flag and read it one step late")
+        .before("ok = logical_and_across_model_parallel_group(ok)")
+        .after("done.synchronize()  # torch.cuda.Event(): no wait before its first record\nok = bool(ok_host)  # of the step before; pinned, True at first\ndist.all_reduce(ok_gpu, op=dist.ReduceOp.MIN, group=group)\nok_host.copy_(ok_gpu, non_blocking=True)\ndone.record()")
+        .mind("A bad step is noticed one step later.")
+        .sources("Megatron-LM#7076, Megatron-LM 0.20.0")
+        .site(
             "megatron",
             &[
                 ("megatron/training/utils/common_utils.py", "logical_and_across_model_parallel_group"),
                 ("megatron/training/utils.py", "logical_and_across_model_parallel_group"),
             ],
-            "",
-            "2 to 4 per step",
-        ),
-        ..LOGGED
-    },
-    Pattern {
-        id: "L40",
-        category: Category::ErrorCheck,
-        title: "Megatron-LM: validation of results (rerun machine)",
-        triggers: &["rerun_state_machine.validate_result(result)"],
-        trace: "a copy of 1 byte to pinned host memory and cudaStreamSynchronize, also on the autograd thread",
-        kind: Some(Kind::ErrorCheck),
-        intended: true,
-        why: "Losses and gradients are tested for NaN and spikes in every bucket.",
-        fix: fix(
-            Remove,
-            "pass --rerun-mode disabled",
-            "args = ['--rerun-mode', 'validate_results']",
-            "args = ['--rerun-mode', 'disabled']",
-            "Faulty hardware is then not noticed by this check.",
-        ),
-        sources: "Megatron-LM#7076: 74 of 142 waits per iteration, Megatron core 0.19.2",
-        library: site(
-            "megatron",
-            &[("megatron/core/rerun_state_machine.py", "")],
-            "",
-            "every gradient bucket",
-        ),
-        ..LOGGED
-    },
-    Pattern {
-        id: "L41",
-        title: "Megatron-LM: loss scale for the log",
-        triggers: &["optimizer.get_loss_scale().item()"],
-        why: "The first read after the step, for the log: it drains the whole queue.",
-        fix: fix(
-            Delay,
-            "read the loss scale at log intervals only",
-            "loss_scale = optimizer.get_loss_scale().item()",
-            "if iteration % args.log_interval == 0:\n    loss_scale = optimizer.get_loss_scale().item()",
-            "",
-        ),
-        sources: "Megatron-LM#6725, Megatron-LM 0.20.0",
-        library: site("megatron", &[(TRAINING, "train")], "get_loss_scale().item()", "every step"),
-        ..LOGGED
-    },
-    Pattern {
-        id: "L42",
-        title: "Megatron-LM: losses for the log",
-        triggers: &["total_loss_dict[key].item()"],
-        trace: "a copy of 4 bytes to pinned host memory and cudaStreamSynchronize per loss",
-        fix: fix(
-            Coalesce,
-            "stack the losses and read them once",
-            "avg = {k: v.item() / n for k, v in losses.items()}",
-            "values = torch.stack(list(losses.values())).tolist()\navg = {k: v / n for k, v in zip(losses, values)}",
-            "",
-        ),
-        sources: "Megatron-LM 0.20.0",
-        library: site("megatron", &[(TRAINING, "training_log")], "", "every log_interval"),
-        ..LOGGED
-    },
-    Pattern {
-        id: "L43",
-        category: ExplicitSync,
-        title: "Megatron-LM: timers",
-        triggers: &["timers('forward').start()"],
-        op: "torch.cuda.synchronize",
-        trace: "cudaDeviceSynchronize at start and stop",
-        kind: Some(Timing),
-        intended: true,
-        why: "Each timer drains the device before it reads the clock.",
-        fix: fix(
-            Remove,
-            "pass --timing-log-level 0",
-            "args = ['--timing-log-level', '2']",
-            "args = ['--timing-log-level', '0']",
-            "",
-        ),
-        driver_api: CTX_SYNC,
-        sources: "Megatron core 0.19.2",
-        library: site(
-            "megatron",
-            &[("megatron/core/timers.py", "start"), ("megatron/core/timers.py", "stop")],
-            "",
-            "every timer at the chosen level",
-        ),
-        ..LOGGED
-    },
-    Pattern {
-        id: "L44",
-        category: Distributed,
-        title: "Megatron-LM: point-to-point exchange of stages",
-        triggers: &["recv_prev_shape_tensor.tolist()"],
-        op: "torch.cuda.synchronize, Tensor.tolist",
-        trace: "cudaDeviceSynchronize, and with variable lengths a pageable copy of 24 bytes with cudaStreamSynchronize",
-        kind: None,
-        why: "A device-wide wait guards against an old race in batched sends; shapes are read to allocate the input.",
-        fix: fix(
-            Remove,
-            "set batch_p2p_sync=False",
-            "config = ModelParallelConfig(variable_seq_lengths=True)",
-            "config = ModelParallelConfig(batch_p2p_sync=False, variable_seq_lengths=False)",
-            "The race exists with old PyTorch. Fixed lengths need padding.",
         )
-        .or(&["overlap_p2p_comm"]),
-        driver_api: "cuCtxSynchronize or cuStreamSynchronize",
-        sources: "Megatron core 0.19.2",
-        library: site(
+        .often("2 to 4 per step"),
+    LOGGED
+        .entry("L40", "Megatron-LM: validation of results (rerun machine)")
+        .category(Category::ErrorCheck)
+        .triggers(&["rerun_state_machine.validate_result(result)"])
+        .trace("a copy of 1 byte to pinned host memory and cudaStreamSynchronize, also on the autograd thread")
+        .kind(Kind::ErrorCheck)
+        .intended()
+        .why("Losses and gradients are tested for NaN and spikes in every bucket.")
+        .fix(Remove, "pass --rerun-mode disabled")
+        .before("args = ['--rerun-mode', 'validate_results']")
+        .after("args = ['--rerun-mode', 'disabled']")
+        .mind("Faulty hardware is then not noticed by this check.")
+        .sources("Megatron-LM#7076: 74 of 142 waits per iteration, Megatron core 0.19.2")
+        .site("megatron", &[("megatron/core/rerun_state_machine.py", "")])
+        .often("every gradient bucket"),
+    LOGGED
+        .entry("L41", "Megatron-LM: loss scale for the log")
+        .triggers(&["optimizer.get_loss_scale().item()"])
+        .why("The first read after the step, for the log: it drains the whole queue.")
+        .fix(Delay, "read the loss scale at log intervals only")
+        .before("loss_scale = optimizer.get_loss_scale().item()")
+        .after("if iteration % args.log_interval == 0:\n    loss_scale = optimizer.get_loss_scale().item()")
+        .sources("Megatron-LM#6725, Megatron-LM 0.20.0")
+        .site("megatron", &[(TRAINING, "train")])
+        .line("get_loss_scale().item()")
+        .often("every step"),
+    LOGGED
+        .entry("L42", "Megatron-LM: losses for the log")
+        .triggers(&["total_loss_dict[key].item()"])
+        .trace("a copy of 4 bytes to pinned host memory and cudaStreamSynchronize per loss")
+        .fix(Coalesce, "stack the losses and read them once")
+        .before("avg = {k: v.item() / n for k, v in losses.items()}")
+        .after("values = torch.stack(list(losses.values())).tolist()\navg = {k: v / n for k, v in zip(losses, values)}")
+        .sources("Megatron-LM 0.20.0")
+        .site("megatron", &[(TRAINING, "training_log")])
+        .often("every log_interval"),
+    LOGGED
+        .entry("L43", "Megatron-LM: timers")
+        .category(ExplicitSync)
+        .triggers(&["timers('forward').start()"])
+        .op("torch.cuda.synchronize")
+        .trace("cudaDeviceSynchronize at start and stop")
+        .kind(Timing)
+        .intended()
+        .why("Each timer drains the device before it reads the clock.")
+        .fix(Remove, "pass --timing-log-level 0")
+        .before("args = ['--timing-log-level', '2']")
+        .after("args = ['--timing-log-level', '0']")
+        .driver_api(CTX_SYNC)
+        .sources("Megatron core 0.19.2")
+        .site("megatron", &[("megatron/core/timers.py", "start stop")])
+        .often("every timer at the chosen level"),
+    LOGGED
+        .entry("L44", "Megatron-LM: point-to-point exchange of stages")
+        .category(Distributed)
+        .triggers(&["recv_prev_shape_tensor.tolist()"])
+        .op("torch.cuda.synchronize, Tensor.tolist")
+        .trace("cudaDeviceSynchronize, and with variable lengths a pageable copy of 24 bytes with cudaStreamSynchronize")
+        .by_use()
+        .why("A device-wide wait guards against an old race in batched sends; shapes are read to allocate the input.")
+        .fix(Remove, "set batch_p2p_sync=False")
+        .before("config = ModelParallelConfig(variable_seq_lengths=True)")
+        .after("config = ModelParallelConfig(batch_p2p_sync=False, variable_seq_lengths=False)")
+        .mind("The race exists with old PyTorch. Fixed lengths need padding.")
+        .or(&["overlap_p2p_comm"])
+        .driver_api("cuCtxSynchronize or cuStreamSynchronize")
+        .sources("Megatron core 0.19.2")
+        .site(
             "megatron",
-            &[
-                ("megatron/core/pipeline_parallel/p2p_communication.py", "_communicate_shapes"),
-                ("megatron/core/pipeline_parallel/p2p_communication.py", "_communicate"),
-            ],
-            "",
-            "every microbatch",
-        ),
-        ..LOGGED
-    },
-    Pattern {
-        id: "L45",
-        category: DynamicShapes,
-        title: "Megatron-LM: token counts of the dispatcher",
-        triggers: &["self.d2h_event.synchronize()"],
-        op: "torch.cuda.Event.synchronize",
-        trace: "a copy to pinned host memory on a side stream, then cudaEventSynchronize",
-        kind: Some(DynamicShape),
-        why: "Split sizes are needed on the CPU. The copy already overlaps with other work.",
-        fix: fix(
-            SyncFreeApi,
-            "drop and pad to a fixed expert capacity",
-            "config = TransformerConfig(moe_token_dispatcher_type='alltoall')",
-            "config = TransformerConfig(moe_token_dispatcher_type='alltoall',\n                           moe_expert_capacity_factor=1.0, moe_pad_expert_input_to_capacity=True)",
-            "Tokens over the capacity are dropped: training changes.",
-        ),
-        driver_api: EVENT_SYNC,
-        sources: "Megatron core 0.19.2",
-        library: site(
-            "megatron",
-            &[(DISPATCHER, "_maybe_dtoh_and_synchronize")],
-            "",
-            "every mixture-of-experts layer",
-        ),
-        ..LOGGED
-    },
-    Pattern {
-        id: "L46",
-        category: DynamicShapes,
-        title: "Megatron-LM: number of routed tokens",
-        triggers: &["tokens_per_expert.sum().item()"],
-        trace: "a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize",
-        kind: Some(DynamicShape),
-        why: "The number of tokens sizes the next buffer.",
-        fix: fix(
-            SyncFreeApi,
-            "pad experts to a fixed capacity",
-            "n = tokens_per_expert.sum().item()\nbuf = x.new_empty(n, hidden)",
-            "n = num_experts * capacity\nbuf = x.new_zeros(n, hidden)",
-            "Tokens over the capacity are dropped.",
-        ),
-        sources: "Megatron core 0.19.2",
-        library: site(
-            "megatron",
-            &[(DISPATCHER, "")],
-            "tokens_per_expert.sum().item()",
-            "every mixture-of-experts layer",
-        ),
-        ..LOGGED
-    },
-    Pattern {
-        id: "L47",
-        title: "DeepSpeed ZeRO: did a gradient overflow?",
-        triggers: &["overflow = overflow_gpu[0].item()"],
-        trace: "an NCCL all-reduce, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize",
-        kind: Some(ControlFlow),
-        why: "With loss scaling the step is skipped if a gradient overflowed.",
-        fix: fix(
-            Remove,
-            "train in bfloat16: no loss scaling",
-            "config = {'fp16': {'enabled': True}}",
-            "config = {'bf16': {'enabled': True}}",
-            "bfloat16 has fewer digits than float16.",
-        ),
-        versions: "one read per tensor before DeepSpeed#5115",
-        sources: "DeepSpeed#5115, DeepSpeed 0.19.6",
-        library: site(
+            &[("megatron/core/pipeline_parallel/p2p_communication.py", "_communicate_shapes _communicate")],
+        )
+        .often("every microbatch"),
+    LOGGED
+        .entry("L45", "Megatron-LM: token counts of the dispatcher")
+        .category(DynamicShapes)
+        .triggers(&["self.d2h_event.synchronize()"])
+        .op("torch.cuda.Event.synchronize")
+        .trace("a copy to pinned host memory on a side stream, then cudaEventSynchronize")
+        .kind(DynamicShape)
+        .why("Split sizes are needed on the CPU. The copy already overlaps with other work.")
+        .fix(SyncFreeApi, "drop and pad to a fixed expert capacity")
+        .before("config = TransformerConfig(moe_token_dispatcher_type='alltoall')")
+        .after("config = TransformerConfig(moe_token_dispatcher_type='alltoall',\n                           moe_expert_capacity_factor=1.0, moe_pad_expert_input_to_capacity=True)")
+        .mind("Tokens over the capacity are dropped: training changes.")
+        .driver_api(EVENT_SYNC)
+        .sources("Megatron core 0.19.2")
+        .site("megatron", &[(DISPATCHER, "_maybe_dtoh_and_synchronize")])
+        .often("every mixture-of-experts layer"),
+    LOGGED
+        .entry("L46", "Megatron-LM: number of routed tokens")
+        .category(DynamicShapes)
+        .triggers(&["tokens_per_expert.sum().item()"])
+        .trace("a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize")
+        .kind(DynamicShape)
+        .why("The number of tokens sizes the next buffer.")
+        .fix(SyncFreeApi, "pad experts to a fixed capacity")
+        .before("n = tokens_per_expert.sum().item()\nbuf = x.new_empty(n, hidden)")
+        .after("n = num_experts * capacity\nbuf = x.new_zeros(n, hidden)")
+        .mind("Tokens over the capacity are dropped.")
+        .sources("Megatron core 0.19.2")
+        .site("megatron", &[(DISPATCHER, "")])
+        .line("tokens_per_expert.sum().item()")
+        .often("every mixture-of-experts layer"),
+    LOGGED
+        .entry("L47", "DeepSpeed ZeRO: did a gradient overflow?")
+        .triggers(&["overflow = overflow_gpu[0].item()"])
+        .trace("an NCCL all-reduce, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
+        .kind(ControlFlow)
+        .why("With loss scaling the step is skipped if a gradient overflowed.")
+        .fix(Remove, "train in bfloat16: no loss scaling")
+        .before("config = {'fp16': {'enabled': True}}")
+        .after("config = {'bf16': {'enabled': True}}")
+        .mind("bfloat16 has fewer digits than float16.")
+        .versions("one read per tensor before DeepSpeed#5115")
+        .sources("DeepSpeed#5115, DeepSpeed 0.19.6")
+        .site(
             "deepspeed",
             &[
                 (ZERO, "has_overflow"),
                 (ZERO3, "has_overflow"),
-                ("deepspeed/runtime/utils.py", "has_overflow"),
-                ("deepspeed/runtime/utils.py", "check_using_norm"),
+                ("deepspeed/runtime/utils.py", "has_overflow check_using_norm"),
                 (ZERO, "_has_inf_or_nan"),
                 (ZERO3, "_has_inf_or_nan"),
                 ("deepspeed/runtime/utils.py", "_has_inf_or_nan"),
             ],
-            "",
-            "every step with fp16",
-        ),
-        ..LOGGED
-    },
-    Pattern {
-        id: "L48",
-        title: "DeepSpeed ZeRO: gradient norm with CPU offload",
-        triggers: &["total_norm += param_norm.item()**2"],
-        trace: "a copy of 4 bytes to pinned host memory and cudaStreamSynchronize per parameter",
-        kind: Some(RoundTrip),
-        why: "Norms are summed in Python one by one, and the sum is uploaded again.",
-        fix: fix(
-            Coalesce,
-            "add the norms on the GPU and read the sum once",
-            "total = 0.0\nfor norm in norms:\n    total += norm.item() ** 2",
-            "total = torch.stack(norms).square().sum()",
-            "",
-        ),
-        sources: "DeepSpeed#4974, DeepSpeed#5125, DeepSpeed#4436, DeepSpeed 0.19.6",
-        library: site(
+        )
+        .often("every step with fp16"),
+    LOGGED
+        .entry("L48", "DeepSpeed ZeRO: gradient norm with CPU offload")
+        .triggers(&["total_norm += param_norm.item()**2"])
+        .trace("a copy of 4 bytes to pinned host memory and cudaStreamSynchronize per parameter")
+        .kind(RoundTrip)
+        .why("Norms are summed in Python one by one, and the sum is uploaded again.")
+        .fix(Coalesce, "add the norms on the GPU and read the sum once")
+        .before("total = 0.0\nfor norm in norms:\n    total += norm.item() ** 2")
+        .after("total = torch.stack(norms).square().sum()")
+        .sources("DeepSpeed#4974, DeepSpeed#5125, DeepSpeed#4436, DeepSpeed 0.19.6")
+        .site(
             "deepspeed",
             &[
                 (ZERO, "complete_grad_norm_calculation_for_cpu_offload"),
                 (ZERO3, "complete_grad_norm_calculation_for_cpu_offload"),
                 (ZERO, "get_grad_norm_direct"),
             ],
-            "",
-            "every step with CPU offload",
-        ),
-        ..LOGGED
-    },
-    Pattern {
-        id: "L49",
-        category: ExplicitSync,
-        title: "DeepSpeed ZeRO: device wait with overlap_comm",
-        triggers: &["get_accelerator().synchronize()"],
-        op: "torch.cuda.synchronize",
-        trace: "cudaDeviceSynchronize without a copy, in backward",
-        kind: Some(Explicit),
-        intended: true,
-        why: "It orders the reduction stream after backward; stream order would do, but the area had races before.",
-        fix: fix(
-            SyncFreeApi,
-            "order the streams: wait_stream and record_stream",
-            "get_accelerator().synchronize()",
-            "stream = get_accelerator().current_stream()\nself.reduction_stream.wait_stream(stream)\nbuffer.record_stream(self.reduction_stream)  # each tensor that is reduced there",
-            "The first version of this change raced (DeepSpeed#2500, mended by DeepSpeed#7371): upgrade DeepSpeed rather than change it, and test for wrong gradients.",
-        ),
-        driver_api: CTX_SYNC,
-        versions: "in average_tensor() before DeepSpeed 0.8.0",
-        sources: "DeepSpeed#2463, DeepSpeed#2500, DeepSpeed#7371, DeepSpeed 0.19.6",
-        library: site(
+        )
+        .often("every step with CPU offload"),
+    LOGGED
+        .entry("L49", "DeepSpeed ZeRO: device wait with overlap_comm")
+        .category(ExplicitSync)
+        .triggers(&["get_accelerator().synchronize()"])
+        .op("torch.cuda.synchronize")
+        .trace("cudaDeviceSynchronize without a copy, in backward")
+        .kind(Explicit)
+        .intended()
+        .why("It orders the reduction stream after backward; stream order would do, but the area had races before.")
+        .fix(SyncFreeApi, "order the streams: wait_stream and record_stream")
+        .before("get_accelerator().synchronize()")
+        .after("stream = get_accelerator().current_stream()\nself.reduction_stream.wait_stream(stream)\nbuffer.record_stream(self.reduction_stream)  # each tensor that is reduced there")
+        .mind("The first version of this change raced (DeepSpeed#2500, mended by DeepSpeed#7371): upgrade DeepSpeed rather than change it, and test for wrong gradients.")
+        .driver_api(CTX_SYNC)
+        .versions("in average_tensor() before DeepSpeed 0.8.0")
+        .sources("DeepSpeed#2463, DeepSpeed#2500, DeepSpeed#7371, DeepSpeed 0.19.6")
+        .site(
             "deepspeed",
             &[
-                (ZERO, "reduce_independent_p_g_buckets_and_remove_grads"),
-                (ZERO, "independent_gradient_partition_epilogue"),
-                (ZERO, "reduce_ipg_grads"),
-                (ZERO, "allreduce_and_copy"),
-                (ZERO, "average_tensor"),
+                (ZERO, "reduce_independent_p_g_buckets_and_remove_grads independent_gradient_partition_epilogue reduce_ipg_grads allreduce_and_copy average_tensor"),
                 (ZERO3, "independent_gradient_partition_epilogue"),
             ],
-            "",
-            "every reduced bucket",
-        ),
-    },
-    Pattern {
-        id: "L50",
-        category: ExplicitSync,
-        title: "DeepSpeed ZeRO-3: limit of buckets in flight",
-        triggers: &["self.param_reduce_events.popleft().synchronize()"],
-        op: "torch.cuda.Event.synchronize",
-        trace: "cudaEventQuery polls, then cudaEventSynchronize",
-        kind: Some(Explicit),
-        intended: true,
-        why: "The CPU is held back so that not too many gathered or reduced parameters occupy memory.",
-        fix: fix(
-            Leave,
-            "wanted: larger buckets make it rarer",
-            "config = {'zero_optimization': {'stage': 3}}",
-            "config = {'zero_optimization': {'stage': 3, 'reduce_bucket_size': 1_000_000_000}}",
-            "Peak memory rises.",
-        ),
-        driver_api: EVENT_SYNC,
-        sources: "DeepSpeed 0.19.6",
-        library: site(
+        )
+        .often("every reduced bucket"),
+    LOGGED
+        .entry("L50", "DeepSpeed ZeRO-3: limit of buckets in flight")
+        .category(ExplicitSync)
+        .triggers(&["self.param_reduce_events.popleft().synchronize()"])
+        .op("torch.cuda.Event.synchronize")
+        .trace("cudaEventQuery polls, then cudaEventSynchronize")
+        .kind(Explicit)
+        .intended()
+        .why("The CPU is held back so that not too many gathered or reduced parameters occupy memory.")
+        .fix(Leave, "wanted: larger buckets make it rarer")
+        .before("config = {'zero_optimization': {'stage': 3}}")
+        .after("config = {'zero_optimization': {'stage': 3, 'reduce_bucket_size': 1_000_000_000}}")
+        .mind("Peak memory rises.")
+        .driver_api(EVENT_SYNC)
+        .sources("DeepSpeed 0.19.6")
+        .site(
             "deepspeed",
             &[
                 (ZERO3, "__reduce_and_partition_ipg_grads"),
                 ("deepspeed/runtime/zero/partitioned_param_coordinator.py", "fetch_sub_module"),
             ],
-            "",
-            "every bucket or fetch",
-        ),
-        ..LOGGED
-    },
-    Pattern {
-        id: "L51",
-        category: ExplicitSync,
-        title: "DeepSpeed: timers",
-        triggers: &["ThroughputTimer", "SynchronizedWallClockTimer"],
-        op: "torch.cuda.synchronize",
-        trace: "cudaDeviceSynchronize or cudaEventSynchronize per step",
-        kind: Some(Timing),
-        intended: true,
-        why: "The timers drain the device before they read the clock.",
-        fix: fix(
-            Remove,
-            "timers.throughput.synchronized=false in the config",
-            "config = {'wall_clock_breakdown': True}",
-            "config = {'wall_clock_breakdown': False, 'timers': {'throughput': {'synchronized': False}}}",
-            "Throughput in the log is then less exact.",
-        ),
-        driver_api: "cuCtxSynchronize or cuEventSynchronize",
-        sources: "DeepSpeed 0.19.6",
-        library: site("deepspeed", &[("deepspeed/utils/timer.py", "")], "", "every step"),
-        ..LOGGED
-    },
-    Pattern {
-        id: "L52",
-        category: DynamicShapes,
-        title: "DeepSpeed: tokens per expert as a list",
-        triggers: &["num_tokens_per_expert.tolist()"],
-        op: "Tensor.tolist",
-        trace: "a pageable copy of 8 bytes per expert, then cudaStreamSynchronize",
-        kind: Some(DynamicShape),
-        why: "Tokens are split by expert, so the counts must be Python ints.",
-        fix: fix(
-            SyncFreeApi,
-            "use grouped matrix products with offsets on the GPU",
-            "parts = torch.split(x, counts.tolist())\nout = torch.cat([p @ w[i] for i, p in enumerate(parts)])",
-            "offs = counts.cumsum(0).to(torch.int32)\nout = torch._grouped_mm(x, w, offs=offs)",
-            "A private function with its own limits on dtype and alignment.",
-        ),
-        sources: "DeepSpeed 0.19.6",
-        library: site(
-            "deepspeed",
-            &[("deepspeed/moe/ep_experts.py", "")],
-            "",
-            "every mixture-of-experts layer",
-        ),
-        ..LOGGED
-    },
-    Pattern {
-        id: "L53",
-        title: "DeepSpeed: pipeline loss and point-to-point waits",
-        triggers: &["loss_value.item()"],
-        trace: "a copy of 4 bytes with cudaStreamSynchronize for the log; cudaDeviceSynchronize after sends",
-        fix: fix(
-            Delay,
-            "raise steps_per_print",
-            "config = {'steps_per_print': 1}",
-            "config = {'steps_per_print': 100}",
-            "The device-wide wait after a send stays.",
-        ),
-        driver_api: "cuStreamSynchronize or cuCtxSynchronize",
-        sources: "DeepSpeed 0.19.6",
-        library: site(
+        )
+        .often("every bucket or fetch"),
+    LOGGED
+        .entry("L51", "DeepSpeed: timers")
+        .category(ExplicitSync)
+        .triggers(&["ThroughputTimer", "SynchronizedWallClockTimer"])
+        .op("torch.cuda.synchronize")
+        .trace("cudaDeviceSynchronize or cudaEventSynchronize per step")
+        .kind(Timing)
+        .intended()
+        .why("The timers drain the device before they read the clock.")
+        .fix(Remove, "timers.throughput.synchronized=false in the config")
+        .before("config = {'wall_clock_breakdown': True}")
+        .after("config = {'wall_clock_breakdown': False, 'timers': {'throughput': {'synchronized': False}}}")
+        .mind("Throughput in the log is then less exact.")
+        .driver_api("cuCtxSynchronize or cuEventSynchronize")
+        .sources("DeepSpeed 0.19.6")
+        .site("deepspeed", &[("deepspeed/utils/timer.py", "")])
+        .often("every step"),
+    LOGGED
+        .entry("L52", "DeepSpeed: tokens per expert as a list")
+        .category(DynamicShapes)
+        .triggers(&["num_tokens_per_expert.tolist()"])
+        .op("Tensor.tolist")
+        .trace("a pageable copy of 8 bytes per expert, then cudaStreamSynchronize")
+        .kind(DynamicShape)
+        .why("Tokens are split by expert, so the counts must be Python ints.")
+        .fix(SyncFreeApi, "use grouped matrix products with offsets on the GPU")
+        .before("parts = torch.split(x, counts.tolist())\nout = torch.cat([p @ w[i] for i, p in enumerate(parts)])")
+        .after("offs = counts.cumsum(0).to(torch.int32)\nout = torch._grouped_mm(x, w, offs=offs)")
+        .mind("A private function with its own limits on dtype and alignment.")
+        .sources("DeepSpeed 0.19.6")
+        .site("deepspeed", &[("deepspeed/moe/ep_experts.py", "")])
+        .often("every mixture-of-experts layer"),
+    LOGGED
+        .entry("L53", "DeepSpeed: pipeline loss and point-to-point waits")
+        .triggers(&["loss_value.item()"])
+        .trace("a copy of 4 bytes with cudaStreamSynchronize for the log; cudaDeviceSynchronize after sends")
+        .fix(Delay, "raise steps_per_print")
+        .before("config = {'steps_per_print': 1}")
+        .after("config = {'steps_per_print': 100}")
+        .mind("The device-wide wait after a send stays.")
+        .driver_api("cuStreamSynchronize or cuCtxSynchronize")
+        .sources("DeepSpeed 0.19.6")
+        .site(
             "deepspeed",
             &[("deepspeed/runtime/pipe/engine.py", "train_batch"), ("deepspeed/runtime/pipe/p2p.py", "")],
-            "",
-            "every log; every send",
-        ),
-        ..LOGGED
-    },
+        )
+        .often("every log; every send"),
 ];

@@ -1,10 +1,6 @@
 //! Finding entries: by id, by words, and by the Python frames of a wait.
 
-use super::{
-    LibrarySite, Pattern, allocator, checks, cuda, distributed, explicit, hidden_reads, host_known,
-    library_data, library_engines, library_knobs, library_models, library_parallel, library_training,
-    lookalikes, readback, scalar, shape, sparse, upload,
-};
+use super::*;
 
 /// The subjects in the order of their ids.
 const SUBJECTS: [&[Pattern]; 19] = [
@@ -60,14 +56,14 @@ pub fn search(query: &str) -> Vec<&'static Pattern> {
         |p, q| p.triggers.iter().any(|t| plain(t) == q),
         |p, q| p.triggers.iter().any(|t| names(t).any(|n| n == q)),
         |p, q| p.triggers.iter().any(|t| plain(t).contains(q)) || plain(p.title).contains(q),
-        |p, q| plain(p.op).contains(q) || p.library.is_some_and(|l| plain(l.library).contains(q)),
+        |p, q| plain(p.op).contains(q) || p.library().is_some_and(|l| plain(l.library).contains(q)),
     ];
     let mut found: Vec<_> = tests
         .into_iter()
         .map(|test| all().filter(|p| test(p, &wanted)).collect::<Vec<_>>())
         .find(|v| !v.is_empty())
         .unwrap_or_default();
-    found.sort_by_key(|p| p.category == super::Category::NotAWait);
+    found.sort_by_key(|p| p.category == Category::NotAWait);
     found
 }
 
@@ -130,7 +126,7 @@ pub fn library_site(frames: &[(&str, &str)], line: &dyn Fn(usize) -> Option<Stri
         // anything.
         let encloses = depth > 0 && matches!(last_name(function), "forward" | "__call__");
         let by_line =
-            |known: &Known| known.sure && known.entries[0].library.is_some_and(|l| !l.line_text.is_empty());
+            |known: &Known| known.sure && known.entries[0].library().is_some_and(|l| !l.line_text.is_empty());
         let found = frame_site(file, function, || line(depth)).filter(|known| !encloses || by_line(known));
         match found.map(|known| Known { depth, ..known }) {
             Some(known) if !known.is_wrapper() => return Some(known),
@@ -147,14 +143,14 @@ pub fn library_site(frames: &[(&str, &str)], line: &dyn Fn(usize) -> Option<Stri
 pub fn script_site(file: &str, function: &str, line: &str) -> Option<&'static Pattern> {
     frame_site(file, function, || Some(line.to_owned()))
         .and_then(|known| known.entries.first().copied())
-        .filter(|p| p.library.is_some_and(|l| !l.line_text.is_empty()))
+        .filter(|p| p.library().is_some_and(|l| !l.line_text.is_empty()))
 }
 
 /// The best entries for one frame: one that the known line confirms, else those that name the function with its class,
 /// else all that the line does not contradict. Of lines that confirm several, the longest text decides.
 fn frame_site(file: &str, function: &str, line: impl FnOnce() -> Option<String>) -> Option<Known> {
     let in_frame = || {
-        all().filter_map(|p| Some((p, p.library?))).filter(|(_, l)| frame_fits(l, file, function).is_some())
+        all().filter_map(|p| Some((p, p.library()?))).filter(|(_, l)| frame_fits(l, file, function).is_some())
     };
     let text = if in_frame().any(|(_, l)| !l.line_text.is_empty()) { line() } else { None };
     let fits = |l: &LibrarySite| match &text {
@@ -162,10 +158,10 @@ fn frame_site(file: &str, function: &str, line: impl FnOnce() -> Option<String>)
         // A bare file name or an open function is too little without the line.
         None => l.line_text.is_empty() || frame_fits(l, file, function) == Some(Frame::Named),
     };
-    let named = |l: &LibrarySite| function.contains('.') && l.frames.iter().any(|f| f.1 == function);
+    let named = |l: &LibrarySite| function.contains('.') && l.places().any(|(_, name)| name == function);
     let confirmed = |l: &LibrarySite| if text.is_some() { l.line_text.len() } else { 0 };
     let rank = |l: &LibrarySite| (confirmed(l), named(l));
-    let best = in_frame().filter(|(_, l)| fits(l)).map(|(_, l)| rank(&l)).max()?;
+    let best = in_frame().filter(|(_, l)| fits(l)).map(|(_, l)| rank(l)).max()?;
     let mut entries: Vec<_> = in_frame().filter(|(_, l)| fits(l) && rank(l) == best).collect();
     if best.0 > 0 {
         entries.truncate(1);
@@ -185,12 +181,12 @@ enum Frame {
 }
 
 fn frame_fits(site: &LibrarySite, file: &str, function: &str) -> Option<Frame> {
-    let fits = |&&(suffix, wanted): &&(&str, &str)| {
+    let fits = |&(suffix, wanted): &(&str, &str)| {
         (wanted.is_empty() || function == wanted || is_named(last_name(function), wanted))
             && lies_at(file, suffix)
     };
-    let whole = |&(suffix, wanted): &(&str, &str)| suffix.contains('/') && !wanted.is_empty();
-    let mut fitting = site.frames.iter().filter(fits).peekable();
+    let whole = |(suffix, wanted): (&str, &str)| suffix.contains('/') && !wanted.is_empty();
+    let mut fitting = site.places().filter(fits).peekable();
     fitting.peek()?;
     Some(if fitting.any(whole) { Frame::Named } else { Frame::Open })
 }

@@ -2,8 +2,7 @@
 //!
 //! One file per subject holds the entries; `lookup` finds them.
 
-use crate::vocabulary::Kind;
-use serde::Serialize;
+use crate::vocabulary::{Kind, words};
 
 mod allocator;
 mod checks;
@@ -34,7 +33,7 @@ pub use lookup::{Known, all, by_id, is_helper, library_site, near, script_site, 
 pub use pairs::{Measured, NotRun, Outcome, Run, Values, run_of};
 
 /// One synchronising pattern of PyTorch or of a library built on it.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct Pattern {
     /// Stable id: `A01`..`H14` patterns of PyTorch, `K01`.. of programs without it, `L01`.. library sites, `N01`.. look-alikes that do not wait.
     pub id: &'static str,
@@ -62,12 +61,11 @@ pub struct Pattern {
     pub driver_api: &'static str,
     /// Issues and sources that confirm it.
     pub sources: &'static str,
-    /// Where library code holds it; `None` for patterns of PyTorch itself.
-    pub library: Option<LibrarySite>,
+    library: LibrarySite,
 }
 
 /// How to get rid of a wait.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct Fix {
     /// Its place in the order of fixes.
     pub strategy: Strategy,
@@ -84,6 +82,11 @@ pub struct Fix {
 }
 
 impl Pattern {
+    /// Where library code holds it; `None` for what only the user's own lines do.
+    pub fn library(&self) -> Option<&LibrarySite> {
+        Some(&self.library).filter(|site| !site.frames.is_empty())
+    }
+
     /// What an entry says unless it says otherwise: most waits are `cuStreamSynchronize` after a scalar copy.
     const BASE: Pattern = Pattern {
         id: "",
@@ -95,11 +98,18 @@ impl Pattern {
         kind: None,
         intended: false,
         why: "",
-        fix: fix(Strategy::Leave, "", "", "", ""),
+        fix: Fix {
+            strategy: Strategy::Leave,
+            title: "",
+            before: "",
+            after: "",
+            caveat: "",
+            alternatives: &[],
+        },
         versions: "",
         driver_api: STREAM_SYNC,
         sources: "",
-        library: None,
+        library: LibrarySite { library: "", frames: &[], line_text: "", frequency: "" },
     };
 }
 
@@ -117,157 +127,159 @@ const LOGGED: Pattern = Pattern {
     ..Pattern::BASE
 };
 
-/// A fix in the order strategy, title, before, after, caveat: entries stay short.
-const fn fix(
-    strategy: Strategy,
-    title: &'static str,
-    before: &'static str,
-    after: &'static str,
-    caveat: &'static str,
-) -> Fix {
-    Fix { strategy, title, before, after, caveat, alternatives: &[] }
-}
-
-impl Fix {
-    /// The same with other ways to offer.
-    const fn or(self, alternatives: &'static [&'static str]) -> Self {
-        Self { alternatives, ..self }
+words! {
+    /// Fixes in the order in which to try them.
+    Strategy {
+        /// Delete the call: nothing needs it.
+        Remove: "remove it",
+        /// `non_blocking=True`, from pinned memory: the copy is only enqueued.
+        NonBlocking: "make the copy asynchronous",
+        /// Another call or argument with the same result, computed on the GPU alone.
+        SyncFreeApi: "use a form that does not wait",
+        /// Read the value later, or in fewer iterations.
+        Delay: "wait later or less often",
+        /// One copy for values that are read one by one.
+        Coalesce: "join several waits into one",
+        /// Another design: dense tensors, a CPU backend (gloo), no offload to the CPU.
+        Offload: "move the work elsewhere",
+        /// It belongs to set-up or measuring: leave it outside the captured region.
+        ExcludeFromCapture: "keep it out of the measured region",
+        /// Nothing to do: harmless, or once at start-up.
+        Leave: "leave it",
     }
 }
 
-/// Frames of PyTorch's own Python files that hold a pattern.
-const fn torch(frames: &'static [(&'static str, &'static str)]) -> Option<LibrarySite> {
-    site("torch", frames, "", "")
-}
-
-/// A place in a library: name, frames, distinctive text of the line, how often it runs.
-const fn site(
-    library: &'static str,
-    frames: &'static [(&'static str, &'static str)],
-    line_text: &'static str,
-    frequency: &'static str,
-) -> Option<LibrarySite> {
-    Some(LibrarySite { library, frames, line_text, frequency })
-}
-
-/// Fixes in the order in which to try them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Strategy {
-    /// Delete the call: nothing needs it.
-    Remove,
-    /// `non_blocking=True`, from pinned memory: the copy is only enqueued.
-    NonBlocking,
-    /// Another call or argument with the same result, computed on the GPU alone.
-    SyncFreeApi,
-    /// Read the value later, or in fewer iterations.
-    Delay,
-    /// One copy for values that are read one by one.
-    Coalesce,
-    /// Another design: dense tensors, a CPU backend (gloo), no offload to the CPU.
-    Offload,
-    /// It belongs to set-up or measuring: leave it outside the captured region.
-    ExcludeFromCapture,
-    /// Nothing to do: harmless, or once at start-up.
-    Leave,
-}
-
-/// The nine categories of synchronising code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Category {
-    /// The program calls `synchronize()` or a like of it.
-    ExplicitSync,
-    /// A tensor is moved between host and device: `.cpu()`, `.to()`.
-    DeviceMovement,
-    /// A device tensor is made from Python or host data.
-    TensorCreation,
-    /// Python reads a value: `.item()`, `if tensor`.
-    DataDependentControlFlow,
-    /// A CUDA scalar is an index, or an index or an assigned value is uploaded.
-    Indexing,
-    /// A tensor is the bound of a slice.
-    Slicing,
-    /// The size of the output depends on values: `nonzero`, `unique`.
-    DynamicShapes,
-    /// Gradients of embeddings that count or sort their indices.
-    EmbeddingBackward,
-    /// Between ranks: collectives, barriers.
-    Distributed,
-    /// Outside the nine: validity checks inside operators.
-    ErrorCheck,
-    /// Outside the nine: the allocator.
-    Allocator,
-    /// Calls that look like waits and are none.
-    NotAWait,
-}
-
-impl Category {
-    /// How many of [`Self::ALL`] are categories of NVIDIA's guide to sync-free code.
-    pub const OF_GUIDE: usize = 9;
-
-    /// Every category: the nine in their order, then those outside them.
-    pub const ALL: [Category; 12] = [
-        Category::ExplicitSync,
-        Category::DeviceMovement,
-        Category::TensorCreation,
-        Category::DataDependentControlFlow,
-        Category::Indexing,
-        Category::Slicing,
-        Category::DynamicShapes,
-        Category::EmbeddingBackward,
-        Category::Distributed,
-        Category::ErrorCheck,
-        Category::Allocator,
-        Category::NotAWait,
-    ];
-
-    /// The category as a heading.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Category::ExplicitSync => "Explicit synchronisation",
-            Category::DeviceMovement => "Device movement",
-            Category::TensorCreation => "Tensor creation",
-            Category::DataDependentControlFlow => "Data-dependent control flow",
-            Category::Indexing => "Indexing",
-            Category::Slicing => "Slicing",
-            Category::DynamicShapes => "Dynamic shapes",
-            Category::EmbeddingBackward => "Embedding backward",
-            Category::Distributed => "Distributed",
-            Category::ErrorCheck => "Validity checks",
-            Category::Allocator => "Memory allocator",
-            Category::NotAWait => "Looks like a wait and is none",
-        }
+words! {
+    /// The nine categories of synchronising code, and what is outside them.
+    Category {
+        /// The program calls `synchronize()` or a like of it.
+        ExplicitSync: "Explicit synchronisation",
+        /// A tensor is moved between host and device: `.cpu()`, `.to()`.
+        DeviceMovement: "Device movement",
+        /// A device tensor is made from Python or host data.
+        TensorCreation: "Tensor creation",
+        /// Python reads a value: `.item()`, `if tensor`.
+        DataDependentControlFlow: "Data-dependent control flow",
+        /// A CUDA scalar is an index, or an index or an assigned value is uploaded.
+        Indexing: "Indexing",
+        /// A tensor is the bound of a slice.
+        Slicing: "Slicing",
+        /// The size of the output depends on values: `nonzero`, `unique`.
+        DynamicShapes: "Dynamic shapes",
+        /// Gradients of embeddings that count or sort their indices.
+        EmbeddingBackward: "Embedding backward",
+        /// Between ranks: collectives, barriers.
+        Distributed: "Distributed",
+        /// Outside the nine: validity checks inside operators.
+        ErrorCheck: "Validity checks",
+        /// Outside the nine.
+        Allocator: "Memory allocator",
+        /// Calls that look like waits and are none.
+        NotAWait: "Looks like a wait and is none",
     }
 }
 
 impl Strategy {
     /// The strategy in a few words.
     pub const fn name(self) -> &'static str {
-        match self {
-            Strategy::Remove => "remove it",
-            Strategy::NonBlocking => "make the copy asynchronous",
-            Strategy::SyncFreeApi => "use a form that does not wait",
-            Strategy::Delay => "wait later or less often",
-            Strategy::Coalesce => "join several waits into one",
-            Strategy::Offload => "move the work elsewhere",
-            Strategy::ExcludeFromCapture => "keep it out of the measured region",
-            Strategy::Leave => "leave it",
-        }
+        self.help()
+    }
+}
+
+impl Category {
+    /// How many of [`Self::ALL`] are categories of NVIDIA's guide to sync-free code.
+    pub const OF_GUIDE: usize = 9;
+
+    /// The category as a heading.
+    pub const fn name(self) -> &'static str {
+        self.help()
     }
 }
 
 /// Where a library's own code waits.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct LibrarySite {
     /// "transformers", "torch", …
     pub library: &'static str,
-    /// The innermost library frame decides: (file path ends with, function name; empty = any function). A bare file name
-    /// is that of a script, which people copy into their own code. A path that ends with `/` is a folder that the file
-    /// lies in; `*_validation` is any function whose name ends so.
-    pub frames: &'static [(&'static str, &'static str)],
+    /// The innermost library frame decides: (file path ends with, names of functions with blanks between them; empty = any
+    /// function). A bare file name is that of a script, which people copy into their own code. A path that ends with `/` is
+    /// a folder that the file lies in; `*_validation` is any function whose name ends so.
+    frames: &'static [(&'static str, &'static str)],
     /// Text of the line, a distinctive part; empty where the file and function suffice.
     pub line_text: &'static str,
     /// How often it runs: "every step"; empty where that is not known.
     pub frequency: &'static str,
+}
+
+impl LibrarySite {
+    /// File and function of each frame.
+    pub fn places(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.frames.iter().flat_map(|&(file, functions)| functions.split(' ').map(move |name| (file, name)))
+    }
+}
+
+/// Makes a method for each text of an entry, which says it in place of what the entry started from.
+macro_rules! says {
+    ($($name:ident($text:ty) => $($field:ident).+;)+) => {
+        impl Pattern {$(
+            const fn $name(mut self, text: $text) -> Self {
+                self.$($field).+ = text;
+                self
+            }
+        )+}
+    };
+}
+
+says! {
+    category(Category) => category;
+    triggers(&'static [&'static str]) => triggers;
+    op(&'static str) => op;
+    trace(&'static str) => trace;
+    why(&'static str) => why;
+    versions(&'static str) => versions;
+    driver_api(&'static str) => driver_api;
+    sources(&'static str) => sources;
+    before(&'static str) => fix.before;
+    after(&'static str) => fix.after;
+    mind(&'static str) => fix.caveat;
+    or(&'static [&'static str]) => fix.alternatives;
+    line(&'static str) => library.line_text;
+    often(&'static str) => library.frequency;
+}
+
+impl Pattern {
+    /// An entry that starts from this one.
+    const fn entry(self, id: &'static str, title: &'static str) -> Self {
+        Self { id, title, ..self }
+    }
+
+    /// What the wait is, whatever the value is used for.
+    const fn kind(self, kind: Kind) -> Self {
+        Self { kind: Some(kind), ..self }
+    }
+
+    /// The use of the value decides.
+    const fn by_use(self) -> Self {
+        Self { kind: None, ..self }
+    }
+
+    /// Usually there on purpose.
+    const fn intended(self) -> Self {
+        Self { intended: true, ..self }
+    }
+
+    /// How to get rid of it.
+    const fn fix(self, strategy: Strategy, title: &'static str) -> Self {
+        Self { fix: Fix { strategy, title, ..self.fix }, ..self }
+    }
+
+    /// Frames of a library that hold it.
+    const fn site(self, library: &'static str, frames: &'static [(&'static str, &'static str)]) -> Self {
+        Self { library: LibrarySite { library, frames, ..self.library }, ..self }
+    }
+
+    /// Frames of PyTorch's own Python files that hold it.
+    const fn torch(self, frames: &'static [(&'static str, &'static str)]) -> Self {
+        self.site("torch", frames)
+    }
 }

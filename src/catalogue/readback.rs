@@ -1,6 +1,6 @@
 //! D01 to D09: whole tensors on their way to the CPU.
 
-use super::{Category::*, EVENT_SYNC, Pattern, Strategy::*, fix, torch};
+use super::{Category::*, EVENT_SYNC, Pattern, Strategy::*};
 use crate::vocabulary::Kind::*;
 
 const BASE: Pattern = Pattern {
@@ -11,128 +11,103 @@ const BASE: Pattern = Pattern {
 };
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    Pattern {
-        id: "D01",
-        title: ".cpu(), .to('cpu'), .numpy() of a CUDA tensor",
-        triggers: &[".cpu()", ".to('cpu')", ".cpu().numpy()"],
-        op: "aten::to, aten::_to_copy",
-        why: "The CPU receives the data and waits until it is there. Whether it needs it now depends on what follows.",
-        fix: fix(NonBlocking, "copy with non_blocking=True; wait on an event before use", "y = x.cpu()\nsave(y)", "y = x.to('cpu', non_blocking=True)  # into pinned memory\ndone = torch.cuda.Event()\ndone.record()\nprepare_next_batch()\ndone.synchronize()\nsave(y)", "Reading y before the event is done gives garbage without any error.").or(&["many results: collect them on the GPU, copy once after the loop"]),
-        sources: "PyTorch Copy.cu, TensorConversions.cpp",
-        ..BASE
-    },
-    Pattern {
-        id: "D02",
-        title: "Tensor.tolist()",
-        triggers: &[".tolist()"],
-        op: "Tensor.tolist",
-        why: "All values go to the CPU in one copy. One tolist() for many values is better than many item() calls.",
-        fix: fix(NonBlocking, "copy early, tolist() after an event", "ids = next_tokens.tolist()", "host = next_tokens.to('cpu', non_blocking=True)\ndone = torch.cuda.Event()\ndone.record()\nlaunch_next_step(next_tokens)\ndone.synchronize()\nids = host.tolist()", "Do not read host before the event is done."),
-        sources: "PyTorch tensor_list.cpp; vllm#22760",
-        ..BASE
-    },
-    Pattern {
-        id: "D03",
-        title: ".type(torch.LongTensor)",
-        triggers: &[".type(torch.LongTensor)", ".type('torch.FloatTensor')"],
-        op: "aten::to",
-        kind: Some(RoundTrip),
-        why: "torch.LongTensor names a CPU tensor type: a cast was meant, but the data moves to the CPU.",
-        fix: fix(
-            Remove,
-            "cast with .to(torch.long): the data stays on the GPU",
-            "idx = idx.type(torch.LongTensor).cuda()",
-            "idx = idx.to(torch.long)",
-            "",
-        ),
-        sources: "NVIDIA sync-free guide, category 2",
-        ..BASE
-    },
-    Pattern {
-        id: "D04",
-        title: "copy_(gpu, non_blocking=True) into pageable memory",
-        triggers: &["cpu.copy_(gpu, non_blocking=True)"],
-        trace: "a copy to pageable host memory without cudaStreamSynchronize; the call itself blocks",
-        why: "A copy to pageable memory is staged by the driver, so non_blocking has no effect.",
-        fix: fix(NonBlocking, "a pinned destination; read it after an event", "host = torch.empty(n)  # once\nhost.copy_(x, non_blocking=True)\nprepare_next_batch()\nuse(host)", "host, done = torch.empty(n, pin_memory=True), torch.cuda.Event()  # once\nhost.copy_(x, non_blocking=True)\ndone.record()\nprepare_next_batch()\ndone.synchronize()  # before the CPU reads host\nuse(host)", "With a pinned destination the copy really is asynchronous: what reads host before the event reads garbage."),
-        driver_api: "cuMemcpyDtoHAsync",
-        sources: "CUDA API synchronisation behaviour",
-        ..BASE
-    },
-    Pattern {
-        id: "D05",
-        title: "pinned copy, then event.synchronize() before reading",
-        triggers: &["pinned.copy_(gpu, non_blocking=True)"],
-        trace: "a copy to pinned host memory, work in between, then cudaEventSynchronize",
-        kind: Some(Barrier),
-        why: "The wait guards the CPU's read of the buffer. This is the right form; only its place can be better.",
-        fix: fix(Delay, "wait later: after the next step is launched", "host.copy_(x, non_blocking=True)\nev.record()\nev.synchronize()\nuse(host)", "host.copy_(x, non_blocking=True)\nev.record()\nlaunch_next_step()\nev.synchronize()\nuse(host)", "Do not remove the wait: the buffer would be read before it is filled. Nothing may write x or host between.").or(&["one step late, with two buffers and an event for each"]),
-        driver_api: EVENT_SYNC,
-        sources: "vllm#22760; Megatron-LM MoE dispatcher",
-        ..BASE
-    },
-    Pattern {
-        id: "D06",
-        title: "a CPU function between two GPU steps",
-        triggers: &["f(x.cpu()).to('cuda')", "torch.from_numpy(f(x.cpu().numpy())).cuda()"],
-        trace: "a copy to pageable host memory and cudaStreamSynchronize, a gap on the CPU, then an upload",
-        kind: Some(CpuCompute),
-        why: "The middle step runs on the CPU, so the data goes there and back.",
-        fix: fix(
-            SyncFreeApi,
-            "do the middle step on the GPU",
-            "mask = torch.from_numpy(np.cumsum(x.cpu().numpy(), axis=0)).cuda()",
-            "mask = torch.cumsum(x, dim=0)",
-            "",
-        ),
-        sources: "",
-        ..BASE
-    },
-    Pattern {
-        id: "D07",
-        title: "torch.save() of CUDA tensors, checkpoints",
-        triggers: &["torch.save(state, path)", "dcp.save(state)"],
-        op: "torch.serialization._save",
-        trace: "a long row of large copies to pageable or pinned host memory, each with cudaStreamSynchronize",
-        kind: Some(CpuCompute),
-        why: "The bytes are written to a file, so the CPU needs them.",
-        fix: fix(Coalesce, "copy all tensors, wait once, then save", "torch.save(model.state_dict(), path)", "state = {k: v.to('cpu', non_blocking=True) for k, v in model.state_dict().items()}\ntorch.cuda.current_stream().synchronize()  # one wait for all, before any is read\ntorch.save(state, path)", "Tensors that share memory (tied weights) are written twice; in nested states, as of optimizers, every level needs it.").or(&["dcp.async_save() writes the file on another thread: its copies to the host wait as before; another file format, one save at a time"]),
-        sources: "torch/serialization.py, torch/distributed/checkpoint",
-        library: torch(&[
+    BASE.entry("D01", ".cpu(), .to('cpu'), .numpy() of a CUDA tensor")
+        .triggers(&[".cpu()", ".to('cpu')", ".cpu().numpy()"])
+        .op("aten::to, aten::_to_copy")
+        .why("The CPU receives the data and waits until it is there. Whether it needs it now depends on what follows.")
+        .fix(NonBlocking, "copy with non_blocking=True; wait on an event before use")
+        .before("y = x.cpu()\nsave(y)")
+        .after("y = x.to('cpu', non_blocking=True)  # into pinned memory\ndone = torch.cuda.Event()\ndone.record()\nprepare_next_batch()\ndone.synchronize()\nsave(y)")
+        .mind("Reading y before the event is done gives garbage without any error.")
+        .or(&["many results: collect them on the GPU, copy once after the loop"])
+        .sources("PyTorch Copy.cu, TensorConversions.cpp"),
+    BASE.entry("D02", "Tensor.tolist()")
+        .triggers(&[".tolist()"])
+        .op("Tensor.tolist")
+        .why("All values go to the CPU in one copy. One tolist() for many values is better than many item() calls.")
+        .fix(NonBlocking, "copy early, tolist() after an event")
+        .before("ids = next_tokens.tolist()")
+        .after("host = next_tokens.to('cpu', non_blocking=True)\ndone = torch.cuda.Event()\ndone.record()\nlaunch_next_step(next_tokens)\ndone.synchronize()\nids = host.tolist()")
+        .mind("Do not read host before the event is done.")
+        .sources("PyTorch tensor_list.cpp; vllm#22760"),
+    BASE.entry("D03", ".type(torch.LongTensor)")
+        .triggers(&[".type(torch.LongTensor)", ".type('torch.FloatTensor')"])
+        .op("aten::to")
+        .kind(RoundTrip)
+        .why("torch.LongTensor names a CPU tensor type: a cast was meant, but the data moves to the CPU.")
+        .fix(Remove, "cast with .to(torch.long): the data stays on the GPU")
+        .before("idx = idx.type(torch.LongTensor).cuda()")
+        .after("idx = idx.to(torch.long)")
+        .sources("NVIDIA sync-free guide, category 2"),
+    BASE.entry("D04", "copy_(gpu, non_blocking=True) into pageable memory")
+        .triggers(&["cpu.copy_(gpu, non_blocking=True)"])
+        .trace("a copy to pageable host memory without cudaStreamSynchronize; the call itself blocks")
+        .why("A copy to pageable memory is staged by the driver, so non_blocking has no effect.")
+        .fix(NonBlocking, "a pinned destination; read it after an event")
+        .before("host = torch.empty(n)  # once\nhost.copy_(x, non_blocking=True)\nprepare_next_batch()\nuse(host)")
+        .after("host, done = torch.empty(n, pin_memory=True), torch.cuda.Event()  # once\nhost.copy_(x, non_blocking=True)\ndone.record()\nprepare_next_batch()\ndone.synchronize()  # before the CPU reads host\nuse(host)")
+        .mind("With a pinned destination the copy really is asynchronous: what reads host before the event reads garbage.")
+        .driver_api("cuMemcpyDtoHAsync")
+        .sources("CUDA API synchronisation behaviour"),
+    BASE.entry("D05", "pinned copy, then event.synchronize() before reading")
+        .triggers(&["pinned.copy_(gpu, non_blocking=True)"])
+        .trace("a copy to pinned host memory, work in between, then cudaEventSynchronize")
+        .kind(Barrier)
+        .why("The wait guards the CPU's read of the buffer. This is the right form; only its place can be better.")
+        .fix(Delay, "wait later: after the next step is launched")
+        .before("host.copy_(x, non_blocking=True)\nev.record()\nev.synchronize()\nuse(host)")
+        .after("host.copy_(x, non_blocking=True)\nev.record()\nlaunch_next_step()\nev.synchronize()\nuse(host)")
+        .mind("Do not remove the wait: the buffer would be read before it is filled. Nothing may write x or host between.")
+        .or(&["one step late, with two buffers and an event for each"])
+        .driver_api(EVENT_SYNC)
+        .sources("vllm#22760; Megatron-LM MoE dispatcher"),
+    BASE.entry("D06", "a CPU function between two GPU steps")
+        .triggers(&["f(x.cpu()).to('cuda')", "torch.from_numpy(f(x.cpu().numpy())).cuda()"])
+        .trace("a copy to pageable host memory and cudaStreamSynchronize, a gap on the CPU, then an upload")
+        .kind(CpuCompute)
+        .why("The middle step runs on the CPU, so the data goes there and back.")
+        .fix(SyncFreeApi, "do the middle step on the GPU")
+        .before("mask = torch.from_numpy(np.cumsum(x.cpu().numpy(), axis=0)).cuda()")
+        .after("mask = torch.cumsum(x, dim=0)")
+        .sources(""),
+    BASE.entry("D07", "torch.save() of CUDA tensors, checkpoints")
+        .triggers(&["torch.save(state, path)", "dcp.save(state)"])
+        .op("torch.serialization._save")
+        .trace("a long row of large copies to pageable or pinned host memory, each with cudaStreamSynchronize")
+        .kind(CpuCompute)
+        .why("The bytes are written to a file, so the CPU needs them.")
+        .fix(Coalesce, "copy all tensors, wait once, then save")
+        .before("torch.save(model.state_dict(), path)")
+        .after("state = {k: v.to('cpu', non_blocking=True) for k, v in model.state_dict().items()}\ntorch.cuda.current_stream().synchronize()  # one wait for all, before any is read\ntorch.save(state, path)")
+        .mind("Tensors that share memory (tied weights) are written twice; in nested states, as of optimizers, every level needs it.")
+        .or(&["dcp.async_save() writes the file on another thread: its copies to the host wait as before; another file format, one save at a time"])
+        .sources("torch/serialization.py, torch/distributed/checkpoint")
+        .torch(&[
             ("torch/serialization.py", ""),
             ("torch/distributed/checkpoint/filesystem.py", ""),
             ("torch/distributed/checkpoint/staging.py", ""),
         ]),
-        ..BASE
-    },
-    Pattern {
-        id: "D08",
-        title: "collecting predictions batch by batch",
-        triggers: &["preds.append(p.cpu())"],
-        op: "aten::to",
-        kind: Some(Logging),
-        why: "The results are only used after the loop, yet every batch waits for its own.",
-        fix: fix(Delay, "collect on the GPU; copy once after the loop", "for x in loader:\n    preds.append(model(x).cpu())", "for x in loader:\n    preds.append(model(x).detach())\npreds = torch.cat(preds).cpu()", "All results must fit in GPU memory.").or(&["too large for the GPU: copy each with non_blocking=True into pinned memory of its own, and wait for one event after the last copy before any is read"]),
-        sources: "",
-        ..BASE
-    },
-    Pattern {
-        id: "D09",
-        title: "torch.linalg.eig(), eigvals()",
-        triggers: &["torch.linalg.eig(a)", "torch.linalg.eigvals(a)"],
-        op: "aten::linalg_eig",
-        trace: "a copy of 1 byte and one of the matrix to the host with cudaStreamSynchronize, work on the CPU, then an upload",
-        kind: Some(CpuCompute),
-        why: "There is no GPU routine for general matrices in this version, so LAPACK runs on the CPU.",
-        fix: fix(
-            SyncFreeApi,
-            "use eigh where the matrix is symmetric",
-            "w, v = torch.linalg.eig(a)",
-            "w, v = torch.linalg.eigh(a)",
-            "Only for symmetric or Hermitian matrices; eigh still checks for errors.",
-        ),
-        versions: "seen in 2.6; newer builds can use cuSOLVER",
-        sources: "PyTorch BatchLinearAlgebra.cpp",
-        ..BASE
-    },
+    BASE.entry("D08", "collecting predictions batch by batch")
+        .triggers(&["preds.append(p.cpu())"])
+        .op("aten::to")
+        .kind(Logging)
+        .why("The results are only used after the loop, yet every batch waits for its own.")
+        .fix(Delay, "collect on the GPU; copy once after the loop")
+        .before("for x in loader:\n    preds.append(model(x).cpu())")
+        .after("for x in loader:\n    preds.append(model(x).detach())\npreds = torch.cat(preds).cpu()")
+        .mind("All results must fit in GPU memory.")
+        .or(&["too large for the GPU: copy each with non_blocking=True into pinned memory of its own, and wait for one event after the last copy before any is read"])
+        .sources(""),
+    BASE.entry("D09", "torch.linalg.eig(), eigvals()")
+        .triggers(&["torch.linalg.eig(a)", "torch.linalg.eigvals(a)"])
+        .op("aten::linalg_eig")
+        .trace("a copy of 1 byte and one of the matrix to the host with cudaStreamSynchronize, work on the CPU, then an upload")
+        .kind(CpuCompute)
+        .why("There is no GPU routine for general matrices in this version, so LAPACK runs on the CPU.")
+        .fix(SyncFreeApi, "use eigh where the matrix is symmetric")
+        .before("w, v = torch.linalg.eig(a)")
+        .after("w, v = torch.linalg.eigh(a)")
+        .mind("Only for symmetric or Hermitian matrices; eigh still checks for errors.")
+        .versions("seen in 2.6; newer builds can use cuSOLVER")
+        .sources("PyTorch BatchLinearAlgebra.cpp"),
 ];

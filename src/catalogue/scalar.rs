@@ -1,6 +1,6 @@
 //! A01 to A14: reads of single values that the user's own line asks for.
 
-use super::{Category::*, Pattern, Strategy::*, fix};
+use super::{Category::*, Pattern, Strategy::*};
 use crate::vocabulary::Kind::*;
 
 const READ: &str = "copy of one value (1 to 16 bytes) to pinned host memory, then cudaStreamSynchronize; no kernel of its own";
@@ -12,246 +12,197 @@ const BASE: Pattern = Pattern {
 };
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    Pattern {
-        id: "A01",
-        title: "Tensor.item()",
-        triggers: &[".item()"],
-        op: "aten::item, aten::_local_scalar_dense",
-        why: "One value goes to the CPU, which waits until the GPU has computed it. Whether that is needed depends on \
-              what happens to the value.",
-        fix: fix(Delay, "keep the scalar on the GPU; read it when you log", "loss_sum += loss.item()", "loss_sum = torch.zeros((), device='cuda')  # once\nloss_sum += loss.detach()\nif step % 100 == 0:\n    print(loss_sum.item() / 100)\n    loss_sum.zero_()", "A value that steers the program (if, size, learning rate) cannot be read late."),
-        sources: "PyTorch CUDAScalar.cu; pytorch#119202; seen in captures",
-        ..BASE
-    },
-    Pattern {
-        id: "A02",
-        title: "float(), int(), complex() of a tensor",
-        triggers: &["float(t)", "int(t)", "complex(t)"],
-        why: "Python's conversion functions call item(): the same wait under another name.",
-        fix: fix(Delay, "collect tensors; make numbers of them after the loop", "history.append(float(loss))", "history.append(loss.detach())\n# after the loop: one wait for all\nvalues = torch.stack(history).tolist()", "Until then history holds GPU tensors, which NumPy does not take. clone() what is written again in place, such as the output of a CUDA graph."),
-        sources: "PyTorch python_variable_methods.cpp",
-        ..BASE
-    },
-    Pattern {
-        id: "A03",
-        title: "truth value of a tensor (if, while, not, and, assert)",
-        triggers: &["if t:", "while t:", "not t", "t and u", "assert t", "bool(t)", "a < t < b"],
-        op: "aten::is_nonzero",
-        trace: "a comparison kernel, a copy of 1 byte to pinned host memory (the value's size if nothing is compared), then cudaStreamSynchronize",
-        kind: Some(ControlFlow),
-        why: "Python takes a branch, so it must know the value before it can go on.",
-        fix: fix(SyncFreeApi, "torch.where, if the branch only chooses between tensors", "if (x > limit).any():\n    x = x.clamp(max=limit)", "x = torch.where(x > limit, limit, x)", "Both sides are computed. What the branch does beside (a file, a break, a flag) still needs the answer.").or(&["else, or where one side costs much: ask every N steps"]),
-        sources: "PyTorch test_sync_warning",
-        ..BASE
-    },
-    Pattern {
-        id: "A04",
-        title: "torch.is_nonzero()",
-        triggers: &["torch.is_nonzero(t)"],
-        op: "aten::is_nonzero",
-        kind: Some(ControlFlow),
-        why: "The answer is a Python bool, so the CPU waits for it.",
-        fix: fix(
-            SyncFreeApi,
-            "compare on the GPU and select with torch.where",
-            "y = a if torch.is_nonzero(flag) else b",
-            "y = torch.where(flag != 0, a, b)",
-            "Both a and b are computed, and must have shapes that broadcast.",
-        ),
-        sources: "PyTorch native_functions",
-        ..BASE
-    },
-    Pattern {
-        id: "A05",
-        title: "Python builtins over tensors (max, min, sorted, math.*)",
-        triggers: &["max(a, b)", "min(a, b)", "sorted(tensors)", "math.sqrt(t)", "round(t)"],
-        op: "aten::is_nonzero or aten::item",
-        trace: "a comparison kernel, a copy of 1 byte to pinned host memory and cudaStreamSynchronize for each comparison",
-        kind: Some(ControlFlow),
-        why: "Python orders the tensors itself and asks the GPU for the outcome of every comparison.",
-        fix: fix(SyncFreeApi, "torch's own: torch.maximum, torch.sqrt", "worst = max(loss_a, loss_b)\nnorm = math.sqrt(total)", "worst = torch.maximum(loss_a, loss_b)\nnorm = torch.sqrt(total)", "The results are tensors, not Python numbers.").or(&["many tensors: torch.stack(ts).max()"]),
-        sources: "NVIDIA sync-free guide, category 4",
-        ..BASE
-    },
-    Pattern {
-        id: "A06",
-        title: "value in tensor",
-        triggers: &["x in t"],
-        op: "Tensor.__contains__",
-        trace: "an equality kernel and a reduction, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize",
-        kind: Some(ControlFlow),
-        why: "`in` must answer with a Python bool.",
-        fix: fix(
-            SyncFreeApi,
-            "keep the answer as a GPU mask: (t == x).any()",
-            "done = eos_id in tokens",
-            "done = (tokens == eos_id).any()  # stays on the GPU",
-            "A Python branch on the mask waits again.",
-        ),
-        sources: "torch/_tensor.py",
-        library: super::torch(&[("torch/_tensor.py", "__contains__")]),
-        ..BASE
-    },
-    Pattern {
-        id: "A07",
-        category: DynamicShapes,
-        title: "a CUDA tensor used as a size, a range or a list index",
-        triggers: &["range(t)", "lst[t]", "torch.zeros(t)", "x.view(t, -1)", "x.repeat(t)"],
-        op: "Tensor.__index__",
-        trace: "a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize",
-        kind: Some(DynamicShape),
-        why: "Sizes and loop bounds are Python ints: the CPU cannot allocate or launch without them.",
-        fix: fix(SyncFreeApi, "keep sizes as Python ints", "n = lengths.max()\nbuf = torch.zeros(n, device='cuda')", "n = max(host_lengths)  # the data loader knows them\nbuf = torch.zeros(n, device='cuda')", "").or(&["pad to a fixed maximum"]),
-        sources: "PyTorch python_arg_parser.h",
-        ..BASE
-    },
-    Pattern {
-        id: "A08",
-        category: Slicing,
-        title: "slice with CUDA tensors as bounds",
-        triggers: &["x[i:j]"],
-        op: "Tensor.__index__",
-        trace: "a copy of 8 bytes to pinned host memory and cudaStreamSynchronize for each bound: two for x[i:j], four for x[i:j, i:j]",
-        kind: Some(DynamicShape),
-        why: "A slice needs its bounds as Python ints, and each one is read from the GPU by itself.",
-        fix: fix(SyncFreeApi, "index_select(arange(n) + i)", "window = x[i:j]", "idx = torch.arange(n, device='cuda') + i\nwindow = x.index_select(0, idx)", "n = j - i must be known on the host, and i + n must not pass the end. The result is a copy, not a view. \
-             torch.arange(i, j) with CUDA bounds would wait as well.").or(&["carry the bounds as Python ints: then the slice is a view and costs nothing"]),
-        sources: "PyTorch python_variable_indexing.h; NVIDIA sync-free guide, category 6",
-        ..BASE
-    },
-    Pattern {
-        id: "A09",
-        category: Indexing,
-        title: "x[i] with an integer CUDA scalar",
-        triggers: &["x[i]"],
-        op: "aten::select after aten::item",
-        trace: "a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize; no kernel follows, the result is a view",
-        kind: Some(RoundTrip),
-        why: "Plain indexing makes a view at an offset that the CPU computes, so the index travels to the CPU first.",
-        fix: fix(SyncFreeApi, "index_select with the index on the GPU", "row = x[best]", "row = x.index_select(0, best.view(1)).squeeze(0)", "The result is a copy: writing to it does not change x.").or(&["an index for each row: gather"]),
-        versions: "assignment x[i] = t keeps the index on the GPU since 2.15; reading still waits",
-        sources: "PyTorch TensorIndexing.h",
-        ..BASE
-    },
-    Pattern {
-        id: "A10",
-        category: DynamicShapes,
-        title: "x[flag] with a boolean CUDA scalar",
-        triggers: &["x[flag]"],
-        op: "aten::item in TensorIndexing",
-        trace: "a copy of 1 byte to pinned host memory, then cudaStreamSynchronize",
-        kind: Some(DynamicShape),
-        why: "The flag decides whether the new leading dimension has size 0 or 1.",
-        fix: fix(
-            SyncFreeApi,
-            "use torch.where(flag, x, other)",
-            "y = x[flag]",
-            "y = torch.where(flag, x, torch.zeros_like(x))",
-            "The shape no longer depends on the flag: what follows must accept zeros instead of nothing.",
-        ),
-        sources: "PyTorch TensorIndexing.h",
-        ..BASE
-    },
-    Pattern {
-        id: "A11",
-        title: "a CUDA scalar tensor where an op takes a number",
-        triggers: &[
+    BASE.entry("A01", "Tensor.item()")
+        .triggers(&[".item()"])
+        .op("aten::item, aten::_local_scalar_dense")
+        .why("One value goes to the CPU, which waits until the GPU has computed it. Whether that is needed depends on \
+              what happens to the value.")
+        .fix(Delay, "keep the scalar on the GPU; read it when you log")
+        .before("loss_sum += loss.item()")
+        .after("loss_sum = torch.zeros((), device='cuda')  # once\nloss_sum += loss.detach()\nif step % 100 == 0:\n    print(loss_sum.item() / 100)\n    loss_sum.zero_()")
+        .mind("A value that steers the program (if, size, learning rate) cannot be read late.")
+        .sources("PyTorch CUDAScalar.cu; pytorch#119202; seen in captures"),
+    BASE.entry("A02", "float(), int(), complex() of a tensor")
+        .triggers(&["float(t)", "int(t)", "complex(t)"])
+        .why("Python's conversion functions call item(): the same wait under another name.")
+        .fix(Delay, "collect tensors; make numbers of them after the loop")
+        .before("history.append(float(loss))")
+        .after("history.append(loss.detach())\n# after the loop: one wait for all\nvalues = torch.stack(history).tolist()")
+        .mind("Until then history holds GPU tensors, which NumPy does not take. clone() what is written again in place, such as the output of a CUDA graph.")
+        .sources("PyTorch python_variable_methods.cpp"),
+    BASE.entry("A03", "truth value of a tensor (if, while, not, and, assert)")
+        .triggers(&["if t:", "while t:", "not t", "t and u", "assert t", "bool(t)", "a < t < b"])
+        .op("aten::is_nonzero")
+        .trace("a comparison kernel, a copy of 1 byte to pinned host memory (the value's size if nothing is compared), then cudaStreamSynchronize")
+        .kind(ControlFlow)
+        .why("Python takes a branch, so it must know the value before it can go on.")
+        .fix(SyncFreeApi, "torch.where, if the branch only chooses between tensors")
+        .before("if (x > limit).any():\n    x = x.clamp(max=limit)")
+        .after("x = torch.where(x > limit, limit, x)")
+        .mind("Both sides are computed. What the branch does beside (a file, a break, a flag) still needs the answer.")
+        .or(&["else, or where one side costs much: ask every N steps"])
+        .sources("PyTorch test_sync_warning"),
+    BASE.entry("A04", "torch.is_nonzero()")
+        .triggers(&["torch.is_nonzero(t)"])
+        .op("aten::is_nonzero")
+        .kind(ControlFlow)
+        .why("The answer is a Python bool, so the CPU waits for it.")
+        .fix(SyncFreeApi, "compare on the GPU and select with torch.where")
+        .before("y = a if torch.is_nonzero(flag) else b")
+        .after("y = torch.where(flag != 0, a, b)")
+        .mind("Both a and b are computed, and must have shapes that broadcast.")
+        .sources("PyTorch native_functions"),
+    BASE.entry("A05", "Python builtins over tensors (max, min, sorted, math.*)")
+        .triggers(&["max(a, b)", "min(a, b)", "sorted(tensors)", "math.sqrt(t)", "round(t)"])
+        .op("aten::is_nonzero or aten::item")
+        .trace("a comparison kernel, a copy of 1 byte to pinned host memory and cudaStreamSynchronize for each comparison")
+        .kind(ControlFlow)
+        .why("Python orders the tensors itself and asks the GPU for the outcome of every comparison.")
+        .fix(SyncFreeApi, "torch's own: torch.maximum, torch.sqrt")
+        .before("worst = max(loss_a, loss_b)\nnorm = math.sqrt(total)")
+        .after("worst = torch.maximum(loss_a, loss_b)\nnorm = torch.sqrt(total)")
+        .mind("The results are tensors, not Python numbers.")
+        .or(&["many tensors: torch.stack(ts).max()"])
+        .sources("NVIDIA sync-free guide, category 4"),
+    BASE.entry("A06", "value in tensor")
+        .triggers(&["x in t"])
+        .op("Tensor.__contains__")
+        .trace("an equality kernel and a reduction, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
+        .kind(ControlFlow)
+        .why("`in` must answer with a Python bool.")
+        .fix(SyncFreeApi, "keep the answer as a GPU mask: (t == x).any()")
+        .before("done = eos_id in tokens")
+        .after("done = (tokens == eos_id).any()  # stays on the GPU")
+        .mind("A Python branch on the mask waits again.")
+        .sources("torch/_tensor.py")
+        .torch(&[("torch/_tensor.py", "__contains__")]),
+    BASE.entry("A07", "a CUDA tensor used as a size, a range or a list index")
+        .category(DynamicShapes)
+        .triggers(&["range(t)", "lst[t]", "torch.zeros(t)", "x.view(t, -1)", "x.repeat(t)"])
+        .op("Tensor.__index__")
+        .trace("a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize")
+        .kind(DynamicShape)
+        .why("Sizes and loop bounds are Python ints: the CPU cannot allocate or launch without them.")
+        .fix(SyncFreeApi, "keep sizes as Python ints")
+        .before("n = lengths.max()\nbuf = torch.zeros(n, device='cuda')")
+        .after("n = max(host_lengths)  # the data loader knows them\nbuf = torch.zeros(n, device='cuda')")
+        .or(&["pad to a fixed maximum"])
+        .sources("PyTorch python_arg_parser.h"),
+    BASE.entry("A08", "slice with CUDA tensors as bounds")
+        .category(Slicing)
+        .triggers(&["x[i:j]"])
+        .op("Tensor.__index__")
+        .trace("a copy of 8 bytes to pinned host memory and cudaStreamSynchronize for each bound: two for x[i:j], four for x[i:j, i:j]")
+        .kind(DynamicShape)
+        .why("A slice needs its bounds as Python ints, and each one is read from the GPU by itself.")
+        .fix(SyncFreeApi, "index_select(arange(n) + i)")
+        .before("window = x[i:j]")
+        .after("idx = torch.arange(n, device='cuda') + i\nwindow = x.index_select(0, idx)")
+        .mind("n = j - i must be known on the host, and i + n must not pass the end. The result is a copy, not a view. \
+             torch.arange(i, j) with CUDA bounds would wait as well.")
+        .or(&["carry the bounds as Python ints: then the slice is a view and costs nothing"])
+        .sources("PyTorch python_variable_indexing.h; NVIDIA sync-free guide, category 6"),
+    BASE.entry("A09", "x[i] with an integer CUDA scalar")
+        .category(Indexing)
+        .triggers(&["x[i]"])
+        .op("aten::select after aten::item")
+        .trace("a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize; no kernel follows, the result is a view")
+        .kind(RoundTrip)
+        .why("Plain indexing makes a view at an offset that the CPU computes, so the index travels to the CPU first.")
+        .fix(SyncFreeApi, "index_select with the index on the GPU")
+        .before("row = x[best]")
+        .after("row = x.index_select(0, best.view(1)).squeeze(0)")
+        .mind("The result is a copy: writing to it does not change x.")
+        .or(&["an index for each row: gather"])
+        .versions("assignment x[i] = t keeps the index on the GPU since 2.15; reading still waits")
+        .sources("PyTorch TensorIndexing.h"),
+    BASE.entry("A10", "x[flag] with a boolean CUDA scalar")
+        .category(DynamicShapes)
+        .triggers(&["x[flag]"])
+        .op("aten::item in TensorIndexing")
+        .trace("a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
+        .kind(DynamicShape)
+        .why("The flag decides whether the new leading dimension has size 0 or 1.")
+        .fix(SyncFreeApi, "use torch.where(flag, x, other)")
+        .before("y = x[flag]")
+        .after("y = torch.where(flag, x, torch.zeros_like(x))")
+        .mind("The shape no longer depends on the flag: what follows must accept zeros instead of nothing.")
+        .sources("PyTorch TensorIndexing.h"),
+    BASE.entry("A11", "a CUDA scalar tensor where an op takes a number")
+        .triggers(&[
             "torch.add(x, y, alpha=t)",
             "torch.full(size, t)",
             "torch.arange(t)",
             "torch.linspace(t0, t1, n)",
             "x.narrow(0, t, n)",
-        ],
-        op: "aten::_local_scalar_dense in the argument parser",
-        trace: "a copy of one value to pinned host memory and cudaStreamSynchronize directly before the op's own kernel",
-        kind: Some(RoundTrip),
-        why: "The argument is a C++ number, so the value is read to the CPU only to be sent back as a kernel argument.",
-        fix: fix(SyncFreeApi, "use the tensor form: x + t * y", "out = torch.add(x, y, alpha=t)", "out = x + t * y", "A dtype wider than x in t may promote the result.").or(&["a limit: x.clamp(min=t) takes a tensor"]),
-        sources: "PyTorch python_arg_parser.cpp; Koratahiu/Advanced_Optimizers#5",
-        ..BASE
-    },
-    Pattern {
-        id: "A37",
-        title: "a value that is read and given back to the GPU",
-        triggers: &["y = y / x.norm().item()", "total_gpu += loss.item()"],
-        op: "aten::_local_scalar_dense",
-        trace: "a copy of one value to pinned host memory and cudaStreamSynchronize, then a kernel with the value as its argument",
-        kind: Some(RoundTrip),
-        why: "The CPU only carries the number: tensors combine with the tensor that held it.",
-        fix: fix(
-            Remove,
-            "leave the read out: combine the tensors",
-            "scale = x.norm().item()\ny = y / scale",
-            "scale = x.norm().detach()\ny = y / scale",
-            "detach() because the number took no part in autograd.",
-        ),
-        sources: "torchtitan#206, DeepSpeed#5115",
-        ..BASE
-    },
-    Pattern {
-        id: "A38",
-        title: "a value read to decide what runs",
-        triggers: &["if loss.item() < target: break", "while gap.item() > tol:"],
-        op: "aten::_local_scalar_dense",
-        trace: "a copy of one value to pinned host memory, then cudaStreamSynchronize; what follows may differ",
-        kind: Some(ControlFlow),
-        why: "Python takes a branch by the number, so the CPU waits for it.",
-        fix: fix(Delay, "look every N steps, where a late answer will do", "if loss.item() < target:\n    break", "if step % 10 == 0 and loss.item() < target:\n    break", "The program may go a few steps further than before.").or(&["one step late: copy to pinned memory, wait for its event in the next step", "where both sides can run: torch.where needs no answer"]),
-        sources: "NVIDIA sync-free guide, step 4",
-        ..BASE
-    },
-    Pattern {
-        id: "A12",
-        title: "masked_fill or index_fill with a CUDA scalar",
-        triggers: &["x.masked_fill(mask, t)", "x.index_fill_(0, idx, t)"],
-        op: "aten::masked_fill_, aten::index_fill_",
-        trace: "a copy of one value to pinned host memory and cudaStreamSynchronize, then the fill kernel",
-        kind: Some(RoundTrip),
-        why: "The fill value is read to the CPU although only the GPU uses it.",
-        fix: fix(
-            SyncFreeApi,
-            "use torch.where(mask, t, x)",
-            "x = x.masked_fill(mask, t)",
-            "x = torch.where(mask, t, x)",
-            "torch.where promotes dtypes, masked_fill keeps that of x: cast t first.",
-        ),
-        sources: "PyTorch Indexing.cu",
-        ..BASE
-    },
-    Pattern {
-        id: "A13",
-        category: TensorCreation,
-        title: "torch.tensor() of CUDA scalars",
-        triggers: &["torch.tensor([t, u])", "torch.tensor(t)", "np.array([t, u])"],
-        op: "aten::item per element",
-        trace: "one scalar copy and cudaStreamSynchronize per element, then an upload from pageable memory if the result is on the GPU",
-        kind: Some(RoundTrip),
-        why: "Each element is read to the CPU, then the list is uploaded again.",
-        fix: fix(
-            SyncFreeApi,
-            "use torch.stack on the GPU",
-            "losses = torch.tensor([loss_a, loss_b], device='cuda')",
-            "losses = torch.stack([loss_a, loss_b])",
-            "torch.stack keeps the autograd graph; call detach() where torch.tensor cut it.",
-        ),
-        sources: "PyTorch tensor_new.cpp",
-        ..BASE
-    },
-    Pattern {
-        id: "A14",
-        title: "item() in a loop over tensors",
-        triggers: &["[x.item() for x in tensors]", "for v in t: float(v)"],
-        op: "aten::item per element",
-        trace: "many equal scalar copies with cudaStreamSynchronize and no kernels between them",
-        why: "N values are read one by one: N waits where one would do.",
-        fix: fix(
-            Coalesce,
-            "read all at once: torch.stack(ts).tolist()",
-            "values = [x.item() for x in losses]",
-            "values = torch.stack(losses).tolist()",
-            "The tensors must share dtype, shape and device.",
-        ),
-        sources: "NVIDIA sync-free guide, step 5",
-        ..BASE
-    },
+        ])
+        .op("aten::_local_scalar_dense in the argument parser")
+        .trace("a copy of one value to pinned host memory and cudaStreamSynchronize directly before the op's own kernel")
+        .kind(RoundTrip)
+        .why("The argument is a C++ number, so the value is read to the CPU only to be sent back as a kernel argument.")
+        .fix(SyncFreeApi, "use the tensor form: x + t * y")
+        .before("out = torch.add(x, y, alpha=t)")
+        .after("out = x + t * y")
+        .mind("A dtype wider than x in t may promote the result.")
+        .or(&["a limit: x.clamp(min=t) takes a tensor"])
+        .sources("PyTorch python_arg_parser.cpp; Koratahiu/Advanced_Optimizers#5"),
+    BASE.entry("A37", "a value that is read and given back to the GPU")
+        .triggers(&["y = y / x.norm().item()", "total_gpu += loss.item()"])
+        .op("aten::_local_scalar_dense")
+        .trace("a copy of one value to pinned host memory and cudaStreamSynchronize, then a kernel with the value as its argument")
+        .kind(RoundTrip)
+        .why("The CPU only carries the number: tensors combine with the tensor that held it.")
+        .fix(Remove, "leave the read out: combine the tensors")
+        .before("scale = x.norm().item()\ny = y / scale")
+        .after("scale = x.norm().detach()\ny = y / scale")
+        .mind("detach() because the number took no part in autograd.")
+        .sources("torchtitan#206, DeepSpeed#5115"),
+    BASE.entry("A38", "a value read to decide what runs")
+        .triggers(&["if loss.item() < target: break", "while gap.item() > tol:"])
+        .op("aten::_local_scalar_dense")
+        .trace("a copy of one value to pinned host memory, then cudaStreamSynchronize; what follows may differ")
+        .kind(ControlFlow)
+        .why("Python takes a branch by the number, so the CPU waits for it.")
+        .fix(Delay, "look every N steps, where a late answer will do")
+        .before("if loss.item() < target:\n    break")
+        .after("if step % 10 == 0 and loss.item() < target:\n    break")
+        .mind("The program may go a few steps further than before.")
+        .or(&[
+            "one step late: copy to pinned memory, wait for its event in the next step",
+            "where both sides can run: torch.where needs no answer",
+        ])
+        .sources("NVIDIA sync-free guide, step 4"),
+    BASE.entry("A12", "masked_fill or index_fill with a CUDA scalar")
+        .triggers(&["x.masked_fill(mask, t)", "x.index_fill_(0, idx, t)"])
+        .op("aten::masked_fill_, aten::index_fill_")
+        .trace("a copy of one value to pinned host memory and cudaStreamSynchronize, then the fill kernel")
+        .kind(RoundTrip)
+        .why("The fill value is read to the CPU although only the GPU uses it.")
+        .fix(SyncFreeApi, "use torch.where(mask, t, x)")
+        .before("x = x.masked_fill(mask, t)")
+        .after("x = torch.where(mask, t, x)")
+        .mind("torch.where promotes dtypes, masked_fill keeps that of x: cast t first.")
+        .sources("PyTorch Indexing.cu"),
+    BASE.entry("A13", "torch.tensor() of CUDA scalars")
+        .category(TensorCreation)
+        .triggers(&["torch.tensor([t, u])", "torch.tensor(t)", "np.array([t, u])"])
+        .op("aten::item per element")
+        .trace("one scalar copy and cudaStreamSynchronize per element, then an upload from pageable memory if the result is on the GPU")
+        .kind(RoundTrip)
+        .why("Each element is read to the CPU, then the list is uploaded again.")
+        .fix(SyncFreeApi, "use torch.stack on the GPU")
+        .before("losses = torch.tensor([loss_a, loss_b], device='cuda')")
+        .after("losses = torch.stack([loss_a, loss_b])")
+        .mind("torch.stack keeps the autograd graph; call detach() where torch.tensor cut it.")
+        .sources("PyTorch tensor_new.cpp"),
+    BASE.entry("A14", "item() in a loop over tensors")
+        .triggers(&["[x.item() for x in tensors]", "for v in t: float(v)"])
+        .op("aten::item per element")
+        .trace("many equal scalar copies with cudaStreamSynchronize and no kernels between them")
+        .why("N values are read one by one: N waits where one would do.")
+        .fix(Coalesce, "read all at once: torch.stack(ts).tolist()")
+        .before("values = [x.item() for x in losses]")
+        .after("values = torch.stack(losses).tolist()")
+        .mind("The tensors must share dtype, shape and device.")
+        .sources("NVIDIA sync-free guide, step 5"),
 ];

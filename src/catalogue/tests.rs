@@ -57,7 +57,7 @@ fn entries_are_complete() {
         }
         assert!(!p.triggers.is_empty() && !p.driver_api.is_empty(), "{id}");
         assert!(p.title.chars().count() <= 72, "{id}: {}", p.title);
-        assert!(id.starts_with('L') == p.library.is_some_and(|l| l.library != "torch"), "{id}");
+        assert!(id.starts_with('L') == p.library().is_some_and(|l| l.library != "torch"), "{id}");
         if p.category == Category::NotAWait {
             assert!(p.kind.is_none(), "{id}");
         }
@@ -274,9 +274,8 @@ fn entries_of_libraries_say_their_version() {
         word.split_once('.')
             .is_some_and(|(major, rest)| major.parse::<u32>().is_ok() && rest.starts_with(digit))
     };
-    for (p, site) in all().filter_map(|p| Some((p, p.library?))).filter(|(p, _)| p.id.starts_with('L')) {
-        let installed =
-            site.frames.iter().all(|(file, _)| file.contains('/') && !file.starts_with("examples/"));
+    for (p, site) in all().filter_map(|p| Some((p, p.library()?))).filter(|(p, _)| p.id.starts_with('L')) {
+        let installed = site.places().all(|(file, _)| file.contains('/') && !file.starts_with("examples/"));
         assert!(!installed || p.sources.split([' ', ',']).any(version), "{}: {}", p.id, p.sources);
     }
 }
@@ -308,8 +307,8 @@ fn the_line_chooses_among_entries() {
 /// Each entry is what a wait in its file, function and line gets; where a class is named too, the plain name fits several.
 #[test]
 fn every_library_entry_can_be_returned() {
-    for (p, site) in all().filter_map(|p| Some((p, p.library?))) {
-        for &(file, function) in site.frames {
+    for (p, site) in all().filter_map(|p| Some((p, p.library()?))) {
+        for (file, function) in site.places() {
             let function = if function.is_empty() { "f" } else { function.trim_start_matches('*') };
             let line = Some(site.line_text).filter(|text| !text.is_empty());
             let inside = if file.ends_with('/') { "x.py" } else { "" };

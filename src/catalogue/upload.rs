@@ -1,6 +1,6 @@
 //! C01 to C14: data on its way to the GPU. The CPU receives nothing, so none of these waits is needed as such.
 
-use super::{Category::*, Pattern, Strategy::*, fix, torch};
+use super::{Category::*, Pattern, Strategy::*};
 use crate::vocabulary::Kind::*;
 
 const BASE: Pattern = Pattern {
@@ -13,222 +13,171 @@ const BASE: Pattern = Pattern {
 };
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    Pattern {
-        id: "C01",
-        category: TensorCreation,
-        title: "a tensor made from Python or NumPy data on the GPU",
-        triggers: &[
+    BASE.entry("C01", "a tensor made from Python or NumPy data on the GPU")
+        .category(TensorCreation)
+        .triggers(&[
             "torch.tensor(obj, device='cuda')",
             "torch.as_tensor(arr, device='cuda')",
             "x.new_tensor(obj)",
             "torch.cuda.FloatTensor(list)",
             "torch.cuda.BoolTensor(list)",
             "torch.from_numpy(a).cuda()",
-        ],
-        op: "torch.tensor -> aten::to",
-        why: "The tensor is built on the CPU and then uploaded with a blocking copy.",
-        fix: fix(NonBlocking, "build on the CPU, then .to('cuda', non_blocking=True)", "idx = torch.tensor(ids, device='cuda')", "idx = torch.tensor(ids, pin_memory=True).to('cuda', non_blocking=True)", "From pageable memory a large copy can still block inside the call.").or(&["a constant: make it once, before the loop, and keep it"]),
-        sources: "PyTorch tensor_new.cpp; pytorch#120996, sglang#35106; seen in captures",
-        ..BASE
-    },
-    Pattern {
-        id: "C02",
-        category: TensorCreation,
-        title: "torch.tensor(number, device='cuda')",
-        triggers: &[
+        ])
+        .op("torch.tensor -> aten::to")
+        .why("The tensor is built on the CPU and then uploaded with a blocking copy.")
+        .fix(NonBlocking, "build on the CPU, then .to('cuda', non_blocking=True)")
+        .before("idx = torch.tensor(ids, device='cuda')")
+        .after("idx = torch.tensor(ids, pin_memory=True).to('cuda', non_blocking=True)")
+        .mind("From pageable memory a large copy can still block inside the call.")
+        .or(&["a constant: make it once, before the loop, and keep it"])
+        .sources("PyTorch tensor_new.cpp; pytorch#120996, sglang#35106; seen in captures"),
+    BASE.entry("C02", "torch.tensor(number, device='cuda')")
+        .category(TensorCreation)
+        .triggers(&[
             "torch.tensor(3.14, device='cuda')",
             "torch.tensor(0, device='cuda')",
             "torch.tensor(0).to('cuda')",
-        ],
-        op: "torch.tensor -> aten::to",
-        trace: "an upload of 4 or 8 bytes from pageable memory, then cudaStreamSynchronize",
-        fix: fix(
-            SyncFreeApi,
-            "fill on the GPU: torch.full((), value, device='cuda')",
-            "scale = torch.tensor(3.14, device='cuda')",
-            "scale = torch.full((), 3.14, device='cuda')",
-            "Give dtype= where the default for the number is not the one you want.",
-        ),
-        sources: "pytorch#120996",
-        ..BASE
-    },
-    Pattern {
-        id: "C03",
-        title: ".cuda(), .to('cuda') of a CPU tensor",
-        triggers: &[".cuda()", ".to('cuda')", ".to(device)"],
-        op: "aten::to, aten::_to_copy",
-        trace: "a copy from pageable (or pinned) host memory to the GPU, then cudaStreamSynchronize",
-        fix: fix(
-            NonBlocking,
-            "copy with non_blocking=True from pinned memory",
-            "loader = DataLoader(ds, batch_size=64)\nfor x, y in loader:\n    x, y = x.cuda(), y.cuda()",
-            "loader = DataLoader(ds, batch_size=64, pin_memory=True)\nfor x, y in loader:\n    x, y = x.cuda(non_blocking=True), y.cuda(non_blocking=True)",
-            "Do not overwrite the CPU tensor before the copy has run. Pin in the loader: x.pin_memory() in the hot loop can cost more than it saves.",
-        ),
-        sources: "PyTorch Copy.cu; seen in captures",
-        ..BASE
-    },
-    Pattern {
-        id: "C04",
-        title: "gpu.copy_(cpu), load_state_dict()",
-        triggers: &["gpu.copy_(cpu)", "module.load_state_dict(state)"],
-        trace: "a copy from host memory to the GPU, then cudaStreamSynchronize, per tensor",
-        fix: fix(NonBlocking, "non_blocking=True from a batch that the loader pinned", "static_x.copy_(x_cpu)", "static_x.copy_(x_cpu, non_blocking=True)  # x_cpu: from DataLoader(pin_memory=True)", "Only where the source is not written again before the copy has run: a buffer of your own needs an event recorded after the copy, and waited for before the next write. Loading a checkpoint once needs no fix."),
-        sources: "PyTorch Copy.cu",
-        ..BASE
-    },
-    Pattern {
-        id: "C05",
-        category: Indexing,
-        title: "x[idx] = number with an index tensor or list",
-        triggers: &["x[idx] = 0", "x[[0, 2]] = 1.0"],
-        op: "aten::index_put_",
-        trace: "an upload of one value from pageable memory and cudaStreamSynchronize, then the index kernel",
-        why: "The number is made a CPU tensor and uploaded with a blocking copy.",
-        fix: fix(SyncFreeApi, "a number: index_fill_(dim, idx, value), idx on the GPU", "x[:, [0, 2]] = 0", "idx = torch.tensor([0, 2], device='cuda')  # once\nx.index_fill_(1, idx, 0)", "Only for a number and one indexed dimension. x[idx].fill_(0) writes into a copy, and nothing into x.").or(&["another value: keep index and value on the GPU, x[idx] = t"]),
-        versions: "up to 2.12; gone in 2.15",
-        sources: "PyTorch TensorAdvancedIndexing.cpp; pytorch#188330",
-        ..BASE
-    },
-    Pattern {
-        id: "C06",
-        category: Indexing,
-        title: "x[3] = number, where one element is addressed",
-        triggers: &["x[3] = 1.0", "x[0, 0] = 1.5"],
-        op: "aten::copy_ in TensorIndexing",
-        trace: "an upload of one value from pageable memory, then cudaStreamSynchronize; no kernel",
-        why: "A destination without dimensions is written by a blocking copy from a CPU scalar, not by a fill kernel.",
-        fix: fix(SyncFreeApi, "use fill_: x[3].fill_(value)", "x[3] = 1.0", "x[3].fill_(1.0)", "Only where each dimension is addressed by a number: a mask, a list or an index tensor makes a copy, and fill_ then writes nothing into x."),
-        versions: "up to 2.12; gone in 2.15",
-        sources: "PyTorch TensorIndexing.h; pytorch#186482, pytorch#188267; seen in captures",
-        ..BASE
-    },
-    Pattern {
-        id: "C07",
-        category: Indexing,
-        title: "indexing a CUDA tensor with a list or CPU tensor",
-        triggers: &["x[idx_cpu]", "x[idx_list]", "x[[0, 2, 5]]"],
-        op: "aten::index",
-        trace: "an upload of 8 bytes per index from pageable memory and cudaStreamSynchronize, then the index kernel",
-        why: "The index is uploaded with a blocking copy first.",
-        fix: fix(NonBlocking, "keep the index on the GPU", "y = x[[0, 2, 5]]", "idx = torch.tensor([0, 2, 5], device='cuda')  # once\ny = x[idx]", "").or(&["a constant range needs no index: a slice is free"]),
-        sources: "PyTorch TensorAdvancedIndexingUtils.h; test_sync_warning",
-        ..BASE
-    },
-    Pattern {
-        id: "C08",
-        category: Indexing,
-        title: "indexing a CUDA tensor with a CPU mask",
-        triggers: &["x[mask_cpu]"],
-        op: "aten::index",
-        trace: "an upload of 8 bytes per true element from pageable memory and cudaStreamSynchronize; since 2.10 from pinned memory without a wait",
-        why: "The mask is listed on the CPU and the list uploaded with a blocking copy.",
-        fix: fix(
-            NonBlocking,
-            "upload mask.nonzero() pinned, with non_blocking=True",
-            "y = x[mask_cpu]",
-            "idx = mask_cpu.nonzero().squeeze(1).pin_memory()\ny = x[idx.to('cuda', non_blocking=True)]",
-            "For a one-dimensional mask. PyTorch 2.10 does it by itself.",
-        ),
-        versions: "up to 2.8; gone in 2.10",
-        sources: "pytorch#156384",
-        ..BASE
-    },
-    Pattern {
-        id: "C09",
-        title: "torch.where() with a CPU scalar tensor",
-        triggers: &["torch.where(cond, x, cpu_scalar)"],
-        op: "aten::where",
-        trace: "an upload of one value from pageable memory, then cudaStreamSynchronize",
-        why: "A CPU tensor as a branch is moved to the GPU with a blocking copy.",
-        fix: fix(
-            SyncFreeApi,
-            "pass a Python number instead of a CPU tensor",
-            "y = torch.where(m, x, torch.tensor(0.0))",
-            "y = torch.where(m, x, 0.0)",
-            "",
-        ),
-        sources: "PyTorch TensorCompare.cpp",
-        ..BASE
-    },
-    Pattern {
-        id: "C10",
-        category: Distributed,
-        title: "collectives of Python objects",
-        triggers: &[
+        ])
+        .op("torch.tensor -> aten::to")
+        .trace("an upload of 4 or 8 bytes from pageable memory, then cudaStreamSynchronize")
+        .fix(SyncFreeApi, "fill on the GPU: torch.full((), value, device='cuda')")
+        .before("scale = torch.tensor(3.14, device='cuda')")
+        .after("scale = torch.full((), 3.14, device='cuda')")
+        .mind("Give dtype= where the default for the number is not the one you want.")
+        .sources("pytorch#120996"),
+    BASE.entry("C03", ".cuda(), .to('cuda') of a CPU tensor")
+        .triggers(&[".cuda()", ".to('cuda')", ".to(device)"])
+        .op("aten::to, aten::_to_copy")
+        .trace("a copy from pageable (or pinned) host memory to the GPU, then cudaStreamSynchronize")
+        .fix(NonBlocking, "copy with non_blocking=True from pinned memory")
+        .before("loader = DataLoader(ds, batch_size=64)\nfor x, y in loader:\n    x, y = x.cuda(), y.cuda()")
+        .after("loader = DataLoader(ds, batch_size=64, pin_memory=True)\nfor x, y in loader:\n    x, y = x.cuda(non_blocking=True), y.cuda(non_blocking=True)")
+        .mind("Do not overwrite the CPU tensor before the copy has run. Pin in the loader: x.pin_memory() in the hot loop can cost more than it saves.")
+        .sources("PyTorch Copy.cu; seen in captures"),
+    BASE.entry("C04", "gpu.copy_(cpu), load_state_dict()")
+        .triggers(&["gpu.copy_(cpu)", "module.load_state_dict(state)"])
+        .trace("a copy from host memory to the GPU, then cudaStreamSynchronize, per tensor")
+        .fix(NonBlocking, "non_blocking=True from a batch that the loader pinned")
+        .before("static_x.copy_(x_cpu)")
+        .after("static_x.copy_(x_cpu, non_blocking=True)  # x_cpu: from DataLoader(pin_memory=True)")
+        .mind("Only where the source is not written again before the copy has run: a buffer of your own needs an event recorded after the copy, and waited for before the next write. Loading a checkpoint once needs no fix.")
+        .sources("PyTorch Copy.cu"),
+    BASE.entry("C05", "x[idx] = number with an index tensor or list")
+        .category(Indexing)
+        .triggers(&["x[idx] = 0", "x[[0, 2]] = 1.0"])
+        .op("aten::index_put_")
+        .trace("an upload of one value from pageable memory and cudaStreamSynchronize, then the index kernel")
+        .why("The number is made a CPU tensor and uploaded with a blocking copy.")
+        .fix(SyncFreeApi, "a number: index_fill_(dim, idx, value), idx on the GPU")
+        .before("x[:, [0, 2]] = 0")
+        .after("idx = torch.tensor([0, 2], device='cuda')  # once\nx.index_fill_(1, idx, 0)")
+        .mind("Only for a number and one indexed dimension. x[idx].fill_(0) writes into a copy, and nothing into x.")
+        .or(&["another value: keep index and value on the GPU, x[idx] = t"])
+        .versions("up to 2.12; gone in 2.15")
+        .sources("PyTorch TensorAdvancedIndexing.cpp; pytorch#188330"),
+    BASE.entry("C06", "x[3] = number, where one element is addressed")
+        .category(Indexing)
+        .triggers(&["x[3] = 1.0", "x[0, 0] = 1.5"])
+        .op("aten::copy_ in TensorIndexing")
+        .trace("an upload of one value from pageable memory, then cudaStreamSynchronize; no kernel")
+        .why("A destination without dimensions is written by a blocking copy from a CPU scalar, not by a fill kernel.")
+        .fix(SyncFreeApi, "use fill_: x[3].fill_(value)")
+        .before("x[3] = 1.0")
+        .after("x[3].fill_(1.0)")
+        .mind("Only where each dimension is addressed by a number: a mask, a list or an index tensor makes a copy, and fill_ then writes nothing into x.")
+        .versions("up to 2.12; gone in 2.15")
+        .sources("PyTorch TensorIndexing.h; pytorch#186482, pytorch#188267; seen in captures"),
+    BASE.entry("C07", "indexing a CUDA tensor with a list or CPU tensor")
+        .category(Indexing)
+        .triggers(&["x[idx_cpu]", "x[idx_list]", "x[[0, 2, 5]]"])
+        .op("aten::index")
+        .trace("an upload of 8 bytes per index from pageable memory and cudaStreamSynchronize, then the index kernel")
+        .why("The index is uploaded with a blocking copy first.")
+        .fix(NonBlocking, "keep the index on the GPU")
+        .before("y = x[[0, 2, 5]]")
+        .after("idx = torch.tensor([0, 2, 5], device='cuda')  # once\ny = x[idx]")
+        .or(&["a constant range needs no index: a slice is free"])
+        .sources("PyTorch TensorAdvancedIndexingUtils.h; test_sync_warning"),
+    BASE.entry("C08", "indexing a CUDA tensor with a CPU mask")
+        .category(Indexing)
+        .triggers(&["x[mask_cpu]"])
+        .op("aten::index")
+        .trace("an upload of 8 bytes per true element from pageable memory and cudaStreamSynchronize; since 2.10 from pinned memory without a wait")
+        .why("The mask is listed on the CPU and the list uploaded with a blocking copy.")
+        .fix(NonBlocking, "upload mask.nonzero() pinned, with non_blocking=True")
+        .before("y = x[mask_cpu]")
+        .after("idx = mask_cpu.nonzero().squeeze(1).pin_memory()\ny = x[idx.to('cuda', non_blocking=True)]")
+        .mind("For a one-dimensional mask. PyTorch 2.10 does it by itself.")
+        .versions("up to 2.8; gone in 2.10")
+        .sources("pytorch#156384"),
+    BASE.entry("C09", "torch.where() with a CPU scalar tensor")
+        .triggers(&["torch.where(cond, x, cpu_scalar)"])
+        .op("aten::where")
+        .trace("an upload of one value from pageable memory, then cudaStreamSynchronize")
+        .why("A CPU tensor as a branch is moved to the GPU with a blocking copy.")
+        .fix(SyncFreeApi, "pass a Python number instead of a CPU tensor")
+        .before("y = torch.where(m, x, torch.tensor(0.0))")
+        .after("y = torch.where(m, x, 0.0)")
+        .sources("PyTorch TensorCompare.cpp"),
+    BASE.entry("C10", "collectives of Python objects")
+        .category(Distributed)
+        .triggers(&[
             "dist.broadcast_object_list(objs)",
             "dist.all_gather_object(out, obj)",
             "dist.gather_object(obj)",
-        ],
-        op: "torch.distributed object collectives",
-        trace: "uploads of the pickled bytes and their length, an NCCL kernel, then copies of sizes and bytes back, each with cudaStreamSynchronize",
-        kind: Some(CpuCompute),
-        why: "Objects are pickled into GPU tensors, sent by NCCL, read back and unpickled on the CPU.",
-        fix: fix(Offload, "send objects over a gloo group", "dist.all_gather_object(out, stats)", "cpu_group = dist.new_group(backend='gloo')  # once\ndist.all_gather_object(out, stats, group=cpu_group)", "Every rank must create the group.").or(&["begin with init_process_group('cpu:gloo,cuda:nccl'): objects then go by gloo", "send tensors"]),
-        versions: "where the group has NCCL alone",
-        sources: "torch/distributed/distributed_c10d.py",
-        library: torch(&[
-            ("torch/distributed/distributed_c10d.py", "_object_to_tensor"),
-            ("torch/distributed/distributed_c10d.py", "_tensor_to_object"),
-            ("torch/distributed/distributed_c10d.py", "all_gather_object"),
-            ("torch/distributed/distributed_c10d.py", "gather_object"),
-            ("torch/distributed/distributed_c10d.py", "broadcast_object_list"),
-            ("torch/distributed/distributed_c10d.py", "scatter_object_list"),
-            ("torch/distributed/distributed_c10d.py", "send_object_list"),
-            ("torch/distributed/distributed_c10d.py", "recv_object_list"),
-        ]),
-        ..BASE
-    },
-    Pattern {
-        id: "C11",
-        title: "moving a model to the GPU",
-        triggers: &["model.to('cuda')", "model.cuda()"],
-        trace: "hundreds of uploads from pageable memory, each with cudaStreamSynchronize, at start-up",
-        why: "Each parameter is uploaded with its own blocking copy, once.",
-        fix: fix(
-            Leave,
-            "nothing to do: once at start-up",
-            "model = Net().to('cuda')",
-            "with torch.device('cuda'):\n    model = Net()  # parameters are made on the GPU",
-            "Random initialisation draws other numbers on the GPU.",
-        ),
-        sources: "seen in captures",
-        ..BASE
-    },
-    Pattern {
-        id: "C14",
-        category: TensorCreation,
-        title: "a tensor filled on the CPU, then moved",
-        triggers: &["torch.randn(64, 20).to(device)", "torch.zeros(n).cuda()"],
-        op: "aten::to, aten::_to_copy",
-        why: "The CPU fills the tensor, and a blocking copy sends what the GPU could have filled itself.",
-        fix: fix(SyncFreeApi, "make it on the GPU: pass device=", "noise = torch.randn(64, 20).to(device)", "noise = torch.randn(64, 20, device=device)", "The GPU draws other random numbers from the same seed. What is the same in each call is better made once and kept."),
-        sources: "NVIDIA sync-free guide",
-        ..BASE
-    },
-    Pattern {
-        id: "C12",
-        category: NotAWait,
-        title: "pinning in the data loader's thread",
-        triggers: &["DataLoader(ds, pin_memory=True)", "x.pin_memory()"],
-        op: "aten::_pin_memory",
-        trace: "cudaHostAlloc and cudaEventQuery on the pinning thread; no synchronisation",
-        kind: None,
-        why: "A background thread pins memory; the main thread does not wait for it in CUDA.",
-        fix: fix(Leave, "nothing to do: a background thread", "", "", ""),
-        driver_api: "cuMemHostAlloc, off the main thread",
-        sources: "torch/utils/data/_utils/pin_memory.py",
-        ..BASE
-    },
-    Pattern {
-        id: "C13",
-        title: "non_blocking upload from pageable memory",
-        triggers: &[".to('cuda', non_blocking=True)"],
-        trace: "a copy from pageable host memory without cudaStreamSynchronize; a large one spends its time inside cudaMemcpyAsync",
-        why: "The driver stages pageable memory itself: small copies return at once, large ones block inside the call.",
-        fix: fix(NonBlocking, "pin the source of large copies in the data loader", "loader = DataLoader(ds, batch_size=64)\nfor x in loader:\n    x = x.to('cuda', non_blocking=True)", "loader = DataLoader(ds, batch_size=64, pin_memory=True)\nfor x in loader:\n    x = x.to('cuda', non_blocking=True)", "Pinning costs a copy: in the hot thread it can be slower than the pageable upload."),
-        driver_api: "cuMemcpyHtoDAsync",
-        sources: "CUDA API synchronisation behaviour; seen in captures",
-        ..BASE
-    },
+        ])
+        .op("torch.distributed object collectives")
+        .trace("uploads of the pickled bytes and their length, an NCCL kernel, then copies of sizes and bytes back, each with cudaStreamSynchronize")
+        .kind(CpuCompute)
+        .why("Objects are pickled into GPU tensors, sent by NCCL, read back and unpickled on the CPU.")
+        .fix(Offload, "send objects over a gloo group")
+        .before("dist.all_gather_object(out, stats)")
+        .after("cpu_group = dist.new_group(backend='gloo')  # once\ndist.all_gather_object(out, stats, group=cpu_group)")
+        .mind("Every rank must create the group.")
+        .or(&["begin with init_process_group('cpu:gloo,cuda:nccl'): objects then go by gloo", "send tensors"])
+        .versions("where the group has NCCL alone")
+        .sources("torch/distributed/distributed_c10d.py")
+        .torch(&[(
+            "torch/distributed/distributed_c10d.py",
+            "_object_to_tensor _tensor_to_object all_gather_object gather_object broadcast_object_list scatter_object_list send_object_list recv_object_list",
+        )]),
+    BASE.entry("C11", "moving a model to the GPU")
+        .triggers(&["model.to('cuda')", "model.cuda()"])
+        .trace("hundreds of uploads from pageable memory, each with cudaStreamSynchronize, at start-up")
+        .why("Each parameter is uploaded with its own blocking copy, once.")
+        .fix(Leave, "nothing to do: once at start-up")
+        .before("model = Net().to('cuda')")
+        .after("with torch.device('cuda'):\n    model = Net()  # parameters are made on the GPU")
+        .mind("Random initialisation draws other numbers on the GPU.")
+        .sources("seen in captures"),
+    BASE.entry("C14", "a tensor filled on the CPU, then moved")
+        .category(TensorCreation)
+        .triggers(&["torch.randn(64, 20).to(device)", "torch.zeros(n).cuda()"])
+        .op("aten::to, aten::_to_copy")
+        .why("The CPU fills the tensor, and a blocking copy sends what the GPU could have filled itself.")
+        .fix(SyncFreeApi, "make it on the GPU: pass device=")
+        .before("noise = torch.randn(64, 20).to(device)")
+        .after("noise = torch.randn(64, 20, device=device)")
+        .mind("The GPU draws other random numbers from the same seed. What is the same in each call is better made once and kept.")
+        .sources("NVIDIA sync-free guide"),
+    BASE.entry("C12", "pinning in the data loader's thread")
+        .category(NotAWait)
+        .triggers(&["DataLoader(ds, pin_memory=True)", "x.pin_memory()"])
+        .op("aten::_pin_memory")
+        .trace("cudaHostAlloc and cudaEventQuery on the pinning thread; no synchronisation")
+        .by_use()
+        .why("A background thread pins memory; the main thread does not wait for it in CUDA.")
+        .fix(Leave, "nothing to do: a background thread")
+        .driver_api("cuMemHostAlloc, off the main thread")
+        .sources("torch/utils/data/_utils/pin_memory.py"),
+    BASE.entry("C13", "non_blocking upload from pageable memory")
+        .triggers(&[".to('cuda', non_blocking=True)"])
+        .trace("a copy from pageable host memory without cudaStreamSynchronize; a large one spends its time inside cudaMemcpyAsync")
+        .why("The driver stages pageable memory itself: small copies return at once, large ones block inside the call.")
+        .fix(NonBlocking, "pin the source of large copies in the data loader")
+        .before("loader = DataLoader(ds, batch_size=64)\nfor x in loader:\n    x = x.to('cuda', non_blocking=True)")
+        .after("loader = DataLoader(ds, batch_size=64, pin_memory=True)\nfor x in loader:\n    x = x.to('cuda', non_blocking=True)")
+        .mind("Pinning costs a copy: in the hot thread it can be slower than the pageable upload.")
+        .driver_api("cuMemcpyHtoDAsync")
+        .sources("CUDA API synchronisation behaviour; seen in captures"),
 ];

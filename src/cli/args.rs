@@ -9,7 +9,6 @@ pub use fix::FixArgs;
 pub use gpu::BenchArgs;
 pub use replay::ReplayArgs;
 
-use super::input;
 use super::progress::Shown;
 use chrono::NaiveDate;
 use clap::{Args, ColorChoice, CommandFactory, Parser, Subcommand, ValueHint};
@@ -120,6 +119,9 @@ pub struct ReportArgs {
     #[command(flatten)]
     pub shared: SharedArgs,
 }
+
+/// What is typed for times from the profiles themselves.
+pub const OWN: &str = "none";
 
 /// Where times come from.
 #[derive(Args)]
@@ -294,7 +296,7 @@ pub struct DiffArgs {
     pub before_source_root: Vec<SourceRoot>,
     /// `none` takes times from the captures themselves; by default they come from NAME.light.sqlite beside NAME.sqlite,
     /// made without backtraces, if it fits
-    #[arg(long, value_name = "none", value_parser = [input::OWN], hide_possible_values = true)]
+    #[arg(long, value_name = "none", value_parser = [OWN], hide_possible_values = true)]
     pub timing: Option<String>,
     #[command(flatten)]
     pub select: SelectArgs,

@@ -1,6 +1,6 @@
 //! `sync-report check`: the gate.
 
-use super::args::CheckArgs;
+use super::args::{CheckArgs, OWN};
 use super::{diff, folders, input, options, output};
 use anyhow::{Context, Result, anyhow, bail};
 use chrono::{DateTime, NaiveDate};
@@ -48,7 +48,7 @@ pub fn run(args: CheckArgs) -> Result<ExitCode> {
     // With prices, although no rule asks for them: sites are ranked by them, and `S3` is to be the report's.
     let mut options = exports.named(options::selected(&args.select, &args.shared));
     // A capture named is of the profile.
-    let own = timing.filter(|t| *t == Path::new(input::OWN));
+    let own = timing.filter(|t| *t == Path::new(OWN));
     let old = baseline.map(|paths| diff::side(&paths, &options, own, &args.shared, false));
     let baseline = old.transpose()?.map(|(side, _)| side);
     let names = ranges(budget.as_ref());

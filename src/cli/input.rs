@@ -1,6 +1,6 @@
 //! The files given: exports as they are, reports exported through nsys first.
 
-use super::args::SharedArgs;
+use super::args::{OWN, SharedArgs};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{Read, Write};
@@ -11,9 +11,10 @@ use sync_report::analysis::Options;
 use sync_report::analysis::timing::Timing;
 use sync_report::error::InputError;
 use sync_report::model::Warning;
-use sync_report::profile::commands::{FOLDER, is_report_name, shell_quote, stem};
+use sync_report::profile::commands::{FOLDER, is_report_name, stem};
 use sync_report::profile::header::is_nsys_report;
 use sync_report::ranks::numbers::unread;
+use sync_report::text::shell_quote;
 use tempfile::TempDir;
 
 /// Paths of exports. Exports made for this run only live as long as this value.
@@ -88,9 +89,6 @@ pub fn exports(arguments: &[PathBuf], shared: &SharedArgs) -> Result<Exports> {
     }
     Ok(out)
 }
-
-/// What is typed for times from the profiles themselves.
-pub const OWN: &str = "none";
 
 /// [`exports`], with their times from the capture that `--timing` names, else from light captures beside them.
 ///

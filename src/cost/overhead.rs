@@ -34,6 +34,7 @@
 
 use super::simulate::Program;
 use super::simulate::model::{HostThread, StepIx, StepKind};
+use super::simulate::run::most_of;
 use crate::profile::Profile;
 use crate::profile::calls::Calls;
 use crate::profile::details::{Details, LaunchSize};
@@ -65,8 +66,6 @@ const MOST_GAPS: usize = 20_000;
 /// What a program does between two calls at least: the 5th percentile of gaps after launches in the light captures of
 /// vae and imagenet is 0.3 to 2.4 µs.
 const LEAST_GAP_NS: i64 = 1_500;
-/// No more of a host segment or a launch is taken for the profiler's: the rest is the program's own.
-const MOST_OF_GAP: f64 = 0.65;
 
 /// Host time around a synchronising call that goes with it, in ns, from the same loops: a round alone less some 0.5 µs for
 /// the call, whose own length is not known without the profiler; for `.item()` a round under the profiler less its two
@@ -165,11 +164,6 @@ fn backtrace(calls: &Calls, thread: ThreadIx) -> Option<i64> {
     }
     let middle = gaps.len() / 2;
     Some(*gaps.select_nth_unstable(middle).1)
-}
-
-/// What of a host segment the profiler takes at most.
-pub fn most_of(gap: i64) -> i64 {
-    (gap.max(0) as f64 * MOST_OF_GAP) as i64
 }
 
 fn scaled(ns: i64, pace: f64) -> i64 {

@@ -157,19 +157,8 @@ fn bounds_of(
 /// Without a simulation. A site that cannot go has a range from nothing to what moving or merging its waits may give.
 fn bounded(subject: &Subject, bounds: Bounds) -> Price {
     let low = if subject.counted { bounds.low() } else { 0 };
-    Price {
-        alone: low,
-        joint: 0,
-        low,
-        high: bounds.high(),
-        bounds,
-        fix: subject.fix,
-        counted: subject.counted,
-        iteration: None,
-        simulated: false,
-        moves_to: None,
-        cut: 0,
-    }
+    let Subject { fix, counted, .. } = *subject;
+    Price { alone: low, low, high: bounds.high(), bounds, fix, counted, ..Price::default() }
 }
 
 /// What all variants come to, each run once; `known`: one of them that has been run.

@@ -26,7 +26,7 @@ pub struct Subject {
 }
 
 /// What fixing one site saves without the profiler, in ns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Price {
     /// Saved where only this site is fixed.
     pub alone: i64,

@@ -41,7 +41,7 @@ pub fn detect(profile: &mut Profile) -> Result<Option<(Fit, Iterations)>, InputE
         if here.len() > MAX_RANGES {
             continue;
         }
-        let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &here)?;
+        let texts = profile.nvtx.ranges.texts(&profile.db, &mut profile.strings, &here)?;
         if let Some((fit, found)) = best_family(profile, &here, &texts)
             && best.as_ref().is_none_or(|b| fit < b.0)
         {
@@ -137,7 +137,7 @@ pub fn named(profile: &mut Profile, wanted: &str) -> Result<Iterations, InputErr
     let levels = profile.nvtx.ranges.depth.iter().max().map_or(0, |deepest| deepest.saturating_add(1));
     for level in 0..levels {
         let here: Vec<RangeId> = profile.nvtx.ranges.closed_at(level).collect();
-        let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &here)?;
+        let texts = profile.nvtx.ranges.texts(&profile.db, &mut profile.strings, &here)?;
         let table = &profile.nvtx.ranges;
         let mut threads: BTreeMap<i64, Vec<(i64, i64)>> = BTreeMap::new();
         for (&r, _) in

@@ -168,7 +168,7 @@ pub struct ProfileInfo {
 }
 
 /// A GPU of an export.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Gpu {
     /// Number that the report's `device` columns use.
     pub id: u32,
@@ -187,8 +187,7 @@ pub struct Gpu {
 impl Gpu {
     /// Several as one, without a name.
     pub fn together<'a>(gpus: impl Iterator<Item = &'a Self>) -> Self {
-        let none = Self { id: 0, name: None, span_ns: 0, busy_ns: 0, idle_ns: 0, drain_ns: 0 };
-        gpus.fold(none, |sum, gpu| Self {
+        gpus.fold(Self::default(), |sum, gpu| Self {
             span_ns: sum.span_ns.saturating_add(gpu.span_ns),
             busy_ns: sum.busy_ns.saturating_add(gpu.busy_ns),
             idle_ns: sum.idle_ns.saturating_add(gpu.idle_ns),

@@ -386,7 +386,7 @@ pub struct Replayed {
 }
 
 /// What to do about a site.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Fix {
     /// Which of the seven ways it is, in the order in which to try them: 1 remove, 2 non_blocking, 3 sync-free API,
     /// 4 delay, 5 coalesce, 6 offload to the GPU, 7 exclude from capture; 8 leave as it is.

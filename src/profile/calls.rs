@@ -9,7 +9,7 @@ use crate::profile::database::{Cells, Database};
 use crate::profile::ids::{CallId, ExportId, NameIx, ThreadIx, process};
 use crate::profile::issued::IssuedBy;
 use crate::profile::seek::Place;
-use crate::profile::strings::Strings;
+use crate::profile::strings::{Strings, base_name};
 use crate::profile::tally::{Tally, in_order};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -364,44 +364,6 @@ fn waiting_names(db: &Database, may_wait: fn(&str) -> bool) -> Result<FxHashSet<
     Ok(chunks.into_iter().flatten().collect())
 }
 
-/// The API's name without what its version and linkage add: `_v3020`, `_ptsz`, `_ptds`.
-///
-/// A driver call's `_v2` stays: it tells two different entry points apart.
-pub fn base_name(name: &str) -> &str {
-    let name = name.strip_suffix("_ptsz").or_else(|| name.strip_suffix("_ptds")).unwrap_or(name);
-    let name = match name.rsplit_once("_v") {
-        Some((base, digits))
-            if (4..=5).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()) =>
-        {
-            base
-        }
-        _ => name,
-    };
-    name.strip_suffix("_ptsz").or_else(|| name.strip_suffix("_ptds")).unwrap_or(name)
-}
-
 fn position(sorted: &TiSlice<ThreadIx, i64>, tid: i64) -> ThreadIx {
     sorted.binary_search(&tid).unwrap_or(ThreadIx::from(0))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::base_name;
-
-    #[test]
-    fn suffixes_of_version_and_linkage_go() {
-        for (name, base) in [
-            ("cudaStreamSynchronize_v3020", "cudaStreamSynchronize"),
-            ("cudaStreamSynchronize_ptsz_v7000", "cudaStreamSynchronize"),
-            ("cudaStreamSynchronize_v7000_ptsz", "cudaStreamSynchronize"),
-            ("cudaGraphLaunch_v10000", "cudaGraphLaunch"),
-            ("cuStreamSynchronize_ptsz", "cuStreamSynchronize"),
-            ("cuMemcpyDtoH_v2", "cuMemcpyDtoH_v2"),
-            ("cudaDeviceSynchronize", "cudaDeviceSynchronize"),
-            ("_v3020", ""),
-            ("", ""),
-        ] {
-            assert_eq!(base_name(name), base);
-        }
-    }
 }

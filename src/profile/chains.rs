@@ -1,10 +1,9 @@
 //! Native call chains: the C++ stacks that nsys recorded with CUDA calls and CPU samples.
 
 use crate::error::InputError;
-use crate::profile::calls::base_name;
 use crate::profile::database::{Cells, Database};
 use crate::profile::ids::ExportId;
-use crate::profile::strings::Strings;
+use crate::profile::strings::{Strings, base_name};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 

@@ -4,6 +4,7 @@
 //! 2024.2; CUDA backtraces want CPU sampling on, or nsys records neither chains nor Python frames.
 
 use crate::profile::target::Target;
+use crate::text::shell_quote;
 use std::path::{Path, PathBuf};
 
 /// What a capture that gives exact Python lines has to ask for. `sync:0`: without a threshold of 0 short waits get no
@@ -100,24 +101,12 @@ fn profile(target: &Target, flags: &str, more: &str, output: &str) -> String {
     format!("nsys profile -t {} {} -o {output} {program}", traced.join(","), flags.join(" "))
 }
 
-/// Quotes a word for a POSIX shell where it needs it.
-pub fn shell_quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn names_with_spaces_and_quotes_survive_the_shell() {
-        assert_eq!(shell_quote("a/b-1.sqlite"), "a/b-1.sqlite");
-        assert_eq!(shell_quote("my run's.sqlite"), "'my run'\\''s.sqlite'");
         assert!(export(Path::new("x/run 1.sqlite")).ends_with("-o 'x/run 1.sqlite' 'x/run 1.nsys-rep'"));
     }
 

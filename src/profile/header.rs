@@ -2,10 +2,10 @@
 
 use crate::error::InputError;
 use crate::profile::commands;
-use crate::profile::database::beside;
+use crate::text::shell_quote;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Tells the common mistakes apart.
 pub(super) fn check_header(path: &Path) -> Result<(), InputError> {
@@ -25,7 +25,7 @@ pub(super) fn check_header(path: &Path) -> Result<(), InputError> {
     }
     if head.starts_with(LFS_POINTER) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        return Err(InputError::LfsPointer(owned, commands::shell_quote(&name)));
+        return Err(InputError::LfsPointer(owned, shell_quote(&name)));
     }
     if !head.starts_with(b"SQLite format 3\0") {
         // A report's name says where an export would come from; any other file is somebody's, and is not to be overwritten.
@@ -49,6 +49,13 @@ pub(super) fn io_error(path: &Path, e: &std::io::Error) -> InputError {
         ErrorKind::PermissionDenied => InputError::Permission(path.to_owned()),
         _ => InputError::Unreadable { path: path.to_owned(), reason: e.to_string() },
     }
+}
+
+/// Whether a file of that ending lies beside, with something in it.
+pub(super) fn beside(path: &Path, suffix: &str) -> bool {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    std::fs::metadata(PathBuf::from(name)).is_ok_and(|m| m.len() > 0)
 }
 
 /// How a pointer of Git LFS begins, by its specification.

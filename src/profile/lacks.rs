@@ -24,7 +24,7 @@ pub struct Lack {
     pub fatal: bool,
 }
 
-/// A table, what is lost without it, and what without some of its columns.
+/// A table, what is lost without it, and what without some of its columns: names with blanks between them.
 type Needed = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const NO_TIMES: &str = "its rows are left out";
@@ -37,7 +37,7 @@ const NEEDED: &[Needed] = &[
     (
         "StringIds",
         "no call, kernel or frame has a name",
-        &[("id", "no call, kernel or frame has a name"), ("value", "no call, kernel or frame has a name")],
+        &[("id value", "no call, kernel or frame has a name")],
     ),
     (
         CALLS,
@@ -59,11 +59,8 @@ const NEEDED: &[Needed] = &[
         "CUPTI_ACTIVITY_KIND_KERNEL",
         "no kernel is known",
         &[
-            ("start", NO_TIMES),
-            ("end", NO_TIMES),
-            ("deviceId", NO_STREAM),
-            ("contextId", NO_STREAM),
-            ("streamId", NO_STREAM),
+            ("start end", NO_TIMES),
+            ("deviceId contextId streamId", NO_STREAM),
             ("correlationId", NO_ISSUER),
             ("globalPid", NO_PROCESS),
             ("demangledName", "kernels have no name: reads that their names explain have no verdict"),
@@ -73,11 +70,8 @@ const NEEDED: &[Needed] = &[
         "CUPTI_ACTIVITY_KIND_MEMCPY",
         "no copy is known: uploads and reads have no verdict",
         &[
-            ("start", NO_TIMES),
-            ("end", NO_TIMES),
-            ("deviceId", NO_STREAM),
-            ("contextId", NO_STREAM),
-            ("streamId", NO_STREAM),
+            ("start end", NO_TIMES),
+            ("deviceId contextId streamId", NO_STREAM),
             ("correlationId", NO_ISSUER),
             ("globalPid", NO_PROCESS),
             ("bytes", "how much was copied is not known"),
@@ -90,8 +84,7 @@ const NEEDED: &[Needed] = &[
         "CUPTI_ACTIVITY_KIND_MEMSET",
         "no memset is known",
         &[
-            ("start", NO_TIMES),
-            ("end", NO_TIMES),
+            ("start end", NO_TIMES),
             ("streamId", NO_STREAM),
             ("correlationId", NO_ISSUER),
             ("globalPid", NO_PROCESS),
@@ -100,26 +93,18 @@ const NEEDED: &[Needed] = &[
     (
         "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
         NO_RECORD,
-        &[
-            ("deviceId", NO_RECORD),
-            ("contextId", NO_RECORD),
-            ("streamId", NO_RECORD),
-            ("correlationId", NO_RECORD),
-            ("eventId", NO_RECORD),
-        ],
+        &[("deviceId contextId streamId correlationId eventId", NO_RECORD)],
     ),
     (
         "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
         "which work an event stands for is not known: it is inferred from times",
-        &[("eventId", NO_RECORD), ("streamId", NO_RECORD), ("correlationId", NO_RECORD)],
+        &[("eventId streamId correlationId", NO_RECORD)],
     ),
     (
         "NVTX_EVENTS",
         "there are no NVTX ranges, no iterations and no Python frames",
         &[
-            ("start", "there are no NVTX ranges, no iterations and no Python frames"),
-            ("eventType", "there are no NVTX ranges, no iterations and no Python frames"),
-            ("globalTid", "there are no NVTX ranges, no iterations and no Python frames"),
+            ("start eventType globalTid", "there are no NVTX ranges, no iterations and no Python frames"),
             ("end", "every NVTX range counts as open until the capture's end"),
             ("text", "most NVTX ranges have no name, so iterations are not found"),
             ("textId", "NVTX ranges with registered names have none"),
@@ -128,11 +113,7 @@ const NEEDED: &[Needed] = &[
     (
         CHAINS,
         "waits have no native call chain",
-        &[
-            ("id", "waits have no native call chain"),
-            ("symbol", "waits have no native call chain"),
-            ("stackDepth", "waits have no native call chain"),
-        ],
+        &[("id symbol stackDepth", "waits have no native call chain")],
     ),
 ];
 
@@ -152,8 +133,10 @@ pub(super) fn of(db: &Database) -> Vec<Lack> {
             };
             lacks.push(Lack { column: false, what, loss, fatal });
         } else if db.has_table(table) {
-            let missing = columns.iter().filter(|(column, _)| !db.has_column(table, column));
-            lacks.extend(missing.map(|&(column, loss)| Lack {
+            let each =
+                columns.iter().flat_map(|&(names, loss)| names.split(' ').map(move |name| (name, loss)));
+            let missing = each.filter(|(column, _)| !db.has_column(table, column));
+            lacks.extend(missing.map(|(column, loss)| Lack {
                 column: true,
                 what: format!("{table} has no column {column}"),
                 loss,

@@ -198,16 +198,6 @@ impl Nvtx {
         })?;
         Ok(Ranges::new(chunks.into_iter().flat_map(|c| c.ranges).collect()))
     }
-
-    /// Texts of the given ranges, in the order given; `None` for a range without one.
-    pub fn texts(
-        &self,
-        db: &Database,
-        strings: &mut Strings,
-        ranges: &[RangeId],
-    ) -> Result<Vec<Option<Arc<str>>>, InputError> {
-        self.ranges.texts(db, strings, ranges)
-    }
 }
 
 impl Ranges {

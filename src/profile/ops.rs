@@ -4,6 +4,7 @@ use crate::error::InputError;
 use crate::profile::database::{Cells, Database};
 use crate::profile::ids::{ExportId, OpId, StreamIx};
 use crate::profile::tally::in_order;
+use crate::text::Names;
 use crate::vocabulary::{Copy, Direction, HostMemory};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::iter::Peekable;
@@ -85,20 +86,8 @@ struct Chunk {
 const PLACE: [&str; 7] = ["start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId"];
 
 /// Parts of names of kernels that multiply matrices: those of a model's layers.
-const PRODUCTS: &[&str] = &[
-    "gemm",
-    "gemv",
-    "cutlass",
-    "xmma",
-    "nvjet",
-    "conv",
-    "flash",
-    "fmha",
-    "attention",
-    "wgrad",
-    "dgrad",
-    "splitKreduce",
-];
+const PRODUCTS: Names =
+    Names("gemm gemv cutlass xmma nvjet conv flash fmha attention wgrad dgrad splitKreduce");
 
 /// Whether a kernel multiplies matrices, or convolves, by its name.
 pub fn multiplies_matrices(kernel: &str) -> bool {

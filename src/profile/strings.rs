@@ -109,6 +109,22 @@ fn unescape_html(text: &str) -> String {
         .replace("&amp;", "&")
 }
 
+/// The API's name without what its version and linkage add: `_v3020`, `_ptsz`, `_ptds`.
+///
+/// A driver call's `_v2` stays: it tells two different entry points apart.
+pub fn base_name(name: &str) -> &str {
+    let name = name.strip_suffix("_ptsz").or_else(|| name.strip_suffix("_ptds")).unwrap_or(name);
+    let name = match name.rsplit_once("_v") {
+        Some((base, digits))
+            if (4..=5).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()) =>
+        {
+            base
+        }
+        _ => name,
+    };
+    name.strip_suffix("_ptsz").or_else(|| name.strip_suffix("_ptds")).unwrap_or(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,5 +135,22 @@ mod tests {
         assert_eq!(&*clean(b"a&amp;lt;b"), "a&lt;b");
         assert_eq!(&*clean(b"Gei\xe1"), "Gei\u{fffd}");
         assert_eq!(&*clean(b"PATH=/bin\0SECRET=1"), "PATH=/bin");
+    }
+
+    #[test]
+    fn suffixes_of_version_and_linkage_go() {
+        for (name, base) in [
+            ("cudaStreamSynchronize_v3020", "cudaStreamSynchronize"),
+            ("cudaStreamSynchronize_ptsz_v7000", "cudaStreamSynchronize"),
+            ("cudaStreamSynchronize_v7000_ptsz", "cudaStreamSynchronize"),
+            ("cudaGraphLaunch_v10000", "cudaGraphLaunch"),
+            ("cuStreamSynchronize_ptsz", "cuStreamSynchronize"),
+            ("cuMemcpyDtoH_v2", "cuMemcpyDtoH_v2"),
+            ("cudaDeviceSynchronize", "cudaDeviceSynchronize"),
+            ("_v3020", ""),
+            ("", ""),
+        ] {
+            assert_eq!(base_name(name), base);
+        }
     }
 }

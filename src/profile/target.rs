@@ -273,8 +273,7 @@ impl Target {
         words.sort();
         words.dedup_by_key(|w| w.0);
         if words.first().is_some_and(|w| w.0 == 0) {
-            let words: Vec<String> =
-                words.iter().map(|(_, w)| crate::profile::commands::shell_quote(w)).collect();
+            let words: Vec<String> = words.iter().map(|(_, w)| crate::text::shell_quote(w)).collect();
             self.command = Some(words.join(" "));
         }
         Ok(())

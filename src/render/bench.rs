@@ -1,9 +1,9 @@
 //! What `sync-report bench` measured, for people: the same sheets as tables and as Markdown.
 
+use super::grid::{self, Column};
 use super::markdown_text as md;
 use super::sheet::Sheet;
 use super::style::{Style, Tone};
-use super::table::grid::{self, Column};
 use crate::replay::bench::Bench;
 use crate::replay::error::cuda_version;
 use crate::replay::measured::Spread;

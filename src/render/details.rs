@@ -1,10 +1,10 @@
 //! One site whole: verdict and its reasons, stack, costs, examples, fix.
 
 use super::awaited;
+use super::grid::{self, Column};
 use super::phrase::{self, Processes};
 use super::saving;
 use super::style::{Style, Tone};
-use super::table::grid::{self, Column};
 use super::view::{self, FrameView, Views};
 use crate::model::{Example, Report, Site};
 use crate::text::{self, escape_terminal};

@@ -4,7 +4,7 @@ use super::style::{Style, Tone};
 use crate::catalogue::{self, Category, Outcome, Pattern, Run, Strategy, Values};
 use crate::model::Code;
 use crate::rules::grade::{DECIDED, Grade};
-use crate::rules::{self, About, Lean, Role, Rule, To, Yields, calibration};
+use crate::rules::{self, Lean, Role, Rule, To, Yields, calibration};
 use crate::text::{self, counted};
 use crate::vocabulary::{Class, RuleId};
 
@@ -51,10 +51,10 @@ pub fn text(found: &Entries, style: Style) -> String {
 /// Every entry of the catalogue under its category, numbered as in NVIDIA's guide to sync-free code.
 fn list(style: Style) -> String {
     let mut page = Page::new(style);
-    for (index, category) in Category::ALL.into_iter().enumerate() {
+    for (index, category) in Category::ALL.iter().enumerate() {
         let number = if index < Category::OF_GUIDE { format!("{}. ", index + 1) } else { String::new() };
         page.lines.push(Tone::Strong.paint(format!("{number}{}", category.name())));
-        for p in catalogue::all().filter(|p| p.category == category) {
+        for p in catalogue::all().filter(|p| p.category == *category) {
             let id = Tone::Strong.paint(format!("{:<5}", p.id));
             let class = class_tone(p).paint(format!("{:<9}", class_word(p)));
             let ran = Tone::Faint.paint(format!("{:<10}", outcome_word(p)));
@@ -130,10 +130,10 @@ fn pattern(p: &Pattern, style: Style) -> String {
     page.field("operator", p.op);
     page.field("driver call", p.driver_api);
     page.field("versions", p.versions);
-    if let Some(site) = p.library {
-        let frame = |(file, function): &(&str, &str)| format!("{file} {function}").trim_end().to_owned();
+    if let Some(site) = p.library() {
+        let frame = |(file, function)| format!("{file} {function}").trim_end().to_owned();
         page.field("library", site.library);
-        page.items("code in", &site.frames.iter().map(frame).collect::<Vec<_>>());
+        page.items("code in", &site.places().map(frame).collect::<Vec<_>>());
         page.field("line with", site.line_text);
         page.field("how often", site.frequency);
     }
@@ -271,24 +271,11 @@ pub(super) fn confidence(rule: &Rule) -> Vec<String> {
         return vec![format!(
             "moves the score by {:.2} to {class}, as a witness of {}",
             weight.abs(),
-            named(about)
+            about.help()
         )];
     }
     let case = |grade: &Grade| format!("{}  {}", text::confidence(grade.confidence), grade.when);
     rule.grades().map(|grade| case(grade).trim_end().to_owned()).collect()
-}
-
-const fn named(about: About) -> &'static str {
-    match about {
-        About::Size => "how much is read",
-        About::Place => "the place in the step",
-        About::After => "what the GPU is given next",
-        About::Number => "how often it happens",
-        About::Host => "what the host does beside it",
-        About::Data => "where the value goes",
-        About::Names => "the names of the code",
-        About::Where => "the thread or stream",
-    }
 }
 
 /// Where its figures come from.

@@ -21,8 +21,8 @@ pub fn tree(entries: &Entries) -> Value {
 }
 
 fn pattern(p: &Pattern) -> Value {
-    let library = p.library.map(|site| {
-        let frames = site.frames.iter().map(|(file, function)| json!({ "file": file, "function": function }));
+    let library = p.library().map(|site| {
+        let frames = site.places().map(|(file, function)| json!({ "file": file, "function": function }));
         json!({
             "name": site.library,
             "frames": frames.collect::<Vec<_>>(),

@@ -12,6 +12,7 @@ pub mod details;
 pub mod diff;
 pub mod explain;
 pub mod github;
+pub(crate) mod grid;
 pub mod html;
 pub mod json;
 pub mod knowledge;
@@ -239,6 +240,16 @@ pub struct Format<T> {
     render: Render<T>,
 }
 
+/// Makes a method for each thing that a format may ask for.
+macro_rules! asks_for {
+    ($($name:ident)+) => {$(
+        const fn $name(mut self) -> Self {
+            self.$name = true;
+            self
+        }
+    )+};
+}
+
 impl<T> Format<T> {
     const fn new(name: &'static str, render: Render<T>) -> Self {
         Self {
@@ -264,25 +275,7 @@ impl<T> Format<T> {
         self
     }
 
-    const fn spread(mut self) -> Self {
-        self.spread = true;
-        self
-    }
-
-    const fn awaited(mut self) -> Self {
-        self.awaited = true;
-        self
-    }
-
-    const fn timelines(mut self) -> Self {
-        self.timelines = true;
-        self
-    }
-
-    const fn captures(mut self) -> Self {
-        self.captures = true;
-        self
-    }
+    asks_for! { spread awaited timelines captures }
 
     const fn folder(mut self, write: fn(&T, &Path) -> anyhow::Result<()>) -> Self {
         self.folder = Some(write);

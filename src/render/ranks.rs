@@ -1,8 +1,8 @@
 //! What is said over ranks, in the words that all formats for people share.
 
+use super::grid::{self, Column};
 use super::phrase;
 use super::style::{GAP, Style, Tone};
-use super::table::grid::{self, Column};
 use super::view::escaped;
 use crate::model::ranks::{Late, NamedBy, Over, RankSite, Ranks};
 use crate::text;

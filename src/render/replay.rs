@@ -1,9 +1,9 @@
 //! What a replay measured, beside what was recorded and predicted: as tables for a terminal, Markdown and JSON.
 
+use super::grid::{self, Column};
 use super::markdown_text as md;
 use super::sheet::Sheet;
 use super::style::{Style, Tone};
-use super::table::grid::{self, Column};
 use super::table::warned;
 use crate::replay::error::cuda_version;
 use crate::replay::measured::{Measured, MeasuredProduct, Spread};

@@ -1,6 +1,6 @@
 //! A table of measurements in words, whatever it is printed as. Names of an export are not escaped yet.
 
-use super::table::grid::Column;
+use super::grid::Column;
 use crate::text::{escape_terminal, shorten_end};
 
 /// The first `left` columns are words, the others numbers.

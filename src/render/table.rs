@@ -1,17 +1,16 @@
 //! The report for people: what was captured, the sites ranked, totals by class, warnings.
 
-pub(crate) mod grid;
 mod sites;
 
 pub use super::style::Style;
 
+use super::grid::{self, Column};
 use super::saving::{self, Finding};
 use super::style::Tone;
 use super::{Setting, phrase, ranks, view};
 use crate::model::{ClassTotals, Gpu, Iterations, ProfileInfo, Report, Totals, Warning};
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::{Attribution, Class};
-use grid::Column;
 use std::io::{self, Write};
 
 /// Exports and GPUs named one by one; more are summed up.

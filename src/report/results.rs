@@ -422,12 +422,7 @@ fn fix_from_outside(frame: &PyFrame, advice: &Advice) -> Fix {
             "The wait is in code of {package} ({at} {}). What waits there: {}. {}",
             frame.function, entry.title, entry.why
         ),
-        before: String::new(),
-        after: String::new(),
-        caveat: String::new(),
-        alternatives: Vec::new(),
-        here: None,
-        confirm: String::new(),
+        ..Fix::default()
     }
 }
 

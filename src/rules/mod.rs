@@ -10,7 +10,7 @@ mod source;
 mod trace;
 mod weak;
 
-use crate::vocabulary::{Evidence, Kind, RuleId, Verdict};
+use crate::vocabulary::{Evidence, Kind, RuleId, Verdict, words};
 use grade::{DECIDED, Grade};
 
 /// One rule of evidence.
@@ -90,25 +90,18 @@ pub struct Lean {
     pub fired: (u32, u32),
 }
 
-/// What a weak rule looks at. Two that look at the same are no two witnesses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum About {
-    /// How much is read.
-    Size,
-    /// Where in the step it happens.
-    Place,
-    /// What the GPU is given next.
-    After,
-    /// How often it happens.
-    Number,
-    /// What the host does next.
-    Host,
-    /// Where the value goes.
-    Data,
-    /// What the program calls the code.
-    Names,
-    /// On which thread or stream.
-    Where,
+words! {
+    /// What a weak rule looks at. Two that look at the same are no two witnesses.
+    About {
+        Size: "how much is read",
+        Place: "the place in the step",
+        After: "what the GPU is given next",
+        Number: "how often it happens",
+        Host: "what the host does beside it",
+        Data: "where the value goes",
+        Names: "the names of the code",
+        Where: "the thread or stream",
+    }
 }
 
 /// Every rule: those of the trace in order of precedence, of the source, weak ones, remarks.
@@ -127,6 +120,22 @@ pub fn by_id(id: &str) -> Option<&'static Rule> {
 }
 
 impl Rule {
+    const fn of(id: RuleId, role: Role) -> Self {
+        Self { id, looks_at: "", proves: "", role, example: "" }
+    }
+
+    const fn looks_at(self, looks_at: &'static str) -> Self {
+        Self { looks_at, ..self }
+    }
+
+    const fn proves(self, proves: &'static str) -> Self {
+        Self { proves, ..self }
+    }
+
+    const fn example(self, example: &'static str) -> Self {
+        Self { example, ..self }
+    }
+
     /// Whether its id is a letter and a number, not a word.
     pub fn has_number(&self) -> bool {
         self.id.as_str().ends_with(|c: char| c.is_ascii_digit())

@@ -3,232 +3,166 @@
 use super::{Role, Rule, To, Yields, grade};
 use crate::vocabulary::{Kind, RuleId};
 
-const fn rule(
-    id: RuleId,
-    yields: Yields,
-    looks_at: &'static str,
-    proves: &'static str,
-    example: &'static str,
-) -> Rule {
-    Rule { id, looks_at, proves, role: Role::Trace(yields), example }
+const fn rule(id: RuleId, yields: Yields) -> Rule {
+    Rule::of(id, Role::Trace(yields))
 }
 
 pub(super) const RULES: &[Rule] = &[
-    rule(
-        RuleId::R23,
-        Yields::NOTHING,
-        "Functions of cuDNN, TensorRT, NCCL and the driver in the native chain, or in the name of an NVTX range around the wait.",
-        "Algorithms are timed for a new shape, or a context or a communicator is made or taken down. The line is innocent.",
-        "\
+    rule(RuleId::R23, Yields::NOTHING)
+        .looks_at("Functions of cuDNN, TensorRT, NCCL and the driver in the native chain, or in the name of an NVTX range around the wait.")
+        .proves("Algorithms are timed for a new shape, or a context or a communicator is made or taken down. The line is innocent.")
+        .example("\
 train.py:41  y = conv(x)                              <- the first time with this shape
   cudnnFindConvolutionForwardAlgorithmEx
-    cudaEventSynchronize",
-    ),
-    rule(
-        RuleId::R13,
-        Yields::NOTHING,
-        "The call itself (cudaFree, cudaFreeHost, cudaHostAlloc, …), and PyTorch's allocators in the native chain.",
-        "The wait is the allocator's: the driver drains the device before it frees. The Python line is innocent.",
-        "\
+    cudaEventSynchronize"),
+    rule(RuleId::R13, Yields::NOTHING)
+        .looks_at("The call itself (cudaFree, cudaFreeHost, cudaHostAlloc, …), and PyTorch's allocators in the native chain.")
+        .proves("The wait is the allocator's: the driver drains the device before it frees. The Python line is innocent.")
+        .example("\
 host      [launch] [cudaFree=============]
-stream 7      [gemm~~~~~~~~~~~~~~~~~~]",
-    ),
-    rule(
-        RuleId::R22,
-        Yields::NOTHING,
-        "c10d::Logger in the native chain of a wait for an event.",
-        "DistributedDataParallel times its forward and backward pass by events. The Python line, the model's call, is innocent.",
-        "\
+stream 7      [gemm~~~~~~~~~~~~~~~~~~]"),
+    rule(RuleId::R22, Yields::NOTHING)
+        .looks_at("c10d::Logger in the native chain of a wait for an event.")
+        .proves("DistributedDataParallel times its forward and backward pass by events. The Python line, the model's call, is innocent.")
+        .example("\
 train.py:41  loss = model(x)
   c10d::Logger::set_runtime_stats_and_log            <- in 10 iterations, then one in 100
-    cudaEventSynchronize",
-    ),
-    rule(
-        RuleId::R17,
-        Yields::NOTHING,
-        "The innermost frames inside a library, its file, function and line, held against the catalogue's library entries.",
-        "What the catalogue says of that place: why the library waits is known.",
-        "\
+    cudaEventSynchronize"),
+    rule(RuleId::R17, Yields::NOTHING)
+        .looks_at("The innermost frames inside a library, its file, function and line, held against the catalogue's library entries.")
+        .proves("What the catalogue says of that place: why the library waits is known.")
+        .example("\
 train.py:41 main
   torch/nn/utils/clip_grad.py:108 clip_grad_norm_   <- A19
-    cudaStreamSynchronize",
-    ),
-    rule(
-        RuleId::R18,
-        Yields::NOTHING,
-        "at::_ops:: functions and the Python method of the native chain; without a chain, PyTorch's NVTX ranges. Of counts, and of numbers as indices and bounds, also the sizes of what the GPU is given next.",
-        "The kind of that operator: nonzero needs its output's size, a factorisation checks itself. A size that is the same every time the host may know: that is left open.",
-        "\
+    cudaStreamSynchronize"),
+    rule(RuleId::R18, Yields::NOTHING)
+        .looks_at("at::_ops:: functions and the Python method of the native chain; without a chain, PyTorch's NVTX ranges. Of counts, and of numbers as indices and bounds, also the sizes of what the GPU is given next.")
+        .proves("The kind of that operator: nonzero needs its output's size, a factorisation checks itself. A size that is the same every time the host may know: that is left open.")
+        .example("\
 NVTX      [aten::nonzero                        ]
 host      [launch] [D2H 4 B] [synchronize==]
-stream 7     [reduce~~~~~~~~~] [copy]        [select~]",
-    ),
-    rule(
-        RuleId::R19,
-        Yields { to: To::Decided, except: None, open: Some(grade::R19_OPEN) },
-        "As R18: is_nonzero, which Python calls for a tensor's truth, and operators that branch by themselves.",
-        "The CPU has a truth value. What the program does with it the source tells better, if it can tell.",
-        "\
+stream 7     [reduce~~~~~~~~~] [copy]        [select~]"),
+    rule(RuleId::R19, Yields { to: To::Decided, except: None, open: Some(grade::R19_OPEN) })
+        .looks_at("As R18: is_nonzero, which Python calls for a tensor's truth, and operators that branch by themselves.")
+        .proves("The CPU has a truth value. What the program does with it the source tells better, if it can tell.")
+        .example("\
 NVTX      [aten::is_nonzero                ]
 host      [launch] [D2H 1 B] [synchronize==]  [launch of one branch]
-stream 7     [compare~~~~~~~~] [copy]",
-    ),
-    rule(
-        RuleId::R12,
-        Yields::NOTHING,
-        "A copy of 4 bytes after the unscale kernel or before the scale's update, without chain or range.",
-        "The value decides whether the optimizer steps.",
-        "\
+stream 7     [compare~~~~~~~~] [copy]"),
+    rule(RuleId::R12, Yields::NOTHING)
+        .looks_at("A copy of 4 bytes after the unscale kernel or before the scale's update, without chain or range.")
+        .proves("The value decides whether the optimizer steps.")
+        .example("\
 host      [unscale] [D2H 4 B] [synchronize==] [step]
-stream 7     [non_finite_check~] [copy]         [adam~~] [amp_update_scale]",
-    ),
-    rule(
-        RuleId::R11,
-        Yields::NOTHING,
-        "A copy of 1 byte shortly after kernels of getrf, potrf, syevd, …, without chain or range.",
-        "PyTorch checks that the factorisation succeeded; the program uses its result on the GPU.",
-        "\
+stream 7     [non_finite_check~] [copy]         [adam~~] [amp_update_scale]"),
+    rule(RuleId::R11, Yields::NOTHING)
+        .looks_at("A copy of 1 byte shortly after kernels of getrf, potrf, syevd, …, without chain or range.")
+        .proves("PyTorch checks that the factorisation succeeded; the program uses its result on the GPU.")
+        .example("\
 host      [launch] [D2H 1 B] [synchronize==]
-stream 7     [getrf~~~] [reduce] [copy]",
-    ),
+stream 7     [getrf~~~] [reduce] [copy]"),
     rule(
         RuleId::R16,
         // The kernels show that a tensor became text; where the text goes, only the source can know. Where it does not
         // know either, the text was most likely printed.
         Yields::to(To::Decided),
-        "Selections of finite nonzero elements and extremes in double precision around a copy, without chain or range.",
-        "PyTorch turns a tensor into text, as print() does.",
-        "\
+    )
+    .looks_at("Selections of finite nonzero elements and extremes in double precision around a copy, without chain or range.")
+    .proves("PyTorch turns a tensor into text, as print() does.")
+    .example("\
 host      [launch…]              [D2H 4 B] [synchronize==]
-stream 7     [abs] [and] [reduce~] [copy]                 [min double] [max double]",
-    ),
-    rule(
-        RuleId::R08,
-        Yields::NOTHING,
-        "A copy of 4 bytes between a reduction and a selection, without chain or range.",
-        "A count was read, because the next output has that size: nonzero or an index with a mask.",
-        "\
+stream 7     [abs] [and] [reduce~] [copy]                 [min double] [max double]"),
+    rule(RuleId::R08, Yields::NOTHING)
+        .looks_at("A copy of 4 bytes between a reduction and a selection, without chain or range.")
+        .proves("A count was read, because the next output has that size: nonzero or an index with a mask.")
+        .example("\
 host      [launch] [D2H 4 B] [synchronize==] [launch]
-stream 7     [DeviceReduce~~~] [copy]           [DeviceSelect~]",
-    ),
-    rule(
-        RuleId::R09,
-        Yields::NOTHING,
-        "A copy of 8 bytes after a sort and a selection, without chain or range.",
-        "The number of distinct values was read, because the output has that size.",
-        "\
+stream 7     [DeviceReduce~~~] [copy]           [DeviceSelect~]"),
+    rule(RuleId::R09, Yields::NOTHING)
+        .looks_at("A copy of 8 bytes after a sort and a selection, without chain or range.")
+        .proves("The number of distinct values was read, because the output has that size.")
+        .example("\
 host      [launch…]                    [D2H 8 B] [synchronize==]
-stream 7     [RadixSort~] [DeviceSelect~] [copy]",
-    ),
-    rule(
-        RuleId::R10,
-        Yields::NOTHING,
-        "A copy of 1 or 8 bytes between a scan and repeat_interleave's own kernel, without chain or range.",
-        "The sum of the repeats was read, because the output has that size.",
-        "\
+stream 7     [RadixSort~] [DeviceSelect~] [copy]"),
+    rule(RuleId::R10, Yields::NOTHING)
+        .looks_at("A copy of 1 or 8 bytes between a scan and repeat_interleave's own kernel, without chain or range.")
+        .proves("The sum of the repeats was read, because the output has that size.")
+        .example("\
 host      [launch] [D2H 8 B] [synchronize==] [launch]
-stream 7     [DeviceScan~~~~~] [copy]           [compute_cuda_kernel]",
-    ),
-    rule(
-        RuleId::R15,
-        Yields::NOTHING,
-        "A copy before a histogram kernel, without chain or range.",
-        "The number of bins was read, because the output has that size.",
-        "\
+stream 7     [DeviceScan~~~~~] [copy]           [compute_cuda_kernel]"),
+    rule(RuleId::R15, Yields::NOTHING)
+        .looks_at("A copy before a histogram kernel, without chain or range.")
+        .proves("The number of bins was read, because the output has that size.")
+        .example("\
 host      [launch] [D2H 8 B] [synchronize==] [launch]
-stream 7     [max~~~~~~~~~~~~] [copy]           [kernelHistogram1D]",
-    ),
-    rule(
-        RuleId::R14,
-        Yields::NOTHING,
-        "A synchronisation without a copy that waits for an all-reduce of a tensor just filled with a constant.",
-        "It is dist.barrier(): no value is read.",
-        "\
+stream 7     [max~~~~~~~~~~~~] [copy]           [kernelHistogram1D]"),
+    rule(RuleId::R14, Yields::NOTHING)
+        .looks_at("A synchronisation without a copy that waits for an all-reduce of a tensor just filled with a constant.")
+        .proves("It is dist.barrier(): no value is read.")
+        .example("\
 host      [fill] [all_reduce] [synchronize=========]
-stream 7     [fill~] [ncclDevKernel_AllReduce~~~~]",
-    ),
-    rule(
-        RuleId::R01,
-        Yields::to(To::SameKind),
-        "The direction of the copy that the wait completes.",
-        "No value reaches the CPU: the wait only protects the memory that is copied from.",
-        "\
+stream 7     [fill~] [ncclDevKernel_AllReduce~~~~]"),
+    rule(RuleId::R01, Yields::to(To::SameKind))
+        .looks_at("The direction of the copy that the wait completes.")
+        .proves("No value reaches the CPU: the wait only protects the memory that is copied from.")
+        .example("\
 host      [H2D 4 MiB pageable] [synchronize==]
-stream 7                [copy~~~~~~~~~~~~~~~]",
-    ),
-    rule(
-        RuleId::R04,
-        Yields::NOTHING,
-        "A synchronisation without a copy, and what its thread submitted since an earlier one of the same work.",
-        "Nothing was submitted in between: the second wait can find nothing.",
-        "\
+stream 7                [copy~~~~~~~~~~~~~~~]"),
+    rule(RuleId::R04, Yields::NOTHING)
+        .looks_at("A synchronisation without a copy, and what its thread submitted since an earlier one of the same work.")
+        .proves("Nothing was submitted in between: the second wait can find nothing.")
+        .example("\
 host      [launch] [synchronize==] [synchronize]
-stream 7     [gemm~~~~~~~~~~~]                       <- nothing in between",
-    ),
+stream 7     [gemm~~~~~~~~~~~]                       <- nothing in between"),
     rule(
         RuleId::R05,
         // Any copy to the host that it covers would have been its to complete (R03): there was none to make readable.
         Yields::except(To::Decided, Kind::Barrier),
-        "A synchronisation of a stream or device without a copy, and the GPU work of what it covers.",
-        "All of it had ended before the wait began: it cost only the call.",
-        "\
+    )
+    .looks_at("A synchronisation of a stream or device without a copy, and the GPU work of what it covers.")
+    .proves("All of it had ended before the wait began: it cost only the call.")
+    .example("\
 host      [launch] ……………… [synchronize]
-stream 7     [gemm~~]     |                          <- idle when it begins",
-    ),
-    rule(
-        RuleId::R06,
-        Yields::to(To::Decided),
-        "A synchronisation with an event, and the work before the event's record.",
-        "All of it had ended before the wait began: it cost only the call.",
-        "\
+stream 7     [gemm~~]     |                          <- idle when it begins"),
+    rule(RuleId::R06, Yields::to(To::Decided))
+        .looks_at("A synchronisation with an event, and the work before the event's record.")
+        .proves("All of it had ended before the wait began: it cost only the call.")
+        .example("\
 host      [launch] [record] ……………… [event.synchronize]
-stream 7     [gemm~~] |            [gemm~~~~~~~~~]       <- later work does not count",
-    ),
+stream 7     [gemm~~] |            [gemm~~~~~~~~~]       <- later work does not count"),
     rule(
         RuleId::R03,
         // The copy that the trace saw was started where the source does not look: what it says of the wait lacks that.
         Yields::except(To::Anything, Kind::Explicit),
-        "Copies to the host that no wait had completed when this synchronisation began.",
-        "A buffer on the host is valid after it. What reads the buffer, only the source shows.",
-        "\
+    )
+    .looks_at("Copies to the host that no wait had completed when this synchronisation began.")
+    .proves("A buffer on the host is valid after it. What reads the buffer, only the source shows.")
+    .example("\
 host      [D2H non_blocking] [launch] [synchronize==] reads the buffer?
-stream 7         [copy~~~~~~~]  [gemm~~~~~~]",
-    ),
-    rule(
-        RuleId::Collective,
-        Yields::NOTHING,
-        "A synchronisation without a copy, half of whose time passed while a kernel of NCCL ran last. As a remark: such a kernel ran last, or a tenth and more of the time passed behind such kernels.",
-        "Ranks wait for each other there: without this wait the GPU would have waited all the same. Which rank came late, and for how long, is said where the capture holds it.",
-        "\
+stream 7         [copy~~~~~~~]  [gemm~~~~~~]"),
+    rule(RuleId::Collective, Yields::NOTHING)
+        .looks_at("A synchronisation without a copy, half of whose time passed while a kernel of NCCL ran last. As a remark: such a kernel ran last, or a tenth and more of the time passed behind such kernels.")
+        .proves("Ranks wait for each other there: without this wait the GPU would have waited all the same. Which rank came late, and for how long, is said where the capture holds it.")
+        .example("\
 host      [all_reduce] [synchronize====================]
 stream 7        [ncclDevKernel_AllReduce~~~~~~~~~~~~]
-peer            ………………………… late …………………………[ncclDevKernel~]",
-    ),
-    rule(
-        RuleId::R02,
-        Yields::to(To::Decided),
-        "Copies at the wait and unawaited ones before it: there are none.",
-        "The CPU receives nothing. Whether it measures time, or is a barrier that another line needs, the source may show.",
-        "\
+peer            ………………………… late …………………………[ncclDevKernel~]"),
+    rule(RuleId::R02, Yields::to(To::Decided))
+        .looks_at("Copies at the wait and unawaited ones before it: there are none.")
+        .proves("The CPU receives nothing. Whether it measures time, or is a barrier that another line needs, the source may show.")
+        .example("\
 host      [launch] [synchronize==]
-stream 7     [gemm~~~~~~~~~~~]                       <- no copy to the host",
-    ),
-    rule(
-        RuleId::R20,
-        Yields::to(To::Anything),
-        "A copy to the host that the wait completes, and the Python method that made it, where one is named.",
-        "The CPU has a value. Whether the program needs it there, only its use tells: unknown, unless the source or weak rules decide.",
-        "\
+stream 7     [gemm~~~~~~~~~~~]                       <- no copy to the host"),
+    rule(RuleId::R20, Yields::to(To::Anything))
+        .looks_at("A copy to the host that the wait completes, and the Python method that made it, where one is named.")
+        .proves("The CPU has a value. Whether the program needs it there, only its use tells: unknown, unless the source or weak rules decide.")
+        .example("\
 host      [launch] [D2H 4 B] [synchronize==]
-stream 7     [gemm~~~~~~~~~~~~] [copy]               <- 4 B reach the CPU",
-    ),
-    rule(
-        RuleId::R21,
-        Yields::to(To::Anything),
-        "What is left: no copy, frame, chain or range, or an export that lacks the work awaited.",
-        "Nothing.",
-        "\
+stream 7     [gemm~~~~~~~~~~~~] [copy]               <- 4 B reach the CPU"),
+    rule(RuleId::R21, Yields::to(To::Anything))
+        .looks_at("What is left: no copy, frame, chain or range, or an export that lacks the work awaited.")
+        .proves("Nothing.")
+        .example("\
 host      [synchronize==========]
-stream 7  ?",
-    ),
+stream 7  ?"),
 ];

@@ -10,27 +10,18 @@
 //! it (`emit_nvtx`), and the last call of that operator has the line. Two scans of the ranges and marks; none where every
 //! wait of an autograd thread has a line of the user.
 
-use super::bundle::texts_outwards;
-use super::context::Context;
+use super::context::{Backward, Context};
 use super::frames::PathRules;
+use super::ranges::texts_outwards;
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::elsewhere::{Asked, LastMarks, Mark, Sequenced, sequenced};
 use crate::profile::ids::process;
-use crate::profile::payload::{PyFrame, StackIx};
+use crate::profile::payload::PyFrame;
 use crate::text;
 use crate::vocabulary::ThreadRole;
 use crate::waits::{WaitId, Waits};
 use rustc_hash::FxHashMap;
-
-/// Where a wait on autograd's thread comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Backward {
-    /// Stack of the thread that is in `backward()` meanwhile.
-    pub caller: Option<StackIx>,
-    /// Stack of the forward operator's last call.
-    pub forward: Option<StackIx>,
-}
 
 /// Finds the callers and forward lines of waits on autograd's threads that have no line of the user.
 ///

@@ -1,8 +1,8 @@
 //! Forming bundles: which waits are alike, and what speaks for them.
 
-use super::backward::{self, Backward};
+use super::backward;
 use super::chain::Signatures;
-use super::context::Context;
+use super::context::{Backward, Context};
 use super::frames::PathRules;
 use super::neighbours::{self, Neighbours};
 use super::{Bundle, native, ranges, sampled};
@@ -16,7 +16,7 @@ use crate::waits::api::Blocking;
 use crate::waits::device::Devices;
 use crate::waits::{Found, Wait, WaitId, Waits};
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use typed_index_collections::TiVec;
 
@@ -75,7 +75,7 @@ pub fn form(
         groups.iter().map(|(_, w)| neighbours::around(profile, devices, &waits[typical(w, waits)])).collect();
     let neighbours = neighbours::names(profile, &around)?;
     let middle = |w: &[WaitId]| context.range[w[w.len() / 2]];
-    let texts = texts_outwards(profile, groups.iter().map(|(_, w)| middle(w)))?;
+    let texts = ranges::texts_outwards(profile, groups.iter().map(|(_, w)| middle(w)))?;
     let former = Former { profile, waits, context, rules, signatures: &signatures };
     let mut bundles: Vec<Bundle> = groups
         .into_iter()
@@ -203,7 +203,7 @@ fn by_ranges(
 ) -> Result<Vec<(WaitId, Place)>, InputError> {
     let mut paths: FxHashMap<Option<RangeId>, u32> = FxHashMap::default();
     let mut names: FxHashMap<Vec<String>, u32> = FxHashMap::default();
-    let texts = texts_outwards(profile, rest.iter().map(|&w| context.range[w]))?;
+    let texts = ranges::texts_outwards(profile, rest.iter().map(|&w| context.range[w]))?;
     // Samples are few: the finer the groups, the fewer of them agree on a line.
     let distance = if profile.nvtx.sample_marks.is_empty() { 2 } else { 1 };
     Ok(rest
@@ -230,18 +230,6 @@ fn ops_before(profile: &Profile, devices: &Devices, wait: &Wait, distance: usize
         1 + profile.ops.kind[op] as u64 + (u64::from(name) << 2)
     };
     around.before.iter().take(distance).fold(0, |all, op| (all << 32) ^ number(op))
-}
-
-/// Texts of ranges and of all ranges around them.
-pub(super) fn texts_outwards(
-    profile: &mut Profile,
-    innermost: impl Iterator<Item = Option<RangeId>>,
-) -> Result<FxHashMap<RangeId, Arc<str>>, InputError> {
-    let innermost: BTreeSet<Option<RangeId>> = innermost.collect();
-    let all = innermost.into_iter().flat_map(|r| profile.nvtx.ranges.outwards(r));
-    let all: Vec<RangeId> = all.collect::<BTreeSet<_>>().into_iter().collect();
-    let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &all)?;
-    Ok(all.into_iter().zip(texts).filter_map(|(r, t)| Some((r, t?))).collect())
 }
 
 /// Turns groups into bundles.

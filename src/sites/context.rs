@@ -1,6 +1,5 @@
 //! What the export knows about each wait besides its times: Python stack, native chain, NVTX range.
 
-use super::backward::Backward;
 use super::program::Programs;
 use crate::error::InputError;
 use crate::profile::Profile;
@@ -11,6 +10,15 @@ use crate::vocabulary::{HostMemory, ThreadRole};
 use crate::waits::{Wait, WaitId, Waits};
 use rustc_hash::{FxHashMap, FxHashSet};
 use typed_index_collections::TiVec;
+
+/// Where a wait on autograd's thread comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Backward {
+    /// Stack of the thread that is in `backward()` meanwhile.
+    pub caller: Option<StackIx>,
+    /// Stack of the forward operator's last call.
+    pub forward: Option<StackIx>,
+}
 
 /// What places each wait; texts and frames fetched for waits only.
 #[derive(Default)]

@@ -2,6 +2,7 @@
 
 use crate::model::Frame;
 use crate::profile::payload::PyFrame;
+use crate::text::Names;
 
 /// Which files are the user's. The longest prefix given on the command line decides; else the built-in rules.
 #[derive(Clone, Debug, Default)]
@@ -13,62 +14,13 @@ pub struct PathRules {
 }
 
 /// Directories of PyTorch's own package, for installs from source, where no `site-packages` tells.
-const TORCH_PARTS: &[&str] = &[
-    "_C",
-    "_decomp",
-    "_dynamo",
-    "_export",
-    "_functorch",
-    "_higher_order_ops",
-    "_inductor",
-    "_library",
-    "_numpy",
-    "_prims",
-    "_refs",
-    "_subclasses",
-    "accelerator",
-    "amp",
-    "ao",
-    "autograd",
-    "backends",
-    "cuda",
-    "distributed",
-    "distributions",
-    "export",
-    "fft",
-    "func",
-    "futures",
-    "fx",
-    "jit",
-    "linalg",
-    "masked",
-    "multiprocessing",
-    "nested",
-    "nn",
-    "onnx",
-    "optim",
-    "profiler",
-    "sparse",
-    "special",
-    "testing",
-    "utils",
-    "xpu",
-    "__init__.py",
-    "_compile.py",
-    "_jit_internal.py",
-    "_linalg_utils.py",
-    "_lobpcg.py",
-    "_ops.py",
-    "_tensor.py",
-    "_tensor_str.py",
-    "_utils.py",
-    "functional.py",
-    "hub.py",
-    "overrides.py",
-    "random.py",
-    "serialization.py",
-    "storage.py",
-];
+const TORCH_PARTS: Names = Names(
+    "_C _decomp _dynamo _export _functorch _higher_order_ops _inductor _library _numpy _prims _refs \
+     _subclasses accelerator amp ao autograd backends cuda distributed distributions export fft func \
+     futures fx jit linalg masked multiprocessing nested nn onnx optim profiler sparse special testing \
+     utils xpu __init__.py _compile.py _jit_internal.py _linalg_utils.py _lobpcg.py _ops.py _tensor.py \
+     _tensor_str.py _utils.py functional.py hub.py overrides.py random.py serialization.py storage.py",
+);
 
 impl PathRules {
     /// Whether code in `file` is the user's.
@@ -113,7 +65,7 @@ fn is_library(file: &str) -> bool {
     let installed = |p: &&str| matches!(*p, "site-packages" | "dist-packages");
     parts.iter().any(installed)
         || parts.windows(2).any(|w| is_standard_library(w[0], w[1]))
-        || parts.windows(2).any(|w| w[0] == "torch" && TORCH_PARTS.contains(&w[1]))
+        || parts.windows(2).any(|w| w[0] == "torch" && TORCH_PARTS.has(w[1]))
         || parts.iter().any(|p| p.starts_with("torchinductor_") || is_zipped_library(p))
 }
 

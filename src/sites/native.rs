@@ -1,6 +1,7 @@
 //! The C++ chain of a call: the operation it names, and its readable part.
 
 use crate::model::{binding, own_function};
+use crate::text::Names;
 use std::sync::Arc;
 
 /// The Python-level method that a chain names, without its class: the innermost one.
@@ -58,38 +59,12 @@ pub fn readable(chain: &[Arc<str>]) -> Vec<String> {
 
 /// Frames of CPython: below them the chain says nothing that the Python stack does not say better.
 pub fn is_interpreter(symbol: &str) -> bool {
-    const STARTS: &[&str] = &[
-        "_PyEval",
-        "PyEval_",
-        "_PyObject",
-        "PyObject_",
-        "_PyFunction",
-        "PyCFunction",
-        "cfunction_",
-        "method_vectorcall",
-        "_PyVectorcall",
-        "vectorcall_",
-        "PyVectorcall",
-        "slot_",
-        "PyNumber_",
-        "builtin_",
-        "object_",
-        "tp_new",
-        "cfunction_vectorcall",
-        "method_",
-        "wrapper_",
-        "type_call",
-        "PyRun_",
-        "Py_Run",
-        "Py_Bytes",
-        "pymain",
-        "_start",
-        "__libc_start",
-        "call_function",
-        "do_call_core",
-        "PyFloat_",
-        "PyLong_",
-    ];
+    const STARTS: Names = Names(
+        "_PyEval PyEval_ _PyObject PyObject_ _PyFunction PyCFunction cfunction_ method_vectorcall \
+         _PyVectorcall vectorcall_ PyVectorcall slot_ PyNumber_ builtin_ object_ tp_new \
+         cfunction_vectorcall method_ wrapper_ type_call PyRun_ Py_Run Py_Bytes pymain _start \
+         __libc_start call_function do_call_core PyFloat_ PyLong_",
+    );
     STARTS.iter().any(|s| symbol.starts_with(s))
 }
 

@@ -4,6 +4,9 @@ use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::ids::RangeId;
 use crate::profile::payload::PyFrame;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Words that name one turn of a program's loop.
 const TURNS: &[&str] = &[
@@ -74,7 +77,7 @@ pub fn is_named(text: &str, wanted: &str) -> bool {
 /// The texts of ranges cannot be read.
 pub fn no_range(profile: &mut Profile, wanted: &str) -> Result<InputError, InputError> {
     let all: Vec<RangeId> = profile.nvtx.ranges.start.keys().collect();
-    let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &all)?;
+    let texts = profile.nvtx.ranges.texts(&profile.db, &mut profile.strings, &all)?;
     let mut names: Vec<String> = texts.iter().flatten().map(|t| stable_name(t)).collect();
     names.sort_unstable();
     names.dedup();
@@ -170,6 +173,18 @@ pub fn trace_marker(text: &str) -> Option<Vec<PyFrame>> {
         .collect();
     frames.reverse();
     (!frames.is_empty()).then_some(frames)
+}
+
+/// Texts of ranges and of all ranges around them.
+pub(super) fn texts_outwards(
+    profile: &mut Profile,
+    innermost: impl Iterator<Item = Option<RangeId>>,
+) -> Result<FxHashMap<RangeId, Arc<str>>, InputError> {
+    let innermost: BTreeSet<Option<RangeId>> = innermost.collect();
+    let all = innermost.into_iter().flat_map(|r| profile.nvtx.ranges.outwards(r));
+    let all: Vec<RangeId> = all.collect::<BTreeSet<_>>().into_iter().collect();
+    let texts = profile.nvtx.ranges.texts(&profile.db, &mut profile.strings, &all)?;
+    Ok(all.into_iter().zip(texts).filter_map(|(r, t)| Some((r, t?))).collect())
 }
 
 #[cfg(test)]

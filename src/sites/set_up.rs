@@ -1,13 +1,14 @@
 //! Set-up that libraries do by themselves, by the functions of native chains and the names of NVTX ranges: the line that
 //! called them is innocent.
 
+use crate::text::Names;
 use crate::vocabulary::Kind;
 
 /// One sort of set-up.
 #[derive(Debug)]
 pub struct SetUp {
     /// Parts of names of functions or ranges.
-    names: &'static [&'static str],
+    names: Names,
     /// Catalogue entry.
     pub pattern: &'static str,
     /// What such a wait is.
@@ -20,43 +21,29 @@ pub struct SetUp {
 /// runtime, TensorRT 8 to 10.
 const ALL: &[SetUp] = &[
     SetUp {
-        names: &["cudnnFind", "cudnn_frontend::time_sorted_plan", "get_plans_from_find"],
+        names: Names("cudnnFind cudnn_frontend::time_sorted_plan get_plans_from_find"),
         pattern: "E07",
         kind: Kind::Timing,
         what: "cuDNN times its algorithms for a shape that it has not met yet",
     },
     SetUp {
-        names: &[
-            "nvinfer1::builder",
-            "nvinfer1::IBuilder",
-            "buildSerializedNetwork",
-            "buildEngineWithConfig",
-        ],
+        names: Names("nvinfer1::builder nvinfer1::IBuilder buildSerializedNetwork buildEngineWithConfig"),
         pattern: "E13",
         kind: Kind::Timing,
         what: "TensorRT times its tactics while it builds an engine",
     },
     SetUp {
-        names: &["ncclCommInit", "ncclCommSplit", "initNCCLComm", "ncclTransportP2pSetup", "ncclGetUniqueId"],
+        names: Names("ncclCommInit ncclCommSplit initNCCLComm ncclTransportP2pSetup ncclGetUniqueId"),
         pattern: "H13",
         kind: Kind::Barrier,
         what: "NCCL makes a communicator: ranks meet and connect",
     },
     SetUp {
-        names: &[
-            "cuDevicePrimaryCtxRetain",
-            "cuCtxCreate",
-            "cudart::globalState::initializeDriver",
-            "cudaDeviceReset",
-            "cuDevicePrimaryCtxRelease",
-            "cuDevicePrimaryCtxReset",
-            "cuCtxDestroy",
-            "ncclCommDestroy",
-            "ncclCommAbort",
-            "ncclCommFinalize",
-            "__cudaUnregisterFatBinary",
-            "__run_exit_handlers",
-        ],
+        names: Names(
+            "cuDevicePrimaryCtxRetain cuCtxCreate cudart::globalState::initializeDriver cudaDeviceReset \
+             cuDevicePrimaryCtxRelease cuDevicePrimaryCtxReset cuCtxDestroy ncclCommDestroy ncclCommAbort \
+             ncclCommFinalize __cudaUnregisterFatBinary __run_exit_handlers",
+        ),
         pattern: "G08",
         kind: Kind::Allocator,
         what: "a context or a communicator is made or taken down, which happens once",

@@ -1,25 +1,13 @@
 //! What the waiting thread is for.
 
+use crate::text::Names;
 use crate::vocabulary::ThreadRole;
 
 /// Names that PyTorch, NCCL, CUDA and nsys give to threads of their own (names are cut at 15 bytes by Linux).
-const LIBRARY_THREADS: &[&str] = &[
-    "pt_nccl_",
-    "pt_data_",
-    "pt_tcpstore",
-    "pt_elastic",
-    "pt_gloo",
-    "pt_dist",
-    "nccl",
-    "NCCL",
-    "cuda-EvtHandlr",
-    "cuda0",
-    "CUPTI",
-    "[NSys",
-    "*2CommsProcesso",
-    "QueueFeeder",
-    "pin_memory",
-];
+const LIBRARY_THREADS: Names = Names(
+    "pt_nccl_ pt_data_ pt_tcpstore pt_elastic pt_gloo pt_dist nccl NCCL cuda-EvtHandlr cuda0 CUPTI [NSys \
+     *2CommsProcesso QueueFeeder pin_memory",
+);
 
 /// Role of a thread: by its name, else by whether it is the process's first thread or ran Python.
 pub fn role(name: Option<&str>, is_main: bool, has_python: bool) -> ThreadRole {

@@ -5,29 +5,17 @@ use super::labels::Labels;
 use super::names::Names;
 use super::waits::{self, ByClass};
 use super::windows::{self, Touching};
-use super::{Wanted, series};
+use super::{Places, Source, Wanted, series};
 use crate::analysis::CaptureAnalysis;
 use crate::model::timeline::{Iterations, Lane, LaneKind, Packed, SiteRef, Timeline};
-use crate::profile::ids::{StreamIx, ThreadIx, pid_of, process};
+use crate::profile::ids::{pid_of, process};
 use crate::text::escape_terminal;
 use crate::vocabulary::SiteIx;
 use crate::waits::device::DeviceIx;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
 /// Slices per lane: enough to look at a twentieth of the capture before single spans are needed.
 const BINS: std::ops::RangeInclusive<usize> = 256..=1 << 15;
-
-/// What a lane is of.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Source {
-    Idle(DeviceIx),
-    Stream(StreamIx),
-    Thread(ThreadIx),
-}
-
-/// Lanes by what they are of, but for those left out.
-pub(super) type Places = FxHashMap<Source, usize>;
 
 pub(super) fn draw(found: &CaptureAnalysis, wanted: &Wanted) -> Timeline {
     let profile = &found.profile;

@@ -20,6 +20,9 @@ mod windows;
 
 use crate::analysis::CaptureAnalysis;
 use crate::model::timeline::{Budget, Timeline};
+use crate::profile::ids::{StreamIx, ThreadIx};
+use crate::waits::device::DeviceIx;
+use rustc_hash::FxHashMap;
 
 /// What is drawn of an analysed capture: its part between two times of the export's clock, with the whole detail around
 /// some waits (start and end, the most interesting first).
@@ -35,6 +38,17 @@ pub struct Wanted<'a> {
     /// How many spans and characters the drawing may take.
     pub budget: Budget,
 }
+
+/// What a lane is of.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Source {
+    Idle(DeviceIx),
+    Stream(StreamIx),
+    Thread(ThreadIx),
+}
+
+/// Lanes by what they are of, but for those left out.
+type Places = FxHashMap<Source, usize>;
 
 /// Draws a capture. Should the spans take more characters than allowed, as those with enormous times do, it is drawn again
 /// with half as many.

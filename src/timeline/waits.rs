@@ -2,8 +2,8 @@
 
 use super::Wanted;
 use super::bins::Bins;
-use super::lanes::{Places, Source};
 use super::windows::Touching;
+use super::{Places, Source};
 use crate::analysis::CaptureAnalysis;
 use crate::model::timeline::{Packed, Waits};
 use crate::waits::device::DeviceIx;

@@ -68,7 +68,8 @@ fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
         To::SameKind if source.kind == trace.kind => {
             // What is moved or made stands on the line; of indices, the native chain tells more, and of a library the
             // catalogue.
-            let known = trace.pattern.and_then(catalogue::by_id).is_some_and(|entry| entry.library.is_some());
+            let known =
+                trace.pattern.and_then(catalogue::by_id).is_some_and(|entry| entry.library().is_some());
             let told = !known
                 && source
                     .evidence

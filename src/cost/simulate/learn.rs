@@ -63,7 +63,7 @@ impl Default for Assumed {
 }
 
 /// Speed of copies from or to pinned memory.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bandwidth {
     pub bytes_per_ns: f64,
     /// Seen in this capture, or measured; else assumed for the GPU's bus.
@@ -71,7 +71,7 @@ pub struct Bandwidth {
 }
 
 /// Latencies and floors of one capture, in ns.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Learned {
     /// By [`kind_index`].
     pub after_call: [i64; 4],

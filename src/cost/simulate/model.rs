@@ -178,6 +178,7 @@ pub struct Op {
 }
 
 /// A capture, ready to be simulated. Times are ns since its first event.
+#[derive(Default)]
 pub struct Program {
     /// Calls of all threads, in recorded order.
     pub steps: Packed<StepIx, StepRow>,
@@ -248,31 +249,7 @@ pub struct Laps {
 
 impl Program {
     pub(super) fn empty(learned: Learned) -> Self {
-        Self {
-            steps: Packed::default(),
-            ops: Packed::default(),
-            kind: TiVec::new(),
-            group: TiVec::new(),
-            groups: 0,
-            part: TiVec::new(),
-            barriers: 0,
-            threads: 1,
-            origin: 0,
-            recorded: 0,
-            pinned: TiVec::new(),
-            learned,
-            step_of_call: TiVec::new(),
-            order: TiVec::new(),
-            late: Vec::new(),
-            narrower: FxHashMap::default(),
-            selections: FxHashMap::default(),
-            unexplained: 0,
-            sites: 0,
-            progress: None,
-            iterations: false,
-            laps: None,
-            backtraces: false,
-        }
+        Self { learned, threads: 1, ..Self::default() }
     }
 
     /// A column with an entry for each host thread.

@@ -6,13 +6,20 @@ use super::model::{
     ContextIx, GroupIx, HostThread, Op, Program, Rank, Role, Step, StepIx, StepKind, SubjectIx,
 };
 use super::packed::Launch;
-use crate::cost::overhead::most_of;
 use crate::profile::database::Work;
 use crate::profile::ids::StreamIx;
 use crate::profile::ops::OpKind;
 use crate::vocabulary::Change;
 use crate::waits::api::Blocking;
 use typed_index_collections::TiVec;
+
+/// No more of a host segment or a launch is taken for the profiler's: the rest is the program's own.
+const MOST_OF_GAP: f64 = 0.65;
+
+/// What of a host segment the profiler takes at most.
+pub fn most_of(gap: i64) -> i64 {
+    (gap.max(0) as f64 * MOST_OF_GAP) as i64
+}
 
 /// What a run came to, in ns since the program's origin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -18,7 +18,6 @@ use crate::profile::ids::ExportId;
 use crate::vocabulary::words;
 use pages::Pages;
 use parquet::Folder;
-use record::Damaged;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Statement};
 use rustc_hash::FxHashMap;
@@ -118,9 +117,7 @@ pub const MAX_TIME: i64 = i64::MAX / 4;
 pub struct OutOfRange;
 
 /// One row of a scan: the columns asked for, in that order; columns that the export lacks read as NULL.
-pub struct Cells<'r> {
-    row: Source<'r>,
-}
+pub struct Cells<'r>(Source<'r>);
 
 enum Source<'r> {
     Page(record::Row<'r>),
@@ -128,23 +125,11 @@ enum Source<'r> {
     Sqlite(&'r rusqlite::Row<'r>),
 }
 
-impl<'r> Cells<'r> {
-    fn page(row: record::Row<'r>) -> Self {
-        Self { row: Source::Page(row) }
-    }
-
-    fn parquet(row: column::Row<'r>) -> Self {
-        Self { row: Source::Parquet(row) }
-    }
-
-    fn sqlite(row: &'r rusqlite::Row<'r>) -> Self {
-        Self { row: Source::Sqlite(row) }
-    }
-
+impl Cells<'_> {
     /// The integer in column `i`; `None` for NULL and for any other type.
     #[inline(always)]
     pub fn int(&self, i: usize) -> Option<i64> {
-        match self.row {
+        match self.0 {
             Source::Page(row) => row.int(i),
             Source::Parquet(row) => row.int(i),
             Source::Sqlite(row) => sqlite::int(row, i),
@@ -174,7 +159,7 @@ impl<'r> Cells<'r> {
 
     /// The bytes in column `i`, whatever they encode.
     pub fn bytes(&self, i: usize) -> Option<&[u8]> {
-        match self.row {
+        match self.0 {
             Source::Page(row) => row.bytes(i),
             Source::Parquet(row) => row.bytes(i),
             Source::Sqlite(row) => match row.get_ref(i) {
@@ -323,58 +308,40 @@ impl Database {
         keys: &[i64],
         rows: impl Fn(&mut T, usize, &Cells) + Sync,
     ) -> Result<Vec<T>, InputError> {
-        /// Keys a worker takes at a time.
-        const SLICE: usize = 4096;
-        let (threads, slices) = (self.reading.threads, keys.len().div_ceil(SLICE));
+        let threads = self.reading.threads;
         self.reading.progress.iter().for_each(|p| p.costs(Work::LookUps, keys.len() as u64));
         let file = match &self.store {
             Store::File(file) => file,
             Store::Folder(folder) => {
                 let Some(search) = folder.look_up(table, columns, key, most) else { return Ok(Vec::new()) };
-                let find = |(): &mut (), i: usize| {
-                    let (mut out, from) = (T::default(), i * SLICE);
-                    let keys = &keys[from..keys.len().min(from + SLICE)];
-                    search.find(keys, &mut |k, row| rows(&mut out, from + k, row))?;
-                    Ok(out)
-                };
-                return parallel(threads, slices, || Ok(()), find);
+                return in_slices(threads, keys, || Ok(()), |(), keys, each| search.find(keys, each), &rows);
             }
         };
         let Some(select) = self.select(table, columns) else { return Ok(Vec::new()) };
-        let slice = |i| keys.iter().copied().enumerate().skip(i * SLICE).take(SLICE);
         let asked = [columns, &[key]].concat();
         let pages = file.pages.as_ref().and_then(|pages| pages.table(&file.main(), table, &asked));
         if let Some(pages) = pages.filter(|pages| pages.is_rowid(columns.len())) {
-            let look_up = |reader: &mut pages::Reader, i| -> Result<T, Damaged> {
-                let mut out = T::default();
-                for (k, key) in slice(i) {
-                    reader.look_up(key, &mut |row| rows(&mut out, k, row))?;
-                }
-                Ok(out)
+            let find = |reader: &mut pages::Reader, keys: &[i64], each: Each| {
+                let mut numbered = keys.iter().enumerate();
+                numbered.try_for_each(|(k, &key)| reader.look_up(key, &mut |row| each(k, row)))
             };
-            if let Ok(found) = parallel(threads, slices, || Ok(pages.reader()), look_up) {
+            if let Ok(found) = in_slices(threads, keys, || Ok(pages.reader()), find, &rows) {
                 return Ok(found);
             }
         }
         let sql = format!("{select} WHERE {} = ?1 LIMIT {most}", quote(key));
-        let (path, immutable) = (&self.path, file.immutable);
-        parallel(
-            threads,
-            slices,
-            || connect(path, immutable),
-            |c, i| {
-                let mut out = T::default();
-                let mut statement = c.prepare(&sql)?;
-                for (k, key) in slice(i) {
-                    let mut cursor = statement.query([key])?;
-                    while let Some(row) = cursor.next()? {
-                        rows(&mut out, k, &Cells::sqlite(row));
-                    }
+        let find = |c: &mut Connection, keys: &[i64], each: Each| {
+            let mut statement = c.prepare(&sql)?;
+            for (k, key) in keys.iter().enumerate() {
+                let mut cursor = statement.query([key])?;
+                while let Some(row) = cursor.next()? {
+                    each(k, &Cells(Source::Sqlite(row)));
                 }
-                Ok(out)
-            },
-        )
-        .map_err(|e| sqlite_error(&self.path, &e))
+            }
+            Ok(())
+        };
+        in_slices(threads, keys, || connect(&self.path, file.immutable), find, &rows)
+            .map_err(|e| sqlite_error(&self.path, &e))
     }
 
     /// Whether `column` leads an index (or is the rowid, or the rows are in its order), so that [`Self::look_up`] does not
@@ -412,7 +379,7 @@ impl Database {
             let mut statement = s?;
             let mut cursor = statement.query([])?;
             while let Some(row) = cursor.next()? {
-                each(&Cells::sqlite(row));
+                each(&Cells(Source::Sqlite(row)));
             }
             Ok(())
         };
@@ -443,6 +410,27 @@ trait Parts: Sync {
 trait ReadPart<E> {
     /// Hands each row of a part on; about how many there were.
     fn read(&mut self, part: usize, each: &mut dyn FnMut(&Cells)) -> Result<u64, E>;
+}
+
+/// Takes the rows of a search, each with the index of its key.
+type Each<'a> = &'a mut dyn FnMut(usize, &Cells);
+
+/// Searches `keys` slice by slice on `threads` threads; `find` hands the rows of a slice on.
+fn in_slices<W, T: Default + Send, E: Send>(
+    threads: usize,
+    keys: &[i64],
+    open: impl Fn() -> Result<W, E> + Sync,
+    find: impl Fn(&mut W, &[i64], Each) -> Result<(), E> + Sync,
+    rows: &(impl Fn(&mut T, usize, &Cells) + Sync),
+) -> Result<Vec<T>, E> {
+    /// Keys a worker takes at a time.
+    const SLICE: usize = 4096;
+    let slices: Vec<&[i64]> = keys.chunks(SLICE).collect();
+    parallel(threads, slices.len(), open, |finder, i| {
+        let mut out = T::default();
+        find(finder, slices[i], &mut |k, row| rows(&mut out, i * SLICE + k, row))?;
+        Ok(out)
+    })
 }
 
 /// Runs `work(reader, 0..jobs)` on `threads` threads and returns the results in job order.
@@ -487,10 +475,4 @@ fn parallel<W, T: Send, E: Send>(
 
 fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-pub(super) fn beside(path: &Path, suffix: &str) -> bool {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    std::fs::metadata(PathBuf::from(name)).is_ok_and(|m| m.len() > 0)
 }

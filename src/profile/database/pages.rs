@@ -13,7 +13,8 @@
 //! shrinks meanwhile is an error and no signal. Cost: a copy of each page of the table, and [`super::record`].
 
 use super::record::{Damaged, Encoding, Fits, Place, Record, varint};
-use super::{Cells, Parts, ReadPart, beside, quote};
+use super::{Cells, Parts, ReadPart, Source, quote};
+use crate::profile::header::beside;
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 use std::fs::File;
@@ -311,14 +312,14 @@ impl Reader<'_> {
         let local = local(length, self.table.pages.usable);
         let payload = page.get(at..at + local).ok_or(Damaged)?;
         if self.record.find(rowid, payload)? == Fits::Yes {
-            each(&Cells::page(self.record.row(payload)));
+            each(&Cells(Source::Page(self.record.row(payload))));
             return Ok(());
         }
         self.overflow(payload, length, be32(page, at + local)?)?;
         if self.record.find(rowid, &self.whole)? == Fits::No {
             return Err(Damaged);
         }
-        each(&Cells::page(self.record.row(&self.whole)));
+        each(&Cells(Source::Page(self.record.row(&self.whole))));
         Ok(())
     }
 

@@ -16,7 +16,7 @@
 //! is asked for, and its decoding.
 
 use super::column::{Column, Piece, Row, guarded, is_flat};
-use super::{Cells, Parts, ReadPart, parallel};
+use super::{Cells, Parts, ReadPart, Source, parallel};
 use crate::error::InputError;
 use crate::profile::commands;
 use crate::profile::header::io_error;
@@ -296,7 +296,7 @@ impl ReadPart<InputError> for (&Scan<'_>, Vec<u8>) {
             let rows = scan.table.rows[group];
             let columns = scan.table.read(group, before, &scan.places, None, buffer)?;
             for at in 0..rows {
-                each(&Cells::parquet(Row::new(&columns, at)));
+                each(&Cells(Source::Parquet(Row::new(&columns, at))));
             }
             before += rows;
         }
@@ -354,7 +354,7 @@ impl LookUp<'_> {
         found.sort_unstable();
         for rows in found.chunk_by(|a, b| a.0 == b.0) {
             for &(k, block, at) in rows.iter().take(self.most) {
-                each(k, &Cells::parquet(Row::new(&blocks[block], at)));
+                each(k, &Cells(Source::Parquet(Row::new(&blocks[block], at))));
             }
         }
         Ok(())

@@ -1,8 +1,9 @@
 //! Everything that is asked of SQLite: opening, the schema, rows by range and by key, and what its errors mean.
 
-use super::{Cells, Parts, ReadPart, Shape, beside, quote};
+use super::{Cells, Parts, ReadPart, Shape, Source, quote};
 use crate::error::InputError;
 use crate::profile::commands;
+use crate::profile::header::beside;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use rustc_hash::FxHashMap;
@@ -121,7 +122,7 @@ impl ReadPart<rusqlite::Error> for (&Ranges<'_>, Connection) {
         let mut statement = self.1.prepare(&self.0.sql)?;
         let mut cursor = statement.query([first, last])?;
         while let Some(row) = cursor.next()? {
-            each(&Cells::sqlite(row));
+            each(&Cells(Source::Sqlite(row)));
         }
         Ok(last.abs_diff(first).saturating_add(1))
     }

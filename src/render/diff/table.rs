@@ -2,9 +2,9 @@
 
 use super::words;
 use crate::model::diff::{CaptureInfo, DiffReport, SiteChange, Status, WholeRun};
+use crate::render::grid::{self, Column};
 use crate::render::phrase::FileNames;
 use crate::render::style::{Style, Tone};
-use crate::render::table::grid::{self, Column};
 use crate::render::table::warnings;
 use crate::render::view::escaped;
 use crate::text;

@@ -3,8 +3,8 @@
 //! *Flat* has a line per site and a column per value. The others are *stacked*: two or three lines per site, so that 80
 //! columns suffice; the call stands below the location, shares below sums. Nothing wraps but the advice.
 
-use super::grid::{self, Column};
 use crate::model::Report;
+use crate::render::grid::{self, Column};
 use crate::render::phrase::Place;
 use crate::render::style::{GAP, Style, Tone};
 use crate::render::view::{SiteView, Views};

@@ -1,138 +1,84 @@
 use super::*;
-
-const HALF: Option<Types> = Some(FP16);
-const BF16: Option<Types> = Some(super::BF16);
-const SINGLE: Option<Types> = Some(FP32);
-const TF32: Option<Types> = Some(super::TF32);
-const DOUBLE: Option<Types> = Some(FP64);
-const NN: Option<(bool, bool)> = Some((false, false));
-const NT: Option<(bool, bool)> = Some((false, true));
-const TN: Option<(bool, bool)> = Some((true, false));
+use crate::replay::product::type_name;
 
 /// Names of captures on H200, H100, A100, RTX 3070 Ti and RTX 5000 Ada, then of NVIDIA's and PyTorch's own logs.
 #[test]
 fn names_say_types_layout_and_tile() {
-    for (name, family, types, transposed, tile) in [
-        ("nvjet_sm90_hsh_64x48_64x15_2x4_h_bz_NNT", Family::Nvjet, HALF, NN, Some((64, 48, 64))),
-        ("nvjet_sm90_hsh_320x128_64x3_1x2_h_bz_coopB_NNT", Family::Nvjet, HALF, NN, Some((320, 128, 64))),
-        ("nvjet_sm90_tst_128x64_64x8_1x2_h_bz_bias_TNT", Family::Nvjet, BF16, TN, Some((128, 64, 64))),
-        ("nvjet_tst_192x128_64x5_2x1_v_bz_coopA_NTN", Family::Nvjet, BF16, NT, Some((192, 128, 64))),
+    for (said, name) in [
+        ("Nvjet fp16 nn 64x48x64", "nvjet_sm90_hsh_64x48_64x15_2x4_h_bz_NNT"),
+        ("Nvjet fp16 nn 320x128x64", "nvjet_sm90_hsh_320x128_64x3_1x2_h_bz_coopB_NNT"),
+        ("Nvjet bf16 tn 128x64x64", "nvjet_sm90_tst_128x64_64x8_1x2_h_bz_bias_TNT"),
+        ("Nvjet bf16 nt 192x128x64", "nvjet_tst_192x128_64x5_2x1_v_bz_coopA_NTN"),
         (
+            "Xmma fp32 tn 64x64x8",
             "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_stage3_warpsize1x4x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas",
-            Family::Xmma,
-            SINGLE,
-            TN,
-            Some((64, 64, 8)),
         ),
         (
+            "Xmma fp32 nt 128x32x8",
             "sm80_xmma_gemm_f32f32_f32f32_f32_nt_n_tilesize128x32x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas",
-            Family::Xmma,
-            SINGLE,
-            NT,
-            Some((128, 32, 8)),
         ),
         (
+            "Xmma fp16 tn 128x128x32",
             "sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x32_stage4_warpsize2x2x1_tensor16x8x16_kernel",
-            Family::Xmma,
-            HALF,
-            TN,
-            Some((128, 128, 32)),
         ),
         (
+            "Xmma bf16 nn 128x128x64",
             "sm90_xmma_gemm_bf16bf16_bf16f32_f32_nn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas",
-            Family::Xmma,
-            BF16,
-            NN,
-            Some((128, 128, 64)),
         ),
         (
+            "Xmma tf32 nn 256x64x32",
             "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize256x64x32_stage3_warpsize4x1x1_tensor16x8x8_execute_kernel__5x_cublas",
-            Family::Xmma,
-            TF32,
-            NN,
-            Some((256, 64, 32)),
         ),
         (
+            "Xmma fp64 nn 32x32x16",
             "sm80_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize32x32x16_stage4_warpsize2x2x1_tensor8x8x4_execute_kernel__5x_cublas",
-            Family::Xmma,
-            DOUBLE,
-            NN,
-            Some((32, 32, 16)),
         ),
         (
+            "Cutlass fp32 nn 256x128x8",
             "void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>(T1::Params)",
-            Family::Cutlass,
-            SINGLE,
-            NN,
-            Some((256, 128, 8)),
         ),
         (
+            "Cutlass bf16 nn 128x256x32",
             "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x256_32x3_nn_align8>(T1::Params)",
-            Family::Cutlass,
-            BF16,
-            NN,
-            Some((128, 256, 32)),
         ),
         (
+            "Cutlass tf32 nn 128x128x16",
             "void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4>(cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4::Params)",
-            Family::Cutlass,
-            TF32,
-            NN,
-            Some((128, 128, 16)),
         ),
         (
+            "Cutlass fp64 nt 64x64x16",
             "void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_64x64_16x4_nt_align1>(T1::Params)",
-            Family::Cutlass,
-            DOUBLE,
-            NT,
-            Some((64, 64, 16)),
         ),
-        ("ampere_sgemm_128x64_tn", Family::Classic, SINGLE, TN, Some((128, 64, 8))),
-        ("ampere_sgemm_32x32_sliced1x4_tn", Family::Classic, SINGLE, TN, Some((32, 32, 8))),
+        ("Classic fp32 tn 128x64x8", "ampere_sgemm_128x64_tn"),
+        ("Classic fp32 tn 32x32x8", "ampere_sgemm_32x32_sliced1x4_tn"),
+        ("Classic fp16 tn 128x64x64", "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_tn"),
+        ("Classic bf16 nn 256x128x64", "ampere_bf16_s16816gemm_bf16_256x128_ldg8_f2f_stages_64x3_nn"),
+        ("Classic fp16 nt 128x128x8", "volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nt"),
+        ("Classic fp16 nn 256x64x8", "turing_h1688gemm_256x64_ldg8_nn"),
+        ("Classic fp64 nt 64x64x8", "volta_dgemm_64x64_nt"),
         (
-            "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_tn",
-            Family::Classic,
-            HALF,
-            TN,
-            Some((128, 64, 64)),
-        ),
-        (
-            "ampere_bf16_s16816gemm_bf16_256x128_ldg8_f2f_stages_64x3_nn",
-            Family::Classic,
-            BF16,
-            NN,
-            Some((256, 128, 64)),
-        ),
-        ("volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nt", Family::Classic, HALF, NT, Some((128, 128, 8))),
-        ("turing_h1688gemm_256x64_ldg8_nn", Family::Classic, HALF, NN, Some((256, 64, 8))),
-        ("volta_dgemm_64x64_nt", Family::Classic, DOUBLE, NT, Some((64, 64, 8))),
-        (
+            "Vector fp16 - -",
             "void gemv2T_kernel_val<int, int, __half, __half, __half, float, (int)128, (int)16, (int)4, (int)4, (bool)0, (bool)0, cublasGemvParamsEx<int>>(T13)",
-            Family::Vector,
-            HALF,
-            None,
-            None,
         ),
         (
+            "Vector fp32 - -",
             "void dot_kernel<float, (int)128, (int)0, cublasDotParams<cublasGemvTensor>>(T4)",
-            Family::Vector,
-            SINGLE,
-            None,
-            None,
         ),
-        (
-            "void gemmSN_TN_kernel<float, (int)128, (int)16, (int)2, (int)4>(T1)",
-            Family::Other,
-            SINGLE,
-            TN,
-            None,
-        ),
-        ("gemmk1_kernel", Family::Other, None, None, None),
+        ("Other fp32 tn -", "void gemmSN_TN_kernel<float, (int)128, (int)16, (int)2, (int)4>(T1)"),
+        ("Other - - -", "gemmk1_kernel"),
     ] {
         let kernel = read(name).unwrap_or_else(|| panic!("{name} is a product"));
         assert_eq!((kernel.role, kernel.unsupported), (Role::Product, None), "{name}");
-        assert_eq!((kernel.family, kernel.types), (family, types), "{name}");
-        assert_eq!((kernel.transposed, kernel.tile), (transposed, tile), "{name}");
+        let letter = |transposed| if transposed { 't' } else { 'n' };
+        let layout = kernel.transposed.map(|(a, b)| [letter(a), letter(b)].iter().collect());
+        let tile = kernel.tile.map(|(m, n, k)| format!("{m}x{n}x{k}"));
+        let or_none = |told: Option<String>| told.unwrap_or_else(|| "-".to_owned());
+        let types = or_none(kernel.types.map(|types| type_name(types).to_owned()));
+        assert_eq!(
+            format!("{:?} {types} {} {}", kernel.family, or_none(layout), or_none(tile)),
+            said,
+            "{name}"
+        );
     }
 }
 

@@ -5,24 +5,23 @@
 //! ```
 //! `cuda` and `blas` own what the libraries hand out; what is above them is safe code.
 
-#[forbid(unsafe_code)]
 mod alone;
-#[forbid(unsafe_code)]
 mod bench;
+// The bindings of CUDA's libraries are foreign functions.
+#[allow(unsafe_code)]
 mod blas;
+#[allow(unsafe_code)]
 mod cuda;
+#[allow(unsafe_code)]
 mod libraries;
-#[forbid(unsafe_code)]
 mod matching;
+#[allow(unsafe_code)]
 mod memory;
+#[allow(unsafe_code)]
 mod open;
-#[forbid(unsafe_code)]
 mod operands;
-#[forbid(unsafe_code)]
 mod program;
-#[forbid(unsafe_code)]
 mod reference;
-#[forbid(unsafe_code)]
 mod spin;
 
 use super::error::ReplayError;

@@ -29,7 +29,7 @@ pub fn around(found: &mut CaptureAnalysis, wait: &Wait) -> Result<Vec<Iterations
         let mut chain: Vec<RangeId> = ranges.outwards(ranges.innermost(tid, wait.start)).collect();
         chain.retain(|&r| ranges.end[r] >= wait.end);
         chain.reverse();
-        let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &chain)?;
+        let texts = profile.nvtx.ranges.texts(&profile.db, &mut profile.strings, &chain)?;
         let counts = |t: &str| !t.contains("::") && (numbered(t).is_some() || says_iteration(t));
         for (range, text) in chain.into_iter().zip(texts) {
             if let Some(text) = text.filter(|t| counts(t)) {
@@ -51,7 +51,7 @@ fn family(
     let (tid, depth) = (ranges.tid[range], ranges.depth[range]);
     let beside: Vec<RangeId> =
         ranges.closed_at(depth).filter(|&r| ranges.tid[r] == tid).take(MOST_RANGES).collect();
-    let texts = profile.nvtx.texts(&profile.db, &mut profile.strings, &beside)?;
+    let texts = profile.nvtx.ranges.texts(&profile.db, &mut profile.strings, &beside)?;
     let ranges = &profile.nvtx.ranges;
     let is_one = |text: &Option<std::sync::Arc<str>>| text.as_deref().is_some_and(|t| stable_name(t) == name);
     let spans: Vec<(i64, i64)> = beside

@@ -17,6 +17,7 @@
 
 use super::ops::{Placed, Role, Trace};
 use crate::cost::overhead;
+use crate::cost::simulate::run::most_of;
 use crate::replay::plan::{ReplayOp, Target};
 use crate::vocabulary::Change;
 use crate::vocabulary::HostMemory;
@@ -57,7 +58,7 @@ impl Variant {
     fn place(&mut self, placed: &Placed, fix: Change) {
         match (&placed.op, fix) {
             (&ReplayOp::Host { ns }, _) => {
-                let less = std::mem::take(&mut self.traced).min(overhead::most_of(ns));
+                let less = std::mem::take(&mut self.traced).min(most_of(ns));
                 self.ops.push(ReplayOp::Host { ns: ns - less });
             }
             (&ReplayOp::Sync { site, .. }, Change::Narrow) if placed.narrower.is_some() => {

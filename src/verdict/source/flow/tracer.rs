@@ -8,7 +8,9 @@ use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::placement::{Placement, Placements, tells_form};
 use crate::verdict::source::parse::nodes::{self, function_scope};
 use crate::verdict::source::parse::{Node, Source, scope, string, within};
-use ruff_python_ast::{CmpOp, Expr, ExprAttribute, ExprContext, ExprIf, Operator, UnaryOp};
+use ruff_python_ast::{
+    CmpOp, Expr, ExprAttribute, ExprBoolOp, ExprCall, ExprCompare, ExprContext, ExprIf, Operator, UnaryOp,
+};
 use ruff_text_size::{Ranged, TextRange};
 use std::collections::HashSet;
 
@@ -117,27 +119,8 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 let other = if within(node, &*ast.left) { &ast.right } else { &ast.left };
                 return self.arithmetic(path, value, (!text).then_some(&**other));
             }
-            Node::ExprCompare(ast) => {
-                if ast.ops.iter().all(|op| matches!(op, CmpOp::Is | CmpOp::IsNot)) {
-                    return Next::Done;
-                }
-                // `name in metrics` looks a key up, whatever lies under it.
-                let holds = !within(node, &*ast.left)
-                    && ast.ops.iter().all(|op| matches!(op, CmpOp::In | CmpOp::NotIn));
-                if holds && matches!(value.steps.last(), Some(Step::Key(_) | Step::Entry | Step::Meter(_))) {
-                    return Next::Done;
-                }
-                value.steps.clear();
-                let mut operands = std::iter::once(&*ast.left).chain(&ast.comparators);
-                return self.arithmetic(path, value, operands.find(|other| !within(node, *other)));
-            }
-            Node::ExprBoolOp(ast) => {
-                let decides = value.steps.is_empty() && !value.text;
-                if decides && ast.values.last().is_some_and(|value| value.range() != node.range()) {
-                    let sink = Sink::Branch { guard: is_guard(path, self.file), assert: is_asserted(path) };
-                    self.sink(path, value, sink, "an operand of `and`/`or`");
-                }
-            }
+            Node::ExprCompare(ast) => return self.compared(path, value, ast),
+            Node::ExprBoolOp(ast) => self.joined(path, value, ast),
             Node::ExprIf(ast) if within(node, &*ast.test) => {
                 if self.chooses_words(above, value, ast) {
                     return Next::Done;
@@ -181,6 +164,33 @@ impl<'a, 'n> Tracer<'a, 'n> {
             _ => return self.statement(path, value),
         }
         Next::Up(1)
+    }
+
+    /// An operand of a comparison.
+    fn compared(&mut self, path: &[Node<'a>], value: &mut Value, ast: &'a ExprCompare) -> Next {
+        let [.., node] = path else { return Next::Done };
+        if ast.ops.iter().all(|op| matches!(op, CmpOp::Is | CmpOp::IsNot)) {
+            return Next::Done;
+        }
+        // `name in metrics` looks a key up, whatever lies under it.
+        let holds =
+            !within(*node, &*ast.left) && ast.ops.iter().all(|op| matches!(op, CmpOp::In | CmpOp::NotIn));
+        if holds && matches!(value.steps.last(), Some(Step::Key(_) | Step::Entry | Step::Meter(_))) {
+            return Next::Done;
+        }
+        value.steps.clear();
+        let mut operands = std::iter::once(&*ast.left).chain(&ast.comparators);
+        self.arithmetic(path, value, operands.find(|other| !within(*node, *other)))
+    }
+
+    /// An operand of `and`, `or`: all but the last one decide.
+    fn joined(&mut self, path: &[Node<'a>], value: &Value, ast: &ExprBoolOp) {
+        let decides = value.steps.is_empty() && !value.text;
+        let at = path.last().map(|node| node.range());
+        if decides && ast.values.last().is_some_and(|value| Some(value.range()) != at) {
+            let sink = Sink::Branch { guard: is_guard(path, self.file), assert: is_asserted(path) };
+            self.sink(path, value, sink, "an operand of `and`/`or`");
+        }
     }
 
     /// A loop over the value: its target gets the elements.
@@ -314,6 +324,11 @@ impl<'a, 'n> Tracer<'a, 'n> {
         if number {
             return self.combined(path, value, name);
         }
+        self.method_of(path, value, call, name)
+    }
+
+    /// `value.method(…)` of what is no number.
+    fn method_of(&self, path: &[Node<'a>], value: &mut Value, call: &'a ExprCall, name: &str) -> Next {
         match name {
             _ if tells_form(name, Some(call)) => Next::Done,
             "to" if self.placements.device_argument(call, path) == Some(Placement::Device) => {

@@ -7,7 +7,7 @@ use ruff_python_ast::{Expr, Number};
 use ruff_text_size::{TextRange, TextSize};
 
 /// A value on its way: what the CPU read, or something made of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Value {
     /// How to get back at the value inside the containers that hold it, innermost first: `{"loss": [v]}` is `[Index, Key]`.
     pub steps: Vec<Step>,
@@ -47,22 +47,7 @@ pub struct Collected {
 impl Value {
     /// A value read by the last node of `path`.
     pub fn new(path: &[Node<'_>], bulk: bool) -> Self {
-        Self {
-            steps: Vec::new(),
-            bulk,
-            data: bulk,
-            many: false,
-            tensor: false,
-            number: !bulk,
-            text: false,
-            vague: false,
-            summed: false,
-            arrays: false,
-            origin: nodes::range(path).start(),
-            collected: None,
-            name: None,
-            hops: 0,
-        }
+        Self { bulk, data: bulk, number: !bulk, origin: nodes::range(path).start(), ..Self::default() }
     }
 
     /// The value as the call at the end of `call` gives it to the caller.

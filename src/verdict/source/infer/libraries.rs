@@ -1,13 +1,6 @@
 //! What programs call the modules that compute on the host, and the functions that make tensors.
 
-/// A list of names, with blanks between them.
-pub struct Names(pub &'static str);
-
-impl Names {
-    pub fn has(&self, name: &str) -> bool {
-        self.0.split_ascii_whitespace().any(|one| one == name)
-    }
-}
+pub use crate::text::Names;
 
 /// Modules that compute host values from host values.
 const HOST: Names = Names("np numpy math cmath statistics scipy copy itertools re pd");

@@ -231,48 +231,8 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
     let (base, name) = split_callee(&callee);
     let root = callee.split(['.', '(', '[']).next().unwrap_or("");
     let lower = callee.to_ascii_lowercase();
-    let first = call.arguments.args.first().is_some_and(|argument| within(at, argument.range()));
-    match name {
-        "get" | "setdefault" | "pop" | "insert" if first && !base.is_empty() && !bulk => return Role::Key,
-        "append" | "extend" | "insert" | "appendleft" | "setdefault" | "add" | "put" | "push"
-            if !base.is_empty() =>
-        {
-            return Role::Keep;
-        }
-        "update" if words(base).last().is_some_and(|word| word == "stopper" || word == "stopping") => {
-            return Role::Decide("early stopping");
-        }
-        "update" if !base.is_empty() && !is_log(call) => return Role::Keep,
-        "str" | "repr" | "format" | "join" | "dumps" => return Role::Text,
-        "AsciiTable" | "SingleTable" | "DoubleTable" | "PrettyTable" | "tabulate" => return Role::Text,
-        name if ["Error", "Exception", "Warning"].iter().any(|end| name.ends_with(end)) => return Role::Text,
-        "exit" | "_exit" if matches!(base, "sys" | "os" | "") => return Role::Decide("the exit code"),
-        name if name.starts_with("on_") && name.contains("batch") && is_callback(base) => {
-            return Role::Report;
-        }
-        "sleep" | "linear_sum_assignment" => return Role::Compute,
-        // PyTorch wants the lengths on the host, to say how many sequences each time step has.
-        "pack_padded_sequence" | "_pack_padded_sequence"
-            if argument(&call.arguments, "lengths", 1).is_some_and(|lengths| within(at, lengths.range())) =>
-        {
-            return Role::Compute;
-        }
-        "len" | "isinstance" | "hasattr" | "type" | "id" if base.is_empty() => return Role::Neutral,
-        // Text is made on the CPU, and it is what the program is for, shown or not.
-        "batch_decode" | "convert_ids_to_tokens" if !base.is_empty() => return Role::Compute,
-        "decode" if is_tokenizer(base) => return Role::Compute,
-        "decode" | "batch_decode" | "convert_ids_to_tokens" => return Role::Through,
-        _ if bulk
-            && matches!(root, "random" | "cv2" | "Image" | "PIL" | "skimage" | "sklearn" | "scipy")
-            && !writes_by(base, name) =>
-        {
-            return Role::Compute;
-        }
-        _ if bulk && base.is_empty() && is_score(name) => return Role::Compute,
-        "step" if is_scheduler(base) => return Role::Rate,
-        "step" | "step_async" | "reset" if is_environment(base) => return Role::Compute,
-        name if name.starts_with("set_") && is_environment(base) => return Role::Compute,
-        _ => {}
+    if let Some(role) = named(call, at, bulk, (base, name, root)) {
+        return role;
     }
     if is_log(call) {
         return if keeps(call, base, name) { Role::Track } else { Role::Log };
@@ -299,6 +259,51 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
         return if fills(call, name, at) { Role::Device } else { Role::Size };
     }
     if torch { torch_role(call, name, bulk) } else { method_role(name, bulk) }
+}
+
+/// What is told by the function's or method's own name, called `base.name` with `root` its first part.
+fn named(call: &ExprCall, at: TextRange, bulk: bool, (base, name, root): (&str, &str, &str)) -> Option<Role> {
+    let first = call.arguments.args.first().is_some_and(|argument| within(at, argument.range()));
+    Some(match name {
+        "get" | "setdefault" | "pop" | "insert" if first && !base.is_empty() && !bulk => Role::Key,
+        "append" | "extend" | "insert" | "appendleft" | "setdefault" | "add" | "put" | "push"
+            if !base.is_empty() =>
+        {
+            Role::Keep
+        }
+        "update" if words(base).last().is_some_and(|word| word == "stopper" || word == "stopping") => {
+            Role::Decide("early stopping")
+        }
+        "update" if !base.is_empty() && !is_log(call) => Role::Keep,
+        "str" | "repr" | "format" | "join" | "dumps" => Role::Text,
+        "AsciiTable" | "SingleTable" | "DoubleTable" | "PrettyTable" | "tabulate" => Role::Text,
+        name if ["Error", "Exception", "Warning"].iter().any(|end| name.ends_with(end)) => Role::Text,
+        "exit" | "_exit" if matches!(base, "sys" | "os" | "") => Role::Decide("the exit code"),
+        name if name.starts_with("on_") && name.contains("batch") && is_callback(base) => Role::Report,
+        "sleep" | "linear_sum_assignment" => Role::Compute,
+        // PyTorch wants the lengths on the host, to say how many sequences each time step has.
+        "pack_padded_sequence" | "_pack_padded_sequence"
+            if argument(&call.arguments, "lengths", 1).is_some_and(|lengths| within(at, lengths.range())) =>
+        {
+            Role::Compute
+        }
+        "len" | "isinstance" | "hasattr" | "type" | "id" if base.is_empty() => Role::Neutral,
+        // Text is made on the CPU, and it is what the program is for, shown or not.
+        "batch_decode" | "convert_ids_to_tokens" if !base.is_empty() => Role::Compute,
+        "decode" if is_tokenizer(base) => Role::Compute,
+        "decode" | "batch_decode" | "convert_ids_to_tokens" => Role::Through,
+        _ if bulk
+            && matches!(root, "random" | "cv2" | "Image" | "PIL" | "skimage" | "sklearn" | "scipy")
+            && !writes_by(base, name) =>
+        {
+            Role::Compute
+        }
+        _ if bulk && base.is_empty() && is_score(name) => Role::Compute,
+        "step" if is_scheduler(base) => Role::Rate,
+        "step" | "step_async" | "reset" if is_environment(base) => Role::Compute,
+        name if name.starts_with("set_") && is_environment(base) => Role::Compute,
+        _ => return None,
+    })
 }
 
 /// First words of what draws or tells figures.
