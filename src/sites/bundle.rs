@@ -251,7 +251,10 @@ impl Former<'_> {
     ) -> Bundle {
         let first = &self.waits[members[0]];
         let (mut frames, mut attribution) = match key.place {
-            Place::Stack(s) => (self.context.stacks.stacks[s].clone(), Attribution::PythonBacktrace),
+            Place::Stack(s) => {
+                let frames = self.context.stacks.stacks[s].iter().skip_while(|f| carries_on(f));
+                (frames.cloned().collect(), Attribution::PythonBacktrace)
+            }
             Place::Chain(_) => (Vec::new(), Attribution::Native),
             Place::Ranges(..) if !ranges.is_empty() => (Vec::new(), Attribution::Nvtx),
             Place::Ranges(..) => (Vec::new(), Attribution::None),
@@ -303,6 +306,11 @@ impl Former<'_> {
             waits: members,
         }
     }
+}
+
+/// Whether a frame is that of a tensor's subclass which hands the operator on that the line above asked for.
+fn carries_on(frame: &PyFrame) -> bool {
+    frame.function.rsplit('.').next() == Some("__torch_function__")
 }
 
 /// Whether the innermost range is an operator of PyTorch.

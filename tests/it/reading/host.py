@@ -115,3 +115,40 @@ def embed(points, labels):
 def everywhere(points, device):
     labels = torch.ones(points.shape[0], dtype=torch.int, device=device)
     return embed(points, labels)  #< embed
+
+# --- buffers that only the host writes to
+class Schedule(nn.Module):
+    def __init__(self, until):
+        super().__init__()
+        self.register_buffer("steps", torch.tensor(0))
+        self.register_buffer("ready", torch.tensor(False))
+        self.register_buffer("limits", torch.tensor([until, -1]))
+
+    def forward(self, x):
+        step = self.steps.item()  #! item: host-known; pattern A36
+        self.steps += 1
+        if not self.ready.item():  #! item: host-known
+            self.ready.data.copy_(torch.tensor(True))
+        if self.limits[0].item() > step:  #! item: host-known
+            return x
+        self.limits[1] = x.argmax()
+        return x[: int(self.limits[1].item())]  #! item: dynamic-shape
+
+# --- buffers that the GPU writes to
+class Running(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.tensor(0.0))
+        self.register_buffer("seen", torch.zeros(1))
+        self.register_buffer("decayed", torch.tensor(1.0))
+
+    def forward(self, x):
+        self.total += x.sum()
+        nn.functional.batch_norm(x, self.seen, self.seen)
+        self.decayed.data.mul_(0.9).add_(x.mean())
+        if self.total.item() > 1e6:  #! item: control-flow
+            raise OverflowError
+        if self.seen.item() > 1e6:  #! item: control-flow
+            raise OverflowError
+        if self.decayed.item() > 1e6:  #! item: control-flow
+            raise OverflowError

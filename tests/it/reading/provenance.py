@@ -286,7 +286,7 @@ class Schedule:
         self.steps = torch.arange(9, 0, -1, device='cuda')
 
     def learn(self, x):
-        self.steps[0] = model(x)
+        self.steps[3] = model(x)
 
     def at(self, i):
         if self.steps[3].item() > 2:  #! item: control-flow

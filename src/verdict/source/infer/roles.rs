@@ -54,7 +54,7 @@ const LOG_VERBS: Names = Names(
 );
 /// Names that log whatever they are called on.
 const LOG_NAMES: Names = Names(
-    "print pprint add_scalar add_scalars add_histogram add_text set_postfix set_postfix_str \
+    "print pprint logging add_scalar add_scalars add_histogram add_text set_postfix set_postfix_str \
      set_description set_description_str report_scalar track_metric record_metric add_meter \
      rank_zero_info print_rank_0 master_print print0 logkv logkvs logkv_mean",
 );

@@ -45,6 +45,11 @@ enum Callee<'a> {
     There { recorded: String, file: Rc<Source>, class: Option<String>, name: String },
 }
 
+/// Whether what is called computes a result and changes nothing.
+pub(super) fn computes(name: &str) -> bool {
+    PURE.has(name) || BUILTINS.has(name)
+}
+
 impl Search<'_> {
     pub(super) fn call<'a>(
         &self,
@@ -90,7 +95,7 @@ impl Search<'_> {
             }
             // A type or another tensor says nothing of the value.
             ("to" | "type", Some(tensor)) => self.find(scene, tensor, steps),
-            (_, receiver) if PURE.has(name) || BUILTINS.has(name) => {
+            (_, receiver) if computes(name) => {
                 let receiver = receiver.filter(|_| !torch && !matches!(base, "np" | "numpy" | "math"));
                 let keywords = call.arguments.keywords.iter().map(|keyword| &keyword.value);
                 let parts = receiver.into_iter().chain(&call.arguments.args).chain(keywords);
@@ -166,7 +171,10 @@ impl Search<'_> {
         let place = || Some(self.place(scene, call));
         match self.find(scene, tensor, steps) {
             Some(known) => Some(Known { sent: known.sent.or_else(place), ..known }),
-            None if !self.plain && scene.here.find(tensor) == Placement::Unknown => {
+            None if !self.plain
+                && scene.here.find(tensor) == Placement::Unknown
+                && !makes_object(scene, tensor) =>
+            {
                 Some(Known { sent: place(), ..Known::DATA })
             }
             None => None,
@@ -326,4 +334,13 @@ fn decorator(expr: &Expr) -> &str {
         Expr::Call(call) => nodes::name(&call.func),
         expr => nodes::name(expr),
     }
+}
+/// Whether an expression is an object of a class, as a module is, whose fields are no part of what is sent.
+fn makes_object<'a>(scene: Scene<'_, 'a>, expr: &'a Expr) -> bool {
+    let is_object = |value: &Expr| {
+        let class = value.as_call_expr().map_or("", |call| nodes::name(&call.func));
+        class.starts_with(|first: char| first.is_ascii_uppercase())
+    };
+    let values = Objects::new(scene.here.file()).values_of(expr, scene.here.path);
+    is_object(expr) || values.iter().any(|(value, _)| is_object(value))
 }

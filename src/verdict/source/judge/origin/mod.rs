@@ -3,6 +3,7 @@
 
 mod callers;
 mod calls;
+mod fields;
 mod names;
 mod search;
 mod values;

@@ -160,7 +160,7 @@ fn sends(call: &ExprCall, name: &str) -> bool {
 
 /// Whether an occurrence of a name or an attribute changes the tensor: `x.clamp_(0)`, `x[i] = v`, `x += 1`,
 /// `dist.all_reduce(x)`, `torch.exp(y, out=x)`.
-pub fn changes(path: &Path<'_>) -> bool {
+pub fn changes(path: &[Node<'_>]) -> bool {
     let [.., above, _] = path[..] else { return false };
     match above {
         Node::ExprAttribute(ast) => ast.attr.ends_with('_') && !ast.attr.ends_with("__"),

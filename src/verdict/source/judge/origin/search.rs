@@ -7,7 +7,7 @@ use crate::verdict::source::locate::callee::Callee;
 use crate::verdict::source::parse::{Node, nodes};
 use ruff_python_ast::{Expr, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 
 /// Expressions looked at for one value before it counts as not known.
@@ -118,11 +118,13 @@ pub(super) struct Search<'s> {
     pub plain: bool,
     budget: Cell<u32>,
     depth: Cell<u8>,
+    /// Fields that are being looked at, with their classes.
+    pub fields: RefCell<Vec<(TextRange, String)>>,
 }
 
 impl<'s> Search<'s> {
     pub fn new(site: SiteReader<'s>, plain: bool) -> Self {
-        Self { site, plain, budget: Cell::new(BUDGET), depth: Cell::new(0) }
+        Self { site, plain, budget: Cell::new(BUDGET), depth: Cell::new(0), fields: RefCell::default() }
     }
 
     /// Where the host has what `expr`, read at `here`, follows from; `None` where something else may be in it.

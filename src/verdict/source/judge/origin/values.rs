@@ -1,5 +1,6 @@
 //! Expressions: what an operator, a display or a read of an element makes of known values.
 
+use super::fields::is_written;
 use super::search::{Known, Scene, Search, all};
 use crate::verdict::source::flow::value::{Step, constant_step};
 use crate::verdict::source::infer::libraries::Names;
@@ -140,28 +141,14 @@ impl Search<'_> {
         let others = nodes::find(&[file.module()], &mut |path| {
             nodes::attribute(path).is_some_and(|other| *other.attr == *ast.attr)
         });
-        if others.iter().any(super::names::changes) {
-            return None;
-        }
-        let stored: Vec<_> = others
-            .into_iter()
-            .filter(|path| nodes::attribute(path).is_some_and(|other| other.ctx != ExprContext::Load))
-            .collect();
-        match Objects::new(file).class_of(&ast.value, scene.here.path) {
-            // A field of the program's own object: all that the class gives it.
-            Some(class) => {
-                let own = |path: &Path<'_>| nodes::within(nodes::range(path), nodes::range(&class));
-                if !stored.iter().all(own) {
-                    return None;
-                }
-                all(stored.iter().map(|path| self.bound(scene, path, steps.clone())))
+        let Some(class) = Objects::new(file).class_of(&ast.value, scene.here.path) else {
+            if others.iter().any(|path| is_written(path)) {
+                return None;
             }
             // A field of what a loader gave, as long as nothing assigns it.
-            None if stored.is_empty() => {
-                self.find(scene, &ast.value, steps).or_else(|| self.field(scene, ast))
-            }
-            None => None,
-        }
+            return self.find(scene, &ast.value, steps).or_else(|| self.field(scene, ast));
+        };
+        self.kept(scene, &class, &others, &steps)
     }
 }
 

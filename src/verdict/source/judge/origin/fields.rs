@@ -1,0 +1,112 @@
+//! Fields of the program's own objects: what the class assigns them, keeps as a buffer and does to them in place.
+
+use super::calls::computes;
+use super::names::changes;
+use super::search::{Known, Scene, Search, all};
+use crate::verdict::source::flow::value::{Step, constant_step};
+use crate::verdict::source::infer::objects::Objects;
+use crate::verdict::source::parse::{Node, Path, nodes, string};
+use ruff_python_ast::{Expr, ExprCall, ExprContext};
+
+impl Search<'_> {
+    /// A field of an object of `class` is known if all that the class gives it is: what is assigned, the buffer that a module makes
+    /// of it, what methods do to it in place. `others`: where the file names a field so.
+    ///
+    /// ```text
+    /// self.register_buffer("steps", torch.tensor(0))    0, which goes to the GPU with the module
+    /// self.steps += 1                                   … and 1: a counter of Python does as well
+    /// if self.steps >= self.until:                      known
+    /// ```
+    pub(super) fn kept<'a>(
+        &self,
+        scene: Scene<'_, 'a>,
+        class: &Path<'a>,
+        others: &[Path<'a>],
+        steps: &[Step],
+    ) -> Option<Known> {
+        let field = nodes::attribute(others.first()?)?.attr.as_str();
+        let own = (nodes::range(class), field.to_owned());
+        if self.fields.borrow().contains(&own) {
+            return Some(Known::default()); // of itself it is given what it is given besides
+        }
+        let objects = Objects::new(scene.here.file());
+        let ours = |path: &Path<'a>| {
+            let of = nodes::attribute(path).and_then(|ast| objects.class_of(&ast.value, path));
+            of.map(|of| nodes::range(&of) == nodes::range(class))
+        };
+        let buffers = nodes::calls(class, &|call| is_buffer(call, field));
+        if !buffers.is_empty() && others.iter().any(|path| is_handed_over(path)) {
+            return None;
+        }
+        let made = buffers.iter().map(|path| self.buffer(scene.at(path), nodes::call(path)?, steps));
+        let written = others.iter().filter(|path| is_written(path) && ours(path) != Some(false));
+        let given = written.map(|path| {
+            // Code of others may do so whenever it likes.
+            let inside = nodes::within(nodes::range(path), nodes::range(class));
+            let change = || self.changed(scene, whole(path), steps);
+            ours(path).filter(|_| inside)?;
+            if changes(whole(path)) { change() } else { self.bound(scene, path, steps.to_vec()) }
+        });
+        self.fields.borrow_mut().push(own);
+        let known = all(made.chain(given));
+        self.fields.borrow_mut().pop();
+        known
+    }
+
+    /// What a module is to keep as a buffer. Of `torch.tensor` the numbers are the host's, whoever passed them.
+    fn buffer<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall, steps: &[Step]) -> Option<Known> {
+        let value = call.arguments.args.get(1)?;
+        let numbers = || value.as_call_expr().is_some_and(|call| nodes::dotted(&call.func) == "torch.tensor");
+        let known = self.find(scene, value, steps.to_vec()).or_else(|| numbers().then_some(Known::DATA))?;
+        Some(Known { sent: known.sent.or_else(|| Some(self.place(scene, call))), ..known })
+    }
+
+    /// What is put into a field that is changed in place.
+    fn changed<'a>(&self, scene: Scene<'_, 'a>, path: &[Node<'a>], steps: &[Step]) -> Option<Known> {
+        let scene = scene.at(path);
+        let put = |value: &'a Expr| self.find(scene, value, Vec::new()).map(Known::computed);
+        match path[..] {
+            [.., Node::StmtAugAssign(ast), _] => put(&ast.value),
+            [.., Node::StmtExpr(_), Node::ExprCall(call), Node::ExprAttribute(_), _] => {
+                let values = call.arguments.args.iter().map(put);
+                all(values.chain([Some(Known::default())]))
+            }
+            [.., above, Node::ExprSubscript(ast), _] => {
+                let at = constant_step(&ast.slice);
+                match (at, steps.last(), above) {
+                    (Some(Step::Index(at)), Some(Step::Index(wanted)), _) if at != *wanted => {
+                        Some(Known::default())
+                    }
+                    (.., Node::StmtAssign(ast)) => put(&ast.value),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether an occurrence of a field gives it something.
+pub(super) fn is_written(path: &Path<'_>) -> bool {
+    changes(whole(path)) || nodes::attribute(path).is_some_and(|ast| ast.ctx != ExprContext::Load)
+}
+
+/// The path to a field, or to its data: `self.steps.data.add_(1)` changes the field.
+fn whole<'p, 'a>(path: &'p [Node<'a>]) -> &'p [Node<'a>] {
+    match path {
+        [upper @ .., _] if nodes::attribute(upper).is_some_and(|ast| ast.attr.as_str() == "data") => upper,
+        _ => path,
+    }
+}
+
+/// Whether a field is an argument of a function that may write to it.
+fn is_handed_over(path: &[Node<'_>]) -> bool {
+    let [.., Node::ExprCall(call), Node::Arguments(_), _] = whole(path) else { return false };
+    !computes(nodes::name(&call.func))
+}
+
+/// `self.register_buffer("steps", …)`
+fn is_buffer(call: &ExprCall, field: &str) -> bool {
+    nodes::name(&call.func) == "register_buffer"
+        && call.arguments.args.first().and_then(string) == Some(field)
+}
