@@ -41,7 +41,7 @@ class Part:
 def find(inputs: Iterable[str]) -> List[str]:
     """The exports in folders, and what else was named, in the order of the numbers in their names.
 
-    A report of nsys counts where no export of it lies beside it, a light capture (``NAME.light.sqlite``) with its own.
+    A report of nsys counts where no export of it lies beside it, a light capture (``NAME.light.sqlite``) where its own is not there.
 
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -59,9 +59,19 @@ def find(inputs: Iterable[str]) -> List[str]:
         exports = [*path.glob("*.sqlite"), *path.glob("*_pqtdir")]
         exports = [export for export in exports if not export.name.startswith(".")]
         reports = [report for report in path.glob("*.nsys-rep") if export_of(report) == report]
-        light = re.compile(r"\.light(\.sqlite|_pqtdir|\.nsys-rep)$")
-        found += [os.path.abspath(one) for one in [*exports, *reports] if not light.search(one.name)]
+        found += [os.path.abspath(one) for one in without_light([*exports, *reports])]
     return sorted(set(found), key=natural)
+
+
+def without_light(captures: Sequence[Path]) -> List[Path]:
+    """All but the light captures whose own capture is among them: its times are taken from those.
+
+    >>> [path.name for path in without_light([Path("a.sqlite"), Path("a.light.nsys-rep"), Path("b.light.sqlite")])]
+    ['a.sqlite', 'b.light.sqlite']
+    """
+    stems = {path: re.sub(r"(\.sqlite|_pqtdir|\.nsys-rep|\.qdrep)$", "", str(path)) for path in captures}
+    known = set(stems.values())
+    return [path for path, stem in stems.items() if not (stem.endswith(".light") and stem[: -len(".light")] in known)]
 
 
 def natural(name: str) -> List[Tuple[int, str]]:
@@ -112,6 +122,13 @@ def merge(
     """Merges what was read into one report, in the order of the names, whatever order it came in.
 
     ``arguments`` go to ``sync-report merge``. ``folder`` keeps what was read.
+
+    >>> import json, sync_report
+    >>> pair = [f"sample-profiles/ranks/rank_{rank}.sqlite" for rank in (1, 0)]
+    >>> parts = [read(path, program=sync_report.binary()) for path in pair]
+    >>> merged = json.loads(merge(parts, ["--format", "json"], sync_report.binary()).stdout)
+    >>> [rank["rank"] for rank in merged["ranks"]["list"]], merged["ranks"]["late"][0]["rank"]
+    ([0, 1], 1)
     """
     with tempfile.TemporaryDirectory(prefix="sync-report-") as temporary:
         root = Path(folder or temporary)

@@ -47,12 +47,22 @@ class Tables:
 
     @property
     def waits(self) -> Path:
-        """A row per wait."""
+        """A row per wait.
+
+        >>> import sync_report
+        >>> sync_report.report("sample-profiles/train_mlp.sqlite").tables.waits.suffix
+        '.parquet'
+        """
         return Path(self._folder.name, "waits.parquet")
 
     @property
     def sites(self) -> Path:
-        """A row per site."""
+        """A row per site.
+
+        >>> import sync_report
+        >>> sync_report.report("sample-profiles/train_mlp.sqlite").tables.sites.suffix
+        '.parquet'
+        """
         return Path(self._folder.name, "sites.parquet")
 
     def polars(self, table: str = "waits") -> "polars.DataFrame":

@@ -47,7 +47,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 def say(sentence: str) -> None:
-    """A sentence on stderr."""
+    """A sentence on stderr.
+
+    >>> say("no exports there")
+    """
     print(f"sync-report: {sentence}", file=sys.stderr)
 
 
@@ -95,7 +98,7 @@ def tasks(client: Any, inputs: Sequence[str], each_host: bool) -> List[Tuple[str
     return [(path, workers) for workers in hosts.values() for path in found[workers[0]]]
 
 
-def read(
+def _read(
     client: Any, found: Sequence[Tuple[str, Optional[List[str]]]], options: List[str], program: str, patience: float
 ) -> Iterator[Part]:
     """What workers read, in the order in which it comes.
@@ -127,20 +130,20 @@ def read(
     seen = time.monotonic() if client.nthreads() else float("inf")
     futures = {submit(*task): task for task in found}
     lost = []
-    for future in ended(client, list(futures), patience, seen):
+    for future in _ended(client, list(futures), patience, seen):
         task = futures.pop(future)
         if future.status == "error" and isinstance(future.exception(), KilledWorker):
             lost.append(task)
         else:
             yield part(task[0], future)
     for task in lost:
-        for future in ended(client, [submit(*task)], patience, time.monotonic()):
+        for future in _ended(client, [submit(*task)], patience, time.monotonic()):
             # Where none is left, the next is not waited for as long again.
             patience = patience if future.done() else 0
             yield part(task[0], future)
 
 
-def ended(client: Any, futures: List[Any], patience: float, seen: float) -> Iterator[Any]:
+def _ended(client: Any, futures: List[Any], patience: float, seen: float) -> Iterator[Any]:
     """Futures in the order in which they end; once all workers were gone for ``patience`` seconds, what is left as it is.
 
     ``seen``: when there was a worker last.
@@ -163,7 +166,7 @@ def ended(client: Any, futures: List[Any], patience: float, seen: float) -> Iter
             return
 
 
-def run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> int:
     """Reads, merges and prints; the exit code."""
     program = args.binary or os.path.abspath(binary())
     options = [word for root in args.source_root for word in ("--source-root", root)]
@@ -176,7 +179,7 @@ def run(args: argparse.Namespace) -> int:
         found = tasks(client, args.inputs, args.each_host)
         if not found:
             raise SyncReportError(f"{', '.join(args.inputs)}: no exports there (.sqlite, _pqtdir, .nsys-rep)")
-        parts = list(read(client, found, options, program, args.timeout))
+        parts = list(_read(client, found, options, program, args.timeout))
     finally:
         client.close()
     parts.sort(key=lambda part: _ranks.natural(part.path))
@@ -204,7 +207,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     2
     """
     try:
-        return run(parser().parse_args(arguments))
+        return _run(parser().parse_args(arguments))
     except SyncReportError as error:
         say(str(error))
         return error.code

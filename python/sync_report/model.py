@@ -54,7 +54,7 @@ Kind = Literal["explicit", "redundant", "idle", "upload", "debug-print", "loggin
 """Why a wait is of its class."""
 
 
-NamedBy = Literal["name", "environment", "order"]
+NamedBy = Literal["name", "environment", "communicator", "order"]
 """How the number of a rank is known."""
 
 
@@ -534,6 +534,20 @@ class LateWait:
 
 
 @dataclass(frozen=True)
+class Member:
+    """A process as a rank of NCCL's largest communicator in it."""
+
+    pid: int
+    """Process id."""
+    communicator: str
+    """Hash of the communicator, in hexadecimal: all its ranks have the same."""
+    ranks: int
+    """How many ranks it has."""
+    rank: int
+    """Which one the process is, from 0."""
+
+
+@dataclass(frozen=True)
 class Narrow:
     """Less that waits could be for."""
 
@@ -619,6 +633,8 @@ class ProfileInfo:
     """Median length of one, in ns."""
     rank: Optional[int]
     """Rank that the environment of its program names, where that was recorded."""
+    members: List[Member]
+    """Which ranks its processes are, where NCCL says so."""
     span_ns: int
     """First call or op to last."""
     gpus: List[Gpu]
@@ -1140,7 +1156,7 @@ SHAPES: Dict[Any, Dict[str, Any]] = {
     Fix: {'here': Rewrite},
     Late: {'spent': Spent, 'wait': LateWait},
     LateRank: {'process': Process},
-    ProfileInfo: {'gpus': Gpu, 'processes': Process},
+    ProfileInfo: {'members': Member, 'gpus': Gpu, 'processes': Process},
     RankSite: {'waits': Over, 'blocked_ns': Over, 'drain_ns': Over, 'saves_ns': Over, 'odd': Odd},
     Ranks: {'list': Rank, 'sites': RankSite, 'clocks': Clocks, 'late': Late},
     Recoverable: {'bounds': Bounds},

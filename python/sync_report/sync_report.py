@@ -4,10 +4,13 @@ The folder of this package is the recipe's folder; `NSYS_RECIPE_PATH` names the 
 
     export NSYS_RECIPE_PATH=$(python -c "import pathlib, sync_report; print(pathlib.Path(sync_report.__file__).parents[1])")
 """
+from __future__ import annotations
+
 import os
 import shutil
 from datetime import datetime
 from pathlib import Path
+from typing import Any, List
 
 from nsys_recipe import log
 from nsys_recipe.lib import recipe
@@ -25,17 +28,18 @@ class SyncReport(recipe.Recipe):
     """Maps the program over reports, and reduces with its `merge`."""
 
     @staticmethod
-    def _mapper_func(report_path, parsed_args):
+    def _mapper_func(report_path: str, parsed_args: Any) -> _ranks.Part:
         return _ranks.read(str(_ranks.export_of(Path(report_path))), parsed_args.options.split(), parsed_args.binary)
 
     @log.time("Mapper")
-    def mapper_func(self, context):
-        return context.wait(
-            context.map(self._mapper_func, self._parsed_args.input, parsed_args=self._parsed_args)
-        )
+    def mapper_func(self, context: Any) -> List[_ranks.Part]:
+        captures = [str(path) for path in _ranks.without_light([Path(path) for path in self._parsed_args.input])]
+        mapped = context.map(self._mapper_func, captures, parsed_args=self._parsed_args)
+        parts: List[_ranks.Part] = context.wait(mapped)
+        return parts
 
     @log.time("Reducer")
-    def reducer_func(self, results):
+    def reducer_func(self, results: List[_ranks.Part]) -> int:
         # Here, not where it happened: what a worker of Dask logs stays there.
         for part in results:
             for line in part.said.splitlines():
@@ -54,13 +58,13 @@ class SyncReport(recipe.Recipe):
                 logger.error(merged.stderr.decode(errors="replace").strip())
         return merged.returncode or (2 if any(part.said for part in results) else 0)
 
-    def save_analysis_file(self):
+    def save_analysis_file(self) -> None:
         self._analysis_dict.update(
             {"EndTime": str(datetime.now()), "InputFiles": self._parsed_args.input, "Outputs": self._output_files}
         )
         self.create_analysis_file()
 
-    def run(self, context):
+    def run(self, context: Any) -> None:
         super().run(context)
         code = self.reducer_func(self.mapper_func(context))
         self.save_analysis_file()
@@ -68,12 +72,12 @@ class SyncReport(recipe.Recipe):
             logger.info(f"Generated: {self.output_dir}")
             raise BadInput(code)
 
-    def __exit__(self, exc_type, exc_value, traceback):
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         if exc_type is not BadInput:  # the framework deletes what a failed recipe wrote
             super().__exit__(exc_type, exc_value, traceback)
 
     @classmethod
-    def get_argument_parser(cls):
+    def get_argument_parser(cls) -> Any:
         parser = super().get_argument_parser()
         parser.add_recipe_argument(Option.INPUT, required=True)
         parser.add_recipe_argument(Option.OUTPUT)

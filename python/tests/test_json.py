@@ -133,6 +133,7 @@ def test_an_unknown_schema_is_a_sentence():
 
 def test_knowledge():
     tree = printed("explain", "--format", "json")
+    hold("explain", tree)
     assert {entry["id"] for entry in tree["patterns"]} > {"A01", "C03", "K01", "L01", "N01"}
     assert {entry["id"] for entry in tree["rules"]} > {"R01", "S01", "X1", "undecided"}
     assert {entry["code"] for entry in tree["warnings"]} > {"events-lost", "profiler-overhead"}
@@ -146,3 +147,4 @@ def test_ranks_merged(tmp_path: Path):
     for folder, sample in zip(folders, PAIR):
         sync_report.run([sample, "--format", "parquet", "-o", folder, "-q"])
     hold("report", printed("merge", *folders, "--format", "json"))
+    hold("report", printed("sample-profiles/ranks", "--format", "json"))

@@ -1,4 +1,5 @@
 """The package: what it finds, gives back and refuses."""
+import ast
 import sqlite3
 import subprocess
 import sys
@@ -126,6 +127,19 @@ def test_without_a_gpu_a_bracket_does_nothing(surroundings):
     with sync_report.capture() as steps:
         assert list(steps("ab")) == ["a", "b"]
     assert surroundings.said == [] and steps.count == 2
+
+
+def test_each_public_function_shows_an_example():
+    """Of the recipe only nsys can run any; the classes of a report are made from its schema."""
+
+    def bare(within):
+        for node in within.body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+                yield from [] if ">>>" in (ast.get_docstring(node) or "") else [node.name]
+                yield from bare(node) if isinstance(node, ast.ClassDef) else []
+
+    files = set(Path("python/sync_report").glob("*.py")) - {Path("python/sync_report", made) for made in ("sync_report.py", "model.py")}
+    assert {path.name: list(bare(ast.parse(path.read_text()))) for path in files} == {path.name: [] for path in files}
 
 
 def test_the_module_is_the_command():

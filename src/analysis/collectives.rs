@@ -2,7 +2,7 @@
 
 use crate::error::InputError;
 use crate::profile::Profile;
-use crate::profile::communicators::of_launches;
+use crate::profile::communicators::{Told, told};
 use crate::profile::ids::OpId;
 use crate::profile::ops::is_collective;
 use crate::waits::collectives::{Collectives, all_for_all};
@@ -31,17 +31,20 @@ pub fn find(
     let named = |id: i64| Some((u32::try_from(id).ok()?, &**profile.strings.get(id)?));
     let names = kernels.iter().filter_map(|k| named(k.0)).filter(|(_, name)| is_collective(name));
     let names = names.collect::<Vec<_>>();
-    Ok(Collectives::new(profile, devices, &names, communicators(profile, &names)?))
+    let (ops, told) = told_by_nccl(profile, &names)?;
+    let communicators = ops.into_iter().zip(told.launches).filter_map(|(op, known)| Some((op, known?)));
+    let mut found = Collectives::new(profile, devices, &names, communicators.collect());
+    found.members = told.members;
+    Ok(found)
 }
 
-/// The communicator that each collective was called for, where its launch tells.
-fn communicators(profile: &Profile, names: &[(u32, &str)]) -> Result<FxHashMap<OpId, u64>, InputError> {
+/// The collectives in which all wait for all, with what NCCL tells of their launches, and of the processes.
+fn told_by_nccl(profile: &Profile, names: &[(u32, &str)]) -> Result<(Vec<OpId>, Told), InputError> {
     let meets = |name| names.binary_search_by_key(&name, |n| n.0).is_ok_and(|at| all_for_all(names[at].1));
     let launch = |op: OpId| {
         let call = profile.ops.kernel(op).filter(|&name| meets(name)).and(profile.issuer(op))?;
         Some((op, (profile.calls.threads[profile.calls.thread[call]], profile.calls.start[call])))
     };
     let (ops, launches): (Vec<OpId>, Vec<(i64, i64)>) = profile.ops.ids().filter_map(launch).unzip();
-    let found = of_launches(&profile.db, &launches)?;
-    Ok(ops.into_iter().zip(found).filter_map(|(op, known)| Some((op, known?))).collect())
+    Ok((ops, told(&profile.db, &launches)?))
 }

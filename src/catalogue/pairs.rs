@@ -1,10 +1,11 @@
 //! What came of running the entries' before/after pairs: `scripts/run_pairs.py` writes the table beside this file.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
 /// What running a pair came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// `after` has fewer calls that wait.
@@ -18,7 +19,7 @@ pub enum Outcome {
 }
 
 /// Why a pair was not run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotRun {
     /// It needs a library that the machine does not have.
@@ -40,7 +41,7 @@ pub enum NotRun {
 }
 
 /// Whether both snippets compute the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Values {
     /// Within the tolerance of torch.testing.assert_close, or of the entry.
@@ -50,7 +51,7 @@ pub enum Values {
 }
 
 /// One pair's row.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// The entry.
     pub id: String,
@@ -70,7 +71,7 @@ pub struct Run {
 }
 
 /// What running a pair showed.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// How often the snippet ran, in a loop.
     pub steps: u32,

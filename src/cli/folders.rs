@@ -2,6 +2,8 @@
 
 use anyhow::Result;
 use globset::GlobBuilder;
+use rustc_hash::FxHashSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use sync_report::error::InputError;
@@ -15,7 +17,7 @@ use sync_report::ranks::tables::RANKS;
 /// # Errors
 /// [`InputError::NotFound`] where one of several is not there: a slip of the pen, no damaged rank.
 pub fn exports(arguments: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let found = each(arguments, &in_folder)?;
+    let found = each(arguments, &in_folder, once_each)?;
     let missing = found.iter().find(|path| found.len() > 1 && !there(path));
     missing.map_or(Ok(found.clone()), |path| Err(InputError::NotFound(path.clone()).into()))
 }
@@ -32,15 +34,20 @@ pub fn results(arguments: &[PathBuf]) -> Result<Vec<PathBuf>> {
             entries(folder, |path| path.join(RANKS).is_file())
         }
     };
-    each(arguments, &inside)
+    each(arguments, &inside, |found| found)
 }
 
 fn there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// What each argument stands for; itself, where it is a file or a folder that `inside` finds nothing in.
-fn each(arguments: &[PathBuf], inside: &dyn Fn(&Path) -> Vec<PathBuf>) -> Result<Vec<PathBuf>> {
+/// What each argument stands for; itself, where it is a file or a folder that `inside` finds nothing in. `wanted`: which of
+/// those that a pattern matches.
+fn each(
+    arguments: &[PathBuf],
+    inside: &dyn Fn(&Path) -> Vec<PathBuf>,
+    wanted: fn(Vec<PathBuf>) -> Vec<PathBuf>,
+) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for argument in arguments {
         let (path, most) = match argument.to_str().and_then(|text| text.rsplit_once(':')) {
@@ -50,7 +57,7 @@ fn each(arguments: &[PathBuf], inside: &dyn Fn(&Path) -> Vec<PathBuf>) -> Result
             },
             _ => (argument.clone(), usize::MAX),
         };
-        let mut found = if there(&path) { vec![path.clone()] } else { matching(&path)? };
+        let mut found = if there(&path) { vec![path.clone()] } else { wanted(matching(&path)?) };
         if let [only] = &found[..]
             && only.is_dir()
         {
@@ -72,12 +79,17 @@ fn in_folder(folder: &Path) -> Vec<PathBuf> {
     let wanted = |path: &Path| {
         path.extension().is_some_and(|e| e == "sqlite") || is_report_name(path) || is_export(path)
     };
-    let all = entries(folder, wanted);
-    // One report in several forms is one rank, and a light capture belongs to the one beside it.
+    once_each(entries(folder, wanted))
+}
+
+/// Without what stands for a capture that is there in a better form: one report in several forms is one rank, and a light
+/// capture belongs to the one beside it.
+fn once_each(all: Vec<PathBuf>) -> Vec<PathBuf> {
+    let names: FxHashSet<&OsStr> = all.iter().map(|path| path.as_os_str()).collect();
     let has = |stem: &Path, suffix: &str| {
         let mut name = stem.as_os_str().to_owned();
         name.push(suffix);
-        all.iter().any(|other| other.as_os_str() == name)
+        names.contains(&*name)
     };
     let again = |path: &Path| {
         let own = stem(path);

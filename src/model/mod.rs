@@ -152,6 +152,9 @@ pub struct ProfileInfo {
     /// Rank that the environment of its program names, where that was recorded.
     #[serde(default)]
     pub rank: Option<u32>,
+    /// Which ranks its processes are, where NCCL says so.
+    #[serde(default)]
+    pub members: Vec<Member>,
     /// First call or op to last.
     pub span_ns: i64,
     /// GPUs that worked.
@@ -165,6 +168,19 @@ pub struct ProfileInfo {
     pub backtraces: Backtraces,
     /// How long the host takes to launch a kernel, traced as here: the lower quartile. `None` where it launches few.
     pub launch_ns: Option<i64>,
+}
+
+/// A process as a rank of NCCL's largest communicator in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Member {
+    /// Process id.
+    pub pid: u32,
+    /// Hash of the communicator, in hexadecimal: all its ranks have the same.
+    pub communicator: String,
+    /// How many ranks it has.
+    pub ranks: u32,
+    /// Which one the process is, from 0.
+    pub rank: u32,
 }
 
 /// A GPU of an export.

@@ -9,6 +9,7 @@ words! {
     NamedBy {
         Name = "name": "By the name of its export",
         Environment = "environment": "By the environment that the export recorded",
+        Communicator = "communicator": "By the communicator of NCCL that all of them are in",
         Order = "order": "By the order of names, devices and process ids: no better sign is there, or two contradict",
     }
 }

@@ -1,4 +1,5 @@
-//! Communicators of NCCL: for which group of ranks a collective was called, as NCCL says in its NVTX ranges.
+//! Communicators of NCCL: for which group of ranks a collective was called, and which rank a process is in the largest, as
+//! NCCL says in its NVTX ranges.
 //!
 //! ```text
 //!  domain NCCL   [ncclAllReduce 0x6d53…      ]      [ncclGroupStart] [ncclAllGather 0x2f01…] [ncclGroupEnd        ]
@@ -8,7 +9,8 @@
 //! NCCL opens a range around each of its functions; the payload of a collective's has the hash of its communicator, which
 //! all its ranks share, since NCCL 2.25. A kernel is launched inside that range or, in a group, inside the one that ends the group:
 //! then it is of the collectives called since the last launch, where these are of one communicator. A launch outside of such
-//! ranges (a CUDA graph) tells none.
+//! ranges (a CUDA graph) tells none. The payload of a function that makes or ends a communicator has its size and the own rank: of a
+//! process counts that in the largest, which of a program run by `torchrun` is that of all ranks.
 //!
 //! Of exports without such payloads only their schemas are read; else one scan of the ranges, a look-up each, and a sort.
 
@@ -16,14 +18,19 @@ use crate::error::InputError;
 use crate::profile::database::Database;
 use crate::profile::ids::process;
 use crate::profile::nvtx::{TABLE, range_times};
-use crate::profile::payload::u64_at;
+use crate::profile::payload::{u32_at, u64_at};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// What NCCL calls the fields of its payloads (`nvtx_payload_schemas.h`).
 const COMMUNICATOR: &str = "NCCL communicator ID";
 /// Collectives have it, other functions of a communicator do not.
 const SIZE: &str = "Message size [bytes]";
+/// What functions that make or end a communicator have: how many ranks are in it, and which one is the own.
+const RANKS: &str = "No. of ranks";
+const RANK: &str = "Rank";
 
 /// Where a binary payload begins that is the only one of its range: behind its count, schema, size and offset.
 const PAYLOAD: usize = 32;
@@ -35,16 +42,61 @@ struct Range {
     end: i64,
     domain: i64,
     rowid: i64,
-    communicator: Option<u64>,
+    said: Option<Said>,
 }
 
-/// The communicator of each launch, which is given by its thread (`globalTid`) and time; `None` where it is not known.
+/// What the payload of a range tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    /// For which communicator a collective was called.
+    Collective(u64),
+    /// Which rank the caller is in a communicator.
+    Member(Member),
+}
+
+/// A rank of a communicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The hash that all ranks of the communicator share.
+    pub communicator: u64,
+    /// How many ranks it has.
+    pub ranks: u32,
+    /// Which one this is, from 0.
+    pub rank: u32,
+}
+
+/// What NCCL's ranges tell.
+#[derive(Default)]
+pub struct Told {
+    /// The communicator of each launch asked for; `None` where it is not known.
+    pub launches: Vec<Option<u64>>,
+    /// Which rank a process (`globalPid`) is in the largest of its communicators, of several as large the first.
+    pub members: BTreeMap<i64, Member>,
+}
+
+/// What is told of launches, given by thread (`globalTid`) and time, and of all processes.
 ///
 /// # Errors
 /// [`InputError`]: a table cannot be read.
-pub fn of_launches(db: &Database, launches: &[(i64, i64)]) -> Result<Vec<Option<u64>>, InputError> {
+pub fn told(db: &Database, launches: &[(i64, i64)]) -> Result<Told, InputError> {
+    let ranges = read(db)?;
+    Ok(Told { launches: of_launches(&ranges, launches), members: members(&ranges) })
+}
+
+fn members(ranges: &[Range]) -> BTreeMap<i64, Member> {
+    let mut largest: BTreeMap<i64, (i64, Member)> = BTreeMap::new();
+    for range in ranges {
+        let Some(Said::Member(member)) = range.said else { continue };
+        let known = largest.entry(process(range.tid)).or_insert((range.start, member));
+        if (member.ranks, Reverse(range.start)) > (known.1.ranks, Reverse(known.0)) {
+            *known = (range.start, member);
+        }
+    }
+    largest.into_iter().map(|(pid, (_, member))| (pid, member)).collect()
+}
+
+fn of_launches(ranges: &[Range], launches: &[(i64, i64)]) -> Vec<Option<u64>> {
     let mut found = vec![None; launches.len()];
-    let ranges = if launches.is_empty() { Vec::new() } else { read(db)? };
     let mut order: Vec<usize> = (0..launches.len()).collect();
     order.sort_by_key(|&k| launches[k]);
     for launches_of in order.chunk_by(|&a, &b| launches[a].0 == launches[b].0) {
@@ -59,7 +111,7 @@ pub fn of_launches(db: &Database, launches: &[(i64, i64)]) -> Result<Vec<Option<
             found[k] = calls.launch(launches[k].1);
         }
     }
-    Ok(found)
+    found
 }
 
 /// What a thread called, at some time.
@@ -75,8 +127,12 @@ struct Calls {
 impl Calls {
     fn begin(&mut self, range: &Range) {
         self.close(range.start);
-        self.open.push((range.end, range.communicator));
-        if let Some(communicator) = range.communicator {
+        let communicator = match range.said {
+            Some(Said::Collective(communicator)) => Some(communicator),
+            _ => None,
+        };
+        self.open.push((range.end, communicator));
+        if let Some(communicator) = communicator {
             if std::mem::take(&mut self.launched) {
                 self.since.clear();
             }
@@ -100,20 +156,20 @@ impl Calls {
 /// The ranges of the domains whose payloads have communicators, by thread and start, outermost first.
 fn read(db: &Database) -> Result<Vec<Range>, InputError> {
     let schemas = Schemas::read(db)?;
-    if schemas.communicator.is_empty() {
+    let domains = schemas.domains();
+    if domains.is_empty() {
         return Ok(Vec::new());
     }
-    let domains: FxHashSet<i64> = schemas.communicator.keys().map(|schema| schema.0).collect();
     let columns = ["start", "end", "eventType", "globalTid", "domainId", "rowid"];
     let ranges = db.scan(TABLE, &columns, |out: &mut Vec<Range>, row| {
         let Some(domain) = row.int(4).filter(|domain| domains.contains(domain)) else { return };
         let Some((start, end)) = range_times(row) else { return };
         let (tid, rowid) = (row.int(3).unwrap_or(0), row.int(5).unwrap_or(0));
-        out.push(Range { tid, start, end, domain, rowid, communicator: None });
+        out.push(Range { tid, start, end, domain, rowid, said: None });
     })?;
     let mut ranges: Vec<Range> = ranges.into_iter().flatten().collect();
     let rowids: Vec<i64> = ranges.iter().map(|range| range.rowid).collect();
-    type Payload = (usize, Option<u64>);
+    type Payload = (usize, Option<Said>);
     let payloads = db.look_up(
         TABLE,
         &["jsonText", "binaryData"],
@@ -125,33 +181,38 @@ fn read(db: &Database) -> Result<Vec<Range>, InputError> {
             out.push((k, json.or_else(|| schemas.in_bytes(ranges[k].domain, row.bytes(1)?))));
         },
     )?;
-    payloads.into_iter().flatten().for_each(|(k, communicator)| ranges[k].communicator = communicator);
+    payloads.into_iter().flatten().for_each(|(k, said)| ranges[k].said = said);
     // Domains are numbered in each process: the same number may be another's.
     let own = |range: &Range| (process(range.tid), range.domain);
-    let known: FxHashSet<_> = ranges.iter().filter(|r| r.communicator.is_some()).map(own).collect();
+    let known: FxHashSet<_> = ranges.iter().filter(|r| r.said.is_some()).map(own).collect();
     ranges.retain(|range| known.contains(&own(range)));
-    ranges.sort_by_key(|range| (range.tid, range.start, std::cmp::Reverse(range.end), range.rowid));
+    ranges.sort_by_key(|range| (range.tid, range.start, Reverse(range.end), range.rowid));
     Ok(ranges)
 }
 
-/// Of a payload in JSON, whose number may be written as text with signs between thousands.
-fn in_json(text: &[u8]) -> Option<u64> {
+/// Of a payload in JSON, whose numbers may be written as text with signs between thousands.
+fn in_json(text: &[u8]) -> Option<Said> {
     let payload: Value = serde_json::from_slice(text).ok()?;
-    payload.get(SIZE)?;
-    match payload.get(COMMUNICATOR)? {
+    let number = |name: &str| match payload.get(name)? {
         Value::String(text) => text.replace(',', "").parse().ok(),
         number => number.as_u64().or(number.as_i64().map(i64::cast_unsigned)),
-    }
+    };
+    said(number(COMMUNICATOR)?, payload.get(SIZE).is_some(), number(RANKS).zip(number(RANK)))
 }
 
-/// What the export says of payloads, by domain and schema.
-#[derive(Default)]
-struct Schemas {
-    /// Offset of the communicator.
-    communicator: FxHashMap<(i64, u64), usize>,
-    /// Those of collectives.
-    sized: FxHashSet<(i64, u64)>,
+/// A payload's communicator, whether it has a size, and the ranks that it counts with the own one.
+fn said(communicator: u64, sized: bool, ranks: Option<(u64, u64)>) -> Option<Said> {
+    if sized {
+        return Some(Said::Collective(communicator));
+    }
+    let (ranks, rank) = ranks.filter(|(ranks, rank)| rank < ranks)?;
+    let (ranks, rank) = (u32::try_from(ranks).ok()?, u32::try_from(rank).ok()?);
+    Some(Said::Member(Member { communicator, ranks, rank }))
 }
+
+/// What the export says of payloads: the offsets of their fields, by domain, schema and name.
+#[derive(Default)]
+struct Schemas(FxHashMap<(i64, u64), FxHashMap<&'static str, usize>>);
 
 impl Schemas {
     fn read(db: &Database) -> Result<Self, InputError> {
@@ -159,22 +220,29 @@ impl Schemas {
         let columns = ["domainId", "schemaId", "name", "offset"];
         db.rows("NVTX_PAYLOAD_SCHEMA_ENTRIES", &columns, |row| {
             let Some(schema) = row.int(0).zip(row.int(1).map(i64::cast_unsigned)) else { return };
-            match row.text(2).as_deref() {
-                Some(COMMUNICATOR) => {
-                    let offset = row.int(3).and_then(|offset| usize::try_from(offset).ok());
-                    found.communicator.insert(schema, offset.unwrap_or(0));
-                }
-                Some(SIZE) => drop(found.sized.insert(schema)),
-                _ => {}
+            let name = row.text(2);
+            let known =
+                [COMMUNICATOR, SIZE, RANKS, RANK].into_iter().find(|known| name.as_deref() == Some(known));
+            let offset = row.int(3).and_then(|offset| usize::try_from(offset).ok());
+            if let Some(known) = known {
+                found.0.entry(schema).or_default().insert(known, offset.unwrap_or(0));
             }
         })?;
         Ok(found)
     }
 
-    fn in_bytes(&self, domain: i64, bytes: &[u8]) -> Option<u64> {
+    /// Domains whose payloads have communicators.
+    fn domains(&self) -> FxHashSet<i64> {
+        let has = self.0.iter().filter(|(_, fields)| fields.contains_key(COMMUNICATOR));
+        has.map(|(schema, _)| schema.0).collect()
+    }
+
+    fn in_bytes(&self, domain: i64, bytes: &[u8]) -> Option<Said> {
         let schema = (domain, u64_at(bytes, 8).filter(|_| u64_at(bytes, 0) == Some(1))?);
-        let offset = self.communicator.get(&schema).filter(|_| self.sized.contains(&schema))?;
-        u64_at(bytes, PAYLOAD.checked_add(*offset)?)
+        let fields = self.0.get(&schema)?;
+        let at = |name: &str| PAYLOAD.checked_add(*fields.get(name)?);
+        let whole = |name: &str| u32_at(bytes, at(name)?).map(u64::from);
+        said(u64_at(bytes, at(COMMUNICATOR)?)?, fields.contains_key(SIZE), whole(RANKS).zip(whole(RANK)))
     }
 }
 
@@ -185,31 +253,30 @@ mod tests {
     #[test]
     fn numbers_of_communicators_are_read_as_they_are_written() {
         let own = br#"{"NCCL communicator ID":7877883797221446301,"Message size [bytes]":4,"Reduction operation":"Sum"}"#;
-        assert_eq!(in_json(own), Some(7_877_883_797_221_446_301));
+        assert_eq!(in_json(own), Some(Said::Collective(7_877_883_797_221_446_301)));
         let large = br#"{"NCCL communicator ID":"17,093,776,592,125,785,438","Message size [bytes]":4}"#;
-        assert_eq!(in_json(large), Some(17_093_776_592_125_785_438));
+        assert_eq!(in_json(large), Some(Said::Collective(17_093_776_592_125_785_438)));
         let negative = br#"{"NCCL communicator ID":-1,"Message size [bytes]":4}"#;
-        assert_eq!(in_json(negative), Some(u64::MAX));
-        assert_eq!(
-            in_json(br#"{"NCCL communicator ID":1,"No. of ranks":4,"Rank":0}"#),
-            None,
-            "no collective"
-        );
+        assert_eq!(in_json(negative), Some(Said::Collective(u64::MAX)));
+        let made = br#"{"NCCL communicator ID":1,"No. of ranks":"1,024","Rank":3,"CUDA device":3}"#;
+        assert_eq!(in_json(made), Some(Said::Member(Member { communicator: 1, ranks: 1024, rank: 3 })));
+        assert_eq!(in_json(br#"{"NCCL communicator ID":1,"No. of ranks":4,"Rank":4}"#), None, "no such rank");
+        assert_eq!(in_json(br#"{"NCCL communicator ID":1}"#), None, "ncclCommFinalize");
         assert_eq!(in_json(b"[1"), None);
     }
 
     #[test]
     fn payloads_that_lie_tell_nothing() {
-        let mut schemas = Schemas::default();
-        schemas.communicator.insert((1, 7), 0);
-        schemas.sized.insert((1, 7));
+        let of = |at: usize| {
+            Schemas([((1, 7), [(COMMUNICATOR, at), (SIZE, 8)].into_iter().collect())].into_iter().collect())
+        };
+        let schemas = of(0);
         let bytes: Vec<u8> =
             [1u64, 7, 16, 32, 0xcafe, 1024].iter().flat_map(|word| word.to_le_bytes()).collect();
-        assert_eq!(schemas.in_bytes(1, &bytes), Some(0xcafe));
+        assert_eq!(schemas.in_bytes(1, &bytes), Some(Said::Collective(0xcafe)));
         assert_eq!(schemas.in_bytes(2, &bytes), None, "another domain");
         (0..40).for_each(|cut| assert_eq!(schemas.in_bytes(1, &bytes[..cut]), None));
-        schemas.communicator.insert((1, 7), usize::MAX);
-        assert_eq!(schemas.in_bytes(1, &bytes), None);
+        assert_eq!(of(usize::MAX).in_bytes(1, &bytes), None);
     }
 
     /// ```text
@@ -219,8 +286,14 @@ mod tests {
     /// ```
     #[test]
     fn launches_are_of_the_collectives_called_for_them() {
-        let range =
-            |start, end, communicator| Range { tid: 1, start, end, domain: 1, rowid: 0, communicator };
+        let range = |start, end, communicator: Option<u64>| Range {
+            tid: 1,
+            start,
+            end,
+            domain: 1,
+            rowid: 0,
+            said: communicator.map(Said::Collective),
+        };
         let mut calls = Calls::default();
         calls.begin(&range(10, 20, Some(1)));
         assert_eq!(calls.launch(15), Some(1));

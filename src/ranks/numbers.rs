@@ -1,9 +1,10 @@
 //! Which rank a process is.
 //!
 //! The first sign that gives every process a number of its own wins: `rank` in the names of exports (`rank_3`, `rank3`,
-//! `r3`, as `%q{RANK}` in `nsys profile -o` writes them), the rank that the recorded environment names, the one number in which
-//! names differ (`prof_%q{SLURM_PROCID}`), the same of the folders that tables were written to. Else ranks are numbered in
-//! the order of names, devices and process ids, and the report says so where signs contradict.
+//! `r3`, as `%q{RANK}` in `nsys profile -o` writes them), the rank that the recorded environment names, the rank in the largest
+//! communicator of NCCL, if that is the same of all, the one number in which names differ (`prof_%q{SLURM_PROCID}`), the same of
+//! the folders that tables were written to. Else ranks are numbered in the order of names, devices and process ids, and the
+//! report says so where signs contradict.
 
 use crate::model::ranks::NamedBy;
 use crate::model::{Code, ProfileInfo, Warning};
@@ -38,6 +39,9 @@ pub struct Party {
     pub warnings: String,
 }
 
+/// Modules that run a script named behind them.
+const LAUNCHERS: [&str; 4] = ["torch.distributed", "accelerate", "deepspeed", "debugpy"];
+
 /// A piece of a name: text, or a number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Piece {
@@ -64,11 +68,12 @@ fn pieces(name: &str) -> Vec<Piece> {
     out
 }
 
-/// The last part of a path, without what stands behind a dot: names of exports and of folders.
+/// The last part of a path, without what stands behind a dot: names of exports, of light captures and of folders.
 fn stem(path: &str) -> &str {
     let name = text::path_end(path.trim_end_matches('/'), 1);
     let known = [".sqlite", ".nsys-rep", ".qdrep", "_pqtdir"];
-    known.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
+    let name = known.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
+    name.strip_suffix(".light").unwrap_or(name)
 }
 
 /// The number behind `rank` or a lone `r`.
@@ -106,6 +111,13 @@ fn counted(names: &[&str]) -> Option<Vec<u32>> {
     all.iter().map(number).collect()
 }
 
+/// Its rank in the communicator of another: the largest of both. Ranks of two groups count from 0 each.
+fn member(party: &Party, other: &Party) -> Option<u32> {
+    let of = |party: &Party| party.profile.members.iter().find(|member| member.pid == party.pid).cloned();
+    let group = of(other)?.communicator;
+    of(party).filter(|member| member.communicator == group).map(|member| member.rank)
+}
+
 /// Puts processes in the order of their ranks, and numbers them.
 pub fn number(parties: &mut [Party]) {
     parties.sort_by_cached_key(|p| {
@@ -118,6 +130,7 @@ pub fn number(parties: &mut [Party]) {
     let signs = [
         (NamedBy::Name, each(&|i| said(names[i]))),
         (NamedBy::Environment, each(&|i| parties[i].profile.rank)),
+        (NamedBy::Communicator, each(&|i| member(&parties[i], parties.first()?))),
         (NamedBy::Name, counted(&names)),
         (NamedBy::Name, each(&|i| said(folders[i]))),
         (NamedBy::Name, counted(&folders)),
@@ -151,21 +164,38 @@ fn twice(parties: &[Party]) -> Option<Warning> {
     None
 }
 
-/// The script of a command line.
+/// What a command line runs: its script, or its module, which no launcher is.
 fn script(party: &Party) -> Option<&str> {
-    let words = party.profile.command.as_deref()?.split_whitespace();
-    let script = words.map(|word| word.trim_matches(['"', '\''])).find(|word| word.ends_with(".py"))?;
-    Some(text::path_end(script, 1))
+    let command = party.profile.command.as_deref()?;
+    let mut words = command.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
+    while let Some(word) = words.next() {
+        if word.ends_with(".py") {
+            return Some(text::path_end(word, 1));
+        }
+        if word == "-m"
+            && let Some(module) =
+                words.next().filter(|module| !LAUNCHERS.iter().any(|l| module.starts_with(l)))
+        {
+            return Some(module);
+        }
+    }
+    None
 }
 
 fn programs(parties: &[Party]) -> Option<Warning> {
-    odd_one(parties, script).map(|(party, other, usual)| {
-        let (path, rank) = (&party.profile.path, party.number);
-        let message = format!(
-            "{path} (rank {rank}) is of {other}, other ranks of {usual}: ranks of different programs share no sites, and times over all say little"
-        );
-        Warning::new(Code::RanksOfPrograms, message, "")
-    })
+    const NAMED: usize = 3;
+    let (party, other, usual) = odd_one(parties, script)?;
+    let all: BTreeSet<&str> = parties.iter().filter_map(script).collect();
+    let who = if all.len() == 2 {
+        format!("{} (rank {}) is of {other}, other ranks of {usual}", party.profile.path, party.number)
+    } else {
+        let named: Vec<&str> = all.iter().take(NAMED).copied().collect();
+        let more = all.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("the ranks are of {} programs, {}{more}", all.len(), named.join(", "))
+    };
+    let message = format!("{who}: ranks of different programs share no sites, and times over all say little");
+    Some(Warning::new(Code::RanksOfPrograms, message, ""))
 }
 
 fn versions(parties: &[Party]) -> Option<Warning> {
@@ -246,6 +276,8 @@ mod tests {
     #[test]
     fn one_number_in_which_names_differ_is_a_rank() {
         assert_eq!(counted(&["prof_2_of_8", "prof_3_of_8"]), Some(vec![2, 3]));
+        let one_light = ["runs/prof_0.sqlite", "runs/prof_1.light.sqlite"].map(stem);
+        assert_eq!(counted(&one_light), Some(vec![0, 1]));
         assert_eq!(counted(&["n1_p0", "n2_p1"]), None, "two differ");
         assert_eq!(counted(&["pid_31337", "pid_31338"]), None, "process ids");
         assert_eq!(counted(&["a", "a1"]), None);

@@ -6,9 +6,11 @@
 //! | `sites.parquet` | process and site: the columns of CSV, and `capture` |
 //! | `collectives.parquet` | kernel of NCCL in which all ranks wait for all |
 //!
-//! `capture` and `pid` say whose row it is in each. Folders are read through lazy scans: a query takes the columns that it
-//! names, of each file in turn. (`LazyFrame::scan_parquet` would bring polars' streaming engine along, which
-//! nothing else here uses.)
+//! `capture` and `pid` say whose row it is in each. Folders are read through a lazy scan: a query takes the columns that it
+//! names, of each file in turn. The scan is ours, over polars' reader of parquet: `LazyFrame::scan_parquet` of this version runs in
+//! the streaming engine only. With that the program has 330 crates instead of 241 (an HTTP client, TLS and an object store among
+//! them) and is 30 % larger, and merges the tables of 1,024 ranks in 230 MB instead of 140 MB and 12.7 s of processor time instead
+//! of 11.0 s (debug builds of both; of the release, which takes 3.7 s and 86 MB, none was made with it).
 
 use super::numbers::{self, Party};
 use crate::model::columns::{COLUMNS, Values};

@@ -64,7 +64,7 @@ pub fn write(report: &Report, waits: &[Waits], folder: &Path) -> Result<()> {
 fn make(folder: &Path) -> Result<()> {
     refuse(folder)?;
     if !folder.is_dir() {
-        fs::create_dir(folder).with_context(|| format!("{}: cannot be written", folder.display()))?;
+        fs::create_dir_all(folder).with_context(|| format!("{}: cannot be written", folder.display()))?;
     }
     Ok(())
 }

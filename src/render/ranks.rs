@@ -14,6 +14,7 @@ pub(crate) fn facts(ranks: &Ranks) -> Vec<(String, String)> {
     let by = match first.named_by {
         NamedBy::Name => "by names",
         NamedBy::Environment => "by the recorded environment",
+        NamedBy::Communicator => "by NCCL's communicator",
         NamedBy::Order => "in the order of names",
     };
     let all = text::count(ranks.list.len() as u64);

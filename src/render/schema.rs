@@ -2,6 +2,7 @@
 //! descriptions, so a field cannot be without one.
 
 use super::brief::Brief;
+use super::knowledge::Knowledge;
 use crate::model::Report;
 use crate::model::check::CheckReport;
 use crate::model::diff::DiffReport;
@@ -31,6 +32,7 @@ pub const ALL: &[Printed] = &[
     printed("plan", "sync-report replay PROFILE --plan", of::<Plan>),
     printed("replay", "sync-report replay PROFILE --format json", of::<Measured>),
     printed("bench", "sync-report bench --format json", of::<Bench>),
+    printed("explain", "sync-report explain --format json", of::<Knowledge>),
     printed("constants", "sync-report bench --save FILE", of::<Constants>),
 ];
 

@@ -9,6 +9,7 @@ use crate::cost::statistics::{histogram, quartiles};
 use crate::frame::{SiteWaits, Sums, Waits};
 use crate::model::*;
 use crate::profile::commands;
+use crate::profile::communicators;
 use crate::profile::ids::{OpId, ThreadIx, pid_of, process, tid_of};
 use crate::profile::payload::PyFrame;
 use crate::sites::native;
@@ -339,6 +340,7 @@ impl<'a> Sites<'a> {
             started_utc_ns: profile.target.started_utc_ns,
             host: profile.target.host.clone(),
             rank: profile.target.rank,
+            members: self.members(),
             iterations: self.found.iterations.as_ref().map_or(0, |i| i.spans.len() as u64),
             iteration_ns: self.found.iterations.as_ref().map(crate::iterations::Iterations::median_ns),
             schema: profile.target.schema_version.clone(),
@@ -349,6 +351,17 @@ impl<'a> Sites<'a> {
             backtraces: self.backtraces(),
             launch_ns: launches::duration(profile),
         })
+    }
+
+    fn members(&self) -> Vec<Member> {
+        let members = self.found.collectives.members.iter();
+        let member = |(&pid, member): (&i64, &communicators::Member)| Member {
+            pid: pid_of(pid),
+            communicator: format!("{:#x}", member.communicator),
+            ranks: member.ranks,
+            rank: member.rank,
+        };
+        members.map(member).collect()
     }
 
     /// By what is there, not by the flags: old exports do not tell those.

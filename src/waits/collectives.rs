@@ -20,6 +20,7 @@ use super::Wait;
 use super::device::{DeviceIx, Devices};
 use super::held::{Held, Stretch};
 use crate::profile::Profile;
+use crate::profile::communicators::Member;
 use crate::profile::ids::OpId;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -57,6 +58,8 @@ pub struct Collectives {
     last: Vec<(OpId, OpId)>,
     /// The hash of the communicator that each was called for, where it is recorded.
     communicators: FxHashMap<OpId, u64>,
+    /// Which rank a process (`globalPid`) is in the largest communicator, where NCCL says so.
+    pub members: BTreeMap<i64, Member>,
 }
 
 /// Time of waits that passed behind collectives, in ns.

@@ -162,8 +162,8 @@ fn only_a_folder_of_its_own_is_written_to() {
         assert!(ran.stderr.contains(said) && ran.stderr.lines().count() == 1, "{}", ran.stderr);
     };
     refused("-", "name a folder for them with -o");
+    refused("/proc/none/tables", "cannot be written");
     let target = folder.path().join("tables").display().to_string();
-    refused(&format!("{target}/deeper"), "cannot be written");
     for _ in 0..2 {
         assert_eq!(run(&target).code, 0, "its own files are replaced");
     }

@@ -129,3 +129,50 @@ fn groups_of_one_export_are_told_apart() {
     };
     assert_eq!([100, 101, 102].map(behind), [Some(102), Some(103), None]);
 }
+
+/// Ranks by NCCL, where neither names nor the environment tell: of each process counts the rank in the largest communicator.
+///
+/// ```text
+///  process     host-a 100    host-a 200    host-b 100
+///  0xbb        0                           1               made first
+///  0xffff…     2             0             1               of all
+/// ```
+#[test]
+fn the_largest_communicator_numbers_the_ranks() {
+    const ALL: u64 = u64::MAX - 5;
+    for (payload, of_b, said) in [
+        (Payload::Json, ALL, "communicator"),
+        (Payload::Blob, ALL, "communicator"),
+        (Payload::Nothing, ALL, "order"),
+        // Another program of three ranks: its numbers are no ranks of this one.
+        (Payload::Json, 0xcc, "order"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, processes) in [("host-a.4711", &[(100, 2), (200, 0)][..]), ("host-b.4242", &[(100, 1)])] {
+            let mut e = Export::new(Schema::V2026_2);
+            e.payload(payload);
+            for (device, &(pid, rank)) in processes.iter().enumerate() {
+                let t = e.thread(pid, pid);
+                if pid == 100 {
+                    e.nccl_init(t, 1_000..2_000, 0xbb, rank % 2, 2);
+                }
+                e.nccl_init(t, 3_000..4_000, if rank == 1 { of_b } else { ALL }, rank, 3);
+                steps(&mut e, pid, Gpu { device: device as i64, ..GPU0 }, 0, 100_000, 100_000, 24);
+            }
+            e.write(&folder.path().join(format!("{name}.sqlite")));
+        }
+        let found = report(folder.path());
+        let list = found["ranks"]["list"].as_array().expect("ranks");
+        let own = |rank: &Value| {
+            let host =
+                rank["profile"].as_str().and_then(|path| path.split("host-").nth(1)).map(|name| &name[..1]);
+            format!("{} {} {} {}", rank["rank"], host.unwrap_or_default(), rank["pid"], rank["named_by"])
+        };
+        let expected = match said {
+            "order" => ["0 a 100", "1 a 200", "2 b 100"],
+            _ => ["0 a 200", "1 b 100", "2 a 100"],
+        };
+        let list: Vec<String> = list.iter().map(own).collect();
+        assert_eq!(list, expected.map(|rank| format!("{rank} \"{said}\"")), "{payload:?} {of_b:#x}");
+    }
+}

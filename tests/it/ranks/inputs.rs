@@ -33,6 +33,9 @@ fn folders_patterns_and_the_first_n_stand_for_their_exports() {
     assert_eq!(list(&asked(format!("{path}:2"))), all[..2]);
     assert_eq!(list(&asked(format!("{path}/rank_*[0-9].sqlite"))), all);
     assert_eq!(list(&asked(format!("{path}/rank_*[0-9].sqlite:2"))), all[..2]);
+    // A light capture is that of its rank in a pattern that matches it, too.
+    let ran = program(&["--format", "json", "-q", &format!("{path}/*.sqlite")]);
+    assert_eq!(list(&json(&ran)), ["1 rank_1.light.sqlite", all[1], all[2]]);
     let ran = program(&["--format", "json", "-q", "--timing", "none", &format!("{path}/rank_?.sqlite")]);
     assert_eq!(list(&json(&ran)), all[..2]);
 }
@@ -59,6 +62,38 @@ fn numbers_come_from_the_best_sign() {
     assert_eq!(list(&found), ["0 host-b.4242.sqlite", "1 host-a.4711.sqlite"]);
     assert_eq!(found["ranks"]["list"][0]["named_by"], "environment");
     assert!(!found.to_string().contains("hunter2"));
+}
+
+/// Runs of other programs are no ranks of one: a sentence says so, and all are reported. A launcher is no program.
+#[test]
+fn a_folder_of_different_programs_is_called_that() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |rank: usize, command: &[&str]| {
+        let mut e = Export::new(Schema::V2026_2);
+        steps(&mut e, 100, GPU0, 0, 100_000, 100_000, 24);
+        e.command(command);
+        let path = folder.path().join(format!("rank_{rank}.sqlite"));
+        drop(fs::remove_file(&path));
+        e.write(&path);
+    };
+    let said = || {
+        let ran = program(&[folder.path().as_os_str(), "--format".as_ref(), "json".as_ref()]);
+        let found: Value = serde_json::from_str(&ran.stdout).expect("a report of all");
+        assert_eq!(list(&found).len(), 3);
+        (ran.code, ran.stderr)
+    };
+    write(0, &["python", "-m", "torch.distributed.run", "--nproc-per-node", "2", "train.py"]);
+    write(1, &["python", "/w/train.py"]);
+    write(2, &["torchrun", "train.py", "--rank", "2"]);
+    assert_eq!(said(), (0, String::new()));
+    write(2, &["python", "-m", "pkg.serve", "--port", "80"]);
+    let (code, stderr) = said();
+    assert!(code == 2 && stderr.lines().count() == 1, "{stderr}");
+    assert!(stderr.contains("rank_2.sqlite (rank 2) is of pkg.serve, other ranks of train.py: "), "{stderr}");
+    write(1, &["python", "eval.py"]);
+    let (code, stderr) = said();
+    assert!(code == 2 && stderr.lines().count() == 1, "{stderr}");
+    assert!(stderr.contains("the ranks are of 3 programs, eval.py, pkg.serve, train.py: "), "{stderr}");
 }
 
 /// A sentence each; what can be reported is.

@@ -2,11 +2,11 @@
 
 use super::*;
 
-/// A folder of tables for each rank.
+/// A folder of tables for each rank, in one that is made with the first, as `srun` writes them.
 fn tables(folder: &Path, ranks: usize) -> Vec<PathBuf> {
     world(folder, ranks, 2);
     let write = |rank: usize| {
-        let to = folder.join(format!("tables{rank}"));
+        let to = folder.join("parts").join(format!("rank{rank}"));
         let from = folder.join(format!("rank_{rank}.sqlite"));
         let ran = program(&[
             from.as_os_str(),
