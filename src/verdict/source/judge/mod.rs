@@ -5,6 +5,7 @@ mod barrier;
 mod callers;
 mod explicit;
 mod origin;
+pub mod race;
 pub mod reader;
 mod rules;
 mod settled;
