@@ -61,7 +61,7 @@ pub fn barrier(file: &Source, path: &[Node<'_>]) -> Option<String> {
 }
 
 /// The way from a copy to a read.
-struct Span {
+pub(super) struct Span {
     copy: TextSize,
     read: TextRange,
     /// What repeats, where the way leads into the next round of it.
@@ -69,7 +69,7 @@ struct Span {
 }
 
 impl Span {
-    fn new(copy: &Path<'_>, read: &Path<'_>, function: &[Node<'_>]) -> Option<Self> {
+    pub fn new(copy: &Path<'_>, read: &Path<'_>, function: &[Node<'_>]) -> Option<Self> {
         let (from, to) = (range(copy).start(), range(read));
         if from < to.start() {
             return Some(Self { copy: from, read: to, round: None });
@@ -80,7 +80,7 @@ impl Span {
     }
 
     /// The wait on the way that makes the read valid; waits that may not run only count if they are the one asked about.
-    fn meant(&self, waits: &[Path<'_>], asked: TextRange, function: &[Node<'_>]) -> Option<TextRange> {
+    pub fn meant(&self, waits: &[Path<'_>], asked: TextRange, function: &[Node<'_>]) -> Option<TextRange> {
         let on_the_way = |wait: &&Path<'_>| {
             let at = range(wait).start();
             match self.round {

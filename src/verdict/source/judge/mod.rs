@@ -4,6 +4,7 @@ mod anyway;
 mod barrier;
 mod callers;
 mod explicit;
+mod guard;
 mod origin;
 pub mod race;
 pub mod reader;

@@ -107,7 +107,7 @@ fn turn(path: &[Node<'_>]) -> TextRange {
 }
 
 /// The tensor of which an expression is the whole or a first part, and whether it is the whole: `buffer`, `buffer[:n]`.
-fn from_its_start(expr: &Expr) -> Option<(&Expr, bool)> {
+pub(super) fn from_its_start(expr: &Expr) -> Option<(&Expr, bool)> {
     match expr {
         Expr::Name(_) => Some((expr, true)),
         Expr::Attribute(ast) => ast.value.is_name_expr().then_some((expr, true)),
@@ -123,7 +123,7 @@ fn from_its_start(expr: &Expr) -> Option<(&Expr, bool)> {
 
 /// Whether the last node writes to the buffer from the host: `b.copy_(x)`, `b[:n].fill_(0)`, `b[i] = x`, `f(x, out=b)`. To any part
 /// only counts where all of it is sent.
-fn writes(path: &[Node<'_>], name: &str, whole: bool) -> bool {
+pub(super) fn writes(path: &[Node<'_>], name: &str, whole: bool) -> bool {
     let is_buffer = |expr: &Expr| from_its_start(expr).is_some_and(|(buffer, _)| dotted(buffer) == name);
     match last(path) {
         Some(Node::ExprCall(call)) => {
