@@ -36,6 +36,8 @@ pub struct Patch {
     pub files: Vec<PatchedFile>,
     /// The avoidable sites that were asked for, in the report's order, with what becomes of each.
     pub sites: Vec<Answer>,
+    /// Ids of the avoidable sites of which no line of the user is known.
+    pub placeless: Vec<String>,
 }
 
 /// A file with all its edits made.
@@ -77,7 +79,10 @@ pub fn plan(report: &Report, sources: &SourceTree, wanted: &Wanted) -> Patch {
     let mut patch = Patch::default();
     let mut files: BTreeMap<PathBuf, Edited<'_>> = BTreeMap::new();
     for site in report.sites.iter().filter(|site| site.class != Class::True && wanted.names(site)) {
-        let Some((frame, proposal)) = site.user_frame.as_ref().zip(site.proposal.as_ref()) else { continue };
+        let Some((frame, proposal)) = site.user_frame.as_ref().zip(site.proposal.as_ref()) else {
+            patch.placeless.push(site.id.clone());
+            continue;
+        };
         let mut answer = answer(site, frame, &proposal.outcome);
         if let Outcome::Edit(edit) = &proposal.outcome {
             match sources.editable(&frame.file) {

@@ -63,10 +63,10 @@ Per = Literal["iteration", "run"]
 
 
 Refusal = Literal["no-source", "stale", "library", "inexact", "needed", "open", "no-edit", "form", "several",
-    "disputed", "overlap", "syntax", "outside", "encoding", "direction", "pageable", "reused", "streams",
-    "devices", "in-flight", "barrier", "tried", "wrapper", "foreign", "measured", "alike", "advanced",
-    "numbers", "reads", "on-cpu", "crossing", "third-stream", "sizes", "meter", "clock", "destination",
-    "float64", "random", "rounding", "shown"]
+    "disputed", "overlap", "syntax", "outside", "encoding", "direction", "pageable", "joined", "reused",
+    "streams", "devices", "in-flight", "barrier", "tried", "wrapper", "foreign", "measured", "alike",
+    "advanced", "numbers", "reads", "on-cpu", "crossing", "third-stream", "sizes", "meter", "clock",
+    "destination", "float64", "random", "rounding", "shown"]
 """Why a wait gets no edit, or one that is not safe: what is not proven, or what stands in the way."""
 
 

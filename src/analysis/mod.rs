@@ -5,6 +5,7 @@ pub mod collectives;
 pub mod filter;
 mod judge;
 pub mod pricing;
+pub mod races;
 pub mod timing;
 
 use crate::cost::prices::Prices;
@@ -31,6 +32,7 @@ use crate::waits::device::Devices;
 use crate::waits::{Wait, WaitId};
 use filter::Filter;
 use pricing::Scenario;
+use races::Race;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use timing::Timing;
@@ -134,6 +136,8 @@ pub struct CaptureAnalysis {
     pub collectives: Collectives,
     /// Source files that were not read, and why.
     pub refused: Vec<Refused>,
+    /// Copies whose memory the host used before they had ended.
+    pub races: Vec<Race>,
     /// What limits the report, where the sites come from another capture.
     pub warnings: Option<Vec<Warning>>,
     /// What follows each wait on its thread.
@@ -200,6 +204,7 @@ impl CaptureAnalysis {
             prices: Prices::default(),
             collectives,
             refused: Vec::new(),
+            races: Vec::new(),
             warnings: None,
             next: TiVec::new(),
             program: Some(program),
@@ -239,6 +244,8 @@ impl CaptureAnalysis {
     /// [`InputError`] where more of the export is needed and cannot be read.
     pub fn judge(&mut self, options: &Options, again: bool) -> anyhow::Result<()> {
         self.prices = Prices::default();
+        // Of all waits: one that a filter leaves out waits all the same.
+        let copies = races::suspects(&self.profile, &self.all.0);
         self.select(options, again)?;
         let Self { profile, devices, waits, iterations, .. } = self;
         let mut context = Context::read(profile, waits)?;
@@ -257,6 +264,7 @@ impl CaptureAnalysis {
         };
         let judged = judge.all(profile, bundles)?;
         let sources = judge.sources;
+        self.races = races::find(profile, &mut context, &sources, &options.rules, &copies)?;
         let mut sites = site::join(judged, |site| self.paid_once(site));
         site::doubt(&mut sites, &sources);
         sites.iter_mut().for_each(|site| site.quote(&sources));
@@ -274,7 +282,7 @@ impl CaptureAnalysis {
         self.select(options, again)?;
         self.context = Context::read(&mut self.profile, &self.waits)?;
         let (sites, said) = timing::match_waits(found, self)?;
-        (self.sites, self.refused) = (sites, found.refused.clone());
+        (self.sites, self.refused, self.races) = (sites, found.refused.clone(), found.races.clone());
         Ok(said)
     }
 

@@ -121,6 +121,11 @@ codes! {
         => "Let the capture end between iterations, where the open ones matter.",
     NotPython = "not-python": "A process is no program of PyTorch: places are native functions, fixes are in CUDA's terms"
         => "Nothing. For places, capture with `--cudabacktrace=all:0 --sample=process-tree`, of a build with symbols.",
+    // the program
+    BufferRace = "buffer-race": "A pinned buffer was written again before a copy of it had ended: the GPU may have got the next values"
+        => "Record an event behind the copy and wait for it before the next write, or use two buffers in turn.",
+    EarlyRead = "early-read": "A copy to the host was read with nothing that waits for it: the values may be those from before"
+        => "Record an event behind the copy and wait for it (`event.synchronize()`) before the read.",
     // prices
     SimulationOff = "simulation-off": "The simulation does not reproduce the capture: savings are bounds only"
         => "Read savings as bounds; `sync-report replay` measures them.",

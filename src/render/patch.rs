@@ -25,7 +25,7 @@ fn diff(file: &PatchedFile, repository: &Repository) -> String {
     lines.unified_diff().context_radius(3).header(&name("a"), &name("b")).to_string()
 }
 
-/// One sentence on the whole, then one on each site that has no edit in the patch.
+/// One sentence on the whole, then one on each site that has no edit in the patch, and one on those without a line.
 pub fn summary(patch: &Patch, applied: bool) -> Vec<String> {
     let edits: usize = patch.files.iter().map(|file| file.edits).sum();
     let made = patch.sites.iter().filter(|answer| answer.made).count();
@@ -36,9 +36,12 @@ pub fn summary(patch: &Patch, applied: bool) -> Vec<String> {
         "{} {verb} in {files} for {}; {} without",
         counted(edits as u64, "edit"),
         counted(made as u64, "site"),
-        left.len()
+        left.len() + patch.placeless.len()
     )];
     lines.extend(left.into_iter().map(sentence));
+    if !patch.placeless.is_empty() {
+        lines.push(format!("{}: no line of yours is known", patch.placeless.join(", ")));
+    }
     lines
 }
 

@@ -95,6 +95,31 @@ fn is_whole(all: &[&Site], same: &Edit) -> bool {
 
 /// Whether two edits cannot both be made: they touch the same place, and differ there.
 fn collide(one: &Edit, other: &Edit) -> bool {
-    let touch = |a: &Replacement, b: &Replacement| a != b && a.start <= b.end && b.start <= a.end;
+    // Lines of their own at one place, as the reads of two sums behind their loop, stand in any order.
+    let line = |a: &Replacement| a.start == a.end && a.text.ends_with('\n');
+    let beside = |a: &Replacement, b: &Replacement| a.start == b.start && line(a) && line(b);
+    let touch =
+        |a: &Replacement, b: &Replacement| a != b && a.start <= b.end && b.start <= a.end && !beside(a, b);
     one.replacements.iter().any(|a| other.replacements.iter().any(|b| touch(a, b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::edit::Safety;
+
+    fn edit(start: u32, end: u32, text: &str) -> Edit {
+        let replacements = vec![Replacement { start, end, text: text.to_owned() }];
+        let (kind, safety) = (EditKind::KeepTensor, Safety::Safe);
+        Edit { kind, safety, mind: None, lines: Vec::new(), replacements, blocks: Vec::new() }
+    }
+
+    #[test]
+    fn lines_of_their_own_stand_beside_each_other() {
+        let (one, other) = (edit(9, 9, "a = float(a)\n"), edit(9, 9, "b = float(b)\n"));
+        assert!(!collide(&one, &other) && !collide(&one, &one));
+        for touching in [edit(9, 9, ".detach()"), edit(7, 9, ""), edit(9, 12, "b\n")] {
+            assert!(collide(&one, &touching) && collide(&touching, &one), "{touching:?}");
+        }
+    }
 }

@@ -1,7 +1,8 @@
-//! What limits the prices of an export, as warnings.
+//! What limits the prices of an export, and what its program does too early, as warnings.
 
 use super::savings;
 use crate::analysis::CaptureAnalysis;
+use crate::analysis::races::Race;
 use crate::cost::prices::TOLERANCE;
 use crate::model::{Code, Warning};
 use crate::profile::commands;
@@ -18,11 +19,33 @@ const MOST: f64 = 0.9;
 const MANY_CALLS: usize = 50;
 
 pub fn of(found: &CaptureAnalysis) -> Vec<Warning> {
+    let races = found.races.iter().map(race);
     if found.prices.is_empty() {
-        return Vec::new();
+        return races.collect();
     }
     let notes = [reproduction, profiler, step_time, light, power, partial, bandwidth, other_ranks];
-    notes.iter().filter_map(|note| note(found)).collect()
+    races.chain(notes.iter().filter_map(|note| note(found))).collect()
+}
+
+/// A copy whose memory the host used too early.
+fn race(race: &Race) -> Warning {
+    let Race { file, line, copies, up, used } = race;
+    let (place, name) = (format!("{}:{line}", text::path_end(file, 1)), &used.name);
+    let many = text::counted(*copies, if *up { "upload" } else { "time" });
+    let (code, message) = if *up {
+        let message = format!(
+            "{place}: {many} of the pinned `{name}` had not ended when this line ran again, and line {} writes to it before: the GPU may have got the next values; wait on an event behind the copy before that, or use two buffers in turn",
+            used.line
+        );
+        (Code::BufferRace, message)
+    } else {
+        let message = format!(
+            "{place}: `{name}` is copied to the host without blocking and read on line {}, with no wait between ({many}): the values may be those from before; wait on an event behind the copy first",
+            used.line
+        );
+        (Code::EarlyRead, message)
+    };
+    note(code, message)
 }
 
 fn note(code: Code, message: String) -> Warning {

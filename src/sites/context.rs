@@ -176,7 +176,7 @@ fn main_threads(profile: &Profile) -> TiVec<ThreadIx, bool> {
 }
 
 /// Rowid of the Python mark of one call.
-fn mark_of(profile: &Profile, call: CallId) -> Option<i64> {
+pub fn mark_of(profile: &Profile, call: CallId) -> Option<i64> {
     let calls = &profile.calls;
     let mark = profile.nvtx.call_marks.at(calls.tid(call), calls.twins.start[calls.twin(call)?])?;
     Some(profile.nvtx.call_marks.rowid[mark])

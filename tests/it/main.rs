@@ -17,6 +17,7 @@ mod look;
 mod loops;
 mod mending;
 mod properties;
+mod races;
 mod ranks;
 mod reading;
 mod recipe;

@@ -11,6 +11,7 @@ mod mend;
 mod parse;
 
 pub use infer::roles::is_logging_library as is_logger;
+pub use judge::race::Use;
 pub use locate::observed::{Beside, Observed};
 pub use parse::tree::{Refused, SourceRoot, SourceTree};
 
@@ -80,6 +81,14 @@ impl Finding {
 pub fn line(tree: &SourceTree, recorded: &str, line: u32, function: &str) -> Option<String> {
     let file = tree.open(recorded)?;
     locate::line::holds(&file, line, function).then(|| file.line_text(line).to_owned())
+}
+
+/// What the host does in each turn with the memory of a copy without a wait on a line of the named function: writes to what is
+/// uploaded (`up`), or reads what came down. `None` where no file or no such use is at hand.
+pub fn raced(tree: &SourceTree, recorded: &str, line: u32, function: &str, up: bool) -> Option<Use> {
+    let file = tree.open(recorded)?;
+    let find = if up { judge::race::rewritten } else { judge::race::read_early };
+    find(&file, line, function)
 }
 
 /// Where `after` imports a name that `before` uses and it does not: byte ranges of whole lines, ascending.

@@ -87,6 +87,16 @@ fn one_site_is_edited_alone() {
     assert!(ran.stderr.contains("no site S99"), "{}", ran.stderr);
 }
 
+/// A light capture has no lines: what has no edit adds up all the same.
+#[test]
+fn sites_without_a_line_are_counted() {
+    let (folder, _) = checkout();
+    let ran = fix(&sample("pairs_h2d_pageable_light"), folder.path(), &[]);
+    let said: Vec<&str> = ran.stderr.lines().collect();
+    assert_eq!(said[0], "sync-report: 0 edits proposed in 0 files for 0 sites; 2 without");
+    assert_eq!(said[1], "sync-report: S1, S2: no line of yours is known");
+}
+
 /// A line more at the top: none of the recorded lines is the one that ran.
 #[test]
 fn a_file_that_is_not_what_ran_is_left_alone() {

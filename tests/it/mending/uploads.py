@@ -313,3 +313,19 @@ def epoch(obs, count):
     part = np.random.permutation(count)
     print(part)
     step(x[part])  #! upload getitem 512; refused form
+
+# --- joined on the host, which loses the pin
+import torch
+def step(parts):
+    x = torch.stack(parts).cuda()  #! upload cuda 524288; refused joined
+    y = torch.cat(parts, dim=1)
+    return x, y.to("cuda")  #! upload to 524288; refused joined
+
+# --- joined, and small
+import torch
+def step(parts):
+    return torch.cat(parts).cuda()  #! upload cuda 512
+# file: after
+import torch
+def step(parts):
+    return torch.cat(parts).cuda(non_blocking=True)

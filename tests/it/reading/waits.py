@@ -170,3 +170,43 @@ def f(xs, host):
         g(host.numpy())
         host.copy_(x, non_blocking=True)
         torch.cuda.synchronize()  #! sync: barrier
+
+# --- a pinned buffer is not written before its copy has ended
+buffer = torch.empty(9).pin_memory()
+def f(batches, sent):
+    for x in batches:
+        sent.synchronize()  #! event-sync: barrier
+        buffer.copy_(x)
+        y = buffer.to('cuda', non_blocking=True)
+        sent.record()
+
+# --- two of them, in turn
+class F:
+    def __init__(self):
+        self.pair = [torch.empty(9, pin_memory=True) for _ in range(2)]
+        self.sent = [torch.cuda.Event() for _ in range(2)]
+    def f(self, batches, y):
+        for i, x in enumerate(batches):
+            self.sent[i % 2].synchronize()  #! event-sync: barrier
+            self.pair[i % 2][:4] = x
+            self.pair[i % 2].fill_(0)
+            y.copy_(self.pair[i % 2], non_blocking=True)
+            self.sent[i % 2].record()
+
+# --- the buffer is pageable: the driver has taken it
+buffer = torch.empty(9)
+def f(batches, sent):
+    for x in batches:
+        sent.synchronize()  #! event-sync: explicit
+        buffer.copy_(x)
+        y = buffer.to('cuda', non_blocking=True)
+        sent.record()
+
+# --- nothing is written after the wait
+buffer = torch.empty(9).pin_memory()
+def f(x, sent):
+    buffer.copy_(x)
+    y = buffer.to('cuda', non_blocking=True)
+    sent.record()
+    sent.synchronize()  #! event-sync: explicit
+    return y

@@ -61,7 +61,7 @@ pub fn barrier(file: &Source, path: &[Node<'_>]) -> Option<String> {
 }
 
 /// The way from a copy to a read.
-struct Span {
+pub(super) struct Span {
     copy: TextSize,
     read: TextRange,
     /// What repeats, where the way leads into the next round of it.
@@ -69,7 +69,7 @@ struct Span {
 }
 
 impl Span {
-    fn new(copy: &Path<'_>, read: &Path<'_>, function: &[Node<'_>]) -> Option<Self> {
+    pub fn new(copy: &Path<'_>, read: &Path<'_>, function: &[Node<'_>]) -> Option<Self> {
         let (from, to) = (range(copy).start(), range(read));
         if from < to.start() {
             return Some(Self { copy: from, read: to, round: None });
@@ -80,7 +80,7 @@ impl Span {
     }
 
     /// The wait on the way that makes the read valid; waits that may not run only count if they are the one asked about.
-    fn meant(&self, waits: &[Path<'_>], asked: TextRange, function: &[Node<'_>]) -> Option<TextRange> {
+    pub fn meant(&self, waits: &[Path<'_>], asked: TextRange, function: &[Node<'_>]) -> Option<TextRange> {
         let on_the_way = |wait: &&Path<'_>| {
             let at = range(wait).start();
             match self.round {
@@ -126,7 +126,7 @@ pub(super) fn surely_before(wait: &Path<'_>, read: TextRange) -> bool {
 }
 
 /// Whether a call copies from the device to the host without waiting.
-fn copies_down(call: &ExprCall) -> bool {
+pub(super) fn copies_down(call: &ExprCall) -> bool {
     if !flag(call, "non_blocking") {
         return false;
     }
@@ -150,7 +150,7 @@ fn copies_down(call: &ExprCall) -> bool {
 }
 
 /// Path of what holds the copy afterwards: the receiver of `copy_`, or the name that the copy is assigned to.
-fn target<'a>(copy: &Path<'a>) -> Option<Path<'a>> {
+pub(super) fn target<'a>(copy: &Path<'a>) -> Option<Path<'a>> {
     let call = nodes::call(copy)?;
     let Expr::Attribute(method) = &*call.func else { return None };
     let at = statement(copy)?;
@@ -162,7 +162,7 @@ fn target<'a>(copy: &Path<'a>) -> Option<Path<'a>> {
     Some([&copy[..=at], &[Node::from(target)]].concat())
 }
 
-fn expression<'a>(target: &Path<'a>) -> Option<&'a Expr> {
+pub(super) fn expression<'a>(target: &Path<'a>) -> Option<&'a Expr> {
     let receiver = |value: &'a Expr| value.as_call_expr().and_then(nodes::receiver);
     let at = range(target);
     match target.iter().rev().nth(1)? {
@@ -175,7 +175,7 @@ fn expression<'a>(target: &Path<'a>) -> Option<&'a Expr> {
 }
 
 /// The reads of the target: of the same name as long as the copy's binding lasts, or of the same attribute in the function.
-fn reads<'a>(target: &Path<'a>, name: &str) -> Vec<Path<'a>> {
+pub(super) fn reads<'a>(target: &Path<'a>, name: &str) -> Vec<Path<'a>> {
     if let Some(Node::ExprName(ast)) = last(target) {
         let owner = scope::owner(target, &ast.id);
         let mut reads = scope::reached(&owner, &ast.id, &Definition::new(target));

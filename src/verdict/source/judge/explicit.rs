@@ -1,6 +1,7 @@
 //! Explicit synchronisation (S15): a clock, a barrier before reading a copied buffer, or for nothing.
 
 use super::barrier::barrier;
+use super::guard::guard;
 use crate::model::Frame;
 use crate::rules::grade::{self, Grade};
 use crate::verdict::source::infer::placement::Here;
@@ -15,12 +16,12 @@ use ruff_text_size::Ranged;
 /// Finds the purpose of the `synchronize()` call at the end of `path`.
 ///
 /// Definition: (b) if the call stands between a non-blocking copy to the host and the read of its target, it is the barrier that
-/// makes the read valid ([`barrier`]); (a) if a neighbouring statement reads a clock, or a later one asks CUDA events
+/// makes the read valid ([`barrier`]), or if it keeps a pinned buffer from being written under its copy ([`guard`]); (a) if a neighbouring statement reads a clock, or a later one asks CUDA events
 /// for the time between them, it is there to measure; (c) otherwise it only waits. A function that does little else than
 /// synchronise is judged by its caller.
 pub fn purpose(here: Here<'_, '_>, caller: Option<(&Source, &Frame)>) -> (Grade, Kind, String) {
     let (file, path) = (here.file(), here.path);
-    if let Some(text) = barrier(file, path) {
+    if let Some(text) = barrier(file, path).or_else(|| guard(file, path)) {
         return (grade::S15_BARRIER, Kind::Barrier, text);
     }
     if let Some(text) = timing(file, path) {

@@ -63,7 +63,7 @@ const DELETE: Way = Way {
 const NON_BLOCKING: Way = Way {
     kind: EditKind::NonBlocking,
     shown: &[R::Direction, R::Reused],
-    made: &[R::Streams, R::Pageable],
+    made: &[R::Streams, R::Joined, R::Pageable],
     safe: &[R::Destination],
 };
 const FILLED: Way =

@@ -23,6 +23,7 @@ const STREAMS: Names = Names("Stream ExternalStream stream set_stream wait_strea
 pub fn holds(need: Refusal, s: Subject<'_, '_>) -> bool {
     match need {
         Refusal::Direction => fit::downward(s.observed) == Some(false),
+        Refusal::Joined => is_pinned(s) || is_staged(s) || !upload::is_joined(s),
         Refusal::Pageable => is_pinned(s) || is_staged(s) || upload::pins(s).is_some(),
         Refusal::Reused => {
             // Of pageable memory the driver has taken its copy when the call returns.

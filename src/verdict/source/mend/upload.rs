@@ -1,5 +1,6 @@
 //! Uploads: without blocking, or made on the device in the first place.
 
+use super::index::only_value;
 use super::needs::{is_staged, on_host};
 use super::text::{insert, replace, with_argument, without, without_method};
 use super::{FILLED, NON_BLOCKING, Subject, WRITTEN, Written, values};
@@ -30,6 +31,19 @@ pub fn arrives(s: Subject<'_, '_>) -> bool {
     };
     place.is_some_and(|place| values::names_gpu(s.here.file(), place, s.here.path))
         || source(s).is_some_and(|source| on_host(s, source))
+}
+
+/// Whether what is uploaded is several tensors joined, in place or by a name.
+pub fn is_joined(s: Subject<'_, '_>) -> bool {
+    let value = match source(s) {
+        Some(Expr::Name(name)) => only_value(s.here.path, name).map(|(value, _)| value),
+        value => value,
+    };
+    let joins = |call: &ExprCall| {
+        let callee = dotted(&call.func);
+        callee.starts_with("torch.") && Names("cat concat stack hstack vstack").has(nodes::name(&call.func))
+    };
+    value.and_then(Expr::as_call_expr).is_some_and(joins)
 }
 
 /// The data loaders, all of them in sight, that give what is uploaded and nothing else writes to.

@@ -1,0 +1,73 @@
+//! Waits that keep a pinned buffer from being written while a copy of it is under way (S15b).
+
+use super::barrier::Span;
+use super::race::{from_its_start, writes};
+use crate::verdict::source::parse::nodes::{self, flag, function_scope, range};
+use crate::verdict::source::parse::{Node, Source, dotted};
+use ruff_python_ast::{Expr, ExprCall};
+
+/// The write to a pinned buffer that the wait at the end of `path` holds back until a copy of the buffer has ended.
+///
+/// Definition: the buffer is uploaded without blocking, the host writes to it later on, in this round of the loop or the next, and of
+/// the waits in between this one is meant, as [`super::barrier::barrier`] has it. The file gives the buffer pinned memory.
+///
+/// ```text
+/// for x in batches:
+///     sent.synchronize()                      yes
+///     buffer.copy_(x)
+///     y = buffer.to("cuda", non_blocking=True)
+///     sent.record()
+/// ```
+/// Cost: some walks over the function for each copy in it, and one over the file.
+pub fn guard(file: &Source, path: &[Node<'_>]) -> Option<String> {
+    let function = &path[..=function_scope(path)];
+    let waits = nodes::calls(function, &|call| nodes::name(&call.func) == "synchronize");
+    nodes::calls(function, &|call| flag(call, "non_blocking")).into_iter().find_map(|copy| {
+        let buffer = buffer(nodes::call(&copy)?)?;
+        let name = dotted(buffer);
+        let writes = nodes::find(function, &mut |path| writes(path, &name, true) || is_element(path, &name));
+        let write = writes.into_iter().find(|write| {
+            Span::new(&copy, write, function).and_then(|span| span.meant(&waits, range(path), function))
+                == Some(range(path))
+        })?;
+        let (sent, written) = (file.line_of(range(&copy).start()), file.line_of(range(&write).start()));
+        is_pinned(file, &name).then(|| {
+            format!(
+                "the pinned `{name}` is uploaded without blocking on line {sent} and written on line {written}: this wait keeps the write from coming before the copy has ended"
+            )
+        })
+    })
+}
+
+/// The buffer, or the list of buffers, of which a call uploads: `b.cuda()`, `y.copy_(b[:n])`, `pair[i].to(d)`.
+fn buffer(call: &ExprCall) -> Option<&Expr> {
+    let sent = match nodes::name(&call.func) {
+        "to" | "cuda" => nodes::receiver(call)?,
+        "copy_" => call.arguments.args.first()?,
+        _ => return None,
+    };
+    match sent {
+        Expr::Subscript(ast) if from_its_start(sent).is_none() => from_its_start(&ast.value),
+        _ => from_its_start(sent),
+    }
+    .map(|(buffer, _)| buffer)
+}
+
+/// Whether the last node writes to one of a list of buffers in place: `pair[i].copy_(x)`.
+fn is_element(path: &[Node<'_>], name: &str) -> bool {
+    let Some(call) = nodes::call(path) else { return false };
+    let element = |on: &Expr| matches!(on, Expr::Subscript(ast) if dotted(&ast.value) == name);
+    nodes::name(&call.func).ends_with('_')
+        && !flag(call, "non_blocking")
+        && nodes::receiver(call).is_some_and(element)
+}
+
+/// Whether an assignment of the file gives the name pinned memory.
+fn is_pinned(file: &Source, name: &str) -> bool {
+    let gives = &mut |path: &[Node<'_>]| {
+        let Some(Node::StmtAssign(ast)) = nodes::last(path) else { return false };
+        let named = ast.targets.iter().any(|target| dotted(target) == name);
+        named && file.text(&*ast.value).contains("pin_memory")
+    };
+    !nodes::find(&[file.module()], gives).is_empty()
+}
