@@ -101,7 +101,7 @@ class Router(nn.Module):
 class Loss(nn.Module):
     def forward(self, x, y):
         ce = F.cross_entropy(x, y)
-        return ce, {"ce": ce.item()}  #! item: false logging; src: unknown value-read
+        return ce, {"ce": ce.item()}  #! item: false logging
 
 
 def train_step(criterion, model, x, y, optimizer):

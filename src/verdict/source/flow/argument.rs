@@ -51,7 +51,9 @@ impl<'a> Tracer<'a, '_> {
                 return Next::Done;
             }
             // What a class of the file calls so is followed there.
-            Role::Keep if self.method_called(above, call).is_none() => {
+            Role::Keep
+                if self.method_called(above, call).is_none() && self.object_abroad(above, call).is_none() =>
+            {
                 self.keep(path, at, value);
                 return Next::Done;
             }

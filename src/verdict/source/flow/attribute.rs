@@ -2,7 +2,7 @@
 //! hand it out to those who ask them.
 
 use super::tracer::Tracer;
-use super::value::{Sink, Use, Value};
+use super::value::{Sink, Step, Use, Value};
 use crate::rules::grade;
 use crate::verdict::source::infer::objects::Whose;
 use crate::verdict::source::infer::roles;
@@ -30,7 +30,13 @@ impl<'a> Tracer<'a, '_> {
         }
         let value = value.named(name.clone());
         let before = self.uses.len();
-        for (read, whose) in self.reads_of(path, target) {
+        let reads = self.reads_of(path, target);
+        if let Some(field) = constructed(path, target)
+            && reads.iter().all(|(_, whose)| *whose == Whose::Unclear)
+        {
+            return self.sink(path, &value.held(field), Sink::Returned, "kept in the object");
+        }
+        for (read, whose) in reads {
             let own = self.uses.len();
             self.follow(&read, value.clone());
             let uses = self.uses.split_off(own);
@@ -148,6 +154,13 @@ fn recorder<'a>(path: &[Node<'a>]) -> Option<&'a str> {
         Node::StmtFunctionDef(ast) if roles::is_log_name(&ast.name) => Some(ast.name.as_str()),
         _ => None,
     }
+}
+
+/// The field of the object that a constructor fills by `self.name = value`: who made the object holds it.
+fn constructed(path: &[Node<'_>], target: &ExprAttribute) -> Option<Step> {
+    let constructor = nodes::function(&path[..=nodes::function_scope(path)])?;
+    let own = constructor.name.as_str() == "__init__" && dotted(&target.value) == "self";
+    own.then(|| Step::Field(target.attr.to_string(), None))
 }
 
 fn function(path: &[Node<'_>]) -> TextRange {

@@ -117,10 +117,15 @@ impl<'a> Tracer<'a, '_> {
             Expr::Name(name) => self.name(&path, &name.id, value),
             Expr::Starred(ast) => self.bind(place, &ast.value, value),
             Expr::Tuple(ExprTuple { elts, .. }) | Expr::List(ExprList { elts, .. }) => {
-                let starred = elts.iter().any(|element| matches!(element, Expr::Starred(_)));
+                let starred = elts.iter().position(Expr::is_starred_expr).unwrap_or(elts.len());
                 let chosen = match value.steps.pop() {
-                    Some(Step::Index(index)) if !starred && index < elts.len() => Some(index),
-                    Some(Step::Field(_)) => {
+                    Some(Step::Index(index) | Step::Field(_, Some(index))) if index < starred => Some(index),
+                    // `first, *rest = values`: the rest is a list.
+                    Some(Step::Index(index)) if starred + 1 == elts.len() => {
+                        value.steps.push(Step::Index(index - starred));
+                        Some(starred)
+                    }
+                    Some(Step::Field(..)) => {
                         value.vague = true;
                         None
                     }
@@ -168,7 +173,7 @@ impl<'a> Tracer<'a, '_> {
             return;
         }
         let owner = scope::owner(path, name);
-        let mut reads = scope::reached(&owner, name, &Definition::new(path));
+        let mut reads = scope::reached_under(&owner, name, value.key(), &Definition::new(path));
         let mutated = matches!(last(path), Some(Node::ExprName(ast)) if ast.ctx == ExprContext::Load);
         if mutated {
             reads.extend(aliases(&owner, name));
@@ -181,12 +186,24 @@ impl<'a> Tracer<'a, '_> {
         }
         let class = matches!(last(&owner), Some(Node::StmtClassDef(_)));
         let local = owner.len() > 1 && scope::binds(&owner, name);
-        if class || mutated && !(local && is_fresh(&owner, name)) {
+        // A container of another's making, which the function shows or hands back. Arrays in it may be what the program makes.
+        let array = value.tensor && value.data && !roles::is_metric(name);
+        let given = !array && self.uses.len() > before;
+        let owned = local && is_fresh(&owner, name).unwrap_or(given);
+        let passes_on = || {
+            let mut own = self.uses[before..].iter();
+            scope::parameter(&owner, name).is_some() && own.any(|used| used.sink == Sink::Returned)
+        };
+        if class || mutated && !owned && !passes_on() {
             self.sink(path, &value, Sink::Stored, format!("kept in `{name}`, which others read"));
         } else if self.uses.len() == before && reads.is_empty() {
-            // Further on the way, a value that goes nowhere is more likely one that the way has lost.
-            let sink = if value.hops <= 2 { Sink::Dropped } else { Sink::Unknown };
-            self.sink(path, &value, sink, "never read");
+            // Further on the way, a value that goes nowhere is more likely one that the way has lost, unless it came along with
+            // others.
+            match nodes::above(path, 1) {
+                _ if value.hops <= 2 => self.sink(path, &value, Sink::Dropped, "never read"),
+                Some(Node::ExprTuple(_)) => {}
+                _ => self.sink(path, &value, Sink::Unknown, "never read"),
+            }
         }
     }
 }
@@ -209,27 +226,39 @@ fn is_rate(target: &Expr) -> bool {
     name.is_some_and(|name| Names("lr learning_rate weight_decay momentum").has(name))
 }
 
-/// Whether a local name only ever means containers made in its function: what they hold leaves through the name alone.
-fn is_fresh(owner: &[Node<'_>], name: &str) -> bool {
-    fn made(value: &Expr) -> bool {
+/// Whether a local name only ever means containers made in its function: what they hold leaves through the name alone. `None`
+/// where some were made for it by what it calls.
+fn is_fresh(owner: &[Node<'_>], name: &str) -> Option<bool> {
+    // What gives a part of something else, which others may read as well.
+    const PARTS: Names = Names("get pop popleft setdefault next iter getattr vars globals locals");
+    fn made(value: &Expr) -> Option<bool> {
         match value {
             Expr::Call(call) => {
                 let callee = dotted(&call.func);
                 let (base, name) = split_callee(&callee);
-                Names("list dict set defaultdict deque OrderedDict Counter").has(name)
+                let own = Names("list dict set defaultdict deque OrderedDict Counter").has(name)
                     || Names("json yaml pickle").has(base) && Names("load loads safe_load").has(name)
                     || Names("np numpy torch").has(base)
-                        && Names("zeros ones full empty zeros_like ones_like empty_like").has(name)
+                        && Names("zeros ones full empty zeros_like ones_like empty_like").has(name);
+                if own || PARTS.has(name) { Some(own) } else { None }
             }
-            Expr::If(ast) => made(&ast.body) && made(&ast.orelse),
-            _ => {
+            // What is not there yet.
+            Expr::NoneLiteral(_) => None,
+            Expr::If(ast) => both(made(&ast.body), made(&ast.orelse)),
+            _ => Some(
                 matches!(value, Expr::List(_) | Expr::Dict(_) | Expr::Set(_) | Expr::BinOp(_))
-                    || matches!(value, Expr::ListComp(_) | Expr::DictComp(_) | Expr::SetComp(_))
-            }
+                    || matches!(value, Expr::ListComp(_) | Expr::DictComp(_) | Expr::SetComp(_)),
+            ),
         }
     }
-    let mut stores =
-        scope::occurrences(owner, name).into_iter().filter(|occurrence| occurrence.store).peekable();
-    stores.peek().is_some()
-        && stores.all(|store| matches!(scope::given(&store.path), scope::Given::Value(value) if made(value)))
+    fn both(one: Option<bool>, other: Option<bool>) -> Option<bool> {
+        if one == Some(false) || other == Some(false) { Some(false) } else { one.and(other) }
+    }
+    let stores = scope::occurrences(owner, name).into_iter().filter(|occurrence| occurrence.store);
+    let fresh = stores.map(|store| match scope::given(&store.path) {
+        scope::Given::Value(value) => made(value),
+        scope::Given::Element(value) if value.is_call_expr() => None,
+        _ => Some(false),
+    });
+    fresh.reduce(both).unwrap_or(Some(false))
 }

@@ -10,8 +10,8 @@ use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::imports::{Import, split_root};
 use crate::verdict::source::parse::scope::{self, Definition};
 use crate::verdict::source::parse::tree::SourceTree;
-use crate::verdict::source::parse::{Node, Path, Source, dotted, nodes, split_callee, within};
-use ruff_python_ast::{Expr, ExprCall, Parameters, Stmt, StmtClassDef};
+use crate::verdict::source::parse::{Node, Path, Source, dotted, nodes, split_callee, string, within};
+use ruff_python_ast::{Expr, ExprCall, ExprList, ExprTuple, Parameters, Stmt, StmtClassDef};
 use ruff_text_size::{Ranged, TextRange};
 use std::rc::Rc;
 
@@ -113,7 +113,7 @@ impl<'a> Tracer<'a, '_> {
         let call = nodes::call(&path[..=at])?;
         let up = Some(path.len() - 1 - at);
         if let Some(field) = self.field(path, call) {
-            value.steps.push(Step::Field(field));
+            value.steps.push(field);
             return up;
         }
         let callees = self.callees(&path[..path.len() - 1], call);
@@ -125,9 +125,20 @@ impl<'a> Tracer<'a, '_> {
             }
         }
         if callees.is_empty() {
-            match self.abroad(path, call, value) {
-                Some(uses) => returned = uses,
-                None => return self.lost(path, call, value),
+            // Of an array the call itself tells as much as a file in which its way is lost.
+            let before = self.uses.len();
+            let found = self.abroad(path, call, value);
+            let open = |used: &Use| matches!(used.sink, Sink::Unknown | Sink::Stored);
+            match found {
+                Some(uses)
+                    if !uses.is_empty() || !is_array(value) || !self.uses[before..].iter().all(open) =>
+                {
+                    returned = uses;
+                }
+                _ => {
+                    self.uses.truncate(before);
+                    return self.lost(path, call, value);
+                }
             }
         }
         let first = returned.first()?;
@@ -140,11 +151,16 @@ impl<'a> Tracer<'a, '_> {
     }
 
     /// What the call does with the value is not told. NumPy has no device: who is handed an array of it works on the CPU, if
-    /// its name does not say that it shows it.
+    /// its name does not say that it shows it. A figure that is handed to a logger, or to what saves the state of the run, is
+    /// recorded.
     fn lost(&mut self, path: &[Node<'a>], call: &ExprCall, value: &Value) -> Option<usize> {
         let callee = self.file.text(&*call.func);
-        let array = value.many && value.data && value.arrays && value.steps.is_empty();
-        if array && !value.text && !roles::may_show(&callee) {
+        if !value.data && roles::may_record(call) {
+            self.sink(path, value, Sink::Log, format!("an argument of {callee}"));
+            if let Some(used) = self.uses.last_mut() {
+                used.limit = grade::RECORDED;
+            }
+        } else if is_array(value) && !value.text && !roles::may_show(&callee) {
             self.sink(path, value, Sink::Compute, format!("an array of NumPy for {callee}"));
             if let Some(used) = self.uses.last_mut() {
                 used.limit = grade::HANDED_ON;
@@ -176,7 +192,7 @@ impl<'a> Tracer<'a, '_> {
         }
         let before = self.uses.len();
         let inner = Value { name: Some(parameter.to_owned()), hops: value.hops + 1, ..value };
-        for read in scope::reached(function, parameter, &Definition::parameter(function)) {
+        for read in scope::reached_under(function, parameter, inner.key(), &Definition::parameter(function)) {
             self.follow(&read, inner.clone());
         }
         let found = self.uses.split_off(before);
@@ -186,18 +202,30 @@ impl<'a> Tracer<'a, '_> {
         returned
     }
 
-    /// A function that an import names gets the value, and its file is at hand.
+    /// A function or class that an import names, or a method of an object of such a class, gets the value, and its file is at
+    /// hand.
     fn abroad(&mut self, path: &[Node<'a>], call: &'a ExprCall, value: &Value) -> Option<Vec<Use>> {
         let program = self.program.filter(|program| program.depth < MAX_FILES)?;
         let callee = dotted(&call.func);
         let (root, rest) = split_root(&callee);
-        let (recorded, file, name) = match Import::of(self.file, root) {
-            Some(import) => program.function(&import, rest)?,
-            None if rest.is_none() && !self.binds(path, root) => program.starred(self.file, root)?,
-            None => return None,
+        let object = self.object_abroad(&path[..path.len() - 1], call);
+        let method = if object.is_some() { nodes::name(&call.func) } else { "__init__" };
+        let (recorded, file, name) = match (object, Import::of(self.file, root)) {
+            (Some(class), _) => class,
+            (None, Some(import)) => {
+                program.function(&import, rest).or_else(|| program.class(&import, rest))?
+            }
+            (None, None) if rest.is_none() && !self.binds(path, root) => program.starred(self.file, root)?,
+            (None, None) => return None,
         };
-        let mut functions = scope::functions(file.module(), &name);
-        let function = functions.pop().filter(|_| functions.is_empty())?;
+        let objects = Objects::new(&file);
+        let function = match objects.class_named(&name) {
+            Some(class) => objects.method(&class, method)?,
+            None => {
+                let mut functions = scope::functions(file.module(), &name);
+                functions.pop().filter(|_| functions.is_empty())?
+            }
+        };
         let (parameter, steps) = parameter(&function, call, nodes::range(path), &value.steps)?;
         let placements = Placements::new(&file);
         let program = Program { recorded: &recorded, depth: program.depth + 1, ..program };
@@ -211,6 +239,23 @@ impl<'a> Tracer<'a, '_> {
         }
         self.uses.append(&mut tracer.uses);
         Some(returned)
+    }
+
+    /// The class of the object that a method is called on, where an import names it and it is at hand.
+    ///
+    /// ```text
+    /// from engine.scheduler import Scheduler
+    /// self.scheduler = Scheduler(config)           # all that the file gives to it
+    /// self.scheduler.postprocess(seqs, token_ids)  # its method
+    /// ```
+    pub(super) fn object_abroad(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<Found> {
+        let values = self.objects.values_of(nodes::receiver(call)?, path);
+        let mut made = values.iter().map(|(value, _)| value).filter(|value| !value.is_none_literal_expr());
+        let class = dotted(&made.next()?.as_call_expr()?.func);
+        let alike = made.all(|value| value.as_call_expr().is_some_and(|other| dotted(&other.func) == class));
+        let (root, rest) = split_root(&class);
+        let program = self.program.filter(|program| alike && program.depth < MAX_FILES)?;
+        program.class(&Import::of(self.file, root)?, rest)
     }
 
     /// Whether the file binds a name that is read at the end of `path`.
@@ -284,23 +329,67 @@ impl<'a> Tracer<'a, '_> {
         Some([&place[..place.len() - 1], &[Node::from(lambda)]].concat())
     }
 
-    /// The field of an object that the last node of `path` becomes by the call that makes it: of a dataclass or named tuple in
-    /// the file, and by keyword of what is called like a class.
-    fn field(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<String> {
+    /// The field of an object that the last node of `path` becomes by the call that makes it: of a dataclass or named tuple at
+    /// hand, and by keyword of what is called like a class.
+    fn field(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<Step> {
         let name = nodes::name(&call.func);
         let camel = name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase);
-        let argument = nodes::range(path);
-        let keyword = || nodes::keyword(call, argument)?.arg.as_ref().map(ToString::to_string);
         if !camel {
             return None;
         }
-        let Some(class) = self.objects.class_named(name) else { return keyword() };
-        if self.objects.method(&class, "__init__").is_some() {
-            return None;
-        }
-        let Some(Node::StmtClassDef(ast)) = class.last() else { return None };
+        let argument = nodes::range(path);
         let position = call.arguments.args.iter().position(|value| within(argument, value));
-        keyword().or_else(|| fields(ast).nth(position?).map(str::to_owned))
+        let keyword = nodes::keyword(call, argument).and_then(|keyword| keyword.arg.as_ref());
+        let of = |fields: Vec<&str>, unpacks: bool| {
+            let at = match keyword {
+                Some(keyword) => fields.iter().position(|field| *field == keyword.as_str()),
+                None => position,
+            };
+            let field =
+                at.and_then(|at| fields.get(at)).copied().or(keyword.map(|keyword| keyword.as_str()))?;
+            Some(Step::Field(field.to_owned(), at.filter(|_| unpacks)))
+        };
+        if let Some(class) = self.objects.class_named(name) {
+            return declared(&self.objects, &class).and_then(|(fields, unpacks)| of(fields, unpacks));
+        }
+        if let [(Expr::Call(made), _)] = self.objects.values_of(&call.func, path).as_slice()
+            && nodes::name(&made.func) == "namedtuple"
+        {
+            return of(made.arguments.args.get(1).map(named).unwrap_or_default(), true);
+        }
+        let callee = dotted(&call.func);
+        let (root, rest) = split_root(&callee);
+        let import = Import::of(self.file, root);
+        let abroad = import.and_then(|import| self.program?.class(&import, rest));
+        let Some((_, file, name)) = abroad else { return of(Vec::new(), false) };
+        let objects = Objects::new(&file);
+        let class = objects.class_named(&name)?;
+        declared(&objects, &class).and_then(|(fields, unpacks)| of(fields, unpacks))
+    }
+}
+
+/// Whether it is an array of the host, of more than a few numbers.
+const fn is_array(value: &Value) -> bool {
+    value.many && value.data && value.arrays && value.steps.is_empty()
+}
+
+/// The fields that a class's body declares, and whether its objects can be unpacked; `None` of one with a constructor.
+fn declared<'a>(objects: &Objects<'a>, class: &Path<'a>) -> Option<(Vec<&'a str>, bool)> {
+    let Some(Node::StmtClassDef(ast)) = class.last() else { return None };
+    let unpacks = ast.bases().iter().any(|base| nodes::name(base) == "NamedTuple");
+    objects.method(class, "__init__").is_none().then(|| (fields(ast).collect(), unpacks))
+}
+
+/// The names that `namedtuple` is given: in a list, or in a text.
+fn named(names: &Expr) -> Vec<&str> {
+    match names {
+        Expr::List(ExprList { elts, .. }) | Expr::Tuple(ExprTuple { elts, .. }) => {
+            elts.iter().map(|one| string(one).unwrap_or_default()).collect()
+        }
+        _ => {
+            let names = string(names).unwrap_or_default().split([',', ' ']);
+            names.filter(|name| !name.is_empty()).collect()
+        }
     }
 }
 

@@ -185,7 +185,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
 
     /// An operand of `and`, `or`: all but the last one decide.
     fn joined(&mut self, path: &[Node<'a>], value: &Value, ast: &ExprBoolOp) {
-        let decides = value.steps.is_empty() && !value.text;
+        // `logs or {}` stands in for a container that is missing.
+        let missing = ast.values.last().is_some_and(|value| value.is_dict_expr() || value.is_list_expr());
+        let decides = value.steps.is_empty() && !value.text && !missing;
         let at = path.last().map(|node| node.range());
         if decides && ast.values.last().is_some_and(|value| Some(value.range()) != at) {
             let sink = Sink::Branch { guard: is_guard(path, self.file), assert: is_asserted(path) };
@@ -282,7 +284,8 @@ impl<'a, 'n> Tracer<'a, 'n> {
         };
         match (value.steps.pop(), chosen) {
             (Some(Step::Index(a)), Some(Step::Index(b))) if a != b => Next::Done,
-            (Some(Step::Key(a) | Step::Field(a) | Step::Meter(Some(a))), Some(Step::Key(b))) if a != b => {
+            (Some(Step::Field(_, Some(a))), Some(Step::Index(b))) if a != b => Next::Done,
+            (Some(Step::Key(a) | Step::Field(a, _) | Step::Meter(Some(a))), Some(Step::Key(b))) if a != b => {
                 Next::Done
             }
             _ => Next::Up(1),
@@ -297,7 +300,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
         if !value.is_given_by(name) {
             return Next::Done;
         }
-        if let Some(Step::Field(field)) = value.steps.last() {
+        if let Some(Step::Field(field, _)) = value.steps.last() {
             return match (call, field == name) {
                 (None, true) => {
                     value.steps.pop();
@@ -366,7 +369,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 }
                 Next::Up(2)
             }
-            "keys" | "index" | "count" if !value.steps.is_empty() => Next::Done,
+            "keys" | "index" | "count" | "__len__" if !value.steps.is_empty() => Next::Done,
             _ => Next::Up(2),
         }
     }

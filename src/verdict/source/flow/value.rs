@@ -56,6 +56,11 @@ impl Value {
         Self { steps, data, many, tensor, text, summed, arrays, ..Self::new(call, self.bulk) }
     }
 
+    /// The key of the dict that holds it, outermost, where it is told.
+    pub fn key(&self) -> Option<&str> {
+        if let Some(Step::Key(key)) = self.steps.last() { Some(key) } else { None }
+    }
+
     pub fn held(mut self, step: Step) -> Self {
         self.steps.push(step);
         self
@@ -123,8 +128,8 @@ const GIVING: Names = Names(
 pub enum Step {
     Index(usize),
     Key(String),
-    /// An attribute of an object that was made with it.
-    Field(String),
+    /// An attribute of an object that was made with it, and its place where the object can be unpacked: a named tuple.
+    Field(String, Option<usize>),
     /// Some element.
     Any,
     /// The value under some key of a dict.
@@ -223,7 +228,7 @@ impl Use {
 pub fn element(mut value: Value) -> Option<Value> {
     match value.steps.pop() {
         Some(Step::Key(_) | Step::Entry) => return None,
-        Some(Step::Field(_)) => value.vague = true,
+        Some(Step::Field(..)) => value.vague = true,
         Some(_) => {}
         None => value.bulk = false,
     }

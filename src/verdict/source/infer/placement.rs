@@ -85,8 +85,14 @@ pub fn tells_form(name: &str, call: Option<&ExprCall>) -> bool {
 }
 
 /// Methods that only a tensor has: a name that they are called on is a tensor.
-const TENSOR_METHODS: Names =
-    Names("backward detach cuda cpu requires_grad_ item detach_ retain_grad type_as");
+const TENSOR_METHODS: Names = Names(
+    "backward detach cuda cpu requires_grad_ item detach_ retain_grad type_as div_ mul_ sub_ masked_fill_ scatter_ zero_",
+);
+/// Methods that only a tensor has, and that give one where their receiver lives.
+const TENSOR_GIVING: Names = Names(
+    "masked_fill masked_fill_ scatter scatter_ scatter_add_ index_add_ div_ mul_ sub_ zero_ fill_ clamp_ \
+     new_zeros new_ones new_full new_empty type_as",
+);
 /// Methods whose result lives where their receiver does.
 const SAME_PLACE: Names = Names(
     "clone detach float half long mean sum max min argmax view reshape squeeze unsqueeze flatten any all \
@@ -196,6 +202,12 @@ impl<'a> Placements<'a> {
             "cuda" => return Device,
             "to" => return device().unwrap_or_else(receiver),
             "from_numpy" => return Host,
+            method if TENSOR_GIVING.has(method) && !matches!(base, "" | "torch" | "F") => {
+                return match device().unwrap_or_else(receiver) {
+                    Unknown => Device,
+                    known => known,
+                };
+            }
             method if SAME_PLACE.has(method) && !matches!(base, "" | "torch" | "F" | "np" | "numpy") => {
                 return receiver();
             }

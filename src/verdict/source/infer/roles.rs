@@ -50,7 +50,7 @@ const LAST_WORDS: Names = Names("log logs bar tb sw summary");
 /// What loggers, progress bars and meters are told.
 const LOG_VERBS: Names = Names(
     "info debug warning warn error critical exception log write print update add record append push put \
-     track step_metric set log_scalar define_metric",
+     track step_metric set log_scalar define_metric scalar scalars image images video histogram audio figure",
 );
 /// Names that log whatever they are called on.
 const LOG_NAMES: Names = Names(
@@ -288,10 +288,11 @@ fn named(call: &ExprCall, at: TextRange, bulk: bool, (base, name, root): (&str, 
             Role::Compute
         }
         "len" | "isinstance" | "hasattr" | "type" | "id" if base.is_empty() => Role::Neutral,
+        "is_tensor" | "iscomplexobj" => Role::Neutral,
         // Text is made on the CPU, and it is what the program is for, shown or not.
-        "batch_decode" | "convert_ids_to_tokens" if !base.is_empty() => Role::Compute,
+        "batch_decode" | "convert_ids_to_tokens" | "detokenize" if !base.is_empty() => Role::Compute,
         "decode" if is_tokenizer(base) => Role::Compute,
-        "decode" | "batch_decode" | "convert_ids_to_tokens" => Role::Through,
+        "decode" | "batch_decode" | "convert_ids_to_tokens" | "detokenize" => Role::Through,
         _ if bulk
             && matches!(root, "random" | "cv2" | "Image" | "PIL" | "skimage" | "sklearn" | "scipy")
             && !writes_by(base, name) =>
@@ -318,6 +319,19 @@ pub fn may_show(callee: &str) -> bool {
     words.any(|word| SHOWS.has(&word) || VIEWS.has(&word) || LOGGERS.has(&word) || word.contains("visual"))
 }
 
+/// Whether a receiver's name is that of what draws figures and images for those who watch the run.
+fn is_display(base: &str) -> bool {
+    words(base).iter().any(|word| matches!(word.as_str(), "visualizer" | "visualiser" | "visdom"))
+}
+
+/// Whether a callee that is not at hand records the figures that it is given: a logger of one's own, whatever it is asked for,
+/// and what saves the state of the run.
+pub fn may_record(call: &ExprCall) -> bool {
+    let callee = dotted(&call.func);
+    let (base, name) = split_callee(&callee);
+    is_logger(base) && !is_metric(base) || words(name).first().is_some_and(|word| word == "save")
+}
+
 /// What a function does that no row of the tables names, by the module that an import takes it from and by the first word of
 /// its name; `data` for whole arrays and lists on the host, `text` for text.
 pub fn imported_role(full: &str, data: bool, text: bool) -> Role {
@@ -326,7 +340,11 @@ pub fn imported_role(full: &str, data: bool, text: bool) -> Role {
     match () {
         _ if text && IMAGE_LIBRARIES.has(root) => Role::Log,
         _ if IMAGE_LIBRARIES.has(root) => Role::Compute,
-        _ if !data && name.split_once('_').is_some_and(|(first, _)| SHOWS.has(first)) => Role::Log,
+        _ if (!data || is_display(module))
+            && name.split_once('_').is_some_and(|(first, _)| SHOWS.has(first)) =>
+        {
+            Role::Log
+        }
         _ if !module.is_empty() && !module.contains('[') && is_logger(module) && LOG_VERBS.has(name) => {
             Role::Log
         }

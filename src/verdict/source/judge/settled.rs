@@ -155,6 +155,10 @@ impl Case<'_, '_> {
             return says(grade::S19_OPEN, Kind::ValueRead, "A11", format!("the wait is inside `{text}`"));
         };
         let file = file.replace('\\', "/");
+        // What the scaler tells of its scale is a value like any other.
+        if file.ends_with("grad_scaler.py") && matches!(function, "state_dict" | "get_scale") {
+            return self.value("A21", false);
+        }
         let found = |words: &[&str]| words.iter().any(|word| file.contains(word));
         let (grade, kind, pattern, what) = match () {
             _ if found(&["torch/autograd/profiler", "torch/profiler"]) || text.contains("emit_nvtx") => {
@@ -165,6 +169,9 @@ impl Case<'_, '_> {
             }
             _ if found(&["torch/distributions/"]) => {
                 (grade::R17_CALLED, Kind::ErrorCheck, "A26", ": `validate_args=False` leaves the check out")
+            }
+            _ if found(&["torchvision/"]) && matches!(function, "to_pil_image" | "save_image") => {
+                (grade::S06_WRITE, Kind::CpuCompute, "D01", ": the image is made on the CPU")
             }
             _ => (grade::S19_OPEN, Kind::ValueRead, "A01", ""),
         };

@@ -6,7 +6,7 @@ use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::scope::{self, Given};
 use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, split_callee};
-use ruff_python_ast::{Expr, ExprCall};
+use ruff_python_ast::{Expr, ExprCall, Parameters};
 
 /// What returned the value.
 #[derive(Clone, Copy)]
@@ -19,21 +19,45 @@ pub struct Callee<'a> {
     nameless: bool,
     /// A function inside another, as decorators make them: it may be called by the name of a function that it wraps.
     closure: bool,
+    /// What it is called with.
+    parameters: Option<&'a Parameters>,
+    /// It is a method, whose first parameter callers do not give.
+    method: bool,
 }
 
 impl<'a> Callee<'a> {
     /// The function or lambda around the last node of a path.
     pub fn around(path: &[Node<'a>]) -> Self {
         let at = nodes::function_scope(path);
-        let (name, property) = match path.get(at) {
+        let (name, property, parameters) = match path.get(at) {
             Some(Node::StmtFunctionDef(ast)) => {
-                (ast.name.as_str(), ast.decorator_list.iter().any(nodes::is_property))
+                let property = ast.decorator_list.iter().any(nodes::is_property);
+                (ast.name.as_str(), property, Some(&*ast.parameters))
             }
-            Some(Node::ExprLambda(_)) => (given_name(&path[..=at]), false),
-            _ => return Self { name: "", property: false, nameless: false, closure: false },
+            Some(Node::ExprLambda(ast)) => (given_name(&path[..=at]), false, ast.parameters.as_deref()),
+            _ => ("", false, None),
         };
         let closure = path[..at].iter().any(|node| matches!(node, Node::StmtFunctionDef(_)));
-        Self { name, property, nameless: matches!(name, "" | "forward" | "__call__"), closure }
+        let method = at > 0 && matches!(path[at - 1], Node::StmtClassDef(_));
+        Self {
+            name,
+            property,
+            nameless: matches!(name, "" | "forward" | "__call__"),
+            closure,
+            parameters,
+            method,
+        }
+    }
+
+    /// Whether a call gives at least what the function cannot do without.
+    fn takes(&self, call: &ExprCall) -> bool {
+        let Some(parameters) = self.parameters else { return true };
+        let all = parameters.posonlyargs.iter().chain(&parameters.args).chain(&parameters.kwonlyargs);
+        let needed = all.filter(|parameter| parameter.default.is_none()).count();
+        let given = &call.arguments;
+        given.args.iter().any(Expr::is_starred_expr)
+            || given.keywords.iter().any(|keyword| keyword.arg.is_none())
+            || given.len() + usize::from(self.method) >= needed
     }
 }
 
@@ -71,7 +95,9 @@ pub fn calls<'a>(
         }
         if called && !callee.name.is_empty() {
             named.push((tier, path.to_vec()));
-        } else if nodes::call(path).is_some_and(|call| !names_another(file, path, call, callee)) {
+        } else if nodes::call(path)
+            .is_some_and(|call| callee.takes(call) && !names_another(file, path, call, callee))
+        {
             others.push((tier, path.to_vec()));
         }
     });

@@ -186,13 +186,28 @@ impl<'a> Definition<'a> {
 /// ```
 /// Cost: one walk over the scope, then reads × bindings.
 pub fn reached<'a>(scope_path: &[Node<'a>], name: &str, definition: &Definition<'a>) -> Vec<Path<'a>> {
+    reached_under(scope_path, name, None, definition)
+}
+
+/// The same of what a dict of that name holds under `key`, where that is told: putting something else there hides it too.
+///
+/// ```text
+/// info["loss"] = v            # the binding, of `info` under "loss"
+/// info["loss"] = w            # hides it
+/// ```
+pub fn reached_under<'a>(
+    scope_path: &[Node<'a>],
+    name: &str,
+    key: Option<&str>,
+    definition: &Definition<'a>,
+) -> Vec<Path<'a>> {
     let depth = scope_path.len() - 1;
     let all = occurrences(scope_path, name);
     let from = blocks(&definition.path, depth);
     // A comprehension's element stands before the loop that binds its names, and nothing in it binds a name twice.
     let comprehension = nodes::is_comprehension(scope_path[depth]);
     let foreign = comprehension || function_scope(&definition.path) != depth;
-    let kills = kills(&all, depth, definition.at);
+    let kills = kills(&all, key, depth, definition);
     let sees = |read: &&Occurrence<'a>| {
         if read.closure || foreign {
             return true;
@@ -206,8 +221,8 @@ pub fn reached<'a>(scope_path: &[Node<'a>], name: &str, definition: &Definition<
         if after && !hidden(definition.at, read.at) {
             return true;
         }
-        loops(&definition.path, depth).any(|around| {
-            let inside = around.contains_range(TextRange::at(read.at, 0.into()))
+        loops(&definition.path, depth).any(|(around, repeated)| {
+            let inside = repeated.contains_range(TextRange::at(read.at, 0.into()))
                 && (read.at < definition.at || exclusive(&from, &to));
             inside
                 && !hidden(around.start(), read.at)
@@ -224,11 +239,19 @@ pub fn reached<'a>(scope_path: &[Node<'a>], name: &str, definition: &Definition<
 }
 
 /// The bindings that hide earlier ones: where, and in which blocks. An `if` all of whose arms bind counts as a binding at its end.
-fn kills(all: &[Occurrence<'_>], depth: usize, definition: TextSize) -> Vec<(TextSize, Vec<Block>)> {
+fn kills(
+    all: &[Occurrence<'_>],
+    key: Option<&str>,
+    depth: usize,
+    definition: &Definition<'_>,
+) -> Vec<(TextSize, Vec<Block>)> {
     let mut kills: Vec<_> = all
         .iter()
-        .filter(|occurrence| occurrence.store && !occurrence.closure && occurrence.at != definition)
-        .map(|occurrence| (occurrence.at, blocks(&occurrence.path, depth)))
+        .filter(|one| !one.closure && nodes::range(&one.path) != nodes::range(&definition.path))
+        .filter_map(|one| {
+            let at = if one.store { Some(one.at) } else { overwritten(&one.path, key?) }?;
+            (at != definition.at).then(|| (at, blocks(&one.path, depth)))
+        })
         .collect();
     let around = all.iter().flat_map(|occurrence| &occurrence.path);
     let mut ifs: Vec<&StmtIf> =
@@ -237,7 +260,7 @@ fn kills(all: &[Occurrence<'_>], depth: usize, definition: TextSize) -> Vec<(Tex
     ifs.sort_by_key(|ast| (ast.range.len(), ast.range.start()));
     ifs.dedup_by_key(|ast| ast.range);
     for ast in ifs {
-        let around = ast.range.contains(definition);
+        let around = ast.range.contains(definition.at);
         if around || ast.elif_else_clauses.last().is_none_or(|clause| clause.test.is_some()) {
             continue;
         }
@@ -245,7 +268,7 @@ fn kills(all: &[Occurrence<'_>], depth: usize, definition: TextSize) -> Vec<(Tex
         let binds = |body: &[Stmt]| {
             let arm = body.first().map(Ranged::range);
             kills.iter().find(|(at, k)| {
-                k.last().is_some_and(|b| b.0 == ast.range && Some(b.1) == arm) && *at != definition
+                k.last().is_some_and(|b| b.0 == ast.range && Some(b.1) == arm) && *at != definition.at
             })
         };
         let around = binds(&ast.body).map(|(_, k)| k[..k.len() - 1].to_vec());
@@ -256,6 +279,24 @@ fn kills(all: &[Occurrence<'_>], depth: usize, definition: TextSize) -> Vec<(Tex
         }
     }
     kills
+}
+
+/// Where something else has been put under a key of the dict that the last node names: `name[key] = v`, `name.update({key: v})`.
+fn overwritten(path: &[Node<'_>], key: &str) -> Option<TextSize> {
+    match *path {
+        [.., Node::StmtAssign(_), Node::ExprSubscript(ast), name] => {
+            let stores = ast.ctx == ExprContext::Store && within(name, &*ast.value);
+            (stores && nodes::string(&ast.slice) == Some(key)).then(|| effective(path))
+        }
+        [.., Node::StmtExpr(_), Node::ExprCall(call), Node::ExprAttribute(ast), _]
+            if ast.attr.as_str() == "update" =>
+        {
+            let Some(Expr::Dict(dict)) = call.arguments.args.first() else { return None };
+            let mut keys = dict.items.iter().filter_map(|item| item.key.as_ref());
+            keys.any(|one| nodes::string(one) == Some(key)).then(|| call.end())
+        }
+        _ => None,
+    }
 }
 
 /// Whether two places stand in different arms of one `if` or `match`.
@@ -275,11 +316,12 @@ fn leaves(path: &[Node<'_>], depth: usize, to: &[Block]) -> bool {
     })
 }
 
-/// Ranges of the loops around the last node, below `path[depth]`.
-fn loops<'p>(path: &'p [Node<'_>], depth: usize) -> impl Iterator<Item = TextRange> + 'p {
+/// Ranges of the loops around the last node, below `path[depth]`, and of what they repeat: what a `for` iterates over is asked
+/// for once.
+fn loops<'p>(path: &'p [Node<'_>], depth: usize) -> impl Iterator<Item = (TextRange, TextRange)> + 'p {
     path.iter().skip(depth + 1).filter_map(|node| match node {
-        Node::StmtFor(ast) => Some(ast.range),
-        Node::StmtWhile(ast) => Some(ast.range),
+        Node::StmtFor(ast) => Some((ast.range, TextRange::new(ast.iter.end(), ast.range.end()))),
+        Node::StmtWhile(ast) => Some((ast.range, ast.range)),
         _ => None,
     })
 }

@@ -88,7 +88,7 @@ impl Search<'_> {
         }
         match steps.pop() {
             Some(Step::Index(index)) => self.find(scene, elements.get(index)?, steps),
-            Some(Step::Key(_) | Step::Field(_)) => None,
+            Some(Step::Key(_) | Step::Field(..)) => None,
             _ => all(elements.iter().map(|element| self.find(scene, element, steps.clone()))),
         }
     }
