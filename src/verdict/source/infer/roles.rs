@@ -257,7 +257,12 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
         {
             return Role::Compute;
         }
-        "len" | "isinstance" | "hasattr" | "type" | "id" if base.is_empty() => return Role::Neutral,
+        "len" | "isinstance" | "issubclass" | "hasattr" | "callable" | "type" | "id" if base.is_empty() => {
+            return Role::Neutral;
+        }
+        "is_tensor" | "isscalar" | "ndim" | "is_floating_point" | "is_complex" | "result_type" => {
+            return Role::Neutral;
+        }
         // Text is made on the CPU, and it is what the program is for, shown or not.
         "batch_decode" | "convert_ids_to_tokens" if !base.is_empty() => return Role::Compute,
         "decode" if is_tokenizer(base) => return Role::Compute,
