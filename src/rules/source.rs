@@ -71,7 +71,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         RuleId::S11,
         "Indices with masks, and operators such as unique, repeat_interleave, one_hot.",
-        "PyTorch needs the size on the CPU to allocate the output.",
+        "PyTorch needs the size on the CPU to allocate the output. Where only totals of the elements are used, nothing else needs it: they can be made at full shape.",
         "kept = boxes[scores > 0.5]",
     ),
     rule(

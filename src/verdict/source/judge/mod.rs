@@ -6,6 +6,7 @@ mod callers;
 mod explicit;
 mod origin;
 pub mod reader;
+mod reduced;
 mod rules;
 mod settled;
 mod surroundings;
