@@ -78,7 +78,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .torch(&[("torch/_tensor.py", "__contains__")]),
     BASE.entry("A07", "a CUDA tensor used as a size, a range or a list index")
         .category(DynamicShapes)
-        .triggers(&["range(t)", "lst[t]", "torch.zeros(t)", "x.view(t, -1)", "x.repeat(t)"])
+        .triggers(&["range(t)", "lst[t]", "torch.zeros(t)", "torch.arange(t)", "x.view(t, -1)", "x.repeat(t)"])
         .op("Tensor.__index__")
         .trace("a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize")
         .kind(DynamicShape)
@@ -104,7 +104,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("PyTorch python_variable_indexing.h; NVIDIA sync-free guide, category 6"),
     BASE.entry("A09", "x[i] with an integer CUDA scalar")
         .category(Indexing)
-        .triggers(&["x[i]"])
+        .triggers(&["x[i]", "x[i] = value"])
         .op("aten::select after aten::item")
         .trace("a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize; no kernel follows, the result is a view")
         .kind(RoundTrip)
@@ -113,7 +113,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("row = x[best]")
         .after("row = x.index_select(0, best.view(1)).squeeze(0)")
         .mind("The result is a copy: writing to it does not change x.")
-        .or(&["an index for each row: gather"])
+        .or(&["an index for each row: gather", "writing: x[i.view(1)] = value, or index_fill_ and index_copy_"])
         .versions("assignment x[i] = t keeps the index on the GPU since 2.15; reading still waits")
         .sources("PyTorch TensorIndexing.h"),
     BASE.entry("A10", "x[flag] with a boolean CUDA scalar")
@@ -132,7 +132,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .triggers(&[
             "torch.add(x, y, alpha=t)",
             "torch.full(size, t)",
-            "torch.arange(t)",
             "torch.linspace(t0, t1, n)",
             "x.narrow(0, t, n)",
         ])

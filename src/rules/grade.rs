@@ -100,6 +100,8 @@ grades! {
     S09_OPEN: S09 0.5 "which way it copies is not known"
     S10: S10 0.95 ""
     S11: S11 0.95 "a mask, or an operator whose output size depends on values"
+    S11_TOTAL: S11 0.8 "only a count of what is selected, or true in it, is used: no size depends on it"
+    S11_NUMBERS: S11 0.75 "only a total of the numbers that are selected is used"
     S11_REPEATS: S11 0.8 "repeat_interleave, whose total the host may have"
     S11_COUNTED: S11 0.85 "a name whose elements the trace shows counted"
     S11_NAME: S11 0.75 "a name that is read"
@@ -144,6 +146,10 @@ pub const METER_SEEN: f64 = 0.85;
 pub const METER_SHARED: f64 = 0.75;
 /// At most, for text, and for what a method called like a logger's keeps: others may read it.
 pub const RECORDED: f64 = 0.75;
+/// At most, where a count is made of the highest index: the host often has it.
+pub const HIGHEST_INDEX: f64 = 0.8;
+/// At most, where a branch tests one element of what a loop goes through: all can be read before it, in one wait.
+pub const ELEMENT: f64 = 0.85;
 /// At most, for an array of NumPy that is handed to code which is not at hand.
 pub const HANDED_ON: f64 = 0.7;
 /// At most, where only a method that arrays have as well says that a number was combined with a tensor.

@@ -50,7 +50,8 @@ pub(super) const RULES: &[Rule] = &[
         .example("labels = labels.type(torch.LongTensor)"),
     rule(RuleId::S11)
         .looks_at("Indices with masks, and operators such as unique, repeat_interleave, one_hot.")
-        .proves("PyTorch needs the size on the CPU to allocate the output.")
+        .proves("PyTorch needs the size on the CPU to allocate the output. Where only totals of the elements are used, \
+              nothing else needs it: they can be made at full shape.")
         .example("kept = boxes[scores > 0.5]"),
     rule(RuleId::S12)
         .looks_at("Subscripts with lists, numbers or CPU tensors, and assignments through them.")

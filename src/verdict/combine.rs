@@ -10,7 +10,7 @@
 //! | anything | decides, also that it cannot be told |
 //!
 //! That the host knows a value already contradicts nothing that the trace shows: it says where the value came from, and
-//! speaks wherever the trace says that the program needs it.
+//! speaks wherever the trace says that the program needs it. So does that nothing but the GPU needs a size.
 //!
 //! Where neither decides, or the more certain of the two is not certain enough, the verdict is unknown.
 
@@ -58,7 +58,8 @@ fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
     if yields.except == Some(source.kind) {
         return trace;
     }
-    if source.kind == Kind::HostKnown && trace.class == Class::True {
+    let needless = source.kind == Kind::RoundTrip && trace.kind == Kind::DynamicShape;
+    if (source.kind == Kind::HostKnown || needless) && trace.class == Class::True {
         return merge(source, trace);
     }
     match yields.to {
@@ -167,6 +168,7 @@ mod tests {
             (DebugPrint, RuleId::R17, ControlFlow, 0.9, DebugPrint),
             (Allocator, RuleId::R13, Logging, 0.9, Allocator),
             (DynamicShape, RuleId::R18, HostKnown, 0.75, HostKnown),
+            (DynamicShape, RuleId::R18, RoundTrip, 0.8, RoundTrip),
             (Upload, RuleId::R01, HostKnown, 0.75, Upload),
         ] {
             let combined = combine(

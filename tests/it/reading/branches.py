@@ -180,3 +180,43 @@ def show(n):
     if rows.dim() == 1 and rows.is_contiguous() and rows.type() == "torch.FloatTensor":
         rows = rows[None]
     print(rows)
+
+# --- a default for zero
+def f(a):
+    n = a.item()  #! item: logging
+    print(3 / (n or 1.0))
+
+# --- tests of what it is
+def to_number(v, digits):
+    if hasattr(v, '__round__'):
+        return round(v, digits)
+    elif torch.is_tensor(v) and v.numel() == 1:
+        return to_number(v.item(), digits)  #! item: logging
+    elif np.ndim(v) == 0 and hasattr(v, 'item'):
+        return v.item()
+    return v
+
+def show(v):
+    print(to_number(v, 3))  #< to_number
+
+# --- a branch that computes in place
+def f(x, y, i, flag):
+    if flag.any():  #! truth: control-flow; <= 0.85
+        z = x * 2
+        z.scatter_(1, i, y)
+    else:
+        z = x
+
+# --- one after the other
+def f(tokens, end):
+    for token in tokens:
+        if token == end:  #! truth: control-flow; rules S01 S17; <= 0.85
+            stop()
+
+# --- one after the other, in a caller
+def name(i, unknown):
+    if i == unknown:  #! truth: control-flow; rules S01 S17; <= 0.85
+        return '?'
+
+def text(tokens, unknown):
+    return ' '.join(name(i, unknown) for i in tokens)  #< name

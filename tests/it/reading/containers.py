@@ -212,3 +212,46 @@ def sample(model, n):
         images.extend([image.cpu().numpy() for image in model()])  #! cpu: cpu-compute; in <listcomp>
     images = np.concatenate(images, axis=0)
     np.savez("samples.npz", images)
+
+# --- entries of pairs
+def f(a, key):
+    errors = OrderedDict([('loss', a.item()), ('rate', 3)])  #! item: logging
+    for key in errors.keys():
+        table[key] = 1
+    print(errors)
+
+# --- a dict by keywords
+def f(a):
+    d = dict(loss=a.item(), n=3)  #! item: logging
+    if d['n'] > 2:
+        g()
+    print(d['loss'])
+
+# --- keys of another dict
+def f(a):
+    update({}, {'loss': a.item()})  #! item: value-read
+
+def update(means, new):
+    for k, v in new.items():
+        if k not in means:
+            means[k] = v
+        else:
+            means[k] += v
+    return means
+
+# --- a lambda that others call
+def f(a, boxes):
+    cache = a.cpu()  #! cpu: value-read; says returned by a function inside
+    kinds = [('box', lambda i, j: cache[i, j].item())]
+    match(boxes, kinds)
+
+def run(a, boxes):
+    f(a, boxes)  #< f
+
+# --- a function inside that is called
+def f(a):
+    v = a.item()  #! item: control-flow
+    def late():
+        return v > 3
+    if late():
+        g()

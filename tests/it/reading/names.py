@@ -178,7 +178,7 @@ def f(x):
 
 # --- and-or value
 def f(x):
-    v = x.item() or 1.0  #! item: control-flow
+    v = x.item() or g()  #! item: control-flow
     print(v)
 
 # --- not shown

@@ -240,3 +240,30 @@ def remaining(rate, n):
 def note(losses):
     for key, value in losses.items():
         board.logkv_mean(key, value.mean().item())  #! item: logging
+
+# --- text in a file of its own
+def f(a):
+    out = open('distances.txt', 'w')
+    out.writelines('%.6f' % a.item())  #! item: value-read; says a file of its own
+
+# --- text for a file that the caller chose
+def f(a, output_file):
+    print('H-{}'.format(a.item()), file=output_file)  #! item: value-read; says a file of its own
+
+# --- text in a log
+def f(a):
+    out = open('loss.log', 'w')
+    out.write('%.6f' % a.item())  #! item: logging; > 0.9
+
+# --- text in a file that is added to
+def f(a):
+    out = open('distances.txt', 'a')
+    out.write('%.6f' % a.item())  #! item: logging; > 0.9
+
+# --- figures of a checkpoint
+def f(loader, model):
+    total = 0
+    for x in loader:
+        total += model(x).item()  #! item: logging
+        if is_best():
+            torch.save({'loss': total}, 'best.pt')

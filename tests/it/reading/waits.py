@@ -210,3 +210,42 @@ def f(x, sent):
     sent.record()
     sent.synchronize()  #! event-sync: explicit
     return y
+
+# --- a size that was read before
+def f(ids, lengths, n):
+    longest = lengths.max()
+    mask = ids.new_zeros((n, longest + 1))
+    mask[:, :longest] = 1  #! read setitem 8: host-known; rules S20; pattern A39
+
+# --- a number that was read before
+def f(loss):
+    history.append(loss.item())
+    return run(loss.item())  #! item: host-known; says line 2 has read
+
+# --- a number that was read before, in a branch
+def f(loss, verbose):
+    if verbose:
+        print(loss.item())
+    return run(loss.item())  #! item: value-read
+
+# --- a number that has changed since
+def f(loss):
+    print(loss.item())
+    loss.add_(1)
+    return run(loss.item())  #! item: value-read
+
+# --- the highest index and one
+def f(coords):
+    n = coords[:, 0].max().int().item() + 1  #! item: control-flow; <= 0.8; says the host often has
+    for i in range(n):
+        run(i)
+
+# --- offloaded
+def f(q, keys):
+    q = q.float().cpu()  #! cpu: cpu-compute; <= 0.7
+    return torch.bmm(q, keys).cuda()
+
+# --- only there and back
+def f(q):
+    q = q.float().cpu()  #! cpu: round-trip
+    return q.flip(0).cuda()

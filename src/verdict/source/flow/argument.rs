@@ -1,16 +1,38 @@
 //! Arguments of calls: how most values end.
 
+use super::device::joins;
 use super::tracer::{Next, Tracer, UNKNOWN, ends};
 use super::value::{Sink, Step, Value};
 use crate::rules::grade::RECORDED;
 use crate::verdict::source::infer::libraries::{Names, makes_tensor};
 use crate::verdict::source::infer::roles::{self, Role};
 use crate::verdict::source::parse::imports::full_name;
-use crate::verdict::source::parse::{Node, dotted, nodes, split_callee, within};
-use ruff_python_ast::ExprCall;
+use crate::verdict::source::parse::{Node, dotted, nodes, scope, split_callee, string, within};
+use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
 
 impl<'a> Tracer<'a, '_> {
+    /// Whether text goes to a file that the program writes anew, or that its caller chose, and neither is called a log: it may
+    /// as well be a result.
+    fn is_output(&self, call: &'a ExprCall, path: &[Node<'a>]) -> bool {
+        let Some(handle @ Expr::Name(name)) = handle(call) else { return false };
+        let told = |text: &str| {
+            let text = text.to_ascii_lowercase();
+            roles::is_logger(&text) || ["log", "std", "train"].iter().any(|word| text.contains(word))
+        };
+        let anew = |opened: &Expr| {
+            mode(opened).is_some_and(|mode| mode.starts_with('w')) && !told(&self.file.text(opened))
+        };
+        let opened = self.objects.values_of(handle, path);
+        let given = scope::parameter(&scope::owner(path, &name.id), &name.id).is_some();
+        !told(&name.id)
+            && if given {
+                nodes::name(&call.func) == "print"
+            } else {
+                !opened.is_empty() && opened.iter().all(|(opened, _)| anew(opened))
+            }
+    }
+
     /// The last node of `path` is an argument of a call.
     pub(super) fn argument(&mut self, path: &[Node<'a>], value: &mut Value) -> Next {
         let above = &path[..path.len() - 1];
@@ -30,7 +52,16 @@ impl<'a> Tracer<'a, '_> {
             Role::Log | Role::Track if value.data && roles::writes(call) => {
                 return ends(Sink::Write, format!("written out by {callee}"));
             }
+            // Of what a checkpoint keeps, figures are no results, and they are written now and then.
+            Role::Write if callee == "torch.save" && value.summed && !value.steps.is_empty() => {
+                self.sink(path, value, Sink::Log, "part of a checkpoint");
+                self.uses.last_mut().into_iter().for_each(|used| used.limit = RECORDED);
+                return Next::Done;
+            }
             Role::Write => return ends(Sink::Write, format!("written out by {callee}")),
+            Role::Log if value.text && self.is_output(call, above) => {
+                return ends(Sink::Unknown, format!("text for {callee} in a file of its own"));
+            }
             Role::Report => {
                 self.sink(path, value, Sink::Log, format!("an argument of {callee}"));
                 self.uses.last_mut().into_iter().for_each(|used| used.limit = RECORDED);
@@ -65,6 +96,21 @@ impl<'a> Tracer<'a, '_> {
     }
 }
 
+/// What a call writes text to: `file` of `print`, what `write` is called on.
+fn handle(call: &ExprCall) -> Option<&Expr> {
+    match nodes::name(&call.func) {
+        "print" => Some(&call.arguments.find_keyword("file")?.value),
+        "write" | "writelines" => nodes::receiver(call),
+        _ => None,
+    }
+}
+
+/// The mode in which a call opens a file.
+fn mode(opened: &Expr) -> Option<&str> {
+    let call = opened.as_call_expr().filter(|call| nodes::name(&call.func) == "open")?;
+    string(call.arguments.find_argument_value("mode", 1)?)
+}
+
 /// A size, or the bound of a loop: `for i in range(n)`.
 fn sized(path: &[Node<'_>], call: usize, callee: &str) -> Next {
     let above = nodes::last(&path[..call]);
@@ -82,7 +128,16 @@ fn through(call: &ExprCall, at: TextRange, value: &mut Value) {
     let callee = dotted(&call.func);
     let (base, name) = split_callee(&callee);
     match (base, name) {
-        ("", "list" | "tuple" | "sorted" | "reversed" | "iter" | "dict") | (_, "deepcopy" | "copy") => {}
+        (_, "dict" | "OrderedDict") if !base.starts_with("torch") => match nodes::keyword(call, at) {
+            Some(keyword) => value.steps.extend(keyword.arg.as_ref().map(|name| Step::Key(name.to_string()))),
+            // Of pairs, the second is the value.
+            None if matches!(value.steps[..], [.., Step::Index(1), Step::Index(_) | Step::Any]) => {
+                value.steps.truncate(value.steps.len() - 2);
+                value.steps.push(Step::Entry);
+            }
+            None => {}
+        },
+        ("", "list" | "tuple" | "sorted" | "reversed" | "iter") | (_, "deepcopy" | "copy") => {}
         ("", "enumerate") => {
             value.bulk &= value.steps.pop().is_some();
             value.steps.extend([Step::Index(1), Step::Any]);
@@ -105,6 +160,7 @@ fn through(call: &ExprCall, at: TextRange, value: &mut Value) {
             value.steps.clear();
         }
     }
+    value.joined |= value.bulk && joins(name, call);
     value.arrays |= base.contains("np") || base.contains("numpy") || makes_tensor(name);
     // NumPy's numbers have the methods of arrays.
     value.number &= !base.contains("np") && !base.contains("numpy") && !makes_tensor(name);

@@ -103,7 +103,7 @@ impl<'a> Tracer<'a, '_> {
     }
 
     /// Follows what the method around `read` returns to its callers in the file; false where there are none to be found.
-    fn handed_out(&mut self, read: &Path<'a>, returned: &Use) -> bool {
+    pub(super) fn handed_out(&mut self, read: &Path<'a>, returned: &Use) -> bool {
         let at = nodes::function_scope(read);
         let Node::StmtFunctionDef(ast) = read[at] else { return false };
         let name = ast.name.as_str();
@@ -163,6 +163,6 @@ fn constructed(path: &[Node<'_>], target: &ExprAttribute) -> Option<Step> {
     own.then(|| Step::Field(target.attr.to_string(), None))
 }
 
-fn function(path: &[Node<'_>]) -> TextRange {
+pub(super) fn function(path: &[Node<'_>]) -> TextRange {
     path[nodes::function_scope(path)].range()
 }

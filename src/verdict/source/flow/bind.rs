@@ -1,5 +1,6 @@
 //! Following a value through assignments, containers, attributes and the functions of the file.
 
+use super::attribute::function;
 use super::tracer::Tracer;
 use super::value::{Sink, Step, Use, Value, constant_step};
 use crate::rules::grade::{METER_SEEN, METER_SHARED};
@@ -9,7 +10,7 @@ use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::scope::{self, Definition};
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee, string};
 use ruff_python_ast::{Expr, ExprContext, ExprList, ExprTuple};
-use ruff_text_size::Ranged;
+use ruff_text_size::{Ranged, TextRange};
 
 impl<'a> Tracer<'a, '_> {
     /// `xs.append(value)`: the receiver holds it from here on. A container whose name says that it collects
@@ -38,15 +39,15 @@ impl<'a> Tracer<'a, '_> {
     }
 
     /// Where a value lies that is stored under a key or position that is not told: in a dict where all that the file gives to
-    /// the container is one.
-    fn slot(&self, container: &'a Expr, path: &[Node<'a>]) -> Step {
+    /// the container is one, or the index is a key.
+    fn slot(&self, container: &'a Expr, index: &'a Expr, path: &[Node<'a>]) -> Step {
         let dict = |value: &Expr| match value {
             Expr::Call(call) => Names("dict defaultdict OrderedDict").has(nodes::name(&call.func)),
             _ => value.is_dict_expr() || value.is_dict_comp_expr(),
         };
         let values = self.objects.values_of(container, path);
         let dicts = !values.is_empty() && values.iter().all(|(value, _)| dict(value));
-        if dicts { Step::Entry } else { Step::Any }
+        if dicts || is_key(index, path) { Step::Entry } else { Step::Any }
     }
 
     /// A container changes: later reads of it see the value. One that is named after the figures it collects
@@ -153,7 +154,8 @@ impl<'a> Tracer<'a, '_> {
                 self.sink(&path, &value, Sink::Device, what);
             }
             Expr::Subscript(ast) => {
-                let step = constant_step(&ast.slice).unwrap_or_else(|| self.slot(&ast.value, place));
+                let step =
+                    constant_step(&ast.slice).unwrap_or_else(|| self.slot(&ast.value, &ast.slice, place));
                 let array = |made: &Expr| {
                     let callee = made.as_call_expr().map(|call| dotted(&call.func)).unwrap_or_default();
                     Names("torch np numpy").has(split_callee(&callee).0)
@@ -182,7 +184,7 @@ impl<'a> Tracer<'a, '_> {
         let value = value.named(name);
         let before = self.uses.len();
         for read in &reads {
-            self.follow(read, value.clone());
+            self.read(read, value.clone(), function(path));
         }
         let class = matches!(last(&owner), Some(Node::StmtClassDef(_)));
         let local = owner.len() > 1 && scope::binds(&owner, name);
@@ -208,12 +210,53 @@ impl<'a> Tracer<'a, '_> {
     }
 }
 
+impl<'a> Tracer<'a, '_> {
+    /// Follows a value from one read of its name, which `home` bound. What a function inside of that returns goes to whoever calls
+    /// it, and not to the callers in the trace.
+    pub(super) fn read(&mut self, read: &Path<'a>, value: Value, home: TextRange) {
+        let before = self.uses.len();
+        self.follow(read, value);
+        if function(read) == home {
+            return;
+        }
+        for mut used in self.uses.split_off(before) {
+            if used.sink == Sink::Returned {
+                if self.handed_out(read, &used) {
+                    continue;
+                }
+                (used.sink, used.what) = (Sink::Unknown, "returned by a function inside".to_owned());
+            }
+            self.uses.push(used);
+        }
+    }
+}
+
 /// The reads of a name that give its object another name, which sees what is stored in it later: `best = metrics`.
 fn aliases<'a>(owner: &Path<'a>, name: &str) -> impl Iterator<Item = Path<'a>> {
     let all = scope::occurrences(owner, name).into_iter().filter(|one| one.load).map(|one| one.path);
     all.filter(|read| {
         matches!(nodes::above(read, 1), Some(Node::StmtAssign(ast)) if ast.value.range() == nodes::range(read))
     })
+}
+
+/// Whether an index is a key of a dict: text, or what a loop over the keys or items of one gives.
+fn is_key(index: &Expr, path: &[Node<'_>]) -> bool {
+    let Expr::Name(name) = index else { return index.is_f_string_expr() };
+    let stores =
+        scope::occurrences(&scope::owner(path, &name.id), &name.id).into_iter().filter(|one| one.store);
+    let mut stores = stores
+        .map(|store| match (scope::given(&store.path), nodes::above(&store.path, 1)) {
+            (scope::Given::Iterated(Expr::Call(call)), above) => match (nodes::name(&call.func), above) {
+                ("keys", _) => true,
+                ("items", Some(Node::ExprTuple(pair))) => {
+                    pair.elts.first().is_some_and(|first| first.range() == nodes::range(&store.path))
+                }
+                _ => false,
+            },
+            _ => false,
+        })
+        .peekable();
+    stores.peek().is_some() && stores.all(|key| key)
 }
 
 /// Whether a target is a setting of the optimizer.

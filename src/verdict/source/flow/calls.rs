@@ -1,7 +1,7 @@
 //! Following a value into what it is handed to: functions and lambdas of the file, functions of the program's other files,
 //! constructors.
 
-use super::tracer::Tracer;
+use super::tracer::{Entered, Tracer};
 use super::value::{Sink, Step, Use, Value};
 use crate::rules::grade;
 use crate::verdict::source::infer::objects::Objects;
@@ -146,6 +146,7 @@ impl<'a> Tracer<'a, '_> {
             let inner = first.value.clone();
             (value.steps, value.text, value.number) = (inner.steps, inner.text, inner.number);
             value.summed |= inner.summed;
+            value.joined |= inner.joined;
         }
         up
     }
@@ -187,18 +188,23 @@ impl<'a> Tracer<'a, '_> {
 
     /// Follows a parameter of a function; the uses that hand it back.
     fn inside(&mut self, function: &Path<'a>, parameter: &str, value: Value) -> Vec<Use> {
-        if !self.seen.insert((nodes::range(function), parameter.to_owned())) {
-            return Vec::new();
+        let entered = (nodes::range(function), parameter.to_owned());
+        if !self.seen.insert(entered.clone()) {
+            // Another call of it: what it hands back goes on from there as well.
+            let same = |one: &&Entered| one.parameter == entered && one.steps == value.steps;
+            return self.returned.iter().find(same).map(|one| one.returned.clone()).unwrap_or_default();
         }
+        let steps = value.steps.clone();
         let before = self.uses.len();
         let inner = Value { name: Some(parameter.to_owned()), hops: value.hops + 1, ..value };
         for read in scope::reached_under(function, parameter, inner.key(), &Definition::parameter(function)) {
-            self.follow(&read, inner.clone());
+            self.read(&read, inner.clone(), nodes::range(function));
         }
         let found = self.uses.split_off(before);
         let (returned, others): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|used| used.sink == Sink::Returned);
         self.uses.extend(others);
+        self.returned.push(Entered { parameter: entered, steps, returned: returned.clone() });
         returned
     }
 

@@ -46,6 +46,10 @@ fn assigns_computed(stmt: &Stmt) -> bool {
     match stmt {
         Stmt::Assign(ast) => ast.targets.iter().all(Expr::is_name_expr) && computes(&ast.value),
         Stmt::AugAssign(ast) => ast.target.is_name_expr() && computes(&ast.value),
+        // `x.scatter_(…)` computes in place.
+        Stmt::Expr(ast) => ast.value.as_call_expr().is_some_and(|call| {
+            nodes::name(&call.func).ends_with('_') && nodes::receiver(call).is_some_and(Expr::is_name_expr)
+        }),
         _ => false,
     }
 }
@@ -71,6 +75,23 @@ pub fn is_asserted(path: &[Node<'_>]) -> bool {
         Node::ExprBoolOp(_) | Node::ExprUnaryOp(_) => is_asserted(&path[..path.len() - 1]),
         _ => false,
     }
+}
+
+/// Whether the last node of `path` is only used where a test of its type holds, which fails for a number: `if hasattr(v, "item")`.
+pub fn is_type_tested(path: &[Node<'_>], file: &Source) -> bool {
+    let Some(name) = path.last().map(|node| file.text(node)) else { return false };
+    let asks = |test: &Expr| {
+        let text = file.text(test);
+        ["hasattr", "is_tensor", "isinstance"].iter().any(|test| text.contains(&format!("{test}({name}")))
+    };
+    let own = nodes::range(path);
+    path.iter().any(|node| match node {
+        Node::StmtIf(ast) => !within(own, ast.test.range()) && asks(&ast.test),
+        Node::ElifElseClause(ast) => ast.test.as_ref().is_some_and(asks),
+        Node::ExprIf(ast) => asks(&ast.test),
+        Node::ExprBoolOp(ast) => asks(&ast.values[0]),
+        _ => false,
+    })
 }
 
 /// The constant that settles a test whatever the last node of `path` comes to: a later operand of an `and` that is always false,
@@ -184,6 +205,7 @@ mod tests {
             "if flag:\n    x = x.clamp(max=limit)",
             "if flag:\n    x = a * 2\n    y = b[0]\nelse:\n    x = a.exp()",
             "if flag:\n    x += y",
+            "if flag:\n    x = a * 2\n    x.scatter_(1, i, y)\nelse:\n    x = a",
         ] {
             assert!(choice(code), "{code}");
         }

@@ -5,5 +5,6 @@ mod attribute;
 mod bind;
 pub mod calls;
 pub mod conditions;
+mod device;
 pub mod tracer;
 pub mod value;

@@ -1,7 +1,8 @@
 //! Following a value that the CPU read to what becomes of it.
 
 use super::calls::Program;
-use super::conditions::{self, is_asserted, is_choice, is_guard};
+use super::conditions::{self, is_asserted, is_choice, is_guard, is_type_tested};
+use super::device::multiplies;
 use super::value::{Sink, Step, Use, Value, constant_step, element};
 use crate::rules::grade;
 use crate::verdict::source::infer::objects::Objects;
@@ -9,7 +10,8 @@ use crate::verdict::source::infer::placement::{Placement, Placements, tells_form
 use crate::verdict::source::parse::nodes::{self, function_scope};
 use crate::verdict::source::parse::{Node, Source, scope, string, within};
 use ruff_python_ast::{
-    CmpOp, Expr, ExprAttribute, ExprBoolOp, ExprCall, ExprCompare, ExprContext, ExprIf, Operator, UnaryOp,
+    BoolOp, CmpOp, Expr, ExprAttribute, ExprBoolOp, ExprCall, ExprCompare, ExprContext, ExprIf, Operator,
+    UnaryOp,
 };
 use ruff_text_size::{Ranged, TextRange};
 use std::collections::HashSet;
@@ -41,6 +43,18 @@ pub struct Tracer<'a, 'n> {
     /// The program that the file is of, where its other files may be looked into.
     pub(super) program: Option<Program<'n>>,
     pub(super) seen: HashSet<(TextRange, String)>,
+    /// What functions hand back of what came as a parameter, in so many containers.
+    pub(super) returned: Vec<Entered>,
+}
+
+/// A function that a value has come into.
+pub(super) struct Entered {
+    /// Its place in the file, and the parameter.
+    pub parameter: (TextRange, String),
+    /// How the value lay in that.
+    pub steps: Vec<Step>,
+    /// What it hands back.
+    pub returned: Vec<Use>,
 }
 
 /// Where a value goes from a node.
@@ -62,7 +76,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
     pub fn new(placements: &'n Placements<'a>) -> Self {
         let file = placements.file;
         let (objects, uses, seen) = (Objects::new(file), Vec::new(), HashSet::new());
-        Self { file, placements, objects, uses, program: None, seen }
+        Self { file, placements, objects, uses, program: None, seen, returned: Vec::new() }
     }
 
     /// The same, looking into the program's other files.
@@ -117,6 +131,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
             Node::ExprBinOp(ast) => {
                 let text = ast.op == Operator::Mod && string(&ast.left).is_some();
                 let other = if within(node, &*ast.left) { &ast.right } else { &ast.left };
+                value.joined |= value.bulk && ast.op == Operator::MatMult;
                 return self.arithmetic(path, value, (!text).then_some(&**other));
             }
             Node::ExprCompare(ast) => return self.compared(path, value, ast),
@@ -185,9 +200,11 @@ impl<'a, 'n> Tracer<'a, 'n> {
 
     /// An operand of `and`, `or`: all but the last one decide.
     fn joined(&mut self, path: &[Node<'a>], value: &Value, ast: &ExprBoolOp) {
-        // `logs or {}` stands in for a container that is missing.
-        let missing = ast.values.last().is_some_and(|value| value.is_dict_expr() || value.is_list_expr());
-        let decides = value.steps.is_empty() && !value.text && !missing;
+        // `logs or {}` stands in for a container that is missing, `total or 1.0` for zero.
+        let stands_in =
+            |value: &Expr| value.is_dict_expr() || value.is_list_expr() || value.is_number_literal_expr();
+        let default = ast.op == BoolOp::Or && ast.values[1..].iter().all(stands_in);
+        let decides = value.steps.is_empty() && !value.text && !default;
         let at = path.last().map(|node| node.range());
         if decides && ast.values.last().is_some_and(|value| Some(value.range()) != at) {
             let sink = Sink::Branch { guard: is_guard(path, self.file), assert: is_asserted(path) };
@@ -324,6 +341,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 _ => Next::Up(1),
             };
         };
+        if tells_form(name, Some(call)) || number && is_type_tested(path, self.file) {
+            return Next::Done;
+        }
         if number {
             return self.combined(path, value, name);
         }
@@ -331,13 +351,16 @@ impl<'a, 'n> Tracer<'a, 'n> {
     }
 
     /// `value.method(…)` of what is no number.
-    fn method_of(&self, path: &[Node<'a>], value: &mut Value, call: &'a ExprCall, name: &str) -> Next {
+    fn method_of(&mut self, path: &[Node<'a>], value: &mut Value, call: &'a ExprCall, name: &str) -> Next {
         match name {
-            _ if tells_form(name, Some(call)) => Next::Done,
             "to" if self.placements.device_argument(call, path) == Some(Placement::Device) => {
-                ends(Sink::Device, "copied back to the device")
+                self.carried(path, value)
             }
-            "cuda" => ends(Sink::Device, "copied back to the device"),
+            "cuda" => self.carried(path, value),
+            _ if value.bulk && multiplies(name, call) => {
+                value.joined = true;
+                Next::Up(2)
+            }
             "tolist" => {
                 value.tensor = false;
                 Next::Up(2)
@@ -372,19 +395,6 @@ impl<'a, 'n> Tracer<'a, 'n> {
             "keys" | "index" | "count" | "__len__" if !value.steps.is_empty() => Next::Done,
             _ => Next::Up(2),
         }
-    }
-
-    /// A number is asked for a method, though it has none: it was combined with a tensor on the way, or with an array.
-    fn combined(&mut self, path: &[Node<'a>], value: &Value, method: &str) -> Next {
-        if matches!(method, "is_integer" | "hex" | "conjugate" | "bit_length" | "as_integer_ratio") {
-            return Next::Up(2);
-        }
-        self.sink(path, value, Sink::Device, format!("combined with what `.{method}()` is called on"));
-        let surely = matches!(method, "cpu" | "cuda" | "detach" | "backward" | "to" | "requires_grad_");
-        if let (false, Some(used)) = (surely, self.uses.last_mut()) {
-            used.limit = grade::PERHAPS_TENSOR;
-        }
-        Next::Done
     }
 
     /// The value stands in a statement.

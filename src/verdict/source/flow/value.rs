@@ -29,6 +29,8 @@ pub struct Value {
     pub summed: bool,
     /// Went into an array or a tensor of the host, or a function of NumPy, which take no tensors of the device.
     pub arrays: bool,
+    /// Multiplied with other data on the host.
+    pub joined: bool,
     /// Where it was read (in this file: the call that returns it).
     pub origin: TextSize,
     /// The loop that collects it by `+=` or `append`: uses outside of it can wait.
@@ -52,8 +54,8 @@ impl Value {
 
     /// The value as the call at the end of `call` gives it to the caller.
     pub fn returned_to(&self, call: &[Node<'_>]) -> Self {
-        let Self { steps, data, many, tensor, text, summed, arrays, .. } = self.clone();
-        Self { steps, data, many, tensor, text, summed, arrays, ..Self::new(call, self.bulk) }
+        let Self { steps, data, many, tensor, text, summed, arrays, joined, .. } = self.clone();
+        Self { steps, data, many, tensor, text, summed, arrays, joined, ..Self::new(call, self.bulk) }
     }
 
     /// The key of the dict that holds it, outermost, where it is told.

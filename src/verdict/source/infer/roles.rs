@@ -287,8 +287,11 @@ fn named(call: &ExprCall, at: TextRange, bulk: bool, (base, name, root): (&str, 
         {
             Role::Compute
         }
-        "len" | "isinstance" | "hasattr" | "type" | "id" if base.is_empty() => Role::Neutral,
-        "is_tensor" | "iscomplexobj" => Role::Neutral,
+        "len" | "isinstance" | "issubclass" | "hasattr" | "callable" | "type" | "id" if base.is_empty() => {
+            Role::Neutral
+        }
+        "is_tensor" | "iscomplexobj" | "isscalar" | "ndim" | "is_floating_point" | "is_complex"
+        | "result_type" => Role::Neutral,
         // Text is made on the CPU, and it is what the program is for, shown or not.
         "batch_decode" | "convert_ids_to_tokens" | "detokenize" if !base.is_empty() => Role::Compute,
         "decode" if is_tokenizer(base) => Role::Compute,

@@ -1,4 +1,5 @@
-//! Reads of what the program reads anyway: a total that another line asks for, and a guard on a value that is logged.
+//! Reads of what the program reads anyway: a total or a number that another line asks for, and a guard on a value that is
+//! logged.
 
 use super::barrier::surely_before;
 use super::origin::{changes, repeats};
@@ -12,7 +13,7 @@ use crate::verdict::source::flow::value::{Sink, Value};
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::placement::{Here, Placements};
 use crate::verdict::source::locate::callee::{self, Callee};
-use crate::verdict::source::locate::sync_expr::SyncExpr;
+use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
 use crate::verdict::source::parse::scope::{self, Definition, Given};
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee};
 use crate::vocabulary::{Class, Kind, Verdict};
@@ -29,10 +30,14 @@ const RESHAPES: Names = Names(
 impl<'a> Case<'_, 'a> {
     /// The verdict on a read that another line of the program makes superfluous, in place of one that says it is needed.
     pub(super) fn read_anyway(self, found: Verdict) -> Verdict {
-        if found.class != Class::True {
-            return found;
-        }
-        let told = self.same_total().or_else(|| self.logged(&found));
+        let told = match found.class {
+            Class::True => {
+                let bounds = || self.same_number().filter(|_| found.kind == Kind::DynamicShape);
+                self.same_total().or_else(|| self.logged(&found)).or_else(bounds)
+            }
+            Class::Unknown => self.same_number(),
+            Class::False => None,
+        };
         let Some((pattern, what)) = told else { return found };
         self.says(grade::S20_ANYWAY, Kind::HostKnown, pattern, &what)
     }
@@ -71,6 +76,36 @@ impl<'a> Case<'_, 'a> {
         } else {
             ("A39", format!("reads a total that line {line} has read already"))
         })
+    }
+
+    /// A number that an earlier line of the function reads as well: by `item()` and its kin, or as a size.
+    ///
+    /// ```text
+    /// longest = lengths.max()
+    /// mask = ids.new_zeros((n, longest))       reads it …
+    /// mask[:, :longest] = 1                    … and so does this
+    /// ```
+    /// Cost: one walk over the function.
+    fn same_number(self) -> Option<(&'static str, String)> {
+        let path = self.here.path;
+        let call = nodes::call(path);
+        let wanted: Vec<&Expr> = match (self.sync, last(path)?) {
+            (SyncExpr::Item, _) => vec![nodes::receiver(call?)?],
+            (SyncExpr::Convert("int" | "float"), _) => vec![call?.arguments.args.first()?],
+            (SyncExpr::Index { what: Index::Slice, .. }, Node::ExprSubscript(ast)) => bounds(&ast.slice),
+            _ => return None,
+        };
+        let own = nodes::range(path);
+        let function = &path[..=nodes::function_scope(path)];
+        let others = nodes::calls(function, &|other| other.start() < own.start());
+        let earlier = |wanted: &Expr| {
+            let wanted =
+                Some(wanted).filter(|one| one.is_name_expr()).and_then(|one| values(path, one, 0))?;
+            others.iter().find(|other| surely_before(other, own) && numbers(other).contains(&wanted))
+        };
+        let read = wanted.into_iter().map(earlier).collect::<Option<Vec<_>>>()?;
+        let line = self.here.file().line_of(nodes::range(read.first()?).start());
+        Some(("A39", format!("reads a number that line {line} has read already")))
     }
 
     /// A guard that looks for NaN or infinity in what is logged anyway.
@@ -239,6 +274,41 @@ fn hands_over(path: &Path<'_>) -> Option<Values> {
         (base, "item") if !base.is_empty() => total(path, nodes::receiver(call)?, 0),
         (base, "tolist" | "cpu") if !base.is_empty() => values(path, nodes::receiver(call)?, 0),
         _ => None,
+    }
+}
+
+/// The bounds of slices in an index, other than those that are written out.
+fn bounds(index: &Expr) -> Vec<&Expr> {
+    let parts = index.as_tuple_expr().map_or(std::slice::from_ref(index), |tuple| &tuple.elts);
+    let slices = parts.iter().filter_map(Expr::as_slice_expr);
+    let bounds = slices.flat_map(|slice| [&slice.lower, &slice.upper, &slice.step]).flatten();
+    bounds.map(|bound| &**bound).filter(|bound| !bound.is_literal_expr()).collect()
+}
+
+/// The names whose values a call reads as numbers.
+fn numbers(path: &Path<'_>) -> Vec<Values> {
+    const SIZED: Names = Names(
+        "zeros ones empty full rand randn arange new_zeros new_ones new_empty new_full view reshape expand repeat range",
+    );
+    let Some(call) = nodes::call(path) else { return Vec::new() };
+    let callee = dotted(&call.func);
+    let arguments = &*call.arguments.args;
+    let parts: Vec<&Expr> = match split_callee(&callee) {
+        ("", "int" | "float") => arguments.first().into_iter().collect(),
+        (base, "item") if !base.is_empty() => nodes::receiver(call).into_iter().collect(),
+        (_, name) if SIZED.has(name) => arguments.iter().flat_map(terms).collect(),
+        _ => Vec::new(),
+    };
+    parts.into_iter().filter(|part| part.is_name_expr()).filter_map(|part| values(path, part, 0)).collect()
+}
+
+/// The sizes in an argument: of a tuple of them, and the terms of each.
+fn terms(size: &Expr) -> Vec<&Expr> {
+    match size {
+        Expr::Tuple(ast) => ast.elts.iter().flat_map(terms).collect(),
+        Expr::List(ast) => ast.elts.iter().flat_map(terms).collect(),
+        Expr::BinOp(ast) => [&*ast.left, &*ast.right].into_iter().flat_map(terms).collect(),
+        _ => vec![size],
     }
 }
 

@@ -8,6 +8,7 @@ mod guard;
 mod origin;
 pub mod race;
 pub mod reader;
+mod reduced;
 mod rules;
 mod settled;
 mod surroundings;

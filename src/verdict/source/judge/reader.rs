@@ -14,7 +14,7 @@ use crate::verdict::source::locate::sync_expr::SyncExpr;
 use crate::verdict::source::mend::{Mended, Subject, mend};
 use crate::verdict::source::parse::tree::SourceTree;
 use crate::verdict::source::parse::{Node, nodes};
-use crate::vocabulary::{Class, Kind, Verdict};
+use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
 use ruff_python_ast::UnaryOp;
 
 /// Everything needed to judge the expressions of one site.
@@ -58,6 +58,11 @@ impl Case<'_, '_> {
         );
         if reads && matches!(verdict.kind, Kind::Logging | Kind::ValueRead) {
             verdict.evidence.extend(surroundings::coalescable(self.here));
+        }
+        if verdict.class == Class::True && verdict.confidence > grade::ELEMENT && self.is_element() {
+            verdict.confidence = grade::ELEMENT;
+            let text = "it is one element of what a loop goes through: one `.tolist()` before the loop reads all of them in one wait";
+            verdict.evidence.push(Evidence::new(RuleId::S17, text));
         }
         let Self { here, sync, site, .. } = self;
         let mended = mend(Subject { here, sync, kind: verdict.kind, observed: site.observed });

@@ -2,7 +2,7 @@
 
 use super::reader::Case;
 use crate::rules::{grade, says};
-use crate::verdict::source::infer::placement::Placement;
+use crate::verdict::source::infer::placement::{Here, Placement};
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::locate::fit;
 use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
@@ -13,8 +13,12 @@ impl Case<'_, '_> {
     /// The verdict on an expression that is what it is whatever becomes of its result.
     pub(super) fn settled(self) -> Verdict {
         let (grade, kind, pattern, what) = match self.sync {
-            SyncExpr::Index { what, store } => return self.index(what, store),
-            SyncExpr::Shape(op, pattern) => return self.shape(op, pattern),
+            SyncExpr::Index { what, store } => {
+                return self.only_totals().unwrap_or_else(|| self.index(what, store));
+            }
+            SyncExpr::Shape(op, pattern) => {
+                return self.only_totals().unwrap_or_else(|| self.shape(op, pattern));
+            }
             SyncExpr::Check(op) => {
                 let pattern = match op {
                     "normal" => "E05",
@@ -81,12 +85,15 @@ impl Case<'_, '_> {
                 says(grade::S12_MASK, Kind::DynamicShape, "B03", text)
             }
             (_, Index::Mask) => size(grade::S11, "B02", "mask"),
-            (Some(true), Index::Slice | Index::Name) if !store && self.picks() => self.says(
-                grade::S07_PICKS,
-                Kind::RoundTrip,
-                "A09",
-                "reads its index from the device to pick from a tensor: `index_select` takes it there, and one read before the loop fetches all",
-            ),
+            (Some(true), _) if store && self.site.observed.largest > fit::SCALAR_BYTES => self.stored_down(),
+            (Some(true), Index::Slice | Index::Name) if self.picks() => {
+                let what = if store {
+                    "reads its index from the device to write to a tensor there: `index_fill_`, `index_copy_` or an index of one dimension (`x[i.view(1)] = value`) take it there"
+                } else {
+                    "reads its index from the device to pick from a tensor: `index_select` takes it there, and one read before the loop fetches all"
+                };
+                self.says(grade::S07_PICKS, Kind::RoundTrip, "A09", what)
+            }
             (_, Index::Slice) => {
                 let text = format!("the bounds of `{}` are read from the device", self.text);
                 says(grade::S13, Kind::DynamicShape, "A08", text)
@@ -100,13 +107,24 @@ impl Case<'_, '_> {
         }
     }
 
+    /// A tensor of the device is stored in one of the host: what becomes of that decides.
+    fn stored_down(self) -> Verdict {
+        let above = &self.here.path[..self.here.path.len() - 1];
+        let value = match last(above) {
+            Some(Node::StmtAssign(ast)) => &*ast.value,
+            _ => return self.says(grade::S06_OPEN, Kind::ValueRead, "D01", "stores in a tensor of the CPU"),
+        };
+        let path = [above, &[Node::from(value)]].concat();
+        Case { here: Here { path: &path, ..self.here }, ..self }.value("D01", true)
+    }
+
     /// Whether the trace says that a number of the device is an index itself: bounds of slices, and indices of lists, are asked for
     /// by `__index__`.
     fn picks(self) -> bool {
         let Some(Node::ExprSubscript(ast)) = last(self.here.path) else { return false };
         let parts = ast.slice.as_tuple_expr().map_or(std::slice::from_ref(&*ast.slice), |tuple| &tuple.elts);
         let site = self.site.observed;
-        site.method == Some("getitem")
+        matches!(site.method, Some("getitem" | "setitem"))
             && matches!(site.operator, Some("item" | "_local_scalar_dense"))
             && site.copy.is_some_and(|copy| copy.bytes > 1)
             && parts.iter().any(|part| !part.is_slice_expr() && !part.is_literal_expr())

@@ -1,0 +1,298 @@
+//! Selections of which only a total is used: how many elements they have decides nothing (S11).
+
+use super::reader::Case;
+use crate::rules::{grade, says};
+use crate::verdict::source::flow::value::{Step, constant_step};
+use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::placement::{Here, Placement};
+use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
+use crate::verdict::source::parse::scope::{self, Definition};
+use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee};
+use crate::vocabulary::{Class, Kind, Verdict};
+use ruff_python_ast::{CmpOp, Expr, ExprCall, UnaryOp};
+use ruff_text_size::Ranged;
+
+/// Names followed between the selection and its totals.
+const MAX_NAMES: u8 = 4;
+/// What makes one element of one element, as a method or a function.
+const ELEMENTWISE: Names = Names(
+    "eq ne lt le gt ge abs neg exp log log1p sqrt square pow float double half long int bool add sub mul div \
+     logical_and logical_or logical_not logical_xor isnan isinf isfinite clamp clamp_min clamp_max sigmoid tanh relu \
+     detach",
+);
+/// Of these, what is true or false for each element.
+const TESTS: Names =
+    Names("eq ne lt le gt ge logical_and logical_or logical_not logical_xor isnan isinf isfinite");
+/// What makes one number of all elements.
+const TOTALS: Names = Names("sum any all count_nonzero mean");
+const MODULES: Names = Names("torch F torch.nn.functional");
+
+/// What is asked of the elements that a mask, or an operator, selects.
+struct Asked<'a> {
+    /// Text of the mask; `None` where there is none.
+    mask: Option<String>,
+    /// Whether a mean is taken.
+    mean: bool,
+    /// Whether some total is of numbers, rather than of what is true or false.
+    numbers: bool,
+    /// How many names were followed.
+    names: u8,
+    /// Where Python asks how many there are.
+    counts: Vec<Path<'a>>,
+    /// Where a total is read at once.
+    read: Vec<Path<'a>>,
+}
+
+impl<'a> Asked<'a> {
+    /// Notes a total, which the call at the end of `path` makes.
+    fn total(&mut self, name: &str, tested: bool, path: &[Node<'a>]) {
+        self.mean |= name == "mean";
+        self.numbers |= !tested && matches!(name, "sum" | "mean");
+        match (nodes::above(path, 1), nodes::above(path, 2)) {
+            (Some(Node::ExprAttribute(ast)), Some(Node::ExprCall(_))) if ast.attr.as_str() == "item" => {
+                self.read.push(path[..path.len() - 2].to_vec());
+            }
+            (Some(Node::Arguments(_)), Some(Node::ExprCall(call)))
+                if call.func.as_name_expr().is_some_and(|name| Names("int float bool").has(&name.id)) =>
+            {
+                self.read.push(path[..path.len() - 2].to_vec());
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<'a> Case<'_, 'a> {
+    /// The verdict on a selection of which only totals and figures are made, in place of one that says that its size is needed.
+    ///
+    /// Definition: what is selected goes through operators on single elements, and names, to `sum`, `any`, `all`, `mean` over all
+    /// of them, or to a count that Python only shows. Other operands are numbers, or selections by the same mask: their sizes
+    /// agree at full shape too. A total that is read at once, and needed, waits there anyway. Of numbers, reviewers differ: what
+    /// is filled in for the others must do no harm, also to gradients.
+    ///
+    /// ```text
+    /// hits = pred[mask] == gold[mask]      waits for the size of each …
+    /// return hits.sum()                    … of which nothing depends: ((pred == gold) & mask).sum()
+    /// ```
+    /// Cost: one walk over the scope for each name on the way.
+    pub(super) fn only_totals(self) -> Option<Verdict> {
+        let path = self.here.path;
+        let (mask, pattern, count) = match (self.sync, last(path)?) {
+            (SyncExpr::Shape("masked_select", pattern), _) => {
+                (Some(self.here.text(mask(nodes::call(path)?)?)), pattern, "`mask.sum()`")
+            }
+            (SyncExpr::Index { what: Index::Mask | Index::Name, store: false }, Node::ExprSubscript(ast))
+                if !ast.slice.is_tuple_expr() =>
+            {
+                (Some(self.here.text(&*ast.slice)), "B02", "`mask.sum()`")
+            }
+            (SyncExpr::Shape("nonzero" | "argwhere", pattern), _) => (None, pattern, "`count_nonzero()`"),
+            (SyncExpr::Shape("unique", pattern), _) => {
+                (None, pattern, "a sum over the changes in the sorted values")
+            }
+            _ => return None,
+        };
+        let mut asked =
+            Asked { mask, mean: false, numbers: false, names: 0, counts: Vec::new(), read: Vec::new() };
+        if !self.ends_in_totals(path, &mut asked, is_test(path)) {
+            return None;
+        }
+        let judged = |all: &[Path<'a>]| all.iter().map(|path| self.number(path)).collect::<Vec<_>>();
+        let counted = judged(&asked.counts);
+        if counted.iter().any(|one| one.class != Class::False)
+            || judged(&asked.read).iter().any(|one| one.class == Class::True)
+        {
+            return None;
+        }
+        let of_mean = if asked.mean { ", divided by `mask.sum()`," } else { "" };
+        let what = &self.text;
+        let (grade, kind, text) = if asked.numbers {
+            let text = format!(
+                "only a total of `{what}` is used: `a.masked_fill(~mask, 0).sum()`{of_mean} does not wait (a product with the mask keeps NaN)"
+            );
+            (grade::S11_NUMBERS, Kind::DynamicShape, text)
+        } else if counted.is_empty() {
+            let text = format!(
+                "only a total of what is true in `{what}` is used, so its size decides nothing: `(a & mask).sum()`{of_mean} does not wait"
+            );
+            (grade::S11_TOTAL, Kind::RoundTrip, text)
+        } else {
+            let text = format!("`{what}` is only counted, for what is shown: {count} counts on the GPU");
+            (grade::S11_TOTAL, Kind::RoundTrip, text)
+        };
+        let mut verdict = says(grade, kind, pattern, text);
+        for one in counted {
+            verdict.confidence = verdict.confidence.min(one.confidence);
+            verdict.evidence.extend(one.evidence);
+        }
+        Some(verdict)
+    }
+
+    /// What becomes of a count or a total that the CPU gets at the end of `path`.
+    fn number(self, path: &Path<'a>) -> Verdict {
+        Case { here: Here { path, ..self.here }, ..self }.value("A01", false)
+    }
+
+    /// Whether all that the last node of `path` comes to are totals and counts, which are noted.
+    /// `tested` where they are true or false.
+    fn ends_in_totals(self, path: &[Node<'a>], asked: &mut Asked<'a>, mut tested: bool) -> bool {
+        let mut end = path.len();
+        loop {
+            match self.onward(&path[..end], asked, &mut tested) {
+                Some(0) => return true,
+                Some(levels) => end -= levels,
+                None => return false,
+            }
+        }
+    }
+
+    /// How many levels up what the last node of `path` is goes on, 0 where it has come to its totals; `None` where it is used
+    /// otherwise.
+    fn onward(self, path: &[Node<'a>], asked: &mut Asked<'a>, tested: &mut bool) -> Option<usize> {
+        let node = last(path)?;
+        match (nodes::above(path, 1)?, nodes::above(path, 2)) {
+            (Node::ExprAttribute(ast), Some(Node::ExprCall(call))) if nodes::within(ast, &*call.func) => {
+                let number = matches!(ast.attr.as_str(), "numel" | "size");
+                if number && (asked.mask.is_none() || names_no_other(call)) {
+                    asked.counts.push(path[..path.len() - 2].to_vec());
+                    return Some(0);
+                }
+                self.called(call, 0, path, asked, tested)
+            }
+            (Node::ExprAttribute(ast), Some(Node::ExprSubscript(index)))
+                if ast.attr.as_str() == "shape" && is_first(&index.slice) =>
+            {
+                asked.counts.push(path[..path.len() - 2].to_vec());
+                Some(0)
+            }
+            (Node::Arguments(_), Some(Node::ExprCall(call))) => {
+                let callee = dotted(&call.func);
+                let base = split_callee(&callee).0;
+                if callee == "len" {
+                    asked.counts.push(path[..path.len() - 2].to_vec());
+                    return Some(0);
+                }
+                // Of a method, the receiver is another operand.
+                let receiver = nodes::receiver(call).filter(|_| !MODULES.has(base));
+                let fits = receiver.is_none_or(|other| self.fits(other, path, asked));
+                let own = usize::from(MODULES.has(base));
+                self.called(call, own, path, asked, tested).filter(|_| fits && !base.is_empty())
+            }
+            (Node::ExprBinOp(ast), _) => {
+                let other = if nodes::within(node, &*ast.left) { &*ast.right } else { &*ast.left };
+                self.fits(other, path, asked).then_some(1)
+            }
+            (Node::ExprCompare(ast), _) => {
+                let told = |op: &CmpOp| !matches!(op, CmpOp::Is | CmpOp::IsNot | CmpOp::In | CmpOp::NotIn);
+                let ([op], [right]) = (&*ast.ops, &*ast.comparators) else { return None };
+                let other = if nodes::within(node, &*ast.left) { right } else { &*ast.left };
+                *tested = true;
+                (told(op) && self.fits(other, path, asked)).then_some(1)
+            }
+            (Node::ExprUnaryOp(ast), _) if ast.op != UnaryOp::Not => Some(1),
+            (Node::StmtAssign(ast), _) if asked.names < MAX_NAMES => {
+                asked.names += 1;
+                let [target @ Expr::Name(name)] = ast.targets.as_slice() else { return None };
+                let target = [&path[..path.len() - 1], &[Node::from(target)]].concat();
+                let owner = scope::owner(&target, &name.id);
+                let reads = scope::reached(&owner, &name.id, &Definition::new(&target));
+                let over = |read: &Path<'a>, asked: &mut Asked<'a>| {
+                    !super::origin::changes(read) && self.ends_in_totals(read, asked, *tested)
+                };
+                (!reads.is_empty() && reads.iter().all(|read| over(read, asked))).then_some(0)
+            }
+            _ => None,
+        }
+    }
+
+    /// The same for a call of which the last node of `path` is the receiver, or an argument; a total has so many of those.
+    fn called(
+        self,
+        call: &'a ExprCall,
+        arguments: usize,
+        path: &[Node<'a>],
+        asked: &mut Asked<'a>,
+        tested: &mut bool,
+    ) -> Option<usize> {
+        let name = nodes::name(&call.func);
+        if TOTALS.has(name) && whole(call, arguments) {
+            asked.total(name, *tested, &path[..path.len() - 2]);
+            return Some(0);
+        }
+        if !ELEMENTWISE.has(name) || !self.all_fit(call, last(path)?, asked) {
+            return None;
+        }
+        *tested |= TESTS.has(name);
+        Some(2)
+    }
+
+    /// Whether all arguments of a call other than the one that holds `node` fit a selection.
+    fn all_fit(self, call: &'a ExprCall, node: Node<'a>, asked: &Asked<'a>) -> bool {
+        let mut others = call.arguments.args.iter().filter(|other| other.range() != node.range());
+        call.arguments.keywords.is_empty() && others.all(|other| self.fits(other, self.here.path, asked))
+    }
+
+    /// Whether an operand fits the selection at full shape as well: a number, or what the same mask selects.
+    fn fits(self, other: &'a Expr, path: &[Node<'a>], asked: &Asked<'a>) -> bool {
+        let same = |mask: &Expr| asked.mask.as_ref() == Some(&self.here.text(mask));
+        match other {
+            Expr::Call(call) if nodes::name(&call.func) == "masked_select" => mask(call).is_some_and(same),
+            Expr::Subscript(ast) if same(&ast.slice) => true,
+            Expr::Name(name) => {
+                let owner = scope::owner(path, &name.id);
+                let all = scope::occurrences(&owner, &name.id);
+                let mut stores = all.into_iter().filter(|one| one.store).map(|one| scope::value(one.path));
+                match (stores.next(), stores.next()) {
+                    (Some(Some((value @ (Expr::Call(_) | Expr::Subscript(_)), place))), None) => {
+                        self.fits(value, &place, asked)
+                    }
+                    _ => false,
+                }
+            }
+            Expr::UnaryOp(ast) => self.fits(&ast.operand, path, asked),
+            _ => other.is_number_literal_expr() && self.here.find(other) == Placement::Host,
+        }
+    }
+}
+
+/// Whether what the last node of `path` selects from is a comparison: `pred.eq(gold)[mask]`.
+fn is_test(path: &[Node<'_>]) -> bool {
+    let from = match last(path) {
+        Some(Node::ExprSubscript(ast)) => Some(&*ast.value),
+        Some(Node::ExprCall(call)) if dotted(&call.func) == "torch.masked_select" => {
+            call.arguments.args.first()
+        }
+        Some(Node::ExprCall(call)) => nodes::receiver(call),
+        _ => None,
+    };
+    match from {
+        Some(Expr::Call(call)) => TESTS.has(nodes::name(&call.func)),
+        from => from.is_some_and(Expr::is_compare_expr),
+    }
+}
+
+/// The mask of a call of `masked_select`.
+fn mask(call: &ExprCall) -> Option<&Expr> {
+    let torch = dotted(&call.func) == "torch.masked_select";
+    call.arguments.find_argument_value("mask", usize::from(torch))
+}
+
+/// Whether a total is over all elements: no dimension is named.
+fn whole(call: &ExprCall, arguments: usize) -> bool {
+    let dtype = |name: &ruff_python_ast::Identifier| name.as_str() == "dtype";
+    call.arguments.args.len() == arguments
+        && call.arguments.keywords.iter().all(|keyword| keyword.arg.as_ref().is_some_and(dtype))
+}
+
+/// Whether a size asked for is that of the dimension that was selected: `.numel()`, `.size(0)`.
+fn names_no_other(call: &ExprCall) -> bool {
+    match &*call.arguments.args {
+        [] => nodes::name(&call.func) == "numel",
+        [only] => is_first(only),
+        _ => false,
+    }
+}
+
+fn is_first(index: &Expr) -> bool {
+    constant_step(index) == Some(Step::Index(0))
+}

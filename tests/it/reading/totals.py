@@ -1,0 +1,95 @@
+# Selections of which only totals are used, and indices that could stay on the device.
+
+# --- how many are right
+def f(pred, gold, mask):
+    hits = torch.sum(pred.masked_select(mask) == gold.masked_select(mask))  #! count masked_select: round-trip; rules S11 S11; pattern B02; says (a & mask).sum()
+    return hits
+
+# --- compared before they are selected
+def f(pred, gold, mask):
+    return pred.eq(gold).masked_select(mask).sum()  #! count masked_select: round-trip
+
+# --- by names
+def f(pred, gold, mask):
+    a = pred[mask]  #! get-mask: round-trip; says mask.sum()
+    b = gold[mask]  #! get-mask: round-trip
+    hits = a.eq(b)
+    return hits.float().mean()
+
+# --- any of them
+def f(x, mask):
+    return x[mask].isnan().any()  #! get-mask: round-trip
+
+# --- read at once, and shown
+def f(pred, gold, mask):
+    hits = (pred[mask] == gold[mask]).sum().item()  #! get-mask: round-trip
+    print(hits)
+
+# --- read at once, and needed
+def f(pred, gold, mask):
+    if int((pred[mask] == gold[mask]).sum()) > 3:  #! get-mask: dynamic-shape
+        save()
+
+# --- numbers
+def f(loss, mask):
+    return loss[mask].mean()  #! get-mask: dynamic-shape; says masked_fill; <= 0.75
+
+# --- selected by another mask
+def f(pred, gold, mask, keep):
+    return (pred[mask] == gold[keep]).sum()  #! get-mask: dynamic-shape; > 0.9
+
+# --- an operand that is not told
+def f(pred, gold, mask):
+    return (pred[mask] == gold).sum()  #! get-mask: dynamic-shape; > 0.9
+
+# --- used besides
+def f(pred, mask):
+    kept = pred[mask] > 0  #! get-mask: dynamic-shape; > 0.9
+    return kept.sum(), kept
+
+# --- along a dimension
+def f(pred, mask):
+    return (pred[mask] > 0).sum(0)  #! get-mask: dynamic-shape; > 0.9
+
+# --- a name given anew in a loop
+def f(pred, mask):
+    kept = pred[mask]  #! get-mask: dynamic-shape; > 0.9
+    while busy():
+        kept = kept.abs()
+    return kept
+
+# --- how many are shown
+def f(codes, bar):
+    bar.set_description(f"{codes.unique().numel() / 512}")  #! read unique 8: round-trip; rules S11 S04
+
+# --- how many decide
+def f(x, mask):
+    rows = x[mask]  #! get-mask: dynamic-shape; > 0.9
+    if rows.shape[0] > 4:
+        split()
+
+# --- an index that writes
+def f(overlaps, i):
+    overlaps[:, i] = -1  #! read setitem 8: round-trip; pattern A09; says i.view(1)
+
+# --- an index of indices that writes
+def f(best, of, n):
+    for j in range(n):
+        best[of[j]] = j  #! read setitem 8: round-trip
+
+# --- bounds of what is written
+def f(x, n):
+    x[:, :n] = 0  #! read setitem 8: dynamic-shape
+
+# --- a tensor that is stored on the host
+def f(parts, n):
+    host = torch.zeros(n, 4)
+    for i, part in enumerate(parts):
+        host[i] = part  #! copy setitem: logging
+    print(host)
+
+# --- a cache on the host
+def f(cache, new, query, n):
+    keys = cache.data[:n]
+    keys[n - 1:n] = new  #! copy setitem: cpu-compute; <= 0.7
+    return torch.bmm(query, keys).cuda()
