@@ -73,7 +73,7 @@ fn list(style: Style) -> String {
 fn list_rules(style: Style) -> String {
     let heading = |role: &Role| match role {
         Role::Trace(_) => "Rules of the trace, the most decisive first",
-        Role::Source => "Rules of the Python source",
+        Role::Source | Role::Guard => "Rules of the Python source",
         Role::Weak(_) => "Weak rules: two must agree",
         Role::Remark => "Remarks: they decide nothing",
     };
@@ -234,6 +234,7 @@ pub(super) fn yields_to(rule: &Rule) -> String {
             let proven = |r: &&Rule| matches!(r.role, Role::Trace(Yields { to: To::Nothing, .. }));
             return format!("what the trace proves: {}", ids(rules::all().filter(proven)));
         }
+        Role::Guard => return "nothing".to_owned(),
         Role::Weak(_) => {
             return "every rule that decides: weak ones are asked where those leave it open".into();
         }

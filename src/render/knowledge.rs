@@ -193,7 +193,7 @@ fn pattern(p: &catalogue::Pattern) -> Pattern {
 fn rule(rule: &rules::Rule) -> Rule {
     let role = match rule.role {
         Role::Trace(_) => "trace",
-        Role::Source => "source",
+        Role::Source | Role::Guard => "source",
         Role::Weak(_) => "weak",
         Role::Remark => "remark",
     };

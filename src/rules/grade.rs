@@ -121,6 +121,7 @@ grades! {
     S20: S20 0.75 "the host sent what it follows from"
     S20_SETTLED: S20 0.85 "a constant settles the test whatever the value is"
     S20_ANYWAY: S20 0.7 "another line reads it anyway"
+    S21: S21 0.8 ""
     WEAK_OVER_SOURCE: Weak 0.8 "the source was read and left it open: only from this score on, and no more"
     WEAK_CAP: Weak 0.85 "at most, without the source"
 }

@@ -35,6 +35,8 @@ pub enum Role {
     Trace(Yields),
     /// It makes the verdict from the Python source, where the trace's rule gives way.
     Source,
+    /// It makes the verdict from the Python source, whatever one run has shown.
+    Guard,
     /// It leans one way; see [`Lean`].
     Weak(Lean),
     /// It says something of the verdict, and changes nothing.

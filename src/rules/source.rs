@@ -81,4 +81,8 @@ pub(super) const RULES: &[Rule] = &[
         .looks_at("Where the tensor came from, through the program's functions and the recorded callers: uploads, batches of a DataLoader and host values, and only pure functions of them since; of a mask, only sizes and constants. Of a mask that the backward pass counts again, what the lines of the forward pass are told. Whether another line reads the same total, or logs what a guard checks; whether a constant settles the test.")
         .proves("The program needs the value, but not from the GPU, or not here: the host had all that it follows from, reads it anyway, or cannot be moved by it.")
         .example("lens = torch.tensor(sizes, device='cuda')\nlongest = lens.max().item()    # max(sizes)"),
+    Rule::of(RuleId::S21, Role::Guard)
+        .looks_at("Writes of the host to a pinned buffer that an upload without a wait may still be reading.")
+        .proves("Without the wait the copy could send what is written next, also where the GPU was done this time.")
+        .example("sent.synchronize()\nbuffer.copy_(batch)\nx = buffer.to(\"cuda\", non_blocking=True)\nsent.record()"),
 ];

@@ -12,6 +12,8 @@
 //! That the host knows a value already contradicts nothing that the trace shows: it says where the value came from, and
 //! speaks wherever the trace says that the program needs it. So does that nothing but the GPU needs a size.
 //!
+//! A wait that guards a buffer does so for the time when the GPU is late: that it found nothing to wait for once proves nothing.
+//!
 //! Where neither decides, or the more certain of the two is not certain enough, the verdict is unknown.
 
 use super::source::{Finding, Reading};
@@ -53,8 +55,11 @@ pub fn combine(trace: Verdict, finding: Finding) -> Combined {
 /// What the trace's rule gives way to stands in its row of the table of rules.
 fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
     let source = reading.verdict.clone();
-    let rule = trace.evidence.first().and_then(|evidence| rules::of(evidence.rule));
-    let Some(Rule { role: Role::Trace(yields), .. }) = rule else { return merge(source, trace) };
+    let rule = |verdict: &Verdict| verdict.evidence.first().and_then(|evidence| rules::of(evidence.rule));
+    let guards = rule(&source).is_some_and(|rule| rule.role == Role::Guard);
+    let Some(Rule { role: Role::Trace(yields), .. }) = rule(&trace).filter(|_| !guards) else {
+        return merge(source, trace);
+    };
     if yields.except == Some(source.kind) {
         return trace;
     }
@@ -177,6 +182,17 @@ mod tests {
             );
             assert_eq!(combined.verdict.kind, kind, "{trace} {rule} + {source}");
             assert_eq!(combined.verdict.class, kind.class());
+        }
+    }
+
+    /// Deleted, the wait that found nothing in one turn would be gone in the others too.
+    #[test]
+    fn what_guards_a_buffer_stays() {
+        for rule in [RuleId::R04, RuleId::R05] {
+            let mut finding = read(Kind::Barrier, 0.8);
+            let Finding::Read(reading) = &mut finding else { unreachable!() };
+            reading.verdict.evidence = vec![Evidence::new(RuleId::S21, "the buffer is written on line 3")];
+            assert_eq!(combine(verdict(Kind::Redundant, 0.97, rule), finding).verdict.kind, Kind::Barrier);
         }
     }
 

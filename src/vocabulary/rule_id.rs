@@ -48,6 +48,7 @@ words! {
         S18: "it happens only now and then",
         S19: "the wait is inside a call",
         S20: "the host knows it already",
+        S21: "the wait guards a buffer",
         X1: "what follows differs",
         X2: "what follows is the same",
         X3: "what follows has another size each time",

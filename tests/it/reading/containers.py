@@ -229,7 +229,8 @@ def f(a):
 
 # --- keys of another dict
 def f(a):
-    update({}, {'loss': a.item()})  #! item: value-read
+    means = update({}, {'loss': a.item()})  #! item: logging
+    print(means)
 
 def update(means, new):
     for k, v in new.items():

@@ -199,10 +199,10 @@ class Agent:
 
 # --- a figure for what saves the run, and for a logger that is not at hand
 class Trainer:
-    def finish(self, loss, model):
+    def finish(self, loss, model, score):
         self.engine.save_checkpoint(model, loss.item())  #! item: logging
         self.run_logger.on_train_end(loss.item())  #! item: logging
-        self.engine.judge(loss.item())  #! item: value-read
+        self.engine.judge(score.item())  #! item: value-read
 
 # --- a number that scales a tensor again
 def backward(ctx, grad):

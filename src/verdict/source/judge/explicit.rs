@@ -21,8 +21,11 @@ use ruff_text_size::Ranged;
 /// synchronise is judged by its caller.
 pub fn purpose(here: Here<'_, '_>, caller: Option<(&Source, &Frame)>) -> (Grade, Kind, String) {
     let (file, path) = (here.file(), here.path);
-    if let Some(text) = barrier(file, path).or_else(|| guard(file, path)) {
+    if let Some(text) = barrier(file, path) {
         return (grade::S15_BARRIER, Kind::Barrier, text);
+    }
+    if let Some(text) = guard(file, path) {
+        return (grade::S21, Kind::Barrier, text);
     }
     if let Some(text) = timing(file, path) {
         return (grade::S15_CLOCK, Kind::Timing, text);

@@ -1,4 +1,4 @@
-//! Waits that keep a pinned buffer from being written while a copy of it is under way (S15b).
+//! Waits that keep a pinned buffer from being written while a copy of it is under way (S21).
 
 use super::barrier::Span;
 use super::race::{from_its_start, writes};

@@ -30,19 +30,23 @@ pub fn judge(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
 fn judge_all(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
     let at_once = uses.iter().filter(|used| !used.can_wait());
     let decisive = at_once.filter_map(|used| Some((decides(used)?, used)));
-    if let Some(((_, kind, grade), used)) = decisive.min_by_key(|((rank, ..), _)| *rank) {
+    let weighed = decisive.map(|((rank, kind, grade), used)| {
         // Each further name or function on the way is one more guess.
         let confidence = grade.confidence - grade::PER_NAME * f64::from(used.value.hops.saturating_sub(2));
-        let once = is_needed_once(used);
         // Another reader may call the read one that can wait.
-        let confidence = if once { confidence.min(grade::NEEDED_ONCE) } else { confidence }.min(used.limit);
-        let guard = matches!(used.sink, Sink::Branch { guard: true, .. }) && confidence >= DECIDED;
+        let most = if is_needed_once(used) { grade::NEEDED_ONCE.min(used.limit) } else { used.limit };
+        (rank, kind, Grade { confidence: confidence.min(most), ..grade }, used)
+    });
+    // One that is sure enough speaks before one that is not.
+    let first = weighed.min_by_key(|(rank, _, grade, _)| (grade.confidence < DECIDED, *rank));
+    if let Some((_, kind, grade, used)) = first {
+        let guard = matches!(used.sink, Sink::Branch { guard: true, .. }) && grade.confidence >= DECIDED;
         let pattern = if guard { GUARD } else { pattern };
         let mut text = sentence(subject, "is", &[used]);
-        if once {
+        if is_needed_once(used) {
             text += "; it is needed only once after the loop that collects it: collect on the GPU and read it there, in one wait";
         }
-        return says(Grade { confidence, ..grade }, kind, pattern, text);
+        return says(grade, kind, pattern, text);
     }
     let open: Vec<&Use> = uses.iter().filter(|used| is_open(used)).collect();
     if uses.is_empty() || !open.is_empty() {
