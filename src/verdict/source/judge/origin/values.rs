@@ -142,7 +142,7 @@ impl Search<'_> {
             nodes::attribute(path).is_some_and(|other| *other.attr == *ast.attr)
         });
         let Some(class) = Objects::new(file).class_of(&ast.value, scene.here.path) else {
-            if others.iter().any(|path| is_written(path)) {
+            if others.iter().any(is_written) {
                 return None;
             }
             // A field of what a loader gave, as long as nothing assigns it.
