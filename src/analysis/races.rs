@@ -10,8 +10,9 @@ use crate::verdict::source::{SourceTree, Use, raced};
 use crate::vocabulary::{Direction, HostMemory};
 use crate::waits::Waits;
 use crate::waits::api::{Blocking, classify};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use typed_index_collections::TiVec;
 
 /// By which times of host and GPU may be apart: nsys relates both clocks to some microseconds.
 const CLOCKS_NS: i64 = 20_000;
@@ -56,8 +57,12 @@ pub struct Suspect {
 /// Cost: linear in the operations, and a sort of those copies.
 pub fn suspects(profile: &Profile, waits: &Waits) -> Vec<Suspect> {
     let (ops, calls) = (&profile.ops, &profile.calls);
-    let own: FxHashSet<CallId> =
-        waits.iter().flat_map(|wait| [Some(wait.call), wait.copy_call]).flatten().collect();
+    let mut own: TiVec<CallId, bool> = vec![false; calls.len()].into();
+    waits
+        .iter()
+        .flat_map(|wait| [Some(wait.call), wait.copy_call])
+        .flatten()
+        .for_each(|call| own[call] = true);
     let mut copies: Vec<(ThreadIx, bool, i64, CallId, i64)> = Vec::new();
     for op in ops.ids() {
         let Some(copy) = ops.copy(op).filter(|copy| copy.host_memory == HostMemory::Pinned) else { continue };
@@ -67,7 +72,7 @@ pub fn suspects(profile: &Profile, waits: &Waits) -> Vec<Suspect> {
             _ => continue,
         };
         let asynchronous = |call: &CallId| classify(calls.base_name(*call)) == Some(Blocking::CopyAsync);
-        let Some(call) = profile.issuer(op).filter(|call| !own.contains(call)).filter(asynchronous) else {
+        let Some(call) = profile.issuer(op).filter(|&call| !own[call]).filter(asynchronous) else {
             continue;
         };
         copies.push((calls.thread[call], up, calls.start[call], call, ops.end[op]));

@@ -141,12 +141,20 @@ class Running(nn.Module):
         self.register_buffer("total", torch.tensor(0.0))
         self.register_buffer("seen", torch.zeros(1))
         self.register_buffer("decayed", torch.tensor(1.0))
+        self.register_buffer("noise", torch.tensor(0.0))
+        self.register_buffer("gain", torch.tensor(0.0))
 
     def forward(self, x):
         self.total += x.sum()
         nn.functional.batch_norm(x, self.seen, self.seen)
         self.decayed.data.mul_(0.9).add_(x.mean())
+        self.noise.normal_()
+        self.gain.add_(1, alpha=x.mean())
         if self.total.item() > 1e6:  #! item: control-flow
+            raise OverflowError
+        if self.noise.item() > 3:  #! item: control-flow
+            raise OverflowError
+        if self.gain.item() > 3:  #! item: control-flow
             raise OverflowError
         if self.seen.item() > 1e6:  #! item: control-flow
             raise OverflowError

@@ -67,8 +67,11 @@ impl Search<'_> {
         let put = |value: &'a Expr| self.find(scene, value, Vec::new()).map(Known::computed);
         match path[..] {
             [.., Node::StmtAugAssign(ast), _] => put(&ast.value),
-            [.., Node::StmtExpr(_), Node::ExprCall(call), Node::ExprAttribute(_), _] => {
-                let values = call.arguments.args.iter().map(put);
+            [.., Node::StmtExpr(_), Node::ExprCall(call), Node::ExprAttribute(method), _]
+                if sets(method.attr.as_str()) =>
+            {
+                let keywords = call.arguments.keywords.iter().map(|keyword| &keyword.value);
+                let values = call.arguments.args.iter().chain(keywords).map(put);
                 all(values.chain([Some(Known::default())]))
             }
             [.., above, Node::ExprSubscript(ast), _] => {
@@ -97,6 +100,12 @@ fn whole<'p, 'a>(path: &'p [Node<'a>]) -> &'p [Node<'a>] {
         [upper @ .., _] if nodes::attribute(upper).is_some_and(|ast| ast.attr.as_str() == "data") => upper,
         _ => path,
     }
+}
+
+/// Whether what a method leaves in its tensor follows from that and its arguments: `add_`, not `normal_`.
+fn sets(method: &str) -> bool {
+    let name = method.strip_suffix('_').unwrap_or_default();
+    matches!(name, "copy" | "fill" | "zero") || computes(name)
 }
 
 /// Whether a field is an argument of a function that may write to it.
