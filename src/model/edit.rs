@@ -56,7 +56,7 @@ words! {
         Tried = "tried": "it stands in a `try`, perhaps for its errors",
         Wrapper = "wrapper": "its function does nothing else: others may call it for that",
         Foreign = "foreign": "the file shares memory with other processes or with CUDA outside PyTorch",
-        Measured = "measured": "events that it waits for are asked for times",
+        Measured = "measured": "times are taken of what it waits for",
         Alike = "alike": "the line below is alike, and would be taken for it when run again",
         Advanced = "advanced": "an advanced index copies, and what is written to the copy is lost",
         Numbers = "numbers": "that the values are floats of one size is not shown",

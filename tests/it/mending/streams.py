@@ -147,18 +147,7 @@ def step(a, b):
     began = time.time()
     with torch.cuda.stream(side):
         y = a.cuda() @ b
-    side.synchronize()  #! stream-sync; streams 2; unsafe clock
-    return y + 1, time.time() - began
-# file: after
-import time
-import torch
-side = torch.cuda.Stream()
-def step(a, b):
-    began = time.time()
-    with torch.cuda.stream(side):
-        y = a.cuda() @ b
-    torch.cuda.current_stream().wait_stream(side)
-    y.record_stream(torch.cuda.current_stream())
+    side.synchronize()  #! stream-sync; streams 2; refused measured
     return y + 1, time.time() - began
 
 # --- two tensors in one

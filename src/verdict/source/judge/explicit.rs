@@ -56,12 +56,14 @@ fn timing(file: &Source, path: &[Node<'_>]) -> Option<String> {
         !only_calls(stmt, &["synchronize", "record", "empty_cache", "reset_peak_memory_stats", "barrier"])
     };
     let before = block[..own].iter().rev().find(transparent);
-    let mut beside = before.into_iter().chain(block[own + 1..].iter().find(transparent));
+    let own_statement = statement(path)?;
+    let mut after = block[own + 1..].iter().chain(after_block(path, own_statement));
+    let mut beside = before.into_iter().chain(after.find(transparent));
     if let Some(clock) = beside.find_map(|stmt| first_call(stmt, |call| is_clock(file, call))) {
         let line = file.line_of(clock.start());
         return Some(format!("`{}` on line {line} reads a clock next to it", file.text(clock)));
     }
-    let mut later = block[own + 1..].iter().take(6).chain(after_block(path, statement(path)?));
+    let mut later = block[own + 1..].iter().take(6).chain(after_block(path, own_statement));
     let call = later.find_map(|stmt| first_call(stmt, |call| nodes::name(&call.func) == "elapsed_time"))?;
     let line = file.line_of(call.start());
     Some(format!("`{}` on line {line} needs the events to be over", file.text(call)))

@@ -39,7 +39,11 @@ pub fn holds(need: Refusal, s: Subject<'_, '_>) -> bool {
         Refusal::Tried => !is_tried(s.here.path),
         Refusal::Wrapper => !delete::is_wrapper(s.here.path),
         Refusal::Foreign => !is_shared(s),
-        Refusal::Measured => !delete::is_measured(s.here.file(), s.here.path),
+        Refusal::Measured => {
+            let (file, path) = (s.here.file(), s.here.path);
+            let timed = s.kind == Kind::Timing && delete::reads_clock(file, path);
+            !timed && !delete::is_measured(file, path)
+        }
         Refusal::Alike => !delete::is_alike_below(s.here.file(), s.here.path),
         Refusal::Destination => upload::arrives(s),
         Refusal::Random => upload::gives_the_same(s),
