@@ -6,5 +6,6 @@ mod bind;
 pub mod calls;
 pub mod conditions;
 mod device;
+mod operators;
 pub mod tracer;
 pub mod value;

@@ -9,10 +9,7 @@ use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::placement::{Placement, Placements, tells_form};
 use crate::verdict::source::parse::nodes::{self, function_scope};
 use crate::verdict::source::parse::{Node, Source, scope, string, within};
-use ruff_python_ast::{
-    BoolOp, CmpOp, Expr, ExprAttribute, ExprBoolOp, ExprCall, ExprCompare, ExprContext, ExprIf, Operator,
-    UnaryOp,
-};
+use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprContext, Operator, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
 use std::collections::HashSet;
 
@@ -135,7 +132,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 return self.arithmetic(path, value, (!text).then_some(&**other));
             }
             Node::ExprCompare(ast) => return self.compared(path, value, ast),
-            Node::ExprBoolOp(ast) => self.joined(path, value, ast),
+            Node::ExprBoolOp(ast) => self.and_or(path, value, ast),
             Node::ExprIf(ast) if within(node, &*ast.test) => {
                 if self.chooses_words(above, value, ast) {
                     return Next::Done;
@@ -181,71 +178,12 @@ impl<'a, 'n> Tracer<'a, 'n> {
         Next::Up(1)
     }
 
-    /// An operand of a comparison.
-    fn compared(&mut self, path: &[Node<'a>], value: &mut Value, ast: &'a ExprCompare) -> Next {
-        let [.., node] = path else { return Next::Done };
-        if ast.ops.iter().all(|op| matches!(op, CmpOp::Is | CmpOp::IsNot)) {
-            return Next::Done;
-        }
-        // `name in metrics` looks a key up, whatever lies under it.
-        let holds =
-            !within(*node, &*ast.left) && ast.ops.iter().all(|op| matches!(op, CmpOp::In | CmpOp::NotIn));
-        if holds && matches!(value.steps.last(), Some(Step::Key(_) | Step::Entry | Step::Meter(_))) {
-            return Next::Done;
-        }
-        value.steps.clear();
-        let mut operands = std::iter::once(&*ast.left).chain(&ast.comparators);
-        self.arithmetic(path, value, operands.find(|other| !within(*node, *other)))
-    }
-
-    /// An operand of `and`, `or`: all but the last one decide.
-    fn joined(&mut self, path: &[Node<'a>], value: &Value, ast: &ExprBoolOp) {
-        // `logs or {}` stands in for a container that is missing, `total or 1.0` for zero.
-        let stands_in =
-            |value: &Expr| value.is_dict_expr() || value.is_list_expr() || value.is_number_literal_expr();
-        let default = ast.op == BoolOp::Or && ast.values[1..].iter().all(stands_in);
-        let decides = value.steps.is_empty() && !value.text && !default;
-        let at = path.last().map(|node| node.range());
-        if decides && ast.values.last().is_some_and(|value| Some(value.range()) != at) {
-            let sink = Sink::Branch { guard: is_guard(path, self.file), assert: is_asserted(path) };
-            self.sink(path, value, sink, "an operand of `and`/`or`");
-        }
-    }
-
     /// A loop over the value: its target gets the elements.
     fn iterated(&mut self, place: &[Node<'a>], target: &'a Expr, value: &Value) -> Next {
         if let Some(element) = element(value.clone()) {
             self.bind(place, target, element);
         }
         Next::Done
-    }
-
-    /// Whether the value only chooses between two constants that are shown: `print("high" if v > 3 else "")`; then its uses
-    /// are theirs.
-    fn chooses_words(&mut self, conditional: &[Node<'a>], value: &Value, ast: &ExprIf) -> bool {
-        if !ast.body.is_literal_expr() || !ast.orelse.is_literal_expr() {
-            return false;
-        }
-        let before = self.uses.len();
-        self.follow(conditional, Value { steps: Vec::new(), bulk: false, ..value.clone() });
-        let shown = |used: &Use| matches!(used.sink, Sink::Log | Sink::Error);
-        if self.uses.len() > before && self.uses[before..].iter().all(shown) {
-            return true;
-        }
-        self.uses.truncate(before);
-        false
-    }
-
-    /// `value op other`: computed where the other operand lives.
-    fn arithmetic(&self, path: &[Node<'a>], value: &mut Value, other: Option<&'a Expr>) -> Next {
-        match other {
-            None => value.becomes_text(),
-            Some(other) if !value.bulk && self.placements.find(other, path) == Placement::Device => {
-                return ends(Sink::Device, format!("combined with the tensor `{}`", self.file.text(other)));
-            }
-            Some(_) => {}
-        }
-        Next::Up(1)
     }
 
     /// An element of a list, tuple, set or dict display.

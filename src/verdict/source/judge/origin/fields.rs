@@ -39,13 +39,17 @@ impl Search<'_> {
             return None;
         }
         let made = buffers.iter().map(|path| self.buffer(scene.at(path), nodes::call(path)?, steps));
-        let written = others.iter().filter(|path| is_written(path) && ours(path) != Some(false));
-        let given = written.map(|path| {
+        let given = others.iter().filter(|path| is_written(path)).filter_map(|path| {
+            let ours = match ours(path) {
+                Some(false) => return None,
+                ours => ours.is_some() && nodes::within(nodes::range(path), nodes::range(class)),
+            };
             // Code of others may do so whenever it likes.
-            let inside = nodes::within(nodes::range(path), nodes::range(class));
-            let change = || self.changed(scene, whole(path), steps);
-            ours(path).filter(|_| inside)?;
-            if changes(whole(path)) { change() } else { self.bound(scene, path, steps.to_vec()) }
+            Some(match ours {
+                false => None,
+                true if changes(whole(path)) => self.changed(scene, whole(path), steps),
+                true => self.bound(scene, path, steps.to_vec()),
+            })
         });
         self.fields.borrow_mut().push(own);
         let known = all(made.chain(given));
