@@ -7,7 +7,7 @@ use crate::profile::commands;
 use crate::profile::ids::{OpId, pid_of};
 use crate::profile::nvtx::Nvtx;
 use crate::profile::target::Target;
-use crate::text::{count, counted, duration, shell_quote, shorten_end};
+use crate::text::{self, count, counted, duration, shell_quote, shorten_end};
 use crate::vocabulary::{Attribution, Class};
 use crate::waits::api::Blocking;
 use crate::waits::{Covers, Found, Wait};
@@ -371,7 +371,7 @@ pub fn checks(found: &CaptureAnalysis) -> Vec<Check> {
                 if native_only { "nvtxRangePush(\"step\")" } else { "torch.cuda.nvtx.range(f\"step {i}\")" }
             )
         },
-        |i| format!("{} by {}", number(i.spans.len()), i.source()),
+        |i| format!("{} by {}", text::iterations(i.spans.len() as u64, i.start_up as u64), i.source()),
     );
     let graphs = match profile.ops.graph_launches {
         0 => "nothing hidden".to_owned(),

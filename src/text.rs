@@ -129,6 +129,14 @@ pub fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
+/// Iterations, and those of start-up before them: "30", "29 after 1 of start-up".
+pub fn iterations(number: u64, start_up: u64) -> String {
+    match start_up {
+        0 => count(number),
+        n => format!("{} after {} of start-up", count(number), count(n)),
+    }
+}
+
 /// A share given in percent: "0 %", "<0.1 %", "12.3 %", "100 %"; "n/a" where it is no number.
 pub fn percent(percent: f64) -> String {
     let size = percent.abs();

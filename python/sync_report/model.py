@@ -461,6 +461,8 @@ class Iterations:
     """
     count: int
     """How many, over all exports."""
+    start_up: int
+    """How many before the first of them are left out as start-up."""
     median_ns: int
     """Their median length."""
     mean_ns: int

@@ -8,7 +8,7 @@
 //! ```
 //! An iteration lasts from start to start: what callbacks do between two ranges belongs to it.
 
-use super::{Basis, Iterations};
+use super::Iterations;
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::ids::RangeId;
@@ -160,7 +160,7 @@ pub fn named(profile: &mut Profile, wanted: &str) -> Result<Iterations, InputErr
 /// Iterations from ranges.
 fn iterations(name: String, tid: i64, ranges: &[(i64, i64)]) -> Iterations {
     let spans = (0..ranges.len()).map(|i| with_rest(ranges, i)).collect();
-    Iterations { name, tid, spans, basis: Basis::Marked }
+    Iterations::marked(name, tid, spans)
 }
 
 /// A repetition with what the loop does before the next one, unless that is something else of its own.

@@ -14,6 +14,9 @@ use marked::Fit;
 const WARM_UP: usize = 10;
 /// Iterations below which none counts as start-up.
 const MIN_ITERATIONS: usize = 8;
+/// Above so many times the length of any later one, a first iteration is start-up: in captures that began with the process it
+/// took 5 to 400 times as long, after a warm-up at most 3.5 times (133 captures with a loop).
+const START_UP: i64 = 4;
 
 /// The iterations of one process's loop.
 pub struct Iterations {
@@ -25,6 +28,8 @@ pub struct Iterations {
     pub spans: Vec<(i64, i64)>,
     /// What they were recognised by.
     pub basis: Basis,
+    /// How many before the first of them were left out as start-up.
+    pub start_up: usize,
 }
 
 /// What iterations were recognised by.
@@ -49,6 +54,28 @@ pub struct Other {
 }
 
 impl Iterations {
+    /// By NVTX ranges.
+    pub fn marked(name: String, tid: i64, spans: Vec<(i64, i64)>) -> Self {
+        Self { name, tid, spans, basis: Basis::Marked, start_up: 0 }
+    }
+
+    /// Leaves out the first iterations if they take several times as long as any later one: libraries are loaded in them, kernels
+    /// tuned and memory taken, and no iteration to come is like them.
+    ///
+    /// ```text
+    /// |-------- start-up --------|---1---|---2---|---3---|---4---| ...
+    /// ```
+    fn settled(mut self) -> Self {
+        let may = if self.spans.len() < MIN_ITERATIONS { 0 } else { self.spans.len().div_ceil(WARM_UP) };
+        let (first, later) = self.spans.split_at(may);
+        let length = |s: &(i64, i64)| s.1 - s.0;
+        let longest = later.iter().map(length).max().unwrap_or(0);
+        let start_up = |s| length(s) > longest.saturating_mul(START_UP);
+        self.start_up = first.iter().rposition(start_up).map_or(0, |last| last + 1);
+        self.spans.drain(..self.start_up);
+        self
+    }
+
     /// Index of the iteration that holds `time`.
     pub fn at(&self, time: i64) -> Option<usize> {
         let next = self.spans.partition_point(|s| s.0 <= time);
@@ -156,24 +183,25 @@ pub fn detect(
     waiting: &[CallId],
     marker: Option<&str>,
 ) -> Result<Option<Iterations>, InputError> {
-    if let Some(marker) = marker {
-        return marked::named(profile, marker).map(Some);
-    }
-    match marked::detect(profile)? {
-        Some((Fit::BeforeTheLoop, marked)) => Ok(sequence::find(profile, waiting)?.or(Some(marked))),
-        Some((_, marked)) => Ok(Some(marked)),
-        None => sequence::find(profile, waiting),
-    }
+    let found = match marker {
+        Some(marker) => Some(marked::named(profile, marker)?),
+        None => match marked::detect(profile)? {
+            Some((Fit::BeforeTheLoop, marked)) => sequence::find(profile, waiting)?.or(Some(marked)),
+            Some((_, marked)) => Some(marked),
+            None => sequence::find(profile, waiting)?,
+        },
+    };
+    Ok(found.map(Iterations::settled))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Basis, Iterations};
+    use super::Iterations;
 
     #[test]
     fn an_iteration_holds_what_lies_inside_of_it() {
         let spans = vec![(0, 100), (110, 210), (300, 400), (450, 460)];
-        let iterations = Iterations { name: String::new(), tid: 0, spans, basis: Basis::Marked };
+        let iterations = Iterations::marked(String::new(), 0, spans);
         assert_eq!([0, 105, 460, 470].map(|time| iterations.at(time)), [Some(0), None, Some(3), None]);
     }
 }

@@ -128,6 +128,7 @@ fn of_process(
         tid: profile.calls.tid(calls[main.turns[0].from]),
         spans,
         basis: Basis::Found { confidence: main.confidence, others },
+        start_up: 0,
     })
 }
 

@@ -462,6 +462,9 @@ pub struct Iterations {
     pub confidence: Option<f64>,
     /// How many, over all exports.
     pub count: u64,
+    /// How many before the first of them are left out as start-up.
+    #[serde(default)]
+    pub start_up: u64,
     /// Their median length.
     pub median_ns: i64,
     /// Their mean length.

@@ -168,7 +168,7 @@ fn iterations_line(iterations: &Iterations) -> String {
     let share = iterations.confidence.map(|share| format!(", {} alike", text::confidence(share)));
     format!(
         "{} by {}{}, {}, {} each",
-        text::count(iterations.count),
+        text::iterations(iterations.count, iterations.start_up),
         escape_terminal(&iterations.source),
         share.unwrap_or_default(),
         phrase::iteration_length(iterations),

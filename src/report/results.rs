@@ -278,6 +278,7 @@ impl<'a> Sites<'a> {
             source: found.source(),
             confidence: found.confidence(),
             count: count as u64,
+            start_up: found.start_up as u64,
             median_ns: found.median_ns(),
             mean_ns: sum(found.spans.iter().map(|s| s.1 - s.0)) / count.max(1) as i64,
             start_to_start_ns: found.start_to_start_ns(),

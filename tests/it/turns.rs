@@ -369,6 +369,30 @@ fn a_marked_warm_up_is_not_the_loop() {
     assert_found(p.found().as_ref(), 20, 31_500, 1.0);
 }
 
+/// The first iteration of a process loads its libraries; where a later one is as long, it is one of the run.
+///
+/// ```text
+///  [0 · · · · · · · · · · · · ·][1 · · · ·][2 · · · ·] …            left out: 0
+///  [0 · · · · · · · · · · · · ·][1 · · · ·][2 · · · · · · · · · · · · · · · ·] …     none
+/// ```
+#[test]
+fn a_first_iteration_that_starts_the_process_up_is_left_out() {
+    let found = |later: i64| {
+        let mut p = Program::new();
+        for i in 0..20 {
+            let from = p.now;
+            p.step(i);
+            p.idle([(0, 400_000), (11, later)].iter().filter(|(at, _)| *at == i).map(|(_, ns)| ns).sum());
+            let main = p.main;
+            p.e.nvtx(main, from..p.now - 100, &format!("step {i}"));
+        }
+        let found = p.found().expect("iterations");
+        (found.count, found.start_up, found.start_to_start_ns > 40_000)
+    };
+    assert_eq!(found(0), (19, 1, false));
+    assert_eq!(found(500_000), (20, 0, true));
+}
+
 /// ```text
 ///  NVTX   [forward][backward][optimizer]  [forward][backward][optimizer]
 ///  found  [0----------------------------][1----------------------------]
@@ -457,19 +481,20 @@ fn captures_show_their_loop_without_their_ranges() {
     }
 }
 
-/// A long first iteration makes the mean another figure than the median; both are said, and which is which. What only
+/// Long iterations make the mean another figure than the median; both are said, and which is which. What only
 /// another loop waits for saves nothing of an iteration, but of the run.
 ///
 /// ```text
-///  [step 0 · · · long · · ·][step 1][step 2] … [step 19]   [eval 0][eval 1] … [eval 9]
-///                                                           item    item       item
+///  [step 0 · · · long · · ·][step 1] … [step 10 · · · long · · ·] … [step 19]   [eval 0][eval 1] … [eval 9]
+///                                                                                item    item       item
 /// ```
 #[test]
 fn figures_are_of_what_they_say() {
     let mut p = Program::new();
-    p.step(0);
-    p.idle(600_000);
-    (1..20).for_each(|i| p.step(i));
+    for i in 0..20 {
+        p.step(i);
+        p.idle(if i % 10 == 0 { 300_000 } else { 0 });
+    }
     let evaluated = |p: &mut Program| {
         p.upload();
         p.launch(&["gemm", "argmax", "equal", "sum", "gather", "scatter"]);

@@ -7,7 +7,7 @@
 
 use crate::analysis::CaptureAnalysis;
 use crate::error::InputError;
-use crate::iterations::{Basis, Iterations};
+use crate::iterations::Iterations;
 use crate::profile::ids::RangeId;
 use crate::sites::ranges::{numbered, says_iteration, stable_name};
 use crate::waits::Wait;
@@ -61,5 +61,5 @@ fn family(
         .map(|(&r, _)| (ranges.start[r], ranges.end[r]))
         .collect();
     let apart = spans.windows(2).all(|w| w[0].1 <= w[1].0);
-    Ok((apart && spans.len() >= FEWEST).then_some(Iterations { name, tid, spans, basis: Basis::Marked }))
+    Ok((apart && spans.len() >= FEWEST).then_some(Iterations::marked(name, tid, spans)))
 }
