@@ -132,23 +132,34 @@ pub fn read_site(tree: &SourceTree, frames: &[Frame], observed: &Observed<'_>) -
     }
 }
 
-/// One verdict from those of all expressions that fit: theirs where they agree, unknown where they do not.
+/// One verdict from those of all expressions that fit: theirs where they agree; needed, where one is and of the others nothing is
+/// told; else unknown.
 fn combine(file: &parse::Source, judged: Vec<Judged>) -> Option<Judged> {
     let expressions = distinct(judged.iter().map(|one| one.expression.clone()));
     let rewritten = distinct(judged.iter().filter_map(|one| one.mended.shown.clone()));
+    let needed = judged.iter().all(|one| one.verdict.class != Class::False);
     let mut all = judged.into_iter();
     let mut whole = all.next()?;
     for other in all {
-        let (mine, theirs) = (&mut whole.verdict, other.verdict);
-        mine.confidence = mine.confidence.min(theirs.confidence);
-        if mine.class != theirs.class {
+        let (mine, mut theirs) = (&mut whole.verdict, other.verdict);
+        let classes = [mine.class, theirs.class];
+        if needed && classes.contains(&Class::True) && classes.contains(&Class::Unknown) {
+            // A line that is needed for one thing is needed, whatever becomes of what else it reads.
+            if theirs.class == Class::True {
+                std::mem::swap(mine, &mut theirs);
+            }
+            mine.confidence *= grade::KINDS_DIFFER;
+        } else if mine.class != theirs.class {
             let text = format!("`{}` alone would be {} ({})", other.expression, theirs.class, theirs.kind);
             let text = format!("the expressions of the line disagree: {text}");
             mine.evidence.insert(0, Evidence::new(RuleId::S06, text));
             (mine.class, mine.kind) = (Class::Unknown, Kind::ValueRead);
-            mine.confidence = mine.confidence.min(grade::DISAGREE);
-        } else if mine.kind != theirs.kind {
-            mine.confidence *= grade::KINDS_DIFFER;
+            mine.confidence = mine.confidence.min(theirs.confidence).min(grade::DISAGREE);
+        } else {
+            mine.confidence = mine.confidence.min(theirs.confidence);
+            if mine.kind != theirs.kind {
+                mine.confidence *= grade::KINDS_DIFFER;
+            }
         }
         whole.mended.outcome = together(file, whole.mended.outcome, other.mended.outcome);
         for evidence in theirs.evidence {

@@ -1,5 +1,6 @@
 //! Arguments of calls: how most values end.
 
+use super::calls::is_array;
 use super::device::joins;
 use super::tracer::{Next, Tracer, UNKNOWN, ends};
 use super::value::{Sink, Step, Value};
@@ -59,6 +60,11 @@ impl<'a> Tracer<'a, '_> {
                 return Next::Done;
             }
             Role::Write => return ends(Sink::Write, format!("written out by {callee}")),
+            Role::Words => {
+                // What the program makes, rather than what it tells of it.
+                value.tensor = false;
+                return ends(Sink::Compute, format!("an argument of {callee}"));
+            }
             Role::Log if value.text && self.is_output(call, above) => {
                 return ends(Sink::Unknown, format!("text for {callee} in a file of its own"));
             }
@@ -81,9 +87,11 @@ impl<'a> Tracer<'a, '_> {
                 self.tracked(path, at, value);
                 return Next::Done;
             }
-            // What a class of the file calls so is followed there.
+            // What a class of the file calls so is followed there; and arrays are in no set.
             Role::Keep
-                if self.method_called(above, call).is_none() && self.object_abroad(above, call).is_none() =>
+                if !(is_array(value) && nodes::name(&call.func) == "add")
+                    && self.method_called(above, call).is_none()
+                    && self.object_abroad(above, call).is_none() =>
             {
                 self.keep(path, at, value);
                 return Next::Done;
@@ -162,6 +170,9 @@ fn through(call: &ExprCall, at: TextRange, value: &mut Value) {
     }
     value.joined |= value.bulk && joins(name, call);
     value.arrays |= base.contains("np") || base.contains("numpy") || makes_tensor(name);
-    // NumPy's numbers have the methods of arrays.
-    value.number &= !base.contains("np") && !base.contains("numpy") && !makes_tensor(name);
+    // NumPy's numbers have the methods of arrays, and tables those of tables.
+    value.number &= !matches!(base, "pd" | "pandas")
+        && !base.contains("np")
+        && !base.contains("numpy")
+        && !makes_tensor(name);
 }

@@ -4,7 +4,7 @@ use super::attribute::function;
 use super::tracer::Tracer;
 use super::value::{Sink, Step, Use, Value, constant_step};
 use crate::rules::grade::{METER_SEEN, METER_SHARED};
-use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::libraries::{Names, joins_arrays};
 use crate::verdict::source::infer::placement::Placement;
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::scope::{self, Definition};
@@ -25,7 +25,7 @@ impl<'a> Tracer<'a, '_> {
         }
         let update = method.attr.as_str() == "update";
         let held = if update { value.clone() } else { value.clone().held(Step::Any) };
-        self.store(place, &method.value, held.collected(place, false));
+        self.store(place, &method.value, held.collected(place, &method.value, false));
     }
 
     /// Whether an expression names a set: what it holds is compared one by one on the CPU.
@@ -35,6 +35,15 @@ impl<'a> Tracer<'a, '_> {
             _ => value.is_set_expr() || value.is_set_comp_expr(),
         };
         let values = self.objects.values_of(expr, path);
+        !values.is_empty() && values.iter().all(|(value, _)| made(value))
+    }
+
+    /// Whether an expression names an array that lies in a file.
+    fn is_on_disk(&self, expr: &'a Expr, path: &[Node<'a>]) -> bool {
+        let values = self.objects.values_of(expr, path);
+        let on_disk = Names("create_dataset require_dataset memmap open_memmap");
+        let made =
+            |value: &Expr| value.as_call_expr().is_some_and(|call| on_disk.has(nodes::name(&call.func)));
         !values.is_empty() && values.iter().all(|(value, _)| made(value))
     }
 
@@ -73,6 +82,29 @@ impl<'a> Tracer<'a, '_> {
         }
     }
 
+    /// Follows on what a function that the end of `place` calls has put into containers which the call gives it, of the uses
+    /// from `from` on.
+    pub(super) fn given_back(&mut self, from: usize, function: &[Node<'_>], place: &[Node<'a>]) {
+        for used in self.uses.split_off(from) {
+            match nodes::call(place).and_then(|call| used.container(function, call)) {
+                Some(container) => self.put(place, container, used),
+                None => self.uses.push(used),
+            }
+        }
+    }
+
+    /// A call at the end of `place` has put a value into `container`. Where nothing here takes it out, the function may, in its
+    /// next turn.
+    pub fn put(&mut self, place: &[Node<'a>], container: &'a Expr, mut used: Use) {
+        let before = self.uses.len();
+        self.store(place, container, used.value.clone().collected(place, container, false));
+        if self.uses[before..].iter().all(|own| own.sink == Sink::Dropped) {
+            self.uses.truncate(before);
+            used.given = None;
+            self.uses.push(used);
+        }
+    }
+
     /// `meter.update(value)`: what is called like a meter shows its figures, unless its reads in the function or class decide
     /// something.
     pub(super) fn tracked(&mut self, path: &[Node<'a>], at: usize, value: &Value) {
@@ -90,7 +122,7 @@ impl<'a> Tracer<'a, '_> {
                 .and_then(|keyword| Some(keyword.arg.as_ref()?.to_string())),
         };
         let before = self.uses.len();
-        self.bind(place, &method.value, held.held(Step::Meter(key)).collected(place, true));
+        self.bind(place, &method.value, held.held(Step::Meter(key)).collected(place, &method.value, true));
         let found = self.uses.split_off(before);
         let stored = found.iter().any(|used| used.sink == Sink::Stored);
         let shared = match &*method.value {
@@ -153,6 +185,11 @@ impl<'a> Tracer<'a, '_> {
                 let what = format!("stored in the tensor `{}`", self.file.text(&*ast.value));
                 self.sink(&path, &value, Sink::Device, what);
             }
+            // `features = file.create_dataset(…)`, and `features[a:b] = v`.
+            Expr::Subscript(ast) if self.is_on_disk(&ast.value, place) => {
+                let what = format!("stored in the file of `{}`", self.file.text(&*ast.value));
+                self.sink(&path, &value, Sink::Write, what);
+            }
             Expr::Subscript(ast) => {
                 let step =
                     constant_step(&ast.slice).unwrap_or_else(|| self.slot(&ast.value, &ast.slice, place));
@@ -198,6 +235,8 @@ impl<'a> Tracer<'a, '_> {
         };
         if class || mutated && !owned && !passes_on() {
             self.sink(path, &value, Sink::Stored, format!("kept in `{name}`, which others read"));
+            let given = scope::parameter(&owner, name).map(|_| nodes::range(&owner));
+            self.uses.last_mut().into_iter().for_each(|used| used.given = given);
         } else if self.uses.len() == before && reads.is_empty() {
             // Further on the way, a value that goes nowhere is more likely one that the way has lost, unless it came along with
             // others.
@@ -282,7 +321,8 @@ fn is_fresh(owner: &[Node<'_>], name: &str) -> Option<bool> {
                 let own = Names("list dict set defaultdict deque OrderedDict Counter").has(name)
                     || Names("json yaml pickle").has(base) && Names("load loads safe_load").has(name)
                     || Names("np numpy torch").has(base)
-                        && Names("zeros ones full empty zeros_like ones_like empty_like").has(name);
+                        && (Names("zeros ones full empty zeros_like ones_like empty_like").has(name)
+                            || joins_arrays(name));
                 if own || PARTS.has(name) { Some(own) } else { None }
             }
             // What is not there yet.

@@ -4,6 +4,7 @@
 use super::tracer::{Entered, Tracer};
 use super::value::{Sink, Step, Use, Value};
 use crate::rules::grade;
+use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::placement::Placements;
 use crate::verdict::source::infer::roles;
@@ -112,6 +113,9 @@ impl<'a> Tracer<'a, '_> {
     pub(super) fn handed(&mut self, path: &[Node<'a>], at: usize, value: &mut Value) -> Option<usize> {
         let call = nodes::call(&path[..=at])?;
         let up = Some(path.len() - 1 - at);
+        if value.data && hands_to_writer(call) {
+            return self.lost(path, call, value);
+        }
         if let Some(field) = self.field(path, call) {
             value.steps.push(field);
             return up;
@@ -119,15 +123,17 @@ impl<'a> Tracer<'a, '_> {
         let callees = self.callees(&path[..path.len() - 1], call);
         let mut returned = Vec::new();
         for function in &callees {
+            let before = self.uses.len();
             match self.enter(function, call, nodes::range(path), value) {
                 Some(uses) => returned.extend(uses),
                 None => return self.lost(path, call, value),
             }
+            self.given_back(before, function, &path[..=at]);
         }
         if callees.is_empty() {
             // Of an array the call itself tells as much as a file in which its way is lost.
             let before = self.uses.len();
-            let found = self.abroad(path, call, value);
+            let found = self.abroad(path, at, value);
             let open = |used: &Use| matches!(used.sink, Sink::Unknown | Sink::Stored);
             match found {
                 Some(uses)
@@ -160,6 +166,11 @@ impl<'a> Tracer<'a, '_> {
             self.sink(path, value, Sink::Log, format!("an argument of {callee}"));
             if let Some(used) = self.uses.last_mut() {
                 used.limit = grade::RECORDED;
+            }
+        } else if value.data && (roles::is_writer(nodes::name(&call.func)) || hands_to_writer(call)) {
+            self.sink(path, value, Sink::Write, format!("written out by {callee}"));
+            if let Some(used) = self.uses.last_mut() {
+                used.limit = grade::HANDED_ON;
             }
         } else if is_array(value) && !value.text && !roles::may_show(&callee) {
             self.sink(path, value, Sink::Compute, format!("an array of NumPy for {callee}"));
@@ -210,7 +221,8 @@ impl<'a> Tracer<'a, '_> {
 
     /// A function or class that an import names, or a method of an object of such a class, gets the value, and its file is at
     /// hand.
-    fn abroad(&mut self, path: &[Node<'a>], call: &'a ExprCall, value: &Value) -> Option<Vec<Use>> {
+    fn abroad(&mut self, path: &[Node<'a>], at: usize, value: &Value) -> Option<Vec<Use>> {
+        let call = nodes::call(&path[..=at])?;
         let program = self.program.filter(|program| program.depth < MAX_FILES)?;
         let callee = dotted(&call.func);
         let (root, rest) = split_root(&callee);
@@ -241,9 +253,12 @@ impl<'a> Tracer<'a, '_> {
         let deferred = value.collected.is_some_and(|collected| !collected.region.contains(call.start()));
         for used in tracer.uses.iter_mut().chain(&mut returned) {
             (used.deferred, used.value.collected) = (deferred, value.collected);
+            used.given = used.given.filter(|given| *given == nodes::range(&function));
             used.what += &format!(" in {}", crate::text::path_end(&recorded, 1));
         }
+        let before = self.uses.len();
         self.uses.append(&mut tracer.uses);
+        self.given_back(before, &function, &path[..=at]);
         Some(returned)
     }
 
@@ -374,8 +389,17 @@ impl<'a> Tracer<'a, '_> {
     }
 }
 
+/// Whether a call has another thread write what it hands over: `pool.submit(torch.save, state, path)`.
+fn hands_to_writer(call: &ExprCall) -> bool {
+    const OTHERS: Names = Names("submit apply_async Thread Process to_thread run_in_executor");
+    let target = call.arguments.find_keyword("target").map(|keyword| &keyword.value);
+    let first = || call.arguments.args.iter().find(|argument| !argument.is_none_literal_expr());
+    OTHERS.has(nodes::name(&call.func))
+        && target.or_else(first).is_some_and(|target| roles::is_writer(nodes::name(target)))
+}
+
 /// Whether it is an array of the host, of more than a few numbers.
-const fn is_array(value: &Value) -> bool {
+pub(super) const fn is_array(value: &Value) -> bool {
     value.many && value.data && value.arrays && value.steps.is_empty()
 }
 
@@ -407,14 +431,9 @@ fn fields(class: &StmtClassDef) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The parameter of `function` that the argument at `argument` of a call becomes, and how the value lies in it.
-fn parameter(
-    function: &Path<'_>,
-    call: &ExprCall,
-    argument: TextRange,
-    steps: &[Step],
-) -> Option<(String, Vec<Step>)> {
-    let (parameters, method): (&Parameters, bool) = match *function.last()? {
+/// The parameters of a function or lambda, and whether callers leave out the first.
+fn signature<'a>(function: &[Node<'a>]) -> Option<(&'a Parameters, bool)> {
+    Some(match *function.last()? {
         Node::StmtFunctionDef(ast) => {
             let mut decorators = ast.decorator_list.iter().map(|decorator| dotted(&decorator.expression));
             let free = decorators.any(|decorator| decorator == "staticmethod");
@@ -422,7 +441,27 @@ fn parameter(
         }
         Node::ExprLambda(ast) => (ast.parameters.as_deref()?, false),
         _ => return None,
-    };
+    })
+}
+
+/// What a call of `function` gives for the parameter of that name.
+pub fn argument_for<'a>(function: &[Node<'_>], call: &'a ExprCall, name: &str) -> Option<&'a Expr> {
+    let (parameters, method) = signature(function)?;
+    let mut all = parameters.posonlyargs.iter().chain(&parameters.args);
+    let position = all.position(|one| one.name().as_str() == name);
+    // One that only a keyword can name has no position.
+    let position = position.map_or(Some(usize::MAX), |at| at.checked_sub(usize::from(method)))?;
+    nodes::argument(&call.arguments, name, position)
+}
+
+/// The parameter of `function` that the argument at `argument` of a call becomes, and how the value lies in it.
+fn parameter(
+    function: &Path<'_>,
+    call: &ExprCall,
+    argument: TextRange,
+    steps: &[Step],
+) -> Option<(String, Vec<Step>)> {
+    let (parameters, method) = signature(function)?;
     let mut steps = steps.to_vec();
     if let Some(keyword) = nodes::keyword(call, argument) {
         let name = match (&keyword.arg, steps.last()) {

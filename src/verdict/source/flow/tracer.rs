@@ -5,11 +5,13 @@ use super::conditions::{self, is_asserted, is_choice, is_guard, is_type_tested};
 use super::device::multiplies;
 use super::value::{Sink, Step, Use, Value, constant_step, element};
 use crate::rules::grade;
+use crate::verdict::source::infer::libraries::joins_arrays;
 use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::placement::{Placement, Placements, tells_form};
+use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::nodes::{self, function_scope};
-use crate::verdict::source::parse::{Node, Source, scope, string, within};
-use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprContext, Operator, UnaryOp};
+use crate::verdict::source::parse::{Node, Source, dotted, scope, string, within};
+use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprContext, Operator, StmtAssign, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
 use std::collections::HashSet;
 
@@ -111,6 +113,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
             line,
             name: value.name.clone(),
             deferred,
+            given: None,
             rare: conditions::rare(path).is_some_and(|ast| !ast.range.contains(value.origin)),
             value: value.clone(),
         });
@@ -282,10 +285,21 @@ impl<'a, 'n> Tracer<'a, 'n> {
         if tells_form(name, Some(call)) || number && is_type_tested(path, self.file) {
             return Next::Done;
         }
+        if roles::is_export(name) {
+            return self.exported(path, value, &format!("`.{name}()`"));
+        }
         if number {
             return self.combined(path, value, name);
         }
         self.method_of(path, value, call, name)
+    }
+
+    /// The value is written to a file: as data, or figures to look at later.
+    fn exported(&mut self, path: &[Node<'a>], value: &Value, by: &str) -> Next {
+        let (sink, limit) = if value.data { (Sink::Write, 1.0) } else { (Sink::Log, grade::RECORDED) };
+        self.sink(path, value, sink, format!("written out by {by}"));
+        self.uses.last_mut().into_iter().for_each(|used| used.limit = limit);
+        Next::Done
     }
 
     /// `value.method(…)` of what is no number.
@@ -341,9 +355,11 @@ impl<'a, 'n> Tracer<'a, 'n> {
         let above = &path[..path.len() - 1];
         match *parent {
             Node::StmtAssign(ast) => {
-                let adds_up = scope::reads_target(ast);
+                let (sum, joins) = (scope::reads_target(ast), joins_target(ast));
                 for target in &ast.targets {
-                    let value = if adds_up { value.clone().collected(above, true) } else { value.clone() };
+                    let collects = sum || joins;
+                    let value =
+                        if collects { value.clone().collected(above, target, sum) } else { value.clone() };
                     self.bind(above, target, value);
                 }
                 Next::Done
@@ -359,7 +375,10 @@ impl<'a, 'n> Tracer<'a, 'n> {
                         format!("added to the tensor `{}`", self.file.text(&*ast.target)),
                     );
                 }
-                self.bind(above, &ast.target, value.clone().collected(above, value.steps.is_empty()));
+                // Lists are put one behind the other.
+                let list = value.bulk && !value.tensor;
+                let held = value.clone().collected(above, &ast.target, value.steps.is_empty() && !list);
+                self.bind(above, &ast.target, held);
                 Next::Done
             }
             Node::StmtFor(ast) if within(*node, &*ast.iter) => self.iterated(above, &ast.target, value),
@@ -435,6 +454,18 @@ fn returned_by_lambda(path: &[Node<'_>], value: &mut Value) -> Next {
         }
         _ => ends(Sink::Returned, "returned by a lambda"),
     }
+}
+
+/// Whether an assignment puts more into an array that it reads: `all = np.append(all, part)`.
+fn joins_target(ast: &StmtAssign) -> bool {
+    let ([target], Expr::Call(call)) = (ast.targets.as_slice(), &*ast.value) else { return false };
+    let wanted = dotted(target);
+    let parts = call.arguments.args.first().map_or(&[][..], |first| match first {
+        Expr::List(list) => &list.elts,
+        Expr::Tuple(tuple) => &tuple.elts,
+        array => std::slice::from_ref(array),
+    });
+    joins_arrays(nodes::name(&call.func)) && parts.iter().any(|part| dotted(part) == wanted)
 }
 
 /// Whether the function around has no decorator, which could make something else of what it yields.

@@ -1,9 +1,10 @@
 //! A value that is followed through the program, and the uses that it comes to.
 
+use super::calls::argument_for;
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::roles::is_figure;
-use crate::verdict::source::parse::{Node, nodes, scope};
-use ruff_python_ast::{Expr, Number};
+use crate::verdict::source::parse::{Node, dotted, nodes, scope};
+use ruff_python_ast::{Expr, ExprCall, Number};
 use ruff_text_size::{TextRange, TextSize};
 
 /// A value on its way: what the CPU read, or something made of it.
@@ -44,6 +45,8 @@ pub struct Value {
 #[derive(Clone, Copy, Debug)]
 pub struct Collected {
     pub region: TextRange,
+    /// By an attribute, which a method that the loop calls may ask for.
+    pub attribute: bool,
 }
 
 impl Value {
@@ -80,10 +83,11 @@ impl Value {
         self
     }
 
-    /// Notes that `+=` or `append` at the end of `place` collects the value, if the loop around reads it each time.
-    pub fn collected(mut self, place: &[Node<'_>], sum: bool) -> Self {
+    /// Notes that `+=` or `append` at the end of `place` collects the value in `holder`, if the loop around reads it each time.
+    pub fn collected(mut self, place: &[Node<'_>], holder: &Expr, sum: bool) -> Self {
         let region = scope::innermost_loop(place, self.origin);
-        self.collected = self.collected.or(region.map(|region| Collected { region }));
+        let attribute = dotted(holder).contains('.');
+        self.collected = self.collected.or(region.map(|region| Collected { region, attribute }));
         self.summed |= sum && region.is_some();
         self
     }
@@ -191,6 +195,8 @@ pub struct Use {
     pub name: Option<String>,
     /// Collected in a loop and used outside of it.
     pub deferred: bool,
+    /// Put into a container that a function got as the parameter `name`: the function.
+    pub given: Option<TextRange>,
     /// Only now and then, by a condition that the read itself does not stand under.
     pub rare: bool,
     /// The highest confidence that a verdict on it deserves.
@@ -200,13 +206,17 @@ pub struct Use {
 }
 
 impl Use {
+    /// What a call of `function` gives as the container that the function has put the value into.
+    pub fn container<'a>(&self, function: &[Node<'_>], call: &'a ExprCall) -> Option<&'a Expr> {
+        self.given.filter(|given| *given == nodes::range(function))?;
+        argument_for(function, call, self.name.as_deref()?)
+    }
+
     /// Whether a use comes after the loop that reads the value, so that one read there would do: of a sum (S05), also where it
     /// decides something there, of a list of figures, and of arrays gathered batch by batch (D08), which need no look inside the loop. Other lists are what the program
     /// makes, and how soon they are needed is not told.
     pub fn can_wait(&self) -> bool {
-        if !self.deferred || self.value.collected.is_none() {
-            return false;
-        }
+        let Some(collected) = self.value.collected.filter(|_| self.deferred) else { return false };
         let summed = self.value.summed;
         let figures = self.name.as_deref().is_some_and(is_figure);
         match self.sink {
@@ -217,9 +227,7 @@ impl Use {
             Sink::Write => summed,
             Sink::Compute if self.value.tensor => true,
             // What an attribute collects may be asked for by a method that the loop calls.
-            _ if self.sink.is_decisive() => {
-                summed && self.name.as_ref().is_none_or(|name| !name.contains('.'))
-            }
+            _ if self.sink.is_decisive() => summed && !collected.attribute,
             Sink::Returned => summed || figures || self.value.tensor,
             _ => summed || self.value.tensor,
         }

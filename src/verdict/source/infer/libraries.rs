@@ -22,6 +22,11 @@ pub fn computes_on_host(module: &str) -> bool {
     HOST.has(module) || GENERIC.has(module)
 }
 
+/// Whether a function of NumPy or torch makes one new array of several.
+pub fn joins_arrays(function: &str) -> bool {
+    Names("append concatenate concat cat stack vstack hstack array").has(function)
+}
+
 /// Whether a function of torch makes a tensor of data that it is given.
 pub fn makes_tensor(function: &str) -> bool {
     matches!(function, "tensor" | "as_tensor" | "asarray" | "from_numpy" | "scalar_tensor")

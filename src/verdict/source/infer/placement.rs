@@ -314,6 +314,13 @@ impl<'a> Placements<'a> {
             };
             bound = Some(bound.map_or(nature, |known| same(known, nature)));
         }
+        // `count = 0`, and then `count += (a == b).sum()`: a tensor of the device from there on.
+        for added in all.iter().filter(|o| !o.store && !o.load && !o.closure) {
+            if let Some(Node::StmtAugAssign(ast)) = nodes::above(&added.path, 1) {
+                let nature = self.guess(&ast.value, &added.path, depth + 2);
+                bound = bound.map(|known| operands(known, nature));
+            }
+        }
         match bound {
             Some(Unknown) | None if all.iter().any(|o| o.load && used_as_tensor(&o.path)) => Device,
             Some(nature) => nature,

@@ -17,6 +17,8 @@ pub enum Role {
     Track,
     /// Writes it to a file as data.
     Write,
+    /// Makes the text of it that the program is for.
+    Words,
     /// Computes another host value from it.
     Through,
     /// Makes text of it.
@@ -56,7 +58,8 @@ const LOG_VERBS: Names = Names(
 const LOG_NAMES: Names = Names(
     "print pprint logging add_scalar add_scalars add_histogram add_text set_postfix set_postfix_str \
      set_description set_description_str report_scalar track_metric record_metric add_meter \
-     rank_zero_info print_rank_0 master_print print0 logkv logkvs logkv_mean",
+     rank_zero_info print_rank_0 master_print print0 logkv logkvs logkv_mean add_image add_images add_figure \
+     add_video add_audio add_embedding add_pr_curve add_hparams add_row echo secho cprint rprint",
 );
 /// Functions of a tensor library that take sizes.
 const SIZES: Names = Names(
@@ -173,8 +176,12 @@ pub fn is_logger(base: &str) -> bool {
 /// Whether a container's name says that it collects figures to show.
 pub fn is_metric(name: &str) -> bool {
     const WORDS: Names = Names("hist history meter meters logs stats running accs");
+    const HELD: Names = Names("buffer dict vars info data outputs values items");
     let is = |word: &String| ["loss", "metric"].iter().any(|part| word.contains(part)) || WORDS.has(word);
-    words(name).iter().any(is)
+    let words = words(name);
+    // `log_dict`, `log_vars`; `log_probs` are none.
+    let log = || matches!(&words[..], [log, .., held] if log == "log" && HELD.has(held));
+    words.iter().any(is) || log()
 }
 
 /// Whether a name says that it is a figure to show or compare: a loss, a total, an accuracy.
@@ -209,7 +216,7 @@ fn is_tokenizer(base: &str) -> bool {
 
 /// Whether a receiver's name is that of callbacks: `callbacks.on_train_batch_end(step, logs)`.
 fn is_callback(base: &str) -> bool {
-    words(base).iter().any(|word| matches!(word.as_str(), "callback" | "callbacks"))
+    words(base).iter().any(|word| matches!(word.as_str(), "callback" | "callbacks" | "cb" | "cbs"))
 }
 
 /// Whether a function is one of scikit-learn's metrics, which compute on the CPU.
@@ -267,7 +274,7 @@ fn named(call: &ExprCall, at: TextRange, bulk: bool, (base, name, root): (&str, 
     Some(match name {
         "get" | "setdefault" | "pop" | "insert" if first && !base.is_empty() && !bulk => Role::Key,
         "append" | "extend" | "insert" | "appendleft" | "setdefault" | "add" | "put" | "push"
-            if !base.is_empty() =>
+            if !base.is_empty() && !Names("np numpy torch").has(base) =>
         {
             Role::Keep
         }
@@ -275,11 +282,19 @@ fn named(call: &ExprCall, at: TextRange, bulk: bool, (base, name, root): (&str, 
             Role::Decide("early stopping")
         }
         "update" if !base.is_empty() && !is_log(call) => Role::Keep,
-        "str" | "repr" | "format" | "join" | "dumps" => Role::Text,
+        "str" | "repr" | "format" | "pformat" | "join" | "dumps" => Role::Text,
         "AsciiTable" | "SingleTable" | "DoubleTable" | "PrettyTable" | "tabulate" => Role::Text,
         name if ["Error", "Exception", "Warning"].iter().any(|end| name.ends_with(end)) => Role::Text,
         "exit" | "_exit" if matches!(base, "sys" | "os" | "") => Role::Decide("the exit code"),
-        name if name.starts_with("on_") && name.contains("batch") && is_callback(base) => Role::Report,
+        name if name.starts_with("on_")
+            && (name.contains("batch") || name.contains("step"))
+            && is_callback(base) =>
+        {
+            Role::Report
+        }
+        "report" if words(base).last().is_some_and(|word| Names("train tune session").has(word)) => Role::Log,
+        _ if base == "wandb" && name.starts_with(char::is_uppercase) => Role::Text,
+        "add_batch" if bulk && is_metric(base) => Role::Compute,
         "sleep" | "linear_sum_assignment" => Role::Compute,
         // PyTorch wants the lengths on the host, to say how many sequences each time step has.
         "pack_padded_sequence" | "_pack_padded_sequence"
@@ -293,17 +308,19 @@ fn named(call: &ExprCall, at: TextRange, bulk: bool, (base, name, root): (&str, 
         "is_tensor" | "iscomplexobj" | "isscalar" | "ndim" | "is_floating_point" | "is_complex"
         | "result_type" => Role::Neutral,
         // Text is made on the CPU, and it is what the program is for, shown or not.
-        "batch_decode" | "convert_ids_to_tokens" | "detokenize" if !base.is_empty() => Role::Compute,
-        "decode" if is_tokenizer(base) => Role::Compute,
+        "batch_decode" | "convert_ids_to_tokens" | "detokenize" if !base.is_empty() => Role::Words,
+        "decode" if is_tokenizer(base) => Role::Words,
         "decode" | "batch_decode" | "convert_ids_to_tokens" | "detokenize" => Role::Through,
         _ if bulk
-            && matches!(root, "random" | "cv2" | "Image" | "PIL" | "skimage" | "sklearn" | "scipy")
+            && (matches!(root, "random" | "cv2" | "Image" | "PIL" | "skimage" | "sklearn" | "scipy")
+                || matches!(base, "np.random" | "numpy.random"))
             && !writes_by(base, name) =>
         {
             Role::Compute
         }
         _ if bulk && base.is_empty() && is_score(name) => Role::Compute,
-        "step" if is_scheduler(base) => Role::Rate,
+        // One of a diffusion takes what the model says and a sample.
+        "step" if is_scheduler(base) && call.arguments.len() < 3 => Role::Rate,
         "step" | "step_async" | "reset" if is_environment(base) => Role::Compute,
         name if name.starts_with("set_") && is_environment(base) => Role::Compute,
         _ => return None,
@@ -392,6 +409,16 @@ fn fills(call: &ExprCall, name: &str, at: TextRange) -> bool {
         "multinomial" => is("input", 0) && dotted(&call.func) == "torch.multinomial",
         _ => false,
     }
+}
+
+/// Whether a method writes a table or an array to a file: `frame.to_csv(path)`.
+pub fn is_export(method: &str) -> bool {
+    Names("to_csv to_parquet to_json to_excel to_pickle to_hdf to_feather to_sql tofile").has(method)
+}
+
+/// Whether a function's name says that it writes what it is given.
+pub fn is_writer(name: &str) -> bool {
+    words(name).first().is_some_and(|word| Names("save write dump export").has(word))
 }
 
 /// Whether a call writes data to a file or draws it.

@@ -4,7 +4,7 @@ use super::reader::{Case, SiteReader};
 use super::rules::judge;
 use crate::model::Frame;
 use crate::rules::grade::{HANDED_ON, HIGHEST_INDEX, PER_CALLER};
-use crate::verdict::source::flow::calls::Program;
+use crate::verdict::source::flow::calls::{Program, argument_for};
 use crate::verdict::source::flow::tracer::Tracer;
 use crate::verdict::source::flow::value::{Sink, Use, Value};
 use crate::verdict::source::infer::placement::{Here, Placements};
@@ -141,15 +141,11 @@ impl Case<'_, '_> {
             return true;
         }
         let passed = || {
-            let parameters = &nodes::function(&owner)?.parameters;
-            let position = parameters.args.iter().position(|one| one.name().as_str() == name.id.as_str())?;
             let callee = Callee::around(here.path);
             let caller = self.site.caller(inner, callee.name).filter(|_| inner < MAX_CALLERS)?;
             let (calls, _) = callee::calls(&caller.file, caller.frame, &callee, caller.direct);
             let [path] = calls.as_slice() else { return None };
-            let bound = usize::from(matches!(owner[..], [.., Node::StmtClassDef(_), _]));
-            let argument =
-                nodes::argument(&nodes::call(path)?.arguments, &name.id, position.checked_sub(bound)?)?;
+            let argument = argument_for(&owner, nodes::call(path)?, &name.id)?;
             let placements = Placements::new(&caller.file);
             let here = Here { placements: &placements, path };
             Some(self.is_looped(here, caller.at, argument.as_name_expr()?))
@@ -188,16 +184,20 @@ impl Case<'_, '_> {
         inner: usize,
         depth: usize,
     ) -> (Vec<Use>, i32) {
-        let (returned, mut kept): (Vec<_>, Vec<_>) =
-            uses.into_iter().partition(|used| used.sink == Sink::Returned && !used.can_wait());
-        let Some(first) = returned.first() else { return (kept, 0) };
+        let function = path.get(..=nodes::function_scope(path)).unwrap_or_default();
+        let own = nodes::range(function);
+        let leaves = |used: &Use| used.given == Some(own) || used.sink == Sink::Returned && !used.can_wait();
+        let (left, mut kept): (Vec<_>, Vec<_>) = uses.into_iter().partition(leaves);
+        if left.is_empty() {
+            return (kept, 0);
+        }
         let callee = Callee::around(path);
         let found = match self.site.caller(inner, callee.name) {
             Some(caller) if depth < MAX_CALLERS => {
                 let (calls, named) = callee::calls(&caller.file, caller.frame, &callee, caller.direct);
                 let path = calls.first().cloned().unwrap_or_default();
                 let user = usize::from(caller.frame.user);
-                self.follow_calls(&caller.file, caller.frame, &calls, &returned).map(|mut uses| {
+                self.follow_calls(&caller.file, caller.frame, &calls, function, &left).map(|mut uses| {
                     // Who calls whatever it is given drops what any function returns: that says nothing of this one.
                     for used in uses.iter_mut().filter(|used| !named && used.sink == Sink::Dropped) {
                         used.sink = Sink::Unknown;
@@ -209,13 +209,15 @@ impl Case<'_, '_> {
             // No stack: the calls in the file, where all of them use the value alike.
             None if self.site.frames.len() == 1 && inner == 0 => {
                 let calls = only_calls(file, callee.name, path);
-                let uses = self.follow_calls(file, &self.site.frames[0], &calls, &returned);
+                let uses = self.follow_calls(file, &self.site.frames[0], &calls, function, &left);
                 uses.filter(|uses| alike(uses)).map(|uses| (uses, 2))
             }
             _ => None,
         };
         let Some((uses, hops)) = found else {
-            kept.push(self.handed_out(first.clone(), inner));
+            let (given, returned): (Vec<_>, Vec<_>) = left.into_iter().partition(|used| used.given.is_some());
+            kept.extend(given);
+            kept.extend(returned.into_iter().next().map(|first| self.handed_out(first, inner)));
             return (kept, 0);
         };
         kept.extend(uses);
@@ -242,17 +244,23 @@ impl Case<'_, '_> {
         file: &Source,
         frame: &Frame,
         calls: &[Path<'_>],
-        returned: &[Use],
+        function: &[Node<'_>],
+        left: &[Use],
     ) -> Option<Vec<Use>> {
         if calls.is_empty() {
             return None;
         }
         let placements = Placements::new(file);
         let mut uses = Vec::new();
-        for (call, used) in calls.iter().flat_map(|call| returned.iter().map(move |used| (call, used))) {
+        for (call, used) in calls.iter().flat_map(|call| left.iter().map(move |used| (call, used))) {
             let program = Program { tree: self.site.tree, recorded: &frame.file, depth: 0 };
             let mut tracer = Tracer::new(&placements).of(Some(program));
-            tracer.follow(call, used.value.returned_to(call));
+            let value = used.value.returned_to(call);
+            match nodes::call(call).and_then(|call| used.container(function, call)) {
+                Some(container) => tracer.put(call, container, Use { value, ..used.clone() }),
+                None if used.given.is_some() => uses.push(Use { given: None, ..used.clone() }),
+                None => tracer.follow(call, value),
+            }
             uses.append(&mut tracer.uses);
         }
         if self.site.frames.first().is_some_and(|own| own.file != frame.file) {

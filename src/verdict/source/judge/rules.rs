@@ -120,9 +120,7 @@ fn decides(used: &Use) -> Option<(u8, Kind, Grade)> {
 /// Whether a use that decides comes after the loop that collects the value. What an attribute collects may be used by a method
 /// that the loop calls.
 fn is_needed_once(used: &Use) -> bool {
-    used.deferred
-        && used.value.collected.is_some()
-        && used.name.as_ref().is_none_or(|name| !name.contains('.'))
+    used.deferred && used.value.collected.is_some_and(|collected| !collected.attribute)
 }
 
 /// Whether a use leaves the question open.
