@@ -25,11 +25,12 @@
 //! Sums are over instances, not of means. Costs a few binary searches a wait.
 
 use super::overhead;
+use super::range::ORDINARY_NS;
 use super::simulate::Program;
 use crate::model::Bounds;
 use crate::profile::Profile;
 use crate::profile::ids::{OpId, StreamIx, ThreadIx};
-use crate::vocabulary::{Change, HostMemory};
+use crate::vocabulary::{Change, Direction, HostMemory};
 use crate::waits::api::Blocking;
 use crate::waits::device::{DeviceIx, Devices};
 use crate::waits::{self, Covers, Wait, WaitId};
@@ -204,6 +205,24 @@ pub fn beside(all: &Waits, program: &Program, gone: impl Iterator<Item = (WaitId
         around(all, program, wait, fix).saturating_add(spared).saturating_add(shorter)
     };
     gone.map(of).fold(0, i64::saturating_add)
+}
+
+/// Host work before uploads of some waits, past what a program does between two calls anyway, in ns: of the run, and of the
+/// loop. What is made there a fix may make elsewhere, or once; memory that is pinned already was filled by a loader.
+pub fn built(all: &Waits, program: &Program, gone: impl Iterator<Item = (WaitId, Change)>) -> (i64, i64) {
+    let (mut run, mut looped) = (0i64, 0i64);
+    for (w, _) in gone.filter(|(_, fix)| matches!(fix, Change::Pinned | Change::OnGpu | Change::Drop)) {
+        let wait = &all.waits[w];
+        let copy = wait.copy.filter(|c| c.direction == Direction::HostToDevice);
+        let step = copy.and_then(|_| program.step_of(wait.copy_call.unwrap_or(wait.call)));
+        let Some((at, step)) = step.map(|at| (at, program.steps.get(at))) else { continue };
+        let before = (step.gap - i64::from(step.overhead) - ORDINARY_NS).max(0);
+        run = run.saturating_add(before);
+        if program.laps.is_some_and(|laps| (laps.first..laps.last).contains(&at)) {
+            looped = looped.saturating_add(before);
+        }
+    }
+    (run, looped)
 }
 
 impl Waits<'_> {

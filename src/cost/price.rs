@@ -85,7 +85,9 @@ pub fn price(
         let outcomes = all_of(program, &plan.variants, (&replayed[0], known.swap_remove(0)), terms.threads);
         let beside = |s: &Subject| bounds::beside(capture, program, s.waits.iter().map(|&w| (w, s.fix)));
         let beside: Vec<i64> = subjects.iter().map(beside).collect();
-        let settling = Settling { program, subjects, outcomes: &outcomes, clock, margin, terms };
+        let built = |s: &Subject| bounds::built(capture, program, s.waits.iter().map(|&w| (w, s.fix)));
+        let built = subjects.iter().map(built).collect();
+        let settling = Settling { program, subjects, outcomes: &outcomes, built, clock, margin, terms };
         settling.settle(&plan, &beside, &mut prices);
         let mut scratch = Scratch::default();
         let fixed = |sites: &[usize]| run(program, &plan.with(sites, subjects), &mut scratch);

@@ -16,6 +16,8 @@ pub(super) struct Settling<'a> {
     pub subjects: &'a [Subject],
     /// Of the variants of a [`Plan`].
     pub outcomes: &'a [Outcome],
+    /// Of each subject, host work before its uploads ([`super::bounds::built`]).
+    pub built: Vec<(i64, i64)>,
     pub clock: Clock,
     pub margin: Margin,
     pub terms: Terms,
@@ -28,33 +30,49 @@ impl Settling<'_> {
         let high: Vec<i64> = prices.sites.iter().map(|p| p.bounds.high()).collect();
         let most = |i: usize| base.waited.get(i).copied().unwrap_or(0).saturating_add(beside[i]);
         let bounded = |most: i64, high: i64| if self.terms.as_captured { most.min(high) } else { most };
+        // Of the loop, where one is known: loading is not what the program is bound by.
+        let busy = joint.busy.iter().copied().max().unwrap_or(0);
+        let (busy, of) = joint.laps.map_or((busy, joint.end), |laps| (joint.busy_in_laps, laps));
+        let bound = if busy as f64 >= GPU_BOUND * of.max(1) as f64 { BoundBy::Gpu } else { BoundBy::Host };
+        prices.bound_by = Some(bound);
         for &(i, single, without) in &plan.singles {
             let (price, only) = (&mut prices.sites[i], &self.outcomes[single]);
             // Left in alone, a wait takes over what others gave up: that is not its share.
             let share = without.map(|w| self.outcomes[w].end - joint.end);
-            price.settle(base.end - only.end, share, bounded(most(i), high[i]), self.clock, self.margin);
+            let margin = Margin { unseen: 0, ..self.margin.of(base.end, self.built[i].0, bound) };
+            price.settle(base.end - only.end, share, bounded(most(i), high[i]), self.clock, margin);
             price.iteration =
                 self.lap(base).zip(self.lap(only)).map(|(a, b)| self.clock.keeps((a - b).max(0)));
             price.moves_to = moved(self.subjects, i, base, only);
             prices.cut = prices.cut.max(price.cut);
         }
         let counted = || (0..self.subjects.len()).filter(|&i| self.subjects[i].counted);
+        let built = |of: fn(&(i64, i64)) -> i64| {
+            counted().map(|i| of(&self.built[i])).fold(0i64, i64::saturating_add)
+        };
         let most = counted().map(most).fold(0i64, i64::saturating_add);
         let most = bounded(most, prices.run.high);
         // A whole is worth no less than its best part.
         let best = counted().map(|i| prices.sites[i].alone).max().unwrap_or(0);
         (prices.run, prices.cut) = {
-            let mut run = self.saving(|o| Some(o.end), self.margin.scatter).unwrap_or_default();
+            let margin = self.margin.of(base.end, built(|built| built.0), bound);
+            let mut run = self.saving(|o| Some(o.end), margin).unwrap_or_default();
             let (saved, above) = within(run.saved, 0, most);
             let (saved, short) = within(saved, best, i64::MAX);
-            (run.saved, run.low, run.high) = (saved, run.low.min(saved), run.high.min(most).max(saved));
+            (run.saved, run.low, run.high) =
+                (saved, run.low.min(saved), margin.above(most, run.high).max(saved));
             (run, prices.cut.max(above).max(short))
         };
         for price in &mut prices.sites {
             price.joint = price.joint.min(prices.run.saved);
         }
         let count = self.program.laps.map_or(1, |l| l.count.max(1));
-        prices.iteration = self.saving(|o| self.lap(o), self.margin.scatter / count);
+        prices.iteration = self.lap(base).and_then(|length| {
+            let margin = Margin { scatter: self.margin.scatter / count, ..self.margin };
+            let margin = margin.of(length, built(|built| built.1) / count, bound);
+            let lap = self.saving(|o| self.lap(o), margin)?;
+            Some(Saving { high: margin.above(most / count, lap.high).max(lap.saved), ..lap })
+        });
         let captured = |of: &dyn Fn(&Outcome) -> Option<i64>| {
             let (length, fixed) = (of(&self.outcomes[2])?, of(&self.outcomes[3])?);
             let saved = self.clock.keeps((length - fixed).max(0));
@@ -63,11 +81,6 @@ impl Settling<'_> {
         prices.captured = captured(&|o| Some(o.end)).unwrap_or_default();
         prices.captured_iteration = captured(&|o| self.lap(o));
         prices.unsimulated = plan.unsimulated;
-        // Of the loop, where one is known: loading is not what the program is bound by.
-        let busy = joint.busy.iter().copied().max().unwrap_or(0);
-        let (busy, of) = joint.laps.map_or((busy, joint.end), |laps| (joint.busy_in_laps, laps));
-        let bound = if busy as f64 >= GPU_BOUND * of.max(1) as f64 { BoundBy::Gpu } else { BoundBy::Host };
-        prices.bound_by = Some(bound);
     }
 
     /// Length of an iteration of a run.
@@ -76,14 +89,14 @@ impl Settling<'_> {
     }
 
     /// From the pairs of runs: the estimate, and the range that its ends and the margin give.
-    fn saving(&self, of: impl Fn(&Outcome) -> Option<i64>, scatter: i64) -> Option<Saving> {
+    fn saving(&self, of: impl Fn(&Outcome) -> Option<i64>, margin: Margin) -> Option<Saving> {
         let pair = |n: usize| Some((of(&self.outcomes[2 * n])?, of(&self.outcomes[2 * n + 1])?));
         let ends = (2..PAIRS).filter_map(|n| pair(n).map(|(base, joint)| (base - joint).max(0)));
         let (length, fixed) = pair(0)?;
         let whole = (length - fixed).max(0);
         let (least, most) = ends.fold((whole, whole), |(least, most), ns| (ns.min(least), ns.max(most)));
         let saved = self.clock.keeps(whole);
-        let (low, high) = Margin { scatter, ..self.margin }.around(saved, least.min(saved), most);
+        let (low, high) = margin.around(saved, least.min(saved), most);
         let open = self.clock.keeps((fixed - of(&self.outcomes[OPEN])?).max(0));
         Some(Saving { length, saved, low, high: high.min(length), open })
     }
@@ -98,7 +111,7 @@ impl Price {
         let share = share.unwrap_or(0).clamp(0, most);
         (self.alone, self.joint, self.cut) = (clock.keeps(alone), clock.keeps(share), cut);
         let (low, high) = margin.around(self.alone, clock.keeps(least), alone.max(share));
-        (self.low, self.high) = (low, high.min(most).max(self.alone));
+        (self.low, self.high) = (low, margin.above(most, high).max(self.alone));
         self.simulated = true;
     }
 }

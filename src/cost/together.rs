@@ -12,6 +12,7 @@
 
 use super::plan::Plan;
 use super::prices::{Saving, Together};
+use super::range::Margin;
 use super::settle::Settling;
 use super::simulate::Outcome;
 
@@ -144,7 +145,7 @@ impl<F: FnMut(&[usize]) -> Outcome> Search<'_, F> {
         let most = most.fold(0, i64::saturating_add) / laps;
         let whole = self.saved(fixed).min(most);
         let saved = clock.keeps(whole);
-        let margin = super::range::Margin { scatter: margin.scatter / laps, ..*margin };
+        let margin = Margin { scatter: margin.scatter / laps, ..*margin };
         let (low, high) = margin.around(saved, saved, whole);
         let low = if margin.limited { 0 } else { low };
         Saving { length: self.length(&outcomes[0]), saved, low, high: high.min(most).max(saved), open: 0 }

@@ -276,7 +276,7 @@ pub fn basis(totals: &Totals) -> Option<String> {
         words.push('.');
     }
     words.push_str(&format!(
-        " Ranges allow for what the profiler may take, {} to {} times the figure as in measured programs",
+        " Ranges allow for what the profiler may take, host work that goes with a fix, {} to {} times the figure as in measured programs",
         range::LEAST,
         range::MOST
     ));

@@ -17,7 +17,7 @@ pub fn of_sites(found: &CaptureAnalysis, sites: Vec<Site>) -> Vec<Site> {
     let range_only = needs_light_capture(found);
     let priced = sites.into_iter().zip(found.sites.iter().zip(&found.prices.sites));
     let recoverable = |judged: &FoundSite, price, site: &Site| {
-        let own = site.per_iteration.is_some() && in_loop(found, judged);
+        let own = site.per_iteration.is_some_and(|each| each > 0.0) && in_loop(found, judged);
         Recoverable { range_only, ..recoverable(found, price, own) }
     };
     priced
