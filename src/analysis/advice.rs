@@ -45,6 +45,9 @@ impl CaptureAnalysis {
             Kind::Redundant | Kind::Idle if !plain => {
                 (Strategy::Leave, "leave it: it does more than wait, and found nothing to wait for")
             }
+            Kind::Timing if plain && entry.fix.strategy == Strategy::Remove => {
+                (Strategy::Remove, "time with CUDA events, read after the loop")
+            }
             Kind::Redundant => (Strategy::Remove, "delete it: the wait before has drained the GPU"),
             Kind::Idle => (Strategy::Remove, "delete it: it found nothing to wait for"),
             Kind::Explicit if plain && !entry.intended && for_nothing() => {
@@ -82,6 +85,12 @@ fn is_pinned(site: &Site) -> bool {
 /// The entry whose fix fits the verdict: a read that turned out to steer the program wants another one than a read in
 /// a log.
 fn fitting(entry: &'static Pattern, kind: Kind) -> Option<&'static Pattern> {
+    // What is timed is timed on the GPU, whatever waits for it.
+    match (kind, entry.id) {
+        (Kind::Timing, "F02") => return catalogue::by_id("F01"),
+        (Kind::Timing, "F03") => return catalogue::by_id("F06"),
+        _ => {}
+    }
     if entry.kind.is_some() {
         return Some(entry);
     }

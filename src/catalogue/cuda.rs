@@ -11,7 +11,7 @@ const BASE: Pattern = Pattern {
 };
 
 /// What the CPU may still need such a wait for.
-const NEEDED: &str = "Needed before the CPU reads managed or mapped memory or the target of an asynchronous copy, and before MPI or another library uses a buffer of the device.";
+const NEEDED: &str = "Needed before the CPU reads managed or mapped memory or the target of an asynchronous copy, or writes to the source of one, and before MPI or another library uses a buffer of the device.";
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry("K01", "cudaDeviceSynchronize()")

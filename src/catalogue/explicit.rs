@@ -19,7 +19,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "delete it where no code on the CPU needs the result")
         .before("t0 = time.perf_counter()\ny = model(x)\ntorch.cuda.synchronize()\nms = 1e3 * (time.perf_counter() - t0)")
         .after("start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))\nstart.record()\ny = model(x)\nend.record()\n# after the loop\nend.synchronize()\nms = start.elapsed_time(end)")
-        .mind("Keep it before the CPU reads a buffer that a non_blocking copy fills, or before another process or a custom library uses the data.")
+        .mind("Keep it before the CPU reads a buffer that a non_blocking copy fills or writes to one that it uploads, or before another process or a custom library uses the data.")
         .or(&["a clock: time with CUDA events, read after the loop", "an order between streams: wait_stream"])
         .sources("PyTorch cuda/Module.cpp; seen in captures")
         .torch(&[
@@ -34,7 +34,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "let the GPU wait: other.wait_stream(stream)")
         .before("side.synchronize()\ny = model(x)")
         .after("torch.cuda.current_stream().wait_stream(side)\nx.record_stream(torch.cuda.current_stream())  # x was made on side\ny = model(x)")
-        .mind("Needed before the CPU reads a pinned buffer that a copy on this stream fills. Without record_stream the memory of x may be given away while the other stream still reads it.")
+        .mind("Needed before the CPU reads a pinned buffer that a copy on this stream fills, or writes to one that it uploads. Without record_stream the memory of x may be given away while the other stream still reads it.")
         .or(&["delete it where nothing uses the result"])
         .driver_api(super::STREAM_SYNC)
         .sources("PyTorch CUDAStream.h; seen in captures")
@@ -47,7 +47,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "let the GPU wait: stream.wait_event(event)")
         .before("event.synchronize()\ny = model(x)")
         .after("torch.cuda.current_stream().wait_event(event)\nx.record_stream(torch.cuda.current_stream())  # x was made on another stream\ny = model(x)")
-        .mind("Needed before the CPU reads a pinned buffer, and where it limits memory or the number of steps in flight.")
+        .mind("Needed before the CPU reads or writes a pinned buffer, and where it limits memory or the number of steps in flight.")
         .driver_api(EVENT_SYNC)
         .sources("PyTorch CUDAEvent.h; seen in captures")
         // Frames without the class name are those of F02: the driver call tells the two apart.

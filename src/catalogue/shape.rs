@@ -29,7 +29,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "keep the full shape: torch.where")
         .before("mean = loss[mask].mean()")
         .after("mean = torch.where(mask, loss, 0).sum() / mask.sum()")
-        .mind("An empty mask divides by zero: use mask.sum().clamp(min=1) where that can happen.")
+        .mind("An empty mask divides by zero: use mask.sum().clamp(min=1) where that can happen. A mask of fewer dimensions than x becomes mask[..., None].expand_as(x) first, with a None for each.")
         .or(&["weigh with the mask: (loss * mask).sum() / mask.sum(), where no masked value is NaN or infinite"])
         .sources("PyTorch IndexingUtils.h; test_sync_warning"),
     BASE.entry("B03", "x[mask] = tensor")
@@ -39,7 +39,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "use torch.where(mask, t, x)")
         .before("x[mask] = t[mask]")
         .after("x = torch.where(mask, t, x)")
-        .mind("where makes a new tensor: other names of x keep the old one.")
+        .mind("where makes a new tensor: other names of x keep the old one. A mask of fewer dimensions than x becomes mask[..., None] first, with a None for each.")
         .or(&["values packed in a row: x.masked_scatter_(mask, src) works in place"])
         .sources("PyTorch TensorAdvancedIndexing.cpp; test_sync_warning"),
     BASE.entry("B04", "x[mask] = number")

@@ -59,6 +59,12 @@ impl<'a> Fixed<'a> {
     fn became(&self, i: usize, unit: &Unit) -> Became {
         match self.after_of.get(&i) {
             None => Became::Gone,
+            // Out of the loop, behind it.
+            Some(after) if after.per != unit.per => {
+                let turns = self.before.0.iterations.as_ref().map_or(1, |i| i.count) as f64;
+                let fewer = unit.per == Per::Iteration && after.waits < unit.waits * turns;
+                if fewer { Became::Fewer } else { Became::Still }
+            }
             Some(after) if after.waits < unit.waits && noise::waits_differ(unit, after) => Became::Fewer,
             Some(_) => Became::Still,
         }
@@ -67,8 +73,9 @@ impl<'a> Fixed<'a> {
     /// Which wait took over what each of some gave up. What a wait has grown by is given out once, to the nearest first.
     fn moved(&self, some: impl Fn(usize) -> bool) -> FxHashMap<usize, MovedTo> {
         let given_up = |i: usize| {
-            let left = self.after_of.get(&i).map_or(0.0, |after| after.blocked.ns);
-            self.before.1[i].blocked.ns - left
+            let unit = &self.before.1[i];
+            let left = self.after_of.get(&i).filter(|after| after.per == unit.per);
+            unit.blocked.ns - left.map_or(0.0, |after| after.blocked.ns)
         };
         let mut growths: FxHashMap<usize, f64> = FxHashMap::default();
         let mut pairs: Vec<(f64, usize, usize)> = Vec::new();

@@ -1,10 +1,14 @@
 //! Which unit of one side is which of the other, though lines moved, functions were renamed or files were moved.
 //!
 //! Stages go from the surest sign to the weakest; what one stage pairs, the next does not see. Within a stage, units that
-//! share what the stage looks at are paired by line: of all distances between a line before and one after, the one that
-//! most of them share wins, and pairs that far apart belong together.
+//! share what the stage looks at are paired first by the names that the texts of both lines read, the likest first, where both
+//! texts are known and the lines near. The rest is paired by line, in order: of all distances between a line before and one
+//! after, the one that most of them share wins, and pairs that far apart belong together.
 //!
 //! ```text
+//!  before   54 losses.append(loss.item())     56 print(f"{loss.item()} {norm.item()}")
+//!  after    50 a, b = read((loss, norm))      52 losses = torch.stack(losses).tolist()     56 → 50, 54 → 52
+//!
 //!  before   10 .item()      17 .item()      30 .item()
 //!  after    14 .item()      21 .item()      34 .item()      distance 4 three times, 11 and -3 once each
 //! ```
@@ -18,6 +22,7 @@ use crate::model::{Frame, Site};
 use crate::text::path_end;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
 /// Units of one function and API up to which all distances are looked at.
@@ -103,6 +108,8 @@ pub struct Matcher<'a> {
     functions: [FxHashSet<(String, String)>; 2],
     free: [Vec<bool>; 2],
     pairs: Vec<Pair>,
+    /// By file and function: lines before and after of those that are paired by line.
+    known: FxHashMap<(String, String), Vec<(u32, u32)>>,
 }
 
 /// One unit and the side it is of.
@@ -122,12 +129,41 @@ fn text(at: &At) -> Option<String> {
     (!plain.is_empty()).then_some(plain)
 }
 
+/// The names that a line reads, other than those of what it calls.
+fn names<'a>(at: &At<'a>) -> BTreeSet<&'a str> {
+    const SAID_EVERYWHERE: [&str; 14] =
+        ["and", "as", "else", "f", "for", "if", "in", "is", "not", "or", "return", "self", "torch", "with"];
+    let text = at.unit.site.source.as_deref().unwrap_or_default();
+    let code = text.split('#').next().unwrap_or(text);
+    let mut names = BTreeSet::new();
+    let mut rest = code;
+    while let Some(start) = rest.find(|c: char| c.is_alphabetic() || c == '_') {
+        let word = &rest[start..];
+        let end = word.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(word.len());
+        let (name, behind) = word.split_at(end);
+        if !behind.starts_with('(') && !SAID_EVERYWHERE.contains(&name) {
+            names.insert(name);
+        }
+        rest = behind;
+    }
+    names
+}
+
+/// How alike the names of two lines are: those of both, in thousandths of all.
+fn alike(one: &BTreeSet<&str>, other: &BTreeSet<&str>) -> usize {
+    1000 * one.intersection(other).count() / one.union(other).count().max(1)
+}
+
 fn call(at: &At) -> String {
     format!("{}|{}|{}", at.unit.site.api, at.unit.site.driver_api, at.unit.site.thread.role)
 }
 
 fn function<'a>(at: &At<'a>) -> Option<&'a str> {
     at.unit.location().map(|f| f.function.as_str())
+}
+
+fn place(at: &At) -> (String, String) {
+    (at.file.to_owned(), function(at).unwrap_or_default().to_owned())
 }
 
 fn detail(at: &At) -> String {
@@ -200,6 +236,7 @@ pub fn pairs<'a>(
         functions: [b, a].map(|lines| lines.into_keys().collect()),
         free: sides.map(|(side, _)| vec![true; side.1.len()]),
         pairs: Vec::new(),
+        known: FxHashMap::default(),
     };
     for &(how, by, key) in STAGES {
         if by != By::Text || texts {
@@ -280,9 +317,12 @@ impl Matcher<'_> {
         self.votes.get(file).and_then(|v| v.get(&distance)).copied().unwrap_or(0)
     }
 
-    /// Pairs the units of one group, distance by distance.
+    /// Pairs the units of one group: by the names of their lines, then distance by distance.
     fn align(&mut self, how: MatchedBy, by: By, mut before: Vec<usize>, mut after: Vec<usize>) {
         let alone = before.len() == 1 && after.len() == 1;
+        if self.texts && matches!(by, By::Line | By::SameLine) && before.len().max(after.len()) <= MANY {
+            self.align_names(how, &mut before, &mut after);
+        }
         while let Some(distance) = self.commonest(&before, &after) {
             let mut at_line: FxHashMap<i64, VecDeque<usize>> = FxHashMap::default();
             for &a in &after {
@@ -295,14 +335,56 @@ impl Matcher<'_> {
                 let Some(a) = at_line.get_mut(&line).and_then(VecDeque::pop_front) else { continue };
                 out[0].insert(b);
                 out[1].insert(a);
-                if self.believable(by, b, a, distance, alone) {
-                    (self.free[0][b], self.free[1][a]) = (false, false);
-                    self.pairs.push(Pair { before: b, after: a, how });
+                if self.believable(by, b, a, distance, alone) && !self.crosses(b, a) {
+                    self.pair(how, b, a);
                 }
             }
             before.retain(|b| !out[0].contains(b));
             after.retain(|a| !out[1].contains(a));
         }
+    }
+
+    fn pair(&mut self, how: MatchedBy, b: usize, a: usize) {
+        (self.free[0][b], self.free[1][a]) = (false, false);
+        self.pairs.push(Pair { before: b, after: a, how });
+        if how == MatchedBy::Line {
+            let lines = (self.line(0, b), self.line(1, a));
+            self.known.entry(place(&self.at(0, b))).or_default().push(lines);
+        }
+    }
+
+    /// Whether a pair would change places with one that is known by its line in the same function.
+    fn crosses(&self, b: usize, a: usize) -> bool {
+        let (old, new) = (self.line(0, b), self.line(1, a));
+        let known = self.known.get(&place(&self.at(0, b)));
+        known
+            .into_iter()
+            .flatten()
+            .any(|&(before, after)| old != before && old.cmp(&before) == after.cmp(&new))
+    }
+
+    /// Pairs units whose lines are near each other and name the same, the likest first.
+    fn align_names(&mut self, how: MatchedBy, before: &mut Vec<usize>, after: &mut Vec<usize>) {
+        let [b, a] = [(0, &*before), (1, &*after)]
+            .map(|(side, units)| units.iter().map(|&i| (i, names(&self.at(side, i)))).collect::<Vec<_>>());
+        let mut likest: Vec<(Reverse<usize>, i64, usize, usize)> = Vec::new();
+        for (b, old) in &b {
+            for (a, new) in &a {
+                let apart = distance(self.line(0, *b), self.line(1, *a)).abs();
+                let alike = alike(old, new);
+                if alike > 0 && apart <= TOLERANCE {
+                    likest.push((Reverse(alike), apart, *b, *a));
+                }
+            }
+        }
+        likest.sort_unstable();
+        for (_, _, b, a) in likest {
+            if self.free[0][b] && self.free[1][a] {
+                self.pair(how, b, a);
+            }
+        }
+        before.retain(|&b| self.free[0][b]);
+        after.retain(|&a| self.free[1][a]);
     }
 
     /// The distance that most units of a group are apart; ties go to what the file's frames say, then to the smallest.
@@ -330,7 +412,6 @@ impl Matcher<'_> {
         let near = distance.abs() <= TOLERANCE;
         let other_text = self.texts
             && matches!((text(&before), text(&after)), (Some(before), Some(after)) if before != after);
-        let place = |at: &At| (at.file.to_owned(), function(at).unwrap_or("").to_owned());
         let [old, new] = &self.functions;
         match by {
             By::Text | By::Name => true,

@@ -47,7 +47,7 @@ words! {
         // What is not proven.
         Direction = "direction": "that its copies go to the GPU is not shown",
         Pageable = "pageable": "its source is pageable, and nothing in sight pins it: so large a copy waits in the call itself",
-        Joined = "joined": "`cat` and `stack` give pageable memory, also of pinned tensors: join into a pinned buffer (`out=`), or in the loader's collate function",
+        Joined = "joined": "what `cat` and `stack` join is pageable again: let them write to a new pinned tensor (`out=torch.empty(…, pin_memory=True)`)",
         Reused = "reused": "its pinned source may be written again before the copy has ended",
         Streams = "streams": "work runs on several streams, which it may keep in order",
         Devices = "devices": "work runs on several GPUs, and the values may not be on one",

@@ -1,9 +1,11 @@
 //! A patch as a unified diff, and what became of each site.
 
+use crate::model::edit::Refusal;
 use crate::patch::{Answer, Patch, PatchedFile};
 use crate::repository::Repository;
 use crate::text::{counted, escape_terminal, path_end};
 use similar::TextDiff;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// Prints the diff, as `git apply` and `patch -p1` take it at the top of the checkout.
@@ -25,7 +27,8 @@ fn diff(file: &PatchedFile, repository: &Repository) -> String {
     lines.unified_diff().context_radius(3).header(&name("a"), &name("b")).to_string()
 }
 
-/// One sentence on the whole, then one on each site that has no edit in the patch, and one on those without a line.
+/// One sentence on the whole, then one on each site that has no edit in the patch, on each file that is not what ran, and on the sites
+/// without a line.
 pub fn summary(patch: &Patch, applied: bool) -> Vec<String> {
     let edits: usize = patch.files.iter().map(|file| file.edits).sum();
     let made = patch.sites.iter().filter(|answer| answer.made).count();
@@ -38,7 +41,19 @@ pub fn summary(patch: &Patch, applied: bool) -> Vec<String> {
         counted(made as u64, "site"),
         left.len() + patch.placeless.len()
     )];
-    lines.extend(left.into_iter().map(sentence));
+    let is_stale = |answer: &&Answer| answer.reason == Some(Refusal::Stale);
+    let (stale, told): (Vec<&Answer>, Vec<&Answer>) = left.into_iter().partition(is_stale);
+    lines.extend(told.into_iter().map(sentence));
+    let mut changed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    stale.iter().for_each(|answer| changed.entry(&answer.file).or_default().push(&answer.site));
+    lines.extend(changed.into_iter().map(|(file, sites)| {
+        format!(
+            "{}: {} at {} (edited since, perhaps by an earlier `fix`): capture again; what is said of its other sites may be of other lines",
+            path_end(file, 1),
+            Refusal::Stale.help(),
+            sites.join(", ")
+        )
+    }));
     if !patch.placeless.is_empty() {
         lines.push(format!("{}: no line of yours is known", patch.placeless.join(", ")));
     }

@@ -1,11 +1,12 @@
 //! Edits of sites, and how they are held against each other.
 
-use crate::model::Site;
+use crate::catalogue::Strategy;
 use crate::model::edit::{Edit, EditKind, Outcome, Proposal, Refusal, Replacement};
+use crate::model::{Frame, Site};
 use crate::verdict::site::Site as FoundSite;
 use crate::verdict::source::Reading;
-use crate::vocabulary::{Attribution, Class};
-use rustc_hash::FxHashMap;
+use crate::vocabulary::{Attribution, Class, Kind};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What can be done to the source of a site: nothing where its wait is needed, in a library or nowhere to be found.
 pub fn proposal(site: &FoundSite) -> Option<Proposal> {
@@ -30,7 +31,10 @@ pub fn proposal(site: &FoundSite) -> Option<Proposal> {
     })
 }
 
-/// Takes back edits that other sites stand against.
+/// Before the advice to do without a call whose line has waits that the program may need.
+const UNLESS_NEEDED: &str = "only if the line's other waits may go too: ";
+
+/// Takes back edits that other sites stand against, and says of advice to delete a line's call what stands against that.
 ///
 /// Definition: an edit stays if no site of its line waits for what it removes and is not avoidable; if each line that it takes
 /// together has a site with the same edit; and if it touches no other edit of a site before it.
@@ -56,6 +60,18 @@ pub fn settle(sites: &mut [Site]) {
                 }
             };
             refused.push((at, Outcome::refused(Some(edit.kind), refusal)));
+        }
+    }
+    let needed = sites.iter().filter(|site| site.class != Class::False);
+    let needed: FxHashSet<Frame> = needed.filter_map(|site| site.user_frame.clone()).collect();
+    let bare = |site: &Site| matches!(site.kind, Kind::Explicit | Kind::Redundant | Kind::Idle);
+    let beside = |site: &Site| site.user_frame.as_ref().is_some_and(|frame| needed.contains(frame));
+    for site in sites.iter_mut().filter(|site| site.class == Class::False && bare(site) && beside(site)) {
+        if let Some(fix) = &mut site.fix
+            && fix.strategy == Strategy::Remove.name()
+            && !fix.title.starts_with(UNLESS_NEEDED)
+        {
+            fix.title.insert_str(0, UNLESS_NEEDED);
         }
     }
     for (at, outcome) in refused {

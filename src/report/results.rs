@@ -7,6 +7,7 @@ use crate::analysis::{CaptureAnalysis, Options};
 use crate::catalogue::Strategy;
 use crate::cost::statistics::{histogram, quartiles};
 use crate::frame::{SiteWaits, Sums, Waits};
+use crate::model::edit::EditKind;
 use crate::model::*;
 use crate::profile::commands;
 use crate::profile::communicators;
@@ -218,6 +219,17 @@ impl<'a> Sites<'a> {
         let forward = operator && strategy != Strategy::Leave;
         // The catalogue's other ways are other ways to the catalogue's own end.
         let alternatives = if title == entry.fix.title { entry.fix.alternatives } else { &[] };
+        // The line shown may go another way than its entry.
+        let own = proven.and_then(|reading| reading.outcome.edit()).filter(|_| here.is_some());
+        let title = match own.map(|edit| edit.kind) {
+            Some(kind @ (EditKind::NonBlocking | EditKind::OnDevice))
+                if strategy == Strategy::NonBlocking =>
+            {
+                kind.help()
+            }
+            Some(kind @ EditKind::ReadTogether) if strategy != Strategy::Coalesce => kind.help(),
+            _ => title,
+        };
         let title = if forward { format!("in the forward pass: {title}") } else { title.to_owned() };
         Some(Fix {
             order: strategy as u8 + 1,

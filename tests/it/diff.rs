@@ -119,6 +119,62 @@ fn text_tells_lines_that_changed_places() {
     );
 }
 
+/// Reads that were edited are known by the names of their lines, though one has changed places with another.
+///
+/// ```text
+///  before   17 losses.append(loss.item())       after   16 loss_value, norm_value = …(loss, norm)
+///           18 print(loss.item(), norm.item())          19 losses = torch.stack(losses).tolist()      behind the loop
+///           30 print(hits.item())                       31 show(hits.item())
+/// ```
+#[test]
+fn edited_lines_are_known_by_what_they_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+    let texts = [
+        (15, "def step(a, b):"),
+        (17, "    losses.append(loss.item())"),
+        (18, "    print(loss.item(), norm.item())"),
+        (30, "    print(hits.item())"),
+    ];
+    source(&old, "train.py", &texts);
+    let texts = [
+        (14, "def step(a, b):"),
+        (16, "    loss_value, norm_value = torch.stack([v for v in (loss, norm)]).tolist()"),
+        (19, "    losses = torch.stack(losses).tolist()"),
+        (31, "    show(hits.item())"),
+    ];
+    source(&new, "train.py", &texts);
+    let before = [17, 18, 30].map(|line| read("step", line));
+    let after = [read("step", 16), Waits { every: 99, ..read("step", 19) }, read("step", 31)];
+    let report = compare(&side(&LOOP, &before, Some(&old)), &side(&LOOP.seed(2), &after, Some(&new)));
+    let places: Vec<String> =
+        said(&report).iter().map(|line| line.split(" by ").next().unwrap_or_default().to_owned()).collect();
+    let expected = ["Changed step:17 -> step:19", "Changed step:18 -> step:16", "Moved step:30 -> step:31"];
+    assert_eq!(places, expected);
+    assert!(fates(&report).contains(&"17 Fewer".to_owned()), "{:?}", fates(&report));
+}
+
+/// Of reads without texts none is taken for one on the other side of what is known: two are six lines further up, and 20 is none
+/// that stood above them.
+///
+/// ```text
+///  before          10     14            30
+///  after    8                20     24
+/// ```
+#[test]
+fn lines_keep_their_order() {
+    let before = [10, 14, 30].map(|line| read("step", line));
+    let after = [8, 20, 24].map(|line| read("step", line));
+    let report = compare(&side(&LOOP, &before, None), &side(&LOOP.seed(2), &after, None));
+    let expected = [
+        "Gone step:10 -> -",
+        "Moved step:14 -> step:8 by Line",
+        "Moved step:30 -> step:24 by Line",
+        "New - -> step:20",
+    ];
+    assert_eq!(said(&report), expected);
+}
+
 /// Two lines that happen to lie as far apart as two others are not them: what they say differs, and it is far.
 #[test]
 fn a_chance_distance_pairs_nothing() {

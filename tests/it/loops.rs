@@ -18,7 +18,7 @@ pub struct Waits {
     pub what: What,
     /// About how long it blocks, in ns.
     pub ns: i64,
-    /// In every n-th iteration.
+    /// In every n-th iteration; of more than there are, once behind the loop.
     pub every: i64,
 }
 
@@ -82,10 +82,12 @@ impl Loop {
             // A twentieth either way.
             ns + (state >> 8) % (ns / 10).max(1) - ns / 20
         };
-        for i in 0..self.iterations {
+        for i in 0..=self.iterations {
+            let behind = i == self.iterations;
+            let runs = |l: &&Waits| (l.every > self.iterations) == behind && (behind || i % l.every == 0);
             let begun = now;
             now += 10_000;
-            for line in lines.iter().filter(|l| i % l.every == 0) {
+            for line in lines.iter().filter(runs) {
                 let ns = jitter(line.ns);
                 e.launch(t, now..now + 5_000, GPU0, now + 6_000..now + 6_000 + ns, "gemm");
                 let (copy, done) = (now + 6_000, now + 6_000 + ns + 2_000);
@@ -105,7 +107,7 @@ impl Loop {
                 }
                 now = done + jitter(20_000);
             }
-            if self.nvtx {
+            if self.nvtx && !behind {
                 e.nvtx(t, begun..now, &format!("{} {i}", self.range));
             }
             now += 1_000;

@@ -17,6 +17,8 @@ const US: i64 = 1000;
 struct Scene<'a> {
     /// With `#!` on the line of the copy, which runs in `run`.
     program: &'a str,
+    /// Its other file, memory.py.
+    memory: &'a str,
     copy: Copy,
     lag: i64,
     waits: bool,
@@ -24,7 +26,7 @@ struct Scene<'a> {
 
 impl Scene<'_> {
     fn new(program: &str, copy: Copy) -> Scene<'_> {
-        Scene { program, copy, lag: 1500, waits: false }
+        Scene { program, memory: "", copy, lag: 1500, waits: false }
     }
 
     /// The warning about the program, as its code and the line that it names.
@@ -45,6 +47,7 @@ impl Scene<'_> {
         e.sync(t, "cudaDeviceSynchronize", 20_000 * US..20_010 * US, GPU0);
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("train.py"), self.program).expect("a program");
+        fs::write(folder.path().join("memory.py"), self.memory).expect("its other file");
         let root = SourceRoot { old: Some("/w".to_owned()), new: folder.path().to_owned() };
         let report = look::report_with(&e, &Options { source_roots: vec![root], ..look::options() });
         let race = |code: &str| matches!(code, "buffer-race" | "early-read");
@@ -103,6 +106,51 @@ fn a_pinned_buffer_that_is_written_under_its_copy_is_told() {
     let whole = OF_AN_OBJECT.replace("self.buffer[:n]", "self.buffer");
     let said = Scene::new(&whole, up()).said().expect("a warning");
     assert!(said.starts_with("buffer-race: train.py:8: ") && said.contains("line 7 writes"), "{said}");
+}
+
+/// Of each: the file that makes the buffer, what the program says above its loop, the buffer, and whether it is told.
+#[test]
+fn a_buffer_of_another_file_is_followed_there() {
+    const MEMORY: &str = r#"import torch
+def pinned(n):
+    return torch.empty(n, pin_memory=True)
+def plain(n):
+    return torch.empty(n)
+def either(n):
+    if n:
+        return torch.empty(n).pin_memory()
+    return plain(n)
+class Staging:
+    def __init__(self, n):
+        self.buffer = pinned(n)
+        self.other = plain(n)
+shared = pinned(64)
+given = pinned(64)
+given = pinned(128)
+"#;
+    for (above, buffer, told) in [
+        ("from memory import pinned\nbuffer = pinned(64)", "buffer", true),
+        ("import memory\nbuffer = memory.pinned(64)", "buffer", true),
+        ("from memory import shared", "shared", true),
+        ("from memory import Staging\nstaging = Staging(64)", "staging.buffer", true),
+        ("from memory import plain\nbuffer = plain(64)", "buffer", false),
+        ("from memory import either\nbuffer = either(64)", "buffer", false),
+        ("from memory import given", "given", false),
+        ("from elsewhere import pinned\nbuffer = pinned(64)", "buffer", false),
+        ("from memory import Staging\nstaging = Staging(64)", "staging.other", false),
+        ("from memory import Staging\nstaging = Staging(64)\nstaging = Staging(32)", "staging.buffer", false),
+        ("from memory import Staging\nstaging = Staging(64)\nstaging.buffer = None", "staging.buffer", false),
+        (
+            "from memory import Staging\nall = [Staging(n) for n in sizes]\nfor staging in all: run(staging)",
+            "staging.buffer",
+            false,
+        ),
+    ] {
+        let program = REUSED.replace("buffer = torch.empty(1024).pin_memory()", above);
+        let program = program.replace("buffer.", &format!("{buffer}."));
+        let said = Scene { memory: MEMORY, ..Scene::new(&program, up()) }.said();
+        assert_eq!(said.is_some(), told, "{program}: {said:?}");
+    }
 }
 
 #[test]

@@ -19,6 +19,7 @@ use crate::model::Frame;
 use crate::model::edit::{Outcome, Refusal};
 use crate::rules::grade;
 use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
+use flow::calls::Program;
 use infer::placement::{Here, Placements};
 use judge::reader::{Case, Judged, SiteReader};
 use mend::Mended;
@@ -87,8 +88,11 @@ pub fn line(tree: &SourceTree, recorded: &str, line: u32, function: &str) -> Opt
 /// uploaded (`up`), or reads what came down. `None` where no file or no such use is at hand.
 pub fn raced(tree: &SourceTree, recorded: &str, line: u32, function: &str, up: bool) -> Option<Use> {
     let file = tree.open(recorded)?;
-    let find = if up { judge::race::rewritten } else { judge::race::read_early };
-    find(&file, line, function)
+    let program = Program { tree, recorded, depth: 0 };
+    match up {
+        true => judge::race::rewritten(program, &file, line, function),
+        false => judge::race::read_early(&file, line, function),
+    }
 }
 
 /// Where `after` imports a name that `before` uses and it does not: byte ranges of whole lines, ascending.

@@ -71,7 +71,10 @@ fn what_is_written_parses_and_is_not_changed_again() {
     assert!(parses(&after) && !after.contains("synchronize"), "{after}");
     let again = fix(&sample(TRAIN), folder.path(), &["--apply", "--unsafe-fixes"]);
     assert_eq!((again.code, fs::read_to_string(&file).expect("the file")), (0, after));
-    assert_eq!(fix(&sample(TRAIN), folder.path(), &["--unsafe-fixes"]).stdout, "");
+    let third = fix(&sample(TRAIN), folder.path(), &["--unsafe-fixes"]);
+    assert_eq!(third.stdout, "");
+    let why = "train_mlp.py: the file at hand is not what ran at S2 (edited since, perhaps by an earlier `fix`): capture again";
+    assert!(third.stderr.contains(why), "{}", third.stderr);
     assert_eq!(names(folder.path()), ["train_mlp.py"]);
 }
 
@@ -230,6 +233,43 @@ fn a_line_that_is_needed_elsewhere_is_not_edited() {
     });
     let ran = fix(&path, folder.path(), &[]);
     assert!(ran.stdout.is_empty() && ran.stderr.contains("needs it"), "{}", ran.stderr);
+    let titles = titles(&path, folder.path());
+    assert!(!titles.is_empty());
+    assert!(
+        titles.iter().all(|title| title.starts_with("only if the line's other waits may go too: ")),
+        "{titles:?}"
+    );
+}
+
+/// Titles of the avoidable sites of a report.
+fn titles(capture: &str, folder: &Path) -> Vec<String> {
+    let root = folder.display().to_string();
+    let report = program(&[capture, "--format", "json", "--source-root", &root]).stdout;
+    let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+    let sites = report["sites"].as_array().expect("sites").iter();
+    let avoidable = sites.filter(|site| site["class"] == "false");
+    avoidable.filter_map(|site| site["fix"]["title"].as_str()).map(str::to_owned).collect()
+}
+
+/// The way named is that of the line shown.
+#[test]
+fn titles_say_what_the_shown_line_does() {
+    let (folder, _) = checkout();
+    let titles = titles(&sample(TRAIN), folder.path());
+    for wanted in [
+        "copy without blocking: t.cuda(non_blocking=True)",
+        "read the values in one copy: torch.stack([loss, acc, gnorm]).tolist()",
+    ] {
+        assert!(titles.iter().any(|title| title == wanted), "{titles:?}");
+    }
+}
+
+#[test]
+fn a_wait_beside_a_clock_is_not_to_be_deleted() {
+    let (folder, path) = stray(|_| ());
+    let timed = STEP.replace("\n\n\n", "\nimport time\n\n").replace("return y", "return time.perf_counter()");
+    fs::write(folder.path().join("train.py"), timed).expect("written");
+    assert_eq!(titles(&path, folder.path()), ["time with CUDA events, read after the loop"]);
 }
 
 #[test]

@@ -5,6 +5,9 @@ x = x.cuda()  #! upload cuda 512
 # file: after
 x = x.cuda(non_blocking=True)
 
+# --- a copy that the profiler has lost may be one to the host
+x = x.to("cuda")  #! lost to; refused direction
+
 # --- large and pageable
 x = x.cuda()  #! upload cuda 524288; refused pageable
 

@@ -44,6 +44,7 @@ const NAMES: &[(&str, &str)] = &[
 /// copy METHOD           a read of an array into pageable memory
 /// upload METHOD [BYTES] a copy from pageable memory
 /// pinned METHOD [BYTES] a copy from pinned memory
+/// lost METHOD           a copy that the profiler has lost
 /// API                   a call that completes no copy
 /// ```
 pub fn observed(text: &str) -> Observed<'_> {
@@ -63,6 +64,7 @@ pub fn observed(text: &str) -> Observed<'_> {
         "copy" => (copy(down, bytes(4096), HostMemory::Pageable), "copy_"),
         "upload" => (copy(Direction::HostToDevice, bytes(4096), HostMemory::Pageable), "copy_"),
         "pinned" => (copy(Direction::HostToDevice, bytes(4096), HostMemory::Pinned), "copy_"),
+        "lost" => (None, "copy_"),
         api => return Observed { api, through, ..Observed::default() },
     };
     let method = words.get(1).copied();

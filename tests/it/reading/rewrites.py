@@ -31,6 +31,13 @@ print(f'{loss.item():.4f}')  #! item: logging; nofix
 v = loss.item()  #! item: logging; nofix
 logger.info(v)
 
+# --- collected, and off the graph already
+def f(batches):
+    losses = []
+    for x in batches:
+        losses.append(step(x).detach().item())  #! item: logging; fix step(x).detach()
+    return losses
+
 # --- one read twice
 print(loss.item(), loss.item())  #! item: logging; nofix
 

@@ -7,12 +7,12 @@ def f(pred, gold, mask):
 
 # --- compared before they are selected
 def f(pred, gold, mask):
-    return pred.eq(gold).masked_select(mask).sum()  #! count masked_select: round-trip
+    return pred.eq(gold).masked_select(mask).sum()  #! count masked_select: round-trip; says `(a & mask).sum()` does not
 
 # --- by names
 def f(pred, gold, mask):
     a = pred[mask]  #! get-mask: round-trip; says mask.sum()
-    b = gold[mask]  #! get-mask: round-trip
+    b = gold[mask]  #! get-mask: round-trip; says a[~mask] = False; silent a & mask
     hits = a.eq(b)
     return hits.float().mean()
 
@@ -32,7 +32,11 @@ def f(pred, gold, mask):
 
 # --- numbers
 def f(loss, mask):
-    return loss[mask].mean()  #! get-mask: dynamic-shape; says masked_fill; <= 0.75
+    return loss[mask].mean()  #! get-mask: dynamic-shape; says a[~mask] = 0; silent masked_fill; <= 0.75
+
+# --- numbers by a mask that is broadcast
+def f(loss, mask):
+    return loss.masked_select(mask).mean()  #! count masked_select: dynamic-shape; says a.masked_fill(~mask, 0).sum()
 
 # --- selected by another mask
 def f(pred, gold, mask, keep):

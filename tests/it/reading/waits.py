@@ -193,6 +193,30 @@ class F:
             y.copy_(self.pair[i % 2], non_blocking=True)
             self.sent[i % 2].record()
 
+# --- a buffer that another file pins
+from memory import Staging, buffers
+pair = buffers(2)
+own = Staging(9)
+def f(batches, sent):
+    for i, x in enumerate(batches):
+        sent.synchronize()  #! event-sync: barrier
+        own.buffer.copy_(x)
+        y = own.buffer.to('cuda', non_blocking=True)
+        sent.record()
+def g(batches, sent):
+    for i, x in enumerate(batches):
+        sent.synchronize()  #! event-sync: explicit
+        pair[i % 2].copy_(x)
+        y = pair[i % 2].to('cuda', non_blocking=True)
+        sent.record()
+# file: memory.py
+import torch
+class Staging:
+    def __init__(self, n):
+        self.buffer = torch.empty(n).pin_memory()
+def buffers(n):
+    return [torch.empty(9) for _ in range(n)]
+
 # --- the buffer is pageable: the driver has taken it
 buffer = torch.empty(9)
 def f(batches, sent):

@@ -47,6 +47,11 @@ impl Program<'_> {
         self.find(import, rest, &|file, name| Objects::new(file).class_named(name).is_some())
     }
 
+    /// The file that gives the name which `import` (and `rest` after it) names a value, through re-exports.
+    pub fn value(self, import: &Import, rest: Option<&str>) -> Option<Found> {
+        self.find(import, rest, &binds_name)
+    }
+
     fn find(self, import: &Import, rest: Option<&str>, defines: &Defines<'_>) -> Option<Found> {
         self.through(self.recorded, import, rest, MAX_FILES, defines)
     }

@@ -64,8 +64,9 @@ impl<'s> SiteReader<'s> {
         None
     }
 
-    fn program(self, frame: &'s Frame) -> Option<Program<'s>> {
-        Some(Program { tree: self.tree, recorded: &frame.file, depth: 0 })
+    /// The program of the site, from its own file on.
+    pub(super) fn program(self) -> Option<Program<'s>> {
+        Some(Program { tree: self.tree, recorded: &self.frames.first()?.file, depth: 0 })
     }
 }
 
@@ -81,8 +82,7 @@ impl Case<'_, '_> {
     /// The verdict on a value read by the expression, its callers included.
     pub(super) fn value(self, pattern: &'static str, bulk: bool) -> Verdict {
         let path = self.here.path;
-        let program = self.site.frames.first().and_then(|frame| self.site.program(frame));
-        let mut tracer = Tracer::new(self.here.placements).of(program);
+        let mut tracer = Tracer::new(self.here.placements).of(self.site.program());
         let many = bulk && self.site.observed.largest > fit::SCALAR_BYTES;
         tracer.follow(path, Value { many, tensor: pattern == "D01", ..Value::new(path, bulk) });
         let file = self.here.file();

@@ -1,15 +1,16 @@
 //! Waits that keep a pinned buffer from being written while a copy of it is under way (S21).
 
 use super::barrier::Span;
+use super::pinned::Home;
 use super::race::{from_its_start, writes};
 use crate::verdict::source::parse::nodes::{self, flag, function_scope, range};
-use crate::verdict::source::parse::{Node, Source, dotted};
+use crate::verdict::source::parse::{Node, dotted};
 use ruff_python_ast::{Expr, ExprCall};
 
 /// The write to a pinned buffer that the wait at the end of `path` holds back until a copy of the buffer has ended.
 ///
 /// Definition: the buffer is uploaded without blocking, the host writes to it later on, in this round of the loop or the next, and of
-/// the waits in between this one is meant, as [`super::barrier::barrier`] has it. The file gives the buffer pinned memory.
+/// the waits in between this one is meant, as [`super::barrier::barrier`] has it. The file gives the buffer pinned memory, or another one of the program does.
 ///
 /// ```text
 /// for x in batches:
@@ -18,8 +19,9 @@ use ruff_python_ast::{Expr, ExprCall};
 ///     y = buffer.to("cuda", non_blocking=True)
 ///     sent.record()
 /// ```
-/// Cost: some walks over the function for each copy in it, and one over the file.
-pub fn guard(file: &Source, path: &[Node<'_>]) -> Option<String> {
+/// Cost: some walks over the function for each copy in it, and one over each file.
+pub fn guard(home: Home<'_>, path: &[Node<'_>]) -> Option<String> {
+    let file = home.file;
     let function = &path[..=function_scope(path)];
     let waits = nodes::calls(function, &|call| nodes::name(&call.func) == "synchronize");
     nodes::calls(function, &|call| flag(call, "non_blocking")).into_iter().find_map(|copy| {
@@ -31,7 +33,7 @@ pub fn guard(file: &Source, path: &[Node<'_>]) -> Option<String> {
                 == Some(range(path))
         })?;
         let (sent, written) = (file.line_of(range(&copy).start()), file.line_of(range(&write).start()));
-        is_pinned(file, &name).then(|| {
+        (is_given(home, &name) || home.is_made_once(buffer, path)).then(|| {
             format!(
                 "the pinned `{name}` is uploaded without blocking on line {sent} and written on line {written}: this wait keeps the write from coming before the copy has ended"
             )
@@ -62,12 +64,15 @@ fn is_element(path: &[Node<'_>], name: &str) -> bool {
         && nodes::receiver(call).is_some_and(element)
 }
 
-/// Whether an assignment of the file gives the name pinned memory.
-fn is_pinned(file: &Source, name: &str) -> bool {
+/// Whether an assignment of the file gives the name pinned memory, or several buffers of it.
+fn is_given(home: Home<'_>, name: &str) -> bool {
     let gives = &mut |path: &[Node<'_>]| {
         let Some(Node::StmtAssign(ast)) = nodes::last(path) else { return false };
         let named = ast.targets.iter().any(|target| dotted(target) == name);
-        named && file.text(&*ast.value).contains("pin_memory")
+        let made = |call: &ExprCall| home.makes_pinned(call, 0);
+        named
+            && (home.file.text(&*ast.value).contains("pin_memory")
+                || !nodes::calls(&[Node::from(&*ast.value)], &made).is_empty())
     };
-    !nodes::find(&[file.module()], gives).is_empty()
+    !nodes::find(&[home.file.module()], gives).is_empty()
 }

@@ -6,6 +6,7 @@ mod callers;
 mod explicit;
 mod guard;
 mod origin;
+mod pinned;
 pub mod race;
 pub mod reader;
 mod reduced;

@@ -1,6 +1,8 @@
 //! Copies without a wait whose memory the host uses meanwhile: what the source says of that.
 
 use super::barrier::{copies_down, expression, reads, surely_before, target};
+use super::pinned::Home;
+use crate::verdict::source::flow::calls::Program;
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::locate::line::{Tier, runs_in, walk_line};
 use crate::verdict::source::parse::nodes::{self, flag, function_scope, range};
@@ -8,9 +10,6 @@ use crate::verdict::source::parse::scope;
 use crate::verdict::source::parse::{Node, Path, Source, dotted, last, within};
 use ruff_python_ast::{Expr, ExprCall, ExprContext};
 use ruff_text_size::{Ranged, TextRange};
-
-/// Functions looked at, one calling the other, for whether a line runs once.
-const MAX_CALLERS: u8 = 5;
 
 /// What the host does with the memory of a copy on a line, in each turn.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,14 +35,14 @@ fn only<'a>(file: &'a Source, line: u32, function: &str, is: &dyn Fn(&ExprCall) 
 /// The write of the host to a pinned buffer that is made once, surely before each upload of it on that line.
 ///
 /// ```text
-/// buffer = torch.empty(n).pin_memory()                  made once: in no loop, of no function that may run twice
+/// buffer = torch.empty(n).pin_memory()                  made once, see [`Home::is_made_once`]
 /// for x in batches:
 ///     buffer.copy_(x)                                   the write
 ///     y = buffer.to("cuda", non_blocking=True)          the line
 /// ```
 /// Where the trace shows that a copy of the line had not ended when the line ran again, the write in between came too early.
-/// Cost: some walks over the file.
-pub fn rewritten(file: &Source, line: u32, function: &str) -> Option<Use> {
+/// Cost: some walks over the file, and those where the buffer is made.
+pub fn rewritten(program: Program<'_>, file: &Source, line: u32, function: &str) -> Option<Use> {
     let copy = only(file, line, function, &|call| Names("to cuda copy_").has(nodes::name(&call.func)))?;
     let call = nodes::call(&copy)?;
     let sent = if nodes::name(&call.func) == "copy_" {
@@ -52,7 +51,7 @@ pub fn rewritten(file: &Source, line: u32, function: &str) -> Option<Use> {
         nodes::receiver(call)?
     };
     let (buffer, whole) = from_its_start(sent)?;
-    is_made_once(file, buffer, &copy).then_some(())?;
+    Home { program, file }.is_made_once(buffer, &copy).then_some(())?;
     let name = dotted(buffer);
     let around = &copy[..=function_scope(&copy)];
     let turn = turn(&copy);
@@ -167,78 +166,4 @@ fn is_number(read: &[Node<'_>]) -> bool {
         [.., Node::InterpolatedElement(_) | Node::ExprBinOp(_) | Node::ExprCompare(_), _] => true,
         _ => false,
     }
-}
-
-/// Whether the buffer is pinned memory that is made in one place, which runs once in the process.
-fn is_made_once<'a>(file: &'a Source, buffer: &'a Expr, path: &[Node<'a>]) -> bool {
-    let made = match buffer {
-        Expr::Name(name) => {
-            let owner = scope::owner(path, &name.id);
-            let all = scope::occurrences(&owner, &name.id);
-            let mut stores = all.into_iter().filter(|one| one.store || !one.load);
-            let Some(one) = stores.next().filter(|_| stores.next().is_none()) else { return false };
-            let once = scope::parameter(&owner, &name.id).is_none() && runs_once(file, &owner, 0);
-            scope::value(one.path).filter(|_| once)
-        }
-        Expr::Attribute(ast) => own_attribute(file, ast.attr.as_str(), path),
-        _ => None,
-    };
-    made.is_some_and(|(value, place)| is_pinned(value) && !is_repeated(&place))
-}
-
-/// What `__init__` gives to an attribute of the class around, of which the file makes one object, and nobody else does.
-fn own_attribute<'a>(file: &'a Source, attribute: &str, path: &[Node<'a>]) -> Option<(&'a Expr, Path<'a>)> {
-    let class = path[..=nodes::class_scope(path)?].to_vec();
-    let Some(Node::StmtClassDef(ast)) = last(&class) else { return None };
-    let mut stores = nodes::find(&[file.module()], &mut |path| {
-        nodes::attribute(path)
-            .is_some_and(|one| one.attr.as_str() == attribute && one.ctx != ExprContext::Load)
-    })
-    .into_iter();
-    let store = stores.next().filter(|_| stores.next().is_none())?;
-    let in_init =
-        nodes::function(&store[..=function_scope(&store)]).is_some_and(|f| f.name.as_str() == "__init__");
-    let own = nodes::class_scope(&store).is_some_and(|at| range(&store[..=at]) == range(&class));
-    let value = match store.get(store.len().checked_sub(2)?)? {
-        Node::StmtAssign(ast) => &*ast.value,
-        Node::StmtAnnAssign(ast) => ast.value.as_deref()?,
-        _ => return None,
-    };
-    (in_init && own && is_called_once(file, &ast.name, 0)).then_some((value, store))
-}
-
-/// Whether a value is made as pinned memory.
-fn is_pinned(value: &Expr) -> bool {
-    let Expr::Call(call) = value else { return false };
-    nodes::name(&call.func) == "pin_memory"
-        || flag(call, "pin_memory") && dotted(&call.func).starts_with("torch.")
-}
-
-/// Whether a loop or a comprehension of its function holds the last node.
-fn is_repeated(path: &[Node<'_>]) -> bool {
-    path[function_scope(path)..]
-        .iter()
-        .any(|&node| matches!(node, Node::StmtFor(_) | Node::StmtWhile(_)) || nodes::is_comprehension(node))
-}
-
-/// Whether the code of the module or function at the end of a path runs once: its only mention in the file is a call that does.
-fn runs_once(file: &Source, owner: &[Node<'_>], callers: u8) -> bool {
-    let Some(function) = nodes::function(owner) else { return owner.len() == 1 };
-    let method = matches!(nodes::above(owner, 1), Some(Node::StmtClassDef(_)));
-    !method && function.decorator_list.is_empty() && is_called_once(file, &function.name, callers)
-}
-
-fn is_called_once(file: &Source, name: &str, callers: u8) -> bool {
-    let mut named = nodes::find(
-        &[file.module()],
-        &mut |path| matches!(last(path), Some(Node::ExprName(ast)) if ast.id.as_str() == name),
-    )
-    .into_iter();
-    let Some(only) = named.next().filter(|_| named.next().is_none()) else { return false };
-    let at = range(&only);
-    let called = matches!(nodes::above(&only, 1), Some(Node::ExprCall(call)) if call.func.range() == at);
-    called
-        && callers < MAX_CALLERS
-        && !is_repeated(&only)
-        && runs_once(file, &only[..=function_scope(&only)], callers + 1)
 }

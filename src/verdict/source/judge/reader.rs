@@ -203,7 +203,7 @@ impl Case<'_, '_> {
     fn explicit(self) -> Verdict {
         let caller = self.site.caller(0, "");
         let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
-        let (grade, kind, what) = explicit::purpose(self.here, caller);
+        let (grade, kind, what) = explicit::purpose(self.here, self.site.program(), caller);
         let pattern = match self.site.observed.api {
             _ if kind == Kind::Barrier => "D05",
             api if api.contains("StreamSync") => "F02",

@@ -72,8 +72,11 @@ impl<'a> Case<'_, 'a> {
     ///
     /// ```text
     /// hits = pred[mask] == gold[mask]      waits for the size of each …
-    /// return hits.sum()                    … of which nothing depends: ((pred == gold) & mask).sum()
+    /// return hits.sum()                    … of which nothing depends: what it leaves out is set to false
     /// ```
+    /// A mask in brackets may have fewer dimensions than what it selects from, which an assignment by it takes as well; that of
+    /// `masked_select` is broadcast, as by `&` and `masked_fill`.
+    ///
     /// Cost: one walk over the scope for each name on the way.
     pub(super) fn only_totals(self) -> Option<Verdict> {
         let path = self.here.path;
@@ -104,16 +107,26 @@ impl<'a> Case<'_, 'a> {
         {
             return None;
         }
-        let of_mean = if asked.mean { ", divided by `mask.sum()`," } else { "" };
+        let of_mean =
+            if asked.mean { ", divided by `mask.sum() * (a.numel() // mask.numel())`," } else { "" };
         let what = &self.text;
+        let broadcast = matches!(self.sync, SyncExpr::Shape(..));
         let (grade, kind, text) = if asked.numbers {
+            let sum = match broadcast {
+                true => "`a.masked_fill(~mask, 0).sum()`",
+                false => "`a[~mask] = 0` in a copy `a` of all of it, and `a.sum()`",
+            };
             let text = format!(
-                "only a total of `{what}` is used: `a.masked_fill(~mask, 0).sum()`{of_mean} does not wait (a product with the mask keeps NaN)"
+                "only a total of `{what}` is used: {sum}{of_mean} does not wait (a product with the mask keeps NaN)"
             );
             (grade::S11_NUMBERS, Kind::DynamicShape, text)
         } else if counted.is_empty() {
+            let sum = match broadcast {
+                true => "`(a & mask).sum()`",
+                false => "`a[~mask] = False` in a copy `a` of all of it, and `a.sum()`",
+            };
             let text = format!(
-                "only a total of what is true in `{what}` is used, so its size decides nothing: `(a & mask).sum()`{of_mean} does not wait"
+                "only a total of what is true in `{what}` is used, so its size decides nothing: {sum}{of_mean} does not wait"
             );
             (grade::S11_TOTAL, Kind::RoundTrip, text)
         } else {

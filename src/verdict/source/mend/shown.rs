@@ -26,7 +26,8 @@ pub fn kept<'a>(here: Here<'_, 'a>, call: &'a ExprCall) -> Option<Result<String,
         _ => false,
     };
     if !tracer.uses.is_empty() && tracer.uses.iter().all(stays) {
-        return Some(Ok(format!("{}.detach()", receiver(here.file(), call)?)));
+        let value = receiver(here.file(), call)?;
+        return Some(Ok(format!("{}.detach()", value.strip_suffix(".detach()").unwrap_or(&value))));
     }
     tracer.uses.iter().all(|used| used.sink == Sink::Log).then_some(Err(()))
 }

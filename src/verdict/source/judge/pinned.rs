@@ -1,0 +1,194 @@
+//! Where pinned memory is made: in the file that uses it, or in another one of the program.
+
+use crate::verdict::source::flow::calls::Program;
+use crate::verdict::source::infer::objects::Objects;
+use crate::verdict::source::parse::imports::{Import, split_root};
+use crate::verdict::source::parse::nodes::{self, flag, function_scope, range};
+use crate::verdict::source::parse::scope;
+use crate::verdict::source::parse::{Node, Path, Source, dotted, last};
+use ruff_python_ast::{Expr, ExprCall, ExprContext};
+use ruff_text_size::Ranged;
+use std::rc::Rc;
+
+/// Functions looked at, one calling the other, for what one returns and for whether a line runs once.
+const MAX_CALLS: u8 = 5;
+
+/// A file of the program.
+#[derive(Clone, Copy)]
+pub(super) struct Home<'p> {
+    pub program: Program<'p>,
+    pub file: &'p Source,
+}
+
+impl<'p> Home<'p> {
+    /// Whether a buffer is pinned memory that is made in one place, which runs once in the process: by torch, or by a function of the
+    /// program that returns what it makes; of a name, or a field that an object's class gives it.
+    ///
+    /// ```text
+    /// memory.py    class Staging:
+    ///                  def __init__(self, n):
+    ///                      self.buffer = torch.empty(n).pin_memory()
+    /// train.py     staging = Staging(1024)                       staging.buffer
+    /// ```
+    /// Cost: some walks over each file on the way.
+    pub fn is_made_once(self, buffer: &Expr, path: &[Node<'_>]) -> bool {
+        let pinned = |home: Home<'_>, value: &Expr| home.is_pinned(value, 0);
+        match buffer {
+            Expr::Name(name) => self.once(&name.id, path, &pinned),
+            Expr::Attribute(ast) if dotted(&ast.value) == "self" => {
+                let class = nodes::class_scope(path).map(|at| path[..=at].to_vec());
+                class.is_some_and(|class| {
+                    let name = class_name(&class);
+                    self.has_own(&class, &ast.attr) && is_called_once(self.file, name, 0)
+                })
+            }
+            Expr::Attribute(ast) => {
+                let Expr::Name(object) = &*ast.value else { return false };
+                let field = ast.attr.as_str();
+                let own = self.stores(field).iter().all(|path| is_of_self(path));
+                own && self.once(&object.id, path, &|home, value| home.gives(value, field))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a value is pinned memory, made as it is evaluated.
+    fn is_pinned(self, value: &Expr, calls: u8) -> bool {
+        value.as_call_expr().is_some_and(|call| self.makes_pinned(call, calls))
+    }
+
+    /// Whether a call makes pinned memory; `calls` of functions led to it.
+    pub fn makes_pinned(self, call: &ExprCall, calls: u8) -> bool {
+        nodes::name(&call.func) == "pin_memory"
+            || flag(call, "pin_memory") && dotted(&call.func).starts_with("torch.")
+            || calls < MAX_CALLS && self.returns_pinned(call, calls + 1)
+    }
+
+    /// Whether all that a function of the program returns is.
+    fn returns_pinned(self, call: &ExprCall, calls: u8) -> bool {
+        let callee = dotted(&call.func);
+        let returns = |home: Home<'_>, name: &str| {
+            let mut functions = scope::functions(home.file.module(), name);
+            let Some(function) = functions.pop().filter(|_| functions.is_empty()) else { return false };
+            let returns = nodes::find(&function, &mut |path| {
+                matches!(last(path), Some(Node::StmtReturn(_))) && function_scope(path) + 1 == function.len()
+            });
+            let pinned = |path: &Path<'_>| {
+                let Some(Node::StmtReturn(ast)) = last(path) else { return false };
+                ast.value.as_ref().is_some_and(|value| home.is_pinned(value, calls))
+            };
+            !returns.is_empty() && returns.iter().all(pinned)
+        };
+        match self.abroad(&callee, Program::function) {
+            Some((recorded, file, name)) => returns(self.at(&recorded, &file), &name),
+            None => returns(self, &callee),
+        }
+    }
+
+    /// Whether a name has one value as long as the process runs, which `is` finds to be it.
+    fn once(self, name: &str, path: &[Node<'_>], is: &dyn Fn(Home<'_>, &Expr) -> bool) -> bool {
+        let owner = scope::owner(path, name);
+        let all = scope::occurrences(&owner, name);
+        let mut stores = all.into_iter().filter(|one| one.store || !one.load);
+        let Some(one) = stores.next().filter(|_| stores.next().is_none()) else { return false };
+        if let Some(Node::Alias(_)) = last(&one.path) {
+            let Some((recorded, file, name)) = self.abroad(name, Program::value) else { return false };
+            return self.at(&recorded, &file).once(&name, &[file.module()], is);
+        }
+        let runs = scope::parameter(&owner, name).is_none() && runs_once(self.file, &owner, 0);
+        scope::value(one.path).is_some_and(|(value, place)| runs && !is_repeated(&place) && is(self, value))
+    }
+
+    /// Whether a value is a new object with a field that its class gives pinned memory.
+    fn gives(self, value: &Expr, field: &str) -> bool {
+        let Expr::Call(call) = value else { return false };
+        let callee = dotted(&call.func);
+        let given = |home: Home<'_>, name: &str| {
+            Objects::new(home.file).class_named(name).is_some_and(|class| home.has_own(&class, field))
+        };
+        match self.abroad(&callee, Program::class) {
+            Some((recorded, file, name)) => given(self.at(&recorded, &file), &name),
+            None => given(self, &callee),
+        }
+    }
+
+    /// Whether `__init__` of a class gives a field pinned memory, and the file gives it nothing else.
+    fn has_own(self, class: &[Node<'_>], field: &str) -> bool {
+        let mut stores = self.stores(field).into_iter();
+        let Some(store) = stores.next().filter(|_| stores.next().is_none()) else { return false };
+        let in_init =
+            nodes::function(&store[..=function_scope(&store)]).is_some_and(|f| f.name.as_str() == "__init__");
+        let own = nodes::class_scope(&store).is_some_and(|at| range(&store[..=at]) == range(class));
+        let value = match store[..] {
+            [.., Node::StmtAssign(ast), _] => Some(&*ast.value),
+            [.., Node::StmtAnnAssign(ast), _] => ast.value.as_deref(),
+            _ => None,
+        };
+        in_init && own && !is_repeated(&store) && value.is_some_and(|value| self.is_pinned(value, 0))
+    }
+
+    /// Where the file gives a field of that name something.
+    fn stores(&self, field: &str) -> Vec<Path<'_>> {
+        nodes::find(&[self.file.module()], &mut |path| {
+            nodes::attribute(path)
+                .is_some_and(|one| one.attr.as_str() == field && one.ctx != ExprContext::Load)
+        })
+    }
+
+    /// The file that defines what an import of this one calls so.
+    fn abroad<T>(
+        self,
+        name: &str,
+        find: impl Fn(Program<'p>, &Import, Option<&str>) -> Option<T>,
+    ) -> Option<T> {
+        let (root, rest) = split_root(name);
+        find(self.program, &Import::of(self.file, root)?, rest)
+    }
+
+    fn at<'f>(&self, recorded: &'f str, file: &'f Rc<Source>) -> Home<'f>
+    where
+        Self: 'f,
+    {
+        Home { program: Program { recorded, ..self.program }, file }
+    }
+}
+
+fn class_name<'a>(class: &Path<'a>) -> &'a str {
+    match last(class) {
+        Some(Node::StmtClassDef(ast)) => &ast.name,
+        _ => "",
+    }
+}
+
+fn is_of_self(path: &Path<'_>) -> bool {
+    nodes::attribute(path).is_some_and(|ast| dotted(&ast.value) == "self")
+}
+
+/// Whether a loop or a comprehension of its function holds the last node.
+fn is_repeated(path: &[Node<'_>]) -> bool {
+    path[function_scope(path)..]
+        .iter()
+        .any(|&node| matches!(node, Node::StmtFor(_) | Node::StmtWhile(_)) || nodes::is_comprehension(node))
+}
+
+/// Whether the code of the module or function at the end of a path runs once: its only mention in the file is a call that does.
+fn runs_once(file: &Source, owner: &[Node<'_>], calls: u8) -> bool {
+    let Some(function) = nodes::function(owner) else { return owner.len() == 1 };
+    let method = matches!(nodes::above(owner, 1), Some(Node::StmtClassDef(_)));
+    !method && function.decorator_list.is_empty() && is_called_once(file, &function.name, calls)
+}
+
+fn is_called_once(file: &Source, name: &str, calls: u8) -> bool {
+    let mut named = nodes::find(
+        &[file.module()],
+        &mut |path| matches!(last(path), Some(Node::ExprName(ast)) if ast.id.as_str() == name),
+    )
+    .into_iter();
+    let Some(only) = named.next().filter(|_| named.next().is_none()) else { return false };
+    let at = range(&only);
+    let called = matches!(nodes::above(&only, 1), Some(Node::ExprCall(call)) if call.func.range() == at);
+    called
+        && calls < MAX_CALLS
+        && !is_repeated(&only)
+        && runs_once(file, &only[..=function_scope(&only)], calls + 1)
+}
