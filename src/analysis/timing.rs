@@ -7,7 +7,8 @@
 //! ```
 //! Within a thread and an iteration, the n-th wait of an API, copy direction and size is the n-th of the other
 //! capture. Threads are paired by their number of waits. A capture that goes on for more iterations repeats the last
-//! one they share. Linear in the waits.
+//! one they share. Loops that had to be found may begin elsewhere in the other capture: there the n-th of the thread
+//! is tried first. Linear in the waits.
 
 use super::CaptureAnalysis;
 use crate::error::InputError;
@@ -69,20 +70,29 @@ pub fn match_waits(
     found: &CaptureAnalysis,
     light: &CaptureAnalysis,
 ) -> Result<(Vec<Site>, Warning), InputError> {
-    let path_of = path_of_waits(found);
-    // Loops that had to be found may begin elsewhere in the other capture: then order alone tells.
     let marked =
         [found, light].iter().all(|c| c.iterations.as_ref().is_none_or(|i| i.confidence().is_none()));
-    let count = |c: &CaptureAnalysis| c.iterations.as_ref().filter(|_| marked).map_or(0, |i| i.spans.len());
+    match_by(found, light, marked).or_else(|error| match_by(found, light, !marked).map_err(|_| error))
+}
+
+/// The same with waits counted in each iteration, or in the whole capture.
+fn match_by(
+    found: &CaptureAnalysis,
+    light: &CaptureAnalysis,
+    iterations: bool,
+) -> Result<(Vec<Site>, Warning), InputError> {
+    let path_of = path_of_waits(found);
+    let count =
+        |c: &CaptureAnalysis| c.iterations.as_ref().filter(|_| iterations).map_or(0, |i| i.spans.len());
     let common = count(found).min(count(light));
     let mut known: FxHashMap<Position, Vec<Option<PathIx>>> = FxHashMap::default();
-    for (position, &path) in positions(found, marked).into_iter().zip(&path_of) {
+    for (position, &path) in positions(found, iterations).into_iter().zip(&path_of) {
         known.entry(position).or_default().push(path);
     }
     let mut seen: FxHashMap<Position, usize> = FxHashMap::default();
     let mut waits: FxHashMap<PathIx, Vec<WaitId>> = FxHashMap::default();
     let (mut matched, mut shared) = (0, 0);
-    for (w, position) in positions(light, marked).iter_enumerated() {
+    for (w, position) in positions(light, iterations).iter_enumerated() {
         let nth = seen.entry(position.clone()).or_default();
         let (thread, iteration, api, copy) = position.clone();
         let beyond = iteration != OUTSIDE && common > 0 && iteration >= common;
@@ -97,7 +107,7 @@ pub fn match_waits(
         *nth += 1;
     }
     let expected =
-        positions(found, marked).iter().filter(|p| p.1 == OUTSIDE || common == 0 || p.1 < common).count();
+        positions(found, iterations).iter().filter(|p| p.1 == OUTSIDE || common == 0 || p.1 < common).count();
     let enough = |part: usize, whole: usize| part as f64 >= MUST_MATCH * whole as f64;
     if !enough(matched, light.waits.len()) || !enough(shared, expected) {
         return Err(InputError::OtherProgram {
@@ -159,11 +169,11 @@ fn said(found: &CaptureAnalysis, light: &CaptureAnalysis, matched: usize) -> War
 /// Iteration of a wait that is in none.
 const OUTSIDE: usize = usize::MAX;
 
-fn positions(capture: &CaptureAnalysis, marked: bool) -> TiVec<WaitId, Position> {
+fn positions(capture: &CaptureAnalysis, iterations: bool) -> TiVec<WaitId, Position> {
     let rank = thread_ranks(capture);
     let one = |w: &Wait| {
-        let iterations = capture.iterations.as_ref().filter(|_| marked);
-        let iteration = iterations.and_then(|i| i.at(w.start)).unwrap_or(OUTSIDE);
+        let counted = capture.iterations.as_ref().filter(|_| iterations);
+        let iteration = counted.and_then(|i| i.at(w.start)).unwrap_or(OUTSIDE);
         let api = capture.profile.calls.base_name(w.call).clone();
         (rank[w.thread], iteration, api, w.copy.map(|c| (c.direction, c.bytes)))
     };

@@ -195,6 +195,26 @@ fn folders_are_paired_as_files_are() {
     assert_ne!(blocked(&place.report(&["run_pqtdir", "--timing", "none"])), timed);
 }
 
+/// A light capture may have run for fewer iterations than the one with lines, marked or not.
+///
+/// ```text
+///  run        [0][1][2] … [39]
+///  run.light  [0][1] … [23]           a wait of iteration n is that of iteration n
+/// ```
+#[test]
+fn it_may_be_of_fewer_iterations() {
+    for nvtx in [true, false] {
+        let place = Place::empty();
+        let of = |run: Loop| Loop { nvtx, ..run };
+        of(LOOP).write(place.folder.path(), "run", &lines(FULL));
+        of(Loop { iterations: 24, ..bare() }).write(place.folder.path(), "run.light", &lines(LIGHT));
+        let report = place.report(&["run.sqlite"]);
+        assert_eq!(warning(&report, "timing-unused"), None, "marked: {nvtx}");
+        let waits: Vec<_> = report["sites"].as_array().into_iter().flatten().map(|s| &s["waits"]).collect();
+        assert_eq!(waits, [24, 24], "marked: {nvtx}");
+    }
+}
+
 #[test]
 fn one_that_does_not_fit_is_left_with_a_word() {
     let place = Place::empty();
