@@ -36,4 +36,4 @@ pub mod selection;
 
 pub use learn::Assumed;
 pub use model::Program;
-pub use run::{Outcome, Scratch, run};
+pub use run::{Outcome, run, run_all};
