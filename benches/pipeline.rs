@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use sync_report::analysis::{Options, analyse};
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{Assumed, Program, Scratch, run as run_once};
+use sync_report::cost::simulate::{Assumed, Program, run as run_once};
 use sync_report::profile::Profile;
 use sync_report::profile::calls::{Calls, Interest};
 use sync_report::profile::database::{Database, Reading};
@@ -120,10 +120,9 @@ fn simulate(bencher: Bencher, times: u32) {
     let mut program = Program::new(&profile, &devices, &waits, &Assumed::default());
     program.mark(&[waits.iter().map(|w| (w.call, w.copy_call)).collect()]);
     let variant = Variant { fixes: vec![Change::NonBlocking], ..Variant::default() };
-    let mut scratch = Scratch::default();
     bencher
         .counter(ItemsCount::new(program.steps.len() + program.ops.len()))
-        .bench_local(|| black_box(run_once(&program, &variant, &mut scratch)).end);
+        .bench_local(|| black_box(run_once(&program, &variant)).end);
 }
 
 /// Calls and GPU operations made ready for simulation.

@@ -30,8 +30,8 @@ use super::plan::{self, Plan};
 use super::prices::{Price, Prices, Saving, Subject, Terms};
 use super::range::Margin;
 use super::settle::Settling;
-use super::simulate::run::Variant;
-use super::simulate::{Outcome, Program, Scratch, run};
+use super::simulate::run::{LANES, Variant};
+use super::simulate::{Outcome, Program, run, run_all};
 use super::together;
 use crate::iterations::Iterations;
 use crate::model::Bounds;
@@ -51,7 +51,7 @@ pub fn price(
     let recorded = program.recorded.max(1);
     let fixes = vec![Change::Keep; subjects.len()];
     let replayed = [false, true].map(|usual| Variant { usual, fixes: fixes.clone(), ..Variant::default() });
-    let mut known = divided(2, terms.threads, |i, scratch: &mut Scratch| run(program, &replayed[i], scratch));
+    let mut known = divided(2, terms.threads, |i| run(program, &replayed[i]));
     let off = |outcome: &Outcome| (outcome.end - recorded).abs() as f64 / recorded as f64;
     let (plain, error, usual_error) = (known[0].end, Some(off(&known[0])), Some(off(&known[1])));
     let clock = overhead::clock(capture.profile, capture.devices);
@@ -89,8 +89,7 @@ pub fn price(
         let built = subjects.iter().map(built).collect();
         let settling = Settling { program, subjects, outcomes: &outcomes, built, clock, margin, terms };
         settling.settle(&plan, &beside, &mut prices);
-        let mut scratch = Scratch::default();
-        let fixed = |sites: &[usize]| run(program, &plan.with(sites, subjects), &mut scratch);
+        let fixed = |sites: &[usize]| run(program, &plan.with(sites, subjects));
         let runs = plan.room.min(together::RUNS);
         prices.together = together::find(&settling, &plan, &beside, runs, fixed);
     }
@@ -111,9 +110,8 @@ fn left_out(program: &Program, terms: Terms) -> (i64, bool) {
     let Some((step, laps)) = terms.step.zip(program.laps) else {
         return (if terms.as_captured { 0 } else { 100 }, false);
     };
-    let mut scratch = Scratch::default();
-    let mut lap = |left_out: i64| {
-        let outcome = run(program, &Variant { left_out, ..Variant::default() }, &mut scratch);
+    let lap = |left_out: i64| {
+        let outcome = run(program, &Variant { left_out, ..Variant::default() });
         outcome.laps.map_or(0, |ns| ns / laps.count)
     };
     let (mut low, mut high) = (0, MOST);
@@ -150,7 +148,7 @@ fn bounds_of(
     let of = |i: usize| bounds::of_all(capture, program, &subjects.get(i).map_or_else(together, gone));
     // The whole costs as much as its parts: it comes first.
     let last = subjects.len();
-    let mut bounds = divided(last + 1, threads, |i, (): &mut ()| of(last - i));
+    let mut bounds = divided(last + 1, threads, |i| of(last - i));
     bounds.reverse();
     let whole = bounds.pop().unwrap_or_default();
     (bounds, whole)
@@ -183,27 +181,24 @@ fn all_of(
     places.into_iter().map(|at| outcomes[at].clone()).collect()
 }
 
-/// Runs variants, each whole on one thread.
+/// Runs variants, divided between the threads.
 fn simulate(program: &Program, variants: &[Variant], threads: usize) -> Vec<Outcome> {
     program.progress.iter().for_each(|p| p.begins("simulating fixes", variants.len() as u64, "simulation"));
-    divided(variants.len(), threads, |i, scratch: &mut Scratch| {
-        let outcome = run(program, &variants[i], scratch);
-        program.progress.iter().for_each(|p| p.advance(1));
-        outcome
-    })
+    let batches: Vec<&[Variant]> = variants.chunks(LANES).collect();
+    let outcomes = divided(batches.len(), threads, |i| {
+        let outcomes = run_all(program, batches[i]);
+        program.progress.iter().for_each(|p| p.advance(batches[i].len() as u64));
+        outcomes
+    });
+    outcomes.concat()
 }
 
-/// Does jobs on some threads, each with something of its own that it keeps from job to job; the results in their order.
-fn divided<W: Default, T: Send>(
-    jobs: usize,
-    threads: usize,
-    job: impl Fn(usize, &mut W) -> T + Sync,
-) -> Vec<T> {
+/// Does jobs on some threads; the results in their order.
+fn divided<T: Send>(jobs: usize, threads: usize, job: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let (workers, next) = (threads.clamp(1, jobs.max(1)), AtomicUsize::new(0));
     let work = || {
-        let mut own = W::default();
         let mine = std::iter::from_fn(|| Some(next.fetch_add(1, Relaxed)).filter(|i| *i < jobs));
-        mine.map(|i| (i, job(i, &mut own))).collect::<Vec<_>>()
+        mine.map(|i| (i, job(i))).collect::<Vec<_>>()
     };
     let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
         let running: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();

@@ -115,7 +115,9 @@ impl Nvtx {
         const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "rowid"];
         let times = CallTimes::new(calls);
         let chunks = db.scan(TABLE, COLUMNS, |out, row| read_row(out, row, &times))?;
-        let (mut ranges, mut marks, mut opened) = (Vec::new(), Vec::new(), FxHashMap::default());
+        let mut ranges = Vec::with_capacity(chunks.iter().map(|chunk| chunk.ranges.len()).sum());
+        let mut marks = Vec::with_capacity(chunks.iter().map(|chunk| chunk.marks.len()).sum());
+        let mut opened = FxHashMap::default();
         for mut chunk in chunks {
             for (tid, count) in chunk.opened.iter() {
                 *opened.entry(*tid).or_default() += count;
@@ -350,11 +352,12 @@ impl Marks {
 fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) {
     let tid = row.int(3).unwrap_or(0);
     let event = |start, end| Event { tid, start, end, rowid: row.int(4).unwrap_or(0) };
-    if row.int(2) == Some(MARK) {
+    let kind = row.int(2);
+    if kind == Some(MARK) {
         let start = row.time(0).ok().flatten();
         let is_twin = |start: &i64| !times.has_twins || times.is_twin(&mut out.place, tid, *start);
         out.marks.extend(start.filter(is_twin).map(|start| event(start, start)));
-    } else if let Some((start, end)) = range_times(row) {
+    } else if let Some((start, end)) = times_of(kind, row) {
         *out.opened.of(tid, || 0) += 1;
         if times.matters(&mut out.place, tid, start, end) {
             out.ranges.push(event(start, end));
@@ -365,9 +368,14 @@ fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) {
 /// Start and end of a row that is a range, whose first columns are `start`, `end` and `eventType`; `i64::MAX` for the
 /// end of one that was still open.
 pub(super) fn range_times(row: &Cells) -> Option<(i64, i64)> {
+    times_of(row.int(2), row)
+}
+
+#[inline]
+fn times_of(kind: Option<i64>, row: &Cells) -> Option<(i64, i64)> {
     let (Ok(Some(start)), Ok(end)) = (row.time(0), row.time(1)) else { return None };
     let end = end.filter(|&end| end >= start);
-    match row.int(2)? {
+    match kind? {
         PUSH_POP_RANGE | START_END_RANGE => Some((start, end.unwrap_or(OPEN))),
         // The older forms name no kind of their own for a mark: it is a range without an end.
         kind if NVTXT_RANGES.contains(&kind) => Some((start, end?)),
@@ -398,6 +406,7 @@ struct Starts<'a> {
 }
 
 impl Starts<'_> {
+    #[inline]
     fn get(self, at: usize) -> Option<i64> {
         match self.some {
             Some(some) => Some(self.column[some.get(at)?.index()]),
@@ -406,6 +415,7 @@ impl Starts<'_> {
     }
 
     /// Index of the first time at or after `time`.
+    #[inline]
     fn first_from(self, place: &mut usize, time: i64) -> usize {
         let length = self.some.map_or(self.column.len(), <[CallId]>::len);
         seek(length, place, |at| self.get(at).is_some_and(|start| start < time))

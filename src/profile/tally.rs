@@ -2,29 +2,35 @@
 
 use rustc_hash::FxHashMap;
 
+/// Keys that are found without a search: more than take turns.
+const RECENT: usize = 16;
+
 /// Values by key, in order of first appearance.
 pub(super) struct Tally<T> {
     list: Vec<(i64, T)>,
     place: FxHashMap<i64, usize>,
-    last: usize,
+    /// Where the key is that was asked for last, of those that end alike.
+    recent: [usize; RECENT],
 }
 
 impl<T> Default for Tally<T> {
     fn default() -> Self {
-        Self { list: Vec::new(), place: FxHashMap::default(), last: 0 }
+        Self { list: Vec::new(), place: FxHashMap::default(), recent: [0; RECENT] }
     }
 }
 
 impl<T> Tally<T> {
-    /// The value of a key; `first` where it has none yet. The key asked for last costs a comparison.
+    /// The value of a key; `first` where it has none yet. One of the keys asked for last costs a comparison.
+    #[inline]
     pub fn of(&mut self, key: i64, first: impl FnOnce() -> T) -> &mut T {
-        if self.list.get(self.last).is_none_or(|l| l.0 != key) {
-            self.last = *self.place.entry(key).or_insert(self.list.len());
-            if self.last == self.list.len() {
+        let recent = &mut self.recent[key as usize % RECENT];
+        if self.list.get(*recent).is_none_or(|l| l.0 != key) {
+            *recent = *self.place.entry(key).or_insert(self.list.len());
+            if *recent == self.list.len() {
                 self.list.push((key, first()));
             }
         }
-        &mut self.list[self.last].1
+        &mut self.list[*recent].1
     }
 
     /// How many keys there are.

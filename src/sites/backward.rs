@@ -34,8 +34,8 @@ pub fn place(
     rules: &PathRules,
 ) -> Result<(), InputError> {
     let unplaced = |w: &WaitId| {
-        let line = context.stack[*w].and_then(|s| rules.user_index(&context.stacks.stacks[s]));
-        context.role[*w] == ThreadRole::Autograd && line.is_none()
+        let line = || context.stack[*w].and_then(|s| rules.user_index(&context.stacks.stacks[s]));
+        context.role[*w] == ThreadRole::Autograd && line().is_none()
     };
     let lost: Vec<WaitId> = waits.keys().filter(unplaced).collect();
     if lost.is_empty() || profile.calls.twins.is_empty() {

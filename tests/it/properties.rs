@@ -9,7 +9,7 @@ use sync_report::analysis::filter::Filter;
 use sync_report::analysis::{self, Options};
 use sync_report::cost::overhead;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{self, Assumed, Program, Scratch};
+use sync_report::cost::simulate::{self, Assumed, Program};
 use sync_report::diff::{self, Side};
 use sync_report::profile::ids::ThreadIx;
 use sync_report::render::{csv, json};
@@ -195,14 +195,19 @@ proptest! {
         let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
         program.mark(&found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect::<Vec<_>>());
         overhead::mark(&found.profile, &mut program);
-        let end = |chosen: &dyn Fn(usize) -> Change| {
+        let variant = |chosen: &dyn Fn(usize) -> Change| {
             let fixes = (0..found.waits.len()).map(chosen).collect();
-            let variant = Variant { fixes, left_out, around: 100, usual: false };
-            simulate::run(&program, &variant, &mut Scratch::default()).end
+            Variant { fixes, left_out, around: 100, usual: false }
         };
         let of = |site: usize| fixes[site % fixes.len()];
-        let (none, all) = (end(&|_| Change::Keep), end(&|site| of(site).0));
-        let some = end(&|site| if of(site).1 { of(site).0 } else { Change::Keep });
+        let some = |site| if of(site).1 { of(site).0 } else { Change::Keep };
+        let captured = Variant::default();
+        let variants = [variant(&|_| Change::Keep), variant(&some), variant(&|site| of(site).0), captured];
+        let outcomes = simulate::run_all(&program, &variants);
+        for (variant, together) in variants.iter().zip(&outcomes) {
+            prop_assert_eq!(&simulate::run(&program, variant), together, "side by side as alone");
+        }
+        let [none, some, all] = [0, 1, 2].map(|variant| outcomes[variant].end);
         prop_assert!(all <= some && some <= none, "{} {} {}", all, some, none);
     }
 

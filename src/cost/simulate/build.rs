@@ -5,7 +5,7 @@ use super::follow::{self, Ends};
 use super::issue::{Entry, Issue};
 use super::learn::{Assumed, Learned, OpSamples, kind_index};
 use super::legacy;
-use super::model::{GroupIx, Op, Program, Rank, Role, Step, StepKind, UNEXPLAINED_NS};
+use super::model::{GroupIx, Op, Program, Rank, Reach, Role, Step, StepKind, UNEXPLAINED_NS};
 use super::packed::Packed;
 use crate::profile::Profile;
 use crate::profile::ids::{CallId, NameIx, OpId, StreamIx};
@@ -15,6 +15,7 @@ use crate::waits::api::{Blocking, classify};
 use crate::waits::device::{DeviceIx, Devices};
 use crate::waits::{Covers, Found, Wait, Waits};
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use typed_index_collections::TiVec;
 
 /// A launch longer than its usual length by this factor, and by this time, was held up.
@@ -61,8 +62,6 @@ struct Builder<'a> {
     devices: &'a Devices,
     issue: &'a Issue,
     origin: i64,
-    /// Call whose step issued it.
-    call_of: TiVec<Rank, Option<CallId>>,
     ends: Ends,
     /// Ops that follow another by a recorded event.
     recorded: FxHashMap<Rank, Rank>,
@@ -74,10 +73,6 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn new(profile: &'a Profile, devices: &'a Devices, issue: &'a Issue, origin: i64) -> Self {
-        let mut call_of = TiVec::with_capacity(issue.order.len());
-        for entry in &issue.entries {
-            call_of.extend(std::iter::repeat_n(entry.call, entry.ops as usize));
-        }
         let (ends, recorded) = (Ends::new(profile, issue), follow::recorded(profile, devices, issue));
         let names = profile.calls.names.iter();
         let enqueues = names.map(|n| classify(&n.base) == Some(Blocking::CopyAsync)).collect();
@@ -86,14 +81,14 @@ impl<'a> Builder<'a> {
             let next = GroupIx::from(groups.len());
             groups.entry((key.pid, device)).or_insert(next);
         }
-        Self { profile, devices, issue, origin, call_of, ends, recorded, enqueues, groups }
+        Self { profile, devices, issue, origin, ends, recorded, enqueues, groups }
     }
 
     fn sample(&self) -> OpSamples {
         let (ops, calls) = (&self.profile.ops, &self.profile.calls);
         let mut samples = OpSamples::default();
         let mut previous: TiVec<StreamIx, Option<i64>> = ops.streams.iter().map(|_| None).collect();
-        for ((rank, &op), &call) in self.issue.order.iter_enumerated().zip(&self.call_of) {
+        for (rank, op, call) in self.issue.ops() {
             let stream = ops.stream[op];
             if let Some(call) = call
                 && !self.stays_in_call(op, call)
@@ -122,6 +117,7 @@ impl<'a> Builder<'a> {
             steps: Packed::with_capacity(self.issue.entries.len()),
             ops: Packed::with_capacity(self.issue.order.len()),
             kind: TiVec::with_capacity(self.issue.order.len()),
+            reach: self.profile.ops.streams.iter().map(|_| Reach::default()).collect(),
             group,
             groups: self.groups.len(),
             part,
@@ -152,16 +148,16 @@ impl<'a> Builder<'a> {
     fn depth(&self, learned: &Learned) -> u32 {
         let ops = &self.profile.ops;
         let (mut held, mut free) = (Vec::new(), 0);
-        // Ends of a stream's ops in issue order, and how many had ended when the last launch returned.
-        let mut queues: TiVec<StreamIx, (Vec<i64>, usize)> =
-            ops.streams.iter().map(|_| (Vec::new(), 0)).collect();
-        for (&op, &call) in self.issue.order.iter().zip(&self.call_of) {
-            let (ends, ended) = &mut queues[ops.stream[op]];
-            ends.push(ops.end[op]);
+        // Ends of a stream's ops in issue order, from the first that had not ended when the last launch returned.
+        let mut queues: TiVec<StreamIx, VecDeque<i64>> =
+            ops.streams.iter().map(|_| VecDeque::new()).collect();
+        for (_, op, call) in self.issue.ops() {
+            let ends = &mut queues[ops.stream[op]];
+            ends.push_back(ops.end[op]);
             let Some(call) = call else { continue };
             let returned = self.profile.calls.end[call];
-            *ended += ends[*ended..].iter().take_while(|&&end| end <= returned).count();
-            let in_flight = (ends.len() - *ended) as u32;
+            while ends.pop_front_if(|end| *end <= returned).is_some() {}
+            let in_flight = ends.len() as u32;
             if !self.held_up(call, learned) {
                 free = free.max(in_flight);
             } else if held.len() < 1_000 && in_flight >= FULL_QUEUE {
@@ -191,13 +187,11 @@ impl<'a> Builder<'a> {
     fn place_ops(&self, program: &mut Program) {
         let ops = &self.profile.ops;
         let mut barriers = TiVec::from(vec![legacy::Barrier::START; program.barriers]);
-        let depth = program.learned.depth as usize;
-        let mut by_stream: TiVec<StreamIx, Vec<Rank>> =
-            self.devices.stream_ops.iter().map(|l| Vec::with_capacity(l.len())).collect();
-        for (rank, &id) in self.issue.order.iter_enumerated() {
+        let mut last: TiVec<StreamIx, Option<Rank>> = ops.streams.iter().map(|_| None).collect();
+        for (rank, id, call) in self.issue.ops() {
             let (stream, kind) = (ops.stream[id], kind_index(ops.kind[id]));
-            let (queue, part) = (&mut by_stream[stream], program.part[stream]);
-            let (mut op, mut late) = self.op(rank, queue.last().copied(), &program.learned);
+            let part = program.part[stream];
+            let (mut op, mut late) = self.op(id, call, last[stream].replace(rank), &program.learned);
             let usual = program.learned.after_previous[kind];
             late &= !legacy::bind(&mut op, ops.start[id], usual, part, &barriers, late);
             legacy::note(&mut barriers, part, ops.end[id]);
@@ -209,8 +203,12 @@ impl<'a> Builder<'a> {
                     None => program.unexplained += 1,
                 }
             }
-            op.behind = queue.len().checked_sub(depth).map(|i| queue[i]);
-            queue.push(rank);
+            if let Some(followed) = op.follows {
+                program.looks_back(rank, followed);
+            }
+            let count = &mut program.reach[stream].ops;
+            op.place = *count;
+            *count += 1;
             program.ops.push(op);
             program.kind.push(kind as u8);
         }
@@ -224,9 +222,8 @@ impl<'a> Builder<'a> {
 
     /// When an op may start: of launch and stream the later one counts as the cause and keeps its recorded distance,
     /// the other gets the learned one. True if neither explains the start.
-    fn op(&self, rank: Rank, previous: Option<Rank>, learned: &Learned) -> (Op, bool) {
+    fn op(&self, op: OpId, call: Option<CallId>, previous: Option<Rank>, learned: &Learned) -> (Op, bool) {
         let (ops, calls) = (&self.profile.ops, &self.profile.calls);
-        let op = self.issue.order[rank];
         let (start, kind) = (ops.start[op], kind_index(ops.kind[op]));
         let mut out = Op {
             duration: ops.length(op),
@@ -235,11 +232,11 @@ impl<'a> Builder<'a> {
             after_followed: 0,
             stream: ops.stream[op],
             follows: None,
-            behind: None,
+            place: 0,
             after_barrier: legacy::UNBOUND,
         };
         let distance = previous.map(|previous| start - ops.end[self.issue.order[previous]]);
-        let Some(call) = self.call_of[rank] else {
+        let Some(call) = call else {
             out.after_call = start - self.origin;
             out.after_previous = distance.unwrap_or(0).min(learned.after_previous[kind]);
             return (out, false);
@@ -289,7 +286,10 @@ impl<'a> Builder<'a> {
         let mut until = Until::new(program);
         let mut waits = waits.iter().peekable();
         program.step_of_call = TiVec::from(vec![None; calls.len()]);
-        for &Entry { call, first: first_op, ops } in &self.issue.entries {
+        let mut next_op = Rank::from(0);
+        for &Entry { call, ops } in &self.issue.entries {
+            let first_op = next_op;
+            next_op = next_op + ops as usize;
             let mut step = Step {
                 gap: 0,
                 length: 0,
@@ -308,7 +308,7 @@ impl<'a> Builder<'a> {
                 last: false,
                 staged: false,
             };
-            for &op in &self.issue.order[first_op..first_op + ops as usize] {
+            for &op in &self.issue.order[first_op..next_op] {
                 let stream = self.profile.ops.stream[op];
                 until.see(stream, program.group[stream], self.profile.ops.end[op]);
             }
@@ -322,6 +322,9 @@ impl<'a> Builder<'a> {
                 while waits.next_if(|w| w.call < call).is_some() {}
                 self.fill(&mut step, call, waits.next_if(|w| w.call == call), &until, program);
                 program.step_of_call[call] = Some(program.steps.next_key());
+                if let StepKind::Op(awaited) = step.kind {
+                    program.looks_back(step.next_op(), awaited);
+                }
             }
             program.steps.push(step);
         }

@@ -17,8 +17,7 @@ pub struct Issue {
 #[derive(Clone, Copy)]
 pub struct Entry {
     pub call: Option<CallId>,
-    /// First of its ops.
-    pub first: Rank,
+    /// How many ops it issued: those that follow the ones of the entry before.
     pub ops: u32,
 }
 
@@ -44,7 +43,7 @@ impl Issue {
         let mut rank: TiVec<OpId, Rank> = TiVec::from(vec![at; ops.len()]);
         let mut place_orphan = |op: OpId, at: &mut Rank, entries: &mut Vec<Entry>| {
             rank[op] = *at;
-            entries.push(Entry { call: None, first: *at, ops: 1 });
+            entries.push(Entry { call: None, ops: 1 });
             *at = *at + 1;
         };
         for call in calls.ids().filter(|&call| outer[call] == call) {
@@ -52,7 +51,7 @@ impl Issue {
                 place_orphan(op, &mut at, &mut entries);
             }
             first[call] = at;
-            entries.push(Entry { call: Some(call), first: at, ops: count[call] });
+            entries.push(Entry { call: Some(call), ops: count[call] });
             at = at + count[call] as usize;
         }
         next_orphan.for_each(|(_, op)| place_orphan(op, &mut at, &mut entries));
@@ -66,6 +65,12 @@ impl Issue {
             order[rank[op]] = op;
         }
         Self { entries, order, rank }
+    }
+
+    /// All ops in the order of their issue, each with the call that issued it.
+    pub fn ops(&self) -> impl Iterator<Item = (Rank, OpId, Option<CallId>)> {
+        let calls = self.entries.iter().flat_map(|entry| std::iter::repeat_n(entry.call, entry.ops as usize));
+        self.order.iter_enumerated().zip(calls).map(|((rank, &op), call)| (rank, op, call))
     }
 }
 

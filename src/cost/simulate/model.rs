@@ -153,8 +153,12 @@ pub struct Step {
 impl Step {
     /// Its ops.
     pub fn ranks(&self) -> impl Iterator<Item = Rank> + use<> {
-        let first = self.first_op.index();
-        (first..first + self.ops as usize).map(Rank::from)
+        (self.first_op.index()..self.next_op().index()).map(Rank::from)
+    }
+
+    /// The one after its last op.
+    pub(super) fn next_op(&self) -> Rank {
+        self.first_op + self.ops as usize
     }
 }
 
@@ -171,8 +175,8 @@ pub struct Op {
     pub stream: StreamIx,
     /// Op of another stream that it follows.
     pub follows: Option<Rank>,
-    /// The op that must have ended before the queue takes this one.
-    pub behind: Option<Rank>,
+    /// Which of its stream's it is. The queue takes it when the one [`Learned::depth`] places before has ended.
+    pub place: u32,
     /// No earlier than this after the other side of the legacy default stream ([`super::legacy`]).
     pub after_barrier: i32,
 }
@@ -186,6 +190,7 @@ pub struct Program {
     pub ops: Packed<Rank, OpRow>,
     /// [`super::learn::kind_index`].
     pub(in crate::cost) kind: TiVec<Rank, u8>,
+    pub(super) reach: TiVec<StreamIx, Reach>,
     pub(in crate::cost) group: TiVec<StreamIx, GroupIx>,
     pub(in crate::cost) groups: usize,
     pub(in crate::cost) part: TiVec<StreamIx, Part>,
@@ -239,6 +244,15 @@ pub(in crate::cost) struct Late {
     pub tail: i64,
 }
 
+/// How far back the ops of a stream are looked at, so that no more of their ends have to be kept.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Reach {
+    /// How many ops it has.
+    pub ops: u32,
+    /// How many of them, of those issued until then, by what waits for one of them.
+    pub back: u32,
+}
+
 /// From the start of the first iteration to the start of the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Laps {
@@ -267,6 +281,12 @@ impl Program {
         self.step_of_call.get(call).copied().flatten()
     }
 
+    /// Says that something looks back at an op, with all ops before `next` issued.
+    pub(super) fn looks_back(&mut self, next: Rank, at: Rank) {
+        let back = &mut self.reach[self.ops.get(at).stream].back;
+        *back = (*back).max((next.index() - at.index()) as u32);
+    }
+
     /// Says which waits are one site's: site `i` has the waits `sites[i]`, by call and copy call.
     pub fn mark(&mut self, sites: &[Vec<(CallId, Option<CallId>)>]) {
         self.sites = sites.len();
@@ -291,6 +311,11 @@ impl Program {
         };
         self.late = late.iter().filter_map(known).collect();
         self.late.sort_unstable_by_key(|late| late.rank);
+        // When the last ranks joined is asked at the end of a pass.
+        let end = self.ops.next_key();
+        for at in 0..self.late.len() {
+            self.looks_back(end, self.late[at].last);
+        }
     }
 
     /// Says for what less some waits could be: their calls, with the last op that is needed.
@@ -301,6 +326,9 @@ impl Program {
             (rank < self.steps.get(step).first_op).then_some((step, rank))
         };
         self.narrower = waits.iter().filter_map(step).collect();
+        for (&step, &rank) in &self.narrower.clone() {
+            self.looks_back(self.steps.get(step).next_op(), rank);
+        }
     }
 
     /// The ranks of some ops. Linear in all ops.

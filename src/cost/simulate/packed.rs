@@ -211,7 +211,7 @@ pub struct OpRow {
     after_call: i32,
     after_previous: i32,
     stream: StreamIx,
-    behind: Option<Rank>,
+    place: u32,
     whole: Option<WholeIx>,
 }
 
@@ -224,7 +224,7 @@ impl Row for OpRow {
             after_call: op.after_call as i32,
             after_previous: op.after_previous as i32,
             stream: op.stream,
-            behind: op.behind,
+            place: op.place,
             whole: None,
         }
     }
@@ -238,7 +238,7 @@ impl Row for OpRow {
             after_followed: 0,
             stream: self.stream,
             follows: None,
-            behind: self.behind,
+            place: self.place,
             after_barrier: legacy::UNBOUND,
         }
     }

@@ -137,9 +137,8 @@ impl Pages {
 
     /// The children of an interior page, in key order.
     fn children(&self, page: &[u8], number: u32, out: &mut Vec<u32>) -> Result<(), Damaged> {
-        let cells = Slots::of(page, number, INTERIOR_HEADER)?;
-        for cell in 0..cells.count {
-            out.push(be32(page, cells.place(cell)?)?);
+        for cell in Slots::of(page, number, INTERIOR_HEADER)?.slots {
+            out.push(be32(page, place(cell))?);
         }
         out.push(be32(page, start(number) + 8)?);
         Ok(())
@@ -208,7 +207,7 @@ impl<'a> Table<'a> {
         Reader {
             table: self,
             record: Record::new(self.places.clone(), self.pages.encoding),
-            buffer: Vec::new(),
+            buffers: Vec::new(),
             whole: Vec::new(),
             way: Vec::new(),
             visited: 0,
@@ -238,8 +237,8 @@ impl Parts for Subtrees<'_> {
 pub(super) struct Reader<'a> {
     table: &'a Table<'a>,
     record: Record,
-    /// Pages that follow each other.
-    buffer: Vec<u8>,
+    /// Pages that follow each other, at each depth.
+    buffers: Vec<Vec<u8>>,
     /// A payload with what lies on overflow pages.
     whole: Vec<u8>,
     /// The pages from the root to the row that was looked up last.
@@ -273,10 +272,15 @@ impl Reader<'_> {
             if depth > MAX_DEPTH || self.visited > pages.count {
                 return Err(Damaged);
             }
-            let mut buffer = std::mem::take(&mut self.buffer);
-            buffer.resize(run * pages.size, 0);
-            pages.read(first, &mut buffer)?;
-            for (page, number) in buffer.chunks_exact(pages.size).zip(first..) {
+            if self.buffers.len() <= depth {
+                self.buffers.push(Vec::new());
+            }
+            let (mut buffer, length) = (std::mem::take(&mut self.buffers[depth]), run * pages.size);
+            if buffer.len() < length {
+                buffer.resize(length, 0);
+            }
+            pages.read(first, &mut buffer[..length])?;
+            for (page, number) in buffer[..length].chunks_exact(pages.size).zip(first..) {
                 rows += match kind(page, number)? {
                     LEAF => self.leaf(page, number, each)?,
                     _ => {
@@ -286,19 +290,19 @@ impl Reader<'_> {
                     }
                 };
             }
-            self.buffer = buffer;
+            self.buffers[depth] = buffer;
         }
         Ok(rows)
     }
 
     fn leaf(&mut self, page: &[u8], number: u32, each: &mut dyn FnMut(&Cells)) -> Result<u64, Damaged> {
         let cells = Slots::of(page, number, LEAF_HEADER)?;
-        for cell in 0..cells.count {
-            let (length, at) = varint(page, cells.place(cell)?)?;
+        for cell in cells.slots {
+            let (length, at) = varint(page, place(cell))?;
             let (rowid, at) = varint(page, at)?;
             self.row(page, (length, rowid as i64, at), each)?;
         }
-        Ok(cells.count as u64)
+        Ok(cells.slots.len() as u64)
     }
 
     /// Hands on the row of a cell: the length of its payload, its rowid, and where on the page the payload begins.
@@ -341,13 +345,15 @@ impl Reader<'_> {
             let next = if kind(page, number)? == INTERIOR {
                 let cells = Slots::of(page, number, INTERIOR_HEADER)?;
                 let at = cells.first(|cell| Ok(varint(page, cell + 4)?.0 as i64), rowid)?;
-                Some(be32(page, if at < cells.count { cells.place(at)? } else { start(number) + 8 })?)
+                Some(be32(page, cells.slots.get(at).map_or(start(number) + 8, place))?)
             } else {
                 let cells = Slots::of(page, number, LEAF_HEADER)?;
                 let id = |cell| Ok(varint(page, varint(page, cell)?.1)?.0 as i64);
                 let at = cells.first(id, rowid)?;
-                if at < cells.count && id(cells.place(at)?)? == rowid {
-                    let (length, at) = varint(page, cells.place(at)?)?;
+                if let Some(cell) = cells.slots.get(at).map(place)
+                    && id(cell)? == rowid
+                {
+                    let (length, at) = varint(page, cell)?;
                     let (_, at) = varint(page, at)?;
                     self.row(page, (length, rowid, at), each)?;
                 }
@@ -380,32 +386,30 @@ impl Reader<'_> {
     }
 }
 
-/// Where the cells of a page are: two bytes each, in key order.
-#[derive(Clone, Copy)]
+/// Where the cells of a page are, in key order.
 struct Slots<'p> {
-    page: &'p [u8],
-    from: usize,
-    count: usize,
+    slots: &'p [[u8; 2]],
+}
+
+/// Where on its page a cell begins.
+fn place(slot: &[u8; 2]) -> usize {
+    usize::from(u16::from_be_bytes(*slot))
 }
 
 impl<'p> Slots<'p> {
     /// Of a page whose header takes so many bytes.
     fn of(page: &'p [u8], number: u32, header: usize) -> Result<Self, Damaged> {
-        let count = be16(page, start(number) + 3)?;
-        Ok(Self { page, from: start(number) + header, count })
-    }
-
-    /// Where cell `i` begins.
-    fn place(self, i: usize) -> Result<usize, Damaged> {
-        be16(self.page, self.from + 2 * i)
+        let (count, from) = (be16(page, start(number) + 3)?, start(number) + header);
+        let slots = page.get(from..from + 2 * count).ok_or(Damaged)?;
+        Ok(Self { slots: slots.as_chunks().0 })
     }
 
     /// The first cell whose key is no less than `wanted`.
-    fn first(self, key: impl Fn(usize) -> Result<i64, Damaged>, wanted: i64) -> Result<usize, Damaged> {
-        let (mut low, mut high) = (0, self.count);
+    fn first(&self, key: impl Fn(usize) -> Result<i64, Damaged>, wanted: i64) -> Result<usize, Damaged> {
+        let (mut low, mut high) = (0, self.slots.len());
         while low < high {
             let middle = low + (high - low) / 2;
-            if key(self.place(middle)?)? < wanted {
+            if key(place(&self.slots[middle]))? < wanted {
                 low = middle + 1;
             } else {
                 high = middle;

@@ -56,8 +56,9 @@ struct Layout {
     end: usize,
 }
 
-/// Layouts kept. Headers differ in the lengths of numbers and texts, so that few are in use at a time.
-const LAYOUTS: usize = 64;
+/// Layouts kept. Headers differ in the lengths of numbers and texts: some dozens are in use at a time, and with ten times
+/// as many places few of them share one.
+const LAYOUTS: usize = 512;
 /// Bytes of a header beyond one for each column that matters that may tell a layout: types of texts take two.
 const LONGER: usize = 2;
 
@@ -67,6 +68,8 @@ pub(super) struct Record {
     encoding: Encoding,
     /// How many columns of a row matter.
     needed: usize,
+    /// What is compared of the first bytes of a header, by its size.
+    masks: [u128; 17],
     /// Those seen last, and one for others.
     layouts: Vec<Layout>,
     /// The one of the row.
@@ -93,7 +96,8 @@ impl Record {
         let needed = places.iter().map(past).max().unwrap_or(0);
         let layouts = vec![Layout::default(); LAYOUTS + 1];
         let (layout, columns, texts) = (LAYOUTS, Vec::new(), Vec::new());
-        Self { places, encoding, needed, layouts, layout, rowid: 0, columns, texts }
+        let masks = std::array::from_fn(|size| u128::MAX >> (128 - 8 * told_by(size, needed).max(1)));
+        Self { places, encoding, needed, masks, layouts, layout, rowid: 0, columns, texts }
     }
 
     /// Finds the columns of a row. `payload`: what of it is at hand; whether that holds all that is asked for.
@@ -101,7 +105,7 @@ impl Record {
     pub fn find(&mut self, rowid: i64, payload: &[u8]) -> Result<Fits, Damaged> {
         self.rowid = rowid;
         let header = payload.first_chunk().map_or(0, |head: &[u8; 16]| {
-            u128::from_le_bytes(*head) & (u128::MAX >> (128 - 8 * self.told_by(head[0]).max(1)))
+            u128::from_le_bytes(*head) & self.masks[usize::from(head[0]).min(16)]
         });
         let mixed = (header as u64 ^ (header >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.layout = mixed as usize >> (usize::BITS - LAYOUTS.ilog2());
@@ -112,19 +116,12 @@ impl Record {
         Ok(if known.end <= payload.len() { Fits::Yes } else { Fits::No })
     }
 
-    /// How many bytes of a header of that size are compared: its size, and the types of the columns that matter.
-    #[inline]
-    fn told_by(&self, size: u8) -> usize {
-        usize::from(size).min(1 + self.needed + LONGER).min(16)
-    }
-
     /// Reads a header that is not known. A layout is kept if the bytes that are compared tell all of it.
     fn lay_out(&mut self, first_bytes: u128, payload: &[u8]) -> Result<Fits, Damaged> {
         let (size, mut at) = if self.needed == 0 { (0, 0) } else { varint(payload, 0)? };
         let size = usize::try_from(size).map_err(|_| Damaged)?;
         let Some(types) = payload.get(..size) else { return Ok(Fits::No) };
-        let told_by =
-            u8::try_from(size).ok().filter(|size| *size < 0x80).map_or(0, |size| self.told_by(size));
+        let told_by = if size < 0x80 { told_by(size, self.needed) } else { 0 };
         let columns = &mut self.columns;
         columns.clear();
         let mut end = size;
@@ -162,16 +159,19 @@ impl Record {
     #[inline]
     pub fn row<'r>(&'r mut self, payload: &'r [u8]) -> Row<'r> {
         if self.encoding != Encoding::Utf8 {
-            let texts = self.layouts[self.layout].fields.iter().filter_map(|field| match *field {
-                // One without a letter begins where the next column does.
-                Field::Bytes(true, from, length) if length > 0 => {
-                    Some((from, payload.get(from..from + length)?))
-                }
-                _ => None,
-            });
-            self.texts = texts.map(|(from, raw)| (from, self.encoding.decode(raw))).collect();
+            self.decode(payload);
         }
         Row { record: self, fields: &self.layouts[self.layout].fields, payload }
+    }
+
+    #[cold]
+    fn decode(&mut self, payload: &[u8]) {
+        let texts = self.layouts[self.layout].fields.iter().filter_map(|field| match *field {
+            // One without a letter begins where the next column does.
+            Field::Bytes(true, from, length) if length > 0 => Some((from, payload.get(from..from + length)?)),
+            _ => None,
+        });
+        self.texts = texts.map(|(from, raw)| (from, self.encoding.decode(raw))).collect();
     }
 }
 
@@ -221,6 +221,11 @@ pub(super) enum Fits {
     Yes,
     /// The rest lies on overflow pages.
     No,
+}
+
+/// How many bytes of a header of that size are compared: its size, and the types of the columns that matter.
+fn told_by(size: usize, needed: usize) -> usize {
+    size.min(1 + needed + LONGER).min(16)
 }
 
 /// Bytes that a value of this type takes.

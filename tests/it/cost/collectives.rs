@@ -3,7 +3,7 @@
 use super::*;
 use std::path::PathBuf;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{Assumed, Program, Scratch, run};
+use sync_report::cost::simulate::{Assumed, Program, run};
 use sync_report::report;
 use sync_report::vocabulary::Change;
 use tempfile::TempDir;
@@ -42,7 +42,7 @@ fn outcome(e: &Export, gone: impl Fn(i64, &str) -> bool) -> (i64, Vec<i64>) {
         false => Change::Keep,
     });
     let variant = Variant { fixes: fixes.collect(), ..Variant::default() };
-    let outcome = run(&program, &variant, &mut Scratch::default());
+    let outcome = run(&program, &variant);
     (outcome.end, outcome.busy)
 }
 

@@ -5,7 +5,7 @@ use super::*;
 use crate::export::{Copy, Memory};
 use proptest::prelude::*;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{Assumed, Program, Scratch, run};
+use sync_report::cost::simulate::{Assumed, Program, run};
 use sync_report::vocabulary::Change;
 
 #[derive(Clone, Debug)]
@@ -162,7 +162,7 @@ proptest! {
         let found = look::analysed(&e);
         let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
         program.mark(&found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect::<Vec<_>>());
-        let run = |fixes: Vec<Change>| run(&program, &Variant { fixes, ..Variant::default() }, &mut Scratch::default());
+        let run = |fixes: Vec<Change>| run(&program, &Variant { fixes, ..Variant::default() });
         let none = run(Vec::new());
         prop_assert_eq!(none.end + program.origin, end, "nothing is fixed");
         for (i, wait) in found.waits.iter().enumerate() {

@@ -5,7 +5,7 @@ use crate::export::{Copy, Memory};
 use proptest::prelude::*;
 use sync_report::analysis::CaptureAnalysis;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{Assumed, Outcome, Program, Scratch, run};
+use sync_report::cost::simulate::{Assumed, Outcome, Program, run};
 use sync_report::vocabulary::Change;
 use sync_report::vocabulary::Direction;
 
@@ -20,7 +20,7 @@ fn program(found: &CaptureAnalysis) -> Program {
 fn outcome(program: &Program, fixes: &[(usize, Change)]) -> Outcome {
     let mut all = vec![Change::Keep; program.sites];
     fixes.iter().for_each(|&(site, fix)| all[site] = fix);
-    run(program, &Variant { fixes: all, ..Variant::default() }, &mut Scratch::default())
+    run(program, &Variant { fixes: all, ..Variant::default() })
 }
 
 fn ends(e: &Export, fixes: &[(usize, Change)]) -> (i64, i64, i64) {

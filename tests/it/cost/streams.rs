@@ -5,7 +5,7 @@ use crate::export::{Copy, Memory};
 use proptest::prelude::*;
 use sync_report::analysis::CaptureAnalysis;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{Assumed, Program, Scratch, run};
+use sync_report::cost::simulate::{Assumed, Program, run};
 use sync_report::vocabulary::Change;
 
 const FREE: Gpu = Gpu { device: 0, stream: 20 };
@@ -23,7 +23,7 @@ fn end_of(found: &CaptureAnalysis, fixes: &[(usize, Change)], usual: bool) -> i6
     let mut all = vec![Change::Keep; sites.len()];
     fixes.iter().for_each(|&(site, fix)| all[site] = fix);
     let variant = Variant { fixes: all, usual, ..Variant::default() };
-    run(&program, &variant, &mut Scratch::default()).end
+    run(&program, &variant).end
 }
 
 /// ```text
