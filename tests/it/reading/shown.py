@@ -78,6 +78,19 @@ def f(loss):
     v = loss.item()  #! item: explicit
     return None
 
+# --- handed on with all other names
+class Runner:
+    def learn(self, rewards):
+        kept = []
+        other = []
+        for r in rewards:
+            kept.extend(r.cpu().numpy().tolist())  #! cpu: logging
+            other.append(r.item())  #! item: cpu-compute
+        self.log(locals())
+    def log(self, locs):
+        print(locs["kept"])
+        self.limit = np.percentile(locs["other"], 90)
+
 # --- text kept
 def f(y):
     s = f'{y:.3f}'  #! format: value-read
