@@ -82,14 +82,15 @@ def f(loss):
 class Runner:
     def learn(self, rewards):
         kept = []
-        other = []
+        most = 0
         for r in rewards:
             kept.extend(r.cpu().numpy().tolist())  #! cpu: logging
-            other.append(r.item())  #! item: cpu-compute
-        self.log(locals())
-    def log(self, locs):
-        print(locs["kept"])
-        self.limit = np.percentile(locs["other"], 90)
+            most = r.item()  #! item: control-flow
+        self.tell(locals())
+    def tell(self, names):
+        print(names["kept"])
+        if names["most"] > 3:
+            self.grow()
 
 # --- text kept
 def f(y):
