@@ -4,7 +4,7 @@ use super::CaptureAnalysis;
 use crate::catalogue::{self, Category, Pattern, Strategy};
 use crate::sites::set_up;
 use crate::verdict::site::Site;
-use crate::vocabulary::{Attribution, HostMemory, Kind, ThreadRole};
+use crate::vocabulary::{Attribution, HostMemory, Kind, RuleId, ThreadRole};
 
 /// What to do about a site.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +45,9 @@ impl CaptureAnalysis {
             Kind::Redundant | Kind::Idle if !plain => {
                 (Strategy::Leave, "leave it: it does more than wait, and found nothing to wait for")
             }
+            Kind::Barrier if site.verdict.evidence.iter().any(|one| one.rule == RuleId::S21) => {
+                (entry.fix.strategy, "two buffers in turn, each with an event: then it seldom waits")
+            }
             Kind::Timing if plain && entry.fix.strategy == Strategy::Remove => {
                 (Strategy::Remove, "time with CUDA events, read after the loop")
             }
@@ -52,6 +55,10 @@ impl CaptureAnalysis {
             Kind::Idle => (Strategy::Remove, "delete it: it found nothing to wait for"),
             Kind::Explicit if plain && !entry.intended && for_nothing() => {
                 (Strategy::Remove, "delete it: here it found nothing to wait for")
+            }
+            // A read whose value nothing is seen to take.
+            Kind::Explicit if entry.id.starts_with(['A', 'D']) => {
+                (Strategy::Remove, "leave it out, if nothing else reads the value")
             }
             Kind::Allocator if self.is_once(site) => (Strategy::Leave, "nothing to do: it happens once"),
             _ if set_up::is(entry.id) && self.is_once(site) => {

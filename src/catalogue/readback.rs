@@ -53,11 +53,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .triggers(&["pinned.copy_(gpu, non_blocking=True)"])
         .trace("a copy to pinned host memory, work in between, then cudaEventSynchronize")
         .kind(Barrier)
-        .why("The wait guards the CPU's read of the buffer. This is the right form; only its place can be better.")
+        .why("The wait guards the CPU's read or write of the buffer. This is the right form; only its place can be better.")
         .fix(Delay, "wait later: after the next step is launched")
         .before("host.copy_(x, non_blocking=True)\nev.record()\nev.synchronize()\nuse(host)")
         .after("host.copy_(x, non_blocking=True)\nev.record()\nlaunch_next_step()\nev.synchronize()\nuse(host)")
-        .mind("Do not remove the wait: the buffer would be read before it is filled. Nothing may write x or host between.")
+        .mind("Do not remove the wait: the buffer would be read before it is filled, or written before it is sent. Nothing may write x or host between.")
         .or(&["one step late, with two buffers and an event for each"])
         .driver_api(EVENT_SYNC)
         .sources("vllm#22760; Megatron-LM MoE dispatcher"),

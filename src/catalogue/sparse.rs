@@ -20,11 +20,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .op("aten::_coalesce, aten::_to_sparse")
         .trace("thrust kernels with bare cudaStreamSynchronize calls, and the count of nonzero")
         .why("The number of stored elements depends on the values.")
-        .fix(Offload, "use dense gradients")
+        .fix(Offload, "coalesce once and keep it; gradients: make them dense")
         .before("emb = nn.Embedding(n, d, sparse=True).to('cuda')  # once\nopt = torch.optim.SparseAdam(emb.parameters())  # once\nemb(idx).sum().backward()\nopt.step()")
         .after("emb = nn.Embedding(n, d).to('cuda')  # once\nopt = torch.optim.AdamW(emb.parameters(), fused=True)  # once\nemb(idx).sum().backward()\nopt.step()")
         .mind("Dense gradients of a large table take memory and time. AdamW moves every row in each step, SparseAdam those of the batch only.")
-        .or(&["a tensor that stays: coalesce it once and keep that"])
         .sources("PyTorch SparseCUDATensor.cu"),
     BASE.entry("B17", "torch.sparse_coo_tensor() without a size")
         .triggers(&["torch.sparse_coo_tensor(i, v)"])

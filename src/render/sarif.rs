@@ -101,11 +101,16 @@ fn rule(site: &Site, id: &str) -> Value {
     let fix = &entry.fix;
     let ways = fix.alternatives.iter().map(|way| format!("Or: {way}.\n\n"));
     let mind = ways.chain([fix.caveat.to_owned()]).collect::<String>();
-    let text = format!("{}\n\nInstead of:\n{}\n\nwrite:\n{}\n\n{mind}", entry.why, fix.before, fix.after);
-    let markdown = format!(
-        "{}\n\nInstead of\n```python\n{}\n```\nwrite\n```python\n{}\n```\n{mind}",
-        entry.why, fix.before, fix.after
-    );
+    let why = entry.why;
+    let (text, markdown) = if fix.before.is_empty() {
+        (format!("{why}\n\n{mind}"), format!("{why}\n\n{mind}"))
+    } else {
+        let (before, after) = (fix.before, fix.after);
+        (
+            format!("{why}\n\nInstead of:\n{before}\n\nwrite:\n{after}\n\n{mind}"),
+            format!("{why}\n\nInstead of\n```python\n{before}\n```\nwrite\n```python\n{after}\n```\n{mind}"),
+        )
+    };
     json!({
         "id": id,
         "name": entry.title,

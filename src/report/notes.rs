@@ -34,7 +34,7 @@ fn race(race: &Race) -> Warning {
     let many = text::counted(*copies, if *up { "upload" } else { "time" });
     let (code, message) = if *up {
         let message = format!(
-            "{place}: {many} of the pinned `{name}` had not ended when this line ran again, and line {} writes to it before: the GPU may have got the next values; wait on an event behind the copy before that, or use two buffers in turn",
+            "{place}: {many} of the pinned `{name}` had not ended when this line ran again, and line {} writes to it before: the GPU may have got the next values; wait before that for an event behind the copy: with two buffers in turn, each with an event, seldom for long",
             used.line
         );
         (Code::BufferRace, message)

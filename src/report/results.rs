@@ -19,7 +19,7 @@ use crate::sites::ranges::stable_name;
 use crate::text;
 use crate::verdict::site::Site as FoundSite;
 use crate::verdict::source::Reading;
-use crate::vocabulary::{Attribution, Backtraces, Class, Copy, Evidence, RuleId, SiteIx, ThreadRole};
+use crate::vocabulary::{Attribution, Backtraces, Class, Copy, Evidence, Kind, RuleId, SiteIx, ThreadRole};
 use crate::waits::api::Blocking;
 use crate::waits::device::DeviceIx;
 use rustc_hash::FxHashMap;
@@ -217,8 +217,12 @@ impl<'a> Sites<'a> {
         let here = proven.and_then(rewrite);
         let operator = site.bundle.attribution == Attribution::Backward && site.inside.is_none();
         let forward = operator && strategy != Strategy::Leave;
-        // The catalogue's other ways are other ways to the catalogue's own end.
+        // The catalogue's code, and its other ways, are ways to the catalogue's own end.
         let alternatives = if title == entry.fix.title { entry.fix.alternatives } else { &[] };
+        let same_code = title == entry.fix.title
+            || strategy == Strategy::NonBlocking
+            || site.verdict.kind == Kind::Timing;
+        let code = |text: &str| if same_code { text.to_owned() } else { String::new() };
         // The line shown may go another way than its entry.
         let own = proven.and_then(|reading| reading.outcome.edit()).filter(|_| here.is_some());
         let title = match own.map(|edit| edit.kind) {
@@ -236,8 +240,8 @@ impl<'a> Sites<'a> {
             strategy: strategy.name().to_owned(),
             title: with_own_words(&title, here.as_ref()),
             why: entry.why.to_owned(),
-            before: entry.fix.before.to_owned(),
-            after: entry.fix.after.to_owned(),
+            before: code(entry.fix.before),
+            after: code(entry.fix.after),
             caveat: entry.fix.caveat.to_owned(),
             alternatives: alternatives.iter().map(|&way| way.to_owned()).collect(),
             here,

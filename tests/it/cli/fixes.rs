@@ -233,7 +233,7 @@ fn a_line_that_is_needed_elsewhere_is_not_edited() {
     });
     let ran = fix(&path, folder.path(), &[]);
     assert!(ran.stdout.is_empty() && ran.stderr.contains("needs it"), "{}", ran.stderr);
-    let titles = titles(&path, folder.path());
+    let titles = titles(&path, folder.path(), "false");
     assert!(!titles.is_empty());
     assert!(
         titles.iter().all(|title| title.starts_with("only if the line's other waits may go too: ")),
@@ -241,21 +241,21 @@ fn a_line_that_is_needed_elsewhere_is_not_edited() {
     );
 }
 
-/// Titles of the avoidable sites of a report.
-fn titles(capture: &str, folder: &Path) -> Vec<String> {
+/// Titles of the sites of a class.
+fn titles(capture: &str, folder: &Path, class: &str) -> Vec<String> {
     let root = folder.display().to_string();
     let report = program(&[capture, "--format", "json", "--source-root", &root]).stdout;
     let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
     let sites = report["sites"].as_array().expect("sites").iter();
-    let avoidable = sites.filter(|site| site["class"] == "false");
-    avoidable.filter_map(|site| site["fix"]["title"].as_str()).map(str::to_owned).collect()
+    let wanted = sites.filter(|site| site["class"] == class);
+    wanted.filter_map(|site| site["fix"]["title"].as_str()).map(str::to_owned).collect()
 }
 
 /// The way named is that of the line shown.
 #[test]
 fn titles_say_what_the_shown_line_does() {
     let (folder, _) = checkout();
-    let titles = titles(&sample(TRAIN), folder.path());
+    let titles = titles(&sample(TRAIN), folder.path(), "false");
     for wanted in [
         "copy without blocking: t.cuda(non_blocking=True)",
         "read the values in one copy: torch.stack([loss, acc, gnorm]).tolist()",
@@ -269,7 +269,26 @@ fn a_wait_beside_a_clock_is_not_to_be_deleted() {
     let (folder, path) = stray(|_| ());
     let timed = STEP.replace("\n\n\n", "\nimport time\n\n").replace("return y", "return time.perf_counter()");
     fs::write(folder.path().join("train.py"), timed).expect("written");
-    assert_eq!(titles(&path, folder.path()), ["time with CUDA events, read after the loop"]);
+    assert_eq!(titles(&path, folder.path(), "false"), ["time with CUDA events, read after the loop"]);
+}
+
+const GUARDED: &str = r#"import torch
+buffer = torch.empty(9).pin_memory()
+def step(batches):
+    for x in batches:
+        y = model(x)
+        torch.cuda.synchronize()
+        buffer.copy_(x)
+        z = buffer.to("cuda", non_blocking=True)
+"#;
+
+/// A wait that comes later than the write would be none.
+#[test]
+fn a_wait_that_guards_a_buffer_is_not_to_come_later() {
+    let (folder, path) = stray(|_| ());
+    fs::write(folder.path().join("train.py"), GUARDED).expect("written");
+    let said = titles(&path, folder.path(), "true");
+    assert_eq!(said, ["two buffers in turn, each with an event: then it seldom waits"]);
 }
 
 #[test]

@@ -78,6 +78,20 @@ def f(loss):
     v = loss.item()  #! item: explicit
     return None
 
+# --- handed on with all other names
+class Runner:
+    def learn(self, rewards):
+        kept = []
+        most = 0
+        for r in rewards:
+            kept.extend(r.cpu().numpy().tolist())  #! cpu: logging
+            most = r.item()  #! item: control-flow
+        self.tell(locals())
+    def tell(self, names):
+        print(names["kept"])
+        if names["most"] > 3:
+            self.grow()
+
 # --- text kept
 def f(y):
     s = f'{y:.3f}'  #! format: value-read

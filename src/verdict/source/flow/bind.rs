@@ -223,6 +223,13 @@ impl<'a> Tracer<'a, '_> {
         for read in &reads {
             self.read(read, value.clone(), function(path));
         }
+        // `show(locals())` hands on all names of the function.
+        let own_call = |call: &Path<'a>| nodes::function_scope(call) + 1 == owner.len() && owner.len() > 1;
+        let mut all = nodes::calls(&owner, &|call| nodes::dotted(&call.func) == "locals");
+        all.retain(own_call);
+        for call in &all {
+            self.read(call, value.clone().held(Step::Key(name.to_owned())), function(path));
+        }
         let class = matches!(last(&owner), Some(Node::StmtClassDef(_)));
         let local = owner.len() > 1 && scope::binds(&owner, name);
         // A container of another's making, which the function shows or hands back. Arrays in it may be what the program makes.
@@ -237,7 +244,7 @@ impl<'a> Tracer<'a, '_> {
             self.sink(path, &value, Sink::Stored, format!("kept in `{name}`, which others read"));
             let given = scope::parameter(&owner, name).map(|_| nodes::range(&owner));
             self.uses.last_mut().into_iter().for_each(|used| used.given = given);
-        } else if self.uses.len() == before && reads.is_empty() {
+        } else if self.uses.len() == before && reads.is_empty() && all.is_empty() {
             // Further on the way, a value that goes nowhere is more likely one that the way has lost, unless it came along with
             // others.
             match nodes::above(path, 1) {
