@@ -54,8 +54,7 @@ impl Settling<'_> {
         let along = counted().map(waits).fold(0i64, i64::saturating_add);
         let most = counted().map(most).fold(0i64, i64::saturating_add);
         let most = bounded(most, prices.run.high);
-        let reach = |i: usize| self.blocks(i).saturating_add(beside[i]);
-        let reach = bounded(counted().map(reach).fold(0i64, i64::saturating_add), prices.run.high);
+        let reach = bounded(self.reach(beside), prices.run.high);
         // A whole is worth no less than its best part.
         let best = counted().map(|i| prices.sites[i].alone).max().unwrap_or(0);
         (prices.run, prices.cut) = {
@@ -87,11 +86,16 @@ impl Settling<'_> {
         prices.unsimulated = plan.unsimulated;
     }
 
-    /// What the waits of a subject block at most in the runs that a range is of: with more of the profiler's time left out the
-    /// host waits for longer.
-    fn blocks(&self, subject: usize) -> i64 {
-        let runs = (0..PAIRS).filter(|&pair| pair != 1).map(|pair| &self.outcomes[2 * pair].waited);
-        runs.filter_map(|waited| waited.get(subject).copied()).max().unwrap_or(0)
+    /// What all counted waits block at most in the runs that a range is of, and what goes with their calls. Under backtraces
+    /// waits look empty: there it says nothing.
+    fn reach(&self, beside: &[i64]) -> i64 {
+        if self.program.backtraces {
+            return i64::MAX;
+        }
+        let runs = || (0..PAIRS).filter(|&pair| pair != 1).map(|pair| &self.outcomes[2 * pair].waited);
+        let blocked = |i: usize| runs().filter_map(|waited| waited.get(i).copied()).max().unwrap_or(0);
+        let counted = (0..self.subjects.len()).filter(|&i| self.subjects[i].counted);
+        counted.fold(0, |sum: i64, i| sum.saturating_add(blocked(i)).saturating_add(beside[i]))
     }
 
     /// Length of an iteration of a run.
