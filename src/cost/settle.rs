@@ -3,7 +3,7 @@
 use super::overhead::Clock;
 use super::plan::{OPEN, PAIRS, Plan};
 use super::prices::{Price, Prices, Saving, Subject, Terms};
-use super::range::Margin;
+use super::range::{Margin, UNSEEN_EACH_NS};
 use super::simulate::{Outcome, Program};
 use crate::vocabulary::BoundBy;
 
@@ -39,7 +39,7 @@ impl Settling<'_> {
             let (price, only) = (&mut prices.sites[i], &self.outcomes[single]);
             // Left in alone, a wait takes over what others gave up: that is not its share.
             let share = without.map(|w| self.outcomes[w].end - joint.end);
-            let margin = Margin { unseen: 0, ..self.margin.of(base.end, self.built[i].0, bound) };
+            let margin = self.margin.of(base.end, 0, self.built[i].0, bound);
             price.settle(base.end - only.end, share, bounded(most(i), high[i]), self.clock, margin);
             price.iteration =
                 self.lap(base).zip(self.lap(only)).map(|(a, b)| self.clock.keeps((a - b).max(0)));
@@ -50,17 +50,20 @@ impl Settling<'_> {
         let built = |of: fn(&(i64, i64)) -> i64| {
             counted().map(|i| of(&self.built[i])).fold(0i64, i64::saturating_add)
         };
+        let waits = |i: usize| (self.subjects[i].waits.len() as i64).saturating_mul(UNSEEN_EACH_NS);
+        let along = counted().map(waits).fold(0i64, i64::saturating_add);
         let most = counted().map(most).fold(0i64, i64::saturating_add);
         let most = bounded(most, prices.run.high);
+        let reach = bounded(self.reach(beside), prices.run.high);
         // A whole is worth no less than its best part.
         let best = counted().map(|i| prices.sites[i].alone).max().unwrap_or(0);
         (prices.run, prices.cut) = {
-            let margin = self.margin.of(base.end, built(|built| built.0), bound);
+            let margin = self.margin.of(base.end, along, built(|built| built.0), bound);
             let mut run = self.saving(|o| Some(o.end), margin).unwrap_or_default();
             let (saved, above) = within(run.saved, 0, most);
             let (saved, short) = within(saved, best, i64::MAX);
             (run.saved, run.low, run.high) =
-                (saved, run.low.min(saved), margin.above(most, run.high).max(saved));
+                (saved, run.low.min(saved), margin.above(reach, run.high).max(saved));
             (run, prices.cut.max(above).max(short))
         };
         for price in &mut prices.sites {
@@ -69,9 +72,9 @@ impl Settling<'_> {
         let count = self.program.laps.map_or(1, |l| l.count.max(1));
         prices.iteration = self.lap(base).and_then(|length| {
             let margin = Margin { scatter: self.margin.scatter / count, ..self.margin };
-            let margin = margin.of(length, built(|built| built.1) / count, bound);
+            let margin = margin.of(length, along / count, built(|built| built.1) / count, bound);
             let lap = self.saving(|o| self.lap(o), margin)?;
-            Some(Saving { high: margin.above(most / count, lap.high).max(lap.saved), ..lap })
+            Some(Saving { high: margin.above(reach / count, lap.high).max(lap.saved), ..lap })
         });
         let captured = |of: &dyn Fn(&Outcome) -> Option<i64>| {
             let (length, fixed) = (of(&self.outcomes[2])?, of(&self.outcomes[3])?);
@@ -81,6 +84,18 @@ impl Settling<'_> {
         prices.captured = captured(&|o| Some(o.end)).unwrap_or_default();
         prices.captured_iteration = captured(&|o| self.lap(o));
         prices.unsimulated = plan.unsimulated;
+    }
+
+    /// What all counted waits block at most in the runs that a range is of, and what goes with their calls. Under backtraces
+    /// waits look empty: there it says nothing.
+    fn reach(&self, beside: &[i64]) -> i64 {
+        if self.program.backtraces {
+            return i64::MAX;
+        }
+        let runs = || (0..PAIRS).filter(|&pair| pair != 1).map(|pair| &self.outcomes[2 * pair].waited);
+        let blocked = |i: usize| runs().filter_map(|waited| waited.get(i).copied()).max().unwrap_or(0);
+        let counted = (0..self.subjects.len()).filter(|&i| self.subjects[i].counted);
+        counted.fold(0, |sum: i64, i| sum.saturating_add(blocked(i)).saturating_add(beside[i]))
     }
 
     /// Length of an iteration of a run.

@@ -87,8 +87,10 @@ fn head(report: &Report) -> String {
     }
     let span = totals.gpu_span_ns();
     if span > 0 {
-        let (busy, drain) = (text::share(totals.gpu_busy_ns, span), text::share(totals.drain_ns, span));
-        out += &format!("- GPU busy {busy}, idle after waits {drain} of the time\n");
+        out += &format!(
+            "- GPU {}\n",
+            phrase::busy(span, [totals.gpu_busy_ns, totals.gpu_idle_ns, totals.drain_ns])
+        );
     }
     if let Some(i) = &report.iterations {
         let count = text::counted(i.count, "iteration");

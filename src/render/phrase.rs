@@ -190,6 +190,23 @@ pub(crate) fn confidence(class: Class, confidence: f64) -> String {
     }
 }
 
+/// How a GPU, or all together, spent its span; its parts: busy, idle, and of that after waits.
+pub(crate) fn busy(span: i64, [busy, idle, drain]: [i64; 3]) -> String {
+    if span <= 0 {
+        return "no work".to_owned();
+    }
+    let line = format!(
+        "busy {}, idle {} of {} from first to last operation",
+        text::share(busy, span),
+        text::share(idle, span),
+        text::duration(span)
+    );
+    if idle <= 0 {
+        return line;
+    }
+    format!("{line}; {} of the idle time after waits", text::share(drain, idle))
+}
+
 /// "1 wait", "7 waits", "0.33 waits".
 pub(crate) fn waits(rate: f64) -> String {
     let rate = text::rate(rate);

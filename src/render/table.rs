@@ -123,7 +123,7 @@ fn gpu_lines(report: &Report) -> Vec<(String, String)> {
     let gpus: Vec<&Gpu> = report.profiles.iter().flat_map(|profile| &profile.gpus).collect();
     if gpus.len() <= MOST_NAMED {
         let line = |gpu: &&Gpu| {
-            let use_ = busy(gpu.whole_ns(), [gpu.busy_ns, gpu.idle_ns, gpu.drain_ns]);
+            let use_ = phrase::busy(gpu.whole_ns(), [gpu.busy_ns, gpu.idle_ns, gpu.drain_ns]);
             (format!("GPU {}", gpu.id), format!("{}: {use_}", gpu_name(gpu)))
         };
         return gpus.iter().map(line).collect();
@@ -138,7 +138,7 @@ fn gpu_lines(report: &Report) -> Vec<(String, String)> {
     }
     let names: Vec<String> = names.into_iter().map(|(name, count)| format!("{count} × {name}")).collect();
     let totals = &report.totals;
-    let use_ = busy(totals.gpu_span_ns(), [totals.gpu_busy_ns, totals.gpu_idle_ns, totals.drain_ns]);
+    let use_ = phrase::busy(totals.gpu_span_ns(), [totals.gpu_busy_ns, totals.gpu_idle_ns, totals.drain_ns]);
     vec![("GPUs".to_owned(), format!("{}: {use_}", names.join(", ")))]
 }
 
@@ -146,22 +146,6 @@ fn gpu_name(gpu: &Gpu) -> String {
     gpu.name
         .as_deref()
         .map_or_else(|| "name not recorded".to_owned(), |name| escape_terminal(name).into_owned())
-}
-
-fn busy(span: i64, [busy, idle, drain]: [i64; 3]) -> String {
-    if span <= 0 {
-        return "no work".to_owned();
-    }
-    let line = format!(
-        "busy {}, idle {} of {} from first to last operation",
-        text::share(busy, span),
-        text::share(idle, span),
-        text::duration(span)
-    );
-    if idle <= 0 {
-        return line;
-    }
-    format!("{line}; {} of the idle time after waits", text::share(drain, idle))
 }
 
 fn iterations_line(iterations: &Iterations) -> String {

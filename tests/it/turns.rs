@@ -435,9 +435,17 @@ fn an_iteration_lasts_to_the_next_unless_that_is_far() {
         p.item();
         if i == 5 {
             (0..9).for_each(|_| p.item());
+            let (main, at) = (p.main, p.now);
+            p.e.device_sync(main, at..at + 1800, 0);
+            p.idle(2000);
         }
     }
-    let found = p.found().expect("iterations");
+    let report = p.report();
+    // What waits in the validation only saves something of the run, though the loop goes on after it.
+    let site = report.sites.iter().find(|s| s.api == "cudaDeviceSynchronize").expect("a site");
+    assert_eq!(site.per_iteration, Some(0.0));
+    assert_eq!(site.recoverable.as_ref().map(|r| r.per_iteration_ns), Some(None));
+    let found = report.iterations.expect("iterations");
     // The reads after the sixth range and the last lie outside.
     assert_eq!((found.count, found.median_ns), (12, 8_000), "{found:?}");
     assert!((found.waits_per_iteration - 10.0 / 12.0).abs() < 1e-9, "{found:?}");
