@@ -2,10 +2,9 @@
 
 use super::learn::kind_index;
 use super::legacy::{self, Barrier};
-use super::model::{
-    ContextIx, GroupIx, HostThread, Op, Program, Rank, Role, Step, StepIx, StepKind, SubjectIx,
-};
+use super::model::Program;
 use super::packed::Launch;
+use super::step::{ContextIx, GroupIx, HostThread, Op, Rank, Role, Step, StepIx, StepKind, SubjectIx};
 use crate::profile::database::Work;
 use crate::profile::ids::StreamIx;
 use crate::profile::ops::OpKind;

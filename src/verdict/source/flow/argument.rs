@@ -1,6 +1,6 @@
 //! Arguments of calls: how most values end.
 
-use super::device::joins;
+use super::products::joins;
 use super::tracer::{Next, Tracer, UNKNOWN, ends};
 use super::value::{Sink, Step, Value};
 use crate::rules::grade::RECORDED;

@@ -4,7 +4,7 @@ use super::reader::{Case, SiteReader};
 use super::rules::judge;
 use crate::model::Frame;
 use crate::rules::grade::{HANDED_ON, HIGHEST_INDEX, PER_CALLER};
-use crate::verdict::source::flow::calls::Program;
+use crate::verdict::source::flow::program::Program;
 use crate::verdict::source::flow::tracer::Tracer;
 use crate::verdict::source::flow::value::{Sink, Use, Value};
 use crate::verdict::source::infer::placement::{Here, Placements};
