@@ -97,10 +97,10 @@ impl Sites {
         let descending: Vec<bool> = std::iter::once(true).chain(by.iter().map(|_| false)).collect();
         let order = SortMultipleOptions::default().with_order_descending_multi(descending);
         let first = sums.sort([&[amount], by].concat(), order).limit(1).collect()?;
-        let process = first.column("profile")?.u32()?.get(0).zip(first.column("pid")?.i64()?.get(0));
-        let process =
-            process.map(|(profile, pid)| (profile as usize, u32::try_from(pid).unwrap_or_default()));
-        Ok((first.column(amount)?.f64()?.get(0).unwrap_or_default(), process))
+        let largest = first.column(amount)?.f64()?.iter().next().flatten();
+        let process = first.column("profile")?.u32()?.iter().zip(first.column("pid")?.i64()?.iter()).next();
+        let process = process.and_then(|(profile, pid)| Some((profile? as usize, u32::try_from(pid?).ok()?)));
+        Ok((largest.unwrap_or_default(), process))
     }
 
     /// Whose rows they are, on which GPU, and what they come to: the columns that ranks are summed from.
@@ -129,4 +129,48 @@ pub fn joined(before: &[Option<String>], after: &[Option<String>]) -> PolarsResu
         lists.map(|list| Ok(list.u32()?.iter().flatten().map(|place| place as usize).collect())).collect()
     };
     Ok(places("before")?.into_iter().zip(places("after")?).map(|(b, a)| [b, a]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::sample;
+
+    #[test]
+    fn classes_and_processes_are_summed_apart() {
+        let report = sample::sample();
+        let rows = || Sites::of(&report.sites).expect("columns");
+        let classes = rows().by_class().expect("a plan");
+        let blocked = |class: Class| {
+            report.sites.iter().filter(|s| s.class == class).map(|s| s.blocked_ns).sum::<i64>()
+        };
+        for (&class, sums) in Class::ALL.iter().zip(&classes) {
+            assert_eq!(sums.blocked_ns, blocked(class), "{class}");
+        }
+        let (most, process) = rows().worst(Measure::Blocked, Per::Run).expect("a plan");
+        let of = |rank| {
+            report.sites.iter().filter(|s| s.process.rank() == rank).map(|s| s.blocked_ns).sum::<i64>()
+        };
+        let ranks = report.sites.iter().map(|s| s.process.rank());
+        assert_eq!(Some(most as i64), ranks.clone().map(of).max());
+        assert_eq!(process, ranks.max_by_key(|&rank| (of(rank), std::cmp::Reverse(rank))));
+    }
+
+    #[test]
+    fn nothing_waits_in_no_process() {
+        let rows = Sites::of([]).expect("columns");
+        assert_eq!(rows.worst(Measure::FalseWaits, Per::Iteration).expect("a plan"), (0.0, None));
+        assert_eq!(rows.sum(Measure::Drain, Per::Run).expect("a plan"), 0.0);
+    }
+
+    /// ```text
+    ///  before  a  b  –  a        a: 0 3 with 2      c and nothing: on one side only
+    ///  after   c  –  a  b        b: 1 with 3
+    /// ```
+    #[test]
+    fn keys_that_both_have_are_joined() {
+        let keys = |words: [&str; 4]| words.map(|word| (!word.is_empty()).then(|| word.to_owned()));
+        let joined = joined(&keys(["a", "b", "", "a"]), &keys(["c", "", "a", "b"])).expect("a plan");
+        assert_eq!(joined, [[vec![0, 3], vec![2]], [vec![1], vec![3]]]);
+    }
 }

@@ -57,9 +57,7 @@ fn a_slower_host_is_said_and_its_times_are_not_judged() {
 }
 
 fn text(render: impl Fn(&DiffReport, &mut Vec<u8>) -> std::io::Result<()>) -> String {
-    let mut out = Vec::new();
-    render(&sample(), &mut out).expect("a Vec takes everything");
-    String::from_utf8(out).expect("renderers write UTF-8")
+    sample::printed(|out| render(&sample(), out))
 }
 
 #[test]
