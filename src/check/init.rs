@@ -66,5 +66,5 @@ fn microseconds(ns: i64) -> String {
 
 /// Whole numbers as such; others with two digits, upwards.
 fn round_up(number: f64) -> f64 {
-    (number * 100.0 - 1e-6).ceil().max(0.0) / 100.0
+    (number * 100.0 - 1e-6).ceil().abs() / 100.0
 }

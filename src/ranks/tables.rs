@@ -260,19 +260,19 @@ fn whose(rows: LazyFrame, parties: &[Party]) -> Result<LazyFrame> {
 /// A row each process that waits or meets others; of an export without any, its first.
 fn ranks(report: &Report, captures: &[String], kernels: &[DataFrame]) -> Result<DataFrame> {
     let sums = ["waits", "blocked_ns", "drain_ns"];
-    let nothing = |device: Expr| [device].into_iter().chain(sums.map(|sum| lit(0i64).alias(sum)));
+    let zeros = |at: usize| -> Vec<Expr> {
+        let number = |n: i64, of| lit(n).cast(of);
+        let whose = [number(at as i64, DataType::UInt32).alias("profile"), col("pid"), col("device")];
+        whose.into_iter().chain(sums.map(|sum| number(0, DataType::Int64).alias(sum))).collect()
+    };
     let mut rows = vec![Sites::of(&report.sites)?.of_processes().collect()?];
     let waiting: BTreeSet<usize> = report.sites.iter().map(|site| site.process.profile).collect();
-    for (number, profile) in report.profiles.iter().enumerate() {
-        let process = [lit(number as u32).alias("profile"), col("pid")].into_iter();
-        let kernels = kernels.get(number).filter(|table| table.height() > 0);
-        let first = profile.processes.first().filter(|_| !waiting.contains(&number));
-        if let Some(table) = kernels {
-            let others = process.chain(nothing(col("device"))).collect::<Vec<_>>();
-            rows.push(table.clone().lazy().select(others).collect()?);
-        } else if let Some(first) = first {
-            let alone = df!["pid" => [i64::from(first.pid)], "device" => [None::<i64>]]?.lazy();
-            rows.push(alone.select(process.chain(nothing(col("device"))).collect::<Vec<_>>()).collect()?);
+    for (at, profile) in report.profiles.iter().enumerate() {
+        if let Some(table) = kernels.get(at).filter(|table| table.height() > 0) {
+            rows.push(table.clone().lazy().select(zeros(at)).collect()?);
+        } else if let Some(first) = profile.processes.first().filter(|_| !waiting.contains(&at)) {
+            let alone = df!["pid" => [i64::from(first.pid)], "device" => [None::<i64>]]?;
+            rows.push(alone.lazy().select(zeros(at)).collect()?);
         }
     }
     let process = ["profile", "pid"];
