@@ -68,8 +68,8 @@ fn may_wait(name: &str) -> bool {
 }
 
 fn calls(db: &Database, ops: &Unordered) -> Calls {
-    let interest =
-        Interest { may_wait, issued: &IssuedBy::new(ops, &Syncs::read(db).expect("the sample reads")) };
+    let syncs = Syncs::read(db).expect("the sample reads");
+    let interest = Interest { may_wait, issued: &IssuedBy::new(|| ops.issued().chain(syncs.records())) };
     Calls::read(db, &mut Strings::default(), &interest).expect("the sample reads")
 }
 

@@ -3,10 +3,10 @@
 use crate::analysis::CaptureAnalysis;
 use crate::model::{Code, Warning};
 use crate::profile::ISSUE_UNKNOWN;
-use crate::profile::commands;
 use crate::profile::ids::{OpId, pid_of};
 use crate::profile::nvtx::Nvtx;
 use crate::profile::target::Target;
+use crate::profile::{commands, recapture};
 use crate::text::{self, count, counted, duration, shell_quote, shorten_end};
 use crate::vocabulary::{Attribution, Class};
 use crate::waits::api::Blocking;
@@ -44,7 +44,7 @@ pub fn warnings(found: &CaptureAnalysis) -> Vec<Warning> {
 /// export frames, with a word on that.
 fn recapture(found: &CaptureAnalysis, more: &str, code: Code, message: impl Into<String>) -> Warning {
     let target = &found.profile.target;
-    let mut command = commands::capture(target, more);
+    let mut command = recapture::capture(target, more);
     if exporter(target).is_none_or(|version| version < FIRST_WITH_PAYLOADS) {
         command.push_str("   # needs nsys 2024.5 or later");
     }

@@ -9,11 +9,12 @@
 //! docs/formats.md lists what is written. In memory sites, threads and devices are indices of the export's lists, and no row
 //! holds text. Sums are of whole ns and quantiles are values that occurred (nearest rank), whatever the number of threads.
 //!
-//! What is added up over sites (totals, the gate's amounts, the units of a comparison) comes from the report: one that
-//! was kept as JSON has no waits. What a wait may save joins the frame only where the table is written: times that
-//! neighbours may both give up are not to be added up.
+//! What is added up over sites (totals, the gate's amounts, the two sides of a comparison) are queries over the rows of the
+//! report ([`sites`]): one that was kept as JSON has no waits. What a wait may save joins the frame only where the table is
+//! written: times that neighbours may both give up are not to be added up.
 
 mod collectives;
+pub mod sites;
 
 use crate::analysis::CaptureAnalysis;
 use crate::analysis::filter::device_of;
@@ -50,6 +51,7 @@ macro_rules! figures {
         }
     };
 }
+use figures;
 
 figures! {
     /// What the waits for a device come to.

@@ -137,6 +137,18 @@ pub fn iterations(number: u64, start_up: u64) -> String {
     }
 }
 
+/// The first `most` of some words, and how many more there are: "S1, S2, and 7 more"; "none".
+pub fn listed(words: impl ExactSizeIterator<Item = String>, most: usize) -> String {
+    let count = words.len();
+    let mut some: Vec<String> = words.take(most).collect();
+    match count {
+        0 => some.push("none".to_owned()),
+        n if n > most => some.push(format!("and {} more", n - most)),
+        _ => {}
+    }
+    some.join(", ")
+}
+
 /// A share given in percent: "0 %", "<0.1 %", "12.3 %", "100 %"; "n/a" where it is no number.
 pub fn percent(percent: f64) -> String {
     let size = percent.abs();

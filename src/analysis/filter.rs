@@ -6,6 +6,7 @@ use crate::profile::Profile;
 use crate::profile::ids::{pid_of, process, tid_of};
 use crate::profile::strings::clean;
 use crate::sites::ranges::{is_named, no_range};
+use crate::text;
 use crate::waits::Wait;
 use crate::waits::device::{DeviceIx, Devices};
 use std::collections::BTreeMap;
@@ -145,13 +146,7 @@ fn listed(all: &BTreeMap<u32, Option<Arc<str>>>) -> String {
         Some(name) => format!("{number} ({name})"),
         None => number.to_string(),
     };
-    let mut words: Vec<String> = all.iter().take(MOST).map(one).collect();
-    match all.len() {
-        0 => words.push("none".to_owned()),
-        n if n > MOST => words.push(format!("and {} more", n - MOST)),
-        _ => {}
-    }
-    words.join(", ")
+    text::listed(all.iter().map(one), MOST)
 }
 
 /// For each wait: whether a range of that name was open in its process when it began.

@@ -12,6 +12,7 @@ use crate::sites::{Bundle, native};
 use crate::verdict::combine;
 use crate::verdict::site::Site;
 use crate::verdict::source::{Beside, Finding, Observed, SourceTree, read_site};
+use crate::verdict::subject::Subject;
 use crate::verdict::weak::observe::Observer;
 use crate::verdict::weak::sizes::{self, Sizes};
 use crate::verdict::{library, recount, trace, weak};
@@ -129,12 +130,12 @@ impl Judge<'_> {
         }
     }
 
-    fn subject<'a>(&'a self, profile: &Profile, bundle: &'a Bundle) -> trace::Subject<'a> {
+    fn subject<'a>(&'a self, profile: &Profile, bundle: &'a Bundle) -> Subject<'a> {
         let waits = self.waits;
         let members = || bundle.waits.iter().map(|&w| &waits[w]);
         let of = |test: &dyn Fn(&Wait) -> bool| bundle.waits.iter().filter(|&&w| test(&waits[w])).count();
         let beside = |w: &Wait| w.blocking == Blocking::Context && !self.devices.working_beside(w).is_empty();
-        trace::Subject {
+        Subject {
             bundle,
             sources: &self.sources,
             waits: bundle.waits.len(),

@@ -16,9 +16,9 @@ use crate::iterations::{self, Iterations};
 use crate::model::Warning;
 use crate::model::timeline::Budget;
 use crate::profile::Profile;
-use crate::profile::commands;
 use crate::profile::database::{Progress, Reader, Reading};
 use crate::profile::ids::CallId;
+use crate::profile::{commands, recapture};
 use crate::sites::bundle;
 use crate::sites::context::Context;
 use crate::sites::frames::PathRules;
@@ -311,6 +311,6 @@ pub fn no_calls(profile: &Profile) -> Option<InputError> {
     Some(InputError::NoCuda {
         path,
         why: said.first().map_or_else(String::new, |m| format!(" (nsys says: {m})")),
-        command: commands::capture(&profile.target, ""),
+        command: recapture::capture(&profile.target, ""),
     })
 }

@@ -1,5 +1,5 @@
 //! A15 to A34: reads of values inside PyTorch's own code: printing, comparing, optimizers, validation; A35: guards of the
-//! program's own.
+//! program's own; A41: an optimizer.
 
 use super::{
     Category::{self, *},
@@ -266,4 +266,15 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("The failure shows up to N steps late. A guard that skips the step needs its answer at once.")
         .or(&["torch._assert_async(torch.isfinite(loss).all()) never waits; a failure ends the process's use of the GPU"])
         .sources("PyTorch TensorCompare.cu; seen in captures"),
+    BASE.entry("A41", "torch.optim.Adafactor")
+        .triggers(&["torch.optim.Adafactor(params)"])
+        .op("Adafactor.step -> aten::item")
+        .trace("two norms for each parameter, each with a copy of 4 bytes to pinned host memory and cudaStreamSynchronize")
+        .kind(CpuCompute)
+        .why("How far each parameter moves is computed on the CPU, from its own norm and from that of its update.")
+        .fix(Leave, "two waits a parameter: only another optimizer has fewer")
+        .mind("foreach=True joins the kernels and not these reads.")
+        .versions("PyTorch 2.5 and later, which has it")
+        .sources("torch/optim/_adafactor.py")
+        .torch(&[("torch/optim/_adafactor.py", "_single_tensor_adafactor _multi_tensor_adafactor")]),
 ];

@@ -8,7 +8,7 @@ const SITE: &str = "/venv/lib/python3.12/site-packages/";
 
 /// How many ids each letter has in the tables of the catalogue; B27 stands for the category without a row of its own.
 const COUNTS: [(char, usize); 11] = [
-    ('A', 40),
+    ('A', 41),
     ('B', 30),
     ('C', 14),
     ('D', 10),
@@ -183,6 +183,7 @@ fn torch_frames_name_their_pattern() {
         ("torch/amp/grad_scaler.py", "get_scale", "A21"),
         ("torch/optim/lr_scheduler.py", "step", "A24"),
         ("torch/optim/optimizer.py", "_get_value", "A22"),
+        ("torch/optim/_adafactor.py", "_multi_tensor_adafactor", "A41"),
         ("torch/nn/modules/transformer.py", "_detect_is_causal_mask", "A27"),
         ("torch/nn/modules/_functions.py", "forward", "H11"),
         ("torch/serialization.py", "_save", "D07"),

@@ -249,10 +249,8 @@ impl Limits {
 
     /// "in src/model/**, function step, range forward"; `None`: the whole program.
     pub fn place(&self) -> Option<String> {
-        let path = self.path.as_ref().map(|p| p.text.clone());
-        let function = self.function.as_ref().map(|f| format!("function {}", f.text));
-        let range = self.nvtx.as_ref().map(|r| format!("range {r}"));
-        let parts: Vec<String> = [path, function, range].into_iter().flatten().collect();
+        let mut parts = place(self.path.as_ref(), self.function.as_ref());
+        parts.extend(self.nvtx.as_ref().map(|range| format!("range {range}")));
         (!parts.is_empty()).then(|| format!("in {}", parts.join(", ")))
     }
 }
@@ -279,12 +277,17 @@ impl Allow {
 
     /// "src/log.py, function log"
     pub fn name(&self) -> String {
-        let path = self.path.as_ref().map(|p| p.text.clone());
-        let function = self.function.as_ref().map(|f| format!("function {}", f.text));
-        let pattern = self.pattern.as_ref().map(|p| format!("pattern {p}"));
-        let parts: Vec<String> = [path, function, pattern, self.key.clone()].into_iter().flatten().collect();
+        let mut parts = place(self.path.as_ref(), self.function.as_ref());
+        parts.extend(self.pattern.as_ref().map(|pattern| format!("pattern {pattern}")));
+        parts.extend(self.key.clone());
         parts.join(", ")
     }
+}
+
+/// File and function, in words.
+fn place(path: Option<&Pattern>, function: Option<&Pattern>) -> Vec<String> {
+    let function = function.map(|function| format!("function {}", function.text));
+    path.map(|path| path.text.clone()).into_iter().chain(function).collect()
 }
 
 fn matches(path: Option<&Pattern>, function: Option<&Pattern>, site: &Site) -> bool {

@@ -1,9 +1,10 @@
 //! A budget file from what a profile shows today.
 
-use super::worst;
-use crate::model::{Report, Site};
+use crate::frame::sites::Sites;
+use crate::model::Report;
 use crate::text;
 use crate::vocabulary::{Class, Measure, Per};
+use polars::prelude::PolarsResult;
 
 /// Room above today's times: what two captures of one program differ by ([`crate::diff::noise`]), and some more.
 const ROOM: f64 = 1.25;
@@ -11,17 +12,21 @@ const ROOM: f64 = 1.25;
 const EXAMPLES: usize = 5;
 
 /// The budget that this report just keeps, as TOML.
-pub fn write(report: &Report) -> String {
+///
+/// # Errors
+/// polars refused a query: a defect, never the data.
+pub fn write(report: &Report) -> PolarsResult<String> {
     let per = if report.iterations.is_some() { Per::Iteration } else { Per::Run };
-    let sites: Vec<&Site> = report.sites.iter().collect();
-    let time = |measure| microseconds((worst(&sites, measure, per).0 * ROOM).ceil() as i64);
+    let rows = Sites::of(&report.sites)?;
+    let worst = |measure| PolarsResult::Ok(rows.worst(measure, per)?.0);
+    let time = |measure| PolarsResult::Ok(microseconds((worst(measure)? * ROOM).ceil() as i64));
     let mut out = format!(
         "# What this program may wait; `sync-report check PROFILE --budget FILE` fails where it waits more.\n\
          # Limits are per {per}, of the rank that waits most. Times have {room:.0} % of room above the profile's.\n\
          per = \"{per}\"\n\n[limits]\nfalse-waits = {}\nblocked = \"{}\"\ndrain = \"{}\"\n",
-        round_up(worst(&sites, Measure::FalseWaits, per).0),
-        time(Measure::Blocked),
-        time(Measure::Drain),
+        round_up(worst(Measure::FalseWaits)?),
+        time(Measure::Blocked)?,
+        time(Measure::Drain)?,
         per = per.as_str(),
         room = (ROOM - 1.0) * 100.0,
     );
@@ -51,7 +56,7 @@ pub fn write(report: &Report) -> String {
     if written.is_empty() {
         out += "# [[allow]]\n# path = \"src/log.py\"\n# reason = \"…\"\n# expires = 2030-01-01\n";
     }
-    out
+    Ok(out)
 }
 
 /// A time that reads back as at least itself.
@@ -61,5 +66,5 @@ fn microseconds(ns: i64) -> String {
 
 /// Whole numbers as such; others with two digits, upwards.
 fn round_up(number: f64) -> f64 {
-    (number * 100.0 - 1e-6).ceil().max(0.0) / 100.0
+    (number * 100.0 - 1e-6).ceil().abs() / 100.0
 }

@@ -8,6 +8,7 @@ pub mod fail_on;
 pub mod init;
 
 use crate::diff::{self, Side};
+use crate::frame::sites::{Largest, Sites};
 use crate::model::check::{Allowed, Breach, BreachSite, CheckReport, Rule, Unit};
 use crate::model::diff::{Aspect, SiteChange, Status};
 use crate::model::{Code, Gpu, Report, Site, Tool, Warning};
@@ -16,6 +17,7 @@ use crate::vocabulary::{Class, Measure, Per};
 use budget::{Budget, Limits};
 use chrono::NaiveDate;
 use fail_on::FailOn;
+use polars::prelude::PolarsResult;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -119,7 +121,7 @@ impl Gate<'_> {
         for limits in std::iter::once(&budget.limits).chain(&budget.limit) {
             let report = limits.nvtx.as_ref().map_or(Some(self.report), |range| ranges.get(range));
             if let Some(report) = report {
-                self.limits(report, budget.per, limits);
+                self.limits(report, budget.per, limits)?;
             }
         }
         for allow in &budget.allow {
@@ -156,18 +158,20 @@ impl Gate<'_> {
     }
 
     /// The limits of the whole program or of a part of it.
-    fn limits(&mut self, report: &Report, per: Per, limits: &Limits) {
+    fn limits(&mut self, report: &Report, per: Per, limits: &Limits) -> PolarsResult<()> {
         let rules = self.rules;
         let counts = |s: &&Site| limits.holds(s) && !rules.excuse(s);
         let sites: Vec<&Site> = report.sites.iter().filter(counts).collect();
+        let rows = Sites::of(sites.iter().copied())?;
         let place = limits.place().map_or_else(String::new, |place| format!(" {place}"));
         for &measure in Measure::ALL {
             let Some(limit) = limits.of(measure) else { continue };
             let what = format!("{} per {per}{place}", words(measure));
-            let worst = worst(&sites, measure, per);
+            let worst = rows.worst(measure, per)?;
             let most = most(&sites, measure, per, worst);
             self.hold(Rule::Limit, what, unit(measure), limit, worst, most);
         }
+        Ok(())
     }
 
     fn condition(&mut self, condition: FailOn) -> anyhow::Result<()> {
@@ -189,11 +193,12 @@ impl Gate<'_> {
                     );
                 }
             }
-            FailOn::NewFalse => self.new_false(rules.baseline.ok_or(CheckError::NoBaseline)?),
+            FailOn::NewFalse => self.new_false(rules.baseline.ok_or(CheckError::NoBaseline)?)?,
             FailOn::Share(measure, limit) => {
+                let rows = Sites::of(sites.iter().copied())?;
                 let (what, share) = match measure {
-                    Measure::Drain => ("drain of the GPUs' time", (drain_percent(self.report, &sites), None)),
-                    _ => ("blocked of the thread's time", blocked_percent(&sites)),
+                    Measure::Drain => ("drain of the GPUs' time", (drain_percent(self.report, &rows)?, None)),
+                    _ => ("blocked of the thread's time", rows.blocked_percent()?),
                 };
                 let most = most(&sites, measure, Per::Iteration, share);
                 self.hold(Rule::FailOn, what.to_owned(), Unit::Percent, limit, share, most);
@@ -203,7 +208,7 @@ impl Gate<'_> {
             }
             FailOn::Over(measure, limit) => {
                 let (what, per) = (format!("{} per iteration", words(measure)), Per::Iteration);
-                let worst = worst(&sites, measure, per);
+                let worst = Sites::of(sites.iter().copied())?.worst(measure, per)?;
                 let most = most(&sites, measure, per, worst);
                 self.hold(Rule::FailOn, what, unit(measure), limit, worst, most);
             }
@@ -212,10 +217,10 @@ impl Gate<'_> {
     }
 
     /// Sites that the baseline lacks, that became avoidable, or that wait more often than they did.
-    fn new_false(&mut self, baseline: &Side) {
+    fn new_false(&mut self, baseline: &Side) -> PolarsResult<()> {
         self.out.rules.push("no avoidable wait that the baseline lacks".to_owned());
         // The baseline's sources are read from the same files as the report's: see `Side::sources_are_its_own`.
-        let difference = diff::compare(baseline, &Side::of(self.report.clone(), true));
+        let difference = diff::compare(baseline, &Side::of(self.report.clone(), true))?;
         for change in &difference.sites {
             let Some((what, before)) = worse(change) else { continue };
             let Some(after) = &change.after else { continue };
@@ -225,10 +230,19 @@ impl Gate<'_> {
             }
         }
         self.out.warnings.extend(difference.warnings);
+        Ok(())
     }
 
     /// Holds what sites wait against a limit; `most`: the site that adds most.
-    fn hold(&mut self, rule: Rule, what: String, unit: Unit, limit: f64, actual: Worst, most: Option<&Site>) {
+    fn hold(
+        &mut self,
+        rule: Rule,
+        what: String,
+        unit: Unit,
+        limit: f64,
+        actual: Largest,
+        most: Option<&Site>,
+    ) {
         self.out.rules.push(format!("{what} ≤ {}", unit.print(limit)));
         // Rates are quotients: what equals the limit on paper may exceed it in the last bit.
         if actual.0 > limit + 1e-9 {
@@ -242,7 +256,7 @@ impl Gate<'_> {
         what: String,
         unit: Unit,
         limit: f64,
-        (actual, process): Worst,
+        (actual, process): Largest,
         site: Option<&Site>,
     ) {
         let rank = process.and_then(|process| self.rank(process));
@@ -304,44 +318,15 @@ fn worse(change: &SiteChange) -> Option<(String, f64)> {
 }
 
 /// The site that adds most, of the process that has most.
-fn most<'r>(sites: &[&'r Site], measure: Measure, per: Per, (_, process): Worst) -> Option<&'r Site> {
+fn most<'r>(sites: &[&'r Site], measure: Measure, per: Per, (_, process): Largest) -> Option<&'r Site> {
     let amount = |s: &Site| s.amount(measure, per);
     let own = sites.iter().copied().filter(|s| process.is_none_or(|process| s.process.rank() == process));
     own.max_by(|a, b| amount(a).total_cmp(&amount(b)).then_with(|| b.key.cmp(&a.key)))
 }
 
-/// An amount, and the process ([`crate::model::Process::rank`]) that has it.
-type Worst = (f64, Option<(usize, u32)>);
-
-/// Of each process; the largest. Ranks wait side by side, so their sum says nothing.
-fn worst(sites: &[&Site], measure: Measure, per: Per) -> Worst {
-    largest(sites, |s| (s.process.rank(), 0), |s| s.amount(measure, per))
-}
-
-/// Of the thread that waits for the largest share of its time.
-fn blocked_percent(sites: &[&Site]) -> Worst {
-    largest(sites, |s| (s.process.rank(), s.thread.tid), |s| s.blocked_percent)
-}
-
-/// The largest sum of a process' or thread's sites.
-fn largest(
-    sites: &[&Site],
-    group: impl Fn(&Site) -> ((usize, u32), u32),
-    amount: impl Fn(&Site) -> f64,
-) -> Worst {
-    let mut sums: BTreeMap<_, f64> = BTreeMap::new();
-    for site in sites {
-        *sums.entry(group(site)).or_default() += amount(site);
-    }
-    let first = |worst: Worst, ((process, _), sum): (((usize, u32), u32), f64)| {
-        if sum > worst.0 { (sum, Some(process)) } else { worst }
-    };
-    sums.into_iter().fold((0.0, None), first)
-}
-
 /// Drain of the sites that count, in percent of the time of all GPUs.
-fn drain_percent(report: &Report, sites: &[&Site]) -> f64 {
-    let drain = sites.iter().map(|s| s.drain_ns).fold(0, i64::saturating_add);
+fn drain_percent(report: &Report, rows: &Sites) -> PolarsResult<f64> {
+    let drain = rows.sum(Measure::Drain, Per::Run)?;
     let span = Gpu::together(report.profiles.iter().flat_map(|p| &p.gpus)).span_ns;
-    if span > 0 { drain as f64 / span as f64 * 100.0 } else { 0.0 }
+    Ok(if span > 0 { drain / span as f64 * 100.0 } else { 0.0 })
 }

@@ -92,7 +92,7 @@ fn init_budget(args: &CheckArgs) -> Result<ExitCode> {
     let options = exports.named(options::selected(&args.select, &args.shared));
     let options = Options { timing: exports.timing.clone(), ..options };
     let found = reports::run(&exports.paths, &options)?;
-    let text = init::write(&found);
+    let text = init::write(&found)?;
     // create_new: what appears between a look and the writing is not overwritten either.
     let file = if args.force { File::create(&path) } else { File::create_new(&path) };
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|e| match e.kind() {

@@ -33,7 +33,7 @@ pub fn run(args: DiffArgs) -> Result<ExitCode> {
         side(&before, &old, timing, &args.shared, !args.before_source_root.is_empty())?;
     let (after, damage) = side(&after, &options, timing, &args.shared, true)?;
     drop((old, options)); // the progress bar goes before the report comes
-    let report = diff::compare(&before, &after);
+    let report = diff::compare(&before, &after)?;
     let drawings = [before, after].map(|side| side.report.timelines);
     let setting = Setting { all: args.all, ..output::setting(&args.shared, None) };
     output::print(args.format, &Compared { report, drawings }, setting, &args.output, &args.shared)?;

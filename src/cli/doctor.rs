@@ -11,7 +11,7 @@ use sync_report::error::InputError;
 use sync_report::model::Warning;
 use sync_report::render::style::Style;
 use sync_report::text::escape_terminal;
-use sync_report::{doctor, profile::commands};
+use sync_report::{doctor, profile::recapture};
 
 /// Judges captures; 2 where one is damaged or holds no CUDA calls.
 pub fn run(args: DoctorArgs) -> Result<ExitCode> {
@@ -77,7 +77,7 @@ fn advice(warnings: &[Warning], whole: bool, style: Style) -> String {
             last = &warning.fix;
         }
     }
-    if warnings.iter().any(|w| w.fix.contains(commands::BACKTRACES) && !w.fix.contains("--capture-range")) {
+    if warnings.iter().any(|w| w.fix.contains(recapture::BACKTRACES) && !w.fix.contains("--capture-range")) {
         lines.push(format!("\n{}", style.hang("", BRACKET)));
     }
     lines.join("\n")

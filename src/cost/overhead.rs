@@ -33,8 +33,8 @@
 //! ```
 
 use super::simulate::Program;
-use super::simulate::model::{HostThread, StepIx, StepKind};
 use super::simulate::run::most_of;
+use super::simulate::step::{HostThread, StepIx, StepKind};
 use crate::profile::Profile;
 use crate::profile::calls::Calls;
 use crate::profile::details::{Details, LaunchSize};

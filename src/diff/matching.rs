@@ -17,9 +17,11 @@
 
 use super::Side;
 use super::units::{KindGroup, Unit, operation};
+use crate::frame::sites::joined;
 use crate::model::diff::MatchedBy;
 use crate::model::{Frame, Site};
 use crate::text::path_end;
+use polars::prelude::PolarsResult;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -222,7 +224,7 @@ pub fn pairs<'a>(
     before: (&Side, &'a [Unit<'a>]),
     after: (&Side, &'a [Unit<'a>]),
     roots: &Roots,
-) -> Vec<Pair> {
+) -> PolarsResult<Vec<Pair>> {
     let texts = before.0.sources_are_its_own && after.0.sources_are_its_own;
     let as_is = Roots::default();
     let sides = [(before, roots), (after, &as_is)];
@@ -240,20 +242,22 @@ pub fn pairs<'a>(
     };
     for &(how, by, key) in STAGES {
         if by != By::Text || texts {
-            matcher.stage(how, by, key);
+            matcher.stage(how, by, key)?;
         }
     }
-    matcher.pairs
+    Ok(matcher.pairs)
 }
 
 /// Pairs units of a coarse grain: by what each was made from.
-pub fn pairs_by_call(before: &[Unit], after: &[Unit]) -> Vec<Pair> {
-    let key = |u: &Unit| (u.site.api.clone(), u.site.driver_api, u.site.copy.map(|c| c.direction));
-    let by_key: FxHashMap<_, usize> = after.iter().enumerate().map(|(i, u)| (key(u), i)).collect();
-    let paired = before.iter().enumerate().filter_map(|(b, u)| {
-        by_key.get(&key(u)).map(|&after| Pair { before: b, after, how: MatchedBy::Name })
-    });
-    paired.collect()
+pub fn pairs_by_call(before: &[Unit], after: &[Unit]) -> PolarsResult<Vec<Pair>> {
+    let call = |u: &Unit| {
+        Some(format!("{}|{}|{:?}", u.site.api, u.site.driver_api, u.site.copy.map(|c| c.direction)))
+    };
+    let [before, after] = [before, after].map(|units| units.iter().map(call).collect::<Vec<_>>());
+    // Each side has one unit of a call.
+    let pair =
+        |[before, after]: [Vec<usize>; 2]| Pair { before: before[0], after: after[0], how: MatchedBy::Name };
+    Ok(joined(&before, &after)?.into_iter().map(pair).collect())
 }
 
 /// Lines of the user's frames, by file and function.
@@ -285,23 +289,15 @@ fn distance(before: u32, after: u32) -> i64 {
 }
 
 impl Matcher<'_> {
-    fn stage(&mut self, how: MatchedBy, by: By, key: Key) {
-        let mut groups: FxHashMap<String, [Vec<usize>; 2]> = FxHashMap::default();
-        for side in [0, 1] {
-            for i in 0..self.free[side].len() {
-                if self.free[side][i]
-                    && let Some(key) = key(&self.at(side, i))
-                {
-                    groups.entry(key).or_default()[side].push(i);
-                }
-            }
-        }
-        let mut groups: Vec<(String, [Vec<usize>; 2])> =
-            groups.into_iter().filter(|(_, [b, a])| !b.is_empty() && !a.is_empty()).collect();
-        groups.sort();
-        for (_, [before, after]) in groups {
+    fn stage(&mut self, how: MatchedBy, by: By, key: Key) -> PolarsResult<()> {
+        let keys = [0, 1].map(|side| {
+            let free = self.free[side].iter().enumerate();
+            free.map(|(i, free)| key(&self.at(side, i)).filter(|_| *free)).collect::<Vec<_>>()
+        });
+        for [before, after] in joined(&keys[0], &keys[1])? {
             self.align(how, by, before, after);
         }
+        Ok(())
     }
 
     fn at(&self, side: usize, i: usize) -> At<'_> {

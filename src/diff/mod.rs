@@ -13,23 +13,28 @@ mod units;
 
 pub use side::Side;
 
+use crate::frame::sites::Sites;
 use crate::model::Tool;
 use crate::model::diff::*;
 use crate::vocabulary::{Measure, Per};
 use fixed::Fixed;
 use matching::{Pair, Roots};
+use polars::prelude::PolarsResult;
 use rustc_hash::FxHashMap;
 use units::{Cost, KindGroup, Unit};
 
 /// Compares two reports. Pure: the same two give the same result.
-pub fn compare(before: &Side, after: &Side) -> DiffReport {
+///
+/// # Errors
+/// polars refused a query: a defect, never the data.
+pub fn compare(before: &Side, after: &Side) -> PolarsResult<DiffReport> {
     let grain = Granularity::of(before, after);
     let roots = Roots::find(before, after);
     let comparable = comparable::check(before, after, grain, &roots);
     let (b, a) = (units::units(before, grain), units::units(after, grain));
     let pairs = match grain {
-        Granularity::Call => matching::pairs_by_call(&b, &a),
-        Granularity::Line | Granularity::Function => matching::pairs((before, &b), (after, &a), &roots),
+        Granularity::Call => matching::pairs_by_call(&b, &a)?,
+        Granularity::Line | Granularity::Function => matching::pairs((before, &b), (after, &a), &roots)?,
     };
     let fixed = Fixed::new((before, &b), (after, &a), &pairs, &comparable);
     let mut sites =
@@ -45,10 +50,10 @@ pub fn compare(before: &Side, after: &Side) -> DiffReport {
         moved: count(Status::Moved),
         unchanged: count(Status::Unchanged),
     };
-    let run = run(before, after, comparable.costs);
+    let run = run(before, after, comparable.costs)?;
     let fates: Vec<_> = sites.iter().filter_map(|s| Some((s.before.as_ref()?, s.fate.clone()?))).collect();
     let fates = fixed.all(&fates, &run);
-    DiffReport {
+    Ok(DiffReport {
         schema_version: 1,
         tool: Tool::default(),
         before: capture(before),
@@ -60,7 +65,7 @@ pub fn compare(before: &Side, after: &Side) -> DiffReport {
         counts,
         sites,
         warnings: comparable.warnings,
-    }
+    })
 }
 
 /// What a pair is judged by besides itself.
@@ -218,10 +223,10 @@ fn capture(side: &Side) -> CaptureInfo {
 }
 
 /// The whole program, per iteration where both sides have them.
-fn run(before: &Side, after: &Side, costs: bool) -> RunChange {
+fn run(before: &Side, after: &Side, costs: bool) -> PolarsResult<RunChange> {
     let per =
         if before.iterations.is_some() && after.iterations.is_some() { Per::Iteration } else { Per::Run };
-    let [b, a] = [before, after].map(|side| whole(side, per));
+    let (b, a) = (whole(before, per)?, whole(after, per)?);
     let noise = match (&before.iterations, &after.iterations) {
         (Some(b), Some(a)) => {
             let [before, after] = [b, a].map(|i| units::typical(i.quartiles_ns, 1.0));
@@ -231,14 +236,15 @@ fn run(before: &Side, after: &Side, costs: bool) -> RunChange {
     };
     let noise = noise.filter(|_| costs).map(|ns| ns as i64);
     let changed = noise.is_some_and(|floor| a.span_ns.saturating_sub(b.span_ns).saturating_abs() > floor);
-    RunChange { per, before: b, after: a, span_noise_ns: noise, span_changed: changed }
+    Ok(RunChange { per, before: b, after: a, span_noise_ns: noise, span_changed: changed })
 }
 
-fn whole(side: &Side, per: Per) -> WholeRun {
+fn whole(side: &Side, per: Per) -> PolarsResult<WholeRun> {
     let iterations = side.iterations.as_ref().filter(|_| per == Per::Iteration);
     let ranks = side.ranks().max(1) as f64;
     // Costs of sites are means over ranks too.
-    let mean = |measure| side.sites.iter().map(|s| s.amount(measure, per)).fold(0.0, |a, b| a + b) / ranks;
+    let rows = Sites::of(&side.sites)?;
+    let mean = |measure| PolarsResult::Ok(rows.sum(measure, per)? / ranks);
     let gpus = side.profiles.iter().map(|p| p.gpus.len()).max().unwrap_or(0).max(1) as i64;
     let longest = side.profiles.iter().map(|p| p.span_ns).max().unwrap_or(0);
     let (span, busy, of) = match iterations {
@@ -248,14 +254,14 @@ fn whole(side: &Side, per: Per) -> WholeRun {
             (longest, totals.gpu_busy_ns, totals.gpu_busy_ns.saturating_add(totals.gpu_idle_ns))
         }
     };
-    WholeRun {
+    Ok(WholeRun {
         span_ns: span,
         gpu_busy_percent: (of > 0).then(|| (busy as f64 / of as f64 * 100.0).clamp(0.0, 100.0)),
-        waits: mean(Measure::Waits),
-        false_waits: mean(Measure::FalseWaits),
-        blocked_ns: mean(Measure::Blocked).round() as i64,
-        drain_ns: mean(Measure::Drain).round() as i64,
+        waits: mean(Measure::Waits)?,
+        false_waits: mean(Measure::FalseWaits)?,
+        blocked_ns: mean(Measure::Blocked)?.round() as i64,
+        drain_ns: mean(Measure::Drain)?.round() as i64,
         recoverable_ns: side.totals.recoverable_false_joint_ns,
         run_ns: side.totals.without_profiler.map_or(longest, |alone| alone.run_ns),
-    }
+    })
 }

@@ -17,6 +17,13 @@ fn with(base: &Value, differs: &Value) -> Value {
     all
 }
 
+/// What a renderer writes.
+pub(crate) fn printed(render: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
+    let mut out = Vec::new();
+    render(&mut out).expect("a Vec takes everything");
+    String::from_utf8(out).expect("renderers write UTF-8")
+}
+
 /// Two ranks; seven sites, ranked.
 pub(crate) fn sample() -> Report {
     let mut data = data();

@@ -1,8 +1,6 @@
 //! Which correlation ids issued an op: calls with any other are not kept.
 
 use crate::profile::ids::ExportId;
-use crate::profile::ops::Unordered;
-use crate::profile::syncs::Syncs;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A vector of up to this many times more bits than ids is still worth it: a set takes 9 bytes an id or more.
@@ -31,10 +29,10 @@ struct Extent {
 }
 
 impl IssuedBy {
-    /// Of the correlation ids of all ops, synchronisation rows and event records.
-    pub fn new(ops: &Unordered, syncs: &Syncs) -> Self {
+    /// Of the (process, correlation id) of all ops and event records.
+    pub fn new<I: Iterator<Item = (i64, ExportId)>>(ids: impl Fn() -> I) -> Self {
         let known = |(pid, id): (i64, ExportId)| Some((pid, id.known()?));
-        Self::of(|| ops.issued().chain(syncs.records()).filter_map(known))
+        Self::of(|| ids().filter_map(known))
     }
 
     /// Reads (process, id) pairs twice: for their bounds, then for themselves.

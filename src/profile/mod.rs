@@ -16,6 +16,7 @@ pub mod nvtx;
 pub mod ops;
 pub mod os_calls;
 pub mod payload;
+pub mod recapture;
 pub mod samples;
 pub mod seek;
 pub mod strings;
@@ -85,7 +86,7 @@ impl Profile {
         let target = Target::read(&db, &mut strings)?;
         let ops = Ops::read(&db)?;
         let mut syncs = Syncs::read(&db)?;
-        let interest = Interest { may_wait, issued: &IssuedBy::new(&ops, &syncs) };
+        let interest = Interest { may_wait, issued: &IssuedBy::new(|| ops.issued().chain(syncs.records())) };
         let (calls, mut ops) = std::thread::scope(|scope| {
             let ordering = scope.spawn(|| ops.order());
             let calls = Calls::read(&db, &mut strings, &interest);

@@ -11,7 +11,7 @@ use crate::profile::ids::{CallId, RangeId, process};
 use crate::profile::seek::{Place, seek};
 use crate::profile::strings::{Strings, clean, ids_of};
 use crate::profile::tally::Tally;
-use crate::profile::unclosed::Unclosed;
+use crate::profile::unclosed::{Event, MAX_DEPTH, OPEN, Unclosed};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use typed_index_collections::TiVec;
@@ -24,13 +24,6 @@ const PUSH_POP_RANGE: i64 = 59;
 const START_END_RANGE: i64 = 60;
 const NVTXT_RANGES: std::ops::RangeInclusive<i64> = 70..=71;
 const DOMAIN_CREATE: i64 = 75;
-
-/// End of a range that was still open.
-pub(super) const OPEN: i64 = i64::MAX;
-
-/// Ranges nest no deeper than this; those that do are left out. Ten times the deepest of 26 captures, so that a
-/// recursion does not make each of its turns a place of its own, nor the places of n waits take n² names.
-pub(super) const MAX_DEPTH: usize = 64;
 
 /// A range around this many calls is kept even if none of them may wait: an iteration without waits counts too.
 const MANY_CALLS: usize = 8;
@@ -97,14 +90,6 @@ struct Chunk {
     place: Cursor,
 }
 
-#[derive(Clone, Copy)]
-pub(super) struct Event {
-    pub tid: i64,
-    pub start: i64,
-    pub end: i64,
-    pub rowid: i64,
-}
-
 impl Nvtx {
     /// Reads NVTX_EVENTS: ranges, and the marks of the calls that may wait; `name`: the part of a text that the
     /// repetitions of a range share.
@@ -125,7 +110,8 @@ impl Nvtx {
             ranges.append(&mut chunk.ranges);
             marks.append(&mut chunk.marks);
         }
-        let unclosed = Unclosed::mend(db, &mut ranges, name)?;
+        let texts = |rowids: &[i64]| texts_of(db, &mut Strings::default(), rowids);
+        let unclosed = Unclosed::mend(&mut ranges, name, texts)?;
         let (call_marks, sample_marks) =
             if times.has_twins { (marks, Vec::new()) } else { (Vec::new(), marks) };
         Ok(Self {
@@ -479,7 +465,7 @@ impl<'a> CallTimes<'a> {
 }
 
 /// Texts of rows: `text`, else the registered string `textId`.
-pub(super) fn texts_of(
+fn texts_of(
     db: &Database,
     strings: &mut Strings,
     rowids: &[i64],

@@ -211,7 +211,7 @@ impl Unordered {
     }
 
     /// Process and correlation id of each.
-    pub(super) fn issued(&self) -> impl Iterator<Item = (i64, ExportId)> {
+    pub fn issued(&self) -> impl Iterator<Item = (i64, ExportId)> {
         self.tables.iter().flatten().flatten().map(|op| (op.key.pid, op.correlation))
     }
 

@@ -11,10 +11,24 @@
 //! The last range of each name stays open: a capture that stops inside a range has such ranges too.
 
 use crate::error::InputError;
-use crate::profile::database::Database;
-use crate::profile::nvtx::{Event, MAX_DEPTH, OPEN, texts_of};
-use crate::profile::strings::Strings;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// End of a range that was still open.
+pub(super) const OPEN: i64 = i64::MAX;
+
+/// Ranges nest no deeper than this; those that do are left out. Ten times the deepest of 26 captures, so that a
+/// recursion does not make each of its turns a place of its own, nor the places of n waits take n² names.
+pub(super) const MAX_DEPTH: usize = 64;
+
+/// A range, or a mark.
+#[derive(Clone, Copy)]
+pub(super) struct Event {
+    pub tid: i64,
+    pub start: i64,
+    pub end: i64,
+    pub rowid: i64,
+}
 
 /// What was done about ranges that have no end.
 #[derive(Default)]
@@ -30,11 +44,12 @@ pub struct Unclosed {
 }
 
 impl Unclosed {
-    /// Gives ranges an end, or leaves them out; `name`: the part of a text that the repetitions of a range share.
+    /// Gives ranges an end, or leaves them out; `name`: the part of a text that the repetitions of a range share; `texts`:
+    /// of rows.
     pub(super) fn mend(
-        db: &Database,
         ranges: &mut Vec<Event>,
         name: fn(&str) -> String,
+        texts: impl FnOnce(&[i64]) -> Result<Vec<Option<Arc<str>>>, InputError>,
     ) -> Result<Self, InputError> {
         let mut open: Vec<usize> = (0..ranges.len()).filter(|&i| ranges[i].end == OPEN).collect();
         open.sort_unstable_by_key(|&i| (ranges[i].tid, ranges[i].start, ranges[i].rowid));
@@ -44,12 +59,9 @@ impl Unclosed {
             return Ok(mended);
         }
         let rowids: Vec<i64> = open.iter().map(|&i| ranges[i].rowid).collect();
-        let texts = texts_of(db, &mut Strings::default(), &rowids)?;
-        let named = |(i, text): (usize, Option<_>)| {
-            let text: Option<std::sync::Arc<str>> = text;
-            (ranges[i].tid, i, name(text.as_deref().unwrap_or("")))
-        };
-        let named: Vec<(i64, usize, String)> = open.into_iter().zip(texts).map(named).collect();
+        let named =
+            |(i, text): (usize, Option<Arc<str>>)| (ranges[i].tid, i, name(text.as_deref().unwrap_or("")));
+        let named: Vec<(i64, usize, String)> = open.into_iter().zip(texts(&rowids)?).map(named).collect();
         let mut counts: FxHashMap<&str, u64> = FxHashMap::default();
         let mut gone: FxHashSet<i64> = FxHashSet::default();
         for thread in named.chunk_by(|a, b| a.0 == b.0) {

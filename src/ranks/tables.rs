@@ -13,20 +13,22 @@
 //! of 11.0 s (debug builds of both; of the release, which takes 3.7 s and 86 MB, none was made with it).
 
 use super::numbers::{self, Party};
+use crate::frame::sites::Sites;
 use crate::model::columns::{COLUMNS, Values};
 use crate::model::ranks::NamedBy;
 use crate::model::{ProfileInfo, Report, Warning};
 use anyhow::{Context, Result, bail};
 use polars::prelude::{
-    AnonymousScan, AnonymousScanArgs, Column, DataFrame, IntoLazy, JoinArgs, JoinType, LazyFrame, NamedFrom,
-    PolarsResult, ScanArgsAnonymous, Schema, SchemaExt, SchemaRef, Series, SortMultipleOptions, col, df, lit,
+    AnonymousScan, AnonymousScanArgs, Column, DataFrame, DataType, Expr, IntoLazy, JoinArgs, JoinType,
+    LazyFrame, NULL, NamedFrom, PolarsResult, ScanArgsAnonymous, Schema, SchemaExt, SchemaRef, Series,
+    SortMultipleOptions, col, df, lit,
 };
 use polars_io::SerReader;
 use polars_io::parquet::read::ParquetReader;
 use polars_io::parquet::write::{KeyValueMetadata, ParquetWriter};
 use rustc_hash::FxHashMap;
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -257,63 +259,62 @@ fn whose(rows: LazyFrame, parties: &[Party]) -> Result<LazyFrame> {
 
 /// A row each process that waits or meets others; of an export without any, its first.
 fn ranks(report: &Report, captures: &[String], kernels: &[DataFrame]) -> Result<DataFrame> {
-    let mut rows: Vec<(usize, u32, Option<i64>, [i64; 3])> = Vec::new();
-    for (number, profile) in report.profiles.iter().enumerate() {
-        let mut found: BTreeMap<u32, (Option<i64>, [i64; 3])> = BTreeMap::new();
-        for site in report.sites.iter().filter(|site| site.process.profile == number) {
-            let (device, sums) = found.entry(site.process.pid).or_default();
-            let own = site.device.map(i64::from);
-            *device = device.map_or(own, |known| Some(own.map_or(known, |own| own.min(known))));
-            let amounts = [i64::try_from(site.waits).unwrap_or(i64::MAX), site.blocked_ns, site.drain_ns];
-            sums.iter_mut().zip(amounts).for_each(|(sum, amount)| *sum = sum.saturating_add(amount));
-        }
-        if let Some(table) = kernels.get(number).filter(|table| table.width() > 0) {
-            for (pid, device) in table.column("pid")?.i64()?.iter().zip(table.column("device")?.i64()?.iter())
-            {
-                let pid = pid.and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default();
-                let known = &mut found.entry(pid).or_default().0;
-                *known = known.map_or(device, |known| Some(device.map_or(known, |device| device.min(known))));
-            }
-        }
-        if found.is_empty() {
-            found.extend(profile.processes.first().map(|process| (process.pid, Default::default())));
-        }
-        rows.extend(found.into_iter().map(|(pid, (device, sums))| (number, pid, device, sums)));
-    }
-    let profile = |at: &usize| &report.profiles[*at];
-    let of = |of: &dyn Fn(&ProfileInfo) -> Option<i64>| {
-        rows.iter().map(|row| of(profile(&row.0))).collect::<Vec<_>>()
+    let sums = ["waits", "blocked_ns", "drain_ns"];
+    let zeros = |at: usize| -> Vec<Expr> {
+        let number = |n: i64, of| lit(n).cast(of);
+        let whose = [number(at as i64, DataType::UInt32).alias("profile"), col("pid"), col("device")];
+        whose.into_iter().chain(sums.map(|sum| number(0, DataType::Int64).alias(sum))).collect()
     };
-    let text = |of: &dyn Fn(&ProfileInfo) -> Option<String>| {
-        rows.iter().map(|row| of(profile(&row.0))).collect::<Vec<_>>()
-    };
-    let mut json = Vec::with_capacity(rows.len());
-    for row in &rows {
-        json.push(serde_json::to_string(profile(&row.0))?);
+    let mut rows = vec![Sites::of(&report.sites)?.of_processes().collect()?];
+    let waiting: BTreeSet<usize> = report.sites.iter().map(|site| site.process.profile).collect();
+    for (at, profile) in report.profiles.iter().enumerate() {
+        if let Some(table) = kernels.get(at).filter(|table| table.height() > 0) {
+            rows.push(table.clone().lazy().select(zeros(at)).collect()?);
+        } else if let Some(first) = profile.processes.first().filter(|_| !waiting.contains(&at)) {
+            let alone = df!["pid" => [i64::from(first.pid)], "device" => [None::<i64>]]?;
+            rows.push(alone.lazy().select(zeros(at)).collect()?);
+        }
     }
+    let process = ["profile", "pid"];
+    let rows = stacked(rows)?.unwrap_or_default().lazy().group_by(process);
+    let each = std::iter::once(col("device").min()).chain(sums.map(|sum| col(sum).sum()));
+    let rows = rows.agg(each.collect::<Vec<_>>()).sort(process, SortMultipleOptions::default());
+    let all = || report.profiles.iter();
+    let json = all().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+    let columns = [
+        lit(NULL).cast(DataType::Int64).alias("rank"),
+        lit("").alias("named_by"),
+        of_profile("capture", captures.iter().map(String::as_str)),
+        lit("").alias("folder"),
+        of_profile("profile", all().map(|p| p.path.as_str())),
+        of_profile("host", all().map(|p| p.host.as_deref())),
+        col("pid"),
+        col("device"),
+        of_profile("command", all().map(|p| p.command.as_deref())),
+        of_profile("export_version", all().map(|p| p.export_version.as_deref())),
+        of_profile("started_utc_ns", all().map(|p| p.started_utc_ns)),
+        of_profile("span_ns", all().map(|p| p.span_ns)),
+        of_profile("iterations", all().map(|p| i64::try_from(p.iterations).ok())),
+        of_profile("iteration_ns", all().map(|p| p.iteration_ns)),
+        col("waits"),
+        col("blocked_ns"),
+        col("drain_ns"),
+        of_profile("report", json.iter().map(String::as_str)),
+    ];
+    let mut table = rows.select(columns).collect()?;
     let said = serde_json::to_string(&report.warnings)?;
-    let whole = |at: usize| rows.iter().map(|row| row.3[at]).collect::<Vec<_>>();
-    Ok(df![
-        "rank" => vec![None::<i64>; rows.len()],
-        "named_by" => vec![""; rows.len()],
-        "capture" => rows.iter().map(|row| captures[row.0].as_str()).collect::<Vec<_>>(),
-        "folder" => vec![""; rows.len()],
-        "profile" => text(&|p| Some(p.path.clone())),
-        "host" => text(&|p| p.host.clone()),
-        "pid" => rows.iter().map(|row| i64::from(row.1)).collect::<Vec<_>>(),
-        "device" => rows.iter().map(|row| row.2).collect::<Vec<_>>(),
-        "command" => text(&|p| p.command.clone()),
-        "export_version" => text(&|p| p.export_version.clone()),
-        "started_utc_ns" => of(&|p| p.started_utc_ns),
-        "span_ns" => of(&|p| Some(p.span_ns)),
-        "iterations" => of(&|p| i64::try_from(p.iterations).ok()),
-        "iteration_ns" => of(&|p| p.iteration_ns),
-        "waits" => whole(0),
-        "blocked_ns" => whole(1),
-        "drain_ns" => whole(2),
-        "report" => json,
-        "warnings" => (0..rows.len()).map(|i| if i == 0 { said.as_str() } else { "" }).collect::<Vec<_>>(),
-    ]?)
+    let warnings = (0..table.height()).map(|row| if row == 0 { said.as_str() } else { "" });
+    table.with_column(column("warnings", warnings))?;
+    Ok(table)
+}
+
+/// What each export has, beside its processes.
+fn of_profile<T>(name: &str, values: impl Iterator<Item = T>) -> Expr
+where
+    Series: NamedFrom<Vec<T>, [T]>,
+{
+    let values = Series::new(name.into(), values.collect::<Vec<T>>());
+    lit(values).gather(col("profile"), false).alias(name)
 }
 
 /// A row each site: the columns of CSV, then whose it is, where, and what fixing it saves.

@@ -207,6 +207,7 @@ fn constants(bench: &Bench) -> Sheet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::sample::printed;
     use crate::replay::bench::{BENCH_VERSION, CallCost, CopyCost, LoopCost, ProductCost, WayCost};
     use crate::replay::constants::Constants;
     use crate::replay::measured::ReplayGpu;
@@ -262,12 +263,6 @@ mod tests {
             largest_error: 3.1e-3,
             notes: vec!["8192×8192×8192 fp16 could not be | captured".to_owned()],
         }
-    }
-
-    fn printed(print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
-        let mut out = Vec::new();
-        print(&mut out).expect("it prints");
-        String::from_utf8(out).expect("text")
     }
 
     #[test]

@@ -55,9 +55,7 @@ mod tests {
     use crate::model::sample;
 
     fn rendered() -> String {
-        let mut out = Vec::new();
-        render(&sample::sample(), &mut out).expect("a Vec takes everything");
-        String::from_utf8(out).expect("renderers write UTF-8")
+        sample::printed(|out| render(&sample::sample(), out))
     }
 
     #[test]
@@ -69,9 +67,7 @@ mod tests {
     fn what_a_replay_measured_has_its_columns() {
         let mut report = sample::sample();
         report.sites[0].replayed = Some(sample::replayed());
-        let mut out = Vec::new();
-        render(&report, &mut out).expect("a Vec takes everything");
-        let text = String::from_utf8(out).expect("renderers write UTF-8");
+        let text = sample::printed(|out| render(&report, out));
         let measured = ",58200,55200,61200,4620000,1.26,NVIDIA \\x1b[31mH200,";
         assert!(text.lines().nth(1).is_some_and(|line| line.contains(measured)), "{text}");
         assert!(text.lines().nth(2).is_some_and(|line| !line.contains("H200")), "{text}");

@@ -45,9 +45,7 @@ fn colour_adds_codes_and_nothing_else() {
 fn a_replayed_site_says_what_was_measured() {
     let mut report = sample::sample();
     report.sites[0].replayed = Some(sample::replayed());
-    let mut out = Vec::new();
-    render(&report, "S1", &Style::default(), &mut out).expect("a Vec takes everything");
-    let text = String::from_utf8(out).expect("UTF-8");
+    let text = sample::printed(|out| render(&report, "S1", &Style::default(), out).map(drop));
     let line = text.lines().find(|line| line.contains("measured")).expect("a line");
     assert_eq!(
         line.trim(),

@@ -284,14 +284,14 @@ impl Fingerprints {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::sample;
 
     #[test]
     fn all_sites() {
         let repository = Repository::new("/nowhere".into(), Vec::new());
-        let mut out = Vec::new();
-        render(&crate::model::sample::sample(), &repository, &mut out).expect("a Vec takes everything");
+        let text = sample::printed(|out| render(&sample::sample(), &repository, out));
         let version = concat!("\"", env!("CARGO_PKG_VERSION"), "\"");
-        insta::assert_snapshot!(String::from_utf8(out).expect("UTF-8").replace(version, "\"VERSION\""));
+        insta::assert_snapshot!(text.replace(version, "\"VERSION\""));
     }
 
     #[test]
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn more_results_than_are_shown_are_counted() {
-        let mut report = crate::model::sample::sample();
+        let mut report = sample::sample();
         report.sites_omitted = 0;
         let site = report.sites[0].clone();
         report.sites = (0..MOST + 7).map(|i| Site { key: format!("{i:06}"), ..site.clone() }).collect();
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn lines_of_a_library_tell_sites_apart() {
         let repository = Repository::new("/nowhere".into(), Vec::new());
-        let site = crate::model::sample::sample().sites[0].clone();
+        let site = sample::sample().sites[0].clone();
         let inside = |line| {
             let frame =
                 Frame { function: "nms".to_owned(), file: "/site/boxes.py".to_owned(), line, user: false };

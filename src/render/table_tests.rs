@@ -2,9 +2,7 @@ use super::*;
 use crate::model::sample;
 
 fn rendered(report: &Report, width: Option<usize>, color: bool) -> String {
-    let mut out = Vec::new();
-    render(report, &Style { width, color }, &mut out).expect("a Vec takes everything");
-    String::from_utf8(out).expect("renderers write UTF-8")
+    sample::printed(|out| render(report, &Style { width, color }, out))
 }
 
 /// A report of extremes: numbers, names, nothing where something is usual.

@@ -7,12 +7,13 @@ use crate::analysis::pricing::ResolvedScenario;
 use crate::analysis::{CaptureAnalysis, Options, Sort};
 use crate::doctor;
 use crate::frame::Waits;
+use crate::frame::sites::Sites as SiteRows;
 use crate::model::timeline::{Budget, Timeline};
 use crate::model::*;
 use crate::ranks::{self, tables::Tables};
 use crate::timeline;
 use crate::vocabulary::{Class, SiteIx};
-use polars::prelude::DataFrame;
+use polars::prelude::{DataFrame, PolarsResult};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 
@@ -121,7 +122,7 @@ impl<'a> Assembler<'a> {
         }
         self.report.together = named(self.together, &self.report.sites);
         savings::leave_out_assumed(&mut self.report, self.scenario);
-        self.report.totals = totals(&self.report);
+        self.report.totals = totals(&self.report)?;
         self.report.warnings.extend(self.known.missing(&self.options.filter));
         name_callers(&mut self.report.sites);
         let processes = self.report.profiles.iter().map(|profile| profile.processes.len()).sum::<usize>();
@@ -201,27 +202,24 @@ fn rank(sort: Sort, a: &Site, b: &Site) -> std::cmp::Ordering {
     first.then(b.drain_ns.cmp(&a.drain_ns)).then(b.blocked_ns.cmp(&a.blocked_ns))
 }
 
-fn totals(report: &Report) -> Totals {
+fn totals(report: &Report) -> PolarsResult<Totals> {
     let mut totals = Totals { sites: report.sites.len() as u64, ..report.totals.clone() };
     totals.add_gpus(&report.profiles);
-    for site in &report.sites {
-        let class = match site.class {
+    for (class, sums) in Class::ALL.iter().zip(SiteRows::of(&report.sites)?.by_class()?) {
+        let of_class = match class {
             Class::False => &mut totals.by_class.false_,
             Class::True => &mut totals.by_class.true_,
             Class::Unknown => &mut totals.by_class.unknown,
         };
-        class.sites += 1;
-        class.waits += site.waits;
-        add(&mut class.blocked_ns, site.blocked_ns);
-        add(&mut class.drain_ns, site.drain_ns);
-        totals.add_waits(site.waits, site.blocked_ns, site.drain_ns);
-        let unread = site.class == Class::Unknown && site.user_frame.is_some() && site.source.is_none();
-        totals.unread_sites += u64::from(unread && !site.once);
+        *of_class = ClassTotals {
+            sites: sums.sites.unsigned_abs(),
+            waits: sums.waits.unsigned_abs(),
+            blocked_ns: sums.blocked_ns,
+            drain_ns: sums.drain_ns,
+            ..of_class.clone()
+        };
+        totals.unread_sites += sums.unread.unsigned_abs();
+        totals.add_waits(sums.waits.unsigned_abs(), sums.blocked_ns, sums.drain_ns);
     }
-    totals
-}
-
-/// Adds a time. Times of several threads and devices lie side by side, and damaged ones may be enormous.
-fn add(sum: &mut i64, time: i64) {
-    *sum = sum.saturating_add(time);
+    Ok(totals)
 }

@@ -5,7 +5,7 @@ use crate::analysis::CaptureAnalysis;
 use crate::analysis::races::Race;
 use crate::cost::prices::TOLERANCE;
 use crate::model::{Code, Warning};
-use crate::profile::commands;
+use crate::profile::recapture;
 use crate::text;
 use crate::vocabulary::{Change, Class};
 
@@ -113,7 +113,7 @@ fn light(found: &CaptureAnalysis) -> Option<Warning> {
         Warning::new(
             Code::LightCaptureNeeded,
             "the range of the saving spans more than a tenth of what it is of: backtraces slow this program too much to price it; capture it without them, and give that capture with --timing",
-            commands::light_capture(&found.profile.target),
+            recapture::light_capture(&found.profile.target),
         )
     })
 }

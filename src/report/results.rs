@@ -9,10 +9,10 @@ use crate::cost::statistics::{histogram, quartiles};
 use crate::frame::{SiteWaits, Sums, Waits};
 use crate::model::edit::EditKind;
 use crate::model::*;
-use crate::profile::commands;
 use crate::profile::communicators;
 use crate::profile::ids::{OpId, ThreadIx, pid_of, process, tid_of};
 use crate::profile::payload::PyFrame;
+use crate::profile::recapture;
 use crate::sites::native;
 use crate::sites::neighbours::op_name;
 use crate::sites::ranges::stable_name;
@@ -98,11 +98,7 @@ impl<'a> Sites<'a> {
         let frames: Vec<Frame> = b.frames.iter().map(|f| self.options.rules.frame(f)).collect();
         let SiteWaits { sums, threads, devices, stream, spread } = waits;
         let copy = b.copy.filter(|_| sums.copies > 0);
-        let thread_span = sum(threads.iter().map(|&t| self.spans.thread[t]));
-        let device_span = match devices.len() {
-            0 => sum(self.spans.device.iter().map(|d| d.0)),
-            _ => sum(devices.iter().map(|&d| self.spans.device[d].0)),
-        };
+        let (blocked_percent, drain_percent) = self.percents(&sums, &threads, &devices);
         let iterations = self.own_iterations(site).map(|i| i.spans.len());
         // What the waits inside iterations come to, per iteration.
         let each = |inside: i64| iterations.map(|count| inside as f64 / count as f64);
@@ -155,11 +151,11 @@ impl<'a> Sites<'a> {
             blocked_p50_ns: sums.blocked_p50_ns,
             blocked_p99_ns: sums.blocked_p99_ns,
             blocked_max_ns: sums.blocked_max_ns,
-            blocked_percent: percent(sums.blocked_ns, thread_span),
+            blocked_percent,
             drain_ns: sums.drain_ns,
             drain_p50_ns: sums.drain_p50_ns,
             drain_max_ns: sums.drain_max_ns,
-            drain_percent: percent(sums.drain_ns, device_span),
+            drain_percent,
             found_idle: sums.found_nothing.unsigned_abs(),
             start_up,
             once: self.found.is_once(site),
@@ -172,6 +168,16 @@ impl<'a> Sites<'a> {
             awaited: self.look.as_ref().filter(|_| self.options.awaited).map(|look| look.whole(site, behind)),
             examples: self.examples(site),
         }
+    }
+
+    /// Blocked time of the time of the threads that wait, and idle time after it of the time of the GPUs that they wait for:
+    /// of all where those are not known.
+    fn percents(&self, sums: &Sums, threads: &[ThreadIx], devices: &[DeviceIx]) -> (f64, f64) {
+        let threads = sum(threads.iter().map(|&t| self.spans.thread[t]));
+        let all: Vec<DeviceIx> = self.spans.device.keys().collect();
+        let devices = if devices.is_empty() { &all } else { devices };
+        let devices = sum(devices.iter().map(|&d| self.spans.device[d].0));
+        (percent(sums.blocked_ns, threads), percent(sums.drain_ns, devices))
     }
 
     /// The ways to the site's line, as far as they differ in the user's frames; none where there is but one.
@@ -251,7 +257,7 @@ impl<'a> Sites<'a> {
 
     /// How to see that the wait is gone: PyTorch's own warning where it covers the call, and a new capture.
     fn confirm(&self, site: &FoundSite) -> String {
-        let command = commands::capture_again(&self.found.profile.target);
+        let command = recapture::capture_again(&self.found.profile.target);
         let python = site.bundle.attribution != Attribution::None
             && site.verdict.class != Class::True
             && self.found.context.programs.of(site.bundle.pid).is_none();

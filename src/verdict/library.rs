@@ -2,7 +2,7 @@
 
 use super::combine::Combined;
 use super::source;
-use super::trace::{Subject, generic};
+use super::subject::{Subject, generic};
 use crate::catalogue::{self, Known};
 use crate::profile::payload::PyFrame;
 use crate::rules::{grade, says};

@@ -12,5 +12,6 @@ mod operators;
 pub(crate) mod recount;
 pub mod site;
 pub mod source;
+pub(crate) mod subject;
 pub(crate) mod trace;
 pub(crate) mod weak;

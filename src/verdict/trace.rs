@@ -1,6 +1,6 @@
 //! The verdict from the trace alone: the `R` rules, in order of precedence.
 
-use super::source::SourceTree;
+use super::subject::{Subject, bare_pattern, generic};
 use super::{kernels, library, operators};
 use crate::profile::ops::is_collective;
 use crate::rules::{grade, says};
@@ -8,25 +8,6 @@ use crate::sites::{Bundle, native, set_up};
 use crate::vocabulary::{Attribution, Direction, Evidence, HostMemory, Kind, RuleId, ThreadRole, Verdict};
 use crate::waits::Found;
 use crate::waits::api::Blocking;
-
-/// A bundle and what its waits add up to.
-pub struct Subject<'a> {
-    pub bundle: &'a Bundle,
-    /// Where the lines of library code may be read.
-    pub sources: &'a SourceTree,
-    pub waits: usize,
-    /// The process is not PyTorch's: what no source tells.
-    pub foreign: bool,
-    /// What shows that its host may see what kernels write without a copy.
-    pub shared: Option<&'a str>,
-    /// Waits that returned while a device still worked: it was not that device they waited for.
-    pub other_device: usize,
-    /// Whether which device the waits were for is not recorded.
-    pub device_unknown: bool,
-    /// Host time inside the waits, and the part of it during which the op awaited last ran, in ns.
-    pub blocked_ns: i64,
-    pub awaited_ns: i64,
-}
 
 type Judgement = fn(&Subject) -> Option<Verdict>;
 
@@ -287,15 +268,6 @@ fn explicit(s: &Subject) -> Option<Verdict> {
     Some(v)
 }
 
-/// Catalogue entry of a bare synchronisation.
-fn bare_pattern(b: &Bundle) -> &'static str {
-    match b.blocking {
-        Blocking::Stream => "F02",
-        Blocking::Event => "F03",
-        _ => "F01",
-    }
-}
-
 /// A copy to the host: the CPU gets a value, and only its use decides.
 fn read(s: &Subject) -> Option<Verdict> {
     let b = s.bundle;
@@ -317,13 +289,6 @@ fn read(s: &Subject) -> Option<Verdict> {
         v.evidence.push(Evidence::new(RuleId::Thread, thread));
     }
     Some(v)
-}
-
-/// Catalogue entry of a wait by what it does, where nothing names the place.
-pub(super) fn generic(b: &Bundle) -> &'static str {
-    let Some(copy) = b.copy else { return bare_pattern(b) };
-    let by_size = if copy.bytes <= 16 { "A01" } else { "D01" };
-    operators::read_pattern(b.method()).unwrap_or(by_size)
 }
 
 /// Python's name of a method's C function.

@@ -6,7 +6,7 @@ use crate::loops::{LOOP, Loop, Waits, read, source, upload};
 use serde_json::Value;
 use std::path::Path;
 use sync_report::analysis::Options;
-use sync_report::diff::{Side, compare};
+use sync_report::diff::{self, Side};
 use sync_report::model::diff::{DiffReport, Location, SiteChange, Status};
 use sync_report::render::json;
 use sync_report::report;
@@ -43,6 +43,11 @@ fn said(report: &DiffReport) -> Vec<String> {
     let mut all: Vec<String> = report.sites.iter().map(line).collect();
     all.sort();
     all
+}
+
+/// [`diff::compare`], whose queries hold for every report.
+pub fn compare(before: &Side, after: &Side) -> DiffReport {
+    diff::compare(before, after).expect("queries that polars takes")
 }
 
 fn codes(report: &DiffReport) -> Vec<&str> {

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use sync_report::analysis::{CaptureAnalysis, Options};
-use sync_report::diff::{self, Side};
+use sync_report::diff::Side;
 use sync_report::model::Report;
 use sync_report::model::timeline::{Budget, Timeline, WHOLE};
 use sync_report::render::html;
@@ -25,7 +25,8 @@ pub fn compared(before: &Report, after: &Report) -> String {
     let (before, after) = (side(before), side(after));
     let mut out = Vec::new();
     let drawings = [&before.timelines[..], &after.timelines[..]];
-    html::render_diff(&diff::compare(&before, &after), drawings, &mut out).expect("a Vec takes everything");
+    html::render_diff(&crate::diff::compare(&before, &after), drawings, &mut out)
+        .expect("a Vec takes everything");
     String::from_utf8(out).expect("pages are UTF-8")
 }
 

@@ -10,7 +10,7 @@ use sync_report::analysis::{self, Options};
 use sync_report::cost::overhead;
 use sync_report::cost::simulate::run::Variant;
 use sync_report::cost::simulate::{self, Assumed, Program};
-use sync_report::diff::{self, Side};
+use sync_report::diff::Side;
 use sync_report::profile::ids::ThreadIx;
 use sync_report::render::{csv, json};
 use sync_report::vocabulary::Change;
@@ -233,9 +233,9 @@ proptest! {
         let (one, other) = (export(Schema::V2026_2, &a).write_temp(), export(Schema::V2026_2, &b).write_temp());
         let [a, b] = [&one, &other].map(|(_, path)| look::report_on(path, &options()));
         let [old, new] = [&a, &b].map(|report| Side::of(report.clone(), false));
-        let same = diff::compare(&old, &old);
+        let same = crate::diff::compare(&old, &old);
         prop_assert_eq!(same.counts.unchanged, same.sites.len());
-        let changed = diff::compare(&old, &new);
+        let changed = crate::diff::compare(&old, &new);
         for (side, report) in [(0, &a), (1, &b)] {
             let states = changed.sites.iter().filter_map(|s| if side == 0 { s.before.as_ref() } else { s.after.as_ref() });
             let mut ids: Vec<&str> = states.flat_map(|s| s.ids.iter().map(String::as_str)).collect();

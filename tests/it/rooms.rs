@@ -35,32 +35,44 @@ fn is_test(path: &Path) -> bool {
     name == "tests" || name == "sample" || name.ends_with("_tests") || name.starts_with("tests_")
 }
 
-/// The rooms that a text names: `crate::sites::…`, `crate::{doctor, waits::Wait}`, from the binary `sync_report::…`.
-fn named(text: &str) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for root in ["crate::", "sync_report::"] {
-        for (at, _) in text.match_indices(root) {
-            let rest = &text[at + root.len()..];
-            let word = |text: &str| -> String {
-                text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
-            };
-            let Some(group) = rest.strip_prefix('{') else {
-                names.insert(word(rest));
-                continue;
-            };
-            let mut depth = 0;
-            for (i, c) in std::iter::once((0, ',')).chain(group.char_indices()) {
-                match c {
-                    '{' => depth += 1,
-                    '}' if depth == 0 => break,
-                    '}' => depth -= 1,
-                    ',' if depth == 0 => drop(names.insert(word(group[i..].trim_start_matches(',')))),
-                    _ => {}
-                }
+/// The paths that a text names: `crate::sites::Bundle`, `super::{Cells, database::quote}`, from the binary `sync_report::…`.
+fn named(text: &str) -> Vec<Vec<String>> {
+    let mut paths = Vec::new();
+    for root in ["crate", "sync_report", "super"] {
+        for (at, _) in text.match_indices(&format!("{root}::")) {
+            let before = text[..at].chars().next_back();
+            if !before.is_some_and(|c| c.is_alphanumeric() || "_:".contains(c)) {
+                spread(&text[at..], &mut Vec::new(), &mut paths);
             }
         }
     }
-    names
+    paths
+}
+
+/// The paths that a tree of `use` begins with, below `prefix`.
+fn spread(text: &str, prefix: &mut Vec<String>, out: &mut Vec<Vec<String>>) {
+    let text = text.trim_start();
+    let Some(group) = text.strip_prefix('{') else {
+        let word: String = text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        let rest = &text[word.len()..];
+        prefix.push(if word == "sync_report" { "crate".to_owned() } else { word });
+        match rest.strip_prefix("::") {
+            Some(rest) => spread(rest, prefix, out),
+            None => out.push(prefix.clone()),
+        }
+        prefix.pop();
+        return;
+    };
+    let mut depth = 0;
+    for (i, c) in std::iter::once((0, ',')).chain(group.char_indices()) {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => spread(group[i..].trim_start_matches(','), prefix, out),
+            _ => {}
+        }
+    }
 }
 
 fn room(path: &Path) -> String {
@@ -81,8 +93,11 @@ fn arrows() -> Arrows {
             continue; // the list of rooms, and the program's screen of a start
         }
         let own = arrows.entry(from.clone()).or_default();
-        for to in named(&program(file)).into_iter().filter(|to| *to != from && rooms.contains(to)) {
-            own.entry(to).or_insert_with(|| file.clone());
+        let absolute = named(&program(file)).into_iter().filter(|path| path[0] == "crate");
+        for to in absolute.filter_map(|path| path.into_iter().nth(1)) {
+            if to != from && rooms.contains(&to) {
+                own.entry(to).or_insert_with(|| file.clone());
+            }
         }
     }
     arrows
@@ -123,11 +138,50 @@ fn rooms_of_the_source_reader_face_one_way() {
     for file in files {
         let below = file.strip_prefix(&folder).expect("a file of the folder");
         let own = below.iter().next().and_then(|name| place(&name.to_string_lossy()));
-        let text = program(&file);
-        for (named, _) in text.split("verdict::source::").skip(1).filter_map(|rest| rest.split_once("::")) {
-            assert!(place(named) < own, "{} names {named}", below.display());
+        for path in named(&program(&file))
+            .iter()
+            .filter(|path| path[1..].starts_with(&["verdict", "source"].map(str::to_owned)))
+        {
+            assert!(path.get(3).and_then(|name| place(name)) < own, "{} names {path:?}", below.display());
         }
     }
+}
+
+/// A file's place among modules.
+fn module(file: &Path) -> Vec<String> {
+    let below = file.strip_prefix(root().join("src")).expect("a file of src").with_extension("");
+    let mut parts: Vec<String> = below.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    parts.pop_if(|last| last == "mod");
+    parts
+}
+
+/// Files of one room name each other in one direction only. What a folder has in common stands in its `mod.rs`, which its
+/// files may name as it names them.
+#[test]
+fn files_of_a_room_stand_in_no_ring() {
+    let mut files = Vec::new();
+    sources(&root().join("src"), &mut files);
+    let modules: BTreeMap<Vec<String>, PathBuf> =
+        files.into_iter().filter(|file| !is_test(file)).map(|file| (module(&file), file)).collect();
+    let target = |from: &[String], path: &[String]| -> Option<Vec<String>> {
+        let ups = path.iter().take_while(|part| *part == "super").count();
+        let base = if path[0] == "crate" { &[] } else { &from[..from.len().checked_sub(ups)?] };
+        let whole = [base, &path[ups.max(1)..]].concat();
+        let found = (1..=whole.len()).rev().map(|n| whole[..n].to_vec()).find(|m| modules.contains_key(m))?;
+        let apart = !found.starts_with(from) && !from.starts_with(&found);
+        (apart && found[0] == from[0]).then_some(found)
+    };
+    let mut names: BTreeMap<&Vec<String>, BTreeSet<Vec<String>>> = BTreeMap::new();
+    for (from, file) in &modules {
+        names.insert(from, named(&program(file)).iter().filter_map(|path| target(from, path)).collect());
+    }
+    // What names nothing that is left is in no ring.
+    while let Some(free) = names.iter().find(|(_, to)| to.iter().all(|to| !names.contains_key(to))) {
+        let free = *free.0;
+        names.remove(free);
+    }
+    let left: Vec<String> = names.keys().map(|module| module.join("::")).collect();
+    assert!(left.is_empty(), "these name each other, or what does: {left:#?}");
 }
 
 /// Whether a text reckons with times: what a name that ends in `_ns` is added to, or divided by.
@@ -164,7 +218,19 @@ fn renderers_reckon_with_no_times() {
 
 #[test]
 fn names_are_found_however_they_are_written() {
-    let text = "use crate::sites::{Bundle, native};\nuse crate::{doctor, waits::{self, Wait}, text};\ncrate::cost::price()";
-    let found: Vec<String> = named(text).into_iter().collect();
-    assert_eq!(found, ["cost", "doctor", "sites", "text", "waits"]);
+    let text = "use crate::sites::{Bundle, native};\nuse crate::{doctor, waits::{self, Wait}, text};\ncrate::cost::price()\n\
+                use super::super::Cells;\nuse sync_report::model::Site;";
+    let found: Vec<String> = named(text).into_iter().map(|path| path.join("::")).collect();
+    let expected = [
+        "crate::sites::Bundle",
+        "crate::sites::native",
+        "crate::doctor",
+        "crate::waits::self",
+        "crate::waits::Wait",
+        "crate::text",
+        "crate::cost::price",
+        "crate::model::Site",
+        "super::super::Cells",
+    ];
+    assert_eq!(found, expected);
 }

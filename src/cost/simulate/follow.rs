@@ -20,7 +20,8 @@
 //! pauses, serves a busier one: it follows that one, which does not wait for it (callbacks, a logger).
 
 use super::issue::Issue;
-use super::model::{Program, Rank, UNEXPLAINED_NS};
+use super::model::Program;
+use super::step::{Rank, UNEXPLAINED_NS};
 use crate::profile::Profile;
 use crate::profile::ids::{ExportId, OpId, StreamIx, ThreadIx, process};
 use crate::profile::ops::StreamKey;

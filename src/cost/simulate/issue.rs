@@ -1,6 +1,6 @@
 //! In which order calls issued which ops.
 
-use super::model::Rank;
+use super::step::Rank;
 use crate::profile::Profile;
 use crate::profile::ids::{CallId, OpId, StreamIx, ThreadIx};
 use typed_index_collections::{TiSlice, TiVec};

@@ -11,7 +11,7 @@
 //! Which stream is what, nsys tells (`TARGET_INFO_CUDA_STREAM.flag`); PyTorch's own streams are free ones. Where an
 //! export does not tell, timing does, as between any streams ([`super::follow`]). One comparison an op.
 
-use super::model::{ContextIx, Op, Part};
+use super::step::{ContextIx, Op, Part};
 use crate::profile::Profile;
 use crate::profile::ids::{ExportId, StreamIx, pid_of};
 use crate::profile::ops::StreamKey;

@@ -20,7 +20,7 @@
 //! nor what a fix does to the host's own work: for that there are programs measured with and without their waits
 //! (scripts/pairs).
 //!
-//! `model` holds the list (`packed`), `issue` orders it, `build` fills it, `learn` takes latencies and
+//! `step` and `model` hold the list (`packed`), `issue` orders it, `build` fills it, `learn` takes latencies and
 //! floors from the capture, [`follow`] finds what followed what across streams and threads, `legacy` is the default
 //! stream's rule, `run` is the pass, [`fixes`] are the changes that can be simulated.
 
@@ -34,6 +34,7 @@ pub(super) mod model;
 pub mod packed;
 pub mod run;
 pub mod selection;
+pub(super) mod step;
 
 pub use learn::Assumed;
 pub use model::Program;

@@ -8,7 +8,7 @@
 //! A simulated run goes over all of them: what it reads per step and op is what it costs.
 
 use super::legacy;
-use super::model::{HostThread, Op, Rank, Role, Step, StepKind};
+use super::step::{HostThread, Op, Rank, Role, Step, StepKind};
 use crate::profile::ids::{StreamIx, index};
 use typed_index_collections::TiVec;
 

@@ -3,8 +3,9 @@
 mod step;
 
 use super::legacy::Barrier;
-use super::model::{ContextIx, GroupIx, HostThread, Op, Part, Program, Rank, Reach, SubjectIx};
+use super::model::{Program, Reach};
 use super::packed::Launch;
+use super::step::{ContextIx, GroupIx, HostThread, Op, Part, Rank, SubjectIx};
 use crate::profile::database::Work;
 use crate::profile::ids::StreamIx;
 use crate::vocabulary::Change;

@@ -10,7 +10,8 @@
 //! The gap before the count is Python's and stays, the one before the index goes: both lie inside one operator. Costs a
 //! look at some eight calls for each wait.
 
-use super::model::{Program, Role, StepIx, SubjectIx};
+use super::model::Program;
+use super::step::{Role, StepIx, SubjectIx};
 use crate::profile::Profile;
 use crate::profile::ids::CallId;
 use rustc_hash::FxHashMap;

@@ -4,9 +4,7 @@ use crate::render::saving;
 use serde_json::Value;
 
 fn data(report: &Report) -> Value {
-    let mut out = Vec::new();
-    render(report, &mut out).expect("a Vec takes everything");
-    let page = String::from_utf8(out).expect("UTF-8");
+    let page = sample::printed(|out| render(report, out));
     let (_, rest) = page.split_once("id=\"data\">").expect("the data");
     let (json, _) = rest.split_once("</script>").expect("its end");
     serde_json::from_str(json).expect("JSON")

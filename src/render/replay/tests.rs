@@ -1,4 +1,5 @@
 use super::*;
+use crate::model::sample::printed;
 use crate::replay::measured::{MeasuredAlone, MeasuredVariant, RESULTS_VERSION, ReplayGpu};
 use crate::replay::plan::{
     Certainty, GpuModel, HostTime, PLAN_VERSION, PlannedSite, ReplayOp, Stretch, Target, Variant,
@@ -122,9 +123,7 @@ fn sample() -> (Plan, Measured) {
 
 fn as_table(width: Option<usize>) -> String {
     let (plan, measured) = sample();
-    let mut out = Vec::new();
-    table(&plan, &measured, &Style { width, color: false }, &mut out).expect("a Vec takes everything");
-    String::from_utf8(out).expect("UTF-8")
+    printed(|out| table(&plan, &measured, &Style { width, color: false }, out))
 }
 
 #[test]
@@ -145,9 +144,7 @@ fn results_in_a_pipe() {
 #[test]
 fn results_as_markdown() {
     let (plan, measured) = sample();
-    let mut out = Vec::new();
-    markdown(&plan, &measured, &mut out).expect("a Vec takes everything");
-    insta::assert_snapshot!(String::from_utf8(out).expect("UTF-8"));
+    insta::assert_snapshot!(printed(|out| markdown(&plan, &measured, out)));
 }
 
 /// Names give way: no line is wider than the terminal, unless it is narrower than the numbers alone.
@@ -183,8 +180,7 @@ fn empty_results_print() {
     (measured.variants, measured.alone, measured.products) = (Vec::new(), Vec::new(), Vec::new());
     measured.checked = 0;
     for width in [None, Some(60)] {
-        let mut out = Vec::new();
-        table(&plan, &measured, &Style { width, color: true }, &mut out).expect("a Vec takes everything");
-        assert!(!out.is_empty());
+        let text = printed(|out| table(&plan, &measured, &Style { width, color: true }, out));
+        assert!(!text.is_empty());
     }
 }

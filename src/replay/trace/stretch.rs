@@ -19,6 +19,7 @@ use crate::iterations::Iterations;
 use crate::iterations::marked::with_rest;
 use crate::model::Report;
 use crate::profile::ids::{ThreadIx, process};
+use crate::text;
 use crate::vocabulary::{Change, SiteIx};
 use crate::waits::Wait;
 use crate::waits::device::DeviceIx;
@@ -140,14 +141,7 @@ fn named(report: &Report, found: &CaptureAnalysis, name: &str) -> Result<usize, 
 /// The sites of a report, as far as a line holds them: `S1 (false), S2 (true)`.
 fn listed(report: &Report) -> String {
     const MOST: usize = 12;
-    let mut words: Vec<String> =
-        report.sites.iter().take(MOST).map(|s| format!("{} ({})", s.id, s.class)).collect();
-    match report.sites.len() {
-        0 => words.push("none".to_owned()),
-        n if n > MOST => words.push(format!("and {} more", n - MOST)),
-        _ => {}
-    }
-    words.join(", ")
+    text::listed(report.sites.iter().map(|s| format!("{} ({})", s.id, s.class)), MOST)
 }
 
 /// The device that a wait is for, as far as is known.

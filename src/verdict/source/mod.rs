@@ -19,7 +19,7 @@ use crate::model::Frame;
 use crate::model::edit::{Outcome, Refusal};
 use crate::rules::grade;
 use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
-use flow::calls::Program;
+use flow::program::Program;
 use infer::placement::{Here, Placements};
 use judge::reader::{Case, Judged, SiteReader};
 use mend::Mended;

@@ -3,7 +3,7 @@
 use super::{Lanes, Lap, Variant, most_of};
 use crate::cost::simulate::learn::kind_index;
 use crate::cost::simulate::legacy;
-use crate::cost::simulate::model::{HostThread, Op, Rank, Role, Step, StepIx, StepKind};
+use crate::cost::simulate::step::{HostThread, Op, Rank, Role, Step, StepIx, StepKind};
 use crate::profile::ops::OpKind;
 use crate::vocabulary::Change;
 use crate::waits::api::Blocking;

@@ -1,7 +1,7 @@
 //! Arguments of calls: how most values end.
 
 use super::calls::is_array;
-use super::device::joins;
+use super::products::joins;
 use super::tracer::{Next, Tracer, UNKNOWN, ends};
 use super::value::{Sink, Step, Value};
 use crate::rules::grade::RECORDED;

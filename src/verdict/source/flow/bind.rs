@@ -4,7 +4,7 @@ use super::attribute::function;
 use super::tracer::Tracer;
 use super::value::{Sink, Step, Use, Value, constant_step};
 use crate::rules::grade::{METER_SEEN, METER_SHARED};
-use crate::verdict::source::infer::libraries::{Names, joins_arrays};
+use crate::verdict::source::infer::libraries::{ARRAYS, Names, joins_arrays};
 use crate::verdict::source::infer::placement::Placement;
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::scope::{self, Definition};
@@ -195,7 +195,7 @@ impl<'a> Tracer<'a, '_> {
                     constant_step(&ast.slice).unwrap_or_else(|| self.slot(&ast.value, &ast.slice, place));
                 let array = |made: &Expr| {
                     let callee = made.as_call_expr().map(|call| dotted(&call.func)).unwrap_or_default();
-                    Names("torch np numpy").has(split_callee(&callee).0)
+                    ARRAYS.has(split_callee(&callee).0)
                 };
                 value.arrays |= self.objects.values_of(&ast.value, place).iter().any(|(made, _)| array(made));
                 let value = value.held(step);
@@ -327,7 +327,7 @@ fn is_fresh(owner: &[Node<'_>], name: &str) -> Option<bool> {
                 let (base, name) = split_callee(&callee);
                 let own = Names("list dict set defaultdict deque OrderedDict Counter").has(name)
                     || Names("json yaml pickle").has(base) && Names("load loads safe_load").has(name)
-                    || Names("np numpy torch").has(base)
+                    || ARRAYS.has(base)
                         && (Names("zeros ones full empty zeros_like ones_like empty_like").has(name)
                             || joins_arrays(name));
                 if own || PARTS.has(name) { Some(own) } else { None }

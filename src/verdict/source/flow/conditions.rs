@@ -7,6 +7,11 @@ use crate::verdict::source::parse::{Node, Source, last, nodes, scope, within};
 use ruff_python_ast::{BoolOp, Expr, ExprCall, ExprName, Number, Operator, Stmt, StmtIf};
 use ruff_text_size::Ranged;
 
+/// Whether a test, in lower case, looks for values that are not finite.
+pub fn is_about_nan(test: &str) -> bool {
+    ["nan", "inf", "finite"].iter().any(|word| test.contains(word))
+}
+
 /// Whether the branch that the last node of `path` decides only stops or complains (S02): its body raises, exits, warns or logs;
 /// leaving a loop or the function counts where the test looks for NaN or infinity.
 pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
@@ -17,7 +22,7 @@ pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
         parent => return matches!(parent, Some(Node::StmtAssert(_))),
     };
     let Some(test) = test.map(|test| file.slice(test.range()).to_ascii_lowercase()) else { return false };
-    let nan = ["nan", "inf", "finite"].iter().any(|word| test.contains(word));
+    let nan = is_about_nan(&test);
     body.iter().all(|stmt| match stmt {
         Stmt::Raise(_) | Stmt::Assert(_) | Stmt::Pass(_) => true,
         Stmt::Expr(ast) => ast.value.as_call_expr().is_some_and(|call| roles::is_log(call) || stops(call)),

@@ -1,8 +1,8 @@
 //! Following a value that the CPU read to what becomes of it.
 
-use super::calls::Program;
-use super::conditions::{self, is_asserted, is_choice, is_guard, is_type_tested};
-use super::device::multiplies;
+use super::conditions::{self, is_about_nan, is_asserted, is_choice, is_guard, is_type_tested};
+use super::products::multiplies;
+use super::program::Program;
 use super::value::{Sink, Step, Use, Value, constant_step, element};
 use crate::rules::grade;
 use crate::verdict::source::infer::libraries::joins_arrays;
@@ -412,7 +412,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
     /// computing a mean.
     fn filter(&mut self, path: &[Node<'a>], value: &Value) -> Next {
         let test = path.last().map(|node| self.file.text(node).to_ascii_lowercase()).unwrap_or_default();
-        if ["nan", "inf", "none"].iter().any(|word| test.contains(word)) {
+        if is_about_nan(&test) || test.contains("none") {
             return Next::Done;
         }
         self.branch(path, value, "the condition of a comprehension")

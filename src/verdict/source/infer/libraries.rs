@@ -12,6 +12,17 @@ const HOST_RESULTS: Names = Names(
 /// Modules whose functions give what they make of their arguments, wherever those live.
 const GENERIC: Names = Names("functools operator");
 
+/// Modules of functions of tensors, as programs name them.
+pub const TORCH: Names = Names("torch F torch.functional torch.nn.functional nn.functional torch.autograd");
+/// Modules of arrays, whose `zeros` makes one and whose `save` writes one.
+pub const ARRAYS: Names = Names("torch np numpy");
+/// Modules that compute with numbers, and hold their types and constants.
+pub const NUMERIC: Names = Names("torch np numpy math cmath jnp F");
+/// Functions of torch that make one tensor of several.
+pub const JOINS: Names = Names("cat concat stack hstack vstack");
+/// Methods that put something into a container.
+pub const FILLS: Names = Names("append extend insert appendleft setdefault add put push");
+
 /// Whether what the functions of a module give lives on the host.
 pub fn gives_host_values(module: &str) -> bool {
     HOST.has(module) || HOST_RESULTS.has(module)

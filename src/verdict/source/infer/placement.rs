@@ -1,6 +1,6 @@
 //! A guess at where a value lives, from the text alone: on the host, on the device, or no idea.
 
-use super::libraries::{Names, gives_host_values, makes_tensor};
+use super::libraries::{JOINS, Names, gives_host_values, makes_tensor};
 use crate::verdict::source::parse::scope::{self, Given};
 use crate::verdict::source::parse::{Node, Source, dotted, nodes, split_callee, string};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprName, Operator, UnaryOp};
@@ -218,9 +218,7 @@ impl<'a> Placements<'a> {
             "torch" if base.starts_with("torch.cuda") || base.starts_with("torch.distributed") => Host,
             "torch" | "F" if NO_TENSORS.has(name) => Host,
             "torch" if makes_tensor(name) || FACTORIES.has(name) => device().unwrap_or(Host),
-            "torch" if matches!(name, "stack" | "cat" | "concat" | "hstack" | "vstack") => {
-                self.gathered(call, around, depth)
-            }
+            "torch" if JOINS.has(name) => self.gathered(call, around, depth),
             "torch" | "F" if arguments() != Host => Device,
             root if gives_host_values(root) => Host,
             _ => Unknown,

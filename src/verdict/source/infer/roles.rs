@@ -1,6 +1,6 @@
 //! What a callee does with a value that the CPU read: the tables behind rules S04, S06 and S07.
 
-use super::libraries::{Names, computes_on_host, makes_tensor};
+use super::libraries::{ARRAYS, FILLS, NUMERIC, Names, computes_on_host, makes_tensor};
 use crate::verdict::source::parse::nodes::{argument, name};
 use crate::verdict::source::parse::{dotted, split_callee, string, within};
 use ruff_python_ast::{Expr, ExprCall};
@@ -109,9 +109,7 @@ pub fn is_log(call: &ExprCall) -> bool {
     if records(name) {
         return true;
     }
-    let numeric = matches!(base, "math" | "np" | "numpy" | "torch" | "cmath" | "jnp" | "F")
-        || base.starts_with("torch.");
-    if numeric {
+    if NUMERIC.has(base) || base.starts_with("torch.") {
         return false;
     }
     if name == "log" || name.starts_with("log_") || name.starts_with("print_") {
@@ -273,11 +271,7 @@ fn named(call: &ExprCall, at: TextRange, bulk: bool, (base, name, root): (&str, 
     let first = call.arguments.args.first().is_some_and(|argument| within(at, argument.range()));
     Some(match name {
         "get" | "setdefault" | "pop" | "insert" if first && !base.is_empty() && !bulk => Role::Key,
-        "append" | "extend" | "insert" | "appendleft" | "setdefault" | "add" | "put" | "push"
-            if !base.is_empty() && !Names("np numpy torch").has(base) =>
-        {
-            Role::Keep
-        }
+        name if FILLS.has(name) && !base.is_empty() && !ARRAYS.has(base) => Role::Keep,
         "update" if words(base).last().is_some_and(|word| word == "stopper" || word == "stopping") => {
             Role::Decide("early stopping")
         }
@@ -435,7 +429,7 @@ fn writes_by(base: &str, name: &str) -> bool {
     );
     let root = base.split(['.', '(', '[']).next().unwrap_or("");
     WRITERS.has(name)
-        || name == "save" && matches!(root, "torch" | "np" | "numpy")
+        || name == "save" && ARRAYS.has(root)
         || name == "dump" && matches!(root, "json" | "pickle" | "yaml")
         || matches!(root, "plt" | "ax" | "axes" | "sns")
 }

@@ -7,10 +7,11 @@ use super::reader::Case;
 use super::rules::GUARD;
 use crate::model::Frame;
 use crate::rules::grade;
-use crate::verdict::source::flow::calls::Program;
+use crate::verdict::source::flow::conditions::is_about_nan;
+use crate::verdict::source::flow::program::Program;
 use crate::verdict::source::flow::tracer::Tracer;
 use crate::verdict::source::flow::value::{Sink, Value};
-use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::libraries::{NUMERIC, Names};
 use crate::verdict::source::infer::placement::{Here, Placements};
 use crate::verdict::source::locate::callee::{self, Callee};
 use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
@@ -112,7 +113,7 @@ impl<'a> Case<'_, 'a> {
     fn logged(self, found: &Verdict) -> Option<(&'static str, String)> {
         let node = last(self.here.path)?;
         let text = self.text.to_ascii_lowercase();
-        if found.pattern != Some(GUARD) || !["nan", "inf", "finite"].iter().any(|word| text.contains(word)) {
+        if found.pattern != Some(GUARD) || !is_about_nan(&text) {
             return None;
         }
         let guard = self.here.path.iter().rev().find(|node| node.is_statement())?;
@@ -125,8 +126,7 @@ impl<'a> Case<'_, 'a> {
         {
             return None;
         }
-        let mut tensors =
-            names(node).into_iter().filter(|name| !matches!(&*name.id, "torch" | "math" | "np"));
+        let mut tensors = names(node).into_iter().filter(|name| !NUMERIC.has(&name.id));
         let tensor = tensors.next().filter(|_| tensors.next().is_none())?;
         let frame = self.site.frames.first()?;
         let what = self.shown(self.here, frame, 0, tensor, guard.range())?;

@@ -5,7 +5,7 @@ use super::guard::guard;
 use super::pinned::Home;
 use crate::model::Frame;
 use crate::rules::grade::{self, Grade};
-use crate::verdict::source::flow::calls::Program;
+use crate::verdict::source::flow::program::Program;
 use crate::verdict::source::infer::placement::Here;
 use crate::verdict::source::locate::line;
 use crate::verdict::source::mend::is_clock;

@@ -1,6 +1,6 @@
 //! Where pinned memory is made: in the file that uses it, or in another one of the program.
 
-use crate::verdict::source::flow::calls::Program;
+use crate::verdict::source::flow::program::Program;
 use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::parse::imports::{Import, split_root};
 use crate::verdict::source::parse::nodes::{self, flag, function_scope, range};

@@ -2,7 +2,7 @@
 
 use super::barrier::{copies_down, expression, reads, surely_before, target};
 use super::pinned::Home;
-use crate::verdict::source::flow::calls::Program;
+use crate::verdict::source::flow::program::Program;
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::locate::line::{Tier, runs_in, walk_line};
 use crate::verdict::source::parse::nodes::{self, flag, function_scope, range};

@@ -3,7 +3,7 @@
 use super::reader::Case;
 use crate::rules::{grade, says};
 use crate::verdict::source::flow::value::{Step, constant_step};
-use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::libraries::{Names, TORCH};
 use crate::verdict::source::infer::placement::{Here, Placement};
 use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
 use crate::verdict::source::parse::scope::{self, Definition};
@@ -25,7 +25,6 @@ const TESTS: Names =
     Names("eq ne lt le gt ge logical_and logical_or logical_not logical_xor isnan isinf isfinite");
 /// What makes one number of all elements.
 const TOTALS: Names = Names("sum any all count_nonzero mean");
-const MODULES: Names = Names("torch F torch.nn.functional");
 
 /// What is asked of the elements that a mask, or an operator, selects.
 struct Asked<'a> {
@@ -186,9 +185,9 @@ impl<'a> Case<'_, 'a> {
                     return Some(0);
                 }
                 // Of a method, the receiver is another operand.
-                let receiver = nodes::receiver(call).filter(|_| !MODULES.has(base));
+                let receiver = nodes::receiver(call).filter(|_| !TORCH.has(base));
                 let fits = receiver.is_none_or(|other| self.fits(other, path, asked));
-                let own = usize::from(MODULES.has(base));
+                let own = usize::from(TORCH.has(base));
                 self.called(call, own, path, asked, tested).filter(|_| fits && !base.is_empty())
             }
             (Node::ExprBinOp(ast), _) => {

@@ -2,7 +2,7 @@
 
 use super::line::{Tier, runs_in, walk_line};
 use crate::model::Frame;
-use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::libraries::{NUMERIC, Names};
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::scope::{self, Given};
 use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, split_callee};
@@ -145,7 +145,7 @@ fn names_another<'a>(file: &'a Source, path: &[Node<'a>], call: &'a ExprCall, ca
         Expr::Name(_) if BUILTINS.has(name) || roles::is_log(call) => true,
         Expr::Attribute(_) if METHODS.has(name) && !hands_on || roles::is_log(call) => true,
         Expr::Name(_) => own() && !is_rebound(path, name),
-        _ => matches!(root, "torch" | "np" | "numpy" | "math" | "F" | "os" | "time") || own(),
+        _ => NUMERIC.has(root) || matches!(root, "os" | "time") || own(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a synchronising expression does, told from its text.
 
-use crate::verdict::source::infer::libraries::{Names, makes_tensor};
+use crate::verdict::source::infer::libraries::{Names, TORCH, makes_tensor};
 use crate::verdict::source::infer::placement::{Placement, Placements};
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::nodes::{
@@ -258,8 +258,7 @@ impl<'c, 'a> Called<'c, 'a> {
     fn shaped(&self) -> Option<Guess<'a>> {
         let (name, base, method) = (self.name, &*self.base, self.receiver.is_some());
         let arguments = &self.call.arguments;
-        let torch =
-            matches!(base, "torch" | "F" | "torch.nn.functional" | "torch.functional" | "nn.functional");
+        let torch = TORCH.has(base);
         let given = |name: &str, position: usize| argument(arguments, name, position);
         if matches!(base, "np" | "numpy" | "pd") {
             return None;

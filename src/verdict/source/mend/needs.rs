@@ -1,20 +1,15 @@
 //! What must hold for a line to be rewritten, each told from the source or the trace.
 
-use super::{Subject, delete, join, upload};
+use super::upload::{self, is_staged, memory};
+use super::{Subject, delete, join};
 use crate::model::edit::Refusal;
 use crate::verdict::source::flow::tracer::Tracer;
 use crate::verdict::source::flow::value::{Sink, Value};
 use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::infer::placement::Placement;
 use crate::verdict::source::locate::fit;
-use crate::verdict::source::locate::sync_expr::SyncExpr;
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
-use crate::vocabulary::{Copy, HostMemory, Kind};
+use crate::vocabulary::{HostMemory, Kind};
 use ruff_python_ast::{Expr, StmtImport};
-
-/// The largest copy from pageable memory that the driver takes over at once: larger ones wait for what was queued before (CUDA
-/// driver API, "API synchronization behavior").
-const STAGED: u64 = 64 << 10;
 
 /// What a file names that puts work on streams of its own, whatever ran in the capture.
 const STREAMS: Names = Names("Stream ExternalStream stream set_stream wait_stream wait_event record_stream");
@@ -61,17 +56,8 @@ pub fn holds(need: Refusal, s: Subject<'_, '_>) -> bool {
     }
 }
 
-fn memory(s: Subject<'_, '_>) -> Option<HostMemory> {
-    s.observed.copy.map(|Copy { host_memory, .. }| host_memory)
-}
-
 fn is_pinned(s: Subject<'_, '_>) -> bool {
     memory(s) == Some(HostMemory::Pinned)
-}
-
-/// Whether the driver takes each copy over at once.
-pub fn is_staged(s: Subject<'_, '_>) -> bool {
-    memory(s) == Some(HostMemory::Pageable) && s.observed.largest <= STAGED
 }
 
 /// Whether a `try` of the function looks after errors of the statement.
@@ -148,11 +134,4 @@ fn stays_on_device(s: Subject<'_, '_>) -> bool {
     let mut tracer = Tracer::new(s.here.placements);
     tracer.follow(s.here.path, Value::new(s.here.path, true));
     tracer.uses.iter().all(|used| matches!(used.sink, Sink::Device | Sink::Dropped))
-}
-
-/// Whether an expression surely lives on the host.
-pub fn on_host<'a>(s: Subject<'_, 'a>, expr: &'a Expr) -> bool {
-    let made_of_host =
-        matches!(s.sync, SyncExpr::Create(_)) && (expr.is_list_comp_expr() || expr.is_list_expr());
-    made_of_host || s.here.find(expr) == Placement::Host
 }

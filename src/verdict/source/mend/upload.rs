@@ -1,15 +1,20 @@
 //! Uploads: without blocking, or made on the device in the first place.
 
 use super::index::only_value;
-use super::needs::{is_staged, on_host};
 use super::text::{insert, replace, with_argument, without, without_method};
 use super::{FILLED, NON_BLOCKING, Subject, WRITTEN, Written, values};
 use crate::model::edit::{Refusal, Replacement};
-use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::libraries::{JOINS, Names};
+use crate::verdict::source::infer::placement::Placement;
 use crate::verdict::source::locate::sync_expr::SyncExpr;
 use crate::verdict::source::parse::{Node, Source, dotted, last, nodes};
+use crate::vocabulary::{Copy, HostMemory};
 use ruff_python_ast::{Expr, ExprCall, Number};
 use ruff_text_size::{Ranged, TextRange};
+
+/// The largest copy from pageable memory that the driver takes over at once: larger ones wait for what was queued before (CUDA
+/// driver API, "API synchronization behavior").
+const STAGED: u64 = 64 << 10;
 
 /// What is uploaded.
 pub fn source<'a>(s: Subject<'_, 'a>) -> Option<&'a Expr> {
@@ -18,6 +23,23 @@ pub fn source<'a>(s: Subject<'_, 'a>) -> Option<&'a Expr> {
         SyncExpr::Move("copy_", _) | SyncExpr::Create(_) => call.arguments.args.first(),
         _ => nodes::receiver(call),
     }
+}
+
+/// What host memory it is copied from.
+pub fn memory(s: Subject<'_, '_>) -> Option<HostMemory> {
+    s.observed.copy.map(|Copy { host_memory, .. }| host_memory)
+}
+
+/// Whether the driver takes each copy over at once.
+pub fn is_staged(s: Subject<'_, '_>) -> bool {
+    memory(s) == Some(HostMemory::Pageable) && s.observed.largest <= STAGED
+}
+
+/// Whether an expression surely lives on the host.
+fn on_host<'a>(s: Subject<'_, 'a>, expr: &'a Expr) -> bool {
+    let made_of_host =
+        matches!(s.sync, SyncExpr::Create(_)) && (expr.is_list_comp_expr() || expr.is_list_expr());
+    made_of_host || s.here.find(expr) == Placement::Host
 }
 
 /// Whether the copy goes to the GPU in every run: its destination names it, or its source lives on the host.
@@ -41,7 +63,7 @@ pub fn is_joined(s: Subject<'_, '_>) -> bool {
     };
     let joins = |call: &ExprCall| {
         let callee = dotted(&call.func);
-        callee.starts_with("torch.") && Names("cat concat stack hstack vstack").has(nodes::name(&call.func))
+        callee.starts_with("torch.") && JOINS.has(nodes::name(&call.func))
     };
     value.and_then(Expr::as_call_expr).is_some_and(joins)
 }

@@ -2,9 +2,9 @@
 //! return.
 
 use super::search::{Known, Parameter, Scene, Search, all};
-use crate::verdict::source::flow::calls::Program;
+use crate::verdict::source::flow::program::Program;
 use crate::verdict::source::flow::value::{Step, constant_step};
-use crate::verdict::source::infer::libraries::{Names, makes_tensor};
+use crate::verdict::source::infer::libraries::{Names, TORCH, makes_tensor};
 use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::placement::{Here, Placement, Placements};
 use crate::verdict::source::parse::imports::{Import, full_name, split_root};
@@ -27,8 +27,6 @@ const PURE: Names = Names(
 const BUILTINS: Names = Names("max min sum any all abs int float bool round len sorted divmod pow");
 /// What hands its argument on, element by element.
 const WRAPPERS: Names = Names("tqdm trange iter list tuple reversed cycle islice prefetch track");
-/// Modules of functions of tensors.
-const TORCH: Names = Names("torch F torch.autograd torch.nn.functional");
 /// Further functions and methods that hand on what they are given, or what lies in it.
 const HANDS_ON: Names = Names("enumerate zip items values get pop next");
 /// Functions of torch that make a tensor of numbers that the program names.

@@ -2,7 +2,7 @@
 
 use super::search::{Answer, Known, Parameter, Scene, Search, Sent, all};
 use crate::verdict::source::flow::value::Step;
-use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::libraries::{FILLS, Names};
 use crate::verdict::source::parse::scope::{self, Definition, Given};
 use crate::verdict::source::parse::{Node, Path, dotted, nodes};
 use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprContext, ExprName};
@@ -146,7 +146,7 @@ fn fills<'a>(path: &Path<'a>) -> Option<Option<&'a Expr>> {
     }
     match method.attr.as_str() {
         "append" => Some(call.arguments.args.first()),
-        "extend" | "insert" | "update" | "setdefault" | "add" | "appendleft" | "push" | "put" => Some(None),
+        name if name == "update" || FILLS.has(name) => Some(None),
         _ => None,
     }
 }

@@ -3,13 +3,11 @@
 use super::fields::is_written;
 use super::search::{Known, Scene, Search, all};
 use crate::verdict::source::flow::value::{Step, constant_step};
-use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::libraries::{NUMERIC, Names};
 use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, scope, string};
 use ruff_python_ast::{Expr, ExprAttribute, ExprContext, ExprSubscript};
 
-/// Modules whose attributes are settings and types: `torch.int64`, `np.float32`, `math.pi`.
-const MODULES: Names = Names("torch np numpy math");
 /// Attributes that hold the same tensor, or what a reduction gives besides.
 const SAME: Names = Names("data T mT H real imag values indices");
 
@@ -130,7 +128,7 @@ impl Search<'_> {
 
     fn attribute<'a>(&self, scene: Scene<'_, 'a>, ast: &'a ExprAttribute, steps: Vec<Step>) -> Option<Known> {
         let attribute = ast.attr.as_str();
-        if MODULES.has(&dotted(&ast.value)) || attribute == "shape" {
+        if NUMERIC.has(&dotted(&ast.value)) || attribute == "shape" {
             return Some(Known::default());
         }
         if SAME.has(attribute) {

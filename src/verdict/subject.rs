@@ -1,0 +1,41 @@
+//! What the rules of the trace judge, and the entry of the catalogue that it has by what it does alone.
+
+use super::operators;
+use super::source::SourceTree;
+use crate::sites::Bundle;
+use crate::waits::api::Blocking;
+
+/// A bundle and what its waits add up to.
+pub struct Subject<'a> {
+    pub bundle: &'a Bundle,
+    /// Where the lines of library code may be read.
+    pub sources: &'a SourceTree,
+    pub waits: usize,
+    /// The process is not PyTorch's: what no source tells.
+    pub foreign: bool,
+    /// What shows that its host may see what kernels write without a copy.
+    pub shared: Option<&'a str>,
+    /// Waits that returned while a device still worked: it was not that device they waited for.
+    pub other_device: usize,
+    /// Whether which device the waits were for is not recorded.
+    pub device_unknown: bool,
+    /// Host time inside the waits, and the part of it during which the op awaited last ran, in ns.
+    pub blocked_ns: i64,
+    pub awaited_ns: i64,
+}
+
+/// Catalogue entry of a bare synchronisation.
+pub fn bare_pattern(b: &Bundle) -> &'static str {
+    match b.blocking {
+        Blocking::Stream => "F02",
+        Blocking::Event => "F03",
+        _ => "F01",
+    }
+}
+
+/// Catalogue entry of a wait by what it does, where nothing names the place.
+pub fn generic(b: &Bundle) -> &'static str {
+    let Some(copy) = b.copy else { return bare_pattern(b) };
+    let by_size = if copy.bytes <= 16 { "A01" } else { "D01" };
+    operators::read_pattern(b.method()).unwrap_or(by_size)
+}
