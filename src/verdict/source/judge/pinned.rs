@@ -45,7 +45,7 @@ impl<'p> Home<'p> {
             Expr::Attribute(ast) => {
                 let Expr::Name(object) = &*ast.value else { return false };
                 let field = ast.attr.as_str();
-                let own = self.stores(field).iter().all(|path| is_of_self(path));
+                let own = self.stores(field).iter().all(is_of_self);
                 own && self.once(&object.id, path, &|home, value| home.gives(value, field))
             }
             _ => false,
