@@ -60,7 +60,7 @@ fn the_training_loop_has_its_waits_on_their_lines() {
             ("main 38 false timing", 2),
         ])
     );
-    assert_eq!(report["iterations"]["count"], 30);
+    assert_eq!(report["iterations"]["count"], 29);
     assert!(
         sites(&report).iter().all(|s| s["spread"]["samples"].as_u64() > Some(0)),
         "JSON has how costs vary"
