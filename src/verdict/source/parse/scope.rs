@@ -1,7 +1,7 @@
 //! Where a name's value can be read: occurrences, blocks, and which of them a binding reaches.
 
 use super::nodes::{self, Node, Path, find, function_scope, scope, statement, within};
-use ruff_python_ast::{AnyParameterRef, Expr, ExprContext, Stmt, StmtAssign, StmtIf};
+use ruff_python_ast::{AnyParameterRef, Expr, ExprContext, ExprName, Stmt, StmtAssign, StmtIf};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 /// One occurrence of a name in a scope.
@@ -189,6 +189,19 @@ pub fn reached<'a>(scope_path: &[Node<'a>], name: &str, definition: &Definition<
     reached_under(scope_path, name, None, definition)
 }
 
+/// The assignments of a name that a read of it sees; the function, where its parameter is seen.
+pub fn reaching<'a>(path: &[Node<'a>], name: &ExprName) -> Vec<Path<'a>> {
+    let owner = owner(path, &name.id);
+    let sees = |definition: &Definition<'a>| {
+        let reads = reached(&owner, &name.id, definition);
+        reads.iter().any(|read| nodes::range(read) == name.range())
+    };
+    let parameter = parameter(&owner, &name.id).filter(|_| sees(&Definition::parameter(&owner)));
+    let stores = occurrences(&owner, &name.id).into_iter().filter(|one| one.store).map(|one| one.path);
+    let stores = stores.filter(|store| sees(&Definition::new(store)));
+    parameter.map(|_| owner.clone()).into_iter().chain(stores).collect()
+}
+
 /// The same of what a dict of that name holds under `key`, where that is told: putting something else there hides it too.
 ///
 /// ```text
@@ -341,7 +354,7 @@ pub fn innermost_loop(path: &[Node<'_>], origin: TextSize) -> Option<TextRange> 
 
 /// What an assignment gives to the name at the end of `path`: the right side, or what it iterates over.
 pub enum Given<'a> {
-    /// `x = value`.
+    /// `x = value`, `with value as x`.
     Value(&'a Expr),
     /// `x, y = value`: an element of it.
     Element(&'a Expr),
@@ -367,6 +380,12 @@ pub fn given<'a>(path: &[Node<'a>]) -> Given<'a> {
                 };
             }
             Node::StmtAnnAssign(ast) => return ast.value.as_deref().map_or(Given::Other, Given::Value),
+            // A file and most others enter as themselves.
+            Node::WithItem(ast)
+                if ast.optional_vars.as_ref().is_some_and(|target| target.range() == name.range()) =>
+            {
+                return Given::Value(&ast.context_expr);
+            }
             Node::StmtFor(ast) if within(name, &*ast.target) => return Given::Iterated(&ast.iter),
             Node::Comprehension(ast) if within(name, &ast.target) => return Given::Iterated(&ast.iter),
             _ => return Given::Other,
