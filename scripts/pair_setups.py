@@ -486,6 +486,9 @@ NOT_RUN = {
 
 LIBRARIES = {
     "DeepSpeed": "L47 L50 L51 L53 L80 L81 L82 L94",
+    "Pyro": "L96 L97",
+    "fastai": "L99",
+    "lightly": "L100 L101",
     "the weights of a pipeline": "L73 L74 L75",
     "flash-attn": "L11 L12 L13 L18 L58",
     "Megatron-LM": "L37 L40 L41 L43 L44 L45 L84 L85 L86 L87",

@@ -1,4 +1,4 @@
-//! L65 to L79, L93: further places of libraries, with the option that the user can turn.
+//! L65 to L79, L93, L96 to L101: further places of libraries, with the option that the user can turn.
 //!
 //! Each was read in the version that it names, and so was its option.
 
@@ -40,6 +40,7 @@ pub(super) const fn entry(id: &'static str, title: &'static str, kind: Kind) -> 
 
 const TRAINER_ARGS: &str = "args = TrainingArguments(output_dir='out')";
 const CANDIDATES: &str = "transformers/generation/candidate_generator.py";
+const BANK: &str = "lightly/models/modules/memory_bank.py";
 const DETECTION: &str = "torchvision/models/detection/";
 
 pub(super) const PATTERNS: &[Pattern] = &[
@@ -230,4 +231,62 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("metric.update(preds, target)\n# after the loop\nvalue = metric.compute()")
         .mind("MeanAveragePrecision(backend='faster_coco_eval') computes faster.")
         .sources("torchmetrics 1.9.0"),
+    entry("L96", "Pyro: warnings of NaN and infinity", Kind::ErrorCheck)
+        .triggers(&["warn_if_nan(log_p)", "warn_if_inf(log_p)", "svi.step(batch)"])
+        .site("pyro", &[("pyro/util.py", "warn_if_nan warn_if_inf")])
+        .often("every sample statement, forward and backward")
+        .why("Each log probability and its gradient is tested, only to warn. On by default.")
+        .fix(Remove, "pyro.enable_validation(False), or python -O")
+        .before("svi = SVI(model, guide, optim, loss=Trace_ELBO())")
+        .after("pyro.enable_validation(False)  # once the model is right\nsvi = SVI(model, guide, optim, loss=Trace_ELBO())")
+        .mind("It also turns off the checks of distributions. The surrogate loss is tested once a step all the same.")
+        .sources("Pyro 1.9.1"),
+    entry("L97", "Pyro: terms of the ELBO", Kind::Logging)
+        .triggers(&["Trace_ELBO()", "torch_item(site['log_prob_sum'])"])
+        .site("pyro", &[("pyro/infer/util.py", "torch_item")])
+        .often("every sample statement of model and guide; once a step with other estimators")
+        .why("The loss that svi.step() returns is added up in Python, number by number; gradients come from another sum.")
+        .fix(Coalesce, "TraceMeanField_ELBO or JitTrace_ELBO: one read a step")
+        .before("svi = SVI(model, guide, optim, loss=Trace_ELBO())")
+        .after("svi = SVI(model, guide, optim, loss=TraceMeanField_ELBO())")
+        .mind("TraceMeanField_ELBO needs a guide that is fully reparametrised and independent, JitTrace_ELBO a model of static structure.")
+        .sources("Pyro 1.9.1"),
+    entry("L98", "skorch: loss of every batch", Kind::Logging)
+        .triggers(&["net.fit(X, y)", "self.history.record_batch(prefix + '_loss', step['loss'].item())"])
+        .site("skorch", &[("skorch/net.py", "run_single_epoch")])
+        .line("history.record_batch")
+        .often("every batch")
+        .why("The history keeps a number for every batch; means and tables are made of it at the end of the epoch.")
+        .fix(Leave, "no option: override run_single_epoch to read once an epoch")
+        .sources("skorch 1.4.0"),
+    entry("L99", "fastai: losses and metrics of every batch", Kind::Logging)
+        .triggers(&["learn.fit_one_cycle(3)", "to_detach(learn.loss.mean())"])
+        .site("fastai", &[("fastai/learner.py", "accumulate")])
+        .often("every batch of training, twice and more of validation")
+        .why("The Recorder copies each loss to the CPU to smooth it for bar and table.")
+        .fix(Remove, "train without the Recorder where nobody watches")
+        .before("learn.fit(10)")
+        .after("learn.remove_cbs([ProgressCallback, Recorder])\nlearn.fit(10)")
+        .mind("Bar, table and what asks for learn.recorder (lr_find, SaveModelCallback) go with it.")
+        .sources("fastai 2.8.12"),
+    entry("L100", "lightly: memory bank on the CPU", Kind::RoundTrip)
+        .triggers(&["NTXentLoss(memory_bank_size=(4096, 128))"])
+        .site("lightly", &[(BANK, "_dequeue_and_enqueue")])
+        .line("self.bank[ptr")
+        .often("every step")
+        .why("The bank is a buffer of the criterion: keys come down to it, and it goes up for the loss.")
+        .fix(Offload, "criterion.to(device)")
+        .before("criterion = NTXentLoss(memory_bank_size=(4096, 128))")
+        .after("criterion = NTXentLoss(memory_bank_size=(4096, 128)).to(device)")
+        .sources("lightly 1.6.0"),
+    entry("L101", "lightly: place in the memory bank", Kind::HostKnown)
+        .triggers(&["int(self.bank_ptr)"])
+        .site("lightly", &[(BANK, "_dequeue_and_enqueue")])
+        .line("int(self.bank_ptr)")
+        .often("every step")
+        .why("Where the next batch goes is a counter, which lies on the device with the bank.")
+        .fix(Offload, "keep the counter on the CPU")
+        .before("criterion = criterion.to(device)")
+        .after("criterion = criterion.to(device)\nbank = criterion.memory_bank\nbank.bank_ptr = bank.bank_ptr.cpu()")
+        .sources("lightly 1.6.0"),
 ];

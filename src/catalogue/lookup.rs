@@ -28,6 +28,10 @@ const SUBJECTS: [&[Pattern]; 19] = [
 /// Rows that say what library code does (wait, format, convert) but not why: a caller inside a library says more.
 const WRAPPERS: [&str; 7] = ["A15", "A16", "F01", "F02", "F03", "F10", "L20"];
 
+/// Code of libraries that moves or converts what it is given.
+const CONVERTERS: [&str; 3] =
+    ["deepspeed/accelerator/", "transformers/utils/generic.py", "fastai/torch_core.py"];
+
 /// Packages that hold the same files under another path.
 const FAMILIES: [(&str, &str); 2] =
     [("lightning/pytorch/", "pytorch_lightning/"), ("lightning/fabric/", "lightning_fabric/")];
@@ -225,7 +229,6 @@ pub fn is_helper(file: &str) -> bool {
     let installed = crate::text::package(file)
         .is_some_and(|package| matches!(package, "torch" | "lightning_utilities" | "numpy" | "triton"));
     let standard = crate::text::package(file).is_none() && file.contains("/lib/python3");
-    let converter =
-        ["deepspeed/accelerator/", "transformers/utils/generic.py"].iter().any(|path| file.contains(path));
+    let converter = CONVERTERS.iter().any(|path| file.contains(path));
     installed || standard || converter || file.starts_with('<')
 }

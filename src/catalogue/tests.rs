@@ -17,7 +17,7 @@ const COUNTS: [(char, usize); 11] = [
     ('G', 8),
     ('H', 14),
     ('K', 7),
-    ('L', 95),
+    ('L', 101),
     ('N', 7),
 ];
 
@@ -246,13 +246,19 @@ fn a_caller_in_a_library_says_more_than_a_wrapper() {
 
 /// Converters between the wait and the code that says why.
 #[test]
-fn a_converter_of_transformers_is_looked_through() {
+fn converters_of_libraries_are_looked_through() {
     let to_text = [
         ("transformers/utils/generic.py", "<lambda>"),
         ("transformers/utils/generic.py", "to_py_obj"),
         ("transformers/tokenization_utils_base.py", "decode"),
     ];
     assert_eq!(found(&to_text, None), Some("L95"));
+    let recorded = [
+        ("fastai/torch_core.py", "_inner"),
+        ("fastai/torch_core.py", "to_detach"),
+        ("fastai/learner.py", "accumulate"),
+    ];
+    assert_eq!(found(&recorded, None), Some("L99"));
 }
 
 /// A folder stands for each file below it, and an ending for each function that ends so.

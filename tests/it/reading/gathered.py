@@ -180,3 +180,70 @@ def train(model, x, terms):
         loss += term(x)
     if loss > 3:  #! truth: control-flow
         stop()
+
+# --- text into a file that `with` opens anew
+def predict(model, loader, path):
+    with open(path, 'w') as f:
+        for x in loader:
+            f.write(str(model(x).argmax().item()))  #! item: value-read
+
+# --- text at the end of a file
+def train(model, loader, path):
+    for x in loader:
+        with open(path, 'a') as f:
+            f.write(str(model(x).mean().item()))  #! item: logging
+
+# --- told with its weight to a class of the file that keeps no mean
+class Controller:
+    def __init__(self, target):
+        self.target, self.coef = target, 0.1
+    def update(self, current, n):
+        if current > self.target:
+            self.coef *= 1.1
+def train(model, loader, n):
+    ctl = Controller(6)
+    for x in loader:
+        ctl.update(model(x).mean().item(), n)  #! item: control-flow
+
+# --- told with its weight to one that does
+class Average:
+    def __init__(self):
+        self.sum, self.count = 0, 0
+    def update(self, value, n):
+        self.sum += value * n
+        self.count += n
+def train(model, loader, n):
+    top1 = Average()
+    for x in loader:
+        top1.update(model(x).mean().item(), n)  #! item: logging
+    print(top1.sum / top1.count)
+
+# --- a list of what was a tensor
+def voices(model, mels, lengths, peak):
+    wavs = model(mels).squeeze(1)
+    wavs = (wavs.cpu().numpy() * peak).astype('int16')  #! cpu: value-read
+    wavs = [wav for wav in wavs]
+    for i in range(len(mels)):
+        wavs[i] = wavs[i][:lengths[i]]
+    return wavs
+
+# --- a history of one's own
+def fit(self, loader):
+    for x in loader:
+        self.history.record_batch('loss', self.step(x).item())  #! item: logging
+
+# --- series of a run
+def main(run, model, loader):
+    for x in loader:
+        run['train/loss'].append(model(x).item())  #! item: logging
+
+# --- boxes for COCO
+def evaluate(model, loader, coco_evaluator):
+    for x, ids in loader:
+        outputs = [{k: v.cpu() for k, v in t.items()} for t in model(x)]  #! cpu: cpu-compute
+        coco_evaluator.update({i: o for i, o in zip(ids, outputs)})
+
+# --- a warning with the line of the caller
+def warn_if_nan(value):
+    if torch.isnan(value):  #! truth: control-flow; pattern A35
+        warnings.warn_explicit('NaN', UserWarning, filename, lineno)

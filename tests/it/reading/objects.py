@@ -73,7 +73,7 @@ class Table:
     def put(self, step, value):
         self.rows.append((step, float(value)))  #! float: logging
     def flush(self):
-        with open(self.path, 'w') as out:
+        with open(self.path, 'a') as out:
             for step, value in self.rows:
                 out.write(f'{step},{value:.6f}\n')
         self.rows.clear()

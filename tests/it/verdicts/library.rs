@@ -214,3 +214,21 @@ class Model:
     assert_eq!(read(&changed, "lightning/pytorch/strategies/strategy.py"), "true dynamic-shape A01 S06");
     assert_eq!(read(model, "other/loop.py"), "true dynamic-shape A01 S06");
 }
+
+/// What a step returns to ignite is for the handlers, which lie in the program.
+#[test]
+fn an_engine_keeps_results_for_its_handlers() {
+    const ENGINE: &str = "/venv/lib/python3.12/site-packages/ignite/engine/engine.py";
+    let step = "def step(engine, batch):\n    return {'loss': engine.model(batch).item()}\n";
+    let engine = "\
+class Engine:
+    def _run_once(self):
+        self.state.output = self._process_function(self, self.state.batch)
+";
+    let at = |path| {
+        let frames = [("step", "/w/run.py", 2), ("_run_once", path, 3), ("main", "/w/run.py", 9)];
+        words(&site(&frames, &[("/w/run.py", step), (path, engine)]))
+    };
+    assert_eq!(at(ENGINE), "false logging A01 S06");
+    assert_eq!(at("/w/engine.py"), "unknown value-read A01 S06");
+}

@@ -83,6 +83,13 @@ impl<'a> Tracer<'a, '_> {
             }
             Role::Size => return sized(path, at, &callee),
             Role::Neutral => return Next::Done,
+            // What only looks like a meter by how it is called is followed into its class.
+            Role::Track
+                if !roles::is_logger(split_callee(&callee).0)
+                    && self.method_called(above, call).is_some_and(|method| !averages(&method)) =>
+            {
+                return self.handed(path, at, value).map_or(Next::Done, Next::Up);
+            }
             Role::Track => {
                 self.tracked(path, at, value);
                 return Next::Done;
@@ -102,6 +109,18 @@ impl<'a> Tracer<'a, '_> {
         }
         Next::Up(path.len() - 1 - at)
     }
+}
+
+/// Whether the class of a method keeps sums, counts or means, as meters do.
+fn averages(method: &[Node<'_>]) -> bool {
+    const KEPT: Names = Names("avg sum count cnt total mean average history deque");
+    let class = nodes::class_scope(method).map(|at| &method[..=at]);
+    class.is_some_and(|class| {
+        let kept = nodes::find(class, &mut |path| {
+            nodes::attribute(path).is_some_and(|ast| dotted(&ast.value) == "self" && KEPT.has(&ast.attr))
+        });
+        !kept.is_empty()
+    })
 }
 
 /// What a call writes text to: `file` of `print`, what `write` is called on.

@@ -181,7 +181,10 @@ impl<'a> Tracer<'a, '_> {
                     self.store(&path, table, value.held(Step::Entry));
                 }
             }
-            Expr::Subscript(ast) if self.placements.find(&ast.value, place) == Placement::Device => {
+            Expr::Subscript(ast)
+                if self.placements.find(&ast.value, place) == Placement::Device
+                    && !is_list(&ast.value, place) =>
+            {
                 let what = format!("stored in the tensor `{}`", self.file.text(&*ast.value));
                 self.sink(&path, &value, Sink::Device, what);
             }
@@ -275,6 +278,15 @@ impl<'a> Tracer<'a, '_> {
             self.uses.push(used);
         }
     }
+}
+
+/// Whether a name is a list where it stands, whatever it was before: `xs = [x for x in xs]`.
+fn is_list<'a>(container: &'a Expr, place: &[Node<'a>]) -> bool {
+    let listed = |store: &Path<'a>| match scope::given(store) {
+        scope::Given::Value(value) => value.is_list_expr() || value.is_list_comp_expr(),
+        _ => false,
+    };
+    container.as_name_expr().is_some_and(|name| scope::reaching(place, name).iter().any(listed))
 }
 
 /// The reads of a name that give its object another name, which sees what is stored in it later: `best = metrics`.

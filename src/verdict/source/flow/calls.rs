@@ -12,7 +12,7 @@ use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::imports::{Import, split_root};
 use crate::verdict::source::parse::scope::{self, Definition};
 use crate::verdict::source::parse::{Node, Path, dotted, nodes, split_callee, string, within};
-use ruff_python_ast::{Expr, ExprCall, ExprList, ExprTuple, Parameters, Stmt, StmtClassDef};
+use ruff_python_ast::{Expr, ExprCall, ExprList, ExprTuple, Stmt, StmtClassDef};
 use ruff_text_size::{Ranged, TextRange};
 
 impl<'a> Tracer<'a, '_> {
@@ -338,29 +338,6 @@ fn fields(class: &StmtClassDef) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The parameters of a function or lambda, and whether callers leave out the first.
-fn signature<'a>(function: &[Node<'a>]) -> Option<(&'a Parameters, bool)> {
-    Some(match *function.last()? {
-        Node::StmtFunctionDef(ast) => {
-            let mut decorators = ast.decorator_list.iter().map(|decorator| dotted(&decorator.expression));
-            let free = decorators.any(|decorator| decorator == "staticmethod");
-            (&ast.parameters, !free && matches!(function[..], [.., Node::StmtClassDef(_), _]))
-        }
-        Node::ExprLambda(ast) => (ast.parameters.as_deref()?, false),
-        _ => return None,
-    })
-}
-
-/// What a call of `function` gives for the parameter of that name.
-pub fn argument_for<'a>(function: &[Node<'_>], call: &'a ExprCall, name: &str) -> Option<&'a Expr> {
-    let (parameters, method) = signature(function)?;
-    let mut all = parameters.posonlyargs.iter().chain(&parameters.args);
-    let position = all.position(|one| one.name().as_str() == name);
-    // One that only a keyword can name has no position.
-    let position = position.map_or(Some(usize::MAX), |at| at.checked_sub(usize::from(method)))?;
-    nodes::argument(&call.arguments, name, position)
-}
-
 /// The parameter of `function` that the argument at `argument` of a call becomes, and how the value lies in it.
 fn parameter(
     function: &Path<'_>,
@@ -368,7 +345,7 @@ fn parameter(
     argument: TextRange,
     steps: &[Step],
 ) -> Option<(String, Vec<Step>)> {
-    let (parameters, method) = signature(function)?;
+    let (parameters, method) = scope::signature(function)?;
     let mut steps = steps.to_vec();
     if let Some(keyword) = nodes::keyword(call, argument) {
         let name = match (&keyword.arg, steps.last()) {

@@ -1,8 +1,8 @@
 //! A value that is followed through the program, and the uses that it comes to.
 
-use super::calls::argument_for;
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::roles::is_figure;
+use crate::verdict::source::parse::scope::argument_for;
 use crate::verdict::source::parse::{Node, dotted, nodes, scope};
 use ruff_python_ast::{Expr, ExprCall, Number};
 use ruff_text_size::{TextRange, TextSize};

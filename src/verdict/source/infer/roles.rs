@@ -51,8 +51,8 @@ const LOGGERS: Names = Names(
 const LAST_WORDS: Names = Names("log logs bar tb sw summary");
 /// What loggers, progress bars and meters are told.
 const LOG_VERBS: Names = Names(
-    "info debug warning warn error critical exception log write print update add record append push put \
-     track step_metric set log_scalar define_metric scalar scalars image images video histogram audio figure",
+    "info debug warning warn warn_explicit error critical exception log write print update add record append \
+     push put track step_metric set log_scalar define_metric scalar scalars image images video histogram audio figure",
 );
 /// Names that log whatever they are called on.
 const LOG_NAMES: Names = Names(
@@ -120,7 +120,8 @@ pub fn is_log(call: &ExprCall) -> bool {
             .is_some_and(|first| matches!(first, Expr::Dict(_)) || string(first).is_some());
         return !base.is_empty() || name != "log" || described;
     }
-    LOG_VERBS.has(name) && is_logger(base) || name == "update" && is_weighted(call)
+    let told = || words(name).first().is_some_and(|verb| Names("record report track").has(verb));
+    (LOG_VERBS.has(name) || told()) && is_logger(base) || name == "update" && is_weighted(call)
 }
 
 /// Whether a call makes text of its arguments, or logs them.
@@ -271,10 +272,14 @@ fn named(call: &ExprCall, at: TextRange, bulk: bool, (base, name, root): (&str, 
     let first = call.arguments.args.first().is_some_and(|argument| within(at, argument.range()));
     Some(match name {
         "get" | "setdefault" | "pop" | "insert" if first && !base.is_empty() && !bulk => Role::Key,
+        // Series of a run: `run["train/loss"].append(v)`.
+        "append" | "log" if base == "run[]" || root == "neptune" => Role::Log,
         name if FILLS.has(name) && !base.is_empty() && !ARRAYS.has(base) => Role::Keep,
         "update" if words(base).last().is_some_and(|word| word == "stopper" || word == "stopping") => {
             Role::Decide("early stopping")
         }
+        // pycocotools compares on the CPU.
+        "update" if bulk && words(base).iter().any(|word| word == "coco") => Role::Compute,
         "update" if !base.is_empty() && !is_log(call) => Role::Keep,
         "str" | "repr" | "format" | "pformat" | "join" | "dumps" => Role::Text,
         "AsciiTable" | "SingleTable" | "DoubleTable" | "PrettyTable" | "tabulate" => Role::Text,

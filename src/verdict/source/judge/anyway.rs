@@ -15,7 +15,7 @@ use crate::verdict::source::infer::libraries::{NUMERIC, Names};
 use crate::verdict::source::infer::placement::{Here, Placements};
 use crate::verdict::source::locate::callee::{self, Callee};
 use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
-use crate::verdict::source::parse::scope::{self, Definition, Given};
+use crate::verdict::source::parse::scope::{self, Given};
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee};
 use crate::vocabulary::{Class, Kind, Verdict};
 use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprName, Number, Operator, UnaryOp};
@@ -146,7 +146,7 @@ impl<'a> Case<'_, 'a> {
         let file = here.file();
         let program = Program { tree: self.site.tree, recorded: &frame.file, depth: 0 };
         for (name, path) in with_terms(here.path, tensor) {
-            for store in reaching(&path, name) {
+            for store in scope::reaching(&path, name) {
                 let mut tracer = Tracer::new(here.placements).of(Some(program));
                 tracer.name(&store, &name.id, Value::new(&store, true));
                 let lines = file.line_of(guard.start())..=file.line_of(guard.end());
@@ -193,7 +193,7 @@ fn values<'a>(path: &[Node<'a>], expr: &'a Expr, steps: u8) -> Option<Values> {
             if scope::occurrences(&owner, &name.id).iter().any(|one| changes(&one.path)) {
                 return None;
             }
-            let stores = reaching(path, name);
+            let stores = scope::reaching(path, name);
             let further =
                 assigned(&stores, &owner, name).and_then(|(value, place)| values(&place, value, steps + 1));
             further.or_else(|| {
@@ -215,7 +215,7 @@ fn total<'a>(path: &[Node<'a>], expr: &'a Expr, steps: u8) -> Option<Values> {
         _ if steps > MAX_STEPS => None,
         Expr::Name(name) => {
             let owner = scope::owner(path, &name.id);
-            let (value, place) = assigned(&reaching(path, name), &owner, name)?;
+            let (value, place) = assigned(&scope::reaching(path, name), &owner, name)?;
             total(&place, value, steps + 1)
         }
         Expr::Call(call) => match nodes::name(&call.func) {
@@ -230,7 +230,7 @@ fn total<'a>(path: &[Node<'a>], expr: &'a Expr, steps: u8) -> Option<Values> {
             let place;
             let (at, cumulated) = match &*ast.value {
                 Expr::Name(name) => {
-                    let found = assigned(&reaching(path, name), &scope::owner(path, &name.id), name)?;
+                    let found = assigned(&scope::reaching(path, name), &scope::owner(path, &name.id), name)?;
                     place = found.1;
                     (place.as_slice(), found.0)
                 }
@@ -324,24 +324,11 @@ fn assigned<'a>(stores: &[Path<'a>], owner: &Path<'a>, name: &ExprName) -> Optio
     }
 }
 
-/// The assignments of a name that a read of it sees; the function, where its parameter is seen.
-fn reaching<'a>(path: &[Node<'a>], name: &ExprName) -> Vec<Path<'a>> {
-    let owner = scope::owner(path, &name.id);
-    let sees = |definition: &Definition<'a>| {
-        let reads = scope::reached(&owner, &name.id, definition);
-        reads.iter().any(|read| nodes::range(read) == name.range())
-    };
-    let parameter = scope::parameter(&owner, &name.id).filter(|_| sees(&Definition::parameter(&owner)));
-    let stores = scope::occurrences(&owner, &name.id).into_iter().filter(|one| one.store).map(|one| one.path);
-    let stores = stores.filter(|store| sees(&Definition::new(store)));
-    parameter.map(|_| owner.clone()).into_iter().chain(stores).collect()
-}
-
 /// A tensor, and the names that it was added up from: `losses = sum(parts.values())`, `loss = a + b`.
 fn with_terms<'a>(path: &[Node<'a>], tensor: &'a ExprName) -> Vec<(&'a ExprName, Path<'a>)> {
     let mut found = vec![(tensor, path.to_vec())];
     let owner = scope::owner(path, &tensor.id);
-    if let Some((value, place)) = assigned(&reaching(path, tensor), &owner, tensor) {
+    if let Some((value, place)) = assigned(&scope::reaching(path, tensor), &owner, tensor) {
         let sums = match value {
             Expr::Call(call) => nodes::name(&call.func) == "sum",
             Expr::BinOp(ast) => ast.op == Operator::Add,

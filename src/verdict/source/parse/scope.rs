@@ -1,7 +1,9 @@
 //! Where a name's value can be read: occurrences, blocks, and which of them a binding reaches.
 
 use super::nodes::{self, Node, Path, find, function_scope, scope, statement, within};
-use ruff_python_ast::{AnyParameterRef, Expr, ExprContext, Stmt, StmtAssign, StmtIf};
+use ruff_python_ast::{
+    AnyParameterRef, Expr, ExprCall, ExprContext, ExprName, Parameters, Stmt, StmtAssign, StmtIf,
+};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 /// One occurrence of a name in a scope.
@@ -189,6 +191,19 @@ pub fn reached<'a>(scope_path: &[Node<'a>], name: &str, definition: &Definition<
     reached_under(scope_path, name, None, definition)
 }
 
+/// The assignments of a name that a read of it sees; the function, where its parameter is seen.
+pub fn reaching<'a>(path: &[Node<'a>], name: &ExprName) -> Vec<Path<'a>> {
+    let owner = owner(path, &name.id);
+    let sees = |definition: &Definition<'a>| {
+        let reads = reached(&owner, &name.id, definition);
+        reads.iter().any(|read| nodes::range(read) == name.range())
+    };
+    let parameter = parameter(&owner, &name.id).filter(|_| sees(&Definition::parameter(&owner)));
+    let stores = occurrences(&owner, &name.id).into_iter().filter(|one| one.store).map(|one| one.path);
+    let stores = stores.filter(|store| sees(&Definition::new(store)));
+    parameter.map(|_| owner.clone()).into_iter().chain(stores).collect()
+}
+
 /// The same of what a dict of that name holds under `key`, where that is told: putting something else there hides it too.
 ///
 /// ```text
@@ -341,7 +356,7 @@ pub fn innermost_loop(path: &[Node<'_>], origin: TextSize) -> Option<TextRange> 
 
 /// What an assignment gives to the name at the end of `path`: the right side, or what it iterates over.
 pub enum Given<'a> {
-    /// `x = value`.
+    /// `x = value`, `with value as x`.
     Value(&'a Expr),
     /// `x, y = value`: an element of it.
     Element(&'a Expr),
@@ -367,6 +382,12 @@ pub fn given<'a>(path: &[Node<'a>]) -> Given<'a> {
                 };
             }
             Node::StmtAnnAssign(ast) => return ast.value.as_deref().map_or(Given::Other, Given::Value),
+            // A file and most others enter as themselves.
+            Node::WithItem(ast)
+                if ast.optional_vars.as_ref().is_some_and(|target| target.range() == name.range()) =>
+            {
+                return Given::Value(&ast.context_expr);
+            }
             Node::StmtFor(ast) if within(name, &*ast.target) => return Given::Iterated(&ast.iter),
             Node::Comprehension(ast) if within(name, &ast.target) => return Given::Iterated(&ast.iter),
             _ => return Given::Other,
@@ -402,4 +423,28 @@ pub fn reads_target(ast: &StmtAssign) -> bool {
 /// The function definitions of a name in the file, with their paths.
 pub fn functions<'a>(module: Node<'a>, name: &str) -> Vec<Path<'a>> {
     find(&[module], &mut |path| nodes::function(path).is_some_and(|ast| ast.name.as_str() == name))
+}
+
+/// The parameters of a function or lambda, and whether callers leave out the first.
+pub fn signature<'a>(function: &[Node<'a>]) -> Option<(&'a Parameters, bool)> {
+    Some(match *function.last()? {
+        Node::StmtFunctionDef(ast) => {
+            let mut decorators =
+                ast.decorator_list.iter().map(|decorator| nodes::dotted(&decorator.expression));
+            let free = decorators.any(|decorator| decorator == "staticmethod");
+            (&ast.parameters, !free && matches!(function[..], [.., Node::StmtClassDef(_), _]))
+        }
+        Node::ExprLambda(ast) => (ast.parameters.as_deref()?, false),
+        _ => return None,
+    })
+}
+
+/// What a call of `function` gives for the parameter of that name.
+pub fn argument_for<'a>(function: &[Node<'_>], call: &'a ExprCall, name: &str) -> Option<&'a Expr> {
+    let (parameters, method) = signature(function)?;
+    let mut all = parameters.posonlyargs.iter().chain(&parameters.args);
+    let position = all.position(|one| one.name().as_str() == name);
+    // One that only a keyword can name has no position.
+    let position = position.map_or(Some(usize::MAX), |at| at.checked_sub(usize::from(method)))?;
+    nodes::argument(&call.arguments, name, position)
 }

@@ -256,14 +256,19 @@ impl Search<'_> {
         let returns =
             nodes::find(function, &mut |path| own(path) && matches!(last(path), Some(Node::StmtReturn(_))));
         let given = if yields.is_empty() { returns } else { yields };
-        all(given.iter().map(|path| {
-            let value = match last(path)? {
-                Node::StmtReturn(ast) => ast.value.as_deref(),
-                Node::ExprYield(ast) => ast.value.as_deref(),
-                _ => return None,
-            };
-            self.find(inner.at(path), value?, steps.clone())
-        }))
+        let value = |path: &Path<'b>| match last(path)? {
+            Node::StmtReturn(ast) => ast.value.as_deref(),
+            Node::ExprYield(ast) => ast.value.as_deref(),
+            _ => None,
+        };
+        // A tuple that ends before the element is not the one that came.
+        let came = |path: &&Path<'b>| match (value(path), steps.last()) {
+            (Some(Expr::Tuple(ast)), Some(Step::Index(index))) => {
+                *index < ast.elts.len() || ast.elts.iter().any(Expr::is_starred_expr)
+            }
+            _ => true,
+        };
+        all(given.iter().filter(came).map(|path| self.find(inner.at(path), value(path)?, steps.clone())))
     }
 }
 
