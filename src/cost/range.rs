@@ -13,19 +13,20 @@
 //! counts.
 //!
 //! **What no capture shows.** Other work goes with a fix, or comes with it: what Python and the library do around a call. Of
-//! public programs it was some percent of the iteration ([`UNSEEN`]) where the host limits them, less where the GPU does.
+//! public programs it was some percent of the iteration (`UNSEEN`) where the host limits them, less where the GPU does.
 //! And the tensor that is uploaded was made before, on the host; a fix that makes it on the GPU, or once, spares that:
 //!
 //! ```text
 //!  host   [launch]··torch.cat, NumPy, list → tensor~~~~~~~~[copy, wait====]      ~ : past `ORDINARY_NS`, two fifths of it
 //! ```
 //! It is in no estimate, only in the upper end. So are loaders, which cannot be told apart: hence no more than
-//! [`MOST_BUILT`].
+//! `MOST_BUILT`.
 //!
 //! **The scatter.** Iterations of one capture differ among themselves, and so would two captures. Half the distance
 //! between the quartiles of their lengths is how far one typically lies from the middle; what all of them together are off
-//! by grows with the root of their number. It has nothing to do with the model's error: their squares add up. Only alike iterations are compared: where steps alternate (short and long, with
-//! and without an optimizer's update), those with equal numbers of calls are.
+//! by grows with the root of their number. It has nothing to do with the model's error: their squares add up. Only alike
+//! iterations are compared: where steps alternate (short and long, with and without an optimizer's update), those with equal
+//! numbers of calls are.
 
 use super::statistics::quartiles;
 use crate::iterations::Iterations;

@@ -74,7 +74,7 @@ pub fn run(program: &Program, variant: &Variant) -> Outcome {
     last.outcome()
 }
 
-/// Runs the program with each of some variants, [`LANES`] of them side by side where they do not wait for each other: what
+/// Runs the program with each of some variants, `LANES` of them side by side where they do not wait for each other: what
 /// tells of a step where its times are to be found is worked out once for all.
 pub fn run_all(program: &Program, variants: &[Variant]) -> Vec<Outcome> {
     if !program.late.is_empty() {
