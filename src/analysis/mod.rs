@@ -231,7 +231,11 @@ impl CaptureAnalysis {
             *drain = filter.clip_drain(&self.profile, wait, *drain);
         }
         if let Some(iterations) = &mut self.iterations {
+            let first = iterations.spans.first().copied();
             iterations.spans.retain(|&span| filter.clip(span.0, span.1) == span);
+            if iterations.spans.first().copied() != first {
+                iterations.start_up = 0;
+            }
         }
         self.iterations.take_if(|iterations| iterations.spans.is_empty());
         Ok(())

@@ -3,6 +3,7 @@
 use crate::export::{Copy, Export, GPU0, Memory, Schema, Thread};
 use crate::look::{self, options};
 use sync_report::analysis::Options;
+use sync_report::analysis::filter::Filter;
 use sync_report::diff::Side;
 use sync_report::model::{Iterations, Report};
 
@@ -377,7 +378,7 @@ fn a_marked_warm_up_is_not_the_loop() {
 /// ```
 #[test]
 fn a_first_iteration_that_starts_the_process_up_is_left_out() {
-    let found = |later: i64| {
+    let run = |later: i64| {
         let mut p = Program::new();
         for i in 0..20 {
             let from = p.now;
@@ -386,11 +387,19 @@ fn a_first_iteration_that_starts_the_process_up_is_left_out() {
             let main = p.main;
             p.e.nvtx(main, from..p.now - 100, &format!("step {i}"));
         }
-        let found = p.found().expect("iterations");
+        p
+    };
+    let of = |report: Report| {
+        let found = report.iterations.expect("iterations");
         (found.count, found.start_up, found.start_to_start_ns > 40_000)
     };
-    assert_eq!(found(0), (19, 1, false));
-    assert_eq!(found(500_000), (20, 0, true));
+    let p = run(0);
+    assert_eq!(of(p.report()), (19, 1, false));
+    assert_eq!(of(run(500_000).report()), (20, 0, true));
+    // A part of the run that begins later has none.
+    let filter = Filter { from: Some(p.now - 200_000), ..Filter::default() };
+    let (count, start_up, _) = of(look::report_with(&p.e, &Options { filter, ..options() }));
+    assert!(count < 10 && start_up == 0, "{count}, {start_up}");
 }
 
 /// ```text
