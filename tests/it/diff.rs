@@ -13,7 +13,7 @@ use sync_report::report;
 use sync_report::verdict::source::SourceRoot;
 
 /// A capture of the loop as a side, its sources below `sources` where there are any.
-fn side(how: &Loop, lines: &[Waits], sources: Option<&Path>) -> Side {
+pub fn side(how: &Loop, lines: &[Waits], sources: Option<&Path>) -> Side {
     let (_folder, path) = how.export(lines).write_temp();
     let roots = sources.map(|new| SourceRoot { old: Some("/w".to_owned()), new: new.to_owned() });
     let options = Options { source_roots: roots.into_iter().collect(), ..options() };
@@ -48,6 +48,19 @@ fn said(report: &DiffReport) -> Vec<String> {
 /// [`diff::compare`], whose queries hold for every report.
 pub fn compare(before: &Side, after: &Side) -> DiffReport {
     diff::compare(before, after).expect("queries that polars takes")
+}
+
+/// Lines by what became of their avoidable waits, as `18 Moved 22`.
+pub fn fates(report: &DiffReport) -> Vec<String> {
+    let line = |l: &Option<Location>| l.as_ref().map_or(0, |l| l.line);
+    let told = |s: &SiteChange| {
+        let fate = s.fate.as_ref()?;
+        let to = fate.moved_to.as_ref().map_or_else(String::new, |to| format!(" {}", line(&to.location)));
+        Some(format!("{} {:?}{to}", line(&s.before.as_ref()?.location), fate.became))
+    };
+    let mut all: Vec<String> = report.sites.iter().filter_map(told).collect();
+    all.sort();
+    all
 }
 
 fn codes(report: &DiffReport) -> Vec<&str> {
@@ -334,107 +347,6 @@ fn a_report_kept_as_json_stands_for_its_capture() {
     assert_eq!((kept.counts.new, kept.counts.gone), (1, 1), "{:?}", said(&kept));
 }
 
-/// Lines by what became of their avoidable waits, as `18 Moved 22`.
-fn fates(report: &DiffReport) -> Vec<String> {
-    let line = |l: &Option<Location>| l.as_ref().map_or(0, |l| l.line);
-    let told = |s: &SiteChange| {
-        let fate = s.fate.as_ref()?;
-        let to = fate.moved_to.as_ref().map_or_else(String::new, |to| format!(" {}", line(&to.location)));
-        Some(format!("{} {:?}{to}", line(&s.before.as_ref()?.location), fate.became))
-    };
-    let mut all: Vec<String> = report.sites.iter().filter_map(told).collect();
-    all.sort();
-    all
-}
-
-/// What a fixed wait blocked, the next one that grew as much has taken over; a wait further on that grew too is another's.
-///
-/// ```text
-///  before   [upload 18 ====][read 22 =][upload 40 ====][read 60 =][upload 70 ====][upload 80 ==== every time]
-///  after                    [read 22 ======]           [read 60 ======][upload 70 ====][upload 80 ==== every 4th]
-/// ```
-#[test]
-fn fixed_waits_are_gone_or_moved() {
-    let short = |line| Waits { ns: 10_000, ..read("step", line) };
-    let long = |line| Waits { ns: 60_000, ..read("step", line) };
-    let uploads = [18, 40, 70, 80].map(|line| upload("step", line));
-    let before = [uploads[0], short(22), uploads[1], short(60), uploads[2], uploads[3]];
-    let rare = Waits { every: 4, ..uploads[3] };
-    let kept = [uploads[2], rare];
-    let moved = compare(
-        &side(&LOOP, &before, None),
-        &side(&LOOP.seed(2), &[&[long(22), long(60)][..], &kept].concat(), None),
-    );
-    assert_eq!(fates(&moved), ["18 Moved 22", "40 Moved 60", "70 Still", "80 Fewer"]);
-    let gone = compare(
-        &side(&LOOP, &before, None),
-        &side(&LOOP.seed(2), &[&[short(22), short(60)][..], &kept].concat(), None),
-    );
-    assert_eq!(fates(&gone), ["18 Gone", "40 Gone", "70 Still", "80 Fewer"]);
-    let counts = gone.fates.as_ref().map(|f| (f.gone, f.moved, f.fewer, f.still));
-    assert_eq!(counts, Some((2, 0, 1, 1)));
-    // Their backtraces went along: what was measured proves nothing.
-    let prediction = gone.fates.and_then(|f| f.prediction).expect("a prediction");
-    assert!(!prediction.light && prediction.held.is_none(), "{prediction:?}");
-    assert!(
-        prediction.low_ns <= prediction.high_ns && prediction.measured_ns > Some(50_000),
-        "{prediction:?}"
-    );
-    let elsewhere = Loop { gpu: "NVIDIA A100", ..LOOP.seed(2) };
-    let other = compare(&side(&LOOP, &before, None), &side(&elsewhere, &kept, None));
-    let prediction = other.fates.and_then(|f| f.prediction).expect("a prediction");
-    assert!(prediction.measured_ns.is_none(), "on another GPU nothing is measured: {prediction:?}");
-}
-
-/// Light captures tell whether a prediction came true.
-///
-/// ```text
-///  before   [upload ====][read =]              predicted: the upload's wait
-///  after                 [read =]···           shorter by that, by more than that, or no shorter
-/// ```
-#[test]
-fn predictions_are_held_against_what_came_of_them() {
-    let light = Loop { frames: false, ..LOOP };
-    let before = [upload("step", 18), read("step", 22)];
-    let held = |ns| {
-        let after = side(&light.clone().seed(2), &[Waits { ns, ..before[1] }], None);
-        let report = compare(&side(&light, &before, None), &after);
-        let prediction = report.fates.expect("fates").prediction.expect("a prediction");
-        prediction.held
-    };
-    assert_eq!([100_000, 20_000, 200_000].map(held), [Some(true), Some(false), Some(false)]);
-}
-
-/// What a capture fixed by hand has to show: exactly these lines gone, and a gate that passes where it failed.
-fn fixed_by_hand(before: &str, after: &str, gone: &[u64]) {
-    let ran = program(&["diff", before, after, "--format", "json"]);
-    assert_eq!((ran.code, &*ran.stderr), (0, ""));
-    let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
-    let sites = report["sites"].as_array().expect("sites");
-    let of = |status: &str| sites.iter().filter(|s| s["status"] == status).collect::<Vec<_>>();
-    assert_eq!(of("new").len(), 0, "{}", ran.stdout);
-    let mut lines: Vec<u64> =
-        of("gone").iter().filter_map(|s| s["before"]["location"]["line"].as_u64()).collect();
-    lines.sort_unstable();
-    assert_eq!(lines, gone);
-    for (profile, code) in [(before, 1), (after, 0)] {
-        let gate = program(&["check", profile, "--fail-on", "any-false", "-q"]);
-        assert_eq!(gate.code, code, "{}{}", gate.stdout, gate.stderr);
-    }
-}
-
-#[test]
-fn fixed_lines_are_gone_and_the_gate_passes() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let before = [upload("step", 18), upload("step", 19), read("step", 22)];
-    // Pinning took two more lines above.
-    let after = [read("step", 24)];
-    let path =
-        |name, how: &Loop, lines: &[Waits]| how.write(folder.path(), name, lines).display().to_string();
-    let fixed = Loop { main: LOOP.main + 2, ..LOOP.seed(2) };
-    fixed_by_hand(&path("before", &LOOP, &before), &path("after", &fixed, &after), &[18, 19]);
-}
-
 #[test]
 fn bad_sides_are_refused_with_a_sentence() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -521,39 +433,4 @@ fn sample_captures_compare() {
     let again =
         ran(crate::cli::command().args(["diff", &exact, &sampled, "--format", "json", "--threads", "1"]));
     assert_eq!(again.stdout, other.stdout);
-}
-
-/// The training loop and the same loop fixed by hand, both captured on one machine: exactly the fixed lines are gone.
-#[test]
-fn a_real_fix_shows_as_what_it_fixed() {
-    let (before, after) = (sample("fixed/before"), sample("fixed/after"));
-    let root = |folder: &str| format!("{}/sample-profiles/{folder}", env!("CARGO_MANIFEST_DIR"));
-    let (old, new) = (root("programs"), root("fixed"));
-    let sources = ["--before-source-root", &old, "--source-root", &new];
-    let ran = program(&[&["diff", &before, &after, "--format", "json"][..], &sources].concat());
-    let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
-    let sites = report["sites"].as_array().expect("sites");
-    let of = |change: &str| -> Vec<i64> {
-        let those = sites.iter().filter(|s| s["status"] == change);
-        let mut lines: Vec<i64> = those.filter_map(|s| s["before"]["location"]["line"].as_i64()).collect();
-        lines.sort_unstable();
-        lines
-    };
-    assert_eq!(
-        (of("gone"), of("new"), of("changed")),
-        (vec![18, 19, 30, 31], vec![], vec![]),
-        "{}",
-        ran.stdout
-    );
-
-    let folder = tempfile::tempdir().expect("a folder");
-    let budget = folder.path().join("budget.toml");
-    let text = "[limits]\nfalse-waits = 0\n[[allow]]\npath = \"train_mlp.py\"\nfunction = \"main\"\n\
-                reason = \"the profiler's own start-up\"\nexpires = 2099-12-31\n";
-    std::fs::write(&budget, text).expect("written");
-    let budget = budget.display().to_string();
-    let check = |capture: &str, sources: &str| {
-        program(&["check", capture, "--budget", &budget, "--source-root", sources]).code
-    };
-    assert_eq!((check(&before, &old), check(&after, &new)), (1, 0));
 }

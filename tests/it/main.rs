@@ -5,6 +5,7 @@ mod cli;
 mod cost;
 mod diff;
 mod export;
+mod fates;
 mod filters;
 mod folders;
 mod formats;

@@ -2,7 +2,7 @@
 
 use super::barrier::Span;
 use super::pinned::Home;
-use super::race::{from_its_start, writes};
+use super::race::{from_its_start, sent, writes};
 use crate::verdict::source::parse::nodes::{self, flag, function_scope, range};
 use crate::verdict::source::parse::{Node, dotted};
 use ruff_python_ast::{Expr, ExprCall};
@@ -43,11 +43,7 @@ pub fn guard(home: Home<'_>, path: &[Node<'_>]) -> Option<String> {
 
 /// The buffer, or the list of buffers, of which a call uploads: `b.cuda()`, `y.copy_(b[:n])`, `pair[i].to(d)`.
 fn buffer(call: &ExprCall) -> Option<&Expr> {
-    let sent = match nodes::name(&call.func) {
-        "to" | "cuda" => nodes::receiver(call)?,
-        "copy_" => call.arguments.args.first()?,
-        _ => return None,
-    };
+    let sent = sent(call)?;
     match sent {
         Expr::Subscript(ast) if from_its_start(sent).is_none() => from_its_start(&ast.value),
         _ => from_its_start(sent),

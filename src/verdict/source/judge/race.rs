@@ -45,12 +45,7 @@ fn only<'a>(file: &'a Source, line: u32, function: &str, is: &dyn Fn(&ExprCall) 
 pub fn rewritten(program: Program<'_>, file: &Source, line: u32, function: &str) -> Option<Use> {
     let copy = only(file, line, function, &|call| Names("to cuda copy_").has(nodes::name(&call.func)))?;
     let call = nodes::call(&copy)?;
-    let sent = if nodes::name(&call.func) == "copy_" {
-        call.arguments.args.first()?
-    } else {
-        nodes::receiver(call)?
-    };
-    let (buffer, whole) = from_its_start(sent)?;
+    let (buffer, whole) = from_its_start(sent(call)?)?;
     Home { program, file }.is_made_once(buffer, &copy).then_some(())?;
     let name = dotted(buffer);
     let around = &copy[..=function_scope(&copy)];
@@ -103,6 +98,15 @@ pub fn read_early(file: &Source, line: u32, function: &str) -> Option<Use> {
 /// What is repeated with a call: the body of the loop around, or its function.
 fn turn(path: &[Node<'_>]) -> TextRange {
     scope::innermost_loop(path, range(path).start()).unwrap_or_else(|| range(&path[..=function_scope(path)]))
+}
+
+/// What a call uploads: `b.cuda()`, `b.to(d)`, `y.copy_(b)`.
+pub(super) fn sent(call: &ExprCall) -> Option<&Expr> {
+    match nodes::name(&call.func) {
+        "to" | "cuda" => nodes::receiver(call),
+        "copy_" => call.arguments.args.first(),
+        _ => None,
+    }
 }
 
 /// The tensor of which an expression is the whole or a first part, and whether it is the whole: `buffer`, `buffer[:n]`.
