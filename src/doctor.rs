@@ -5,6 +5,7 @@ use crate::model::{Code, Warning};
 use crate::profile::ISSUE_UNKNOWN;
 use crate::profile::ids::{OpId, pid_of};
 use crate::profile::nvtx::Nvtx;
+use crate::profile::strings::base_name;
 use crate::profile::target::Target;
 use crate::profile::{commands, recapture};
 use crate::text::{self, count, counted, duration, shell_quote, shorten_end};
@@ -25,6 +26,7 @@ const BLOCKING_SHARE: f64 = 0.9;
 pub fn warnings(found: &CaptureAnalysis) -> Vec<Warning> {
     let mut list = damage(found);
     list.extend(lacks(found));
+    list.extend(failures(found));
     list.extend(gpu_work(found));
     list.extend(not_python(found));
     list.extend(lines(found));
@@ -89,6 +91,19 @@ fn lacks(found: &CaptureAnalysis) -> Vec<Warning> {
     let code = |column: bool| if column { Code::MissingColumn } else { Code::UnreadableTable };
     let lacks = found.profile.lacks.iter();
     lacks.map(|l| reexport(found, code(l.column), format!("{}: {}", l.what, l.loss))).collect()
+}
+
+/// Calls that returned an error: the program did not run as it does where all goes well.
+fn failures(found: &CaptureAnalysis) -> Option<Warning> {
+    let (profile, failed) = (&found.profile, found.profile.calls.failed);
+    let (start, name, error) = failed.first?;
+    let api = profile.strings.get(name).map_or("a call", |s| base_name(s));
+    let message = format!(
+        "{} that may wait returned an error, the first of them {api} at {}: error {error} of CUDA; what follows is no run in which all goes well",
+        counted(failed.calls, "call"),
+        text::timestamp(start),
+    );
+    Some(stays(Code::CallsFailed, message))
 }
 
 /// NVTX ranges that are no places: left open, or nested as deep as a loop turns.

@@ -79,6 +79,8 @@ codes! {
         => EXPORT_AGAIN,
     UnreadableTable = "unreadable-table": "A table is no table of rows with ids, and was not read"
         => EXPORT_AGAIN,
+    CallsFailed = "calls-failed": "Calls that may wait returned an error: the program did not run as it does where all goes well"
+        => "Capture a run that succeeds. Errors of the GPU's own (700, 710, 719) show at a later wait: `compute-sanitizer` names the kernel.",
     RangesNeverPopped = "ranges-never-popped": "NVTX ranges were pushed and never popped; each counts as ended where the next of its name begins"
         => "Pop each range, also where the code between raises: `with torch.cuda.nvtx.range(…)`.",
     RangesLeftOut = "ranges-left-out": "NVTX ranges were left out that nest deeper than a program's parts do"

@@ -20,6 +20,9 @@ use typed_index_collections::{TiSlice, TiVec};
 const RUNTIME: i64 = 0;
 const DRIVER: i64 = 1;
 const BACKTRACE: i64 = 67;
+/// `returnValue` of a call that did its work, and of one that came after the context, as a program's end brings about:
+/// success, CUDA_ERROR_DEINITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED (cuda.h; the runtime's numbers are the same).
+const HARMLESS: &[i64] = &[0, 4, 201, 709];
 
 /// Runtime and driver calls, sorted by start, outermost first; one entry of each column a call.
 #[derive(Default)]
@@ -55,6 +58,17 @@ pub struct Calls {
     pub out_of_range: u64,
     /// Calls whose name the export does not hold.
     pub unnamed: u64,
+    /// Calls that may wait and returned an error.
+    pub failed: Failures,
+}
+
+/// Calls that returned an error.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Failures {
+    /// How many.
+    pub calls: u64,
+    /// The earliest: when it started, in ns, the StringIds id of its name, and the error (cudaError_t, CUresult).
+    pub first: Option<(i64, i64, i64)>,
 }
 
 /// The stretch of a thread's calls.
@@ -113,6 +127,7 @@ struct Chunk {
     chains: Tally<u64>,
     open: u64,
     out_of_range: u64,
+    failed: Failures,
 }
 
 /// Which calls matter.
@@ -167,8 +182,16 @@ impl Calls {
 
     /// Reads the calls that matter.
     pub fn read(db: &Database, strings: &mut Strings, interest: &Interest) -> Result<Self, InputError> {
-        const COLUMNS: &[&str] =
-            &["start", "end", "eventClass", "globalTid", "correlationId", "nameId", "callchainId"];
+        const COLUMNS: &[&str] = &[
+            "start",
+            "end",
+            "eventClass",
+            "globalTid",
+            "correlationId",
+            "nameId",
+            "callchainId",
+            "returnValue",
+        ];
         let waiting = waiting_names(db, interest.may_wait)?;
         let chunks = db.scan("CUPTI_ACTIVITY_KIND_RUNTIME", COLUMNS, |out, row| {
             read_row(out, row, &waiting, interest.issued);
@@ -179,6 +202,7 @@ impl Calls {
         for chunk in &chunks {
             calls.open += chunk.open;
             calls.out_of_range += chunk.out_of_range;
+            calls.failed.add(chunk.failed);
             for (tid, span) in chunk.spans.iter() {
                 spans.entry(*tid).and_modify(|known| known.add(span)).or_insert(*span);
             }
@@ -331,6 +355,10 @@ fn read_row(out: &mut Chunk, row: &Cells, waiting: &FxHashSet<i64>, issued: &Iss
                 out.open += u64::from(cut);
                 out.calls.push(raw);
             }
+            let failed = row.int(7).filter(|code| waits && !HARMLESS.contains(code));
+            if let Some(code) = failed {
+                out.failed.add(Failures { calls: 1, first: Some((start, name, code)) });
+            }
         }
         BACKTRACE => out.twins.push(raw),
         _ => {}
@@ -342,6 +370,13 @@ impl Chunk {
         let none = || Span { start: raw.start, end: raw.end, calls: 0 };
         self.spans.of(raw.tid, none).add(&Span { calls: 1, ..none() });
         *self.names.of(raw.name, || 0) += 1;
+    }
+}
+
+impl Failures {
+    fn add(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.first = self.first.into_iter().chain(other.first).min();
     }
 }
 

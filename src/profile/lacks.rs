@@ -53,6 +53,7 @@ const NEEDED: &[Needed] = &[
             ),
             ("nameId", "no call is known as one that waits"),
             ("callchainId", "waits have no native call chain"),
+            ("returnValue", "whether a call failed is not known"),
         ],
     ),
     (

@@ -124,6 +124,26 @@ fn missing_ends_are_cut_and_counted() {
     assert!(report.warnings.iter().any(|w| w.code == "open-events"));
 }
 
+/// ```text
+/// host      [item===] [synchronize, error 700]      [synchronize, error 709: the context is gone]
+/// ```
+#[test]
+fn calls_that_fail_are_told_but_those_after_the_context() {
+    let mut e = plain();
+    let failing = |e: &mut Export, error: i64| {
+        e.sql(format!("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET returnValue = {error} WHERE start = 1100"));
+        let warnings = look::report(e).warnings;
+        warnings.into_iter().filter(|w| w.code == "calls-failed").map(|w| w.message).collect::<Vec<_>>()
+    };
+    assert!(failing(&mut e, 709).is_empty());
+    assert_eq!(
+        failing(&mut e, 700),
+        [
+            "1 call that may wait returned an error, the first of them cudaStreamSynchronize at 0.000001100 s: error 700 of CUDA; what follows is no run in which all goes well"
+        ]
+    );
+}
+
 /// Times before the capture's start are negative, and nothing else.
 #[test]
 fn negative_times_shift_everything() {
