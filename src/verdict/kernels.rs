@@ -59,6 +59,9 @@ const SELECTIONS: &[&str] =
 const FINITE_NONZERO: &[&str] = &["AbsFunctor", "MulFunctor<bool", "BitwiseAndFunctor<bool"];
 const EXTREMES: &[&str] = &["MinNanFunctor<double", "MaxNanFunctor<double"];
 
+/// `histc` counts in the type of its input (SummaryOps.cu); `bincount` takes integers only.
+const OF_FLOATS: &[&str] = &["kernelHistogram1D<float, float", "kernelHistogram1D<double, double"];
+
 /// Most certain first. Numbers after a name: how many ops away it may be.
 const SIGNATURES: &[Signature] = &[
     copies(
@@ -106,6 +109,12 @@ const SIGNATURES: &[Signature] = &[
         (grade::R10, Kind::DynamicShape, "B10"),
         |n| n.after("compute_cuda_kernel", 6) && (n.before("DeviceScan", 6) || n.before("scan", 6)),
         "a scan comes before it and repeat_interleave's own kernel after it: the output's size is read",
+    ),
+    copies(
+        &[],
+        (grade::R24, Kind::CpuCompute, "B13"),
+        |n| OF_FLOATS.iter().any(|kernel| n.after(kernel, 6)),
+        "a histogram of floating-point values follows: the read gave the range of its bins",
     ),
     copies(
         &[],

@@ -134,7 +134,7 @@ fn takes_number(b: &Bundle) -> bool {
     b.chain.iter().any(|c| c.contains("PythonArgs::scalar"))
 }
 
-/// R08 to R12, R14, R15: kernels around the wait, where neither chain nor range names the operation.
+/// R08 to R12, R14 to R16, R24: kernels around the wait, where neither chain nor range names the operation.
 fn around(s: &Subject) -> Option<Verdict> {
     let b = s.bundle;
     if !b.chain.is_empty() || !operators::of_ranges(&b.ranges).is_empty() {

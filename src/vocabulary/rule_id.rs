@@ -28,6 +28,7 @@ words! {
         R21: "nothing tells what it was for",
         R22: "DDP measures its own run time",
         R23: "a library sets itself up",
+        R24: "kernels of histc",
         S01: "the value is a branch's test",
         S02: "the value is the test of a guard",
         S03: "the value is asserted",

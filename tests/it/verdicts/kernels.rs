@@ -10,6 +10,7 @@ const SCAN: &str = "void at_cuda_detail::cub::DeviceScanKernel<x>(y)";
 const INDEX: &str = "void at::native::index_elementwise_kernel<128, 4>(x)";
 const REPEAT: &str = "void compute_cuda_kernel<long>(x)";
 const HISTOGRAM: &str = "void at::native::kernelHistogram1D<x>(y)";
+const OF_FLOATS: &str = "void at::cuda::kernelHistogram1D<float, float, long, (int)1, (int)2>(y)";
 const UNSCALE: &str = "void at::native::multi_tensor_apply_kernel<amp_non_finite_check_and_unscale>(x)";
 const SCALE: &str = "at::native::amp_update_scale_cuda_kernel(float*, int*)";
 const ABS: &str = "vectorized_elementwise_kernel<4, at::native::AbsFunctor<float>>";
@@ -46,6 +47,7 @@ const CASES: &[Case] = &[
     ("R12 at another size", 8, &[UNSCALE], &[SCALE], OPEN),
     ("R15", 8, &[REDUCE], &[HISTOGRAM], "true dynamic-shape B12 R15"),
     ("R15 too far", 8, &[REDUCE], &[GEMM, GEMM, GEMM, GEMM, GEMM, GEMM, HISTOGRAM], OPEN),
+    ("R24", 4, &[REDUCE], &[OF_FLOATS], "true cpu-compute B13 R24"),
     (
         "R16",
         4,
