@@ -129,6 +129,7 @@ impl Gate<'_> {
             if allow.expires < self.rules.today {
                 self.breach(Breach {
                     rule: Rule::AllowExpired,
+                    breaks: None,
                     what: format!("allowance of {} ({})", allow.name(), allow.reason),
                     limit: format!("until {}", allow.expires),
                     actual: format!("today is {}", self.rules.today),
@@ -250,6 +251,7 @@ impl Gate<'_> {
         }
     }
 
+    /// The rule that was looked at last is broken.
     fn exceeded(
         &mut self,
         rule: Rule,
@@ -263,6 +265,7 @@ impl Gate<'_> {
         let on = rank.map(|rank| format!(" on rank {rank}")).unwrap_or_default();
         self.breach(Breach {
             rule,
+            breaks: self.out.rules.last().cloned(),
             what,
             limit: unit.print(limit),
             actual: unit.print(actual) + &on,

@@ -36,6 +36,8 @@ pub struct CheckReport {
 pub struct Breach {
     /// Which rule.
     pub rule: Rule,
+    /// The sentence of `rules` that it breaks; none of an allowance.
+    pub breaks: Option<String>,
     /// What is measured, and where: "drain per iteration in src/**".
     pub what: String,
     /// What is allowed, for people.

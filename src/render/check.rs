@@ -1,4 +1,6 @@
-//! The gate's outcome: a line per breach for a log, Markdown, annotations, SARIF.
+//! The gate's outcome: a line per breach for a log, Markdown, annotations, SARIF, JUnit.
+
+pub mod junit;
 
 use super::github::{Annotation, MOST};
 use super::markdown_text::{self as md, Limited};

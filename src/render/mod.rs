@@ -137,6 +137,8 @@ pub const CHECK: &[Format<CheckReport>] = &[
     })
     .help("GitHub annotations; what is more than a step may have goes into its summary"),
     Format::new("sarif", |outcome, with, out| check::sarif(outcome, &with.repository, out)),
+    Format::new("junit", |outcome, with, out| check::junit::write(outcome, &with.repository, out))
+        .help("JUnit XML, as GitLab, Jenkins and Azure show it: a test per rule, a failure per breach"),
 ];
 
 /// The formats of what a replay measured.

@@ -1,6 +1,6 @@
 //! One outcome in every format.
 
-use super::{github, markdown, sarif, table};
+use super::{github, junit, markdown, sarif, table};
 use crate::check::budget::Budget;
 use crate::check::fail_on::FailOn;
 use crate::check::{Rules, check};
@@ -52,4 +52,10 @@ fn as_annotations_and_sarif() {
         assert_eq!(github(r, &repository, out).expect("written"), 0);
         sarif(r, &repository, out).expect("written");
     }));
+}
+
+#[test]
+fn as_junit() {
+    let repository = Repository::new("/nowhere".into(), Vec::new());
+    insta::assert_snapshot!(text(|r, out| junit::write(r, &repository, out).expect("written")));
 }
