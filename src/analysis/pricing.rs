@@ -7,8 +7,8 @@ use crate::cost::overhead;
 use crate::cost::price;
 use crate::cost::prices::{Subject, Terms};
 use crate::cost::simulate::Program;
+use crate::cost::simulate::beside;
 use crate::cost::simulate::fixes::advised;
-use crate::cost::simulate::selection;
 use crate::profile::ids::{CallId, pid_of};
 use crate::verdict::site::Site;
 use crate::vocabulary::{Change, Class, Kind, SiteIx};
@@ -49,10 +49,15 @@ impl CaptureAnalysis {
     /// `number` of the export among those given, as in `scenario`. `again`: another scenario will be asked for.
     pub fn price(&mut self, number: usize, scenario: &ResolvedScenario, options: &Options, again: bool) {
         let Some(mut program) = self.program.take() else { return };
-        let counts = |s: &Site| s.verdict.kind == Kind::DynamicShape && s.bundle.copy.is_some();
+        // Reads that take launches along where they are dropped: counts, and checks that nobody needs.
+        let takes = |s: &Site| match s.verdict.kind {
+            Kind::DynamicShape => s.bundle.copy.is_some(),
+            Kind::ErrorCheck => s.bundle.copy.is_some() && s.verdict.class != Class::True,
+            _ => false,
+        };
         // Where names cannot be read nothing is recognised, and less is saved.
-        let names = self.sites.iter().any(counts).then(|| self.profile.kernel_names().unwrap_or_default());
-        let kernels = selection::kernels(&names.unwrap_or_default());
+        let names = self.sites.iter().any(takes).then(|| self.profile.kernel_names().unwrap_or_default());
+        let kernels = beside::kernels(&names.unwrap_or_default());
         let Self { profile, devices, waits, next, sites, .. } = &*self;
         let calls = |site: &Site| -> Vec<(CallId, Option<CallId>)> {
             let wait = |&w: &WaitId| (waits[w].call, waits[w].copy_call);
@@ -64,8 +69,8 @@ impl CaptureAnalysis {
             program.mark_iterations(&profile.calls, iterations, thread);
         }
         program.mark(&sites.iter().map(calls).collect::<Vec<_>>());
-        for (site, found) in sites.iter().enumerate().filter(|(_, s)| counts(s)) {
-            program.mark_selections(profile, &kernels, site, &calls(found));
+        for (site, found) in sites.iter().enumerate().filter(|(_, s)| takes(s)) {
+            program.mark_beside(profile, &kernels, site, &calls(found));
         }
         self.narrow(&mut program, number, scenario);
         overhead::mark(profile, &mut program);

@@ -326,7 +326,7 @@ fn copy_gain(program: &Program, wait: &Wait, fix: Change) -> (i64, i64) {
         program.steps.get(step).ranks().map(|rank| program.ops.get(rank).duration).sum()
     });
     let shorter = match fix {
-        Change::Drop => length + program.selections.get(&wait.call).map_or(0, |beside| beside.1),
+        Change::Drop => length + program.beside.get(&wait.call).map_or(0, |beside| beside.1),
         Change::Delete | Change::GpuWait | Change::Narrow | Change::NonBlocking => 0,
         _ => (length - program.learned.pinned(copy.bytes, copy.direction)).max(0),
     };
@@ -344,8 +344,8 @@ fn around(all: &Waits, program: &Program, wait: &Wait, fix: Change) -> i64 {
     let calls = &all.profile.calls;
     let copy = wait.copy_call.filter(|_| fix == Change::Drop);
     let length = copy.map_or(0, |c| calls.length(c) - wait.copy_blocked);
-    let selection = program.selections.get(&wait.call).filter(|_| fix == Change::Drop).map_or(0, |b| b.0);
-    selection + of(wait.blocking) + copy.map_or(0, |_| of(Blocking::CopyAsync)) + length.max(0)
+    let beside = program.beside.get(&wait.call).filter(|_| fix == Change::Drop).map_or(0, |b| b.0);
+    beside + of(wait.blocking) + copy.map_or(0, |_| of(Blocking::CopyAsync)) + length.max(0)
 }
 
 /// From the first wait's start to the wait after the last.

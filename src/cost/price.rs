@@ -138,7 +138,7 @@ fn bounds_of(
     let gone = |subject: &Subject| -> Vec<(WaitId, Change)> {
         // What stays is worth at most what moving or merging it is, or a form that asks for no count.
         let fix = |w: WaitId| match subject.fix {
-            Change::Keep if program.selections.contains_key(&capture.waits[w].call) => Change::Drop,
+            Change::Keep if program.beside.contains_key(&capture.waits[w].call) => Change::Drop,
             Change::Keep => Change::Coalesce,
             fix => fix,
         };

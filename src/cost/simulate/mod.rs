@@ -24,6 +24,7 @@
 //! floors from the capture, [`follow`] finds what followed what across streams and threads, `legacy` is the default
 //! stream's rule, `run` is the pass, [`fixes`] are the changes that can be simulated.
 
+pub mod beside;
 mod build;
 pub mod fixes;
 pub mod follow;
@@ -33,7 +34,6 @@ mod legacy;
 pub(super) mod model;
 pub mod packed;
 pub mod run;
-pub mod selection;
 pub(super) mod step;
 
 pub use learn::Assumed;

@@ -49,7 +49,7 @@ pub struct Program {
     /// What waits are for that wait for less.
     pub(in crate::cost) narrower: FxHashMap<StepIx, Rank>,
     /// Host and device time that goes with waits whose reads are dropped, besides them, by call.
-    pub(in crate::cost) selections: FxHashMap<CallId, (i64, i64)>,
+    pub(in crate::cost) beside: FxHashMap<CallId, (i64, i64)>,
     /// Sites that [`Program::mark`] was given.
     pub sites: usize,
     /// Is told how many simulations are done; `None` where nobody looks.

@@ -100,7 +100,7 @@ pub enum Role {
     Copy,
     /// The synchronisation, or the blocking copy or free.
     Wait,
-    /// A launch that goes with a read that is dropped ([`super::selection`]).
+    /// A launch that goes with a read that is dropped ([`super::beside`]).
     Count,
     /// As [`Self::Count`], the time before it too.
     Select,

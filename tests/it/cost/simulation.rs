@@ -496,3 +496,38 @@ fn a_mask_that_keeps_the_shape_is_not_counted() {
     );
     assert!(most >= masked, "{most} {masked}");
 }
+
+/// ```text
+///  checked  host  [is]··20··[compare]··10··[all]··2··[copy][sync]··20··[gemm]      a step of 92 µs
+///  not      host  [is]··20··                                     ··20··[gemm]
+/// ```
+/// A check that a factorisation succeeded takes its comparison along where nobody makes it any more; what came before, and
+/// the time before the comparison, stay.
+#[test]
+fn a_check_that_is_switched_off_compares_nothing() {
+    let saved = |test: &str| {
+        let (mut e, t) = empty();
+        let mut at = 0;
+        for i in 0..20 {
+            e.nvtx(t, at..at + 1, &format!("step {i}"));
+            for (gap, kernel) in [(10_000, "getrf"), (20_000, test), (10_000, "at::native::and_kernel_cuda")]
+            {
+                let call = at + gap..at + gap + 5_000;
+                at = call.end;
+                e.launch(t, call.clone(), GPU0, call.end + 2_000..call.end + 3_000, kernel);
+            }
+            let copy = crate::export::Copy::d2h(1, crate::export::Memory::Pinned);
+            e.memcpy(t, at + 2_000..at + 7_000, copy, GPU0, at + 8_000..at + 9_000);
+            e.sync(t, "cudaStreamSynchronize", at + 7_500..at + 13_500, GPU0);
+            e.launch(t, at + 33_500..at + 38_500, GPU0, at + 40_000..at + 41_000, "gemm");
+            at += 38_500;
+        }
+        let report = look::report(&e);
+        super::assert_sound(&report);
+        assert_eq!(report.sites[0].kind, sync_report::vocabulary::Kind::ErrorCheck);
+        report.totals.iteration.expect("a loop").saved_ns
+    };
+    // Two launches with 10 µs between them, against one with the time before it kept.
+    let (both, one) = (saved("CompareEqFunctor<float>"), saved("gemm"));
+    assert_eq!(both - one, 15_000, "{both} {one}");
+}
