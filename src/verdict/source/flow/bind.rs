@@ -342,7 +342,12 @@ fn is_fresh(owner: &[Node<'_>], name: &str) -> Option<bool> {
                     || ARRAYS.has(base)
                         && (Names("zeros ones full empty zeros_like ones_like empty_like").has(name)
                             || joins_arrays(name));
-                if own || PARTS.has(name) { Some(own) } else { None }
+                match nodes::receiver(call) {
+                    _ if own || PARTS.has(name) => Some(own),
+                    // The same in another form.
+                    Some(same) if Names("numpy cpu detach float squeeze tolist").has(name) => made(same),
+                    _ => None,
+                }
             }
             // What is not there yet.
             Expr::NoneLiteral(_) => None,
