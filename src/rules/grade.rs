@@ -148,6 +148,8 @@ pub const METER_SEEN: f64 = 0.85;
 pub const METER_SHARED: f64 = 0.75;
 /// At most, for text, and for what a method called like a logger's keeps: others may read it.
 pub const RECORDED: f64 = 0.75;
+/// At most, where a size is made of the highest index: the host often has it.
+pub const HIGHEST_INDEX: f64 = 0.8;
 /// At most, where a branch tests one element of what a loop goes through: all can be read before it, in one wait.
 pub const ELEMENT: f64 = 0.85;
 /// At most, for an array of NumPy that is handed to code which is not at hand.

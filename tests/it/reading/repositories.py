@@ -304,7 +304,7 @@ def run_style_transfer(optimizer, num_steps):
 
 # --- graphs: how many there are
 def global_mean_pool(x, batch):
-    size = int(batch.max().item() + 1)  #! item: value-read
+    size = int(batch.max().item() + 1)  #! item: dynamic-shape
     out = x.new_zeros(size, x.size(1))
     return out.index_add_(0, batch, x)
 

@@ -66,3 +66,13 @@ from scipy.io.wavfile import write as write_wav
 def speak(model, path):
     sound = model().detach().cpu().numpy()  #! cpu: cpu-compute
     write_wav(path, 24000, sound)
+
+# --- an array that is made when the first batch comes
+def embed(model, loader, n):
+    found = None
+    for at, x in enumerate(loader):
+        part = model(x).cpu().numpy()  #! cpu: cpu-compute
+        if found is None:
+            found = np.zeros((n, part.shape[1]))
+        found[at:at + len(part)] = part
+    return sklearn.preprocessing.normalize(found)

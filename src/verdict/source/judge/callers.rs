@@ -3,7 +3,7 @@
 use super::reader::{Case, SiteReader};
 use super::rules::judge;
 use crate::model::Frame;
-use crate::rules::grade::{HANDED_ON, PER_CALLER, S06_OPEN};
+use crate::rules::grade::{HANDED_ON, HIGHEST_INDEX, PER_CALLER, S06_OPEN};
 use crate::verdict::source::flow::program::Program;
 use crate::verdict::source::flow::tracer::Tracer;
 use crate::verdict::source::flow::value::{Sink, Use, Value};
@@ -95,13 +95,15 @@ impl Case<'_, '_> {
             verdict.confidence *= PER_CALLER.powi(hops.max(late_hops));
         }
         if verdict.class == Class::True && self.is_highest_index() {
-            verdict = Verdict {
-                class: Class::Unknown,
-                kind: Kind::ValueRead,
-                confidence: S06_OPEN.confidence,
-                ..verdict
-            };
             verdict.evidence[0].text += "; the highest index and one is a count, which the host often has";
+            match verdict.kind {
+                Kind::DynamicShape => verdict.confidence = verdict.confidence.min(HIGHEST_INDEX),
+                // What runs so often has as many elsewhere.
+                _ => {
+                    (verdict.class, verdict.kind, verdict.confidence) =
+                        (Class::Unknown, Kind::ValueRead, S06_OPEN.confidence)
+                }
+            }
         }
         verdict
     }
