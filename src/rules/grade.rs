@@ -122,6 +122,7 @@ grades! {
     S20: S20 0.75 "the host sent what it follows from"
     S20_SETTLED: S20 0.85 "a constant settles the test whatever the value is"
     S20_ANYWAY: S20 0.7 "another line reads it anyway"
+    S20_ELEMENT: S20 0.75 "it is read element by element: one read before the loop gives it as well"
     S21: S21 0.8 ""
     WEAK_OVER_SOURCE: Weak 0.8 "the source was read and left it open: only from this score on, and no more"
     WEAK_CAP: Weak 0.85 "at most, without the source"
@@ -148,7 +149,7 @@ pub const METER_SEEN: f64 = 0.85;
 pub const METER_SHARED: f64 = 0.75;
 /// At most, for text, and for what a method called like a logger's keeps: others may read it.
 pub const RECORDED: f64 = 0.75;
-/// At most, where a count is made of the highest index: the host often has it.
+/// At most, where a size is made of the highest index: the host often has it.
 pub const HIGHEST_INDEX: f64 = 0.8;
 /// At most, where a branch tests one element of what a loop goes through: all can be read before it, in one wait.
 pub const ELEMENT: f64 = 0.85;

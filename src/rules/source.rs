@@ -78,7 +78,7 @@ pub(super) const RULES: &[Rule] = &[
         .proves("Nothing, unless the trace names the allocator.")
         .example("out = library.step(batch)"),
     rule(RuleId::S20)
-        .looks_at("Where the tensor came from, through the program's functions and the recorded callers: uploads, batches of a DataLoader and host values, and only pure functions of them since; of a mask, only sizes and constants. Of a mask that the backward pass counts again, what the lines of the forward pass are told. Whether another line reads the same total, or logs what a guard checks; whether a constant settles the test.")
+        .looks_at("Where the tensor came from, through the program's functions and the recorded callers: uploads, batches of a DataLoader and host values, and only pure functions of them since; of a mask, only sizes and constants. Of a mask that the backward pass counts again, what the lines of the forward pass are told. Whether another line reads the same total, or logs what a guard checks; whether a constant settles the test; whether a loop takes it from a tensor that stays as it is, one element after the other.")
         .proves("The program needs the value, but not from the GPU, or not here: the host had all that it follows from, reads it anyway, or cannot be moved by it.")
         .example("lens = torch.tensor(sizes, device='cuda')\nlongest = lens.max().item()    # max(sizes)"),
     Rule::of(RuleId::S21, Role::Guard)

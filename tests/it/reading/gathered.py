@@ -185,7 +185,7 @@ def train(model, x, terms):
 def predict(model, loader, path):
     with open(path, 'w') as f:
         for x in loader:
-            f.write(str(model(x).argmax().item()))  #! item: value-read
+            f.write(str(model(x).argmax().item()))  #! item: cpu-compute
 
 # --- text at the end of a file
 def train(model, loader, path):

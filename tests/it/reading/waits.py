@@ -260,7 +260,7 @@ def f(loss):
 
 # --- the highest index and one
 def f(coords):
-    n = coords[:, 0].max().int().item() + 1  #! item: control-flow; <= 0.8; says the host often has
+    n = coords[:, 0].max().int().item() + 1  #! item: value-read; says the host often has
     for i in range(n):
         run(i)
 

@@ -4,11 +4,12 @@ use super::calls::is_array;
 use super::products::joins;
 use super::tracer::{Next, Tracer, UNKNOWN, ends};
 use super::value::{Sink, Step, Value};
-use crate::rules::grade::RECORDED;
+use crate::rules::grade::{HANDED_ON, RECORDED};
 use crate::verdict::source::infer::libraries::{Names, makes_tensor};
+use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::roles::{self, Role};
 use crate::verdict::source::parse::imports::full_name;
-use crate::verdict::source::parse::{Node, dotted, nodes, scope, split_callee, string, within};
+use crate::verdict::source::parse::{Node, Path, dotted, nodes, scope, split_callee, string, within};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
 
@@ -32,6 +33,16 @@ impl<'a> Tracer<'a, '_> {
             } else {
                 !opened.is_empty() && opened.iter().all(|(opened, _)| anew(opened))
             }
+    }
+
+    /// Whether a call tells a figure to an object of a class, here or in a file at hand, that keeps the mean.
+    fn is_meter(&self, path: &[Node<'a>], call: &'a ExprCall) -> bool {
+        if let Some((_, file, class)) = self.object_abroad(path, call) {
+            let objects = Objects::new(&file);
+            return objects.class_named(&class).is_some_and(|class| is_average(&objects, &class));
+        }
+        let class = nodes::receiver(call).and_then(|object| self.objects.class_of(object, path));
+        class.is_some_and(|class| is_average(&self.objects, &class))
     }
 
     /// The last node of `path` is an argument of a call.
@@ -66,7 +77,9 @@ impl<'a> Tracer<'a, '_> {
                 return ends(Sink::Compute, format!("an argument of {callee}"));
             }
             Role::Log if value.text && self.is_output(call, above) => {
-                return ends(Sink::Unknown, format!("text for {callee} in a file of its own"));
+                self.sink(path, value, Sink::Write, format!("text for {callee} in a file of its own"));
+                self.uses.last_mut().into_iter().for_each(|used| used.limit = HANDED_ON);
+                return Next::Done;
             }
             Role::Report => {
                 self.sink(path, value, Sink::Log, format!("an argument of {callee}"));
@@ -103,12 +116,30 @@ impl<'a> Tracer<'a, '_> {
                 self.keep(path, at, value);
                 return Next::Done;
             }
+            Role::Keep if !value.data && self.is_meter(above, call) => {
+                self.tracked(path, at, value);
+                return Next::Done;
+            }
             Role::Keep | Role::Unknown => return self.handed(path, at, value).map_or(Next::Done, Next::Up),
             Role::Text => value.becomes_text(),
             Role::Through => through(call, node.range(), value),
         }
         Next::Up(path.len() - 1 - at)
     }
+}
+
+/// Whether a class of figures keeps a mean of what it is told, by its sum and count: an `AverageMeter`, whatever it is called.
+fn is_average(objects: &Objects<'_>, class: &Path<'_>) -> bool {
+    let keeps = |names: Names| {
+        let kept = nodes::find(class, &mut |path| {
+            let own = nodes::attribute(path).filter(|ast| dotted(&ast.value) == "self");
+            own.is_some_and(|ast| names.has(&ast.attr))
+        });
+        !kept.is_empty()
+    };
+    let (sum, count) = (Names("sum total"), Names("count cnt n num total_n steps"));
+    let mean = || keeps(Names("avg mean average")) || objects.method(class, "avg").is_some();
+    keeps(sum) && keeps(count) && mean()
 }
 
 /// Whether the class of a method keeps sums, counts or means, as meters do.

@@ -196,11 +196,14 @@ impl<'a> Tracer<'a, '_> {
             Expr::Subscript(ast) => {
                 let step =
                     constant_step(&ast.slice).unwrap_or_else(|| self.slot(&ast.value, &ast.slice, place));
-                let array = |made: &Expr| {
-                    let callee = made.as_call_expr().map(|call| dotted(&call.func)).unwrap_or_default();
-                    ARRAYS.has(split_callee(&callee).0)
-                };
-                value.arrays |= self.objects.values_of(&ast.value, place).iter().any(|(made, _)| array(made));
+                let made = self.objects.values_of(&ast.value, place);
+                let callees = made.iter().filter_map(|(made, _)| Some(dotted(&made.as_call_expr()?.func)));
+                for callee in callees {
+                    let library = split_callee(&callee).0;
+                    value.arrays |= ARRAYS.has(library);
+                    // NumPy gathers it, where the device could not.
+                    value.tensor &= !matches!(library, "np" | "numpy");
+                }
                 let value = value.held(step);
                 self.store(&path, &ast.value, value);
             }
@@ -342,10 +345,15 @@ fn is_fresh(owner: &[Node<'_>], name: &str) -> Option<bool> {
                     || ARRAYS.has(base)
                         && (Names("zeros ones full empty zeros_like ones_like empty_like").has(name)
                             || joins_arrays(name));
-                if own || PARTS.has(name) { Some(own) } else { None }
+                match nodes::receiver(call) {
+                    _ if own || PARTS.has(name) => Some(own),
+                    // The same in another form.
+                    Some(same) if Names("numpy cpu detach float squeeze tolist astype").has(name) => {
+                        made(same)
+                    }
+                    _ => None,
+                }
             }
-            // What is not there yet.
-            Expr::NoneLiteral(_) => None,
             Expr::If(ast) => both(made(&ast.body), made(&ast.orelse)),
             _ => Some(
                 matches!(value, Expr::List(_) | Expr::Dict(_) | Expr::Set(_) | Expr::BinOp(_))
@@ -357,10 +365,12 @@ fn is_fresh(owner: &[Node<'_>], name: &str) -> Option<bool> {
         if one == Some(false) || other == Some(false) { Some(false) } else { one.and(other) }
     }
     let stores = scope::occurrences(owner, name).into_iter().filter(|occurrence| occurrence.store);
-    let fresh = stores.map(|store| match scope::given(&store.path) {
-        scope::Given::Value(value) => made(value),
-        scope::Given::Element(value) if value.is_call_expr() => None,
-        _ => Some(false),
+    let fresh = stores.filter_map(|store| match scope::given(&store.path) {
+        // What is not there yet.
+        scope::Given::Value(Expr::NoneLiteral(_)) => None,
+        scope::Given::Value(value) => Some(made(value)),
+        scope::Given::Element(value) if value.is_call_expr() => Some(None),
+        _ => Some(Some(false)),
     });
     fresh.reduce(both).unwrap_or(Some(false))
 }

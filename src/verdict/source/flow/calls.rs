@@ -221,7 +221,9 @@ impl<'a> Tracer<'a, '_> {
         if let Some(class) = self.objects.class_named(name) {
             return self.objects.method(&class, "__init__").into_iter().collect();
         }
-        let functions = scope::functions(self.file.module(), name);
+        let mut functions = scope::functions(self.file.module(), name);
+        // A method is not called by its bare name.
+        functions.retain(|path| !base.is_empty() || !matches!(path[..], [.., Node::StmtClassDef(_), _]));
         match functions.len() {
             0 => self.lambda(&call.func, path).into_iter().collect(),
             1 => functions,

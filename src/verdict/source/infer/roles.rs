@@ -367,6 +367,7 @@ pub fn imported_role(full: &str, data: bool, text: bool) -> Role {
         _ if !module.is_empty() && !module.contains('[') && is_logger(module) && LOG_VERBS.has(name) => {
             Role::Log
         }
+        _ if data && CPU_LIBRARIES.has(root) && is_writer(name) => Role::Write,
         _ if computes_on_host(root) || HOST_MODULES.has(root) => Role::Through,
         _ if data && CPU_LIBRARIES.has(root) => Role::Compute,
         _ => Role::Unknown,

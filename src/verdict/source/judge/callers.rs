@@ -3,23 +3,21 @@
 use super::reader::{Case, SiteReader};
 use super::rules::judge;
 use crate::model::Frame;
-use crate::rules::grade::{HANDED_ON, HIGHEST_INDEX, PER_CALLER};
+use crate::rules::grade::{HANDED_ON, HIGHEST_INDEX, PER_CALLER, S06_OPEN};
 use crate::verdict::source::flow::program::Program;
 use crate::verdict::source::flow::tracer::Tracer;
 use crate::verdict::source::flow::value::{Sink, Use, Value};
-use crate::verdict::source::infer::placement::{Here, Placements};
+use crate::verdict::source::infer::placement::Placements;
 use crate::verdict::source::locate::callee::{self, Callee};
 use crate::verdict::source::locate::fit;
-use crate::verdict::source::locate::sync_expr::{SyncExpr, tested};
-use crate::verdict::source::parse::scope::argument_for;
-use crate::verdict::source::parse::scope::{self, Given};
+use crate::verdict::source::parse::scope;
 use crate::verdict::source::parse::{Node, Path, Source, dotted, nodes, split_callee};
-use crate::vocabulary::{Class, Verdict};
-use ruff_python_ast::{Expr, ExprName, Operator};
+use crate::vocabulary::{Class, Kind, Verdict};
+use ruff_python_ast::{Expr, Operator};
 use std::rc::Rc;
 
 /// Callers in the user's code looked into, one after the other, for a returned value.
-const MAX_CALLERS: usize = 8;
+pub(super) const MAX_CALLERS: usize = 8;
 
 /// A frame further out, with its file.
 pub(super) struct Caller<'s> {
@@ -97,8 +95,15 @@ impl Case<'_, '_> {
             verdict.confidence *= PER_CALLER.powi(hops.max(late_hops));
         }
         if verdict.class == Class::True && self.is_highest_index() {
-            verdict.confidence = verdict.confidence.min(HIGHEST_INDEX);
             verdict.evidence[0].text += "; the highest index and one is a count, which the host often has";
+            match verdict.kind {
+                Kind::DynamicShape => verdict.confidence = verdict.confidence.min(HIGHEST_INDEX),
+                // What runs so often has as many elsewhere.
+                _ => {
+                    (verdict.class, verdict.kind, verdict.confidence) =
+                        (Class::Unknown, Kind::ValueRead, S06_OPEN.confidence)
+                }
+            }
         }
         verdict
     }
@@ -110,48 +115,6 @@ impl Case<'_, '_> {
         let added = matches!(nodes::above(self.here.path, 1), Some(Node::ExprBinOp(ast))
             if ast.op == Operator::Add && (one(&ast.left) || one(&ast.right)));
         text.contains("max(") && (added || text.contains(")+1"))
-    }
-
-    /// Whether the value is one element of what a loop goes through, here or in a caller: `for i in tokens: if i == end`. All of
-    /// them could be read before the loop, in one wait.
-    pub(super) fn is_element(self) -> bool {
-        let call = nodes::call(self.here.path);
-        let asked = match self.sync {
-            SyncExpr::Truth => tested(self.here.path),
-            SyncExpr::Item => call.and_then(nodes::receiver),
-            SyncExpr::Convert(_) => call.and_then(|call| call.arguments.args.first()),
-            _ => None,
-        };
-        let operands: Vec<&Expr> = match asked {
-            Some(Expr::Compare(ast)) => std::iter::once(&*ast.left).chain(&ast.comparators).collect(),
-            asked => asked.into_iter().collect(),
-        };
-        operands.into_iter().filter_map(Expr::as_name_expr).any(|name| self.is_looped(self.here, 0, name))
-    }
-
-    /// Whether a loop gives a name of the frame `inner` its value, or that of what a caller passes for it.
-    fn is_looped(self, here: Here<'_, '_>, inner: usize, name: &ExprName) -> bool {
-        let owner = scope::owner(here.path, &name.id);
-        let gives = |store: &Path<'_>| match scope::given(store) {
-            Given::Iterated(Expr::Call(call)) => nodes::name(&call.func) != "range",
-            Given::Iterated(_) => true,
-            _ => false,
-        };
-        let all = scope::occurrences(&owner, &name.id);
-        if all.iter().any(|one| one.store && gives(&one.path)) {
-            return true;
-        }
-        let passed = || {
-            let callee = Callee::around(here.path);
-            let caller = self.site.caller(inner, callee.name).filter(|_| inner < MAX_CALLERS)?;
-            let (calls, _) = callee::calls(&caller.file, caller.frame, &callee, caller.direct);
-            let [path] = calls.as_slice() else { return None };
-            let argument = argument_for(&owner, nodes::call(path)?, &name.id)?;
-            let placements = Placements::new(&caller.file);
-            let here = Here { placements: &placements, path };
-            Some(self.is_looped(here, caller.at, argument.as_name_expr()?))
-        };
-        passed().unwrap_or(false)
     }
 
     /// The branches (and learning rates) of callers that depend on what a loop has collected and its function returns. Where

@@ -3,6 +3,7 @@
 mod anyway;
 mod barrier;
 mod callers;
+mod elements;
 mod explicit;
 mod guard;
 mod origin;

@@ -59,13 +59,21 @@ impl Case<'_, '_> {
         if reads && matches!(verdict.kind, Kind::Logging | Kind::ValueRead) {
             verdict.evidence.extend(surroundings::coalescable(self.here));
         }
-        if verdict.class == Class::True && verdict.confidence > grade::ELEMENT && self.is_element() {
-            verdict.confidence = grade::ELEMENT;
-            let text = "it is one element of what a loop goes through: one `.tolist()` before the loop reads all of them in one wait";
-            verdict.evidence.push(Evidence::new(RuleId::S17, text));
-        }
         let Self { here, sync, site, .. } = self;
         let mended = mend(Subject { here, sync, kind: verdict.kind, observed: site.observed });
+        let open = || verdict.class == Class::Unknown && reads;
+        match (verdict.class == Class::True || open()).then(|| self.is_element()).flatten() {
+            Some(true) => {
+                let what = "is one element of the tensor that a loop goes through: one `.tolist()` before the loop reads all of them in one wait";
+                verdict = self.says(grade::S20_ELEMENT, Kind::RoundTrip, "A14", what);
+            }
+            Some(false) if verdict.class == Class::True && verdict.confidence > grade::ELEMENT => {
+                verdict.confidence = grade::ELEMENT;
+                let text = "it is one element of what a loop goes through: one `.tolist()` before the loop reads all of them in one wait";
+                verdict.evidence.push(Evidence::new(RuleId::S17, text));
+            }
+            _ => {}
+        }
         Judged { expression: shorten(self.text), verdict, mended }
     }
 

@@ -28,7 +28,10 @@ pub fn judge(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
 }
 
 fn judge_all(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
-    let at_once = uses.iter().filter(|used| !used.can_wait());
+    // Text in a file may be a result, where nothing else may become of it.
+    let text = |used: &Use| used.sink == Sink::Write && used.value.text;
+    let lost = uses.iter().any(is_open);
+    let at_once = uses.iter().filter(|used| !(used.can_wait() || lost && text(used)));
     let decisive = at_once.filter_map(|used| Some((decides(used)?, used)));
     let weighed = decisive.map(|((rank, kind, grade), used)| {
         // Each further name or function on the way is one more guess.

@@ -3,6 +3,7 @@
 use super::search::{Answer, Known, Parameter, Scene, Search, Sent, all};
 use crate::verdict::source::flow::value::Step;
 use crate::verdict::source::infer::libraries::{FILLS, Names};
+use crate::verdict::source::infer::placement::Placement;
 use crate::verdict::source::parse::scope::{self, Definition, Given};
 use crate::verdict::source::parse::{Node, Path, dotted, nodes};
 use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprContext, ExprName};
@@ -24,7 +25,8 @@ impl Search<'_> {
         // Another name of the same tensor or list may change it too.
         let aliases = occurrences.iter().filter_map(|one| alias(&one.path));
         let renamed = aliases.flat_map(|alias| scope::occurrences(&owner, &alias.id));
-        if occurrences.iter().any(|one| changes(&one.path) || fills(&one.path) == Some(None))
+        let spoils = |path: &Path<'a>| changes(path) && !on_host(scene, path);
+        if occurrences.iter().any(|one| spoils(&one.path) || fills(&one.path) == Some(None))
             || renamed.into_iter().any(|one| changes(&one.path) || fills(&one.path).is_some())
         {
             return None;
@@ -89,7 +91,13 @@ impl Search<'_> {
         name: &str,
         steps: Vec<Step>,
     ) -> Option<Known> {
-        let function = nodes::function(owner).filter(|_| nodes::range(owner) == scene.function)?;
+        let function = nodes::function(owner)?;
+        if nodes::range(owner) != scene.function {
+            // A setting of an object: `def __init__(self, size=4096)`.
+            let default = scope::parameter(owner, name)?.default()?;
+            let setting = function.name.as_str() == "__init__" && default.is_number_literal_expr();
+            return setting.then(Known::default);
+        }
         let class = match owner[..] {
             [.., Node::StmtClassDef(class), _] => Some(class.name.as_str()),
             _ => None,
@@ -129,6 +137,18 @@ impl Search<'_> {
         let file = (own != Some(scene.recorded)).then(|| crate::text::path_end(scene.recorded, 1).to_owned());
         Sent::At { line: scene.here.file().line_of(call.start()), file }
     }
+}
+
+/// Whether what an occurrence of a name changes is a tensor of the host, by all assignments that it sees: what is put there is the
+/// host's as well, whatever is uploaded of it later.
+fn on_host<'a>(scene: Scene<'_, 'a>, path: &Path<'a>) -> bool {
+    let Some(Node::ExprName(name)) = nodes::last(path) else { return false };
+    let given = scope::reaching(path, name);
+    let host = |store: &Path<'a>| match scope::given(store) {
+        Given::Value(value) => scene.here.placements.find(value, store) == Placement::Host,
+        _ => false,
+    };
+    !given.is_empty() && given.iter().all(host)
 }
 
 /// The name that an assignment gives to what an occurrence of a name names.

@@ -1,0 +1,240 @@
+//! Reads of one element after the other of what a loop goes through, which one read before the loop gives as well.
+
+use super::callers::MAX_CALLERS;
+use super::origin::changes;
+use super::reader::Case;
+use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::placement::{Here, Placement, Placements};
+use crate::verdict::source::locate::callee::{self, Callee};
+use crate::verdict::source::locate::sync_expr::{SyncExpr, tested};
+use crate::verdict::source::parse::imports::split_root;
+use crate::verdict::source::parse::scope::{self, Given, argument_for};
+use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee};
+use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprName};
+use ruff_text_size::Ranged;
+
+/// Names followed to what they are given.
+const MAX_STEPS: u8 = 8;
+/// Methods that only a tensor has, or that give one; arrays of the host have some of them, for which nobody waits.
+const TENSORS: Names = Names(
+    "argmax argmin argsort view reshape squeeze unsqueeze flatten transpose permute contiguous t long int float \
+     bool half double detach clone cuda numel dim eq ne lt le gt ge nonzero gather index_select expand type_as \
+     softmax log_softmax sigmoid exp cumsum new_zeros new_ones new_tensor masked_select masked_fill topk unbind",
+);
+/// Functions and methods that give several tensors.
+const SEVERAL: Names = Names("topk max min sort unique mode kthvalue median");
+/// Functions of torch that give no tensor, or a list of them.
+const LISTS: Names = Names("split chunk unbind tensor_split load is_tensor no_grad device Size meshgrid");
+
+impl Case<'_, '_> {
+    /// Whether the value is one element of what a loop goes through, here or in a caller, and whether that is surely one tensor.
+    ///
+    /// ```text
+    /// for i in tokens:            every turn waits for one number …
+    ///     if i == end: …
+    /// for i in range(len(t)):     … here too; t.tolist() before the loop waits once
+    ///     if t[i] > 0: …
+    /// ```
+    /// Cost: a walk over the loop, and one over the scope for each name on the way.
+    pub(super) fn is_element(self) -> Option<bool> {
+        let call = nodes::call(self.here.path);
+        let asked = match self.sync {
+            SyncExpr::Truth => tested(self.here.path),
+            SyncExpr::Item => call.and_then(nodes::receiver),
+            SyncExpr::Convert(_) => call.and_then(|call| call.arguments.args.first()),
+            _ => None,
+        };
+        let operands: Vec<&Expr> = match asked? {
+            Expr::Compare(ast) => std::iter::once(&*ast.left).chain(&ast.comparators).collect(),
+            Expr::BinOp(ast) => vec![&ast.left, &ast.right],
+            asked => vec![asked],
+        };
+        let found: Vec<_> = operands.iter().map(|one| (one, self.taken(self.here, 0, one))).collect();
+        // What else it is held against must not be read from the device.
+        let others = found.iter().filter(|(_, element)| element.is_none());
+        let known = others.clone().all(|(one, _)| self.here.find(one) != Placement::Device);
+        let sure = found.iter().filter_map(|(_, element)| *element).reduce(|a, b| a && b)?;
+        Some(sure && known)
+    }
+
+    /// The same of an expression of the frame `inner`.
+    fn taken<'a>(self, here: Here<'_, 'a>, inner: usize, expr: &'a Expr) -> Option<bool> {
+        let sure = |path: &[Node<'a>], held| self.is_tensor(Here { path, ..here }, inner, held, 0);
+        match expr {
+            Expr::Name(name) => {
+                let stores = scope::occurrences(&scope::owner(here.path, &name.id), &name.id);
+                let mut stores = stores.iter().filter(|one| one.store);
+                match stores.find_map(|one| Some((&one.path, gone_through(&one.path)?))) {
+                    Some((path, held)) => Some(sure(path, held) && is_idle(around(path))),
+                    None => self.with_argument(here, inner, name, &|here, inner, given| {
+                        given.is_name_expr().then(|| self.taken(here, inner, given)).flatten()
+                    }),
+                }
+            }
+            Expr::Subscript(ast) => {
+                let several = ast.slice.as_tuple_expr();
+                let parts = several.map_or(std::slice::from_ref(&*ast.slice), |tuple| &tuple.elts);
+                let turn = loop_over(here.path, parts)?;
+                let held = dotted(&ast.value);
+                let named = !held.contains(['(', '[', '?']);
+                let same = named && !is_changed(&here.path[..=turn], &held);
+                // A method that the loop calls may give an attribute something else.
+                let own = ast.value.is_name_expr() && (several.is_some() || sure(here.path, &ast.value));
+                same.then(|| own && is_idle(&here.path[..=turn]))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether an expression is one tensor, by what it is made with or asked for.
+    fn is_tensor<'a>(self, here: Here<'_, 'a>, inner: usize, expr: &'a Expr, steps: u8) -> bool {
+        let sub = |expr: &'a Expr| steps < MAX_STEPS && self.is_tensor(here, inner, expr, steps + 1);
+        match expr {
+            Expr::Name(name) => {
+                let asked = |path: &Path<'a>| {
+                    matches!(path[..], [.., Node::ExprCall(call), Node::ExprAttribute(method), _]
+                        if TENSORS.has(&method.attr) && nodes::within(method, &*call.func))
+                };
+                let owner = scope::owner(here.path, &name.id);
+                let all = scope::occurrences(&owner, &name.id);
+                all.iter().any(|one| one.load && asked(&one.path))
+                    || steps < MAX_STEPS && {
+                        let given = scope::reaching(here.path, name);
+                        !given.is_empty()
+                            && given
+                                .iter()
+                                .all(|path| self.is_given_tensor(here, inner, name, path, steps + 1))
+                    }
+            }
+            Expr::Call(call) => {
+                let callee = dotted(&call.func);
+                let (base, name) = split_callee(&callee);
+                let torch = matches!(base, "torch" | "F" | "torch.nn.functional");
+                torch && !LISTS.has(name) && !SEVERAL.has(name)
+                    || !torch
+                        && TENSORS.has(name)
+                        && !LISTS.has(name)
+                        && !SEVERAL.has(name)
+                        && !base.is_empty()
+            }
+            Expr::Attribute(ast) => matches!(ast.attr.as_str(), "data" | "T") && sub(&ast.value),
+            Expr::Subscript(ast) => match &*ast.value {
+                Expr::Call(call) if SEVERAL.has(nodes::name(&call.func)) => true,
+                value => ast.slice.is_tuple_expr() || sub(value),
+            },
+            Expr::BinOp(ast) => sub(&ast.left) || sub(&ast.right),
+            Expr::UnaryOp(ast) => sub(&ast.operand),
+            Expr::Compare(ast) => sub(&ast.left) || ast.comparators.iter().any(sub),
+            _ => false,
+        }
+    }
+
+    /// Whether what a name is given at the end of `path` is a tensor: the assignment, or the function whose parameter it is.
+    fn is_given_tensor<'a>(
+        self,
+        here: Here<'_, 'a>,
+        inner: usize,
+        name: &'a ExprName,
+        path: &Path<'a>,
+        steps: u8,
+    ) -> bool {
+        let sub = |expr| self.is_tensor(Here { path, ..here }, inner, expr, steps);
+        match scope::given(path) {
+            Given::Value(value) | Given::Iterated(value) => sub(value),
+            Given::Element(value) => {
+                value.as_call_expr().is_some_and(|call| SEVERAL.has(nodes::name(&call.func)))
+            }
+            Given::Other => {
+                let passed = self.with_argument(here, inner, name, &|here, inner, given| {
+                    Some(self.is_tensor(here, inner, given, steps))
+                });
+                passed == Some(true)
+            }
+        }
+    }
+
+    /// What `look` says of the argument that the caller of the frame `inner` passes for a name there.
+    fn with_argument(
+        self,
+        here: Here<'_, '_>,
+        inner: usize,
+        name: &ExprName,
+        look: &dyn for<'p, 'c> Fn(Here<'p, 'c>, usize, &'c Expr) -> Option<bool>,
+    ) -> Option<bool> {
+        let callee = Callee::around(here.path);
+        let caller = self.site.caller(inner, callee.name).filter(|_| inner < MAX_CALLERS)?;
+        let (calls, _) = callee::calls(&caller.file, caller.frame, &callee, caller.direct);
+        let [path] = calls.as_slice() else { return None };
+        let owner = scope::owner(here.path, &name.id);
+        let argument = argument_for(&owner, nodes::call(path)?, &name.id)?;
+        let placements = Placements::new(&caller.file);
+        look(Here { placements: &placements, path }, caller.at, argument)
+    }
+}
+
+/// What the loop goes through that gives the name at the end of a path its values; `None` where there is none, or it counts.
+fn gone_through<'a>(path: &Path<'a>) -> Option<&'a Expr> {
+    let Given::Iterated(iterated) = scope::given(path) else { return None };
+    let Expr::Call(call) = iterated else { return Some(iterated) };
+    let place = match nodes::above(path, 1) {
+        Some(Node::ExprTuple(ast)) => ast.elts.iter().position(|one| one.range() == nodes::range(path)),
+        _ => None,
+    };
+    let arguments = &call.arguments.args;
+    match (nodes::name(&call.func), place) {
+        ("range", _) | ("enumerate", Some(0)) => None,
+        ("enumerate", Some(1)) | ("reversed" | "tqdm" | "list", None) => arguments.first(),
+        ("zip", Some(at)) => arguments.get(at),
+        _ => Some(iterated),
+    }
+}
+
+/// The innermost loop or comprehension around the end of a path that gives one of the indices its values.
+fn loop_over(path: &[Node<'_>], indices: &[Expr]) -> Option<usize> {
+    let names = indices.iter().filter_map(|index| match index {
+        Expr::Name(name) => Some(name),
+        Expr::BinOp(ast) if ast.right.is_number_literal_expr() => ast.left.as_name_expr(),
+        _ => None,
+    });
+    let names: Vec<&ExprName> = names.collect();
+    let gives = |target: &Expr| {
+        let targets = target.as_tuple_expr().map_or(std::slice::from_ref(target), |tuple| &tuple.elts);
+        let mut targets = targets.iter().filter_map(Expr::as_name_expr);
+        targets.any(|target| names.iter().any(|name| name.id == target.id))
+    };
+    (nodes::function_scope(path)..path.len()).rev().find(|&at| match path[at] {
+        Node::StmtFor(ast) => gives(&ast.target),
+        Node::ExprListComp(ast) => ast.generators.iter().any(|one| gives(&one.target)),
+        Node::ExprGenerator(ast) => ast.generators.iter().any(|one| gives(&one.target)),
+        _ => false,
+    })
+}
+
+/// The path of the loop or comprehension that gives the name at the end of a path its values.
+fn around<'p, 'a>(path: &'p [Node<'a>]) -> &'p [Node<'a>] {
+    let turn =
+        path.iter().rposition(|node| matches!(node, Node::StmtFor(_)) || nodes::is_comprehension(*node));
+    &path[..=turn.unwrap_or(path.len() - 1)]
+}
+
+/// Whether the loop at the end of a path gives the device nothing to do by functions of torch: it only looks at what was
+/// computed before. Between other work, how soon each turn needs its number is not told.
+fn is_idle(turn: &[Node<'_>]) -> bool {
+    let torch = |call: &ExprCall| matches!(split_root(&dotted(&call.func)).0, "torch" | "F");
+    nodes::calls(turn, &torch).is_empty()
+}
+
+/// Whether something in the loop at the end of a path assigns or changes what is called so.
+fn is_changed(turn: &[Node<'_>], held: &str) -> bool {
+    let changed = nodes::find(turn, &mut |path| {
+        let stored = match last(path) {
+            Some(Node::ExprName(ast)) if ast.id.as_str() == held => ast.ctx != ExprContext::Load,
+            Some(Node::ExprAttribute(ast)) if format!("{}.{}", dotted(&ast.value), ast.attr) == held => {
+                ast.ctx != ExprContext::Load
+            }
+            _ => return false,
+        };
+        stored || changes(path)
+    });
+    !changed.is_empty()
+}

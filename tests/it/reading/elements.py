@@ -1,0 +1,62 @@
+# One element after the other of a tensor that a loop goes through.
+
+# --- text of a row of tokens
+class Decoder:
+    def decode(self, probs):
+        ids = probs.argmax(-1)
+        return [self.text(ids[b], ids.size(1)) for b in range(ids.size(0))]  #< text
+
+    def text(self, row, size):
+        out = ''
+        for i in range(size):
+            char = self.names[row[i].item()]  #! item: round-trip; rules S20; pattern A14
+            if i > 0 and row[i - 1].item() == 0:  #! item: round-trip; pattern A14
+                continue
+            out += char
+        return out
+
+# --- tokens of a tensor that a caller passes
+def words(tokens, end):
+    return [w for w in tokens if w != end]  #! truth: round-trip; pattern A14
+
+def run(model, end):
+    best = model.step().max(-1)[1].view(-1)
+    return words(best, end)  #< words
+
+# --- hypotheses on the host
+def extend(hyps, logits, k):
+    scores, ids = torch.topk(logits.log_softmax(-1), k)
+    grown = []
+    for i, hyp in enumerate(hyps):
+        for j in range(k):
+            grown.append(hyp.extend(ids[i, j].item(), scores[i, j].item()))  #! item: round-trip; pattern A14
+    return sorted(grown, key=lambda hyp: hyp.score)[:k]
+
+# --- a list of tensors
+def sizes(parts):
+    lengths = [part.sum() for part in parts]
+    for length in lengths:
+        if length.item() > 9:  #! item: control-flow; rules S01 S17; <= 0.85
+            run(length)
+
+# --- a tensor that each turn makes anew
+def search(model, x, n):
+    done = x.new_zeros(n)
+    for i in range(n):
+        done = model(x, done)
+        if done[i].item():  #! item: control-flow; rules S01
+            break
+
+# --- between other work of the device
+def disable(labels, many):
+    total = labels.sum(1)
+    for i in range(labels.size(0)):
+        if total[i] > many:  #! truth: control-flow; rules S01 S17
+            labels[i][torch.nonzero(labels[i] == 1)[many:]] = -1
+
+# --- held against what the device knows
+def over(scores, best):
+    top, _ = scores.max(-1)
+    for i in range(9):
+        if top[i] > best.detach():  #! truth: control-flow; rules S01 S17
+            run(i)
