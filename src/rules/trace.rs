@@ -91,13 +91,13 @@ stream 7     [RadixSort~] [DeviceSelect~] [copy]"),
 host      [launch] [D2H 8 B] [synchronize==] [launch]
 stream 7     [DeviceScan~~~~~] [copy]           [compute_cuda_kernel]"),
     rule(RuleId::R24, Yields::NOTHING)
-        .looks_at("A copy before a histogram kernel that counts floating-point values in their own type, without chain or range.")
+        .looks_at("As R15, where the histogram kernel counts floating-point values in their own type.")
         .proves("The smallest and the largest value were read, because no range of the bins was given.")
         .example("\
 host      [launch] [D2H 4 B] [synchronize==] [launch]
 stream 7     [min~~~~~~~~~~~~] [copy]           [kernelHistogram1D<float, float>]"),
     rule(RuleId::R15, Yields::NOTHING)
-        .looks_at("A copy before a histogram kernel, without chain or range.")
+        .looks_at("A copy between a minimum or maximum and a histogram kernel, without chain or range.")
         .proves("The number of bins was read, because the output has that size.")
         .example("\
 host      [launch] [D2H 8 B] [synchronize==] [launch]

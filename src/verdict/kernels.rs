@@ -39,6 +39,11 @@ impl Near<'_> {
         has(&self.0.after, needle, within)
     }
 
+    /// The smallest or the largest value was asked for.
+    fn extreme(&self) -> bool {
+        self.before("MinNanFunctor", 2) || self.before("MaxNanFunctor", 2)
+    }
+
     /// A one-element all-reduce is awaited.
     fn all_reduced(&self) -> bool {
         let Some(awaited) = self.0.awaited.as_deref() else { return false };
@@ -113,13 +118,13 @@ const SIGNATURES: &[Signature] = &[
     copies(
         &[],
         (grade::R24, Kind::CpuCompute, "B13"),
-        |n| OF_FLOATS.iter().any(|kernel| n.after(kernel, 6)),
+        |n| n.extreme() && OF_FLOATS.iter().any(|kernel| n.after(kernel, 6)),
         "a histogram of floating-point values follows: the read gave the range of its bins",
     ),
     copies(
         &[],
         (grade::R15, Kind::DynamicShape, "B12"),
-        |n| n.after("kernelHistogram1D", 6),
+        |n| n.extreme() && n.after("kernelHistogram1D", 6),
         "a histogram kernel follows: the read gave its number of bins",
     ),
 ];

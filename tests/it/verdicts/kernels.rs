@@ -19,6 +19,7 @@ const AND: &str =
     "vectorized_elementwise_kernel<4, BinaryFunctor<bool, bool, bool, BitwiseAndFunctor<bool>>>";
 const MIN: &str = "reduce_kernel<512, 1, ReduceOp<double, func_wrapper_t<double, MinNanFunctor<double>>>>";
 const MAX: &str = "reduce_kernel<512, 1, ReduceOp<double, func_wrapper_t<double, MaxNanFunctor<double>>>>";
+const LARGEST: &str = "reduce_kernel<512, 1, ReduceOp<long, func_wrapper_t<long, MaxNanFunctor<long>>>>";
 const CEIL: &str = "vectorized_elementwise_kernel<4, ceil_kernel_cuda(at::TensorIteratorBase &)>";
 const GEMM: &str = "ampere_sgemm_128x64_tn";
 const OPEN: &str = "unknown value-read A01 R20";
@@ -45,9 +46,10 @@ const CASES: &[Case] = &[
     ("R12", 4, &[UNSCALE, GEMM], &[GEMM], "true control-flow A20 R12"),
     ("R12 by the update", 4, &[GEMM], &[GEMM, SCALE], "true control-flow A20 R12"),
     ("R12 at another size", 8, &[UNSCALE], &[SCALE], OPEN),
-    ("R15", 8, &[REDUCE], &[HISTOGRAM], "true dynamic-shape B12 R15"),
-    ("R15 too far", 8, &[REDUCE], &[GEMM, GEMM, GEMM, GEMM, GEMM, GEMM, HISTOGRAM], OPEN),
-    ("R24", 4, &[REDUCE], &[OF_FLOATS], "true cpu-compute B13 R24"),
+    ("R15", 8, &[LARGEST], &[HISTOGRAM], "true dynamic-shape B12 R15"),
+    ("R15 of another reduction", 8, &[REDUCE], &[HISTOGRAM], OPEN),
+    ("R15 too far", 8, &[LARGEST], &[GEMM, GEMM, GEMM, GEMM, GEMM, GEMM, HISTOGRAM], OPEN),
+    ("R24", 4, &[LARGEST], &[OF_FLOATS], "true cpu-compute B13 R24"),
     (
         "R16",
         4,
