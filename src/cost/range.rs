@@ -36,9 +36,10 @@ use std::collections::BTreeMap;
 
 /// Measured over predicted saving in twelve programs (scripts/pairs, on H200), each inside a capture and without the profiler:
 /// without the three whose iterations' scatter or power limit hides the saving (backward_item, transformer, gemm8192), 0.58 to
-/// 1.402. Of the twenty-eight public programs of docs/savings.md that were captured fully and lightly, two came to 0.53. Chosen
-/// in sight of them, as are the shares below: no narrower ones hold all of those with as few.
-pub const LEAST: f64 = 0.5;
+/// 1.402. Of fifty-four public programs of docs/savings.md that were captured fully and lightly the measured savings of all but
+/// two are met (vae, whose iteration is taken for shorter than it is; codet5, whose fix costs more than it saves), as with
+/// 0.5 all but one. Chosen in sight of them, as are the shares below.
+pub const LEAST: f64 = 0.65;
 /// The upper end, as a multiple of the value.
 pub const MOST: f64 = 1.4;
 /// Share of an iteration, or of the run, by which more may be saved than is simulated where the host limits the fixed program;
@@ -146,7 +147,7 @@ mod tests {
     #[test]
     fn ranges_hold_the_value_and_nothing_below_zero() {
         let margin = Margin { scatter: 50, ..Margin::default() };
-        assert_eq!(margin.around(1_000, 1_000, 1_000), (498, 1_403));
+        assert_eq!(margin.around(1_000, 1_000, 1_000), (647, 1_403));
         assert_eq!(margin.around(10, 10, 10), (0, 60));
         assert_eq!(Margin::default().around(0, 0, 0), (0, 0));
         assert_eq!(margin.around(i64::MAX, i64::MAX, i64::MAX).1, i64::MAX);
@@ -155,7 +156,7 @@ mod tests {
     /// An end of the estimate's own counts where it lies further out, and not on top.
     #[test]
     fn the_further_end_counts() {
-        assert_eq!(Margin::default().around(1_000, 900, 1_600), (500, 1_600));
+        assert_eq!(Margin::default().around(1_000, 900, 1_600), (650, 1_600));
         assert_eq!(Margin::default().around(1_000, 400, 1_100), (400, 1_400));
     }
 
@@ -166,7 +167,7 @@ mod tests {
         let around =
             |bound, value| Margin::default().of(10_000, 1_000, 1_000, bound).around(value, value, value);
         assert_eq!(around(BoundBy::Host, 100), (0, 350 + 400));
-        assert_eq!(around(BoundBy::Host, 2_000), (1_000, 2_800 + 400));
+        assert_eq!(around(BoundBy::Host, 2_000), (1_300, 2_800 + 400));
         assert_eq!(around(BoundBy::Gpu, 100), (38, 225));
         assert_eq!(Margin::default().of(1_000, 1_000, 1_000, BoundBy::Host).built, 100);
         assert_eq!(Margin::default().of(10_000, 60, 0, BoundBy::Host).unseen, 60);
