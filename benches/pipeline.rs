@@ -11,7 +11,7 @@ use sync_report::analysis::{Options, analyse};
 use sync_report::cost::simulate::run::Variant;
 use sync_report::cost::simulate::{Assumed, Program, run as run_once};
 use sync_report::profile::Profile;
-use sync_report::profile::calls::{Calls, Interest};
+use sync_report::profile::calls::{Calls, Interest, Rows};
 use sync_report::profile::database::{Database, Reading};
 use sync_report::profile::issued::IssuedBy;
 use sync_report::profile::nvtx::Nvtx;
@@ -70,7 +70,8 @@ fn may_wait(name: &str) -> bool {
 fn calls(db: &Database, ops: &Unordered) -> Calls {
     let syncs = Syncs::read(db).expect("the sample reads");
     let interest = Interest { may_wait, issued: &IssuedBy::new(|| ops.issued().chain(syncs.records())) };
-    Calls::read(db, &mut Strings::default(), &interest).expect("the sample reads")
+    let rows = Rows::read(db, &interest).expect("the sample reads");
+    Calls::new(rows, db, &mut Strings::default()).expect("the sample reads")
 }
 
 fn rows(db: &Database, table: &str) -> usize {

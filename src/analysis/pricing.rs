@@ -139,7 +139,8 @@ impl CaptureAnalysis {
         let Self { profile, devices, waits, next, .. } = self;
         let launched = &Launched::new(profile, devices);
         let capture = Waits { profile, devices, waits, next, launched };
-        waits.keys().map(|w| bounds::alone_at_most(&capture, w)).collect()
+        let mut near = 0;
+        waits.keys().map(|w| bounds::alone_at_most(&capture, w, &mut near)).collect()
     }
 
     fn subject(&self, site: &Site, ix: SiteIx, scenario: &ResolvedScenario) -> Subject {

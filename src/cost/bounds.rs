@@ -192,8 +192,8 @@ impl Work {
 pub fn of_all(all: &Waits, program: &Program, gone: &[(WaitId, Change)]) -> Bounds {
     let mut gone = gone.to_vec();
     gone.sort_by_key(|&(w, _)| (all.waits[w].thread, all.waits[w].start, w));
-    let mut sum = Bounds::default();
-    gone.chunk_by(|a, b| all.meet(a.0, b.0)).for_each(|run| sum.add(of_run(all, program, run)));
+    let (mut sum, mut near) = (Bounds::default(), 0);
+    gone.chunk_by(|a, b| all.meet(a.0, b.0)).for_each(|run| sum.add(of_run(all, program, run, &mut near)));
     sum
 }
 
@@ -233,16 +233,19 @@ impl Waits<'_> {
     }
 }
 
-/// The most that one wait saves by itself, whatever is done about it.
-pub fn alone_at_most(all: &Waits, w: WaitId) -> i64 {
+/// The most that one wait saves by itself, whatever is done about it; `near`: where the search for the last one's device
+/// time ended.
+pub fn alone_at_most(all: &Waits, w: WaitId, near: &mut usize) -> i64 {
     let alone = [(w, Change::Keep)];
     let window = window(all, &alone);
-    let idle = idle(all, &alone, window, |device| of_device(all, device, window));
+    let idle = idle(all, &alone, window, |device| {
+        all.devices.list[device].timeline.busy_near(window.0, window.1, near)
+    });
     all.waits[w].blocked.min(all.next[w].after).min(idle).max(0)
 }
 
 /// Bounds of waits of one thread between which no other wait lies.
-fn of_run(all: &Waits, program: &Program, run: &[(WaitId, Change)]) -> Bounds {
+fn of_run(all: &Waits, program: &Program, run: &[(WaitId, Change)], near: &mut usize) -> Bounds {
     let learned = &program.learned;
     let (mut waited, mut worked, mut given_up, mut shorter) = (0i64, 0i64, 0i64, 0i64);
     let mut bounds = Bounds::default();
@@ -267,7 +270,7 @@ fn of_run(all: &Waits, program: &Program, run: &[(WaitId, Change)]) -> Bounds {
         add(&mut given_up, spared);
         add(&mut given_up, around(all, program, wait, fix));
         add(&mut shorter, less);
-        let high = alone_at_most(all, w);
+        let high = alone_at_most(all, w, near);
         // What is certain: the bare call, where that goes.
         let certain = if fix == Change::Narrow { 0 } else { learned.floor(wait.blocking) };
         add(&mut bounds.each_low_ns, certain.clamp(0, high));
@@ -278,7 +281,7 @@ fn of_run(all: &Waits, program: &Program, run: &[(WaitId, Change)]) -> Bounds {
     let (from, to) = window(all, run);
     let to = run.last().map_or(to, |&(w, _)| to.max(all.next[w].stands));
     let window = (from.saturating_sub(lead), to.saturating_add(learned.after_call[0].max(0)));
-    let idle = idle(all, run, window, |device| of_stream(all, device, window));
+    let idle = idle(all, run, window, |device| of_stream(all, device, window, near));
     let mut most = waited.saturating_add(given_up).saturating_add(shorter);
     bounds.together_high_ns = waited.max(0);
     if run.iter().all(|&(w, _)| all.next[w].takes_over) {
@@ -361,7 +364,7 @@ fn idle(
     all: &Waits,
     run: &[(WaitId, Change)],
     (from, to): (i64, i64),
-    busy: impl Fn(DeviceIx) -> i64,
+    mut busy: impl FnMut(DeviceIx) -> i64,
 ) -> i64 {
     let pid = run.first().map(|first| all.waits[first.0].pid);
     let span = to.saturating_sub(from);
@@ -375,21 +378,16 @@ fn idle(
     most.unwrap_or(span).max(0)
 }
 
-/// When a device worked, on any stream.
-fn of_device(all: &Waits, device: DeviceIx, (from, to): (i64, i64)) -> i64 {
-    all.devices.list[device].timeline.busy_within(from, to)
-}
-
 /// When the stream of a device worked that did least, of those that have work in the window or after it: it may be the
 /// one that the run then has to wait for, whatever the others did meanwhile.
-fn of_stream(all: &Waits, device: DeviceIx, (from, to): (i64, i64)) -> i64 {
+fn of_stream(all: &Waits, device: DeviceIx, (from, to): (i64, i64), near: &mut usize) -> i64 {
     let mut least = None;
     for &stream in &all.devices.latest_streams[device] {
         let timeline = all.devices.timeline_of(stream);
         if timeline.span().is_none_or(|(_, end)| end <= from) || least == Some(0) {
             break; // nor have the others, which ended sooner; nor do they less than nothing
         }
-        let busy = timeline.busy_within(from, to);
+        let busy = timeline.busy_near(from, to, near);
         least = Some(least.map_or(busy, |least: i64| least.min(busy)));
     }
     least.unwrap_or(0)

@@ -35,9 +35,9 @@ use super::simulate::{Outcome, Program, run, run_all};
 use super::together;
 use crate::iterations::Iterations;
 use crate::model::Bounds;
+use crate::profile::parallel::divided;
 use crate::vocabulary::Change;
 use crate::waits::WaitId;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Prices `subjects`.
 pub fn price(
@@ -83,10 +83,12 @@ pub fn price(
         let range = plan::ends(left_out, program.backtraces, step_known);
         let plan = Plan::new(program, subjects, &all, (left_out, range));
         let outcomes = all_of(program, &plan.variants, (&replayed[0], known.swap_remove(0)), terms.threads);
-        let beside = |s: &Subject| bounds::beside(capture, program, s.waits.iter().map(|&w| (w, s.fix)));
-        let beside: Vec<i64> = subjects.iter().map(beside).collect();
-        let built = |s: &Subject| bounds::built(capture, program, s.waits.iter().map(|&w| (w, s.fix)));
-        let built = subjects.iter().map(built).collect();
+        let (beside, built) = divided(subjects.len(), terms.threads, |i| {
+            let gone = || subjects[i].waits.iter().map(|&w| (w, subjects[i].fix));
+            (bounds::beside(capture, program, gone()), bounds::built(capture, program, gone()))
+        })
+        .into_iter()
+        .unzip::<_, _, Vec<i64>, Vec<_>>();
         let settling = Settling { program, subjects, outcomes: &outcomes, built, clock, margin, terms };
         settling.settle(&plan, &beside, &mut prices);
         let fixed = |sites: &[usize]| run(program, &plan.with(sites, subjects));
@@ -184,28 +186,13 @@ fn all_of(
 /// Runs variants, divided between the threads.
 fn simulate(program: &Program, variants: &[Variant], threads: usize) -> Vec<Outcome> {
     program.progress.iter().for_each(|p| p.begins("simulating fixes", variants.len() as u64, "simulation"));
-    let batches: Vec<&[Variant]> = variants.chunks(LANES).collect();
+    // All of about one size, and as many for each thread: a pass takes as long as it has variants.
+    let batches = variants.len().div_ceil(LANES).next_multiple_of(threads.max(1));
+    let batches: Vec<&[Variant]> = variants.chunks(variants.len().div_ceil(batches.max(1)).max(1)).collect();
     let outcomes = divided(batches.len(), threads, |i| {
         let outcomes = run_all(program, batches[i]);
         program.progress.iter().for_each(|p| p.advance(batches[i].len() as u64));
         outcomes
     });
     outcomes.concat()
-}
-
-/// Does jobs on some threads; the results in their order.
-fn divided<T: Send>(jobs: usize, threads: usize, job: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let (workers, next) = (threads.clamp(1, jobs.max(1)), AtomicUsize::new(0));
-    let work = || {
-        let mine = std::iter::from_fn(|| Some(next.fetch_add(1, Relaxed)).filter(|i| *i < jobs));
-        mine.map(|i| (i, job(i))).collect::<Vec<_>>()
-    };
-    let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let running: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        let joined =
-            running.into_iter().map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.flatten().collect()
-    });
-    done.sort_unstable_by_key(|(i, _)| *i);
-    done.into_iter().map(|(_, result)| result).collect()
 }

@@ -130,12 +130,39 @@ struct Chunk {
     failed: Failures,
 }
 
+/// Rows of calls that matter, as they were read.
+pub struct Rows(Vec<Chunk>);
+
 /// Which calls matter.
 pub struct Interest<'a> {
     /// Whether a call of this name (suffix gone) may wait.
     pub may_wait: fn(&str) -> bool,
     /// Which correlation ids issued work or have a synchronisation row.
     pub issued: &'a IssuedBy,
+}
+
+impl Rows {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// [`InputError`]: the table cannot be read.
+    pub fn read(db: &Database, interest: &Interest) -> Result<Self, InputError> {
+        const COLUMNS: &[&str] = &[
+            "start",
+            "end",
+            "eventClass",
+            "globalTid",
+            "correlationId",
+            "nameId",
+            "callchainId",
+            "returnValue",
+        ];
+        let waiting = waiting_names(db, interest.may_wait)?;
+        let chunks = db.scan("CUPTI_ACTIVITY_KIND_RUNTIME", COLUMNS, |out, row| {
+            read_row(out, row, &waiting, interest.issued);
+        })?;
+        Ok(Self(chunks))
+    }
 }
 
 impl Calls {
@@ -180,22 +207,8 @@ impl Calls {
         self.twins.of(self.thread[call], self.start[call], self.correlation[call])
     }
 
-    /// Reads the calls that matter.
-    pub fn read(db: &Database, strings: &mut Strings, interest: &Interest) -> Result<Self, InputError> {
-        const COLUMNS: &[&str] = &[
-            "start",
-            "end",
-            "eventClass",
-            "globalTid",
-            "correlationId",
-            "nameId",
-            "callchainId",
-            "returnValue",
-        ];
-        let waiting = waiting_names(db, interest.may_wait)?;
-        let chunks = db.scan("CUPTI_ACTIVITY_KIND_RUNTIME", COLUMNS, |out, row| {
-            read_row(out, row, &waiting, interest.issued);
-        })?;
+    /// The calls that were read, as columns.
+    pub fn new(Rows(chunks): Rows, db: &Database, strings: &mut Strings) -> Result<Self, InputError> {
         let mut calls = Self::default();
         let mut spans = FxHashMap::<i64, Span>::default();
         let (mut names, mut chained) = (FxHashMap::<i64, u64>::default(), FxHashMap::<i64, u64>::default());

@@ -15,6 +15,7 @@ pub mod lacks;
 pub mod nvtx;
 pub mod ops;
 pub mod os_calls;
+pub mod parallel;
 pub mod payload;
 pub mod recapture;
 pub mod samples;
@@ -86,10 +87,11 @@ impl Profile {
         let target = Target::read(&db, &mut strings)?;
         let ops = Ops::read(&db)?;
         let mut syncs = Syncs::read(&db)?;
-        let interest = Interest { may_wait, issued: &IssuedBy::new(|| ops.issued().chain(syncs.records())) };
+        let issued = &IssuedBy::new(|| ops.issued().chain(syncs.records()));
+        let calls = calls::Rows::read(&db, &Interest { may_wait, issued })?;
         let (calls, mut ops) = std::thread::scope(|scope| {
             let ordering = scope.spawn(|| ops.order());
-            let calls = Calls::read(&db, &mut strings, &interest);
+            let calls = Calls::new(calls, &db, &mut strings);
             (calls, ordering.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
         let calls = calls?;

@@ -382,6 +382,8 @@ struct ThreadTimes<'a> {
     calls: Starts<'a>,
     /// Backtrace twins of calls that may wait.
     twins: Starts<'a>,
+    /// From the start of one call to that of the last of so many that matter by themselves, at least: most ranges are shorter.
+    many: i64,
 }
 
 /// Ascending times: all of a column, or some.
@@ -418,10 +420,15 @@ struct Cursor {
 
 impl<'a> CallTimes<'a> {
     fn new(calls: &'a Calls) -> Self {
-        let threads = calls.threads.iter_enumerated().map(|(thread, &tid)| ThreadTimes {
-            tid,
-            calls: Starts { column: &calls.start.raw, some: Some(&calls.by_thread[thread]) },
-            twins: Starts { column: calls.twins.starts(thread), some: None },
+        let threads = calls.threads.iter_enumerated().map(|(thread, &tid)| {
+            let list = calls.by_thread[thread].as_slice();
+            let span = |many: &[CallId]| calls.start[many[MANY_CALLS - 1]] - calls.start[many[0]];
+            ThreadTimes {
+                tid,
+                calls: Starts { column: &calls.start.raw, some: Some(list) },
+                twins: Starts { column: calls.twins.starts(thread), some: None },
+                many: list.windows(MANY_CALLS).map(span).min().unwrap_or(i64::MAX),
+            }
         });
         Self { threads: threads.collect(), has_twins: !calls.twins.is_empty() }
     }
@@ -432,7 +439,7 @@ impl<'a> CallTimes<'a> {
             let (column, others) = starts.split_at(list.len());
             starts = others;
             let all = |column| Starts { column, some: None };
-            ThreadTimes { tid: list[0].0, calls: all(column), twins: all(&[]) }
+            ThreadTimes { tid: list[0].0, calls: all(column), twins: all(&[]), many: 0 }
         });
         Self { threads: threads.collect(), has_twins: false }
     }
@@ -454,13 +461,16 @@ impl<'a> CallTimes<'a> {
     /// Whether a range holds a call that may wait, or many calls.
     fn matters(&self, place: &mut Cursor, tid: i64, start: i64, end: i64) -> bool {
         let Some(thread) = self.thread(place, tid) else { return false };
-        let calls = thread.calls.first_from(&mut place.call, start);
+        let mut nth_call_from_start = |n: usize| {
+            let first = thread.calls.first_from(&mut place.call, start);
+            thread.calls.get(first + n).is_some_and(|call| call <= end)
+        };
         if !self.has_twins {
-            return thread.calls.get(calls).is_some_and(|c| c <= end);
+            return nth_call_from_start(0);
         }
         let twin = thread.twins.first_from(&mut place.twin, start);
         thread.twins.get(twin).is_some_and(|t| t <= end)
-            || thread.calls.get(calls + MANY_CALLS - 1).is_some_and(|c| c <= end)
+            || end.saturating_sub(start) >= thread.many && nth_call_from_start(MANY_CALLS - 1)
     }
 }
 

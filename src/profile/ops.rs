@@ -6,7 +6,6 @@ use crate::profile::ids::{ExportId, OpId, StreamIx};
 use crate::profile::tally::in_order;
 use crate::text::Names;
 use crate::vocabulary::{Copy, Direction, HostMemory};
-use rustc_hash::{FxHashMap, FxHashSet};
 use std::iter::Peekable;
 use typed_index_collections::TiVec;
 
@@ -64,13 +63,14 @@ pub struct Ops {
     pub graph_launches: u64,
 }
 
+/// An op as it was read, in 32 bytes.
 #[derive(Clone, Copy)]
 struct Raw {
     start: i64,
     end: i64,
-    key: StreamKey,
+    /// Its place in [`Chunk::streams`], then in [`Unordered::streams`].
+    stream: u32,
     correlation: ExportId,
-    kind: OpKind,
     detail: u32,
     grid: u32,
 }
@@ -79,6 +79,9 @@ struct Raw {
 struct Chunk {
     ops: Vec<Raw>,
     copies: Vec<Copy>,
+    /// In order of first appearance, and the place of the last op's.
+    streams: Vec<StreamKey>,
+    last: usize,
     open: u64,
     out_of_range: u64,
 }
@@ -140,22 +143,20 @@ impl Ops {
     /// Reads the four tables of ops; they are yet to be put in order.
     pub fn read(db: &Database) -> Result<Unordered, InputError> {
         let columns = |more: &[&'static str]| [&PLACE[..], more].concat();
-        let simple = |table: &str, kind, more: &[&'static str]| {
+        let simple = |table: &str, kind, more: &[&'static str]| -> Result<_, InputError> {
             let name = |row: &Cells, _: &mut Vec<Copy>| (row.id(7).unwrap_or(0), row.id(8).unwrap_or(0));
-            db.scan(table, &columns(more), |out: &mut Chunk, row| place(out, row, kind, name))
+            Ok((kind, db.scan(table, &columns(more), |out: &mut Chunk, row| place(out, row, name))?))
+        };
+        let copies = |out: &mut Chunk, row: &Cells| {
+            place(out, row, |row, copies| {
+                copies.push(copy_of(row));
+                (copies.len() as u32 - 1, 0)
+            });
         };
         let mut found = Unordered::default();
         found.add(simple("CUPTI_ACTIVITY_KIND_KERNEL", OpKind::Kernel, &["demangledName", "gridX"])?);
-        found.add(db.scan(
-            "CUPTI_ACTIVITY_KIND_MEMCPY",
-            &columns(&["bytes", "copyKind", "srcKind", "dstKind"]),
-            |out: &mut Chunk, row| {
-                place(out, row, OpKind::Memcpy, |row, copies| {
-                    copies.push(copy_of(row));
-                    (copies.len() as u32 - 1, 0)
-                })
-            },
-        )?);
+        let of_copy = columns(&["bytes", "copyKind", "srcKind", "dstKind"]);
+        found.add((OpKind::Memcpy, db.scan("CUPTI_ACTIVITY_KIND_MEMCPY", &of_copy, copies)?));
         found.add(simple("CUPTI_ACTIVITY_KIND_MEMSET", OpKind::Memset, &["-", "-"])?);
         found.add(simple("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", OpKind::GraphLaunch, &["-", "-"])?);
         Ok(found)
@@ -191,70 +192,86 @@ impl Ops {
 /// Ops as they were read: by table, each in parts; the rest of [`Ops`] as it will be.
 #[derive(Default)]
 pub struct Unordered {
-    tables: Vec<Vec<Vec<Raw>>>,
+    tables: Vec<(OpKind, Vec<Vec<Raw>>)>,
+    /// In order of first appearance.
+    streams: Vec<StreamKey>,
     ops: Ops,
 }
 
 impl Unordered {
-    fn add(&mut self, chunks: Vec<Chunk>) {
-        let (mut table, known) = (Vec::with_capacity(chunks.len()), &mut self.ops);
+    fn add(&mut self, (kind, chunks): (OpKind, Vec<Chunk>)) {
+        let mut table = Vec::with_capacity(chunks.len());
         for mut chunk in chunks {
-            let base = known.copies.len() as u32;
-            let copies = chunk.ops.iter_mut().filter(|op| op.kind == OpKind::Memcpy);
-            copies.for_each(|op| op.detail += base);
-            known.copies.append(&mut chunk.copies);
-            known.open += chunk.open;
-            known.out_of_range += chunk.out_of_range;
+            let base = if kind == OpKind::Memcpy { self.ops.copies.len() as u32 } else { 0 };
+            let places: Vec<u32> =
+                chunk.streams.iter().map(|key| place_of(&mut self.streams, *key)).collect();
+            // Mostly nothing changes.
+            if base > 0 || !(0..).zip(&places).all(|(old, new)| old == *new) {
+                for op in &mut chunk.ops {
+                    (op.stream, op.detail) = (places[op.stream as usize], op.detail + base);
+                }
+            }
+            self.ops.copies.append(&mut chunk.copies);
+            self.ops.open += chunk.open;
+            self.ops.out_of_range += chunk.out_of_range;
             table.push(chunk.ops);
         }
-        self.tables.push(table);
+        self.tables.push((kind, table));
     }
 
     /// Process and correlation id of each.
     pub fn issued(&self) -> impl Iterator<Item = (i64, ExportId)> {
-        self.tables.iter().flatten().flatten().map(|op| (op.key.pid, op.correlation))
+        let all = self.tables.iter().flat_map(|(_, parts)| parts).flatten();
+        all.map(|op| (self.streams[op.stream as usize].pid, op.correlation))
     }
 
     /// Puts them in the order of their starts: what starts first of the tables' next ones, each table in order.
     pub fn order(self) -> Ops {
-        let Self { tables, mut ops } = self;
-        // Ops of several streams may start at once: their order must not be that of the rows, which is no order.
-        let key = |r: &Raw| (r.start, r.key, r.correlation, r.end);
-        let parts = || tables.iter().flatten();
-        // Neighbouring ops mostly share their stream.
-        let keys = parts().flat_map(|part| part.chunk_by(|a, b| a.key == b.key)).map(|run| run[0].key);
-        let keys: FxHashSet<StreamKey> = keys.collect();
+        let Self { tables, streams, mut ops } = self;
+        let parts = || tables.iter().flat_map(|(_, parts)| parts);
         ops.reserve(parts().map(Vec::len).sum());
-        ops.streams = keys.into_iter().collect();
+        ops.streams = streams.iter().copied().collect();
         ops.streams.raw.sort_unstable();
-        let index: FxHashMap<StreamKey, StreamIx> =
-            ops.streams.iter_enumerated().map(|(i, key)| (*key, i)).collect();
-        let mut last: Option<(StreamKey, StreamIx)> = None;
-        let tables = tables.into_iter().map(|table| in_order(table, key).into_iter().flatten().peekable());
-        let mut tables: Vec<_> = tables.collect();
-        let next = |table: &mut Peekable<_>| table.peek().map(key);
-        while let Some(r) = tables
-            .iter_mut()
-            .filter_map(|table| Some((next(table)?, table)))
-            .min_by_key(|(key, _)| *key)
-            .and_then(|(_, table)| table.next())
-        {
-            let stream = last.filter(|l| l.0 == r.key).map_or_else(|| index[&r.key], |l| l.1);
-            last = Some((r.key, stream));
-            ops.graph_launches += u64::from(r.kind == OpKind::GraphLaunch);
-            ops.start.push(r.start);
-            ops.end.push(r.end);
-            ops.stream.push(stream);
-            ops.correlation.push(r.correlation);
-            ops.kind.push(r.kind);
-            ops.detail.push(r.detail);
-            ops.grid.push(r.grid);
+        let place = |key: &StreamKey| ops.streams.binary_search(key).unwrap_or(StreamIx::from(0));
+        let places: Vec<StreamIx> = streams.iter().map(place).collect();
+        let stream = |r: &Raw| places[r.stream as usize];
+        // Ops of several streams may start at once: their order must not be that of the rows, which is no order.
+        let key = |r: &Raw| (r.start, stream(r), r.correlation, r.end);
+        let rows = |(kind, table)| (kind, in_order(table, key).into_iter().flatten().peekable());
+        let mut tables: Vec<(OpKind, Peekable<_>)> = tables.into_iter().map(rows).collect();
+        loop {
+            let next =
+                |(at, (_, rows)): (usize, &mut (OpKind, Peekable<_>))| Some((rows.peek().map(key)?, at));
+            let mut due: Vec<_> = tables.iter_mut().enumerate().filter_map(next).collect();
+            due.sort_unstable();
+            let Some(&(_, first)) = due.first() else { return ops };
+            let (kind, rows) = &mut tables[first];
+            // All until another table's is due.
+            let mine = |r: &Raw| due.get(1).is_none_or(|other| (key(r), first) < *other);
+            while let Some(r) = rows.next_if(mine) {
+                ops.graph_launches += u64::from(*kind == OpKind::GraphLaunch);
+                ops.start.push(r.start);
+                ops.end.push(r.end);
+                ops.stream.push(stream(&r));
+                ops.correlation.push(r.correlation);
+                ops.kind.push(*kind);
+                ops.detail.push(r.detail);
+                ops.grid.push(r.grid);
+            }
         }
-        ops
     }
 }
 
-fn place(out: &mut Chunk, row: &Cells, kind: OpKind, detail: impl Fn(&Cells, &mut Vec<Copy>) -> (u32, u32)) {
+/// The place of a stream among those seen, of which there are few.
+fn place_of(streams: &mut Vec<StreamKey>, key: StreamKey) -> u32 {
+    let known = streams.iter().position(|known| *known == key);
+    known.unwrap_or_else(|| {
+        streams.push(key);
+        streams.len() - 1
+    }) as u32
+}
+
+fn place(out: &mut Chunk, row: &Cells, detail: impl Fn(&Cells, &mut Vec<Copy>) -> (u32, u32)) {
     let (start, end) = match (row.time(0), row.time(1)) {
         (Ok(Some(start)), Ok(Some(end))) if start <= end => (start, end),
         (Ok(_), Ok(_)) => return out.open += 1,
@@ -262,9 +279,13 @@ fn place(out: &mut Chunk, row: &Cells, kind: OpKind, detail: impl Fn(&Cells, &mu
     };
     let (device, context, stream) = (row.export_id(3), row.export_id(4), row.export_id(5));
     let key = StreamKey { pid: row.int(2).unwrap_or(0), device, context, stream };
+    // Neighbouring ops mostly share their stream.
+    if out.streams.get(out.last) != Some(&key) {
+        out.last = place_of(&mut out.streams, key) as usize;
+    }
     let correlation = row.export_id(6);
     let (detail, grid) = detail(row, &mut out.copies);
-    out.ops.push(Raw { start, end, key, correlation, kind, detail, grid });
+    out.ops.push(Raw { start, end, stream: out.last as u32, correlation, detail, grid });
 }
 
 /// `copyKind`, `srcKind` and `dstKind` by ENUM_CUDA_MEMCPY_OPER and ENUM_CUDA_MEM_KIND, constant in all versions.

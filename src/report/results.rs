@@ -11,6 +11,7 @@ use crate::model::edit::EditKind;
 use crate::model::*;
 use crate::profile::communicators;
 use crate::profile::ids::{OpId, ThreadIx, pid_of, process, tid_of};
+use crate::profile::parallel::divided;
 use crate::profile::payload::PyFrame;
 use crate::profile::recapture;
 use crate::sites::native;
@@ -20,6 +21,7 @@ use crate::text;
 use crate::verdict::site::Site as FoundSite;
 use crate::verdict::source::Reading;
 use crate::vocabulary::{Attribution, Backtraces, Class, Copy, Evidence, Kind, RuleId, SiteIx, ThreadRole};
+use crate::waits::WaitId;
 use crate::waits::api::Blocking;
 use crate::waits::device::DeviceIx;
 use rustc_hash::FxHashMap;
@@ -88,22 +90,23 @@ impl<'a> Sites<'a> {
     /// All of them, in the export's order.
     pub fn all(&self) -> anyhow::Result<Vec<Site>> {
         let waits = self.waits.of_sites(!self.options.without_spread)?;
-        Ok(waits.into_iter().enumerate().map(|(number, waits)| self.site(number, waits)).collect())
+        Ok(divided(waits.len(), self.options.threads, |number| self.site(number, &waits[number])))
     }
 
-    fn site(&self, number: usize, waits: SiteWaits) -> Site {
+    fn site(&self, number: usize, waits: &SiteWaits) -> Site {
         let site: &'a FoundSite = &self.found.sites[number];
         let b = &site.bundle;
         let v = &site.verdict;
         let frames: Vec<Frame> = b.frames.iter().map(|f| self.options.rules.frame(f)).collect();
         let SiteWaits { sums, threads, devices, stream, spread } = waits;
+        let (stream, spread) = (*stream, spread.clone());
         let copy = b.copy.filter(|_| sums.copies > 0);
-        let (blocked_percent, drain_percent) = self.percents(&sums, &threads, &devices);
+        let (blocked_percent, drain_percent) = self.percents(sums, threads, devices);
         let iterations = self.own_iterations(site).map(|i| i.spans.len());
         // What the waits inside iterations come to, per iteration.
         let each = |inside: i64| iterations.map(|count| inside as f64 / count as f64);
         let each_ns = |inside: i64| each(inside).map(|ns| ns.round() as i64);
-        let start_up = self.start_up(site, &sums);
+        let start_up = self.start_up(site, sums);
         let behind = self.look.as_ref().and_then(|look| look.behind(site));
         let late = behind.as_ref().and_then(|behind| awaited::latest(behind, sums.blocked_ns));
         let collective = behind.as_ref().and_then(|behind| awaited::said(behind, sums.blocked_ns));
@@ -133,9 +136,9 @@ impl<'a> Sites<'a> {
             nvtx: b.ranges.iter().map(|r| stable_name(r)).collect(),
             source: site.line_text.clone(),
             snippet: site.snippet.clone(),
-            thread: self.thread(&threads, b.role),
+            thread: self.thread(threads, b.role),
             process: awaited::process(self.found, self.number, b.pid),
-            device: only(&devices).map(|d| self.found.devices.list[d].id),
+            device: only(devices).map(|d| self.found.devices.list[d].id),
             stream,
             copy: copy.map(|c| Copy { bytes: sums.bytes_min.unsigned_abs(), ..c }),
             copy_bytes_max: copy
@@ -313,8 +316,12 @@ impl<'a> Sites<'a> {
     /// The longest waits, then the first.
     fn examples(&self, site: &FoundSite) -> Vec<Example> {
         let mut longest = site.bundle.waits.clone();
-        longest.sort_by_key(|&w| (std::cmp::Reverse(self.found.waits[w].blocked), w));
-        longest.truncate(EXAMPLES - 1);
+        let order = |&w: &WaitId| (std::cmp::Reverse(self.found.waits[w].blocked), w);
+        if longest.len() >= EXAMPLES {
+            longest.select_nth_unstable_by_key(EXAMPLES - 1, order);
+            longest.truncate(EXAMPLES - 1);
+        }
+        longest.sort_unstable_by_key(order);
         let first = site.bundle.waits[0];
         if !longest.contains(&first) {
             longest.push(first);

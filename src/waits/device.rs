@@ -4,6 +4,7 @@ use super::Wait;
 use crate::profile::Profile;
 use crate::profile::ids::{ExportId, OpId, StreamIx, index, pid_of};
 use crate::profile::ops::{OpKind, Ops, StreamKey};
+use crate::profile::seek::seek;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,13 +29,27 @@ pub struct Device {
 /// When a device worked: the union of its ops.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    /// Disjoint, ascending, in ns.
-    pub busy: Vec<(i64, i64)>,
+    /// Disjoint, ascending.
+    busy: Vec<Busy>,
+    /// Start and end of those that [`Busy`] cannot say, by their places: work of four seconds, or after as long a pause.
+    whole: FxHashMap<usize, (i64, i64)>,
     /// When each [`STRIDE`]-th of them begins, and the busy time before it, so that any window's is known at once: these
     /// stay in a core's cache.
     marks: Vec<(i64, i64)>,
     /// Busy time of the whole capture, in ns.
     pub busy_ns: i64,
+}
+
+/// An interval in half the room: since the mark before it, and for how long, in ns of 32 bits; [`Self::WHOLE`] where one
+/// takes more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Busy {
+    since: u32,
+    length: u32,
+}
+
+impl Busy {
+    const WHOLE: Self = Self { since: u32::MAX, length: u32::MAX };
 }
 
 /// Intervals that are added up one by one: to know the busy time before each would take half as much memory again.
@@ -159,57 +174,94 @@ pub fn gpu_id(profile: &Profile, global_pid: i64, ordinal: ExportId) -> u32 {
 impl Timeline {
     /// Adds an op that starts no earlier than those before it.
     fn add(&mut self, start: i64, end: i64) {
-        match self.busy.last_mut() {
-            Some(last) if start <= last.1 => {
-                self.busy_ns += (end - last.1).max(0);
-                last.1 = last.1.max(end);
+        let next = self.busy.len();
+        match next.checked_sub(1).map(|last| (last, self.interval(last))) {
+            Some((last, (began, until))) if start <= until => {
+                if end > until {
+                    self.busy_ns += end - until;
+                    self.busy[last] = self.packed(last, (began, end));
+                }
             }
             _ => {
-                if self.busy.len().is_multiple_of(STRIDE) {
+                if next.is_multiple_of(STRIDE) {
                     self.marks.push((start, self.busy_ns));
                 }
-                self.busy.push((start, end));
+                let packed = self.packed(next, (start, end));
+                self.busy.push(packed);
                 self.busy_ns += end - start;
             }
         }
     }
 
-    /// First start and last end.
-    pub fn span(&self) -> Option<(i64, i64)> {
-        Some((self.busy.first()?.0, self.busy.last()?.1))
+    fn packed(&mut self, at: usize, (start, end): (i64, i64)) -> Busy {
+        let short = |ns: i64| u32::try_from(ns).ok().filter(|&ns| ns < u32::MAX);
+        match (short(start - self.marks[at / STRIDE].0), short(end - start)) {
+            (Some(since), Some(length)) => Busy { since, length },
+            _ => {
+                self.whole.insert(at, (start, end));
+                Busy::WHOLE
+            }
+        }
     }
 
-    /// How many intervals have begun before `time`.
-    fn begun(&self, time: i64) -> usize {
-        let marked = self.marks.partition_point(|mark| mark.0 < time);
+    /// Start and end of the interval at that place.
+    #[inline]
+    fn interval(&self, at: usize) -> (i64, i64) {
+        let packed = self.busy[at];
+        if packed == Busy::WHOLE {
+            return self.whole[&at];
+        }
+        let start = self.marks[at / STRIDE].0 + i64::from(packed.since);
+        (start, start + i64::from(packed.length))
+    }
+
+    /// First start and last end.
+    pub fn span(&self) -> Option<(i64, i64)> {
+        let last = self.busy.len().checked_sub(1)?;
+        Some((self.marks.first()?.0, self.interval(last).1))
+    }
+
+    /// How many intervals have begun before `time`; `marked`: where the search for its mark begins, and ends.
+    fn begun(&self, time: i64, marked: &mut usize) -> usize {
+        let marked = seek(self.marks.len(), marked, |i| self.marks[i].0 < time);
         let known = marked.saturating_sub(1) * STRIDE;
-        let near = &self.busy[known..self.busy.len().min(marked * STRIDE)];
-        known + near.partition_point(|b| b.0 < time)
+        let near = known..self.busy.len().min(marked * STRIDE);
+        known + near.take_while(|&at| self.interval(at).0 < time).count()
     }
 
     /// The end of the gap that begins exactly at `time`. `None` while the device works on, and after its last op.
     pub fn gap_from(&self, time: i64) -> Option<i64> {
-        let next = self.begun(time + 1);
-        let before = self.busy.get(next.checked_sub(1)?)?;
-        self.busy.get(next).filter(|_| before.1 == time).map(|next| next.0)
+        let next = self.begun(time + 1, &mut self.marks.partition_point(|mark| mark.0 <= time));
+        let ends = self.interval(next.checked_sub(1)?).1 == time;
+        (ends && next < self.busy.len()).then(|| self.interval(next).0)
     }
 
-    /// Busy time within `from..to`, in ns. Costs two short searches.
+    /// Busy time within `from..to`, in ns. Costs two short searches, of which the second begins where the first ended.
     pub fn busy_within(&self, from: i64, to: i64) -> i64 {
-        (self.busy_until(to) - self.busy_until(from)).max(0)
+        self.busy_near(from, to, &mut self.marks.partition_point(|mark| mark.0 < from))
     }
 
-    fn busy_until(&self, time: i64) -> i64 {
-        let Some(last) = self.begun(time).checked_sub(1) else { return 0 };
+    /// The same; `near`: where the search before ended, of a window that began not long before this one.
+    pub fn busy_near(&self, from: i64, to: i64, near: &mut usize) -> i64 {
+        let before = self.busy_until(from, near);
+        (self.busy_until(to, &mut near.clone()) - before).max(0)
+    }
+
+    fn busy_until(&self, time: i64, marked: &mut usize) -> i64 {
+        let Some(last) = self.begun(time, marked).checked_sub(1) else { return 0 };
         let known = last - last % STRIDE;
-        let since: i64 = self.busy[known..last].iter().map(|b| b.1 - b.0).sum();
-        self.marks[last / STRIDE].1 + since + self.busy[last].1.min(time) - self.busy[last].0
+        let length = |(start, end): (i64, i64)| end - start;
+        let since: i64 = (known..last).map(|at| length(self.interval(at))).sum();
+        let (start, end) = self.interval(last);
+        self.marks[last / STRIDE].1 + since + length((start, end.min(time)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::{any, prop_assert_eq, proptest};
 
     /// ```text
     ///   s0  [0---10]        [30---40]
@@ -222,7 +274,8 @@ mod tests {
         for (start, end) in [(0, 10), (5, 20), (30, 40)] {
             t.add(start, end);
         }
-        assert_eq!(t.busy, [(0, 20), (30, 40)]);
+        assert_eq!([t.interval(0), t.interval(1)], [(0, 20), (30, 40)]);
+        assert_eq!(t.busy.len(), 2);
         let gap = |time| t.gap_from(time);
         assert_eq!(gap(20), Some(30));
         assert_eq!(gap(10), None, "stream 1 still works");
@@ -236,14 +289,35 @@ mod tests {
         assert_eq!(t.span(), Some((0, 40)));
     }
 
-    #[test]
-    fn busy_time_of_many_intervals() {
-        let mut t = Timeline::default();
-        let many = 5 * STRIDE as i64 + 3;
-        (0..many).for_each(|i| t.add(10 * i, 10 * i + i % 7));
-        for (from, to) in [(0, 10 * many), (155, 165), (160, 500), (7, 10 * many - 40)] {
-            let within = (0..many).map(|i| ((10 * i + i % 7).min(to) - (10 * i).max(from)).max(0));
-            assert_eq!(t.busy_within(from, to), within.sum::<i64>(), "{from}..{to}");
+    proptest! {
+        /// Ops of a nanosecond to a minute, after pauses as long: the same as without packing.
+        #[test]
+        fn busy_time_is_that_of_all_ops(
+            ops in vec((0u32..37, any::<i64>(), 0u32..37, any::<i64>()), 1..120),
+            windows in vec((any::<usize>(), -5i64..5, any::<usize>(), -5i64..5), 20),
+        ) {
+            let (mut t, mut now, mut busy) = (Timeline::default(), 0i64, Vec::<(i64, i64)>::new());
+            for (pause, more, length, longer) in ops {
+                let of = |bits: u32, value: i64| value & ((1 << bits) - 1);
+                now += of(pause, more);
+                let end = now + of(length, longer);
+                t.add(now, end);
+                match busy.last_mut() {
+                    Some(last) if now <= last.1 => last.1 = last.1.max(end),
+                    _ => busy.push((now, end)),
+                }
+            }
+            prop_assert_eq!((0..t.busy.len()).map(|at| t.interval(at)).collect::<Vec<_>>(), busy.clone());
+            prop_assert_eq!(t.busy_ns, busy.iter().map(|b| b.1 - b.0).sum::<i64>());
+            let mut near = 0;
+            for (a, before, b, after) in windows {
+                let (from, to) = (busy[a % busy.len()].1 + before, busy[b % busy.len()].0 + after);
+                let within = busy.iter().map(|b| (b.1.min(to) - b.0.max(from)).max(0)).sum::<i64>();
+                prop_assert_eq!(t.busy_within(from, to), within);
+                prop_assert_eq!(t.busy_near(from, to, &mut near), within);
+                let gap = busy.iter().position(|b| b.1 == from).and_then(|i| Some(busy.get(i + 1)?.0));
+                prop_assert_eq!(t.gap_from(from), gap);
+            }
         }
     }
 }

@@ -37,10 +37,10 @@ pub fn find(profile: &Profile, devices: &Devices) -> TiVec<WaitId, Wait> {
     let mut waits: Vec<Wait> = Vec::new();
     for (thread, calls) in profile.calls.by_thread.iter_enumerated() {
         let finder = Finder { profile, queues: &queues, kinds: &kinds, records: &records, thread };
-        waits.extend(finder.of_thread(calls));
+        finder.of_thread(calls, &mut waits);
     }
     queues.complete_copies(&mut waits);
-    waits.sort_by_key(|w| w.call);
+    waits.sort_unstable_by_key(|w| w.call);
     waits.shrink_to_fit();
     TiVec::from(waits)
 }
@@ -68,9 +68,8 @@ impl Finder<'_> {
     ///   cudaStreamSynchronize   [------------]                  a wait, with the copy
     ///     cuStreamSynchronize     [--------]                    nested: the same wait
     /// ```
-    fn of_thread(&self, calls: &[CallId]) -> Vec<Wait> {
-        let table = &self.profile.calls;
-        let mut waits: Vec<Wait> = Vec::new();
+    fn of_thread(&self, calls: &[CallId], waits: &mut Vec<Wait>) {
+        let (table, first) = (&self.profile.calls, waits.len());
         let mut previous: Option<Previous> = None;
         let mut covered_until = -MAX_TIME; // before every call
         for &call in calls {
@@ -93,7 +92,7 @@ impl Finder<'_> {
                     // A pageable copy that stood as a wait of its own now belongs to its synchronisation.
                     waits.pop_if(|w| w.call == copy);
                 }
-                self.queues.resolve(&mut wait, &waits);
+                self.queues.resolve(&mut wait, &waits[first..]);
                 if self.counts(&wait) {
                     waits.push(wait);
                 }
@@ -102,7 +101,6 @@ impl Finder<'_> {
                 previous = Some(Previous { call, length: end - start - overlap.min(end - start) });
             }
         }
-        waits
     }
 
     fn wait(&self, call: CallId, blocking: Blocking, previous: Option<Previous>) -> Option<Wait> {

@@ -28,6 +28,7 @@ use super::device::Devices;
 use super::streams::{FEW_STREAMS, Streams};
 use crate::profile::Profile;
 use crate::profile::ids::{OpId, StreamIx};
+use crate::profile::seek::Place;
 
 /// Ops of one stream follow each other within 1 to 3 µs: what starts later after the one before waited for something.
 const BACK_TO_BACK_NS: i64 = 4_000;
@@ -38,6 +39,8 @@ pub const FOLLOWS_NS: i64 = 10_000;
 /// Looks at single waits of an export.
 pub struct Held<'a> {
     streams: Streams<'a>,
+    /// Among the ops of its stream, where the last path ended.
+    place: Place,
 }
 
 /// An op of a wait's path, and when it kept the host.
@@ -63,7 +66,7 @@ pub struct Narrower {
 impl<'a> Held<'a> {
     /// Of an export. Linear in the streams; in the ops too, where a process has many streams.
     pub fn new(profile: &'a Profile, devices: &'a Devices) -> Self {
-        Self { streams: Streams::new(profile, devices) }
+        Self { streams: Streams::new(profile, devices), place: Place::default() }
     }
 
     /// When a wait began to block, in ns.
@@ -126,7 +129,10 @@ impl<'a> Held<'a> {
         let (ops, devices) = (&self.streams.profile.ops, self.streams.devices);
         let mut path = Vec::new();
         let Some(mut op) = wait.awaited else { return path };
-        let place = |op: OpId| devices.stream_ops[ops.stream[op]].partition_point(|&other| other < op);
+        let place = |op: OpId| {
+            let list = &devices.stream_ops[ops.stream[op]];
+            self.place.seek(list.len(), |at| list[at] < op)
+        };
         let (from, mut to, mut at) = (self.began(wait), wait.end, place(op));
         while ops.end[op] > from {
             let (start, end) = (ops.start[op], ops.end[op].min(to));

@@ -128,12 +128,14 @@ impl<'a> Builder<'a> {
             recorded,
             ..Program::empty(learned)
         };
-        let mut learned = program.learned.clone();
-        learned.depth = self.depth(&learned);
-        program.learned = learned;
-        self.place_ops(&mut program);
-        self.place_steps(waits, &mut program);
-        follow::hand_over(self.profile, self.issue, &mut program);
+        let learned = program.learned.clone();
+        program.learned.depth = std::thread::scope(|scope| {
+            let depth = scope.spawn(|| self.depth(&learned));
+            self.place_ops(&mut program);
+            self.place_steps(waits, &mut program);
+            follow::hand_over(self.profile, self.issue, &mut program);
+            depth.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
         program.steps.shrink();
         program.ops.shrink();
         program

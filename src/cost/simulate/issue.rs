@@ -3,7 +3,7 @@
 use super::step::Rank;
 use crate::profile::Profile;
 use crate::profile::ids::{CallId, OpId, StreamIx, ThreadIx};
-use typed_index_collections::{TiSlice, TiVec};
+use typed_index_collections::TiVec;
 
 /// Calls in recorded order and the ops that each issued.
 pub struct Issue {
@@ -31,15 +31,14 @@ impl Issue {
     pub fn new(profile: &Profile) -> Self {
         let (calls, ops) = (&profile.calls, &profile.ops);
         let outer = outermost(profile);
-        let call_of: TiVec<OpId, Option<CallId>> =
-            ops.ids().map(|op| profile.issuer(op).map(|call| outer[call])).collect();
+        let call_of = |op: OpId| profile.issuer(op).map(|call| outer[call]);
+        // Ops of each call; then, once a call has its entry, the rank of the next of them.
         let mut count: TiVec<CallId, u32> = TiVec::from(vec![0; calls.len()]);
-        call_of.iter().flatten().for_each(|&call| count[call] += 1);
-        let orphans = orphans(profile, &call_of);
+        ops.ids().filter_map(call_of).for_each(|call| count[call] += 1);
+        let orphans = orphans(profile, call_of);
         let mut next_orphan = orphans.iter().copied().peekable();
         let mut entries = Vec::with_capacity(calls.len() + orphans.len());
         let mut at = Rank::from(0);
-        let mut first: TiVec<CallId, Rank> = TiVec::from(vec![at; calls.len()]);
         let mut rank: TiVec<OpId, Rank> = TiVec::from(vec![at; ops.len()]);
         let mut place_orphan = |op: OpId, at: &mut Rank, entries: &mut Vec<Entry>| {
             rank[op] = *at;
@@ -50,17 +49,16 @@ impl Issue {
             while let Some((_, op)) = next_orphan.next_if(|o| o.0 <= calls.start[call]) {
                 place_orphan(op, &mut at, &mut entries);
             }
-            first[call] = at;
-            entries.push(Entry { call: Some(call), ops: count[call] });
-            at = at + count[call] as usize;
+            let ops = std::mem::replace(&mut count[call], at.index() as u32);
+            entries.push(Entry { call: Some(call), ops });
+            at = at + ops as usize;
         }
         next_orphan.for_each(|(_, op)| place_orphan(op, &mut at, &mut entries));
         let mut order: TiVec<Rank, OpId> = TiVec::from(vec![OpId::from(0); ops.len()]);
         for op in ops.ids() {
-            if let Some(call) = call_of[op] {
-                let next = &mut first[call];
-                rank[op] = *next;
-                *next = *next + 1;
+            if let Some(call) = call_of(op) {
+                rank[op] = Rank::from(count[call] as usize);
+                count[call] += 1;
             }
             order[rank[op]] = op;
         }
@@ -81,13 +79,13 @@ impl Issue {
 ///  capture      |  [launch b]                    a was launched before the capture began
 ///  stream 7     |               [a------][b--]   and counts as issued just before b
 /// ```
-fn orphans(profile: &Profile, call_of: &TiSlice<OpId, Option<CallId>>) -> Vec<(i64, OpId)> {
+fn orphans(profile: &Profile, call_of: impl Fn(OpId) -> Option<CallId>) -> Vec<(i64, OpId)> {
     let ops = &profile.ops;
     let mut next: TiVec<StreamIx, i64> = ops.streams.iter().map(|_| i64::MAX).collect();
     let mut found = Vec::new();
     for op in ops.ids().rev() {
         let next = &mut next[ops.stream[op]];
-        match call_of[op] {
+        match call_of(op) {
             None => {
                 *next = (*next).min(ops.start[op]);
                 found.push((*next, op));

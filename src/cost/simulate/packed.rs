@@ -1,7 +1,7 @@
 //! Steps and ops as they are kept: most are like most others, and take a third of the room of one in full.
 //!
 //! ```text
-//!  rows    [launch][launch][wait][launch][copy] …      24 bytes each
+//!  rows    [launch][launch][wait][launch][copy] …      20 bytes each
 //!                             └──────┐       │
 //!  whole                           [wait]  [copy]      what a row cannot say: times of seconds, waits, other streams
 //! ```
@@ -24,10 +24,12 @@ pub trait Row: Copy {
 
     /// In short, whether or not that says all.
     fn of(value: &Self::Whole) -> Self;
-    /// What it says.
+    /// What it says, if it is no [`Self::at`].
     fn value(self) -> Self::Whole;
+    /// Of a value that stands in full there.
+    fn at(whole: WholeIx) -> Self;
     /// Where the value stands in full.
-    fn whole(&mut self) -> &mut Option<WholeIx>;
+    fn whole(self) -> Option<WholeIx>;
 }
 
 /// A column of values.
@@ -74,33 +76,33 @@ where
     /// What is at a place in short, where that says all.
     #[inline]
     pub fn short(&self, at: I) -> Option<R> {
-        let mut row = self.rows[at];
-        if row.whole().is_none() { Some(row) } else { None }
+        Some(self.rows[at]).filter(|row| row.whole().is_none())
     }
 
     /// The value at a place.
     #[inline]
     pub fn get(&self, at: I) -> R::Whole {
-        let mut row = self.rows[at];
+        let row = self.rows[at];
         row.whole().map_or_else(|| row.value(), |whole| self.whole[whole])
     }
 
     /// Puts one at the end.
     pub fn push(&mut self, value: R::Whole) {
-        self.rows.push(R::of(&value));
-        self.set(self.rows.last_key().unwrap_or(I::from(0)), value);
+        let row = self.row(value);
+        self.rows.push(row);
+    }
+
+    fn row(&mut self, value: R::Whole) -> R {
+        let row = R::of(&value);
+        let says_all = row.whole().is_none() && row.value() == value;
+        if says_all { row } else { R::at(self.whole.push_and_get_key(value)) }
     }
 
     /// Puts another at a place.
     pub fn set(&mut self, at: I, value: R::Whole) {
-        let row = &mut self.rows[at];
-        if let Some(whole) = *row.whole() {
-            self.whole[whole] = value;
-            return;
-        }
-        *row = R::of(&value);
-        if row.value() != value {
-            *row.whole() = Some(self.whole.push_and_get_key(value));
+        match self.rows[at].whole() {
+            Some(whole) => self.whole[whole] = value,
+            None => self.rows[at] = self.row(value),
         }
     }
 
@@ -125,9 +127,8 @@ pub struct StepRow {
     overhead: u32,
     first_op: Rank,
     thread: HostThread,
-    /// How many, or [`GIVEN`].
+    /// How many, or [`GIVEN`], or [`WHOLE`].
     ops: u16,
-    whole: Option<WholeIx>,
 }
 
 /// What most steps are: a call that launches one op, and is no site's. Times are in ns.
@@ -160,6 +161,10 @@ impl StepRow {
 
 /// Stands for the one op of a step of [`StepKind::Given`].
 const GIVEN: u16 = u16::MAX;
+/// The step stands in full, where `gap` says.
+const WHOLE: u16 = u16::MAX - 1;
+/// As a place: the op stands in full, where `duration` says.
+const WHOLE_OP: u32 = u32::MAX;
 
 impl Row for StepRow {
     type Whole = Step;
@@ -172,8 +177,17 @@ impl Row for StepRow {
             first_op: step.first_op,
             thread: step.thread,
             ops: if step.kind == StepKind::Given { GIVEN } else { step.ops as u16 },
-            whole: None,
         }
+    }
+
+    fn at(whole: WholeIx) -> Self {
+        let (first_op, thread) = (Rank::from(0), HostThread::from(0));
+        Self { gap: whole.index() as u32, length: 0, overhead: 0, first_op, thread, ops: WHOLE }
+    }
+
+    #[inline]
+    fn whole(self) -> Option<WholeIx> {
+        (self.ops == WHOLE).then(|| WholeIx::from(self.gap as usize))
     }
 
     #[inline]
@@ -198,10 +212,6 @@ impl Row for StepRow {
             staged: false,
         }
     }
-
-    fn whole(&mut self) -> &mut Option<WholeIx> {
-        &mut self.whole
-    }
 }
 
 /// An op that follows none of another stream.
@@ -211,8 +221,8 @@ pub struct OpRow {
     after_call: i32,
     after_previous: i32,
     stream: StreamIx,
+    /// Or [`WHOLE_OP`].
     place: u32,
-    whole: Option<WholeIx>,
 }
 
 impl Row for OpRow {
@@ -225,8 +235,17 @@ impl Row for OpRow {
             after_previous: op.after_previous as i32,
             stream: op.stream,
             place: op.place,
-            whole: None,
         }
+    }
+
+    fn at(whole: WholeIx) -> Self {
+        let stream = StreamIx::from(0);
+        Self { duration: whole.index() as u32, after_call: 0, after_previous: 0, stream, place: WHOLE_OP }
+    }
+
+    #[inline]
+    fn whole(self) -> Option<WholeIx> {
+        (self.place == WHOLE_OP).then(|| WholeIx::from(self.duration as usize))
     }
 
     #[inline]
@@ -242,8 +261,54 @@ impl Row for OpRow {
             after_barrier: legacy::UNBOUND,
         }
     }
+}
 
-    fn whole(&mut self) -> &mut Option<WholeIx> {
-        &mut self.whole
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::{any, prop_assert_eq, proptest};
+
+    proptest! {
+        /// Whatever is put into a row or put in its place, also what rows cannot say or stands for something else in them.
+        #[test]
+        fn what_is_kept_comes_back(values in vec((0u32..40, any::<i64>(), any::<u32>(), any::<u16>()), 1..40)) {
+            let (mut steps, mut ops) = (Packed::<usize, StepRow>::default(), Packed::<usize, OpRow>::default());
+            let of = |&(bits, time, number, small): &(u32, i64, u32, u16)| {
+                let time = time & ((1 << bits) - 1);
+                // Numbers that a row takes for a sign of its own.
+                let (few, place) = (u32::MAX - number % 4, u32::from(u16::MAX) - number % 4);
+                let count = [1, place, number][usize::from(small % 3)];
+                let step = Step {
+                    gap: time,
+                    overhead: number,
+                    ops: count,
+                    thread: HostThread::from(usize::from(small)),
+                    ..StepRow::at(WholeIx::from(0)).value()
+                };
+                let op = Op {
+                    duration: time,
+                    after_call: -time,
+                    place: [few, number][usize::from(small % 2)],
+                    ..OpRow::at(WholeIx::from(0)).value()
+                };
+                (Step { after: step.thread, ..step }, op)
+            };
+            for value in &values {
+                let (step, op) = of(value);
+                steps.push(step);
+                ops.push(op);
+            }
+            let all = |rows: &mut dyn Iterator<Item = (Step, Op)>| rows.collect::<Vec<_>>();
+            let known = |at| (steps.get(at), ops.get(at));
+            prop_assert_eq!(all(&mut (0..values.len()).map(known)), all(&mut values.iter().map(of)));
+            for (at, value) in values.iter().rev().enumerate() {
+                let (step, op) = of(value);
+                steps.set(at, step);
+                ops.set(at, op);
+            }
+            let known = |at| (steps.get(at), ops.get(at));
+            prop_assert_eq!(all(&mut (0..values.len()).map(known)), all(&mut values.iter().rev().map(of)));
+        }
     }
 }

@@ -52,7 +52,7 @@ pub struct Variant {
 /// together comes first.
 pub(in crate::cost) const PASSES: usize = 4;
 
-/// Variants that are run side by side.
+/// Variants that are run side by side at most.
 pub(in crate::cost) const LANES: usize = 6;
 
 /// Runs the program once. Linear in steps and ops.
@@ -80,18 +80,26 @@ pub fn run_all(program: &Program, variants: &[Variant]) -> Vec<Outcome> {
     if !program.late.is_empty() {
         return variants.iter().map(|variant| run(program, variant)).collect();
     }
-    let batch = |batch: &[Variant]| {
-        // Lanes that are left over repeat the first.
-        let lanes: [&Variant; LANES] = std::array::from_fn(|lane| batch.get(lane).unwrap_or(&batch[0]));
-        counts(program, batch.len() as u64);
-        let mut lanes = Lanes::new(program, lanes, Vec::new()).pass();
-        let of = |lane| {
-            lanes.lane = lane;
-            lanes.outcome()
-        };
-        (0..batch.len()).map(of).collect::<Vec<_>>()
+    let batch = |batch: &[Variant]| match batch {
+        [_, _, _, _, _, _, ..] => side_by_side::<6>(program, batch),
+        [_, _, _, _, _] => side_by_side::<5>(program, batch),
+        [_, _, _, _] => side_by_side::<4>(program, batch),
+        [_, _, _] => side_by_side::<3>(program, batch),
+        [_, _] => side_by_side::<2>(program, batch),
+        _ => side_by_side::<1>(program, batch),
     };
     variants.chunks(LANES).flat_map(batch).collect()
+}
+
+/// Runs so many variants in one pass.
+fn side_by_side<const L: usize>(program: &Program, variants: &[Variant]) -> Vec<Outcome> {
+    counts(program, L as u64);
+    let mut lanes = Lanes::<L>::new(program, std::array::from_fn(|lane| &variants[lane]), Vec::new()).pass();
+    let of = |lane| {
+        lanes.lane = lane;
+        lanes.outcome()
+    };
+    (0..L).map(of).collect()
 }
 
 fn counts(program: &Program, passes: u64) {
@@ -207,6 +215,8 @@ impl<'a, const L: usize> Lanes<'a, L> {
         let program = self.program;
         let usual = self.variants.iter().any(|variant| variant.usual);
         let plain = self.joined.is_empty() && (L == 1 || !usual);
+        let left_out = self.variants.map(|variant| variant.left_out);
+        let left_out = (left_out, left_out.iter().all(|share| *share == left_out[0]));
         for at in program.steps.keys() {
             let is_lap = program.laps.is_some_and(|l| l.first == at || l.last == at);
             // Most steps.
@@ -215,7 +225,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
             {
                 let op = if usual { self.usual(launch.op) } else { program.ops.get(launch.op) };
                 if op.follows.is_none() && program.part[op.stream] == Part::Free {
-                    self.launched(&launch, &op);
+                    self.launched(&launch, &op, left_out);
                     continue;
                 }
             }
@@ -229,14 +239,13 @@ impl<'a, const L: usize> Lanes<'a, L> {
         self
     }
 
-    /// A launch, as [`Self::keep`] and [`Self::place`] have it, in all lanes.
+    /// A launch, as [`Self::keep`] and [`Self::place`] have it, in all lanes; `left_out`: of the profiler's time, and whether
+    /// all lanes leave out as much.
     #[inline]
-    fn launched(&mut self, step: &Launch, op: &Op) {
+    fn launched(&mut self, step: &Launch, op: &Op, (left_out, alike): ([i64; L], bool)) {
         let most = most_of(step.length);
-        let taken = |variant: &Variant| i64::from(step.overhead) * variant.left_out / 100;
-        let first = self.variants[0];
-        let alike = self.variants.iter().all(|variant| variant.left_out == first.left_out);
-        let taken = if alike { [taken(first); L] } else { self.variants.map(taken) };
+        let taken = |share| i64::from(step.overhead) * share / 100;
+        let taken = if alike { [taken(left_out[0]); L] } else { left_out.map(taken) };
         let thread = &mut self.threads[step.thread];
         let queue = &mut self.streams[op.stream];
         let group = &mut self.groups[self.program.group[op.stream]];

@@ -10,7 +10,9 @@
 //! Source: the SQLite file format, sections 1.3 (header), 1.6 (b-tree pages), 1.7 (overflow pages). What does not fit it is
 //! [`Damaged`], and the table is left to SQLite, which is also asked for everything small. Every bound is checked; no page
 //! is visited twice but of a damaged file, and then no more pages than the file has. Reads, no memory map: a file that
-//! shrinks meanwhile is an error and no signal. Cost: a copy of each page of the table, and [`super::record`].
+//! shrinks meanwhile is an error and no signal. Cost: a copy of each page of the table, and [`super::record`]; the page
+//! faults of a map take longer than the copies (4.3 GB in the page cache: 0.32 s for reads, 0.36 s for a map of the whole
+//! file, 0.55 s for windows of it).
 
 use super::record::{Damaged, Encoding, Fits, Place, Record, varint};
 use super::{Cells, Parts, ReadPart, Source, quote};
