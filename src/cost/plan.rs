@@ -32,12 +32,11 @@ pub(super) const PAIRS: usize = 5;
 pub(super) const OPEN: usize = 2 * PAIRS;
 
 /// The estimate's range. What makes the iterations of public programs (docs/savings.md) as long as those timed alone is 0.8 to 1.3
-/// times what is estimated to be the profiler's where backtraces are most of it, in three of four 0.9 to 1.2; without them 0.5 to
-/// 1.6, in five of six from half as much to half as much again. Where the iteration's length is known, 10 % are allowed for.
+/// times what is estimated to be the profiler's where backtraces are most of it, in two of three 0.9 to 1.1; without them 0.5 to
+/// 1.6, in five of six from half as much to half as much again. 10 % are allowed for where the iteration's length is known, too.
 pub(super) fn ends(left_out: i64, backtraces: bool, step_known: bool) -> [Shares; PAIRS - 2] {
     match (backtraces, step_known) {
-        (_, true) => [(left_out * 9 / 10, 0), (left_out * 11 / 10, 0), (left_out * 11 / 10, 100)],
-        (true, false) => [(left_out * 9 / 10, 0), (left_out * 6 / 5, 0), (left_out * 6 / 5, 100)],
+        (true, _) | (_, true) => [(left_out * 9 / 10, 0), (left_out * 11 / 10, 0), (left_out * 11 / 10, 100)],
         (false, false) => [(left_out / 2, 0), (left_out * 3 / 2, 0), (left_out * 3 / 2, 150)],
     }
 }

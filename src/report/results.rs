@@ -297,8 +297,13 @@ impl<'a> Sites<'a> {
     pub fn iterations(&self) -> anyhow::Result<Option<Iterations>> {
         let Some(found) = &self.found.iterations else { return Ok(None) };
         let count = found.spans.len();
-        let timelines = self.found.devices.list.iter().map(|d| &d.timeline);
-        let busy = sum(timelines.flat_map(|t| found.spans.iter().map(|s| t.busy_within(s.0, s.1))));
+        // Of each device, the iterations in which it did anything: there may be as many of the one as of the other.
+        let busy = sum(self.found.devices.list.iter().flat_map(|device| {
+            let (from, to) = device.timeline.span().unwrap_or_default();
+            let first = found.spans.partition_point(|s| s.1 <= from);
+            let spans = found.spans[first..].iter().take_while(move |s| s.0 < to);
+            spans.map(|s| device.timeline.busy_within(s.0, s.1))
+        }));
         Ok(Some(Iterations {
             source: found.source(),
             confidence: found.confidence(),

@@ -75,6 +75,32 @@ fn tracing_inside_calls_is_left_out() {
     assert!(iteration.ns * 2 < iteration.captured_ns && iteration.ns > 20 * 2_000, "{iteration:?}");
 }
 
+/// Between calls tracing takes its figure, but never most of a gap: dense launches are not taken for the profiler's.
+///
+/// ```text
+///  dense  host  [launch]·5·[launch]·5· … [sync]·5·           40 % of each gap and 65 % of each launch
+///  apart  host  [launch]····40····[launch]···· … [sync]····   6 µs each
+/// ```
+#[test]
+fn tracing_between_calls_is_a_part_of_the_gap() {
+    for (gap, taken) in [(5_000, (20 * (2_000 + 2_730) + 2_000) / 21), (40_000, 6_000)] {
+        let (mut e, t) = empty();
+        let mut at = 0;
+        for i in 0..30 {
+            e.nvtx(t, at..at + 1, &format!("step {i}"));
+            for _ in 0..20 {
+                e.launch(t, at..at + 4_200, GPU0, at + 5_000..at + 5_500, "k");
+                at += 4_200 + gap;
+            }
+            e.sync(t, "cudaStreamSynchronize", at..at + 4_000, GPU0);
+            at += 4_000 + gap;
+        }
+        let iteration = priced(&e, None).totals.iteration.expect("a loop");
+        let each = (iteration.captured_ns - iteration.ns) / 21;
+        assert!((each - taken).abs() < 100, "{gap}: {each}");
+    }
+}
+
 /// A known step scales what is left out; one that cannot be reached is not used, and that is said.
 #[test]
 fn a_known_step_is_met() {
