@@ -151,6 +151,8 @@ pub const METER_SHARED: f64 = 0.75;
 pub const RECORDED: f64 = 0.75;
 /// At most, where a size is made of the highest index: the host often has it.
 pub const HIGHEST_INDEX: f64 = 0.8;
+/// At most, where the function that reads a value has only been given it: the host may have it, and that is not seen.
+pub const GIVEN: f64 = 0.85;
 /// At most, where a branch tests one element of what a loop goes through: all can be read before it, in one wait.
 pub const ELEMENT: f64 = 0.85;
 /// At most, for an array of NumPy that is handed to code which is not at hand.

@@ -124,6 +124,8 @@ fn operator(s: &Subject) -> Option<Verdict> {
         (_, "A03") => grade::R19_TRUTH,
         (Kind::ControlFlow, _) => grade::R19,
         (_, "B10") => grade::R18_REPEATS,
+        // Often only how many there are is asked for.
+        (_, "B07" | "B09") => grade::R18_UNSEEN,
         _ => grade::R18,
     };
     Some(says(grade, kind, pattern, format!("the {source} names {name}{under}: {}", op.because)))

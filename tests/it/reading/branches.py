@@ -220,3 +220,26 @@ def name(i, unknown):
 
 def text(tokens, unknown):
     return ' '.join(name(i, unknown) for i in tokens)  #< name
+
+# --- the larger of two tensors goes on to the device
+def first_step(d0, d1, d2, order):
+    h0 = 0.01 * d0 / d1
+    h1 = (0.01 / max(d1, d2)) ** (1. / float(order + 1))  #! bool: round-trip; <= 0.75; pattern A05
+    return torch.min(100 * h0, h1.abs()).to(d0)
+
+# --- the larger of two tensors is told
+def best(acc, best_acc):
+    best_acc = max(acc, best_acc)  #! bool: control-flow; rules S14; pattern A05
+    if best_acc > 0.5:
+        save()
+
+# --- a value that the function was given: where it comes from is not seen
+def stop(scores, limit):
+    if scores[0] > limit:  #! truth: control-flow; <= 0.85
+        raise_limit()
+
+# --- a value that the function computes
+def stop(model, x):
+    scores = model(x)
+    if scores.max() > 3:  #! truth: control-flow; >= 0.95
+        raise_limit()

@@ -256,3 +256,44 @@ def f(a):
         return v > 3
     if late():
         g()
+
+# --- an index that is looked for in the container first is a key of it
+class Hub:
+    def __init__(self, scalars=None):
+        self._scalars = self._parse(scalars)
+    def update(self, key, value):
+        value = value.item()  #! item: logging
+        if key not in self._scalars:
+            self._scalars[key] = History()
+        self._scalars[key].update(value)
+    def show(self):
+        for name, history in self._scalars.items():
+            print(name, history)
+
+# --- a list is asked for its elements
+class Seen:
+    def __init__(self):
+        self.all = []
+    def update(self, value):
+        value = value.item()  #! item: control-flow
+        if value in self.all:
+            return
+        self.all.append(value)
+
+# --- what a framework asks a metric for is shown
+class IoU(BaseMetric):
+    def process(self, batch, samples):
+        iou = (samples[0] / samples[1]).cpu()  #! cpu: logging; <= 0.75
+        self.results.append(dict(n=len(batch), iou=iou * len(batch)))
+    def compute_metrics(self, results):
+        total = sum(result['iou'] for result in self.results)
+        return dict(iou=total / sum(result['n'] for result in self.results))
+
+# --- of another method it is not told
+class IoU(BaseMetric):
+    def process(self, batch, samples):
+        iou = (samples[0] / samples[1]).cpu()  #! cpu: value-read
+        self.results.append(dict(n=len(batch), iou=iou * len(batch)))
+    def threshold(self, results):
+        total = sum(result['iou'] for result in self.results)
+        return dict(iou=total / sum(result['n'] for result in self.results))

@@ -60,3 +60,21 @@ def over(scores, best):
     for i in range(9):
         if top[i] > best.detach():  #! truth: control-flow; rules S01 S17
             run(i)
+
+# --- a table of symbols asked for each token, through its own brackets
+class Table:
+    def __getitem__(self, at):
+        if at < len(self.symbols):  #! truth: round-trip; pattern A14
+            return self.symbols[at]
+        return self.unknown
+    def string(self, tokens):
+        return ' '.join(self[at] for at in tokens)  #< __getitem__
+
+def show(table, model):
+    best = model.step().argmax(-1).view(-1)
+    print(table.string(best))  #< string
+
+# --- an index made a number is no read of its own
+def text(names, model):
+    ids = model.step().argmax(-1).view(-1)
+    return ''.join([names[int(i)] for i in ids])  #! int: round-trip; pattern A14; expression int(i)

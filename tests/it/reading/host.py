@@ -193,3 +193,25 @@ def main(loader, model, device):
     for batch in loader:
         batch = to_device(batch, model, device)
         shown(batch, 0)  #< shown
+
+# --- a counter held against a setting that may be missing
+class Running(nn.Module):
+    def __init__(self, until=None):
+        super().__init__()
+        self.until = until
+        self.register_buffer("count", torch.tensor(0))
+    def update(self, x):
+        if self.until is not None and self.count >= self.until:  #! truth: host-known; rules S20; pattern A36
+            return
+        n = x.shape[0]
+        self.count += n
+
+# --- a counter of Python held against a setting that went to the device
+class Solver:
+    def __init__(self, y0, most=2 ** 31 - 1):
+        self.most = torch.tensor(most, device=y0.device)
+    def advance(self, t):
+        steps = 0
+        while t > self.ends[-1].item():
+            assert steps < self.most, "too many steps"  #! truth: host-known; rules S20; pattern A36
+            steps += 1

@@ -130,3 +130,9 @@ def f(loader, labels):
     for x in loader:
         scores.append(model(x).cpu())  #! cpu: logging
     return roc_auc_score(labels, torch.cat(scores).numpy())
+
+# --- actions for each of several environments
+def simulate(envs, agent, obs):
+    action = agent(obs)
+    action = [{k: np.array(action[k][i].detach().cpu()) for k in action} for i in range(len(envs))]  #! cpu: cpu-compute
+    return [e.step(a) for e, a in zip(envs, action)]

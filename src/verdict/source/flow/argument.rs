@@ -2,8 +2,8 @@
 
 use super::calls::is_array;
 use super::products::joins;
-use super::tracer::{Next, Tracer, UNKNOWN, ends};
-use super::value::{Sink, Step, Value};
+use super::tracer::{Tracer, UNKNOWN};
+use super::value::{Next, Sink, Step, Value, ends, ends_perhaps};
 use crate::rules::grade::{HANDED_ON, RECORDED};
 use crate::verdict::source::infer::libraries::{Names, makes_tensor};
 use crate::verdict::source::infer::objects::Objects;
@@ -54,6 +54,7 @@ impl<'a> Tracer<'a, '_> {
         let (Node::ExprCall(call), node) = (path[at], path[path.len() - 1]) else { return Next::Done };
         let callee = self.file.text(&*call.func);
         let role = match roles::role(call, node.range(), value.bulk) {
+            Role::Unknown if acts(call, above) => Role::Compute,
             Role::Unknown => {
                 let full = full_name(self.file, &dotted(&call.func));
                 roles::imported_role(&full, value.data || value.bulk, value.text)
@@ -66,9 +67,7 @@ impl<'a> Tracer<'a, '_> {
             }
             // Of what a checkpoint keeps, figures are no results, and they are written now and then.
             Role::Write if callee == "torch.save" && value.summed && !value.steps.is_empty() => {
-                self.sink(path, value, Sink::Log, "part of a checkpoint");
-                self.uses.last_mut().into_iter().for_each(|used| used.limit = RECORDED);
-                return Next::Done;
+                return ends_perhaps(RECORDED, Sink::Log, "part of a checkpoint");
             }
             Role::Write => return ends(Sink::Write, format!("written out by {callee}")),
             Role::Words => {
@@ -77,15 +76,10 @@ impl<'a> Tracer<'a, '_> {
                 return ends(Sink::Compute, format!("an argument of {callee}"));
             }
             Role::Log if value.text && self.is_output(call, above) => {
-                self.sink(path, value, Sink::Write, format!("text for {callee} in a file of its own"));
-                self.uses.last_mut().into_iter().for_each(|used| used.limit = HANDED_ON);
-                return Next::Done;
+                let what = format!("text for {callee} in a file of its own");
+                return ends_perhaps(HANDED_ON, Sink::Write, what);
             }
-            Role::Report => {
-                self.sink(path, value, Sink::Log, format!("an argument of {callee}"));
-                self.uses.last_mut().into_iter().for_each(|used| used.limit = RECORDED);
-                return Next::Done;
-            }
+            Role::Report => return ends_perhaps(RECORDED, Sink::Log, format!("an argument of {callee}")),
             Role::Log => return ends(Sink::Log, format!("an argument of {callee}")),
             Role::Compute => return ends(Sink::Compute, format!("an argument of {callee}")),
             Role::Device => return ends(Sink::Device, format!("an argument of {callee} on the device")),
@@ -96,16 +90,23 @@ impl<'a> Tracer<'a, '_> {
             }
             Role::Size => return sized(path, at, &callee),
             Role::Neutral => return Next::Done,
+            Role::Track | Role::Keep | Role::Unknown => return self.given(role, path, at, value),
+            Role::Text => value.becomes_text(),
+            Role::Through => through(call, node.range(), value),
+        }
+        Next::Up(path.len() - 1 - at)
+    }
+
+    /// A meter, a container or a function gets the value, of which only its definition tells what it does.
+    fn given(&mut self, role: Role, path: &[Node<'a>], at: usize, value: &mut Value) -> Next {
+        let (Node::ExprCall(call), above) = (path[at], &path[..path.len() - 1]) else { return Next::Done };
+        match role {
             // What only looks like a meter by how it is called is followed into its class.
             Role::Track
-                if !roles::is_logger(split_callee(&callee).0)
-                    && self.method_called(above, call).is_some_and(|method| !averages(&method)) =>
+                if roles::is_logger(split_callee(&self.file.text(&*call.func)).0)
+                    || self.method_called(above, call).is_none_or(|method| averages(&method)) =>
             {
-                return self.handed(path, at, value).map_or(Next::Done, Next::Up);
-            }
-            Role::Track => {
                 self.tracked(path, at, value);
-                return Next::Done;
             }
             // What a class of the file calls so is followed there; and arrays are in no set.
             Role::Keep
@@ -114,18 +115,20 @@ impl<'a> Tracer<'a, '_> {
                     && self.object_abroad(above, call).is_none() =>
             {
                 self.keep(path, at, value);
-                return Next::Done;
             }
-            Role::Keep if !value.data && self.is_meter(above, call) => {
-                self.tracked(path, at, value);
-                return Next::Done;
-            }
-            Role::Keep | Role::Unknown => return self.handed(path, at, value).map_or(Next::Done, Next::Up),
-            Role::Text => value.becomes_text(),
-            Role::Through => through(call, node.range(), value),
+            Role::Keep if !value.data && self.is_meter(above, call) => self.tracked(path, at, value),
+            _ => return self.handed(path, at, value).map_or(Next::Done, Next::Up),
         }
-        Next::Up(path.len() - 1 - at)
+        Next::Done
     }
+}
+
+/// Whether a call acts in one of the environments that a loop goes through: `[e.step(a) for e, a in zip(envs, actions)]`.
+fn acts<'a>(call: &'a ExprCall, path: &[Node<'a>]) -> bool {
+    let Some(Expr::Name(name)) = nodes::receiver(call) else { return false };
+    let taken =
+        |store: &Path<'a>| scope::gone_through(store).is_some_and(|of| roles::is_environment(&dotted(of)));
+    nodes::name(&call.func) == "step" && scope::reaching(path, name).iter().any(taken)
 }
 
 /// Whether a class of figures keeps a mean of what it is told, by its sum and count: an `AverageMeter`, whatever it is called.

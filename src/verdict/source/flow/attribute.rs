@@ -1,7 +1,7 @@
 //! Following a value that an attribute holds: to the reads of the attribute anywhere in the file, and through methods that only
 //! hand it out to those who ask them.
 
-use super::tracer::Tracer;
+use super::tracer::{Tracer, function_name};
 use super::value::{Sink, Step, Use, Value};
 use crate::rules::grade;
 use crate::verdict::source::infer::objects::Whose;
@@ -56,10 +56,7 @@ impl<'a> Tracer<'a, '_> {
             let Some(what) = recorded else {
                 return self.sink(path, &value, Sink::Stored, format!("stored in `{name}`"));
             };
-            self.sink(path, &value, Sink::Log, what);
-            if let Some(used) = self.uses.last_mut() {
-                used.limit = grade::RECORDED;
-            }
+            self.perhaps(grade::RECORDED, path, &value, Sink::Log, what);
         }
     }
 
@@ -96,6 +93,10 @@ impl<'a> Tracer<'a, '_> {
                     continue;
                 }
                 used.sink = Sink::Stored;
+                // What a framework asks a metric for is a figure to show.
+                if used.value.summed && !used.value.data && roles::is_metric(function_name(read)) {
+                    (used.sink, used.limit) = (Sink::Log, grade::RECORDED);
+                }
             }
             if whose == Whose::Unclear {
                 // Whoever's it is, a use that only shows it says nothing against its being shown.

@@ -9,7 +9,7 @@ use crate::verdict::source::infer::placement::Placement;
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::scope::{self, Definition};
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee, string};
-use ruff_python_ast::{Expr, ExprContext, ExprList, ExprTuple};
+use ruff_python_ast::{CmpOp, Expr, ExprContext, ExprList, ExprTuple};
 use ruff_text_size::{Ranged, TextRange};
 
 impl<'a> Tracer<'a, '_> {
@@ -48,7 +48,7 @@ impl<'a> Tracer<'a, '_> {
     }
 
     /// Where a value lies that is stored under a key or position that is not told: in a dict where all that the file gives to
-    /// the container is one, or the index is a key.
+    /// the container is one, or the index is a key, or looked for in the container.
     fn slot(&self, container: &'a Expr, index: &'a Expr, path: &[Node<'a>]) -> Step {
         let dict = |value: &Expr| match value {
             Expr::Call(call) => Names("dict defaultdict OrderedDict").has(nodes::name(&call.func)),
@@ -56,7 +56,7 @@ impl<'a> Tracer<'a, '_> {
         };
         let values = self.objects.values_of(container, path);
         let dicts = !values.is_empty() && values.iter().all(|(value, _)| dict(value));
-        if dicts || is_key(index, path) { Step::Entry } else { Step::Any }
+        if dicts || is_key(index, path) || is_asked(container, index, path) { Step::Entry } else { Step::Any }
     }
 
     /// A container changes: later reads of it see the value. One that is named after the figures it collects
@@ -137,10 +137,13 @@ impl<'a> Tracer<'a, '_> {
                 self.uses.push(used);
             }
         }
-        self.sink(path, value, Sink::Log, format!("an argument of {}", self.file.text(&*call.func)));
-        if let Some(log) = self.uses.last_mut() {
-            log.limit = limit;
-        }
+        self.perhaps(
+            limit,
+            path,
+            value,
+            Sink::Log,
+            format!("an argument of {}", self.file.text(&*call.func)),
+        );
     }
 
     /// A target gets the value; `place` is the path of the statement or expression that assigns.
@@ -150,20 +153,7 @@ impl<'a> Tracer<'a, '_> {
             Expr::Name(name) => self.name(&path, &name.id, value),
             Expr::Starred(ast) => self.bind(place, &ast.value, value),
             Expr::Tuple(ExprTuple { elts, .. }) | Expr::List(ExprList { elts, .. }) => {
-                let starred = elts.iter().position(Expr::is_starred_expr).unwrap_or(elts.len());
-                let chosen = match value.steps.pop() {
-                    Some(Step::Index(index) | Step::Field(_, Some(index))) if index < starred => Some(index),
-                    // `first, *rest = values`: the rest is a list.
-                    Some(Step::Index(index)) if starred + 1 == elts.len() => {
-                        value.steps.push(Step::Index(index - starred));
-                        Some(starred)
-                    }
-                    Some(Step::Field(..)) => {
-                        value.vague = true;
-                        None
-                    }
-                    _ => None,
-                };
+                let chosen = unpacked(elts, &mut value);
                 for (at, element) in elts.iter().enumerate() {
                     if chosen.is_none_or(|chosen| chosen == at) {
                         self.bind(&path, element, value.clone());
@@ -283,6 +273,23 @@ impl<'a> Tracer<'a, '_> {
     }
 }
 
+/// Which of the targets of an unpacking gets the value; `None` where any of them may.
+fn unpacked(targets: &[Expr], value: &mut Value) -> Option<usize> {
+    let starred = targets.iter().position(Expr::is_starred_expr).unwrap_or(targets.len());
+    match value.steps.pop()? {
+        Step::Index(index) | Step::Field(_, Some(index)) if index < starred => Some(index),
+        // `first, *rest = values`: the rest is a list.
+        Step::Index(index) if starred + 1 == targets.len() => {
+            value.steps.push(Step::Index(index - starred));
+            Some(starred)
+        }
+        step => {
+            value.vague |= matches!(step, Step::Field(..));
+            None
+        }
+    }
+}
+
 /// Whether a name is a list where it stands, whatever it was before: `xs = [x for x in xs]`.
 fn is_list<'a>(container: &'a Expr, place: &[Node<'a>]) -> bool {
     let listed = |store: &Path<'a>| match scope::given(store) {
@@ -318,6 +325,19 @@ fn is_key(index: &Expr, path: &[Node<'_>]) -> bool {
         })
         .peekable();
     stores.peek().is_some() && stores.all(|key| key)
+}
+
+/// Whether the function around looks for an index in the container itself: `if key in table: table[key] = v`. Of a list that
+/// would be an element.
+fn is_asked(container: &Expr, index: &Expr, path: &[Node<'_>]) -> bool {
+    let (table, key) = (dotted(container), dotted(index));
+    let asks = &mut |path: &[Node<'_>]| {
+        let Some(Node::ExprCompare(ast)) = last(path) else { return false };
+        matches!(*ast.ops, [CmpOp::In | CmpOp::NotIn])
+            && dotted(&ast.left) == key
+            && ast.comparators.iter().any(|other| dotted(other) == table)
+    };
+    index.is_name_expr() && !nodes::find(&path[..=nodes::function_scope(path)], asks).is_empty()
 }
 
 /// Whether a target is a setting of the optimizer.

@@ -69,24 +69,16 @@ impl<'a> Tracer<'a, '_> {
     /// recorded.
     fn lost(&mut self, path: &[Node<'a>], call: &ExprCall, value: &Value) -> Option<usize> {
         let callee = self.file.text(&*call.func);
-        if !value.data && roles::may_record(call) {
-            self.sink(path, value, Sink::Log, format!("an argument of {callee}"));
-            if let Some(used) = self.uses.last_mut() {
-                used.limit = grade::RECORDED;
-            }
+        let (limit, sink, what) = if !value.data && roles::may_record(call) {
+            (grade::RECORDED, Sink::Log, format!("an argument of {callee}"))
         } else if value.data && (roles::is_writer(nodes::name(&call.func)) || hands_to_writer(call)) {
-            self.sink(path, value, Sink::Write, format!("written out by {callee}"));
-            if let Some(used) = self.uses.last_mut() {
-                used.limit = grade::HANDED_ON;
-            }
+            (grade::HANDED_ON, Sink::Write, format!("written out by {callee}"))
         } else if is_array(value) && !value.text && !roles::may_show(&callee) {
-            self.sink(path, value, Sink::Compute, format!("an array of NumPy for {callee}"));
-            if let Some(used) = self.uses.last_mut() {
-                used.limit = grade::HANDED_ON;
-            }
+            (grade::HANDED_ON, Sink::Compute, format!("an array of NumPy for {callee}"))
         } else {
-            self.sink(path, value, Sink::Unknown, format!("an argument of {callee}"));
-        }
+            (1.0, Sink::Unknown, format!("an argument of {callee}"))
+        };
+        self.perhaps(limit, path, value, sink, what);
         None
     }
 
@@ -196,7 +188,8 @@ impl<'a> Tracer<'a, '_> {
     /// or a module's `forward`.
     pub(super) fn method_called(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<Path<'a>> {
         let of = |object| self.objects.class_of(object, path);
-        let class = nodes::receiver(call).and_then(of);
+        let named = |object| of(object).or_else(|| self.objects.named_after(object, path));
+        let class = nodes::receiver(call).and_then(named);
         let named = class.and_then(|class| self.objects.method(&class, nodes::name(&call.func)));
         named.or_else(|| {
             let class = of(&call.func)?;

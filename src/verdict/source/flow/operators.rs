@@ -1,8 +1,8 @@
 //! Operators on the way of a value: what compares it, chooses by it or computes with it.
 
 use super::conditions::{is_asserted, is_guard};
-use super::tracer::{Next, Tracer, ends};
-use super::value::{Sink, Step, Use, Value};
+use super::tracer::Tracer;
+use super::value::{Next, Sink, Step, Use, Value, ends};
 use crate::verdict::source::infer::placement::Placement;
 use crate::verdict::source::parse::{Node, within};
 use ruff_python_ast::{BoolOp, CmpOp, Expr, ExprBoolOp, ExprCompare, ExprIf};

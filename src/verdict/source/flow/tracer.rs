@@ -1,9 +1,10 @@
 //! Following a value that the CPU read to what becomes of it.
 
 use super::conditions::{self, is_about_nan, is_asserted, is_choice, is_guard, is_type_tested};
+use super::device::{carried, combined};
 use super::products::multiplies;
 use super::program::Program;
-use super::value::{Sink, Step, Use, Value, constant_step, element};
+use super::value::{Next, Sink, Step, Use, Value, constant_step, element, ends, ends_perhaps};
 use crate::rules::grade;
 use crate::verdict::source::infer::libraries::joins_arrays;
 use crate::verdict::source::infer::objects::Objects;
@@ -56,21 +57,6 @@ pub(super) struct Entered {
     pub returned: Vec<Use>,
 }
 
-/// Where a value goes from a node.
-pub(super) enum Next {
-    /// So many levels up.
-    Up(usize),
-    /// Nowhere else: what it comes to is recorded, or it comes to nothing.
-    Done,
-    /// It ends here.
-    End(Sink, String),
-}
-
-/// The value ends in a sink.
-pub(super) fn ends(sink: Sink, what: impl Into<String>) -> Next {
-    Next::End(sink, what.into())
-}
-
 impl<'a, 'n> Tracer<'a, 'n> {
     pub fn new(placements: &'n Placements<'a>) -> Self {
         let file = placements.file;
@@ -95,19 +81,31 @@ impl<'a, 'n> Tracer<'a, 'n> {
             match self.step(&path[..end], &mut value) {
                 Next::Up(levels) => end = end.saturating_sub(levels.max(1)),
                 Next::Done => return,
-                Next::End(sink, what) => return self.sink(&path[..end], &value, sink, what),
+                Next::End(sink, what, limit) => return self.perhaps(limit, &path[..end], &value, sink, what),
             }
         }
     }
 
     /// Records a sink at the last node of `path`.
     pub fn sink(&mut self, path: &[Node<'a>], value: &Value, sink: Sink, what: impl Into<String>) {
+        self.perhaps(1.0, path, value, sink, what);
+    }
+
+    /// The same, of which a verdict is at most so sure.
+    pub(super) fn perhaps(
+        &mut self,
+        limit: f64,
+        path: &[Node<'a>],
+        value: &Value,
+        sink: Sink,
+        what: impl Into<String>,
+    ) {
         let at = nodes::range(path).start();
         let deferred = value.collected.is_some_and(|collected| !collected.region.contains(at));
         let line = self.file.line_of(at);
         let sink = if value.vague && sink.is_decisive() { Sink::Unknown } else { sink };
         self.uses.push(Use {
-            limit: 1.0,
+            limit,
             sink,
             what: what.into(),
             line,
@@ -286,29 +284,21 @@ impl<'a, 'n> Tracer<'a, 'n> {
             return Next::Done;
         }
         if roles::is_export(name) {
-            return self.exported(path, value, &format!("`.{name}()`"));
+            // As data, or figures to look at later.
+            let (limit, sink) = if value.data { (1.0, Sink::Write) } else { (grade::RECORDED, Sink::Log) };
+            return ends_perhaps(limit, sink, format!("written out by `.{name}()`"));
         }
         if number {
-            return self.combined(path, value, name);
+            return combined(name);
         }
         self.method_of(path, value, call, name)
-    }
-
-    /// The value is written to a file: as data, or figures to look at later.
-    fn exported(&mut self, path: &[Node<'a>], value: &Value, by: &str) -> Next {
-        let (sink, limit) = if value.data { (Sink::Write, 1.0) } else { (Sink::Log, grade::RECORDED) };
-        self.sink(path, value, sink, format!("written out by {by}"));
-        self.uses.last_mut().into_iter().for_each(|used| used.limit = limit);
-        Next::Done
     }
 
     /// `value.method(…)` of what is no number.
     fn method_of(&mut self, path: &[Node<'a>], value: &mut Value, call: &'a ExprCall, name: &str) -> Next {
         match name {
-            "to" if self.placements.device_argument(call, path) == Some(Placement::Device) => {
-                self.carried(path, value)
-            }
-            "cuda" => self.carried(path, value),
+            "to" if self.placements.device_argument(call, path) == Some(Placement::Device) => carried(value),
+            "cuda" => carried(value),
             _ if value.bulk && multiplies(name, call) => {
                 value.joined = true;
                 Next::Up(2)
@@ -424,12 +414,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
         if value.text || !value.steps.is_empty() {
             return Next::Done;
         }
-        let guard = is_guard(path, self.file);
-        self.sink(path, value, Sink::Branch { guard, assert: is_asserted(path) }, what);
-        if let (true, Some(used)) = (is_choice(path), self.uses.last_mut()) {
-            used.limit = grade::CHOICE;
-        }
-        Next::Done
+        let limit = if is_choice(path) { grade::CHOICE } else { 1.0 };
+        let sink = Sink::Branch { guard: is_guard(path, self.file), assert: is_asserted(path) };
+        ends_perhaps(limit, sink, what)
     }
 }
 
@@ -479,6 +466,6 @@ fn describes(path: &[Node<'_>]) -> bool {
 }
 
 /// The name of the function around; empty where it has none.
-fn function_name<'a>(path: &[Node<'a>]) -> &'a str {
+pub(super) fn function_name<'a>(path: &[Node<'a>]) -> &'a str {
     if let Node::StmtFunctionDef(ast) = path[function_scope(path)] { ast.name.as_str() } else { "" }
 }

@@ -234,6 +234,26 @@ impl Use {
     }
 }
 
+/// Where a value goes from a node.
+pub(super) enum Next {
+    /// So many levels up.
+    Up(usize),
+    /// Nowhere else: what it comes to is recorded, or it comes to nothing.
+    Done,
+    /// It ends here; a verdict on that is at most so sure.
+    End(Sink, String, f64),
+}
+
+/// The value ends in a sink.
+pub(super) fn ends(sink: Sink, what: impl Into<String>) -> Next {
+    Next::End(sink, what.into(), 1.0)
+}
+
+/// The same, of which a verdict is at most so sure.
+pub(super) fn ends_perhaps(limit: f64, sink: Sink, what: impl Into<String>) -> Next {
+    Next::End(sink, what.into(), limit)
+}
+
 /// What a loop over the value gets; `None` for the keys of a dict that holds it.
 pub fn element(mut value: Value) -> Option<Value> {
     match value.steps.pop() {

@@ -119,10 +119,22 @@ impl<'a> Objects<'a> {
 
     /// The only class of that name in the file.
     pub fn class_named(&self, name: &str) -> Option<Path<'a>> {
+        self.only_class(&|class| *class.name == *name)
+    }
+
+    /// The only class that a parameter is called like: `normalizer` for a `Normalizer`.
+    pub fn named_after(&self, expr: &Expr, path: &[Node<'a>]) -> Option<Path<'a>> {
+        let name = &expr.as_name_expr()?.id;
+        scope::parameter(&scope::owner(path, name), name)?;
+        self.only_class(&|class| is_named_after(name, class))
+    }
+
+    fn only_class(&self, is: &dyn Fn(&StmtClassDef) -> bool) -> Option<Path<'a>> {
         self.spend()?;
-        let named =
-            |path: &[Node<'a>]| matches!(last(path), Some(Node::StmtClassDef(ast)) if *ast.name == *name);
-        let mut found = nodes::find(&[self.file.module()], &mut |path| named(path));
+        let mut found = nodes::find(
+            &[self.file.module()],
+            &mut |path| matches!(last(path), Some(Node::StmtClassDef(ast)) if is(ast)),
+        );
         found.pop().filter(|_| found.is_empty())
     }
 
@@ -161,7 +173,9 @@ impl<'a> Objects<'a> {
             (Some(theirs), Some(ours)) if self.related(&theirs, ours) => Whose::Ours,
             (Some(_), Some(_)) => Whose::Theirs,
             _ if called == name && !matches!(name, "self" | "cls" | "?") => Whose::Ours,
-            (None, Some(ours)) if is_named_after(called, ours) => Whose::Ours,
+            (None, Some(ours)) if definition(ours).is_some_and(|ours| is_named_after(called, ours)) => {
+                Whose::Ours
+            }
             _ => Whose::Unclear,
         }
     }
@@ -184,7 +198,7 @@ fn same(a: &Path<'_>, b: &Path<'_>) -> bool {
 }
 
 /// Whether a name is that of the class, other than by a letter or two: `loss_meter` for a `LossMeter`.
-fn is_named_after(name: &str, class: &Path<'_>) -> bool {
+fn is_named_after(name: &str, class: &StmtClassDef) -> bool {
     let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
-    name.len() > 2 && definition(class).is_some_and(|ast| plain(&ast.name) == plain(name))
+    name.len() > 2 && plain(&class.name) == plain(name)
 }

@@ -202,7 +202,7 @@ pub fn is_scheduler(base: &str) -> bool {
 }
 
 /// Whether a receiver's name is that of an environment to act in, which runs on the CPU: `self.envs.step(actions)`.
-fn is_environment(base: &str) -> bool {
+pub fn is_environment(base: &str) -> bool {
     words(base).iter().any(|word| Names("env envs venv environment sim simulator").has(word))
 }
 

@@ -11,7 +11,6 @@ use crate::verdict::source::parse::imports::split_root;
 use crate::verdict::source::parse::scope::{self, Given, argument_for};
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee};
 use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprName};
-use ruff_text_size::Ranged;
 
 /// Names followed to what they are given.
 const MAX_STEPS: u8 = 8;
@@ -64,7 +63,7 @@ impl Case<'_, '_> {
             Expr::Name(name) => {
                 let stores = scope::occurrences(&scope::owner(here.path, &name.id), &name.id);
                 let mut stores = stores.iter().filter(|one| one.store);
-                match stores.find_map(|one| Some((&one.path, gone_through(&one.path)?))) {
+                match stores.find_map(|one| Some((&one.path, scope::gone_through(&one.path)?))) {
                     Some((path, held)) => Some(sure(path, held) && is_idle(around(path))),
                     None => self.with_argument(here, inner, name, &|here, inner, given| {
                         given.is_name_expr().then(|| self.taken(here, inner, given)).flatten()
@@ -166,26 +165,12 @@ impl Case<'_, '_> {
         let (calls, _) = callee::calls(&caller.file, caller.frame, &callee, caller.direct);
         let [path] = calls.as_slice() else { return None };
         let owner = scope::owner(here.path, &name.id);
-        let argument = argument_for(&owner, nodes::call(path)?, &name.id)?;
+        let argument = match last(path)? {
+            Node::ExprSubscript(ast) => &*ast.slice,
+            _ => argument_for(&owner, nodes::call(path)?, &name.id)?,
+        };
         let placements = Placements::new(&caller.file);
         look(Here { placements: &placements, path }, caller.at, argument)
-    }
-}
-
-/// What the loop goes through that gives the name at the end of a path its values; `None` where there is none, or it counts.
-fn gone_through<'a>(path: &Path<'a>) -> Option<&'a Expr> {
-    let Given::Iterated(iterated) = scope::given(path) else { return None };
-    let Expr::Call(call) = iterated else { return Some(iterated) };
-    let place = match nodes::above(path, 1) {
-        Some(Node::ExprTuple(ast)) => ast.elts.iter().position(|one| one.range() == nodes::range(path)),
-        _ => None,
-    };
-    let arguments = &call.arguments.args;
-    match (nodes::name(&call.func), place) {
-        ("range", _) | ("enumerate", Some(0)) => None,
-        ("enumerate", Some(1)) | ("reversed" | "tqdm" | "list", None) => arguments.first(),
-        ("zip", Some(at)) => arguments.get(at),
-        _ => Some(iterated),
     }
 }
 

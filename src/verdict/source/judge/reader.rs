@@ -67,7 +67,7 @@ impl Case<'_, '_> {
                 let what = "is one element of the tensor that a loop goes through: one `.tolist()` before the loop reads all of them in one wait";
                 verdict = self.says(grade::S20_ELEMENT, Kind::RoundTrip, "A14", what);
             }
-            Some(false) if verdict.class == Class::True && verdict.confidence > grade::ELEMENT => {
+            Some(false) if verdict.class == Class::True && verdict.confidence >= grade::ELEMENT => {
                 verdict.confidence = grade::ELEMENT;
                 let text = "it is one element of what a loop goes through: one `.tolist()` before the loop reads all of them in one wait";
                 verdict.evidence.push(Evidence::new(RuleId::S17, text));

@@ -106,38 +106,40 @@ impl<'a> Case<'_, 'a> {
         {
             return None;
         }
-        let of_mean =
-            if asked.mean { ", divided by `mask.sum() * (a.numel() // mask.numel())`," } else { "" };
-        let what = &self.text;
-        let broadcast = matches!(self.sync, SyncExpr::Shape(..));
-        let (grade, kind, text) = if asked.numbers {
-            let sum = match broadcast {
-                true => "`a.masked_fill(~mask, 0).sum()`",
-                false => "`a[~mask] = 0` in a copy `a` of all of it, and `a.sum()`",
-            };
-            let text = format!(
-                "only a total of `{what}` is used: {sum}{of_mean} does not wait (a product with the mask keeps NaN)"
-            );
-            (grade::S11_NUMBERS, Kind::DynamicShape, text)
-        } else if counted.is_empty() {
-            let sum = match broadcast {
-                true => "`(a & mask).sum()`",
-                false => "`a[~mask] = False` in a copy `a` of all of it, and `a.sum()`",
-            };
-            let text = format!(
-                "only a total of what is true in `{what}` is used, so its size decides nothing: {sum}{of_mean} does not wait"
-            );
-            (grade::S11_TOTAL, Kind::RoundTrip, text)
-        } else {
-            let text = format!("`{what}` is only counted, for what is shown: {count} counts on the GPU");
-            (grade::S11_TOTAL, Kind::RoundTrip, text)
-        };
-        let mut verdict = says(grade, kind, pattern, text);
+        let mut verdict = self.without_size(&asked, pattern, (!counted.is_empty()).then_some(count));
         for one in counted {
             verdict.confidence = verdict.confidence.min(one.confidence);
             verdict.evidence.extend(one.evidence);
         }
         Some(verdict)
+    }
+
+    /// What makes the same totals at full shape; `count`: what counts on the GPU, where Python asks how many there are.
+    fn without_size(self, asked: &Asked<'_>, pattern: &'static str, count: Option<&str>) -> Verdict {
+        let what = &self.text;
+        let of_mean =
+            if asked.mean { ", divided by `mask.sum() * (a.numel() // mask.numel())`," } else { "" };
+        let filled = |broadcast: &str, value: &str| match self.sync {
+            SyncExpr::Shape(..) => format!("`{broadcast}.sum()`"),
+            _ => format!("`a[~mask] = {value}` in a copy `a` of all of it, and `a.sum()`"),
+        };
+        let (grade, kind, text) = if asked.numbers {
+            let sum = filled("a.masked_fill(~mask, 0)", "0");
+            let text = format!(
+                "only a total of `{what}` is used: {sum}{of_mean} does not wait (a product with the mask keeps NaN)"
+            );
+            (grade::S11_NUMBERS, Kind::DynamicShape, text)
+        } else if let Some(count) = count {
+            let text = format!("`{what}` is only counted, for what is shown: {count} counts on the GPU");
+            (grade::S11_TOTAL, Kind::RoundTrip, text)
+        } else {
+            let sum = filled("(a & mask)", "False");
+            let text = format!(
+                "only a total of what is true in `{what}` is used, so its size decides nothing: {sum}{of_mean} does not wait"
+            );
+            (grade::S11_TOTAL, Kind::RoundTrip, text)
+        };
+        says(grade, kind, pattern, text)
     }
 
     /// What becomes of a count or a total that the CPU gets at the end of `path`.

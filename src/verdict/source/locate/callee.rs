@@ -6,7 +6,7 @@ use crate::verdict::source::infer::libraries::{NUMERIC, Names};
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::scope::{self, Given};
 use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, split_callee};
-use ruff_python_ast::{Expr, ExprCall, Parameters};
+use ruff_python_ast::{Expr, ExprCall, ExprContext, Parameters};
 
 /// What returned the value.
 #[derive(Clone, Copy)]
@@ -88,6 +88,7 @@ pub fn calls<'a>(
         let called = match last(path) {
             Some(Node::ExprAttribute(ast)) => callee.property && ast.attr.as_str() == callee.name,
             Some(Node::ExprCall(call)) if !callee.property => nodes::name(&call.func) == callee.name,
+            Some(Node::ExprSubscript(ast)) => callee.name == "__getitem__" && ast.ctx == ExprContext::Load,
             _ => false,
         };
         if !runs_in(path, &frame.function) {

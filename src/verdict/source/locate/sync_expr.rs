@@ -334,6 +334,8 @@ fn index<'a>(expr: &'a Expr, path: &[Node<'a>], placements: &Placements<'a>) -> 
         Expr::Attribute(ast) if mask_name(&ast.attr) => Index::Mask,
         Expr::Name(name) if counts(name, path) => Index::Constant,
         Expr::Name(_) if placements.find(expr, path) == Placement::Host => Index::List,
+        // A number of Python's, whoever had to wait for it.
+        Expr::Call(call) if matches!(&*dotted(&call.func), "int" | "len" | "ord") => Index::Constant,
         _ if is_constant(expr) => Index::Constant,
         _ => Index::Name,
     }

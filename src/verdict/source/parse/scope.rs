@@ -396,6 +396,23 @@ pub fn given<'a>(path: &[Node<'a>]) -> Given<'a> {
     Given::Other
 }
 
+/// What the loop goes through that gives the name at the end of a path its values; `None` where there is none, or it counts.
+pub fn gone_through<'a>(path: &Path<'a>) -> Option<&'a Expr> {
+    let Given::Iterated(iterated) = given(path) else { return None };
+    let Expr::Call(call) = iterated else { return Some(iterated) };
+    let place = match nodes::above(path, 1) {
+        Some(Node::ExprTuple(ast)) => ast.elts.iter().position(|one| one.range() == nodes::range(path)),
+        _ => None,
+    };
+    let arguments = &call.arguments.args;
+    match (nodes::name(&call.func), place) {
+        ("range", _) | ("enumerate", Some(0)) => None,
+        ("enumerate", Some(1)) | ("reversed" | "tqdm" | "list", None) => arguments.first(),
+        ("zip", Some(at)) => arguments.get(at),
+        _ => Some(iterated),
+    }
+}
+
 /// The value that the name at the end of a path is given, with the path; `None` where it is given otherwise.
 pub fn value<'a>(path: Path<'a>) -> Option<(&'a Expr, Path<'a>)> {
     if let Given::Value(value) = given(&path) { Some((value, path)) } else { None }

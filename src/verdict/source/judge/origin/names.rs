@@ -25,7 +25,7 @@ impl Search<'_> {
         // Another name of the same tensor or list may change it too.
         let aliases = occurrences.iter().filter_map(|one| alias(&one.path));
         let renamed = aliases.flat_map(|alias| scope::occurrences(&owner, &alias.id));
-        let spoils = |path: &Path<'a>| changes(path) && !on_host(scene, path);
+        let spoils = |path: &Path<'a>| changes(path) && added(path).is_none() && !on_host(scene, path);
         if occurrences.iter().any(|one| spoils(&one.path) || fills(&one.path) == Some(None))
             || renamed.into_iter().any(|one| changes(&one.path) || fills(&one.path).is_some())
         {
@@ -41,7 +41,10 @@ impl Search<'_> {
         let stored = stores.map(|one| self.bound(scene, &one.path, steps.clone()));
         let appended = occurrences.iter().filter_map(|one| Some((fills(&one.path)??, &one.path)));
         let appended = appended.map(|(value, path)| self.find(scene.at(path), value, Vec::new()));
-        all(given.into_iter().chain(stored).chain(appended))
+        let sums = occurrences.iter().filter_map(|one| Some((added(&one.path)?, &one.path)));
+        let sums =
+            sums.map(|(value, path)| self.find(scene.at(path), value, Vec::new()).map(Known::computed));
+        all(given.into_iter().chain(stored).chain(appended).chain(sums))
     }
 
     /// What the target at the end of a path is given, through the tuples that it is unpacked from.
@@ -93,10 +96,10 @@ impl Search<'_> {
     ) -> Option<Known> {
         let function = nodes::function(owner)?;
         if nodes::range(owner) != scene.function {
-            // A setting of an object: `def __init__(self, size=4096)`.
+            // A setting of an object: `def __init__(self, size=2 ** 20, until=None)`.
             let default = scope::parameter(owner, name)?.default()?;
-            let setting = function.name.as_str() == "__init__" && default.is_number_literal_expr();
-            return setting.then(Known::default);
+            let host = default.is_literal_expr() || scene.is_host(default);
+            return (function.name.as_str() == "__init__" && host).then(Known::default);
         }
         let class = match owner[..] {
             [.., Node::StmtClassDef(class), _] => Some(class.name.as_str()),
@@ -158,6 +161,14 @@ fn alias<'a>(path: &Path<'a>) -> Option<&'a ExprName> {
     (ast.value.range() == nodes::range(path)).then_some(name)
 }
 
+/// What is added to a name, or taken from it, in place: `steps += 1`.
+fn added<'a>(path: &Path<'a>) -> Option<&'a Expr> {
+    match nodes::above(path, 1) {
+        Some(Node::StmtAugAssign(ast)) if changes(path) => Some(&ast.value),
+        _ => None,
+    }
+}
+
 /// What an occurrence of a name puts into the container that it names: `xs.append(v)`; `Some(None)` where that is not told.
 fn fills<'a>(path: &Path<'a>) -> Option<Option<&'a Expr>> {
     let [.., Node::ExprCall(call), Node::ExprAttribute(method), _] = path[..] else { return None };
@@ -187,7 +198,7 @@ pub fn changes(path: &[Node<'_>]) -> bool {
         Node::ExprSubscript(ast) => {
             ast.ctx != ExprContext::Load && nodes::within(nodes::range(path), &*ast.value)
         }
-        Node::StmtAugAssign(_) => true,
+        Node::StmtAugAssign(ast) => ast.target.range() == nodes::range(path),
         Node::Keyword(ast) => ast.arg.as_ref().is_some_and(|name| name.as_str() == "out"),
         Node::Arguments(_) => {
             let call = nodes::call(&path[..path.len() - 2]).map(|call| dotted(&call.func));

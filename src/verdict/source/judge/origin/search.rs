@@ -143,11 +143,24 @@ impl<'s> Search<'s> {
     /// ```
     /// Cost: one walk over the scope for each assignment of each name on the way, at most [`BUDGET`] expressions.
     pub fn origin<'a>(&self, here: Here<'_, 'a>, expr: &'a Expr) -> Option<Known> {
-        let path = here.path;
-        let frame = self.site.frames.first()?;
-        let callee = Callee::around(path);
-        let outside = |parameter: &Parameter<'_>| self.given_by_caller(parameter, &callee, 0);
-        let scene = self.scene(here, &frame.file, &path[..=nodes::function_scope(path)], &outside);
+        let callee = Callee::around(here.path);
+        self.from(here, expr, &|parameter| self.given_by_caller(parameter, &callee, 0))
+    }
+
+    /// Whether the function that reads `expr` has only been given what it follows from, and computes nothing of its own: then where
+    /// the values come from is not seen.
+    pub fn is_given<'a>(&self, here: Here<'_, 'a>, expr: &'a Expr) -> bool {
+        self.from(here, expr, &|_| Answer::Known(Known::DATA)).is_some()
+    }
+
+    fn from<'a>(
+        &self,
+        here: Here<'_, 'a>,
+        expr: &'a Expr,
+        outside: &dyn Fn(&Parameter<'_>) -> Answer,
+    ) -> Option<Known> {
+        let function = &here.path[..=nodes::function_scope(here.path)];
+        let scene = self.scene(here, &self.site.frames.first()?.file, function, outside);
         self.find(scene, expr, Vec::new())
     }
 
