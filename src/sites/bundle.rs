@@ -250,24 +250,9 @@ impl Former<'_> {
         ranges: Vec<Arc<str>>,
     ) -> Bundle {
         let first = &self.waits[members[0]];
-        let (mut frames, mut attribution) = match key.place {
-            Place::Stack(s) => {
-                let frames = self.context.stacks.stacks[s].iter().skip_while(|f| carries_on(f));
-                (frames.cloned().collect(), Attribution::PythonBacktrace)
-            }
-            Place::Chain(_) => (Vec::new(), Attribution::Native),
-            Place::Ranges(..) if !ranges.is_empty() => (Vec::new(), Attribution::Nvtx),
-            Place::Ranges(..) => (Vec::new(), Attribution::None),
-        };
-        if attribution == Attribution::Nvtx {
-            frames = marker_frames(&ranges);
-        }
         let symbols = |s| self.signatures.symbols(&self.profile.strings, s);
         let chain = key.signature.map_or_else(Vec::new, symbols);
-        // A chain without a Python method still beats nothing, but not a range that names the operator.
-        if attribution == Attribution::Native && native::method(&chain).is_none() && names_operator(&ranges) {
-            attribution = Attribution::Nvtx;
-        }
+        let (mut frames, mut attribution) = self.placed(&key.place, &chain, &ranges);
         let stack = |s: StackIx| &self.context.stacks.stacks[s];
         let own = frames.len();
         let calls_backward = key.backward.and_then(|b| b.caller).map(stack);
@@ -304,6 +289,23 @@ impl Former<'_> {
             taken_down: key.taken_down,
             neighbours,
             waits: members,
+        }
+    }
+
+    /// The Python frames of a place, and what tells it.
+    fn placed(&self, place: &Place, chain: &[Arc<str>], ranges: &[Arc<str>]) -> (Vec<PyFrame>, Attribution) {
+        match *place {
+            Place::Stack(s) => {
+                let frames = self.context.stacks.stacks[s].iter().skip_while(|f| carries_on(f));
+                (frames.cloned().collect(), Attribution::PythonBacktrace)
+            }
+            // A chain without a Python method still beats nothing, but not a range that names the operator.
+            Place::Chain(_) if native::method(chain).is_none() && names_operator(ranges) => {
+                (Vec::new(), Attribution::Nvtx)
+            }
+            Place::Chain(_) => (Vec::new(), Attribution::Native),
+            Place::Ranges(..) if !ranges.is_empty() => (marker_frames(ranges), Attribution::Nvtx),
+            Place::Ranges(..) => (Vec::new(), Attribution::None),
         }
     }
 }
