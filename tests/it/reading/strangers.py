@@ -46,6 +46,24 @@ class Queue(nn.Module):
         ptr = (ptr + n) % self.size
         self.queue_ptr[0] = ptr
 
+# --- a mean that is told arrays of one number
+class Means:
+    def __init__(self):
+        self.n, self.sum, self.mean = 0, 0.0, float('nan')
+
+    def add(self, value):
+        self.n += 1
+        self.sum += value
+        self.mean = self.sum / self.n
+
+def epoch(loader, model, loss_of, bar):
+    means = Means()
+    for x, y in loader:
+        loss = loss_of(model(x), y)
+        value = loss.cpu().detach().numpy()  #! cpu: logging
+        means.add(value)
+        bar.set_postfix_str(f'{means.mean:.3f}')
+
 # --- filled on the host before it is sent
 def batch(rows, gpu):
     mask = torch.zeros((len(rows), 50)).bool()

@@ -116,7 +116,7 @@ impl<'a> Tracer<'a, '_> {
             {
                 self.keep(path, at, value);
             }
-            Role::Keep if !value.data && self.is_meter(above, call) => self.tracked(path, at, value),
+            Role::Keep if self.is_meter(above, call) => self.tracked(path, at, value),
             _ => return self.handed(path, at, value).map_or(Next::Done, Next::Up),
         }
         Next::Done
