@@ -111,7 +111,7 @@ class Report(model.Report):
     >>> import sync_report
     >>> report = sync_report.report("sample-profiles/train_mlp.sqlite")
     >>> report.totals.waits, [site.id for site in report.sites if site.class_ == "false"][:2]
-    (212, ['S1', 'S2'])
+    (212, ['S1', 'S3'])
     """
 
     json: Dict[str, Any] = field(repr=False, compare=False)
