@@ -6,6 +6,7 @@ use crate::profile::ids::{ExportId, OpId, StreamIx};
 use crate::profile::tally::in_order;
 use crate::text::Names;
 use crate::vocabulary::{Copy, Direction, HostMemory};
+use rustc_hash::FxHashMap;
 use std::iter::Peekable;
 use typed_index_collections::TiVec;
 
@@ -79,8 +80,8 @@ struct Raw {
 struct Chunk {
     ops: Vec<Raw>,
     copies: Vec<Copy>,
-    /// In order of first appearance, and the place of the last op's.
-    streams: Vec<StreamKey>,
+    /// Streams, and the place of the last op's.
+    streams: Streams,
     last: usize,
     open: u64,
     out_of_range: u64,
@@ -193,8 +194,7 @@ impl Ops {
 #[derive(Default)]
 pub struct Unordered {
     tables: Vec<(OpKind, Vec<Vec<Raw>>)>,
-    /// In order of first appearance.
-    streams: Vec<StreamKey>,
+    streams: Streams,
     ops: Ops,
 }
 
@@ -203,8 +203,7 @@ impl Unordered {
         let mut table = Vec::with_capacity(chunks.len());
         for mut chunk in chunks {
             let base = if kind == OpKind::Memcpy { self.ops.copies.len() as u32 } else { 0 };
-            let places: Vec<u32> =
-                chunk.streams.iter().map(|key| place_of(&mut self.streams, *key)).collect();
+            let places: Vec<u32> = chunk.streams.list.iter().map(|key| self.streams.place(*key)).collect();
             // Mostly nothing changes.
             if base > 0 || !(0..).zip(&places).all(|(old, new)| old == *new) {
                 for op in &mut chunk.ops {
@@ -222,7 +221,7 @@ impl Unordered {
     /// Process and correlation id of each.
     pub fn issued(&self) -> impl Iterator<Item = (i64, ExportId)> {
         let all = self.tables.iter().flat_map(|(_, parts)| parts).flatten();
-        all.map(|op| (self.streams[op.stream as usize].pid, op.correlation))
+        all.map(|op| (self.streams.list[op.stream as usize].pid, op.correlation))
     }
 
     /// Puts them in the order of their starts: what starts first of the tables' next ones, each table in order.
@@ -230,10 +229,10 @@ impl Unordered {
         let Self { tables, streams, mut ops } = self;
         let parts = || tables.iter().flat_map(|(_, parts)| parts);
         ops.reserve(parts().map(Vec::len).sum());
-        ops.streams = streams.iter().copied().collect();
+        ops.streams = streams.list.iter().copied().collect();
         ops.streams.raw.sort_unstable();
         let place = |key: &StreamKey| ops.streams.binary_search(key).unwrap_or(StreamIx::from(0));
-        let places: Vec<StreamIx> = streams.iter().map(place).collect();
+        let places: Vec<StreamIx> = streams.list.iter().map(place).collect();
         let stream = |r: &Raw| places[r.stream as usize];
         // Ops of several streams may start at once: their order must not be that of the rows, which is no order.
         let key = |r: &Raw| (r.start, stream(r), r.correlation, r.end);
@@ -262,13 +261,23 @@ impl Unordered {
     }
 }
 
-/// The place of a stream among those seen, of which there are few.
-fn place_of(streams: &mut Vec<StreamKey>, key: StreamKey) -> u32 {
-    let known = streams.iter().position(|known| *known == key);
-    known.unwrap_or_else(|| {
-        streams.push(key);
-        streams.len() - 1
-    }) as u32
+/// Streams in order of first appearance.
+#[derive(Default)]
+struct Streams {
+    list: Vec<StreamKey>,
+    place: FxHashMap<StreamKey, u32>,
+}
+
+impl Streams {
+    /// The place of a stream.
+    fn place(&mut self, key: StreamKey) -> u32 {
+        let next = self.list.len() as u32;
+        let place = *self.place.entry(key).or_insert(next);
+        if place == next {
+            self.list.push(key);
+        }
+        place
+    }
 }
 
 fn place(out: &mut Chunk, row: &Cells, detail: impl Fn(&Cells, &mut Vec<Copy>) -> (u32, u32)) {
@@ -280,8 +289,8 @@ fn place(out: &mut Chunk, row: &Cells, detail: impl Fn(&Cells, &mut Vec<Copy>) -
     let (device, context, stream) = (row.export_id(3), row.export_id(4), row.export_id(5));
     let key = StreamKey { pid: row.int(2).unwrap_or(0), device, context, stream };
     // Neighbouring ops mostly share their stream.
-    if out.streams.get(out.last) != Some(&key) {
-        out.last = place_of(&mut out.streams, key) as usize;
+    if out.streams.list.get(out.last) != Some(&key) {
+        out.last = out.streams.place(key) as usize;
     }
     let correlation = row.export_id(6);
     let (detail, grid) = detail(row, &mut out.copies);
