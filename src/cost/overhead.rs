@@ -12,7 +12,7 @@
 //! ```
 //! Code whose unwinding tables libunwind still holds (128 places in its code) is unwound in 10 to 30 µs, code that comes by
 //! once an iteration in 60 to 200, so the gaps of a thread after such calls scatter far. What two thirds of them do not exceed
-//! ([`UNWOUND`]) is taken for unwinding, in every gap that is long enough. What is left of a gap is as without backtraces:
+//! (`UNWOUND`) is taken for unwinding, in every gap that is long enough. What is left of a gap is as without backtraces:
 //! tracing takes its part of it. Costs one pass over the calls.
 //!
 //! *The tracing itself* is taken from known figures, from loops of one call each, timed alone and under the profiler:
