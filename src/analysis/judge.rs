@@ -82,13 +82,15 @@ impl Judge<'_> {
 
     /// What the source says, where lines are exact: of the user's line, and of the library's below it that waits.
     fn read(&self, profile: &Profile, bundle: &Bundle) -> Finding {
-        if matches!(bundle.attribution, Attribution::PythonSample | Attribution::Backward) {
+        if bundle.attribution == Attribution::PythonSample {
             return Finding::NoSource;
         }
         let observed = OnceCell::new();
+        // What called `backward()` meanwhile is no caller of what waits.
+        let stack = &bundle.frames[..bundle.frames.len().min(bundle.own)];
         let read = |at: usize| {
-            let frames: Vec<Frame> = bundle.frames[at..].iter().map(|f| self.rules.frame(f)).collect();
-            if frames[0].line == 0 || !self.sources.holds(&frames[0].file) {
+            let frames: Vec<Frame> = stack.iter().skip(at).map(|f| self.rules.frame(f)).collect();
+            if frames.first().is_none_or(|first| first.line == 0 || !self.sources.holds(&first.file)) {
                 return Finding::NoSource;
             }
             let observed: &Observed<'_> = observed.get_or_init(|| self.observed(profile, bundle));
@@ -152,7 +154,7 @@ impl Judge<'_> {
 /// Time that a wait and the op it awaited last have in common, in ns.
 fn overlap(profile: &Profile, wait: &Wait) -> i64 {
     let Some(op) = wait.awaited else { return 0 };
-    (profile.ops.end[op].min(wait.end) - profile.ops.start[op].max(wait.start)).clamp(0, wait.blocked)
+    (profile.ops.end(op).min(wait.end) - profile.ops.start(op).max(wait.start)).clamp(0, wait.blocked)
 }
 
 /// How many copies from or to pinned memory each process makes beyond those that are a wait's own: they may still be under way
@@ -190,8 +192,8 @@ fn burst(profile: &Profile, waits: &Waits, bundle: &Bundle) -> Option<u32> {
     }
     let ops = &profile.ops;
     let worked = |pair: &[&Wait]| {
-        let first = ops.start.raw.partition_point(|&start| start < pair[0].end);
-        let between = (first..ops.len()).map(OpId::from).take_while(|&op| ops.start[op] < pair[1].end);
+        let first = ops.times.first_from(pair[0].end);
+        let between = (first..ops.len()).map(OpId::from).take_while(|&op| ops.start(op) < pair[1].end);
         between.into_iter().any(|op| ops.copy(op).is_none())
     };
     let (mut lengths, mut length) = (Vec::new(), 1_u32);

@@ -16,6 +16,10 @@ pub(super) const RULES: &[Rule] = &[
         .looks_at("Conditions around the read such as `step % 100 == 0`.")
         .proves("What it costs is spread over the steps without it.")
         .example("if step % 100 == 0:\n    print(loss.item())"),
+    remark(RuleId::S22)
+        .looks_at("The only assignment of a tensor that is moved to the GPU: one that fills it, or joins parts, and that nothing reads in between.")
+        .proves("The GPU can fill or join it: the host is spared that as well, which the saving counts.")
+        .example("x = torch.cat(views)\nx = x.to(device)"),
     remark(RuleId::X12)
         .looks_at("The iterations that hold waits of the site.")
         .proves("All come before the loop or in its first tenth: whatever they are, they matter little. The site is ranked last.")

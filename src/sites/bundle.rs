@@ -127,7 +127,7 @@ fn group(
         let key = Key {
             pid: wait.pid,
             role: context.role[w],
-            api: profile.calls.name[wait.call],
+            api: profile.calls.name(wait.call),
             place,
             copy: wait.copy.map(|c| (c.direction, c.host_memory, size_class(c.bytes))),
             // With a copy, the copy is what was waited for; bare synchronisations differ by what they found.
@@ -227,7 +227,7 @@ fn ops_before(profile: &Profile, devices: &Devices, wait: &Wait, distance: usize
     let around = neighbours::around(profile, devices, wait);
     let number = |&op: &OpId| {
         let name = profile.ops.kernel(op).unwrap_or(0);
-        1 + profile.ops.kind[op] as u64 + (u64::from(name) << 2)
+        1 + profile.ops.kind(op) as u64 + (u64::from(name) << 2)
     };
     around.before.iter().take(distance).fold(0, |all, op| (all << 32) ^ number(op))
 }
@@ -256,10 +256,14 @@ impl Former<'_> {
         let stack = |s: StackIx| &self.context.stacks.stacks[s];
         let own = frames.len();
         let calls_backward = key.backward.and_then(|b| b.caller).map(stack);
+        let mut meanwhile = "";
         if let Some(caller) = calls_backward {
             // What carries the call on says nothing, and must not pass for code that waits.
             frames.extend(caller.iter().skip_while(|f| catalogue::is_helper(&f.file)).cloned());
-            attribution = Attribution::Backward;
+            // The user's own code on autograd's thread, as a function's `backward` or a hook, waits by itself.
+            if self.rules.user_index(&frames[..own]).is_none() {
+                (attribution, meanwhile) = (Attribution::Backward, "its thread was in there meanwhile");
+            }
         }
         let forward = key.backward.and_then(|b| b.forward).map(stack);
         let same_bytes =
@@ -270,7 +274,7 @@ impl Former<'_> {
             api: self.profile.calls.base_name(first.call).clone(),
             blocking: first.blocking,
             attribution,
-            note: calls_backward.map_or_else(String::new, |_| "its thread was in there meanwhile".to_owned()),
+            note: meanwhile.to_owned(),
             user: self.rules.user_index(&frames),
             own: calls_backward.map_or(usize::MAX, |_| own),
             forward: forward.and_then(|s| s.get(self.rules.user_index(s).unwrap_or(0))).cloned(),

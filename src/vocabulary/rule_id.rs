@@ -50,6 +50,7 @@ words! {
         S19: "the wait is inside a call",
         S20: "the host knows it already",
         S21: "the wait guards a buffer",
+        S22: "the host makes it right before",
         X1: "what follows differs",
         X2: "what follows is the same",
         X3: "what follows has another size each time",

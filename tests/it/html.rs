@@ -302,7 +302,7 @@ fn a_wait_is_drawn_where_it_blocked() {
     let tree = serde_json::to_value(draw(&found, WHOLE, &[])).expect("JSON");
     let first = &found.waits.raw[0];
     let packed = numbers(&tree["waits"]["packed"]);
-    let call = found.profile.calls.start[first.call];
+    let call = found.profile.calls.start(first.call);
     assert_eq!(
         packed[..4],
         [

@@ -69,7 +69,7 @@ pub fn waits(e: &Export) -> Vec<String> {
 
 fn line(found: &CaptureAnalysis, wait: &Wait) -> String {
     let profile = &found.profile;
-    let op = |op: OpId| format!("{}..{}", profile.ops.start[op], profile.ops.end[op]);
+    let op = |op: OpId| format!("{}..{}", profile.ops.start(op), profile.ops.end(op));
     let mut words = vec![
         profile.calls.base_name(wait.call).to_string(),
         format!("{}..{}", wait.start, wait.end),
@@ -101,7 +101,7 @@ pub fn ops(found: &CaptureAnalysis) -> Vec<String> {
         OpKind::Memset => "memset",
         OpKind::GraphLaunch => "graph",
     };
-    ops.ids().map(|op| format!("{} {}..{}", name(ops.kind[op]), ops.start[op], ops.end[op])).collect()
+    ops.ids().map(|op| format!("{} {}..{}", name(ops.kind(op)), ops.start(op), ops.end(op))).collect()
 }
 
 /// Each site as a line: `2 x cudaStreamSynchronize false upload C03 at train.py:18 step`.

@@ -122,12 +122,15 @@ pub fn read_site(tree: &SourceTree, frames: &[Frame], observed: &Observed<'_>) -
         Err(reason) => return Finding::Stale { line_text, reason },
     };
     let site = SiteReader { tree, frames, observed };
+    let alike = candidates
+        .windows(2)
+        .all(|pair| std::mem::discriminant(&pair[0].sync) == std::mem::discriminant(&pair[1].sync));
     let judged = candidates.iter().map(|candidate| {
         let here = Here { placements: &placements, path: &candidate.path };
         let text = last(here.path).map(|node| file.text(node)).unwrap_or_default();
         Case { site, here, sync: candidate.sync, text: &text }.judge()
     });
-    match combine(&file, judged.collect()) {
+    match combine(&file, judged.collect(), alike) {
         Some(Judged { expression, verdict, mended: Mended { shown, outcome } }) => {
             let line_text = Some(line_text);
             Finding::Read(Reading { line_text, expression, verdict, rewritten: shown, outcome })
@@ -136,18 +139,18 @@ pub fn read_site(tree: &SourceTree, frames: &[Frame], observed: &Observed<'_>) -
     }
 }
 
-/// One verdict from those of all expressions that fit: theirs where they agree; needed, where one is and of the others nothing is
-/// told; else unknown.
-fn combine(file: &parse::Source, judged: Vec<Judged>) -> Option<Judged> {
+/// One verdict from those of all expressions that fit: theirs where they agree; needed, where one is and all read `alike`, or of
+/// the others nothing is told; else unknown.
+fn combine(file: &parse::Source, judged: Vec<Judged>, alike: bool) -> Option<Judged> {
     let expressions = distinct(judged.iter().map(|one| one.expression.clone()));
     let rewritten = distinct(judged.iter().filter_map(|one| one.mended.shown.clone()));
-    let needed = judged.iter().all(|one| one.verdict.class != Class::False);
+    let needed = alike || judged.iter().all(|one| one.verdict.class != Class::False);
     let mut all = judged.into_iter();
     let mut whole = all.next()?;
     for other in all {
         let (mine, mut theirs) = (&mut whole.verdict, other.verdict);
         let classes = [mine.class, theirs.class];
-        if needed && classes.contains(&Class::True) && classes.contains(&Class::Unknown) {
+        if needed && classes.contains(&Class::True) && mine.class != theirs.class {
             // A line that is needed for one thing is needed, whatever becomes of what else it reads.
             if theirs.class == Class::True {
                 std::mem::swap(mine, &mut theirs);

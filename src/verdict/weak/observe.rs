@@ -132,8 +132,8 @@ impl<'a> Observer<'a> {
         let wait = &self.waits[at];
         let calls = &profile.calls;
         let of_thread = &calls.by_thread[wait.thread];
-        let next = of_thread.partition_point(|&c| calls.start[c] < wait.end);
-        let until_call = of_thread.get(next).map(|&c| calls.start[c].saturating_sub(wait.end));
+        let next = of_thread.partition_point(|&c| calls.start(c) < wait.end);
+        let until_call = of_thread.get(next).map(|&c| calls.start(c).saturating_sub(wait.end));
         let tid = calls.threads[wait.thread];
         let os = |kind, from: i64, to: i64| {
             self.os_calls.as_ref().is_some_and(|calls| calls.any(kind, tid, from, to))
@@ -191,11 +191,11 @@ impl<'a> Observer<'a> {
     /// Whether the GPU did but a few short things between the copies of two waits.
     fn little_between(&self, ops: &Ops, a: &Wait, b: &Wait) -> bool {
         let (Some(from), Some(to)) = (a.awaited, b.awaited) else { return false };
-        let stream = ops.stream[to];
+        let stream = ops.stream(to);
         let list = &self.devices.stream_ops[stream];
-        let after = |op: OpId| list.partition_point(|&o| (ops.start[o], o) <= (ops.start[op], op));
+        let after = |op: OpId| list.partition_point(|&o| (ops.start(o), o) <= (ops.start(op), op));
         let (first, last) = (after(from), after(to).saturating_sub(1));
-        ops.stream[from] == stream
+        ops.stream(from) == stream
             && first <= last
             && last - first <= FEW_OPS
             && list[first..last].iter().all(|&o| ops.length(o) < SHORT_NS)
@@ -203,7 +203,7 @@ impl<'a> Observer<'a> {
 
     fn beside(&self, profile: &Profile, at: WaitId) -> bool {
         let Some(op) = self.waits[at].awaited else { return false };
-        let (own, streams) = (profile.ops.stream[op], &profile.ops.streams);
+        let (own, streams) = (profile.ops.stream(op), &profile.ops.streams);
         let of_process = streams.keys().filter(|&s| streams[s].pid == streams[own].pid);
         of_process.max_by_key(|&s| (self.devices.stream_ops[s].len(), std::cmp::Reverse(s))) != Some(own)
     }
@@ -211,8 +211,8 @@ impl<'a> Observer<'a> {
 
 /// Blocks of a kernel's grid along its first side, or bytes of a copy.
 fn size(ops: &Ops, op: OpId) -> Option<u64> {
-    match ops.kind[op] {
-        OpKind::Kernel => Some(u64::from(ops.grid[op])).filter(|&g| g > 0),
+    match ops.kind(op) {
+        OpKind::Kernel => Some(u64::from(ops.grid(op))).filter(|&g| g > 0),
         _ => ops.copy(op).map(|c| c.bytes),
     }
 }

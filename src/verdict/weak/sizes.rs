@@ -45,8 +45,8 @@ impl Sizes {
     ///
     /// Cost: two binary searches a wait, at most [`LOOKED_AT`] of them.
     pub fn after(bundle: &Bundle, profile: &Profile, devices: &Devices, waits: &Waits) -> Self {
-        let size = |op| match profile.ops.kind[op] {
-            OpKind::Kernel => (profile.ops.kernel(op), u64::from(profile.ops.grid[op])),
+        let size = |op| match profile.ops.kind(op) {
+            OpKind::Kernel => (profile.ops.kernel(op), u64::from(profile.ops.grid(op))),
             _ => (None, profile.ops.copy(op).map_or(0, |copy| copy.bytes)),
         };
         let rows = bundle.waits.iter().take(LOOKED_AT).map(|&wait| {

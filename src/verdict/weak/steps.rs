@@ -91,8 +91,8 @@ impl Steps {
     pub fn just_done(&self, profile: &Profile, devices: &Devices, wait: &Wait) -> bool {
         let Some(op) = wait.awaited else { return false };
         let ops = &profile.ops;
-        let list = &devices.stream_ops[ops.stream[op]];
-        let end = list.partition_point(|&o| (ops.start[o], o) < (ops.start[op], op));
+        let list = &devices.stream_ops[ops.stream(op)];
+        let end = list.partition_point(|&o| (ops.start(o), o) < (ops.start(op), op));
         let mut before = list[..end].iter().rev().take(LOOK_BACK);
         before.find_map(|&o| self.is_update(ops, o)).unwrap_or(false)
     }

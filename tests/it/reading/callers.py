@@ -247,3 +247,17 @@ def step(loss, say):
 # file: one.py
 def say(value):
     print(value)
+
+# --- two numbers of a line, of which one decides
+def evaluate(model, loader):
+    correct, loss = model.count(loader)
+    return (correct / 9).item(), (loss / 9).item()  #! item: control-flow
+
+def fit(model, loader):
+    best = 0
+    for epoch in range(9):
+        acc, loss = evaluate(model, loader)  #< evaluate
+        print(loss)
+        if acc > best:
+            best = acc
+            torch.save(model, 'best.pt')

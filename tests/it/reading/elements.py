@@ -78,3 +78,23 @@ def show(table, model):
 def text(names, model):
     ids = model.step().argmax(-1).view(-1)
     return ''.join([names[int(i)] for i in ids])  #! int: round-trip; pattern A14; expression int(i)
+
+# --- a list that is asked for an entry by each element
+class Words:
+    def __getitem__(self, i):
+        return self.words[i]  #! read index_scalar 4: dynamic-shape; rules S11; silent size
+
+    def word(self, i):
+        return self[i]  #< __getitem__
+
+    def text(self, row):
+        if row.dim() == 2:
+            return [self.text(one) for one in row]
+        return ' '.join(self.word(i) for i in row)  #< word
+
+# --- elements of two tensors at once
+def walk(table, t, dt):
+    for i, (alpha, beta) in enumerate(zip(table.alpha, table.beta)):
+        if alpha == 1.:  #! truth: control-flow; rules S01 S17
+            t = advance(t, beta * dt)
+    return t

@@ -247,3 +247,15 @@ def evaluate(model, loader, coco_evaluator):
 def warn_if_nan(value):
     if torch.isnan(value):  #! truth: control-flow; pattern A35
         warnings.warn_explicit('NaN', UserWarning, filename, lineno)
+
+# --- filled part by part, and sent back
+def embed(model, x, n):
+    device = x.device
+    if model.numbers:
+        out = torch.empty(n, 9)
+        for i in range(n):
+            out[i, :] = model(x[i])  #! copy setitem: round-trip
+    else:
+        raise ValueError
+    out = out.to(device)
+    return norm(out)

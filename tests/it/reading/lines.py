@@ -4,9 +4,9 @@
 def f(a, b):
     print(a.item(), b.item())  #! item: logging
 
-# --- disagree
+# --- one of two is needed
 def f(a, b):
-    print(a.item() if b.item() > 0 else 0)  #! item: value-read
+    print(a.item() if b.item() > 0 else 0)  #! item: control-flow; <= 0.9
 
 # --- method tells them apart
 def f(a, m):
@@ -206,3 +206,29 @@ def f(loss):
 # --- no synchronize
 def f():
     x = 1  #! sync: stale; nochain
+
+# --- a message asks for its numbers
+import answer_pb2
+
+def reply(tokens):
+    return answer_pb2.Tokens(
+        ids=tokens,  #! index: cpu-compute
+    )
+
+# --- code without frames asks for a number
+def stamp(tokens, header):
+    header.stamp(3, tokens)  #! int: value-read
+
+# --- a type by a name of its own
+Tensor = torch.cuda.FloatTensor if torch.cuda.is_available() else torch.FloatTensor
+
+def noise(n):
+    return Tensor(np.random.normal(0, 1, n))  #! upload pynew: upload; pattern C01
+
+# --- tensors are made on the device
+torch.set_default_tensor_type('torch.cuda.FloatTensor')
+
+def boxes(gt, w):
+    found = torch.Tensor(gt)  #! upload pynew: upload; pattern C01
+    found[:, [0, 2]] *= w  #! upload setitem: upload
+    return found

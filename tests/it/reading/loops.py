@@ -136,3 +136,49 @@ def simulate(envs, agent, obs):
     action = agent(obs)
     action = [{k: np.array(action[k][i].detach().cpu()) for k in action} for i in range(len(envs))]  #! cpu: cpu-compute
     return [e.step(a) for e, a in zip(envs, action)]
+
+# --- numbers that are looked at every so many steps
+def train(loader, model, writer, every):
+    costs, best = [], 1e9
+    for step, x in enumerate(loader):
+        cost = model(x).mean().item()  #! item: logging; says every so many turns; <= 0.75
+        costs.append([cost, step])
+        writer.add_scalar('cost', costs[-1][0], step)
+        if step % every == 0:
+            if np.asarray(costs).mean(0)[0] < best:
+                save(model)
+            costs = []
+
+# --- one number, looked at every so many steps
+def train(loader, model, every):
+    for step, x in enumerate(loader):
+        cost = model(x).mean().item()  #! item: logging; says every so many turns
+        if step % every == 0:
+            if cost > 9:
+                restart(model)
+
+# --- in every step, on one rank
+def train(loader, model, rank):
+    for step, x in enumerate(loader):
+        cost = model(x).mean().item()  #! item: control-flow
+        if rank == 0:
+            if cost > 9:
+                save(model)
+
+# --- losses that are drawn after the loop
+def train(loader, model):
+    loss_hist = np.array([])
+    for x in loader:
+        loss = model(x)
+        loss_hist = np.append(loss_hist, loss.detach().cpu().numpy())  #! read cpu 4: logging
+    plt.plot(loss_hist)
+
+# --- a sum of what is finite
+def train(losses):
+    total, n = 0.0, 0
+    for one in losses:
+        value = one.item()  #! item: logging
+        if math.isfinite(value):
+            total += value
+            n += 1
+    print(total / n)

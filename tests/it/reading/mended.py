@@ -206,6 +206,38 @@ def sample(model, device):
     noise = torch.randn(64, 20).to(device)  #! to: upload; pattern C14; fix torch.randn(64, 20, device=device)
     return model(noise)
 
+# --- joined on the host, then moved
+def contrast(loader, device):
+    for views, _ in loader:
+        images = torch.cat(views, dim=0)
+        images = images.to(device)  #! to: upload; rules S09 S22
+        batch = torch.stack(views).to(device)  #! to: upload; rules S09 S22
+
+# --- filled on the host, then moved
+def targets(scores):
+    targets = torch.ones(scores.shape) * -1
+    if torch.cuda.is_available():
+        targets = targets.cuda()  #! cuda: upload; rules S09 S22
+    return targets
+
+# --- filled, then written: not the GPU's to make
+def padded(rows, device):
+    mask = torch.zeros(len(rows), 64)
+    for i, row in enumerate(rows):
+        mask[i, : len(row)] = 1
+    return mask.to(device)  #! to: upload; rules S09
+
+# --- joined once, moved in each round; given from outside; by turns
+def kept(parts, loader, device, views):
+    table = torch.cat(parts)
+    for x in loader:
+        y = table.to(device)  #! to: upload; rules S09
+    z = views.to(device)  #! to: upload; rules S09
+    a = torch.cat(parts)
+    if len(parts) > 2:
+        a = parts[0]
+    return a.to(device)  #! to: upload; rules S09
+
 # --- moved, then cast
 def window(mel, model, dtype):
     return pad(mel).to(model.device).to(dtype)  #! to: upload; fix pad(mel).to(model.device, non_blocking=True)

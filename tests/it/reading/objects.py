@@ -271,3 +271,17 @@ def validate(loader, model, normalizer):
         error = mae(normalizer.denorm(out.data.cpu()), y)  #! cpu: logging
         errors.update(error, y.size(0))
     print(errors.avg)
+
+# --- what derived classes do with it
+class Sampler:
+    def feed(self, losses):
+        values = [one.item() for one in losses]  #! item: cpu-compute
+        self.learn(values)
+
+    @abstractmethod
+    def learn(self, values):
+        """Takes the losses."""
+
+class Weighted(Sampler):
+    def learn(self, values):
+        self.next = np.random.choice(len(values), p=values)

@@ -325,7 +325,7 @@ def deep(x, n):
     return x.cuda()
 
 def f(x):
-    if deep(torch.tensor([1, 2]), 3).max().item() > 1:  #! item: control-flow
+    if deep(torch.tensor([1, 2]), 3).max().item() > 1:  #! item: host-known
         stop()
 
 # --- what wrappers hand on
@@ -667,3 +667,97 @@ def train(data):
             skip(x)
         if model(lens).min() == 0:  #! truth: control-flow
             skip(x)
+
+# --- a helper that sends part after part
+from torch.utils.data import DataLoader
+
+def send(batch, device):
+    if torch.is_tensor(batch):
+        return batch.to(device)
+    if isinstance(batch, dict):
+        return {key: send(value, device) for key, value in batch.items()}
+    return type(batch)(send(part, device) for part in batch)
+
+def train(data, device):
+    for batch in DataLoader(data):
+        batch = send(batch, device)
+        lens = batch['lens'].tolist()  #! tolist: host-known; pattern D10
+        pad(lens, torch.zeros(batch['lens'].max().item()))  #! item: host-known; pattern A36
+
+# --- one that computes on the way
+from torch.utils.data import DataLoader
+
+def send(batch, device):
+    if torch.is_tensor(batch):
+        return batch.to(device)
+    return [send(model(part), device) for part in batch]
+
+def train(data, device):
+    for batch in DataLoader(data):
+        batch = send(batch, device)
+        pad(torch.zeros(batch[1].max().item()))  #! item: dynamic-shape
+
+# --- the rest of a tuple
+from torch.utils.data import DataLoader
+
+def train(data):
+    for ids, x, lens in DataLoader(data):
+        rest = (ids, model(x), lens.cuda())[1:]
+        pad(torch.zeros(rest[1].max().item()))  #! item: host-known; pattern A36
+        pad(torch.zeros(rest[0].max().item()))  #! item: dynamic-shape
+
+# --- constants of a class, sent when its object is made
+Table = collections.namedtuple('Table', 'alpha, beta')
+
+class Solver:
+    table: Table
+
+    def __init__(self, y):
+        device = y.device
+        self.table = Table(alpha=self.table.alpha.to(device), beta=[b.to(device) for b in self.table.beta])
+
+    def step(self, t):
+        return advance(t, table=self.table)  #< advance
+
+def advance(t, table):
+    for i, (alpha, beta) in enumerate(zip(table.alpha, table.beta)):
+        if alpha == 1.:  #! truth: host-known; pattern A36
+            t = t + beta
+    return t
+
+# --- not all of it is
+Table = collections.namedtuple('Table', 'alpha, beta')
+
+class Solver:
+    def __init__(self, alpha, model):
+        self.table = Table(alpha.cuda(), model())
+
+    def step(self, t):
+        return advance(t, table=self.table)  #< advance
+
+def advance(t, table):
+    if table.beta[0] == 1.:  #! truth: control-flow
+        t = t + table.alpha
+    return t
+
+# --- graphs of a batch
+def spread(batch, w, g, h):
+    w = torch.repeat_interleave(w, batch.ptr[1:] - batch.ptr[:-1])  #! repeat-interleave: host-known; pattern B30; says output_size=batch.num_nodes
+    counts = g.batch_num_nodes()
+    return w + h.repeat_interleave(counts, dim=0)  #! repeat-interleave: host-known; says output_size=g.num_nodes()
+
+# --- tokens of each expert
+def spread(offsets, w):
+    return torch.repeat_interleave(w, offsets[1:] - offsets[:-1])  #! repeat-interleave: dynamic-shape
+
+# --- tokens of the batches, counted where they are not made
+from torch.utils.data import DataLoader
+
+class Trainer:
+    def train(self, data, config):
+        self.tokens = 0
+        for x, y in tqdm(DataLoader(data)):
+            y = y.to(self.device)
+            self.tokens += (y >= 0).sum()
+            if self.tokens < config.warmup:  #! truth: host-known; pattern A36
+                warm(x)

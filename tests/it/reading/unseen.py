@@ -377,3 +377,19 @@ class Meter:
     def __str__(self):
         left = datetime.timedelta(seconds=int(self.sum / self.n))
         return f"{left}"
+
+# --- ranked on the host
+def rank(model, names, k):
+    hits = []
+    scores = model().cpu().tolist()  #! cpu: control-flow
+    for score, name in zip(scores, names):
+        hits.append((score, name))
+    hits.sort(key=lambda hit: -hit[0])
+    return hits[:k]
+
+# --- an old program's wrapper
+def targets(out, labels):
+    share = 1 / (labels > 0).sum().item()  #! item: round-trip
+    weights = torch.zeros(9)
+    weights[0] = share
+    return (Variable(weights) * out).sum()

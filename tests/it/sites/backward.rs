@@ -8,6 +8,8 @@
 //! ```
 
 use super::*;
+use sync_report::verdict::source::SourceRoot;
+use sync_report::vocabulary::Kind;
 
 /// Of the main thread.
 struct Program<'a> {
@@ -149,4 +151,25 @@ fn hooks_of_a_library_keep_their_line() {
         site.fix.as_ref().map(|f| &*f.title),
         Some("inside fancyshard: call it less often, or see its options")
     );
+}
+
+/// A function's own `backward`, written in Python: its line waits, and it is read.
+#[test]
+fn python_on_autograds_thread_is_read() {
+    let own = [
+        ("backward", "/w/op.py", 3),
+        ("apply", "/venv/lib/python3.12/site-packages/torch/autograd/function.py", 317),
+    ];
+    let (mut e, main, autograd) = threads();
+    let last = e.launch(main, 5000..5010, GPU0, 5100..5200, "fill");
+    e.python(last, &in_backward(12));
+    item(&mut e, autograd, 10_000, &own);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let text = "class Op(Function):\n    def backward(ctx, grad):\n        if grad.max().item() > 9:\n            grad = clip(grad)\n        return grad\n";
+    std::fs::write(folder.path().join("op.py"), text).expect("a written file");
+    let root = SourceRoot { old: Some("/w".into()), new: folder.path().to_owned() };
+    let report = look::report_with(&e, &Options { source_roots: vec![root], ..options() });
+    let site = only(&report);
+    assert_eq!((site.attribution, user(site)), (Attribution::PythonBacktrace, "/w/op.py:3 backward".into()));
+    assert_eq!(site.kind, Kind::ControlFlow, "{:?}", site.evidence);
 }

@@ -37,7 +37,7 @@ def check(grads, limit):
 
 # --- two_fates_one_line (hard)
 def step(loss, gate):
-    print("loss", loss.item()); go = gate.item() > 0.5  #! item: unknown value-read
+    print("loss", loss.item()); go = gate.item() > 0.5  #! item: true control-flow
     return loss if go else None
 
 # --- two_operations_one_line (hard)

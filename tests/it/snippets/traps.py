@@ -15,7 +15,7 @@ class Stopper:
 # --- tuple_half_decides (hard)
 def evaluate(model, batch):
     out = model(batch)
-    return out.loss.item(), out.acc.item()  #! item: unknown value-read
+    return out.loss.item(), out.acc.item()  #! item: true control-flow
 
 
 def fit(model, batches):
@@ -156,7 +156,7 @@ def log_all(run, step, loss):
 
 # --- heap_of_scores (hard)
 def push(heap, score, node):
-    heapq.heappush(heap, (score.item(), node))  #! item: true control-flow; src: unknown value-read
+    heapq.heappush(heap, (score.item(), node))  #! item: true control-flow
 
 # --- weighted_choice (hard)
 def pick(population, weights):

@@ -1,7 +1,7 @@
 //! Arguments of calls: how most values end.
 
 use super::calls::is_array;
-use super::products::joins;
+use super::device::joins;
 use super::tracer::{Tracer, UNKNOWN};
 use super::value::{Next, Sink, Step, Value, ends, ends_perhaps};
 use crate::rules::grade::{HANDED_ON, RECORDED};
@@ -66,7 +66,7 @@ impl<'a> Tracer<'a, '_> {
                 return ends(Sink::Write, format!("written out by {callee}"));
             }
             // Of what a checkpoint keeps, figures are no results, and they are written now and then.
-            Role::Write if callee == "torch.save" && value.summed && !value.steps.is_empty() => {
+            Role::Write if matches!(&*callee, "torch.save" | "yaml.dump") && is_kept_figure(value) => {
                 return ends_perhaps(RECORDED, Sink::Log, "part of a checkpoint");
             }
             Role::Write => return ends(Sink::Write, format!("written out by {callee}")),
@@ -121,6 +121,12 @@ impl<'a> Tracer<'a, '_> {
         }
         Next::Done
     }
+}
+
+/// Whether a container holds a sum, or a number under the name of a figure.
+fn is_kept_figure(value: &Value) -> bool {
+    let named = !value.data && value.key().is_some_and(roles::is_figure);
+    !value.steps.is_empty() && (value.summed || named)
 }
 
 /// Whether a call acts in one of the environments that a loop goes through: `[e.step(a) for e, a in zip(envs, actions)]`.

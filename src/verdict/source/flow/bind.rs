@@ -355,6 +355,14 @@ fn is_rate(target: &Expr) -> bool {
 fn is_fresh(owner: &[Node<'_>], name: &str) -> Option<bool> {
     // What gives a part of something else, which others may read as well.
     const PARTS: Names = Names("get pop popleft setdefault next iter getattr vars globals locals");
+    // What gives the same in another form, or in another place.
+    const FORMS: Names = Names("numpy cpu detach float squeeze tolist astype to cuda");
+    let is_same = |value: &Expr| {
+        let forms = |rest: &str| {
+            rest.split('.').all(|call| call.is_empty() || FORMS.has(call.trim_end_matches("()")))
+        };
+        dotted(value).strip_prefix(name).is_some_and(forms)
+    };
     fn made(value: &Expr) -> Option<bool> {
         match value {
             Expr::Call(call) => {
@@ -367,10 +375,7 @@ fn is_fresh(owner: &[Node<'_>], name: &str) -> Option<bool> {
                             || joins_arrays(name));
                 match nodes::receiver(call) {
                     _ if own || PARTS.has(name) => Some(own),
-                    // The same in another form.
-                    Some(same) if Names("numpy cpu detach float squeeze tolist astype").has(name) => {
-                        made(same)
-                    }
+                    Some(same) if FORMS.has(name) => made(same),
                     _ => None,
                 }
             }
@@ -388,6 +393,7 @@ fn is_fresh(owner: &[Node<'_>], name: &str) -> Option<bool> {
     let fresh = stores.filter_map(|store| match scope::given(&store.path) {
         // What is not there yet.
         scope::Given::Value(Expr::NoneLiteral(_)) => None,
+        scope::Given::Value(value) if is_same(value) => None,
         scope::Given::Value(value) => Some(made(value)),
         scope::Given::Element(value) if value.is_call_expr() => Some(None),
         _ => Some(Some(false)),

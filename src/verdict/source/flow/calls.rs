@@ -206,7 +206,7 @@ impl<'a> Tracer<'a, '_> {
         let callee = dotted(&call.func);
         let (base, name) = split_callee(&callee);
         if let Some(method) = self.method_called(path, call) {
-            return vec![method];
+            return vec![self.objects.answering(method)];
         }
         if !matches!(base, "" | "self" | "cls") {
             return Vec::new();

@@ -72,6 +72,12 @@ const fn computes(value: &Expr) -> bool {
     )
 }
 
+/// Whether a branch only leaves out of sums what is not finite: `if isfinite(v): total += v; n += 1`.
+pub fn is_filter(ast: &StmtIf, file: &Source) -> bool {
+    let test = file.text(&*ast.test).to_ascii_lowercase();
+    is_about_nan(&test) && ast.elif_else_clauses.is_empty() && ast.body.iter().all(Stmt::is_aug_assign_stmt)
+}
+
 /// Whether the last node of `path` is the test of an `assert`, or an operand of it.
 pub fn is_asserted(path: &[Node<'_>]) -> bool {
     let [.., parent, node] = path else { return false };
@@ -157,28 +163,26 @@ fn stops(call: &ExprCall) -> bool {
 
 /// The innermost `if` of the function that lets the last node run only now and then.
 pub fn rare<'a>(path: &[Node<'a>]) -> Option<&'a StmtIf> {
-    let function = function_scope(path);
+    under(path, |test| takes_turns(test) || any(test, is_rank))
+}
+
+/// The innermost `if` around the last node whose test is one of these.
+pub fn under<'a>(path: &[Node<'a>], wanted: fn(&Expr) -> bool) -> Option<&'a StmtIf> {
     let own = last(path)?.range();
-    path[function..].iter().rev().find_map(|node| {
+    path[function_scope(path)..].iter().rev().find_map(|node| {
         let Node::StmtIf(ast) = node else { return None };
         let inside = ast.body.iter().any(|stmt| stmt.range().contains_range(own));
-        (inside && is_rare(&ast.test)).then_some(*ast)
+        (inside && wanted(&ast.test)).then_some(*ast)
     })
 }
 
-/// `step % n == 0`, `rank == 0`, `is_main_process`.
-fn is_rare(test: &Expr) -> bool {
-    let mut rare = false;
-    nodes::walk(&[Node::from(test)], &mut |path| {
-        match last(path) {
-            Some(Node::ExprBinOp(ast)) if ast.op == Operator::Mod && !is_one(&ast.right) => rare = true,
-            Some(Node::ExprName(ast)) => rare |= is_rank(&ast.id),
-            Some(Node::ExprAttribute(ast)) => rare |= is_rank(&ast.attr),
-            _ => {}
-        }
-        true
-    });
-    rare
+/// Whether a test holds every so many turns: `step % n == 0`.
+pub fn takes_turns(test: &Expr) -> bool {
+    any(test, |node| matches!(node, Node::ExprBinOp(ast) if ast.op == Operator::Mod && !is_one(&ast.right)))
+}
+
+fn any(test: &Expr, wanted: fn(Node<'_>) -> bool) -> bool {
+    !nodes::find(&[Node::from(test)], &mut |path| last(path).is_some_and(wanted)).is_empty()
 }
 
 /// `i % 1` is always 0.
@@ -186,8 +190,13 @@ fn is_one(expr: &Expr) -> bool {
     matches!(expr, Expr::NumberLiteral(number) if matches!(&number.value, Number::Int(int) if int.as_u8() == Some(1)))
 }
 
-fn is_rank(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
+/// `rank == 0`, `is_main_process`.
+fn is_rank(node: Node<'_>) -> bool {
+    let name = match node {
+        Node::ExprName(ast) => ast.id.to_ascii_lowercase(),
+        Node::ExprAttribute(ast) => ast.attr.to_ascii_lowercase(),
+        _ => return false,
+    };
     name.ends_with("rank") || ["main_process", "is_master", "is_main"].iter().any(|part| name.contains(part))
 }
 

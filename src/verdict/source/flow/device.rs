@@ -1,7 +1,9 @@
-//! Values that go back to the device: as they came, or after the CPU has worked on them.
+//! Values that go back to the device: as they came, or after the CPU has made a product of them.
 
 use super::value::{Next, Sink, Value, ends, ends_perhaps};
 use crate::rules::grade;
+use crate::verdict::source::infer::libraries::Names;
+use ruff_python_ast::ExprCall;
 
 /// The value goes back to the device; as it came, or after the CPU has multiplied it with other data.
 pub(super) fn carried(value: &Value) -> Next {
@@ -21,4 +23,19 @@ pub(super) fn combined(method: &str) -> Next {
     let surely = matches!(method, "cpu" | "cuda" | "detach" | "backward" | "to" | "requires_grad_");
     let limit = if surely { 1.0 } else { grade::PERHAPS_TENSOR };
     ends_perhaps(limit, Sink::Device, format!("combined with what `.{method}()` is called on"))
+}
+
+/// Products with another tensor.
+const PRODUCTS: Names =
+    Names("matmul bmm mm mv dot einsum tensordot addmm baddbmm linear scaled_dot_product_attention");
+
+/// Whether a function of that name makes a product of several tensors.
+pub(super) fn joins(name: &str, call: &ExprCall) -> bool {
+    PRODUCTS.has(name)
+        && call.arguments.args.iter().filter(|argument| !argument.is_literal_expr()).count() > 1
+}
+
+/// Whether a method of that name multiplies its tensor with another.
+pub(super) fn multiplies(method: &str, call: &ExprCall) -> bool {
+    PRODUCTS.has(method) && !call.arguments.args.is_empty()
 }

@@ -7,7 +7,6 @@ pub mod calls;
 pub mod conditions;
 mod device;
 mod operators;
-mod products;
 pub mod program;
 pub mod tracer;
 pub mod value;

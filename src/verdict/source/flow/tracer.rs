@@ -1,8 +1,7 @@
 //! Following a value that the CPU read to what becomes of it.
 
 use super::conditions::{self, is_about_nan, is_asserted, is_choice, is_guard, is_type_tested};
-use super::device::{carried, combined};
-use super::products::multiplies;
+use super::device::{carried, combined, multiplies};
 use super::program::Program;
 use super::value::{Next, Sink, Step, Use, Value, constant_step, element, ends, ends_perhaps};
 use crate::rules::grade;
@@ -12,7 +11,7 @@ use crate::verdict::source::infer::placement::{Placement, Placements, tells_form
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::nodes::{self, function_scope};
 use crate::verdict::source::parse::{Node, Source, dotted, scope, string, within};
-use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprContext, Operator, StmtAssign, UnaryOp};
+use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprContext, Operator, StmtAssign, StmtIf, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
 use std::collections::HashSet;
 
@@ -103,6 +102,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
         let at = nodes::range(path).start();
         let deferred = value.collected.is_some_and(|collected| !collected.region.contains(at));
         let line = self.file.line_of(at);
+        let away = |branch: Option<&StmtIf>| branch.is_some_and(|ast| !ast.range.contains(value.origin));
         let sink = if value.vague && sink.is_decisive() { Sink::Unknown } else { sink };
         self.uses.push(Use {
             limit,
@@ -112,7 +112,8 @@ impl<'a, 'n> Tracer<'a, 'n> {
             name: value.name.clone(),
             deferred,
             given: None,
-            rare: conditions::rare(path).is_some_and(|ast| !ast.range.contains(value.origin)),
+            rare: away(conditions::rare(path)),
+            seldom: away(conditions::under(path, conditions::takes_turns)),
             value: value.clone(),
         });
     }
@@ -317,6 +318,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 (value.bulk, value.data, value.steps) = (false, false, Vec::new());
                 Next::Up(2)
             }
+            "sort" if value.data && !value.steps.is_empty() && !call.arguments.is_empty() => {
+                ends(Sink::Branch { guard: false, assert: false }, "the key of a sort")
+            }
             "append" | "extend" | "update" | "add" | "clear" | "sort" | "reverse"
                 if !value.steps.is_empty() =>
             {
@@ -372,6 +376,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 Next::Done
             }
             Node::StmtFor(ast) if within(*node, &*ast.iter) => self.iterated(above, &ast.target, value),
+            Node::StmtIf(ast) if conditions::is_filter(ast, self.file) => Next::Done,
             Node::StmtIf(_) => self.branch(path, value, "the test of an `if`"),
             Node::ElifElseClause(_) => self.branch(path, value, "the test of an `elif`"),
             Node::StmtWhile(_) => self.branch(path, value, "the test of a `while`"),

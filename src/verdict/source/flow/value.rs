@@ -199,6 +199,8 @@ pub struct Use {
     pub given: Option<TextRange>,
     /// Only now and then, by a condition that the read itself does not stand under.
     pub rare: bool,
+    /// Only every so many turns of a loop.
+    pub seldom: bool,
     /// The highest confidence that a verdict on it deserves.
     pub limit: f64,
     /// The value as the sink gets it, for following it into the caller.
@@ -214,8 +216,11 @@ impl Use {
 
     /// Whether a use comes after the loop that reads the value, so that one read there would do: of a sum (S05), also where it
     /// decides something there, of a list of figures, and of arrays gathered batch by batch (D08), which need no look inside the loop. Other lists are what the program
-    /// makes, and how soon they are needed is not told.
+    /// makes, and how soon they are needed is not told. So it is of a number that decides something every so many turns.
     pub fn can_wait(&self) -> bool {
+        if self.seldom && self.sink.is_decisive() && !self.value.data {
+            return true;
+        }
         let Some(collected) = self.value.collected.filter(|_| self.deferred) else { return false };
         let summed = self.value.summed;
         let figures = self.name.as_deref().is_some_and(is_figure);
@@ -224,7 +229,7 @@ impl Use {
             Sink::Unknown if self.value.vague => false,
             Sink::Log => true,
             // What the program makes, rather than what it tells of it.
-            Sink::Write => summed,
+            Sink::Write => summed || figures && !self.value.many,
             Sink::Compute if self.value.tensor => true,
             // What an attribute collects may be asked for by a method that the loop calls.
             _ if self.sink.is_decisive() => summed && !collected.attribute,

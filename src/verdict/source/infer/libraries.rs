@@ -4,11 +4,11 @@ pub use crate::text::Names;
 
 /// Modules that compute host values from host values.
 const HOST: Names = Names("np numpy math cmath statistics scipy copy itertools re pd");
-/// Further ones whose functions give host values, which say nothing of the arguments; and what settings are kept in.
-const HOST_RESULTS: Names = Names(
-    "os time random json sys logging datetime collections dist argparse args cfg config opt hparams cv2 \
-     PIL pathlib",
-);
+/// Further ones whose functions give host values, which say nothing of the arguments.
+const HOST_RESULTS: Names =
+    Names("os time random json sys logging datetime collections dist argparse cv2 PIL pathlib");
+/// What settings are kept in.
+pub const SETTINGS: Names = Names("args cfg config opt hparams");
 /// Modules whose functions give what they make of their arguments, wherever those live.
 const GENERIC: Names = Names("functools operator");
 
@@ -20,12 +20,16 @@ pub const ARRAYS: Names = Names("torch np numpy");
 pub const NUMERIC: Names = Names("torch np numpy math cmath jnp F");
 /// Functions of torch that make one tensor of several.
 pub const JOINS: Names = Names("cat concat stack hstack vstack");
+/// Types of tensors, as old programs call them to make one.
+pub const TENSOR_TYPES: Names = Names(
+    "Tensor HalfTensor FloatTensor DoubleTensor BoolTensor ByteTensor CharTensor ShortTensor IntTensor LongTensor",
+);
 /// Methods that put something into a container.
 pub const FILLS: Names = Names("append extend insert appendleft setdefault add put push");
 
 /// Whether what the functions of a module give lives on the host.
 pub fn gives_host_values(module: &str) -> bool {
-    HOST.has(module) || HOST_RESULTS.has(module)
+    HOST.has(module) || HOST_RESULTS.has(module) || SETTINGS.has(module)
 }
 
 /// Whether the functions of a module compute a host value from a host value.

@@ -1,6 +1,6 @@
 //! A guess at where a value lives, from the text alone: on the host, on the device, or no idea.
 
-use super::libraries::{JOINS, Names, gives_host_values, makes_tensor};
+use super::libraries::{JOINS, Names, SETTINGS, TENSOR_TYPES, gives_host_values, makes_tensor};
 use crate::verdict::source::parse::scope::{self, Given};
 use crate::verdict::source::parse::{Node, Source, dotted, nodes, split_callee, string};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprName, Operator, UnaryOp};
@@ -99,10 +99,7 @@ const SAME_PLACE: Names = Names(
      abs sqrt norm double bool contiguous transpose permute std round astype copy",
 );
 /// Functions of `torch` that create a tensor of no data, on the host unless a device is given.
-const FACTORIES: Names = Names(
-    "zeros ones empty full rand randn randint randperm arange linspace eye BoolTensor FloatTensor \
-     LongTensor IntTensor DoubleTensor Tensor ByteTensor",
-);
+const FACTORIES: Names = Names("zeros ones empty full rand randn randint randperm arange linspace eye");
 
 /// Whether an expression makes a tensor of no data, where the device could make it itself: `torch.randn(64, 20)`.
 pub fn is_filled(expr: &Expr) -> bool {
@@ -111,7 +108,6 @@ pub fn is_filled(expr: &Expr) -> bool {
     let (base, name) = split_callee(&callee);
     base == "torch"
         && FACTORIES.has(name)
-        && name.starts_with(char::is_lowercase)
         && ["device", "out", "pin_memory", "generator"]
             .iter()
             .all(|name| call.arguments.find_keyword(name).is_none())
@@ -151,6 +147,7 @@ impl<'a> Placements<'a> {
                 "grad" => Device,
                 attr if HOST_ATTRIBUTES.has(attr) => Host,
                 "data" | "T" | "mT" | "real" | "imag" | "H" => sub(&ast.value),
+                _ if SETTINGS.has(nodes::name(&ast.value)) => Host,
                 _ => Unknown,
             },
             Expr::Subscript(ast) => sub(&ast.value),
@@ -217,7 +214,11 @@ impl<'a> Placements<'a> {
             "torch" if base == "torch.cuda" && name.ends_with("Tensor") => Device,
             "torch" if base.starts_with("torch.cuda") || base.starts_with("torch.distributed") => Host,
             "torch" | "F" if NO_TENSORS.has(name) => Host,
-            "torch" if makes_tensor(name) || FACTORIES.has(name) => device().unwrap_or(Host),
+            "torch" if makes_tensor(name) || FACTORIES.has(name) || TENSOR_TYPES.has(name) => {
+                let text = self.file.whole();
+                let moved = text.contains("set_default_tensor_type") || text.contains("set_default_device");
+                device().unwrap_or(if moved { Unknown } else { Host })
+            }
             "torch" if JOINS.has(name) => self.gathered(call, around, depth),
             "torch" | "F" if arguments() != Host => Device,
             root if gives_host_values(root) => Host,
@@ -304,10 +305,8 @@ impl<'a> Placements<'a> {
                     _ if matches!(value, Expr::Tuple(_)) => Unknown,
                     other => other,
                 },
-                Given::Iterated(value) => match value {
-                    Expr::Call(call) if matches!(dotted(&call.func).as_str(), "range" | "enumerate") => Host,
-                    _ => self.guess(value, &store.path, depth + 2),
-                },
+                Given::Iterated(_) => scope::gone_through(&store.path)
+                    .map_or(Host, |value| self.guess(value, &store.path, depth + 2)),
                 Given::Other => Unknown,
             };
             bound = Some(bound.map_or(nature, |known| same(known, nature)));

@@ -295,6 +295,13 @@ fn named(call: &ExprCall, at: TextRange, bulk: bool, (base, name, root): (&str, 
         _ if base == "wandb" && name.starts_with(char::is_uppercase) => Role::Text,
         "add_batch" if bulk && is_metric(base) => Role::Compute,
         "sleep" | "linear_sum_assignment" => Role::Compute,
+        // It takes tensors only: the number has been put in one.
+        "Variable" if !bulk => Role::Device,
+        "heappush" | "heappushpop" | "heapreplace" | "nlargest" | "nsmallest" => {
+            Role::Decide("the order of a heap")
+        }
+        // Drawn with these chances.
+        "choice" if argument(&call.arguments, "p", 3).is_some_and(|p| within(at, p.range())) => Role::Compute,
         // PyTorch wants the lengths on the host, to say how many sequences each time step has.
         "pack_padded_sequence" | "_pack_padded_sequence"
             if argument(&call.arguments, "lengths", 1).is_some_and(|lengths| within(at, lengths.range())) =>
@@ -367,6 +374,8 @@ pub fn imported_role(full: &str, data: bool, text: bool) -> Role {
         _ if !module.is_empty() && !module.contains('[') && is_logger(module) && LOG_VERBS.has(name) => {
             Role::Log
         }
+        // A message of protobuf, which takes numbers and goes to others.
+        _ if module.ends_with("_pb2") => Role::Compute,
         _ if data && CPU_LIBRARIES.has(root) && is_writer(name) => Role::Write,
         _ if computes_on_host(root) || HOST_MODULES.has(root) => Role::Through,
         _ if data && CPU_LIBRARIES.has(root) => Role::Compute,

@@ -12,6 +12,7 @@ use crate::verdict::source::flow::program::Program;
 use crate::verdict::source::flow::tracer::Tracer;
 use crate::verdict::source::flow::value::{Sink, Value};
 use crate::verdict::source::infer::libraries::{NUMERIC, Names};
+use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::placement::{Here, Placements};
 use crate::verdict::source::locate::callee::{self, Callee};
 use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
@@ -34,7 +35,10 @@ impl<'a> Case<'_, 'a> {
         let told = match found.class {
             Class::True => {
                 let bounds = || self.same_number().filter(|_| found.kind == Kind::DynamicShape);
-                self.same_total().or_else(|| self.logged(&found)).or_else(bounds)
+                self.same_total()
+                    .or_else(|| self.kept_total())
+                    .or_else(|| self.logged(&found))
+                    .or_else(bounds)
             }
             Class::Unknown => self.same_number(),
             Class::False => None,
@@ -77,6 +81,29 @@ impl<'a> Case<'_, 'a> {
         } else {
             ("A39", format!("reads a total that line {line} has read already"))
         })
+    }
+
+    /// A total that a batch of graphs keeps as a number: of PyTorch Geometric's, where each graph starts is in `ptr`; DGL's is
+    /// asked for it.
+    ///
+    /// ```text
+    /// torch.repeat_interleave(w, batch.ptr[1:] - batch.ptr[:-1])      as many as batch.num_nodes
+    /// torch.repeat_interleave(w, g.batch_num_nodes())                 as many as g.num_nodes()
+    /// ```
+    fn kept_total(self) -> Option<(&'static str, String)> {
+        let path = self.here.path;
+        let SyncExpr::Shape("repeat_interleave", _) = self.sync else { return None };
+        let counts = repeats(nodes::call(path)?)?;
+        let given = Objects::new(self.here.file()).values_of(counts, path);
+        let text =
+            self.here.text(given.first().filter(|_| given.len() == 1).map_or(counts, |(value, _)| value));
+        let total = match text.split_once(".ptr") {
+            Some((batch, rest)) if rest == ".diff()" || rest == format!("[1:] - {batch}.ptr[:-1]") => {
+                format!("{batch}.num_nodes")
+            }
+            _ => format!("{}.num_nodes()", text.strip_suffix(".batch_num_nodes()")?),
+        };
+        Some(("B30", format!("waits for a total that the batch keeps: pass `output_size={total}`")))
     }
 
     /// A number that an earlier line of the function reads as well: by `item()` and its kin, or as a size.

@@ -3,7 +3,7 @@
 use super::reader::{Case, SiteReader};
 use super::rules::judge;
 use crate::model::Frame;
-use crate::rules::grade::{HANDED_ON, HIGHEST_INDEX, PER_CALLER, S06_OPEN};
+use crate::rules::grade::{DECIDED, HANDED_ON, HIGHEST_INDEX, PER_CALLER, S06_OPEN};
 use crate::verdict::source::flow::program::Program;
 use crate::verdict::source::flow::tracer::Tracer;
 use crate::verdict::source::flow::value::{Sink, Use, Value};
@@ -92,7 +92,8 @@ impl Case<'_, '_> {
         uses.retain(|used| used.sink != Sink::Returned || used.limit >= 1.0);
         let mut verdict = judge(self.text, pattern, &uses);
         if verdict.class != Class::Unknown {
-            verdict.confidence *= PER_CALLER.powi(hops.max(late_hops));
+            let further = PER_CALLER.powi(hops.max(late_hops));
+            verdict.confidence = (verdict.confidence * further).max(DECIDED.min(verdict.confidence));
         }
         if verdict.class == Class::True && self.is_highest_index() {
             verdict.evidence[0].text += "; the highest index and one is a count, which the host often has";

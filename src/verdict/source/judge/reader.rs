@@ -140,14 +140,24 @@ impl Case<'_, '_> {
                 self.says(grade, Kind::Upload, "C01", "builds its tensor on the CPU and waits for the upload")
             }
             (Some(false), sync) => {
-                let filled = nodes::call(self.here.path).and_then(nodes::receiver).is_some_and(is_filled);
+                let moved = nodes::call(self.here.path).and_then(nodes::receiver);
+                let filled = moved.is_some_and(is_filled);
                 let pattern = match sync {
                     SyncExpr::Move("copy_" | "load_state_dict", _) => "C04",
                     _ if filled => "C14",
                     _ => "C03",
                 };
                 let grade = if known { grade::S09 } else { grade::S09_LINE };
-                self.says(grade, Kind::Upload, pattern, "waits for an upload: no GPU value reaches the CPU")
+                let mut verdict = self.says(
+                    grade,
+                    Kind::Upload,
+                    pattern,
+                    "waits for an upload: no GPU value reaches the CPU",
+                );
+                verdict
+                    .evidence
+                    .extend(moved.filter(|_| !filled).and_then(|x| surroundings::made(self.here, x)));
+                verdict
             }
             (None, _) => {
                 let text = format!("neither the trace nor the line says which way `{}` copies", self.text);

@@ -35,7 +35,8 @@ fn judge_all(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
     let decisive = at_once.filter_map(|used| Some((decides(used)?, used)));
     let weighed = decisive.map(|((rank, kind, grade), used)| {
         // Each further name or function on the way is one more guess.
-        let confidence = grade.confidence - grade::PER_NAME * f64::from(used.value.hops.saturating_sub(2));
+        let further = grade::PER_NAME * f64::from(used.value.hops.saturating_sub(2));
+        let confidence = (grade.confidence - further).max(DECIDED);
         // Another reader may call the read one that can wait.
         let most = if is_needed_once(used) { grade::NEEDED_ONCE.min(used.limit) } else { used.limit };
         (rank, kind, Grade { confidence: confidence.min(most), ..grade }, used)
@@ -67,7 +68,11 @@ fn judge_all(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
             Sink::Returned => used.name.as_deref().is_some_and(is_figure),
             _ => false,
         });
-        let text = format!("{text}, outside the loop that collects it: collect on the GPU and read once");
+        let place = match uses.iter().any(|used| used.seldom) {
+            true => "needed only every so many turns: keep it on the GPU and read it there",
+            false => "outside the loop that collects it: collect on the GPU and read once",
+        };
+        let text = format!("{text}, {place}");
         let decides = uses.iter().any(|used| used.sink.is_decisive());
         let grade = match (decides, certain) {
             (true, _) => grade::S05_DECIDES,

@@ -5,7 +5,7 @@ use crate::rules::{grade, says};
 use crate::verdict::source::infer::placement::{Here, Placement};
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::locate::fit;
-use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
+use crate::verdict::source::locate::sync_expr::{Index, SyncExpr, converted};
 use crate::verdict::source::parse::{Node, last, nodes};
 use crate::vocabulary::{Kind, Verdict};
 
@@ -136,11 +136,12 @@ impl Case<'_, '_> {
             && self.here.find(&ast.value) != Placement::Host
     }
 
-    /// Whether the trace says that elements of a mask were counted.
+    /// Whether the trace says that elements of a mask were counted, and not that Python asked for a number.
     fn counts(self) -> bool {
         let counting = |operator| matches!(operator, "nonzero" | "index" | "index_put_");
         self.site.observed.operator.is_some_and(counting)
             || self.site.observed.copy.is_some_and(|copy| copy.bytes == 4)
+                && !self.site.observed.method.is_some_and(fit::makes_number)
     }
 
     fn shape(self, op: &str, pattern: &'static str) -> Verdict {
@@ -169,6 +170,11 @@ impl Case<'_, '_> {
             return self.says(grade::R01_LINE, Kind::Upload, "C03", "uploads: no GPU value reaches the CPU");
         }
         let Some((file, function)) = observed.through else {
+            // What the call does with the number that it asks for decides.
+            let asked = observed.method.filter(|method| fit::makes_number(method));
+            if let Some(path) = asked.and_then(|_| converted(self.here.path, self.here.placements)) {
+                return Case { here: Here { path: &path, ..self.here }, ..self }.value("A02", false);
+            }
             let number = matches!(observed.operator, Some("_local_scalar_dense" | "item"));
             let mut arguments = nodes::call(self.here.path).into_iter().flat_map(|call| &call.arguments.args);
             if number && arguments.any(|argument| self.here.find(argument) == Placement::Device) {

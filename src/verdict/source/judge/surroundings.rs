@@ -1,10 +1,14 @@
-//! What surrounds a read: other reads next to it (S17), and conditions that make it rare (S18).
+//! What surrounds a read: other reads next to it (S17), and conditions that make it rare (S18); what comes before an upload (S22).
 
+use crate::text::shorten_end;
 use crate::verdict::source::flow::conditions;
-use crate::verdict::source::infer::placement::Here;
+use crate::verdict::source::infer::libraries::JOINS;
+use crate::verdict::source::infer::placement::{Here, is_filled};
 use crate::verdict::source::mend::neighbours::{reads, run};
-use crate::verdict::source::parse::nodes;
+use crate::verdict::source::parse::scope::{self, Definition};
+use crate::verdict::source::parse::{Node, dotted, nodes, split_callee};
 use crate::vocabulary::{Evidence, RuleId};
+use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
 
 /// S17: how many values are read one by one around the last node, in its statement and the neighbours in its block.
@@ -31,4 +35,56 @@ pub fn amortised(here: Here<'_, '_>) -> Option<Evidence> {
     let line = here.file().line_of(ast.range.start());
     let text = format!("only runs under `if {}` (line {line})", here.text(&*ast.test));
     Some(Evidence::new(RuleId::S18, text))
+}
+
+/// S22: what is moved to the GPU is filled or joined on the host right before, each time, and nothing reads it in between.
+///
+/// ```text
+/// for views, _ in loader:
+///     images = torch.cat(views)        54 MiB of fresh memory, which no loader has pinned
+///     images = images.to(device)
+/// ```
+pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr) -> Option<Evidence> {
+    let made = match moved {
+        Expr::Name(name) => {
+            let [store] = &*scope::reaching(here.path, name) else { return None };
+            let (value, place) = scope::value(store.clone())?;
+            let from = nodes::range(&place).end();
+            let loops = here.path.iter().filter(|node| matches!(node, Node::StmtFor(_) | Node::StmtWhile(_)));
+            let reads = scope::reached(&scope::owner(here.path, &name.id), &name.id, &Definition::new(store));
+            let mut between = reads.iter().map(|read| nodes::range(read).start());
+            let used = between.any(|at| (from..name.start()).contains(&at));
+            let (mut loops, anew) = (loops, |one: &Node<'_>| one.range().contains(from));
+            Some(value).filter(|_| !used && loops.all(anew))?
+        }
+        made => made,
+    };
+    let callee = made.as_call_expr().map(|call| dotted(&call.func)).unwrap_or_default();
+    let joins = matches!(split_callee(&callee), ("torch", name) if JOINS.has(name));
+    let what = match made {
+        _ if joins => {
+            "joins its parts on the CPU, in fresh memory that is not pinned even where they are: move the parts with non_blocking=True, join them on the GPU"
+        }
+        _ if fills(made) => "fills it on the CPU: with device= there the CPU makes nothing",
+        _ => return None,
+    };
+    let (text, line) = (here.text(made), here.file().line_of(made.start()));
+    Some(Evidence::new(RuleId::S22, format!("`{}` on line {line} {what}", shorten_end(&text, LONGEST))))
+}
+
+/// Characters of an expression that are shown.
+const LONGEST: usize = 60;
+
+/// Whether a value is a tensor of no data, perhaps times a number.
+fn fills(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinOp(ast) => {
+            let number = match &*ast.right {
+                Expr::UnaryOp(sign) => &sign.operand,
+                right => right,
+            };
+            number.is_number_literal_expr() && fills(&ast.left)
+        }
+        _ => is_filled(expr),
+    }
 }

@@ -217,6 +217,7 @@ fn by_method(sync: SyncExpr, callee: &str, method: &str) -> Fit {
         SyncExpr::ScalerStep | SyncExpr::GetScale | SyncExpr::SchedulerStep => any(&["item", "float_scalar"]),
         SyncExpr::Barrier => names_sync(method) || any(&["barrier"]),
         SyncExpr::Save => any(&["cpu", "to"]),
+        SyncExpr::Other => makes_number(method),
         _ => false,
     };
     match (named, open) {
@@ -230,6 +231,12 @@ fn by_method(sync: SyncExpr, callee: &str, method: &str) -> Fit {
 fn plain(method: &str) -> &str {
     let method = method.trim_start_matches('_').trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
     method.strip_prefix("linalg_").unwrap_or(method)
+}
+
+/// Whether Python asks a tensor for a number by that method, as code without frames does with its arguments:
+/// `message(ids=tokens)`, `struct.pack("f", x)`.
+pub fn makes_number(method: &str) -> bool {
+    matches!(method, "index_scalar" | "integral_scalar" | "float_scalar")
 }
 
 /// Whether an operator copies a tensor.

@@ -2,7 +2,7 @@
 
 use super::fit::{self, Fit, fit};
 use super::observed::Observed;
-use super::sync_expr::{SyncExpr, guesses};
+use super::sync_expr::{SyncExpr, converted, guesses};
 use crate::model::Frame;
 use crate::verdict::source::infer::placement::{Placement, Placements};
 use crate::verdict::source::parse::nodes::{self, scope};
@@ -73,7 +73,12 @@ pub fn locate<'a>(
         for (sync, strength) in guesses {
             let fit = fit(sync, &callee, observed);
             // What the text does not show at all, the trace must say.
-            let said = || fit == Fit::Named || observed.through.is_some() || fit::is_memory(observed);
+            let number = || {
+                let asked = sync == SyncExpr::Other && observed.method.is_some_and(fit::makes_number);
+                asked && converted(path, placements).is_some()
+            };
+            let said =
+                || fit == Fit::Named || observed.through.is_some() || fit::is_memory(observed) || number();
             if fit != Fit::No && (strength > 0 || said()) {
                 found.push(Candidate { path: path.to_vec(), sync, fit, strength, tier });
             }

@@ -1,6 +1,6 @@
 //! What a synchronising expression does, told from its text.
 
-use crate::verdict::source::infer::libraries::{Names, TORCH, makes_tensor};
+use crate::verdict::source::infer::libraries::{Names, TENSOR_TYPES, TORCH, makes_tensor};
 use crate::verdict::source::infer::placement::{Placement, Placements};
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::nodes::{
@@ -230,8 +230,9 @@ impl<'c, 'a> Called<'c, 'a> {
             }
             "copy_" => (SyncExpr::Move("copy_", Placement::Unknown), unless_flagged(2)),
             "load_state_dict" => (SyncExpr::Move("load_state_dict", Placement::Device), 1),
-            name if self.base == "torch.cuda" && name.ends_with("Tensor") => {
-                (SyncExpr::Create("legacy_tensor"), 3)
+            // Of other modules, and by a name of its own, the type may be one of the device.
+            name if TENSOR_TYPES.has(name) => {
+                (SyncExpr::Create("legacy_tensor"), if self.base == "torch.cuda" { 3 } else { 1 })
             }
             _ => return None,
         })
@@ -348,21 +349,12 @@ fn mask_name(name: &str) -> bool {
 
 /// Whether a name is only ever a Python number that a loop counts.
 fn counts(name: &ExprName, path: &[Node<'_>]) -> bool {
-    let owner = scope::owner(path, &name.id);
-    let occurrences = scope::occurrences(&owner, &name.id);
-    let mut stores = occurrences.iter().filter(|one| one.store).peekable();
-    stores.peek().is_some()
-        && stores.all(|store| match scope::given(&store.path) {
-            Given::Iterated(Expr::Call(call)) => {
-                let second = || matches!(nodes::above(&store.path, 1), Some(Node::ExprTuple(ast)) if ast.elts.first().is_some_and(|first| first.range() != nodes::range(&store.path)));
-                match dotted(&call.func).as_str() {
-                    "range" => true,
-                    "enumerate" => !second(),
-                    _ => false,
-                }
-            }
-            _ => false,
-        })
+    let all = scope::occurrences(&scope::owner(path, &name.id), &name.id);
+    let mut stores = all.iter().filter(|one| one.store).map(|one| &one.path).peekable();
+    let counted = |path: &nodes::Path<'_>| {
+        matches!(scope::given(path), Given::Iterated(_)) && scope::gone_through(path).is_none()
+    };
+    stores.peek().is_some() && stores.all(counted)
 }
 
 fn is_constant(expr: &Expr) -> bool {
@@ -413,6 +405,20 @@ fn tests<'a>(node: Node<'a>) -> Vec<&'a Expr> {
         Node::MatchCase(ast) => ast.guard.as_deref().into_iter().collect(),
         _ => Vec::new(),
     }
+}
+
+/// Path of the first argument of the call at the end of a path that may be a tensor, of which code without frames can ask a number;
+/// torch's functions have guesses of their own.
+pub fn converted<'a>(path: &[Node<'a>], placements: &Placements<'a>) -> Option<nodes::Path<'a>> {
+    const FORM: Names = Names("len isinstance hasattr callable type id");
+    let told = |callee: &str| callee.starts_with("torch.") || FORM.has(callee);
+    let call = nodes::call(path).filter(|call| !told(&dotted(&call.func)))?;
+    let all = &call.arguments;
+    let named = all.keywords.iter().map(|one| (Some(Node::from(one)), &one.value));
+    let mut values = all.args.iter().map(|value| (None, value)).chain(named);
+    let (keyword, value) = values.find(|(_, value)| placements.find(value, path) != Placement::Host)?;
+    let below = [Some(all.into()), keyword, Some(value.into())];
+    Some(path.iter().copied().chain(below.into_iter().flatten()).collect())
 }
 
 /// The last node, where it is turned into text: in an f-string, as an argument of `print`, `str`, a logger, or of the `%` and

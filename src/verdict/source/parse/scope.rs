@@ -396,21 +396,34 @@ pub fn given<'a>(path: &[Node<'a>]) -> Given<'a> {
     Given::Other
 }
 
-/// What the loop goes through that gives the name at the end of a path its values; `None` where there is none, or it counts.
-pub fn gone_through<'a>(path: &Path<'a>) -> Option<&'a Expr> {
-    let Given::Iterated(iterated) = given(path) else { return None };
-    let Expr::Call(call) = iterated else { return Some(iterated) };
-    let place = match nodes::above(path, 1) {
-        Some(Node::ExprTuple(ast)) => ast.elts.iter().position(|one| one.range() == nodes::range(path)),
+/// What the loop goes through that gives the name at the end of a path its values, by its place in the tuples of the target:
+/// `xs` for the x of `for i, (x, y) in enumerate(zip(xs, ys))`. `None` where there is none, or it counts.
+pub fn gone_through<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
+    let Given::Iterated(mut iterated) = given(path) else { return None };
+    let place = |pair: &[Node<'a>]| match pair {
+        [Node::ExprTuple(ast), node] => Some(ast.elts.iter().position(|one| one.range() == node.range())),
         _ => None,
     };
-    let arguments = &call.arguments.args;
-    match (nodes::name(&call.func), place) {
-        ("range", _) | ("enumerate", Some(0)) => None,
-        ("enumerate", Some(1)) | ("reversed" | "tqdm" | "list", None) => arguments.first(),
-        ("zip", Some(at)) => arguments.get(at),
-        _ => Some(iterated),
+    let inwards: Vec<_> = path.windows(2).rev().map_while(place).collect::<Option<_>>()?;
+    let mut places = inwards.into_iter().rev();
+    while let Expr::Call(call) = iterated {
+        let mut rest = places.clone();
+        let (at, unpacks) = match (nodes::name(&call.func), rest.next()) {
+            ("range", _) | ("enumerate", Some(0)) => return None,
+            ("enumerate", Some(1)) => (0, true),
+            ("zip", Some(at)) => (at, true),
+            ("reversed" | "tqdm" | "list", _) => (0, false),
+            _ => break,
+        };
+        match call.arguments.args.get(at) {
+            None | Some(Expr::Starred(_)) => break,
+            Some(argument) => iterated = argument,
+        }
+        if unpacks {
+            places = rest;
+        }
     }
+    Some(iterated)
 }
 
 /// The value that the name at the end of a path is given, with the path; `None` where it is given otherwise.

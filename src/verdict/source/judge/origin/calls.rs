@@ -74,6 +74,7 @@ impl Search<'_> {
             }
             _ => {}
         }
+        let record = is_record(scene, &call.func);
         match self.callee(scene, call) {
             Some(Callee::Here(function)) => {
                 let placements = scene.here.placements;
@@ -83,7 +84,7 @@ impl Search<'_> {
                 let function = defined(&file, class.as_deref(), &name)?;
                 return self.enter(scene, call, &Placements::new(&file), &recorded, &function, steps);
             }
-            None if !is_library(scene.here, &call.func) => return None,
+            None if !record && !is_library(scene.here, &call.func) => return None,
             None => {}
         }
         match (name, nodes::receiver(call)) {
@@ -91,9 +92,11 @@ impl Search<'_> {
             _ if HANDS_ON.has(name) || !torch && WRAPPERS.has(name) || name.ends_with("DataLoader") => {
                 self.handed_on(scene, call, steps)
             }
+            // `type(batch)(send(x) for x in batch)`: of the same kind.
+            _ if callee == "type()" => self.find(scene, call.arguments.args.first()?, steps),
             // A type or another tensor says nothing of the value.
             ("to" | "type", Some(tensor)) => self.find(scene, tensor, steps),
-            (_, receiver) if computes(name) => {
+            (_, receiver) if record || computes(name) => {
                 let receiver = receiver.filter(|_| !torch && !matches!(base, "np" | "numpy" | "math"));
                 let keywords = call.arguments.keywords.iter().map(|keyword| &keyword.value);
                 let parts = receiver.into_iter().chain(&call.arguments.args).chain(keywords);
@@ -214,12 +217,8 @@ impl Search<'_> {
                     && let (root, rest) = split_root(&callee)
                     && let Some((recorded, file, class)) = program.class(&only_import(here, root)?, rest)
                 {
-                    return Some(Callee::There {
-                        recorded,
-                        file,
-                        class: Some(class),
-                        name: method.to_owned(),
-                    });
+                    let (class, name) = (Some(class), method.to_owned());
+                    return Some(Callee::There { recorded, file, class, name });
                 }
                 let callee = dotted(&call.func);
                 let (root, rest) = split_root(&callee);
@@ -242,6 +241,15 @@ impl Search<'_> {
         let ast = nodes::function(function)?;
         if ast.is_async || !ast.decorator_list.iter().all(|one| TRANSPARENT.has(decorator(&one.expression))) {
             return None;
+        }
+        let entered = (nodes::range(function), recorded.to_owned());
+        if scene.recorded == recorded
+            && nodes::within(call, entered.0)
+            && self.functions.borrow().contains(&entered)
+        {
+            // Part after part of what it was given: `{k: send(v, device) for k, v in batch.items()}`.
+            let parts = call.arguments.args.iter().filter(|part| !nodes::name(part).contains("device"));
+            return all(parts.map(|part| self.find(scene, part, Vec::new())));
         }
         let outside = |parameter: &Parameter<'_>| self.passed(scene, call, parameter);
         let here = Here { placements, path: function };
@@ -268,7 +276,11 @@ impl Search<'_> {
             }
             _ => true,
         };
-        all(given.iter().filter(came).map(|path| self.find(inner.at(path), value(path)?, steps.clone())))
+        self.functions.borrow_mut().push(entered);
+        let known =
+            all(given.iter().filter(came).map(|path| self.find(inner.at(path), value(path)?, steps.clone())));
+        self.functions.borrow_mut().pop();
+        known
     }
 }
 
@@ -338,6 +350,13 @@ fn decorator(expr: &Expr) -> &str {
         expr => nodes::name(expr),
     }
 }
+
+/// Whether what is called makes a named tuple.
+fn is_record<'a>(scene: Scene<'_, 'a>, callee: &'a Expr) -> bool {
+    let values = Objects::new(scene.here.file()).values_of(callee, scene.here.path);
+    matches!(values[..], [(Expr::Call(made), _)] if nodes::name(&made.func) == "namedtuple")
+}
+
 /// Whether an expression is an object of a class, as a module is, whose fields are no part of what is sent.
 fn makes_object<'a>(scene: Scene<'_, 'a>, expr: &'a Expr) -> bool {
     let is_object = |value: &Expr| {

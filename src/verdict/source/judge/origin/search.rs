@@ -120,11 +120,14 @@ pub(super) struct Search<'s> {
     depth: Cell<u8>,
     /// Fields that are being looked at, with their classes.
     pub fields: RefCell<Vec<(TextRange, String)>>,
+    /// Functions that are being looked into, with their files.
+    pub functions: RefCell<Vec<(TextRange, String)>>,
 }
 
 impl<'s> Search<'s> {
     pub fn new(site: SiteReader<'s>, plain: bool) -> Self {
-        Self { site, plain, budget: Cell::new(BUDGET), depth: Cell::new(0), fields: RefCell::default() }
+        let (fields, functions) = Default::default();
+        Self { site, plain, budget: Cell::new(BUDGET), depth: Cell::new(0), fields, functions }
     }
 
     /// Where the host has what `expr`, read at `here`, follows from; `None` where something else may be in it.

@@ -106,9 +106,14 @@ impl Search<'_> {
                 for bound in bounds {
                     self.find(scene, bound, Vec::new())?;
                 }
-                if matches!(steps.last(), Some(Step::Index(_))) {
-                    steps.pop();
-                    steps.push(Step::Any);
+                let from = slice.lower.as_deref().map_or(Some(Step::Index(0)), constant_step);
+                match (steps.pop(), from, &slice.step) {
+                    // `batch[2:][1]` is `batch[3]`.
+                    (Some(Step::Index(index)), Some(Step::Index(from)), None) => {
+                        steps.push(from.checked_add(index).map_or(Step::Any, Step::Index));
+                    }
+                    (Some(Step::Index(_)), ..) => steps.push(Step::Any),
+                    (step, ..) => steps.extend(step),
                 }
             }
             (None, index) if is_plain(index) || self.find(scene, index, Vec::new()).is_some() => {
