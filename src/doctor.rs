@@ -288,7 +288,7 @@ fn blocking_mode(found: &CaptureAnalysis) -> Option<Warning> {
     if launches.len() < TINY_OPS {
         return None;
     }
-    let outlasts = |&&op: &&OpId| found.profile.issuer(op).is_some_and(|call| calls.end[call] >= ops.end[op]);
+    let outlasts = |&&op: &&OpId| found.profile.issuer(op).is_some_and(|call| calls.end(call) >= ops.end(op));
     let blocking = launches.iter().filter(outlasts).count();
     let plain = |w: &&Wait| matches!(w.blocking, Blocking::Context | Blocking::Stream) && w.copy.is_none();
     let synced = found.waits.iter().filter(plain).count();

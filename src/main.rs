@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use sync_report::replay::error::ReplayError;
 
 fn main() -> ExitCode {
+    sync_report::profile::memory::give_back_what_is_freed();
     let cli = cli::args::parse();
     match run(cli) {
         Ok(code) => code,

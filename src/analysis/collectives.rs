@@ -43,7 +43,7 @@ fn told_by_nccl(profile: &Profile, names: &[(u32, &str)]) -> Result<(Vec<OpId>, 
     let meets = |name| names.binary_search_by_key(&name, |n| n.0).is_ok_and(|at| all_for_all(names[at].1));
     let launch = |op: OpId| {
         let call = profile.ops.kernel(op).filter(|&name| meets(name)).and(profile.issuer(op))?;
-        Some((op, (profile.calls.threads[profile.calls.thread[call]], profile.calls.start[call])))
+        Some((op, (profile.calls.threads[profile.calls.thread(call)], profile.calls.start(call))))
     };
     let (ops, launches): (Vec<OpId>, Vec<(i64, i64)>) = profile.ops.ids().filter_map(launch).unzip();
     Ok((ops, told(&profile.db, &launches)?))

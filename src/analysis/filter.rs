@@ -68,7 +68,7 @@ impl Filter {
     /// The part of a wait's drain that the time filter leaves: as the device's idle time, it is cut at the window.
     pub fn clip_drain(&self, profile: &Profile, wait: &Wait, drain: i64) -> i64 {
         let Some(op) = wait.awaited else { return drain };
-        let ended = profile.ops.end[op];
+        let ended = profile.ops.end(op);
         let (from, to) = self.clip(ended, ended + drain);
         to - from
     }

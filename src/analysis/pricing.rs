@@ -11,7 +11,7 @@ use crate::cost::simulate::beside;
 use crate::cost::simulate::fixes::advised;
 use crate::profile::ids::{CallId, pid_of};
 use crate::verdict::site::Site;
-use crate::vocabulary::{Change, Class, Kind, SiteIx};
+use crate::vocabulary::{Change, Class, Kind, RuleId, SiteIx};
 use crate::waits::WaitId;
 use crate::waits::held::Held;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -74,6 +74,11 @@ impl CaptureAnalysis {
         }
         self.narrow(&mut program, number, scenario);
         overhead::mark(profile, &mut program);
+        // Uploads of what the program fills or joins before them: the advice is to do that on the GPU.
+        let makes = |s: &Site| {
+            s.verdict.pattern == Some("C14") || s.verdict.evidence.iter().any(|e| e.rule == RuleId::S22)
+        };
+        sites.iter().filter(|s| makes(s)).for_each(|found| program.mark_made(profile, &calls(found)));
         let subjects: Vec<Subject> = sites
             .iter()
             .enumerate()

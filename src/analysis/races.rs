@@ -75,7 +75,7 @@ pub fn suspects(profile: &Profile, waits: &Waits) -> Vec<Suspect> {
         let Some(call) = profile.issuer(op).filter(|&call| !own[call]).filter(asynchronous) else {
             continue;
         };
-        copies.push((calls.thread[call], up, calls.start[call], call, ops.end[op]));
+        copies.push((calls.thread(call), up, calls.start(call), call, ops.end(op)));
     }
     copies.sort_unstable();
     let mut waited: FxHashMap<ThreadIx, Vec<i64>> = FxHashMap::default();
@@ -95,7 +95,7 @@ pub fn suspects(profile: &Profile, waits: &Waits) -> Vec<Suspect> {
             .take_while(|next| (next.0, next.1) == (thread, up) && next.2 < until)
             .map(|next| next.3)
             .collect();
-        if !later.is_empty() && ended > calls.end[call] && found.len() < MOST {
+        if !later.is_empty() && ended > calls.end(call) && found.len() < MOST {
             found.push(Suspect { call, up, later });
         }
     }

@@ -103,10 +103,10 @@ fn may_cover(next: &Wait, wait: &Wait) -> bool {
 fn ahead(profile: &Profile, wait: &Wait) -> i64 {
     let calls = &profile.calls;
     if wait.copy_blocked == 0 {
-        return (calls.start[wait.call] - wait.start).max(0);
+        return (calls.start(wait.call) - wait.start).max(0);
     }
     let copy = wait.awaited.filter(|&op| profile.ops.copy(op).is_some());
-    copy.map_or(wait.copy_blocked, |op| (profile.ops.start[op] - wait.start).clamp(0, wait.copy_blocked))
+    copy.map_or(wait.copy_blocked, |op| (profile.ops.start(op) - wait.start).clamp(0, wait.copy_blocked))
 }
 
 /// Whether a wait waits for all that an earlier one of its thread does.
@@ -207,16 +207,17 @@ pub fn beside(all: &Waits, program: &Program, gone: impl Iterator<Item = (WaitId
     gone.map(of).fold(0, i64::saturating_add)
 }
 
-/// Host work before uploads of some waits, past what a program does between two calls anyway, in ns: of the run, and of the
-/// loop. What is made there a fix may make elsewhere, or once; memory that is pinned already was filled by a loader.
+/// Host work before uploads of some waits, past what a program does between two calls anyway and what is simulated, in ns: of
+/// the run, and of the loop. What is made there a fix may make elsewhere, or once; memory that is pinned already was filled by a loader.
 pub fn built(all: &Waits, program: &Program, gone: impl Iterator<Item = (WaitId, Change)>) -> (i64, i64) {
     let (mut run, mut looped) = (0i64, 0i64);
-    for (w, _) in gone.filter(|(_, fix)| matches!(fix, Change::Pinned | Change::OnGpu | Change::Drop)) {
+    for (w, fix) in gone.filter(|(_, fix)| matches!(fix, Change::Pinned | Change::OnGpu | Change::Drop)) {
         let wait = &all.waits[w];
         let copy = wait.copy.filter(|c| c.direction == Direction::HostToDevice);
         let step = copy.and_then(|_| program.step_of(wait.copy_call.unwrap_or(wait.call)));
         let Some((at, step)) = step.map(|at| (at, program.steps.get(at))) else { continue };
-        let before = (step.gap - i64::from(step.overhead) - ORDINARY_NS).max(0);
+        let made = ORDINARY_NS + program.unmade(at, fix);
+        let before = (step.gap - i64::from(step.overhead) - made).max(0);
         run = run.saturating_add(before);
         if program.laps.is_some_and(|laps| (laps.first..laps.last).contains(&at)) {
             looped = looped.saturating_add(before);
@@ -301,7 +302,7 @@ fn launched_beside(all: &Waits, wait: &Wait, until: i64) -> i64 {
     if ops.streams.len() < 2 {
         return 0;
     }
-    let own = wait.awaited.map(|op| ops.stream[op]);
+    let own = wait.awaited.map(|op| ops.stream(op));
     let until = wait.end.saturating_add(until);
     if ops.streams.len() > FEW_STREAMS {
         return all.launched.beside(own, wait.end, until);
@@ -316,7 +317,7 @@ fn launched_beside(all: &Waits, wait: &Wait, until: i64) -> i64 {
 
 /// From the end of what a wait awaited to its return, as recorded; the usual time where that is longer or none is known.
 fn back(all: &Waits, program: &Program, wait: &Wait) -> i64 {
-    let recorded = wait.awaited.map_or(0, |op| wait.end.saturating_sub(all.profile.ops.end[op]));
+    let recorded = wait.awaited.map_or(0, |op| wait.end.saturating_sub(all.profile.ops.end(op)));
     recorded.max(program.learned.back(wait.blocking)).max(0)
 }
 
@@ -340,15 +341,17 @@ fn copy_gain(program: &Program, wait: &Wait, fix: Change) -> (i64, i64) {
 
 /// Host time beside the wait that goes with it: what stands around the calls, and the copy call of a dropped read.
 fn around(all: &Waits, program: &Program, wait: &Wait, fix: Change) -> i64 {
+    let step = program.step_of(wait.copy_call.unwrap_or(wait.call));
+    let made = step.map_or(0, |at| program.unmade(at, fix));
     if !matches!(fix, Change::Delete | Change::GpuWait | Change::Drop | Change::OnGpu) {
-        return 0;
+        return made;
     }
     let of = |kind| overhead::most_around(kind, program.learned.pace);
     let calls = &all.profile.calls;
     let copy = wait.copy_call.filter(|_| fix == Change::Drop);
     let length = copy.map_or(0, |c| calls.length(c) - wait.copy_blocked);
     let beside = program.beside.get(&wait.call).filter(|_| fix == Change::Drop).map_or(0, |b| b.0);
-    beside + of(wait.blocking) + copy.map_or(0, |_| of(Blocking::CopyAsync)) + length.max(0)
+    made + beside + of(wait.blocking) + copy.map_or(0, |_| of(Blocking::CopyAsync)) + length.max(0)
 }
 
 /// From the first wait's start to the wait after the last.

@@ -34,18 +34,17 @@ pub fn drains(profile: &Profile, devices: &Devices, waits: &Waits) -> TiVec<Wait
         let wait = &waits[w];
         let Some(op) = wait.awaited else { continue };
         let device = devices.of_op(ops, op);
-        let ended = ops.end[op];
+        let ended = ops.end(op);
         let Some(resumed) = devices.list[device].timeline.gap_from(ended) else { continue };
-        let starts = &ops.start.raw;
-        let from = seek(starts.len(), &mut first, |i| starts[i] < resumed);
-        let together = (from..ops.len()).map(OpId::from).take_while(|&op| ops.start[op] == resumed);
+        let from = seek(ops.len(), &mut first, |i| ops.start(OpId::from(i)) < resumed);
+        let together = (from..ops.len()).map(OpId::from).take_while(|&op| ops.start(op) == resumed);
         let mut together = together.filter(|&op| devices.of_op(ops, op) == device).peekable();
         let Some(&next) = together.peek() else { continue };
         let issued_first = together.map(|op| profile.issued_by(op)).min().unwrap_or(resumed);
         if issued_first + CLOCK_SLOP_NS < wait.end {
             continue;
         }
-        let resumes = profile.issuer(next).map(|call| profile.calls.thread[call]) == Some(wait.thread);
+        let resumes = profile.issuer(next).map(|call| profile.calls.thread(call)) == Some(wait.thread);
         let owner = owners.entry((device, ended)).or_insert((w, resumes, resumed - ended));
         if resumes && !owner.1 {
             *owner = (w, true, owner.2);

@@ -141,7 +141,7 @@ impl Costs {
     /// Of a host segment of `gap` ns that follows a call, and of the launch of `launch` ns after it: what does not fit
     /// between two calls lies inside them.
     pub fn after(&self, calls: &Calls, call: CallId, gap: i64, launch: i64) -> i64 {
-        let (name, thread) = (calls.name[call], calls.thread[call]);
+        let (name, thread) = (calls.name(call), calls.thread(call));
         let traced = scaled(IN_PROGRAMS * traced(self.kinds[name]), self.pace) + self.beside[thread];
         let unwinding = self.backtrace[thread].filter(|_| calls.backtraced[name]);
         let unwound = unwinding.map_or(0, |ns| ns.min(gap - LEAST_GAP_NS).max(0));
@@ -157,13 +157,13 @@ fn backtrace(calls: &Calls, thread: ThreadIx) -> Option<i64> {
     let stride = list.len() / MOST_GAPS + 1;
     for (n, &call) in list.iter().enumerate() {
         // A nested call ends no later than the one around it, which is the one with the backtrace.
-        if last.is_some_and(|outer| calls.start[call] < calls.end[outer]) {
+        if last.is_some_and(|outer| calls.start(call) < calls.end(outer)) {
             continue;
         }
-        if let Some(before) = last.filter(|&c| calls.backtraced[calls.name[c]])
+        if let Some(before) = last.filter(|&c| calls.backtraced[calls.name(c)])
             && n % stride == 0
         {
-            gaps.push(calls.start[call] - calls.end[before]);
+            gaps.push(calls.start(call) - calls.end(before));
         }
         last = Some(call);
     }
@@ -213,8 +213,9 @@ pub fn mark(profile: &Profile, program: &mut Program) {
     let costs = Costs::new(profile, program.learned.pace);
     // The last step, whether it is a site's, and its call.
     let mut last: TiVec<HostThread, Option<(StepIx, bool, CallId)>> = program.by_thread(None);
-    for call in calls.ids() {
-        let Some(at) = program.step_of(call) else { continue };
+    // The calls stay as they are.
+    let steps = std::mem::take(&mut program.step_of_call);
+    for (at, call) in steps.calls().zip(0..).filter_map(|(call, at)| Some((StepIx::from(at), call?))) {
         let mut step = program.steps.get(at);
         let gap = step.gap.max(0);
         let before = last[step.after];
@@ -225,15 +226,16 @@ pub fn mark(profile: &Profile, program: &mut Program) {
         let is_site = step.site.is_some();
         if is_site {
             step.around =
-                fit(scaled(around(costs.kinds[calls.name[call]]), costs.pace), gap / AROUND_OF_GAPS);
+                fit(scaled(around(costs.kinds[calls.name(call)]), costs.pace), gap / AROUND_OF_GAPS);
         }
         program.steps.set(at, step);
         last[step.thread] = Some((at, is_site, call));
         if let Some((previous, true, call)) = before {
-            let traced = scaled(WITH_CALL * traced(costs.kinds[calls.name[call]]), costs.pace);
+            let traced = scaled(WITH_CALL * traced(costs.kinds[calls.name(call)]), costs.pace);
             program.steps.change(previous, |step| step.traced = fit(traced, most_of(gap)));
         }
     }
+    program.step_of_call = steps;
     program.backtraces = costs.has_backtraces();
 }
 
@@ -264,7 +266,7 @@ pub fn clock(profile: &Profile, devices: &Devices) -> Clock {
     else {
         return Clock::default();
     };
-    let key = |op| Some((ops.kernel(op)?, ops.stream[op], ops.grid[op]));
+    let key = |op| Some((ops.kernel(op)?, ops.stream(op), ops.grid(op)));
     let kernels = || ops.ids().filter_map(|op| Some((op, key(op)?)));
     let mut runs: FxHashMap<(u32, StreamIx, u32), i64> = FxHashMap::default();
     let mut busy = 0i64;

@@ -19,7 +19,8 @@
 //! ```text
 //!  host   [launch]··torch.cat, NumPy, list → tensor~~~~~~~~[copy, wait====]      ~ : past `ORDINARY_NS`, two fifths of it
 //! ```
-//! It is in no estimate, only in the upper end. So are loaders, which cannot be told apart: hence no more than
+//! Where the source shows that it is filled or joined there, the estimate holds what its bytes take
+//! ([`super::simulate::beside`]). The rest is only in the upper end. So are loaders, which cannot be told apart: hence no more than
 //! `MOST_BUILT`.
 //!
 //! **The scatter.** Iterations of one capture differ among themselves, and so would two captures. Half the distance
@@ -73,7 +74,7 @@ impl Margin {
         let lengths = |i: &Iterations| -> Vec<(i64, usize)> {
             let thread = profile.calls.threads.binary_search(&i.tid).ok();
             let calls = thread.map_or(&[][..], |t| &profile.calls.by_thread[t]);
-            let before = |time: i64| calls.partition_point(|&c| profile.calls.start[c] < time);
+            let before = |time: i64| calls.partition_point(|&c| profile.calls.start(c) < time);
             i.spans.iter().map(|s| (s.1.saturating_sub(s.0), before(s.1) - before(s.0))).collect()
         };
         Self { scatter: iterations.map_or(0, |i| scatter(&lengths(i))), limited, ..Self::default() }

@@ -112,11 +112,13 @@ impl<F: FnMut(&[usize]) -> Outcome> Search<'_, F> {
             return None;
         }
         // What came on the way and changes nothing.
-        let joined = set[1..].to_vec();
-        for member in joined {
+        for member in set[1..].to_vec() {
+            if set.len() == 2 {
+                break; // neither comes to as much alone
+            }
             let fewer: Vec<usize> = set.iter().copied().filter(|&i| i != member).collect();
             let Some(without) = self.run(&fewer) else { break };
-            if fewer.len() > 1 && self.saved(&without).saturating_mul(100) >= saved.saturating_mul(ENOUGH) {
+            if self.saved(&without).saturating_mul(100) >= saved.saturating_mul(ENOUGH) {
                 (set, now) = (fewer, without);
             }
         }

@@ -30,7 +30,7 @@ pub(super) fn table(found: &CaptureAnalysis) -> PolarsResult<DataFrame> {
         long.for_each(|(id, wait)| ended.entry(wait.thread).or_default().push(id));
     }
     let launch =
-        |op: OpId| profile.issuer(op).map(|call| (profile.calls.start[call], profile.calls.thread[call]));
+        |op: OpId| profile.issuer(op).map(|call| (profile.calls.start(call), profile.calls.thread(call)));
     let before = |op: OpId| -> Option<WaitId> {
         let (launched, thread) = launch(op)?;
         let threads = &profile.calls.threads;
@@ -56,8 +56,8 @@ pub(super) fn table(found: &CaptureAnalysis) -> PolarsResult<DataFrame> {
         "device" => each(&device),
         "name" => ops.iter().map(|&op| name(op).map(|n| native::short(n))).collect::<Vec<_>>(),
         "communicator" => ops.iter().map(|&op| communicator(op)).collect::<Vec<_>>(),
-        "start_ns" => each(&|op| profile.ops.start[op]),
-        "end_ns" => each(&|op| profile.ops.end[op]),
+        "start_ns" => each(&|op| profile.ops.start(op)),
+        "end_ns" => each(&|op| profile.ops.end(op)),
         "launch_ns" => ops.iter().map(|&op| launch(op).map(|l| l.0)).collect::<Vec<_>>(),
         "wait_key" => waited.iter().map(key).collect::<Vec<_>>(),
         "wait_start_ns" => of(|w| w.start),

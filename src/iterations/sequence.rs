@@ -66,7 +66,7 @@ pub fn find(profile: &mut Profile, waiting: &[CallId]) -> Result<Option<Iteratio
 fn keys(profile: &Profile, waiting: &[CallId]) -> TiVec<CallId, Key> {
     let mut keys: TiVec<CallId, Key> = profile.calls.ids().map(|_| 0).collect();
     for &call in waiting {
-        keys[call] = WAIT | profile.calls.name[call].index() as Key;
+        keys[call] = WAIT | profile.calls.name(call).index() as Key;
     }
     let mut issued: TiVec<CallId, Key> = profile.calls.ids().map(|_| 0).collect();
     for op in profile.ops.ids() {
@@ -80,7 +80,7 @@ fn keys(profile: &Profile, waiting: &[CallId]) -> TiVec<CallId, Key> {
 }
 
 fn key(profile: &Profile, op: OpId) -> Key {
-    match profile.ops.kind[op] {
+    match profile.ops.kind(op) {
         OpKind::Kernel => KERNEL | Key::from(profile.ops.kernel(op).unwrap_or(0)),
         OpKind::Memset => MEMSET,
         OpKind::GraphLaunch => GRAPH,
@@ -134,14 +134,14 @@ fn of_process(
 
 /// From start to start; the last before a break up to the end of its calls.
 fn spans(profile: &Profile, calls: &[CallId], turns: &[Turn]) -> Vec<(i64, i64)> {
-    let start = |at: usize| profile.calls.start[calls[at]];
+    let start = |at: usize| profile.calls.start(calls[at]);
     let span = |i: usize| {
         let Turn { from, to, .. } = turns[i];
         let until = if turns.get(i + 1).is_some_and(|next| next.from == to) {
             start(to)
         } else {
             // What comes next, on whichever thread, lies outside.
-            let end = (from..to).map(|at| profile.calls.end[calls[at]]).max();
+            let end = (from..to).map(|at| profile.calls.end(calls[at])).max();
             end.unwrap_or(0).min(if to < calls.len() { start(to) - 1 } else { i64::MAX })
         };
         (start(from), until.max(start(from)))

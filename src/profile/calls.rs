@@ -5,13 +5,16 @@
 
 use crate::error::InputError;
 use crate::profile::chains;
+use crate::profile::coded::{Codes, Dictionary};
 use crate::profile::database::{Cells, Database};
 use crate::profile::ids::{CallId, ExportId, NameIx, ThreadIx, process};
 use crate::profile::issued::IssuedBy;
 use crate::profile::seek::Place;
 use crate::profile::strings::{Strings, base_name};
-use crate::profile::tally::{Tally, in_order};
+use crate::profile::tally::Tally;
+use crate::profile::times::Times;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
 use std::sync::Arc;
 use typed_index_collections::{TiSlice, TiVec};
 
@@ -27,16 +30,14 @@ const HARMLESS: &[i64] = &[0, 4, 201, 709];
 /// Runtime and driver calls, sorted by start, outermost first; one entry of each column a call.
 #[derive(Default)]
 pub struct Calls {
-    /// In ns.
-    pub start: TiVec<CallId, i64>,
-    /// In ns.
-    pub end: TiVec<CallId, i64>,
-    /// The thread that called.
-    pub thread: TiVec<CallId, ThreadIx>,
+    /// Start and end, in ns.
+    pub times: Times<CallId>,
     /// CUPTI correlation id, shared with the ops and synchronisation rows of the call.
     pub correlation: TiVec<CallId, ExportId>,
-    /// Which API function.
-    pub name: TiVec<CallId, NameIx>,
+    /// Of each call its place among `callers`.
+    caller: Codes<CallId>,
+    /// The thread that called, and which API function.
+    callers: Vec<(ThreadIx, NameIx)>,
     /// Call chain of the row itself, of calls that may wait; none where a twin has it (newer exports).
     pub chain: FxHashMap<CallId, ExportId>,
     /// `globalTid` of each thread, ascending.
@@ -130,8 +131,23 @@ struct Chunk {
     failed: Failures,
 }
 
-/// Rows of calls that matter, as they were read.
-pub struct Rows(Vec<Chunk>);
+/// Calls that matter, packed as they are read; threads and names have the places of their first rows.
+#[derive(Default)]
+pub struct Rows {
+    /// But for what is known of threads and names in the end.
+    calls: Calls,
+    callers: Dictionary<(ThreadIx, NameIx)>,
+    /// By `globalTid`, those without a call that matters included.
+    spans: Tally<Span>,
+    /// By the id of the name: those of calls that matter.
+    kept: Tally<()>,
+    /// Of all rows.
+    names: Tally<u64>,
+    chains: Tally<u64>,
+    twins: Vec<Raw>,
+    /// By the places of `spans`.
+    by_thread: TiVec<ThreadIx, Vec<CallId>>,
+}
 
 /// Which calls matter.
 pub struct Interest<'a> {
@@ -158,80 +174,164 @@ impl Rows {
             "returnValue",
         ];
         let waiting = waiting_names(db, interest.may_wait)?;
-        let chunks = db.scan("CUPTI_ACTIVITY_KIND_RUNTIME", COLUMNS, |out, row| {
-            read_row(out, row, &waiting, interest.issued);
-        })?;
-        Ok(Self(chunks))
+        let read = |out: &mut Chunk, row: &Cells| read_row(out, row, &waiting, interest.issued);
+        let rows = db.gather("CUPTI_ACTIVITY_KIND_RUNTIME", COLUMNS, read, Self::join)?;
+        Ok(rows.in_order())
+    }
+
+    fn join(&mut self, chunk: Chunk) {
+        self.calls.open += chunk.open;
+        self.calls.out_of_range += chunk.out_of_range;
+        self.calls.failed.add(chunk.failed);
+        for (tid, span) in chunk.spans.iter() {
+            self.spans.of(*tid, || Span { calls: 0, ..*span }).add(span);
+        }
+        chunk.names.iter().for_each(|(id, rows)| *self.names.of(*id, || 0) += rows);
+        chunk.chains.iter().for_each(|(id, rows)| *self.chains.of(*id, || 0) += rows);
+        self.twins.extend(chunk.twins);
+        chunk.calls.iter().for_each(|call| self.push(call));
+    }
+
+    fn push(&mut self, r: &Raw) {
+        let none = || Span { start: r.start, end: r.end, calls: 0 };
+        let thread = ThreadIx::from(self.spans.place(r.tid, none));
+        let name = NameIx::from(self.kept.place(r.name, || ()));
+        let call = self.calls.times.push(r.start, r.end);
+        self.calls.caller.push(self.callers.code((thread, name)));
+        self.calls.correlation.push(r.correlation);
+        if !r.chain.is_none() {
+            self.calls.chain.insert(call, r.chain);
+        }
+        if self.by_thread.len() <= thread.index() {
+            self.by_thread.resize_with(thread.index() + 1, Vec::new);
+        }
+        self.by_thread[thread].push(call);
+    }
+
+    /// A call that holds another starts no later and ends no earlier: outermost first. Calls of several threads may begin
+    /// and end at once: their order must not be that of the rows. Most tables are in order: to look costs a thousandth of
+    /// sorting.
+    fn in_order(self) -> Self {
+        let order = |r: &Raw| (r.start, Reverse(r.end), r.tid, r.correlation, r.name);
+        if self.calls.ids().map(|call| self.raw(call)).is_sorted_by_key(|r| order(&r)) {
+            return self;
+        }
+        let mut rows: Vec<Raw> = self.calls.ids().map(|call| self.raw(call)).collect();
+        rows.sort_by_key(order);
+        let Self { calls, spans, names, chains, twins, .. } = self;
+        let Calls { open, out_of_range, failed, .. } = calls;
+        let calls = Calls { open, out_of_range, failed, ..Calls::default() };
+        let mut sorted = Self { calls, spans, names, chains, twins, ..Self::default() };
+        rows.iter().for_each(|r| sorted.push(r));
+        sorted
+    }
+
+    fn raw(&self, call: CallId) -> Raw {
+        let (start, end) = self.calls.times.get(call);
+        let (thread, name) = self.callers.values()[self.calls.caller.get(call) as usize];
+        let (tid, name) = (self.spans.key(thread.index()), self.kept.key(name.index()));
+        let chain = self.calls.chain.get(&call).copied().unwrap_or(ExportId::NONE);
+        Raw { start, end, tid, name, correlation: self.calls.correlation[call], chain }
     }
 }
 
 impl Calls {
     /// How many calls are held.
     pub fn len(&self) -> usize {
-        self.start.len()
+        self.times.len()
     }
 
     /// Whether no call is held.
     pub fn is_empty(&self) -> bool {
-        self.start.is_empty()
+        self.times.is_empty()
     }
 
     /// All calls, in start order.
     pub fn ids(&self) -> impl ExactSizeIterator<Item = CallId> + Clone + 'static {
-        self.start.keys()
+        self.times.ids()
     }
 
     /// Calls that start within `from..to`.
     pub fn starting(&self, from: i64, to: i64) -> impl ExactSizeIterator<Item = CallId> + Clone + use<> {
-        let before = |time| self.start.raw.partition_point(|&start| start < time);
-        (before(from)..before(to)).map(CallId::from)
+        (self.times.first_from(from)..self.times.first_from(to)).map(CallId::from)
+    }
+
+    /// When a call began, in ns.
+    #[inline]
+    pub fn start(&self, call: CallId) -> i64 {
+        self.times.start(call)
+    }
+
+    /// When a call returned, in ns.
+    #[inline]
+    pub fn end(&self, call: CallId) -> i64 {
+        self.times.end(call)
+    }
+
+    /// From start to end, in ns.
+    #[inline]
+    pub fn length(&self, call: CallId) -> i64 {
+        self.times.length(call)
+    }
+
+    /// The thread that called.
+    #[inline]
+    pub fn thread(&self, call: CallId) -> ThreadIx {
+        self.callers[self.caller.get(call) as usize].0
+    }
+
+    /// Which API function.
+    #[inline]
+    pub fn name(&self, call: CallId) -> NameIx {
+        self.callers[self.caller.get(call) as usize].1
     }
 
     /// Name of a call without version suffix.
     pub fn base_name(&self, call: CallId) -> &Arc<str> {
-        &self.names[self.name[call]].base
-    }
-
-    /// From start to end, in ns.
-    pub fn length(&self, call: CallId) -> i64 {
-        self.end[call] - self.start[call]
+        &self.names[self.name(call)].base
     }
 
     /// `globalTid` of the thread that made a call.
     pub fn tid(&self, call: CallId) -> i64 {
-        self.threads[self.thread[call]]
+        self.threads[self.thread(call)]
     }
 
     /// The backtrace twin of a call.
     pub fn twin(&self, call: CallId) -> Option<usize> {
-        self.twins.of(self.thread[call], self.start[call], self.correlation[call])
+        self.twins.of(self.thread(call), self.start(call), self.correlation[call])
     }
 
-    /// The calls that were read, as columns.
-    pub fn new(Rows(chunks): Rows, db: &Database, strings: &mut Strings) -> Result<Self, InputError> {
-        let mut calls = Self::default();
-        let mut spans = FxHashMap::<i64, Span>::default();
-        let (mut names, mut chained) = (FxHashMap::<i64, u64>::default(), FxHashMap::<i64, u64>::default());
-        for chunk in &chunks {
-            calls.open += chunk.open;
-            calls.out_of_range += chunk.out_of_range;
-            calls.failed.add(chunk.failed);
-            for (tid, span) in chunk.spans.iter() {
-                spans.entry(*tid).and_modify(|known| known.add(span)).or_insert(*span);
-            }
-            chunk.names.iter().for_each(|(id, rows)| *names.entry(*id).or_default() += rows);
-            chunk.chains.iter().for_each(|(id, rows)| *chained.entry(*id).or_default() += rows);
-        }
-        let (mut rows, mut twins): (Vec<_>, Vec<_>) = chunks.into_iter().map(|c| (c.calls, c.twins)).unzip();
-        let with_chain = rows.iter().chain(&twins).flatten().filter_map(|r| Some((r.chain.known()?, r.name)));
-        let offset = chains::offset(db, strings, with_chain.collect())?;
-        rows.iter_mut().chain(&mut twins).flatten().for_each(|r| r.chain = r.chain.plus(offset));
-        calls.threads = spans.keys().copied().collect();
+    /// The calls that were read, with the names of their functions.
+    pub fn new(rows: Rows, db: &Database, strings: &mut Strings) -> Result<Self, InputError> {
+        let Rows { mut calls, callers, spans, kept, names, chains, mut twins, mut by_thread } = rows;
+        calls.names = kept.iter().map(|&(id, ())| ApiName { id, base: "".into() }).collect();
+        calls.threads = spans.iter().map(|(tid, _)| *tid).collect();
         calls.threads.raw.sort_unstable();
-        calls.spans = calls.threads.iter().map(|t| spans[t]).collect();
-        calls.fill(rows);
+        // Their threads have the places of `spans`.
+        let thread_of: TiVec<ThreadIx, ThreadIx> =
+            spans.iter().map(|(tid, _)| position(&calls.threads, *tid)).collect();
+        let caller = |&(thread, name): &(ThreadIx, NameIx)| (thread_of[thread], name);
+        calls.callers = callers.values().iter().map(caller).collect();
+        calls.spans = calls.threads.iter().map(|tid| spans.get(*tid).copied().unwrap_or_default()).collect();
+        calls.by_thread = calls.threads.iter().map(|_| Vec::new()).collect();
+        for (list, &thread) in by_thread.iter_mut().zip(&thread_of) {
+            list.shrink_to_fit();
+            calls.by_thread[thread] = std::mem::take(list);
+        }
+        calls.times.shrink();
+        calls.caller.shrink();
+        calls.correlation.shrink_to_fit();
+        let id_of = |call: CallId| calls.names[calls.name(call)].id;
+        let of_calls = calls.chain.iter().filter_map(|(call, chain)| Some((chain.known()?, id_of(*call))));
+        let of_twins = twins.iter().filter_map(|r| Some((r.chain.known()?, r.name)));
+        let offset = chains::offset(db, strings, of_calls.chain(of_twins).collect())?;
+        calls.chain.retain(|_, chain| {
+            *chain = chain.plus(offset);
+            !chain.is_none()
+        });
+        twins.iter_mut().for_each(|r| r.chain = r.chain.plus(offset));
         calls.twins = Twins::new(twins, &calls.threads);
-        calls.resolve_names(db, strings, &names, &chained)?;
+        calls.resolve_names(db, strings, &names, &chains)?;
         Ok(calls)
     }
 
@@ -240,43 +340,14 @@ impl Calls {
         self.spans.iter().map(|s| s.calls).sum()
     }
 
-    fn fill(&mut self, rows: Vec<Vec<Raw>>) {
-        // A call that holds another starts no later and ends no earlier: outermost first. Calls of several threads may
-        // begin and end at once: their order must not be that of the rows.
-        let rows = in_order(rows, |r| (r.start, std::cmp::Reverse(r.end), r.tid, r.correlation, r.name));
-        let count = rows.iter().map(Vec::len).sum();
-        self.start.raw.reserve_exact(count);
-        self.end.raw.reserve_exact(count);
-        self.thread.raw.reserve_exact(count);
-        self.correlation.raw.reserve_exact(count);
-        self.name.raw.reserve_exact(count);
-        self.by_thread = self.threads.iter().map(|_| Vec::new()).collect();
-        let (mut names, mut threads) = (Tally::default(), Tally::default());
-        for r in rows.into_iter().flatten() {
-            let next = NameIx::from(names.len());
-            let thread = *threads.of(r.tid, || position(&self.threads, r.tid));
-            let call = self.start.push_and_get_key(r.start);
-            self.end.push(r.end);
-            self.thread.push(thread);
-            self.correlation.push(r.correlation);
-            self.name.push(*names.of(r.name, || next));
-            self.by_thread[thread].push(call);
-            if !r.chain.is_none() {
-                self.chain.insert(call, r.chain);
-            }
-        }
-        self.by_thread.iter_mut().for_each(Vec::shrink_to_fit);
-        self.names = names.iter().map(|&(id, _)| ApiName { id, base: "".into() }).collect();
-    }
-
     fn resolve_names(
         &mut self,
         db: &Database,
         strings: &mut Strings,
-        rows: &FxHashMap<i64, u64>,
-        chains: &FxHashMap<i64, u64>,
+        rows: &Tally<u64>,
+        chains: &Tally<u64>,
     ) -> Result<(), InputError> {
-        strings.fetch(db, rows.keys().chain(chains.keys()).copied())?;
+        strings.fetch(db, rows.iter().chain(chains.iter()).map(|(id, _)| *id))?;
         for name in &mut self.names {
             let full = strings.get(name.id).map_or("", |s| s);
             name.base = base_name(full).into();
@@ -284,21 +355,28 @@ impl Calls {
         // A twin's name has no suffix, the call's has: they meet in the base name.
         let mut of_base: FxHashMap<&str, [u64; 2]> = FxHashMap::default();
         for (counts, which) in [(rows, 0), (chains, 1)] {
-            for (id, count) in counts {
+            for (id, count) in counts.iter() {
                 of_base.entry(strings.get(*id).map_or("", |s| base_name(s))).or_default()[which] += count;
             }
         }
         let half = |[rows, chains]: [u64; 2]| chains > 0 && 2 * chains >= rows;
         self.backtraced = self.names.iter().map(|name| half(of_base[&*name.base])).collect();
-        self.unnamed = rows.iter().filter(|(id, _)| strings.get(**id).is_none()).map(|(_, n)| n).sum();
+        self.unnamed = rows.iter().filter(|(id, _)| strings.get(*id).is_none()).map(|(_, n)| n).sum();
         Ok(())
     }
 }
 
 impl Twins {
-    fn new(rows: Vec<Vec<Raw>>, threads: &TiSlice<ThreadIx, i64>) -> Self {
+    fn new(mut rows: Vec<Raw>, threads: &TiSlice<ThreadIx, i64>) -> Self {
         let (mut twins, mut thread_of) = (Self::default(), Tally::default());
-        for r in in_order(rows, |r| (r.tid, r.start)).into_iter().flatten() {
+        twins.thread.reserve_exact(rows.len());
+        twins.start.reserve_exact(rows.len());
+        twins.correlation.reserve_exact(rows.len());
+        twins.chain.reserve_exact(rows.len());
+        if !rows.is_sorted_by_key(|r| (r.tid, r.start)) {
+            rows.sort_by_key(|r| (r.tid, r.start));
+        }
+        for r in rows {
             twins.thread.push(*thread_of.of(r.tid, || position(threads, r.tid)));
             twins.start.push(r.start);
             twins.correlation.push(r.correlation);

@@ -28,7 +28,7 @@ impl Correlation {
         let mut lists = vec![Vec::new(); place.len()];
         for call in calls.ids() {
             if let Some(id) = calls.correlation[call].known() {
-                lists[of_thread[calls.thread[call]]].push((id, call));
+                lists[of_thread[calls.thread(call)]].push((id, call));
             }
         }
         for list in &mut lists {
@@ -45,11 +45,11 @@ impl Correlation {
         let of_stream: TiVec<StreamIx, Option<usize>> =
             ops.streams.iter().map(|stream| self.place.get(&stream.pid).copied()).collect();
         let mut at = vec![0; self.lists.len()];
-        let mut issuer = |(&stream, &id): (&StreamIx, &ExportId)| {
-            let place = of_stream[stream]?;
-            find(&self.lists[place], &mut at[place], id)
+        let mut issuer = |op: OpId| {
+            let place = of_stream[ops.stream(op)]?;
+            find(&self.lists[place], &mut at[place], ops.correlation[op])
         };
-        ops.stream.iter().zip(&ops.correlation).map(&mut issuer).collect()
+        ops.ids().map(&mut issuer).collect()
     }
 
     /// The call of a process with this correlation id.

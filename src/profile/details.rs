@@ -112,9 +112,9 @@ struct Wanted {
 impl Wanted {
     fn new(profile: &Profile, ops: &[OpId], kind: OpKind) -> Option<Self> {
         let table = &profile.ops;
-        let mine = || ops.iter().copied().filter(|&op| table.kind[op] == kind);
-        let key = |op| (table.start[op], table.end[op], table.correlation[op]);
-        let starts = || mine().map(|op| table.start[op]);
+        let mine = || ops.iter().copied().filter(|&op| table.kind(op) == kind);
+        let key = |op| (table.start(op), table.end(op), table.correlation[op]);
+        let starts = || mine().map(|op| table.start(op));
         let within = starts().min()?..=starts().max()?;
         Some(Self { by_row: mine().map(|op| (key(op), op)).collect(), within })
     }

@@ -2,6 +2,7 @@
 
 pub mod calls;
 pub mod chains;
+pub mod coded;
 pub mod commands;
 pub mod communicators;
 mod correlation;
@@ -12,6 +13,7 @@ pub mod header;
 pub mod ids;
 pub mod issued;
 pub mod lacks;
+pub mod memory;
 pub mod nvtx;
 pub mod ops;
 pub mod os_calls;
@@ -24,6 +26,7 @@ pub mod strings;
 pub mod syncs;
 mod tally;
 pub mod target;
+pub mod times;
 pub mod unclosed;
 
 use crate::error::InputError;
@@ -148,7 +151,7 @@ impl Profile {
 
     /// When the call that issued an op began; [`ISSUE_UNKNOWN`] where the export holds no such call (trimmed exports).
     pub fn issued(&self, op: OpId) -> i64 {
-        self.issuer[op].map_or(ISSUE_UNKNOWN, |call| self.calls.start[call])
+        self.issuer[op].map_or(ISSUE_UNKNOWN, |call| self.calls.start(call))
     }
 
     /// The names of all kernels, each once by its id, in no order.
@@ -170,7 +173,7 @@ impl Profile {
     /// When an op was issued, at the latest: where no launch is recorded, when it ran.
     pub fn issued_by(&self, op: OpId) -> i64 {
         match self.issued(op) {
-            ISSUE_UNKNOWN => self.ops.start[op],
+            ISSUE_UNKNOWN => self.ops.start(op),
             time => time,
         }
     }
@@ -183,8 +186,9 @@ impl Profile {
     /// First start to last end of all calls and ops, in ns.
     pub fn bounds(&self) -> Option<(i64, i64)> {
         let spans = || self.calls.spans.iter();
-        let first = spans().map(|s| s.start).chain(self.ops.start.first().copied()).min()?;
-        let last = spans().map(|s| s.end).chain(self.ops.end.iter().copied()).max()?;
+        let first =
+            spans().map(|s| s.start).chain(self.ops.ids().next().map(|op| self.ops.start(op))).min()?;
+        let last = spans().map(|s| s.end).chain(self.ops.times.iter().map(|op| op.1)).max()?;
         Some((first, last))
     }
 }

@@ -90,6 +90,14 @@ struct Chunk {
     place: Cursor,
 }
 
+impl Chunk {
+    fn join(&mut self, mut next: Self) {
+        self.ranges.append(&mut next.ranges);
+        self.marks.append(&mut next.marks);
+        next.opened.iter().for_each(|(tid, count)| *self.opened.of(*tid, || 0) += count);
+    }
+}
+
 impl Nvtx {
     /// Reads NVTX_EVENTS: ranges, and the marks of the calls that may wait; `name`: the part of a text that the
     /// repetitions of a range share.
@@ -99,17 +107,8 @@ impl Nvtx {
     pub fn read(db: &Database, calls: &Calls, name: fn(&str) -> String) -> Result<Self, InputError> {
         const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "rowid"];
         let times = CallTimes::new(calls);
-        let chunks = db.scan(TABLE, COLUMNS, |out, row| read_row(out, row, &times))?;
-        let mut ranges = Vec::with_capacity(chunks.iter().map(|chunk| chunk.ranges.len()).sum());
-        let mut marks = Vec::with_capacity(chunks.iter().map(|chunk| chunk.marks.len()).sum());
-        let mut opened = FxHashMap::default();
-        for mut chunk in chunks {
-            for (tid, count) in chunk.opened.iter() {
-                *opened.entry(*tid).or_default() += count;
-            }
-            ranges.append(&mut chunk.ranges);
-            marks.append(&mut chunk.marks);
-        }
+        let Chunk { mut ranges, marks, opened, .. } =
+            db.gather(TABLE, COLUMNS, |out, row| read_row(out, row, &times), Chunk::join)?;
         let texts = |rowids: &[i64]| texts_of(db, &mut Strings::default(), rowids);
         let unclosed = Unclosed::mend(&mut ranges, name, texts)?;
         let (call_marks, sample_marks) =
@@ -118,7 +117,7 @@ impl Nvtx {
             ranges: Ranges::new(ranges),
             call_marks: Marks::new(call_marks),
             sample_marks: Marks::new(sample_marks),
-            opened,
+            opened: opened.iter().copied().collect(),
             unclosed,
         })
     }
@@ -386,26 +385,29 @@ struct ThreadTimes<'a> {
     many: i64,
 }
 
-/// Ascending times: all of a column, or some.
+/// Ascending times: those of a column, or of some calls.
 #[derive(Clone, Copy)]
-struct Starts<'a> {
-    column: &'a [i64],
-    some: Option<&'a [CallId]>,
+enum Starts<'a> {
+    Column(&'a [i64]),
+    Calls(&'a Calls, &'a [CallId]),
 }
 
 impl Starts<'_> {
     #[inline]
     fn get(self, at: usize) -> Option<i64> {
-        match self.some {
-            Some(some) => Some(self.column[some.get(at)?.index()]),
-            None => self.column.get(at).copied(),
+        match self {
+            Self::Column(column) => column.get(at).copied(),
+            Self::Calls(calls, list) => Some(calls.start(*list.get(at)?)),
         }
     }
 
     /// Index of the first time at or after `time`.
     #[inline]
     fn first_from(self, place: &mut usize, time: i64) -> usize {
-        let length = self.some.map_or(self.column.len(), <[CallId]>::len);
+        let length = match self {
+            Self::Column(column) => column.len(),
+            Self::Calls(_, list) => list.len(),
+        };
         seek(length, place, |at| self.get(at).is_some_and(|start| start < time))
     }
 }
@@ -422,11 +424,11 @@ impl<'a> CallTimes<'a> {
     fn new(calls: &'a Calls) -> Self {
         let threads = calls.threads.iter_enumerated().map(|(thread, &tid)| {
             let list = calls.by_thread[thread].as_slice();
-            let span = |many: &[CallId]| calls.start[many[MANY_CALLS - 1]] - calls.start[many[0]];
+            let span = |many: &[CallId]| calls.start(many[MANY_CALLS - 1]) - calls.start(many[0]);
             ThreadTimes {
                 tid,
-                calls: Starts { column: &calls.start.raw, some: Some(list) },
-                twins: Starts { column: calls.twins.starts(thread), some: None },
+                calls: Starts::Calls(calls, list),
+                twins: Starts::Column(calls.twins.starts(thread)),
                 many: list.windows(MANY_CALLS).map(span).min().unwrap_or(i64::MAX),
             }
         });
@@ -438,8 +440,8 @@ impl<'a> CallTimes<'a> {
         let threads = calls.chunk_by(|a, b| a.0 == b.0).map(|list| {
             let (column, others) = starts.split_at(list.len());
             starts = others;
-            let all = |column| Starts { column, some: None };
-            ThreadTimes { tid: list[0].0, calls: all(column), twins: all(&[]), many: 0 }
+            let (calls, twins) = (Starts::Column(column), Starts::Column(&[]));
+            ThreadTimes { tid: list[0].0, calls, twins, many: 0 }
         });
         Self { threads: threads.collect(), has_twins: false }
     }

@@ -1,13 +1,12 @@
 //! GPU operations: kernels, copies, memsets and graph launches of every device.
 
 use crate::error::InputError;
+use crate::profile::coded::{Codes, Dictionary};
 use crate::profile::database::{Cells, Database};
 use crate::profile::ids::{ExportId, OpId, StreamIx};
-use crate::profile::tally::in_order;
+use crate::profile::times::Times;
 use crate::text::Names;
 use crate::vocabulary::{Copy, Direction, HostMemory};
-use rustc_hash::FxHashMap;
-use std::iter::Peekable;
 use typed_index_collections::TiVec;
 
 /// What an op is.
@@ -39,21 +38,14 @@ pub struct StreamKey {
 /// All ops, sorted by start; one entry of each column an op.
 #[derive(Default)]
 pub struct Ops {
-    /// In ns.
-    pub start: TiVec<OpId, i64>,
-    /// In ns.
-    pub end: TiVec<OpId, i64>,
-    /// The stream that it ran on.
-    pub stream: TiVec<OpId, StreamIx>,
+    /// Start and end, in ns.
+    pub times: Times<OpId>,
     /// CUPTI correlation id of the call that issued it.
     pub correlation: TiVec<OpId, ExportId>,
-    /// Kernel, copy, memset or graph launch.
-    pub kind: TiVec<OpId, OpKind>,
-    /// StringIds id of a kernel's demangled name (0 for other ops); index into [`Ops::copies`] for copies.
-    detail: TiVec<OpId, u32>,
-    copies: Vec<Copy>,
-    /// Blocks along the first side of a kernel's grid; 0 for other ops.
-    pub grid: TiVec<OpId, u32>,
+    /// Of each op its place among `works`.
+    work: Codes<OpId>,
+    /// The stream that it ran on, and what it did.
+    works: Vec<(StreamIx, Work)>,
     /// Ascending.
     pub streams: TiVec<StreamIx, StreamKey>,
     /// Rows dropped because their end was missing or before their start.
@@ -64,25 +56,43 @@ pub struct Ops {
     pub graph_launches: u64,
 }
 
-/// An op as it was read, in 32 bytes.
-#[derive(Clone, Copy)]
+/// What an op does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Work {
+    /// StringIds id of its demangled name, and blocks along the first side of its grid.
+    Kernel(u32, u32),
+    Memcpy(Copy),
+    Memset,
+    GraphLaunch,
+}
+
+impl Work {
+    fn kind(self) -> OpKind {
+        match self {
+            Self::Kernel(..) => OpKind::Kernel,
+            Self::Memcpy(_) => OpKind::Memcpy,
+            Self::Memset => OpKind::Memset,
+            Self::GraphLaunch => OpKind::GraphLaunch,
+        }
+    }
+}
+
+/// An op as it was read.
 struct Raw {
     start: i64,
     end: i64,
-    /// Its place in [`Chunk::streams`], then in [`Unordered::streams`].
-    stream: u32,
+    /// Its place in [`Chunk::streams`].
+    stream: StreamIx,
     correlation: ExportId,
-    detail: u32,
-    grid: u32,
+    work: Work,
 }
 
 #[derive(Default)]
 struct Chunk {
     ops: Vec<Raw>,
-    copies: Vec<Copy>,
     /// Streams, and the place of the last op's.
-    streams: Streams,
-    last: usize,
+    streams: Dictionary<StreamKey>,
+    last: u32,
     open: u64,
     out_of_range: u64,
 }
@@ -101,77 +111,90 @@ pub fn multiplies_matrices(kernel: &str) -> bool {
 impl Ops {
     /// How many ops there are.
     pub fn len(&self) -> usize {
-        self.start.len()
+        self.times.len()
     }
 
     /// Whether the export holds no GPU work.
     pub fn is_empty(&self) -> bool {
-        self.start.is_empty()
+        self.times.is_empty()
     }
 
     /// All ops, in start order.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = OpId> + ExactSizeIterator + Clone + 'static {
-        self.start.keys()
+        self.times.ids()
+    }
+
+    /// When an op began, in ns.
+    #[inline]
+    pub fn start(&self, op: OpId) -> i64 {
+        self.times.start(op)
+    }
+
+    /// When an op ended, in ns.
+    #[inline]
+    pub fn end(&self, op: OpId) -> i64 {
+        self.times.end(op)
+    }
+
+    /// From start to end, in ns.
+    #[inline]
+    pub fn length(&self, op: OpId) -> i64 {
+        self.times.length(op)
+    }
+
+    #[inline]
+    fn work(&self, op: OpId) -> Work {
+        self.works[self.work.get(op) as usize].1
+    }
+
+    /// The stream that it ran on.
+    #[inline]
+    pub fn stream(&self, op: OpId) -> StreamIx {
+        self.works[self.work.get(op) as usize].0
+    }
+
+    /// Kernel, copy, memset or graph launch.
+    #[inline]
+    pub fn kind(&self, op: OpId) -> OpKind {
+        self.work(op).kind()
     }
 
     /// Whether it is a single kernel, not a graph launch.
     pub fn is_kernel(&self, op: OpId) -> bool {
-        self.kind[op] == OpKind::Kernel
+        self.kind(op) == OpKind::Kernel
     }
 
     /// StringIds id of a kernel's name; `None` for other ops.
     pub fn kernel(&self, op: OpId) -> Option<u32> {
-        self.is_kernel(op).then(|| self.detail[op])
+        if let Work::Kernel(name, _) = self.work(op) { Some(name) } else { None }
+    }
+
+    /// Blocks along the first side of a kernel's grid; 0 for other ops.
+    pub fn grid(&self, op: OpId) -> u32 {
+        if let Work::Kernel(_, grid) = self.work(op) { grid } else { 0 }
     }
 
     /// The copy that an op performed, if it is one.
     pub fn copy(&self, op: OpId) -> Option<Copy> {
-        (self.kind[op] == OpKind::Memcpy)
-            .then(|| self.copies.get(self.detail[op] as usize).copied())
-            .flatten()
-    }
-
-    /// From start to end, in ns.
-    pub fn length(&self, op: OpId) -> i64 {
-        self.end[op] - self.start[op]
+        if let Work::Memcpy(copy) = self.work(op) { Some(copy) } else { None }
     }
 
     /// `globalPid` of the process whose stream an op ran on.
     pub fn pid(&self, op: OpId) -> i64 {
-        self.streams[self.stream[op]].pid
+        self.streams[self.stream(op)].pid
     }
 
     /// Reads the four tables of ops; they are yet to be put in order.
     pub fn read(db: &Database) -> Result<Unordered, InputError> {
-        let columns = |more: &[&'static str]| [&PLACE[..], more].concat();
-        let simple = |table: &str, kind, more: &[&'static str]| -> Result<_, InputError> {
-            let name = |row: &Cells, _: &mut Vec<Copy>| (row.id(7).unwrap_or(0), row.id(8).unwrap_or(0));
-            Ok((kind, db.scan(table, &columns(more), |out: &mut Chunk, row| place(out, row, name))?))
-        };
-        let copies = |out: &mut Chunk, row: &Cells| {
-            place(out, row, |row, copies| {
-                copies.push(copy_of(row));
-                (copies.len() as u32 - 1, 0)
-            });
-        };
         let mut found = Unordered::default();
-        found.add(simple("CUPTI_ACTIVITY_KIND_KERNEL", OpKind::Kernel, &["demangledName", "gridX"])?);
-        let of_copy = columns(&["bytes", "copyKind", "srcKind", "dstKind"]);
-        found.add((OpKind::Memcpy, db.scan("CUPTI_ACTIVITY_KIND_MEMCPY", &of_copy, copies)?));
-        found.add(simple("CUPTI_ACTIVITY_KIND_MEMSET", OpKind::Memset, &["-", "-"])?);
-        found.add(simple("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", OpKind::GraphLaunch, &["-", "-"])?);
+        found.read(db, "CUPTI_ACTIVITY_KIND_KERNEL", &["demangledName", "gridX"], |row| {
+            Work::Kernel(row.id(7).unwrap_or(0), row.id(8).unwrap_or(0))
+        })?;
+        let of_copy = &["bytes", "copyKind", "srcKind", "dstKind"];
+        found.read(db, "CUPTI_ACTIVITY_KIND_MEMCPY", of_copy, |row| Work::Memcpy(copy_of(row)))?;
+        found.read(db, "CUPTI_ACTIVITY_KIND_MEMSET", &[], |_| Work::Memset)?;
+        found.read(db, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", &[], |_| Work::GraphLaunch)?;
         Ok(found)
-    }
-
-    /// Makes room for so many, and no more.
-    fn reserve(&mut self, count: usize) {
-        self.start.raw.reserve_exact(count);
-        self.end.raw.reserve_exact(count);
-        self.stream.raw.reserve_exact(count);
-        self.correlation.raw.reserve_exact(count);
-        self.kind.raw.reserve_exact(count);
-        self.detail.raw.reserve_exact(count);
-        self.grid.raw.reserve_exact(count);
     }
 
     /// Replaces the process of rows that name none. Such a stream may then be one that other rows name in full.
@@ -186,101 +209,154 @@ impl Ops {
         self.streams.raw.dedup();
         let place = |key: &StreamKey| self.streams.binary_search(key).unwrap_or(StreamIx::from(0));
         let new: TiVec<StreamIx, StreamIx> = old.iter().map(place).collect();
-        self.stream.iter_mut().for_each(|s| *s = new[*s]);
+        self.works.iter_mut().for_each(|work| work.0 = new[work.0]);
     }
 }
 
-/// Ops as they were read: by table, each in parts; the rest of [`Ops`] as it will be.
+/// Ops as they were read: by table, packed; streams have the places of their first rows.
 #[derive(Default)]
 pub struct Unordered {
-    tables: Vec<(OpKind, Vec<Vec<Raw>>)>,
-    streams: Streams,
-    ops: Ops,
+    tables: Vec<Table>,
+    streams: Dictionary<StreamKey>,
+    open: u64,
+    out_of_range: u64,
 }
 
+/// The ops of one table, in its order.
+#[derive(Default)]
+struct Table {
+    times: Times<usize>,
+    correlation: Vec<ExportId>,
+    work: Codes<usize>,
+    works: Dictionary<(StreamIx, Work)>,
+    streams: Dictionary<StreamKey>,
+    open: u64,
+    out_of_range: u64,
+}
+
+/// What puts ops in order: several streams may start one at once, and the order of rows is none. Start, stream, correlation,
+/// end.
+type Key = (i64, StreamIx, ExportId, i64);
+
 impl Unordered {
-    fn add(&mut self, (kind, chunks): (OpKind, Vec<Chunk>)) {
-        let mut table = Vec::with_capacity(chunks.len());
-        for mut chunk in chunks {
-            let base = if kind == OpKind::Memcpy { self.ops.copies.len() as u32 } else { 0 };
-            let places: Vec<u32> = chunk.streams.list.iter().map(|key| self.streams.place(*key)).collect();
-            // Mostly nothing changes.
-            if base > 0 || !(0..).zip(&places).all(|(old, new)| old == *new) {
-                for op in &mut chunk.ops {
-                    (op.stream, op.detail) = (places[op.stream as usize], op.detail + base);
-                }
-            }
-            self.ops.copies.append(&mut chunk.copies);
-            self.ops.open += chunk.open;
-            self.ops.out_of_range += chunk.out_of_range;
-            table.push(chunk.ops);
-        }
-        self.tables.push((kind, table));
+    fn read(
+        &mut self,
+        db: &Database,
+        table: &str,
+        more: &[&'static str],
+        work: impl Fn(&Cells) -> Work + Sync,
+    ) -> Result<(), InputError> {
+        let columns = [&PLACE[..], more].concat();
+        let mut table = db.gather(table, &columns, |out, row| place(out, row, &work), Table::join)?;
+        self.open += table.open;
+        self.out_of_range += table.out_of_range;
+        let place = |key: &StreamKey| StreamIx::from(self.streams.code(*key) as usize);
+        let places: TiVec<StreamIx, StreamIx> = table.streams.values().iter().map(place).collect();
+        table.works.change(|work| work.0 = places[work.0]);
+        self.tables.push(table);
+        Ok(())
     }
 
     /// Process and correlation id of each.
     pub fn issued(&self) -> impl Iterator<Item = (i64, ExportId)> {
-        let all = self.tables.iter().flat_map(|(_, parts)| parts).flatten();
-        all.map(|op| (self.streams.list[op.stream as usize].pid, op.correlation))
+        self.tables.iter().flat_map(|table| {
+            let pid = |at: usize| self.streams.values()[table.work(at).0.index()].pid;
+            table.correlation.iter().enumerate().map(move |(at, correlation)| (pid(at), *correlation))
+        })
     }
 
     /// Puts them in the order of their starts: what starts first of the tables' next ones, each table in order.
     pub fn order(self) -> Ops {
-        let Self { tables, streams, mut ops } = self;
-        let parts = || tables.iter().flat_map(|(_, parts)| parts);
-        ops.reserve(parts().map(Vec::len).sum());
-        ops.streams = streams.list.iter().copied().collect();
+        let Self { tables, streams, open, out_of_range } = self;
+        let count = tables.iter().map(|table| table.times.len()).sum();
+        let mut ops = Ops {
+            times: Times::with_capacity(count),
+            correlation: TiVec::with_capacity(count),
+            work: Codes::with_capacity(count),
+            streams: streams.values().iter().copied().collect(),
+            open,
+            out_of_range,
+            ..Ops::default()
+        };
         ops.streams.raw.sort_unstable();
         let place = |key: &StreamKey| ops.streams.binary_search(key).unwrap_or(StreamIx::from(0));
-        let places: Vec<StreamIx> = streams.list.iter().map(place).collect();
-        let stream = |r: &Raw| places[r.stream as usize];
-        // Ops of several streams may start at once: their order must not be that of the rows, which is no order.
-        let key = |r: &Raw| (r.start, stream(r), r.correlation, r.end);
-        let rows = |(kind, table)| (kind, in_order(table, key).into_iter().flatten().peekable());
-        let mut tables: Vec<(OpKind, Peekable<_>)> = tables.into_iter().map(rows).collect();
+        let places: TiVec<StreamIx, StreamIx> = streams.values().iter().map(place).collect();
+        let launches =
+            tables.iter().filter(|table| table.works.values().iter().any(|w| w.1 == Work::GraphLaunch));
+        ops.graph_launches = launches.map(|table| table.times.len() as u64).sum();
+        // Of each table: where its works begin, and its next row.
+        let mut placed = |mut table: Table| {
+            table.works.change(|work| work.0 = places[work.0]);
+            let first = ops.works.len() as u32;
+            ops.works.extend(table.works.values());
+            (table.in_order(), first, 0)
+        };
+        let mut tables: Vec<(Table, u32, usize)> = tables.into_iter().map(&mut placed).collect();
         loop {
-            let next =
-                |(at, (_, rows)): (usize, &mut (OpKind, Peekable<_>))| Some((rows.peek().map(key)?, at));
-            let mut due: Vec<_> = tables.iter_mut().enumerate().filter_map(next).collect();
+            let next = |(at, (table, _, next)): (usize, &(Table, u32, usize))| Some((table.key(*next)?, at));
+            let mut due: Vec<(Key, usize)> = tables.iter().enumerate().filter_map(next).collect();
             due.sort_unstable();
             let Some(&(_, first)) = due.first() else { return ops };
-            let (kind, rows) = &mut tables[first];
+            let (table, works, next) = &mut tables[first];
             // All until another table's is due.
-            let mine = |r: &Raw| due.get(1).is_none_or(|other| (key(r), first) < *other);
-            while let Some(r) = rows.next_if(mine) {
-                ops.graph_launches += u64::from(*kind == OpKind::GraphLaunch);
-                ops.start.push(r.start);
-                ops.end.push(r.end);
-                ops.stream.push(stream(&r));
-                ops.correlation.push(r.correlation);
-                ops.kind.push(*kind);
-                ops.detail.push(r.detail);
-                ops.grid.push(r.grid);
+            while let Some(key @ (start, _, correlation, end)) = table.key(*next)
+                && due.get(1).is_none_or(|other| (key, first) < *other)
+            {
+                ops.times.push(start, end);
+                ops.correlation.push(correlation);
+                ops.work.push(*works + table.work.get(*next));
+                *next += 1;
             }
         }
     }
 }
 
-/// Streams in order of first appearance.
-#[derive(Default)]
-struct Streams {
-    list: Vec<StreamKey>,
-    place: FxHashMap<StreamKey, u32>,
-}
-
-impl Streams {
-    /// The place of a stream.
-    fn place(&mut self, key: StreamKey) -> u32 {
-        let next = self.list.len() as u32;
-        let place = *self.place.entry(key).or_insert(next);
-        if place == next {
-            self.list.push(key);
+impl Table {
+    fn join(&mut self, chunk: Chunk) {
+        self.open += chunk.open;
+        self.out_of_range += chunk.out_of_range;
+        let streams = &mut self.streams;
+        let place = |key: &StreamKey| StreamIx::from(streams.code(*key) as usize);
+        let places: TiVec<StreamIx, StreamIx> = chunk.streams.values().iter().map(place).collect();
+        for op in chunk.ops {
+            self.times.push(op.start, op.end);
+            self.correlation.push(op.correlation);
+            self.work.push(self.works.code((places[op.stream], op.work)));
         }
-        place
+    }
+
+    fn work(&self, at: usize) -> (StreamIx, Work) {
+        self.works.values()[self.work.get(at) as usize]
+    }
+
+    /// Of the row at a place.
+    fn key(&self, at: usize) -> Option<Key> {
+        let &correlation = self.correlation.get(at)?;
+        let (start, end) = self.times.get(at);
+        Some((start, self.work(at).0, correlation, end))
+    }
+
+    /// Most tables are in order: to look costs a thousandth of sorting.
+    fn in_order(self) -> Self {
+        let all = 0..self.times.len();
+        if all.clone().is_sorted_by_key(|at| self.key(at)) {
+            return self;
+        }
+        let mut sorted: Vec<usize> = all.collect();
+        sorted.sort_by_key(|&at| self.key(at));
+        let Self { times, correlation, work, works, .. } = self;
+        let mut table = Self { works, ..Self::default() };
+        for at in sorted {
+            let (start, end) = times.get(at);
+            table.times.push(start, end);
+            table.correlation.push(correlation[at]);
+            table.work.push(work.get(at));
+        }
+        table
     }
 }
 
-fn place(out: &mut Chunk, row: &Cells, detail: impl Fn(&Cells, &mut Vec<Copy>) -> (u32, u32)) {
+fn place(out: &mut Chunk, row: &Cells, work: impl Fn(&Cells) -> Work) {
     let (start, end) = match (row.time(0), row.time(1)) {
         (Ok(Some(start)), Ok(Some(end))) if start <= end => (start, end),
         (Ok(_), Ok(_)) => return out.open += 1,
@@ -289,12 +365,11 @@ fn place(out: &mut Chunk, row: &Cells, detail: impl Fn(&Cells, &mut Vec<Copy>) -
     let (device, context, stream) = (row.export_id(3), row.export_id(4), row.export_id(5));
     let key = StreamKey { pid: row.int(2).unwrap_or(0), device, context, stream };
     // Neighbouring ops mostly share their stream.
-    if out.streams.list.get(out.last) != Some(&key) {
-        out.last = out.streams.place(key) as usize;
+    if out.streams.values().get(out.last as usize) != Some(&key) {
+        out.last = out.streams.code(key);
     }
-    let correlation = row.export_id(6);
-    let (detail, grid) = detail(row, &mut out.copies);
-    out.ops.push(Raw { start, end, stream: out.last as u32, correlation, detail, grid });
+    let (stream, correlation) = (StreamIx::from(out.last as usize), row.export_id(6));
+    out.ops.push(Raw { start, end, stream, correlation, work: work(row) });
 }
 
 /// `copyKind`, `srcKind` and `dstKind` by ENUM_CUDA_MEMCPY_OPER and ENUM_CUDA_MEM_KIND, constant in all versions.

@@ -1,5 +1,6 @@
 //! Jobs on several threads, their results in order.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -19,8 +20,29 @@ pub(super) fn parallel<W, T: Send, E: Send>(
     open: impl Fn() -> Result<W, E> + Sync,
     work: impl Fn(&mut W, usize) -> Result<T, E> + Sync,
 ) -> Result<Vec<T>, E> {
+    joined(threads, jobs, open, work, Vec::push)
+}
+
+/// What the jobs came to so far.
+struct Joined<S, T, E> {
+    /// Those before `next`, or before the first that failed.
+    all: Result<S, E>,
+    next: usize,
+    /// Later ones that are done.
+    waiting: BTreeMap<usize, Result<T, E>>,
+}
+
+/// As [`parallel`]; each result is joined to those before it as soon as they are, by whichever thread has the last of
+/// them, so that no more results are held than jobs overtake each other.
+pub(super) fn joined<W, T: Send, S: Default + Send, E: Send>(
+    threads: usize,
+    jobs: usize,
+    open: impl Fn() -> Result<W, E> + Sync,
+    work: impl Fn(&mut W, usize) -> Result<T, E> + Sync,
+    join: impl Fn(&mut S, T) + Sync,
+) -> Result<S, E> {
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, Result<T, E>)>> = Mutex::new(Vec::with_capacity(jobs));
+    let done = Mutex::new(Joined { all: Ok(S::default()), next: 0, waiting: BTreeMap::new() });
     let worker = || {
         let mut reader = None;
         loop {
@@ -33,7 +55,7 @@ pub(super) fn parallel<W, T: Send, E: Send>(
                 None => open().and_then(|new| work(reader.insert(new), job)),
             };
             let failed = result.is_err();
-            done.lock().unwrap_or_else(PoisonError::into_inner).push((job, result));
+            done.lock().unwrap_or_else(PoisonError::into_inner).add(job, result, &join);
             if failed {
                 return;
             }
@@ -45,7 +67,36 @@ pub(super) fn parallel<W, T: Send, E: Send>(
         }
         worker();
     });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(job, _)| *job);
-    done.into_iter().map(|(_, r)| r).collect()
+    done.into_inner().unwrap_or_else(PoisonError::into_inner).all
+}
+
+impl<S, T, E> Joined<S, T, E> {
+    fn add(&mut self, job: usize, result: Result<T, E>, join: impl Fn(&mut S, T)) {
+        self.waiting.insert(job, result);
+        while let Some(result) = self.waiting.remove(&self.next) {
+            self.next += 1;
+            match (&mut self.all, result) {
+                (Ok(all), Ok(part)) => join(all, part),
+                (Ok(_), Err(error)) => self.all = Err(error),
+                (Err(_), _) => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_joined_in_their_order_up_to_the_first_that_failed() {
+        let read = |threads: usize, fails: &[usize]| {
+            let work = |(): &mut (), job: usize| if fails.contains(&job) { Err(job) } else { Ok(job) };
+            joined(threads, 100, || Ok(()), work, |all: &mut Vec<usize>, part| all.push(part))
+        };
+        for threads in [1, 2, 7] {
+            assert_eq!(read(threads, &[]), Ok((0..100).collect()));
+            assert_eq!(read(threads, &[90, 17, 31]), Err(17));
+        }
+    }
 }

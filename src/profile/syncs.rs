@@ -73,20 +73,22 @@ impl Syncs {
         const RECORD: [&str; 7] =
             ["globalPid", "correlationId", "deviceId", "contextId", "streamId", "eventId", "eventSyncId"];
         let sync = [&RECORD[..], &["start", "end"]].concat();
-        let rows = db.scan("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", &sync, |out: &mut Vec<SyncRow>, row| {
+        let row = |out: &mut Vec<SyncRow>, row: &Cells| {
             let EventRow { pid, correlation, device, context, stream, event, event_sync, .. } = record(row);
             let (start, end) = (row.int(7).unwrap_or(0), row.int(8).unwrap_or(0));
             out.push(SyncRow { pid, correlation, start, end, device, context, stream, event, event_sync });
-        })?;
-        let events = db.scan("CUPTI_ACTIVITY_KIND_CUDA_EVENT", &RECORD, |out: &mut Vec<EventRow>, row| {
-            out.push(record(row));
-        })?;
-        Ok(Self::new(rows.concat(), events.concat()))
+        };
+        let event = |out: &mut Vec<EventRow>, row: &Cells| out.push(record(row));
+        let rows = db.gather("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", &sync, row, Vec::<SyncRow>::extend)?;
+        let events = db.gather("CUPTI_ACTIVITY_KIND_CUDA_EVENT", &RECORD, event, Vec::<EventRow>::extend)?;
+        Ok(Self::new(rows, events))
     }
 
     fn new(mut rows: Vec<SyncRow>, mut events: Vec<EventRow>) -> Self {
         rows.sort_by_key(|r| (r.pid, r.correlation, r.start));
         events.sort_by_key(|e| (e.pid, e.event, e.correlation));
+        rows.shrink_to_fit();
+        events.shrink_to_fit();
         let mut by_sync = FxHashMap::default();
         for (at, e) in events.iter().enumerate() {
             by_sync.entry((e.pid, e.event, e.event_sync)).or_insert(at);

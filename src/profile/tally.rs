@@ -1,4 +1,4 @@
-//! Rows as they come: in what order, and something for each of many keys where neighbours mostly have the same one.
+//! Something for each of many keys, where rows mostly have one of a few.
 
 use rustc_hash::FxHashMap;
 
@@ -23,6 +23,13 @@ impl<T> Tally<T> {
     /// The value of a key; `first` where it has none yet. One of the keys asked for last costs a comparison.
     #[inline]
     pub fn of(&mut self, key: i64, first: impl FnOnce() -> T) -> &mut T {
+        let place = self.place(key, first);
+        &mut self.list[place].1
+    }
+
+    /// Which of the keys it is, in order of first appearance.
+    #[inline]
+    pub fn place(&mut self, key: i64, first: impl FnOnce() -> T) -> usize {
         let recent = &mut self.recent[key as usize % RECENT];
         if self.list.get(*recent).is_none_or(|l| l.0 != key) {
             *recent = *self.place.entry(key).or_insert(self.list.len());
@@ -30,27 +37,21 @@ impl<T> Tally<T> {
                 self.list.push((key, first()));
             }
         }
-        &mut self.list[*recent].1
+        *recent
     }
 
-    /// How many keys there are.
-    pub fn len(&self) -> usize {
-        self.list.len()
+    /// The value of a key that has one.
+    pub fn get(&self, key: i64) -> Option<&T> {
+        Some(&self.list[*self.place.get(&key)?].1)
+    }
+
+    /// The key of a place.
+    pub fn key(&self, place: usize) -> i64 {
+        self.list[place].0
     }
 
     /// Keys with their values.
     pub fn iter(&self) -> impl Iterator<Item = &(i64, T)> {
         self.list.iter()
     }
-}
-
-/// Rows of parts that follow each other, in the order of a key, of equal keys as they were. Most tables are in order as
-/// they are: to look first costs a thousandth of sorting, and leaves them in parts that are given back one by one.
-pub(super) fn in_order<T: Clone, K: Ord>(parts: Vec<Vec<T>>, key: impl Fn(&T) -> K) -> Vec<Vec<T>> {
-    if parts.iter().flatten().is_sorted_by_key(&key) {
-        return parts;
-    }
-    let mut rows = parts.concat();
-    rows.sort_by_key(key);
-    vec![rows]
 }

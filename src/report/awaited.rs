@@ -77,17 +77,17 @@ impl<'a> Look<'a> {
         for wait in self.waits(site) {
             let pending = self.held.pending(wait);
             let (began, mut others) = (self.held.began(wait), pending.iter().skip(1));
-            let before = others.next().map_or(began, |&(_, op)| ops.end[op].max(began));
+            let before = others.next().map_or(began, |&(_, op)| ops.end(op).max(began));
             for (nth, &(stream, op)) in pending.iter().enumerate() {
                 let sum = streams.entry(stream).or_default();
-                let end = ops.end[op].min(wait.end);
+                let end = ops.end(op).min(wait.end);
                 sum.waits += 1;
                 add(&mut sum.pending, (end - began).max(0));
                 add(&mut sum.only, if nth == 0 { (end - before).max(0) } else { 0 });
             }
             let to_host = wait.copy.is_some_and(|copy| copy.direction == Direction::DeviceToHost);
             let copy = wait.awaited.filter(|_| to_host).or(wait.completes);
-            let read = copy.map(|op| ops.stream[op]).filter(|own| pending.iter().any(|p| p.0 == *own));
+            let read = copy.map(|op| ops.stream(op)).filter(|own| pending.iter().any(|p| p.0 == *own));
             if let Some(sum) = read.and_then(|stream| streams.get_mut(&stream)) {
                 sum.read += 1;
             }
@@ -120,7 +120,7 @@ impl<'a> Look<'a> {
             let mut ran = 0;
             for stretch in self.held.path(wait) {
                 let op = stretch.op;
-                let name = (ops.stream[op], ops.kind[op] as u8, ops.kernel(op));
+                let name = (ops.stream(op), ops.kind(op) as u8, ops.kernel(op));
                 let sum = all.entry(name).or_insert((op, 0, 0));
                 sum.1 += 1;
                 add(&mut sum.2, stretch.to - stretch.from);
@@ -149,7 +149,7 @@ impl<'a> Look<'a> {
             let Some(less) = self.held.narrower(wait) else { continue };
             narrow.waits += 1;
             narrow.copies += u64::from(less.copy);
-            streams.insert(ops.streams[ops.stream[less.op]].stream.number());
+            streams.insert(ops.streams[ops.stream(less.op)].stream.number());
             add(&mut narrow.shorter_ns, self.held.shorter(wait, less));
         }
         narrow.streams = streams.into_iter().take(LISTED).collect();

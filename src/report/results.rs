@@ -348,7 +348,7 @@ impl<'a> Sites<'a> {
 
     fn awaited(&self, op: OpId) -> String {
         let profile = &self.found.profile;
-        let stream = profile.ops.streams[profile.ops.stream[op]].stream.number();
+        let stream = profile.ops.streams[profile.ops.stream(op)].stream.number();
         format!("{} on stream {stream}", native::short(&op_name(profile, op)))
     }
 

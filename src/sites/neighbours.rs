@@ -35,12 +35,12 @@ pub struct Around {
 pub fn around(profile: &Profile, devices: &Devices, wait: &Wait) -> Around {
     let ops = &profile.ops;
     let own = if wait.copy.is_some() { wait.awaited } else { None };
-    let stream = wait.awaited.map(|op| ops.stream[op]).or_else(|| only_stream(profile, devices, wait));
+    let stream = wait.awaited.map(|op| ops.stream(op)).or_else(|| only_stream(profile, devices, wait));
     let Some(stream) = stream else { return Around { awaited: wait.awaited, ..Around::default() } };
     let list = &devices.stream_ops[stream];
     let from = match own {
-        Some(op) => list.partition_point(|&o| (ops.start[o], o) < (ops.start[op], op)),
-        None => list.partition_point(|&o| ops.start[o] < wait.end),
+        Some(op) => list.partition_point(|&o| (ops.start(o), o) < (ops.start(op), op)),
+        None => list.partition_point(|&o| ops.start(o) < wait.end),
     };
     let issued_before = |o: &OpId| profile.issued(*o) < wait.end;
     let before = list[..from].iter().rev().copied().filter(issued_before).take(REACH).collect();
@@ -77,7 +77,7 @@ pub fn names(profile: &mut Profile, around: &[Around]) -> Result<Vec<Neighbours>
 
 /// Name of an op whose strings were fetched.
 pub fn op_name(profile: &Profile, op: OpId) -> Arc<str> {
-    match profile.ops.kind[op] {
+    match profile.ops.kind(op) {
         OpKind::Kernel => profile.kernel_name(op).cloned().unwrap_or_else(|| "[kernel]".into()),
         OpKind::Memcpy => "[memcpy]".into(),
         OpKind::Memset => "[memset]".into(),

@@ -9,6 +9,7 @@ use super::{Places, Source, Wanted, series};
 use crate::analysis::CaptureAnalysis;
 use crate::model::timeline::{Iterations, Lane, LaneKind, Packed, SiteRef, Timeline};
 use crate::profile::ids::{pid_of, process};
+use crate::profile::times::Times;
 use crate::text::escape_terminal;
 use crate::vocabulary::SiteIx;
 use crate::waits::device::DeviceIx;
@@ -23,8 +24,8 @@ pub(super) fn draw(found: &CaptureAnalysis, wanted: &Wanted) -> Timeline {
     let (sources, lanes_left_out) = sources(found, wanted.budget.lanes);
     let places: Places = sources.iter().copied().zip(0..).collect();
     let names = Names::new(profile);
-    let starts = (within(&profile.ops.start.raw, from, to), within(&profile.calls.start.raw, from, to));
-    let windows = windows::choose(starts, wanted.examples, (from, to), wanted.budget.spans);
+    let starts = (within(&profile.ops.times, from, to), within(&profile.calls.times, from, to));
+    let windows = windows::choose((&starts.0, &starts.1), wanted.examples, (from, to), wanted.budget.spans);
     let bins = slices(starts.0.len() + starts.1.len(), wanted.budget.bins / sources.len().max(1));
     let site_of = found.site_of_waits();
     let drawing = Drawing { found, names: &names, windows: &windows, from, to, bins };
@@ -54,11 +55,13 @@ pub(super) fn draw(found: &CaptureAnalysis, wanted: &Wanted) -> Timeline {
     }
 }
 
-/// The part of ascending times within `from..=to`.
-fn within(times: &[i64], from: i64, to: i64) -> &[i64] {
-    let start = times.partition_point(|&t| t < from);
-    let end = times.partition_point(|&t| t <= to);
-    &times[start..end.max(start)]
+/// The starts within `from..=to`.
+fn within<I: From<usize>>(times: &Times<I>, from: i64, to: i64) -> Vec<i64>
+where
+    usize: From<I>,
+{
+    let places = times.first_from(from)..times.first_from(to.saturating_add(1));
+    places.map(|at| times.start(I::from(at))).collect()
 }
 
 /// Slices of a lane: a power of two, no more than a few per span.
@@ -216,13 +219,13 @@ impl Drawing<'_> {
             Source::Idle(_) => return spans.lane,
             Source::Stream(stream) => {
                 for &op in &self.found.devices.stream_ops[stream] {
-                    spans.add(profile.ops.start[op], profile.ops.end[op], |names| names.op(profile, op));
+                    spans.add(profile.ops.start(op), profile.ops.end(op), |names| names.op(profile, op));
                 }
             }
             // Calls that are not inside another: a driver call below a runtime call is the same call.
             Source::Thread(thread) => {
                 for &call in &profile.calls.by_thread[thread] {
-                    let (start, end) = (profile.calls.start[call], profile.calls.end[call]);
+                    let (start, end) = (profile.calls.start(call), profile.calls.end(call));
                     if start.max(self.from) >= spans.reached {
                         spans.add(start, end, |names| names.call(profile, call));
                     }

@@ -24,7 +24,7 @@ pub(super) struct Names {
 /// What makes the name of an op: its kind, and for kernels the id of the name.
 fn op_key(profile: &Profile, op: OpId) -> (u8, u32) {
     let ops = &profile.ops;
-    match ops.kind[op] {
+    match ops.kind(op) {
         OpKind::Kernel => (0, ops.kernel(op).unwrap_or(0)),
         // Copies are told apart by where to and from which memory: few kinds.
         OpKind::Memcpy => {
@@ -37,7 +37,7 @@ fn op_key(profile: &Profile, op: OpId) -> (u8, u32) {
 }
 
 fn op_name(profile: &Profile, op: OpId) -> String {
-    match profile.ops.kind[op] {
+    match profile.ops.kind(op) {
         OpKind::Kernel => {
             let name = profile.kernel_name(op);
             name.map_or_else(|| "kernel without a name".to_owned(), |n| native::short(n))
@@ -58,7 +58,7 @@ impl Names {
             count.entry(op_key(profile, op)).or_insert((0, op)).0 += 1;
         }
         let mut calls: TiVec<NameIx, usize> = profile.calls.names.iter().map(|_| 0).collect();
-        profile.calls.name.iter().for_each(|&name| calls[name] += 1);
+        profile.calls.ids().for_each(|call| calls[profile.calls.name(call)] += 1);
         // By text, since several ids may read the same.
         let mut by_text: FxHashMap<String, usize> = FxHashMap::default();
         let shown = |text: &str| shorten_symbol(&escape_terminal(text), LONGEST).into_owned();
@@ -84,7 +84,7 @@ impl Names {
     }
 
     pub fn call(&self, profile: &Profile, call: CallId) -> u32 {
-        self.calls[profile.calls.name[call]]
+        self.calls[profile.calls.name(call)]
     }
 }
 

@@ -19,14 +19,14 @@ pub(super) fn drain(found: &CaptureAnalysis, w: WaitId) -> Option<(DeviceIx, i64
     let length = found.drains[w];
     let op = found.waits[w].awaited?;
     let device = found.devices.of_op(&found.profile.ops, op);
-    let ended = found.profile.ops.end[op];
+    let ended = found.profile.ops.end(op);
     (length > 0).then(|| (device, ended, ended.saturating_add(length)))
 }
 
 /// When a wait blocked: in its call, and in the call of its copy before, if that one did.
 pub fn blocked(found: &CaptureAnalysis, wait: &Wait) -> impl Iterator<Item = (i64, i64)> {
     let copy = (wait.start, wait.start.saturating_add(wait.copy_blocked));
-    let call = (found.profile.calls.start[wait.call], wait.end);
+    let call = (found.profile.calls.start(wait.call), wait.end);
     [(wait.copy_blocked > 0).then_some(copy), Some(call)].into_iter().flatten()
 }
 
@@ -64,18 +64,18 @@ pub(super) fn pack(
 fn one(packed: &mut Packed, found: &CaptureAnalysis, places: &Places, w: WaitId, start: i64, site: usize) {
     let wait: &Wait = &found.waits[w];
     packed.push(wait.end.saturating_sub(start));
-    packed.push(found.profile.calls.start[wait.call].saturating_sub(start));
+    packed.push(found.profile.calls.start(wait.call).saturating_sub(start));
     packed.push(wait.copy_blocked);
     packed.push(site as i64);
     let lane = |source| places.get(&source).map_or(0, |&lane| lane as i64 + 1);
     packed.push(lane(Source::Thread(wait.thread)));
     packed.push(drain(found, w).map_or(0, |d| d.2 - d.1));
     let Some(op) = wait.awaited else { return packed.push(0) };
-    let stream = found.profile.ops.stream[op];
+    let stream = found.profile.ops.stream(op);
     let awaited = lane(Source::Stream(stream));
     packed.push(awaited);
     if awaited > 0 {
-        packed.push_signed(found.profile.ops.end[op].saturating_sub(start));
+        packed.push_signed(found.profile.ops.end(op).saturating_sub(start));
         packed.push(lane(Source::Idle(found.devices.of_stream[stream])));
     }
 }
@@ -91,12 +91,12 @@ fn elsewhere(
 ) {
     let (wait, ops) = (&found.waits[w], &found.profile.ops);
     let place = |stream| places.get(&Source::Stream(stream)).copied();
-    let Some(own) = wait.awaited.map(|op| ops.stream[op]).filter(|&own| place(own).is_some()) else { return };
-    let pending = held.pending(wait).into_iter().map(|(stream, op)| (stream, start, ops.end[op]));
+    let Some(own) = wait.awaited.map(|op| ops.stream(op)).filter(|&own| place(own).is_some()) else { return };
+    let pending = held.pending(wait).into_iter().map(|(stream, op)| (stream, start, ops.end(op)));
     let path = held.path(wait);
     let late = path.iter().filter_map(|part| found.collectives.late(part.op));
-    let late = late.map(|op| (ops.stream[op], ops.start[op].max(start), ops.end[op]));
-    let path = path.iter().map(|part| (ops.stream[part.op], part.from, part.to));
+    let late = late.map(|op| (ops.stream(op), ops.start(op).max(start), ops.end(op)));
+    let path = path.iter().map(|part| (ops.stream(part.op), part.from, part.to));
     let others = pending.chain(path).chain(late).filter(|part| part.0 != own);
     let mut parts: Vec<_> =
         others.filter_map(|(stream, from, to)| Some((place(stream)?, from, to))).collect();

@@ -60,7 +60,7 @@ impl<'a> Queues<'a> {
         let ops = &profile.ops;
         // Only copies and memsets are looked up by call: kernels would make the map ten times larger.
         let mut op_by_correlation = FxHashMap::default();
-        for op in ops.ids().filter(|&op| matches!(ops.kind[op], OpKind::Memcpy | OpKind::Memset)) {
+        for op in ops.ids().filter(|&op| matches!(ops.kind(op), OpKind::Memcpy | OpKind::Memset)) {
             if !ops.correlation[op].is_none() {
                 op_by_correlation.entry((ops.pid(op), ops.correlation[op])).or_insert(op);
             }
@@ -82,7 +82,7 @@ impl<'a> Queues<'a> {
         }
         for op in ops.ids().filter(|&op| self.streams.of(ops.pid(op)).len() > FEW_STREAMS) {
             let list = issued.entry((ops.pid(op), self.devices.of_op(ops, op))).or_default();
-            list.push(Issued { at: self.profile.issued(op), op, ended: ops.end[op] });
+            list.push(Issued { at: self.profile.issued(op), op, ended: ops.end(op) });
         }
         issued.retain(|_, list| list.iter().all(|issued| issued.at != ISSUE_UNKNOWN));
         for list in issued.values_mut() {
@@ -109,7 +109,7 @@ impl<'a> Queues<'a> {
     fn sync_row(&self, wait: &Wait) -> Option<&SyncRow> {
         let calls = &self.profile.calls;
         let call = wait.call;
-        self.profile.syncs.of(wait.pid, calls.correlation[call], calls.start[call], calls.end[call])
+        self.profile.syncs.of(wait.pid, calls.correlation[call], calls.start(call), calls.end(call))
     }
 
     /// The stream of a process with these ids. Where device or context is not recorded, the only one that it can be.
@@ -174,8 +174,8 @@ impl<'a> Queues<'a> {
         let (soon, returned) = (wait.start.max(wait.end - RETURN_MAX_NS), wait.end + CLOCK_SLOP_NS);
         let streams = self.streams.working(wait.pid, soon, wait.end).into_iter();
         let ended = streams.filter_map(|s| self.streams.last_ended(s, wait.end, wait.end, returned));
-        let last = ended.max_by_key(|&op| (ops.end[op], std::cmp::Reverse(op)));
-        match last.filter(|&op| ops.end[op] > soon) {
+        let last = ended.max_by_key(|&op| (ops.end(op), std::cmp::Reverse(op)));
+        match last.filter(|&op| ops.end(op) > soon) {
             Some(op) => {
                 wait.awaited = Some(op);
                 wait.found = Found::Pending;
@@ -197,7 +197,7 @@ impl<'a> Queues<'a> {
 
     fn resolve_stream(&self, wait: &mut Wait, row: Option<&SyncRow>) {
         let copy_op = wait.copy_call.and_then(|c| self.op_of_call(wait.pid, c));
-        let copy_stream = copy_op.map(|op| self.profile.ops.stream[op]);
+        let copy_stream = copy_op.map(|op| self.profile.ops.stream(op));
         let recorded = row.and_then(|r| self.stream_index(wait.pid, r.device, r.context, r.stream));
         let Some(stream) = recorded.or(copy_stream) else {
             match row {
@@ -232,7 +232,7 @@ impl<'a> Queues<'a> {
             wait.found = if self.has_ops(wait.pid) { Found::Nothing } else { Found::Unknown };
             return;
         };
-        let recorded_at = record.call.map_or(wait.start, |c| self.profile.calls.start[c]);
+        let recorded_at = record.call.map_or(wait.start, |c| self.profile.calls.start(c));
         self.on_stream(wait, stream, recorded_at.min(wait.start));
         wait.covers_before = recorded_at;
     }
@@ -241,7 +241,7 @@ impl<'a> Queues<'a> {
         let Some(op) = self.op_of_call(wait.pid, wait.call) else {
             return self.resolve_context(wait);
         };
-        self.on_stream(wait, self.profile.ops.stream[op], wait.start);
+        self.on_stream(wait, self.profile.ops.stream(op), wait.start);
         wait.awaited = Some(op);
     }
 
@@ -255,7 +255,7 @@ impl<'a> Queues<'a> {
         let last = self.streams.last_issued(stream, issued_before, wait.end);
         wait.reaches = last;
         wait.found = match last {
-            Some(op) if self.profile.ops.end[op] > wait.start => {
+            Some(op) if self.profile.ops.end(op) > wait.start => {
                 wait.awaited = Some(op);
                 Found::Pending
             }
@@ -283,17 +283,17 @@ impl<'a> Queues<'a> {
                 continue;
             }
             let last = self.streams.last_ended(stream, wait.start, wait.end, ended_by);
-            pending.extend(last.filter(|&op| ops.end[op] > wait.start));
+            pending.extend(last.filter(|&op| ops.end(op) > wait.start));
         }
         if !told {
             // A device that still works on earlier ops cannot be the one that was waited for.
-            let runs_on = pending.iter().copied().filter(|&op| ops.end[op] > returned);
+            let runs_on = pending.iter().copied().filter(|&op| ops.end(op) > returned);
             let mut busy: Vec<DeviceIx> = runs_on.map(device_of).collect();
             busy.sort_unstable();
             wait.not_for = busy.first().copied();
             pending.retain(|&op| !busy.contains(&device_of(op)));
         }
-        wait.awaited = pending.iter().copied().max_by_key(|&op| (ops.end[op], std::cmp::Reverse(op)));
+        wait.awaited = pending.iter().copied().max_by_key(|&op| (ops.end(op), std::cmp::Reverse(op)));
         wait.found = if pending.is_empty() { Found::Nothing } else { Found::Pending };
         wait.device = device;
     }
@@ -316,7 +316,7 @@ impl<'a> Queues<'a> {
         for &stream in self.streams.of(wait.pid) {
             if self.devices.stream_ops[stream]
                 .first()
-                .is_some_and(|&op| self.profile.ops.start[op] >= wait.end)
+                .is_some_and(|&op| self.profile.ops.start(op) >= wait.end)
             {
                 break; // nor have those that worked later
             }
@@ -333,7 +333,7 @@ impl<'a> Queues<'a> {
     /// Whether earlier waits had drained one stream; `None` where nothing was issued to it.
     fn stream_drained(&self, stream: StreamIx, wait: &Wait, earlier: &[Wait]) -> Option<bool> {
         let last = self.streams.last_issued(stream, wait.start, wait.end)?;
-        let (issued, ended) = (self.profile.issued(last), self.profile.ops.end[last]);
+        let (issued, ended) = (self.profile.issued(last), self.profile.ops.end(last));
         Some(earlier.iter().any(|w| {
             self.surely_covers(w, stream)
                 && issued != ISSUE_UNKNOWN
@@ -354,7 +354,7 @@ impl<'a> Queues<'a> {
             return None;
         }
         let mut streams: Vec<StreamIx> =
-            issued[since..until].iter().map(|i| self.profile.ops.stream[i.op]).collect();
+            issued[since..until].iter().map(|i| self.profile.ops.stream(i.op)).collect();
         streams.sort_unstable();
         streams.dedup();
         let pending = |&s: &StreamIx| self.stream_drained(s, wait, earlier) == Some(false);
@@ -394,15 +394,15 @@ impl<'a> Queues<'a> {
                 continue;
             }
             let Some(call) = self.profile.issuer(op) else { continue };
-            let Some(list) = by_thread.get(&self.profile.calls.thread[call]) else { continue };
-            let (stream, issued) = (ops.stream[op], self.profile.calls.end[call]);
+            let Some(list) = by_thread.get(&self.profile.calls.thread(call)) else { continue };
+            let (stream, issued) = (ops.stream(op), self.profile.calls.end(call));
             let from = list.partition_point(|&i| waits[i].start < issued);
             /// A barrier follows its copy soon; further on it would only be chance.
             const REACH: usize = 64;
             let barrier = list[from..].iter().take(REACH).copied().find(|&i| self.covers(&waits[i], stream));
             if let Some(i) = barrier
                 && waits[i].copy.is_none()
-                && waits[i].completes.is_none_or(|other| ops.end[other] < ops.end[op])
+                && waits[i].completes.is_none_or(|other| ops.end(other) < ops.end(op))
             {
                 waits[i].completes = Some(op);
             }

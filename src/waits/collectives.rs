@@ -94,7 +94,7 @@ impl Collectives {
         let mut parties: BTreeMap<Group, BTreeMap<Party, Vec<OpId>>> = BTreeMap::new();
         for op in ops.ids() {
             let Some(at) = ops.kernel(op).and_then(|n| found.names.binary_search(&n).ok()) else { continue };
-            let (pid, (start, end)) = (ops.pid(op), (ops.start[op], ops.end[op]));
+            let (pid, (start, end)) = (ops.pid(op), (ops.start(op), ops.end(op)));
             found.count += 1;
             let busy = found.busy.entry(pid).or_default();
             match busy.last_mut() {
@@ -162,7 +162,7 @@ impl Collectives {
             let Ok(at) = self.last.binary_search_by_key(&op, |met| met.0) else { continue };
             add(&mut sum.met_ns, to - from);
             let last = self.last[at].1;
-            let late = profile.ops.start[last].min(to) - from;
+            let late = profile.ops.start(last).min(to) - from;
             if last != op && late > 0 {
                 let party = (profile.ops.pid(last), devices.of_op(&profile.ops, last));
                 add(sum.late.entry(party).or_default(), late);
@@ -219,7 +219,7 @@ fn meet(profile: &Profile, parties: &[Vec<OpId>]) -> Vec<(OpId, OpId)> {
         return Vec::new();
     }
     let ops = &profile.ops;
-    let span = |&op: &OpId| (ops.start[op], ops.end[op]);
+    let span = |&op: &OpId| (ops.start(op), ops.end(op));
     let spans: Vec<Vec<_>> = parties.iter().map(|party| party.iter().map(span).collect()).collect();
     let mut met = Vec::new();
     for Meeting { at, last } in meetings(&spans, END_APART_NS) {

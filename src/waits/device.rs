@@ -5,6 +5,7 @@ use crate::profile::Profile;
 use crate::profile::ids::{ExportId, OpId, StreamIx, index, pid_of};
 use crate::profile::ops::{OpKind, Ops, StreamKey};
 use crate::profile::seek::seek;
+use crate::profile::times::{STRIDE, Times};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,30 +31,13 @@ pub struct Device {
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     /// Disjoint, ascending.
-    busy: Vec<Busy>,
-    /// Start and end of those that [`Busy`] cannot say, by their places: work of four seconds, or after as long a pause.
-    whole: FxHashMap<usize, (i64, i64)>,
-    /// When each [`STRIDE`]-th of them begins, and the busy time before it, so that any window's is known at once: these
-    /// stay in a core's cache.
-    marks: Vec<(i64, i64)>,
+    busy: Times<usize>,
+    /// The busy time before each [`STRIDE`]-th of them, so that any window's is known at once. Those between are added up
+    /// one by one: to know it before each would take as much memory again.
+    before: Vec<i64>,
     /// Busy time of the whole capture, in ns.
     pub busy_ns: i64,
 }
-
-/// An interval in half the room: since the mark before it, and for how long, in ns of 32 bits; [`Self::WHOLE`] where one
-/// takes more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Busy {
-    since: u32,
-    length: u32,
-}
-
-impl Busy {
-    const WHOLE: Self = Self { since: u32::MAX, length: u32::MAX };
-}
-
-/// Intervals that are added up one by one: to know the busy time before each would take half as much memory again.
-const STRIDE: usize = 16;
 
 /// All devices of an export, and which of them each stream belongs to.
 #[derive(Default)]
@@ -93,23 +77,23 @@ impl Devices {
         };
         devices.of_stream =
             ops.streams.iter().map(|key| devices.with_id(id(key)).unwrap_or(DeviceIx::from(0))).collect();
-        for op in ops.ids().filter(|&op| matches!(ops.kind[op], OpKind::Kernel | OpKind::GraphLaunch)) {
-            let (start, end) = (ops.start[op], ops.end[op]);
-            let work = devices.work.entry(ops.streams[ops.stream[op]].pid).or_insert((start, end));
+        for op in ops.ids().filter(|&op| matches!(ops.kind(op), OpKind::Kernel | OpKind::GraphLaunch)) {
+            let (start, end) = (ops.start(op), ops.end(op));
+            let work = devices.work.entry(ops.streams[ops.stream(op)].pid).or_insert((start, end));
             *work = (work.0.min(start), work.1.max(end));
         }
         let mut streams_on: TiVec<DeviceIx, usize> = ids.iter().map(|_| 0).collect();
         devices.of_stream.iter().for_each(|&device| streams_on[device] += 1);
         for op in ops.ids() {
-            let stream = ops.stream[op];
+            let stream = ops.stream(op);
             let device = devices.of_stream[stream];
             devices.stream_ops[stream].push(op);
-            devices.list[device].timeline.add(ops.start[op], ops.end[op]);
+            devices.list[device].timeline.add(ops.start(op), ops.end(op));
             if streams_on[device] > 1 {
-                devices.of_its_own[stream].add(ops.start[op], ops.end[op]);
+                devices.of_its_own[stream].add(ops.start(op), ops.end(op));
             }
         }
-        devices.list.iter_mut().for_each(|device| device.timeline.busy.shrink_to_fit());
+        devices.list.iter_mut().for_each(|device| device.timeline.busy.shrink());
         devices.stream_ops.iter_mut().for_each(Vec::shrink_to_fit);
         devices.sort_streams(ops);
         devices
@@ -142,7 +126,7 @@ impl Devices {
 
     /// The device that an op ran on.
     pub fn of_op(&self, ops: &Ops, op: OpId) -> DeviceIx {
-        self.of_stream[ops.stream[op]]
+        self.of_stream[ops.stream(op)]
     }
 
     /// Devices of its process that worked as a wait returned, where it found nothing to wait for: it was for another one.
@@ -175,70 +159,48 @@ impl Timeline {
     /// Adds an op that starts no earlier than those before it.
     fn add(&mut self, start: i64, end: i64) {
         let next = self.busy.len();
-        match next.checked_sub(1).map(|last| (last, self.interval(last))) {
-            Some((last, (began, until))) if start <= until => {
+        match next.checked_sub(1).map(|last| self.busy.get(last)) {
+            Some((_, until)) if start <= until => {
                 if end > until {
                     self.busy_ns += end - until;
-                    self.busy[last] = self.packed(last, (began, end));
+                    self.busy.set_last_end(end);
                 }
             }
             _ => {
                 if next.is_multiple_of(STRIDE) {
-                    self.marks.push((start, self.busy_ns));
+                    self.before.push(self.busy_ns);
                 }
-                let packed = self.packed(next, (start, end));
-                self.busy.push(packed);
+                self.busy.push(start, end);
                 self.busy_ns += end - start;
             }
         }
     }
 
-    fn packed(&mut self, at: usize, (start, end): (i64, i64)) -> Busy {
-        let short = |ns: i64| u32::try_from(ns).ok().filter(|&ns| ns < u32::MAX);
-        match (short(start - self.marks[at / STRIDE].0), short(end - start)) {
-            (Some(since), Some(length)) => Busy { since, length },
-            _ => {
-                self.whole.insert(at, (start, end));
-                Busy::WHOLE
-            }
-        }
-    }
-
-    /// Start and end of the interval at that place.
-    #[inline]
-    fn interval(&self, at: usize) -> (i64, i64) {
-        let packed = self.busy[at];
-        if packed == Busy::WHOLE {
-            return self.whole[&at];
-        }
-        let start = self.marks[at / STRIDE].0 + i64::from(packed.since);
-        (start, start + i64::from(packed.length))
-    }
-
     /// First start and last end.
     pub fn span(&self) -> Option<(i64, i64)> {
         let last = self.busy.len().checked_sub(1)?;
-        Some((self.marks.first()?.0, self.interval(last).1))
+        Some((self.busy.start(0), self.busy.end(last)))
     }
 
     /// How many intervals have begun before `time`; `marked`: where the search for its mark begins, and ends.
     fn begun(&self, time: i64, marked: &mut usize) -> usize {
-        let marked = seek(self.marks.len(), marked, |i| self.marks[i].0 < time);
+        let marks = self.busy.marks();
+        let marked = seek(marks.len(), marked, |i| marks[i] < time);
         let known = marked.saturating_sub(1) * STRIDE;
         let near = known..self.busy.len().min(marked * STRIDE);
-        known + near.take_while(|&at| self.interval(at).0 < time).count()
+        known + near.take_while(|&at| self.busy.start(at) < time).count()
     }
 
     /// The end of the gap that begins exactly at `time`. `None` while the device works on, and after its last op.
     pub fn gap_from(&self, time: i64) -> Option<i64> {
-        let next = self.begun(time + 1, &mut self.marks.partition_point(|mark| mark.0 <= time));
-        let ends = self.interval(next.checked_sub(1)?).1 == time;
-        (ends && next < self.busy.len()).then(|| self.interval(next).0)
+        let next = self.busy.first_from(time + 1);
+        let ends = self.busy.end(next.checked_sub(1)?) == time;
+        (ends && next < self.busy.len()).then(|| self.busy.start(next))
     }
 
     /// Busy time within `from..to`, in ns. Costs two short searches, of which the second begins where the first ended.
     pub fn busy_within(&self, from: i64, to: i64) -> i64 {
-        self.busy_near(from, to, &mut self.marks.partition_point(|mark| mark.0 < from))
+        self.busy_near(from, to, &mut self.busy.marks().partition_point(|mark| *mark < from))
     }
 
     /// The same; `near`: where the search before ended, of a window that began not long before this one.
@@ -251,9 +213,9 @@ impl Timeline {
         let Some(last) = self.begun(time, marked).checked_sub(1) else { return 0 };
         let known = last - last % STRIDE;
         let length = |(start, end): (i64, i64)| end - start;
-        let since: i64 = (known..last).map(|at| length(self.interval(at))).sum();
-        let (start, end) = self.interval(last);
-        self.marks[last / STRIDE].1 + since + length((start, end.min(time)))
+        let since: i64 = (known..last).map(|at| length(self.busy.get(at))).sum();
+        let (start, end) = self.busy.get(last);
+        self.before[last / STRIDE] + since + length((start, end.min(time)))
     }
 }
 
@@ -274,8 +236,7 @@ mod tests {
         for (start, end) in [(0, 10), (5, 20), (30, 40)] {
             t.add(start, end);
         }
-        assert_eq!([t.interval(0), t.interval(1)], [(0, 20), (30, 40)]);
-        assert_eq!(t.busy.len(), 2);
+        assert_eq!(t.busy.iter().collect::<Vec<_>>(), [(0, 20), (30, 40)]);
         let gap = |time| t.gap_from(time);
         assert_eq!(gap(20), Some(30));
         assert_eq!(gap(10), None, "stream 1 still works");
@@ -307,7 +268,7 @@ mod tests {
                     _ => busy.push((now, end)),
                 }
             }
-            prop_assert_eq!((0..t.busy.len()).map(|at| t.interval(at)).collect::<Vec<_>>(), busy.clone());
+            prop_assert_eq!(t.busy.iter().collect::<Vec<_>>(), busy.clone());
             prop_assert_eq!(t.busy_ns, busy.iter().map(|b| b.1 - b.0).sum::<i64>());
             let mut near = 0;
             for (a, before, b, after) in windows {

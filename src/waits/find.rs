@@ -73,12 +73,12 @@ impl Finder<'_> {
         let mut previous: Option<Previous> = None;
         let mut covered_until = -MAX_TIME; // before every call
         for &call in calls {
-            let (start, end) = (table.start[call], table.end[call]);
+            let (start, end) = (table.start(call), table.end(call));
             if end <= covered_until && start < covered_until {
                 continue; // nested in the call before
             }
             let overlap = (covered_until - start).max(0);
-            let blocking = self.kinds[table.name[call]];
+            let blocking = self.kinds[table.name(call)];
             if blocking.is_some() {
                 // A launch around a synchronisation does not make it part of the launch.
                 covered_until = covered_until.max(end);
@@ -97,7 +97,7 @@ impl Finder<'_> {
                     waits.push(wait);
                 }
             }
-            if !self.records[table.name[call]] {
+            if !self.records[table.name(call)] {
                 previous = Some(Previous { call, length: end - start - overlap.min(end - start) });
             }
         }
@@ -113,8 +113,8 @@ impl Finder<'_> {
             blocking,
             thread: self.thread,
             pid,
-            start: table.start[call],
-            end: table.end[call],
+            start: table.start(call),
+            end: table.end(call),
             blocked: duration,
             copy_blocked: 0,
             copy: None,
@@ -127,14 +127,14 @@ impl Finder<'_> {
             not_for: None,
             completes: None,
             covers: Covers::Nothing,
-            covers_before: table.end[call],
+            covers_before: table.end(call),
         };
         match blocking {
             Blocking::Stream => {
                 if let Some((p, copy)) = previous.and_then(|p| Some((p, self.paired_copy(p.call, &wait)?))) {
                     wait.copy_call = Some(p.call);
                     wait.copy = copy;
-                    wait.start = table.start[p.call];
+                    wait.start = table.start(p.call);
                     // Enqueueing from pinned memory is a launch; from pageable memory the call itself blocks.
                     let blocks = copy.is_some_and(|c| c.host_memory != HostMemory::Pinned);
                     wait.copy_blocked = if blocks { p.length } else { 0 };
@@ -154,17 +154,17 @@ impl Finder<'_> {
     /// from or to the host. `Some(None)` where the export does not hold what it copied.
     fn paired_copy(&self, previous: CallId, wait: &Wait) -> Option<Option<Copy>> {
         let table = &self.profile.calls;
-        if self.kinds[table.name[previous]] != Some(Blocking::CopyAsync) {
+        if self.kinds[table.name(previous)] != Some(Blocking::CopyAsync) {
             return None;
         }
-        let near = wait.start - table.end[previous] <= MAX_PAIR_GAP_NS;
+        let near = wait.start - table.end(previous) <= MAX_PAIR_GAP_NS;
         if !near && table.twin(previous).is_none() {
             return None;
         }
         let Some(op) = self.queues.op_of_call(wait.pid, previous) else { return Some(None) };
         let copy = self.profile.ops.copy(op)?;
         let stream = self.queues.stream_of_sync(wait);
-        let same = stream.is_none_or(|s| self.queues.may_be_one(s, self.profile.ops.stream[op]));
+        let same = stream.is_none_or(|s| self.queues.may_be_one(s, self.profile.ops.stream(op)));
         match copy.direction {
             _ if !same => None,
             Direction::HostToDevice | Direction::DeviceToHost => Some(Some(copy)),
@@ -176,16 +176,16 @@ impl Finder<'_> {
     /// Whether the GPU kept a call until its op had ended: with work that was pending before, or with the op itself.
     fn kept(&self, wait: &Wait, op: OpId) -> bool {
         let ops = &self.profile.ops;
-        let from = if wait.found == Found::Pending { wait.start } else { ops.start[op].max(wait.start) };
-        let returned = wait.end - ops.end[op];
-        ops.end[op] - from > BY_ITSELF_NS && (0..=BY_ITSELF_NS).contains(&returned)
+        let from = if wait.found == Found::Pending { wait.start } else { ops.start(op).max(wait.start) };
+        let returned = wait.end - ops.end(op);
+        ops.end(op) - from > BY_ITSELF_NS && (0..=BY_ITSELF_NS).contains(&returned)
     }
 
     /// Whether a call that may block did: calls that block by definition always count.
     fn counts(&self, wait: &Wait) -> bool {
         let ops = &self.profile.ops;
         let op = self.queues.op_of_call(wait.pid, wait.call);
-        let outlasted = op.is_some_and(|op| wait.end >= ops.end[op]);
+        let outlasted = op.is_some_and(|op| wait.end >= ops.end(op));
         match wait.blocking {
             Blocking::Stream | Blocking::Event | Blocking::Context | Blocking::Free | Blocking::HostFree => {
                 true
@@ -195,7 +195,7 @@ impl Finder<'_> {
             Blocking::Copy | Blocking::Memset => op.is_some_and(|op| self.kept(wait, op)),
             Blocking::CopyAsync => {
                 let (Some(copy), Some(op)) = (wait.copy, op) else { return false };
-                let still_in_call = wait.end > ops.start[op];
+                let still_in_call = wait.end > ops.start(op);
                 match (copy.host_memory, copy.direction) {
                     (HostMemory::Pageable, Direction::DeviceToHost) => outlasted,
                     (HostMemory::Pageable, Direction::HostToDevice) => {
@@ -205,7 +205,7 @@ impl Finder<'_> {
                 }
             }
             Blocking::HostAlloc => {
-                let drained = wait.awaited.map(|op| wait.end - ops.end[op]);
+                let drained = wait.awaited.map(|op| wait.end - ops.end(op));
                 wait.found == Found::Pending && drained.is_some_and(|d| (0..=DRAIN_RETURN_NS).contains(&d))
             }
         }

@@ -71,28 +71,28 @@ impl<'a> Held<'a> {
 
     /// When a wait began to block, in ns.
     pub fn began(&self, wait: &Wait) -> i64 {
-        if wait.copy_blocked > 0 { wait.start } else { self.streams.profile.calls.start[wait.call] }
+        if wait.copy_blocked > 0 { wait.start } else { self.streams.profile.calls.start(wait.call) }
     }
 
     /// The last op of each stream that had work pending, the one that ended last first.
     pub fn pending(&self, wait: &Wait) -> Vec<(StreamIx, OpId)> {
         let (profile, devices) = (self.streams.profile, self.streams.devices);
         let ops = &profile.ops;
-        let Some(awaited) = wait.awaited.filter(|&op| ops.end[op] > self.began(wait)) else {
+        let Some(awaited) = wait.awaited.filter(|&op| ops.end(op) > self.began(wait)) else {
             return Vec::new();
         };
         if !is_of_device(wait) {
-            return vec![(ops.stream[awaited], awaited)];
+            return vec![(ops.stream(awaited), awaited)];
         }
         let (device, ended_by) = (devices.of_op(ops, awaited), wait.end.saturating_add(CLOCK_SLOP_NS));
         let working = self.streams.working(wait.pid, wait.start, wait.end).into_iter();
         let last = |stream| {
             let op = self.streams.last_ended(stream, wait.start, wait.end, ended_by)?;
-            (ops.end[op] > wait.start).then_some((stream, op))
+            (ops.end(op) > wait.start).then_some((stream, op))
         };
         let mut pending: Vec<_> =
             working.filter(|&s| devices.of_stream[s] == device).filter_map(last).collect();
-        pending.sort_unstable_by_key(|&(_, op)| (std::cmp::Reverse(ops.end[op]), op));
+        pending.sort_unstable_by_key(|&(_, op)| (std::cmp::Reverse(ops.end(op)), op));
         pending
     }
 
@@ -110,7 +110,7 @@ impl<'a> Held<'a> {
             return None;
         }
         let own =
-            |op: &OpId| profile.issuer(*op).is_some_and(|call| profile.calls.thread[call] == wait.thread);
+            |op: &OpId| profile.issuer(*op).is_some_and(|call| profile.calls.thread(call) == wait.thread);
         let last = streams.iter().filter_map(|&s| self.streams.last_issued(s, wait.start, wait.end));
         let op = last.filter(own).max_by_key(|&op| (profile.issued(op), op))?;
         Some(Narrower { op, copy: false })
@@ -119,9 +119,9 @@ impl<'a> Held<'a> {
     /// How much sooner a wait for no more than that would have returned, in ns.
     pub fn shorter(&self, wait: &Wait, narrower: Narrower) -> i64 {
         let Some(awaited) = wait.awaited else { return 0 };
-        let ends = &self.streams.profile.ops.end;
+        let end = |op: OpId| self.streams.profile.ops.end(op);
         let most = wait.end.saturating_sub(self.began(wait));
-        ends[awaited].saturating_sub(ends[narrower.op].max(self.began(wait))).clamp(0, most.max(0))
+        end(awaited).saturating_sub(end(narrower.op).max(self.began(wait))).clamp(0, most.max(0))
     }
 
     /// What ran while it blocked, the last first.
@@ -130,12 +130,12 @@ impl<'a> Held<'a> {
         let mut path = Vec::new();
         let Some(mut op) = wait.awaited else { return path };
         let place = |op: OpId| {
-            let list = &devices.stream_ops[ops.stream[op]];
+            let list = &devices.stream_ops[ops.stream(op)];
             self.place.seek(list.len(), |at| list[at] < op)
         };
         let (from, mut to, mut at) = (self.began(wait), wait.end, place(op));
-        while ops.end[op] > from {
-            let (start, end) = (ops.start[op], ops.end[op].min(to));
+        while ops.end(op) > from {
+            let (start, end) = (ops.start(op), ops.end(op).min(to));
             if end > start.max(from) {
                 path.push(Stretch { op, from: start.max(from), to: end });
             }
@@ -143,8 +143,8 @@ impl<'a> Held<'a> {
                 break;
             }
             to = start;
-            let before = at.checked_sub(1).map(|at| devices.stream_ops[ops.stream[op]][at]);
-            let other = self.behind(wait.pid, op, before.map_or(i64::MIN, |before| ops.end[before]));
+            let before = at.checked_sub(1).map(|at| devices.stream_ops[ops.stream(op)][at]);
+            let other = self.behind(wait.pid, op, before.map_or(i64::MIN, |before| ops.end(before)));
             (op, at) = match (other, before) {
                 (Some(other), _) => (other, place(other)),
                 (None, Some(before)) => (before, at - 1),
@@ -158,16 +158,16 @@ impl<'a> Held<'a> {
     /// stream, and launched before it as well.
     fn behind(&self, pid: i64, op: OpId, before: i64) -> Option<OpId> {
         let ops = &self.streams.profile.ops;
-        let (start, issued) = (ops.start[op], self.streams.profile.issued(op));
+        let (start, issued) = (ops.start(op), self.streams.profile.issued(op));
         if start.saturating_sub(before) <= BACK_TO_BACK_NS {
             return None;
         }
         let soon = start.saturating_sub(FOLLOWS_NS).max(before);
-        let others = self.streams.working(pid, soon, start).into_iter().filter(|&s| s != ops.stream[op]);
+        let others = self.streams.working(pid, soon, start).into_iter().filter(|&s| s != ops.stream(op));
         let ended = others.filter_map(|s| self.streams.last_ended(s, start, start, start));
         // Its launch was long done: what it waited for was on the GPU.
-        let fits = |other: &OpId| ops.end[*other] > soon && *other < op && issued < ops.end[*other];
-        ended.filter(fits).max_by_key(|&other| (ops.end[other], other))
+        let fits = |other: &OpId| ops.end(*other) > soon && *other < op && issued < ops.end(*other);
+        ended.filter(fits).max_by_key(|&other| (ops.end(other), other))
     }
 }
 

@@ -123,10 +123,10 @@ pub enum Covers {
 impl Wait {
     /// Takes the copy away again: it was started elsewhere, and this synchronisation completes it later on.
     pub fn split_copy(&mut self, calls: &Calls, ops: &Ops) {
-        let start = calls.start[self.call];
+        let start = calls.start(self.call);
         let to_host = self.copy.is_some_and(|c| c.direction == Direction::DeviceToHost);
         self.completes = self.awaited.filter(|_| to_host);
-        let pending = self.awaited.is_some_and(|op| ops.end[op] > start);
+        let pending = self.awaited.is_some_and(|op| ops.end(op) > start);
         self.found = if pending { Found::Pending } else { Found::Nothing };
         self.blocked -= self.copy_blocked;
         (self.copy_call, self.copy, self.copy_blocked, self.start) = (None, None, 0, start);

@@ -14,7 +14,7 @@ impl Overlaps {
     pub fn new(ops: &Ops) -> Self {
         let leaves = ops.len().next_power_of_two();
         let mut latest = vec![i64::MIN; leaves];
-        latest.extend(&ops.end);
+        latest.extend(ops.times.iter().map(|op| op.1));
         latest.resize(2 * leaves, i64::MIN);
         for node in (1..leaves).rev() {
             latest[node] = latest[2 * node].max(latest[2 * node + 1]);
@@ -24,7 +24,7 @@ impl Overlaps {
 
     /// Ops that start before `until` and end after `from`: a few steps of the tree each.
     pub fn between(&self, ops: &Ops, from: i64, until: i64) -> Vec<OpId> {
-        let begun = ops.start.raw.partition_point(|&start| start < until);
+        let begun = ops.times.first_from(until);
         let mut found = Vec::new();
         // Nodes left to look at, with their first leaf and how many they have.
         let mut left = vec![(1, 0, self.leaves)];
@@ -51,15 +51,14 @@ mod tests {
     fn the_tree_finds_what_a_search_of_all_finds() {
         let mut ops = Ops::default();
         for i in 0..37 {
-            ops.start.push(i * 10);
-            ops.end.push(i * 10 + (i * i * 7) % 90);
+            ops.times.push(i * 10, i * 10 + (i * i * 7) % 90);
         }
         let tree = Overlaps::new(&ops);
         for from in (-10..400).step_by(7) {
             for until in [from, from + 1, from + 30, 500] {
                 let mut found = tree.between(&ops, from, until);
                 found.sort_unstable();
-                let all = ops.ids().filter(|&op| ops.start[op] < until && ops.end[op] > from);
+                let all = ops.ids().filter(|&op| ops.start(op) < until && ops.end(op) > from);
                 assert_eq!(found, all.collect::<Vec<_>>(), "{from}..{until}");
             }
         }

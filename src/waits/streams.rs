@@ -50,7 +50,7 @@ impl<'a> Streams<'a> {
         let (streams, ops) = (self.of(pid), &self.profile.ops);
         match &self.overlaps {
             Some(overlaps) if streams.len() > FEW_STREAMS => {
-                let streams = overlaps.between(ops, from, until).into_iter().map(|op| ops.stream[op]);
+                let streams = overlaps.between(ops, from, until).into_iter().map(|op| ops.stream(op));
                 let mut streams: Vec<StreamIx> = streams.filter(|&s| ops.streams[s].pid == pid).collect();
                 streams.sort_unstable();
                 streams.dedup();
@@ -68,9 +68,9 @@ impl<'a> Streams<'a> {
     /// As [`Self::last_issued`], of those that ended by `ended_by`.
     pub(super) fn last_ended(&self, stream: StreamIx, time: i64, until: i64, ended_by: i64) -> Option<OpId> {
         let (ops, list) = (&self.profile.ops, &self.devices.stream_ops[stream]);
-        let started = self.places[stream].seek(list.len(), |i| ops.start[list[i]] < until);
+        let started = self.places[stream].seek(list.len(), |i| ops.start(list[i]) < until);
         // In order on a stream: those skipped were issued by other threads during the wait.
-        let fits = |op: &OpId| self.profile.issued(*op) < time && ops.end[*op] <= ended_by;
+        let fits = |op: &OpId| self.profile.issued(*op) < time && ops.end(*op) <= ended_by;
         list[..started].iter().rev().copied().find(fits)
     }
 }

@@ -13,12 +13,19 @@
 //! ```
 //! The gap before the first of them is Python's, of what comes before too, and stays; the one before the index goes: both
 //! lie inside one operator. Costs a look at some eight calls for each wait.
+//!
+//! An upload of what the host fills or joins right before, where the advice is to do that on the GPU:
+//!
+//! ```text
+//!  host   [launch]··torch.cat, torch.ones~~~~~~~~~~~~[copy====][sync]      ~ : goes as well, FRESH_NS a byte of it at most
+//! ```
 
 use super::model::Program;
 use super::step::{Role, StepIx, SubjectIx};
+use crate::cost::range::ORDINARY_NS;
 use crate::profile::Profile;
 use crate::profile::ids::{CallId, OpId};
-use crate::vocabulary::Direction;
+use crate::vocabulary::{Change, Direction};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -55,6 +62,9 @@ const PARTS: [(&str, Part); 15] = [
 ];
 /// Calls looked at on either side: two launches count and three select, getters and allocations between them.
 const NEAR: usize = 8;
+/// Host time for each byte of fresh memory that a thread faults in and fills: the two halves of simclr's batch, joined
+/// before their upload, take 9.7 ms past [`ORDINARY_NS`] for 54 MiB; ones and zeros of retinanet, beside busy loaders, ten times that.
+const FRESH_NS: f64 = 0.25;
 
 /// The kernels of `PARTS` by the id of their name.
 pub fn kernels(names: &[(u32, Arc<str>)]) -> FxHashMap<u32, Part> {
@@ -80,14 +90,14 @@ impl Program {
         waits: &[(CallId, Option<CallId>)],
     ) {
         for &(call, copy) in waits {
-            let own = &profile.calls.by_thread[profile.calls.thread[call]];
+            let own = &profile.calls.by_thread[profile.calls.thread(call)];
             let place = |call: CallId| own.binary_search(&call).ok();
             let Some((first, last)) = place(copy.unwrap_or(call)).zip(place(call)) else { continue };
             let launch = |&c: &CallId| {
                 let at = self.step_of(c)?;
                 let step = self.steps.get(at);
                 // What another read has taken along ends the run.
-                let part = || part_of(profile, kernels, self.order[step.first_op]);
+                let part = || part_of(profile, kernels, self.order.op(step.first_op));
                 (step.ops == 1).then(|| (at, step.site.is_none().then(part).flatten()))
             };
             let before: Vec<_> = own[..first].iter().rev().take(NEAR).filter_map(launch).collect();
@@ -107,6 +117,28 @@ impl Program {
                 self.beside.insert(call, cost);
             }
         }
+    }
+
+    /// Marks how long the host makes what some calls upload, by calls of waits with their copies' calls: past what Python
+    /// takes between two calls anyway, as long as that many bytes take that are faulted in and written.
+    pub fn mark_made(&mut self, profile: &Profile, waits: &[(CallId, Option<CallId>)]) {
+        for &(call, copy) in waits {
+            let Some(at) = self.step_of(copy.unwrap_or(call)) else { continue };
+            let step = self.steps.get(at);
+            let copy = step.ranks().next().and_then(|rank| profile.ops.copy(self.order.op(rank)));
+            let uploaded = copy.filter(|copy| step.staged && copy.direction == Direction::HostToDevice);
+            let most = uploaded.map_or(0, |copy| (copy.bytes as f64 * FRESH_NS) as i64);
+            let made = (step.gap - i64::from(step.overhead) - ORDINARY_NS).min(most);
+            if made > 0 {
+                self.made.insert(at, made);
+            }
+        }
+    }
+
+    /// What a fix spares of that.
+    pub(in crate::cost) fn unmade(&self, at: StepIx, fix: Change) -> i64 {
+        let elsewhere = matches!(fix, Change::Pinned | Change::OnGpu | Change::Drop);
+        self.made.get(&at).copied().filter(|_| elsewhere).unwrap_or(0)
     }
 }
 

@@ -39,7 +39,7 @@ impl Program {
         let builder = Builder::new(profile, devices, &issue, origin);
         let learned = Learned::new(profile, waits, builder.sample(), assumed);
         let program = builder.place(waits, learned, recorded - origin);
-        Self { order: issue.order, ..program }
+        Self { order: issue.order, step_of_call: issue.steps, ..program }
     }
 }
 
@@ -49,11 +49,8 @@ fn holds(profile: &Profile, span: i64) -> bool {
     if profile.calls.threads.len() >= usize::from(u16::MAX) {
         return false;
     }
-    let length = |start: &[i64], end: &[i64]| {
-        start.iter().zip(end).fold(0, |sum: i64, (s, e)| sum.saturating_add(e.saturating_sub(*s)))
-    };
-    let calls = length(&profile.calls.start.raw, &profile.calls.end.raw);
-    let ops = length(&profile.ops.start.raw, &profile.ops.end.raw);
+    let sum = |sum: i64, (start, end): (i64, i64)| sum.saturating_add(end.saturating_sub(start));
+    let (calls, ops) = (profile.calls.times.iter().fold(0, sum), profile.ops.times.iter().fold(0, sum));
     span.saturating_add(calls).saturating_add(ops) < i64::MAX / 64
 }
 
@@ -90,14 +87,14 @@ impl<'a> Builder<'a> {
         let mut samples = OpSamples::default();
         let mut previous: TiVec<StreamIx, Option<i64>> = ops.streams.iter().map(|_| None).collect();
         for (rank, op, call) in self.issue.ops() {
-            let stream = ops.stream[op];
+            let stream = ops.stream(op);
             if let Some(call) = call
                 && !self.stays_in_call(op, call)
-                && !self.held_by_another(rank, ops.start[op] - calls.end[call])
+                && !self.held_by_another(rank, ops.start(op) - calls.end(call))
             {
-                samples.see(ops.kind[op], ops.start[op], calls.end[call], previous[stream]);
+                samples.see(ops.kind(op), ops.start(op), calls.end(call), previous[stream]);
             }
-            previous[stream] = Some(ops.end[op]);
+            previous[stream] = Some(ops.end(op));
         }
         samples
     }
@@ -115,9 +112,8 @@ impl<'a> Builder<'a> {
         let group = streams.map(|(key, &device)| self.groups[&(key.pid, device)]).collect();
         let (part, barriers) = legacy::parts(self.profile);
         let mut program = Program {
-            steps: Packed::with_capacity(self.issue.entries.len()),
-            ops: Packed::with_capacity(self.issue.order.len()),
-            kind: TiVec::with_capacity(self.issue.order.len()),
+            steps: Packed::with_capacity(self.issue.steps.len()),
+            ops: Packed::with_capacity(self.profile.ops.len()),
             reach: self.profile.ops.streams.iter().map(|_| Reach::default()).collect(),
             group,
             groups: self.groups.len(),
@@ -155,10 +151,10 @@ impl<'a> Builder<'a> {
         let mut queues: TiVec<StreamIx, VecDeque<i64>> =
             ops.streams.iter().map(|_| VecDeque::new()).collect();
         for (_, op, call) in self.issue.ops() {
-            let ends = &mut queues[ops.stream[op]];
-            ends.push_back(ops.end[op]);
+            let ends = &mut queues[ops.stream(op)];
+            ends.push_back(ops.end(op));
             let Some(call) = call else { continue };
-            let returned = self.profile.calls.end[call];
+            let returned = self.profile.calls.end(call);
             while ends.pop_front_if(|end| *end <= returned).is_some() {}
             let in_flight = ends.len() as u32;
             if !self.held_up(call, learned) {
@@ -172,18 +168,18 @@ impl<'a> Builder<'a> {
 
     fn held_up(&self, call: CallId, learned: &Learned) -> bool {
         let calls = &self.profile.calls;
-        let (length, usual) = (calls.length(call), learned.usual[calls.name[call]]);
+        let (length, usual) = (calls.length(call), learned.usual[calls.name(call)]);
         length > HELD_UP_NS && length > HELD_UP * usual
     }
 
     /// Ops of the stream issued before `rank` that had not ended when `call` returned.
     fn in_flight(&self, rank: Rank, call: CallId) -> u32 {
         let ops = &self.profile.ops;
-        let op = self.issue.order[rank];
-        let list = &self.devices.stream_ops[ops.stream[op]];
-        let returned = self.profile.calls.end[call];
-        let own = list.partition_point(|&o| ops.start[o] < ops.start[op]);
-        let ended = list[..own].partition_point(|&o| ops.end[o] <= returned);
+        let op = self.issue.order.op(rank);
+        let list = &self.devices.stream_ops[ops.stream(op)];
+        let returned = self.profile.calls.end(call);
+        let own = list.partition_point(|&o| ops.start(o) < ops.start(op));
+        let ended = list[..own].partition_point(|&o| ops.end(o) <= returned);
         (own - ended) as u32
     }
 
@@ -192,12 +188,12 @@ impl<'a> Builder<'a> {
         let mut barriers = TiVec::from(vec![legacy::Barrier::START; program.barriers]);
         let mut last: TiVec<StreamIx, Option<Rank>> = ops.streams.iter().map(|_| None).collect();
         for (rank, id, call) in self.issue.ops() {
-            let (stream, kind) = (ops.stream[id], kind_index(ops.kind[id]));
+            let (stream, kind) = (ops.stream(id), kind_index(ops.kind(id)));
             let part = program.part[stream];
             let (mut op, mut late) = self.op(id, call, last[stream].replace(rank), &program.learned);
             let usual = program.learned.after_previous[kind];
-            late &= !legacy::bind(&mut op, ops.start[id], usual, part, &barriers, late);
-            legacy::note(&mut barriers, part, ops.end[id]);
+            late &= !legacy::bind(&mut op, ops.start(id), usual, part, &barriers, late);
+            legacy::note(&mut barriers, part, ops.end(id));
             if let Some(&followed) = self.recorded.get(&rank) {
                 self.follow(&mut op, rank, followed);
             } else if late {
@@ -213,42 +209,42 @@ impl<'a> Builder<'a> {
             op.place = *count;
             *count += 1;
             program.ops.push(op);
-            program.kind.push(kind as u8);
         }
     }
 
     fn follow(&self, op: &mut Op, rank: Rank, followed: Rank) {
         let (ops, order) = (&self.profile.ops, &self.issue.order);
         op.follows = Some(followed);
-        op.after_followed = (ops.start[order[rank]] - ops.end[order[followed]]).min(UNEXPLAINED_NS);
+        op.after_followed = (ops.start(order.op(rank)) - ops.end(order.op(followed))).min(UNEXPLAINED_NS);
     }
 
     /// When an op may start: of launch and stream the later one counts as the cause and keeps its recorded distance,
     /// the other gets the learned one. True if neither explains the start.
     fn op(&self, op: OpId, call: Option<CallId>, previous: Option<Rank>, learned: &Learned) -> (Op, bool) {
         let (ops, calls) = (&self.profile.ops, &self.profile.calls);
-        let (start, kind) = (ops.start[op], kind_index(ops.kind[op]));
+        let (start, kind) = (ops.start(op), kind_index(ops.kind(op)));
         let mut out = Op {
             duration: ops.length(op),
             after_call: 0,
             after_previous: 0,
             after_followed: 0,
-            stream: ops.stream[op],
+            stream: ops.stream(op),
+            kind: kind as u8,
             follows: None,
             place: 0,
             after_barrier: legacy::UNBOUND,
         };
-        let distance = previous.map(|previous| start - ops.end[self.issue.order[previous]]);
+        let distance = previous.map(|previous| start - ops.end(self.issue.order.op(previous)));
         let Some(call) = call else {
             out.after_call = start - self.origin;
             out.after_previous = distance.unwrap_or(0).min(learned.after_previous[kind]);
             return (out, false);
         };
-        let (mut from, mut usual) = (calls.end[call], learned.after_call[kind]);
+        let (mut from, mut usual) = (calls.end(call), learned.after_call[kind]);
         let staged = self.stays_in_call(op, call);
         if staged {
             usual += self.staging(call, learned);
-            from = calls.start[call];
+            from = calls.start(call);
         }
         let latency = start - from;
         let queued = distance.is_some_and(|d| start - d >= from + usual);
@@ -272,13 +268,13 @@ impl<'a> Builder<'a> {
     /// asynchronous copy of pinned memory is only enqueued: that it was done before its call returned is chance.
     fn stays_in_call(&self, op: OpId, call: CallId) -> bool {
         let (ops, calls) = (&self.profile.ops, &self.profile.calls);
-        let end = calls.end[call];
-        if ops.kind[op] != OpKind::Memcpy || end <= ops.start[op] {
+        let end = calls.end(call);
+        if ops.kind(op) != OpKind::Memcpy || end <= ops.start(op) {
             return false;
         }
-        let enqueued = || self.enqueues[calls.name[call]];
+        let enqueued = || self.enqueues[calls.name(call)];
         ops.copy(op).is_some_and(|copy| {
-            let blocks = copy.host_memory != HostMemory::Pinned || (end >= ops.end[op] && !enqueued());
+            let blocks = copy.host_memory != HostMemory::Pinned || (end >= ops.end(op) && !enqueued());
             blocks && copy.direction != Direction::DeviceToDevice
         })
     }
@@ -288,9 +284,8 @@ impl<'a> Builder<'a> {
         let mut ended = program.by_thread(self.origin);
         let mut until = Until::new(program);
         let mut waits = waits.iter().peekable();
-        program.step_of_call = TiVec::from(vec![None; calls.len()]);
         let mut next_op = Rank::from(0);
-        for &Entry { call, ops } in &self.issue.entries {
+        for Entry { call, ops } in self.issue.entries() {
             let first_op = next_op;
             next_op = next_op + ops as usize;
             let mut step = Step {
@@ -311,12 +306,12 @@ impl<'a> Builder<'a> {
                 last: false,
                 staged: false,
             };
-            for &op in &self.issue.order[first_op..next_op] {
-                let stream = self.profile.ops.stream[op];
-                until.see(stream, program.group[stream], self.profile.ops.end[op]);
+            for op in (first_op.index()..next_op.index()).map(|rank| self.issue.order.op(Rank::from(rank))) {
+                let stream = self.profile.ops.stream(op);
+                until.see(stream, program.group[stream], self.profile.ops.end(op));
             }
             if let Some(call) = call {
-                let (start, end, thread) = (calls.start[call], calls.end[call], calls.thread[call].into());
+                let (start, end, thread) = (calls.start(call), calls.end(call), calls.thread(call).into());
                 (step.thread, step.after) = (thread, thread);
                 step.gap = (start - ended[thread]).max(0);
                 step.length = (end - start.max(ended[thread])).max(0);
@@ -324,7 +319,6 @@ impl<'a> Builder<'a> {
                 ended[thread] = end.max(ended[thread]);
                 while waits.next_if(|w| w.call < call).is_some() {}
                 self.fill(&mut step, call, waits.next_if(|w| w.call == call), &until, program);
-                program.step_of_call[call] = Some(program.steps.next_key());
                 if let StepKind::Op(awaited) = step.kind {
                     program.looks_back(step.next_op(), awaited);
                 }
@@ -336,12 +330,12 @@ impl<'a> Builder<'a> {
     /// What the host does in a call, and how long without the GPU.
     fn fill(&self, step: &mut Step, call: CallId, wait: Option<&Wait>, until: &Until, program: &mut Program) {
         let (ops, learned) = (&self.profile.ops, &program.learned);
-        let own = (step.ops == 1).then(|| self.issue.order[step.first_op]);
+        let own = (step.ops == 1).then(|| self.issue.order.op(step.first_op));
         if let Some(op) = own
             && self.stays_in_call(op, call)
         {
             step.kind = StepKind::Copy(None);
-            step.back = self.profile.calls.end[call] - ops.end[op];
+            step.back = self.profile.calls.end(call) - ops.end(op);
             step.length = self.staging(call, learned);
         } else if let Some(wait) = wait {
             self.wait(step, wait, until, program);
@@ -349,7 +343,7 @@ impl<'a> Builder<'a> {
             && self.held_up(call, learned)
             && self.in_flight(step.first_op, call) >= FULL_QUEUE
         {
-            step.length = learned.usual[self.profile.calls.name[call]];
+            step.length = learned.usual[self.profile.calls.name(call)];
         }
         if let StepKind::Launch(own_copy) | StepKind::Copy(own_copy) = &mut step.kind
             && let Some((op, copy)) = own.and_then(|op| Some((op, ops.copy(op)?)))
@@ -377,7 +371,7 @@ impl<'a> Builder<'a> {
         let ended = match step.kind {
             StepKind::Stream(stream) => until.stream[stream],
             StepKind::Device(group) => until.group[group],
-            StepKind::Op(rank) => self.profile.ops.end[self.issue.order[rank]],
+            StepKind::Op(rank) => self.profile.ops.end(self.issue.order.op(rank)),
             _ => return,
         };
         step.back = wait.end.saturating_sub(ended);
@@ -392,11 +386,11 @@ impl<'a> Builder<'a> {
     fn target(&self, wait: &Wait, awaited: Option<OpId>, until: &Until, program: &Program) -> StepKind {
         let ops = &self.profile.ops;
         let group = match (awaited, wait.covers) {
-            (Some(op), _) => Some(program.group[ops.stream[op]]),
+            (Some(op), _) => Some(program.group[ops.stream(op)]),
             (None, Covers::Device(device)) => self.groups.get(&(wait.pid, device)).copied(),
             _ => None,
         };
-        let rank = |op: OpId| StepKind::Op(self.issue.rank[op]);
+        let rank = |op: OpId| StepKind::Op(self.issue.order.rank(op));
         // Work that outlasted the wait was not awaited.
         let outlasted = |ended: i64| ended > wait.end.saturating_add(UNEXPLAINED_NS);
         match (wait.blocking, wait.covers, awaited) {

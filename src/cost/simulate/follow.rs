@@ -52,7 +52,7 @@ impl Ends {
         if ops.streams.len() < 2 {
             return Self { ends: Vec::new() };
         }
-        let mut ends: Vec<(i64, Rank)> = ops.ids().map(|op| (ops.end[op], issue.rank[op])).collect();
+        let mut ends: Vec<(i64, Rank)> = ops.ids().map(|op| (ops.end(op), issue.order.rank(op))).collect();
         ends.sort_unstable();
         Self { ends }
     }
@@ -60,13 +60,13 @@ impl Ends {
     /// The op of another stream of the process that ended just before `rank` started and was issued before it.
     pub fn followed(&self, profile: &Profile, issue: &Issue, rank: Rank) -> Option<Rank> {
         let ops = &profile.ops;
-        let op = issue.order[rank];
-        let (start, stream) = (ops.start[op], ops.stream[op]);
+        let op = issue.order.op(rank);
+        let (start, stream) = (ops.start(op), ops.stream(op));
         let until = self.ends.partition_point(|e| e.0 <= start);
         let near = self.ends[..until].iter().rev().take(LOOK_BACK);
         near.take_while(|e| start - e.0 <= FOLLOWS_NS)
             .find(|e| {
-                let other = ops.stream[issue.order[e.1]];
+                let other = ops.stream(issue.order.op(e.1));
                 let pid = |s: StreamIx| ops.streams[s].pid;
                 e.1 < rank && other != stream && pid(other) == pid(stream)
             })
@@ -76,7 +76,7 @@ impl Ends {
 
 /// Ops that follow another by a recorded event: rank of the op, rank of the one it follows.
 pub fn recorded(profile: &Profile, devices: &Devices, issue: &Issue) -> FxHashMap<Rank, Rank> {
-    let ranks = recorded_ops(profile, devices).map(|(op, f)| (issue.rank[op], issue.rank[f]));
+    let ranks = recorded_ops(profile, devices).map(|(op, f)| (issue.order.rank(op), issue.order.rank(f)));
     ranks.filter(|(op, followed)| followed < op).collect()
 }
 
@@ -94,7 +94,7 @@ fn recorded_ops<'a>(profile: &'a Profile, devices: &'a Devices) -> impl Iterator
         let from = find(record.device, record.context, record.stream)?;
         let to = find(wait.device, wait.context, wait.stream)?;
         let call = record.call?;
-        let before = issued_before(from, profile.calls.start[call]);
+        let before = issued_before(from, profile.calls.start(call));
         let op = *devices.stream_ops[to].get(issued_before(to, wait.start))?;
         Some((op, devices.stream_ops[from][before.checked_sub(1)?]))
     })
@@ -104,19 +104,19 @@ fn recorded_ops<'a>(profile: &'a Profile, devices: &'a Devices) -> impl Iterator
 /// they start late and right at its end.
 pub fn within(profile: &Profile, devices: &Devices, list: &[OpId]) -> FxHashMap<OpId, OpId> {
     let ops = &profile.ops;
-    let stream = |op: OpId| ops.stream[op];
+    let stream = |op: OpId| ops.stream(op);
     if list.windows(2).all(|w| stream(w[0]) == stream(w[1])) {
         return FxHashMap::default();
     }
     let rank: FxHashMap<OpId, usize> = list.iter().enumerate().map(|(rank, &op)| (op, rank)).collect();
     let earlier = |(op, f): &(OpId, OpId)| rank.get(f).zip(rank.get(op)).is_some_and(|(f, op)| f < op);
     let mut edges: FxHashMap<OpId, OpId> = recorded_ops(profile, devices).filter(earlier).collect();
-    let mut ends: Vec<(i64, OpId)> = list.iter().map(|&op| (ops.end[op], op)).collect();
+    let mut ends: Vec<(i64, OpId)> = list.iter().map(|&op| (ops.end(op), op)).collect();
     ends.sort_unstable();
     let mut previous: FxHashMap<StreamIx, i64> = FxHashMap::default();
     for &op in list {
-        let (start, issued) = (ops.start[op], profile.issued(op));
-        let ready = previous.insert(stream(op), ops.end[op]).unwrap_or(i64::MIN).max(issued);
+        let (start, issued) = (ops.start(op), profile.issued(op));
+        let ready = previous.insert(stream(op), ops.end(op)).unwrap_or(i64::MIN).max(issued);
         if start.saturating_sub(ready) <= UNEXPLAINED_NS || edges.contains_key(&op) {
             continue;
         }
@@ -151,9 +151,9 @@ pub fn hand_over(profile: &Profile, issue: &Issue, program: &mut Program) {
     // Of each process: the thread that called last, and by the end of their last call all others that did.
     let mut current: Vec<Option<ThreadIx>> = vec![None; places.len()];
     let mut ended: Vec<BTreeSet<(i64, ThreadIx)>> = vec![BTreeSet::new(); places.len()];
-    for (step, entry) in program.steps.keys().zip(&issue.entries) {
+    for (step, entry) in program.steps.keys().zip(issue.entries()) {
         let Some(call) = entry.call else { continue };
-        let (start, end, thread) = (calls.start[call], calls.end[call], calls.thread[call]);
+        let (start, end, thread) = (calls.start(call), calls.end(call), calls.thread(call));
         let place = process_of[thread];
         let (current, ended) = (&mut current[place], &mut ended[place]);
         let own = last[thread];
@@ -187,8 +187,8 @@ fn side_by_side(profile: &Profile, issue: &Issue) -> FxHashSet<(ThreadIx, Thread
     let mut switches: FxHashMap<(ThreadIx, ThreadIx), (u32, u32)> = FxHashMap::default();
     let mut bursts: TiVec<ThreadIx, (u32, u32)> = calls.threads.iter().map(|_| (0, 0)).collect();
     let mut current: FxHashMap<i64, (ThreadIx, i64)> = FxHashMap::default();
-    for call in issue.entries.iter().filter_map(|entry| entry.call) {
-        let (start, end, thread) = (calls.start[call], calls.end[call], calls.thread[call]);
+    for call in issue.entries().filter_map(|entry| entry.call) {
+        let (start, end, thread) = (calls.start(call), calls.end(call), calls.thread(call));
         let pid = process(calls.threads[thread]);
         bursts[thread].0 += 1;
         match current.get_mut(&pid) {

@@ -1,23 +1,25 @@
 //! In which order calls issued which ops.
 
-use super::step::Rank;
+use super::step::{Rank, StepIx};
 use crate::profile::Profile;
+use crate::profile::coded::Codes;
 use crate::profile::ids::{CallId, OpId, StreamIx, ThreadIx};
 use typed_index_collections::TiVec;
 
 /// Calls in recorded order and the ops that each issued.
 pub struct Issue {
     /// Outermost calls and ops without a call, by start.
-    pub entries: Vec<Entry>,
-    pub order: TiVec<Rank, OpId>,
-    pub rank: TiVec<OpId, Rank>,
+    pub steps: Steps,
+    /// How many ops each issued: those that follow the ones of the step before.
+    counts: Codes<StepIx>,
+    pub order: Order,
 }
 
 /// One outermost call, or an op without one.
 #[derive(Clone, Copy)]
 pub struct Entry {
     pub call: Option<CallId>,
-    /// How many ops it issued: those that follow the ones of the entry before.
+    /// How many ops it issued.
     pub ops: u32,
 }
 
@@ -32,43 +34,158 @@ impl Issue {
         let (calls, ops) = (&profile.calls, &profile.ops);
         let outer = outermost(profile);
         let call_of = |op: OpId| profile.issuer(op).map(|call| outer[call]);
-        // Ops of each call; then, once a call has its entry, the rank of the next of them.
+        // Ops of each call; then, once a call has its step, the rank of the next of them.
         let mut count: TiVec<CallId, u32> = TiVec::from(vec![0; calls.len()]);
         ops.ids().filter_map(call_of).for_each(|call| count[call] += 1);
         let orphans = orphans(profile, call_of);
-        let mut next_orphan = orphans.iter().copied().peekable();
-        let mut entries = Vec::with_capacity(calls.len() + orphans.len());
+        let (mut steps, mut counts) = (Steps::default(), Codes::default());
         let mut at = Rank::from(0);
         let mut rank: TiVec<OpId, Rank> = TiVec::from(vec![at; ops.len()]);
-        let mut place_orphan = |op: OpId, at: &mut Rank, entries: &mut Vec<Entry>| {
-            rank[op] = *at;
-            entries.push(Entry { call: None, ops: 1 });
-            *at = *at + 1;
-        };
-        for call in calls.ids().filter(|&call| outer[call] == call) {
-            while let Some((_, op)) = next_orphan.next_if(|o| o.0 <= calls.start[call]) {
-                place_orphan(op, &mut at, &mut entries);
+        let mut next_orphan = orphans.iter().copied().peekable();
+        for call in calls.ids() {
+            if outer[call] != call {
+                steps.push_nested();
+                continue;
             }
+            while let Some((_, op)) = next_orphan.next_if(|o| o.0 <= calls.start(call)) {
+                steps.push_op();
+                counts.push(1);
+                rank[op] = at;
+                at = at + 1;
+            }
+            steps.push_call();
             let ops = std::mem::replace(&mut count[call], at.index() as u32);
-            entries.push(Entry { call: Some(call), ops });
+            counts.push(ops);
             at = at + ops as usize;
         }
-        next_orphan.for_each(|(_, op)| place_orphan(op, &mut at, &mut entries));
-        let mut order: TiVec<Rank, OpId> = TiVec::from(vec![OpId::from(0); ops.len()]);
+        for (_, op) in next_orphan {
+            steps.push_op();
+            counts.push(1);
+            rank[op] = at;
+            at = at + 1;
+        }
         for op in ops.ids() {
             if let Some(call) = call_of(op) {
                 rank[op] = Rank::from(count[call] as usize);
                 count[call] += 1;
             }
-            order[rank[op]] = op;
         }
-        Self { entries, order, rank }
+        Self { steps, counts, order: Order::new(rank) }
+    }
+
+    /// All steps, in order.
+    pub fn entries(&self) -> impl Iterator<Item = Entry> {
+        let calls = self.steps.calls().zip(0..);
+        calls.map(|(call, step)| Entry { call, ops: self.counts.get(StepIx::from(step)) })
     }
 
     /// All ops in the order of their issue, each with the call that issued it.
     pub fn ops(&self) -> impl Iterator<Item = (Rank, OpId, Option<CallId>)> {
-        let calls = self.entries.iter().flat_map(|entry| std::iter::repeat_n(entry.call, entry.ops as usize));
-        self.order.iter_enumerated().zip(calls).map(|((rank, &op), call)| (rank, op, call))
+        let calls = self.entries().flat_map(|entry| std::iter::repeat_n(entry.call, entry.ops as usize));
+        calls.zip(0..).map(|(call, rank)| (Rank::from(rank), self.order.op(Rank::from(rank)), call))
+    }
+}
+
+/// Which calls have a step of their own, and which: in a bit each.
+///
+/// ```text
+///  calls     [launch 0][launch 1 [nested 2]][wait 3]         bits 1101, and of the op without a launch the call after it
+///  steps     0         1          op   2    3
+/// ```
+#[derive(Default)]
+pub struct Steps {
+    /// Of 64 calls each: a bit of those with a step, and how many calls before them have one.
+    words: Vec<(u64, u32)>,
+    /// How many calls there are.
+    calls: usize,
+    /// How many of them have a step.
+    own: u32,
+    /// The call that follows each step without a call.
+    ops: Vec<CallId>,
+}
+
+impl Steps {
+    /// The next call has a step.
+    fn push_call(&mut self) {
+        self.push_nested();
+        if let Some(word) = self.words.last_mut() {
+            word.0 |= 1 << ((self.calls - 1) % 64);
+            self.own += 1;
+        }
+    }
+
+    /// The next call has none.
+    fn push_nested(&mut self) {
+        if self.calls.is_multiple_of(64) {
+            self.words.push((0, self.own));
+        }
+        self.calls += 1;
+    }
+
+    /// The next step is an op without a call.
+    fn push_op(&mut self) {
+        self.ops.push(CallId::from(self.calls));
+    }
+
+    /// How many steps there are.
+    pub fn len(&self) -> usize {
+        self.own as usize + self.ops.len()
+    }
+
+    /// The step of a call.
+    pub fn of(&self, call: CallId) -> Option<StepIx> {
+        let (at, bit) = (call.index() / 64, call.index() % 64);
+        let &(word, before) = self.words.get(at)?;
+        let earlier = (word & ((1 << bit) - 1)).count_ones();
+        let ops = self.ops.partition_point(|next| *next <= call);
+        (word >> bit & 1 == 1).then(|| StepIx::from((before + earlier) as usize + ops))
+    }
+
+    /// The call of each step.
+    pub fn calls(&self) -> impl Iterator<Item = Option<CallId>> {
+        let (mut next, mut ops) = (0, self.ops.iter().peekable());
+        std::iter::from_fn(move || {
+            while next < self.calls && self.words[next / 64].0 >> (next % 64) & 1 == 0 {
+                next += 1;
+            }
+            if ops.next_if(|after| after.index() <= next).is_some() {
+                return Some(None);
+            }
+            (next < self.calls).then(|| {
+                next += 1;
+                Some(CallId::from(next - 1))
+            })
+        })
+    }
+}
+
+/// The op of each rank, and the other way round; nothing is kept where ops are issued in the order of their starts.
+#[derive(Default)]
+pub struct Order {
+    op: TiVec<Rank, OpId>,
+    rank: TiVec<OpId, Rank>,
+}
+
+impl Order {
+    fn new(rank: TiVec<OpId, Rank>) -> Self {
+        if rank.iter_enumerated().all(|(op, rank)| op.index() == rank.index()) {
+            return Self::default();
+        }
+        let mut op: TiVec<Rank, OpId> = TiVec::from(vec![OpId::from(0); rank.len()]);
+        rank.iter_enumerated().for_each(|(at, &rank)| op[rank] = at);
+        Self { op, rank }
+    }
+
+    /// The op of a rank.
+    #[inline]
+    pub fn op(&self, rank: Rank) -> OpId {
+        self.op.get(rank).copied().unwrap_or_else(|| OpId::from(rank.index()))
+    }
+
+    /// The rank of an op.
+    #[inline]
+    pub fn rank(&self, op: OpId) -> Rank {
+        self.rank.get(op).copied().unwrap_or_else(|| Rank::from(op.index()))
     }
 }
 
@@ -84,13 +201,13 @@ fn orphans(profile: &Profile, call_of: impl Fn(OpId) -> Option<CallId>) -> Vec<(
     let mut next: TiVec<StreamIx, i64> = ops.streams.iter().map(|_| i64::MAX).collect();
     let mut found = Vec::new();
     for op in ops.ids().rev() {
-        let next = &mut next[ops.stream[op]];
+        let next = &mut next[ops.stream(op)];
         match call_of(op) {
             None => {
-                *next = (*next).min(ops.start[op]);
+                *next = (*next).min(ops.start(op));
                 found.push((*next, op));
             }
-            Some(call) => *next = (*next).min(profile.calls.start[call]),
+            Some(call) => *next = (*next).min(profile.calls.start(call)),
         }
     }
     found.sort_unstable();
@@ -102,11 +219,46 @@ fn outermost(profile: &Profile) -> TiVec<CallId, CallId> {
     let calls = &profile.calls;
     let mut open: TiVec<ThreadIx, Option<(i64, CallId)>> = calls.threads.iter().map(|_| None).collect();
     let around = |call: CallId| {
-        let (start, end) = (calls.start[call], calls.end[call]);
-        let open = &mut open[calls.thread[call]];
+        let (start, end) = (calls.start(call), calls.end(call));
+        let open = &mut open[calls.thread(call)];
         let (until, outer) = open.filter(|(until, _)| end <= *until && start < *until).unwrap_or((end, call));
         *open = Some((until.max(end), outer));
         outer
     };
     calls.ids().map(around).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::{prop_assert_eq, proptest};
+
+    proptest! {
+        /// Steps of calls, nested calls and ops without a call, in any order.
+        #[test]
+        fn each_call_has_its_step(kinds in vec(0u8..5, 0..300)) {
+            let (mut steps, mut expected, mut of) = (Steps::default(), Vec::new(), Vec::new());
+            for kind in kinds {
+                match kind {
+                    0 => {
+                        steps.push_op();
+                        expected.push(None);
+                    }
+                    1 => {
+                        steps.push_nested();
+                        of.push(None);
+                    }
+                    _ => {
+                        steps.push_call();
+                        of.push(Some(StepIx::from(expected.len())));
+                        expected.push(Some(CallId::from(of.len() - 1)));
+                    }
+                }
+            }
+            prop_assert_eq!(steps.len(), expected.len());
+            prop_assert_eq!(steps.calls().collect::<Vec<_>>(), expected);
+            prop_assert_eq!((0..of.len()).map(|call| steps.of(CallId::from(call))).collect::<Vec<_>>(), of);
+        }
+    }
 }

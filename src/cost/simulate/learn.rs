@@ -199,7 +199,7 @@ fn usual_lengths(profile: &Profile) -> TiVec<NameIx, i64> {
     let mut lengths: TiVec<NameIx, Vec<i64>> = calls.names.iter().map(|_| Vec::new()).collect();
     let stride = calls.len() / (4 * SAMPLES) + 1;
     for call in calls.ids().step_by(stride) {
-        lengths[calls.name[call]].push(calls.length(call));
+        lengths[calls.name(call)].push(calls.length(call));
     }
     lengths
         .iter_mut()
@@ -221,7 +221,7 @@ fn waiting(profile: &Profile, waits: &Waits) -> (ByBlocking, ByBlocking) {
             seen.push((wait.blocking, Vec::new(), Vec::new()));
             seen.len() - 1
         });
-        match wait.awaited.map(|op| wait.end - profile.ops.end[op]) {
+        match wait.awaited.map(|op| wait.end - profile.ops.end(op)) {
             Some(back) if (0..=LONGEST_LATENCY_NS).contains(&back) && wait.found == Found::Pending => {
                 seen[at].1.push(back);
             }

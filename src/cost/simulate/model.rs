@@ -1,5 +1,6 @@
 //! The capture as a program that can be run again: steps of host threads and the ops that they issue.
 
+use super::issue::{Order, Steps};
 use super::learn::Learned;
 use super::packed::{OpRow, Packed, StepRow};
 use super::step::{CopyIx, GroupIx, HostThread, Part, Rank, Role, StepIx, SubjectIx};
@@ -9,7 +10,7 @@ use crate::profile::calls::Calls;
 use crate::profile::database::Progress;
 use crate::profile::ids::{CallId, OpId, StreamIx, ThreadIx};
 use crate::waits::collectives::Collectives;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use typed_index_collections::TiVec;
 
@@ -20,8 +21,6 @@ pub struct Program {
     pub steps: Packed<StepIx, StepRow>,
     /// Ops, in the order in which calls issued them.
     pub ops: Packed<Rank, OpRow>,
-    /// [`super::learn::kind_index`].
-    pub(in crate::cost) kind: TiVec<Rank, u8>,
     pub(super) reach: TiVec<StreamIx, Reach>,
     pub(in crate::cost) group: TiVec<StreamIx, GroupIx>,
     pub(in crate::cost) groups: usize,
@@ -39,17 +38,19 @@ pub struct Program {
     /// Latencies and copy speeds of this capture; assumed ones where it shows none.
     pub learned: Learned,
     /// Step of each outermost call.
-    pub(in crate::cost) step_of_call: TiVec<CallId, Option<StepIx>>,
+    pub(in crate::cost) step_of_call: Steps,
     /// Ops that started late for a reason that is not known.
     pub unexplained: u64,
     /// The op of each rank.
-    pub(super) order: TiVec<Rank, OpId>,
+    pub(super) order: Order,
     /// Kernels that waited for another process, by rank.
     pub(in crate::cost) late: Vec<Late>,
     /// What waits are for that wait for less.
     pub(in crate::cost) narrower: FxHashMap<StepIx, Rank>,
     /// Host and device time that goes with waits whose reads are dropped, besides them, by call.
     pub(in crate::cost) beside: FxHashMap<CallId, (i64, i64)>,
+    /// Host time in which what a call uploads is made, of calls whose advice is to make it elsewhere.
+    pub(super) made: FxHashMap<StepIx, i64>,
     /// Sites that [`Program::mark`] was given.
     pub sites: usize,
     /// Is told how many simulations are done; `None` where nobody looks.
@@ -110,7 +111,7 @@ impl Program {
 
     /// Step of a call.
     pub fn step_of(&self, call: CallId) -> Option<StepIx> {
-        self.step_of_call.get(call).copied().flatten()
+        self.step_of_call.of(call)
     }
 
     /// Says that something looks back at an op, with all ops before `next` issued.
@@ -135,10 +136,10 @@ impl Program {
     pub fn meet(&mut self, profile: &Profile, collectives: &Collectives) {
         let ops = &profile.ops;
         let late: Vec<(OpId, OpId)> =
-            collectives.met().filter(|&(op, last)| ops.start[op] < ops.start[last]).collect();
+            collectives.met().filter(|&(op, last)| ops.start(op) < ops.start(last)).collect();
         let rank = self.ranks(late.iter().flat_map(|&(op, last)| [op, last]));
         let known = |&(op, last): &(OpId, OpId)| {
-            let tail = ops.end[op] - ops.start[last];
+            let tail = ops.end(op) - ops.start(last);
             Some(Late { rank: *rank.get(&op)?, last: *rank.get(&last)?, tail })
         };
         self.late = late.iter().filter_map(known).collect();
@@ -163,14 +164,9 @@ impl Program {
         }
     }
 
-    /// The ranks of some ops. Linear in all ops.
+    /// The ranks of some ops.
     fn ranks(&self, some: impl Iterator<Item = OpId>) -> FxHashMap<OpId, Rank> {
-        let some: FxHashSet<OpId> = some.collect();
-        if some.is_empty() {
-            return FxHashMap::default();
-        }
-        let all = self.order.iter_enumerated().map(|(rank, &op)| (op, rank));
-        all.filter(|(op, _)| some.contains(op)).collect()
+        some.map(|op| (op, self.order.rank(op))).collect()
     }
 
     fn mark_step(&mut self, call: Option<CallId>, site: usize, role: Role) {
@@ -198,17 +194,20 @@ impl Program {
         let spans = &iterations.spans;
         self.iterations = !spans.is_empty();
         let mut at = self.by_thread(0usize);
-        for (call, step) in self.step_of_call.iter_enumerated() {
-            let (Some(step), at) = (*step, &mut at[HostThread::from(calls.thread[call])]) else { continue };
-            let passed = spans[*at..].iter().take_while(|s| s.1 <= calls.start[call]).count();
+        let steps = std::mem::take(&mut self.step_of_call);
+        for (step, call) in self.steps.keys().zip(steps.calls()) {
+            let Some(call) = call else { continue };
+            let at = &mut at[HostThread::from(calls.thread(call))];
+            let passed = spans[*at..].iter().take_while(|s| s.1 <= calls.start(call)).count();
             if passed > 0 {
                 self.steps.change(step, |step| step.flush = true);
             }
             *at += passed;
         }
+        self.step_of_call = steps;
         let own = thread.map_or(&[][..], |thread| &calls.by_thread[thread]);
         let first_from = |time: i64| {
-            let from = own.partition_point(|&call| calls.start[call] < time);
+            let from = own.partition_point(|&call| calls.start(call) < time);
             own[from..].iter().find_map(|&call| self.step_of(call))
         };
         self.laps = spans.first().zip(spans.last()).and_then(|(first, last)| {

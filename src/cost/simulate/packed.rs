@@ -1,7 +1,7 @@
-//! Steps and ops as they are kept: most are like most others, and take a third of the room of one in full.
+//! Steps and ops as they are kept: most are like most others, and take a quarter of the room of one in full.
 //!
 //! ```text
-//!  rows    [launch][launch][wait][launch][copy] …      20 bytes each
+//!  rows    [launch][launch][wait][launch][copy] …      16 bytes each
 //!                             └──────┐       │
 //!  whole                           [wait]  [copy]      what a row cannot say: times of seconds, waits, other streams
 //! ```
@@ -123,13 +123,17 @@ where
 #[derive(Clone, Copy)]
 pub struct StepRow {
     gap: u32,
-    length: u32,
-    overhead: u32,
     first_op: Rank,
-    thread: HostThread,
-    /// How many, or [`GIVEN`], or [`WHOLE`].
-    ops: u16,
+    /// From the lowest bit: 22 of the length and 22 of the overhead, each up to four milliseconds; 4 of how many ops, or
+    /// [`GIVEN`], or [`WHOLE`]; 16 of the thread.
+    bits: u64,
 }
+
+/// Bits of a short time of a step, and where the fields after the length are.
+const SHORT: u32 = 22;
+const LOW: u64 = (1 << SHORT) - 1;
+const OPS: u32 = 2 * SHORT;
+const THREAD: u32 = OPS + 4;
 
 /// What most steps are: a call that launches one op, and is no site's. Times are in ns.
 pub struct Launch {
@@ -149,20 +153,30 @@ impl StepRow {
     /// The launch, if it is one.
     #[inline]
     pub fn launch(&self) -> Option<Launch> {
-        (self.ops == 1).then(|| Launch {
+        (self.ops() == 1).then(|| Launch {
             gap: self.gap.into(),
-            length: self.length.into(),
-            overhead: self.overhead,
+            length: (self.bits & LOW) as i64,
+            overhead: (self.bits >> SHORT & LOW) as u32,
             op: self.first_op,
-            thread: self.thread,
+            thread: self.thread(),
         })
+    }
+
+    #[inline]
+    fn ops(self) -> u64 {
+        self.bits >> OPS & 0xF
+    }
+
+    #[inline]
+    fn thread(self) -> HostThread {
+        HostThread::from((self.bits >> THREAD) as usize)
     }
 }
 
 /// Stands for the one op of a step of [`StepKind::Given`].
-const GIVEN: u16 = u16::MAX;
+const GIVEN: u64 = 15;
 /// The step stands in full, where `gap` says.
-const WHOLE: u16 = u16::MAX - 1;
+const WHOLE: u64 = 14;
 /// As a place: the op stands in full, where `duration` says.
 const WHOLE_OP: u32 = u32::MAX;
 
@@ -170,41 +184,37 @@ impl Row for StepRow {
     type Whole = Step;
 
     fn of(step: &Step) -> Self {
-        Self {
-            gap: step.gap as u32,
-            length: step.length as u32,
-            overhead: step.overhead,
-            first_op: step.first_op,
-            thread: step.thread,
-            ops: if step.kind == StepKind::Given { GIVEN } else { step.ops as u16 },
-        }
+        let ops = if step.kind == StepKind::Given { GIVEN } else { u64::from(step.ops).min(WHOLE) };
+        let (length, overhead) = (step.length as u64 & LOW, u64::from(step.overhead) & LOW);
+        let thread = usize::from(step.thread) as u64;
+        let bits = length | overhead << SHORT | ops << OPS | thread << THREAD;
+        Self { gap: step.gap as u32, first_op: step.first_op, bits }
     }
 
     fn at(whole: WholeIx) -> Self {
-        let (first_op, thread) = (Rank::from(0), HostThread::from(0));
-        Self { gap: whole.index() as u32, length: 0, overhead: 0, first_op, thread, ops: WHOLE }
+        Self { gap: whole.index() as u32, first_op: Rank::from(0), bits: WHOLE << OPS }
     }
 
     #[inline]
     fn whole(self) -> Option<WholeIx> {
-        (self.ops == WHOLE).then(|| WholeIx::from(self.gap as usize))
+        (self.ops() == WHOLE).then(|| WholeIx::from(self.gap as usize))
     }
 
     #[inline]
     fn value(self) -> Step {
-        let given = self.ops == GIVEN;
+        let given = self.ops() == GIVEN;
         Step {
             gap: self.gap.into(),
-            length: self.length.into(),
+            length: (self.bits & LOW) as i64,
             back: 0,
             first_op: self.first_op,
-            ops: if given { 1 } else { self.ops.into() },
+            ops: if given { 1 } else { self.ops() as u32 },
             site: None,
-            overhead: self.overhead,
+            overhead: (self.bits >> SHORT & LOW) as u32,
             around: 0,
             traced: 0,
-            thread: self.thread,
-            after: self.thread,
+            thread: self.thread(),
+            after: self.thread(),
             kind: if given { StepKind::Given } else { StepKind::Launch(None) },
             role: Role::None,
             flush: false,
@@ -218,29 +228,37 @@ impl Row for StepRow {
 #[derive(Clone, Copy)]
 pub struct OpRow {
     duration: u32,
-    after_call: i32,
-    after_previous: i32,
-    stream: StreamIx,
     /// Or [`WHOLE_OP`].
     place: u32,
+    /// From the lowest bit: 2 of the kind, 18 of the stream; 20 of the time after the op before it, up to half a millisecond
+    /// either way; 24 of that after its call, up to eight.
+    bits: u64,
+}
+
+const STREAM: u32 = 2;
+const AFTER_PREVIOUS: u32 = STREAM + 18;
+const AFTER_CALL: u32 = AFTER_PREVIOUS + 20;
+
+/// Some of its bits, of which the highest is the sign.
+#[inline]
+fn signed(bits: u64, from: u32, until: u32) -> i64 {
+    (bits << (64 - until)) as i64 >> (64 - until + from)
 }
 
 impl Row for OpRow {
     type Whole = Op;
 
     fn of(op: &Op) -> Self {
-        Self {
-            duration: op.duration as u32,
-            after_call: op.after_call as i32,
-            after_previous: op.after_previous as i32,
-            stream: op.stream,
-            place: op.place,
-        }
+        let low = |value: i64, bits: u32| value as u64 & ((1 << bits) - 1);
+        let bits = low(op.kind.into(), STREAM)
+            | low(op.stream.index() as i64, AFTER_PREVIOUS - STREAM) << STREAM
+            | low(op.after_previous, AFTER_CALL - AFTER_PREVIOUS) << AFTER_PREVIOUS
+            | low(op.after_call, 64 - AFTER_CALL) << AFTER_CALL;
+        Self { duration: op.duration as u32, place: op.place, bits }
     }
 
     fn at(whole: WholeIx) -> Self {
-        let stream = StreamIx::from(0);
-        Self { duration: whole.index() as u32, after_call: 0, after_previous: 0, stream, place: WHOLE_OP }
+        Self { duration: whole.index() as u32, place: WHOLE_OP, bits: 0 }
     }
 
     #[inline]
@@ -252,10 +270,13 @@ impl Row for OpRow {
     fn value(self) -> Op {
         Op {
             duration: self.duration.into(),
-            after_call: self.after_call.into(),
-            after_previous: self.after_previous.into(),
+            after_call: signed(self.bits, AFTER_CALL, 64),
+            after_previous: signed(self.bits, AFTER_PREVIOUS, AFTER_CALL),
             after_followed: 0,
-            stream: self.stream,
+            stream: StreamIx::from(
+                (self.bits << (64 - AFTER_PREVIOUS) >> (64 - AFTER_PREVIOUS + STREAM)) as usize,
+            ),
+            kind: (self.bits & ((1 << STREAM) - 1)) as u8,
             follows: None,
             place: self.place,
             after_barrier: legacy::UNBOUND,
@@ -278,10 +299,11 @@ mod tests {
                 let time = time & ((1 << bits) - 1);
                 // Numbers that a row takes for a sign of its own.
                 let (few, place) = (u32::MAX - number % 4, u32::from(u16::MAX) - number % 4);
-                let count = [1, place, number][usize::from(small % 3)];
+                let count = [1, u32::from(small) % 20, place, number][usize::from(small % 4)];
                 let step = Step {
                     gap: time,
-                    overhead: number,
+                    length: time.rotate_left(7) & 0xFF_FFFF,
+                    overhead: number >> (bits / 3),
                     ops: count,
                     thread: HostThread::from(usize::from(small)),
                     ..StepRow::at(WholeIx::from(0)).value()
@@ -289,6 +311,9 @@ mod tests {
                 let op = Op {
                     duration: time,
                     after_call: -time,
+                    after_previous: if small % 5 == 0 { time } else { -i64::from(small) },
+                    stream: StreamIx::from(number as usize >> (bits / 2)),
+                    kind: (small % 4) as u8,
                     place: [few, number][usize::from(small % 2)],
                     ..OpRow::at(WholeIx::from(0)).value()
                 };

@@ -163,6 +163,8 @@ pub struct Op {
     /// No earlier than this after op `follows`.
     pub after_followed: i64,
     pub stream: StreamIx,
+    /// [`super::learn::kind_index`].
+    pub kind: u8,
     /// Op of another stream that it follows.
     pub follows: Option<Rank>,
     /// Which of its stream's it is. The queue takes it when the one [`super::learn::Learned::depth`] places before has ended.

@@ -15,7 +15,7 @@ mod tests;
 use crate::error::InputError;
 use crate::profile::header::check_header;
 use crate::profile::ids::ExportId;
-use crate::profile::parallel::parallel;
+use crate::profile::parallel::{joined, parallel};
 use crate::vocabulary::words;
 use pages::Pages;
 use parquet::Folder;
@@ -241,30 +241,44 @@ impl Database {
         columns: &[&str],
         rows: impl Fn(&mut T, &Cells) + Sync,
     ) -> Result<Vec<T>, InputError> {
+        self.gather(table, columns, rows, Vec::push)
+    }
+
+    /// As [`Self::scan`]; `join` adds the accumulator of each part, in rowid order, to what it made of those before it, while
+    /// others are read.
+    pub fn gather<T: Default + Send, S: Default + Send>(
+        &self,
+        table: &str,
+        columns: &[&str],
+        rows: impl Fn(&mut T, &Cells) + Sync,
+        join: impl Fn(&mut S, T) + Sync,
+    ) -> Result<S, InputError> {
         let file = match &self.store {
             Store::File(file) => file,
             Store::Folder(folder) => {
-                let Some(scan) = folder.scan(table, columns) else { return Ok(Vec::new()) };
+                let Some(scan) = folder.scan(table, columns) else { return Ok(S::default()) };
                 self.begins(table, scan.rows());
-                return self.read(&scan, &rows);
+                return self.read(&scan, &rows, &join);
             }
         };
         let readable = || self.shape(table).is_none();
-        let Some(select) = self.select(table, columns).filter(|_| readable()) else { return Ok(Vec::new()) };
+        let Some(select) = self.select(table, columns).filter(|_| readable()) else {
+            return Ok(S::default());
+        };
         let bounds = sqlite::rowid_bounds(&file.main(), table).map_err(|e| sqlite_error(&self.path, &e))?;
-        let Some((first, last)) = bounds else { return Ok(Vec::new()) };
+        let Some((first, last)) = bounds else { return Ok(S::default()) };
         self.begins(table, last.abs_diff(first).saturating_add(1));
         let pages = file.pages.as_ref().and_then(|pages| pages.table(&file.main(), table, columns));
         // What is wrong with a damaged table, SQLite says.
         if let Some(pages) = pages
-            && let Ok(read) = pages.parts().and_then(|parts| self.read(&parts, &rows))
+            && let Ok(read) = pages.parts().and_then(|parts| self.read(&parts, &rows, &join))
         {
             return Ok(read);
         }
         let sql = format!("{select} WHERE rowid BETWEEN ?1 AND ?2");
         let ranges = sqlite::split(first, last);
         let parts = sqlite::Ranges { path: &self.path, immutable: file.immutable, sql, ranges };
-        self.read(&parts, &rows).map_err(|e| sqlite_error(&self.path, &e))
+        self.read(&parts, &rows, &join).map_err(|e| sqlite_error(&self.path, &e))
     }
 
     fn begins(&self, table: &str, rows: u64) {
@@ -273,25 +287,22 @@ impl Database {
         }
     }
 
-    fn read<P: Parts, T: Default + Send>(
+    fn read<P: Parts, T: Default + Send, S: Default + Send>(
         &self,
         parts: &P,
         rows: impl Fn(&mut T, &Cells) + Sync,
-    ) -> Result<Vec<T>, P::Error> {
-        parallel(
-            self.reading.threads,
-            parts.len(),
-            || parts.reader(),
-            |reader, part| {
-                let mut out = T::default();
-                let count = reader.read(part, &mut |row| rows(&mut out, row))?;
-                if let Some(progress) = &self.reading.progress {
-                    progress.advance(count);
-                    progress.costs(Work::Rows, count);
-                }
-                Ok(out)
-            },
-        )
+        join: impl Fn(&mut S, T) + Sync,
+    ) -> Result<S, P::Error> {
+        let read = |reader: &mut Box<dyn ReadPart<P::Error> + '_>, part: usize| {
+            let mut out = T::default();
+            let count = reader.read(part, &mut |row| rows(&mut out, row))?;
+            if let Some(progress) = &self.reading.progress {
+                progress.advance(count);
+                progress.costs(Work::Rows, count);
+            }
+            Ok(out)
+        };
+        joined(self.reading.threads, parts.len(), || parts.reader(), read, join)
     }
 
     /// Reads `columns` of the rows of `table` whose `key` column is one of `keys`, one indexed look-up each: the first

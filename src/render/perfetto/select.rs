@@ -48,9 +48,9 @@ impl Selection {
         let until = w.end.saturating_add(found.drains[wait]).saturating_add(AROUND_NS);
         let from = w.start.saturating_sub(AROUND_NS);
         // Both tables are sorted by start.
-        let range =
-            |starts: &[i64]| starts.partition_point(|&s| s < from)..starts.partition_point(|&s| s <= until);
-        let (mut ops, mut calls) = (range(&profile.ops.start.raw), range(&profile.calls.start.raw));
+        let (all, past) = ((&profile.ops.times, &profile.calls.times), until.saturating_add(1));
+        let mut ops = all.0.first_from(from)..all.0.first_from(past);
+        let mut calls = all.1.first_from(from)..all.1.first_from(past);
         let unseen = |marks: &[bool]| marks.iter().filter(|keep| !**keep).count();
         let mut more =
             unseen(&self.ops.raw[ops.clone()]) + unseen(&self.calls.raw[calls.clone()]) + OF_WAIT + 1;

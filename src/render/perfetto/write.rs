@@ -134,10 +134,10 @@ impl<'a> Capture<'a> {
     fn calls(&mut self, selection: &Selection, out: &mut Writer) -> io::Result<()> {
         let calls = &self.found.profile.calls;
         for call in calls.ids().filter(|&call| selection.calls[call]) {
-            let track = self.tracks.threads[calls.thread[call]];
+            let track = self.tracks.threads[calls.thread(call)];
             self.lanes.touch(track);
             let event = slice(track, "call", &escape_terminal(calls.base_name(call)));
-            out.timed(event, calls.start[call], Some(calls.length(call)))?;
+            out.timed(event, calls.start(call), Some(calls.length(call)))?;
         }
         Ok(())
     }
@@ -147,9 +147,9 @@ impl<'a> Capture<'a> {
         let ops = &self.found.profile.ops;
         let mut rows = TiVec::from(vec![Track::default(); ops.len()]);
         for op in ops.ids().filter(|&op| selection.ops[op]) {
-            let stream = self.tracks.streams[ops.stream[op]];
-            rows[op] = self.lanes.place(stream, ops.start[op], ops.end[op]);
-            let category = match ops.kind[op] {
+            let stream = self.tracks.streams[ops.stream(op)];
+            rows[op] = self.lanes.place(stream, ops.start(op), ops.end(op));
+            let category = match ops.kind(op) {
                 OpKind::Kernel => "kernel",
                 OpKind::Memcpy => "memcpy",
                 OpKind::Memset => "memset",
@@ -161,7 +161,7 @@ impl<'a> Capture<'a> {
                 event["args"] =
                     json!({ "bytes": copy.bytes, "direction": copy.direction, "host": copy.host_memory });
             }
-            out.timed(event, ops.start[op], Some(ops.length(op)))?;
+            out.timed(event, ops.start(op), Some(ops.length(op)))?;
         }
         Ok(rows)
     }
@@ -180,7 +180,7 @@ impl<'a> Capture<'a> {
             let mut event = self.wait(w, site);
             let (mut track, mut began) = (Track::default(), wait.start);
             for (start, end) in blocked(self.found, wait) {
-                let of_copy = start < self.found.profile.calls.start[wait.call];
+                let of_copy = start < self.found.profile.calls.start(wait.call);
                 track = self.lanes.place(self.tracks.waits[wait.thread], start, end);
                 began = start;
                 (event["pid"], event["tid"]) = (track.pid.into(), track.tid.into());
@@ -238,7 +238,7 @@ impl<'a> Capture<'a> {
         let wait = &self.found.waits[w];
         if let Some(op) = wait.awaited.filter(|&op| selection.ops[op]) {
             // By the clocks' jitter, what was awaited may seem to end after the wait.
-            let ended = profile.ops.end[op].min(wait.end.saturating_sub(1));
+            let ended = profile.ops.end(op).min(wait.end.saturating_sub(1));
             // ui.perfetto.dev turns an arrow around that ends at a slice which began earlier, as a wait does that works:
             // a slice inside of it begins where the arrow comes in.
             let to = ended.max(began);
@@ -247,17 +247,17 @@ impl<'a> Capture<'a> {
                 out.timed(done, ended, Some(wait.end.saturating_sub(ended)))?;
             }
             // A slice ends before its end: an arrow from there would find nothing.
-            let from = ended.saturating_sub(1).max(profile.ops.start[op]);
+            let from = ended.saturating_sub(1).max(profile.ops.start(op));
             if from <= to {
                 out.arrow((rows[op], from), (track, to))?;
             }
         }
         let list = &profile.calls.by_thread[wait.thread];
-        let after = list.partition_point(|&c| profile.calls.start[c] < wait.end);
+        let after = list.partition_point(|&c| profile.calls.start(c) < wait.end);
         let next = list[after..].iter().copied().find(|&c| self.issues[c]);
         if let Some(call) = next.filter(|&c| selection.calls[c]) {
             let host = self.tracks.threads[wait.thread];
-            out.arrow((track, began), (host, profile.calls.start[call]))?;
+            out.arrow((track, began), (host, profile.calls.start(call)))?;
         }
         Ok(())
     }

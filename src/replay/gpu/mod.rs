@@ -1,4 +1,4 @@
-//! Running a plan on the GPU at hand, through cudarc: the only room that holds `unsafe` code.
+//! Running a plan on the GPU at hand, through cudarc: the only room that holds `unsafe` code, but for a declaration in `profile::memory`.
 //!
 //! ```text
 //!  libraries ──> open ──> matching (shapes) ──> operands (memory, checks) ──> program, alone (runs) ──> Measured

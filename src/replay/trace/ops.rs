@@ -90,7 +90,7 @@ impl Trace {
         let waits = std::mem::take(&mut builder.order.waits);
         let mut waits = waits.iter().peekable();
         for call in &scene.recording.calls {
-            let start = scene.found.profile.calls.start[call.call];
+            let start = scene.found.profile.calls.start(call.call);
             while let Some(wait) = waits.next_if(|w| w.start < start) {
                 builder.stream_wait(wait);
             }
@@ -262,11 +262,11 @@ impl<'a> Builder<'a> {
         for pair in self.scene.recording.calls.windows(2) {
             let (&[memset], Some(&product)) = (&pair[0].ops[..], pair[1].ops.first()) else { continue };
             let few = self.bytes_set(memset).is_some_and(|bytes| bytes <= FEW_BYTES);
-            let close = calls.start[pair[1].call] - calls.end[pair[0].call] <= near;
+            let close = calls.start(pair[1].call) - calls.end(pair[0].call) <= near;
             let launch = self.launch_of.get(&product);
             let is_product =
                 launch.is_some_and(|&i| matches!(self.scene.products.found[i], Product::Product(_)));
-            if few && close && is_product && ops.stream[memset] == ops.stream[product] {
+            if few && close && is_product && ops.stream(memset) == ops.stream(product) {
                 own.insert(memset);
             }
         }
@@ -288,14 +288,14 @@ impl<'a> Builder<'a> {
         if call.ops.is_empty() && wait.is_none() {
             return;
         }
-        self.gap(calls.start[call.call]);
+        self.gap(calls.start(call.call));
         for &op in &call.ops {
             self.op(op, call.call, wait);
         }
         if let Some((w, wait)) = wait {
             self.wait(w, wait, !call.ops.is_empty());
         }
-        self.at = self.at.max(calls.end[call.call]);
+        self.at = self.at.max(calls.end(call.call));
         self.before = Some(call.call);
     }
 
@@ -310,12 +310,12 @@ impl<'a> Builder<'a> {
 
     fn op(&mut self, op: OpId, call: CallId, wait: Option<(WaitId, &Wait)>) {
         let ops = &self.scene.found.profile.ops;
-        let stream = self.stream(ops.stream[op]);
+        let stream = self.stream(ops.stream(op));
         if let Some(event) = self.order.follows.get(&op).and_then(|f| self.event_after.get(f)).copied() {
             self.push(ReplayOp::StreamWait { event, stream });
         }
         let ns = ops.length(op);
-        match ops.kind[op] {
+        match ops.kind(op) {
             OpKind::Kernel => self.kernel(op, ns, stream),
             OpKind::GraphLaunch => {
                 self.see(GRAPHS);
@@ -392,7 +392,7 @@ impl<'a> Builder<'a> {
         }
         let stream_of = match wait.covers {
             Covers::Stream(stream) => Some(stream),
-            _ => wait.awaited.map(|op| self.scene.found.profile.ops.stream[op]),
+            _ => wait.awaited.map(|op| self.scene.found.profile.ops.stream(op)),
         };
         let stream = stream_of.map_or(0, |s| self.stream(s));
         let target = match wait.blocking {

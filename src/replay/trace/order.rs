@@ -81,7 +81,7 @@ impl Scene<'_> {
 
     /// An op, or the one of the stretch that stands for it in the stretch before.
     fn repeated(&self, op: OpId) -> Option<OpId> {
-        let stream = self.found.profile.ops.stream[op];
+        let stream = self.found.profile.ops.stream(op);
         let list = &self.found.devices.stream_ops[stream];
         let at = list.binary_search(&op).ok()?;
         self.at(stream, at)
@@ -111,7 +111,7 @@ impl Scene<'_> {
             let from = find(record.device, record.context, record.stream)?;
             let stream = find(wait.device, wait.context, wait.stream)?;
             let call = record.call?;
-            let before = self.issued_before(from, profile.calls.start[call]);
+            let before = self.issued_before(from, profile.calls.start(call));
             let after = before.checked_sub(1).and_then(|at| self.at(from, at));
             (from != stream).then_some(StreamWait { start: wait.start, end: wait.end, stream, after })
         });

@@ -75,12 +75,12 @@ fn calls(found: &CaptureAnalysis, chosen: &Chosen, window: &Window) -> Vec<Call>
     let mut calls: Vec<Call> = Vec::new();
     let mut place: FxHashMap<CallId, usize> = FxHashMap::default();
     for call in table.starting(window.from, window.to).filter(|&c| process(table.tid(c)) == chosen.pid) {
-        let (until, around) = open.entry(table.thread[call]).or_insert((i64::MIN, 0));
-        if table.end[call] > *until || table.start[call] >= *until {
+        let (until, around) = open.entry(table.thread(call)).or_insert((i64::MIN, 0));
+        if table.end(call) > *until || table.start(call) >= *until {
             *around = calls.len();
             calls.push(Call { call, ops: Vec::new(), elsewhere: false });
         }
-        *until = table.end[call].max(*until);
+        *until = table.end(call).max(*until);
         place.insert(call, *around);
     }
     let issued = |op: &OpId| (window.from..window.to).contains(&found.profile.issued(*op));
@@ -110,10 +110,10 @@ fn launches(
         for (op, id) in call.ops.iter().filter_map(|&op| Some((op, profile.ops.kernel(op)?))) {
             let name: Arc<str> = profile.kernel_name(op).cloned().unwrap_or_else(|| "".into());
             if *is_product.entry(id).or_insert_with(|| names::read(&name).is_some()) {
-                products.push((launches.len(), profile.calls.tid(call.call), profile.calls.start[call.call]));
+                products.push((launches.len(), profile.calls.tid(call.call), profile.calls.start(call.call)));
             }
             let grid = details.launches.get(&op).map(|l| Grid { blocks: l.blocks, threads: l.threads });
-            let (ns, stream) = (profile.ops.length(op), profile.ops.stream[op]);
+            let (ns, stream) = (profile.ops.length(op), profile.ops.stream(op));
             launched.push(op);
             launches.push(Launch { name, grid, ns, stream, operator: None, linear: false });
         }

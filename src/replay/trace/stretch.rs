@@ -302,7 +302,7 @@ impl Window {
         let until = wait.map_or(i64::MIN, |w| w.end);
         if let Some((first, last)) = kept.next().map(|first| (first, kept.last().unwrap_or(first))) {
             (self.from, self.to) =
-                (calls.start[first].max(self.from), calls.end[last].max(until).min(self.to));
+                (calls.start(first).max(self.from), calls.end(last).max(until).min(self.to));
         }
         self.iteration = None;
     }

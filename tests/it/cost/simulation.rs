@@ -89,6 +89,39 @@ fn an_upload_from_pinned_memory_takes_the_bus_only() {
     assert!(recorded - pageable < 14_000, "{pageable}");
 }
 
+/// What the host makes for an upload goes with it where the advice is to make it elsewhere: past a millisecond, a quarter of a ns
+/// for each byte at most.
+///
+/// ```text
+///  host      [launch]···3 ms: torch.cat~~~~~~~~~[copy=====][sync]        4 MiB: 1.05 ms
+///  pinned    [launch]··············[copy]
+/// ```
+#[test]
+fn what_is_made_for_an_upload_goes_with_it() {
+    let drawn = |gap: i64| {
+        let (mut e, t) = empty();
+        e.launch(t, 0..5_000, GPU0, 7_000..50_000, "a");
+        let at = 5_000 + gap;
+        e.memcpy(t, at..at + 200_000, Copy::h2d(4 << 20, Memory::Pageable), GPU0, at + 20_000..at + 210_000);
+        e.sync(t, "cudaStreamSynchronize", at + 201_000..at + 214_000, GPU0);
+        let found = look::analysed(&e);
+        let wait = found.waits.iter().next().expect("a wait");
+        let (plain, mut marked) = (program(&found), program(&found));
+        marked.mark_made(&found.profile, &[(wait.call, wait.copy_call)]);
+        move |fix: Change| {
+            let variant = Variant { fixes: vec![fix], around: 100, ..Variant::default() };
+            run(&plain, &variant).end - run(&marked, &variant).end
+        }
+    };
+    let made = drawn(3_000_000);
+    for fix in [Change::Pinned, Change::OnGpu, Change::Drop] {
+        assert_eq!(made(fix), 1 << 20);
+    }
+    assert_eq!(made(Change::NonBlocking), 0);
+    assert_eq!(drawn(1_200_000)(Change::Pinned), 200_000);
+    assert_eq!(drawn(900_000)(Change::Pinned), 0);
+}
+
 /// ```text
 ///  host      [copy][sync====]  …  [copy][sync]  …             each read waits for its work
 ///  dropped                                                    the copies are gone too

@@ -67,7 +67,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
         let now = match self.change(step) {
             Change::Keep => self.keep(step, now),
             Change::Narrow => self.narrow(at, step, now),
-            fix => self.fixed(step, fix, now),
+            fix => self.fixed(step, fix, self.unmade(at, fix, now)),
         };
         self.threads[step.thread].ended[lane] = now;
     }
@@ -140,7 +140,8 @@ impl<'a, const L: usize> Lanes<'a, L> {
 
     /// An op with usual latencies.
     pub(super) fn usual(&self, rank: Rank) -> Op {
-        let (op, kind) = (self.program.ops.get(rank), usize::from(self.program.kind[rank]));
+        let op = self.program.ops.get(rank);
+        let kind = usize::from(op.kind);
         let after = self.program.learned.after_previous[kind];
         Op {
             after_call: self.program.learned.after_call[kind],
@@ -193,7 +194,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
 
     /// Whether the step's op is its own copy.
     fn copies(&self, step: &Step) -> bool {
-        let copy = || usize::from(self.program.kind[step.first_op]) == kind_index(OpKind::Memcpy);
+        let copy = || usize::from(self.program.ops.get(step.first_op).kind) == kind_index(OpKind::Memcpy);
         step.ops == 1 && !step.kind.waits() && copy()
     }
 
@@ -203,6 +204,11 @@ impl<'a, const L: usize> Lanes<'a, L> {
         let still_traced = (100 - self.variant().left_out).max(0);
         self.threads[step.thread].spared[self.lane] = i64::from(step.traced) * still_traced / 100;
         (now - i64::from(step.around) * self.variant().around / 100).max(self.ready)
+    }
+
+    /// When the host would reach an upload whose making it is spared.
+    fn unmade(&self, at: StepIx, fix: Change, now: i64) -> i64 {
+        (now - self.program.unmade(at, fix) * self.variant().around / 100).max(self.ready)
     }
 
     /// A step of a site that a fix changes.

@@ -1,0 +1,119 @@
+//! A column of which few values differ: each row has a code of two bytes, or of four once there are more values than that.
+//!
+//! ```text
+//!  codes    0 1 2 0 1 2 0 1 3 …        a row each
+//!  values   [stream 7, gemm, 64 blocks][stream 7, relu, 8 blocks][stream 14, copy of 4 bytes] …
+//! ```
+
+use rustc_hash::FxHashMap;
+use std::hash::Hash;
+use std::marker::PhantomData;
+
+/// Codes of rows.
+pub struct Codes<I> {
+    short: Vec<u16>,
+    /// All of them, once one does not fit the others' room.
+    long: Vec<u32>,
+    of: PhantomData<fn(I)>,
+}
+
+impl<I> Default for Codes<I> {
+    fn default() -> Self {
+        Self { short: Vec::new(), long: Vec::new(), of: PhantomData }
+    }
+}
+
+impl<I> Codes<I>
+where
+    usize: From<I>,
+{
+    /// With room for so many.
+    pub fn with_capacity(count: usize) -> Self {
+        Self { short: Vec::with_capacity(count), ..Self::default() }
+    }
+
+    /// Puts one at the end.
+    #[inline]
+    pub fn push(&mut self, code: u32) {
+        match u16::try_from(code) {
+            Ok(code) if self.long.is_empty() => self.short.push(code),
+            _ => self.push_long(code),
+        }
+    }
+
+    fn push_long(&mut self, code: u32) {
+        self.long.extend(std::mem::take(&mut self.short).into_iter().map(u32::from));
+        self.long.push(code);
+    }
+
+    /// The code of a row.
+    #[inline]
+    pub fn get(&self, id: I) -> u32 {
+        let at = usize::from(id);
+        self.short.get(at).map_or_else(|| self.long[at], |&code| u32::from(code))
+    }
+
+    /// Gives back the room that was left for more.
+    pub fn shrink(&mut self) {
+        self.short.shrink_to_fit();
+        self.long.shrink_to_fit();
+    }
+}
+
+/// Values by their codes, which count up in order of first appearance.
+pub struct Dictionary<T> {
+    values: Vec<T>,
+    code: FxHashMap<T, u32>,
+}
+
+impl<T> Default for Dictionary<T> {
+    fn default() -> Self {
+        Self { values: Vec::new(), code: FxHashMap::default() }
+    }
+}
+
+impl<T: Copy + Eq + Hash> Dictionary<T> {
+    /// The code of a value.
+    #[inline]
+    pub fn code(&mut self, value: T) -> u32 {
+        let next = self.values.len() as u32;
+        let code = *self.code.entry(value).or_insert(next);
+        if code == next {
+            self.values.push(value);
+        }
+        code
+    }
+
+    /// All of them, by code.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// Changes all of them, in the order of their codes; no more can come.
+    pub fn change(&mut self, change: impl FnMut(&mut T)) {
+        self.code = FxHashMap::default();
+        self.values.iter_mut().for_each(change);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::{prop_assert_eq, proptest};
+
+    proptest! {
+        /// Also where more values than two bytes can tell appear, at whatever row.
+        #[test]
+        fn rows_have_the_value_that_they_were_given(few in vec(0u64..9, 0..50), many in 65_500u64..65_600, more in vec(0u64..99_999, 0..50)) {
+            let (mut codes, mut values) = (Codes::<usize>::default(), Dictionary::default());
+            let rows: Vec<u64> = few.into_iter().chain(0..many).chain(more).collect();
+            for &row in &rows {
+                codes.push(values.code(row));
+            }
+            codes.shrink();
+            let kept: Vec<u64> = (0..rows.len()).map(|at| values.values()[codes.get(at) as usize]).collect();
+            prop_assert_eq!(kept, rows);
+        }
+    }
+}
