@@ -75,9 +75,7 @@ impl CaptureAnalysis {
         self.narrow(&mut program, number, scenario);
         overhead::mark(profile, &mut program);
         // Uploads of what the program fills or joins before them: the advice is to do that on the GPU.
-        let makes = |s: &Site| {
-            s.verdict.pattern == Some("C14") || s.verdict.evidence.iter().any(|e| e.rule == RuleId::S22)
-        };
+        let makes = |s: &Site| s.verdict.evidence.iter().any(|e| e.rule == RuleId::S22);
         sites.iter().filter(|s| makes(s)).for_each(|found| program.mark_made(profile, &calls(found)));
         let subjects: Vec<Subject> = sites
             .iter()

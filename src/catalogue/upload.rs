@@ -93,10 +93,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .op("aten::index")
         .trace("an upload of 8 bytes per index from pageable memory and cudaStreamSynchronize, then the index kernel")
         .why("The index is uploaded with a blocking copy first.")
-        .fix(NonBlocking, "keep the index on the GPU")
+        .fix(SyncFreeApi, "keep the index on the GPU")
         .before("y = x[[0, 2, 5]]")
         .after("idx = torch.tensor([0, 2, 5], device='cuda')  # once\ny = x[idx]")
-        .or(&["a constant range needs no index: a slice is free"])
+        .or(&["a constant range needs no index: a slice is free", "another index each time: .to('cuda', non_blocking=True) of a pinned one"])
         .sources("PyTorch TensorAdvancedIndexingUtils.h; test_sync_warning"),
     BASE.entry("C08", "indexing a CUDA tensor with a CPU mask")
         .category(Indexing)

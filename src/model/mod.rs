@@ -298,6 +298,9 @@ pub struct Totals {
     /// Sites that the saving is of: false ones, or with a change that was asked for, that are no part of `once`.
     #[serde(default)]
     pub repeating_false_sites: u64,
+    /// How many of them are not false: a change of theirs was asked for.
+    #[serde(default)]
+    pub chosen_sites: u64,
     /// Sites that wait once per process: context creation, loading, tear-down.
     #[serde(default)]
     pub once: Once,

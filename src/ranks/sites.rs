@@ -14,6 +14,7 @@
 
 use super::numbers::Party;
 use super::tables::Tables;
+use crate::cost::statistics::quartiles;
 use crate::model::ranks::{Odd, Over, RankSite};
 use crate::vocabulary::{Class, Kind, Per};
 use anyhow::{Result, anyhow};
@@ -151,11 +152,8 @@ fn by_rank(rows: &DataFrame, parties: &[Party], sites: &mut [RankSite]) -> Resul
         }
     }
     for site in sites.iter_mut().filter(|_| parties.len() >= FEWEST) {
-        let mut sorted = site.blocked_by_rank_ns.clone();
-        sorted.sort_unstable();
-        let quarter = |q: usize| sorted[((sorted.len() - 1) * q + 2) / 4];
-        let fence = quarter(3) + 3 * (quarter(3) - quarter(1));
-        let least = fence.max(quarter(2) + quarter(2) / 10).max(quarter(2) + LEAST_NS);
+        let [low, middle, high] = quartiles(site.blocked_by_rank_ns.clone());
+        let least = (high + 3 * (high - low)).max(middle + middle / 10).max(middle + LEAST_NS);
         let blocked = site.blocked_by_rank_ns.iter().zip(parties).filter(|(blocked, _)| **blocked > least);
         site.odd = blocked.map(|(&blocked_ns, p)| Odd { rank: p.number, blocked_ns }).collect();
         site.odd.sort_by_key(|odd| (std::cmp::Reverse(odd.blocked_ns), odd.rank));

@@ -4,6 +4,7 @@ use super::style::{Style, Tone};
 use crate::catalogue::{self, Category, Outcome, Pattern, Run, Strategy, Values};
 use crate::model::Code;
 use crate::rules::grade::{DECIDED, Grade};
+use crate::rules::weak::{FALSE, TRUE};
 use crate::rules::{self, Lean, Role, Rule, To, Yields, calibration};
 use crate::text::{self, counted};
 use crate::vocabulary::{Class, RuleId};
@@ -31,7 +32,7 @@ pub struct Entries {
     pub warnings: Vec<Code>,
 }
 
-/// The list of the first kind that there is, or the entries whole; of many patterns, the first.
+/// The list of the first kind that there is, or the entries whole, the rule whose id it is first; of many patterns, the first.
 pub fn text(found: &Entries, style: Style) -> String {
     if found.listed {
         return match (&found.patterns[..], &found.rules[..]) {
@@ -40,10 +41,10 @@ pub fn text(found: &Entries, style: Style) -> String {
             _ => list_warnings(style),
         };
     }
-    let mut parts: Vec<String> = found.patterns.iter().take(SHOWN).map(|p| pattern(p, style)).collect();
+    let mut parts: Vec<String> = found.rules.iter().map(|r| rule(r, style)).collect();
+    parts.extend(found.patterns.iter().take(SHOWN).map(|p| pattern(p, style)));
     let more: Vec<&str> = found.patterns.iter().skip(SHOWN).map(|p| p.id).collect();
     parts.extend((!more.is_empty()).then(|| format!("Also: {}\n", more.join(", "))));
-    parts.extend(found.rules.iter().map(|r| rule(r, style)));
     parts.extend(found.warnings.iter().map(|&code| warning(code, style)));
     parts.join("\n")
 }
@@ -74,7 +75,7 @@ fn list_rules(style: Style) -> String {
     let heading = |role: &Role| match role {
         Role::Trace(_) => "Rules of the trace, the most decisive first",
         Role::Source | Role::Guard => "Rules of the Python source",
-        Role::Weak(_) => "Weak rules: two must agree",
+        Role::Weak(_) | Role::Weighed => "Weak rules: two must agree",
         Role::Remark => "Remarks: they decide nothing",
     };
     let mut page = Page::new(style);
@@ -235,7 +236,7 @@ pub(super) fn yields_to(rule: &Rule) -> String {
             return format!("what the trace proves: {}", ids(rules::all().filter(proven)));
         }
         Role::Guard => return "nothing".to_owned(),
-        Role::Weak(_) => {
+        Role::Weak(_) | Role::Weighed => {
             return "every rule that decides: weak ones are asked where those leave it open".into();
         }
         Role::Remark => return String::new(),
@@ -287,7 +288,7 @@ pub(super) fn origin(rule: &Rule) -> String {
             prior.abs()
         ),
         Role::Weak(Lean { prior, fired, .. }) => format!(
-            "a prior of {:.2}, fitted to 28 false and 22 true sites of labelled programs: it fired on {} and {}",
+            "a prior of {:.2}, fitted to {FALSE} false and {TRUE} true sites of labelled programs: it fired on {} and {}",
             prior.abs(),
             fired.0,
             fired.1

@@ -113,7 +113,7 @@ pub struct Rule {
     pub id: RuleId,
     /// Short name.
     pub title: &'static str,
-    /// "trace" and "source" make verdicts, "weak" leans one way, "remark" changes nothing.
+    /// "trace" and "source" make verdicts, "weak" leans one way, "weighed" makes a verdict of those, "remark" changes nothing.
     pub role: &'static str,
     /// What it looks at.
     pub looks_at: &'static str,
@@ -195,6 +195,7 @@ fn rule(rule: &rules::Rule) -> Rule {
         Role::Trace(_) => "trace",
         Role::Source | Role::Guard => "source",
         Role::Weak(_) => "weak",
+        Role::Weighed => "weighed",
         Role::Remark => "remark",
     };
     Rule {

@@ -173,11 +173,13 @@ impl Finding {
 /// What fixing all false sites saves of an iteration, where a loop is known, else of the run.
 pub fn finding(totals: &Totals) -> Option<Finding> {
     let range = between(totals.recoverable_low_ns?, totals.recoverable_high_ns?);
-    let sites = match totals.repeating_false_sites {
-        0 => None,
-        1 => Some("the false site".to_owned()),
-        2 => Some("both false sites".to_owned()),
-        n => Some(format!("all {} false sites", text::count(n))),
+    let sites = match (totals.repeating_false_sites, totals.chosen_sites) {
+        (0, _) => None,
+        (1, 0) => Some("the false site".to_owned()),
+        (2, 0) => Some("both false sites".to_owned()),
+        (n, 0) => Some(format!("all {} false sites", text::count(n))),
+        (1, _) => Some("the site that `--fix` names".to_owned()),
+        (n, _) => Some(format!("the {} sites that are false or that `--fix` names", text::count(n))),
     };
     let once = once(totals.once);
     let trusted = totals.simulation_error.is_none_or(|e| e <= TOLERANCE);

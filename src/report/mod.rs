@@ -129,7 +129,8 @@ pub fn run_keeping(
     reading::side_by_side(paths, workers, options.memory, read, |number, found| {
         if let Some(found) = left_out.or_not(found, &paths[number], &mut ranked)? {
             ranked[0].add(&found)?;
-            exports.push((number, found));
+            // As the report numbers its exports, of which what cannot be read is none.
+            exports.push((exports.len(), found));
         }
         anyhow::Ok(())
     })?;

@@ -7,7 +7,7 @@ use crate::model::{
     CapturedRun, Code, IterationSaving, Recoverable, Report, Site, Together, Totals, Warning, WithoutProfiler,
 };
 use crate::verdict::site::Site as FoundSite;
-use crate::vocabulary::SiteIx;
+use crate::vocabulary::{Class, SiteIx};
 
 /// Gives each site its price.
 pub fn of_sites(found: &CaptureAnalysis, sites: Vec<Site>) -> Vec<Site> {
@@ -55,6 +55,9 @@ pub fn of_run(found: &CaptureAnalysis, sites: &[Site], totals: &mut Totals) {
     }
     let run = &prices.run;
     totals.repeating_false_sites += prices.counted;
+    let judged = found.sites.iter().zip(&prices.sites);
+    let chosen = |(site, price): &(&FoundSite, &Price)| price.counted && site.verdict.class != Class::False;
+    totals.chosen_sites += judged.filter(chosen).count() as u64;
     for site in sites.iter().filter(|site| site.once) {
         totals.once.sites += 1;
         totals.once.blocked_ns = totals.once.blocked_ns.saturating_add(site.blocked_ns);
@@ -71,7 +74,7 @@ pub fn of_run(found: &CaptureAnalysis, sites: &[Site], totals: &mut Totals) {
     }
     if larger {
         totals.recoverable_false_joint_ns = Some(run.saved);
-        totals.by_class.false_.recoverable_ns = Some(run.saved);
+        totals.by_class.false_.recoverable_ns = Some(run.saved).filter(|_| totals.chosen_sites == 0);
         totals.range_scatter_ns = found.iterations.as_ref().map(|_| prices.scatter);
         let Saving { length, saved, low, high, open } = prices.run;
         totals.undecided_ns = Some(open);

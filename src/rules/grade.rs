@@ -1,4 +1,5 @@
-//! How sure each rule is: every figure that a verdict's confidence is made from stands here, and nowhere else.
+//! How sure each rule is: every figure that a verdict's confidence is made from stands here, but for the weights of weak
+//! evidence, which stand in its table ([`super::weak`]).
 //!
 //! A rule may be surer in one case than in another; each case is a [`Grade`] with a name. The figures are the authors'
 //! priors, lowered where reviews and labelled programs showed errors. What labelled captures say of them stands beside, in

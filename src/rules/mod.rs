@@ -8,7 +8,7 @@ pub mod grade;
 mod remarks;
 mod source;
 mod trace;
-mod weak;
+pub mod weak;
 
 use crate::vocabulary::{Evidence, Kind, RuleId, Verdict, words};
 use grade::{DECIDED, Grade};
@@ -39,6 +39,8 @@ pub enum Role {
     Guard,
     /// It leans one way; see [`Lean`].
     Weak(Lean),
+    /// It makes the verdict from what weak rules add up to, where nothing else does.
+    Weighed,
     /// It says something of the verdict, and changes nothing.
     Remark,
 }

@@ -32,9 +32,6 @@ waits     [==] [==] [==]                         <- start-up only"),
     remark(RuleId::Unsure)
         .looks_at("A verdict below 65 %.")
         .proves("Its class is printed as unknown: the share of right ones among such verdicts would be too low."),
-    remark(RuleId::Weak)
-        .looks_at("Rules X1 to X18 that fired: the score starts at even odds, each moves it by its weight.")
-        .proves("Two that look at different things lean the same way, 15 points from even odds or more. The confidence is the score."),
     remark(RuleId::Source)
         .looks_at("The recorded line in the file found.")
         .proves("It does not hold what the trace saw: the file was not used."),

@@ -16,8 +16,8 @@ fn rows_are_whole() {
     for rule in all() {
         let id = rule.id;
         assert!(!id.title().is_empty() && rule.looks_at.ends_with('.') && rule.proves.ends_with('.'), "{id}");
-        let decides = matches!(rule.role, Role::Trace(_) | Role::Source | Role::Guard);
-        assert_eq!(rule.grades().next().is_some(), decides || id == RuleId::Weak, "{id}");
+        let decides = matches!(rule.role, Role::Trace(_) | Role::Source | Role::Guard | Role::Weighed);
+        assert_eq!(rule.grades().next().is_some(), decides, "{id}");
         assert_eq!(rule.example.is_empty(), rule.role == Role::Remark && !rule.has_number(), "{id}");
         assert!(rule.example.lines().all(|line| line.chars().count() <= 90), "{id}");
         if rule.grades().count() > 1 {

@@ -1,10 +1,15 @@
 //! Weak rules: each leans one way, none decides alone.
 //!
-//! Beside each: its weight, on how many of the 28 false and 22 true sites of the fit it fired, and its prior. A rule that
+//! Beside each: its weight, on how many of the [`FALSE`] and [`TRUE`] sites of the fit it fired, and its prior. A rule that
 //! fired on none keeps half of its prior or less.
 
 use super::{About, Lean, Role, Rule};
 use crate::vocabulary::RuleId;
+
+/// Sites that the weights were fitted to, by what is right of them.
+pub const FALSE: u32 = 28;
+/// As [`FALSE`].
+pub const TRUE: u32 = 22;
 
 const fn rule(id: RuleId, lean: Lean) -> Rule {
     Rule::of(id, Role::Weak(lean))
@@ -15,6 +20,10 @@ const fn lean(about: About, weight: f64, fired: (u32, u32), prior: f64) -> Lean 
 }
 
 pub(super) const RULES: &[Rule] = &[
+    Rule::of(RuleId::Weak, Role::Weighed)
+        .looks_at("Rules X1 to X18 that fired: the score starts at even odds, each moves it by its weight.")
+        .proves("Two that look at different things lean the same way, 15 points from even odds or more. The confidence is the score.")
+        .example("score     0 ├─ false ─┤ 0.35 ── unknown ── 0.65 ├─ true ─┤ 1"),
     rule(RuleId::X1, lean(About::After, 0.12, (4, 4), 0.30))
         .looks_at("The names of the next four operations after each wait of one line.")
         .proves("Perhaps the value chose them. Evaluation phases change what follows a log line too.")
@@ -73,7 +82,7 @@ host      [D2H 4 B] [synchronize==]"),
         .looks_at("Four or more waits in every iteration inside a forward pass.")
         .proves("Perhaps the model's structure depends on it.")
         .example("iteration ├──[forward: [gemm~][D2H] [gemm~][D2H] [gemm~][D2H] … ]──┤"),
-    rule(RuleId::X15, lean(About::Where, -0.15, (0, 0), -0.40))
+    rule(RuleId::X15, lean(About::Where, -0.12, (0, 0), -0.40))
         .looks_at("Reads of 1 byte on autograd's thread, in a row or many an iteration.")
         .proves("Anomaly detection, which is a debugging aid.")
         .example("pt_autograd_0  [backward] [D2H 1 B] [sync=] [backward] [D2H 1 B] [sync=]"),

@@ -2,6 +2,7 @@
 //!
 //! Only light captures need these rules; chains and ranges are surer.
 
+use crate::profile::ops::is_collective;
 use crate::rules::grade::{self, Grade};
 use crate::sites::neighbours::Neighbours;
 use crate::vocabulary::{Copy, Direction, Kind};
@@ -48,7 +49,7 @@ impl Near<'_> {
     fn all_reduced(&self) -> bool {
         let Some(awaited) = self.0.awaited.as_deref() else { return false };
         let mut earlier = self.0.before.iter().skip_while(|n| &***n == awaited).take(2);
-        awaited.contains("ncclDevKernel_AllReduce") && earlier.any(|n| n.contains("FillFunctor"))
+        is_collective(awaited) && awaited.contains("AllReduce") && earlier.any(|n| n.contains("FillFunctor"))
     }
 }
 

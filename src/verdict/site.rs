@@ -117,8 +117,9 @@ pub fn doubt(sites: &mut [Site], sources: &SourceTree) {
 /// library code that the catalogue does not know, its line (natively attributed ones: the chain; else the NVTX ranges). So the four places inside
 /// `_tensor_str.py` that one `print(tensor)` waits at are one site, and `synchronize()` calls that found the GPU idle stand
 /// apart from those of the same line that did not. Sites that differ in nothing but the callers of the line are one with
-/// several paths, as long as they agree in `when`: what a program pays once is no part of what every iteration pays.
-pub fn join<W: Hash + Eq>(judged: Vec<Site>, when: impl Fn(&Site) -> W) -> Vec<Site> {
+/// several paths, as long as they agree in `when`: what a program pays once is no part of what every iteration pays, and
+/// whether a capture holds it does not change the key of what does.
+pub fn join(judged: Vec<Site>, when: impl Fn(&Site) -> Option<u8>) -> Vec<Site> {
     let line = |site: &Site| {
         let Site { bundle, verdict, .. } = site;
         (bundle.pid, place(site), bundle.taken_down, verdict.kind, verdict.pattern)
@@ -130,7 +131,8 @@ pub fn join<W: Hash + Eq>(judged: Vec<Site>, when: impl Fn(&Site) -> W) -> Vec<S
     for site in &mut sites {
         site.key = key(site);
     }
-    part_keys(&mut sites);
+    let (looped, once): (Vec<_>, Vec<_>) = sites.iter_mut().partition(|site| when(site).is_none());
+    part_keys(looped.into_iter().chain(once));
     sites
 }
 
@@ -159,14 +161,18 @@ fn gather<K: Hash + Eq>(mut all: Vec<Site>, of: impl Fn(&Site) -> K) -> Vec<Site
 
 /// Sites of one process whose keys are alike are numbered: no hash is above a collision, least of all over names that
 /// somebody else chose.
-pub fn part_keys(sites: &mut [Site]) {
-    let mut seen: FxHashMap<(i64, String), usize> = FxHashMap::default();
+pub fn part_keys<'a>(sites: impl IntoIterator<Item = &'a mut Site>) {
+    let mut taken: FxHashMap<(i64, String), usize> = FxHashMap::default();
     for site in sites {
-        let times = seen.entry((site.bundle.pid, site.key.clone())).or_default();
-        *times += 1;
-        if *times > 1 {
-            site.key = format!("{}~{times}", site.key);
+        let pid = site.bundle.pid;
+        let plain = site.key.clone();
+        let mut times = taken.get(&(pid, plain.clone())).copied().unwrap_or(0);
+        while taken.contains_key(&(pid, site.key.clone())) {
+            times += 1;
+            site.key = format!("{plain}~{times}");
         }
+        taken.insert((pid, plain), times.max(1));
+        taken.insert((pid, site.key.clone()), 1);
     }
 }
 

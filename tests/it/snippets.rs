@@ -145,8 +145,7 @@ fn scored(label: &Label, site: &Site) -> Scored {
 
 /// One line for `scripts/calibrate.py`: which rule decided, and what is right.
 fn count(place: &str, label: &Label, site: &Site) {
-    let weak = site.evidence.iter().find(|e| e.rule == RuleId::Weak);
-    let rule = weak.or(site.evidence.first()).map_or(RuleId::Other, |e| e.rule);
+    let rule = site.evidence.first().map_or(RuleId::Other, |e| e.rule);
     println!("calibration|{place}|{}|{rule}|{}", label.class, site.class);
 }
 

@@ -101,10 +101,13 @@ impl Leaning {
             verdict.confidence = if over_source { bar } else { confidence };
             verdict.evidence.retain(|e| e.rule != RuleId::Undecided);
             let text = "no decisive rule holds; several weak ones together make it likely:";
-            verdict.evidence.push(Evidence::new(RuleId::Weak, text));
+            verdict.evidence.insert(0, Evidence::new(RuleId::Weak, text));
         }
         let class = decided.map(|d| d.0);
-        verdict.evidence.extend(self.fired.iter().map(|f| Evidence::new(f.rule, f.words(class))));
+        let fired = self.fired.iter().map(|f| Evidence::new(f.rule, f.words(class)));
+        // What decides comes first.
+        let at = if decided.is_some() { 1 } else { verdict.evidence.len() };
+        verdict.evidence.splice(at..at, fired);
     }
 }
 

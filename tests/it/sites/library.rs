@@ -188,3 +188,29 @@ fn a_caller_outside_the_loop_stays_apart() {
     sites.sort_unstable();
     assert_eq!(sites, [(1, true, "evaluate"), (12, false, "train")]);
 }
+
+/// ```text
+///  NVTX           [step 0][step 1] … [step 11]
+///  host    item    item    item       item
+/// ```
+/// Whether a capture holds what is paid once does not change the key of what the loop pays.
+#[test]
+fn keys_of_the_loop_stay_without_what_is_paid_once() {
+    let drawn = |once: bool| {
+        let (mut e, t) = empty();
+        let line = |caller: &'static str| [("loss", "/w/model.py", 5), (caller, "/w/main.py", 7)];
+        if once {
+            item(&mut e, t, 0, &line("check"));
+        }
+        for at in (0..12).map(|i| 100_000 + i * 10_000) {
+            e.nvtx(t, at..at + 9_000, "step");
+            item(&mut e, t, at, &line("train"));
+        }
+        let mut keys: Vec<_> = look::report(&e).sites.into_iter().map(|s| (s.once, s.key)).collect();
+        keys.sort_unstable();
+        keys
+    };
+    let (with, without) = (drawn(true), drawn(false));
+    assert_eq!((with.len(), &with[..1]), (2, &without[..]));
+    assert_eq!(with[1], (true, format!("{}~2", with[0].1)));
+}

@@ -154,9 +154,7 @@ impl Case<'_, '_> {
                     pattern,
                     "waits for an upload: no GPU value reaches the CPU",
                 );
-                verdict
-                    .evidence
-                    .extend(moved.filter(|_| !filled).and_then(|x| surroundings::made(self.here, x)));
+                verdict.evidence.extend(moved.and_then(|x| surroundings::made(self.here, x)));
                 verdict
             }
             (None, _) => {
