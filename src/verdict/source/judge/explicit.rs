@@ -55,7 +55,7 @@ fn is_wrapper(path: &[Node<'_>]) -> bool {
 }
 
 /// The sentence about the clock that stands next to the statement, if one does.
-fn timing(file: &Source, path: &[Node<'_>]) -> Option<String> {
+pub(super) fn timing(file: &Source, path: &[Node<'_>]) -> Option<String> {
     let (block, own) = nodes::place(path)?;
     // Other synchronisations and event records belong to the measurement.
     let transparent = |stmt: &&Stmt| {
