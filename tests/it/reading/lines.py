@@ -236,6 +236,7 @@ def boxes(gt, w):
 # --- stored at indices of the host: one number at those of one dimension can be filled in
 def store(x, rows, columns, t):
     x[:, rows] = -np.inf  #! upload setitem: upload; pattern C05
+    x[:, mask] = 0  #! upload setitem: upload; pattern C17
     x[rows, columns] = 0  #! upload setitem: upload; pattern C17
     x[rows] = t  #! upload setitem: upload; pattern C17
     x[3] = 1.0  #! upload setitem: upload; pattern C06

@@ -18,6 +18,7 @@ impl Case<'_, '_> {
                 return self.only_totals().unwrap_or_else(|| self.index(what, store));
             }
             SyncExpr::Shape(op, pattern) => {
+                let pattern = if pattern == "B02" { self.masked() } else { pattern };
                 return self.only_totals().unwrap_or_else(|| self.shape(op, pattern));
             }
             SyncExpr::Check(op) => {
@@ -119,7 +120,9 @@ impl Case<'_, '_> {
     fn fills(self) -> bool {
         let [.., Node::StmtAssign(assigned), Node::ExprSubscript(ast)] = self.here.path else { return false };
         let parts = ast.slice.as_tuple_expr().map_or(std::slice::from_ref(&*ast.slice), |tuple| &tuple.elts);
-        is_number(&assigned.value) && parts.iter().filter(|part| !part.is_slice_expr()).count() == 1
+        let mut indices = parts.iter().filter(|part| !part.is_slice_expr());
+        let one = indices.next().filter(|_| indices.next().is_none());
+        is_number(&assigned.value) && one.is_some_and(|one| !dotted(one).contains("mask"))
     }
 
     /// `x[mask] += value`: read and written by the mask.

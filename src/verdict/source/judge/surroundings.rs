@@ -1,18 +1,14 @@
-//! What surrounds a read: other reads next to it (S17), and conditions that make it rare (S18); what comes before an upload (S22).
+//! What surrounds a read: other reads next to it (S17); what comes before an upload (S22).
 
-use super::callers::MAX_CALLERS;
-use super::reader::Case;
 use crate::text::shorten_end;
-use crate::verdict::source::flow::conditions;
 use crate::verdict::source::infer::libraries::JOINS;
 use crate::verdict::source::infer::placement::{Here, is_filled};
-use crate::verdict::source::locate::line;
 use crate::verdict::source::mend::neighbours::{reads, run};
 use crate::verdict::source::parse::scope::{self, Definition};
-use crate::verdict::source::parse::{Node, Source, dotted, nodes, split_callee};
+use crate::verdict::source::parse::{Node, dotted, nodes, split_callee};
 use crate::vocabulary::{Evidence, RuleId};
-use ruff_python_ast::{Expr, StmtIf};
-use ruff_text_size::{Ranged, TextSize};
+use ruff_python_ast::Expr;
+use ruff_text_size::Ranged;
 
 /// S17: how many values are read one by one around the last node, in its statement and the neighbours in its block.
 pub fn coalescable(here: Here<'_, '_>) -> Option<Evidence> {
@@ -30,39 +26,6 @@ pub fn coalescable(here: Here<'_, '_>) -> Option<Evidence> {
         (first, last, n) => format!("{n} values are read one by one on lines {first} to {last}: {REMEDY}"),
     };
     Some(Evidence::new(RuleId::S17, text))
-}
-
-impl Case<'_, '_> {
-    /// S18: the condition that lets the line run only now and then, or only in one process: around it, or around a call on the
-    /// way to it; and whether it holds every so many turns of the loop that the line runs in.
-    pub(super) fn amortised(self) -> Option<(Evidence, bool)> {
-        if let Some(ast) = conditions::rare(self.here.path) {
-            let turns = conditions::takes_turns(&ast.test) && !loops(self.here.path, ast.start());
-            return Some((seldom(self.here.file(), ast, "only runs"), turns));
-        }
-        let mut outer = (!loops(self.here.path, TextSize::default())).then_some(0);
-        for _ in 0..MAX_CALLERS {
-            let caller = self.site.caller(outer?, "")?;
-            let call = line::statement_at(&caller.file, caller.frame)?;
-            if let Some(ast) = conditions::under(&call, conditions::takes_turns) {
-                let turns = !loops(&call, ast.start());
-                return turns.then(|| (seldom(&caller.file, ast, "is only called"), true));
-            }
-            outer = (!loops(&call, TextSize::default())).then_some(caller.at);
-        }
-        None
-    }
-}
-
-/// Whether a loop of the function around the last node stands behind `from` and around the node.
-fn loops(path: &[Node<'_>], from: TextSize) -> bool {
-    let own = path[nodes::function_scope(path)..].iter();
-    own.rev().any(|node| matches!(node, Node::StmtFor(_) | Node::StmtWhile(_)) && node.start() > from)
-}
-
-fn seldom(file: &Source, ast: &StmtIf, verb: &str) -> Evidence {
-    let line = file.line_of(ast.start());
-    Evidence::new(RuleId::S18, format!("{verb} under `if {}` (line {line})", file.text(&*ast.test)))
 }
 
 /// S22: what is moved to the GPU is filled or joined on the host right before, each time, and nothing reads it in between.
