@@ -307,3 +307,18 @@ def timed(model, x):
     start = time.time()
     model(x).item()  #! item: timing; rule S15; pattern F01
     print(time.time() - start)
+
+# --- the same in a function of its own
+def wait(y):
+    y.sum().item()  #! item: timing; rule S15; pattern F01
+
+def timed(model, x):
+    start = time.time()
+    y = model(x)
+    wait(y)  #< wait
+    print(time.time() - start)
+
+# --- one that stands for nothing
+def step(model, x):
+    model(x).item()  #! item: explicit; pattern A01
+    model.update()

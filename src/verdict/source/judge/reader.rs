@@ -241,9 +241,11 @@ impl Case<'_, '_> {
     /// A read that nothing takes, next to a clock: it stands for a synchronisation, without which the clock would measure
     /// launches.
     fn clocked(self) -> Option<Verdict> {
-        let clock = explicit::timing(self.here.file(), self.here.path)?;
+        let caller = self.site.caller(0, "");
+        let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
+        let (grade, clock) = explicit::clock(self.here, caller)?;
         let what = format!("is thrown away: it only waits, and {clock}");
-        Some(self.says(grade::S15_CLOCK, Kind::Timing, "F01", &what))
+        Some(self.says(grade, Kind::Timing, "F01", &what))
     }
 
     fn explicit(self) -> Verdict {
