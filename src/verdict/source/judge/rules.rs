@@ -2,6 +2,7 @@
 
 use crate::rules::grade::{self, DECIDED, Grade};
 use crate::rules::says;
+use crate::verdict::source::flow::conditions::Fork;
 use crate::verdict::source::flow::value::{Sink, Use};
 use crate::verdict::source::infer::roles::is_figure;
 use crate::vocabulary::{Class, Kind, Verdict};
@@ -45,7 +46,13 @@ fn judge_all(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
     let first = weighed.min_by_key(|(rank, _, grade, _)| (grade.confidence < DECIDED, *rank));
     if let Some((_, kind, grade, used)) = first {
         let guard = matches!(used.sink, Sink::Branch { guard: true, .. }) && grade.confidence >= DECIDED;
-        let pattern = if guard { GUARD } else { pattern };
+        let pattern = match used.sink {
+            _ if guard => GUARD,
+            _ if is_needed_once(used) && pattern.starts_with('A') => "A14",
+            _ if is_needed_once(used) => "D08",
+            Sink::Branch { .. } => way_on(used.fork).unwrap_or(pattern),
+            _ => pattern,
+        };
         let mut text = sentence(subject, "is", &[used]);
         if is_needed_once(used) {
             text += "; it is needed only once after the loop that collects it: collect on the GPU and read it there, in one wait";
@@ -123,6 +130,16 @@ fn decides(used: &Use) -> Option<(u8, Kind, Grade)> {
         Sink::Branch { assert: true, .. } => (7, Kind::ControlFlow, grade::S03),
         _ => return None,
     })
+}
+
+/// The entry that says how to do without the answer of a branch, where something is told of it.
+pub const fn way_on(fork: Fork) -> Option<&'static str> {
+    match fork {
+        Fork::Stops => Some("A38"),
+        Fork::Chooses => Some("A03"),
+        Fork::Counts => Some("A07"),
+        Fork::Acts => None,
+    }
 }
 
 /// Whether a use that decides comes after the loop that collects the value. What an attribute collects may be used by a method
