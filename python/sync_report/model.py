@@ -1109,6 +1109,8 @@ class Totals:
     """Undecided sites of the repeating work whose line of Python was not at hand."""
     repeating_false_sites: int
     """Sites that the saving is of: false ones, or with a change that was asked for, that are no part of `once`."""
+    chosen_sites: int
+    """How many of them are not false: a change of theirs was asked for."""
     once: Once
     """Sites that wait once per process: context creation, loading, tear-down."""
     needs_light_capture: bool
