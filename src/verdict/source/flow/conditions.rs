@@ -25,7 +25,9 @@ pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
     let nan = is_about_nan(&test);
     body.iter().all(|stmt| match stmt {
         Stmt::Raise(_) | Stmt::Assert(_) | Stmt::Pass(_) => true,
-        Stmt::Expr(ast) => ast.value.as_call_expr().is_some_and(|call| roles::is_log(call) || stops(call)),
+        Stmt::Expr(ast) => {
+            ast.value.as_call_expr().is_some_and(|call| roles::is_log(call, true) || stops(call))
+        }
         Stmt::Break(_) | Stmt::Continue(_) | Stmt::Return(_) => nan,
         _ => false,
     }) && !body.iter().all(|stmt| matches!(stmt, Stmt::Pass(_)))

@@ -98,6 +98,25 @@ impl<'a> Objects<'a> {
         }
     }
 
+    /// Whether a name or an attribute holds a dict: one is among the values that the file gives it, and nothing else is, as far
+    /// as the file tells.
+    pub fn is_dict(&self, expr: &'a Expr, path: &[Node<'a>]) -> bool {
+        let stores: Vec<Path<'a>> = match expr {
+            Expr::Name(name) => {
+                let all = scope::occurrences(&scope::owner(path, &name.id), &name.id);
+                all.into_iter().filter(|one| one.store).map(|one| one.path).collect()
+            }
+            Expr::Attribute(ast) => {
+                let holder = self.class_of(&ast.value, path);
+                holder.map(|holder| stores(&holder, &ast.attr)).unwrap_or_default()
+            }
+            _ => return false,
+        };
+        let values = stores.into_iter().filter_map(scope::value).map(|(value, _)| value);
+        let mut dicts = values.filter(|value| !value.is_none_literal_expr()).map(makes_dict).peekable();
+        dicts.peek().is_some() && dicts.all(|dict| dict)
+    }
+
     /// All values that a name is given; `None` where it is bound in another way too.
     fn bound(&self, owner: &[Node<'a>], name: &str) -> Option<Vec<Valued<'a>>> {
         self.spend()?;
@@ -110,11 +129,7 @@ impl<'a> Objects<'a> {
         if self.spend().is_none() {
             return Vec::new();
         }
-        let stores = nodes::find(region, &mut |path| {
-            nodes::attribute(path)
-                .is_some_and(|ast| ast.ctx == ExprContext::Store && ast.attr.as_str() == attribute)
-        });
-        stores.into_iter().map(scope::value).collect::<Option<_>>().unwrap_or_default()
+        stores(region, attribute).into_iter().map(scope::value).collect::<Option<_>>().unwrap_or_default()
     }
 
     /// The only class of that name in the file.
@@ -189,6 +204,22 @@ impl<'a> Objects<'a> {
             }
             _ => Whose::Unclear,
         }
+    }
+}
+
+/// Where a region assigns to an attribute of that name.
+fn stores<'a>(region: &[Node<'a>], attribute: &str) -> Vec<Path<'a>> {
+    nodes::find(region, &mut |path| {
+        nodes::attribute(path)
+            .is_some_and(|ast| ast.ctx == ExprContext::Store && ast.attr.as_str() == attribute)
+    })
+}
+
+/// Whether an expression makes a dict.
+fn makes_dict(value: &Expr) -> bool {
+    match value {
+        Expr::Call(call) => Names("dict defaultdict OrderedDict Counter").has(nodes::name(&call.func)),
+        _ => value.is_dict_expr() || value.is_dict_comp_expr(),
     }
 }
 
