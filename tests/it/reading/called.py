@@ -110,7 +110,19 @@ class Logger:
 def main(loader, model):
     logger = Logger()
     for x in loader:
-        logger.log('loss', model(x).item())  #! item: control-flow; rule S02
+        logger.log('loss', model(x).item())  #! item: logging; <= 0.75
+
+# --- a logger of one's own that gives it to the GPU
+class Norms:
+    def log_norm(self, norm):
+        self.norms.append(norm)
+    def clip(self, model):
+        torch.clamp_(model.weight, max=np.percentile(self.norms, 10))
+def main(loader, model):
+    norms = Norms()
+    for x in loader:
+        norms.log_norm(model(x).item())  #! item: round-trip
+        norms.clip(model)
 
 # --- a logger of one's own, looked at when the loop is done
 class Logger:
@@ -224,6 +236,23 @@ def main(loader, model):
 def main(loader, model):
     for x in loader:
         torch.save({'best': model(x).item()}, 'last.pt')  #! item: logging
+
+# --- a number of a checkpoint of another making
+def main(model, f):
+    with open('ckpt.pkl', 'wb') as f:
+        pickle.dump({'best': model.best.item()}, f)  #! item: logging
+
+# --- a record that is unpacked
+class Out(NamedTuple):
+    loss: float
+    n: int
+def step(model, x):
+    return Out(model(x).item(), 3)  #! item: control-flow
+def main(loader, model):
+    for x in loader:
+        loss, n = step(model, x)  #< step
+        if loss < 1:
+            break
 
 # --- a curve
 def main(loader, model):

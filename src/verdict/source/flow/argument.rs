@@ -88,9 +88,10 @@ impl<'a> Tracer<'a, '_> {
         !nodes::is_dropped(path) && !self.callees(path, call).is_empty()
     }
 
-    /// Whether a function at hand that is called like one that logs decides by what it is given, other than after the loop around
-    /// the call; then its uses are those. What a library does so is its own business.
-    fn decides_inside(&mut self, path: &[Node<'a>], at: usize, value: &Value) -> bool {
+    /// The call at `at` is named like one that logs. A function at hand may decide by what it is given, or hand it to the GPU, other
+    /// than after the loop around the call; one that only checks it may as well log it. What a library does so is its own business.
+    fn logged(&mut self, path: &[Node<'a>], at: usize, value: &Value) -> Next {
+        let Some(call) = nodes::call(&path[..=at]) else { return Next::Done };
         let (before, seen) = (self.uses.len(), self.seen.clone());
         self.entered(path, at, value);
         let lines = |range: TextRange| self.file.line_of(range.start())..=self.file.line_of(range.end());
@@ -103,12 +104,17 @@ impl<'a> Tracer<'a, '_> {
         };
         let library = |used: &Use| used.file.as_deref().is_some_and(|file| package(file).is_some());
         let mut found = self.uses.split_off(before);
-        found.retain(|used| used.sink.is_decisive() && !later(used) && !library(used));
-        if found.is_empty() {
-            self.seen = seen;
+        found.retain(|used| used.sink.is_decisive() || used.sink == Sink::Device);
+        found.retain(|used| !later(used) && !library(used));
+        let all = found.len();
+        found.retain(|used| !matches!(used.sink, Sink::Branch { guard: true, .. }));
+        if !found.is_empty() {
+            self.uses.append(&mut found);
+            return Next::Done;
         }
-        self.uses.append(&mut found);
-        self.uses.len() > before
+        self.seen = seen;
+        let limit = if all > 0 { RECORDED } else { 1.0 };
+        ends_perhaps(limit, Sink::Log, format!("an argument of {}", self.file.text(&*call.func)))
     }
 
     /// Whether a call tells a figure to an object of a class, here or in a file at hand, that keeps the mean.
@@ -154,9 +160,8 @@ impl<'a> Tracer<'a, '_> {
             Role::Log if self.is_asked(&path[..=at], call) => {
                 return self.given(Role::Unknown, path, at, value);
             }
-            Role::Log if self.decides_inside(path, at, value) => return Next::Done,
             Role::Report => return ends_perhaps(RECORDED, Sink::Log, format!("an argument of {callee}")),
-            Role::Log => return ends(Sink::Log, format!("an argument of {callee}")),
+            Role::Log => return self.logged(path, at, value),
             Role::Compute => return ends(Sink::Compute, format!("an argument of {callee}")),
             Role::Device => return ends(Sink::Device, format!("an argument of {callee} on the device")),
             Role::Rate => return ends(Sink::Rate, format!("what {callee} sets the learning rate by")),

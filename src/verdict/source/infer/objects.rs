@@ -98,22 +98,18 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// Whether a name or an attribute holds a dict: one is among the values that the file gives it, and nothing else is, as far
-    /// as the file tells.
+    /// Whether a name or an attribute holds a dict: all that the file gives it are some, as far as it tells of an attribute.
     pub fn is_dict(&self, expr: &'a Expr, path: &[Node<'a>]) -> bool {
-        let stores: Vec<Path<'a>> = match expr {
-            Expr::Name(name) => {
-                let all = scope::occurrences(&scope::owner(path, &name.id), &name.id);
-                all.into_iter().filter(|one| one.store).map(|one| one.path).collect()
-            }
+        let values: Vec<Valued<'a>> = match expr {
             Expr::Attribute(ast) => {
                 let holder = self.class_of(&ast.value, path);
-                holder.map(|holder| stores(&holder, &ast.attr)).unwrap_or_default()
+                let stores = holder.map(|holder| stores(&holder, &ast.attr)).unwrap_or_default();
+                stores.into_iter().filter_map(scope::value).collect()
             }
-            _ => return false,
+            _ => self.values_of(expr, path),
         };
-        let values = stores.into_iter().filter_map(scope::value).map(|(value, _)| value);
-        let mut dicts = values.filter(|value| !value.is_none_literal_expr()).map(makes_dict).peekable();
+        let told = values.iter().filter(|(value, _)| !value.is_none_literal_expr());
+        let mut dicts = told.map(|(value, _)| makes_dict(value)).peekable();
         dicts.peek().is_some() && dicts.all(|dict| dict)
     }
 

@@ -197,13 +197,14 @@ pub fn is_figure(name: &str) -> bool {
 
 /// Whether a name is that of a figure of the run rather than of a part of what the program makes, whose parts have scores.
 pub fn is_figure_of_run(name: &str) -> bool {
-    is_figure(name) && !matches!(name, "score" | "scores")
+    matches!(name, "std" | "norm") || is_figure(name) && !matches!(name, "score" | "scores")
 }
 
 /// Whether a text names what the figures of a run stand beside, or are kept in: `[epoch, v]`, `open("train_log.csv")`.
 pub fn speaks_of_run(text: &str) -> bool {
     const RUN: Names = Names(
-        "log logs logger logging train training loss losses metric metrics history epoch epochs episode step          steps",
+        "log logs logger logging train training loss losses metric metrics history epoch epochs episode step \
+         steps reward rewards ckpt checkpoint",
     );
     text.split(|letter: char| !letter.is_ascii_alphanumeric()).any(|word| RUN.has(&word.to_ascii_lowercase()))
 }
