@@ -91,6 +91,44 @@ def main(loader, model):
         logger.log('loss', model(x).item(), step)  #! item: logging
     logger.flush()
 
+# --- a meter of one's own that decides by what it is told
+class LossMeter:
+    def update(self, v):
+        self.values.append(v)
+        if v > self.limit:
+            self.optimizer.reset()
+def main(loader, model):
+    loss_meter = LossMeter()
+    for x in loader:
+        loss_meter.update(model(x).item())  #! item: control-flow
+
+# --- a meter of one's own beside another that decides
+class AverageMeter:
+    def update(self, val, n=1):
+        self.sum += val * n
+        self.count += n
+        self.avg = self.sum / self.count
+def main(loader, model):
+    losses, rates = AverageMeter(), AverageMeter()
+    for x in loader:
+        losses.update(model(x).item(), len(x))  #! item: logging
+        rates.update(x.rate, len(x))
+        if rates.avg > 3:
+            break
+    print(losses.avg)
+
+# --- a logger of one's own that keeps the largest
+class Logger:
+    def log(self, v):
+        text = f'{v:.3f}' if v < 1000 else f'{v:.1e}'
+        if v > self.most:
+            self.most = v
+        print(text, self.most)
+def main(loader, model):
+    logger = Logger()
+    for x in loader:
+        logger.log(model(x).item())  #! item: logging
+
 # --- a logger of one's own that answers
 class Trainer:
     def log(self, name, v):
@@ -308,6 +346,17 @@ def main(loader, model):
     for x in loader:
         if g(model(x)) > 3:  #< scaled
             break
+
+# --- the same, kept by an object
+def scaled(scale, t):
+    return scale * t.item()  #! item: control-flow
+class Task:
+    def __init__(self):
+        self.g = functools.partial(scaled, 2)
+    def run(self, loader, model):
+        for x in loader:
+            if self.g(model(x)) > 3:  #< scaled
+                break
 
 # --- records with a name of one letter
 @dataclass

@@ -14,6 +14,7 @@ use crate::verdict::source::parse::imports::full_name;
 use crate::verdict::source::parse::{Node, Path, dotted, nodes, scope, split_callee, string, within};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
+use std::ops::RangeInclusive;
 
 /// Names looked up for what a file is.
 const MAX_MADE: usize = 8;
@@ -88,15 +89,42 @@ impl<'a> Tracer<'a, '_> {
         !nodes::is_dropped(path) && !self.callees(path, call).is_empty()
     }
 
-    /// The call at `at` is named like one that logs. A function at hand may decide by what it is given, or hand it to the GPU, other
-    /// than after the loop around the call; one that only checks it may as well log it. What a library does so is its own business.
+    /// The call at `at` is named like one that logs, unless a function at hand does more. One that only checks the value may as well
+    /// log it.
     fn logged(&mut self, path: &[Node<'a>], at: usize, value: &Value) -> Next {
         let Some(call) = nodes::call(&path[..=at]) else { return Next::Done };
+        let mut found = self.besides_logging(path, at, value);
+        let all = found.len();
+        found.retain(|used| !matches!(used.sink, Sink::Branch { guard: true, .. }));
+        if found.is_empty() {
+            let limit = if all > 0 { RECORDED } else { 1.0 };
+            return ends_perhaps(limit, Sink::Log, format!("an argument of {}", self.file.text(&*call.func)));
+        }
+        self.uses.append(&mut found);
+        Next::Done
+    }
+
+    /// The call at `at` is named like one that tells a meter, unless the method itself, at hand, decides by what it is told.
+    fn metered(&mut self, path: &[Node<'a>], at: usize, value: &Value) {
+        let methods = nodes::call(&path[..=at]).map(|call| self.callees(&path[..path.len() - 1], call));
+        let methods: Vec<_> =
+            methods.iter().flatten().map(|method| self.lines(nodes::range(method))).collect();
+        let mut found = self.besides_logging(path, at, value);
+        let own = |used: &Use| methods.iter().any(|lines| used.file.is_none() && lines.contains(&used.line));
+        found.retain(|used| own(used) && !matches!(used.sink, Sink::Branch { guard: true, .. }));
+        if found.is_empty() {
+            return self.tracked(path, at, value);
+        }
+        self.uses.append(&mut found);
+    }
+
+    /// What a function at hand that is called like one that logs decides by what it is given, and what it hands to the GPU, other than
+    /// after the loop around the call. What a library does so is its own business.
+    fn besides_logging(&mut self, path: &[Node<'a>], at: usize, value: &Value) -> Vec<Use> {
         let (before, seen) = (self.uses.len(), self.seen.clone());
         self.entered(path, at, value);
-        let lines = |range: TextRange| self.file.line_of(range.start())..=self.file.line_of(range.end());
-        let region = scope::innermost_loop(&path[..=at], value.origin).map(lines);
-        let function = lines(function(path));
+        let region = scope::innermost_loop(&path[..=at], value.origin).map(|region| self.lines(region));
+        let function = self.lines(function(path));
         let later = |used: &Use| {
             used.file.is_none()
                 && function.contains(&used.line)
@@ -104,17 +132,16 @@ impl<'a> Tracer<'a, '_> {
         };
         let library = |used: &Use| used.file.as_deref().is_some_and(|file| package(file).is_some());
         let mut found = self.uses.split_off(before);
-        found.retain(|used| used.sink.is_decisive() || used.sink == Sink::Device);
+        // What only chooses what is shown, or keeps the largest, decides nothing.
+        let chooses = |used: &Use| matches!(used.sink, Sink::Branch { .. }) && used.limit < 1.0;
+        found.retain(|used| used.sink.is_decisive() && !chooses(used) || used.sink == Sink::Device);
         found.retain(|used| !later(used) && !library(used));
-        let all = found.len();
-        found.retain(|used| !matches!(used.sink, Sink::Branch { guard: true, .. }));
-        if !found.is_empty() {
-            self.uses.append(&mut found);
-            return Next::Done;
-        }
         self.seen = seen;
-        let limit = if all > 0 { RECORDED } else { 1.0 };
-        ends_perhaps(limit, Sink::Log, format!("an argument of {}", self.file.text(&*call.func)))
+        found
+    }
+
+    fn lines(&self, range: TextRange) -> RangeInclusive<u32> {
+        self.file.line_of(range.start())..=self.file.line_of(range.end())
     }
 
     /// Whether a call tells a figure to an object of a class, here or in a file at hand, that keeps the mean.
@@ -187,7 +214,7 @@ impl<'a> Tracer<'a, '_> {
                 if roles::is_logger(split_callee(&self.file.text(&*call.func)).0)
                     || self.method_called(above, call).is_none_or(|method| averages(&method)) =>
             {
-                self.tracked(path, at, value);
+                self.metered(path, at, value);
             }
             // What a class of the file calls so is followed there; and arrays are in no set.
             Role::Keep

@@ -40,6 +40,7 @@ pub fn is_choice(path: &[Node<'_>]) -> bool {
     let [.., parent, node] = path else { return false };
     match parent {
         Node::ExprIf(ast) => within(*node, &*ast.test) && computes(&ast.body) && computes(&ast.orelse),
+        Node::StmtIf(ast) if keeps_extreme(ast) => true,
         Node::StmtIf(ast) => {
             let bodies = ast.elif_else_clauses.iter().map(|clause| &clause.body);
             ast.elif_else_clauses.iter().all(|clause| clause.test.is_none())
@@ -47,6 +48,15 @@ pub fn is_choice(path: &[Node<'_>]) -> bool {
         }
         _ => false,
     }
+}
+
+/// `if v > self.most: self.most = v`: what `max` does.
+fn keeps_extreme(ast: &StmtIf) -> bool {
+    let (Expr::Compare(test), [Stmt::Assign(kept)]) = (&*ast.test, &*ast.body) else { return false };
+    let ([other], [target]) = (&*test.comparators, &*kept.targets) else { return false };
+    let (one, other) = (nodes::dotted(&test.left), nodes::dotted(other));
+    let pair = (nodes::dotted(&kept.value), nodes::dotted(target));
+    ast.elif_else_clauses.is_empty() && (pair == (one.clone(), other.clone()) || pair == (other, one))
 }
 
 fn assigns_computed(stmt: &Stmt) -> bool {
@@ -71,6 +81,7 @@ const fn computes(value: &Expr) -> bool {
             | Expr::BinOp(_)
             | Expr::UnaryOp(_)
             | Expr::Call(_)
+            | Expr::FString(_)
     )
 }
 

@@ -3,6 +3,7 @@
 use super::line::{Tier, runs_in, walk_line};
 use crate::model::Frame;
 use crate::verdict::source::infer::libraries::{NUMERIC, Names};
+use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::scope::{self, Given};
 use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, split_callee};
@@ -88,7 +89,7 @@ pub fn calls<'a>(
         let called = match last(path) {
             Some(Node::ExprAttribute(ast)) => callee.property && ast.attr.as_str() == callee.name,
             Some(Node::ExprCall(call)) if !callee.property => {
-                nodes::name(&call.func) == callee.name || is_partial(path, &call.func, callee.name)
+                nodes::name(&call.func) == callee.name || is_partial(file, path, &call.func, callee.name)
             }
             Some(Node::ExprSubscript(ast)) => callee.name == "__getitem__" && ast.ctx == ExprContext::Load,
             _ => false,
@@ -124,15 +125,11 @@ pub fn calls<'a>(
 }
 
 /// Whether what is called is a function of that name with some of its arguments given: `f = functools.partial(name, 2)`.
-fn is_partial(path: &[Node<'_>], called: &Expr, name: &str) -> bool {
-    let Expr::Name(called) = called else { return false };
-    let stores = scope::occurrences(&scope::owner(path, &called.id), &called.id);
-    let mut made = stores.iter().filter(|one| one.store).map(|one| match scope::given(&one.path) {
-        Given::Value(Expr::Call(made)) if nodes::name(&made.func) == "partial" => made.arguments.args.first(),
-        _ => None,
-    });
-    let of = made.next().flatten().map(nodes::name);
-    of == Some(name) && made.next().is_none()
+fn is_partial<'a>(file: &'a Source, path: &[Node<'a>], called: &'a Expr, name: &str) -> bool {
+    let values = Objects::new(file).values_of(called, path);
+    let [(Expr::Call(made), _)] = values.as_slice() else { return false };
+    nodes::name(&made.func) == "partial"
+        && made.arguments.args.first().is_some_and(|of| nodes::name(of) == name)
 }
 
 /// Whether a call is surely not of a function with another name: of a builtin, a library, a method of containers and
