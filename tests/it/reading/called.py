@@ -35,6 +35,12 @@ def f(loader, model, running_loss):
         if running_loss.update(model(x).item()) < 1:  #! item: value-read
             break
 
+# --- a logger that is asked
+def f(loader, model, logger):
+    for x in loader:
+        if logger.should_stop(model(x).item()):  #! item: value-read
+            break
+
 # --- loggers as they are called
 def f(self, loss, logger, experiment, step):
     log_loss(loss.item())  #! item: logging

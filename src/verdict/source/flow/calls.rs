@@ -21,13 +21,13 @@ impl<'a> Tracer<'a, '_> {
         let call = nodes::call(&path[..=at])?;
         let up = Some(path.len() - 1 - at);
         if value.data && hands_to_writer(call) {
-            return self.lost(path, call, value);
+            return self.lost(path, at, value);
         }
         if let Some(field) = self.field(path, call) {
             value.steps.push(field);
             return up;
         }
-        let Some(returned) = self.entered(path, at, value) else { return self.lost(path, call, value) };
+        let Some(returned) = self.entered(path, at, value) else { return self.lost(path, at, value) };
         let first = returned.first()?;
         if returned.iter().all(|used| used.value.steps == first.value.steps) {
             let inner = first.value.clone();
@@ -66,9 +66,11 @@ impl<'a> Tracer<'a, '_> {
     /// What the call does with the value is not told. NumPy has no device: who is handed an array of it works on the CPU, if
     /// its name does not say that it shows it. A figure that is handed to a logger, or to what saves the state of the run, is
     /// recorded.
-    fn lost(&mut self, path: &[Node<'a>], call: &ExprCall, value: &Value) -> Option<usize> {
+    fn lost(&mut self, path: &[Node<'a>], at: usize, value: &Value) -> Option<usize> {
+        let call = nodes::call(&path[..=at])?;
         let callee = self.file.text(&*call.func);
-        let (limit, sink, what) = if !value.data && roles::may_record(call) {
+        let dropped = nodes::is_dropped(&path[..=at]);
+        let (limit, sink, what) = if !value.data && roles::may_record(call, dropped) {
             (grade::RECORDED, Sink::Log, format!("an argument of {callee}"))
         } else if value.data && (roles::is_writer(nodes::name(&call.func)) || hands_to_writer(call)) {
             (grade::HANDED_ON, Sink::Write, format!("written out by {callee}"))

@@ -380,11 +380,11 @@ fn is_display(base: &str) -> bool {
 }
 
 /// Whether a callee that is not at hand records the figures that it is given: a logger of one's own, whatever it is asked for,
-/// and what saves the state of the run.
-pub fn may_record(call: &ExprCall) -> bool {
+/// and what saves the state of the run; `dropped` where nothing uses what it gives.
+pub fn may_record(call: &ExprCall, dropped: bool) -> bool {
     let callee = dotted(&call.func);
     let (base, name) = split_callee(&callee);
-    is_logger(base) && !is_metric(base) || words(name).first().is_some_and(|word| word == "save")
+    dropped && is_logger(base) && !is_metric(base) || words(name).first().is_some_and(|word| word == "save")
 }
 
 /// What a function does that no row of the tables names, by the module that an import takes it from and by the first word of
