@@ -38,6 +38,12 @@ impl CaptureAnalysis {
             _ if site.bundle.role == ThreadRole::Library && site.bundle.frames.is_empty() => {
                 (Strategy::Leave, "leave it: a library waits on a thread of its own")
             }
+            Kind::Upload if self.is_before_loop(site) && !is_edited(site) => {
+                (Strategy::Leave, "nothing to do: once at start-up")
+            }
+            Kind::Explicit if entry.category == Category::Distributed && self.is_once(site) => {
+                (Strategy::Leave, "nothing to do: it happens once")
+            }
             _ if outside => (Strategy::Delay, "call it less often, or see its options"),
             Kind::Redundant | Kind::Idle | Kind::Explicit if plain && !is_by_name(site) => {
                 (Strategy::Leave, "leave it: no call on this line is there to wait")
@@ -84,6 +90,11 @@ fn is_by_name(site: &Site) -> bool {
     !unseen || site.line_text.as_deref().is_none_or(named)
 }
 
+/// Whether an edit of the line is proposed.
+fn is_edited(site: &Site) -> bool {
+    site.reading.as_ref().is_some_and(|reading| reading.outcome.edit().is_some())
+}
+
 /// Whether all that a site copies is in pinned memory.
 fn is_pinned(site: &Site) -> bool {
     site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned)
@@ -98,14 +109,43 @@ fn fitting(entry: &'static Pattern, kind: Kind) -> Option<&'static Pattern> {
         (Kind::Timing, "F03") => return catalogue::by_id("F06"),
         _ => {}
     }
-    if entry.kind.is_some() {
+    // One read for many values helps whatever they are for.
+    if entry.kind.is_some() || entry.id == "A14" {
         return Some(entry);
     }
-    let reads_scalar = entry.id.starts_with('A');
+    let (scalar, reads) = (entry.id.starts_with('A'), entry.id.starts_with(['A', 'D']));
     match kind {
-        Kind::ControlFlow if reads_scalar => catalogue::by_id("A38"),
-        Kind::DynamicShape if reads_scalar => catalogue::by_id("A07"),
-        Kind::RoundTrip if reads_scalar => catalogue::by_id("A37"),
+        Kind::ControlFlow if reads => catalogue::by_id("A42"),
+        Kind::CpuCompute if scalar => catalogue::by_id("A43"),
+        Kind::DynamicShape if scalar => catalogue::by_id("A07"),
+        Kind::RoundTrip if scalar => catalogue::by_id("A37"),
         _ => Some(entry),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each kind of need has its own way out, which a read's own entry does not know.
+    #[test]
+    fn a_read_gets_the_advice_of_what_needs_it() {
+        use Kind::*;
+        for (pattern, kind, fits) in [
+            ("A01", Logging, "A01"),
+            ("A01", ControlFlow, "A42"),
+            ("A38", ControlFlow, "A38"),
+            ("D02", ControlFlow, "A42"),
+            ("A01", CpuCompute, "A43"),
+            ("D01", CpuCompute, "D01"),
+            ("A02", DynamicShape, "A07"),
+            ("A01", RoundTrip, "A37"),
+            ("A14", ControlFlow, "A14"),
+            ("A14", RoundTrip, "A14"),
+            ("F02", Timing, "F01"),
+        ] {
+            let entry = catalogue::by_id(pattern).and_then(|entry| fitting(entry, kind));
+            assert_eq!(entry.map(|entry| entry.id), Some(fits), "{pattern} {kind}");
+        }
     }
 }

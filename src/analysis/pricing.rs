@@ -137,6 +137,20 @@ impl CaptureAnalysis {
         (0..).zip(signs).find(|(_, holds)| *holds).map(|(sign, _)| sign)
     }
 
+    /// Whether a program pays for a site once, and before its loop or, without one, its work.
+    pub fn is_before_loop(&self, site: &Site) -> bool {
+        let last = || site.bundle.waits.last().map(|&w| &self.waits[w]);
+        let works = || self.devices.work.get(&site.bundle.pid).map(|work| work.0);
+        let turns =
+            || self.iterations.as_ref().and_then(|iterations| iterations.whole()).map(|whole| whole.0);
+        match self.paid_once(site) {
+            Some(0) => last().zip(works()).is_some_and(|(wait, from)| wait.end <= from),
+            Some(1) => true,
+            Some(_) => last().zip(turns()).is_some_and(|(wait, from)| wait.end <= from),
+            None => false,
+        }
+    }
+
     /// The most that each wait saves by itself, in ns. Neighbours may give up the same time: no sum of them is a saving.
     pub fn alone_at_most(&self) -> Vec<i64> {
         let Self { profile, devices, waits, next, .. } = self;

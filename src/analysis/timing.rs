@@ -19,6 +19,7 @@ use crate::verdict::site::{Site, part_keys};
 use crate::vocabulary::Direction;
 use crate::waits::{Wait, WaitId};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use typed_index_collections::TiVec;
@@ -82,32 +83,29 @@ fn match_by(
     iterations: bool,
 ) -> Result<(Vec<Site>, Warning), InputError> {
     let path_of = path_of_waits(found);
-    let count =
-        |c: &CaptureAnalysis| c.iterations.as_ref().filter(|_| iterations).map_or(0, |i| i.spans.len());
-    let common = count(found).min(count(light));
     let mut known: FxHashMap<Position, Vec<Option<PathIx>>> = FxHashMap::default();
     for (position, &path) in positions(found, iterations).into_iter().zip(&path_of) {
         known.entry(position).or_default().push(path);
     }
     let mut seen: FxHashMap<Position, usize> = FxHashMap::default();
-    let mut waits: FxHashMap<PathIx, Vec<WaitId>> = FxHashMap::default();
-    let (mut matched, mut shared) = (0, 0);
-    for (w, position) in positions(light, iterations).iter_enumerated() {
+    let like = |position: Position| {
         let nth = seen.entry(position.clone()).or_default();
-        let (thread, iteration, api, copy) = position.clone();
-        let beyond = iteration != OUTSIDE && common > 0 && iteration >= common;
-        let like = (thread, if beyond { common - 1 } else { iteration }, api, copy);
-        if let Some(&path) = known.get(&like).and_then(|paths| paths.get(*nth)) {
-            matched += 1;
-            shared += usize::from(!beyond);
-            if let Some(path) = path {
-                waits.entry(path).or_default().push(w);
-            }
-        }
         *nth += 1;
+        known.get(&position).and_then(|paths| paths.get(*nth - 1)).copied()
+    };
+    let mut of_waits: TiVec<WaitId, Like> = positions(light, iterations).into_iter().map(like).collect();
+    let shared = of_waits.iter().flatten().count();
+    repeat(light, &mut of_waits);
+    let matched = of_waits.iter().flatten().count();
+    let mut waits: FxHashMap<PathIx, Vec<WaitId>> = FxHashMap::default();
+    for (w, like) in of_waits.iter_enumerated() {
+        if let Some(Some(path)) = like {
+            waits.entry(*path).or_default().push(w);
+        }
     }
-    let expected =
-        positions(found, iterations).iter().filter(|p| p.1 == OUTSIDE || common == 0 || p.1 < common).count();
+    // What comes after the light capture's last iteration has no like there.
+    let count = light.iterations.as_ref().map_or(usize::MAX, |i| i.spans.len());
+    let expected = found.waits.iter().filter(|w| lap(found, w).is_none_or(|lap| lap < count)).count();
     let enough = |part: usize, whole: usize| part as f64 >= MUST_MATCH * whole as f64;
     if !enough(matched, light.waits.len()) || !enough(shared, expected) {
         return Err(InputError::OtherProgram {
@@ -166,14 +164,52 @@ fn said(found: &CaptureAnalysis, light: &CaptureAnalysis, matched: usize) -> War
     Warning::new(Code::TimingMatched, message, "")
 }
 
+/// The like of a wait in the other capture, if it has one: the path that it came by, if it is a site's.
+type Like = Option<Option<PathIx>>;
+
+/// Of a capture that goes on for more iterations than the other: waits without their like are as those of the last
+/// iteration that has them all.
+///
+/// ```text
+///  other   [a b c][a b c]
+///  light   [a b c][a b c][a b c][a b c]
+///                  └─────── ↑ ───── ↑    the n-th of a thread, if it has the same API and copies in the same direction
+/// ```
+fn repeat(light: &CaptureAnalysis, likes: &mut TiVec<WaitId, Like>) {
+    // Waits of each iteration by thread, and which of the thread's they are.
+    let mut laps: BTreeMap<usize, FxHashMap<(ThreadIx, usize), WaitId>> = BTreeMap::new();
+    let mut counts: FxHashMap<(usize, ThreadIx), usize> = FxHashMap::default();
+    for (w, wait) in light.waits.iter_enumerated() {
+        let Some(lap) = lap(light, wait) else { continue };
+        let nth = counts.entry((lap, wait.thread)).or_default();
+        laps.entry(lap).or_default().insert((wait.thread, *nth), w);
+        *nth += 1;
+    }
+    let whole = laps.values().rev().find(|waits| waits.values().all(|&w| likes[w].is_some()));
+    let Some(last) = whole else { return };
+    let kind = |w: WaitId| {
+        let wait = &light.waits[w];
+        (light.profile.calls.base_name(wait.call), wait.copy.map(|copy| copy.direction))
+    };
+    for (place, &w) in laps.values().flatten() {
+        if let Some(&same) = last.get(place).filter(|&&same| likes[w].is_none() && kind(same) == kind(w)) {
+            likes[w] = likes[same];
+        }
+    }
+}
+
+/// The iteration that a wait begins in.
+fn lap(capture: &CaptureAnalysis, wait: &Wait) -> Option<usize> {
+    capture.iterations.as_ref()?.at(wait.start)
+}
+
 /// Iteration of a wait that is in none.
 const OUTSIDE: usize = usize::MAX;
 
 fn positions(capture: &CaptureAnalysis, iterations: bool) -> TiVec<WaitId, Position> {
     let rank = thread_ranks(capture);
     let one = |w: &Wait| {
-        let counted = capture.iterations.as_ref().filter(|_| iterations);
-        let iteration = counted.and_then(|i| i.at(w.start)).unwrap_or(OUTSIDE);
+        let iteration = lap(capture, w).filter(|_| iterations).unwrap_or(OUTSIDE);
         let api = capture.profile.calls.base_name(w.call).clone();
         (rank[w.thread], iteration, api, w.copy.map(|c| (c.direction, c.bytes)))
     };

@@ -65,7 +65,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Leave, "nothing to do: once at the end")
         .sources("transformers 5.23.0")
         .site("transformers", &[(TRAINER, "_finalize_training _inner_training_loop train")])
-        .line("_tr_loss.item()")
+        .line("tr_loss.item()")
         .often("once"),
     LOGGED
         .entry("L19", "Lightning: metric in the progress bar")

@@ -25,12 +25,16 @@ const SUBJECTS: [&[Pattern]; 19] = [
     library_engines::PATTERNS,
 ];
 
-/// Rows that say what library code does (wait, format, convert) but not why: a caller inside a library says more.
+/// Rows that say of a helper's code what it does (wait, format, convert) but not why: a caller inside a library says more.
 const WRAPPERS: [&str; 7] = ["A15", "A16", "F01", "F02", "F03", "F10", "L20"];
 
 /// Code of libraries that moves or converts what it is given.
-const CONVERTERS: [&str; 3] =
-    ["deepspeed/accelerator/", "transformers/utils/generic.py", "fastai/torch_core.py"];
+const CONVERTERS: [&str; 4] = [
+    "deepspeed/accelerator/",
+    "transformers/utils/generic.py",
+    "fastai/torch_core.py",
+    "fabric/utilities/apply_func.py",
+];
 
 /// Packages that hold the same files under another path.
 const FAMILIES: [(&str, &str); 2] =
@@ -109,13 +113,8 @@ pub struct Known {
     pub sure: bool,
     /// The frame that they are of, as an index.
     pub depth: usize,
-}
-
-impl Known {
     /// Whether they say only what the code does, and not why.
-    pub fn is_wrapper(&self) -> bool {
-        self.entries.iter().any(|entry| WRAPPERS.contains(&entry.id))
-    }
+    pub wraps: bool,
 }
 
 /// The entries whose library code the innermost frames of a wait stand in.
@@ -133,7 +132,7 @@ pub fn library_site(frames: &[(&str, &str)], line: &dyn Fn(usize) -> Option<Stri
             |known: &Known| known.sure && known.entries[0].library().is_some_and(|l| !l.line_text.is_empty());
         let found = frame_site(file, function, || line(depth)).filter(|known| !encloses || by_line(known));
         match found.map(|known| Known { depth, ..known }) {
-            Some(known) if !known.is_wrapper() => return Some(known),
+            Some(known) if !known.wraps => return Some(known),
             // Of two, the one further out: a tensor is formatted because it is printed.
             Some(known) => fallback = Some(known),
             None if !is_helper(file) => break,
@@ -172,7 +171,9 @@ fn frame_site(file: &str, function: &str, line: impl FnOnce() -> Option<String>)
     }
     let by_frame = |l: &LibrarySite| l.line_text.is_empty();
     let sure = entries.len() == 1 && entries.iter().all(|(_, l)| best.0 > 0 || by_frame(l));
-    Some(Known { entries: entries.into_iter().map(|(p, _)| p).collect(), sure, depth: 0 })
+    let entries: Vec<_> = entries.into_iter().map(|(p, _)| p).collect();
+    let wraps = is_helper(file) && entries.iter().any(|entry| WRAPPERS.contains(&entry.id));
+    Some(Known { entries, sure, depth: 0, wraps })
 }
 
 /// How much of a frame an entry names.

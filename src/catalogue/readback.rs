@@ -83,7 +83,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["dcp.async_save() writes the file on another thread: its copies to the host wait as before; another file format, one save at a time"])
         .sources("torch/serialization.py, torch/distributed/checkpoint")
         .torch(&[
-            ("torch/serialization.py", ""),
+            ("torch/serialization.py", "save _save _legacy_save persistent_id"),
             ("torch/distributed/checkpoint/filesystem.py", ""),
             ("torch/distributed/checkpoint/staging.py", ""),
         ]),

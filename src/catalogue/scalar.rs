@@ -156,12 +156,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("scale = x.norm().detach()\ny = y / scale")
         .mind("detach() because the number took no part in autograd.")
         .sources("torchtitan#206, DeepSpeed#5115"),
-    BASE.entry("A38", "a value read to decide what runs")
+    BASE.entry("A38", "a value read to decide when a loop ends")
         .triggers(&["if loss.item() < target: break", "while gap.item() > tol:"])
         .op("aten::_local_scalar_dense")
         .trace("a copy of one value to pinned host memory, then cudaStreamSynchronize; what follows may differ")
         .kind(ControlFlow)
-        .why("Python takes a branch by the number, so the CPU waits for it.")
+        .why("Python ends the loop by the number, so the CPU waits for it in every turn.")
         .fix(Delay, "look every N steps, where a late answer will do")
         .before("if loss.item() < target:\n    break")
         .after("if step % 10 == 0 and loss.item() < target:\n    break")
@@ -171,6 +171,43 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "where both sides can run: torch.where needs no answer",
         ])
         .sources("NVIDIA sync-free guide, step 4"),
+    BASE.entry("A42", "a value that a branch needs")
+        .triggers(&["if acc > best: save(model)", "sorted(scores, key=scores.get)"])
+        .op("aten::_local_scalar_dense, aten::is_nonzero")
+        .trace("a copy of one value to pinned host memory, then cudaStreamSynchronize; what follows may differ")
+        .kind(ControlFlow)
+        .why("Python takes a branch by the value, so it must know it before it can go on.")
+        .fix(Coalesce, "the branch needs it: read it once, with other values")
+        .before("if loss_a.item() > limit and loss_b.item() > limit:\n    best = step")
+        .after("values = torch.stack([loss_a, loss_b]).tolist()  # one wait for both\nif min(values) > limit:\n    best = step")
+        .mind("The tensors must share dtype, shape and device.")
+        .or(&[
+            "where the branch only computes tensors: torch.where needs no answer",
+            "GPU work that does not depend on the answer: launch it before the read",
+        ])
+        .sources("NVIDIA sync-free guide, step 5"),
+    BASE.entry("A43", "a value that the CPU computes with")
+        .triggers(&["counts[label.item()] += 1", "f.write(f'{score.item()}')", "group['lr'] = rate.item()"])
+        .kind(CpuCompute)
+        .why("Code on the CPU takes the number, so it must have come from the GPU by then.")
+        .fix(Delay, "the CPU needs it: launch other GPU work before the read")
+        .before("counts[t.item()] = step\nlaunch_next_step()")
+        .after("host = t.to('cpu', non_blocking=True)\ndone = torch.cuda.Event()\ndone.record()\nlaunch_next_step()\ndone.synchronize()\ncounts[host.item()] = step")
+        .mind("Only work that does not depend on the number may come before it. Reading host before the event is done gives garbage.")
+        .or(&[
+            "several values: one torch.stack(...).tolist() for all",
+            "needed only after the loop: collect tensors, read them once there",
+        ])
+        .sources("vllm#22760"),
+    BASE.entry("A44", "a value that is read now and then already")
+        .triggers(&["if step % 100 == 0: print(loss.item())"])
+        .kind(Logging)
+        .why("The condition around it lets the CPU wait in few turns of the loop: it costs little, unless the interval is short.")
+        .fix(Delay, "rare already: raise its interval, if it still costs")
+        .before("if step % 10 == 0:\n    log(loss.item())")
+        .after("if step % 100 == 0:\n    log(loss.item())")
+        .mind("The log has fewer lines.")
+        .sources("seen in captures"),
     BASE.entry("A12", "masked_fill or index_fill with a CUDA scalar")
         .triggers(&["x.masked_fill(mask, t)", "x.index_fill_(0, idx, t)"])
         .op("aten::masked_fill_, aten::index_fill_")
@@ -199,9 +236,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .op("aten::item per element")
         .trace("many equal scalar copies with cudaStreamSynchronize and no kernels between them")
         .why("N values are read one by one: N waits where one would do.")
-        .fix(Coalesce, "read all at once: torch.stack(ts).tolist()")
+        .fix(Coalesce, "read all at once: one .tolist(), before or after the loop")
         .before("values = [x.item() for x in losses]")
         .after("values = torch.stack(losses).tolist()")
         .mind("The tensors must share dtype, shape and device.")
+        .or(&["elements of one tensor: values = t.tolist() before the loop, then values[i]"])
         .sources("NVIDIA sync-free guide, step 5"),
 ];

@@ -32,6 +32,24 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("An empty mask divides by zero: use mask.sum().clamp(min=1) where that can happen. A mask of fewer dimensions than x becomes mask[..., None].expand_as(x) first, with a None for each.")
         .or(&["weigh with the mask: (loss * mask).sum() / mask.sum(), where no masked value is NaN or infinite"])
         .sources("PyTorch IndexingUtils.h; test_sync_warning"),
+    BASE.entry("B31", "x[mask] += value")
+        .triggers(&["x[mask] += w", "x[mask] *= 2"])
+        .op("aten::index, aten::index_put_")
+        .why("The mask is turned into index lists twice, to read and to write, whose length must be known, although the shape of x does not change.")
+        .fix(SyncFreeApi, "use torch.where(mask, x + value, x)")
+        .before("x[mask] += w")
+        .after("x = torch.where(mask.unsqueeze(-1), x + w, x)  # mask: one dimension less than x")
+        .mind("where makes a new tensor: other names of x keep the old one. The mask gets an unsqueeze(-1) for each dimension that it lacks. NaN or infinity in places left out can reach the gradient.")
+        .sources("PyTorch TensorAdvancedIndexing.cpp"),
+    BASE.entry("B32", "x[mask], of which the rows themselves go on")
+        .triggers(&["rows = x[mask]", "return x[mask]"])
+        .op("aten::index, aten::masked_select")
+        .fix(Leave, "needed, unless what follows can take a mask for the rows")
+        .or(&[
+            "what follows can take a mask: keep the full shape with torch.where",
+            "a bound of the count is known: torch.nonzero_static(size=N), and mask the filler",
+        ])
+        .sources("PyTorch IndexingUtils.h"),
     BASE.entry("B03", "x[mask] = tensor")
         .triggers(&["x[mask] = t"])
         .op("aten::index_put_")

@@ -54,6 +54,27 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("loader = DataLoader(ds, batch_size=64, pin_memory=True)\nfor x, y in loader:\n    x, y = x.cuda(non_blocking=True), y.cuda(non_blocking=True)")
         .mind("Do not overwrite the CPU tensor before the copy has run. Pin in the loader: x.pin_memory() in the hot loop can cost more than it saves.")
         .sources("PyTorch Copy.cu; seen in captures"),
+    BASE.entry("C15", "a CPU tensor moved where no data loader pins it")
+        .triggers(&["x_cpu.to('cuda')", "pad(mel).to(device)"])
+        .op("aten::to, aten::_to_copy")
+        .trace("a copy from pageable host memory to the GPU, then cudaStreamSynchronize")
+        .fix(NonBlocking, "copy with non_blocking=True from pinned memory")
+        .before("x = x_cpu.to('cuda')")
+        .after("x = x_cpu.pin_memory().to('cuda', non_blocking=True)")
+        .mind("pin_memory() copies on the CPU: of a large tensor that can cost more than the wait. Do not overwrite pinned memory before the copy out of it has run.")
+        .or(&["the same data in each call: move it once and keep it", "data from a DataLoader: let that pin it, pin_memory=True"])
+        .sources("PyTorch Copy.cu; seen in captures"),
+    BASE.entry("C16", "torch.load() onto the GPU")
+        .triggers(&["torch.load(path)", "torch.load(path, map_location='cuda')"])
+        .op("torch.serialization._load")
+        .trace("an upload from pageable memory for each storage of the file, each with cudaStreamSynchronize")
+        .why("Each storage is read from the file and uploaded with its own blocking copy.")
+        .fix(Leave, "nothing to do: once for a checkpoint")
+        .sources("torch/serialization.py; seen in captures")
+        .torch(&[(
+            "torch/serialization.py",
+            "load _load _legacy_load load_tensor persistent_load default_restore_location restore_location _deserialize",
+        )]),
     BASE.entry("C04", "gpu.copy_(cpu), load_state_dict()")
         .triggers(&["gpu.copy_(cpu)", "module.load_state_dict(state)"])
         .trace("a copy from host memory to the GPU, then cudaStreamSynchronize, per tensor")
@@ -98,6 +119,17 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("idx = torch.tensor([0, 2, 5], device='cuda')  # once\ny = x[idx]")
         .or(&["a constant range needs no index: a slice is free", "another index each time: .to('cuda', non_blocking=True) of a pinned one"])
         .sources("PyTorch TensorAdvancedIndexingUtils.h; test_sync_warning"),
+    BASE.entry("C17", "x[idx] = t with a list or CPU tensor as index or value")
+        .category(Indexing)
+        .triggers(&["x[idx_cpu] = t", "x[rows, columns] = t"])
+        .op("aten::index_put_")
+        .trace("an upload of 8 bytes per index, or of the value, from pageable memory and cudaStreamSynchronize, then the index kernel")
+        .why("What is not on the GPU yet, index or value, is uploaded with a blocking copy first.")
+        .fix(SyncFreeApi, "keep index and value on the GPU")
+        .before("x[[0, 2, 5]] = t")
+        .after("idx = torch.tensor([0, 2, 5], device='cuda')  # once\nx[idx] = t")
+        .or(&["another index each time: .to('cuda', non_blocking=True) of a pinned one"])
+        .sources("PyTorch TensorAdvancedIndexing.cpp"),
     BASE.entry("C08", "indexing a CUDA tensor with a CPU mask")
         .category(Indexing)
         .triggers(&["x[mask_cpu]"])

@@ -207,23 +207,22 @@ pub fn beside(all: &Waits, program: &Program, gone: impl Iterator<Item = (WaitId
     gone.map(of).fold(0, i64::saturating_add)
 }
 
-/// Host work before uploads of some waits, past what a program does between two calls anyway and what is simulated, in ns: of
-/// the run, and of the loop. What is made there a fix may make elsewhere, or once; memory that is pinned already was filled by a loader.
-pub fn built(all: &Waits, program: &Program, gone: impl Iterator<Item = (WaitId, Change)>) -> (i64, i64) {
-    let (mut run, mut looped) = (0i64, 0i64);
+/// Host work before uploads of some waits of the loop, past what a program does between two calls anyway and what is simulated, in
+/// ns. What is made there a fix may make elsewhere, or once; memory that is pinned already was filled by a loader. Outside a
+/// loop it may be anything: a model that is read, a data set.
+pub fn built(all: &Waits, program: &Program, gone: impl Iterator<Item = (WaitId, Change)>) -> i64 {
+    let mut built = 0i64;
     for (w, fix) in gone.filter(|(_, fix)| matches!(fix, Change::Pinned | Change::OnGpu | Change::Drop)) {
         let wait = &all.waits[w];
         let copy = wait.copy.filter(|c| c.direction == Direction::HostToDevice);
         let step = copy.and_then(|_| program.step_of(wait.copy_call.unwrap_or(wait.call)));
         let Some((at, step)) = step.map(|at| (at, program.steps.get(at))) else { continue };
         let made = ORDINARY_NS + program.unmade(at, fix);
-        let before = (step.gap - i64::from(step.overhead) - made).max(0);
-        run = run.saturating_add(before);
         if program.laps.is_some_and(|laps| (laps.first..laps.last).contains(&at)) {
-            looped = looped.saturating_add(before);
+            built = built.saturating_add((step.gap - i64::from(step.overhead) - made).max(0));
         }
     }
-    (run, looped)
+    built
 }
 
 impl Waits<'_> {

@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn ranges_hold_the_value_and_nothing_below_zero() {
         let margin = Margin { scatter: 50, ..Margin::default() };
-        assert_eq!(margin.around(1_000, 1_000, 1_000), (647, 1_403));
+        assert_eq!(margin.around(1_000, 1_000, 1_000), (746, 1_403));
         assert_eq!(margin.around(10, 10, 10), (0, 60));
         assert_eq!(Margin::default().around(0, 0, 0), (0, 0));
         assert_eq!(margin.around(i64::MAX, i64::MAX, i64::MAX).1, i64::MAX);
@@ -158,7 +158,7 @@ mod tests {
     /// An end of the estimate's own counts where it lies further out, and not on top.
     #[test]
     fn the_further_end_counts() {
-        assert_eq!(Margin::default().around(1_000, 900, 1_600), (650, 1_600));
+        assert_eq!(Margin::default().around(1_000, 900, 1_600), (750, 1_600));
         assert_eq!(Margin::default().around(1_000, 400, 1_100), (400, 1_400));
     }
 
@@ -169,7 +169,7 @@ mod tests {
         let around =
             |bound, value| Margin::default().of(10_000, 1_000, 1_000, bound).around(value, value, value);
         assert_eq!(around(BoundBy::Host, 100), (0, 350 + 400));
-        assert_eq!(around(BoundBy::Host, 2_000), (1_300, 2_800 + 400));
+        assert_eq!(around(BoundBy::Host, 2_000), (1_500, 2_800 + 400));
         assert_eq!(around(BoundBy::Gpu, 100), (38, 225));
         assert_eq!(Margin::default().of(1_000, 1_000, 1_000, BoundBy::Host).built, 100);
         assert_eq!(Margin::default().of(10_000, 60, 0, BoundBy::Host).unseen, 60);

@@ -17,7 +17,7 @@ pub(super) struct Settling<'a> {
     /// Of the variants of a [`Plan`].
     pub outcomes: &'a [Outcome],
     /// Of each subject, host work before its uploads ([`super::bounds::built`]).
-    pub built: Vec<(i64, i64)>,
+    pub built: Vec<i64>,
     pub clock: Clock,
     pub margin: Margin,
     pub terms: Terms,
@@ -39,7 +39,7 @@ impl Settling<'_> {
             let (price, only) = (&mut prices.sites[i], &self.outcomes[single]);
             // Left in alone, a wait takes over what others gave up: that is not its share.
             let share = without.map(|w| self.outcomes[w].end - joint.end);
-            let margin = self.margin.of(base.end, 0, self.built[i].0, bound);
+            let margin = self.margin.of(base.end, 0, self.built[i], bound);
             price.settle(base.end - only.end, share, bounded(most(i), high[i]), self.clock, margin);
             price.iteration =
                 self.lap(base).zip(self.lap(only)).map(|(a, b)| self.clock.keeps((a - b).max(0)));
@@ -47,9 +47,7 @@ impl Settling<'_> {
             prices.cut = prices.cut.max(price.cut);
         }
         let counted = || (0..self.subjects.len()).filter(|&i| self.subjects[i].counted);
-        let built = |of: fn(&(i64, i64)) -> i64| {
-            counted().map(|i| of(&self.built[i])).fold(0i64, i64::saturating_add)
-        };
+        let built = counted().map(|i| self.built[i]).fold(0i64, i64::saturating_add);
         let waits = |i: usize| (self.subjects[i].waits.len() as i64).saturating_mul(UNSEEN_EACH_NS);
         let along = counted().map(waits).fold(0i64, i64::saturating_add);
         let most = counted().map(most).fold(0i64, i64::saturating_add);
@@ -58,7 +56,7 @@ impl Settling<'_> {
         // A whole is worth no less than its best part.
         let best = counted().map(|i| prices.sites[i].alone).max().unwrap_or(0);
         (prices.run, prices.cut) = {
-            let margin = self.margin.of(base.end, along, built(|built| built.0), bound);
+            let margin = self.margin.of(base.end, along, built, bound);
             let mut run = self.saving(|o| Some(o.end), margin).unwrap_or_default();
             let (saved, above) = within(run.saved, 0, most);
             let (saved, short) = within(saved, best, i64::MAX);
@@ -72,7 +70,7 @@ impl Settling<'_> {
         let count = self.program.laps.map_or(1, |l| l.count.max(1));
         prices.iteration = self.lap(base).and_then(|length| {
             let margin = Margin { scatter: self.margin.scatter / count, ..self.margin };
-            let margin = margin.of(length, along / count, built(|built| built.1) / count, bound);
+            let margin = margin.of(length, along / count, built / count, bound);
             let lap = self.saving(|o| self.lap(o), margin)?;
             Some(Saving { high: margin.above(reach / count, lap.high).max(lap.saved), ..lap })
         });

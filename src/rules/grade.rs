@@ -125,7 +125,6 @@ grades! {
     S20_ANYWAY: S20 0.7 "another line reads it anyway"
     S20_ELEMENT: S20 0.75 "it is read element by element: one read before the loop gives it as well"
     S21: S21 0.8 ""
-    WEAK_OVER_SOURCE: Weak 0.8 "the source was read and left it open: only from this score on, and no more"
     WEAK_CAP: Weak 0.85 "at most, without the source"
 }
 

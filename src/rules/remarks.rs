@@ -13,7 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         .proves("One torch.stack(...).tolist() reads them in one wait.")
         .example("print(a.item(), b.item())"),
     remark(RuleId::S18)
-        .looks_at("Conditions around the read such as `step % 100 == 0`.")
+        .looks_at("Conditions such as `step % 100 == 0` around the read, or around a call on the way to it.")
         .proves("What it costs is spread over the steps without it.")
         .example("if step % 100 == 0:\n    print(loss.item())"),
     remark(RuleId::S22)

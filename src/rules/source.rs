@@ -66,7 +66,7 @@ pub(super) const RULES: &[Rule] = &[
         .proves("Python branches once a comparison: torch.maximum and torch.sort do not.")
         .example("highest = max(losses)    # tensors of the GPU"),
     rule(RuleId::S15)
-        .looks_at("Statements around it: clocks, event times, non-blocking copies whose target is read later.")
+        .looks_at("Statements around a synchronisation, or a read of which nothing is kept: clocks, event times, non-blocking copies whose target is read later.")
         .proves("Timing, a barrier that makes a buffer readable, or nothing: the GPU keeps its order by itself.")
         .example("torch.cuda.synchronize()\nseconds = time.perf_counter() - start"),
     rule(RuleId::S16)

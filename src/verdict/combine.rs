@@ -70,7 +70,7 @@ fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
     match yields.to {
         // What the trace alone does not prove, the source may tell.
         To::Nothing if trace.confidence < DECIDED => merge(source, trace),
-        To::Nothing => trace,
+        To::Nothing => Verdict { pattern: finer(&trace, &source).or(trace.pattern), ..trace },
         To::SameKind if source.kind == trace.kind => {
             // What is moved or made stands on the line; of indices, the native chain tells more, and of a library the
             // catalogue.
@@ -81,8 +81,10 @@ fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
                     .evidence
                     .first()
                     .is_some_and(|first| matches!(first.rule, RuleId::S08 | RuleId::S09));
-            let pattern =
-                if told { source.pattern.or(trace.pattern) } else { trace.pattern.or(source.pattern) };
+            let pattern = match told {
+                true => source.pattern.or(trace.pattern),
+                false => finer(&trace, &source).or(trace.pattern).or(source.pattern),
+            };
             merge(Verdict { pattern, ..trace }, source)
         }
         To::SameKind => trace,
@@ -93,6 +95,14 @@ fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
         }
         To::Anything => merge(source, trace),
     }
+}
+
+/// The entry of the source where it is a case of the trace's: what is stored by an index, what becomes of what a mask selects,
+/// only the line tells.
+fn finer(trace: &Verdict, source: &Verdict) -> Option<&'static str> {
+    const CASES: [(&str, &str); 4] = [("C05", "C17"), ("B02", "B31"), ("B03", "B31"), ("B02", "B32")];
+    let pair = (trace.pattern?, source.pattern?);
+    (CASES.contains(&pair) && trace.kind == source.kind).then_some(pair.1)
 }
 
 /// The first verdict with the reasons of both; where they agree on the class, as sure as the surer.

@@ -87,10 +87,10 @@ pub fn inside(s: &Subject, pattern: Option<&str>) -> Option<Inside> {
         return None;
     }
     let foreign = frames.iter().position(|f| !catalogue::is_helper(&f.file));
-    let known = known(s).filter(|k| !k.is_wrapper() || foreign.is_none_or(|frame| frame == k.depth));
+    let known = known(s).filter(|k| !k.wraps || foreign.is_none_or(|frame| frame == k.depth));
     Some(match known {
         // A wrapper of PyTorch's: the caller's own call, or one of the code around it.
-        Some(k) if k.is_wrapper() && foreign.is_none() => {
+        Some(k) if k.wraps && foreign.is_none() => {
             let advised = only_wraps(&frames[k.depth + 1..]);
             Inside { frame: k.depth + usize::from(!advised), advised, called: advised && by_name(frames) }
         }

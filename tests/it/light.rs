@@ -200,18 +200,21 @@ fn folders_are_paired_as_files_are() {
 /// ```text
 ///  run        [0][1][2] … [39]
 ///  run.light  [0][1] … [23]           a wait of iteration n is that of iteration n
+///
+///  run        [0][1] … [23]
+///  run.light  [0][1] … [23][24] … [39]     what goes on repeats the last
 /// ```
 #[test]
-fn it_may_be_of_fewer_iterations() {
-    for nvtx in [true, false] {
+fn it_may_be_of_fewer_iterations_or_of_more() {
+    for (nvtx, full, light) in [(true, 40, 24), (false, 40, 24), (true, 24, 40), (false, 24, 40)] {
         let place = Place::empty();
-        let of = |run: Loop| Loop { nvtx, ..run };
-        of(LOOP).write(place.folder.path(), "run", &lines(FULL));
-        of(Loop { iterations: 24, ..bare() }).write(place.folder.path(), "run.light", &lines(LIGHT));
+        let of = |run: Loop, iterations| Loop { nvtx, iterations, ..run };
+        of(LOOP, full).write(place.folder.path(), "run", &lines(FULL));
+        of(bare(), light).write(place.folder.path(), "run.light", &lines(LIGHT));
         let report = place.report(&["run.sqlite"]);
         assert_eq!(warning(&report, "timing-unused"), None, "marked: {nvtx}");
         let waits: Vec<_> = report["sites"].as_array().into_iter().flatten().map(|s| &s["waits"]).collect();
-        assert_eq!(waits, [24, 24], "marked: {nvtx}");
+        assert_eq!(waits, [light, light], "marked: {nvtx}");
     }
 }
 

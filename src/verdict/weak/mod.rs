@@ -10,13 +10,14 @@
 //! ```
 //! Weak rules never decide alone: two that look at different things must point the same way, each with a weight of at
 //! least [`grade::WITNESS`]. The confidence is the score's distance from even odds, [`grade::WEAK_CAP`] at most. Where the
-//! source was read and left the use open, the hard cases remain: there it takes [`grade::WEAK_OVER_SOURCE`].
+//! source was read and left the use open, the hard cases remain, and they decide nothing: of four that they once decided
+//! there three were right.
 //!
 //! The weights stand in [`crate::rules`]: priors, fitted to the reads that two labelled programs (a trainer and an inference
 //! server) and the pattern catalogue's own leave open without the source: 59 sites, of which 28 are false, 22 true, and 9 no
 //! one can decide from a line. The table says of each on how many it fired; one that fired on none keeps half of its prior
 //! or less, so that two of those come to 0.77 at most. Of the 59, these rules decide 21: 14 of 14 right at 0.8 and above,
-//! 6 of 7 below; with the source, 3 of the 17 that it leaves open, all right.
+//! 6 of 7 below.
 
 pub mod observe;
 mod rules;
@@ -93,12 +94,9 @@ impl Leaning {
     /// Decides an open verdict where the rules may, and tells all that fired either way. `over_source`: the source was
     /// read and left it open.
     pub fn apply(&self, bundle: &Bundle, over_source: bool, verdict: &mut Verdict) {
-        let bar = if over_source { grade::WEAK_OVER_SOURCE.confidence } else { 0.0 };
-        let decided = self.class().filter(|d| d.1 >= bar && is_read(bundle));
+        let decided = self.class().filter(|_| !over_source && is_read(bundle));
         if let Some((class, confidence)) = decided {
-            verdict.class = class;
-            verdict.kind = self.kind(class, bundle);
-            verdict.confidence = if over_source { bar } else { confidence };
+            (verdict.class, verdict.kind, verdict.confidence) = (class, self.kind(class, bundle), confidence);
             verdict.evidence.retain(|e| e.rule != RuleId::Undecided);
             let text = "no decisive rule holds; several weak ones together make it likely:";
             verdict.evidence.insert(0, Evidence::new(RuleId::Weak, text));

@@ -151,7 +151,7 @@ if a.item() > 9 or b:  #! item: control-flow; pattern A01
     step()
 
 # --- no guard on a tensor
-if (x > 0).all():  #! truth: control-flow; pattern A38
+if (x > 0).all():  #! truth: control-flow; pattern A42
     step()
 
 # --- asserts are validations that can go
@@ -243,3 +243,59 @@ def stop(model, x):
     scores = model(x)
     if scores.max() > 3:  #! truth: control-flow; >= 0.95
         raise_limit()
+
+# --- a branch that ends the loop may be asked late
+def train(model, batches, limit):
+    for batch in batches:
+        loss = model(batch)
+        if loss.item() < limit:  #! item: control-flow; pattern A38
+            break
+        if (loss < limit).all() and model.ready:  #! truth: control-flow; pattern A38
+            self.should_stop = True
+    while loss.item() > limit:  #! item: control-flow; pattern A38
+        loss = model.step()
+    while not loss.all():  #! truth: control-flow; pattern A38
+        loss = model.step()
+
+# --- one that acts may not
+def validate(model, batches, best):
+    for batch in batches:
+        acc = model(batch)
+        if acc.item() > best:  #! item: control-flow; pattern A01
+            copyfile('last.pt', 'best.pt')
+        if acc > best:  #! truth: control-flow; pattern A42
+            copyfile('last.pt', 'best.pt')
+        if not acc.all():  #! truth: control-flow; pattern A42
+            model.reset()
+
+# --- a search among what the loop goes through
+def search(boxes, model):
+    for box in boxes:
+        if box.sum().item() > 3:  #! item: control-flow; pattern A01
+            break
+    for box in boxes:
+        score = model(box)
+        if score.item() > 3:  #! item: control-flow; pattern A01
+            return box
+    for box in boxes:
+        if model.score(box).item() > 3:  #! item: control-flow; pattern A01
+            return True
+    return False
+
+# --- how often a loop runs
+def sub(model, n):
+    for i in range(n.item()):  #! item: control-flow; pattern A07
+        model.sub(i)
+
+# --- a branch that only fills a part of a tensor
+def rule(logits, k, stamp, text, begin):
+    if stamp.logsumexp(0) > text.max():  #! truth: control-flow; pattern A03; > 0.9
+        logits[k, :begin] = -np.inf
+
+# --- decided once, after the loop that collects it
+def test(model, masks):
+    accs = []
+    for mask in masks:
+        accs.append(int(model(mask).sum()))  #! int: control-flow; pattern A14; says needed only once
+    if accs[0] > 3:
+        save(model)

@@ -110,7 +110,7 @@ def pairs(scores, rows, device):
 
 # --- labels of any caller
 def embed(points, labels):
-    return points[labels == -1]  #! get-mask: dynamic-shape
+    return points[labels == -1]  #! get-mask: dynamic-shape; pattern B32
 
 def everywhere(points, device):
     labels = torch.ones(points.shape[0], dtype=torch.int, device=device)

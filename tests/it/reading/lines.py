@@ -232,3 +232,20 @@ def boxes(gt, w):
     found = torch.Tensor(gt)  #! upload pynew: upload; pattern C01
     found[:, [0, 2]] *= w  #! upload setitem: upload
     return found
+
+# --- stored at indices of the host: one number at those of one dimension can be filled in
+def store(x, rows, columns, t):
+    x[:, rows] = -np.inf  #! upload setitem: upload; pattern C05
+    x[:, mask] = 0  #! upload setitem: upload; pattern C17
+    x[rows, columns] = 0  #! upload setitem: upload; pattern C17
+    x[rows] = t  #! upload setitem: upload; pattern C17
+    x[3] = 1.0  #! upload setitem: upload; pattern C06
+
+# --- moved where no loader is in sight
+def transcribe(mel, model):
+    return model(mel.to('cuda'))  #! to: upload; pattern C15
+
+# --- and where one is
+def train(loader, model):
+    for x in loader:
+        model(x.to('cuda'))  #! to: upload; pattern C03

@@ -103,7 +103,9 @@ def gather(a, b, device):
 
 # --- added to through a mask: read first
 def embed(points: torch.Tensor, labels, weight):
-    points[labels == -1] += weight  #! get-mask: dynamic-shape
+    points[labels == -1] += weight  #! get-mask: dynamic-shape; pattern B31
+    loss = F.cross_entropy(points[labels == 0], weight)  #! get-mask: dynamic-shape; pattern B02
+    kept = points.masked_select(labels)  #! count masked_select: dynamic-shape; pattern B32
 
 # --- a bound in a target
 def suppress(logits: torch.Tensor, last):

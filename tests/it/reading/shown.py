@@ -281,3 +281,44 @@ def f(loader, model):
         total += model(x).item()  #! item: logging
         if is_best():
             torch.save({'loss': total}, 'best.pt')
+
+# --- shown now and then already: here, or where the function is called
+def train(model, batches):
+    for i, batch in enumerate(batches):
+        loss = model(batch)
+        if i % 100 == 0:
+            print(loss.item())  #! item: logging; pattern A44; rules S04 S18
+            display(loss)  #< display
+        if rank == 0:
+            print(loss.item())  #! item: logging; pattern A01; rules S04 S18
+
+def display(loss):
+    print(f'loss {loss.item()}')  #! item: logging; pattern A44; rules S04 S18
+
+# --- a whole loop now and then
+def evaluate(model, epochs, batches):
+    for epoch in epochs:
+        if epoch % 5 == 0:
+            for batch in batches:
+                print(model(batch).item())  #! item: logging; pattern A01; rules S04 S18
+
+# --- a read that stands for a synchronisation
+def timed(model, x):
+    start = time.time()
+    model(x).item()  #! item: timing; rule S15; pattern F01
+    print(time.time() - start)
+
+# --- the same in a function of its own
+def wait(y):
+    y.sum().item()  #! item: timing; rule S15; pattern F01
+
+def timed(model, x):
+    start = time.time()
+    y = model(x)
+    wait(y)  #< wait
+    print(time.time() - start)
+
+# --- one that stands for nothing
+def step(model, x):
+    model(x).item()  #! item: explicit; pattern A01
+    model.update()

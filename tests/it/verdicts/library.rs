@@ -119,6 +119,25 @@ fn a_library_has_its_entry_under_every_name_of_its_package() {
     }
 }
 
+/// What Lightning sends to its loggers has the option of the logger, and stands where the metrics are sent.
+#[test]
+fn a_converter_hides_no_option() {
+    const PACKAGES: &str = "/venv/lib/python3.12/site-packages/lightning/";
+    let file = |path: &str| format!("{PACKAGES}{path}");
+    let read = file("fabric/utilities/apply_func.py");
+    let logger = file("pytorch/trainer/connectors/logger_connector/logger_connector.py");
+    let frames = [
+        ("to_item", &*read, 134),
+        ("convert_tensors_to_scalars", &*read, 140),
+        ("log_metrics", &*logger, 118),
+        ("<module>", "/w/fit.py", 43),
+    ];
+    let site = site(&frames, &[]);
+    assert_eq!(words(&site), "false logging L20 R17");
+    assert_eq!(site.fix.as_ref().map(|fix| &*fix.title), Some("raise log_every_n_steps"));
+    assert_eq!(site.library_frame.as_ref().map(|frame| &*frame.function), Some("log_metrics"));
+}
+
 /// An upload is false whoever makes it (R01); a known place says which option spares the wait.
 #[test]
 fn an_upload_in_a_library_has_the_librarys_option() {

@@ -3,8 +3,8 @@
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::nodes::function_scope;
-use crate::verdict::source::parse::{Node, Source, last, nodes, scope, within};
-use ruff_python_ast::{BoolOp, Expr, ExprCall, ExprName, Number, Operator, Stmt, StmtIf};
+use crate::verdict::source::parse::{Node, Path, Source, last, nodes, scope, within};
+use ruff_python_ast::{BoolOp, ElifElseClause, Expr, ExprCall, ExprName, Number, Operator, Stmt, StmtIf};
 use ruff_text_size::Ranged;
 
 /// Whether a test, in lower case, looks for values that are not finite.
@@ -57,6 +57,100 @@ fn keeps_extreme(ast: &StmtIf) -> bool {
     let (one, other) = (nodes::dotted(&test.left), nodes::dotted(other));
     let pair = (nodes::dotted(&kept.value), nodes::dotted(target));
     ast.elif_else_clauses.is_empty() && (pair == (one.clone(), other.clone()) || pair == (other, one))
+}
+
+/// What a test leads to, by which the way to go without waiting for it differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fork {
+    /// It ends the loop around it: a late answer only adds turns.
+    Stops,
+    /// It chooses between tensors, as `torch.where` can.
+    Chooses,
+    /// It is how often a loop runs.
+    Counts,
+    /// What it decides needs the answer.
+    Acts,
+}
+
+/// What the test that the last node of `path` is, or is an operand of, leads to.
+///
+/// A test of what the loop goes through is no end that may come late: it looks for one among them.
+pub fn fork(path: &[Node<'_>]) -> Fork {
+    let [above @ .., node] = path else { return Fork::Acts };
+    match above {
+        [.., Node::ExprBoolOp(_) | Node::ExprUnaryOp(_)] if !mentions_turn(path) => fork(above),
+        [.., Node::StmtWhile(ast)] if within(*node, &*ast.test) => Fork::Stops,
+        [.., Node::StmtFor(_) | Node::Comprehension(_), Node::ExprCall(call), Node::Arguments(_)]
+            if nodes::name(&call.func) == "range" =>
+        {
+            Fork::Counts
+        }
+        _ if is_choice(path) => Fork::Chooses,
+        [.., Node::StmtIf(ast)] if ast.elif_else_clauses.is_empty() && ast.body.iter().all(fills) => {
+            Fork::Chooses
+        }
+        [.., Node::StmtIf(StmtIf { body, .. }) | Node::ElifElseClause(ElifElseClause { body, .. })]
+            if !mentions_turn(path) && body.iter().any(|stmt| stops_loop(stmt, path)) =>
+        {
+            Fork::Stops
+        }
+        _ => Fork::Acts,
+    }
+}
+
+/// The innermost loop of the function around the last node.
+fn around<'a>(path: &[Node<'a>]) -> Option<Node<'a>> {
+    let inside = path[function_scope(path)..].iter().rev();
+    inside.copied().find(|node| matches!(node, Node::StmtFor(_) | Node::StmtWhile(_)))
+}
+
+/// Whether the last node names what the loop around goes through.
+fn mentions_turn(path: &[Node<'_>]) -> bool {
+    last(path).is_some_and(|node| names_turn(node, path))
+}
+
+fn names_turn(node: Node<'_>, path: &[Node<'_>]) -> bool {
+    let Some(Node::StmtFor(ast)) = around(path) else { return false };
+    let names = |node: Node<'_>| -> Vec<String> {
+        let all = nodes::find(&[node], &mut |path| matches!(last(path), Some(Node::ExprName(_))));
+        let name = |path: &Path<'_>| match last(path) {
+            Some(Node::ExprName(ast)) => Some(ast.id.to_string()),
+            _ => None,
+        };
+        all.iter().filter_map(name).collect()
+    };
+    let turn = names(Node::from(&*ast.target));
+    names(node).iter().any(|name| turn.contains(name))
+}
+
+/// Whether a statement ends the loop around: it leaves, or sets a flag that is named so. A function that says yes or no has
+/// looked for something.
+fn stops_loop(stmt: &Stmt, path: &[Node<'_>]) -> bool {
+    const FLAGS: [&str; 5] = ["stop", "done", "converge", "finish", "terminat"];
+    let flag = |target: &Expr| {
+        let name = nodes::name(target).to_ascii_lowercase();
+        FLAGS.iter().any(|flag| name.contains(flag))
+    };
+    around(path).is_some()
+        && match stmt {
+            Stmt::Break(_) => true,
+            Stmt::Return(ast) => ast
+                .value
+                .as_deref()
+                .is_none_or(|value| !value.is_boolean_literal_expr() && !names_turn(Node::from(value), path)),
+            Stmt::Assign(ast) => ast.value.is_boolean_literal_expr() && ast.targets.iter().any(flag),
+            _ => false,
+        }
+}
+
+/// `logits[i, :n] = -inf`: only a tensor or an array is addressed so.
+fn fills(stmt: &Stmt) -> bool {
+    let sliced = |target: &Expr| {
+        let parts = target.as_subscript_expr().and_then(|ast| ast.slice.as_tuple_expr());
+        parts.is_some_and(|parts| parts.iter().any(Expr::is_slice_expr))
+    };
+    matches!(stmt, Stmt::Assign(ast)
+        if ast.targets.iter().all(sliced) && (computes(&ast.value) || ast.value.is_number_literal_expr()))
 }
 
 fn assigns_computed(stmt: &Stmt) -> bool {
@@ -217,12 +311,17 @@ fn is_rank(node: Node<'_>) -> bool {
 mod tests {
     use super::*;
 
-    /// Whether the test named `flag` only chooses.
-    fn choice(code: &str) -> bool {
+    /// What is said of the last `flag`.
+    fn with_flag<T>(code: &str, said: fn(&[Node<'_>]) -> T) -> T {
         let file = Source::parse(code.as_bytes().to_vec()).expect("it parses");
         let flag = |path: &[Node<'_>]| matches!(last(path), Some(Node::ExprName(ast)) if ast.id == "flag");
         let found = nodes::find(&[file.module()], &mut |path| flag(path));
-        is_choice(found.first().expect("it has the test"))
+        said(found.last().expect("it has the test"))
+    }
+
+    /// Whether the test named `flag` only chooses.
+    fn choice(code: &str) -> bool {
+        with_flag(code, is_choice)
     }
 
     #[test]
@@ -235,6 +334,30 @@ mod tests {
             "if flag:\n    x = a * 2\n    x.scatter_(1, i, y)\nelse:\n    x = a",
         ] {
             assert!(choice(code), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_branch_that_ends_its_loop_may_have_a_late_answer() {
+        let of = |code: &str| with_flag(code, fork);
+        for (code, wanted) in [
+            ("for x in xs:\n    if flag:\n        break", Fork::Stops),
+            ("for x in xs:\n    if flag and ready:\n        self.done = True", Fork::Stops),
+            (
+                "def f():\n    for x in xs:\n        y = x\n        if flag:\n            return y",
+                Fork::Stops,
+            ),
+            ("while flag:\n    x = step(x)", Fork::Stops),
+            ("def f():\n    for x in xs:\n        if flag:\n            return x", Fork::Acts),
+            ("def f():\n    for x in xs:\n        if flag:\n            return False", Fork::Acts),
+            ("def f():\n    if flag:\n        return x", Fork::Acts),
+            ("for flag in flags:\n    if flag:\n        break", Fork::Acts),
+            ("for x in xs:\n    if flag:\n        save(x)", Fork::Acts),
+            ("for i in range(flag):\n    f(i)", Fork::Counts),
+            ("if flag:\n    x[i, :n] = -np.inf", Fork::Chooses),
+            ("if flag:\n    x = y * 2", Fork::Chooses),
+        ] {
+            assert_eq!(of(code), wanted, "{code}");
         }
     }
 

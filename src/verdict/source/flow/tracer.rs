@@ -115,6 +115,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
             given: None,
             rare: away(conditions::rare(path)),
             seldom: away(conditions::under(path, conditions::takes_turns)),
+            fork: conditions::fork(path),
             value: value.clone(),
         });
     }

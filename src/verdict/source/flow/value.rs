@@ -1,5 +1,6 @@
 //! A value that is followed through the program, and the uses that it comes to.
 
+use super::conditions::Fork;
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::roles::{is_figure, is_figure_of_run};
 use crate::verdict::source::parse::scope::argument_for;
@@ -227,6 +228,8 @@ pub struct Use {
     pub rare: bool,
     /// Only every so many turns of a loop.
     pub seldom: bool,
+    /// What it leads to, of a branch.
+    pub fork: Fork,
     /// The highest confidence that a verdict on it deserves.
     pub limit: f64,
     /// The value as the sink gets it, for following it into the caller.

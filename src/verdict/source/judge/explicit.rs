@@ -33,19 +33,21 @@ pub fn purpose(
     if let Some(text) = program.and_then(|program| guard(Home { program, file }, path)) {
         return (grade::S21, Kind::Barrier, text);
     }
-    if let Some(text) = timing(file, path) {
-        return (grade::S15_CLOCK, Kind::Timing, text);
-    }
-    if is_wrapper(path)
-        && let Some((file, frame)) = caller
-        && let Some(statement) = line::statement_at(file, frame)
-        && let Some(text) = timing(file, &statement)
-    {
-        let text = format!("{text}, around the call on line {}", frame.line);
-        return (grade::S15_CALLER, Kind::Timing, text);
+    if let Some((grade, text)) = clock(here, caller) {
+        return (grade, Kind::Timing, text);
     }
     let text = "nothing is copied, no clock is read next to it and no buffer waits for it: the GPU keeps its order without it";
     (grade::S15, Kind::Explicit, text.to_owned())
+}
+
+/// The clock that stands next to the statement at the end of the path, or next to the call of a function that does little else.
+pub fn clock(here: Here<'_, '_>, caller: Option<(&Source, &Frame)>) -> Option<(Grade, String)> {
+    if let Some(text) = timing(here.file(), here.path) {
+        return Some((grade::S15_CLOCK, text));
+    }
+    let (file, frame) = caller.filter(|_| is_wrapper(here.path))?;
+    let text = timing(file, &line::statement_at(file, frame)?)?;
+    Some((grade::S15_CALLER, format!("{text}, around the call on line {}", frame.line)))
 }
 
 /// Whether the function around holds at most two statements besides its docstring.

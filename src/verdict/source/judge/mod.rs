@@ -9,6 +9,7 @@ mod guard;
 mod origin;
 mod pinned;
 pub mod race;
+mod rare;
 pub mod reader;
 mod reduced;
 mod rules;

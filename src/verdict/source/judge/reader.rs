@@ -1,11 +1,11 @@
 //! The verdict on one synchronising expression.
 
-use super::rules::{GUARD, VALIDATION};
+use super::rules::{GUARD, VALIDATION, way_on};
 use super::{explicit, surroundings};
 use crate::model::Frame;
 use crate::rules::grade::{self, Grade};
 use crate::rules::says;
-use crate::verdict::source::flow::conditions::{is_asserted, is_choice, is_guard, settled_by};
+use crate::verdict::source::flow::conditions::{fork, is_asserted, is_choice, is_guard, settled_by};
 use crate::verdict::source::infer::placement::{Here, Placement, is_filled};
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::locate::fit;
@@ -24,6 +24,14 @@ pub struct SiteReader<'s> {
     /// The stack from the user's line outwards, libraries' frames among them.
     pub frames: &'s [Frame],
     pub observed: &'s Observed<'s>,
+}
+
+impl SiteReader<'_> {
+    /// Whether a file of the stack names a data loader, which could pin what it loads.
+    fn loads(self) -> bool {
+        let mut own = self.frames.iter().filter(|frame| frame.user);
+        own.any(|frame| self.tree.open(&frame.file).is_some_and(|file| file.whole().contains("oader")))
+    }
 }
 
 /// One expression of a site, in the file of the first frame.
@@ -48,19 +56,28 @@ impl Case<'_, '_> {
     pub fn judge(self) -> Judged {
         let mut verdict =
             self.settled_test().unwrap_or_else(|| self.read_anyway(self.host_knows(self.verdict())));
-        if verdict.class == Class::False && !matches!(verdict.kind, Kind::Upload | Kind::Timing) {
-            verdict.evidence.extend(surroundings::amortised(self.here));
-        }
         // Whether it hands a value of the device to Python.
         let reads = matches!(
             self.sync,
             SyncExpr::Item | SyncExpr::Convert(_) | SyncExpr::ToList | SyncExpr::Download(_)
         );
+        if reads && verdict.kind == Kind::Explicit {
+            verdict = self.clocked().unwrap_or(verdict);
+        }
+        let may_be_rare =
+            verdict.class == Class::False && !matches!(verdict.kind, Kind::Upload | Kind::Timing);
+        let rare = may_be_rare.then(|| self.amortised()).flatten();
+        let turns = rare.as_ref().is_some_and(|(_, turns)| *turns);
+        verdict.evidence.extend(rare.map(|(evidence, _)| evidence));
         if reads && matches!(verdict.kind, Kind::Logging | Kind::ValueRead) {
             verdict.evidence.extend(surroundings::coalescable(self.here));
         }
         let Self { here, sync, site, .. } = self;
         let mended = mend(Subject { here, sync, kind: verdict.kind, observed: site.observed });
+        let shown = matches!(verdict.kind, Kind::Logging | Kind::DebugPrint);
+        if turns && shown && mended.outcome.edit().is_none() {
+            verdict.pattern = Some("A44");
+        }
         let open = || verdict.class == Class::Unknown && reads;
         match (verdict.class == Class::True || open()).then(|| self.is_element()).flatten() {
             Some(true) => {
@@ -69,6 +86,7 @@ impl Case<'_, '_> {
             }
             Some(false) if verdict.class == Class::True && verdict.confidence >= grade::ELEMENT => {
                 verdict.confidence = grade::ELEMENT;
+                verdict.pattern = Some("A14");
                 let text = "it is one element of what a loop goes through: one `.tolist()` before the loop reads all of them in one wait";
                 verdict.evidence.push(Evidence::new(RuleId::S17, text));
             }
@@ -145,7 +163,8 @@ impl Case<'_, '_> {
                 let pattern = match sync {
                     SyncExpr::Move("copy_" | "load_state_dict", _) => "C04",
                     _ if filled => "C14",
-                    _ => "C03",
+                    _ if self.site.loads() => "C03",
+                    _ => "C15",
                 };
                 let grade = if known { grade::S09 } else { grade::S09_LINE };
                 let mut verdict = self.says(
@@ -172,7 +191,9 @@ impl Case<'_, '_> {
         };
         if matches!(parent, Node::ExprUnaryOp(ast) if ast.op == UnaryOp::Not) {
             let here = Here { path: &path[..path.len() - 1], ..self.here };
-            return Self { here, ..self }.value("A38", false);
+            let verdict = Self { here, ..self }.value("A42", false);
+            let branches = verdict.kind == Kind::ControlFlow;
+            return Verdict { pattern: if branches { verdict.pattern } else { Some("A02") }, ..verdict };
         }
         if is_asserted(path) {
             return self.says(grade::S03, Kind::ControlFlow, GUARD, &format!("is asserted: {VALIDATION}"));
@@ -184,7 +205,8 @@ impl Case<'_, '_> {
             );
             return says(grade::S02, Kind::ControlFlow, GUARD, text);
         }
-        let (grade, pattern) = if is_choice(path) { (grade::S01_CHOICE, "A03") } else { (grade::S01, "A38") };
+        let grade = if is_choice(path) { grade::S01_CHOICE } else { grade::S01 };
+        let pattern = way_on(fork(path)).unwrap_or("A42");
         says(grade, Kind::ControlFlow, pattern, format!("Python branches on `{text}`"))
     }
 
@@ -214,6 +236,16 @@ impl Case<'_, '_> {
             verdict.evidence[0].text += "; printing a tensor reads its elements one by one";
         }
         verdict
+    }
+
+    /// A read that nothing takes, next to a clock: it stands for a synchronisation, without which the clock would measure
+    /// launches.
+    fn clocked(self) -> Option<Verdict> {
+        let caller = self.site.caller(0, "");
+        let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
+        let (grade, clock) = explicit::clock(self.here, caller)?;
+        let what = format!("is thrown away: it only waits, and {clock}");
+        Some(self.says(grade, Kind::Timing, "F01", &what))
     }
 
     fn explicit(self) -> Verdict {

@@ -2,6 +2,7 @@
 
 use crate::rules::grade::{self, DECIDED, Grade};
 use crate::rules::says;
+use crate::verdict::source::flow::conditions::Fork;
 use crate::verdict::source::flow::value::{Sink, Use};
 use crate::verdict::source::infer::roles::is_figure;
 use crate::vocabulary::{Class, Kind, Verdict};
@@ -52,6 +53,9 @@ fn judge_all(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
         let pattern = match used.sink {
             _ if guard => GUARD,
             Sink::Write if pattern == READ => OUTPUT,
+            _ if is_needed_once(used) && pattern.starts_with('A') => "A14",
+            _ if is_needed_once(used) => "D08",
+            Sink::Branch { .. } => way_on(used.fork).unwrap_or(pattern),
             _ => pattern,
         };
         let mut text = sentence(subject, "is", &[used]);
@@ -131,6 +135,16 @@ fn decides(used: &Use) -> Option<(u8, Kind, Grade)> {
         Sink::Branch { assert: true, .. } => (7, Kind::ControlFlow, grade::S03),
         _ => return None,
     })
+}
+
+/// The entry that says how to do without the answer of a branch, where something is told of it.
+pub const fn way_on(fork: Fork) -> Option<&'static str> {
+    match fork {
+        Fork::Stops => Some("A38"),
+        Fork::Chooses => Some("A03"),
+        Fork::Counts => Some("A07"),
+        Fork::Acts => None,
+    }
 }
 
 /// Whether a use that decides comes after the loop that collects the value. What an attribute collects may be used by a method

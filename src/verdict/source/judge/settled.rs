@@ -6,8 +6,9 @@ use crate::verdict::source::infer::placement::{Here, Placement};
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::locate::fit;
 use crate::verdict::source::locate::sync_expr::{Index, SyncExpr, converted};
-use crate::verdict::source::parse::{Node, last, nodes};
+use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{Kind, Verdict};
+use ruff_python_ast::Expr;
 
 impl Case<'_, '_> {
     /// The verdict on an expression that is what it is whatever becomes of its result.
@@ -17,6 +18,7 @@ impl Case<'_, '_> {
                 return self.only_totals().unwrap_or_else(|| self.index(what, store));
             }
             SyncExpr::Shape(op, pattern) => {
+                let pattern = if pattern == "B02" { self.masked() } else { pattern };
                 return self.only_totals().unwrap_or_else(|| self.shape(op, pattern));
             }
             SyncExpr::Check(op) => {
@@ -77,7 +79,8 @@ impl Case<'_, '_> {
             (Some(false), _) => {
                 let (pattern, what) = match (store, what) {
                     (true, Index::Constant) => ("C06", "the value"),
-                    (true, _) => ("C05", "the value or the index"),
+                    (true, _) if self.fills() => ("C05", "the value or the index"),
+                    (true, _) => ("C17", "the value or the index"),
                     (false, _) => ("C07", "the index"),
                 };
                 self.says(grade::S12, Kind::Upload, pattern, &format!("uploads {what} and waits for it"))
@@ -87,9 +90,10 @@ impl Case<'_, '_> {
                     "`{} = …` counts the mask's ones on the CPU, though no shape depends on it: `torch.where` or `masked_scatter_` do not wait",
                     self.text
                 );
-                says(grade::S12_MASK, Kind::DynamicShape, "B03", text)
+                let pattern = if self.is_augmented() { "B31" } else { "B03" };
+                says(grade::S12_MASK, Kind::DynamicShape, pattern, text)
             }
-            (_, Index::Mask) => size(grade::S11, "B02", "mask"),
+            (_, Index::Mask) => size(grade::S11, self.masked(), "mask"),
             (Some(true), _) if store && self.site.observed.largest > fit::SCALAR_BYTES => self.stored_down(),
             (Some(true), Index::Slice | Index::Name) if self.picks() => {
                 let what = if store {
@@ -103,12 +107,37 @@ impl Case<'_, '_> {
                 let text = format!("the bounds of `{}` are read from the device", self.text);
                 says(grade::S13, Kind::DynamicShape, "A08", text)
             }
-            (Some(true), Index::Name) if self.counts() => size(grade::S11_COUNTED, "B02", "index"),
+            (Some(true), Index::Name) if self.counts() => size(grade::S11_COUNTED, self.masked(), "index"),
             (Some(true), Index::Name) => {
                 self.says(grade::S11_NAME, Kind::DynamicShape, "A09", "reads its index from the device")
             }
             (None, Index::List) => self.says(grade::S12_LIST, Kind::Upload, "C07", "uploads its index"),
             _ => self.says(grade::S11_OPEN, Kind::ValueRead, "A09", "may read or upload its index"),
+        }
+    }
+
+    /// Whether one number is stored at the indices of one dimension, as `index_fill_` does.
+    fn fills(self) -> bool {
+        let [.., Node::StmtAssign(assigned), Node::ExprSubscript(ast)] = self.here.path else { return false };
+        let parts = ast.slice.as_tuple_expr().map_or(std::slice::from_ref(&*ast.slice), |tuple| &tuple.elts);
+        let mut indices = parts.iter().filter(|part| !part.is_slice_expr());
+        let one = indices.next().filter(|_| indices.next().is_none());
+        is_number(&assigned.value) && one.is_some_and(|one| !dotted(one).contains("mask"))
+    }
+
+    /// `x[mask] += value`: read and written by the mask.
+    fn is_augmented(self) -> bool {
+        matches!(self.here.path, [.., Node::StmtAugAssign(ast), own] if nodes::within(*own, &*ast.target))
+    }
+
+    /// The entry of a selection by a mask: what is stored back there, or goes on as it is, is not reduced at once.
+    fn masked(self) -> &'static str {
+        match self.here.path {
+            _ if self.is_augmented() => "B31",
+            [.., Node::StmtAssign(_) | Node::StmtReturn(_) | Node::ExprList(_) | Node::ExprTuple(_), _] => {
+                "B32"
+            }
+            _ => "B02",
         }
     }
 
@@ -206,5 +235,15 @@ impl Case<'_, '_> {
         };
         let name = file.rsplit('/').next().unwrap_or(&file);
         says(grade, kind, pattern, format!("the wait is in `{function}` of {name}{what}"))
+    }
+}
+
+/// Whether an expression is a number of Python's: `-1`, `-np.inf`, `float("-inf")`.
+fn is_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::UnaryOp(ast) => is_number(&ast.operand),
+        Expr::Attribute(ast) => matches!(ast.attr.as_str(), "inf" | "nan" | "pi"),
+        Expr::Call(call) => matches!(dotted(&call.func).as_str(), "float" | "int"),
+        _ => expr.is_number_literal_expr() || expr.is_boolean_literal_expr(),
     }
 }

@@ -1,7 +1,6 @@
-//! What surrounds a read: other reads next to it (S17), and conditions that make it rare (S18); what comes before an upload (S22).
+//! What surrounds a read: other reads next to it (S17); what comes before an upload (S22).
 
 use crate::text::shorten_end;
-use crate::verdict::source::flow::conditions;
 use crate::verdict::source::infer::libraries::JOINS;
 use crate::verdict::source::infer::placement::{Here, is_filled};
 use crate::verdict::source::mend::neighbours::{reads, run};
@@ -27,14 +26,6 @@ pub fn coalescable(here: Here<'_, '_>) -> Option<Evidence> {
         (first, last, n) => format!("{n} values are read one by one on lines {first} to {last}: {REMEDY}"),
     };
     Some(Evidence::new(RuleId::S17, text))
-}
-
-/// S18: the condition around that lets the line run only now and then, or only in one process.
-pub fn amortised(here: Here<'_, '_>) -> Option<Evidence> {
-    let ast = conditions::rare(here.path)?;
-    let line = here.file().line_of(ast.range.start());
-    let text = format!("only runs under `if {}` (line {line})", here.text(&*ast.test));
-    Some(Evidence::new(RuleId::S18, text))
 }
 
 /// S22: what is moved to the GPU is filled or joined on the host right before, each time, and nothing reads it in between.
