@@ -1,10 +1,12 @@
 //! Arguments of calls: how most values end.
 
+use super::attribute::function;
 use super::calls::is_array;
 use super::device::joins;
 use super::tracer::{Tracer, UNKNOWN};
-use super::value::{Next, Sink, Step, Value, ends, ends_perhaps};
+use super::value::{Next, Sink, Step, Use, Value, ends, ends_perhaps};
 use crate::rules::grade::{HANDED_ON, RECORDED};
+use crate::text::package;
 use crate::verdict::source::infer::libraries::{Names, makes_tensor};
 use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::roles::{self, Role};
@@ -12,12 +14,16 @@ use crate::verdict::source::parse::imports::full_name;
 use crate::verdict::source::parse::{Node, Path, dotted, nodes, scope, split_callee, string, within};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
+use std::ops::RangeInclusive;
+
+/// Names looked up for what a file is.
+const MAX_MADE: usize = 8;
 
 impl<'a> Tracer<'a, '_> {
-    /// Whether text goes to a file that the program writes anew, or that its caller chose, and neither is called a log: it may
-    /// as well be a result.
-    fn is_output(&self, call: &'a ExprCall, path: &[Node<'a>]) -> bool {
-        let Some(handle @ Expr::Name(name)) = handle(call) else { return false };
+    /// Whether text that goes to `handle` is an output: to a file that the program writes anew, or that its caller chose, and
+    /// neither is called a log. It may as well be a result.
+    fn is_output(&self, call: &'a ExprCall, handle: &'a Expr, path: &[Node<'a>]) -> bool {
+        let Expr::Name(name) = handle else { return false };
         let told = |text: &str| {
             let text = text.to_ascii_lowercase();
             roles::is_logger(&text) || ["log", "std", "train"].iter().any(|word| text.contains(word))
@@ -33,6 +39,109 @@ impl<'a> Tracer<'a, '_> {
             } else {
                 !opened.is_empty() && opened.iter().all(|(opened, _)| anew(opened))
             }
+    }
+
+    /// The call at the end of `path` writes its argument at `at` to a file: data, and of numbers and text what is no figure of the
+    /// run, are a result.
+    fn written(&mut self, path: &[Node<'a>], at: TextRange, value: &Value) -> Next {
+        let Some(call) = nodes::call(path) else { return Next::Done };
+        let callee = self.file.text(&*call.func);
+        let checkpoint = matches!(&*callee, "torch.save" | "yaml.dump");
+        // Of what a checkpoint keeps, figures are no results, and they are written now and then.
+        if checkpoint && value.bulk && is_kept_figure(value) {
+            return ends_perhaps(RECORDED, Sink::Log, "part of a checkpoint");
+        }
+        if value.data || value.bulk {
+            return ends(Sink::Write, format!("written out by {callee}"));
+        }
+        match handle(call) {
+            Some(handle) if value.text && self.is_output(call, handle, path) => {
+                let what = format!("text for {callee} in a file of its own");
+                ends_perhaps(HANDED_ON, Sink::Write, what)
+            }
+            None if !checkpoint && !value.is_figure() && !self.keeps_figures(call, at, path) => {
+                ends_perhaps(HANDED_ON, Sink::Write, format!("written out by {callee}"))
+            }
+            _ => ends(Sink::Log, format!("an argument of {callee}")),
+        }
+    }
+
+    /// Whether the text of a call, or of what made the file and the writer that it names beside the value at `at`, speaks of the
+    /// run: `w.writerow([epoch, v])`, `w = csv.writer(open("train.csv"))`.
+    pub(super) fn keeps_figures(&self, call: &'a ExprCall, at: TextRange, path: &[Node<'a>]) -> bool {
+        let mut text = self.file.text(call);
+        let others = call.arguments.args.iter().filter(|one| !within(at, one.range()));
+        let mut named: Vec<_> =
+            nodes::receiver(call).into_iter().chain(others).map(|one| (one, path.to_vec())).collect();
+        for _ in 0..MAX_MADE {
+            let Some((expr, place)) = named.pop() else { break };
+            for (made, place) in self.objects.values_of(expr, &place) {
+                text = text + " " + &self.file.text(made);
+                let from = made.as_call_expr().into_iter().flat_map(|call| &call.arguments.args);
+                named.extend(from.map(|one| (one, place.clone())));
+            }
+        }
+        roles::speaks_of_run(&text)
+    }
+
+    /// Whether something uses what a function of the file gives.
+    fn is_asked(&self, path: &[Node<'a>], call: &'a ExprCall) -> bool {
+        !nodes::is_dropped(path) && !self.callees(path, call).is_empty()
+    }
+
+    /// The call at `at` is named like one that logs, unless a function at hand does more. One that only checks the value may as well
+    /// log it.
+    fn logged(&mut self, path: &[Node<'a>], at: usize, value: &Value) -> Next {
+        let Some(call) = nodes::call(&path[..=at]) else { return Next::Done };
+        let mut found = self.besides_logging(path, at, value);
+        let all = found.len();
+        found.retain(|used| !matches!(used.sink, Sink::Branch { guard: true, .. }));
+        if found.is_empty() {
+            let limit = if all > 0 { RECORDED } else { 1.0 };
+            return ends_perhaps(limit, Sink::Log, format!("an argument of {}", self.file.text(&*call.func)));
+        }
+        self.uses.append(&mut found);
+        Next::Done
+    }
+
+    /// The call at `at` is named like one that tells a meter, unless the method itself, at hand, decides by what it is told.
+    fn metered(&mut self, path: &[Node<'a>], at: usize, value: &Value) {
+        let methods = nodes::call(&path[..=at]).map(|call| self.callees(&path[..path.len() - 1], call));
+        let methods: Vec<_> =
+            methods.iter().flatten().map(|method| self.lines(nodes::range(method))).collect();
+        let mut found = self.besides_logging(path, at, value);
+        let own = |used: &Use| methods.iter().any(|lines| used.file.is_none() && lines.contains(&used.line));
+        found.retain(|used| own(used) && !matches!(used.sink, Sink::Branch { guard: true, .. }));
+        if found.is_empty() {
+            return self.tracked(path, at, value);
+        }
+        self.uses.append(&mut found);
+    }
+
+    /// What a function at hand that is called like one that logs decides by what it is given, and what it hands to the GPU, other than
+    /// after the loop around the call. What a library does so is its own business.
+    fn besides_logging(&mut self, path: &[Node<'a>], at: usize, value: &Value) -> Vec<Use> {
+        let (before, seen) = (self.uses.len(), self.seen.clone());
+        self.entered(path, at, value);
+        let region = scope::innermost_loop(&path[..=at], value.origin).map(|region| self.lines(region));
+        let function = self.lines(function(path));
+        let later = |used: &Use| {
+            used.file.is_none()
+                && function.contains(&used.line)
+                && region.as_ref().is_some_and(|region| !region.contains(&used.line))
+        };
+        let library = |used: &Use| used.file.as_deref().is_some_and(|file| package(file).is_some());
+        let mut found = self.uses.split_off(before);
+        // What only chooses what is shown, or keeps the largest, decides nothing.
+        let chooses = |used: &Use| matches!(used.sink, Sink::Branch { .. }) && used.limit < 1.0;
+        found.retain(|used| used.sink.is_decisive() && !chooses(used) || used.sink == Sink::Device);
+        found.retain(|used| !later(used) && !library(used));
+        self.seen = seen;
+        found
+    }
+
+    fn lines(&self, range: TextRange) -> RangeInclusive<u32> {
+        self.file.line_of(range.start())..=self.file.line_of(range.end())
     }
 
     /// Whether a call tells a figure to an object of a class, here or in a file at hand, that keeps the mean.
@@ -53,11 +162,12 @@ impl<'a> Tracer<'a, '_> {
         };
         let (Node::ExprCall(call), node) = (path[at], path[path.len() - 1]) else { return Next::Done };
         let callee = self.file.text(&*call.func);
-        let role = match roles::role(call, node.range(), value.bulk) {
+        let role = match roles::role(&path[..=at], node.range(), value.bulk) {
             Role::Unknown if acts(call, above) => Role::Compute,
             Role::Unknown => {
                 let full = full_name(self.file, &dotted(&call.func));
-                roles::imported_role(&full, value.data || value.bulk, value.text)
+                let data = value.data || value.bulk;
+                roles::imported_role(&full, (data, value.text), nodes::is_dropped(&path[..=at]))
             }
             role => role,
         };
@@ -65,22 +175,20 @@ impl<'a> Tracer<'a, '_> {
             Role::Log | Role::Track if value.data && roles::writes(call) => {
                 return ends(Sink::Write, format!("written out by {callee}"));
             }
-            // Of what a checkpoint keeps, figures are no results, and they are written now and then.
-            Role::Write if matches!(&*callee, "torch.save" | "yaml.dump") && is_kept_figure(value) => {
-                return ends_perhaps(RECORDED, Sink::Log, "part of a checkpoint");
+            Role::Write => return self.written(&path[..=at], node.range(), value),
+            Role::Log if value.text && handle(call).is_some() => {
+                return self.written(&path[..=at], node.range(), value);
             }
-            Role::Write => return ends(Sink::Write, format!("written out by {callee}")),
             Role::Words => {
                 // What the program makes, rather than what it tells of it.
                 value.tensor = false;
                 return ends(Sink::Compute, format!("an argument of {callee}"));
             }
-            Role::Log if value.text && self.is_output(call, above) => {
-                let what = format!("text for {callee} in a file of its own");
-                return ends_perhaps(HANDED_ON, Sink::Write, what);
+            Role::Log if self.is_asked(&path[..=at], call) => {
+                return self.given(Role::Unknown, path, at, value);
             }
             Role::Report => return ends_perhaps(RECORDED, Sink::Log, format!("an argument of {callee}")),
-            Role::Log => return ends(Sink::Log, format!("an argument of {callee}")),
+            Role::Log => return self.logged(path, at, value),
             Role::Compute => return ends(Sink::Compute, format!("an argument of {callee}")),
             Role::Device => return ends(Sink::Device, format!("an argument of {callee} on the device")),
             Role::Rate => return ends(Sink::Rate, format!("what {callee} sets the learning rate by")),
@@ -106,7 +214,7 @@ impl<'a> Tracer<'a, '_> {
                 if roles::is_logger(split_callee(&self.file.text(&*call.func)).0)
                     || self.method_called(above, call).is_none_or(|method| averages(&method)) =>
             {
-                self.tracked(path, at, value);
+                self.metered(path, at, value);
             }
             // What a class of the file calls so is followed there; and arrays are in no set.
             Role::Keep
@@ -192,6 +300,8 @@ const MEANS: Names = Names("average median std var nanmean nansum fmean pstdev s
 
 /// What a host function makes of its argument at `at`: `enumerate` pairs it with a number, `zip` with other things.
 fn through(call: &ExprCall, at: TextRange, value: &mut Value) {
+    // What the containers say of it, before they are gone.
+    value.figure = value.is_figure();
     let callee = dotted(&call.func);
     let (base, name) = split_callee(&callee);
     match (base, name) {

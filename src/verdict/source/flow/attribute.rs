@@ -155,12 +155,14 @@ impl<'a> Tracer<'a, '_> {
     }
 }
 
-/// The function around, if its name says that it records what it is given: `add_scalar`, `log_metrics`, `set_postfix`.
+/// The function around, if its name says that it records what it is given, and it gives nothing back: `add_scalar`,
+/// `log_metrics`, `set_postfix`.
 fn recorder<'a>(path: &[Node<'a>]) -> Option<&'a str> {
-    match path[nodes::function_scope(path)] {
-        Node::StmtFunctionDef(ast) if roles::is_log_name(&ast.name) => Some(ast.name.as_str()),
-        _ => None,
-    }
+    let function = &path[..=nodes::function_scope(path)];
+    let name =
+        nodes::function(function).map(|ast| ast.name.as_str()).filter(|name| roles::is_log_name(name))?;
+    let answers = &mut |path: &[Node<'_>]| matches!(last(path), Some(Node::StmtReturn(ast)) if ast.value.as_deref().is_some_and(|value| !value.is_none_literal_expr()));
+    nodes::find(function, answers).is_empty().then_some(name)
 }
 
 /// The field of the object that a constructor fills by `self.name = value`: who made the object holds it.

@@ -50,13 +50,8 @@ impl<'a> Tracer<'a, '_> {
     /// Where a value lies that is stored under a key or position that is not told: in a dict where all that the file gives to
     /// the container is one, or the index is a key, or looked for in the container.
     fn slot(&self, container: &'a Expr, index: &'a Expr, path: &[Node<'a>]) -> Step {
-        let dict = |value: &Expr| match value {
-            Expr::Call(call) => Names("dict defaultdict OrderedDict").has(nodes::name(&call.func)),
-            _ => value.is_dict_expr() || value.is_dict_comp_expr(),
-        };
-        let values = self.objects.values_of(container, path);
-        let dicts = !values.is_empty() && values.iter().all(|(value, _)| dict(value));
-        if dicts || is_key(index, path) || is_asked(container, index, path) { Step::Entry } else { Step::Any }
+        let dict = self.objects.is_dict(container, path);
+        if dict || is_key(index, path) || is_asked(container, index, path) { Step::Entry } else { Step::Any }
     }
 
     /// A container changes: later reads of it see the value. One that is named after the figures it collects

@@ -21,39 +21,13 @@ impl<'a> Tracer<'a, '_> {
         let call = nodes::call(&path[..=at])?;
         let up = Some(path.len() - 1 - at);
         if value.data && hands_to_writer(call) {
-            return self.lost(path, call, value);
+            return self.lost(path, at, value);
         }
         if let Some(field) = self.field(path, call) {
             value.steps.push(field);
             return up;
         }
-        let callees = self.callees(&path[..path.len() - 1], call);
-        let mut returned = Vec::new();
-        for function in &callees {
-            let before = self.uses.len();
-            match self.enter(function, call, nodes::range(path), value) {
-                Some(uses) => returned.extend(uses),
-                None => return self.lost(path, call, value),
-            }
-            self.given_back(before, function, &path[..=at]);
-        }
-        if callees.is_empty() {
-            // Of an array the call itself tells as much as a file in which its way is lost.
-            let before = self.uses.len();
-            let found = self.abroad(path, at, value);
-            let open = |used: &Use| matches!(used.sink, Sink::Unknown | Sink::Stored);
-            match found {
-                Some(uses)
-                    if !uses.is_empty() || !is_array(value) || !self.uses[before..].iter().all(open) =>
-                {
-                    returned = uses;
-                }
-                _ => {
-                    self.uses.truncate(before);
-                    return self.lost(path, call, value);
-                }
-            }
-        }
+        let Some(returned) = self.entered(path, at, value) else { return self.lost(path, at, value) };
         let first = returned.first()?;
         if returned.iter().all(|used| used.value.steps == first.value.steps) {
             let inner = first.value.clone();
@@ -64,12 +38,39 @@ impl<'a> Tracer<'a, '_> {
         up
     }
 
+    /// Follows the value into what is called; the uses that hand it back, `None` where that is not told.
+    pub(super) fn entered(&mut self, path: &[Node<'a>], at: usize, value: &Value) -> Option<Vec<Use>> {
+        let call = nodes::call(&path[..=at])?;
+        let callees = self.callees(&path[..path.len() - 1], call);
+        let mut returned = Vec::new();
+        for function in &callees {
+            let before = self.uses.len();
+            returned.extend(self.enter(function, call, nodes::range(path), value)?);
+            self.given_back(before, function, &path[..=at]);
+        }
+        if !callees.is_empty() {
+            return Some(returned);
+        }
+        // Of an array the call itself tells as much as a file in which its way is lost.
+        let before = self.uses.len();
+        let found = self.abroad(path, at, value);
+        let open = |used: &Use| matches!(used.sink, Sink::Unknown | Sink::Stored);
+        let lost = is_array(value) && self.uses[before..].iter().all(open);
+        let found = found.filter(|uses| !uses.is_empty() || !lost);
+        if found.is_none() {
+            self.uses.truncate(before);
+        }
+        found
+    }
+
     /// What the call does with the value is not told. NumPy has no device: who is handed an array of it works on the CPU, if
     /// its name does not say that it shows it. A figure that is handed to a logger, or to what saves the state of the run, is
     /// recorded.
-    fn lost(&mut self, path: &[Node<'a>], call: &ExprCall, value: &Value) -> Option<usize> {
+    fn lost(&mut self, path: &[Node<'a>], at: usize, value: &Value) -> Option<usize> {
+        let call = nodes::call(&path[..=at])?;
         let callee = self.file.text(&*call.func);
-        let (limit, sink, what) = if !value.data && roles::may_record(call) {
+        let dropped = nodes::is_dropped(&path[..=at]);
+        let (limit, sink, what) = if !value.data && roles::may_record(call, dropped) {
             (grade::RECORDED, Sink::Log, format!("an argument of {callee}"))
         } else if value.data && (roles::is_writer(nodes::name(&call.func)) || hands_to_writer(call)) {
             (grade::HANDED_ON, Sink::Write, format!("written out by {callee}"))
@@ -153,7 +154,7 @@ impl<'a> Tracer<'a, '_> {
         for used in tracer.uses.iter_mut().chain(&mut returned) {
             (used.deferred, used.value.collected) = (deferred, value.collected);
             used.given = used.given.filter(|given| *given == nodes::range(&function));
-            used.what += &format!(" in {}", crate::text::path_end(&recorded, 1));
+            used.lies_in(&recorded);
         }
         let before = self.uses.len();
         self.uses.append(&mut tracer.uses);
@@ -199,7 +200,7 @@ impl<'a> Tracer<'a, '_> {
 
     /// The functions that a call may mean: the method of the object's class, a class's `__init__`, those of a table of functions
     /// (`table[key](…)`), the lambda of that name, else the only function of that name in the file.
-    fn callees(&self, path: &[Node<'a>], call: &'a ExprCall) -> Vec<Path<'a>> {
+    pub(super) fn callees(&self, path: &[Node<'a>], call: &'a ExprCall) -> Vec<Path<'a>> {
         if let Expr::Subscript(table) = &*call.func {
             return self.listed(&table.value, path);
         }
@@ -256,10 +257,6 @@ impl<'a> Tracer<'a, '_> {
     /// hand, and by keyword of what is called like a class.
     fn field(&self, path: &[Node<'a>], call: &'a ExprCall) -> Option<Step> {
         let name = nodes::name(&call.func);
-        let camel = name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase);
-        if !camel {
-            return None;
-        }
         let argument = nodes::range(path);
         let position = call.arguments.args.iter().position(|value| within(argument, value));
         let keyword = nodes::keyword(call, argument).and_then(|keyword| keyword.arg.as_ref());
@@ -279,6 +276,10 @@ impl<'a> Tracer<'a, '_> {
             && nodes::name(&made.func) == "namedtuple"
         {
             return of(made.arguments.args.get(1).map(named).unwrap_or_default(), true);
+        }
+        let camel = name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase);
+        if !camel {
+            return None;
         }
         let callee = dotted(&call.func);
         let (root, rest) = split_root(&callee);

@@ -25,7 +25,9 @@ pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
     let nan = is_about_nan(&test);
     body.iter().all(|stmt| match stmt {
         Stmt::Raise(_) | Stmt::Assert(_) | Stmt::Pass(_) => true,
-        Stmt::Expr(ast) => ast.value.as_call_expr().is_some_and(|call| roles::is_log(call) || stops(call)),
+        Stmt::Expr(ast) => {
+            ast.value.as_call_expr().is_some_and(|call| roles::is_log(call, true) || stops(call))
+        }
         Stmt::Break(_) | Stmt::Continue(_) | Stmt::Return(_) => nan,
         _ => false,
     }) && !body.iter().all(|stmt| matches!(stmt, Stmt::Pass(_)))
@@ -38,6 +40,7 @@ pub fn is_choice(path: &[Node<'_>]) -> bool {
     let [.., parent, node] = path else { return false };
     match parent {
         Node::ExprIf(ast) => within(*node, &*ast.test) && computes(&ast.body) && computes(&ast.orelse),
+        Node::StmtIf(ast) if keeps_extreme(ast) => true,
         Node::StmtIf(ast) => {
             let bodies = ast.elif_else_clauses.iter().map(|clause| &clause.body);
             ast.elif_else_clauses.iter().all(|clause| clause.test.is_none())
@@ -45,6 +48,15 @@ pub fn is_choice(path: &[Node<'_>]) -> bool {
         }
         _ => false,
     }
+}
+
+/// `if v > self.most: self.most = v`: what `max` does.
+fn keeps_extreme(ast: &StmtIf) -> bool {
+    let (Expr::Compare(test), [Stmt::Assign(kept)]) = (&*ast.test, &*ast.body) else { return false };
+    let ([other], [target]) = (&*test.comparators, &*kept.targets) else { return false };
+    let (one, other) = (nodes::dotted(&test.left), nodes::dotted(other));
+    let pair = (nodes::dotted(&kept.value), nodes::dotted(target));
+    ast.elif_else_clauses.is_empty() && (pair == (one.clone(), other.clone()) || pair == (other, one))
 }
 
 /// What a test leads to, by which the way to go without waiting for it differs.
@@ -163,6 +175,7 @@ const fn computes(value: &Expr) -> bool {
             | Expr::BinOp(_)
             | Expr::UnaryOp(_)
             | Expr::Call(_)
+            | Expr::FString(_)
     )
 }
 

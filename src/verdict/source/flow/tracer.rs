@@ -108,6 +108,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
             limit,
             sink,
             what: what.into(),
+            file: None,
             line,
             name: value.name.clone(),
             deferred,
@@ -221,6 +222,8 @@ impl<'a, 'n> Tracer<'a, 'n> {
         if matches!(node, Node::ExprStarred(_)) {
             return Next::Up(1);
         }
+        // A row of the run.
+        value.figure |= roles::speaks_of_run(&self.file.text(*parent));
         value.steps.push(step);
         Next::Up(1)
     }
@@ -286,8 +289,14 @@ impl<'a, 'n> Tracer<'a, 'n> {
             return Next::Done;
         }
         if roles::is_export(name) {
-            // As data, or figures to look at later.
-            let (limit, sink) = if value.data { (1.0, Sink::Write) } else { (grade::RECORDED, Sink::Log) };
+            // As data or as a result, or figures to look at later.
+            let at = path.last().map(|node| node.range()).unwrap_or_default();
+            let figure = value.is_figure() || self.keeps_figures(call, at, path);
+            let (limit, sink) = match figure {
+                _ if value.data => (1.0, Sink::Write),
+                true => (grade::RECORDED, Sink::Log),
+                false => (grade::HANDED_ON, Sink::Write),
+            };
             return ends_perhaps(limit, sink, format!("written out by `.{name}()`"));
         }
         if number {

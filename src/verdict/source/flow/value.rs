@@ -2,7 +2,7 @@
 
 use super::conditions::Fork;
 use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::infer::roles::is_figure;
+use crate::verdict::source::infer::roles::{is_figure, is_figure_of_run};
 use crate::verdict::source::parse::scope::argument_for;
 use crate::verdict::source::parse::{Node, dotted, nodes, scope};
 use ruff_python_ast::{Expr, ExprCall, Number};
@@ -31,6 +31,8 @@ pub struct Value {
     pub summed: bool,
     /// Went into an array or a tensor of the host, or a function of NumPy, which take no tensors of the device.
     pub arrays: bool,
+    /// It was computed or held under the name of a figure: a loss, an accuracy, a mean.
+    pub figure: bool,
     /// Multiplied with other data on the host.
     pub joined: bool,
     /// Where it was read (in this file: the call that returns it).
@@ -53,18 +55,38 @@ pub struct Collected {
 impl Value {
     /// A value read by the last node of `path`.
     pub fn new(path: &[Node<'_>], bulk: bool) -> Self {
-        Self { bulk, data: bulk, number: !bulk, origin: nodes::range(path).start(), ..Self::default() }
+        let named = |path: &[Node<'_>]| match nodes::last(path) {
+            Some(Node::ExprName(ast)) => is_figure_of_run(&ast.id),
+            Some(Node::ExprAttribute(ast)) => is_figure_of_run(&ast.attr),
+            _ => false,
+        };
+        let figure = !nodes::find(path, &mut |path| named(path)).is_empty();
+        Self {
+            bulk,
+            data: bulk,
+            number: !bulk,
+            origin: nodes::range(path).start(),
+            figure,
+            ..Self::default()
+        }
     }
 
     /// The value as the call at the end of `call` gives it to the caller.
     pub fn returned_to(&self, call: &[Node<'_>]) -> Self {
-        let Self { steps, data, many, tensor, text, summed, arrays, joined, .. } = self.clone();
-        Self { steps, data, many, tensor, text, summed, arrays, joined, ..Self::new(call, self.bulk) }
+        let Self { steps, data, many, tensor, text, summed, arrays, joined, figure, .. } = self.clone();
+        Self { steps, data, many, tensor, text, summed, arrays, joined, figure, ..Self::new(call, self.bulk) }
     }
 
     /// The key of the dict that holds it, outermost, where it is told.
     pub fn key(&self) -> Option<&str> {
         if let Some(Step::Key(key)) = self.steps.last() { Some(key) } else { None }
+    }
+
+    /// Whether it is a figure of the run rather than a part of what the program makes.
+    pub fn is_figure(&self) -> bool {
+        let named =
+            |step: &Step| matches!(step, Step::Key(name) | Step::Field(name, _) if is_figure_of_run(name));
+        self.figure || self.summed || self.steps.iter().any(named)
     }
 
     pub fn held(mut self, step: Step) -> Self {
@@ -79,7 +101,9 @@ impl Value {
     }
 
     pub fn named(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
+        let name = name.into();
+        self.figure |= is_figure_of_run(&name);
+        self.name = Some(name);
         self.hops += 1;
         self
     }
@@ -191,6 +215,8 @@ pub struct Use {
     pub sink: Sink,
     /// "an argument of logger.info", "the test of an `if`", …
     pub what: String,
+    /// The file that it is in, where that is another one than that which is read.
+    pub file: Option<String>,
     pub line: u32,
     /// Reached through a name or directly.
     pub name: Option<String>,
@@ -211,6 +237,17 @@ pub struct Use {
 }
 
 impl Use {
+    /// "the test of an `if` in t.py (line 7)".
+    pub fn told(&self) -> String {
+        let file = self.file.as_deref().map(|file| format!(" in {}", crate::text::path_end(file, 1)));
+        format!("{}{} (line {})", self.what, file.unwrap_or_default(), self.line)
+    }
+
+    /// Notes the file that it is in, where that is not known yet.
+    pub fn lies_in(&mut self, file: &str) {
+        self.file.get_or_insert_with(|| file.to_owned());
+    }
+
     /// What a call of `function` gives as the container that the function has put the value into.
     pub fn container<'a>(&self, function: &[Node<'_>], call: &'a ExprCall) -> Option<&'a Expr> {
         self.given.filter(|given| *given == nodes::range(function))?;

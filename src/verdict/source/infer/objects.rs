@@ -98,6 +98,21 @@ impl<'a> Objects<'a> {
         }
     }
 
+    /// Whether a name or an attribute holds a dict: all that the file gives it are some, as far as it tells of an attribute.
+    pub fn is_dict(&self, expr: &'a Expr, path: &[Node<'a>]) -> bool {
+        let values: Vec<Valued<'a>> = match expr {
+            Expr::Attribute(ast) => {
+                let holder = self.class_of(&ast.value, path);
+                let stores = holder.map(|holder| stores(&holder, &ast.attr)).unwrap_or_default();
+                stores.into_iter().filter_map(scope::value).collect()
+            }
+            _ => self.values_of(expr, path),
+        };
+        let told = values.iter().filter(|(value, _)| !value.is_none_literal_expr());
+        let mut dicts = told.map(|(value, _)| makes_dict(value)).peekable();
+        dicts.peek().is_some() && dicts.all(|dict| dict)
+    }
+
     /// All values that a name is given; `None` where it is bound in another way too.
     fn bound(&self, owner: &[Node<'a>], name: &str) -> Option<Vec<Valued<'a>>> {
         self.spend()?;
@@ -110,11 +125,7 @@ impl<'a> Objects<'a> {
         if self.spend().is_none() {
             return Vec::new();
         }
-        let stores = nodes::find(region, &mut |path| {
-            nodes::attribute(path)
-                .is_some_and(|ast| ast.ctx == ExprContext::Store && ast.attr.as_str() == attribute)
-        });
-        stores.into_iter().map(scope::value).collect::<Option<_>>().unwrap_or_default()
+        stores(region, attribute).into_iter().map(scope::value).collect::<Option<_>>().unwrap_or_default()
     }
 
     /// The only class of that name in the file.
@@ -189,6 +200,22 @@ impl<'a> Objects<'a> {
             }
             _ => Whose::Unclear,
         }
+    }
+}
+
+/// Where a region assigns to an attribute of that name.
+fn stores<'a>(region: &[Node<'a>], attribute: &str) -> Vec<Path<'a>> {
+    nodes::find(region, &mut |path| {
+        nodes::attribute(path)
+            .is_some_and(|ast| ast.ctx == ExprContext::Store && ast.attr.as_str() == attribute)
+    })
+}
+
+/// Whether an expression makes a dict.
+fn makes_dict(value: &Expr) -> bool {
+    match value {
+        Expr::Call(call) => Names("dict defaultdict OrderedDict Counter").has(nodes::name(&call.func)),
+        _ => value.is_dict_expr() || value.is_dict_comp_expr(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::libraries::{ARRAYS, FILLS, NUMERIC, Names, computes_on_host, makes_tensor};
 use crate::verdict::source::parse::nodes::{argument, name};
-use crate::verdict::source::parse::{dotted, split_callee, string, within};
+use crate::verdict::source::parse::{Node, dotted, nodes, split_callee, string, within};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
 
@@ -87,7 +87,7 @@ const THROUGH: Names = Names(
      OrderedDict namedtuple timedelta isclose",
 );
 
-/// Whether a function's name alone says that it shows or records its arguments.
+/// Whether a function's name alone says that it shows or records its arguments, if it gives nothing back.
 pub fn is_log_name(name: &str) -> bool {
     records(name) || name.starts_with("log_") || name.starts_with("print_")
 }
@@ -102,10 +102,20 @@ fn records(name: &str) -> bool {
     LOG_NAMES.has(name) || VERBS.has(verb) && rest.iter().any(|word| FIGURES.has(word))
 }
 
-/// Whether a callee shows or records its arguments.
-pub fn is_log(call: &ExprCall) -> bool {
+/// Whether a call shows or records its arguments; `dropped` where nothing uses what it gives.
+///
+/// Who is asked for an answer computes one, unless the call says by text what it tells: `lp = dist.log_prob(a)`.
+pub fn is_log(call: &ExprCall, dropped: bool) -> bool {
     let callee = dotted(&call.func);
     let (base, name) = split_callee(&callee);
+    if LOG_NAMES.has(name) {
+        return true;
+    }
+    let told = |first: &Expr| matches!(first, Expr::Dict(_) | Expr::FString(_)) || string(first).is_some();
+    let described = call.arguments.args.first().is_some_and(told);
+    if !(dropped || described) {
+        return false;
+    }
     if records(name) {
         return true;
     }
@@ -113,20 +123,16 @@ pub fn is_log(call: &ExprCall) -> bool {
         return false;
     }
     if name == "log" || name.starts_with("log_") || name.starts_with("print_") {
-        let described = call
-            .arguments
-            .args
-            .first()
-            .is_some_and(|first| matches!(first, Expr::Dict(_)) || string(first).is_some());
         return !base.is_empty() || name != "log" || described;
     }
     let told = || words(name).first().is_some_and(|verb| Names("record report track").has(verb));
     (LOG_VERBS.has(name) || told()) && is_logger(base) || name == "update" && is_weighted(call)
 }
 
-/// Whether a call makes text of its arguments, or logs them.
-pub fn makes_text(call: &ExprCall) -> bool {
-    name(&call.func) == "format" || matches!(dotted(&call.func).as_str(), "str" | "repr") || is_log(call)
+/// Whether a call makes text of its arguments, or logs them; `dropped` where nothing uses what it gives.
+pub fn makes_text(call: &ExprCall, dropped: bool) -> bool {
+    let text = name(&call.func) == "format" || matches!(dotted(&call.func).as_str(), "str" | "repr");
+    text || is_log(call, dropped)
 }
 
 /// Whether a call shows its arguments itself, rather than by a logger.
@@ -189,6 +195,20 @@ pub fn is_figure(name: &str) -> bool {
     is_metric(name) || words(name).iter().any(|word| WORDS.has(word))
 }
 
+/// Whether a name is that of a figure of the run rather than of a part of what the program makes, whose parts have scores.
+pub fn is_figure_of_run(name: &str) -> bool {
+    matches!(name, "std" | "norm") || is_figure(name) && !matches!(name, "score" | "scores")
+}
+
+/// Whether a text names what the figures of a run stand beside, or are kept in: `[epoch, v]`, `open("train_log.csv")`.
+pub fn speaks_of_run(text: &str) -> bool {
+    const RUN: Names = Names(
+        "log logs logger logging train training loss losses metric metrics history epoch epochs episode step \
+         steps reward rewards ckpt checkpoint",
+    );
+    text.split(|letter: char| !letter.is_ascii_alphanumeric()).any(|word| RUN.has(&word.to_ascii_lowercase()))
+}
+
 /// The lower-case words of the last name of a dotted receiver that is not a subscript: `self._metrics[][]` has `metrics`.
 fn words(base: &str) -> Vec<String> {
     let last = base.rsplit('.').next().unwrap_or("").trim_end_matches(['[', ']', '(', ')']);
@@ -231,16 +251,19 @@ pub fn takes_sizes(name: &str) -> bool {
     SIZES.has(name)
 }
 
-/// What `call` does with the argument at `at`; `bulk` for arrays and CPU tensors, on which tensor functions compute on the host.
-pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
+/// What the call at the end of `path` does with the argument at `at`; `bulk` for arrays and CPU tensors, on which tensor functions
+/// compute on the host.
+pub fn role(path: &[Node<'_>], at: TextRange, bulk: bool) -> Role {
+    let Some(call) = nodes::call(path) else { return Role::Unknown };
+    let dropped = nodes::is_dropped(path);
     let callee = dotted(&call.func);
     let (base, name) = split_callee(&callee);
     let root = callee.split(['.', '(', '[']).next().unwrap_or("");
     let lower = callee.to_ascii_lowercase();
-    if let Some(role) = named(call, at, bulk, (base, name, root)) {
+    if let Some(role) = named(call, at, (bulk, dropped), (base, name, root)) {
         return role;
     }
-    if is_log(call) {
+    if is_log(call, dropped) {
         return if keeps(call, base, name) { Role::Track } else { Role::Log };
     }
     if lower.contains("early_stop") || lower.contains("earlystop") || lower.contains("stopper") {
@@ -250,7 +273,8 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
         return Role::Rate;
     }
     if writes_by(base, name) {
-        return if bulk { Role::Write } else { Role::Log };
+        // Numbers are drawn for those who watch.
+        return if draws(root) && !bulk { Role::Log } else { Role::Write };
     }
     if matches!(base, "" | "datetime") && THROUGH.has(name) || computes_on_host(root) {
         return Role::Through;
@@ -268,7 +292,12 @@ pub fn role(call: &ExprCall, at: TextRange, bulk: bool) -> Role {
 }
 
 /// What is told by the function's or method's own name, called `base.name` with `root` its first part.
-fn named(call: &ExprCall, at: TextRange, bulk: bool, (base, name, root): (&str, &str, &str)) -> Option<Role> {
+fn named(
+    call: &ExprCall,
+    at: TextRange,
+    (bulk, dropped): (bool, bool),
+    (base, name, root): (&str, &str, &str),
+) -> Option<Role> {
     let first = call.arguments.args.first().is_some_and(|argument| within(at, argument.range()));
     Some(match name {
         "get" | "setdefault" | "pop" | "insert" if first && !base.is_empty() && !bulk => Role::Key,
@@ -280,7 +309,7 @@ fn named(call: &ExprCall, at: TextRange, bulk: bool, (base, name, root): (&str, 
         }
         // pycocotools compares on the CPU.
         "update" if bulk && words(base).iter().any(|word| word == "coco") => Role::Compute,
-        "update" if !base.is_empty() && !is_log(call) => Role::Keep,
+        "update" if !base.is_empty() && dropped && !is_log(call, dropped) => Role::Keep,
         "str" | "repr" | "format" | "pformat" | "join" | "dumps" => Role::Text,
         "AsciiTable" | "SingleTable" | "DoubleTable" | "PrettyTable" | "tabulate" => Role::Text,
         name if ["Error", "Exception", "Warning"].iter().any(|end| name.ends_with(end)) => Role::Text,
@@ -351,16 +380,16 @@ fn is_display(base: &str) -> bool {
 }
 
 /// Whether a callee that is not at hand records the figures that it is given: a logger of one's own, whatever it is asked for,
-/// and what saves the state of the run.
-pub fn may_record(call: &ExprCall) -> bool {
+/// and what saves the state of the run; `dropped` where nothing uses what it gives.
+pub fn may_record(call: &ExprCall, dropped: bool) -> bool {
     let callee = dotted(&call.func);
     let (base, name) = split_callee(&callee);
-    is_logger(base) && !is_metric(base) || words(name).first().is_some_and(|word| word == "save")
+    dropped && is_logger(base) && !is_metric(base) || words(name).first().is_some_and(|word| word == "save")
 }
 
 /// What a function does that no row of the tables names, by the module that an import takes it from and by the first word of
-/// its name; `data` for whole arrays and lists on the host, `text` for text.
-pub fn imported_role(full: &str, data: bool, text: bool) -> Role {
+/// its name; `data` for whole arrays and lists on the host, `text` for text, `dropped` where nothing uses what it gives.
+pub fn imported_role(full: &str, (data, text): (bool, bool), dropped: bool) -> Role {
     let (module, name) = split_callee(full);
     let root = full.split(['.', '(', '[']).next().unwrap_or("");
     match () {
@@ -371,7 +400,12 @@ pub fn imported_role(full: &str, data: bool, text: bool) -> Role {
         {
             Role::Log
         }
-        _ if !module.is_empty() && !module.contains('[') && is_logger(module) && LOG_VERBS.has(name) => {
+        _ if dropped
+            && !module.is_empty()
+            && !module.contains('[')
+            && is_logger(module)
+            && LOG_VERBS.has(name) =>
+        {
             Role::Log
         }
         // A message of protobuf, which takes numbers and goes to others.
@@ -446,5 +480,10 @@ fn writes_by(base: &str, name: &str) -> bool {
     WRITERS.has(name)
         || name == "save" && ARRAYS.has(root)
         || name == "dump" && matches!(root, "json" | "pickle" | "yaml")
-        || matches!(root, "plt" | "ax" | "axes" | "sns")
+        || draws(root)
+}
+
+/// Whether a module or object of that name draws.
+fn draws(root: &str) -> bool {
+    matches!(root, "plt" | "ax" | "axes" | "sns")
 }

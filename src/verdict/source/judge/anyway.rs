@@ -180,7 +180,7 @@ impl<'a> Case<'_, 'a> {
                 let told =
                     tracer.uses.iter().find(|used| used.sink == Sink::Log && !lines.contains(&used.line));
                 if let Some(used) = told {
-                    return Some(format!("{} (line {})", used.what, used.line));
+                    return Some(used.told());
                 }
             }
         }

@@ -230,7 +230,7 @@ impl Case<'_, '_> {
         }
         if self.site.frames.first().is_some_and(|own| own.file != frame.file) {
             for used in &mut uses {
-                used.what += &format!(" in {}", crate::text::path_end(&frame.file, 1));
+                used.lies_in(&frame.file);
             }
         }
         Some(uses)

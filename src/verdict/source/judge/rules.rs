@@ -10,6 +10,10 @@ use crate::vocabulary::{Class, Kind, Verdict};
 /// The catalogue's entry for branches that only stop or complain.
 pub const GUARD: &str = "A35";
 
+/// The entry for numbers that are read one by one, and the one for those that are what the program makes.
+const READ: &str = "A01";
+const OUTPUT: &str = "D08";
+
 /// What can be done about an `assert` (S03).
 pub const VALIDATION: &str =
     "a validation, which `python -O` leaves out and `torch._assert_async` does without waiting";
@@ -48,6 +52,7 @@ fn judge_all(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
         let guard = matches!(used.sink, Sink::Branch { guard: true, .. }) && grade.confidence >= DECIDED;
         let pattern = match used.sink {
             _ if guard => GUARD,
+            Sink::Write if pattern == READ => OUTPUT,
             _ if is_needed_once(used) && pattern.starts_with('A') => "A14",
             _ if is_needed_once(used) => "D08",
             Sink::Branch { .. } => way_on(used.fork).unwrap_or(pattern),
@@ -158,8 +163,7 @@ fn sentence(subject: &str, verb: &str, uses: &[&Use]) -> String {
     let name = uses.first().and_then(|used| used.name.clone()).unwrap_or_else(|| subject.to_owned());
     let mut ways: Vec<String> = Vec::new();
     for used in uses {
-        let line = if used.what == "never read" { String::new() } else { format!(" (line {})", used.line) };
-        let text = format!("{}{line}", used.what);
+        let text = if used.what == "never read" { used.what.clone() } else { used.told() };
         if !ways.contains(&text) {
             ways.push(text);
         }

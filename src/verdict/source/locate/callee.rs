@@ -3,6 +3,7 @@
 use super::line::{Tier, runs_in, walk_line};
 use crate::model::Frame;
 use crate::verdict::source::infer::libraries::{NUMERIC, Names};
+use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::scope::{self, Given};
 use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, split_callee};
@@ -87,7 +88,9 @@ pub fn calls<'a>(
     walk_line(file, line, &mut |path, tier| {
         let called = match last(path) {
             Some(Node::ExprAttribute(ast)) => callee.property && ast.attr.as_str() == callee.name,
-            Some(Node::ExprCall(call)) if !callee.property => nodes::name(&call.func) == callee.name,
+            Some(Node::ExprCall(call)) if !callee.property => {
+                nodes::name(&call.func) == callee.name || is_partial(file, path, &call.func, callee.name)
+            }
             Some(Node::ExprSubscript(ast)) => callee.name == "__getitem__" && ast.ctx == ExprContext::Load,
             _ => false,
         };
@@ -121,6 +124,14 @@ pub fn calls<'a>(
     (named.into_iter().map(|(_, path)| path).collect(), by_name)
 }
 
+/// Whether what is called is a function of that name with some of its arguments given: `f = functools.partial(name, 2)`.
+fn is_partial<'a>(file: &'a Source, path: &[Node<'a>], called: &'a Expr, name: &str) -> bool {
+    let values = Objects::new(file).values_of(called, path);
+    let [(Expr::Call(made), _)] = values.as_slice() else { return false };
+    nodes::name(&made.func) == "partial"
+        && made.arguments.args.first().is_some_and(|of| nodes::name(of) == name)
+}
+
 /// Whether a call is surely not of a function with another name: of a builtin, a library, a method of containers and
 /// tensors, another function of the file.
 fn names_another<'a>(file: &'a Source, path: &[Node<'a>], call: &'a ExprCall, called: &Callee<'_>) -> bool {
@@ -136,18 +147,28 @@ fn names_another<'a>(file: &'a Source, path: &[Node<'a>], call: &'a ExprCall, ca
     let (base, name) = split_callee(&callee);
     let root = callee.split(['.', '(', '[']).next().unwrap_or("");
     let own = || {
-        let known = matches!(base, "" | "self") && !called.closure;
-        known && !scope::functions(file.module(), name).is_empty()
+        let functions = scope::functions(file.module(), name);
+        let known = matches!(base, "" | "self")
+            && (!called.closure || base.is_empty() && functions.iter().all(|path| is_plain(file, path)));
+        known && !functions.is_empty()
     };
+    let logs = || roles::is_log(call, nodes::is_dropped(path));
     // `self.update(*args, **kwargs)` is no container's.
     let hands_on = call.arguments.args.iter().any(Expr::is_starred_expr)
         && call.arguments.keywords.iter().any(|keyword| keyword.arg.is_none());
     match &*call.func {
-        Expr::Name(_) if BUILTINS.has(name) || roles::is_log(call) => true,
-        Expr::Attribute(_) if METHODS.has(name) && !hands_on || roles::is_log(call) => true,
+        Expr::Name(_) if BUILTINS.has(name) || logs() => true,
+        Expr::Attribute(_) if METHODS.has(name) && !hands_on || logs() => true,
         Expr::Name(_) => own() && !is_rebound(path, name),
         _ => NUMERIC.has(root) || matches!(root, "os" | "time") || own(),
     }
+}
+
+/// Whether a function's name means the function itself: nothing wraps it.
+fn is_plain(file: &Source, function: &[Node<'_>]) -> bool {
+    let Some(ast) = nodes::function(function) else { return false };
+    let stores = scope::occurrences(&[file.module()], &ast.name);
+    ast.decorator_list.is_empty() && stores.iter().filter(|one| one.store).count() <= 1
 }
 
 /// Whether a name is a parameter or is assigned in the function around: then it does not mean the file's function.

@@ -1,6 +1,7 @@
 //! What a synchronising expression does, told from its text.
 
 use crate::verdict::source::infer::libraries::{Names, TENSOR_TYPES, TORCH, makes_tensor};
+use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::placement::{Placement, Placements};
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::nodes::{
@@ -301,6 +302,7 @@ fn subscript_guess<'a>(
 ) -> Option<Guess<'a>> {
     if placements.find(&ast.value, path) == Placement::Host && !matches!(&*ast.slice, Expr::Name(_))
         || string(&ast.slice).is_some()
+        || Objects::new(placements.file).is_dict(&ast.value, path)
     {
         return None;
     }
@@ -427,22 +429,24 @@ fn formatted<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
     let several = |node: &Node<'a>| matches!(node, Node::ExprList(_)) || nodes::is_comprehension(*node);
     let node = last(path).filter(|node| node.is_expression() && !several(node))?;
     let above = |levels: usize| nodes::above(path, levels);
+    let text_call = |levels: usize| {
+        let Some(path) = path.len().checked_sub(levels).map(|end| &path[..end]) else { return false };
+        nodes::call(path).is_some_and(|call| roles::makes_text(call, nodes::is_dropped(path)))
+    };
     let own = |expr: &&'a Expr| expr.range() == node.range();
-    let text_call =
-        |node: Option<Node<'a>>| matches!(node, Some(Node::ExprCall(call)) if roles::makes_text(call));
     let percent = |node: Option<Node<'a>>| matches!(node, Some(Node::ExprBinOp(ast)) if ast.op == Operator::Mod && string(&ast.left).is_some());
     match above(1)? {
         Node::InterpolatedElement(ast) => Some(&*ast.expression).filter(own),
         Node::ExprBinOp(ast) if percent(above(1)) => Some(&*ast.right).filter(own),
         Node::ExprTuple(ast) if percent(above(2)) => ast.elts.iter().find(own),
-        Node::Arguments(ast) if text_call(above(2)) => ast.args.iter().find(own),
-        Node::Keyword(ast) if text_call(above(3)) => {
+        Node::Arguments(ast) if text_call(2) => ast.args.iter().find(own),
+        Node::Keyword(ast) if text_call(3) => {
             let shown = ast.arg.as_ref().is_none_or(|id| !Names("file end sep flush exc_info").has(id));
             Some(&ast.value).filter(own).filter(|_| shown)
         }
         // `log_dict({"loss": loss})`, `print([a, b])`.
-        Node::ExprDict(ast) if text_call(above(3)) => ast.items.iter().map(|item| &item.value).find(own),
-        Node::ExprList(ast) if text_call(above(3)) => ast.elts.iter().find(own),
+        Node::ExprDict(ast) if text_call(3) => ast.items.iter().map(|item| &item.value).find(own),
+        Node::ExprList(ast) if text_call(3) => ast.elts.iter().find(own),
         _ => None,
     }
 }

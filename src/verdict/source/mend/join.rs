@@ -100,9 +100,15 @@ impl<'a> Reads<'a> {
     /// The edit: a line before that reads, and names in place of the reads.
     fn joined(&self, here: Here<'_, 'a>) -> Result<Vec<Replacement>, Refusal> {
         let file = here.file();
+        let dropped = |call: &ExprCall| {
+            self.stmts
+                .iter()
+                .any(|stmt| stmt.as_expr_stmt().is_some_and(|ast| ast.value.range() == call.range()))
+        };
         let harmless = |call: &&ExprCall| {
             let own = self.calls.iter().any(|read| nodes::within(call.range(), read.range()));
-            own || (roles::is_log(call) || HARMLESS.has(nodes::name(&call.func))) && !self.tells(call)
+            own || (roles::is_log(call, dropped(call)) || HARMLESS.has(nodes::name(&call.func)))
+                && !self.tells(call)
         };
         let others = self.stmts.iter().flat_map(nodes::own_calls);
         let first = self.stmts.first().map(Ranged::start).ok_or(Refusal::Form)?;

@@ -2,6 +2,7 @@
 
 use crate::verdict::source::parse::{Node, nodes};
 use ruff_python_ast::{ExprCall, Stmt};
+use ruff_text_size::Ranged;
 
 /// Reads of one value each, which could be read together.
 const READS: &[&str] = &["item", "tolist", "cpu"];
@@ -22,5 +23,11 @@ pub fn run<'a>(path: &[Node<'a>]) -> &'a [Stmt] {
 pub fn reads(stmt: &Stmt) -> Vec<&ExprCall> {
     let mut calls = nodes::own_calls(stmt);
     calls.retain(|call| call.arguments.is_empty() && READS.contains(&nodes::name(&call.func)));
+    // `x.cpu().tolist()` reads once.
+    let part_of = |call: &ExprCall, other: &ExprCall| {
+        call.start() == other.start() && nodes::within(call, &*other.func)
+    };
+    let all = calls.clone();
+    calls.retain(|call| !all.iter().any(|other| part_of(call, other)));
     calls
 }

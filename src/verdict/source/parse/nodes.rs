@@ -216,6 +216,23 @@ pub fn name(callee: &Expr) -> &str {
     }
 }
 
+/// Whether nothing uses the value of the expression at the end of a path: it is a statement, alone or in a list, or is given to
+/// `_`.
+pub fn is_dropped(path: &[Node<'_>]) -> bool {
+    let [.., parent, node] = path else { return false };
+    let above = &path[..path.len() - 1];
+    match parent {
+        Node::StmtExpr(_) => true,
+        Node::StmtAssign(ast) => ast.targets.iter().all(|target| name(target) == "_"),
+        Node::ExprIf(ast) => !within(*node, &*ast.test) && is_dropped(above),
+        Node::ExprBoolOp(ast) => {
+            ast.values.last().is_some_and(|last| within(*node, last)) && is_dropped(above)
+        }
+        Node::ExprAwait(_) | Node::ExprListComp(_) => is_dropped(above),
+        _ => false,
+    }
+}
+
 /// What a method is called on.
 pub fn receiver(call: &ExprCall) -> Option<&Expr> {
     call.func.as_attribute_expr().map(|ast| &*ast.value)
