@@ -4,7 +4,7 @@ use super::CaptureAnalysis;
 use crate::catalogue::{self, Category, Pattern, Strategy};
 use crate::sites::set_up;
 use crate::verdict::site::Site;
-use crate::vocabulary::{Attribution, HostMemory, Kind, RuleId, ThreadRole};
+use crate::vocabulary::{Attribution, Direction, HostMemory, Kind, RuleId, ThreadRole};
 
 /// What to do about a site.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ impl CaptureAnalysis {
     /// The catalogue's advice for the site's pattern. A wait that waits for nothing goes, whatever call it is.
     pub fn advice(&self, site: &Site) -> Option<Advice> {
         let kind = site.verdict.kind;
-        let entry = fitting(catalogue::by_id(site.verdict.pattern?)?, kind)?;
+        let entry = fitting(catalogue::by_id(site.verdict.pattern?)?, kind, is_number(site))?;
         let for_nothing = || site.bundle.waits.iter().all(|&w| self.waits[w].found.is_nothing());
         let outside = kind != Kind::Allocator
             && site.library_frame().is_some()
@@ -70,12 +70,14 @@ impl CaptureAnalysis {
             _ if set_up::is(entry.id) && self.is_once(site) => {
                 (Strategy::Leave, "nothing to do: once, while the program starts or ends")
             }
-            Kind::Upload if entry.fix.strategy == Strategy::NonBlocking && is_pinned(site) => {
-                match entry.id {
-                    "K04" => (Strategy::NonBlocking, "cudaMemcpyAsync: the memory is pinned already"),
-                    _ => (Strategy::NonBlocking, "pass non_blocking=True: the memory is pinned already"),
+            Kind::Upload if is_pinned(site) => match entry.id {
+                "K04" => (Strategy::NonBlocking, "cudaMemcpyAsync: the memory is pinned already"),
+                // What takes that argument; an option of a library, or a tensor made there, has its own words.
+                "C03" | "C04" | "C13" | "C15" => {
+                    (Strategy::NonBlocking, "pass non_blocking=True: the memory is pinned already")
                 }
-            }
+                _ => (entry.fix.strategy, entry.fix.title),
+            },
             _ => (entry.fix.strategy, entry.fix.title),
         };
         Some(Advice { entry, strategy, title, outside })
@@ -100,9 +102,14 @@ fn is_pinned(site: &Site) -> bool {
     site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned)
 }
 
+/// Whether a site reads one number: 8 bytes at most.
+fn is_number(site: &Site) -> bool {
+    site.bundle.copy.is_some_and(|copy| copy.direction == Direction::DeviceToHost && copy.bytes <= 8)
+}
+
 /// The entry whose fix fits the verdict: a read that turned out to steer the program wants another one than a read in
-/// a log.
-fn fitting(entry: &'static Pattern, kind: Kind) -> Option<&'static Pattern> {
+/// a log. `number`: one is read, whatever the line calls: `loss.cpu().item()`.
+fn fitting(entry: &'static Pattern, kind: Kind, number: bool) -> Option<&'static Pattern> {
     // What is timed is timed on the GPU, whatever waits for it.
     match (kind, entry.id) {
         (Kind::Timing, "F02") => return catalogue::by_id("F01"),
@@ -119,6 +126,7 @@ fn fitting(entry: &'static Pattern, kind: Kind) -> Option<&'static Pattern> {
         Kind::CpuCompute if scalar => catalogue::by_id("A43"),
         Kind::DynamicShape if scalar => catalogue::by_id("A07"),
         Kind::RoundTrip if scalar => catalogue::by_id("A37"),
+        Kind::Logging if reads && !scalar && number => catalogue::by_id("A01"),
         _ => Some(entry),
     }
 }
@@ -133,6 +141,7 @@ mod tests {
         use Kind::*;
         for (pattern, kind, fits) in [
             ("A01", Logging, "A01"),
+            ("D01", Logging, "A01"),
             ("A01", ControlFlow, "A42"),
             ("A38", ControlFlow, "A38"),
             ("D02", ControlFlow, "A42"),
@@ -144,7 +153,7 @@ mod tests {
             ("A14", RoundTrip, "A14"),
             ("F02", Timing, "F01"),
         ] {
-            let entry = catalogue::by_id(pattern).and_then(|entry| fitting(entry, kind));
+            let entry = catalogue::by_id(pattern).and_then(|entry| fitting(entry, kind, true));
             assert_eq!(entry.map(|entry| entry.id), Some(fits), "{pattern} {kind}");
         }
     }

@@ -130,6 +130,17 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("idx = torch.tensor([0, 2, 5], device='cuda')  # once\nx[idx] = t")
         .or(&["another index each time: .to('cuda', non_blocking=True) of a pinned one"])
         .sources("PyTorch TensorAdvancedIndexing.cpp"),
+    BASE.entry("C18", "an index list that is a range: x[:, [0]]")
+        .category(Indexing)
+        .triggers(&["x[:, [0]]", "x[..., [2, 3]]"])
+        .op("aten::index")
+        .trace("an upload of 8 bytes per index from pageable memory and cudaStreamSynchronize, then the index kernel")
+        .why("The list is made a tensor and uploaded with a blocking copy first.")
+        .fix(SyncFreeApi, "a slice needs no index: x[:, 0:1]")
+        .before("y = x[:, [0, 1]]")
+        .after("y = x[:, 0:2]")
+        .mind("A slice is a view: what is then written into it in place is written into x.")
+        .sources("PyTorch TensorAdvancedIndexingUtils.h; seen in captures"),
     BASE.entry("C08", "indexing a CUDA tensor with a CPU mask")
         .category(Indexing)
         .triggers(&["x[mask_cpu]"])

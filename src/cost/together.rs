@@ -112,7 +112,8 @@ impl<F: FnMut(&[usize]) -> Outcome> Search<'_, F> {
             return None;
         }
         // What came on the way and changes nothing.
-        for member in set[1..].to_vec() {
+        let members = set.clone();
+        for &member in &members[1..] {
             if set.len() == 2 {
                 break; // neither comes to as much alone
             }

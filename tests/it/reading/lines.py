@@ -241,6 +241,18 @@ def store(x, rows, columns, t):
     x[rows] = t  #! upload setitem: upload; pattern C17
     x[3] = 1.0  #! upload setitem: upload; pattern C06
 
+# --- picked by a list that is a range: a slice
+def pick(x, rows):
+    a = x[:, :, [0]]  #! upload getitem: upload; pattern C18
+    b = x[..., [2, 3, 4]]  #! upload getitem: upload; pattern C18
+    c = x[:, [0, 2]]  #! upload getitem: upload; pattern C07
+    return a, b, c, x[rows]  #! upload getitem: upload; pattern C07
+
+# --- stored from a bound of the device on
+def mend(m, hs, v):
+    for h in hs.sum(1):
+        m[h:] = v  #! read setitem 8: dynamic-shape; pattern A45
+
 # --- moved where no loader is in sight
 def transcribe(mel, model):
     return model(mel.to('cuda'))  #! to: upload; pattern C15

@@ -55,7 +55,7 @@ fn judge_all(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
             Sink::Write if pattern == READ => OUTPUT,
             _ if is_needed_once(used) && pattern.starts_with('A') => "A14",
             _ if is_needed_once(used) => "D08",
-            Sink::Branch { .. } => way_on(used.fork).unwrap_or(pattern),
+            Sink::Branch { .. } if pattern.starts_with('A') => way_on(used.fork).unwrap_or(pattern),
             _ => pattern,
         };
         let mut text = sentence(subject, "is", &[used]);

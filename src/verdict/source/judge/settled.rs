@@ -8,7 +8,7 @@ use crate::verdict::source::locate::fit;
 use crate::verdict::source::locate::sync_expr::{Index, SyncExpr, converted};
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{Kind, Verdict};
-use ruff_python_ast::Expr;
+use ruff_python_ast::{Expr, ExprSubscript, Number};
 
 impl Case<'_, '_> {
     /// The verdict on an expression that is what it is whatever becomes of its result.
@@ -81,7 +81,7 @@ impl Case<'_, '_> {
                     (true, Index::Constant) => ("C06", "the value"),
                     (true, _) if self.fills() => ("C05", "the value or the index"),
                     (true, _) => ("C17", "the value or the index"),
-                    (false, _) => ("C07", "the index"),
+                    (false, _) => (self.listed(), "the index"),
                 };
                 self.says(grade::S12, Kind::Upload, pattern, &format!("uploads {what} and waits for it"))
             }
@@ -105,21 +105,39 @@ impl Case<'_, '_> {
             }
             (_, Index::Slice) => {
                 let text = format!("the bounds of `{}` are read from the device", self.text);
-                says(grade::S13, Kind::DynamicShape, "A08", text)
+                says(grade::S13, Kind::DynamicShape, if store { "A45" } else { "A08" }, text)
             }
             (Some(true), Index::Name) if self.counts() => size(grade::S11_COUNTED, self.masked(), "index"),
             (Some(true), Index::Name) => {
                 self.says(grade::S11_NAME, Kind::DynamicShape, "A09", "reads its index from the device")
             }
-            (None, Index::List) => self.says(grade::S12_LIST, Kind::Upload, "C07", "uploads its index"),
+            (None, Index::List) => {
+                self.says(grade::S12_LIST, Kind::Upload, self.listed(), "uploads its index")
+            }
             _ => self.says(grade::S11_OPEN, Kind::ValueRead, "A09", "may read or upload its index"),
         }
+    }
+
+    /// The entry of what is picked by indices of the host: a list of numbers that follow each other is a slice.
+    fn listed(self) -> &'static str {
+        let Some(Node::ExprSubscript(ast)) = last(self.here.path) else { return "C07" };
+        let parts = parts(ast);
+        let mut indices =
+            parts.iter().filter(|part| !part.is_slice_expr() && !part.is_ellipsis_literal_expr());
+        let number = |expr: &Expr| match &expr.as_number_literal_expr()?.value {
+            Number::Int(int) => int.as_i64(),
+            _ => None,
+        };
+        let list = indices.next().and_then(Expr::as_list_expr).filter(|_| indices.next().is_none());
+        let numbers = list.and_then(|list| list.elts.iter().map(number).collect::<Option<Vec<i64>>>());
+        let follow = |numbers: &Vec<i64>| numbers.windows(2).all(|pair| pair[1] - pair[0] == 1);
+        if numbers.is_some_and(|numbers| !numbers.is_empty() && follow(&numbers)) { "C18" } else { "C07" }
     }
 
     /// Whether one number is stored at the indices of one dimension, as `index_fill_` does.
     fn fills(self) -> bool {
         let [.., Node::StmtAssign(assigned), Node::ExprSubscript(ast)] = self.here.path else { return false };
-        let parts = ast.slice.as_tuple_expr().map_or(std::slice::from_ref(&*ast.slice), |tuple| &tuple.elts);
+        let parts = parts(ast);
         let mut indices = parts.iter().filter(|part| !part.is_slice_expr());
         let one = indices.next().filter(|_| indices.next().is_none());
         is_number(&assigned.value) && one.is_some_and(|one| !dotted(one).contains("mask"))
@@ -156,7 +174,7 @@ impl Case<'_, '_> {
     /// by `__index__`.
     fn picks(self) -> bool {
         let Some(Node::ExprSubscript(ast)) = last(self.here.path) else { return false };
-        let parts = ast.slice.as_tuple_expr().map_or(std::slice::from_ref(&*ast.slice), |tuple| &tuple.elts);
+        let parts = parts(ast);
         let site = self.site.observed;
         matches!(site.method, Some("getitem" | "setitem"))
             && matches!(site.operator, Some("item" | "_local_scalar_dense"))
@@ -236,6 +254,11 @@ impl Case<'_, '_> {
         let name = file.rsplit('/').next().unwrap_or(&file);
         says(grade, kind, pattern, format!("the wait is in `{function}` of {name}{what}"))
     }
+}
+
+/// What stands between the brackets, one for each dimension.
+fn parts(ast: &ExprSubscript) -> &[Expr] {
+    ast.slice.as_tuple_expr().map_or(std::slice::from_ref(&*ast.slice), |tuple| &tuple.elts)
 }
 
 /// Whether an expression is a number of Python's: `-1`, `-np.inf`, `float("-inf")`.
