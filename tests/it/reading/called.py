@@ -376,3 +376,24 @@ def main(loader, model):
         p = P(model(x).item(), 0)  #! item: control-flow
         if p.loss < 1:
             break
+
+# --- a container of the program that keeps lists and arrays, and hands them out
+class Results:
+    def __init__(self):
+        self._stats = {}
+    def __setitem__(self, key, item):
+        self._stats[key] = item
+    def __getitem__(self, key):
+        return self._stats[key]
+    def to_numpy(self):
+        for k, v in self._stats.items():
+            self._stats[k] = v.detach().cpu().numpy()  #! read cpu 4096: cpu-compute; says `__getitem__` hands out
+
+# --- the same of tensors, which may go back
+class Features:
+    def __init__(self):
+        self.kept = {}
+    def __getitem__(self, key):
+        return self.kept[key]
+    def keep(self, k, v):
+        self.kept[k] = v.detach().cpu()  #! read cpu 4096: value-read

@@ -4,6 +4,7 @@
 use super::tracer::{Tracer, function_name};
 use super::value::{Sink, Step, Use, Value};
 use crate::rules::grade;
+use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::objects::Whose;
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee, within};
@@ -93,6 +94,12 @@ impl<'a> Tracer<'a, '_> {
                     continue;
                 }
                 used.sink = Sink::Stored;
+                // What a container of the program keeps in the host's form it keeps for code of the host.
+                let accessor = function_name(read);
+                if ACCESSORS.has(accessor) && is_of_host(&used.value) {
+                    used.what = format!("kept as an array or a list, which `{accessor}` hands out");
+                    (used.sink, used.limit) = (Sink::Compute, grade::HANDED_ON);
+                }
                 // What a framework asks a metric for is a figure to show.
                 if used.value.summed && !used.value.data && roles::is_metric(function_name(read)) {
                     (used.sink, used.limit) = (Sink::Log, grade::RECORDED);
@@ -163,6 +170,14 @@ fn recorder<'a>(path: &[Node<'a>]) -> Option<&'a str> {
         nodes::function(function).map(|ast| ast.name.as_str()).filter(|name| roles::is_log_name(name))?;
     let answers = &mut |path: &[Node<'_>]| matches!(last(path), Some(Node::StmtReturn(ast)) if ast.value.as_deref().is_some_and(|value| !value.is_none_literal_expr()));
     nodes::find(function, answers).is_empty().then_some(name)
+}
+
+/// Methods by which a container hands out what it keeps.
+const ACCESSORS: Names = Names("__getitem__ __iter__ items values get");
+
+/// Whether many numbers that were read are an array of NumPy, or a list of Python's.
+fn is_of_host(value: &Value) -> bool {
+    value.many && value.data && !value.text && !value.summed && (value.arrays || !value.tensor)
 }
 
 /// The field of the object that a constructor fills by `self.name = value`: who made the object holds it.
