@@ -27,7 +27,7 @@ pub struct SiteReader<'s> {
 }
 
 impl SiteReader<'_> {
-    /// Whether a file of the stack names a data loader, which could pin what it loads.
+    /// Whether a file of the stack names a data loader, which could pin what it loads: `DataLoader`, `train_loader`.
     fn loads(self) -> bool {
         let mut own = self.frames.iter().filter(|frame| frame.user);
         own.any(|frame| self.tree.open(&frame.file).is_some_and(|file| file.whole().contains("oader")))

@@ -41,12 +41,12 @@ pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr) -> Option<Evidence> {
             let [store] = &*scope::reaching(here.path, name) else { return None };
             let (value, place) = scope::value(store.clone())?;
             let from = nodes::range(&place).end();
-            let loops = here.path.iter().filter(|node| matches!(node, Node::StmtFor(_) | Node::StmtWhile(_)));
+            let mut loops =
+                here.path.iter().filter(|node| matches!(node, Node::StmtFor(_) | Node::StmtWhile(_)));
             let reads = scope::reached(&scope::owner(here.path, &name.id), &name.id, &Definition::new(store));
             let mut between = reads.iter().map(|read| nodes::range(read).start());
             let used = between.any(|at| (from..name.start()).contains(&at));
-            let (mut loops, anew) = (loops, |one: &Node<'_>| one.range().contains(from));
-            Some(value).filter(|_| !used && loops.all(anew))?
+            Some(value).filter(|_| !used && loops.all(|one| one.range().contains(from)))?
         }
         made => made,
     };
