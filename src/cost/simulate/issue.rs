@@ -42,27 +42,24 @@ impl Issue {
         let mut at = Rank::from(0);
         let mut rank: TiVec<OpId, Rank> = TiVec::from(vec![at; ops.len()]);
         let mut next_orphan = orphans.iter().copied().peekable();
-        for call in calls.ids() {
-            if outer[call] != call {
+        // After the last call come the ops that are left.
+        for call in calls.ids().map(Some).chain([None]) {
+            if call.is_some_and(|call| outer[call] != call) {
                 steps.push_nested();
                 continue;
             }
-            while let Some((_, op)) = next_orphan.next_if(|o| o.0 <= calls.start(call)) {
+            let begins = call.map_or(i64::MAX, |call| calls.start(call));
+            while let Some((_, op)) = next_orphan.next_if(|o| o.0 <= begins) {
                 steps.push_op();
                 counts.push(1);
                 rank[op] = at;
                 at = at + 1;
             }
+            let Some(call) = call else { break };
             steps.push_call();
             let ops = std::mem::replace(&mut count[call], at.index() as u32);
             counts.push(ops);
             at = at + ops as usize;
-        }
-        for (_, op) in next_orphan {
-            steps.push_op();
-            counts.push(1);
-            rank[op] = at;
-            at = at + 1;
         }
         for op in ops.ids() {
             if let Some(call) = call_of(op) {
