@@ -261,3 +261,17 @@ def fit(model, loader):
         if acc > best:
             best = acc
             torch.save(model, 'best.pt')
+
+# --- put in a method's place
+class Agent:
+    def update(self, batch, step):
+        return {'loss': self.loss(batch, step).item()}  #! item: logging
+update = Agent.update
+def timed(self, *a):
+    t = time.time()
+    return update(self, *a)  #< update
+Agent.update = timed
+def main(agent, batch):
+    metrics = {}
+    metrics.update(agent.update(batch, 3))  #< timed
+    print(metrics)

@@ -153,9 +153,11 @@ fn names_another<'a>(file: &'a Source, path: &[Node<'a>], call: &'a ExprCall, ca
         known && !functions.is_empty()
     };
     let logs = || roles::is_log(call, nodes::is_dropped(path));
-    // `self.update(*args, **kwargs)` is no container's.
-    let hands_on = call.arguments.args.iter().any(Expr::is_starred_expr)
-        && call.arguments.keywords.iter().any(|keyword| keyword.arg.is_none());
+    // `self.update(*args, **kwargs)` and `agent.update(batch, step)` are no container's.
+    let args = &call.arguments.args;
+    let hands_on = args.iter().any(Expr::is_starred_expr)
+        && call.arguments.keywords.iter().any(|keyword| keyword.arg.is_none())
+        || args.len() > 1 && matches!(name, "append" | "extend" | "update" | "add");
     match &*call.func {
         Expr::Name(_) if BUILTINS.has(name) || logs() => true,
         Expr::Attribute(_) if METHODS.has(name) && !hands_on || logs() => true,
