@@ -298,6 +298,7 @@ SETUPS = {
     "E10": {"setup": "w = torch.hann_window(n, device=device)\nspectra = [torch.stft(torch.rand(4096, device=device), n, window=w, return_complex=True) for _ in range(4)]", "steps": 1},
     "E11": {"setup": "s, z = torch.full((n,), 0.02, device=device), torch.zeros(n, dtype=torch.int32, device=device)"},
     "E12": {"setup": "var = torch.rand(n, n, device=device) + 0.1", "same": "loss", "tolerance": 1e-5},
+    "E15": {"setup": "matrices = [torch.rand(8, 8, device=device) for _ in range(4)]", "same": ("torch.stack([p.S for p in parts])", "parts.S"), "tolerance": 1e-4, "steps": 1},
     "F01": {"same": "y"},
     "F02": {"setup": SIDE, "first": ON_SIDE, "same": "y"},
     "F03": {"setup": SIDE, "first": ON_SIDE, "same": "y"},

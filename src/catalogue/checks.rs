@@ -1,4 +1,4 @@
-//! E01 to E12: checks and tuning inside operators.
+//! E01 to E15: checks and tuning inside operators.
 
 use super::{CTX_SYNC, Category, Pattern, Strategy::*};
 use crate::vocabulary::Kind;
@@ -11,22 +11,36 @@ const BASE: Pattern = Pattern {
 };
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    BASE.entry("E01", "torch.linalg: inv, cholesky, solve, lu_factor, eigh, svd")
+    BASE.entry("E01", "torch.linalg: inv, cholesky, solve, lu_factor")
         .triggers(&[
             "torch.linalg.inv(a)",
             "torch.linalg.cholesky(a)",
             "torch.linalg.solve(a, b)",
             "torch.linalg.lu_factor(a)",
-            "torch.linalg.eigh(a)",
-            "torch.linalg.svd(a)",
-            "torch.linalg.lstsq(a, b)",
         ])
         .op("at::native::_linalg_check_errors")
         .why("The solver's status is read back so that a failure can raise an exception at this line.")
         .fix(SyncFreeApi, "use the _ex form and test info later")
         .before("y = torch.linalg.inv(a)")
         .after("y, info = torch.linalg.inv_ex(a)  # check_errors=False\nbad = info.any()  # read it when you log")
-        .mind("A singular matrix gives wrong numbers until info is looked at. eigh, svd and lstsq have no such form.")
+        .mind("A singular matrix gives wrong numbers until info is looked at.")
+        .sources("PyTorch BatchLinearAlgebra.cpp; seen in captures"),
+    BASE.entry("E15", "torch.linalg: svd, eigh, lstsq, pinv")
+        .triggers(&[
+            "torch.linalg.svd(a)",
+            "torch.linalg.svdvals(a)",
+            "torch.linalg.eigh(a)",
+            "torch.linalg.eigvalsh(a)",
+            "torch.linalg.lstsq(a, b)",
+            "torch.linalg.pinv(a)",
+            "torch.linalg.matrix_rank(a)",
+        ])
+        .op("at::native::_linalg_check_errors")
+        .why("The solver's status is read back so that a failure can raise an exception; there is no form that leaves it out.")
+        .fix(Leave, "factorise a batch at once")
+        .before("parts = [torch.linalg.svd(a) for a in matrices]")
+        .after("parts = torch.linalg.svd(torch.stack(matrices))  # one check for all")
+        .mind("The matrices must have one shape.")
         .sources("PyTorch BatchLinearAlgebra.cpp; seen in captures"),
     BASE.entry("E02", "svd(driver='gesvdj')")
         .triggers(&["torch.linalg.svd(a, driver='gesvdj')"])

@@ -55,7 +55,7 @@ impl Near<'_> {
 
 /// Kernels of factorisations, by library routine.
 const FACTORISATIONS: &[&str] =
-    &["getrf", "potrf", "getri", "geqrf", "syevd", "gesvd", "cusolver", "magma", "lu_factor", "trsm"];
+    &["getrf", "potrf", "getri", "geqrf", "cusolver", "magma", "lu_factor", "trsm"];
 /// Kernels that follow the count of nonzero elements.
 const SELECTIONS: &[&str] =
     &["DeviceSelect", "DeviceCompactInit", "write_indices", "index_elementwise_kernel"];
@@ -75,6 +75,12 @@ const SIGNATURES: &[Signature] = &[
         (grade::R12, Kind::ControlFlow, "A20"),
         |n| n.before("non_finite_check", 8) || n.after("amp_update_scale", 8),
         "the kernels around it are those of GradScaler: unscale before, scale update after; the value decides whether to step",
+    ),
+    copies(
+        &[1],
+        (grade::R11, Kind::ErrorCheck, "E15"),
+        |n| ["syevd", "syevj", "gesvd"].iter().any(|k| n.before(k, 6)),
+        "an eigenvalue or singular value decomposition and a reduction come before this one-byte read: the check that it succeeded",
     ),
     copies(
         &[1],

@@ -35,6 +35,12 @@ const COMPARED: &str = "Python gets the outcome of a comparison";
 
 /// Searched in this order over all operators of a chain: specific ones before the general ones that they call.
 const OPERATORS: &[Operators] = &[
+    op(
+        "_linalg_svd _linalg_eigh linalg_lstsq",
+        "E15",
+        CHECK,
+        "it raises if the factorisation failed, and has no form that does not look",
+    ),
     op("_linalg_check_errors", "E01", CHECK, "it raises if the factorisation failed: a validity check"),
     ops("repeat_interleave", "B10", SHAPE, "the size of its output is the sum of the repeats"),
     op("bincount", "B12", SHAPE, "the number of bins is the largest value plus one"),
@@ -148,6 +154,7 @@ mod tests {
         assert_eq!(pattern(&["_local_scalar_dense", "item", "normal_Tensor_Tensor"]), Some("E05"));
         assert_eq!(pattern(&["item", "equal", "cov"]), Some("E09"));
         assert_eq!(pattern(&["item", "normal_"]), None);
+        assert_eq!(pattern(&["item", "_linalg_check_errors", "_linalg_svd", "linalg_svd"]), Some("E15"));
         assert_eq!(pattern(&["copy_", "item"]), None);
     }
 

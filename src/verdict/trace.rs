@@ -95,7 +95,8 @@ fn operator(s: &Subject) -> Option<Verdict> {
     if uploads || bare {
         return None;
     }
-    if b.method() == Some("index_scalar") {
+    // A number that becomes an element of a tensor is none of these.
+    if b.method() == Some("index_scalar") && !b.chain.iter().any(|c| c.contains("store_scalar")) {
         let text = "the native chain names THPVariable_index_scalar: a tensor serves as an index, bound or size, which Python needs as a number";
         return Some(says(grade::R18, Kind::DynamicShape, "A08", text));
     }
@@ -150,16 +151,17 @@ fn around(s: &Subject) -> Option<Verdict> {
 fn upload(s: &Subject) -> Option<Verdict> {
     let copy = s.bundle.copy.filter(|c| c.direction == Direction::HostToDevice)?;
     let from = match copy.host_memory {
-        HostMemory::Pageable => "from pageable memory",
-        HostMemory::Pinned => "from pinned memory",
-        _ => "from the host",
+        HostMemory::Pageable => "pageable memory",
+        HostMemory::Pinned => "pinned memory",
+        _ => "the host",
     };
-    let upload = format!("a {} upload {from}", crate::text::bytes(copy.bytes));
     let text = match s.bundle.blocking {
         Blocking::Stream => format!(
-            "{upload} on the same stream comes right before the synchronisation: nothing is read back, the wait only protects the source buffer"
+            "an upload from {from} on the same stream comes right before the synchronisation: nothing is read back, the wait only protects the source buffer"
         ),
-        _ => format!("{upload}: nothing is read back, the host only waits until the source is copied"),
+        _ => format!(
+            "an upload from {from}: nothing is read back, the host only waits until the source is copied"
+        ),
     };
     let known = library::known(s).filter(|known| known.sure && known.entries[0].kind == Some(Kind::Upload));
     let own = || operators::upload_pattern(s.bundle.method(), &s.bundle.chain);

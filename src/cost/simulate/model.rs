@@ -179,6 +179,10 @@ impl Program {
     fn mark_runs(&mut self) {
         let mut next = self.by_thread(None);
         for at in self.steps.keys().rev() {
+            // In short no site's are kept.
+            if self.steps.short(at).is_some() {
+                continue;
+            }
             let mut step = self.steps.get(at);
             if step.role == Role::Wait {
                 let following = &mut next[step.thread];

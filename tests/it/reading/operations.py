@@ -90,7 +90,13 @@ def f(x, t):
 
 # --- inverse
 def f(a):
-    return torch.linalg.inv(a)  #! inv: error-check
+    return torch.linalg.inv(a)  #! inv: error-check; pattern E01
+
+# --- decompositions
+def f(a, b):
+    u, s, v = torch.svd(a)  #! read svd 1: error-check; pattern E15
+    w = torch.linalg.eigvalsh(a)  #! read linalg_eigvalsh 1: error-check; pattern E15
+    return u, w, torch.linalg.lstsq(a, b)  #! read linalg_lstsq 1: error-check; pattern E15
 
 # --- alpha
 def f(x, t):
@@ -224,3 +230,11 @@ def head(rows, n):
 # --- a flag as an index
 def first(rows, flag):
     return rows[flag]  #! read getitem 1: dynamic-shape
+
+# --- numbers of tensors, as a tensor of a type
+def f(sizes, out):
+    lengths = []
+    for size in sizes.cuda():
+        lengths.append(out - size)
+    lengths = torch.LongTensor(lengths)  #! index: round-trip; pattern A13
+    return lengths.cuda()

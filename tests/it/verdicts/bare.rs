@@ -6,10 +6,10 @@ use super::*;
 #[test]
 fn uploads_are_false_whatever_their_size() {
     for (bytes, memory, words) in [
-        (8, Memory::Pageable, "a 8 B upload from pageable memory"),
-        (524_288, Memory::Pageable, "a 512 KiB upload from pageable memory"),
-        (3 << 20, Memory::Pinned, "a 3 MiB upload from pinned memory"),
-        (64, Memory::Unknown, "a 64 B upload from the host"),
+        (8, Memory::Pageable, "an upload from pageable memory"),
+        (524_288, Memory::Pageable, "an upload from pageable memory"),
+        (3 << 20, Memory::Pinned, "an upload from pinned memory"),
+        (64, Memory::Unknown, "an upload from the host"),
     ] {
         let scene = Scene { copy: upload(bytes, memory), before: &["gemm"], ..Scene::default() };
         let site = scene.site();

@@ -69,7 +69,9 @@ impl Case<'_, '_> {
         let rare = may_be_rare.then(|| self.amortised()).flatten();
         let turns = rare.as_ref().is_some_and(|(_, turns)| *turns);
         verdict.evidence.extend(rare.map(|(evidence, _)| evidence));
-        if reads && matches!(verdict.kind, Kind::Logging | Kind::ValueRead) {
+        // Tensors of several shapes cannot be stacked.
+        let numbers = self.site.observed.largest <= fit::SCALAR_BYTES;
+        if reads && numbers && matches!(verdict.kind, Kind::Logging | Kind::ValueRead) {
             verdict.evidence.extend(surroundings::coalescable(self.here));
         }
         let Self { here, sync, site, .. } = self;

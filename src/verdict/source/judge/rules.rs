@@ -80,9 +80,12 @@ fn judge_all(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
             Sink::Returned => used.name.as_deref().is_some_and(is_figure),
             _ => false,
         });
-        let place = match uses.iter().any(|used| used.seldom) {
-            true => "needed only every so many turns: keep it on the GPU and read it there",
-            false => "outside the loop that collects it: collect on the GPU and read once",
+        let (pattern, place) = match uses.iter().any(|used| used.seldom) {
+            true => (pattern, "needed only every so many turns: keep it on the GPU and read it there"),
+            false => (
+                if pattern.starts_with('A') { pattern } else { "D08" },
+                "outside the loop that collects it: collect on the GPU and read once",
+            ),
         };
         let text = format!("{text}, {place}");
         let decides = uses.iter().any(|used| used.sink.is_decisive());

@@ -26,7 +26,8 @@ impl Case<'_, '_> {
                     "normal" => "E05",
                     "cov" | "corrcoef" => "E09",
                     "istft" => "E10",
-                    _ => "E01",
+                    "inv" | "inverse" | "cholesky" | "solve" | "lu_factor" | "ldl_factor" => "E01",
+                    _ => "E15",
                 };
                 let text = format!("`{op}` waits only to see whether it failed");
                 return says(grade::R11, Kind::ErrorCheck, pattern, text);

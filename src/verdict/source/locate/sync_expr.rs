@@ -193,11 +193,11 @@ impl<'c, 'a> Called<'c, 'a> {
             "get_scale" => Some((SyncExpr::GetScale, 3)),
             "step" if roles::is_scheduler(base) => Some((SyncExpr::SchedulerStep, 1)),
             "save" if base == "torch" => Some((SyncExpr::Save, 2)),
-            _ if matches!(base, "torch" | "") && makes_tensor(name) || name == "new_tensor" => {
-                return [Some((SyncExpr::Other, 0)), Some(self.created()), self.of_elements()]
-                    .into_iter()
-                    .flatten()
-                    .collect();
+            _ if matches!(base, "torch" | "") && (makes_tensor(name) || TENSOR_TYPES.has(name))
+                || name == "new_tensor" =>
+            {
+                let made = self.moved().or_else(|| Some(self.created()));
+                return [Some((SyncExpr::Other, 0)), made, self.of_elements()].into_iter().flatten().collect();
             }
             _ => self.moved().or_else(|| self.shaped()),
         };
@@ -252,8 +252,13 @@ impl<'c, 'a> Called<'c, 'a> {
     /// Whether a tensor is made of several values, one of which may be a tensor on the device.
     fn of_elements(&self) -> Option<Guess<'a>> {
         let data = self.call.arguments.args.first()?;
-        let several = matches!(data, Expr::List(_) | Expr::Tuple(_) | Expr::ListComp(_) | Expr::Name(_));
-        (several && !self.on_host(data)).then_some((SyncExpr::Elements, 2))
+        let host = self.on_host(data);
+        match data {
+            Expr::List(_) | Expr::Tuple(_) | Expr::ListComp(_) => (!host).then_some((SyncExpr::Elements, 2)),
+            // A list is the host's, whatever it is filled with.
+            Expr::Name(_) => Some((SyncExpr::Elements, if host { 0 } else { 2 })),
+            _ => None,
+        }
     }
 
     /// Operators with a value-dependent size, and those that check for errors.
