@@ -285,6 +285,16 @@ pub struct Copy {
     pub host_memory: HostMemory,
 }
 
+/// The largest copy that reads one number: a complex128.
+pub const NUMBER_BYTES: u64 = 16;
+
+impl Copy {
+    /// Whether it may bring one number to the host.
+    pub fn reads_number(self) -> bool {
+        self.direction == Direction::DeviceToHost && self.bytes <= NUMBER_BYTES
+    }
+}
+
 /// One reason for a verdict, in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {

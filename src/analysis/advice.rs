@@ -4,7 +4,7 @@ use super::CaptureAnalysis;
 use crate::catalogue::{self, Category, Pattern, Strategy};
 use crate::sites::set_up;
 use crate::verdict::site::Site;
-use crate::vocabulary::{Attribution, Direction, HostMemory, Kind, RuleId, ThreadRole};
+use crate::vocabulary::{Attribution, Copy, HostMemory, Kind, RuleId, ThreadRole};
 
 /// What to do about a site.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,11 @@ impl CaptureAnalysis {
     /// The catalogue's advice for the site's pattern. A wait that waits for nothing goes, whatever call it is.
     pub fn advice(&self, site: &Site) -> Option<Advice> {
         let kind = site.verdict.kind;
-        let entry = fitting(catalogue::by_id(site.verdict.pattern?)?, kind, is_number(site))?;
+        let entry = fitting(
+            catalogue::by_id(site.verdict.pattern?)?,
+            kind,
+            site.bundle.copy.is_some_and(Copy::reads_number),
+        )?;
         let for_nothing = || site.bundle.waits.iter().all(|&w| self.waits[w].found.is_nothing());
         let outside = kind != Kind::Allocator
             && site.library_frame().is_some()
@@ -102,18 +106,14 @@ fn is_pinned(site: &Site) -> bool {
     site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned)
 }
 
-/// Whether a site reads one number: 8 bytes at most.
-fn is_number(site: &Site) -> bool {
-    site.bundle.copy.is_some_and(|copy| copy.direction == Direction::DeviceToHost && copy.bytes <= 8)
-}
-
 /// The entry whose fix fits the verdict: a read that turned out to steer the program wants another one than a read in
 /// a log. `number`: one is read, whatever the line calls: `loss.cpu().item()`.
 fn fitting(entry: &'static Pattern, kind: Kind, number: bool) -> Option<&'static Pattern> {
-    // What is timed is timed on the GPU, whatever waits for it.
+    // What is timed is timed on the GPU, whatever waits for it; numbers take no room there.
     match (kind, entry.id) {
         (Kind::Timing, "F02") => return catalogue::by_id("F01"),
         (Kind::Timing, "F03") => return catalogue::by_id("F06"),
+        (Kind::Logging, "D08") if number => return catalogue::by_id("A01"),
         _ => {}
     }
     // One read for many values helps whatever they are for.
@@ -142,6 +142,7 @@ mod tests {
         for (pattern, kind, fits) in [
             ("A01", Logging, "A01"),
             ("D01", Logging, "A01"),
+            ("D08", Logging, "A01"),
             ("A01", ControlFlow, "A42"),
             ("A38", ControlFlow, "A38"),
             ("D02", ControlFlow, "A42"),

@@ -183,9 +183,7 @@ fn copies_left(profile: &Profile, waits: &Waits) -> FxHashMap<i64, i64> {
 ///  GPU    ~~~copy copy copy  [kernels~~~~~~~~~] copy copy copy
 /// ```
 fn burst(profile: &Profile, waits: &Waits, bundle: &Bundle) -> Option<u32> {
-    let read = |wait: &Wait| {
-        wait.copy.is_some_and(|copy| copy.direction == Direction::DeviceToHost && copy.bytes <= 16)
-    };
+    let read = |wait: &Wait| wait.copy.is_some_and(Copy::reads_number);
     let all: Vec<&Wait> = bundle.waits.iter().map(|&wait| &waits[wait]).collect();
     if !all.iter().all(|wait| read(wait) && wait.thread == all[0].thread) {
         return None;

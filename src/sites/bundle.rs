@@ -11,7 +11,7 @@ use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::ids::{NameIx, OpId, RangeId};
 use crate::profile::payload::{PyFrame, StackIx};
-use crate::vocabulary::{Attribution, Direction, HostMemory, ThreadRole};
+use crate::vocabulary::{Attribution, Direction, HostMemory, NUMBER_BYTES, ThreadRole};
 use crate::waits::api::Blocking;
 use crate::waits::device::Devices;
 use crate::waits::{Found, Wait, WaitId, Waits};
@@ -50,11 +50,11 @@ struct Key {
     backward: Option<Backward>,
 }
 
-/// Bytes of a copy: exact up to 16 (which scalar was read), in powers of two above.
+/// Bytes of a copy: exact where it may be one number, in powers of two above.
 type SizeClass = u64;
 
 fn size_class(bytes: u64) -> SizeClass {
-    if bytes <= 16 { bytes } else { bytes.next_power_of_two() }
+    if bytes <= NUMBER_BYTES { bytes } else { bytes.next_power_of_two() }
 }
 
 /// Groups all waits into bundles, in order of their first wait.

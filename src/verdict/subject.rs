@@ -3,6 +3,7 @@
 use super::operators;
 use super::source::SourceTree;
 use crate::sites::Bundle;
+use crate::vocabulary::NUMBER_BYTES;
 use crate::waits::api::Blocking;
 
 /// A bundle and what its waits add up to.
@@ -36,6 +37,6 @@ pub fn bare_pattern(b: &Bundle) -> &'static str {
 /// Catalogue entry of a wait by what it does, where nothing names the place.
 pub fn generic(b: &Bundle) -> &'static str {
     let Some(copy) = b.copy else { return bare_pattern(b) };
-    let by_size = if copy.bytes <= 16 { "A01" } else { "D01" };
+    let by_size = if copy.bytes <= NUMBER_BYTES { "A01" } else { "D01" };
     operators::read_pattern(b.method()).unwrap_or(by_size)
 }

@@ -26,8 +26,8 @@ mod steps;
 
 use crate::rules::{About, Lean, Role, grade};
 use crate::sites::Bundle;
-use crate::vocabulary::{Class, Direction, Evidence, Kind, RuleId, Verdict};
-use observe::{Observed, SCALAR};
+use crate::vocabulary::{Class, Direction, Evidence, Kind, NUMBER_BYTES, RuleId, Verdict};
+use observe::Observed;
 use rules::RULES;
 
 /// A rule that fired, and what it says.
@@ -85,7 +85,7 @@ impl Leaning {
             Class::False => Kind::Logging,
             _ if bundle.completes => Kind::Barrier,
             _ if bytes == 1 => Kind::ControlFlow,
-            _ if self.has(RuleId::X7) || bytes > SCALAR => Kind::CpuCompute,
+            _ if self.has(RuleId::X7) || bytes > NUMBER_BYTES => Kind::CpuCompute,
             _ if [RuleId::X3, RuleId::X6, RuleId::X14].iter().any(|id| self.has(*id)) => Kind::DynamicShape,
             _ => Kind::ControlFlow,
         }

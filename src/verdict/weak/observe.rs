@@ -17,7 +17,7 @@ use crate::profile::ops::{OpKind, Ops};
 use crate::profile::os_calls::{self, OsCalls};
 use crate::sites::Bundle;
 use crate::sites::neighbours;
-use crate::vocabulary::Direction;
+use crate::vocabulary::{Copy, Direction};
 use crate::waits::device::Devices;
 use crate::waits::{Wait, WaitId, Waits};
 use std::sync::Arc;
@@ -35,8 +35,6 @@ const FEW_OPS: usize = 8;
 const SHORT_NS: i64 = 10_000;
 /// Reads of a run counted either way: more tell nothing more.
 const LONGEST_RUN: usize = 500;
-/// Largest copy that is a scalar, in bytes.
-pub const SCALAR: u64 = 16;
 
 /// Facts of one bundle.
 #[derive(Default)]
@@ -170,8 +168,7 @@ impl<'a> Observer<'a> {
     /// compute a scalar.
     fn run_of_reads(&self, ops: &Ops, at: WaitId) -> usize {
         let (waits, at) = (&self.waits.raw, at.index());
-        let is_read =
-            |w: &Wait| w.copy.is_some_and(|c| c.direction == Direction::DeviceToHost && c.bytes <= SCALAR);
+        let is_read = |w: &Wait| w.copy.is_some_and(Copy::reads_number);
         let follows = |a: &Wait, b: &Wait| {
             a.thread == b.thread
                 && is_read(a)

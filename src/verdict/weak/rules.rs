@@ -1,9 +1,9 @@
 //! What each weak rule looks for, and what it says where it fires.
 
-use super::observe::{Observed, SCALAR};
+use super::observe::Observed;
 use crate::sites::Bundle;
 use crate::sites::ranges::has_word;
-use crate::vocabulary::{Attribution, Direction, RuleId, ThreadRole};
+use crate::vocabulary::{Attribution, Direction, NUMBER_BYTES, RuleId, ThreadRole};
 use crate::waits::api::Blocking;
 use std::sync::Arc;
 
@@ -102,7 +102,7 @@ fn computes(b: &Bundle, o: &Observed) -> Option<String> {
     let mut gaps: Vec<i64> = o.seen.iter().filter_map(|s| s.until_call).collect();
     gaps.sort_unstable();
     let gap = *gaps.get(gaps.len() / 2)?;
-    (bytes_any(b)? > SCALAR && gap > WORK_NS)
+    (bytes_any(b)? > NUMBER_BYTES && gap > WORK_NS)
         .then(|| format!("the host then works for {} before it calls CUDA again", crate::text::duration(gap)))
 }
 

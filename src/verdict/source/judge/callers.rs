@@ -9,10 +9,9 @@ use crate::verdict::source::flow::tracer::Tracer;
 use crate::verdict::source::flow::value::{Sink, Use, Value};
 use crate::verdict::source::infer::placement::Placements;
 use crate::verdict::source::locate::callee::{self, Callee};
-use crate::verdict::source::locate::fit;
 use crate::verdict::source::parse::scope;
 use crate::verdict::source::parse::{Node, Path, Source, dotted, nodes, split_callee};
-use crate::vocabulary::{Class, Kind, Verdict};
+use crate::vocabulary::{Class, Kind, NUMBER_BYTES, Verdict};
 use ruff_python_ast::{Expr, Operator};
 use std::rc::Rc;
 
@@ -82,7 +81,7 @@ impl Case<'_, '_> {
     pub(super) fn value(self, pattern: &'static str, bulk: bool) -> Verdict {
         let path = self.here.path;
         let mut tracer = Tracer::new(self.here.placements).of(self.site.program());
-        let many = bulk && self.site.observed.largest > fit::SCALAR_BYTES;
+        let many = bulk && self.site.observed.largest > NUMBER_BYTES;
         tracer.follow(path, Value { many, tensor: pattern == "D01", ..Value::new(path, bulk) });
         let file = self.here.file();
         let (late, late_hops) = self.decided_late(file, &tracer.uses);

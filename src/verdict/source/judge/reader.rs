@@ -14,7 +14,7 @@ use crate::verdict::source::locate::sync_expr::SyncExpr;
 use crate::verdict::source::mend::{Mended, Subject, mend};
 use crate::verdict::source::parse::tree::SourceTree;
 use crate::verdict::source::parse::{Node, nodes};
-use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
+use crate::vocabulary::{Class, Evidence, Kind, NUMBER_BYTES, RuleId, Verdict};
 use ruff_python_ast::UnaryOp;
 
 /// Everything needed to judge the expressions of one site.
@@ -70,7 +70,7 @@ impl Case<'_, '_> {
         let turns = rare.as_ref().is_some_and(|(_, turns)| *turns);
         verdict.evidence.extend(rare.map(|(evidence, _)| evidence));
         // Tensors of several shapes cannot be stacked.
-        let numbers = self.site.observed.largest <= fit::SCALAR_BYTES;
+        let numbers = self.site.observed.largest <= NUMBER_BYTES;
         if reads && numbers && matches!(verdict.kind, Kind::Logging | Kind::ValueRead) {
             verdict.evidence.extend(surroundings::coalescable(self.here));
         }
@@ -143,7 +143,7 @@ impl Case<'_, '_> {
                 let data = nodes::call(self.here.path).and_then(|call| call.arguments.args.first());
                 data.is_some_and(|data| {
                     !(data.is_list_expr() || data.is_tuple_expr() || data.is_list_comp_expr())
-                }) && self.site.observed.copy.is_some_and(|copy| copy.bytes > fit::SCALAR_BYTES)
+                }) && self.site.observed.copy.is_some_and(|copy| copy.bytes > NUMBER_BYTES)
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::verdict::source::infer::roles;
 use crate::verdict::source::locate::fit;
 use crate::verdict::source::locate::sync_expr::{Index, SyncExpr, converted};
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
-use crate::vocabulary::{Kind, Verdict};
+use crate::vocabulary::{Kind, NUMBER_BYTES, Verdict};
 use ruff_python_ast::{Expr, ExprSubscript, Number};
 
 impl Case<'_, '_> {
@@ -95,7 +95,7 @@ impl Case<'_, '_> {
                 says(grade::S12_MASK, Kind::DynamicShape, pattern, text)
             }
             (_, Index::Mask) => size(grade::S11, self.masked(), "mask"),
-            (Some(true), _) if store && self.site.observed.largest > fit::SCALAR_BYTES => self.stored_down(),
+            (Some(true), _) if store && self.site.observed.largest > NUMBER_BYTES => self.stored_down(),
             (Some(true), Index::Slice | Index::Name) if self.picks() => {
                 let what = if store {
                     "reads its index from the device to write to a tensor there: `index_fill_`, `index_copy_` or an index of one dimension (`x[i.view(1)] = value`) take it there"

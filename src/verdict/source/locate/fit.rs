@@ -3,10 +3,7 @@
 use super::observed::Observed;
 use super::sync_expr::{Index, SyncExpr};
 use crate::verdict::source::infer::placement::Placement;
-use crate::vocabulary::{Copy, Direction, HostMemory};
-
-/// The largest copy that a scalar read makes: one complex128.
-pub const SCALAR_BYTES: u64 = 16;
+use crate::vocabulary::{Copy, Direction, HostMemory, NUMBER_BYTES};
 
 /// How well an expression fits, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,7 +121,7 @@ fn direction_fits(sync: SyncExpr, wait: Wait) -> bool {
         (_, Wait::Bare | Wait::Memory) | (SyncExpr::EmptyCache, _) => false,
         (SyncExpr::Move(..) | SyncExpr::Create(_) | SyncExpr::Format | SyncExpr::Index { .. }, _) => true,
         (SyncExpr::Shape(..), Wait::Down(_)) => true,
-        (sync, Wait::Down(bytes)) => !scalar(sync) || bytes <= SCALAR_BYTES,
+        (sync, Wait::Down(bytes)) => !scalar(sync) || bytes <= NUMBER_BYTES,
         (sync, Wait::Up) => matches!(sync, SyncExpr::Shape(..)),
     }
 }

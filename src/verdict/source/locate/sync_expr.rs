@@ -197,7 +197,10 @@ impl<'c, 'a> Called<'c, 'a> {
                 || name == "new_tensor" =>
             {
                 let made = self.moved().or_else(|| Some(self.created()));
-                return [Some((SyncExpr::Other, 0)), made, self.of_elements()].into_iter().flatten().collect();
+                return [Some((SyncExpr::Other, 0)), made, self.of_elements()]
+                    .into_iter()
+                    .flatten()
+                    .collect();
             }
             _ => self.moved().or_else(|| self.shaped()),
         };
