@@ -50,7 +50,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "pad to a few lengths")
         .before("x = torch.nn.utils.rnn.pad_sequence(seqs, batch_first=True).to('cuda')")
         .after("x = torch.nn.utils.rnn.pad_sequence(seqs, batch_first=True)\nx = F.pad(x, (0, -x.size(1) % 64)).to('cuda')  # few distinct lengths")
-        .mind("Padding must be masked out.")
+        .mind("Padding must be masked out. For (batch, time, features) F.pad takes (0, 0, 0, k).")
         .or(&["allocate the largest once and use a part of it"])
         .driver_api("cuMemAlloc")
         .sources("seen in captures"),

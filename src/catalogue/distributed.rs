@@ -190,6 +190,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "pad sequences to one length")
         .before("dist.recv(shape, src=prev)\nx = torch.empty(shape.tolist(), device='cuda')")
         .after("x = torch.empty((micro_batch, seq_len, hidden), device='cuda')")
-        .mind("Padding costs computation.")
+        .mind("Padding costs computation. Leave send(shape) out on the other side, too.")
         .sources("Megatron-LM"),
 ];

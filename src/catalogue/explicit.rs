@@ -166,7 +166,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("PyTorch StorageSharing.cpp")
         .torch(&[("torch/multiprocessing/reductions.py", "reduce_tensor")]),
     BASE.entry("F12", "numba, CuPy, PyCUDA: synchronize() and get()")
-        .triggers(&["cupy.asnumpy(a)", "a.get()", "numba.cuda.synchronize()"])
+        .triggers(&["cupy.asnumpy(a)", "a.get()"])
         .op("library calls outside PyTorch")
         .trace("cudaStreamSynchronize, cudaDeviceSynchronize or cudaMemcpy without PyTorch frames")
         .by_use()
@@ -174,6 +174,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "exchange data by DLPack on one stream")
         .before("t = torch.from_numpy(a.get()).cuda()")
         .after("t = torch.from_dlpack(a)  # a is a CuPy array")
-        .mind("Both sides must agree on the stream.")
+        .mind("Both sides must agree on the stream, and share the memory: clone() where one of them writes.")
         .sources("general knowledge"),
 ];

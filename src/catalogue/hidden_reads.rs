@@ -50,8 +50,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("It returns a Python bool, so several kernels must finish first.")
         .fix(SyncFreeApi, "keep the answer on the GPU: torch.isclose(a, b).all()")
         .before("ok = torch.allclose(a, b)")
-        .after("ok = torch.isclose(a, b).all()\ntorch._assert_async(ok)")
-        .mind("A failing _assert_async shows up at a later CUDA call and leaves the context unusable.")
+        .after("ok = torch.isclose(a, b).all()")
+        .mind("ok is a tensor: an if waits for it all the same.")
+        .or(&["an assertion: torch._assert_async(ok), whose failure shows at a later CUDA call and leaves the context unusable"])
         .sources("PyTorch TensorCompare.cpp"),
     BASE.entry("A19", "clip_grad_norm_(error_if_nonfinite=True)")
         .triggers(&["clip_grad_norm_(params, max_norm, error_if_nonfinite=True)"])
@@ -152,7 +153,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "pass validate_args=False")
         .before("d = torch.distributions.Normal(loc, scale)")
         .after("d = torch.distributions.Normal(loc, scale, validate_args=False)")
-        .mind("Invalid parameters then give NaN instead of an error. Distribution.set_default_validate_args(False) does it for all.")
+        .mind("Invalid parameters then give wrong numbers or NaN instead of an error. Distribution.set_default_validate_args(False) does it for all.")
         .sources("torch/distributions/distribution.py; pytorch#48743")
         .torch(&[
             ("torch/distributions/distribution.py", "__init__ _validate_sample"),
@@ -170,7 +171,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "pass is_causal=")
         .before("out = encoder(x, mask=causal_mask)")
         .after("out = encoder(x, mask=causal_mask, is_causal=True)")
-        .mind("is_causal=True with a mask that is not causal gives wrong results: False for those.")
+        .mind("is_causal=True with a mask that is not causal gives wrong results: False for those. Of nn.TransformerDecoder it is tgt_is_causal=.")
         .sources("torch/nn/modules/transformer.py")
         .torch(&[("torch/nn/modules/transformer.py", "_detect_is_causal_mask")]),
     BASE.entry("A28", "TransformerEncoder fast path with a padding mask")
@@ -183,7 +184,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "pass enable_nested_tensor=False")
         .before("encoder = nn.TransformerEncoder(layer, 6)  # once\nout = encoder(x, src_key_padding_mask=pad)")
         .after("encoder = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)  # once\nout = encoder(x, src_key_padding_mask=pad)")
-        .mind("Padding is then computed too: slower if much of the batch is padding.")
+        .mind("Padding is then computed too: slower if much of the batch is padding. Padded places are no longer zeros: mask them before you pool.")
         .sources("torch/nn/modules/transformer.py")
         .torch(&[("torch/nn/modules/transformer.py", "forward")]),
     BASE.entry("A29", "backward of prod or cumprod")
@@ -196,6 +197,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("y = x.prod(dim=0)")
         .after("y = x.log().sum(dim=0).exp()")
         .mind("Only for positive x, and rounding differs.")
+        .or(&["cumprod: x.log().cumsum(0).exp()"])
         .sources("PyTorch FunctionsManual.cpp"),
     BASE.entry("A30", "second derivative of scatter_reduce('prod')")
         .triggers(&["x.scatter_reduce(0, idx, src, 'prod')"])

@@ -47,6 +47,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "count on the host: output_size=, or indices for a mask")
         .before("rep = torch.tensor(counts, pin_memory=True).to('cuda', non_blocking=True)\ny = torch.repeat_interleave(x, rep)")
         .after("rep = torch.tensor(counts, pin_memory=True).to('cuda', non_blocking=True)\ny = torch.repeat_interleave(x, rep, output_size=sum(counts))")
+        .mind("One count for all rows: output_size is that times the rows.")
         .or(&["a mask of the host: make it a list of indices before the upload"])
         .sources("torchtitan#2440, torchtitan#3274"),
     BASE.entry("D10", "reading back what the host uploaded")

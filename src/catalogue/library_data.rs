@@ -47,7 +47,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Delay, "gather once after the loop")
         .before("for x in loader:\n    preds.append(accelerator.gather_for_metrics(model(x)))")
         .after("for x in loader:\n    preds.append(model(x).detach())\npreds = accelerator.gather_for_metrics(torch.cat(preds))")
-        .mind("All predictions of a rank must fit in GPU memory, with equal shapes.")
+        .mind("All predictions of a rank must fit in GPU memory, with equal shapes. Samples that pad the last batch are no longer dropped, and come rank by rank: cut to the data set's length.")
         .sources("accelerate 1.15.0")
         .site(
             "accelerate",
@@ -58,8 +58,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .entry("L34", "timm: training loss meter")
         .triggers(&["losses_m.update(loss.item() * accum_steps, batch_size)"])
         .fix(Delay, "add up on the GPU, read at log_interval")
-        .before("losses_m.update(loss.item(), n)")
-        .after("loss_sum, seen = torch.zeros((), device='cuda'), 0  # once\nloss_sum += loss.detach() * n\nseen += n\nif step % log_interval == 0:\n    losses_m.update(loss_sum.item() / seen, seen)\n    loss_sum.zero_()\n    seen = 0")
+        .before("losses_m.update(loss.item() * accum_steps, n)")
+        .after("loss_sum, seen = torch.zeros((), device='cuda'), 0  # once\nloss_sum += loss.detach() * accum_steps * n\nseen += n\nif step % log_interval == 0 or step == last:\n    losses_m.update(loss_sum.item() / seen, seen)\n    loss_sum.zero_()\n    seen = 0")
         .sources("timm 1.0.29 (train.py, validate.py)")
         .site("timm", &[("train.py", "train_one_epoch")])
         .line("losses_m.update(loss.item()")
@@ -79,7 +79,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Times of single steps become inexact; their mean stays right.")
         .driver_api(CTX_SYNC)
         .sources("timm 1.0.29 (train.py, validate.py)")
-        .site("timm", &[("train.py", "train_one_epoch validate")])
+        .site("timm", &[("train.py", "train_one_epoch")])
         .line("torch.cuda.synchronize()")
         .often("every step"),
     LOGGED
@@ -87,8 +87,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .triggers(&["losses_m.update(reduced_loss.item(), n)", "acc1.item()"])
         .trace("three copies of 4 bytes to pinned host memory, each with cudaStreamSynchronize")
         .fix(Coalesce, "stack loss, acc1, acc5 and read once")
-        .before("losses_m.update(loss.item(), n)\ntop1_m.update(acc1.item(), n)\ntop5_m.update(acc5.item(), n)")
-        .after("l, a1, a5 = torch.stack([loss, acc1, acc5]).tolist()\nlosses_m.update(l, n)\ntop1_m.update(a1, n)\ntop5_m.update(a5, n)")
+        .before("losses_m.update(reduced_loss.item(), n)\ntop1_m.update(acc1.item(), n)\ntop5_m.update(acc5.item(), n)")
+        .after("l, a1, a5 = torch.stack([reduced_loss, acc1, acc5]).tolist()\nlosses_m.update(l, n)\ntop1_m.update(a1, n)\ntop5_m.update(a5, n)")
         .sources("timm 1.0.29 (train.py, validate.py)")
         .site("timm", &[("train.py", "validate"), ("validate.py", "validate")])
         .line(".item(), ")
@@ -100,7 +100,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Delay, "add up on the GPU; log every N steps")
         .before("train_loss += avg_loss.item() / accumulation")
         .after("train_loss = torch.zeros((), device='cuda')  # once\ntrain_loss += avg_loss.detach() / accumulation")
-        .mind("Format it only when you log.")
+        .mind("Trackers drop tensors without a word: log train_loss.item().")
         .sources("diffusers 0.42.1")
         .site(
             "diffusers",
@@ -163,10 +163,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .trace("copies between GPU and host memory with cudaStreamSynchronize or cudaEventSynchronize")
         .by_use()
         .why("The scheduler needs the tokens; newer versions copy them to pinned memory and wait on an event.")
-        .fix(NonBlocking, "async_scheduling=True: the next step runs meanwhile")
-        .before("llm = LLM(name)")
-        .after("llm = LLM(name, async_scheduling=True)")
-        .mind("Older versions read the tokens with a blocking copy: upgrade. Not with every kind of speculative decoding.")
+        .fix(NonBlocking, "leave async_scheduling to vLLM: on where it works")
+        .before("llm = LLM(name, async_scheduling=False)")
+        .after("llm = LLM(name)")
+        .mind("Where it is off all the same, the log says why: some speculative decoding, pipeline parallelism, the executor. Asking for it there is an error. Older versions read with a blocking copy: upgrade.")
         .sources("vllm#22760, vllm#41429, vllm#51458, vllm#43107, vLLM 0.33.0")
         .site("vllm", &[("vllm/v1/worker/gpu_model_runner.py", "_to_list _bookkeeping_sync")])
         .often("every token"),
@@ -182,6 +182,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("lens = torch.tensor(seq_lens, device='cuda')")
         .after("lens = torch.tensor(seq_lens, pin_memory=True).to('cuda', non_blocking=True)")
         .mind("Do not reuse the pinned buffer before the copy has run.")
+        .versions("SGLang 0.5.10 uploads from pinned memory: upgrade")
         .sources("TensorRT-LLM#16680, sglang#35106, SGLang 0.5.10")
         .site("sglang", &[("sglang/srt/managers/schedule_batch.py", "prepare_for_extend prepare_for_decode")])
         .often("every step"),
@@ -195,8 +196,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("How many boxes remain depends on the scores.")
         .fix(Delay, "keep a fixed number of boxes with topk before nms")
         .before("keep = torchvision.ops.nms(boxes, scores, 0.5)")
-        .after("scores, top = scores.topk(100)\nkeep = torchvision.ops.nms(boxes[top], scores, 0.5)")
-        .mind("nms still waits, on far less work; boxes beyond the first 100 are lost.")
+        .after("top = scores.topk(min(100, len(scores))).indices\nkeep = top[torchvision.ops.nms(boxes[top], scores[top], 0.5)]")
+        .mind("nms still waits, on far less work; boxes beyond the first 100 are lost. In torchvision's models: box_score_thresh, rpn_pre_nms_top_n_train and _test.")
         .sources("torchvision 0.29.2")
         .site(
             "torchvision",
@@ -218,7 +219,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("The logger converts the tensor at once.")
         .fix(Delay, "log every N steps")
         .before("wandb.log({'loss': loss})")
-        .after("if step % 100 == 0:\n    wandb.log({'loss': loss.item()})")
+        .after("if step % 100 == 0:\n    wandb.log({'loss': loss.item()}, step=step)")
         .sources("wandb 0.31.0, MLflow 3.18.0")
         .site(
             "wandb",

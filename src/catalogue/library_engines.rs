@@ -7,6 +7,7 @@ use crate::vocabulary::Kind;
 const CHECKPOINTING: &str = "deepspeed/runtime/activation_checkpointing/checkpointing.py";
 const RUNNER: &str = "vllm/v1/worker/gpu_model_runner.py";
 const SGLANG_RESULTS: &str = "sglang/srt/managers/scheduler_output_processor_mixin.py";
+const SGLANG_BATCH_RESULTS: &str = "sglang/srt/managers/scheduler_components/batch_result_processor.py";
 const MEGATRON_TRAINING: &str = "megatron/training/training.py";
 
 pub(super) const PATTERNS: &[Pattern] = &[
@@ -74,10 +75,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .line("done_cuda.item()")
         .often("every step")
         .why("All ranks agree in every step whether the time is over.")
-        .fix(Remove, "leave --exit-duration-in-mins out: let the scheduler signal")
+        .fix(Remove, "--exit-interval N: the CPU counts")
         .before("args = ['--exit-duration-in-mins', '230']")
-        .after("args = ['--exit-signal-handler']")
-        .mind("The job then ends by the signal of the cluster.")
+        .after("args = ['--exit-interval', '20000']")
+        .mind("It counts iterations. --exit-signal-handler asks all ranks in every step as well.")
         .sources("Megatron-LM 0.20.0"),
     entry("L86", "Megatron-LM: synchronisation of training", Kind::Explicit)
         .triggers(&["args.train_sync_interval"])
@@ -155,6 +156,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "sglang",
             &[
                 (SGLANG_RESULTS, "process_batch_result_decode process_batch_result_prefill"),
+                (SGLANG_BATCH_RESULTS, "process_batch_result_decode process_batch_result_prefill"),
                 ("tensorrt_llm/_torch/pyexecutor/", "*update_requests"),
             ],
         )

@@ -76,16 +76,17 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("The logger converts each tensor at once.")
         .fix(Delay, "log every N steps")
         .before("logger.log_metrics({'loss': loss})")
-        .after("if step % 100 == 0:\n    logger.log_metrics({'loss': loss})")
+        .after("if step % 100 == 0:\n    logger.log_metrics({'loss': loss}, step=step)")
         .sources("Lightning 2.6.6"),
     entry("L68", "Trainer: learning rate for the log", Kind::Logging)
         .triggers(&["last_lr.item()"])
         .site("transformers", &[("transformers/trainer.py", "_get_learning_rate")])
-        .often("every logging_steps")
+        .often("every optimizer step")
         .why("A scheduler that keeps its rate in a tensor has it read for the log.")
-        .fix(Delay, "raise logging_steps")
-        .before("args = TrainingArguments(output_dir='out', logging_steps=1)")
-        .after("args = TrainingArguments(output_dir='out', logging_steps=100)")
+        .fix(Remove, "give the optimizer a float: lr=1e-4")
+        .before("optimizer = torch.optim.AdamW(params, lr=torch.tensor(1e-4, device='cuda'))")
+        .after("optimizer = torch.optim.AdamW(params, lr=1e-4)")
+        .mind("Graphs recorded by torch.compile or CUDA keep a rate that is a number.")
         .sources("transformers 5.23.0"),
     entry("L69", "Trainer: predictions of an evaluation to the host", Kind::CpuCompute)
         .triggers(&["trainer.evaluate()", "trainer.predict(ds)"])
@@ -95,13 +96,13 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "prediction_loss_only=True where only the loss counts")
         .before(TRAINER_ARGS)
         .after("args = TrainingArguments(output_dir='out', prediction_loss_only=True)")
-        .mind("compute_metrics is then not called.")
+        .mind("compute_metrics is then not called, predict() gives no predictions, and metric_for_best_model can only be the loss.")
         .sources("transformers 5.23.0"),
     entry("L70", "generate(): stop flag read a token late", Kind::ControlFlow)
         .triggers(&["copy_done.synchronize()"])
         .site("transformers", &[("transformers/generation/utils.py", "__call__ finish")])
         .line("copy_done")
-        .often("every token")
+        .often("every token; not on CUDA as of transformers 5.23")
         .why("Whether to stop is read from a pinned copy of the token before: most of the wait is hidden.")
         .fix(Leave, "nothing to do: it is read a token late already")
         .sources("transformers 5.23.0"),
@@ -143,7 +144,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("Embeddings are cut by lengths that stand on the GPU.")
         .fix(Coalesce, "encode prompts once: pass prompt_embeds")
         .before("images = [pipe(prompt).images for seed in seeds]")
-        .after("embeds, negative = pipe.encode_prompt(prompt)\nimages = [pipe(prompt_embeds=embeds, negative_prompt_embeds=negative).images for seed in seeds]")
+        .after("with torch.no_grad():\n    embeds, negative = pipe.encode_prompt(prompt)\nimages = [pipe(prompt_embeds=embeds, negative_prompt_embeds=negative).images for seed in seeds]")
         .mind("What encode_prompt returns differs between pipelines.")
         .sources("diffusers 0.42.1"),
     entry("L75", "diffusers: safety checker", Kind::CpuCompute)
@@ -170,8 +171,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "cached=True, for one graph")
         .before("conv = GCNConv(16, 16)")
         .after("conv = GCNConv(16, 16, cached=True)  # one graph for all steps")
-        .mind("cached=True keeps the first graph for ever: only for transductive training.")
-        .or(&["several graphs: T.AddSelfLoops() in the dataset, GCNConv(add_self_loops=False)"])
+        .mind("cached=True keeps the first graph for ever: only for transductive training. GATConv and others have no cached.")
+        .or(&["else T.AddRemainingSelfLoops() in the data set, and add_self_loops=False"])
         .sources("PyG 2.8.1"),
     entry("L77", "PyG: parts of a graph", Kind::DynamicShape)
         .triggers(&["subgraph(nodes, edge_index)", "unbatch(x, batch)", "mask_to_index(mask)"])
@@ -182,14 +183,13 @@ pub(super) const PATTERNS: &[Pattern] = &[
                 ("torch_geometric/utils/_unbatch.py", "unbatch unbatch_edge_index"),
                 ("torch_geometric/utils/mask.py", "mask_to_index"),
                 ("torch_geometric/utils/dropout.py", "dropout_edge"),
-                ("torch_geometric/nn/pool/select/topk.py", "topk"),
             ],
         )
         .often("every call")
         .why("How many nodes and edges remain depends on values.")
         .fix(Offload, "cut graphs in the loader, on the CPU")
         .before("edge_index, _ = subgraph(nodes, data.edge_index)  # on the GPU, every step")
-        .after("loader = DataLoader([cut(data) for data in graphs])  # cut() calls subgraph on the CPU")
+        .after("class Parts(Dataset):\n    def __getitem__(self, i):\n        return cut(graphs[i])  # calls subgraph on the CPU, anew each time")
         .mind("Only where the part does not depend on what the model computes.")
         .sources("PyG 2.8.1"),
     entry("L78", "torchvision: boxes without an area", Kind::ErrorCheck)
@@ -198,7 +198,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .line("degenerate_boxes.any()")
         .often("every image in training")
         .why("Targets are checked image by image.")
-        .fix(Leave, "no option turns it off; keep targets on the CPU until then")
+        .fix(Leave, "no option turns it off")
         .sources("torchvision 0.29.2"),
     entry("L79", "torchvision: anchors and proposals by score", Kind::DynamicShape)
         .triggers(&["fasterrcnn_resnet50_fpn()(images, targets)"])

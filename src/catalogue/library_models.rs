@@ -26,11 +26,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .trace("a reduction and a comparison, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
         .kind(ControlFlow)
         .why("After each token the loop asks whether to stop.")
-        .fix(Delay, "upgrade transformers: 5.23 reads it a token late")
-        .before("pip install transformers==4.57.0")
-        .after("pip install 'transformers>=5.23'")
-        .mind("A whole call then computes one token more.")
-        .sources("transformers 5.23.0 (DeferredStopCheck)")
+        .fix(Leave, "no option on CUDA: once a token")
+        .sources("transformers 5.23.0 (its DeferredStopCheck is for MPS alone)")
         .site("transformers", &[(GENERATE, "__call__ _sample _beam_search _assisted_decoding")])
         .line("unfinished_sequences")
         .often("every token"),
@@ -150,18 +147,18 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "pass attention_mask=None")
         .before("out = model(input_ids=ids, attention_mask=torch.ones_like(ids))")
         .after("out = model(input_ids=ids, attention_mask=None)")
-        .mind("Only for batches without padding.")
+        .mind("Only for batches without padding. Without a cache (use_cache=False) position_ids are looked at instead, unless the mask is 4-D.")
         .or(&["a ready 4-D mask"])
         .sources("transformers 5.23.0")
         .site(
             "transformers",
             &[
-                (MASKS, "find_packed_sequence_indices _ignore_causal_mask_sdpa _ignore_bidirectional_mask_sdpa"),
+                (MASKS, "find_packed_sequence_indices _ignore_causal_mask_sdpa _ignore_bidirectional_mask_sdpa flash_attention_mask flex_attention_mask"),
                 (OLD_MASKS, "_ignore_causal_mask_sdpa _prepare_4d_attention_mask_for_sdpa _prepare_4d_causal_attention_mask_for_sdpa"),
             ],
         )
         .often("every forward"),
-    BASE.entry("L15", "rotary embeddings: dynamic and longrope scaling")
+    BASE.entry("L15", "rotary embeddings: dynamic scaling")
         .triggers(&["if seq_len > max_seq_len_cached"])
         .trace("a reduction, a copy of 1 byte to pinned host memory and cudaStreamSynchronize per comparison")
         .kind(ControlFlow)
@@ -170,6 +167,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("config.rope_parameters.update(rope_type='dynamic', factor=4.0)")
         .after("config.rope_parameters.update(rope_type='linear', factor=4.0)")
         .mind("The model must have been trained for that scaling: results differ. Before transformers 5: rope_scaling.")
+        .versions("longrope too before transformers 5.23: upgrade")
         .sources("transformers 5.23.0")
         .site("transformers", &[(ROPE, "dynamic_frequency_update longrope_frequency_update wrapper")])
         .often("every forward"),
@@ -242,10 +240,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "call scheduler.set_begin_index(0)")
         .before("scheduler.set_timesteps(50, device='cuda')")
         .after("scheduler.set_timesteps(50, device='cuda')\nscheduler.set_begin_index(0)")
-        .mind("The index must be the true first step: image-to-image starts later.")
+        .mind("In a sampling loop of one's own, after set_timesteps; the index must be the true first step. Never where add_noise() serves training: all samples would get the noise of that step. A pipeline sets it anew.")
         .sources("diffusers 0.42.1")
         .site("diffusers", &[("diffusers/schedulers/", "index_for_timestep _init_step_index")])
-        .often("first step of a call, every add_noise"),
+        .often("first step of a call"),
     BASE.entry("L56", "PyG: sizes from the largest index")
         .category(DynamicShapes)
         .triggers(&["int(index.max()) + 1", "global_mean_pool(x, batch)"])
@@ -255,7 +253,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "pass size=")
         .before("out = global_mean_pool(x, batch)")
         .after("out = global_mean_pool(x, batch, size=data.num_graphs)")
-        .or(&["as the function takes it: dim_size, batch_size, max_num_nodes"])
+        .mind("The value must be that of the batch. max_num_nodes of to_dense_adj is checked by reads of its own; dense_to_sparse takes no size.")
+        .or(&["as the function takes it: dim_size, batch_size, max_num_nodes, num_nodes, num_classes, num_groups"])
         .sources("PyG 2.8.1")
         .site(
             "torch_geometric",

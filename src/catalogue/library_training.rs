@@ -19,7 +19,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "set logging_nan_inf_filter=False")
         .before("args = TrainingArguments(output_dir='out')")
         .after("args = TrainingArguments(output_dir='out', logging_nan_inf_filter=False)")
-        .mind("A NaN loss then shows as NaN in the log.")
+        .mind("A NaN loss then shows as NaN in the log, in all later averages too, and a NaN batch makes eval_loss NaN, by which the best model and early stopping go.")
         .sources("transformers#33693, transformers 5.23.0")
         .site("transformers", &[(TRAINER, "_inner_training_loop _run_epoch train")])
         .line("torch.isnan(tr_loss_step)")
@@ -30,6 +30,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Delay, "raise logging_steps")
         .before("args = TrainingArguments(output_dir='out', logging_steps=1)")
         .after("args = TrainingArguments(output_dir='out', logging_steps=100)")
+        .mind("eval_steps follows logging_steps where it is not given: give it (early stopping, best model).")
         .sources("transformers 5.23.0")
         .site("transformers", &[(TRAINER, "_maybe_log_save_evaluate")])
         .line("tr_loss_scalar")
@@ -40,7 +41,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Delay, "raise logging_steps")
         .before("args = TrainingArguments(output_dir='out', logging_steps=1)")
         .after("args = TrainingArguments(output_dir='out', logging_steps=100)")
-        .mind("With DeepSpeed the norm is read in every step all the same.")
+        .mind("With DeepSpeed the norm is read in every step all the same. eval_steps follows logging_steps where it is not given.")
         .sources("transformers 5.23.0")
         .site("transformers", &[(TRAINER, "_maybe_log_save_evaluate _get_grad_norm _inner_training_loop")])
         .line("grad_norm.item()")
@@ -105,9 +106,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .kind(Kind::ErrorCheck)
         .intended()
         .why("With several ranks each step asks rank 0 over the GPU whether a signal has arrived.")
-        .fix(Delay, "ask every N steps: override it in the loop")
-        .before("# every step\nself._broadcast_sigterm_tensor()")
-        .after("if batch_idx % 100 == 0:\n    self._broadcast_sigterm_tensor()")
+        .fix(Delay, "ask every N steps: wrap the loop's method")
+        .before("trainer.fit(model)")
+        .after("from lightning.pytorch.loops.training_epoch_loop import _TrainingEpochLoop as Loop\nask = Loop._broadcast_sigterm_tensor\ndef rarely(self):\n    if self.batch_idx % 100 == 0:\n        ask(self)\nLoop._broadcast_sigterm_tensor = rarely\ntrainer.fit(model)")
         .mind("A pre-empted job notices the signal later.")
         .sources("Lightning#21640, Lightning#21487, Lightning 2.6.6")
         .site(
@@ -125,8 +126,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .kind(ControlFlow)
         .why("Whether training stops is decided on the CPU.")
         .fix(Delay, "check at the end of epochs only")
-        .before("cb = EarlyStopping('train_loss', check_on_train_epoch_end=False)")
+        .before("cb = EarlyStopping('val_loss', check_on_train_epoch_end=False)")
         .after("cb = EarlyStopping('val_loss', check_on_train_epoch_end=True)")
+        .mind("Patience then counts epochs. Not with check_val_every_n_epoch above 1; with one validation an epoch it changes nothing.")
         .sources("Lightning 2.6.6")
         .site(
             "lightning",
@@ -145,6 +147,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Delay, "check for checkpoints more rarely")
         .before("cb = ModelCheckpoint(monitor='val_loss', every_n_train_steps=10)")
         .after("cb = ModelCheckpoint(monitor='val_loss', every_n_epochs=1)")
+        .mind("Other checkpoints are kept, and a resumed run does not take over which were best.")
         .sources("Lightning 2.6.6")
         .site(
             "lightning",
@@ -155,16 +158,17 @@ pub(super) const PATTERNS: &[Pattern] = &[
         )
         .often("every checkpoint check"),
     LOGGED
-        .entry("L24", "Lightning: finite-loss check")
+        .entry("L24", "Lightning: detect_anomaly")
         .triggers(&["Trainer(detect_anomaly=True)"])
         .trace("a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
         .kind(Kind::ErrorCheck)
         .intended()
         .category(Category::ErrorCheck)
-        .why("A debugging switch tests every loss.")
+        .why("A debugging switch: autograd tests every gradient for NaN.")
         .fix(Remove, "leave detect_anomaly off")
         .before("trainer = Trainer(detect_anomaly=True)")
         .after("trainer = Trainer()")
+        .versions("the loss as well in older versions")
         .sources("Lightning 2.6.6")
         .site("lightning", &[("lightning/pytorch/loops/utilities.py", "check_finite_loss")])
         .often("every step with detect_anomaly"),

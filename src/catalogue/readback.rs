@@ -38,6 +38,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "cast with .to(torch.long): the data stays on the GPU")
         .before("idx = idx.type(torch.LongTensor).cuda()")
         .after("idx = idx.to(torch.long)")
+        .mind("Where the CPU goes on with it (.numpy(), a library), the copy is needed.")
         .sources("NVIDIA sync-free guide, category 2"),
     BASE.entry("D04", "copy_(gpu, non_blocking=True) into pageable memory")
         .triggers(&["cpu.copy_(gpu, non_blocking=True)"])
@@ -95,7 +96,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Delay, "collect on the GPU; copy once after the loop")
         .before("for x in loader:\n    preds.append(model(x).cpu())")
         .after("for x in loader:\n    preds.append(model(x).detach())\npreds = torch.cat(preds).cpu()")
-        .mind("All results must fit in GPU memory.")
+        .mind("All results must fit in GPU memory. clone() what is written again in place, as the output of a CUDA graph; single numbers take torch.stack.")
         .or(&["too large for the GPU: copy each with non_blocking=True into pinned memory of its own, and wait for one event after the last copy before any is read"])
         .sources(""),
     BASE.entry("D09", "torch.linalg.eig(), eigvals()")

@@ -19,7 +19,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
               what happens to the value.")
         .fix(Delay, "keep the scalar on the GPU; read it when you log")
         .before("loss_sum += loss.item()")
-        .after("loss_sum = torch.zeros((), device='cuda')  # once\nloss_sum += loss.detach()\nif step % 100 == 0:\n    print(loss_sum.item() / 100)\n    loss_sum.zero_()")
+        .after("loss_sum = torch.zeros((), device='cuda')  # once\nloss_sum += loss.detach()\nif step % 100 == 99:\n    print(loss_sum.item() / (step + 1))")
         .mind("A value that steers the program (if, size, learning rate) cannot be read late.")
         .sources("PyTorch CUDAScalar.cu; pytorch#119202; seen in captures"),
     BASE.entry("A02", "float(), int(), complex() of a tensor")
@@ -53,7 +53,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Both a and b are computed, and must have shapes that broadcast.")
         .sources("PyTorch native_functions"),
     BASE.entry("A05", "Python builtins over tensors (max, min, sorted, math.*)")
-        .triggers(&["max(a, b)", "min(a, b)", "sorted(tensors)", "math.sqrt(t)", "round(t)"])
+        .triggers(&["max(a, b)", "min(a, b)", "sorted(tensors)", "math.sqrt(t)"])
         .op("aten::is_nonzero or aten::item")
         .trace("a comparison kernel, a copy of 1 byte to pinned host memory and cudaStreamSynchronize for each comparison")
         .kind(ControlFlow)
@@ -61,7 +61,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "torch's own: torch.maximum, torch.sqrt")
         .before("worst = max(loss_a, loss_b)\nnorm = math.sqrt(total)")
         .after("worst = torch.maximum(loss_a, loss_b)\nnorm = torch.sqrt(total)")
-        .mind("The results are tensors, not Python numbers.")
+        .mind("The results are tensors, not Python numbers, and both operands must be. NaN stays NaN, and the root of a negative number is NaN, no error.")
         .or(&["many tensors: torch.stack(ts).max()"])
         .sources("NVIDIA sync-free guide, category 4"),
     BASE.entry("A06", "value in tensor")
@@ -98,7 +98,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "index_select(arange(n) + i)")
         .before("window = x[i:j]")
         .after("idx = torch.arange(n, device='cuda') + i\nwindow = x.index_select(0, idx)")
-        .mind("n = j - i must be known on the host, and i + n must not pass the end. The result is a copy, not a view. \
+        .mind("n = j - i must be known on the host, i not negative, and i + n must not pass the end. The result is a copy, not a view. \
              torch.arange(i, j) with CUDA bounds would wait as well.")
         .or(&["carry the bounds as Python ints: then the slice is a view and costs nothing"])
         .sources("PyTorch python_variable_indexing.h; NVIDIA sync-free guide, category 6"),
@@ -112,7 +112,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "fill by a mask: compare positions with the bound on the GPU")
         .before("x[i:] = 0")
         .after("x.masked_fill_((torch.arange(len(x), device='cuda') >= i)[:, None], 0)")
-        .mind("The mask stands for the dimension that is sliced: here the first of two. For another value than a number: x = torch.where(mask, v, x).")
+        .mind("The mask stands for the dimension that is sliced: here the first of two. Of x[i:j] it is (p >= i) & (p < j), with p the arange; bounds must not be negative. For another value than a number: x = torch.where(mask, v, x).")
         .or(&["carry the bounds as Python ints: then the slice costs nothing"])
         .sources("PyTorch python_variable_indexing.h; seen in captures"),
     BASE.entry("A09", "x[i] with an integer CUDA scalar")
@@ -125,8 +125,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "index_select with the index on the GPU")
         .before("row = x[best]")
         .after("row = x.index_select(0, best.view(1)).squeeze(0)")
-        .mind("The result is a copy: writing to it does not change x.")
-        .or(&["an index for each row: gather", "writing: x[i.view(1)] = value, or index_fill_ and index_copy_"])
+        .mind("The result is a copy: writing to it does not change x. best is an int64 or int32 index, not negative.")
+        .or(&["an index for each row: gather", "writing: index_fill_ or index_copy_"])
         .versions("assignment x[i] = t keeps the index on the GPU since 2.15; reading still waits")
         .sources("PyTorch TensorIndexing.h"),
     BASE.entry("A10", "x[flag] with a boolean CUDA scalar")
@@ -138,7 +138,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("The flag decides whether the new leading dimension has size 0 or 1.")
         .fix(SyncFreeApi, "use torch.where(flag, x, other)")
         .before("y = x[flag]")
-        .after("y = torch.where(flag, x, torch.zeros_like(x))")
+        .after("y = torch.where(flag, x, torch.zeros_like(x))[None]")
         .mind("The shape no longer depends on the flag: what follows must accept zeros instead of nothing.")
         .sources("PyTorch TensorIndexing.h"),
     BASE.entry("A11", "a CUDA scalar tensor where an op takes a number")
@@ -156,7 +156,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("out = torch.add(x, y, alpha=t)")
         .after("out = x + t * y")
         .mind("A dtype wider than x in t may promote the result.")
-        .or(&["a limit: x.clamp(min=t) takes a tensor"])
+        .or(&["a limit: x.clamp(min=t) takes a tensor", "torch.full(size, t): t.expand(size)", "torch.linspace(a, b, n): a + (b - a) * torch.linspace(0, 1, n)", "x.narrow(0, t, n): x.index_select(0, torch.arange(n) + t)"])
         .sources("PyTorch python_arg_parser.cpp; Koratahiu/Advanced_Optimizers#5"),
     BASE.entry("A37", "a value that is read and given back to the GPU")
         .triggers(&["y = y / x.norm().item()", "total_gpu += loss.item()"])
@@ -167,7 +167,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "leave the read out: combine the tensors")
         .before("scale = x.norm().item()\ny = y / scale")
         .after("scale = x.norm().detach()\ny = y / scale")
-        .mind("detach() because the number took no part in autograd.")
+        .mind("detach() because the number took no part in autograd; clone() what is changed in place afterwards.")
         .sources("torchtitan#206, DeepSpeed#5115"),
     BASE.entry("A38", "a value read to decide when a loop ends")
         .triggers(&["if loss.item() < target: break", "while gap.item() > tol:"])
@@ -192,7 +192,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("Python takes a branch by the value, so it must know it before it can go on.")
         .fix(Coalesce, "the branch needs it: read it once, with other values")
         .before("if loss_a.item() > limit and loss_b.item() > limit:\n    best = step")
-        .after("values = torch.stack([loss_a, loss_b]).tolist()  # one wait for both\nif min(values) > limit:\n    best = step")
+        .after("values = torch.stack([loss_a, loss_b]).tolist()  # one wait for both\nif all(value > limit for value in values):\n    best = step")
         .mind("The tensors must share dtype, shape and device.")
         .or(&[
             "where the branch only computes tensors: torch.where needs no answer",
@@ -230,7 +230,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "use torch.where(mask, t, x)")
         .before("x = x.masked_fill(mask, t)")
         .after("x = torch.where(mask, t, x)")
-        .mind("torch.where promotes dtypes, masked_fill keeps that of x: cast t first.")
+        .mind("torch.where promotes dtypes, masked_fill keeps that of x: cast t first. It makes a new tensor: other names of x keep the old one.")
+        .or(&["index_fill_: x.index_copy_(0, idx, t.expand(len(idx), *x.shape[1:]))"])
         .sources("PyTorch Indexing.cu"),
     BASE.entry("A13", "torch.tensor() of CUDA scalars")
         .category(TensorCreation)
@@ -242,7 +243,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "use torch.stack on the GPU")
         .before("losses = torch.tensor([loss_a, loss_b], device='cuda')")
         .after("losses = torch.stack([loss_a, loss_b])")
-        .mind("torch.stack keeps the autograd graph; call detach() where torch.tensor cut it.")
+        .mind("torch.stack keeps the autograd graph; call detach() where torch.tensor cut it. The elements must share dtype and shape.")
+        .or(&["of one tensor: t.detach().clone()", "wanted on the CPU: torch.stack([t, u]).cpu(), one wait"])
         .sources("PyTorch tensor_new.cpp"),
     BASE.entry("A14", "item() in a loop over tensors")
         .triggers(&["[x.item() for x in tensors]", "for v in t: float(v)"])
@@ -252,7 +254,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Coalesce, "read all at once: one .tolist(), before or after the loop")
         .before("values = [x.item() for x in losses]")
         .after("values = torch.stack(losses).tolist()")
-        .mind("The tensors must share dtype, shape and device.")
+        .mind("The tensors must share dtype, shape and device, and there must be one; those of shape (1,) give lists.")
         .or(&["elements of one tensor: values = t.tolist() before the loop, then values[i]"])
         .sources("NVIDIA sync-free guide, step 5"),
 ];

@@ -19,7 +19,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "torch.nonzero_static(size=N), and mask the filler")
         .before("idx = mask.nonzero().squeeze(1)\ntotal = f(x)[idx].sum()")
         .after("idx = torch.nonzero_static(mask, size=n_max, fill_value=-1).squeeze(1)\nkept = (idx >= 0).unsqueeze(1)  # -1 fills up to n_max\ntotal = torch.where(kept, f(x)[idx], 0).sum()")
-        .mind("n_max must be large enough: entries beyond it are dropped without a word. nonzero_static runs on CUDA since about 2.6.")
+        .mind("n_max must be large enough: entries beyond it are dropped without a word. nonzero_static runs on CUDA since about 2.6. f(x) has two dimensions here: kept gets an unsqueeze for each more, and none for one.")
         .or(&["three-argument torch.where keeps the full shape"])
         .versions("the count is copied to pinned memory since about 2.6, to pageable memory before")
         .sources("PyTorch Nonzero.cu; pytorch#134712, pytorch#131256"),
@@ -29,7 +29,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "keep the full shape: torch.where")
         .before("mean = loss[mask].mean()")
         .after("mean = torch.where(mask, loss, 0).sum() / mask.sum()")
-        .mind("An empty mask divides by zero: use mask.sum().clamp(min=1) where that can happen. A mask of fewer dimensions than x becomes mask[..., None].expand_as(x) first, with a None for each.")
+        .mind("An empty mask divides by zero: use mask.sum().clamp(min=1) where that can happen. A mask of fewer dimensions than x becomes mask[..., None].expand_as(x) first, with a None for each. In half precision the sum overflows: sum(dtype=torch.float32).")
         .or(&["weigh with the mask: (loss * mask).sum() / mask.sum(), where no masked value is NaN or infinite"])
         .sources("PyTorch IndexingUtils.h; test_sync_warning"),
     BASE.entry("B31", "x[mask] += value")
@@ -39,7 +39,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "use torch.where(mask, x + value, x)")
         .before("x[mask] += w")
         .after("x = torch.where(mask.unsqueeze(-1), x + w, x)  # mask: one dimension less than x")
-        .mind("where makes a new tensor: other names of x keep the old one. The mask gets an unsqueeze(-1) for each dimension that it lacks. NaN or infinity in places left out can reach the gradient.")
+        .mind("where makes a new tensor: other names of x keep the old one. The mask gets an unsqueeze(-1) for each dimension that it lacks. NaN or infinity in places left out can reach the gradient. A wider dtype of w widens x: cast it first.")
         .sources("PyTorch TensorAdvancedIndexing.cpp"),
     BASE.entry("B32", "x[mask], of which the rows themselves go on")
         .triggers(&["rows = x[mask]", "return x[mask]"])
@@ -78,6 +78,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "use x.masked_fill_(mask, value)")
         .before("x[torch.where(mask)] = -1")
         .after("x.masked_fill_(mask, -1)")
+        .mind("mask is bool and of x's shape: one of fewer dimensions becomes mask[..., None], with a None for each.")
         .versions("the upload is gone since 2.15, the count is not")
         .sources("NVIDIA sync-free guide, category 7"),
     BASE.entry("B06", "backward of x[mask]")
@@ -88,7 +89,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "mask with torch.where in the forward pass")
         .before("loss = (x[mask] ** 2).sum()\nloss.backward()")
         .after("loss = torch.where(mask, x, 0).square().sum()\nloss.backward()")
-        .mind("NaN or infinity in masked places can still reach the gradient: mask the input of the bad operation.")
+        .mind("NaN or infinity in masked places can still reach the gradient: mask the input of the bad operation. A mask of fewer dimensions than x becomes mask[..., None], with a None for each.")
         .sources("NVIDIA sync-free guide, category 7"),
     BASE.entry("B07", "torch.unique(), unique_consecutive()")
         .triggers(&["torch.unique(x)", "torch.unique_consecutive(x)"])
@@ -97,7 +98,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "mark the classes that are present")
         .before("classes = torch.unique(labels)")
         .after("present = torch.zeros(C, dtype=torch.bool, device='cuda')\npresent.index_fill_(0, labels, True)")
-        .mind("present is a fixed-size mask of C classes, not a list.")
+        .mind("present is a fixed-size mask of C classes, not a list. labels are int64, of one dimension, in 0..C-1. Runs (unique_consecutive) have no such form.")
         .or(&["compute it in the data loader"])
         .sources("PyTorch UniqueCub.cu; pytorch#107132"),
     BASE.entry("B08", "torch.unique() of a bool tensor")
@@ -125,7 +126,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "pass output_size=N when the total is known")
         .before("y = torch.repeat_interleave(x, repeats)")
         .after("y = torch.repeat_interleave(x, repeats, output_size=total)")
-        .mind("total must be the exact sum of repeats.")
+        .mind("total must be the exact sum of repeats; of one number for all, that number times the rows.")
         .sources("PyTorch Repeat.h; test_sync_warning"),
     BASE.entry("B11", "F.one_hot() without num_classes")
         .triggers(&["F.one_hot(idx)", "torch.nn.functional.one_hot(idx)"])
@@ -145,7 +146,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "use scatter_add_ into a fixed number of bins")
         .before("hist = torch.bincount(labels, minlength=C)")
         .after("ones = torch.ones_like(labels)\nhist = torch.zeros(C, dtype=labels.dtype, device='cuda').scatter_add_(0, labels, ones)")
-        .mind("Values must lie in 0..C-1.")
+        .mind("Values must lie in 0..C-1, as int64.")
         .sources("PyTorch SummaryOps.cu; torchmetrics#1413"),
     BASE.entry("B13", "torch.histc() without a range")
         .triggers(&["torch.histc(x, bins)"])
@@ -177,7 +178,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "compare by broadcasting")
         .before("m = torch.isin(tokens, stop_ids)")
         .after("m = (tokens.unsqueeze(-1) == stop_ids).any(-1)")
-        .mind("Broadcasting takes memory for every pair.")
-        .or(&["assume_unique=True, only where neither side has duplicates"])
+        .mind("Broadcasting takes memory for every pair. stop_ids has one dimension: flatten() others.")
         .sources("PyTorch TensorCompare.cpp"),
 ];

@@ -34,7 +34,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "give size= and check_invariants=False")
         .before("s = torch.sparse_coo_tensor(i, v)")
         .after("s = torch.sparse_coo_tensor(i, v, size=(n, m), check_invariants=False)")
-        .mind("Indices out of range are no longer found.")
+        .mind("Indices out of range are no longer found. Dense dimensions of the values are part of size.")
         .sources("PyTorch SparseTensor.cpp"),
     BASE.entry("B18", "sparse CSR construction and arithmetic")
         .triggers(&["torch.sparse_csr_tensor(crow, col, v)", "x.to_sparse_csr()"])
@@ -47,10 +47,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Only if the matrix does not change.")
         .sources("PyTorch SparseCsrTensorMath.cu"),
     BASE.entry("B19", "nested and jagged tensors")
-        .triggers(&[
-            "torch.nested.nested_tensor(tensors)",
-            "torch.nested.nested_tensor_from_jagged(v, offsets)",
-        ])
+        .triggers(&["torch.nested.nested_tensor_from_jagged(v, offsets)"])
         .op("aten::_nested_*")
         .trace("many copies of 8 bytes to pinned host memory, each with cudaStreamSynchronize")
         .why("Offsets and the longest sequence are read to the CPU to choose kernels and sizes.")
@@ -124,7 +121,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["compute it less often"])
         .sources("PyTorch LinearAlgebra.cpp"),
     BASE.entry("B24", "split by lengths that lie on the GPU")
-        .triggers(&["torch.split(x, lengths.tolist())", "torch.tensor_split(x, cuda_idx)"])
+        .triggers(&["torch.split(x, lengths.tolist())"])
         .op("aten::split_with_sizes after tolist")
         .trace("a pageable copy of 8 bytes per length, then cudaStreamSynchronize")
         .why("Each piece is a tensor of its own, so its size must be a Python int.")
@@ -174,7 +171,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "take the loss from log_prob(), where memory allows")
         .before("loss = adaptive(x, y).loss")
         .after("loss = F.nll_loss(adaptive.log_prob(x), y)")
-        .mind("log_prob() computes all n classes for every row, which the module is there to avoid: measure it. For predict(x), adaptive.log_prob(x).argmax(1) gives the same classes.")
+        .mind("log_prob() computes all n classes for every row, which the module is there to avoid: measure it. For predict(x), adaptive.log_prob(x).argmax(1) gives the same classes. x has two dimensions.")
         .sources("torch/nn/modules/adaptive.py of 2.11: 6 waits with two cutoffs, none by log_prob(), equal loss and gradient")
         .torch(&[("torch/nn/modules/adaptive.py", "forward predict")]),
 ];

@@ -28,7 +28,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(NonBlocking, "build on the CPU, then .to('cuda', non_blocking=True)")
         .before("idx = torch.tensor(ids, device='cuda')")
         .after("idx = torch.tensor(ids, pin_memory=True).to('cuda', non_blocking=True)")
-        .mind("From pageable memory a large copy can still block inside the call.")
+        .mind("From pageable memory a large copy can still block inside the call. FloatTensor, BoolTensor and new_tensor set the dtype: pass it. requires_grad_() comes after the move.")
         .or(&["a constant: make it once, before the loop, and keep it"])
         .sources("PyTorch tensor_new.cpp; pytorch#120996, sglang#35106; seen in captures"),
     BASE.entry("C02", "torch.tensor(number, device='cuda')")

@@ -100,8 +100,15 @@ fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
 /// The entry of the source where it is a case of the trace's: what is stored by an index, what becomes of what a mask selects,
 /// only the line tells.
 fn finer(trace: &Verdict, source: &Verdict) -> Option<&'static str> {
-    const CASES: [(&str, &str); 6] =
-        [("C05", "C17"), ("C07", "C18"), ("A08", "A45"), ("B02", "B31"), ("B03", "B31"), ("B02", "B32")];
+    const CASES: [(&str, &str); 7] = [
+        ("C05", "C17"),
+        ("C06", "C17"),
+        ("C07", "C18"),
+        ("A08", "A45"),
+        ("B02", "B31"),
+        ("B03", "B31"),
+        ("B02", "B32"),
+    ];
     let pair = (trace.pattern?, source.pattern?);
     (CASES.contains(&pair) && trace.kind == source.kind).then_some(pair.1)
 }

@@ -54,8 +54,7 @@ impl Near<'_> {
 }
 
 /// Kernels of factorisations, by library routine.
-const FACTORISATIONS: &[&str] =
-    &["getrf", "potrf", "getri", "geqrf", "cusolver", "magma", "lu_factor", "trsm"];
+const FACTORISATIONS: &[&str] = &["getrf", "potrf", "getri", "cusolver", "magma", "lu_factor", "trsm"];
 /// Kernels that follow the count of nonzero elements.
 const SELECTIONS: &[&str] =
     &["DeviceSelect", "DeviceCompactInit", "write_indices", "index_elementwise_kernel"];
@@ -79,8 +78,8 @@ const SIGNATURES: &[Signature] = &[
     copies(
         &[1],
         (grade::R11, Kind::ErrorCheck, "E15"),
-        |n| ["syevd", "syevj", "gesvd"].iter().any(|k| n.before(k, 6)),
-        "an eigenvalue or singular value decomposition and a reduction come before this one-byte read: the check that it succeeded",
+        |n| ["syevd", "syevj", "gesvd", "geqrf"].iter().any(|k| n.before(k, 6)),
+        "an eigenvalue, singular value or QR decomposition and a reduction come before this one-byte read: the check that it succeeded",
     ),
     copies(
         &[1],

@@ -36,7 +36,7 @@ const COMPARED: &str = "Python gets the outcome of a comparison";
 /// Searched in this order over all operators of a chain: specific ones before the general ones that they call.
 const OPERATORS: &[Operators] = &[
     op(
-        "_linalg_svd _linalg_eigh linalg_lstsq",
+        "_linalg_svd _linalg_eigh linalg_lstsq linalg_eig _linalg_eigvals",
         "E15",
         CHECK,
         "it raises if the factorisation failed, and has no form that does not look",

@@ -89,3 +89,8 @@ x[3] = value  #! upload setitem 4; refused no-edit
 
 # --- several targets
 x[3] = y[3] = 1.0  #! upload setitem 4; refused no-edit
+
+# --- a constant with a place of its own
+half = torch.tensor(0.5, device="cpu").to(device)  #! upload to 4
+# file: after
+half = torch.tensor(0.5, device="cpu").to(device, non_blocking=True)

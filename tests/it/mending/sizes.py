@@ -11,7 +11,7 @@ import torch
 def step(x, batch):
     counts = [len(s) for s in batch]
     repeats = torch.tensor(counts).cuda()
-    return torch.repeat_interleave(x, repeats, dim=0, output_size=int(sum(counts)) if len(counts) > 1 else None)
+    return torch.repeat_interleave(x, repeats, dim=0, output_size=sum(map(int, counts)) if len(counts) > 1 else None)
 
 # --- sent in place
 import torch
@@ -24,7 +24,7 @@ import torch
 def step(x, batch):
     counts = [len(s) for s in batch]
     print(max(counts))
-    return x.repeat_interleave(torch.tensor(counts, device="cuda"), dim=0, output_size=int(sum(counts)) if len(counts) > 1 else None)
+    return x.repeat_interleave(torch.tensor(counts, device="cuda"), dim=0, output_size=sum(map(int, counts)) if len(counts) > 1 else None)
 
 # --- it is named already
 import torch

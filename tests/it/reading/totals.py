@@ -74,7 +74,7 @@ def f(x, mask):
 
 # --- an index that writes
 def f(overlaps, i):
-    overlaps[:, i] = -1  #! read setitem 8: round-trip; pattern A09; says i.view(1)
+    overlaps[:, i] = -1  #! read setitem 8: round-trip; pattern A09; says index_copy_
 
 # --- an index of indices that writes
 def f(best, of, n):

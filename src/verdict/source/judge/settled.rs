@@ -79,7 +79,7 @@ impl Case<'_, '_> {
         match (fit::downward(self.site.observed), what) {
             (Some(false), _) => {
                 let (pattern, what) = match (store, what) {
-                    (true, Index::Constant) => ("C06", "the value"),
+                    (true, Index::Constant) if self.stores_number() => ("C06", "the value"),
                     (true, _) if self.fills() => ("C05", "the value or the index"),
                     (true, _) => ("C17", "the value or the index"),
                     (false, _) => (self.listed(), "the index"),
@@ -98,7 +98,7 @@ impl Case<'_, '_> {
             (Some(true), _) if store && self.site.observed.largest > NUMBER_BYTES => self.stored_down(),
             (Some(true), Index::Slice | Index::Name) if self.picks() => {
                 let what = if store {
-                    "reads its index from the device to write to a tensor there: `index_fill_`, `index_copy_` or an index of one dimension (`x[i.view(1)] = value`) take it there"
+                    "reads its index from the device to write to a tensor there: `index_fill_` and `index_copy_` take it there"
                 } else {
                     "reads its index from the device to pick from a tensor: `index_select` takes it there, and one read before the loop fetches all"
                 };
@@ -135,13 +135,18 @@ impl Case<'_, '_> {
         if numbers.is_some_and(|numbers| !numbers.is_empty() && follow(&numbers)) { "C18" } else { "C07" }
     }
 
+    /// Whether what is stored is one number.
+    fn stores_number(self) -> bool {
+        matches!(self.here.path, [.., Node::StmtAssign(ast), Node::ExprSubscript(_)] if is_number(&ast.value))
+    }
+
     /// Whether one number is stored at the indices of one dimension, as `index_fill_` does.
     fn fills(self) -> bool {
-        let [.., Node::StmtAssign(assigned), Node::ExprSubscript(ast)] = self.here.path else { return false };
+        let Some(Node::ExprSubscript(ast)) = last(self.here.path) else { return false };
         let parts = parts(ast);
         let mut indices = parts.iter().filter(|part| !part.is_slice_expr());
         let one = indices.next().filter(|_| indices.next().is_none());
-        is_number(&assigned.value) && one.is_some_and(|one| !dotted(one).contains("mask"))
+        self.stores_number() && one.is_some_and(|one| !dotted(one).contains("mask"))
     }
 
     /// `x[mask] += value`: read and written by the mask.
@@ -244,7 +249,7 @@ impl Case<'_, '_> {
             _ if roles::is_logging_library(&file) => {
                 (grade::R17_CALLED, Kind::Logging, "A33", ": a logger converts the tensor")
             }
-            _ if found(&["torch/distributions/"]) => {
+            _ if found(&["torch/distributions/"]) && !matches!(function, "sample" | "rsample") => {
                 (grade::R17_CALLED, Kind::ErrorCheck, "A26", ": `validate_args=False` leaves the check out")
             }
             _ if found(&["torchvision/"]) && matches!(function, "to_pil_image" | "save_image") => {

@@ -21,7 +21,7 @@ use ruff_text_size::Ranged;
 /// counts = [len(s) for s in batch]
 /// repeats = torch.tensor(counts).cuda()
 /// x = x.repeat_interleave(repeats, dim=0)
-/// x = x.repeat_interleave(repeats, dim=0, output_size=int(sum(counts)) if len(counts) > 1 else None)
+/// x = x.repeat_interleave(repeats, dim=0, output_size=sum(map(int, counts)) if len(counts) > 1 else None)
 /// ```
 /// Cost: a walk over the scope of either name.
 pub fn output<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
@@ -38,7 +38,7 @@ pub fn output<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
         }),
         value => uploaded(s.here, value, s.here.path),
     };
-    let size = counts.map(|name| format!("output_size=int(sum({name})) if len({name}) > 1 else None"));
+    let size = counts.map(|name| format!("output_size=sum(map(int, {name})) if len({name}) > 1 else None"));
     let all = size.and_then(|size| with_argument(s.here.file(), call, &size)).map(|one| vec![one]);
     Some(Written::new(&OUTPUT_SIZE, None, all.ok_or(Refusal::Sizes)))
 }

@@ -205,9 +205,10 @@ pub fn gives_the_same(s: Subject<'_, '_>) -> bool {
     counts || SAME.has(nodes::name(&made.func))
 }
 
-/// Whether an expression is `torch.tensor` of a constant.
+/// Whether an expression is `torch.tensor` of a constant, on no device yet.
 pub fn is_constant(expr: &Expr) -> bool {
-    expr.as_call_expr().is_some_and(is_literal)
+    let placed = |call: &ExprCall| call.arguments.find_keyword("device").is_some();
+    expr.as_call_expr().is_some_and(|call| is_literal(call) && !placed(call))
 }
 
 /// Whether a call makes a tensor of one number that stands there.
