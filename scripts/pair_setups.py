@@ -137,7 +137,7 @@ SETUPS = {
     "A08": {"setup": "n = 4"},
     "A45": {"same": "x"},
     "A09": {"setup": "best = i"},
-    "A10": {"same": "y"},
+    "A10": {"same": ("y[0]", "y"), "why": "x[flag] has a dimension more"},
     "A11": {},
     "A37": {},
     "A38": {"setup": "target = -1.0", "steps": 20, "same": "step"},

@@ -19,8 +19,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
               what happens to the value.")
         .fix(Delay, "keep the scalar on the GPU; read it when you log")
         .before("loss_sum += loss.item()")
-        .after("loss_sum = torch.zeros((), device='cuda')  # once\nloss_sum += loss.detach()\nif step % 100 == 99:\n    print(loss_sum.item() / (step + 1))")
-        .mind("A value that steers the program (if, size, learning rate) cannot be read late.")
+        .after("loss_sum = torch.zeros((), device='cuda')  # once\nloss_sum += loss.detach()\nif step % 100 == 0:\n    print(loss_sum.item() / 100)\n    loss_sum.zero_()")
+        .mind("A value that steers the program (if, size, learning rate) cannot be read late. The sum begins anew with each print: for a mean of the epoch leave zero_() out and count on.")
         .sources("PyTorch CUDAScalar.cu; pytorch#119202; seen in captures"),
     BASE.entry("A02", "float(), int(), complex() of a tensor")
         .triggers(&["float(t)", "int(t)", "complex(t)"])
@@ -138,8 +138,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("The flag decides whether the new leading dimension has size 0 or 1.")
         .fix(SyncFreeApi, "use torch.where(flag, x, other)")
         .before("y = x[flag]")
-        .after("y = torch.where(flag, x, torch.zeros_like(x))[None]")
-        .mind("The shape no longer depends on the flag: what follows must accept zeros instead of nothing.")
+        .after("y = torch.where(flag, x, torch.zeros_like(x))")
+        .mind("The shape no longer depends on the flag: what follows must accept zeros instead of nothing, and a dimension less: y[None] has it.")
         .sources("PyTorch TensorIndexing.h"),
     BASE.entry("A11", "a CUDA scalar tensor where an op takes a number")
         .triggers(&[

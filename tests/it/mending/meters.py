@@ -57,7 +57,7 @@ def epoch(xs):
     times = AverageMeter("time")
     progress = Progress([losses, times])
     for i, x in enumerate(xs):
-        losses.update(loss(x).detach().double(), len(x))
+        losses.update(loss(x).detach().double().squeeze(), len(x))
         seen.update(len(x))
         if i % 100 == 0:
             progress.show()

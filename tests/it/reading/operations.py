@@ -238,3 +238,14 @@ def f(sizes, out):
         lengths.append(out - size)
     lengths = torch.LongTensor(lengths)  #! index: round-trip; pattern A13
     return lengths.cuda()
+
+# --- a type of the CPU, and an array of it
+def f(out):
+    values = out.type(torch.FloatTensor).numpy()  #! copy type: control-flow; pattern D01
+    if np.argmax(values) > 3:
+        g()
+
+# --- what is stored in one place
+def f(out, part):
+    out[0] = part  #! set-scalar: upload; pattern C17
+    out[1] = 0.5  #! set-scalar: upload; pattern C06

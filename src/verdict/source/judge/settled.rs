@@ -7,7 +7,7 @@ use crate::verdict::source::infer::roles;
 use crate::verdict::source::locate::fit;
 use crate::verdict::source::locate::sync_expr::{Index, SyncExpr, converted};
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
-use crate::vocabulary::{Kind, NUMBER_BYTES, Verdict};
+use crate::vocabulary::{Class, Kind, NUMBER_BYTES, Verdict};
 use ruff_python_ast::{Expr, ExprSubscript, Number};
 
 impl Case<'_, '_> {
@@ -43,6 +43,11 @@ impl Case<'_, '_> {
                 return says(grade::R12, Kind::ControlFlow, "A20", text);
             }
             SyncExpr::Download(_) => {
+                // Arrays and code of the host need it there, whatever it was written for.
+                let used = self.value("D01", true);
+                if used.class == Class::True {
+                    return used;
+                }
                 (grade::S10, Kind::RoundTrip, "D03", "names a CPU tensor type where a dtype was meant")
             }
             SyncExpr::Order => {

@@ -21,7 +21,7 @@ use ruff_text_size::Ranged;
 /// meter is handed to nothing but classes and functions of the file, which then read it likewise.
 ///
 /// ```text
-/// losses.update(loss.item(), len(x))       losses.update(loss.detach().double(), len(x))
+/// losses.update(loss.item(), len(x))       losses.update(loss.detach().double().squeeze(), len(x))
 /// if i % 100 == 0: print(losses)           if i % 100 == 0: print(losses)
 /// return losses.avg                        return float(losses.avg)
 /// ```
@@ -33,7 +33,7 @@ pub fn told<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
     let name = nodes::receiver(telling)?.as_name_expr()?;
     let meter = Meter::of(s, name, telling, position)?;
     let replacements = meter.replacements(s).ok_or(Refusal::Meter).and_then(|mut all| {
-        all.push(item_as(s.here.file().whole(), call, "detach().double()").ok_or(Refusal::Form)?);
+        all.push(item_as(s.here.file().whole(), call, "detach().double().squeeze()").ok_or(Refusal::Form)?);
         Ok(all)
     });
     Some(Written::new(&METER, None, replacements))
