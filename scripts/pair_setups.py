@@ -490,6 +490,7 @@ LIBRARIES = {
     "DeepSpeed": "L47 L50 L51 L52 L53 L80 L81 L82 L94",
     "Pyro": "L96 L97",
     "fastai": "L99",
+    "ignite": "L102",
     "lightly": "L100 L101",
     "the weights of a pipeline": "L73 L74 L75",
     "flash-attn": "L11 L12 L13 L18 L58",

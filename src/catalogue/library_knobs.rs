@@ -289,4 +289,15 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("criterion = criterion.to(device)")
         .after("criterion = criterion.to(device)\nbank = criterion.memory_bank\nbank.bank_ptr = bank.bank_ptr.cpu()")
         .sources("lightly 1.6.0"),
+    entry("L102", "ignite: loss of every batch", Kind::Logging)
+        .triggers(&["create_supervised_trainer(model, optimizer, loss_fn)"])
+        .site("ignite", &[("ignite/engine/__init__.py", "<lambda>")])
+        .line("loss.item()")
+        .often("every batch")
+        .why("The trainer's output is the loss as a number, whether anybody looks at it or not.")
+        .fix(Delay, "output_transform that keeps the tensor")
+        .before("trainer = create_supervised_trainer(model, optimizer, loss_fn)")
+        .after("keep = lambda x, y, y_pred, loss: loss.detach()\ntrainer = create_supervised_trainer(model, optimizer, loss_fn, output_transform=keep)")
+        .mind("Handlers and loggers then get a tensor, and read it where they show it: every N iterations.")
+        .sources("ignite 0.5.5"),
 ];
