@@ -23,11 +23,8 @@ impl CaptureAnalysis {
     /// The catalogue's advice for the site's pattern. A wait that waits for nothing goes, whatever call it is.
     pub fn advice(&self, site: &Site) -> Option<Advice> {
         let kind = site.verdict.kind;
-        let entry = fitting(
-            catalogue::by_id(site.verdict.pattern?)?,
-            kind,
-            site.bundle.copy.is_some_and(Copy::reads_number),
-        )?;
+        let number = site.bundle.copy.is_some_and(Copy::reads_number);
+        let entry = fitting(catalogue::by_id(site.verdict.pattern?)?, kind, number)?;
         let for_nothing = || site.bundle.waits.iter().all(|&w| self.waits[w].found.is_nothing());
         let outside = kind != Kind::Allocator
             && site.library_frame().is_some()
@@ -109,11 +106,11 @@ fn is_pinned(site: &Site) -> bool {
 /// The entry whose fix fits the verdict: a read that turned out to steer the program wants another one than a read in
 /// a log. `number`: one is read, whatever the line calls: `loss.cpu().item()`.
 fn fitting(entry: &'static Pattern, kind: Kind, number: bool) -> Option<&'static Pattern> {
-    // What is timed is timed on the GPU, whatever waits for it; numbers take no room there.
+    // What is timed is timed on the GPU, and a number for the log is kept there, whatever waits for it.
     match (kind, entry.id) {
         (Kind::Timing, "F02") => return catalogue::by_id("F01"),
         (Kind::Timing, "F03") => return catalogue::by_id("F06"),
-        (Kind::Logging, "D08") if number => return catalogue::by_id("A01"),
+        (Kind::Logging, "D01" | "D02" | "D04" | "D08") if number => return catalogue::by_id("A01"),
         _ => {}
     }
     // One read for many values helps whatever they are for.
@@ -126,7 +123,6 @@ fn fitting(entry: &'static Pattern, kind: Kind, number: bool) -> Option<&'static
         Kind::CpuCompute if scalar => catalogue::by_id("A43"),
         Kind::DynamicShape if scalar => catalogue::by_id("A07"),
         Kind::RoundTrip if scalar => catalogue::by_id("A37"),
-        Kind::Logging if reads && !scalar && number => catalogue::by_id("A01"),
         _ => Some(entry),
     }
 }

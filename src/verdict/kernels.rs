@@ -55,6 +55,8 @@ impl Near<'_> {
 
 /// Kernels of factorisations, by library routine.
 const FACTORISATIONS: &[&str] = &["getrf", "potrf", "getri", "cusolver", "magma", "lu_factor", "trsm"];
+/// The same of those that have no form without a check.
+const DECOMPOSITIONS: &[&str] = &["syevd", "syevj", "gesvd", "geqrf"];
 /// Kernels that follow the count of nonzero elements.
 const SELECTIONS: &[&str] =
     &["DeviceSelect", "DeviceCompactInit", "write_indices", "index_elementwise_kernel"];
@@ -78,7 +80,7 @@ const SIGNATURES: &[Signature] = &[
     copies(
         &[1],
         (grade::R11, Kind::ErrorCheck, "E15"),
-        |n| ["syevd", "syevj", "gesvd", "geqrf"].iter().any(|k| n.before(k, 6)),
+        |n| DECOMPOSITIONS.iter().any(|k| n.before(k, 6)),
         "an eigenvalue, singular value or QR decomposition and a reduction come before this one-byte read: the check that it succeeded",
     ),
     copies(

@@ -155,13 +155,12 @@ fn upload(s: &Subject) -> Option<Verdict> {
         HostMemory::Pinned => "pinned memory",
         _ => "the host",
     };
+    let upload = format!("an upload from {from}");
     let text = match s.bundle.blocking {
         Blocking::Stream => format!(
-            "an upload from {from} on the same stream comes right before the synchronisation: nothing is read back, the wait only protects the source buffer"
+            "{upload} on the same stream comes right before the synchronisation: nothing is read back, the wait only protects the source buffer"
         ),
-        _ => format!(
-            "an upload from {from}: nothing is read back, the host only waits until the source is copied"
-        ),
+        _ => format!("{upload}: nothing is read back, the host only waits until the source is copied"),
     };
     let known = library::known(s).filter(|known| known.sure && known.entries[0].kind == Some(Kind::Upload));
     let own = || operators::upload_pattern(s.bundle.method(), &s.bundle.chain);

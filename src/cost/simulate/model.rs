@@ -179,7 +179,7 @@ impl Program {
     fn mark_runs(&mut self) {
         let mut next = self.by_thread(None);
         for at in self.steps.keys().rev() {
-            // In short no site's are kept.
+            // What is kept in short is no wait.
             if self.steps.short(at).is_some() {
                 continue;
             }

@@ -256,12 +256,13 @@ impl<'c, 'a> Called<'c, 'a> {
     fn of_elements(&self) -> Option<Guess<'a>> {
         let data = self.call.arguments.args.first()?;
         let host = self.on_host(data);
-        match data {
-            Expr::List(_) | Expr::Tuple(_) | Expr::ListComp(_) => (!host).then_some((SyncExpr::Elements, 2)),
+        let several = match data {
+            Expr::List(_) | Expr::Tuple(_) | Expr::ListComp(_) => !host,
             // A list is the host's, whatever it is filled with.
-            Expr::Name(_) => Some((SyncExpr::Elements, if host { 0 } else { 2 })),
-            _ => None,
-        }
+            Expr::Name(_) => true,
+            _ => false,
+        };
+        several.then_some((SyncExpr::Elements, if host { 0 } else { 2 }))
     }
 
     /// Operators with a value-dependent size, and those that check for errors.
