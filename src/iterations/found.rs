@@ -48,7 +48,7 @@ const ENOUGH: f64 = 0.75;
 pub const SURE: f64 = 0.75;
 /// Loops that a division has.
 const LOOPS: usize = 3;
-/// Least part that a further loop explains.
+/// Least part that a loop explains.
 const WORTH: f64 = 0.05;
 /// Turns that are looked at for what is typical, or where turns begin.
 pub(super) const SAMPLE: usize = 255;
@@ -113,6 +113,7 @@ pub fn find(symbols: &[u32], kinds: &[Kind], sure: f64) -> Vec<Loop> {
     let mut finder = Finder::new(symbols, kinds);
     let whole = [(0, symbols.len())];
     let mut first = finder.loops(&whole);
+    first.retain(|found| found.explains >= WORTH);
     first.sort_by(|a, b| b.explains.total_cmp(&a.explains));
     let mut divisions: Vec<Vec<Loop>> = Vec::new();
     for candidate in first {

@@ -19,6 +19,27 @@ def to_gpu(x):
         x = x.cuda(non_blocking=True)
     return torch.autograd.Variable(x)
 
+# --- a size of what a helper sent
+from torch.utils.data import DataLoader
+
+def mask(lens, width):
+    size = lens.max()
+    return torch.arange(size, device=lens.device) < lens[:, None]  #! read arange 8: host-known; pattern A36; says line 9
+
+def train(model, data):
+    for x, lens in DataLoader(data):
+        mask(lens.cuda(), 4)  #< mask
+
+# --- two sizes, and which one waits is not plain
+from torch.utils.data import DataLoader
+
+def mask(x, lens):
+    return x.expand(lens.max(), model(x))  #! read expand 8: dynamic-shape
+
+def train(model, data):
+    for x, lens in DataLoader(data):
+        mask(x.cuda(), lens.cuda())  #< mask
+
 # --- the helper gives something else now and then
 from torch.utils.data import DataLoader
 from helpers import to_gpu

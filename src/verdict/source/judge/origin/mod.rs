@@ -10,6 +10,7 @@ mod values;
 
 use super::reader::Case;
 use crate::rules::grade;
+use crate::verdict::source::infer::placement::Placement;
 use crate::verdict::source::locate::sync_expr::{Index, SyncExpr, tested};
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{Kind, Verdict};
@@ -57,6 +58,7 @@ impl<'a> Case<'_, 'a> {
             SyncExpr::Convert(_) | SyncExpr::Bool => Some(("A36", receiver.or(first)?)),
             SyncExpr::ToList | SyncExpr::Download(_) | SyncExpr::Move(..) => Some(("D10", receiver?)),
             SyncExpr::Truth => Some(("A36", tested(self.here.path)?)),
+            SyncExpr::SizeArgument => Some(("A36", self.size(call?)?)),
             SyncExpr::Shape("repeat_interleave", _) => Some(("B30", repeats(call?).or(first)?)),
             SyncExpr::Shape("one_hot" | "bincount" | "nonzero" | "unique", _) => {
                 Some(("B30", first.or(receiver)?))
@@ -69,6 +71,17 @@ impl<'a> Case<'_, 'a> {
             },
             _ => None,
         }
+    }
+
+    /// Of the sizes that a call takes the only one that is no value of the host.
+    fn size(self, call: &'a ExprCall) -> Option<&'a Expr> {
+        let sizes = call.arguments.args.iter().flat_map(|given| match given {
+            Expr::Tuple(ast) => ast.elts.as_slice(),
+            Expr::List(ast) => &ast.elts,
+            one => std::slice::from_ref(one),
+        });
+        let mut asked = sizes.filter(|&size| self.here.find(size) != Placement::Host);
+        asked.next().filter(|_| asked.next().is_none())
     }
 }
 
