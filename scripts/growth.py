@@ -2,7 +2,7 @@
 """Check that a report costs no more than in proportion to its export: CI measures growth, not seconds.
 
 The sample capture, repeated 10 and 100 times along the time axis (scripts/repeat_export.py), is reported by the program
-given. Ten times the rows may take ten times the work that the program counts (rows, bytes, look-ups, simulated steps: the
+given, and so are exports with 2,000 and 20,000 of one thing (scripts/grow_export.py). Ten times the rows may take ten times the work that the program counts (rows, bytes, look-ups, simulated steps: the
 same on any machine), and ten times the processor time and as much again for noise and caches; a stage that grows with the
 square of the rows takes a hundred times as much. Exit status 1 where it is more.
 """
@@ -17,6 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMES = (10, 100)
+KINDS = ("threads", "streams", "devices", "open", "unlike", "nested", "sites", "turns")
+COUNTS = (2_000, 20_000)
 MOST = 2 * TIMES[1] / TIMES[0]
 # Numbers of rows grow longer with the rows: some bytes more.
 MOST_WORK = 1.05 * TIMES[1] / TIMES[0]
@@ -26,14 +28,25 @@ COMMANDS = {
 }
 
 
-def export(times: int) -> Path:
-    """The sample, repeated; kept for the next run."""
-    path = ROOT / f"target/bench/train_mlp_x{times}.sqlite"
+def made(name: str, script: str, *arguments: object) -> Path:
+    """What a script writes, in the place of the argument None; kept for the next run."""
+    path = ROOT / "target/bench" / name
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
-        script, sample = ROOT / "scripts/repeat_export.py", ROOT / "sample-profiles/train_mlp.sqlite"
-        subprocess.run([sys.executable, script, sample, path, str(times)], check=True, stdout=subprocess.DEVNULL)
+        given = [str(path if argument is None else argument) for argument in arguments]
+        subprocess.run([sys.executable, ROOT / "scripts" / script, *given], check=True, stdout=subprocess.DEVNULL)
     return path
+
+
+def export(times: int) -> Path:
+    """The sample, repeated."""
+    sample = ROOT / "sample-profiles/train_mlp.sqlite"
+    return made(f"train_mlp_x{times}.sqlite", "repeat_export.py", sample, None, times)
+
+
+def many_of(kind: str, count: int) -> Path:
+    """A loop with so many of one thing."""
+    return made(f"{kind}_{count}.sqlite", "grow_export.py", kind, count, None)
 
 
 def cost(command: list[str]) -> tuple[float, int]:
@@ -64,12 +77,14 @@ def main() -> None:
         print(f"{what}: ×{TIMES[0]} {few[what]}, ×{TIMES[1]} {count}: {ratio:.2f} times as many")
         if ratio > MOST_WORK:
             grew.append(f"more than {MOST_WORK:.1f} times the {what}")
-    for name, options in COMMANDS.items():
+    runs = {name: [[export(times), *options] for times in TIMES] for name, options in COMMANDS.items()}
+    runs |= {f"report of {kind}": [[many_of(kind, count)] for count in COUNTS] for kind in KINDS}
+    for name, commands in runs.items():
         # The least of some runs: whatever else the machine does only adds to it.
         (few, few_bytes), (many, many_bytes) = (
-            min(cost([program, "-q", str(export(times)), *options]) for _ in range(3)) for times in TIMES)
+            min(cost([program, "-q", *map(str, command)]) for _ in range(3)) for command in commands)
         ratio = many / few
-        print(f"{name}: ×{TIMES[0]} {few:.2f} s {few_bytes >> 20} MB, ×{TIMES[1]} {many:.2f} s {many_bytes >> 20} MB: "
+        print(f"{name}: {few:.2f} s {few_bytes >> 20} MB, of ten times the rows {many:.2f} s {many_bytes >> 20} MB: "
               f"{ratio:.1f} times the processor time, {many_bytes / few_bytes:.1f} times the memory")
         if ratio > MOST:
             grew.append(f"{name}: more than {MOST:.1f} times the processor time")

@@ -202,11 +202,11 @@ impl Program {
         for (step, call) in self.steps.keys().zip(steps.calls()) {
             let Some(call) = call else { continue };
             let at = &mut at[HostThread::from(calls.thread(call))];
-            let passed = spans[*at..].iter().take_while(|s| s.1 <= calls.start(call)).count();
-            if passed > 0 {
+            let ended = |span: &(i64, i64)| span.1 <= calls.start(call);
+            if spans.get(*at).is_some_and(ended) {
+                *at += spans[*at..].partition_point(ended);
                 self.steps.change(step, |step| step.flush = true);
             }
-            *at += passed;
         }
         self.step_of_call = steps;
         let own = thread.map_or(&[][..], |thread| &calls.by_thread[thread]);
