@@ -119,18 +119,18 @@ pub enum InputError {
     },
     /// The capture given for timing is of another program.
     #[error(
-        "{timing}: only {matched} of {waits} waits of {path} have their like here: this is not the same program; capture both with the same arguments",
-        path = .path.display(),
-        timing = .timing.display()
+        "only {matched} of {waits} waits of {of} have their like in {other}: this is not the same program; capture both with the same arguments",
+        of = .of.display(),
+        other = .other.display()
     )]
     OtherProgram {
-        /// The export.
-        path: PathBuf,
-        /// The capture given for timing.
-        timing: PathBuf,
-        /// Waits found in both.
+        /// The capture of whose waits too few are in the other.
+        of: PathBuf,
+        /// The other.
+        other: PathBuf,
+        /// Waits of the one that have their like.
         matched: usize,
-        /// Waits of the first.
+        /// Waits of the one.
         waits: usize,
     },
     /// A report, which only nsys can export.

@@ -107,13 +107,10 @@ fn match_by(
     let count = light.iterations.as_ref().map_or(usize::MAX, |i| i.spans.len());
     let expected = found.waits.iter().filter(|w| lap(found, w).is_none_or(|lap| lap < count)).count();
     let enough = |part: usize, whole: usize| part as f64 >= MUST_MATCH * whole as f64;
-    if !enough(matched, light.waits.len()) || !enough(shared, expected) {
-        return Err(InputError::OtherProgram {
-            path: found.profile.path().to_owned(),
-            timing: light.profile.path().to_owned(),
-            matched: if enough(shared, expected) { matched } else { shared },
-            waits: if enough(shared, expected) { light.waits.len() } else { expected },
-        });
+    let both = [(found, light, shared, expected), (light, found, matched, light.waits.len())];
+    if let Some((of, other, matched, waits)) = both.into_iter().find(|&(_, _, part, all)| !enough(part, all)) {
+        let path = |capture: &CaptureAnalysis| capture.profile.path().to_owned();
+        return Err(InputError::OtherProgram { of: path(of), other: path(other), matched, waits });
     }
     Ok((with_waits(found, light, waits), said(found, light, matched)))
 }
