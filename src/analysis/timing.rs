@@ -108,7 +108,8 @@ fn match_by(
     let expected = found.waits.iter().filter(|w| lap(found, w).is_none_or(|lap| lap < count)).count();
     let enough = |part: usize, whole: usize| part as f64 >= MUST_MATCH * whole as f64;
     let both = [(found, light, shared, expected), (light, found, matched, light.waits.len())];
-    if let Some((of, other, matched, waits)) = both.into_iter().find(|&(_, _, part, all)| !enough(part, all)) {
+    if let Some((of, other, matched, waits)) = both.into_iter().find(|&(_, _, part, all)| !enough(part, all))
+    {
         let path = |capture: &CaptureAnalysis| capture.profile.path().to_owned();
         return Err(InputError::OtherProgram { of: path(of), other: path(other), matched, waits });
     }

@@ -156,10 +156,16 @@ impl Site {
         self.class == Class::True && kept
     }
 
+    /// What fixing it saves of the run and of an iteration, in ns; at most, where no more is known.
+    pub fn saves(&self) -> (i64, Option<i64>) {
+        let most = |saving: &Recoverable| (saving.high_ns, saving.per_iteration_high_ns);
+        let promised = self.promise().map(|saving| (saving.alone_ns, saving.per_iteration_ns));
+        promised.or_else(|| self.recoverable.as_ref().map(most)).unwrap_or_default()
+    }
+
     /// What fixing it saves of the run, in ns; at most, where no more is known.
     pub fn saves_ns(&self) -> i64 {
-        let most = || self.recoverable.as_ref().map_or(0, |saving| saving.high_ns);
-        self.promise().map_or_else(most, |saving| saving.alone_ns)
+        self.saves().0
     }
 
     /// The frame that stands for the site: the user's, or the innermost where all are of libraries.

@@ -8,11 +8,9 @@ use crate::vocabulary::{BoundBy, Change, Class};
 
 /// A site's saving in a column, of an iteration where a loop is known: a value, or what it is at most where only that is.
 pub fn short(site: &Site) -> Option<String> {
-    let saving = site.recoverable.as_ref()?;
-    let (whole, each, at_most) = match site.promise() {
-        Some(promised) => (promised.alone_ns, promised.per_iteration_ns, ""),
-        None => (saving.high_ns, saving.per_iteration_high_ns, "≤ "),
-    };
+    site.recoverable.as_ref()?;
+    let (whole, each) = site.saves();
+    let at_most = if site.promise().is_some() { "" } else { "≤ " };
     Some(match each {
         _ if site.once => format!("{at_most}{} once", text::duration(whole)),
         Some(each) => format!("{at_most}{}/iter", text::duration(each)),

@@ -88,7 +88,7 @@ impl<'a> Assembler<'a> {
     /// The capture drawn, in detail around the examples of the sites with most drain.
     fn timeline(&self, found: &CaptureAnalysis, profile: usize, listed: &[Site], budget: Budget) -> Timeline {
         let mut ranked: Vec<&Site> = listed.iter().collect();
-        ranked.sort_by(|a, b| rank(self.options.sort, a, b));
+        ranked.sort_by(|a, b| self.rank(a, b));
         let examples: Vec<(i64, i64)> =
             ranked.iter().flat_map(|s| &s.examples).map(|e| (e.start_ns, e.end_ns)).collect();
         let (from, to) = found.profile.bounds().unwrap_or((0, 0));
@@ -103,8 +103,9 @@ impl<'a> Assembler<'a> {
 
     /// Ranks, numbers, totals and cuts.
     pub fn finish(mut self) -> anyhow::Result<Report> {
-        let sort = self.options.sort;
-        self.report.sites.sort_by(|a, b| rank(sort, a, b));
+        let mut sites = std::mem::take(&mut self.report.sites);
+        sites.sort_by(|a, b| self.rank(a, b));
+        self.report.sites = sites;
         let ranks = &self.scenario.ranks;
         self.report.sites.sort_by_key(|site| ranks.get(&site.ix));
         for (i, site) in self.report.sites.iter_mut().enumerate() {
@@ -137,6 +138,31 @@ impl<'a> Assembler<'a> {
         }
         self.report.cut(self.options.top);
         Ok(self.report)
+    }
+
+    /// Which of two sites comes first.
+    fn rank(&self, a: &Site, b: &Site) -> std::cmp::Ordering {
+        // As the table shows it: of all iterations, where it is known of one.
+        let turns = self.report.iterations.as_ref().map_or(1, |i| i.count.cast_signed());
+        let saves = |s: &Site| match s.saves() {
+            (_, Some(each)) => each.saturating_mul(turns),
+            (whole, None) => whole,
+        };
+        let order = |s: &Site| s.fix.as_ref().map_or(u8::MAX, |f| f.order);
+        let line = |s: &Site| s.user_frame.as_ref().map(|f| (f.file.clone(), f.line));
+        let first = match self.options.sort {
+            // What is paid once comes after what every iteration pays.
+            Sort::Saves => a.once.cmp(&b.once).then(saves(b).cmp(&saves(a))),
+            Sort::Drain => a.once.cmp(&b.once),
+            Sort::Blocked => b.blocked_ns.cmp(&a.blocked_ns),
+            Sort::Waits => b.waits.cmp(&a.waits),
+            Sort::Max => b.blocked_max_ns.cmp(&a.blocked_max_ns),
+            Sort::Fix => order(a).cmp(&order(b)),
+            // Sites without a line come last.
+            Sort::Location => (line(a).is_none(), line(a)).cmp(&(line(b).is_none(), line(b))),
+        };
+        // What is alike stays in order of export and first wait: names and lines of calls that begin at once may be mixed up.
+        first.then(b.drain_ns.cmp(&a.drain_ns)).then(b.blocked_ns.cmp(&a.blocked_ns))
     }
 }
 
@@ -182,24 +208,6 @@ fn name_callers(sites: &mut [Site]) {
     for (site, caller) in callers {
         sites[site].caller = Some(caller);
     }
-}
-
-fn rank(sort: Sort, a: &Site, b: &Site) -> std::cmp::Ordering {
-    let order = |s: &Site| s.fix.as_ref().map_or(u8::MAX, |f| f.order);
-    let line = |s: &Site| s.user_frame.as_ref().map(|f| (f.file.clone(), f.line));
-    let first = match sort {
-        // What is paid once comes after what every iteration pays.
-        Sort::Saves => a.once.cmp(&b.once).then(b.saves_ns().cmp(&a.saves_ns())),
-        Sort::Drain => a.once.cmp(&b.once),
-        Sort::Blocked => b.blocked_ns.cmp(&a.blocked_ns),
-        Sort::Waits => b.waits.cmp(&a.waits),
-        Sort::Max => b.blocked_max_ns.cmp(&a.blocked_max_ns),
-        Sort::Fix => order(a).cmp(&order(b)),
-        // Sites without a line come last.
-        Sort::Location => (line(a).is_none(), line(a)).cmp(&(line(b).is_none(), line(b))),
-    };
-    // What is alike stays in order of export and first wait: names and lines of calls that begin at once may be mixed up.
-    first.then(b.drain_ns.cmp(&a.drain_ns)).then(b.blocked_ns.cmp(&a.blocked_ns))
 }
 
 fn totals(report: &Report) -> PolarsResult<Totals> {
