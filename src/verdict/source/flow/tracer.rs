@@ -9,7 +9,7 @@ use crate::verdict::source::infer::libraries::joins_arrays;
 use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::placement::{Placement, Placements, tells_form};
 use crate::verdict::source::infer::roles;
-use crate::verdict::source::parse::nodes::{self, function_scope};
+use crate::verdict::source::parse::nodes;
 use crate::verdict::source::parse::{Node, Source, dotted, scope, string, within};
 use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprContext, Operator, StmtAssign, StmtIf, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
@@ -472,7 +472,7 @@ fn joins_target(ast: &StmtAssign) -> bool {
 
 /// Whether the function around has no decorator, which could make something else of what it yields.
 fn is_plain_function(path: &[Node<'_>]) -> bool {
-    matches!(path[function_scope(path)], Node::StmtFunctionDef(ast) if ast.decorator_list.is_empty())
+    nodes::function(nodes::function_around(path)).is_some_and(|ast| ast.decorator_list.is_empty())
 }
 
 /// Whether the function around makes the text of an object.
@@ -482,5 +482,5 @@ fn describes(path: &[Node<'_>]) -> bool {
 
 /// The name of the function around; empty where it has none.
 pub(super) fn function_name<'a>(path: &[Node<'a>]) -> &'a str {
-    if let Node::StmtFunctionDef(ast) = path[function_scope(path)] { ast.name.as_str() } else { "" }
+    nodes::function(nodes::function_around(path)).map_or("", |ast| ast.name.as_str())
 }

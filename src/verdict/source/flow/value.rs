@@ -5,7 +5,7 @@ use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::roles::{is_figure, is_figure_of_run};
 use crate::verdict::source::parse::scope::argument_for;
 use crate::verdict::source::parse::{Node, dotted, nodes, scope};
-use ruff_python_ast::{Expr, ExprCall, Number};
+use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{TextRange, TextSize};
 
 /// A value on its way: what the CPU read, or something made of it.
@@ -60,7 +60,7 @@ impl Value {
             Some(Node::ExprAttribute(ast)) => is_figure_of_run(&ast.attr),
             _ => false,
         };
-        let figure = !nodes::find(path, &mut |path| named(path)).is_empty();
+        let figure = nodes::any(path, &mut |path| named(path));
         Self {
             bulk,
             data: bulk,
@@ -314,10 +314,6 @@ pub fn element(mut value: Value) -> Option<Value> {
 pub fn constant_step(expr: &Expr) -> Option<Step> {
     match expr {
         Expr::StringLiteral(literal) => Some(Step::Key(literal.value.to_str().to_owned())),
-        Expr::NumberLiteral(number) => match &number.value {
-            Number::Int(int) => int.as_usize().map(Step::Index),
-            _ => None,
-        },
-        _ => None,
+        _ => usize::try_from(nodes::int(expr)?).ok().map(Step::Index),
     }
 }

@@ -281,9 +281,8 @@ impl<'a> Placements<'a> {
     fn binding(&self, name: &'a ExprName, around: &[Node<'a>]) -> Option<(&'a Expr, Vec<Node<'a>>)> {
         self.spend()?;
         let owner = scope::owner(around, &name.id);
-        let mut stores = scope::occurrences(&owner, &name.id).into_iter().filter(|o| o.store && !o.closure);
-        let only = stores.next().filter(|_| stores.next().is_none())?;
-        scope::value(only.path)
+        let stores = scope::occurrences(&owner, &name.id).into_iter().filter(|o| o.store && !o.closure);
+        scope::value(nodes::only(stores)?.path)
     }
 
     fn name(&self, name: &'a ExprName, around: &[Node<'a>], depth: u8) -> Placement {

@@ -241,7 +241,7 @@ fn only_calls<'a>(file: &'a Source, name: &str, path: &[Node<'_>]) -> Vec<Path<'
     if name.is_empty() || scope::functions(file.module(), name).len() != 1 {
         return Vec::new();
     }
-    let own = path[nodes::function_scope(path)];
+    let own = nodes::range(nodes::function_around(path));
     nodes::calls(&[file.module()], &|call| {
         let callee = dotted(&call.func);
         let (base, called) = split_callee(&callee);

@@ -61,24 +61,23 @@ impl Case<'_, '_> {
         let sure = |path: &[Node<'a>], held| self.is_tensor(Here { path, ..here }, inner, held, 0);
         match expr {
             Expr::Name(name) => {
-                let stores = scope::occurrences(&scope::owner(here.path, &name.id), &name.id);
-                let mut stores = stores.iter().filter(|one| one.store);
-                match stores.find_map(|one| Some((&one.path, scope::gone_through(&one.path)?))) {
-                    Some((path, held)) => Some(sure(path, held) && is_idle(around(path))),
+                let owner = scope::owner(here.path, &name.id);
+                let mut stores = scope::stores(&owner, &name.id);
+                match stores.find_map(|store| Some((scope::gone_through(&store)?, store))) {
+                    Some((held, path)) => Some(sure(&path, held) && is_idle(around(&path))),
                     None => self.with_argument(here, inner, name, &|here, inner, given| {
                         given.is_name_expr().then(|| self.taken(here, inner, given)).flatten()
                     }),
                 }
             }
             Expr::Subscript(ast) => {
-                let several = ast.slice.as_tuple_expr();
-                let parts = several.map_or(std::slice::from_ref(&*ast.slice), |tuple| &tuple.elts);
-                let turn = loop_over(here.path, parts)?;
+                let turn = loop_over(here.path, nodes::elements(&ast.slice))?;
                 let held = dotted(&ast.value);
                 let named = !held.contains(['(', '[', '?']);
                 let same = named && !is_changed(&here.path[..=turn], &held);
                 // A method that the loop calls may give an attribute something else.
-                let own = ast.value.is_name_expr() && (several.is_some() || sure(here.path, &ast.value));
+                let own =
+                    ast.value.is_name_expr() && (ast.slice.is_tuple_expr() || sure(here.path, &ast.value));
                 same.then(|| own && is_idle(&here.path[..=turn]))
             }
             _ => None,
@@ -109,12 +108,7 @@ impl Case<'_, '_> {
                 let callee = dotted(&call.func);
                 let (base, name) = split_callee(&callee);
                 let torch = matches!(base, "torch" | "F" | "torch.nn.functional");
-                torch && !LISTS.has(name) && !SEVERAL.has(name)
-                    || !torch
-                        && TENSORS.has(name)
-                        && !LISTS.has(name)
-                        && !SEVERAL.has(name)
-                        && !base.is_empty()
+                !LISTS.has(name) && !SEVERAL.has(name) && (torch || TENSORS.has(name) && !base.is_empty())
             }
             Expr::Attribute(ast) => matches!(ast.attr.as_str(), "data" | "T") && sub(&ast.value),
             Expr::Subscript(ast) => match &*ast.value {
@@ -183,8 +177,7 @@ fn loop_over(path: &[Node<'_>], indices: &[Expr]) -> Option<usize> {
     });
     let names: Vec<&ExprName> = names.collect();
     let gives = |target: &Expr| {
-        let targets = target.as_tuple_expr().map_or(std::slice::from_ref(target), |tuple| &tuple.elts);
-        let mut targets = targets.iter().filter_map(Expr::as_name_expr);
+        let mut targets = nodes::elements(target).iter().filter_map(Expr::as_name_expr);
         targets.any(|target| names.iter().any(|name| name.id == target.id))
     };
     (nodes::function_scope(path)..path.len()).rev().find(|&at| match path[at] {
@@ -206,12 +199,12 @@ fn around<'p, 'a>(path: &'p [Node<'a>]) -> &'p [Node<'a>] {
 /// computed before. Between other work, how soon each turn needs its number is not told.
 fn is_idle(turn: &[Node<'_>]) -> bool {
     let torch = |call: &ExprCall| matches!(split_root(&dotted(&call.func)).0, "torch" | "F");
-    nodes::calls(turn, &torch).is_empty()
+    !nodes::any_call(turn, &torch)
 }
 
 /// Whether something in the loop at the end of a path assigns or changes what is called so.
 fn is_changed(turn: &[Node<'_>], held: &str) -> bool {
-    let changed = nodes::find(turn, &mut |path| {
+    nodes::any(turn, &mut |path| {
         let stored = match last(path) {
             Some(Node::ExprName(ast)) if ast.id.as_str() == held => ast.ctx != ExprContext::Load,
             Some(Node::ExprAttribute(ast)) if format!("{}.{}", dotted(&ast.value), ast.attr) == held => {
@@ -220,6 +213,5 @@ fn is_changed(turn: &[Node<'_>], held: &str) -> bool {
             _ => return false,
         };
         stored || changes(path)
-    });
-    !changed.is_empty()
+    })
 }

@@ -254,10 +254,8 @@ impl<'a> Case<'_, 'a> {
             Expr::Subscript(ast) if same(&ast.slice) => true,
             Expr::Name(name) => {
                 let owner = scope::owner(path, &name.id);
-                let all = scope::occurrences(&owner, &name.id);
-                let mut stores = all.into_iter().filter(|one| one.store).map(|one| scope::value(one.path));
-                match (stores.next(), stores.next()) {
-                    (Some(Some((value @ (Expr::Call(_) | Expr::Subscript(_)), place))), None) => {
+                match nodes::only(scope::stores(&owner, &name.id)).and_then(scope::value) {
+                    Some((value @ (Expr::Call(_) | Expr::Subscript(_)), place)) => {
                         self.fits(value, &place, asked)
                     }
                     _ => false,

@@ -147,8 +147,7 @@ pub fn is_alike_below(file: &Source, path: &[Node<'_>]) -> bool {
 
 /// Whether the function around does nothing but synchronise: it is there for those who call it.
 pub fn is_wrapper(path: &[Node<'_>]) -> bool {
-    let Node::StmtFunctionDef(ast) = path[function_scope(path)] else { return false };
-    only_synchronises(&ast.body)
+    nodes::function(nodes::function_around(path)).is_some_and(|ast| only_synchronises(&ast.body))
 }
 
 fn only_synchronises(body: &[Stmt]) -> bool {
@@ -197,6 +196,5 @@ pub fn is_measured(file: &Source, path: &[Node<'_>]) -> bool {
         let callee = full_name(file, &dotted(&call.func));
         callee.ends_with("profiler.stop") || callee.ends_with("cudaProfilerStop")
     };
-    !nodes::calls(&[file.module()], &asks).is_empty()
-        || !nodes::calls(&path[..=function_scope(path)], &stops).is_empty()
+    nodes::any_call(&[file.module()], &asks) || nodes::any_call(nodes::function_around(path), &stops)
 }

@@ -74,8 +74,7 @@ pub fn only_value<'a>(path: &[Node<'a>], name: &'a ExprName) -> Option<(&'a Expr
     let owner = scope::owner(path, &name.id);
     let all = scope::occurrences(&owner, &name.id);
     let plain = all.iter().all(|one| one.load || one.store) && scope::parameter(&owner, &name.id).is_none();
-    let mut stores = all.into_iter().filter(|one| one.store);
-    let only = stores.next().filter(|_| plain && stores.next().is_none())?;
+    let only = nodes::only(all.into_iter().filter(|one| one.store)).filter(|_| plain)?;
     let assigned = matches!(only.path[..], [.., Node::StmtAssign(_), _]);
     scope::value(only.path).filter(|_| assigned)
 }

@@ -38,8 +38,7 @@ fn makes_stream<'a>(file: &'a Source, path: &[Node<'a>], side: &ExprName) -> boo
     let is_stream = |call: &ExprCall| full_name(file, &dotted(&call.func)) == "torch.cuda.Stream";
     let made = nodes::calls(&[file.module()], &|call| nodes::name(&call.func).ends_with("Stream"));
     let owner = scope::owner(path, &side.id);
-    let mut stores = scope::occurrences(&owner, &side.id).into_iter().filter(|one| one.store);
-    let only = stores.next().filter(|_| stores.next().is_none()).and_then(|one| scope::value(one.path));
+    let only = nodes::only(scope::stores(&owner, &side.id)).and_then(scope::value);
     made.len() == 1 && only.is_some_and(|(value, _)| value.as_call_expr().is_some_and(is_stream))
 }
 
@@ -51,7 +50,7 @@ fn replacements<'a>(s: Subject<'_, 'a>, call: &'a ExprCall, side: &ExprName) -> 
     let line = text[..stmt.start().to_usize()].rfind('\n').map_or(0, |at| at + 1);
     let indent = &text[line..stmt.start().to_usize()];
     let whole = stmt.value.range() == call.range() && call.arguments.is_empty() && indent.trim().is_empty();
-    let function = &path[..=nodes::function_scope(path)];
+    let function = nodes::function_around(path);
     let below = path.iter().any(|node| matches!(node, Node::StmtWith(ast) if stream(file, ast).is_some()));
     if !whole || below || full_name(file, "torch.cuda") != "torch.cuda" {
         return None;
@@ -102,7 +101,7 @@ fn tensor<'a>(s: Subject<'_, 'a>, stmt: &'a Stmt) -> Option<&'a str> {
     let Stmt::Assign(ast) = stmt else { return None };
     let [Expr::Name(name)] = &*ast.targets else { return None };
     let writes = |call: &ExprCall| nodes::name(&call.func).ends_with('_');
-    let calm = nodes::calls(&[Node::from(stmt)], &writes).is_empty();
+    let calm = !nodes::any_call(&[Node::from(stmt)], &writes);
     let device = s.here.placements.find(&ast.value, s.here.path) == Placement::Device;
     (calm && device && is_tensor(&ast.value)).then_some(&*name.id)
 }

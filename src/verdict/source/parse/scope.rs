@@ -34,6 +34,11 @@ pub fn parameter<'a>(function: &[Node<'a>], name: &str) -> Option<AnyParameterRe
     nodes::function(function)?.parameters.iter().find(|parameter| parameter.name().as_str() == name)
 }
 
+/// Whether a name that is read at the end of `path` is a parameter of its function.
+pub fn is_parameter(path: &[Node<'_>], name: &str) -> bool {
+    parameter(&owner(path, name), name).is_some()
+}
+
 /// Whether a function, lambda, class or comprehension binds the name itself.
 pub fn binds(scope_path: &[Node<'_>], name: &str) -> bool {
     let Some(node) = nodes::last(scope_path) else { return false };
@@ -105,6 +110,11 @@ pub fn occurrences<'a>(scope_path: &[Node<'a>], name: &str) -> Vec<Occurrence<'a
         !(inner && opens && binds(path, name))
     });
     all
+}
+
+/// Where a scope binds a name, in source order.
+pub fn stores<'a>(owner: &[Node<'a>], name: &str) -> impl Iterator<Item = Path<'a>> {
+    occurrences(owner, name).into_iter().filter(|one| one.store).map(|one| one.path)
 }
 
 /// Where a binding takes effect: `x = f(x)` binds after the right side is read.
@@ -199,8 +209,7 @@ pub fn reaching<'a>(path: &[Node<'a>], name: &ExprName) -> Vec<Path<'a>> {
         reads.iter().any(|read| nodes::range(read) == name.range())
     };
     let parameter = parameter(&owner, &name.id).filter(|_| sees(&Definition::parameter(&owner)));
-    let stores = occurrences(&owner, &name.id).into_iter().filter(|one| one.store).map(|one| one.path);
-    let stores = stores.filter(|store| sees(&Definition::new(store)));
+    let stores = stores(&owner, &name.id).filter(|store| sees(&Definition::new(store)));
     parameter.map(|_| owner.clone()).into_iter().chain(stores).collect()
 }
 
@@ -453,6 +462,11 @@ pub fn reads_target(ast: &StmtAssign) -> bool {
 /// The function definitions of a name in the file, with their paths.
 pub fn functions<'a>(module: Node<'a>, name: &str) -> Vec<Path<'a>> {
     find(&[module], &mut |path| nodes::function(path).is_some_and(|ast| ast.name.as_str() == name))
+}
+
+/// The only function definition of a name in the file, with its path.
+pub fn only_function<'a>(module: Node<'a>, name: &str) -> Option<Path<'a>> {
+    nodes::only(functions(module, name))
 }
 
 /// The parameters of a function or lambda, and whether callers leave out the first.

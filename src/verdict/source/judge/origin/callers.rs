@@ -34,7 +34,7 @@ impl Search<'_> {
                 Some(Object { expr, class, recorded: &self.site.frames.get(inner)?.file })
             });
             let here = Here { placements: &placements, path };
-            let function = &path[..=nodes::function_scope(path)];
+            let function = nodes::function_around(path);
             let scene = self.scene(here, &caller.frame.file, function, &outside);
             match self.passed(Scene { object: object.as_ref(), ..scene }, call, parameter) {
                 // Another call of the function may pass other values.

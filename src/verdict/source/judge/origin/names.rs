@@ -124,8 +124,8 @@ impl Search<'_> {
         let name = &read.value.as_name_expr().filter(|_| !self.plain)?.id;
         let (mut looped, mut sent) = (false, None);
         let owner = scope::owner(scene.here.path, name);
-        for store in scope::occurrences(&owner, name).into_iter().filter(|one| one.store) {
-            match scope::given(&store.path) {
+        for store in scope::stores(&owner, name) {
+            match scope::given(&store) {
                 Given::Iterated(_) => looped = true,
                 Given::Value(Expr::Call(call)) if sends(call, name) => sent = Some(self.place(scene, call)),
                 _ => return None,

@@ -162,7 +162,7 @@ impl<'s> Search<'s> {
         expr: &'a Expr,
         outside: &dyn Fn(&Parameter<'_>) -> Answer,
     ) -> Option<Known> {
-        let function = &here.path[..=nodes::function_scope(here.path)];
+        let function = nodes::function_around(here.path);
         let scene = self.scene(here, &self.site.frames.first()?.file, function, outside);
         self.find(scene, expr, Vec::new())
     }

@@ -161,7 +161,7 @@ fn is_own<'a>(expr: &'a Expr, scene: Scene<'_, 'a>) -> bool {
     match expr {
         Expr::Call(call) => super::calls::gives_own(nodes::name(&call.func)),
         Expr::Attribute(ast) => !SAME.has(&ast.attr),
-        Expr::Name(name) => scope::parameter(&scope::owner(scene.here.path, &name.id), &name.id).is_some(),
+        Expr::Name(name) => scope::is_parameter(scene.here.path, &name.id),
         Expr::FString(_) => true,
         _ => false,
     }
