@@ -31,12 +31,11 @@ impl<'a> Tracer<'a, '_> {
         let anew = |opened: &Expr| {
             mode(opened).is_some_and(|mode| mode.starts_with('w')) && !told(&self.file.text(opened))
         };
-        let opened = self.objects.values_of(handle, path);
         !told(&name.id)
             && if scope::is_parameter(path, &name.id) {
                 nodes::name(&call.func) == "print"
             } else {
-                !opened.is_empty() && opened.iter().all(|(opened, _)| anew(opened))
+                self.objects.is_always(handle, path, anew)
             }
     }
 

@@ -34,17 +34,15 @@ impl<'a> Tracer<'a, '_> {
             Expr::Call(call) => dotted(&call.func) == "set",
             _ => value.is_set_expr() || value.is_set_comp_expr(),
         };
-        let values = self.objects.values_of(expr, path);
-        !values.is_empty() && values.iter().all(|(value, _)| made(value))
+        self.objects.is_always(expr, path, made)
     }
 
     /// Whether an expression names an array that lies in a file.
     fn is_on_disk(&self, expr: &'a Expr, path: &[Node<'a>]) -> bool {
-        let values = self.objects.values_of(expr, path);
         let on_disk = Names("create_dataset require_dataset memmap open_memmap");
         let made =
             |value: &Expr| value.as_call_expr().is_some_and(|call| on_disk.has(nodes::name(&call.func)));
-        !values.is_empty() && values.iter().all(|(value, _)| made(value))
+        self.objects.is_always(expr, path, made)
     }
 
     /// Where a value lies that is stored under a key or position that is not told: in a dict where all that the file gives to

@@ -3,7 +3,7 @@
 
 use super::program::{Found, MAX_FILES, Program};
 use super::tracer::{Entered, Tracer};
-use super::value::{Sink, Step, Use, Value};
+use super::value::{Sink, Step, Steps, Use, Value};
 use crate::rules::grade;
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::objects::Objects;
@@ -334,7 +334,7 @@ fn parameter(
     call: &ExprCall,
     argument: TextRange,
     steps: &[Step],
-) -> Option<(String, Vec<Step>)> {
+) -> Option<(String, Steps)> {
     let (parameters, method) = scope::signature(function)?;
     let mut steps = steps.to_vec();
     if let Some(keyword) = nodes::keyword(call, argument) {

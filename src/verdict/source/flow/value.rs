@@ -12,7 +12,7 @@ use ruff_text_size::{TextRange, TextSize};
 #[derive(Clone, Debug, Default)]
 pub struct Value {
     /// How to get back at the value inside the containers that hold it, innermost first: `{"loss": [v]}` is `[Index, Key]`.
-    pub steps: Vec<Step>,
+    pub steps: Steps,
     /// An array or CPU tensor rather than one number.
     pub bulk: bool,
     /// Of an array, one number or all of them: data rather than a figure, as long as nothing sums it up.
@@ -153,6 +153,9 @@ const GIVING: Names = Names(
     "avg average val value mean sum max min best last median global_avg smoothed ema compute result get_avg \
      get_value item peek latest",
 );
+
+/// The containers around a value, innermost first.
+pub type Steps = Vec<Step>;
 
 /// One container around a value.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -98,6 +98,12 @@ impl<'a> Objects<'a> {
         }
     }
 
+    /// Whether the file gives a name or an attribute something, and all of it is so.
+    pub fn is_always(&self, expr: &'a Expr, path: &[Node<'a>], is: impl Fn(&Expr) -> bool) -> bool {
+        let values = self.values_of(expr, path);
+        !values.is_empty() && values.iter().all(|(value, _)| is(value))
+    }
+
     /// Whether a name or an attribute holds a dict: all that the file gives it are some, as far as it tells of an attribute.
     pub fn is_dict(&self, expr: &'a Expr, path: &[Node<'a>]) -> bool {
         let values: Vec<Valued<'a>> = match expr {
@@ -199,10 +205,9 @@ impl<'a> Objects<'a> {
 
 /// Where a region assigns to an attribute of that name.
 fn stores<'a>(region: &[Node<'a>], attribute: &str) -> Vec<Path<'a>> {
-    nodes::find(region, &mut |path| {
-        nodes::attribute(path)
-            .is_some_and(|ast| ast.ctx == ExprContext::Store && ast.attr.as_str() == attribute)
-    })
+    let mut all = nodes::attributes(region, attribute);
+    all.retain(|path| nodes::attribute(path).is_some_and(|ast| ast.ctx == ExprContext::Store));
+    all
 }
 
 /// Whether an expression makes a dict.

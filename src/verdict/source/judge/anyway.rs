@@ -2,7 +2,7 @@
 //! logged.
 
 use super::barrier::surely_before;
-use super::origin::{changes, repeats};
+use super::origin::changes;
 use super::reader::Case;
 use super::rules::GUARD;
 use crate::model::Frame;
@@ -13,9 +13,9 @@ use crate::verdict::source::flow::tracer::Tracer;
 use crate::verdict::source::flow::value::{Sink, Value};
 use crate::verdict::source::infer::libraries::{NUMERIC, Names};
 use crate::verdict::source::infer::objects::Objects;
-use crate::verdict::source::infer::placement::{Here, Placements};
-use crate::verdict::source::locate::callee::{self, Callee};
+use crate::verdict::source::infer::placement::Here;
 use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
+use crate::verdict::source::mend::repeats;
 use crate::verdict::source::parse::scope;
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee};
 use crate::vocabulary::{Class, Kind, Verdict};
@@ -179,22 +179,12 @@ impl<'a> Case<'_, 'a> {
                 }
             }
         }
-        let owner = scope::owner(here.path, &tensor.id);
-        let position = nodes::function(&owner)?
-            .parameters
-            .args
-            .iter()
-            .position(|one| one.name().as_str() == tensor.id.as_str())?;
-        let callee = Callee::around(here.path);
-        let caller = self.site.caller(inner, callee.name).filter(|_| inner == 0)?;
-        let (calls, _) = callee::calls(&caller.file, caller.frame, &callee, caller.direct);
-        let [path] = calls.as_slice() else { return None };
-        let call = nodes::call(path)?;
-        let bound = usize::from(matches!(owner[..], [.., Node::StmtClassDef(_), _]));
-        let argument = nodes::argument(&call.arguments, &tensor.id, position.checked_sub(bound)?)?;
-        let placements = Placements::new(&caller.file);
-        let here = Here { placements: &placements, path };
-        self.shown(here, caller.frame, caller.at, argument.as_name_expr()?, TextRange::default())
+        if inner > 0 {
+            return None;
+        }
+        self.site.with_argument(here, inner, tensor, &|here, caller, argument| {
+            self.shown(here, caller.frame, caller.at, argument.as_name_expr()?, TextRange::default())
+        })
     }
 }
 

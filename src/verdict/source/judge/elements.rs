@@ -1,14 +1,12 @@
 //! Reads of one element after the other of what a loop goes through, which one read before the loop gives as well.
 
-use super::callers::MAX_CALLERS;
 use super::origin::changes;
 use super::reader::Case;
 use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::infer::placement::{Here, Placement, Placements};
-use crate::verdict::source::locate::callee::{self, Callee};
+use crate::verdict::source::infer::placement::{Here, Placement};
 use crate::verdict::source::locate::sync_expr::{SyncExpr, tested};
 use crate::verdict::source::parse::imports::split_root;
-use crate::verdict::source::parse::scope::{self, Given, argument_for};
+use crate::verdict::source::parse::scope::{self, Given};
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee};
 use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprName};
 
@@ -65,8 +63,8 @@ impl Case<'_, '_> {
                 let mut stores = scope::stores(&owner, &name.id);
                 match stores.find_map(|store| Some((scope::gone_through(&store)?, store))) {
                     Some((held, path)) => Some(sure(&path, held) && is_idle(around(&path))),
-                    None => self.with_argument(here, inner, name, &|here, inner, given| {
-                        given.is_name_expr().then(|| self.taken(here, inner, given)).flatten()
+                    None => self.site.with_argument(here, inner, name, &|here, caller, given| {
+                        given.is_name_expr().then(|| self.taken(here, caller.at, given)).flatten()
                     }),
                 }
             }
@@ -138,33 +136,12 @@ impl Case<'_, '_> {
                 value.as_call_expr().is_some_and(|call| SEVERAL.has(nodes::name(&call.func)))
             }
             Given::Other => {
-                let passed = self.with_argument(here, inner, name, &|here, inner, given| {
-                    Some(self.is_tensor(here, inner, given, steps))
+                let passed = self.site.with_argument(here, inner, name, &|here, caller, given| {
+                    Some(self.is_tensor(here, caller.at, given, steps))
                 });
                 passed == Some(true)
             }
         }
-    }
-
-    /// What `look` says of the argument that the caller of the frame `inner` passes for a name there.
-    fn with_argument(
-        self,
-        here: Here<'_, '_>,
-        inner: usize,
-        name: &ExprName,
-        look: &dyn for<'p, 'c> Fn(Here<'p, 'c>, usize, &'c Expr) -> Option<bool>,
-    ) -> Option<bool> {
-        let callee = Callee::around(here.path);
-        let caller = self.site.caller(inner, callee.name).filter(|_| inner < MAX_CALLERS)?;
-        let (calls, _) = callee::calls(&caller.file, caller.frame, &callee, caller.direct);
-        let [path] = calls.as_slice() else { return None };
-        let owner = scope::owner(here.path, &name.id);
-        let argument = match last(path)? {
-            Node::ExprSubscript(ast) => &*ast.slice,
-            _ => argument_for(&owner, nodes::call(path)?, &name.id)?,
-        };
-        let placements = Placements::new(&caller.file);
-        look(Here { placements: &placements, path }, caller.at, argument)
     }
 }
 

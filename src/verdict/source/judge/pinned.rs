@@ -127,10 +127,9 @@ impl<'p> Home<'p> {
 
     /// Where the file gives a field of that name something.
     fn stores(&self, field: &str) -> Vec<Path<'_>> {
-        nodes::find(&[self.file.module()], &mut |path| {
-            nodes::attribute(path)
-                .is_some_and(|one| one.attr.as_str() == field && one.ctx != ExprContext::Load)
-        })
+        let mut all = nodes::attributes(&[self.file.module()], field);
+        all.retain(|path| nodes::attribute(path).is_some_and(|one| one.ctx != ExprContext::Load));
+        all
     }
 
     /// The file that defines what an import of this one calls so.

@@ -1,7 +1,7 @@
 //! One wait for several reads: `torch.stack([loss, acc]).tolist()`.
 
 use super::neighbours;
-use super::text::{insert, replace};
+use super::text::{beside, insert, line_break, replace};
 use super::{READ_ONCE, READ_TOGETHER, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::infer::libraries::Names;
@@ -11,7 +11,7 @@ use crate::verdict::source::parse::imports::full_name;
 use crate::verdict::source::parse::nodes::{self, statement};
 use crate::verdict::source::parse::{Node, dotted, last, scope};
 use ruff_python_ast::{Expr, ExprCall, ExprContext, Stmt};
-use ruff_text_size::Ranged;
+use ruff_text_size::{Ranged, TextRange};
 
 /// Methods that give the same tensor again and change nothing.
 const PURE: &[&str] = &[
@@ -112,22 +112,18 @@ impl<'a> Reads<'a> {
         };
         let others = self.stmts.iter().flat_map(nodes::own_calls);
         let first = self.stmts.first().map(Ranged::start).ok_or(Refusal::Form)?;
-        let text = file.whole();
-        let line = text[..first.to_usize()].rfind('\n').map_or(0, |at| at + 1);
-        let indent = &text[line..first.to_usize()];
+        let (indent, ..) = beside(file, TextRange::empty(first));
         let torch = full_name(file, "torch.stack") == "torch.stack" && imports_torch(here);
         let torch = torch || self.names.len() == 1;
         if !torch || !indent.trim().is_empty() || !others.clone().all(|call| harmless(&call)) {
             return Err(Refusal::Form);
         }
         let variables = variables(here, &self.names).ok_or(Refusal::Form)?;
-        let break_ =
-            if text[line..].lines().next().is_some_and(|_| text.contains("\r\n")) { "\r\n" } else { "\n" };
         let read = match &*self.names {
             [name] => format!("{name}.item()"),
             names => format!("torch.stack([v.reshape(()) for v in ({})]).tolist()", names.join(", ")),
         };
-        let read = format!("{} = {read}{break_}{indent}", variables.join(", "));
+        let read = format!("{} = {read}{}{indent}", variables.join(", "), line_break(file));
         let mut all = vec![insert(first, read)];
         for call in &self.calls {
             let name = nodes::receiver(call).map(|value| here.text(value)).unwrap_or_default();

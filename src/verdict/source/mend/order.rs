@@ -1,6 +1,6 @@
 //! A wait of the host for a stream, as a wait of the GPU.
 
-use super::text::replace;
+use super::text::{beside, line_break, replace};
 use super::{Subject, WAIT_STREAM, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::infer::libraries::Names;
@@ -46,9 +46,7 @@ fn replacements<'a>(s: Subject<'_, 'a>, call: &'a ExprCall, side: &ExprName) -> 
     let (file, path) = (s.here.file(), s.here.path);
     let (block, own) = nodes::place(path)?;
     let Stmt::Expr(stmt) = &block[own] else { return None };
-    let text = file.whole();
-    let line = text[..stmt.start().to_usize()].rfind('\n').map_or(0, |at| at + 1);
-    let indent = &text[line..stmt.start().to_usize()];
+    let (indent, ..) = beside(file, stmt.range);
     let whole = stmt.value.range() == call.range() && call.arguments.is_empty() && indent.trim().is_empty();
     let function = nodes::function_around(path);
     let below = path.iter().any(|node| matches!(node, Node::StmtWith(ast) if stream(file, ast).is_some()));
@@ -84,8 +82,7 @@ fn replacements<'a>(s: Subject<'_, 'a>, call: &'a ExprCall, side: &ExprName) -> 
             lines += &format!("\n{indent}{name}.record_stream(torch.cuda.current_stream())");
         }
     }
-    let lines = if text.contains("\r\n") { lines.replace('\n', "\r\n") } else { lines };
-    Some(vec![replace(stmt.range, lines)])
+    Some(vec![replace(stmt.range, lines.replace('\n', line_break(file)))])
 }
 
 /// The stream that a `with` makes the current one; `None` where it does something else too.

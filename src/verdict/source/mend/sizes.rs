@@ -28,9 +28,7 @@ pub fn output<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
     if call.arguments.find_keyword("output_size").is_some() {
         return None;
     }
-    let torch = dotted(&call.func) == "torch.repeat_interleave";
-    let repeats = call.arguments.find_argument_value("repeats", usize::from(torch))?;
-    let counts = match repeats {
+    let counts = match repeats(call)? {
         Expr::Name(name) => only_value(s.here.path, name).and_then(|(value, place)| {
             let plain = |one: &Occurrence<'_>| !is_changed(&one.path);
             let kept = occurrences(s.here.path, &name.id).iter().all(plain);
@@ -41,6 +39,12 @@ pub fn output<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
     let size = counts.map(|name| format!("output_size=sum(map(int, {name})) if len({name}) > 1 else None"));
     let all = size.and_then(|size| with_argument(s.here.file(), call, &size)).map(|one| vec![one]);
     Some(Written::new(&OUTPUT_SIZE, None, all.ok_or(Refusal::Sizes)))
+}
+
+/// How often a call of repeat_interleave repeats each element.
+pub fn repeats(call: &ExprCall) -> Option<&Expr> {
+    let torch = dotted(&call.func) == "torch.repeat_interleave";
+    call.arguments.find_argument_value("repeats", usize::from(torch))
 }
 
 /// The list of the host that an upload at the end of `path` is made of: a name that holds the same numbers ever after.

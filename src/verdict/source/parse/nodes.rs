@@ -74,6 +74,11 @@ pub fn calls<'a>(path: &[Node<'a>], wanted: &dyn Fn(&ExprCall) -> bool) -> Vec<P
     find(path, &mut |path| call(path).is_some_and(wanted))
 }
 
+/// Paths of the attributes of that name at and below the last node of `path`, in source order.
+pub fn attributes<'a>(path: &[Node<'a>], name: &str) -> Vec<Path<'a>> {
+    find(path, &mut |path| attribute(path).is_some_and(|ast| ast.attr.as_str() == name))
+}
+
 /// The last node of a path. A path is never empty; the module stands in where one would be.
 pub fn last<'a>(path: &[Node<'a>]) -> Option<Node<'a>> {
     path.last().copied()

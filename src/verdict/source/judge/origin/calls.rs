@@ -3,7 +3,7 @@
 
 use super::search::{Known, Parameter, Scene, Search, all};
 use crate::verdict::source::flow::program::Program;
-use crate::verdict::source::flow::value::{Step, constant_step};
+use crate::verdict::source::flow::value::{Step, Steps, constant_step};
 use crate::verdict::source::infer::libraries::{Names, TORCH, makes_tensor};
 use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::placement::{Here, Placement, Placements};
@@ -49,12 +49,7 @@ pub(super) fn computes(name: &str) -> bool {
 }
 
 impl Search<'_> {
-    pub(super) fn call<'a>(
-        &self,
-        scene: Scene<'_, 'a>,
-        call: &'a ExprCall,
-        steps: Vec<Step>,
-    ) -> Option<Known> {
+    pub(super) fn call<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall, steps: Steps) -> Option<Known> {
         let callee = dotted(&call.func);
         let (base, name) = split_callee(&callee);
         let torch = TORCH.has(base);
@@ -123,7 +118,7 @@ impl Search<'_> {
     }
 
     /// What hands on what lies in its argument or receiver: loops over it, entries of dicts, batches of a loader.
-    fn handed_on<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall, mut steps: Vec<Step>) -> Option<Known> {
+    fn handed_on<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall, mut steps: Steps) -> Option<Known> {
         let (name, receiver, arguments) =
             (nodes::name(&call.func), nodes::receiver(call), &call.arguments.args);
         let looped = steps.last() == Some(&Step::Any);
@@ -167,7 +162,7 @@ impl Search<'_> {
         scene: Scene<'_, 'a>,
         call: &'a ExprCall,
         tensor: &'a Expr,
-        steps: Vec<Step>,
+        steps: Steps,
     ) -> Option<Known> {
         let place = || Some(self.place(scene, call));
         match self.find(scene, tensor, steps) {
@@ -235,7 +230,7 @@ impl Search<'_> {
         placements: &Placements<'b>,
         recorded: &str,
         function: &Path<'b>,
-        mut steps: Vec<Step>,
+        mut steps: Steps,
     ) -> Option<Known> {
         let ast = nodes::function(function)?;
         if ast.is_async || !ast.decorator_list.iter().all(|one| TRANSPARENT.has(decorator(&one.expression))) {
@@ -289,7 +284,7 @@ pub(super) fn gives_own(name: &str) -> bool {
     OWN.has(name) || !(PURE.has(name) || BUILTINS.has(name) || WRAPPERS.has(name))
 }
 
-fn with(mut steps: Vec<Step>, step: Step) -> Vec<Step> {
+fn with(mut steps: Steps, step: Step) -> Steps {
     steps.push(step);
     steps
 }
