@@ -191,9 +191,7 @@ impl<'a> Tracer<'a, '_> {
             Role::Device => return ends(Sink::Device, format!("an argument of {callee} on the device")),
             Role::Rate => return ends(Sink::Rate, format!("what {callee} sets the learning rate by")),
             Role::Key => return ends(Sink::Index, format!("a key for {callee}")),
-            Role::Decide(what) => {
-                return ends(Sink::Branch { guard: false, assert: false }, format!("{what} ({callee})"));
-            }
+            Role::Decide(what) => return ends(Sink::BRANCH, format!("{what} ({callee})")),
             Role::Size => return sized(path, at, &callee),
             Role::Neutral => return Next::Done,
             Role::Track | Role::Keep | Role::Unknown => return self.given(role, path, at, value),
@@ -284,7 +282,7 @@ fn mode(opened: &Expr) -> Option<&str> {
 fn sized(path: &[Node<'_>], call: usize, callee: &str) -> Next {
     let above = nodes::last(&path[..call]);
     if callee == "range" && matches!(above, Some(Node::StmtFor(_) | Node::Comprehension(_))) {
-        return ends(Sink::Branch { guard: false, assert: false }, "the bound of a loop");
+        return ends(Sink::BRANCH, "the bound of a loop");
     }
     ends(Sink::Size, format!("a size for {callee}"))
 }

@@ -303,19 +303,18 @@ fn aliases<'a>(owner: &Path<'a>, name: &str) -> impl Iterator<Item = Path<'a>> {
 /// Whether an index is a key of a dict: text, or what a loop over the keys or items of one gives.
 fn is_key(index: &Expr, path: &[Node<'_>]) -> bool {
     let Expr::Name(name) = index else { return index.is_f_string_expr() };
-    let gives_key = |store: Path<'_>| {
-        let scope::Given::Iterated(Expr::Call(call)) = scope::given(&store) else { return false };
-        match (nodes::name(&call.func), nodes::above(&store, 1)) {
+    let gives_key = |store: &Path<'_>| {
+        let scope::Given::Iterated(Expr::Call(call)) = scope::given(store) else { return false };
+        match (nodes::name(&call.func), nodes::above(store, 1)) {
             ("keys", _) => true,
             ("items", Some(Node::ExprTuple(pair))) => {
-                pair.elts.first().is_some_and(|first| first.range() == nodes::range(&store))
+                pair.elts.first().is_some_and(|first| first.range() == nodes::range(store))
             }
             _ => false,
         }
     };
-    let owner = scope::owner(path, &name.id);
-    let mut stores = scope::stores(&owner, &name.id).peekable();
-    stores.peek().is_some() && stores.all(gives_key)
+    let stores = scope::bindings(path, &name.id);
+    !stores.is_empty() && stores.iter().all(gives_key)
 }
 
 /// Whether the function around looks for an index in the container itself: `if key in table: table[key] = v`. Of a list that

@@ -278,9 +278,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 if keyword.arg.as_ref().is_some_and(|id| id.as_str() == "key"));
             return match name {
                 // `sorted(scores, key=scores.get)`.
-                "get" | "__getitem__" if key => {
-                    ends(Sink::Branch { guard: false, assert: false }, "the key of a sort")
-                }
+                "get" | "__getitem__" if key => ends(Sink::BRANCH, "the key of a sort"),
                 _ if tells_form(name, None) => Next::Done,
                 _ => Next::Up(1),
             };
@@ -329,7 +327,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 Next::Up(2)
             }
             "sort" if value.data && !value.steps.is_empty() && !call.arguments.is_empty() => {
-                ends(Sink::Branch { guard: false, assert: false }, "the key of a sort")
+                ends(Sink::BRANCH, "the key of a sort")
             }
             "append" | "extend" | "update" | "add" | "clear" | "sort" | "reverse"
                 if !value.steps.is_empty() =>
@@ -448,8 +446,8 @@ fn returned_by_lambda(path: &[Node<'_>], value: &mut Value) -> Next {
         _ => "",
     };
     match given_to {
-        _ if key => ends(Sink::Branch { guard: false, assert: false }, "the key of a sort"),
-        "filter" => ends(Sink::Branch { guard: false, assert: false }, "the test of a filter"),
+        _ if key => ends(Sink::BRANCH, "the key of a sort"),
+        "filter" => ends(Sink::BRANCH, "the test of a filter"),
         "map" | "tree_map" => {
             value.steps.push(Step::Any);
             Next::Up(3)

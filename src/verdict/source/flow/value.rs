@@ -120,24 +120,16 @@ impl Value {
     /// Whether an attribute or method of a meter gives the value back, which it then stands for; true for all other values.
     pub fn is_given_by(&mut self, name: &str) -> bool {
         let Some(Step::Meter(key)) = self.steps.last().cloned() else { return true };
-        match name {
-            _ if TOLD.has(name) => return false,
-            _ if GIVING.has(name) => {
-                self.steps.pop();
-            }
-            "meters" | "items" | "values" | "get" | "pop" | "metrics" | "history" => {
-                self.steps.pop();
-                self.steps.push(key.map_or(Step::Any, Step::Key));
-            }
-            _ if key.as_deref() == Some(name) => {
-                self.steps.pop();
-            }
-            // Of another figure.
-            _ if key.is_some() => return false,
-            _ => {
-                self.steps.pop();
-                self.vague = true;
-            }
+        let any = matches!(name, "meters" | "items" | "values" | "get" | "pop" | "metrics" | "history");
+        let own = GIVING.has(name) || any || key.as_deref() == Some(name);
+        // What it was told is not given back, nor is another figure.
+        if TOLD.has(name) || !own && key.is_some() {
+            return false;
+        }
+        self.steps.pop();
+        self.vague |= !own;
+        if any {
+            self.steps.push(key.map_or(Step::Any, Step::Key));
         }
         true
     }
@@ -206,6 +198,9 @@ pub enum Sink {
 }
 
 impl Sink {
+    /// A branch that does more than stop or complain.
+    pub const BRANCH: Self = Self::Branch { guard: false, assert: false };
+
     /// Whether it needs the value at once.
     pub fn is_decisive(&self) -> bool {
         matches!(self, Self::Branch { .. } | Self::Size | Self::Index | Self::Rate | Self::Compute)

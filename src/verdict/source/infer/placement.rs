@@ -233,7 +233,7 @@ impl<'a> Placements<'a> {
             && let Some((Expr::List(made), _)) = self.binding(name, around)
             && made.elts.is_empty()
         {
-            let appended = scope::occurrences(&scope::owner(around, &name.id), &name.id);
+            let appended = scope::mentions(around, &name.id);
             let mut given = appended.iter().filter_map(|read| match read.path[..] {
                 [.., Node::ExprCall(call), Node::ExprAttribute(ast), _] if ast.attr.as_str() == "append" => {
                     Some(self.guess(call.arguments.args.first()?, &read.path, depth + 2))

@@ -59,8 +59,7 @@ impl Case<'_, '_> {
         let sure = |path: &[Node<'a>], held| self.is_tensor(Here { path, ..here }, inner, held, 0);
         match expr {
             Expr::Name(name) => {
-                let owner = scope::owner(here.path, &name.id);
-                let mut stores = scope::stores(&owner, &name.id);
+                let mut stores = scope::bindings(here.path, &name.id).into_iter();
                 match stores.find_map(|store| Some((scope::gone_through(&store)?, store))) {
                     Some((held, path)) => Some(sure(&path, held) && is_idle(around(&path))),
                     None => self.site.with_argument(here, inner, name, &|here, caller, given| {
@@ -91,8 +90,7 @@ impl Case<'_, '_> {
                     matches!(path[..], [.., Node::ExprCall(call), Node::ExprAttribute(method), _]
                         if TENSORS.has(&method.attr) && nodes::within(method, &*call.func))
                 };
-                let owner = scope::owner(here.path, &name.id);
-                let all = scope::occurrences(&owner, &name.id);
+                let all = scope::mentions(here.path, &name.id);
                 all.iter().any(|one| one.load && asked(&one.path))
                     || steps < MAX_STEPS && {
                         let given = scope::reaching(here.path, name);

@@ -55,10 +55,7 @@ impl<'a> Callee<'a> {
         let Some(parameters) = self.parameters else { return true };
         let all = parameters.posonlyargs.iter().chain(&parameters.args).chain(&parameters.kwonlyargs);
         let needed = all.filter(|parameter| parameter.default.is_none()).count();
-        let given = &call.arguments;
-        given.args.iter().any(Expr::is_starred_expr)
-            || given.keywords.iter().any(|keyword| keyword.arg.is_none())
-            || given.len() + usize::from(self.method) >= needed
+        nodes::unpacks(call) || call.arguments.len() + usize::from(self.method) >= needed
     }
 }
 

@@ -360,12 +360,11 @@ fn mask_name(name: &str) -> bool {
 
 /// Whether a name is only ever a Python number that a loop counts.
 fn counts(name: &ExprName, path: &[Node<'_>]) -> bool {
-    let owner = scope::owner(path, &name.id);
-    let mut stores = scope::stores(&owner, &name.id).peekable();
-    let counted = |path: nodes::Path<'_>| {
-        matches!(scope::given(&path), Given::Iterated(_)) && scope::gone_through(&path).is_none()
+    let stores = scope::bindings(path, &name.id);
+    let counted = |path: &nodes::Path<'_>| {
+        matches!(scope::given(path), Given::Iterated(_)) && scope::gone_through(path).is_none()
     };
-    stores.peek().is_some() && stores.all(counted)
+    !stores.is_empty() && stores.iter().all(counted)
 }
 
 fn is_constant(expr: &Expr) -> bool {

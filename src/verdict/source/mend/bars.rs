@@ -44,8 +44,7 @@ fn conditioned(s: Subject<'_, '_>, told: &Expr) -> Option<Vec<Replacement>> {
     let Node::StmtFor(around) = s.here.path[own.checked_sub(1)?] else { return None };
     let (Expr::Tuple(target), Expr::Call(counted)) = (&*around.target, &*around.iter) else { return None };
     let counter = target.elts.first()?.as_name_expr()?;
-    let owner = scope::owner(s.here.path, &counter.id);
-    let stored = scope::occurrences(&owner, &counter.id);
+    let stored = scope::mentions(s.here.path, &counter.id);
     let inside = |one: &&scope::Occurrence<'_>| nodes::within(nodes::range(&one.path), around.range);
     let changed =
         stored.iter().filter(inside).any(|one| !one.load && nodes::range(&one.path) != counter.range);

@@ -39,7 +39,7 @@ pub fn once(s: Subject<'_, '_>) -> Option<Written> {
 fn uploaded<'a>(s: Subject<'_, 'a>, name: &'a ExprName) -> Option<Vec<Replacement>> {
     let file = s.here.file();
     let (made, place) = only_value(s.here.path, name)?;
-    let all = scope::occurrences(&scope::owner(s.here.path, &name.id), &name.id);
+    let all = scope::mentions(s.here.path, &name.id);
     let loads = all.iter().filter(|one| !one.store);
     let indexed: Vec<(&Expr, &Path<'a>)> = loads
         .filter(|one| !matches!(&one.path[..], [.., Node::ExprCall(call), Node::Arguments(_), _] if dotted(&call.func) == "len"))

@@ -136,9 +136,8 @@ impl<'a> Reads<'a> {
 
 /// Whether `torch` is what the file's import calls so.
 pub fn imports_torch(here: Here<'_, '_>) -> bool {
-    let owner = scope::owner(here.path, "torch");
-    let mut bound = scope::stores(&owner, "torch").peekable();
-    bound.peek().is_some() && bound.all(|store| matches!(last(&store), Some(Node::Alias(_))))
+    let bound = scope::bindings(here.path, "torch");
+    !bound.is_empty() && bound.iter().all(|store| matches!(last(store), Some(Node::Alias(_))))
 }
 
 /// Names for what is read that nothing in the file is called yet: `loss_value`.

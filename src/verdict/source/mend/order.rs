@@ -37,8 +37,7 @@ pub fn waited<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
 fn makes_stream<'a>(file: &'a Source, path: &[Node<'a>], side: &ExprName) -> bool {
     let is_stream = |call: &ExprCall| full_name(file, &dotted(&call.func)) == "torch.cuda.Stream";
     let made = nodes::calls(&[file.module()], &|call| nodes::name(&call.func).ends_with("Stream"));
-    let owner = scope::owner(path, &side.id);
-    let only = nodes::only(scope::stores(&owner, &side.id)).and_then(scope::value);
+    let only = nodes::only(scope::bindings(path, &side.id)).and_then(scope::value);
     made.len() == 1 && only.is_some_and(|(value, _)| value.as_call_expr().is_some_and(is_stream))
 }
 
@@ -54,9 +53,7 @@ fn replacements<'a>(s: Subject<'_, 'a>, call: &'a ExprCall, side: &ExprName) -> 
         return None;
     }
     let mut on_side: Vec<&StmtWith> = Vec::new();
-    for used in
-        scope::occurrences(&scope::owner(path, &side.id), &side.id).into_iter().filter(|one| !one.store)
-    {
+    for used in scope::mentions(path, &side.id).into_iter().filter(|one| !one.store) {
         match used.path[..] {
             [.., Node::ExprAttribute(ast), _]
                 if matches!(ast.attr.as_str(), "wait_stream" | "synchronize") => {}

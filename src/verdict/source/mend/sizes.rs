@@ -31,7 +31,7 @@ pub fn output<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
     let counts = match repeats(call)? {
         Expr::Name(name) => only_value(s.here.path, name).and_then(|(value, place)| {
             let plain = |one: &Occurrence<'_>| !is_changed(&one.path);
-            let kept = occurrences(s.here.path, &name.id).iter().all(plain);
+            let kept = scope::mentions(s.here.path, &name.id).iter().all(plain);
             uploaded(s.here, value, &place).filter(|_| kept)
         }),
         value => uploaded(s.here, value, s.here.path),
@@ -60,15 +60,11 @@ fn uploaded<'a>(here: Here<'_, 'a>, value: &'a Expr, path: &[Node<'a>]) -> Optio
     let made = made && here.placements.find(list, &place) == Placement::Host;
     let block = |path: &[Node<'a>]| nodes::place(path).map(|(block, at)| (block.as_ptr(), at));
     let beside = block(&place).zip(block(path)).is_some_and(|(a, b)| a.0 == b.0 && a.1 < b.1);
-    let used = occurrences(path, &counts.id);
+    let used = scope::mentions(path, &counts.id);
     let local = scope::owner(path, &counts.id).len() > 1;
     let asked =
         |one: &Occurrence<'_>| one.store || is_asked(&one.path) || within(nodes::range(&one.path), call);
     (made && local && beside && used.iter().all(asked)).then_some(counts.id.as_str())
-}
-
-fn occurrences<'a>(path: &[Node<'a>], name: &str) -> Vec<Occurrence<'a>> {
-    scope::occurrences(&scope::owner(path, name), name)
 }
 
 /// Whether a list is only looked at: `len(counts)`, `sum(counts)`, `for n in counts`, `counts[i]`.

@@ -52,8 +52,7 @@ fn passed<'a>(
     let passed = named.iter().map(|path| {
         let call = nodes::call(&path[..path.len() - 1])?;
         let called = call.func.range() == nodes::range(path);
-        let plain = !call.arguments.args.iter().any(Expr::is_starred_expr)
-            && call.arguments.keywords.iter().all(|keyword| keyword.arg.is_some());
+        let plain = !nodes::unpacks(call);
         let value = call.arguments.find_argument_value(name, position).filter(|_| called && plain)?;
         Some((value, path[..path.len() - 1].to_vec()))
     });
@@ -115,8 +114,7 @@ fn is_fixed<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>], steps: u8, 
 /// ```
 pub fn iterated<'a>(expr: &'a Expr, path: &[Node<'a>]) -> Option<Valued<'a>> {
     let Expr::Name(name) = expr else { return None };
-    let owner = scope::owner(path, &name.id);
-    let occurrences = scope::occurrences(&owner, &name.id);
+    let occurrences = scope::mentions(path, &name.id);
     if occurrences.iter().any(|one| !one.load && !one.store || is_written(&one.path)) {
         return None;
     }

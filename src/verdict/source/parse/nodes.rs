@@ -289,6 +289,12 @@ pub fn keyword(call: &ExprCall, at: TextRange) -> Option<&Keyword> {
     call.arguments.keywords.iter().find(|keyword| within(at, &keyword.value))
 }
 
+/// Whether a call hands over what lies in a list or a dict: `f(*args)`, `f(**kwargs)`.
+pub fn unpacks(call: &ExprCall) -> bool {
+    call.arguments.args.iter().any(Expr::is_starred_expr)
+        || call.arguments.keywords.iter().any(|keyword| keyword.arg.is_none())
+}
+
 /// Whether the call passes `name=True`.
 pub fn flag(call: &ExprCall, name: &str) -> bool {
     call.arguments

@@ -117,6 +117,16 @@ pub fn stores<'a>(owner: &[Node<'a>], name: &str) -> impl Iterator<Item = Path<'
     occurrences(owner, name).into_iter().filter(|one| one.store).map(|one| one.path)
 }
 
+/// Where the name that is read at the end of `path` is bound, in the scope that owns it.
+pub fn bindings<'a>(path: &[Node<'a>], name: &str) -> Vec<Path<'a>> {
+    stores(&owner(path, name), name).collect()
+}
+
+/// All occurrences of the name that is read at the end of `path`, in the scope that owns it.
+pub fn mentions<'a>(path: &[Node<'a>], name: &str) -> Vec<Occurrence<'a>> {
+    occurrences(&owner(path, name), name)
+}
+
 /// Where a binding takes effect: `x = f(x)` binds after the right side is read.
 fn effective(path: &[Node<'_>]) -> TextSize {
     let Some(node) = nodes::last(path) else { return TextSize::default() };

@@ -187,8 +187,7 @@ impl Search<'_> {
         };
         match &*call.func {
             Expr::Name(name) => {
-                let owner = scope::owner(here.path, &name.id);
-                let only = nodes::only(scope::stores(&owner, &name.id))?;
+                let only = nodes::only(scope::bindings(here.path, &name.id))?;
                 match last(&only)? {
                     Node::StmtFunctionDef(_) => Some(Callee::Here(only)),
                     _ => imported(&name.id, None),

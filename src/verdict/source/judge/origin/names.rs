@@ -112,8 +112,7 @@ impl Search<'_> {
     pub(super) fn field(&self, scene: Scene<'_, '_>, read: &ExprAttribute) -> Option<Known> {
         let name = &read.value.as_name_expr().filter(|_| !self.plain)?.id;
         let (mut looped, mut sent) = (false, None);
-        let owner = scope::owner(scene.here.path, name);
-        for store in scope::stores(&owner, name) {
+        for store in scope::bindings(scene.here.path, name) {
             match scope::given(&store) {
                 Given::Iterated(_) => looped = true,
                 Given::Value(Expr::Call(call)) if sends(call, name) => sent = Some(self.place(scene, call)),
