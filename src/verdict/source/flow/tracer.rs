@@ -10,7 +10,7 @@ use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::placement::{Placement, Placements, tells_form};
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::nodes;
-use crate::verdict::source::parse::{Node, Source, dotted, scope, string, within};
+use crate::verdict::source::parse::{Node, Source, dotted, string, within};
 use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprContext, Operator, StmtAssign, StmtIf, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ const MAX_HOPS: u8 = 12;
 ///
 /// Definition: starting at the expression that reads the device, go up the syntax tree. Arithmetic, conversions, formatting and
 /// containers pass the value on; an assignment moves it to a name, whose reads that the binding reaches
-/// ([`scope::reached`]) are followed in turn, attributes likewise through their class, arguments of functions of the same file
+/// ([`reached`](crate::verdict::source::parse::scope::reached)) are followed in turn, attributes likewise through their class, arguments of functions of the same file
 /// through the parameter; everything else is a sink and ends the way. The result is the list of sinks.
 ///
 /// ```text
@@ -357,7 +357,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
         let above = &path[..path.len() - 1];
         match *parent {
             Node::StmtAssign(ast) => {
-                let (sum, joins) = (scope::reads_target(ast), joins_target(ast));
+                let (sum, joins) = (reads_target(ast), joins_target(ast));
                 for target in &ast.targets {
                     let collects = sum || joins;
                     let value =
@@ -454,6 +454,14 @@ fn returned_by_lambda(path: &[Node<'_>], value: &mut Value) -> Next {
         }
         _ => ends(Sink::Returned, "returned by a lambda"),
     }
+}
+
+/// Whether an assignment reads its own target: `total = total + v`.
+fn reads_target(ast: &StmtAssign) -> bool {
+    let [target] = ast.targets.as_slice() else { return false };
+    let Expr::BinOp(sum) = &*ast.value else { return false };
+    let wanted = dotted(target);
+    wanted != "?" && (dotted(&sum.left) == wanted || dotted(&sum.right) == wanted)
 }
 
 /// Whether an assignment puts more into an array that it reads: `all = np.append(all, part)`.

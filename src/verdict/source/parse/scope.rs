@@ -1,9 +1,7 @@
 //! Where a name's value can be read: occurrences, blocks, and which of them a binding reaches.
 
 use super::nodes::{self, Node, Path, find, function_scope, scope, statement, within};
-use ruff_python_ast::{
-    AnyParameterRef, Expr, ExprCall, ExprContext, ExprName, Parameters, Stmt, StmtAssign, StmtIf,
-};
+use ruff_python_ast::{AnyParameterRef, Expr, ExprCall, ExprContext, ExprName, Parameters, Stmt, StmtIf};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 /// One occurrence of a name in a scope.
@@ -459,14 +457,6 @@ fn paired<'a>(target: &'a Expr, value: &'a Expr, name: Node<'a>) -> Option<&'a E
     }
     let at = targets.elts.iter().position(|one| one.range() == name.range())?;
     values.elts.get(at)
-}
-
-/// Whether an assignment reads its own target: `total = total + v`.
-pub fn reads_target(ast: &StmtAssign) -> bool {
-    let [target] = ast.targets.as_slice() else { return false };
-    let Expr::BinOp(sum) = &*ast.value else { return false };
-    let wanted = nodes::dotted(target);
-    wanted != "?" && (nodes::dotted(&sum.left) == wanted || nodes::dotted(&sum.right) == wanted)
 }
 
 /// The function definitions of a name in the file, with their paths.
