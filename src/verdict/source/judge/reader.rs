@@ -244,14 +244,16 @@ impl Case<'_, '_> {
     /// launches.
     fn clocked(self) -> Option<Verdict> {
         let caller = self.site.caller(0, "");
-        let (grade, clock) = explicit::clock(self.here, caller.as_ref())?;
+        let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
+        let (grade, clock) = explicit::clock(self.here, caller)?;
         let what = format!("is thrown away: it only waits, and {clock}");
         Some(self.says(grade, Kind::Timing, "F01", &what))
     }
 
     fn explicit(self) -> Verdict {
         let caller = self.site.caller(0, "");
-        let (grade, kind, what) = explicit::purpose(self.here, self.site.program(), caller.as_ref());
+        let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
+        let (grade, kind, what) = explicit::purpose(self.here, self.site.program(), caller);
         let pattern = match self.site.observed.api {
             _ if kind == Kind::Barrier => "D05",
             api if api.contains("StreamSync") => "F02",
