@@ -31,13 +31,11 @@ impl<'a> Tracer<'a, '_> {
         let anew = |opened: &Expr| {
             mode(opened).is_some_and(|mode| mode.starts_with('w')) && !told(&self.file.text(opened))
         };
-        let opened = self.objects.values_of(handle, path);
-        let given = scope::parameter(&scope::owner(path, &name.id), &name.id).is_some();
         !told(&name.id)
-            && if given {
+            && if scope::is_parameter(path, &name.id) {
                 nodes::name(&call.func) == "print"
             } else {
-                !opened.is_empty() && opened.iter().all(|(opened, _)| anew(opened))
+                self.objects.is_always(handle, path, anew)
             }
     }
 
@@ -193,9 +191,7 @@ impl<'a> Tracer<'a, '_> {
             Role::Device => return ends(Sink::Device, format!("an argument of {callee} on the device")),
             Role::Rate => return ends(Sink::Rate, format!("what {callee} sets the learning rate by")),
             Role::Key => return ends(Sink::Index, format!("a key for {callee}")),
-            Role::Decide(what) => {
-                return ends(Sink::Branch { guard: false, assert: false }, format!("{what} ({callee})"));
-            }
+            Role::Decide(what) => return ends(Sink::BRANCH, format!("{what} ({callee})")),
             Role::Size => return sized(path, at, &callee),
             Role::Neutral => return Next::Done,
             Role::Track | Role::Keep | Role::Unknown => return self.given(role, path, at, value),
@@ -247,13 +243,7 @@ fn acts<'a>(call: &'a ExprCall, path: &[Node<'a>]) -> bool {
 
 /// Whether a class of figures keeps a mean of what it is told, by its sum and count: an `AverageMeter`, whatever it is called.
 fn is_average(objects: &Objects<'_>, class: &Path<'_>) -> bool {
-    let keeps = |names: Names| {
-        let kept = nodes::find(class, &mut |path| {
-            let own = nodes::attribute(path).filter(|ast| dotted(&ast.value) == "self");
-            own.is_some_and(|ast| names.has(&ast.attr))
-        });
-        !kept.is_empty()
-    };
+    let keeps = |names| has_field(class, names);
     let (sum, count) = (Names("sum total"), Names("count cnt n num total_n steps"));
     let mean = || keeps(Names("avg mean average")) || objects.method(class, "avg").is_some();
     keeps(sum) && keeps(count) && mean()
@@ -263,11 +253,13 @@ fn is_average(objects: &Objects<'_>, class: &Path<'_>) -> bool {
 fn averages(method: &[Node<'_>]) -> bool {
     const KEPT: Names = Names("avg sum count cnt total mean average history deque");
     let class = nodes::class_scope(method).map(|at| &method[..=at]);
-    class.is_some_and(|class| {
-        let kept = nodes::find(class, &mut |path| {
-            nodes::attribute(path).is_some_and(|ast| dotted(&ast.value) == "self" && KEPT.has(&ast.attr))
-        });
-        !kept.is_empty()
+    class.is_some_and(|class| has_field(class, KEPT))
+}
+
+/// Whether the code of a class names one of these fields of `self`.
+fn has_field(class: &[Node<'_>], names: Names) -> bool {
+    nodes::any(class, &mut |path| {
+        nodes::attribute(path).is_some_and(|ast| dotted(&ast.value) == "self" && names.has(&ast.attr))
     })
 }
 
@@ -290,7 +282,7 @@ fn mode(opened: &Expr) -> Option<&str> {
 fn sized(path: &[Node<'_>], call: usize, callee: &str) -> Next {
     let above = nodes::last(&path[..call]);
     if callee == "range" && matches!(above, Some(Node::StmtFor(_) | Node::Comprehension(_))) {
-        return ends(Sink::Branch { guard: false, assert: false }, "the bound of a loop");
+        return ends(Sink::BRANCH, "the bound of a loop");
     }
     ends(Sink::Size, format!("a size for {callee}"))
 }

@@ -9,7 +9,7 @@ use crate::verdict::source::infer::objects::Whose;
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee, within};
 use ruff_python_ast::{ExprAttribute, ExprContext};
-use ruff_text_size::{Ranged, TextRange};
+use ruff_text_size::TextRange;
 
 impl<'a> Tracer<'a, '_> {
     /// An attribute holds the value: follow its reads.
@@ -165,11 +165,11 @@ impl<'a> Tracer<'a, '_> {
 /// The function around, if its name says that it records what it is given, and it gives nothing back: `add_scalar`,
 /// `log_metrics`, `set_postfix`.
 fn recorder<'a>(path: &[Node<'a>]) -> Option<&'a str> {
-    let function = &path[..=nodes::function_scope(path)];
+    let function = nodes::function_around(path);
     let name =
         nodes::function(function).map(|ast| ast.name.as_str()).filter(|name| roles::is_log_name(name))?;
     let answers = &mut |path: &[Node<'_>]| matches!(last(path), Some(Node::StmtReturn(ast)) if ast.value.as_deref().is_some_and(|value| !value.is_none_literal_expr()));
-    nodes::find(function, answers).is_empty().then_some(name)
+    (!nodes::any(function, answers)).then_some(name)
 }
 
 /// Methods by which a container hands out what it keeps.
@@ -182,11 +182,11 @@ fn is_of_host(value: &Value) -> bool {
 
 /// The field of the object that a constructor fills by `self.name = value`: who made the object holds it.
 fn constructed(path: &[Node<'_>], target: &ExprAttribute) -> Option<Step> {
-    let constructor = nodes::function(&path[..=nodes::function_scope(path)])?;
+    let constructor = nodes::function(nodes::function_around(path))?;
     let own = constructor.name.as_str() == "__init__" && dotted(&target.value) == "self";
     own.then(|| Step::Field(target.attr.to_string(), None))
 }
 
 pub(super) fn function(path: &[Node<'_>]) -> TextRange {
-    path[nodes::function_scope(path)].range()
+    nodes::range(nodes::function_around(path))
 }

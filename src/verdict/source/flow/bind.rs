@@ -34,17 +34,15 @@ impl<'a> Tracer<'a, '_> {
             Expr::Call(call) => dotted(&call.func) == "set",
             _ => value.is_set_expr() || value.is_set_comp_expr(),
         };
-        let values = self.objects.values_of(expr, path);
-        !values.is_empty() && values.iter().all(|(value, _)| made(value))
+        self.objects.is_always(expr, path, made)
     }
 
     /// Whether an expression names an array that lies in a file.
     fn is_on_disk(&self, expr: &'a Expr, path: &[Node<'a>]) -> bool {
-        let values = self.objects.values_of(expr, path);
         let on_disk = Names("create_dataset require_dataset memmap open_memmap");
         let made =
             |value: &Expr| value.as_call_expr().is_some_and(|call| on_disk.has(nodes::name(&call.func)));
-        !values.is_empty() && values.iter().all(|(value, _)| made(value))
+        self.objects.is_always(expr, path, made)
     }
 
     /// Where a value lies that is stored under a key or position that is not told: in a dict where all that the file gives to
@@ -121,7 +119,7 @@ impl<'a> Tracer<'a, '_> {
         let found = self.uses.split_off(before);
         let stored = found.iter().any(|used| used.sink == Sink::Stored);
         let shared = match &*method.value {
-            Expr::Name(name) => scope::parameter(&scope::owner(place, &name.id), &name.id).is_some(),
+            Expr::Name(name) => scope::is_parameter(place, &name.id),
             _ => stored,
         };
         let limit = if shared { METER_SHARED } else { METER_SEEN };
@@ -305,21 +303,18 @@ fn aliases<'a>(owner: &Path<'a>, name: &str) -> impl Iterator<Item = Path<'a>> {
 /// Whether an index is a key of a dict: text, or what a loop over the keys or items of one gives.
 fn is_key(index: &Expr, path: &[Node<'_>]) -> bool {
     let Expr::Name(name) = index else { return index.is_f_string_expr() };
-    let stores =
-        scope::occurrences(&scope::owner(path, &name.id), &name.id).into_iter().filter(|one| one.store);
-    let mut stores = stores
-        .map(|store| match (scope::given(&store.path), nodes::above(&store.path, 1)) {
-            (scope::Given::Iterated(Expr::Call(call)), above) => match (nodes::name(&call.func), above) {
-                ("keys", _) => true,
-                ("items", Some(Node::ExprTuple(pair))) => {
-                    pair.elts.first().is_some_and(|first| first.range() == nodes::range(&store.path))
-                }
-                _ => false,
-            },
+    let gives_key = |store: &Path<'_>| {
+        let scope::Given::Iterated(Expr::Call(call)) = scope::given(store) else { return false };
+        match (nodes::name(&call.func), nodes::above(store, 1)) {
+            ("keys", _) => true,
+            ("items", Some(Node::ExprTuple(pair))) => {
+                pair.elts.first().is_some_and(|first| first.range() == nodes::range(store))
+            }
             _ => false,
-        })
-        .peekable();
-    stores.peek().is_some() && stores.all(|key| key)
+        }
+    };
+    let stores = scope::bindings(path, &name.id);
+    !stores.is_empty() && stores.iter().all(gives_key)
 }
 
 /// Whether the function around looks for an index in the container itself: `if key in table: table[key] = v`. Of a list that
@@ -332,7 +327,7 @@ fn is_asked(container: &Expr, index: &Expr, path: &[Node<'_>]) -> bool {
             && dotted(&ast.left) == key
             && ast.comparators.iter().any(|other| dotted(other) == table)
     };
-    index.is_name_expr() && !nodes::find(&path[..=nodes::function_scope(path)], asks).is_empty()
+    index.is_name_expr() && nodes::any(nodes::function_around(path), asks)
 }
 
 /// Whether a target is a setting of the optimizer.
@@ -384,8 +379,7 @@ fn is_fresh(owner: &[Node<'_>], name: &str) -> Option<bool> {
     fn both(one: Option<bool>, other: Option<bool>) -> Option<bool> {
         if one == Some(false) || other == Some(false) { Some(false) } else { one.and(other) }
     }
-    let stores = scope::occurrences(owner, name).into_iter().filter(|occurrence| occurrence.store);
-    let fresh = stores.filter_map(|store| match scope::given(&store.path) {
+    let fresh = scope::stores(owner, name).filter_map(|store| match scope::given(&store) {
         // What is not there yet.
         scope::Given::Value(Expr::NoneLiteral(_)) => None,
         scope::Given::Value(value) if is_same(value) => None,

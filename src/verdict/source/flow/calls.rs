@@ -3,7 +3,7 @@
 
 use super::program::{Found, MAX_FILES, Program};
 use super::tracer::{Entered, Tracer};
-use super::value::{Sink, Step, Use, Value};
+use super::value::{Sink, Step, Steps, Use, Value};
 use crate::rules::grade;
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::objects::Objects;
@@ -139,10 +139,7 @@ impl<'a> Tracer<'a, '_> {
         let objects = Objects::new(&file);
         let function = match objects.class_named(&name) {
             Some(class) => objects.method(&class, method)?,
-            None => {
-                let mut functions = scope::functions(file.module(), &name);
-                functions.pop().filter(|_| functions.is_empty())?
-            }
+            None => scope::only_function(file.module(), &name)?,
         };
         let (parameter, steps) = parameter(&function, call, nodes::range(path), &value.steps)?;
         let placements = Placements::new(&file);
@@ -238,10 +235,7 @@ impl<'a> Tracer<'a, '_> {
                 _ => return None,
             };
             let method = class.and_then(|class| self.objects.method(&class, name));
-            method.or_else(|| {
-                let mut functions = scope::functions(self.file.module(), name);
-                functions.pop().filter(|_| functions.is_empty())
-            })
+            method.or_else(|| scope::only_function(self.file.module(), name))
         };
         dict.items.iter().map(|item| named(&item.value)).collect::<Option<_>>().unwrap_or_default()
     }
@@ -340,7 +334,7 @@ fn parameter(
     call: &ExprCall,
     argument: TextRange,
     steps: &[Step],
-) -> Option<(String, Vec<Step>)> {
+) -> Option<(String, Steps)> {
     let (parameters, method) = scope::signature(function)?;
     let mut steps = steps.to_vec();
     if let Some(keyword) = nodes::keyword(call, argument) {

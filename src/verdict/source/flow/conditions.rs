@@ -3,8 +3,8 @@
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::nodes::function_scope;
-use crate::verdict::source::parse::{Node, Path, Source, last, nodes, scope, within};
-use ruff_python_ast::{BoolOp, ElifElseClause, Expr, ExprCall, ExprName, Number, Operator, Stmt, StmtIf};
+use crate::verdict::source::parse::{Node, Source, last, nodes, scope, within};
+use ruff_python_ast::{BoolOp, ElifElseClause, Expr, ExprCall, ExprName, Operator, Stmt, StmtIf};
 use ruff_text_size::Ranged;
 
 /// Whether a test, in lower case, looks for values that are not finite.
@@ -112,12 +112,14 @@ fn mentions_turn(path: &[Node<'_>]) -> bool {
 fn names_turn(node: Node<'_>, path: &[Node<'_>]) -> bool {
     let Some(Node::StmtFor(ast)) = around(path) else { return false };
     let names = |node: Node<'_>| -> Vec<String> {
-        let all = nodes::find(&[node], &mut |path| matches!(last(path), Some(Node::ExprName(_))));
-        let name = |path: &Path<'_>| match last(path) {
-            Some(Node::ExprName(ast)) => Some(ast.id.to_string()),
-            _ => None,
-        };
-        all.iter().filter_map(name).collect()
+        let mut all = Vec::new();
+        nodes::walk(&[node], &mut |path| {
+            if let Some(Node::ExprName(ast)) = last(path) {
+                all.push(ast.id.to_string());
+            }
+            true
+        });
+        all
     };
     let turn = names(Node::from(&*ast.target));
     names(node).iter().any(|name| turn.contains(name))
@@ -248,19 +250,15 @@ pub fn settled_by<'a>(path: &[Node<'a>]) -> Option<&'a ExprName> {
 fn constant(value: &Expr, path: &[Node<'_>]) -> Option<bool> {
     let name = value.as_name_expr()?;
     let owner = scope::owner(path, &name.id);
-    let mut stores = scope::occurrences(&owner, &name.id).into_iter().filter(|one| !one.load);
-    let only = stores.next().filter(|_| owner.len() == 1 && stores.next().is_none())?;
+    let stores = scope::occurrences(&owner, &name.id).into_iter().filter(|one| !one.load);
+    let only = nodes::only(stores).filter(|_| owner.len() == 1)?;
     let Some(Node::StmtAssign(ast)) = nodes::above(&only.path, 1).filter(|_| only.path.len() == 3) else {
         return None;
     };
     match &*ast.value {
         Expr::BooleanLiteral(ast) => Some(ast.value),
         Expr::NoneLiteral(_) => Some(false),
-        Expr::NumberLiteral(ast) => match &ast.value {
-            Number::Int(int) => Some(int.as_u8() != Some(0)),
-            _ => None,
-        },
-        _ => None,
+        value => nodes::int(value).map(|int| int != 0),
     }
 }
 
@@ -283,18 +281,16 @@ pub fn under<'a>(path: &[Node<'a>], wanted: fn(&Expr) -> bool) -> Option<&'a Stm
     })
 }
 
-/// Whether a test holds every so many turns: `step % n == 0`.
+/// Whether a test holds every so many turns: `step % n == 0`; `i % 1` is always 0.
 pub fn takes_turns(test: &Expr) -> bool {
-    any(test, |node| matches!(node, Node::ExprBinOp(ast) if ast.op == Operator::Mod && !is_one(&ast.right)))
+    any(
+        test,
+        |node| matches!(node, Node::ExprBinOp(ast) if ast.op == Operator::Mod && nodes::int(&ast.right) != Some(1)),
+    )
 }
 
 fn any(test: &Expr, wanted: fn(Node<'_>) -> bool) -> bool {
-    !nodes::find(&[Node::from(test)], &mut |path| last(path).is_some_and(wanted)).is_empty()
-}
-
-/// `i % 1` is always 0.
-fn is_one(expr: &Expr) -> bool {
-    matches!(expr, Expr::NumberLiteral(number) if matches!(&number.value, Number::Int(int) if int.as_u8() == Some(1)))
+    nodes::any(&[Node::from(test)], &mut |path| last(path).is_some_and(wanted))
 }
 
 /// `rank == 0`, `is_main_process`.

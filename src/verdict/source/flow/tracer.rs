@@ -9,8 +9,8 @@ use crate::verdict::source::infer::libraries::joins_arrays;
 use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::placement::{Placement, Placements, tells_form};
 use crate::verdict::source::infer::roles;
-use crate::verdict::source::parse::nodes::{self, function_scope};
-use crate::verdict::source::parse::{Node, Source, dotted, scope, string, within};
+use crate::verdict::source::parse::nodes;
+use crate::verdict::source::parse::{Node, Source, dotted, string, within};
 use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprContext, Operator, StmtAssign, StmtIf, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ const MAX_HOPS: u8 = 12;
 ///
 /// Definition: starting at the expression that reads the device, go up the syntax tree. Arithmetic, conversions, formatting and
 /// containers pass the value on; an assignment moves it to a name, whose reads that the binding reaches
-/// ([`scope::reached`]) are followed in turn, attributes likewise through their class, arguments of functions of the same file
+/// ([`reached`](crate::verdict::source::parse::scope::reached)) are followed in turn, attributes likewise through their class, arguments of functions of the same file
 /// through the parameter; everything else is a sink and ends the way. The result is the list of sinks.
 ///
 /// ```text
@@ -278,9 +278,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 if keyword.arg.as_ref().is_some_and(|id| id.as_str() == "key"));
             return match name {
                 // `sorted(scores, key=scores.get)`.
-                "get" | "__getitem__" if key => {
-                    ends(Sink::Branch { guard: false, assert: false }, "the key of a sort")
-                }
+                "get" | "__getitem__" if key => ends(Sink::BRANCH, "the key of a sort"),
                 _ if tells_form(name, None) => Next::Done,
                 _ => Next::Up(1),
             };
@@ -329,7 +327,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
                 Next::Up(2)
             }
             "sort" if value.data && !value.steps.is_empty() && !call.arguments.is_empty() => {
-                ends(Sink::Branch { guard: false, assert: false }, "the key of a sort")
+                ends(Sink::BRANCH, "the key of a sort")
             }
             "append" | "extend" | "update" | "add" | "clear" | "sort" | "reverse"
                 if !value.steps.is_empty() =>
@@ -359,7 +357,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
         let above = &path[..path.len() - 1];
         match *parent {
             Node::StmtAssign(ast) => {
-                let (sum, joins) = (scope::reads_target(ast), joins_target(ast));
+                let (sum, joins) = (reads_target(ast), joins_target(ast));
                 for target in &ast.targets {
                     let collects = sum || joins;
                     let value =
@@ -448,14 +446,22 @@ fn returned_by_lambda(path: &[Node<'_>], value: &mut Value) -> Next {
         _ => "",
     };
     match given_to {
-        _ if key => ends(Sink::Branch { guard: false, assert: false }, "the key of a sort"),
-        "filter" => ends(Sink::Branch { guard: false, assert: false }, "the test of a filter"),
+        _ if key => ends(Sink::BRANCH, "the key of a sort"),
+        "filter" => ends(Sink::BRANCH, "the test of a filter"),
         "map" | "tree_map" => {
             value.steps.push(Step::Any);
             Next::Up(3)
         }
         _ => ends(Sink::Returned, "returned by a lambda"),
     }
+}
+
+/// Whether an assignment reads its own target: `total = total + v`.
+fn reads_target(ast: &StmtAssign) -> bool {
+    let [target] = ast.targets.as_slice() else { return false };
+    let Expr::BinOp(sum) = &*ast.value else { return false };
+    let wanted = dotted(target);
+    wanted != "?" && (dotted(&sum.left) == wanted || dotted(&sum.right) == wanted)
 }
 
 /// Whether an assignment puts more into an array that it reads: `all = np.append(all, part)`.
@@ -472,7 +478,7 @@ fn joins_target(ast: &StmtAssign) -> bool {
 
 /// Whether the function around has no decorator, which could make something else of what it yields.
 fn is_plain_function(path: &[Node<'_>]) -> bool {
-    matches!(path[function_scope(path)], Node::StmtFunctionDef(ast) if ast.decorator_list.is_empty())
+    nodes::function(nodes::function_around(path)).is_some_and(|ast| ast.decorator_list.is_empty())
 }
 
 /// Whether the function around makes the text of an object.
@@ -482,5 +488,5 @@ fn describes(path: &[Node<'_>]) -> bool {
 
 /// The name of the function around; empty where it has none.
 pub(super) fn function_name<'a>(path: &[Node<'a>]) -> &'a str {
-    if let Node::StmtFunctionDef(ast) = path[function_scope(path)] { ast.name.as_str() } else { "" }
+    nodes::function(nodes::function_around(path)).map_or("", |ast| ast.name.as_str())
 }

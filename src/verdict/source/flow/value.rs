@@ -5,14 +5,14 @@ use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::roles::{is_figure, is_figure_of_run};
 use crate::verdict::source::parse::scope::argument_for;
 use crate::verdict::source::parse::{Node, dotted, nodes, scope};
-use ruff_python_ast::{Expr, ExprCall, Number};
+use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{TextRange, TextSize};
 
 /// A value on its way: what the CPU read, or something made of it.
 #[derive(Clone, Debug, Default)]
 pub struct Value {
     /// How to get back at the value inside the containers that hold it, innermost first: `{"loss": [v]}` is `[Index, Key]`.
-    pub steps: Vec<Step>,
+    pub steps: Steps,
     /// An array or CPU tensor rather than one number.
     pub bulk: bool,
     /// Of an array, one number or all of them: data rather than a figure, as long as nothing sums it up.
@@ -60,7 +60,7 @@ impl Value {
             Some(Node::ExprAttribute(ast)) => is_figure_of_run(&ast.attr),
             _ => false,
         };
-        let figure = !nodes::find(path, &mut |path| named(path)).is_empty();
+        let figure = nodes::any(path, &mut |path| named(path));
         Self {
             bulk,
             data: bulk,
@@ -120,24 +120,16 @@ impl Value {
     /// Whether an attribute or method of a meter gives the value back, which it then stands for; true for all other values.
     pub fn is_given_by(&mut self, name: &str) -> bool {
         let Some(Step::Meter(key)) = self.steps.last().cloned() else { return true };
-        match name {
-            _ if TOLD.has(name) => return false,
-            _ if GIVING.has(name) => {
-                self.steps.pop();
-            }
-            "meters" | "items" | "values" | "get" | "pop" | "metrics" | "history" => {
-                self.steps.pop();
-                self.steps.push(key.map_or(Step::Any, Step::Key));
-            }
-            _ if key.as_deref() == Some(name) => {
-                self.steps.pop();
-            }
-            // Of another figure.
-            _ if key.is_some() => return false,
-            _ => {
-                self.steps.pop();
-                self.vague = true;
-            }
+        let any = matches!(name, "meters" | "items" | "values" | "get" | "pop" | "metrics" | "history");
+        let own = GIVING.has(name) || any || key.as_deref() == Some(name);
+        // What it was told is not given back, nor is another figure.
+        if TOLD.has(name) || !own && key.is_some() {
+            return false;
+        }
+        self.steps.pop();
+        self.vague |= !own;
+        if any {
+            self.steps.push(key.map_or(Step::Any, Step::Key));
         }
         true
     }
@@ -153,6 +145,9 @@ const GIVING: Names = Names(
     "avg average val value mean sum max min best last median global_avg smoothed ema compute result get_avg \
      get_value item peek latest",
 );
+
+/// The containers around a value, innermost first.
+pub type Steps = Vec<Step>;
 
 /// One container around a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -203,6 +198,9 @@ pub enum Sink {
 }
 
 impl Sink {
+    /// A branch that does more than stop or complain.
+    pub const BRANCH: Self = Self::Branch { guard: false, assert: false };
+
     /// Whether it needs the value at once.
     pub fn is_decisive(&self) -> bool {
         matches!(self, Self::Branch { .. } | Self::Size | Self::Index | Self::Rate | Self::Compute)
@@ -314,10 +312,6 @@ pub fn element(mut value: Value) -> Option<Value> {
 pub fn constant_step(expr: &Expr) -> Option<Step> {
     match expr {
         Expr::StringLiteral(literal) => Some(Step::Key(literal.value.to_str().to_owned())),
-        Expr::NumberLiteral(number) => match &number.value {
-            Number::Int(int) => int.as_usize().map(Step::Index),
-            _ => None,
-        },
-        _ => None,
+        _ => usize::try_from(nodes::int(expr)?).ok().map(Step::Index),
     }
 }

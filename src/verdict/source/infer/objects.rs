@@ -1,7 +1,7 @@
 //! Objects of the file's own classes: which class an expression's value is of, and where its attributes are read.
 
 use super::libraries::Names;
-use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, scope, split_callee};
+use crate::verdict::source::parse::{Node, Path, Source, dotted, nodes, scope, split_callee};
 use ruff_python_ast::{Expr, ExprContext, Stmt, StmtClassDef, StmtFunctionDef};
 use std::cell::Cell;
 
@@ -98,6 +98,12 @@ impl<'a> Objects<'a> {
         }
     }
 
+    /// Whether the file gives a name or an attribute something, and all of it is so.
+    pub fn is_always(&self, expr: &'a Expr, path: &[Node<'a>], is: impl Fn(&Expr) -> bool) -> bool {
+        let values = self.values_of(expr, path);
+        !values.is_empty() && values.iter().all(|(value, _)| is(value))
+    }
+
     /// Whether a name or an attribute holds a dict: all that the file gives it are some, as far as it tells of an attribute.
     pub fn is_dict(&self, expr: &'a Expr, path: &[Node<'a>]) -> bool {
         let values: Vec<Valued<'a>> = match expr {
@@ -116,8 +122,7 @@ impl<'a> Objects<'a> {
     /// All values that a name is given; `None` where it is bound in another way too.
     fn bound(&self, owner: &[Node<'a>], name: &str) -> Option<Vec<Valued<'a>>> {
         self.spend()?;
-        let stores = scope::occurrences(owner, name).into_iter().filter(|occurrence| occurrence.store);
-        stores.map(|store| scope::value(store.path)).collect()
+        scope::stores(owner, name).map(scope::value).collect()
     }
 
     /// What the attribute of that name is assigned in a region.
@@ -142,11 +147,7 @@ impl<'a> Objects<'a> {
 
     fn only_class(&self, is: &dyn Fn(&StmtClassDef) -> bool) -> Option<Path<'a>> {
         self.spend()?;
-        let mut found = nodes::find(
-            &[self.file.module()],
-            &mut |path| matches!(last(path), Some(Node::StmtClassDef(ast)) if is(ast)),
-        );
-        found.pop().filter(|_| found.is_empty())
+        nodes::only(nodes::find(&[self.file.module()], &mut |path| nodes::class(path).is_some_and(is)))
     }
 
     fn spend(&self) -> Option<()> {
@@ -165,7 +166,7 @@ impl<'a> Objects<'a> {
     }
 
     fn bases(&self, class: &Path<'a>) -> impl Iterator<Item = Path<'a>> {
-        let arguments = definition(class).and_then(|ast| ast.arguments.as_deref());
+        let arguments = nodes::class(class).and_then(|ast| ast.arguments.as_deref());
         let bases = arguments.into_iter().flat_map(|arguments| arguments.args.iter());
         bases.filter_map(|base| self.class_named(split_callee(&dotted(base)).1))
     }
@@ -180,10 +181,9 @@ impl<'a> Objects<'a> {
         let open = nodes::function(&method).filter(|ast| is_left_open(ast)).zip(nodes::class_scope(&method));
         let Some((ast, at)) = open else { return method };
         let class = method[..=at].to_vec();
-        let mut others = nodes::find(&[self.file.module()], &mut |path| definition(path).is_some());
+        let mut others = nodes::find(&[self.file.module()], &mut |path| nodes::class(path).is_some());
         others.retain(|other| self.derived(other, &class, 0));
-        let mut own = others.iter().filter_map(|other| own_method(other, &ast.name));
-        own.next().filter(|_| own.next().is_none()).unwrap_or(method)
+        nodes::only(others.iter().filter_map(|other| own_method(other, &ast.name))).unwrap_or(method)
     }
 
     /// Whose member `base.…` at the end of `path` is, when asked about objects of `class` that are called `name` (the last name
@@ -195,7 +195,7 @@ impl<'a> Objects<'a> {
             (Some(theirs), Some(ours)) if self.related(&theirs, ours) => Whose::Ours,
             (Some(_), Some(_)) => Whose::Theirs,
             _ if called == name && !matches!(name, "self" | "cls" | "?") => Whose::Ours,
-            (None, Some(ours)) if definition(ours).is_some_and(|ours| is_named_after(called, ours)) => {
+            (None, Some(ours)) if nodes::class(ours).is_some_and(|ours| is_named_after(called, ours)) => {
                 Whose::Ours
             }
             _ => Whose::Unclear,
@@ -205,10 +205,9 @@ impl<'a> Objects<'a> {
 
 /// Where a region assigns to an attribute of that name.
 fn stores<'a>(region: &[Node<'a>], attribute: &str) -> Vec<Path<'a>> {
-    nodes::find(region, &mut |path| {
-        nodes::attribute(path)
-            .is_some_and(|ast| ast.ctx == ExprContext::Store && ast.attr.as_str() == attribute)
-    })
+    let mut all = nodes::attributes(region, attribute);
+    all.retain(|path| nodes::attribute(path).is_some_and(|ast| ast.ctx == ExprContext::Store));
+    all
 }
 
 /// Whether an expression makes a dict.
@@ -219,12 +218,8 @@ fn makes_dict(value: &Expr) -> bool {
     }
 }
 
-fn definition<'a>(class: &[Node<'a>]) -> Option<&'a StmtClassDef> {
-    if let Node::StmtClassDef(ast) = last(class)? { Some(ast) } else { None }
-}
-
 fn own_method<'a>(class: &Path<'a>, name: &str) -> Option<Path<'a>> {
-    let own = definition(class)?.body.iter().find_map(|stmt| match stmt {
+    let own = nodes::class(class)?.body.iter().find_map(|stmt| match stmt {
         Stmt::FunctionDef(ast) if ast.name.as_str() == name => Some(Node::from(ast)),
         _ => None,
     })?;

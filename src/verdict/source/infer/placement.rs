@@ -233,7 +233,7 @@ impl<'a> Placements<'a> {
             && let Some((Expr::List(made), _)) = self.binding(name, around)
             && made.elts.is_empty()
         {
-            let appended = scope::occurrences(&scope::owner(around, &name.id), &name.id);
+            let appended = scope::mentions(around, &name.id);
             let mut given = appended.iter().filter_map(|read| match read.path[..] {
                 [.., Node::ExprCall(call), Node::ExprAttribute(ast), _] if ast.attr.as_str() == "append" => {
                     Some(self.guess(call.arguments.args.first()?, &read.path, depth + 2))
@@ -281,9 +281,8 @@ impl<'a> Placements<'a> {
     fn binding(&self, name: &'a ExprName, around: &[Node<'a>]) -> Option<(&'a Expr, Vec<Node<'a>>)> {
         self.spend()?;
         let owner = scope::owner(around, &name.id);
-        let mut stores = scope::occurrences(&owner, &name.id).into_iter().filter(|o| o.store && !o.closure);
-        let only = stores.next().filter(|_| stores.next().is_none())?;
-        scope::value(only.path)
+        let stores = scope::occurrences(&owner, &name.id).into_iter().filter(|o| o.store && !o.closure);
+        scope::value(nodes::only(stores)?.path)
     }
 
     fn name(&self, name: &'a ExprName, around: &[Node<'a>], depth: u8) -> Placement {

@@ -2,7 +2,7 @@
 //! logged.
 
 use super::barrier::surely_before;
-use super::origin::{changes, repeats};
+use super::origin::changes;
 use super::reader::Case;
 use super::rules::GUARD;
 use crate::model::Frame;
@@ -13,13 +13,13 @@ use crate::verdict::source::flow::tracer::Tracer;
 use crate::verdict::source::flow::value::{Sink, Value};
 use crate::verdict::source::infer::libraries::{NUMERIC, Names};
 use crate::verdict::source::infer::objects::Objects;
-use crate::verdict::source::infer::placement::{Here, Placements};
-use crate::verdict::source::locate::callee::{self, Callee};
+use crate::verdict::source::infer::placement::Here;
 use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
-use crate::verdict::source::parse::scope::{self, Given};
+use crate::verdict::source::mend::repeats;
+use crate::verdict::source::parse::scope;
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee};
 use crate::vocabulary::{Class, Kind, Verdict};
-use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprName, Number, Operator, UnaryOp};
+use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprName, Operator, Stmt, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
 
 /// Names followed to what they are assigned.
@@ -67,9 +67,9 @@ impl<'a> Case<'_, 'a> {
             SyncExpr::Convert("int" | "float") => total(path, call.arguments.args.first()?, 0)?,
             _ => return None,
         };
-        let function = &path[..=nodes::function_scope(path)];
         let own = nodes::range(path);
-        let others = nodes::calls(function, &|other| sized || other.start() < own.start());
+        let others =
+            nodes::calls(nodes::function_around(path), &|other| sized || other.start() < own.start());
         let other = others.iter().find(|other| {
             nodes::range(other) != own
                 && surely_before(other, own)
@@ -124,8 +124,7 @@ impl<'a> Case<'_, 'a> {
             _ => return None,
         };
         let own = nodes::range(path);
-        let function = &path[..=nodes::function_scope(path)];
-        let others = nodes::calls(function, &|other| other.start() < own.start());
+        let others = nodes::calls(nodes::function_around(path), &|other| other.start() < own.start());
         let earlier = |wanted: &Expr| {
             let wanted =
                 Some(wanted).filter(|one| one.is_name_expr()).and_then(|one| values(path, one, 0))?;
@@ -146,15 +145,11 @@ impl<'a> Case<'_, 'a> {
         let guard = self.here.path.iter().rev().find(|node| node.is_statement())?;
         // One that skips the step needs its answer before the step.
         let Node::StmtIf(ast) = guard else { return None };
-        if ast
-            .body
-            .iter()
-            .any(|stmt| stmt.is_continue_stmt() || stmt.is_break_stmt() || stmt.is_return_stmt())
-        {
+        let leaves = |stmt: &Stmt| stmt.is_continue_stmt() || stmt.is_break_stmt() || stmt.is_return_stmt();
+        if ast.body.iter().any(leaves) {
             return None;
         }
-        let mut tensors = names(node).into_iter().filter(|name| !NUMERIC.has(&name.id));
-        let tensor = tensors.next().filter(|_| tensors.next().is_none())?;
+        let tensor = nodes::only(names(node).into_iter().filter(|name| !NUMERIC.has(&name.id)))?;
         let frame = self.site.frames.first()?;
         let what = self.shown(self.here, frame, 0, tensor, guard.range())?;
         Some(("A39", format!("guards a value that is {what} anyway: test the number that is read there")))
@@ -184,22 +179,12 @@ impl<'a> Case<'_, 'a> {
                 }
             }
         }
-        let owner = scope::owner(here.path, &tensor.id);
-        let position = nodes::function(&owner)?
-            .parameters
-            .args
-            .iter()
-            .position(|one| one.name().as_str() == tensor.id.as_str())?;
-        let callee = Callee::around(here.path);
-        let caller = self.site.caller(inner, callee.name).filter(|_| inner == 0)?;
-        let (calls, _) = callee::calls(&caller.file, caller.frame, &callee, caller.direct);
-        let [path] = calls.as_slice() else { return None };
-        let call = nodes::call(path)?;
-        let bound = usize::from(matches!(owner[..], [.., Node::StmtClassDef(_), _]));
-        let argument = nodes::argument(&call.arguments, &tensor.id, position.checked_sub(bound)?)?;
-        let placements = Placements::new(&caller.file);
-        let here = Here { placements: &placements, path };
-        self.shown(here, caller.frame, caller.at, argument.as_name_expr()?, TextRange::default())
+        if inner > 0 {
+            return None;
+        }
+        self.site.with_argument(here, inner, tensor, &|here, caller, argument| {
+            self.shown(here, caller.frame, caller.at, argument.as_name_expr()?, TextRange::default())
+        })
     }
 }
 
@@ -221,8 +206,7 @@ fn values<'a>(path: &[Node<'a>], expr: &'a Expr, steps: u8) -> Option<Values> {
                 return None;
             }
             let stores = scope::reaching(path, name);
-            let further =
-                assigned(&stores, &owner, name).and_then(|(value, place)| values(&place, value, steps + 1));
+            let further = assigned(path, name).and_then(|(value, place)| values(&place, value, steps + 1));
             further.or_else(|| {
                 let stores = stores.iter().map(|store| nodes::range(store)).collect();
                 Some(Values { owner: nodes::range(&owner), name: name.id.to_string(), stores })
@@ -241,8 +225,7 @@ fn total<'a>(path: &[Node<'a>], expr: &'a Expr, steps: u8) -> Option<Values> {
     match expr {
         _ if steps > MAX_STEPS => None,
         Expr::Name(name) => {
-            let owner = scope::owner(path, &name.id);
-            let (value, place) = assigned(&scope::reaching(path, name), &owner, name)?;
+            let (value, place) = assigned(path, name)?;
             total(&place, value, steps + 1)
         }
         Expr::Call(call) => match nodes::name(&call.func) {
@@ -257,9 +240,9 @@ fn total<'a>(path: &[Node<'a>], expr: &'a Expr, steps: u8) -> Option<Values> {
             let place;
             let (at, cumulated) = match &*ast.value {
                 Expr::Name(name) => {
-                    let found = assigned(&scope::reaching(path, name), &scope::owner(path, &name.id), name)?;
-                    place = found.1;
-                    (place.as_slice(), found.0)
+                    let (value, at) = assigned(path, name)?;
+                    place = at;
+                    (place.as_slice(), value)
                 }
                 value => (path, value),
             };
@@ -285,8 +268,7 @@ fn input(call: &ExprCall) -> Option<&Expr> {
 
 fn is_last(index: &Expr) -> bool {
     let Expr::UnaryOp(ast) = index else { return false };
-    let Expr::NumberLiteral(number) = &*ast.operand else { return false };
-    ast.op == UnaryOp::USub && matches!(&number.value, Number::Int(int) if int.as_u8() == Some(1))
+    ast.op == UnaryOp::USub && nodes::int(&ast.operand) == Some(1)
 }
 
 /// The values whose sum a call hands to Python.
@@ -306,8 +288,7 @@ fn hands_over(path: &Path<'_>) -> Option<Values> {
 
 /// The bounds of slices in an index, other than those that are written out.
 fn bounds(index: &Expr) -> Vec<&Expr> {
-    let parts = index.as_tuple_expr().map_or(std::slice::from_ref(index), |tuple| &tuple.elts);
-    let slices = parts.iter().filter_map(Expr::as_slice_expr);
+    let slices = nodes::elements(index).iter().filter_map(Expr::as_slice_expr);
     let bounds = slices.flat_map(|slice| [&slice.lower, &slice.upper, &slice.step]).flatten();
     bounds.map(|bound| &**bound).filter(|bound| !bound.is_literal_expr()).collect()
 }
@@ -340,22 +321,15 @@ fn terms(size: &Expr) -> Vec<&Expr> {
 }
 
 /// The only value that a name has where it is read, with the place.
-fn assigned<'a>(stores: &[Path<'a>], owner: &Path<'a>, name: &ExprName) -> Option<(&'a Expr, Path<'a>)> {
-    let [only] = stores else { return None };
-    if scope::parameter(owner, &name.id).is_some() && only.len() == owner.len() {
-        return None;
-    }
-    match scope::given(only) {
-        Given::Value(value) => Some((value, only.clone())),
-        _ => None,
-    }
+fn assigned<'a>(path: &[Node<'a>], name: &ExprName) -> Option<(&'a Expr, Path<'a>)> {
+    // A parameter is the function itself, which is given nothing.
+    scope::value(nodes::only(scope::reaching(path, name))?)
 }
 
 /// A tensor, and the names that it was added up from: `losses = sum(parts.values())`, `loss = a + b`.
 fn with_terms<'a>(path: &[Node<'a>], tensor: &'a ExprName) -> Vec<(&'a ExprName, Path<'a>)> {
     let mut found = vec![(tensor, path.to_vec())];
-    let owner = scope::owner(path, &tensor.id);
-    if let Some((value, place)) = assigned(&scope::reaching(path, tensor), &owner, tensor) {
+    if let Some((value, place)) = assigned(path, tensor) {
         let sums = match value {
             Expr::Call(call) => nodes::name(&call.func) == "sum",
             Expr::BinOp(ast) => ast.op == Operator::Add,

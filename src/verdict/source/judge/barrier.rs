@@ -24,7 +24,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 /// ```
 /// Cost: one walk over the function for each copy in it, and one over the class.
 pub fn barrier(file: &Source, path: &[Node<'_>]) -> Option<String> {
-    let function = &path[..=function_scope(path)];
+    let function = nodes::function_around(path);
     let wait = range(path);
     let waits = nodes::calls(function, &|call| nodes::name(&call.func) == "synchronize");
     let found = |copy: &Path<'_>, name: &str, read: &Path<'_>| {
@@ -182,7 +182,7 @@ pub(super) fn reads<'a>(target: &Path<'a>, name: &str) -> Vec<Path<'a>> {
         reads.retain(|read| !is_written(read));
         return reads;
     }
-    attribute_reads(&target[..=function_scope(target)], name)
+    attribute_reads(nodes::function_around(target), name)
 }
 
 /// The reads of an attribute in a function.

@@ -7,12 +7,12 @@ use crate::rules::grade::{DECIDED, HANDED_ON, HIGHEST_INDEX, PER_CALLER, S06_OPE
 use crate::verdict::source::flow::program::Program;
 use crate::verdict::source::flow::tracer::Tracer;
 use crate::verdict::source::flow::value::{Sink, Use, Value};
-use crate::verdict::source::infer::placement::Placements;
+use crate::verdict::source::infer::placement::{Here, Placements};
 use crate::verdict::source::locate::callee::{self, Callee};
-use crate::verdict::source::parse::scope;
-use crate::verdict::source::parse::{Node, Path, Source, dotted, nodes, split_callee};
+use crate::verdict::source::parse::scope::{self, argument_for};
+use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, split_callee};
 use crate::vocabulary::{Class, Kind, NUMBER_BYTES, Verdict};
-use ruff_python_ast::{Expr, Operator};
+use ruff_python_ast::{Expr, ExprName, Operator};
 use std::rc::Rc;
 
 /// Callers in the user's code looked into, one after the other, for a returned value.
@@ -60,6 +60,26 @@ impl<'s> SiteReader<'s> {
             direct = false;
         }
         None
+    }
+
+    /// What `look` says of the argument that the caller of the frame `inner` passes for a name there.
+    pub(super) fn with_argument<T>(
+        self,
+        here: Here<'_, '_>,
+        inner: usize,
+        name: &ExprName,
+        look: &dyn for<'p, 'c> Fn(Here<'p, 'c>, &Caller<'s>, &'c Expr) -> Option<T>,
+    ) -> Option<T> {
+        let callee = Callee::around(here.path);
+        let caller = self.caller(inner, callee.name).filter(|_| inner < MAX_CALLERS)?;
+        let (calls, _) = callee::calls(&caller.file, caller.frame, &callee, caller.direct);
+        let [path] = calls.as_slice() else { return None };
+        let argument = match last(path)? {
+            Node::ExprSubscript(ast) => &*ast.slice,
+            _ => argument_for(&scope::owner(here.path, &name.id), nodes::call(path)?, &name.id)?,
+        };
+        let placements = Placements::new(&caller.file);
+        look(Here { placements: &placements, path }, &caller, argument)
     }
 
     /// The program of the site, from its own file on.
@@ -241,7 +261,7 @@ fn only_calls<'a>(file: &'a Source, name: &str, path: &[Node<'_>]) -> Vec<Path<'
     if name.is_empty() || scope::functions(file.module(), name).len() != 1 {
         return Vec::new();
     }
-    let own = path[nodes::function_scope(path)];
+    let own = nodes::range(nodes::function_around(path));
     nodes::calls(&[file.module()], &|call| {
         let callee = dotted(&call.func);
         let (base, called) = split_callee(&callee);

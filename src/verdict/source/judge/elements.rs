@@ -1,14 +1,12 @@
 //! Reads of one element after the other of what a loop goes through, which one read before the loop gives as well.
 
-use super::callers::MAX_CALLERS;
 use super::origin::changes;
 use super::reader::Case;
 use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::infer::placement::{Here, Placement, Placements};
-use crate::verdict::source::locate::callee::{self, Callee};
+use crate::verdict::source::infer::placement::{Here, Placement};
 use crate::verdict::source::locate::sync_expr::{SyncExpr, tested};
 use crate::verdict::source::parse::imports::split_root;
-use crate::verdict::source::parse::scope::{self, Given, argument_for};
+use crate::verdict::source::parse::scope::{self, Given};
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee};
 use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprName};
 
@@ -61,24 +59,22 @@ impl Case<'_, '_> {
         let sure = |path: &[Node<'a>], held| self.is_tensor(Here { path, ..here }, inner, held, 0);
         match expr {
             Expr::Name(name) => {
-                let stores = scope::occurrences(&scope::owner(here.path, &name.id), &name.id);
-                let mut stores = stores.iter().filter(|one| one.store);
-                match stores.find_map(|one| Some((&one.path, scope::gone_through(&one.path)?))) {
-                    Some((path, held)) => Some(sure(path, held) && is_idle(around(path))),
-                    None => self.with_argument(here, inner, name, &|here, inner, given| {
-                        given.is_name_expr().then(|| self.taken(here, inner, given)).flatten()
+                let mut stores = scope::bindings(here.path, &name.id).into_iter();
+                match stores.find_map(|store| Some((scope::gone_through(&store)?, store))) {
+                    Some((held, path)) => Some(sure(&path, held) && is_idle(around(&path))),
+                    None => self.site.with_argument(here, inner, name, &|here, caller, given| {
+                        given.is_name_expr().then(|| self.taken(here, caller.at, given)).flatten()
                     }),
                 }
             }
             Expr::Subscript(ast) => {
-                let several = ast.slice.as_tuple_expr();
-                let parts = several.map_or(std::slice::from_ref(&*ast.slice), |tuple| &tuple.elts);
-                let turn = loop_over(here.path, parts)?;
+                let turn = loop_over(here.path, nodes::elements(&ast.slice))?;
                 let held = dotted(&ast.value);
                 let named = !held.contains(['(', '[', '?']);
                 let same = named && !is_changed(&here.path[..=turn], &held);
                 // A method that the loop calls may give an attribute something else.
-                let own = ast.value.is_name_expr() && (several.is_some() || sure(here.path, &ast.value));
+                let own =
+                    ast.value.is_name_expr() && (ast.slice.is_tuple_expr() || sure(here.path, &ast.value));
                 same.then(|| own && is_idle(&here.path[..=turn]))
             }
             _ => None,
@@ -94,8 +90,7 @@ impl Case<'_, '_> {
                     matches!(path[..], [.., Node::ExprCall(call), Node::ExprAttribute(method), _]
                         if TENSORS.has(&method.attr) && nodes::within(method, &*call.func))
                 };
-                let owner = scope::owner(here.path, &name.id);
-                let all = scope::occurrences(&owner, &name.id);
+                let all = scope::mentions(here.path, &name.id);
                 all.iter().any(|one| one.load && asked(&one.path))
                     || steps < MAX_STEPS && {
                         let given = scope::reaching(here.path, name);
@@ -109,12 +104,7 @@ impl Case<'_, '_> {
                 let callee = dotted(&call.func);
                 let (base, name) = split_callee(&callee);
                 let torch = matches!(base, "torch" | "F" | "torch.nn.functional");
-                torch && !LISTS.has(name) && !SEVERAL.has(name)
-                    || !torch
-                        && TENSORS.has(name)
-                        && !LISTS.has(name)
-                        && !SEVERAL.has(name)
-                        && !base.is_empty()
+                !LISTS.has(name) && !SEVERAL.has(name) && (torch || TENSORS.has(name) && !base.is_empty())
             }
             Expr::Attribute(ast) => matches!(ast.attr.as_str(), "data" | "T") && sub(&ast.value),
             Expr::Subscript(ast) => match &*ast.value {
@@ -144,33 +134,12 @@ impl Case<'_, '_> {
                 value.as_call_expr().is_some_and(|call| SEVERAL.has(nodes::name(&call.func)))
             }
             Given::Other => {
-                let passed = self.with_argument(here, inner, name, &|here, inner, given| {
-                    Some(self.is_tensor(here, inner, given, steps))
+                let passed = self.site.with_argument(here, inner, name, &|here, caller, given| {
+                    Some(self.is_tensor(here, caller.at, given, steps))
                 });
                 passed == Some(true)
             }
         }
-    }
-
-    /// What `look` says of the argument that the caller of the frame `inner` passes for a name there.
-    fn with_argument(
-        self,
-        here: Here<'_, '_>,
-        inner: usize,
-        name: &ExprName,
-        look: &dyn for<'p, 'c> Fn(Here<'p, 'c>, usize, &'c Expr) -> Option<bool>,
-    ) -> Option<bool> {
-        let callee = Callee::around(here.path);
-        let caller = self.site.caller(inner, callee.name).filter(|_| inner < MAX_CALLERS)?;
-        let (calls, _) = callee::calls(&caller.file, caller.frame, &callee, caller.direct);
-        let [path] = calls.as_slice() else { return None };
-        let owner = scope::owner(here.path, &name.id);
-        let argument = match last(path)? {
-            Node::ExprSubscript(ast) => &*ast.slice,
-            _ => argument_for(&owner, nodes::call(path)?, &name.id)?,
-        };
-        let placements = Placements::new(&caller.file);
-        look(Here { placements: &placements, path }, caller.at, argument)
     }
 }
 
@@ -183,8 +152,7 @@ fn loop_over(path: &[Node<'_>], indices: &[Expr]) -> Option<usize> {
     });
     let names: Vec<&ExprName> = names.collect();
     let gives = |target: &Expr| {
-        let targets = target.as_tuple_expr().map_or(std::slice::from_ref(target), |tuple| &tuple.elts);
-        let mut targets = targets.iter().filter_map(Expr::as_name_expr);
+        let mut targets = nodes::elements(target).iter().filter_map(Expr::as_name_expr);
         targets.any(|target| names.iter().any(|name| name.id == target.id))
     };
     (nodes::function_scope(path)..path.len()).rev().find(|&at| match path[at] {
@@ -206,12 +174,12 @@ fn around<'p, 'a>(path: &'p [Node<'a>]) -> &'p [Node<'a>] {
 /// computed before. Between other work, how soon each turn needs its number is not told.
 fn is_idle(turn: &[Node<'_>]) -> bool {
     let torch = |call: &ExprCall| matches!(split_root(&dotted(&call.func)).0, "torch" | "F");
-    nodes::calls(turn, &torch).is_empty()
+    !nodes::any_call(turn, &torch)
 }
 
 /// Whether something in the loop at the end of a path assigns or changes what is called so.
 fn is_changed(turn: &[Node<'_>], held: &str) -> bool {
-    let changed = nodes::find(turn, &mut |path| {
+    nodes::any(turn, &mut |path| {
         let stored = match last(path) {
             Some(Node::ExprName(ast)) if ast.id.as_str() == held => ast.ctx != ExprContext::Load,
             Some(Node::ExprAttribute(ast)) if format!("{}.{}", dotted(&ast.value), ast.attr) == held => {
@@ -220,6 +188,5 @@ fn is_changed(turn: &[Node<'_>], held: &str) -> bool {
             _ => return false,
         };
         stored || changes(path)
-    });
-    !changed.is_empty()
+    })
 }

@@ -9,7 +9,7 @@ use crate::verdict::source::flow::program::Program;
 use crate::verdict::source::infer::placement::Here;
 use crate::verdict::source::locate::line;
 use crate::verdict::source::mend::is_clock;
-use crate::verdict::source::parse::nodes::{self, function_scope, statement};
+use crate::verdict::source::parse::nodes::{self, statement};
 use crate::verdict::source::parse::{Node, Source};
 use crate::vocabulary::Kind;
 use ruff_python_ast::{Expr, ExprCall, Stmt};
@@ -53,7 +53,8 @@ pub fn clock(here: Here<'_, '_>, caller: Option<(&Source, &Frame)>) -> Option<(G
 /// Whether the function around holds at most two statements besides its docstring.
 fn is_wrapper(path: &[Node<'_>]) -> bool {
     let docstring = |stmt: &&Stmt| !matches!(stmt, Stmt::Expr(ast) if ast.value.is_string_literal_expr());
-    matches!(path[function_scope(path)], Node::StmtFunctionDef(ast) if ast.body.iter().filter(docstring).count() <= 2)
+    nodes::function(nodes::function_around(path))
+        .is_some_and(|ast| ast.body.iter().filter(docstring).count() <= 2)
 }
 
 /// The sentence about the clock that stands next to the statement, if one does.

@@ -3,7 +3,7 @@
 use super::barrier::Span;
 use super::pinned::Home;
 use super::race::{from_its_start, sent, writes};
-use crate::verdict::source::parse::nodes::{self, flag, function_scope, range};
+use crate::verdict::source::parse::nodes::{self, flag, range};
 use crate::verdict::source::parse::{Node, dotted};
 use ruff_python_ast::{Expr, ExprCall};
 
@@ -22,7 +22,7 @@ use ruff_python_ast::{Expr, ExprCall};
 /// Cost: some walks over the function for each copy in it, and one over each file.
 pub fn guard(home: Home<'_>, path: &[Node<'_>]) -> Option<String> {
     let file = home.file;
-    let function = &path[..=function_scope(path)];
+    let function = nodes::function_around(path);
     let waits = nodes::calls(function, &|call| nodes::name(&call.func) == "synchronize");
     nodes::calls(function, &|call| flag(call, "non_blocking")).into_iter().find_map(|copy| {
         let buffer = buffer(nodes::call(&copy)?)?;
@@ -68,7 +68,7 @@ fn is_given(home: Home<'_>, name: &str) -> bool {
         let made = |call: &ExprCall| home.makes_pinned(call, 0);
         named
             && (home.file.text(&*ast.value).contains("pin_memory")
-                || !nodes::calls(&[Node::from(&*ast.value)], &made).is_empty())
+                || nodes::any_call(&[Node::from(&*ast.value)], &made))
     };
-    !nodes::find(&[home.file.module()], gives).is_empty()
+    nodes::any(&[home.file.module()], gives)
 }

@@ -38,7 +38,7 @@ impl<'p> Home<'p> {
             Expr::Attribute(ast) if dotted(&ast.value) == "self" => {
                 let class = nodes::class_scope(path).map(|at| path[..=at].to_vec());
                 class.is_some_and(|class| {
-                    let name = class_name(&class);
+                    let name = nodes::class(&class).map_or("", |class| &class.name);
                     self.has_own(&class, &ast.attr) && is_called_once(self.file, name, 0)
                 })
             }
@@ -68,8 +68,7 @@ impl<'p> Home<'p> {
     fn returns_pinned(self, call: &ExprCall, calls: u8) -> bool {
         let callee = dotted(&call.func);
         let returns = |home: Home<'_>, name: &str| {
-            let mut functions = scope::functions(home.file.module(), name);
-            let Some(function) = functions.pop().filter(|_| functions.is_empty()) else { return false };
+            let Some(function) = scope::only_function(home.file.module(), name) else { return false };
             let returns = nodes::find(&function, &mut |path| {
                 matches!(last(path), Some(Node::StmtReturn(_))) && function_scope(path) + 1 == function.len()
             });
@@ -89,8 +88,8 @@ impl<'p> Home<'p> {
     fn once(self, name: &str, path: &[Node<'_>], is: &dyn Fn(Home<'_>, &Expr) -> bool) -> bool {
         let owner = scope::owner(path, name);
         let all = scope::occurrences(&owner, name);
-        let mut stores = all.into_iter().filter(|one| one.store || !one.load);
-        let Some(one) = stores.next().filter(|_| stores.next().is_none()) else { return false };
+        let stores = all.into_iter().filter(|one| one.store || !one.load);
+        let Some(one) = nodes::only(stores) else { return false };
         if let Some(Node::Alias(_)) = last(&one.path) {
             let Some((recorded, file, name)) = self.abroad(name, Program::value) else { return false };
             return self.at(&recorded, &file).once(&name, &[file.module()], is);
@@ -114,10 +113,9 @@ impl<'p> Home<'p> {
 
     /// Whether `__init__` of a class gives a field pinned memory, and the file gives it nothing else.
     fn has_own(self, class: &[Node<'_>], field: &str) -> bool {
-        let mut stores = self.stores(field).into_iter();
-        let Some(store) = stores.next().filter(|_| stores.next().is_none()) else { return false };
+        let Some(store) = nodes::only(self.stores(field)) else { return false };
         let in_init =
-            nodes::function(&store[..=function_scope(&store)]).is_some_and(|f| f.name.as_str() == "__init__");
+            nodes::function(nodes::function_around(&store)).is_some_and(|f| f.name.as_str() == "__init__");
         let own = nodes::class_scope(&store).is_some_and(|at| range(&store[..=at]) == range(class));
         let value = match store[..] {
             [.., Node::StmtAssign(ast), _] => Some(&*ast.value),
@@ -129,10 +127,9 @@ impl<'p> Home<'p> {
 
     /// Where the file gives a field of that name something.
     fn stores(&self, field: &str) -> Vec<Path<'_>> {
-        nodes::find(&[self.file.module()], &mut |path| {
-            nodes::attribute(path)
-                .is_some_and(|one| one.attr.as_str() == field && one.ctx != ExprContext::Load)
-        })
+        let mut all = nodes::attributes(&[self.file.module()], field);
+        all.retain(|path| nodes::attribute(path).is_some_and(|one| one.ctx != ExprContext::Load));
+        all
     }
 
     /// The file that defines what an import of this one calls so.
@@ -150,13 +147,6 @@ impl<'p> Home<'p> {
         Self: 'f,
     {
         Home { program: Program { recorded, ..self.program }, file }
-    }
-}
-
-fn class_name<'a>(class: &Path<'a>) -> &'a str {
-    match last(class) {
-        Some(Node::StmtClassDef(ast)) => &ast.name,
-        _ => "",
     }
 }
 
@@ -179,16 +169,12 @@ fn runs_once(file: &Source, owner: &[Node<'_>], calls: u8) -> bool {
 }
 
 fn is_called_once(file: &Source, name: &str, calls: u8) -> bool {
-    let mut named = nodes::find(
-        &[file.module()],
-        &mut |path| matches!(last(path), Some(Node::ExprName(ast)) if ast.id.as_str() == name),
-    )
-    .into_iter();
-    let Some(only) = named.next().filter(|_| named.next().is_none()) else { return false };
+    let names = &mut |path: &[Node<'_>]| matches!(last(path), Some(Node::ExprName(ast)) if ast.id == name);
+    let Some(only) = nodes::only(nodes::find(&[file.module()], names)) else { return false };
     let at = range(&only);
     let called = matches!(nodes::above(&only, 1), Some(Node::ExprCall(call)) if call.func.range() == at);
     called
         && calls < MAX_CALLS
         && !is_repeated(&only)
-        && runs_once(file, &only[..=function_scope(&only)], calls + 1)
+        && runs_once(file, nodes::function_around(&only), calls + 1)
 }

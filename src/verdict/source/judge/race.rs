@@ -48,7 +48,7 @@ pub fn rewritten(program: Program<'_>, file: &Source, line: u32, function: &str)
     let (buffer, whole) = from_its_start(sent(call)?)?;
     Home { program, file }.is_made_once(buffer, &copy).then_some(())?;
     let name = dotted(buffer);
-    let around = &copy[..=function_scope(&copy)];
+    let around = nodes::function_around(&copy);
     let turn = turn(&copy);
     let writes = nodes::find(around, &mut |path| {
         let before = range(path).end() <= range(&copy).start() && within(range(path), turn);
@@ -73,17 +73,16 @@ pub fn read_early(file: &Source, line: u32, function: &str) -> Option<Use> {
     let target = target(&copy)?;
     let name = expression(&target).and_then(Expr::as_name_expr)?.id.to_string();
     let (turn, from) = (turn(&copy), range(&copy).end());
-    let around = &copy[..=function_scope(&copy)];
+    let around = nodes::function_around(&copy);
     let leaves = |to: TextRange| {
         let between = |path: &[Node<'_>]| from <= range(path).start() && range(path).end() <= to.start();
-        !nodes::find(around, &mut |path| {
+        nodes::any(around, &mut |path| {
             let ends =
                 matches!(last(path), Some(Node::StmtContinue(_) | Node::StmtBreak(_) | Node::StmtReturn(_)));
             ends && between(path)
         })
-        .is_empty()
     };
-    let polled = !nodes::calls(around, &|call| nodes::name(&call.func) == "query").is_empty();
+    let polled = nodes::any_call(around, &|call| nodes::name(&call.func) == "query");
     let read = reads(&target, &name).into_iter().find(|read| {
         let at = range(read);
         from <= at.start()
@@ -97,7 +96,7 @@ pub fn read_early(file: &Source, line: u32, function: &str) -> Option<Use> {
 
 /// What is repeated with a call: the body of the loop around, or its function.
 fn turn(path: &[Node<'_>]) -> TextRange {
-    scope::innermost_loop(path, range(path).start()).unwrap_or_else(|| range(&path[..=function_scope(path)]))
+    scope::innermost_loop(path, range(path).start()).unwrap_or_else(|| range(nodes::function_around(path)))
 }
 
 /// What a call uploads: `b.cuda()`, `b.to(d)`, `y.copy_(b)`.

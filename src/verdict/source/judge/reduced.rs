@@ -252,17 +252,12 @@ impl<'a> Case<'_, 'a> {
         match other {
             Expr::Call(call) if nodes::name(&call.func) == "masked_select" => mask(call).is_some_and(same),
             Expr::Subscript(ast) if same(&ast.slice) => true,
-            Expr::Name(name) => {
-                let owner = scope::owner(path, &name.id);
-                let all = scope::occurrences(&owner, &name.id);
-                let mut stores = all.into_iter().filter(|one| one.store).map(|one| scope::value(one.path));
-                match (stores.next(), stores.next()) {
-                    (Some(Some((value @ (Expr::Call(_) | Expr::Subscript(_)), place))), None) => {
-                        self.fits(value, &place, asked)
-                    }
-                    _ => false,
+            Expr::Name(name) => match nodes::only(scope::bindings(path, &name.id)).and_then(scope::value) {
+                Some((value @ (Expr::Call(_) | Expr::Subscript(_)), place)) => {
+                    self.fits(value, &place, asked)
                 }
-            }
+                _ => false,
+            },
             Expr::UnaryOp(ast) => self.fits(&ast.operand, path, asked),
             _ => other.is_number_literal_expr() && self.here.find(other) == Placement::Host,
         }

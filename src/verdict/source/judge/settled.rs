@@ -8,7 +8,7 @@ use crate::verdict::source::locate::fit;
 use crate::verdict::source::locate::sync_expr::{Index, SyncExpr, converted};
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{Class, Kind, NUMBER_BYTES, Verdict};
-use ruff_python_ast::{Expr, ExprSubscript, Number};
+use ruff_python_ast::{Expr, ExprSubscript};
 
 impl Case<'_, '_> {
     /// The verdict on an expression that is what it is whatever becomes of its result.
@@ -127,15 +127,9 @@ impl Case<'_, '_> {
     /// The entry of what is picked by indices of the host: a list of numbers that follow each other is a slice.
     fn listed(self) -> &'static str {
         let Some(Node::ExprSubscript(ast)) = last(self.here.path) else { return "C07" };
-        let parts = parts(ast);
-        let mut indices =
-            parts.iter().filter(|part| !part.is_slice_expr() && !part.is_ellipsis_literal_expr());
-        let number = |expr: &Expr| match &expr.as_number_literal_expr()?.value {
-            Number::Int(int) => int.as_i64(),
-            _ => None,
-        };
-        let list = indices.next().and_then(Expr::as_list_expr).filter(|_| indices.next().is_none());
-        let numbers = list.and_then(|list| list.elts.iter().map(number).collect::<Option<Vec<i64>>>());
+        let index = |part: &&Expr| !part.is_slice_expr() && !part.is_ellipsis_literal_expr();
+        let list = nodes::only(parts(ast).iter().filter(index)).and_then(Expr::as_list_expr);
+        let numbers = list.and_then(|list| list.elts.iter().map(nodes::int).collect::<Option<Vec<i64>>>());
         let follow = |numbers: &Vec<i64>| numbers.windows(2).all(|pair| pair[1] - pair[0] == 1);
         if numbers.is_some_and(|numbers| !numbers.is_empty() && follow(&numbers)) { "C18" } else { "C07" }
     }
@@ -148,9 +142,7 @@ impl Case<'_, '_> {
     /// Whether one number is stored at the indices of one dimension, as `index_fill_` does.
     fn fills(self) -> bool {
         let Some(Node::ExprSubscript(ast)) = last(self.here.path) else { return false };
-        let parts = parts(ast);
-        let mut indices = parts.iter().filter(|part| !part.is_slice_expr());
-        let one = indices.next().filter(|_| indices.next().is_none());
+        let one = nodes::only(parts(ast).iter().filter(|part| !part.is_slice_expr()));
         self.stores_number() && one.is_some_and(|one| !dotted(one).contains("mask"))
     }
 
@@ -269,7 +261,7 @@ impl Case<'_, '_> {
 
 /// What stands between the brackets, one for each dimension.
 fn parts(ast: &ExprSubscript) -> &[Expr] {
-    ast.slice.as_tuple_expr().map_or(std::slice::from_ref(&*ast.slice), |tuple| &tuple.elts)
+    nodes::elements(&ast.slice)
 }
 
 /// Whether an expression is a number of Python's: `-1`, `-np.inf`, `float("-inf")`.

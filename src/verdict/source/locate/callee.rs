@@ -55,10 +55,7 @@ impl<'a> Callee<'a> {
         let Some(parameters) = self.parameters else { return true };
         let all = parameters.posonlyargs.iter().chain(&parameters.args).chain(&parameters.kwonlyargs);
         let needed = all.filter(|parameter| parameter.default.is_none()).count();
-        let given = &call.arguments;
-        given.args.iter().any(Expr::is_starred_expr)
-            || given.keywords.iter().any(|keyword| keyword.arg.is_none())
-            || given.len() + usize::from(self.method) >= needed
+        nodes::unpacks(call) || call.arguments.len() + usize::from(self.method) >= needed
     }
 }
 
@@ -169,17 +166,12 @@ fn names_another<'a>(file: &'a Source, path: &[Node<'a>], call: &'a ExprCall, ca
 /// Whether a function's name means the function itself: nothing wraps it.
 fn is_plain(file: &Source, function: &[Node<'_>]) -> bool {
     let Some(ast) = nodes::function(function) else { return false };
-    let stores = scope::occurrences(&[file.module()], &ast.name);
-    ast.decorator_list.is_empty() && stores.iter().filter(|one| one.store).count() <= 1
+    ast.decorator_list.is_empty() && scope::stores(&[file.module()], &ast.name).count() <= 1
 }
 
 /// Whether a name is a parameter or is assigned in the function around: then it does not mean the file's function.
 fn is_rebound(path: &[Node<'_>], name: &str) -> bool {
     let owner = scope::owner(path, name);
-    owner.len() > 1
-        && scope::occurrences(&owner, name)
-            .iter()
-            .filter(|one| one.store)
-            .any(|one| !matches!(scope::given(&one.path), Given::Other))
+    owner.len() > 1 && scope::stores(&owner, name).any(|store| !matches!(scope::given(&store), Given::Other))
         || scope::parameter(&owner, name).is_some()
 }

@@ -360,12 +360,11 @@ fn mask_name(name: &str) -> bool {
 
 /// Whether a name is only ever a Python number that a loop counts.
 fn counts(name: &ExprName, path: &[Node<'_>]) -> bool {
-    let all = scope::occurrences(&scope::owner(path, &name.id), &name.id);
-    let mut stores = all.iter().filter(|one| one.store).map(|one| &one.path).peekable();
+    let stores = scope::bindings(path, &name.id);
     let counted = |path: &nodes::Path<'_>| {
         matches!(scope::given(path), Given::Iterated(_)) && scope::gone_through(path).is_none()
     };
-    stores.peek().is_some() && stores.all(counted)
+    !stores.is_empty() && stores.iter().all(counted)
 }
 
 fn is_constant(expr: &Expr) -> bool {

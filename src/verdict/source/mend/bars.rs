@@ -1,7 +1,7 @@
 //! Progress bars that are told a number of the GPU in every turn of a loop: told in every tenth.
 
 use super::join::HARMLESS;
-use super::text::insert;
+use super::text::{beside, insert, line_break};
 use super::{RARER, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::flow::conditions;
@@ -44,22 +44,18 @@ fn conditioned(s: Subject<'_, '_>, told: &Expr) -> Option<Vec<Replacement>> {
     let Node::StmtFor(around) = s.here.path[own.checked_sub(1)?] else { return None };
     let (Expr::Tuple(target), Expr::Call(counted)) = (&*around.target, &*around.iter) else { return None };
     let counter = target.elts.first()?.as_name_expr()?;
-    let owner = scope::owner(s.here.path, &counter.id);
-    let stored = scope::occurrences(&owner, &counter.id);
+    let stored = scope::mentions(s.here.path, &counter.id);
     let inside = |one: &&scope::Occurrence<'_>| nodes::within(nodes::range(&one.path), around.range);
     let changed =
         stored.iter().filter(inside).any(|one| !one.load && nodes::range(&one.path) != counter.range);
-    let text = s.here.file().whole();
-    let line = text[..told.start().to_usize()].rfind('\n').map_or(0, |at| at + 1);
-    let end = text[told.end().to_usize()..].find('\n').map_or(text.len(), |at| told.end().to_usize() + at);
-    let indent = &text[line..told.start().to_usize()];
-    let rest = text[told.end().to_usize()..end].trim();
+    let (indent, rest, _) = beside(s.here.file(), told.range());
+    let rest = rest.trim();
     let alone = indent.trim().is_empty() && (rest.is_empty() || rest.starts_with('#'));
     let idle = |call: &ExprCall| {
         let name = nodes::name(&call.func);
         call.range() == told.range() || HARMLESS.has(name) || ASKS.has(name)
     };
-    if !nodes::calls(&[told.into()], &|call| !idle(call)).is_empty() {
+    if nodes::any_call(&[told.into()], &|call| !idle(call)) {
         return None;
     }
     if dotted(&counted.func) != "enumerate"
@@ -70,6 +66,6 @@ fn conditioned(s: Subject<'_, '_>, told: &Expr) -> Option<Vec<Replacement>> {
         return None;
     }
     let step = if indent.contains('\t') { "\t" } else { "    " };
-    let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let end = line_break(s.here.file());
     Some(vec![insert(told.start(), format!("if {} % {EVERY} == 0:{end}{indent}{step}", counter.id))])
 }

@@ -1,6 +1,6 @@
 //! Statements that go as a whole.
 
-use super::text::replace;
+use super::text::{beside, replace};
 use crate::model::edit::Replacement;
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::parse::imports::full_name;
@@ -8,15 +8,6 @@ use crate::verdict::source::parse::nodes::{self, function_scope};
 use crate::verdict::source::parse::{Node, Path, Source, dotted, last, scope, split_callee};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
-
-/// What stands before and behind a statement on its lines, and where the first of them begins.
-fn around(file: &Source, stmt: TextRange) -> (&str, &str, TextSize) {
-    let text = file.whole();
-    let (start, end) = (stmt.start().to_usize(), stmt.end().to_usize());
-    let from = text[..start].rfind('\n').map_or(0, |at| at + 1);
-    let to = text[end..].find('\n').map_or(text.len(), |at| end + at + 1);
-    (&text[from..start], &text[end..to], TextSize::of(&text[..from]))
-}
 
 /// Deletes the statement that the call at the end of `path` is. `None` where it is a part of one.
 ///
@@ -41,7 +32,7 @@ pub fn statement(file: &Source, path: &[Node<'_>]) -> Option<Replacement> {
     }
     let (block, place) = nodes::place(path)?;
     let range = own.range;
-    let (before, rest, line) = around(file, range);
+    let (before, rest, line) = beside(file, range);
     let after = rest.trim();
     match block {
         [_] => Some(replace(range, "pass")),
@@ -124,7 +115,7 @@ fn is_recording(read: &[Node<'_>]) -> bool {
 /// Deletes the statement around the last node, where it has its lines for itself.
 fn whole_line(file: &Source, path: &[Node<'_>]) -> Option<Replacement> {
     let stmt = path[nodes::statement(path)?].range();
-    let (before, rest, line) = around(file, stmt);
+    let (before, rest, line) = beside(file, stmt);
     let alone = before.trim().is_empty() && (rest.trim().is_empty() || rest.trim().starts_with('#'));
     alone.then(|| replace(TextRange::new(line, stmt.end() + TextSize::of(rest)), ""))
 }
@@ -147,8 +138,7 @@ pub fn is_alike_below(file: &Source, path: &[Node<'_>]) -> bool {
 
 /// Whether the function around does nothing but synchronise: it is there for those who call it.
 pub fn is_wrapper(path: &[Node<'_>]) -> bool {
-    let Node::StmtFunctionDef(ast) = path[function_scope(path)] else { return false };
-    only_synchronises(&ast.body)
+    nodes::function(nodes::function_around(path)).is_some_and(|ast| only_synchronises(&ast.body))
 }
 
 fn only_synchronises(body: &[Stmt]) -> bool {
@@ -197,6 +187,5 @@ pub fn is_measured(file: &Source, path: &[Node<'_>]) -> bool {
         let callee = full_name(file, &dotted(&call.func));
         callee.ends_with("profiler.stop") || callee.ends_with("cudaProfilerStop")
     };
-    !nodes::calls(&[file.module()], &asks).is_empty()
-        || !nodes::calls(&path[..=function_scope(path)], &stops).is_empty()
+    nodes::any_call(&[file.module()], &asks) || nodes::any_call(nodes::function_around(path), &stops)
 }

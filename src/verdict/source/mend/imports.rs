@@ -11,16 +11,11 @@ use ruff_text_size::{TextRange, TextSize};
 /// is kept), at the top of a file that does not list what it exports. Other modules may be imported for what that does.
 pub fn unused(before: &Source, after: &Source) -> Vec<TextRange> {
     let used = |file: &Source, name: &str| {
-        let mut found = false;
-        nodes::walk(&[file.module()], &mut |path| {
-            found |= match last(path) {
-                Some(Node::ExprName(ast)) => ast.id == name || ast.id == "__all__",
-                Some(Node::StringLiteral(ast)) => &*ast.value == name,
-                _ => false,
-            };
-            !found
-        });
-        found
+        nodes::any(&[file.module()], &mut |path| match last(path) {
+            Some(Node::ExprName(ast)) => ast.id == name || ast.id == "__all__",
+            Some(Node::StringLiteral(ast)) => &*ast.value == name,
+            _ => false,
+        })
     };
     let Node::ModModule(module) = after.module() else { return Vec::new() };
     const CLOCKS: Names = Names("time timeit datetime");

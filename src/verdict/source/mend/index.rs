@@ -39,7 +39,7 @@ pub fn once(s: Subject<'_, '_>) -> Option<Written> {
 fn uploaded<'a>(s: Subject<'_, 'a>, name: &'a ExprName) -> Option<Vec<Replacement>> {
     let file = s.here.file();
     let (made, place) = only_value(s.here.path, name)?;
-    let all = scope::occurrences(&scope::owner(s.here.path, &name.id), &name.id);
+    let all = scope::mentions(s.here.path, &name.id);
     let loads = all.iter().filter(|one| !one.store);
     let indexed: Vec<(&Expr, &Path<'a>)> = loads
         .filter(|one| !matches!(&one.path[..], [.., Node::ExprCall(call), Node::Arguments(_), _] if dotted(&call.func) == "len"))
@@ -74,8 +74,7 @@ pub fn only_value<'a>(path: &[Node<'a>], name: &'a ExprName) -> Option<(&'a Expr
     let owner = scope::owner(path, &name.id);
     let all = scope::occurrences(&owner, &name.id);
     let plain = all.iter().all(|one| one.load || one.store) && scope::parameter(&owner, &name.id).is_none();
-    let mut stores = all.into_iter().filter(|one| one.store);
-    let only = stores.next().filter(|_| plain && stores.next().is_none())?;
+    let only = nodes::only(all.into_iter().filter(|one| one.store)).filter(|_| plain)?;
     let assigned = matches!(only.path[..], [.., Node::StmtAssign(_), _]);
     scope::value(only.path).filter(|_| assigned)
 }

@@ -1,7 +1,7 @@
 //! One wait for several reads: `torch.stack([loss, acc]).tolist()`.
 
 use super::neighbours;
-use super::text::{insert, replace};
+use super::text::{beside, insert, line_break, replace};
 use super::{READ_ONCE, READ_TOGETHER, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::infer::libraries::Names;
@@ -11,7 +11,7 @@ use crate::verdict::source::parse::imports::full_name;
 use crate::verdict::source::parse::nodes::{self, statement};
 use crate::verdict::source::parse::{Node, dotted, last, scope};
 use ruff_python_ast::{Expr, ExprCall, ExprContext, Stmt};
-use ruff_text_size::Ranged;
+use ruff_text_size::{Ranged, TextRange};
 
 /// Methods that give the same tensor again and change nothing.
 const PURE: &[&str] = &[
@@ -112,22 +112,18 @@ impl<'a> Reads<'a> {
         };
         let others = self.stmts.iter().flat_map(nodes::own_calls);
         let first = self.stmts.first().map(Ranged::start).ok_or(Refusal::Form)?;
-        let text = file.whole();
-        let line = text[..first.to_usize()].rfind('\n').map_or(0, |at| at + 1);
-        let indent = &text[line..first.to_usize()];
+        let (indent, ..) = beside(file, TextRange::empty(first));
         let torch = full_name(file, "torch.stack") == "torch.stack" && imports_torch(here);
         let torch = torch || self.names.len() == 1;
         if !torch || !indent.trim().is_empty() || !others.clone().all(|call| harmless(&call)) {
             return Err(Refusal::Form);
         }
         let variables = variables(here, &self.names).ok_or(Refusal::Form)?;
-        let break_ =
-            if text[line..].lines().next().is_some_and(|_| text.contains("\r\n")) { "\r\n" } else { "\n" };
         let read = match &*self.names {
             [name] => format!("{name}.item()"),
             names => format!("torch.stack([v.reshape(()) for v in ({})]).tolist()", names.join(", ")),
         };
-        let read = format!("{} = {read}{break_}{indent}", variables.join(", "));
+        let read = format!("{} = {read}{}{indent}", variables.join(", "), line_break(file));
         let mut all = vec![insert(first, read)];
         for call in &self.calls {
             let name = nodes::receiver(call).map(|value| here.text(value)).unwrap_or_default();
@@ -140,9 +136,8 @@ impl<'a> Reads<'a> {
 
 /// Whether `torch` is what the file's import calls so.
 pub fn imports_torch(here: Here<'_, '_>) -> bool {
-    let owner = scope::owner(here.path, "torch");
-    let mut bound = scope::occurrences(&owner, "torch").into_iter().filter(|one| one.store).peekable();
-    bound.peek().is_some() && bound.all(|one| matches!(last(&one.path), Some(Node::Alias(_))))
+    let bound = scope::bindings(here.path, "torch");
+    !bound.is_empty() && bound.iter().all(|store| matches!(last(store), Some(Node::Alias(_))))
 }
 
 /// Names for what is read that nothing in the file is called yet: `loss_value`.

@@ -54,11 +54,10 @@ impl<'a> Meter<'a> {
     fn of(s: Subject<'_, 'a>, name: &'a ExprName, telling: &ExprCall, position: usize) -> Option<Self> {
         let objects = Objects::new(s.here.file());
         let owner = scope::owner(s.here.path, &name.id);
-        let mut stores = scope::occurrences(&owner, &name.id).into_iter().filter(|one| one.store);
-        let only = stores.next().filter(|_| owner.len() > 1 && stores.next().is_none())?;
-        let (Expr::Call(made), _) = scope::value(only.path)? else { return None };
+        let only = nodes::only(scope::stores(&owner, &name.id)).filter(|_| owner.len() > 1)?;
+        let (Expr::Call(made), _) = scope::value(only)? else { return None };
         let class = objects.class_named(&made.func.as_name_expr()?.id)?;
-        let Some(Node::StmtClassDef(ast)) = last(&class) else { return None };
+        let ast = nodes::class(&class)?;
         let plain = ast.decorator_list.is_empty()
             && ast.arguments.iter().all(|arguments| {
                 arguments.keywords.is_empty() && arguments.args.iter().all(|base| dotted(base) == "object")
@@ -201,13 +200,13 @@ fn asks_by_name(file: &Source) -> bool {
         let theirs = |name: &ExprName| SETTINGS.has(&name.id) || Import::of(file, &name.id).is_some();
         matches!(&*dotted(&call.func), "getattr" | "vars") && !name.is_some_and(theirs)
     };
-    !nodes::calls(&[file.module()], &asks).is_empty()
+    nodes::any_call(&[file.module()], &asks)
 }
 
 /// Whether an expression is a name that its scope gives a value.
 fn is_local(expr: &Expr, path: &[Node<'_>]) -> bool {
     let name = expr.as_name_expr().filter(|name| name.id != "self");
-    name.is_some_and(|name| scope::parameter(&scope::owner(path, &name.id), &name.id).is_none())
+    name.is_some_and(|name| !scope::is_parameter(path, &name.id))
 }
 
 /// The attribute of `self.NAME`.

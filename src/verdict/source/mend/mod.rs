@@ -23,6 +23,7 @@ use super::parse::nodes;
 use crate::model::edit::{Edit, EditKind, Outcome, Refusal, Replacement, Safety};
 use crate::vocabulary::Kind;
 pub use delete::is_clock;
+pub use sizes::repeats;
 
 /// An expression that waits.
 #[derive(Clone, Copy)]

@@ -76,32 +76,22 @@ fn is_shared(s: Subject<'_, '_>) -> bool {
         Names("cupy numba pycuda ctypes cffi multiprocessing ray mpi4py horovod tensorrt nvshmem");
     const NAMES: Names = Names("data_ptr to_dlpack from_dlpack share_memory_ multiprocessing cudart");
     let module = |name: &str| name.split('.').any(|part| MODULES.has(part));
-    let mut found = false;
-    nodes::walk(&[s.here.file().module()], &mut |path| {
-        found |= match last(path) {
-            Some(Node::StmtImport(StmtImport { names, .. })) => names.iter().any(|alias| module(&alias.name)),
-            Some(Node::StmtImportFrom(ast)) => ast.module.as_ref().is_some_and(|name| module(name)),
-            Some(Node::ExprAttribute(ast)) => NAMES.has(&ast.attr),
-            _ => false,
-        };
-        !found
-    });
-    found
+    nodes::any(&[s.here.file().module()], &mut |path| match last(path) {
+        Some(Node::StmtImport(StmtImport { names, .. })) => names.iter().any(|alias| module(&alias.name)),
+        Some(Node::StmtImportFrom(ast)) => ast.module.as_ref().is_some_and(|name| module(name)),
+        Some(Node::ExprAttribute(ast)) => NAMES.has(&ast.attr),
+        _ => false,
+    })
 }
 
 /// Whether a file names one of these: as an attribute, an import or a text.
 fn names(s: Subject<'_, '_>, wanted: Names) -> bool {
-    let mut found = false;
-    nodes::walk(&[s.here.file().module()], &mut |path| {
-        found |= match last(path) {
-            Some(Node::ExprAttribute(ast)) => wanted.has(&ast.attr),
-            Some(Node::Alias(ast)) => wanted.has(&ast.name),
-            Some(Node::StringLiteral(ast)) => wanted.has(&ast.value),
-            _ => false,
-        };
-        !found
-    });
-    found
+    nodes::any(&[s.here.file().module()], &mut |path| match last(path) {
+        Some(Node::ExprAttribute(ast)) => wanted.has(&ast.attr),
+        Some(Node::Alias(ast)) => wanted.has(&ast.name),
+        Some(Node::StringLiteral(ast)) => wanted.has(&ast.value),
+        _ => false,
+    })
 }
 
 /// Whether the file makes integers as wide as floats: of those, a joined read would make floats.
@@ -122,11 +112,7 @@ fn is_basic(s: Subject<'_, '_>) -> bool {
         Expr::Slice(_) | Expr::Name(_) => true,
         _ => expr.is_number_literal_expr() || expr.is_none_literal_expr() || expr.is_ellipsis_literal_expr(),
     };
-    let index = match &*ast.slice {
-        Expr::Tuple(tuple) => tuple.elts.iter().all(basic),
-        one => basic(one),
-    };
-    index && !dotted(&ast.value).contains('?')
+    nodes::elements(&ast.slice).iter().all(basic) && !dotted(&ast.value).contains('?')
 }
 
 /// Whether nothing on the CPU takes the value of the expression.

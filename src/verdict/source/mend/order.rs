@@ -1,6 +1,6 @@
 //! A wait of the host for a stream, as a wait of the GPU.
 
-use super::text::replace;
+use super::text::{beside, line_break, replace};
 use super::{Subject, WAIT_STREAM, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::infer::libraries::Names;
@@ -37,9 +37,7 @@ pub fn waited<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
 fn makes_stream<'a>(file: &'a Source, path: &[Node<'a>], side: &ExprName) -> bool {
     let is_stream = |call: &ExprCall| full_name(file, &dotted(&call.func)) == "torch.cuda.Stream";
     let made = nodes::calls(&[file.module()], &|call| nodes::name(&call.func).ends_with("Stream"));
-    let owner = scope::owner(path, &side.id);
-    let mut stores = scope::occurrences(&owner, &side.id).into_iter().filter(|one| one.store);
-    let only = stores.next().filter(|_| stores.next().is_none()).and_then(|one| scope::value(one.path));
+    let only = nodes::only(scope::bindings(path, &side.id)).and_then(scope::value);
     made.len() == 1 && only.is_some_and(|(value, _)| value.as_call_expr().is_some_and(is_stream))
 }
 
@@ -47,19 +45,15 @@ fn replacements<'a>(s: Subject<'_, 'a>, call: &'a ExprCall, side: &ExprName) -> 
     let (file, path) = (s.here.file(), s.here.path);
     let (block, own) = nodes::place(path)?;
     let Stmt::Expr(stmt) = &block[own] else { return None };
-    let text = file.whole();
-    let line = text[..stmt.start().to_usize()].rfind('\n').map_or(0, |at| at + 1);
-    let indent = &text[line..stmt.start().to_usize()];
+    let (indent, ..) = beside(file, stmt.range);
     let whole = stmt.value.range() == call.range() && call.arguments.is_empty() && indent.trim().is_empty();
-    let function = &path[..=nodes::function_scope(path)];
+    let function = nodes::function_around(path);
     let below = path.iter().any(|node| matches!(node, Node::StmtWith(ast) if stream(file, ast).is_some()));
     if !whole || below || full_name(file, "torch.cuda") != "torch.cuda" {
         return None;
     }
     let mut on_side: Vec<&StmtWith> = Vec::new();
-    for used in
-        scope::occurrences(&scope::owner(path, &side.id), &side.id).into_iter().filter(|one| !one.store)
-    {
+    for used in scope::mentions(path, &side.id).into_iter().filter(|one| !one.store) {
         match used.path[..] {
             [.., Node::ExprAttribute(ast), _]
                 if matches!(ast.attr.as_str(), "wait_stream" | "synchronize") => {}
@@ -85,8 +79,7 @@ fn replacements<'a>(s: Subject<'_, 'a>, call: &'a ExprCall, side: &ExprName) -> 
             lines += &format!("\n{indent}{name}.record_stream(torch.cuda.current_stream())");
         }
     }
-    let lines = if text.contains("\r\n") { lines.replace('\n', "\r\n") } else { lines };
-    Some(vec![replace(stmt.range, lines)])
+    Some(vec![replace(stmt.range, lines.replace('\n', line_break(file)))])
 }
 
 /// The stream that a `with` makes the current one; `None` where it does something else too.
@@ -102,7 +95,7 @@ fn tensor<'a>(s: Subject<'_, 'a>, stmt: &'a Stmt) -> Option<&'a str> {
     let Stmt::Assign(ast) = stmt else { return None };
     let [Expr::Name(name)] = &*ast.targets else { return None };
     let writes = |call: &ExprCall| nodes::name(&call.func).ends_with('_');
-    let calm = nodes::calls(&[Node::from(stmt)], &writes).is_empty();
+    let calm = !nodes::any_call(&[Node::from(stmt)], &writes);
     let device = s.here.placements.find(&ast.value, s.here.path) == Placement::Device;
     (calm && device && is_tensor(&ast.value)).then_some(&*name.id)
 }

@@ -28,12 +28,10 @@ pub fn output<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
     if call.arguments.find_keyword("output_size").is_some() {
         return None;
     }
-    let torch = dotted(&call.func) == "torch.repeat_interleave";
-    let repeats = call.arguments.find_argument_value("repeats", usize::from(torch))?;
-    let counts = match repeats {
+    let counts = match repeats(call)? {
         Expr::Name(name) => only_value(s.here.path, name).and_then(|(value, place)| {
             let plain = |one: &Occurrence<'_>| !is_changed(&one.path);
-            let kept = occurrences(s.here.path, &name.id).iter().all(plain);
+            let kept = scope::mentions(s.here.path, &name.id).iter().all(plain);
             uploaded(s.here, value, &place).filter(|_| kept)
         }),
         value => uploaded(s.here, value, s.here.path),
@@ -41,6 +39,12 @@ pub fn output<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
     let size = counts.map(|name| format!("output_size=sum(map(int, {name})) if len({name}) > 1 else None"));
     let all = size.and_then(|size| with_argument(s.here.file(), call, &size)).map(|one| vec![one]);
     Some(Written::new(&OUTPUT_SIZE, None, all.ok_or(Refusal::Sizes)))
+}
+
+/// How often a call of repeat_interleave repeats each element.
+pub fn repeats(call: &ExprCall) -> Option<&Expr> {
+    let torch = dotted(&call.func) == "torch.repeat_interleave";
+    call.arguments.find_argument_value("repeats", usize::from(torch))
 }
 
 /// The list of the host that an upload at the end of `path` is made of: a name that holds the same numbers ever after.
@@ -56,15 +60,11 @@ fn uploaded<'a>(here: Here<'_, 'a>, value: &'a Expr, path: &[Node<'a>]) -> Optio
     let made = made && here.placements.find(list, &place) == Placement::Host;
     let block = |path: &[Node<'a>]| nodes::place(path).map(|(block, at)| (block.as_ptr(), at));
     let beside = block(&place).zip(block(path)).is_some_and(|(a, b)| a.0 == b.0 && a.1 < b.1);
-    let used = occurrences(path, &counts.id);
+    let used = scope::mentions(path, &counts.id);
     let local = scope::owner(path, &counts.id).len() > 1;
     let asked =
         |one: &Occurrence<'_>| one.store || is_asked(&one.path) || within(nodes::range(&one.path), call);
     (made && local && beside && used.iter().all(asked)).then_some(counts.id.as_str())
-}
-
-fn occurrences<'a>(path: &[Node<'a>], name: &str) -> Vec<Occurrence<'a>> {
-    scope::occurrences(&scope::owner(path, name), name)
 }
 
 /// Whether a list is only looked at: `len(counts)`, `sum(counts)`, `for n in counts`, `counts[i]`.

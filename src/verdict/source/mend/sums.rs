@@ -1,14 +1,14 @@
 //! What a loop reads value by value to add it up or to list it: kept on the GPU, and read once.
 
 use super::join::imports_torch;
-use super::text::{insert, replace};
+use super::text::{beside, insert, replace};
 use super::{COLLECTED, KEPT, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::flow::conditions;
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::placement::{Here, Placement};
 use crate::verdict::source::parse::scope::{self, Occurrence};
-use crate::verdict::source::parse::{Node, Path, dotted, nodes, within};
+use crate::verdict::source::parse::{Node, Path, Source, dotted, nodes, within};
 use ruff_python_ast::{Expr, ExprCall, ExprName, Operator};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
@@ -150,7 +150,7 @@ impl<'a> Collected<'a> {
             }
         }
         if behind {
-            made.push(self.read_behind(file.whole()).ok_or(Refusal::Form)?);
+            made.push(self.read_behind(file).ok_or(Refusal::Form)?);
         }
         let keep = if self.form == Form::Sum { "detach().double()" } else { "detach().clone()" };
         made.push(item_as(file.whole(), call, keep).ok_or(Refusal::Form)?);
@@ -164,15 +164,12 @@ impl<'a> Collected<'a> {
     }
 
     /// A line behind the loop that reads what was collected.
-    fn read_behind(&self, text: &str) -> Option<Replacement> {
-        let start = self.around.start().to_usize();
-        let indent = &text[text[..start].rfind('\n').map_or(0, |at| at + 1)..start];
-        let end = self.around.end().to_usize();
-        let line = text[end..].find('\n').map_or(text.len(), |at| end + at);
+    fn read_behind(&self, file: &Source) -> Option<Replacement> {
+        let (indent, rest, _) = beside(file, self.around);
         // `for x in xs: total += x.item(); print(x)`, and a last line without an end.
-        let plain = indent.trim().is_empty() && line < text.len() && !text[end..line].contains(';');
-        let break_ = if text[..line].ends_with('\r') { "\r\n" } else { "\n" };
-        let at = TextSize::of(&text[..=line]);
+        let plain = indent.trim().is_empty() && rest.ends_with('\n') && !rest.contains(';');
+        let break_ = if rest.ends_with("\r\n") { "\r\n" } else { "\n" };
+        let at = self.around.end() + TextSize::of(rest);
         plain.then(|| insert(at, format!("{indent}{} = {}{break_}", self.name, self.numbers())))
     }
 

@@ -46,6 +46,20 @@ pub fn blocks(file: &Source, replacements: &[Replacement]) -> Vec<Block> {
     blocks.into_iter().filter_map(written).collect()
 }
 
+/// What stands before and behind a statement on its lines, with the line break, and where the first of them begins.
+pub fn beside(file: &Source, stmt: TextRange) -> (&str, &str, TextSize) {
+    let text = file.whole();
+    let (start, end) = (stmt.start().to_usize(), stmt.end().to_usize());
+    let from = text[..start].rfind('\n').map_or(0, |at| at + 1);
+    let to = text[end..].find('\n').map_or(text.len(), |at| end + at + 1);
+    (&text[from..start], &text[end..to], TextSize::of(&text[..from]))
+}
+
+/// How the lines of a file end.
+pub fn line_break(file: &Source) -> &'static str {
+    if file.whole().contains("\r\n") { "\r\n" } else { "\n" }
+}
+
 /// Text in place of a range.
 pub fn replace(range: TextRange, text: impl Into<String>) -> Replacement {
     Replacement { start: range.start().to_u32(), end: range.end().to_u32(), text: text.into() }

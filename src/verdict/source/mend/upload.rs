@@ -76,13 +76,16 @@ pub fn loaders<'a>(s: Subject<'_, 'a>) -> Option<Vec<&'a ExprCall>> {
 
 /// The edits that make these loaders pin what they give; none where they pin already.
 pub fn pins(s: Subject<'_, '_>) -> Option<Vec<Replacement>> {
-    let pin =
-        |loader: &ExprCall| match loader.arguments.find_keyword("pin_memory").map(|keyword| &keyword.value) {
-            None => with_argument(s.here.file(), loader, "pin_memory=True"),
-            Some(Expr::BooleanLiteral(flag)) if !flag.value => Some(replace(flag.range, "True")),
-            Some(_) => None,
-        };
-    loaders(s)?.into_iter().map(pin).collect()
+    loaders(s)?.into_iter().map(|loader| turned_on(s.here.file(), loader, "pin_memory")).collect()
+}
+
+/// The edit that gives a call `name=True`; `None` where it gives something else than `False`.
+fn turned_on(file: &Source, call: &ExprCall, name: &str) -> Option<Replacement> {
+    match call.arguments.find_keyword(name).map(|keyword| &keyword.value) {
+        None => with_argument(file, call, &format!("{name}=True")),
+        Some(Expr::BooleanLiteral(flag)) if !flag.value => Some(replace(flag.range, "True")),
+        Some(_) => None,
+    }
 }
 
 /// `x.to(device)`, `x.cuda()`, `a.copy_(b)` with `non_blocking=True`.
@@ -91,12 +94,7 @@ pub fn moved(s: Subject<'_, '_>, call: &ExprCall) -> Written {
     let positional = if nodes::name(&call.func) == "to" { 2 } else { 1 };
     let flagged = call.arguments.args.len() > positional
         || call.arguments.args.iter().any(Expr::is_boolean_literal_expr);
-    let own = match call.arguments.find_keyword("non_blocking").map(|keyword| &keyword.value) {
-        _ if flagged => None,
-        Some(Expr::BooleanLiteral(flag)) if !flag.value => Some(replace(flag.range, "True")),
-        Some(_) => None,
-        None => with_argument(file, call, "non_blocking=True"),
-    };
+    let own = if flagged { None } else { turned_on(file, call, "non_blocking") };
     // What the driver takes over at once needs no pinned memory.
     let pinned = if is_staged(s) { None } else { pins(s) };
     let replacements = own.map(|own| pinned.unwrap_or_default().into_iter().chain([own]).collect());

@@ -21,16 +21,13 @@ type Valued<'a> = (&'a Expr, Path<'a>);
 /// is not called here, or is handed on, may be given anything.
 /// Cost: a walk over the file for each name.
 fn values<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>]) -> Option<Vec<Valued<'a>>> {
-    let Expr::Name(name) = expr else {
-        let values = Objects::new(file).values_of(expr, path);
-        return (!values.is_empty()).then_some(values);
-    };
-    let owner = scope::owner(path, &name.id);
-    if scope::parameter(&owner, &name.id).is_some() {
+    if let Expr::Name(name) = expr
+        && scope::is_parameter(path, &name.id)
+    {
+        let owner = scope::owner(path, &name.id);
         return passed(file, nodes::function(&owner)?, &owner, &name.id);
     }
-    let stores = scope::occurrences(&owner, &name.id).into_iter().filter(|one| one.store);
-    let values: Vec<Valued<'a>> = stores.map(|one| scope::value(one.path)).collect::<Option<_>>()?;
+    let values = Objects::new(file).values_of(expr, path);
     (!values.is_empty()).then_some(values)
 }
 
@@ -41,7 +38,7 @@ fn passed<'a>(
     owner: &[Node<'a>],
     name: &str,
 ) -> Option<Vec<Valued<'a>>> {
-    let rebound = scope::occurrences(owner, name).iter().any(|one| one.store);
+    let rebound = scope::stores(owner, name).next().is_some();
     let method = matches!(nodes::above(owner, 1), Some(Node::StmtClassDef(_)));
     if rebound || method || !function.decorator_list.is_empty() {
         return None;
@@ -55,8 +52,7 @@ fn passed<'a>(
     let passed = named.iter().map(|path| {
         let call = nodes::call(&path[..path.len() - 1])?;
         let called = call.func.range() == nodes::range(path);
-        let plain = !call.arguments.args.iter().any(Expr::is_starred_expr)
-            && call.arguments.keywords.iter().all(|keyword| keyword.arg.is_some());
+        let plain = !nodes::unpacks(call);
         let value = call.arguments.find_argument_value(name, position).filter(|_| called && plain)?;
         Some((value, path[..path.len() - 1].to_vec()))
     });
@@ -118,8 +114,7 @@ fn is_fixed<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>], steps: u8, 
 /// ```
 pub fn iterated<'a>(expr: &'a Expr, path: &[Node<'a>]) -> Option<Valued<'a>> {
     let Expr::Name(name) = expr else { return None };
-    let owner = scope::owner(path, &name.id);
-    let occurrences = scope::occurrences(&owner, &name.id);
+    let occurrences = scope::mentions(path, &name.id);
     if occurrences.iter().any(|one| !one.load && !one.store || is_written(&one.path)) {
         return None;
     }
@@ -130,11 +125,10 @@ pub fn iterated<'a>(expr: &'a Expr, path: &[Node<'a>]) -> Option<Valued<'a>> {
         let own = nodes::receiver(call).and_then(Expr::as_name_expr).is_some_and(|ast| ast.id == name.id);
         own && Names("to cuda").has(nodes::name(&call.func))
     };
-    let stores = occurrences
+    let others = occurrences
         .into_iter()
         .filter(|one| one.store && !nodes::within(nodes::range(&one.path), statement) && !sent(one));
-    let mut stores = stores.peekable();
-    let first = stores.next().filter(|_| stores.peek().is_none())?;
+    let first = nodes::only(others)?;
     let Given::Iterated(source) = scope::given(&first.path) else { return None };
     match source {
         Expr::Call(call) if dotted(&call.func) == "enumerate" => {

@@ -2,8 +2,8 @@
 
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, TraversalSignal, walk_node};
 use ruff_python_ast::{
-    AnyNodeRef, Arguments, Comprehension, Decorator, Expr, ExprAttribute, ExprCall, Keyword, Stmt,
-    StmtFunctionDef,
+    AnyNodeRef, Arguments, Comprehension, Decorator, Expr, ExprAttribute, ExprCall, Keyword, Number, Stmt,
+    StmtClassDef, StmtFunctionDef,
 };
 use ruff_text_size::{Ranged, TextRange};
 
@@ -48,9 +48,35 @@ pub fn find<'a>(path: &[Node<'a>], wanted: &mut dyn FnMut(&[Node<'a>]) -> bool) 
     found
 }
 
+/// Whether there is a node at or below the last node of `path` that `wanted` picks.
+pub fn any<'a>(path: &[Node<'a>], wanted: &mut dyn FnMut(&[Node<'a>]) -> bool) -> bool {
+    let mut found = false;
+    walk(path, &mut |path| {
+        found = found || wanted(path);
+        !found
+    });
+    found
+}
+
+/// Whether there is a call at or below the last node of `path` that `wanted` picks.
+pub fn any_call(path: &[Node<'_>], wanted: &dyn Fn(&ExprCall) -> bool) -> bool {
+    any(path, &mut |path| call(path).is_some_and(wanted))
+}
+
+/// The only one of them; `None` where there are several or none.
+pub fn only<T>(all: impl IntoIterator<Item = T>) -> Option<T> {
+    let mut all = all.into_iter();
+    all.next().filter(|_| all.next().is_none())
+}
+
 /// Paths of the calls at and below the last node of `path` that `wanted` picks, in source order.
 pub fn calls<'a>(path: &[Node<'a>], wanted: &dyn Fn(&ExprCall) -> bool) -> Vec<Path<'a>> {
     find(path, &mut |path| call(path).is_some_and(wanted))
+}
+
+/// Paths of the attributes of that name at and below the last node of `path`, in source order.
+pub fn attributes<'a>(path: &[Node<'a>], name: &str) -> Vec<Path<'a>> {
+    find(path, &mut |path| attribute(path).is_some_and(|ast| ast.attr.as_str() == name))
 }
 
 /// The last node of a path. A path is never empty; the module stands in where one would be.
@@ -71,6 +97,11 @@ pub fn attribute<'a>(path: &[Node<'a>]) -> Option<&'a ExprAttribute> {
 /// The function definition that a path ends at.
 pub fn function<'a>(path: &[Node<'a>]) -> Option<&'a StmtFunctionDef> {
     if let Node::StmtFunctionDef(ast) = last(path)? { Some(ast) } else { None }
+}
+
+/// The class definition that a path ends at.
+pub fn class<'a>(path: &[Node<'a>]) -> Option<&'a StmtClassDef> {
+    if let Node::StmtClassDef(ast) = last(path)? { Some(ast) } else { None }
 }
 
 /// The node that stands so many levels above the last.
@@ -134,6 +165,11 @@ pub fn function_scope(path: &[Node<'_>]) -> usize {
     let is_function =
         |&at: &usize| at == 0 || matches!(path[at], Node::StmtFunctionDef(_) | Node::ExprLambda(_));
     scopes(path).find(is_function).unwrap_or(0)
+}
+
+/// The path of that function, lambda or module.
+pub fn function_around<'p, 'a>(path: &'p [Node<'a>]) -> &'p [Node<'a>] {
+    &path[..=function_scope(path)]
 }
 
 /// Index of the innermost class around the last node, functions in between allowed.
@@ -253,6 +289,12 @@ pub fn keyword(call: &ExprCall, at: TextRange) -> Option<&Keyword> {
     call.arguments.keywords.iter().find(|keyword| within(at, &keyword.value))
 }
 
+/// Whether a call hands over what lies in a list or a dict: `f(*args)`, `f(**kwargs)`.
+pub fn unpacks(call: &ExprCall) -> bool {
+    call.arguments.args.iter().any(Expr::is_starred_expr)
+        || call.arguments.keywords.iter().any(|keyword| keyword.arg.is_none())
+}
+
 /// Whether the call passes `name=True`.
 pub fn flag(call: &ExprCall, name: &str) -> bool {
     call.arguments
@@ -263,6 +305,19 @@ pub fn flag(call: &ExprCall, name: &str) -> bool {
 /// The text of a string literal.
 pub fn string(expr: &Expr) -> Option<&str> {
     expr.as_string_literal_expr().map(|literal| literal.value.to_str())
+}
+
+/// The whole number that a literal is.
+pub fn int(expr: &Expr) -> Option<i64> {
+    match &expr.as_number_literal_expr()?.value {
+        Number::Int(int) => int.as_i64(),
+        _ => None,
+    }
+}
+
+/// The elements of a tuple; of all else, that alone.
+pub fn elements(expr: &Expr) -> &[Expr] {
+    expr.as_tuple_expr().map_or(std::slice::from_ref(expr), |tuple| &tuple.elts)
 }
 
 /// Whether the two ranges share a character or touch.

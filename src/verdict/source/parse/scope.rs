@@ -1,9 +1,7 @@
 //! Where a name's value can be read: occurrences, blocks, and which of them a binding reaches.
 
 use super::nodes::{self, Node, Path, find, function_scope, scope, statement, within};
-use ruff_python_ast::{
-    AnyParameterRef, Expr, ExprCall, ExprContext, ExprName, Parameters, Stmt, StmtAssign, StmtIf,
-};
+use ruff_python_ast::{AnyParameterRef, Expr, ExprCall, ExprContext, ExprName, Parameters, Stmt, StmtIf};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 /// One occurrence of a name in a scope.
@@ -32,6 +30,11 @@ pub fn owner<'a>(path: &[Node<'a>], name: &str) -> Path<'a> {
 /// The parameter of that name of the function at the end of a path.
 pub fn parameter<'a>(function: &[Node<'a>], name: &str) -> Option<AnyParameterRef<'a>> {
     nodes::function(function)?.parameters.iter().find(|parameter| parameter.name().as_str() == name)
+}
+
+/// Whether a name that is read at the end of `path` is a parameter of its function.
+pub fn is_parameter(path: &[Node<'_>], name: &str) -> bool {
+    parameter(&owner(path, name), name).is_some()
 }
 
 /// Whether a function, lambda, class or comprehension binds the name itself.
@@ -105,6 +108,21 @@ pub fn occurrences<'a>(scope_path: &[Node<'a>], name: &str) -> Vec<Occurrence<'a
         !(inner && opens && binds(path, name))
     });
     all
+}
+
+/// Where a scope binds a name, in source order.
+pub fn stores<'a>(owner: &[Node<'a>], name: &str) -> impl Iterator<Item = Path<'a>> {
+    occurrences(owner, name).into_iter().filter(|one| one.store).map(|one| one.path)
+}
+
+/// Where the name that is read at the end of `path` is bound, in the scope that owns it.
+pub fn bindings<'a>(path: &[Node<'a>], name: &str) -> Vec<Path<'a>> {
+    stores(&owner(path, name), name).collect()
+}
+
+/// All occurrences of the name that is read at the end of `path`, in the scope that owns it.
+pub fn mentions<'a>(path: &[Node<'a>], name: &str) -> Vec<Occurrence<'a>> {
+    occurrences(&owner(path, name), name)
 }
 
 /// Where a binding takes effect: `x = f(x)` binds after the right side is read.
@@ -199,8 +217,7 @@ pub fn reaching<'a>(path: &[Node<'a>], name: &ExprName) -> Vec<Path<'a>> {
         reads.iter().any(|read| nodes::range(read) == name.range())
     };
     let parameter = parameter(&owner, &name.id).filter(|_| sees(&Definition::parameter(&owner)));
-    let stores = occurrences(&owner, &name.id).into_iter().filter(|one| one.store).map(|one| one.path);
-    let stores = stores.filter(|store| sees(&Definition::new(store)));
+    let stores = stores(&owner, &name.id).filter(|store| sees(&Definition::new(store)));
     parameter.map(|_| owner.clone()).into_iter().chain(stores).collect()
 }
 
@@ -442,17 +459,14 @@ fn paired<'a>(target: &'a Expr, value: &'a Expr, name: Node<'a>) -> Option<&'a E
     values.elts.get(at)
 }
 
-/// Whether an assignment reads its own target: `total = total + v`.
-pub fn reads_target(ast: &StmtAssign) -> bool {
-    let [target] = ast.targets.as_slice() else { return false };
-    let Expr::BinOp(sum) = &*ast.value else { return false };
-    let wanted = nodes::dotted(target);
-    wanted != "?" && (nodes::dotted(&sum.left) == wanted || nodes::dotted(&sum.right) == wanted)
-}
-
 /// The function definitions of a name in the file, with their paths.
 pub fn functions<'a>(module: Node<'a>, name: &str) -> Vec<Path<'a>> {
     find(&[module], &mut |path| nodes::function(path).is_some_and(|ast| ast.name.as_str() == name))
+}
+
+/// The only function definition of a name in the file, with its path.
+pub fn only_function<'a>(module: Node<'a>, name: &str) -> Option<Path<'a>> {
+    nodes::only(functions(module, name))
 }
 
 /// The parameters of a function or lambda, and whether callers leave out the first.

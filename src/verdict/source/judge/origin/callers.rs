@@ -2,7 +2,7 @@
 
 use super::super::callers::calls_on;
 use super::search::{Answer, Known, Object, Parameter, Scene, Search, Sent, all};
-use crate::verdict::source::flow::value::Step;
+use crate::verdict::source::flow::value::{Step, Steps};
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::placement::{Here, Placements};
 use crate::verdict::source::locate::callee::{self, Callee};
@@ -34,7 +34,7 @@ impl Search<'_> {
                 Some(Object { expr, class, recorded: &self.site.frames.get(inner)?.file })
             });
             let here = Here { placements: &placements, path };
-            let function = &path[..=nodes::function_scope(path)];
+            let function = nodes::function_around(path);
             let scene = self.scene(here, &caller.frame.file, function, &outside);
             match self.passed(Scene { object: object.as_ref(), ..scene }, call, parameter) {
                 // Another call of the function may pass other values.
@@ -115,7 +115,7 @@ impl Search<'_> {
         scene: Scene<'_, 'a>,
         call: &'a ExprCall,
         position: usize,
-        mut steps: Vec<Step>,
+        mut steps: Steps,
     ) -> Answer {
         for (at, argument) in call.arguments.args.iter().enumerate().take(position + 1) {
             if let Expr::Starred(rest) = argument {
@@ -130,13 +130,7 @@ impl Search<'_> {
     }
 
     /// What a call gives by a name.
-    fn by_name<'a>(
-        &self,
-        scene: Scene<'_, 'a>,
-        call: &'a ExprCall,
-        name: &str,
-        mut steps: Vec<Step>,
-    ) -> Answer {
+    fn by_name<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall, name: &str, mut steps: Steps) -> Answer {
         if let Some(keyword) = call.arguments.find_keyword(name) {
             return self.find(scene, &keyword.value, steps).into();
         }

@@ -3,7 +3,7 @@
 
 use super::search::{Known, Parameter, Scene, Search, all};
 use crate::verdict::source::flow::program::Program;
-use crate::verdict::source::flow::value::{Step, constant_step};
+use crate::verdict::source::flow::value::{Step, Steps, constant_step};
 use crate::verdict::source::infer::libraries::{Names, TORCH, makes_tensor};
 use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::placement::{Here, Placement, Placements};
@@ -49,12 +49,7 @@ pub(super) fn computes(name: &str) -> bool {
 }
 
 impl Search<'_> {
-    pub(super) fn call<'a>(
-        &self,
-        scene: Scene<'_, 'a>,
-        call: &'a ExprCall,
-        steps: Vec<Step>,
-    ) -> Option<Known> {
+    pub(super) fn call<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall, steps: Steps) -> Option<Known> {
         let callee = dotted(&call.func);
         let (base, name) = split_callee(&callee);
         let torch = TORCH.has(base);
@@ -123,7 +118,7 @@ impl Search<'_> {
     }
 
     /// What hands on what lies in its argument or receiver: loops over it, entries of dicts, batches of a loader.
-    fn handed_on<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall, mut steps: Vec<Step>) -> Option<Known> {
+    fn handed_on<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall, mut steps: Steps) -> Option<Known> {
         let (name, receiver, arguments) =
             (nodes::name(&call.func), nodes::receiver(call), &call.arguments.args);
         let looped = steps.last() == Some(&Step::Any);
@@ -167,7 +162,7 @@ impl Search<'_> {
         scene: Scene<'_, 'a>,
         call: &'a ExprCall,
         tensor: &'a Expr,
-        steps: Vec<Step>,
+        steps: Steps,
     ) -> Option<Known> {
         let place = || Some(self.place(scene, call));
         match self.find(scene, tensor, steps) {
@@ -192,11 +187,9 @@ impl Search<'_> {
         };
         match &*call.func {
             Expr::Name(name) => {
-                let owner = scope::owner(here.path, &name.id);
-                let mut stores = scope::occurrences(&owner, &name.id).into_iter().filter(|one| one.store);
-                let only = stores.next().filter(|_| stores.next().is_none())?;
-                match last(&only.path)? {
-                    Node::StmtFunctionDef(_) => Some(Callee::Here(only.path)),
+                let only = nodes::only(scope::bindings(here.path, &name.id))?;
+                match last(&only)? {
+                    Node::StmtFunctionDef(_) => Some(Callee::Here(only)),
                     _ => imported(&name.id, None),
                 }
             }
@@ -236,7 +229,7 @@ impl Search<'_> {
         placements: &Placements<'b>,
         recorded: &str,
         function: &Path<'b>,
-        mut steps: Vec<Step>,
+        mut steps: Steps,
     ) -> Option<Known> {
         let ast = nodes::function(function)?;
         if ast.is_async || !ast.decorator_list.iter().all(|one| TRANSPARENT.has(decorator(&one.expression))) {
@@ -290,7 +283,7 @@ pub(super) fn gives_own(name: &str) -> bool {
     OWN.has(name) || !(PURE.has(name) || BUILTINS.has(name) || WRAPPERS.has(name))
 }
 
-fn with(mut steps: Vec<Step>, step: Step) -> Vec<Step> {
+fn with(mut steps: Steps, step: Step) -> Steps {
     steps.push(step);
     steps
 }
@@ -298,10 +291,9 @@ fn with(mut steps: Vec<Step>, step: Step) -> Vec<Step> {
 /// The import that is all a name stands for.
 fn only_import(here: Here<'_, '_>, root: &str) -> Option<Import> {
     let owner = scope::owner(here.path, root);
-    let mut stores = scope::occurrences(&owner, root).into_iter().filter(|one| one.store);
-    let only =
-        stores.next().filter(|_| stores.next().is_none() && scope::parameter(&owner, root).is_none())?;
-    matches!(last(&only.path), Some(Node::Alias(_))).then(|| Import::of(here.file(), root))?
+    let only = nodes::only(scope::stores(&owner, root))?;
+    let imported = matches!(last(&only), Some(Node::Alias(_))) && scope::parameter(&owner, root).is_none();
+    imported.then(|| Import::of(here.file(), root))?
 }
 
 /// Whether what a call names may be a builtin, a method of a value, or of a library whose functions do what they are called.
@@ -310,8 +302,7 @@ fn is_library(here: Here<'_, '_>, callee: &Expr) -> bool {
     let callee = dotted(callee);
     let (root, rest) = split_root(&callee);
     let owner = scope::owner(here.path, root);
-    let bound = scope::parameter(&owner, root).is_some()
-        || scope::occurrences(&owner, root).iter().any(|one| one.store);
+    let bound = scope::parameter(&owner, root).is_some() || scope::stores(&owner, root).next().is_some();
     match only_import(here, root) {
         Some(_) => KNOWN.has(split_root(&full_name(here.file(), root)).0),
         None => rest.is_some() || !bound,
@@ -324,9 +315,7 @@ fn defined<'a>(file: &'a Source, class: Option<&str>, name: &str) -> Option<Path
         let objects = Objects::new(file);
         return objects.method(&objects.class_named(class)?, name);
     }
-    let mut stores = scope::occurrences(&[file.module()], name).into_iter().filter(|one| one.store);
-    let only = stores.next().filter(|_| stores.next().is_none())?;
-    nodes::function(&only.path).is_some().then_some(only.path)
+    nodes::only(scope::stores(&[file.module()], name)).filter(|only| nodes::function(only).is_some())
 }
 
 /// Whether two expressions of a function name one object: no assignment reaches one of them only.
@@ -336,8 +325,8 @@ fn same_object<'a>(here: Here<'_, 'a>, one: &'a Expr, other: &'a Expr) -> bool {
     };
     let owner = scope::owner(here.path, &first.id);
     first.id == second.id
-        && scope::occurrences(&owner, &first.id).iter().filter(|one| one.store).all(|store| {
-            let reads = scope::reached(&owner, &first.id, &scope::Definition::new(&store.path));
+        && scope::stores(&owner, &first.id).all(|store| {
+            let reads = scope::reached(&owner, &first.id, &scope::Definition::new(&store));
             let sees = |name: &Expr| reads.iter().any(|read| nodes::range(read) == name.range());
             sees(one) == sees(other)
         })

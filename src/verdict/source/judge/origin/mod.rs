@@ -12,10 +12,11 @@ use super::reader::Case;
 use crate::rules::grade;
 use crate::verdict::source::infer::placement::Placement;
 use crate::verdict::source::locate::sync_expr::{Index, SyncExpr, tested};
-use crate::verdict::source::parse::{Node, dotted, last, nodes};
+use crate::verdict::source::mend::repeats;
+use crate::verdict::source::parse::{Node, last, nodes};
 use crate::vocabulary::{Kind, Verdict};
 pub(super) use names::changes;
-use ruff_python_ast::{Expr, ExprCall};
+use ruff_python_ast::Expr;
 use search::Search;
 
 impl<'a> Case<'_, 'a> {
@@ -83,10 +84,4 @@ impl<'a> Case<'_, 'a> {
         let mut asked = sizes.filter(|&size| self.here.find(size) != Placement::Host);
         asked.next().filter(|_| asked.next().is_none())
     }
-}
-
-/// How often a call of repeat_interleave repeats each element.
-pub(super) fn repeats(call: &ExprCall) -> Option<&Expr> {
-    let torch = dotted(&call.func) == "torch.repeat_interleave";
-    call.arguments.find_argument_value("repeats", usize::from(torch))
 }

@@ -1,7 +1,7 @@
 //! Names: the assignments that reach a read, and what each of them gives.
 
 use super::search::{Answer, Known, Parameter, Scene, Search, Sent, all};
-use crate::verdict::source::flow::value::Step;
+use crate::verdict::source::flow::value::{Step, Steps};
 use crate::verdict::source::infer::libraries::{FILLS, Names};
 use crate::verdict::source::infer::placement::Placement;
 use crate::verdict::source::parse::scope::{self, Definition, Given};
@@ -14,12 +14,7 @@ const CHANGES: Names = Names("all_reduce broadcast reduce recv irecv scatter all
 
 impl Search<'_> {
     /// A name: all that the assignments which reach this read give it.
-    pub(super) fn name<'a>(
-        &self,
-        scene: Scene<'_, 'a>,
-        name: &'a ExprName,
-        steps: Vec<Step>,
-    ) -> Option<Known> {
+    pub(super) fn name<'a>(&self, scene: Scene<'_, 'a>, name: &'a ExprName, steps: Steps) -> Option<Known> {
         let owner = scope::owner(scene.here.path, &name.id);
         let occurrences = scope::occurrences(&owner, &name.id);
         // Another name of the same tensor or list may change it too.
@@ -52,7 +47,7 @@ impl Search<'_> {
         &self,
         scene: Scene<'_, 'a>,
         target: &Path<'a>,
-        mut steps: Vec<Step>,
+        mut steps: Steps,
     ) -> Option<Known> {
         let mut at = target.len() - 1;
         let place = loop {
@@ -87,13 +82,7 @@ impl Search<'_> {
     }
 
     /// A parameter: what the caller passes for it, else its default value.
-    fn parameter(
-        &self,
-        scene: Scene<'_, '_>,
-        owner: &Path<'_>,
-        name: &str,
-        steps: Vec<Step>,
-    ) -> Option<Known> {
+    fn parameter(&self, scene: Scene<'_, '_>, owner: &Path<'_>, name: &str, steps: Steps) -> Option<Known> {
         let function = nodes::function(owner)?;
         if nodes::range(owner) != scene.function {
             // A setting of an object: `def __init__(self, size=2 ** 20, until=None)`.
@@ -123,9 +112,8 @@ impl Search<'_> {
     pub(super) fn field(&self, scene: Scene<'_, '_>, read: &ExprAttribute) -> Option<Known> {
         let name = &read.value.as_name_expr().filter(|_| !self.plain)?.id;
         let (mut looped, mut sent) = (false, None);
-        let owner = scope::owner(scene.here.path, name);
-        for store in scope::occurrences(&owner, name).into_iter().filter(|one| one.store) {
-            match scope::given(&store.path) {
+        for store in scope::bindings(scene.here.path, name) {
+            match scope::given(&store) {
                 Given::Iterated(_) => looped = true,
                 Given::Value(Expr::Call(call)) if sends(call, name) => sent = Some(self.place(scene, call)),
                 _ => return None,

@@ -1,7 +1,7 @@
 //! The search for where the host has a value from: what is asked, where, and how far it goes.
 
 use super::super::reader::SiteReader;
-use crate::verdict::source::flow::value::Step;
+use crate::verdict::source::flow::value::Steps;
 use crate::verdict::source::infer::placement::{Here, Placement};
 use crate::verdict::source::locate::callee::Callee;
 use crate::verdict::source::parse::{Node, nodes};
@@ -62,7 +62,7 @@ pub(super) struct Parameter<'p> {
     pub class: Option<&'p str>,
     pub name: &'p str,
     /// How to get at the value inside of it.
-    pub steps: Vec<Step>,
+    pub steps: Steps,
 }
 
 /// What whoever calls a function gives it.
@@ -162,7 +162,7 @@ impl<'s> Search<'s> {
         expr: &'a Expr,
         outside: &dyn Fn(&Parameter<'_>) -> Answer,
     ) -> Option<Known> {
-        let function = &here.path[..=nodes::function_scope(here.path)];
+        let function = nodes::function_around(here.path);
         let scene = self.scene(here, &self.site.frames.first()?.file, function, outside);
         self.find(scene, expr, Vec::new())
     }

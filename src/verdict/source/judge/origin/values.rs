@@ -2,7 +2,7 @@
 
 use super::fields::is_written;
 use super::search::{Known, Scene, Search, all};
-use crate::verdict::source::flow::value::{Step, constant_step};
+use crate::verdict::source::flow::value::{Step, Steps, constant_step};
 use crate::verdict::source::infer::libraries::{NUMERIC, Names};
 use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, scope, string};
@@ -13,12 +13,12 @@ const SAME: Names = Names("data T mT H real imag values indices");
 
 impl Search<'_> {
     /// Where the host has the value of `expr` from; of what lies in it behind `steps`, where it is a container.
-    pub(super) fn find<'a>(&self, scene: Scene<'_, 'a>, expr: &'a Expr, steps: Vec<Step>) -> Option<Known> {
+    pub(super) fn find<'a>(&self, scene: Scene<'_, 'a>, expr: &'a Expr, steps: Steps) -> Option<Known> {
         let found = self.deeper(|| self.expression(scene, expr, steps));
         found.or_else(|| (is_own(expr, scene) && scene.is_host(expr)).then_some(Known::DATA))
     }
 
-    fn expression<'a>(&self, scene: Scene<'_, 'a>, expr: &'a Expr, mut steps: Vec<Step>) -> Option<Known> {
+    fn expression<'a>(&self, scene: Scene<'_, 'a>, expr: &'a Expr, mut steps: Steps) -> Option<Known> {
         let each = |parts: &[&'a Expr]| all(parts.iter().map(|part| self.find(scene, part, Vec::new())));
         match expr {
             Expr::Name(name) => self.name(scene, name, steps),
@@ -69,7 +69,7 @@ impl Search<'_> {
         scene: Scene<'_, 'a>,
         comprehension: Node<'a>,
         element: &'a Expr,
-        mut steps: Vec<Step>,
+        mut steps: Steps,
     ) -> Option<Known> {
         steps.pop();
         let path: Path<'a> = [scene.here.path, &[comprehension, Node::from(element)]].concat();
@@ -77,7 +77,7 @@ impl Search<'_> {
     }
 
     /// A list or tuple: the element asked for, else all of them.
-    fn display<'a>(&self, scene: Scene<'_, 'a>, elements: &'a [Expr], mut steps: Vec<Step>) -> Option<Known> {
+    fn display<'a>(&self, scene: Scene<'_, 'a>, elements: &'a [Expr], mut steps: Steps) -> Option<Known> {
         if elements.is_empty() {
             return Some(Known::default());
         }
@@ -92,12 +92,7 @@ impl Search<'_> {
     }
 
     /// `value[index]`: what the index picks is known only if the index is.
-    fn element<'a>(
-        &self,
-        scene: Scene<'_, 'a>,
-        ast: &'a ExprSubscript,
-        mut steps: Vec<Step>,
-    ) -> Option<Known> {
+    fn element<'a>(&self, scene: Scene<'_, 'a>, ast: &'a ExprSubscript, mut steps: Steps) -> Option<Known> {
         let key = string(&ast.slice);
         match (constant_step(&ast.slice), &*ast.slice) {
             (Some(step), _) => steps.push(step),
@@ -131,7 +126,7 @@ impl Search<'_> {
         all(found.iter().map(|(value, path)| self.find(scene.at(path), value, Vec::new())))
     }
 
-    fn attribute<'a>(&self, scene: Scene<'_, 'a>, ast: &'a ExprAttribute, steps: Vec<Step>) -> Option<Known> {
+    fn attribute<'a>(&self, scene: Scene<'_, 'a>, ast: &'a ExprAttribute, steps: Steps) -> Option<Known> {
         let attribute = ast.attr.as_str();
         if NUMERIC.has(&dotted(&ast.value)) || attribute == "shape" {
             return Some(Known::default());
@@ -141,9 +136,7 @@ impl Search<'_> {
             return self.find(scene, &ast.value, steps);
         }
         let file = scene.here.file();
-        let others = nodes::find(&[file.module()], &mut |path| {
-            nodes::attribute(path).is_some_and(|other| *other.attr == *ast.attr)
-        });
+        let others = nodes::attributes(&[file.module()], attribute);
         let Some(class) = Objects::new(file).class_of(&ast.value, scene.here.path) else {
             if others.iter().any(is_written) {
                 return None;
@@ -161,7 +154,7 @@ fn is_own<'a>(expr: &'a Expr, scene: Scene<'_, 'a>) -> bool {
     match expr {
         Expr::Call(call) => super::calls::gives_own(nodes::name(&call.func)),
         Expr::Attribute(ast) => !SAME.has(&ast.attr),
-        Expr::Name(name) => scope::parameter(&scope::owner(scene.here.path, &name.id), &name.id).is_some(),
+        Expr::Name(name) => scope::is_parameter(scene.here.path, &name.id),
         Expr::FString(_) => true,
         _ => false,
     }
