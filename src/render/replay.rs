@@ -156,13 +156,12 @@ fn timeline(plan: &Plan, measured: &Measured) -> Sheet {
 
 /// `S3 fixed: train.py:31 step, delete`.
 fn variant_name(plan: &Plan, index: usize, name: &str) -> String {
-    match plan.variants.get(index).map(|v| &v.fixed[..]) {
-        Some(&[site]) => match plan.sites.get(site) {
-            Some(site) => format!("{name}: {}, {}", site.place, site.fix),
-            None => name.to_owned(),
-        },
-        _ => name.to_owned(),
+    if let Some(&[site]) = plan.variants.get(index).map(|v| &v.fixed[..])
+        && let Some(site) = plan.sites.get(site)
+    {
+        return format!("{name}: {}, {}", site.place, site.fix);
     }
+    name.to_owned()
 }
 
 /// How far the replay as recorded is from the capture.

@@ -92,10 +92,7 @@ pub fn bounds_in_words(site: &Site) -> Option<[String; 2]> {
 
 /// Why a site may save more than it blocks, where one of these does.
 pub(crate) fn above_blocked(sites: &[Site]) -> Option<&'static str> {
-    let above = |site: &Site| {
-        let saving = site.recoverable.as_ref();
-        saving.is_some_and(|_| site.saves_ns() > site.blocked_ns)
-    };
+    let above = |site: &Site| site.recoverable.is_some() && site.saves_ns() > site.blocked_ns;
     sites.iter().any(above).then_some(
         "saves above blocked: a call that is gone spares the host its own work around it too, or the copy is shorter.",
     )
@@ -161,10 +158,8 @@ pub struct Finding {
 impl Finding {
     /// All of it as one text.
     fn words(self) -> (String, String) {
-        let undecided = self.undecided.map(|words| format!(" {words}")).unwrap_or_default();
-        let limit = self.limit.map(|words| format!(" {words}")).unwrap_or_default();
-        let once = self.once.map(|words| format!(" {words}")).unwrap_or_default();
-        (self.lead, format!("{}{undecided}{limit}{once}", self.rest))
+        let more = [self.undecided, self.limit.map(str::to_owned), self.once].into_iter().flatten();
+        (self.lead, more.fold(self.rest, |text, words| format!("{text} {words}")))
     }
 }
 

@@ -56,13 +56,15 @@ pub fn counts(report: &DiffReport) -> String {
         (c.moved, "moved"),
         (c.unchanged, "unchanged"),
     ];
-    let parts: Vec<String> =
-        all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
-    if parts.is_empty() {
-        "no waits on either side".to_owned()
-    } else {
-        format!("sites: {}", parts.join(", "))
+    match &*numbered(&all) {
+        "" => "no waits on either side".to_owned(),
+        parts => format!("sites: {parts}"),
     }
+}
+
+fn numbered(all: &[(usize, &str)]) -> String {
+    let there = all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}"));
+    there.collect::<Vec<_>>().join(", ")
 }
 
 /// The answer in one sentence.
@@ -89,11 +91,9 @@ pub fn fates(report: &DiffReport) -> Option<String> {
     let fates = report.fates.as_ref()?;
     let all =
         [(fates.gone, "gone"), (fates.moved, "moved"), (fates.fewer, "fewer"), (fates.still, "still there")];
-    let parts = all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}"));
-    let parts: Vec<String> = parts.collect();
     let sites: usize = all.iter().map(|(n, _)| n).sum();
     let sites = text::counted(sites as u64, "avoidable site");
-    let lead = format!("{sites} before, of which {}.", parts.join(", "));
+    let lead = format!("{sites} before, of which {}.", numbered(&all));
     Some(fates.prediction.map_or(lead.clone(), |p| format!("{lead} {}", predicted(&p, report.run.per))))
 }
 

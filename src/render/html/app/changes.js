@@ -47,8 +47,6 @@ function changeDetail(change, timeline) {
           const { waits } = track.model;
           const wait = firstWait(track, change.sites[index]);
           timeline.jump(track, waits.start[wait], waits.end[wait], waits.drain[wait]);
-          byId("timeline").scrollIntoView({ block: "start", behavior: "auto" });
-          timeline.canvas.focus({ preventScroll: true });
         },
       }, "Show in the timeline")
       : null;

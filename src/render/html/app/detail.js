@@ -83,8 +83,6 @@ function examples(site, timeline) {
         onclick: () => {
           const { clock } = shown.model;
           timeline.jump(shown, example.start_ns - clock, example.end_ns - clock, example.drain_ns);
-          byId("timeline").scrollIntoView({ block: "start", behavior: "auto" });
-          timeline.canvas.focus({ preventScroll: true });
         },
       }, example.at)
       : example.at;

@@ -199,7 +199,7 @@ class Timeline {
     this.show(this.low, this.high, true);
   }
 
-  /** Shows a wait and its drain with some of their surroundings, and selects it. The drain may be many times longer. */
+  /** Shows a wait and its drain with some of their surroundings, selects it, and goes there. The drain may be many times longer. */
   jump(track, start, end, drain) {
     const { offset, model } = track;
     const length = end - start;
@@ -208,6 +208,8 @@ class Timeline {
     this.show(start - offset - around, end + after - offset + around, true);
     const wait = lowerBound(model.waits.start, start - 0.5);
     if (model.waits.start[wait] === start) this.select(track, wait);
+    byId("timeline").scrollIntoView({ block: "start", behavior: "auto" });
+    this.canvas.focus({ preventScroll: true });
   }
 
   select(track, wait) {
