@@ -2,7 +2,8 @@
 """Check that a report costs no more than in proportion to its export: CI measures growth, not seconds.
 
 The sample capture, repeated 10 and 100 times along the time axis (scripts/repeat_export.py), is reported by the program
-given, and so are exports with 2,000 and 20,000 of one thing (scripts/grow_export.py). Ten times the rows may take ten times the work that the program counts (rows, bytes, look-ups, simulated steps: the
+given, and so are exports with 2,000 and 20,000 of one thing (scripts/grow_export.py). Ten times the rows may take ten
+times the work that the program counts (rows, bytes, look-ups, simulated steps: the
 same on any machine), and ten times the processor time and as much again for noise and caches; a stage that grows with the
 square of the rows takes a hundred times as much. Exit status 1 where it is more.
 """

@@ -15,8 +15,8 @@
 //! holds: each symbol weighs the logarithm of its number, however often the layers of a model repeat it. What is left
 //! between the turns may hold other loops: a validation, the second phase of a generation. Of all divisions that explain
 //! nearly as much as the best the finest is taken: layers do not explain what comes before and after them, steps do,
-//! and so do epochs, but steps are more. Where the program copies from or to the host or waits again and again, turns do
-//! too, or explain nearly all.
+//! and so do epochs, but steps are more. Loops that take turns every few turns are passes of a step. Where the program
+//! copies from or to the host or waits again and again, turns do too, or explain nearly all.
 //!
 //! The anchor may lie anywhere in a turn: where turns begin is told in [`super::starts`].
 //!
@@ -48,7 +48,9 @@ const ENOUGH: f64 = 0.75;
 pub const SURE: f64 = 0.75;
 /// Loops that a division has.
 const LOOPS: usize = 3;
-/// Least part that a loop explains.
+/// Turns that a phase of a program lasts at least, in the mean: steps of several passes have up to 2.7 of each, phases dozens.
+const PHASE: usize = 3;
+/// Least part that a further loop explains.
 const WORTH: f64 = 0.05;
 /// Turns that are looked at for what is typical, or where turns begin.
 pub(super) const SAMPLE: usize = 255;
@@ -113,7 +115,6 @@ pub fn find(symbols: &[u32], kinds: &[Kind], sure: f64) -> Vec<Loop> {
     let mut finder = Finder::new(symbols, kinds);
     let whole = [(0, symbols.len())];
     let mut first = finder.loops(&whole);
-    first.retain(|found| found.explains >= WORTH);
     first.sort_by(|a, b| b.explains.total_cmp(&a.explains));
     let mut divisions: Vec<Vec<Loop>> = Vec::new();
     for candidate in first {
@@ -125,13 +126,9 @@ pub fn find(symbols: &[u32], kinds: &[Kind], sure: f64) -> Vec<Loop> {
     let explains = |loops: &[Loop]| loops.iter().map(|found| found.explains).sum::<f64>();
     let best = divisions.iter().map(|loops| explains(loops)).fold(0.0, f64::max);
     let near = |loops: &Vec<Loop>| explains(loops) >= NEARLY * best && explains(loops) >= ENOUGH;
-    let Some(mut loops) = divisions
-        .into_iter()
-        .filter(near)
-        .reduce(|finest, next| if next[0].turns.len() > finest[0].turns.len() { next } else { finest })
-    else {
-        return Vec::new();
-    };
+    let fine = |loops: &Vec<Loop>| (!take_turns(loops), loops[0].turns.len());
+    let finer = |finest, next| if fine(&next) > fine(&finest) { next } else { finest };
+    let Some(mut loops) = divisions.into_iter().filter(near).reduce(finer) else { return Vec::new() };
     let (in_order, kinds) = pairs(symbols);
     let mut ordered = Finder::new(&in_order, &kinds);
     for i in 0..loops.len() {
@@ -141,6 +138,18 @@ pub fn find(symbols: &[u32], kinds: &[Kind], sure: f64) -> Vec<Loop> {
     }
     loops.retain(|found| found.confidence >= sure);
     loops
+}
+
+/// Whether loops follow one another every few turns, as the passes of one step do: two forwards, two backwards, two
+/// forwards, …
+fn take_turns(loops: &[Loop]) -> bool {
+    let of = |(nth, found): (usize, &'_ Loop)| -> Vec<(usize, usize)> {
+        found.turns.iter().map(|turn| (turn.from, nth)).collect()
+    };
+    let mut turns: Vec<(usize, usize)> = loops.iter().enumerate().flat_map(of).collect();
+    turns.sort_unstable();
+    let changes = turns.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
+    turns.len() < PHASE * changes
 }
 
 /// Turns as stretches, in order.

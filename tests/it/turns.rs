@@ -273,6 +273,33 @@ fn accumulated_gradients_are_found_by_their_passes() {
     assert_found(p.found().as_ref(), 32, 22_000, 0.25);
 }
 
+/// Of two answers, a preferred one and another, with four figures of them:
+/// ```text
+///  a step   [forward][forward] [mean item]×4 [backward][backward] [adam]
+///  found    [0---------------------------------------------------------][1-----…      not one for each of two passes, or four figures
+/// ```
+#[test]
+fn a_step_of_several_passes_is_one() {
+    let mut p = Program::new();
+    let kernels =
+        |of: &str, count: usize| -> Vec<String> { (0..count).map(|n| format!("{of} {n}")).collect() };
+    let (forward, backward) = (kernels("forward", 20), kernels("backward", 40));
+    let mut pass = |p: &mut Program, kernels: &[String]| {
+        p.upload();
+        kernels.iter().for_each(|kernel| p.launch(&[kernel]));
+    };
+    for _ in 0..30 {
+        (0..2).for_each(|_| pass(&mut p, &forward));
+        for _ in 0..4 {
+            p.launch(&["mean"]);
+            p.item();
+        }
+        (0..2).for_each(|_| pass(&mut p, &backward));
+        p.launch(&["adam"]);
+    }
+    assert_found(p.found().as_ref(), 30, 266_000, 4.0);
+}
+
 /// A solver in C++ has a loop, and nothing else does.
 #[test]
 fn a_solver_iterates_and_a_list_of_kernels_does_not() {
