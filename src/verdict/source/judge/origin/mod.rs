@@ -16,7 +16,7 @@ use crate::verdict::source::mend::repeats;
 use crate::verdict::source::parse::{Node, last, nodes};
 use crate::vocabulary::{Kind, Verdict};
 pub(super) use names::changes;
-use ruff_python_ast::Expr;
+use ruff_python_ast::{Expr, ExprCall};
 use search::Search;
 
 impl<'a> Case<'_, 'a> {
@@ -76,12 +76,7 @@ impl<'a> Case<'_, 'a> {
 
     /// Of the sizes that a call takes the only one that is no value of the host.
     fn size(self, call: &'a ExprCall) -> Option<&'a Expr> {
-        let sizes = call.arguments.args.iter().flat_map(|given| match given {
-            Expr::Tuple(ast) => ast.elts.as_slice(),
-            Expr::List(ast) => &ast.elts,
-            one => std::slice::from_ref(one),
-        });
-        let mut asked = sizes.filter(|&size| self.here.find(size) != Placement::Host);
-        asked.next().filter(|_| asked.next().is_none())
+        let sizes = call.arguments.args.iter().flat_map(nodes::elements);
+        nodes::only(sizes.filter(|&size| self.here.find(size) != Placement::Host))
     }
 }
