@@ -1,16 +1,9 @@
 //! Which waits a report is about.
 
-use crate::export::{Export, GPU0, Schema, Thread};
+use crate::export::{Export, GPU0, empty};
 use crate::look::options;
 use sync_report::analysis::Options;
 use sync_report::analysis::filter::Filter;
-
-/// An export with one thread, the main one.
-fn empty() -> (Export, Thread) {
-    let mut e = Export::new(Schema::V2026_2);
-    let t = e.thread(100, 100);
-    (e, t)
-}
 
 /// How many waits lie in ranges of a name, or what is said instead.
 fn inside(e: &Export, range: &str) -> Result<u64, String> {

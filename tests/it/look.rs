@@ -109,6 +109,12 @@ pub fn sites(report: &Report) -> Vec<String> {
     report.sites.iter().map(site).collect()
 }
 
+/// The only site of a report.
+pub fn only(report: &Report) -> &Site {
+    assert_eq!(report.sites.len(), 1, "{:?}", sites(report));
+    &report.sites[0]
+}
+
 pub fn site(s: &Site) -> String {
     let at = match &s.user_frame {
         Some(f) => format!("at {}:{} {}", f.file, f.line, f.function),

@@ -1,7 +1,7 @@
 //! Formats and the doctor.
 
 use super::*;
-use crate::export::{Export, GPU0, Payload, Schema};
+use crate::export::{Export, GPU0, Payload, Schema, empty_of};
 use serde_json::Value;
 
 /// The contract: keys of each object, wherever it stands.
@@ -113,8 +113,7 @@ fn the_doctor_names_what_is_missing_and_the_command() {
         (|e| e.sql("DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME"), "holds no CUDA API calls"),
     ];
     for (spoil, words) in cases {
-        let mut e = Export::new(Schema::V2025_3);
-        let t = e.thread(100, 100);
+        let (mut e, t) = empty_of(Schema::V2025_3);
         e.command(&["python", "train.py"]).payload(Payload::Json);
         e.launch(t, 100..110, GPU0, 120..900, "gemm");
         let (copy, wait) = e.item(t, 200..1000, GPU0, 901..905);
@@ -134,8 +133,7 @@ fn the_doctor_names_what_is_missing_and_the_command() {
 fn what_is_said_of_every_range_is_no_warning() {
     const RANGE: &str = "Profiling started due to cudaProfilerStart API invoked in the application.";
     let doctor = |began: &str| {
-        let mut e = Export::new(Schema::V2025_3);
-        let t = e.thread(100, 100);
+        let (mut e, t) = empty_of(Schema::V2025_3);
         e.command(&["python", "train.py"]);
         e.capture_meta("CAPTURE_EVENT_TYPE", "CuBLAS");
         e.capture_meta("COLLECT_GPU_MEMORY_USAGE", "true");
@@ -164,8 +162,7 @@ fn what_is_said_of_every_range_is_no_warning() {
 /// A graph traced as a whole, and launches that block until their kernel has ended.
 #[test]
 fn the_doctor_sees_modes_that_distort() {
-    let mut e = Export::new(Schema::V2025_3);
-    let t = e.thread(100, 100);
+    let (mut e, t) = empty_of(Schema::V2025_3);
     for i in 0..60 {
         let at = i * 1000;
         e.launch(t, at..at + 500, GPU0, at + 100..at + 490, "gemm");
