@@ -56,13 +56,8 @@ fn world(folder: &Path, ranks: usize, late: usize) {
     }
 }
 
-fn json(ran: &Ran) -> Value {
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    serde_json::from_str(&ran.stdout).expect("JSON")
-}
-
 fn report(folder: &Path) -> Value {
-    json(&program(&[folder.as_os_str(), "--format".as_ref(), "json".as_ref(), "-q".as_ref()]))
+    program(&[folder.as_os_str(), "--format".as_ref(), "json".as_ref(), "-q".as_ref()]).good().json()
 }
 
 fn codes(report: &Value) -> Vec<&str> {

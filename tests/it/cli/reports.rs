@@ -31,8 +31,7 @@ const CONTRACT: &[(&str, &str)] = &[
 #[test]
 fn json_holds_the_contract() {
     for name in ["train_mlp", "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable_light"] {
-        let ran = program(&[&*sample(name), "--format", "json"]);
-        let tree: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        let tree = program(&[&*sample(name), "--format", "json"]).json();
         for (place, keys) in CONTRACT {
             let object =
                 tree.pointer(place).and_then(Value::as_object).unwrap_or_else(|| panic!("no {place}"));
@@ -69,8 +68,7 @@ fn csv_has_a_row_a_site_and_the_agreed_columns() {
 #[test]
 fn several_exports_make_one_report() {
     let (a, b) = (sample("train_mlp"), sample("train_mlp_python_sampling"));
-    let tree: Value =
-        serde_json::from_str(&program(&[&*a, &b, "--format", "json", "--top", "0"]).stdout).expect("JSON");
+    let tree = program(&[&*a, &b, "--format", "json", "--top", "0"]).json();
     assert_eq!(tree["totals"]["waits"], 212 + 420);
     assert_eq!(tree["profiles"].as_array().map(Vec::len), Some(2));
     let sites = tree["sites"].as_array().expect("sites");
