@@ -470,6 +470,12 @@ SETUPS |= {
         "same": "out",
         "tolerance": 1e-5,
     },
+    "L103": {
+        "needs": "torch_geometric",
+        "setup": "from torch_geometric.data import Data\nfrom torch_geometric.loader import DataLoader\ndata = [Data(x=torch.rand(8, 16)) for _ in range(256)]",
+        "steps": 1,
+        "same": "batch.x",
+    },
 }
 
 # Why a pair is not run: the sort of reason, and what is missing.

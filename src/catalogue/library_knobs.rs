@@ -1,4 +1,4 @@
-//! L65 to L79, L93, L96 to L101: further places of libraries, with the option that the user can turn.
+//! L65 to L79, L93, L96 to L103: further places of libraries, with the option that the user can turn.
 //!
 //! Each was read in the version that it names, and so was its option.
 
@@ -300,4 +300,14 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("keep = lambda x, y, y_pred, loss: loss.detach()\ntrainer = create_supervised_trainer(model, optimizer, loss_fn, output_transform=keep)")
         .mind("Handlers and loggers then get a tensor, and read it where they show it: every N iterations.")
         .sources("ignite 0.5.5"),
+    entry("L103", "PyG: a batch moved to the GPU", Kind::Upload)
+        .triggers(&["data.to(device)", "batch.cuda()"])
+        .site("torch_geometric", &[("torch_geometric/data/data.py", "to cuda <lambda>")])
+        .often("every batch")
+        .why("Each tensor of the batch is uploaded with its own blocking copy unless asked otherwise.")
+        .fix(NonBlocking, "batch.to(device, non_blocking=True), pinned by the loader")
+        .before("for batch in DataLoader(data, 64):\n    batch = batch.to(device)")
+        .after("for batch in DataLoader(data, 64, pin_memory=True):\n    batch = batch.to(device, non_blocking=True)")
+        .mind("Only from pinned memory: DataLoader(pin_memory=True). Lightning hands such batches on without non_blocking: override transfer_batch_to_device.")
+        .sources("torch_geometric 2.8.0"),
 ];

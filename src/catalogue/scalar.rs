@@ -58,11 +58,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .trace("a comparison kernel, a copy of 1 byte to pinned host memory and cudaStreamSynchronize for each comparison")
         .kind(ControlFlow)
         .why("Python orders the tensors itself and asks the GPU for the outcome of every comparison.")
-        .fix(SyncFreeApi, "torch's own: torch.maximum, torch.sqrt")
+        .fix(SyncFreeApi, "torch's own: t.max(), torch.maximum, torch.sqrt")
         .before("worst = max(loss_a, loss_b)\nnorm = math.sqrt(total)")
         .after("worst = torch.maximum(loss_a, loss_b)\nnorm = torch.sqrt(total)")
         .mind("The results are tensors, not Python numbers, and both operands must be. NaN stays NaN, and the root of a negative number is NaN, no error.")
-        .or(&["many tensors: torch.stack(ts).max()"])
+        .or(&["the elements of one tensor: t.max(), one operation in place of a wait for each", "many tensors: torch.stack(ts).max()"])
         .sources("NVIDIA sync-free guide, category 4"),
     BASE.entry("A06", "value in tensor")
         .triggers(&["x in t"])

@@ -89,10 +89,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .op("aten::index_put_")
         .trace("an upload of one value from pageable memory and cudaStreamSynchronize, then the index kernel")
         .why("The number is made a CPU tensor and uploaded with a blocking copy.")
-        .fix(SyncFreeApi, "a number: index_fill_(dim, idx, value), idx on the GPU")
+        .fix(SyncFreeApi, "index_fill_(dim, idx, value); of a mask masked_fill_")
         .before("x[:, [0, 2]] = 0")
         .after("idx = torch.tensor([0, 2], device='cuda')  # once\nx.index_fill_(1, idx, 0)")
-        .mind("Only for a number and one indexed dimension. x[idx].fill_(0) writes into a copy, and nothing into x.")
+        .mind("Only for a number and one indexed dimension, with the index or mask on the GPU. index_fill_ takes no mask. x[idx].fill_(0) writes into a copy, and nothing into x.")
         .or(&["another value: keep index and value on the GPU, x[idx] = t"])
         .versions("up to 2.12; gone in 2.15")
         .sources("PyTorch TensorAdvancedIndexing.cpp; pytorch#188330"),

@@ -197,18 +197,17 @@ impl Program {
     pub fn mark_iterations(&mut self, calls: &Calls, iterations: &Iterations, thread: Option<ThreadIx>) {
         let spans = &iterations.spans;
         self.iterations = !spans.is_empty();
-        let mut at = self.by_thread(0usize);
-        let steps = std::mem::take(&mut self.step_of_call);
-        for (step, call) in self.steps.keys().zip(steps.calls()) {
-            let Some(call) = call else { continue };
-            let at = &mut at[HostThread::from(calls.thread(call))];
-            let ended = |span: &(i64, i64)| span.1 <= calls.start(call);
-            if spans.get(*at).is_some_and(ended) {
-                *at += spans[*at..].partition_point(ended);
+        for own in &calls.by_thread {
+            let (mut at, mut from) = (0, 0);
+            while let Some(span) = spans.get(at) {
+                from += own[from..].partition_point(|&call| calls.start(call) < span.1);
+                let next = |call: usize| Some((call, self.step_of(own[call])?));
+                let Some((call, step)) = (from..own.len()).find_map(next) else { break };
                 self.steps.change(step, |step| step.flush = true);
+                from = call;
+                at += spans[at..].partition_point(|span| span.1 <= calls.start(own[call]));
             }
         }
-        self.step_of_call = steps;
         let own = thread.map_or(&[][..], |thread| &calls.by_thread[thread]);
         let first_from = |time: i64| {
             let from = own.partition_point(|&call| calls.start(call) < time);

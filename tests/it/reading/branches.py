@@ -299,3 +299,13 @@ def test(model, masks):
         accs.append(int(model(mask).sum()))  #! int: control-flow; pattern A14; says needed only once
     if accs[0] > 3:
         save(model)
+
+# --- an assertion on what Python's abs gives
+def f(self, a):
+    q = self.model.get(a, device=self.device)
+    assert (abs(q.sum(dim=2) - 1.) < 1e-4).all()  #! truth: control-flow; pattern A35
+
+# --- an assertion on a field of what a call gives
+def f(self, a):
+    q = self.model.get(a, device=self.device)
+    assert (abs(q.E.sum(dim=2) - 1.) < 1e-4).all()  #! truth: control-flow; pattern A35

@@ -208,6 +208,10 @@ def sample(model, device):
     noise = torch.randn(64, 20).to(device)  #! to: upload; pattern C14; fix torch.randn(64, 20, device=device)
     return model(noise)
 
+# --- the same by the type of another
+def f(eigenvalues, k):
+    return torch.arange(k).type_as(eigenvalues).long()  #! upload type_as 40: upload; pattern C14
+
 # --- joined on the host, then moved
 def contrast(loader, device):
     for views, _ in loader:

@@ -180,7 +180,7 @@ impl<'c, 'a> Called<'c, 'a> {
                 Some((SyncExpr::Same(name), 3))
             }
             _ if builtin(Names("max min sorted any all")) => Some((SyncExpr::Order, 2)),
-            _ if builtin(Names("round abs sum divmod pow")) => Some((SyncExpr::Convert("round"), 1)),
+            _ if builtin(Names("round")) => Some((SyncExpr::Convert("round"), 1)),
             _ if matches!(base, "math" | "np" | "numpy") && self.takes_tensors() => {
                 Some((SyncExpr::Convert("math"), 1))
             }
@@ -232,6 +232,7 @@ impl<'c, 'a> Called<'c, 'a> {
                     (SyncExpr::Move("type", Placement::Unknown), 1)
                 }
             }
+            "type_as" if receiver.is_some() => (SyncExpr::Move("type_as", Placement::Unknown), 1),
             "copy_" => (SyncExpr::Move("copy_", Placement::Unknown), unless_flagged(2)),
             "load_state_dict" => (SyncExpr::Move("load_state_dict", Placement::Device), 1),
             // Of other modules, and by a name of its own, the type may be one of the device.
