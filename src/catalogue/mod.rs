@@ -3,6 +3,8 @@
 //! One file per subject holds the entries; `lookup` finds them.
 
 use crate::vocabulary::{Kind, words};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 mod allocator;
 mod checks;
@@ -65,17 +67,18 @@ pub struct Pattern {
 }
 
 /// How to get rid of a wait.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Fix {
     /// Its place in the order of fixes.
+    #[serde(skip)]
     pub strategy: Strategy,
-    /// One short line for the report's "what to do" column.
+    /// What to do, in few words.
     pub title: &'static str,
-    /// Python before.
+    /// Python that waits.
     pub before: &'static str,
-    /// Python after.
+    /// Python to write instead.
     pub after: &'static str,
-    /// When the fix is unsafe or changes behaviour; empty: nothing to mind.
+    /// When the fix is unsafe or changes what the program does; empty: nothing to mind.
     pub caveat: &'static str,
     /// Other ways, one each, for where the first does not fit.
     pub alternatives: &'static [&'static str],

@@ -28,6 +28,8 @@ const SAME_HOST: f64 = 1.15;
 
 const CAPTURE_ALIKE: &str =
     "capture both alike (scripts/capture.sh, or the command that `sync-report doctor` prints)";
+const ONE_MACHINE: &str = "capture both on one machine, one after the other";
+const SAME_RANGES: &str = "capture both with the same NVTX ranges";
 
 pub fn check(before: &Side, after: &Side, grain: Granularity, roots: &Roots) -> Comparable {
     let mut warnings = Vec::new();
@@ -45,26 +47,20 @@ pub fn check(before: &Side, after: &Side, grain: Granularity, roots: &Roots) -> 
     }
     if let Some(message) = other_host(before, after).filter(|_| costs) {
         costs = false;
-        warnings.push(Warning::new(
-            Code::OtherHost,
-            message,
-            "capture both on one machine, one after the other",
-        ));
+        warnings.push(Warning::new(Code::OtherHost, message, ONE_MACHINE));
     }
-    match grain {
-        Granularity::Line => {}
-        Granularity::Function => warnings.push(Warning::new(
+    let coarse = match grain {
+        Granularity::Line => None,
+        Granularity::Function => Some((
             Code::SampledLines,
-            "lines of a sampled capture are only probable: sites are compared by function".to_owned(),
-            CAPTURE_ALIKE,
+            "lines of a sampled capture are only probable: sites are compared by function",
         )),
-        Granularity::Call => warnings.push(Warning::new(
+        Granularity::Call => Some((
             Code::NoLines,
-            "only one of the captures has Python frames: waits are compared by call and copy, not by line"
-                .to_owned(),
-            CAPTURE_ALIKE,
+            "only one of the captures has Python frames: waits are compared by call and copy, not by line",
         )),
-    }
+    };
+    warnings.extend(coarse.map(|(code, message)| Warning::new(code, message, CAPTURE_ALIKE)));
     let counts = iterations(before, after, &mut warnings);
     // Per what, nobody knows.
     costs &= counts;
@@ -127,11 +123,7 @@ fn iterations(before: &Side, after: &Side, warnings: &mut Vec<Warning>) -> bool 
                     "other iterations: {} before, {} after; amounts are shown but not judged",
                     old.source, new.source
                 );
-                warnings.push(Warning::new(
-                    Code::OtherIterations,
-                    message,
-                    "capture both with the same NVTX ranges",
-                ));
+                warnings.push(Warning::new(Code::OtherIterations, message, SAME_RANGES));
             }
             // What lies outside iterations happens once a run, however many there are.
             alike
@@ -153,11 +145,7 @@ fn iterations(before: &Side, after: &Side, warnings: &mut Vec<Warning>) -> bool 
             let side = if old.is_none() { "BEFORE" } else { "AFTER" };
             let message =
                 format!("no common iterations: {side} has none; amounts are per run and not judged");
-            warnings.push(Warning::new(
-                Code::NoCommonIterations,
-                message,
-                "capture both with the same NVTX ranges",
-            ));
+            warnings.push(Warning::new(Code::NoCommonIterations, message, SAME_RANGES));
             false
         }
     }
@@ -180,11 +168,8 @@ fn others(before: &Side, after: &Side, roots: &Roots, warnings: &mut Vec<Warning
     if let (Some(b), Some(a)) = (command(before), command(after))
         && b != a
     {
-        warnings.push(Warning::new(
-            Code::OtherCommand,
-            format!("other commands: `{b}` before, `{a}` after"),
-            "",
-        ));
+        let message = format!("other commands: `{b}` before, `{a}` after");
+        warnings.push(Warning::new(Code::OtherCommand, message, ""));
     }
     if !roots.is_empty() {
         let message =

@@ -134,20 +134,14 @@ fn compared(before: &Unit, after: &Unit, how: MatchedBy, context: &Context) -> S
     };
     let (blocked, drain) = (floor(before.blocked, after.blocked), floor(before.drain, after.drain));
     let exceeds = |b: Cost, a: Cost, floor: Option<f64>| floor.is_some_and(|f| (a.ns - b.ns).abs() > f);
-    let mut changed = Vec::new();
-    if same_unit && context.comparable.counts && noise::waits_differ(before, after) {
-        changed.push(Aspect::Waits);
-    }
-    if exceeds(before.blocked, after.blocked, blocked) {
-        changed.push(Aspect::Blocked);
-    }
-    if exceeds(before.drain, after.drain, drain) {
-        changed.push(Aspect::Drain);
-    }
-    if context.comparable.lines && verdict_differs(before, after) {
-        changed.push(Aspect::Verdict);
-    }
     let lines = context.comparable.lines;
+    let differs = |aspect: &Aspect| match aspect {
+        Aspect::Waits => same_unit && context.comparable.counts && noise::waits_differ(before, after),
+        Aspect::Blocked => exceeds(before.blocked, after.blocked, blocked),
+        Aspect::Drain => exceeds(before.drain, after.drain, drain),
+        Aspect::Verdict => lines && verdict_differs(before, after),
+    };
+    let changed: Vec<Aspect> = Aspect::ALL.iter().copied().filter(differs).collect();
     let (b, a) = (state(before, per, context.before, lines), state(after, per, context.after, lines));
     let place = |l: &Location| (context.roots.map(&l.file).into_owned(), l.function.clone(), l.line);
     let moved = match (&b.location, &a.location) {

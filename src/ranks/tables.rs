@@ -233,8 +233,11 @@ fn read(folder: &Path) -> Result<DataFrame> {
     ParquetReader::new(file(RANKS)?).set_rechunk(true).finish().with_context(damaged)
 }
 
-/// Tables below one another; those without rows or columns left out.
-fn stacked(tables: Vec<DataFrame>) -> Result<Option<DataFrame>> {
+/// Tables below one another; those without columns left out.
+///
+/// # Errors
+/// They have other columns: a defect.
+pub fn stacked(tables: Vec<DataFrame>) -> Result<Option<DataFrame>> {
     let mut all: Option<DataFrame> = None;
     for table in tables.into_iter().filter(|table| table.width() > 0) {
         all = Some(match all {

@@ -94,16 +94,9 @@ pub struct Fix {
     pub strategy: &'static str,
     /// Whether the way is to leave it.
     pub leave: bool,
-    /// What to do, in few words.
-    pub title: &'static str,
-    /// Python that waits.
-    pub before: &'static str,
-    /// Python to write instead.
-    pub after: &'static str,
-    /// When the fix is unsafe or changes what the program does; empty: nothing to mind.
-    pub caveat: &'static str,
-    /// Other ways, one each, for where the first does not fit.
-    pub alternatives: &'static [&'static str],
+    /// The rest of it, as the catalogue has it.
+    #[serde(flatten)]
+    pub rest: &'static catalogue::Fix,
 }
 
 /// A rule of evidence.
@@ -154,7 +147,7 @@ pub fn tree(entries: &Entries) -> Knowledge {
     }
 }
 
-fn pattern(p: &catalogue::Pattern) -> Pattern {
+fn pattern(p: &'static catalogue::Pattern) -> Pattern {
     let library = p.library().map(|site| Library {
         name: site.library,
         frames: site.places().map(|(file, function)| Frame { file, function }).collect(),
@@ -177,15 +170,7 @@ fn pattern(p: &catalogue::Pattern) -> Pattern {
         versions: p.versions,
         library,
         sources: p.sources,
-        fix: Fix {
-            strategy: p.fix.strategy.name(),
-            leave: p.fix.strategy == Strategy::Leave,
-            title: p.fix.title,
-            before: p.fix.before,
-            after: p.fix.after,
-            caveat: p.fix.caveat,
-            alternatives: p.fix.alternatives,
-        },
+        fix: Fix { strategy: p.fix.strategy.name(), leave: p.fix.strategy == Strategy::Leave, rest: &p.fix },
         pair: catalogue::run_of(p.id),
     }
 }

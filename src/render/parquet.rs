@@ -6,7 +6,7 @@
 
 use crate::frame::Waits;
 use crate::model::Report;
-use crate::ranks::tables::{COLLECTIVES, RANKS, SITES, Tables, put};
+use crate::ranks::tables::{COLLECTIVES, RANKS, SITES, Tables, put, stacked};
 use anyhow::{Context, Result, bail};
 use polars::prelude::DataFrame;
 use std::fs;
@@ -46,15 +46,10 @@ pub fn refuse(folder: &Path) -> Result<()> {
 /// One sentence where the folder cannot be written.
 pub fn write(report: &Report, waits: &[Waits], folder: &Path) -> Result<()> {
     make(folder)?;
-    let mut all: Option<DataFrame> = None;
-    for (number, (waits, profile)) in waits.iter().zip(&report.profiles).enumerate() {
-        let listed = report.sites.iter().filter(|s| s.ix.profile == number);
-        let table = waits.table(&profile.path, listed)?;
-        all = Some(match all {
-            Some(all) => all.vstack(&table)?,
-            None => table,
-        });
-    }
+    let tables = waits.iter().zip(&report.profiles).enumerate().map(|(number, (waits, profile))| {
+        waits.table(&profile.path, report.sites.iter().filter(|s| s.ix.profile == number))
+    });
+    let all = stacked(tables.collect::<Result<Vec<_>, _>>()?)?;
     put(&mut all.unwrap_or_default(), &folder.join(WAITS), None)?;
     let collectives: Vec<DataFrame> = waits.iter().map(|waits| waits.collectives.clone()).collect();
     write_tables(report, &Tables::of(report, &collectives)?, folder)

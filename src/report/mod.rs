@@ -98,44 +98,17 @@ pub fn run_keeping(
     options: &Options,
     mut keep: impl FnMut(CaptureAnalysis, Waits),
 ) -> anyhow::Result<Report> {
-    let as_advised = ResolvedScenario::default();
-    let (workers, each) = share(options, paths.len());
     let mut left_out = LeftOut::new(paths.len());
     if options.scenario.is_empty() && !options.as_captured {
-        let mut assembler = [Assembler::new(options, &as_advised, paths.len())];
-        let read = |number: usize, path: &Path| -> anyhow::Result<CaptureAnalysis> {
-            let mut found = timed(analyse(path, &each)?, &each)?;
-            found.price(number, &as_advised, &each, false);
-            Ok(found)
-        };
-        reading::side_by_side(paths, workers, options.memory, read, |number, found| {
-            if let Some(found) = left_out.or_not(found, &paths[number], &mut assembler)? {
-                let waits = assembler[0].add(&found)?;
-                keep(found, waits);
-            }
-            anyhow::Ok(())
-        })?;
-        let [assembler] = assembler;
-        return assembler.finish();
+        return as_advised(paths, options, false, &mut left_out, keep);
     }
     let mut exports = Vec::new();
-    let plain = Options { top: 0, as_captured: false, ..each.clone() };
-    let mut ranked = [Assembler::new(&plain, &as_advised, paths.len())];
-    let read = |number: usize, path: &Path| -> anyhow::Result<CaptureAnalysis> {
-        let mut found = timed(analyse(path, &each)?, &each)?;
-        found.price(number, &as_advised, &plain, true);
-        Ok(found)
-    };
-    reading::side_by_side(paths, workers, options.memory, read, |number, found| {
-        if let Some(found) = left_out.or_not(found, &paths[number], &mut ranked)? {
-            ranked[0].add(&found)?;
-            // As the report numbers its exports, of which what cannot be read is none.
-            exports.push((exports.len(), found));
-        }
-        anyhow::Ok(())
-    })?;
-    let [ranked] = ranked;
-    let scenario = scenario::resolve(&ranked.finish()?, &options.scenario)?;
+    let plain = Options { top: 0, as_captured: false, ..options.clone() };
+    // As the report numbers its exports, of which what cannot be read is none.
+    let number = |found, _| exports.push((exports.len(), found));
+    let ranked = as_advised(paths, &plain, true, &mut left_out, number)?;
+    let scenario = scenario::resolve(&ranked, &options.scenario)?;
+    let (workers, each) = share(options, paths.len());
     std::thread::scope(|scope| {
         for some in exports.chunks_mut(paths.len().div_ceil(workers).max(1)) {
             let price = |(number, found): &mut (usize, CaptureAnalysis)| {
@@ -150,6 +123,33 @@ pub fn run_keeping(
         let waits = assembler.add(&found)?;
         keep(found, waits);
     }
+    assembler.finish()
+}
+
+/// Reads all exports, prices them as advised and hands each on; their report. `again`: they will be priced again.
+fn as_advised(
+    paths: &[PathBuf],
+    options: &Options,
+    again: bool,
+    left_out: &mut LeftOut,
+    mut keep: impl FnMut(CaptureAnalysis, Waits),
+) -> anyhow::Result<Report> {
+    let scenario = ResolvedScenario::default();
+    let (workers, each) = share(options, paths.len());
+    let mut assembler = [Assembler::new(options, &scenario, paths.len())];
+    let read = |number: usize, path: &Path| -> anyhow::Result<CaptureAnalysis> {
+        let mut found = timed(analyse(path, &each)?, &each)?;
+        found.price(number, &scenario, &each, again);
+        Ok(found)
+    };
+    reading::side_by_side(paths, workers, options.memory, read, |number, found| {
+        if let Some(found) = left_out.or_not(found, &paths[number], &mut assembler)? {
+            let waits = assembler[0].add(&found)?;
+            keep(found, waits);
+        }
+        anyhow::Ok(())
+    })?;
+    let [assembler] = assembler;
     assembler.finish()
 }
 

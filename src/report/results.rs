@@ -431,12 +431,9 @@ fn advice_on(late: Option<String>, class: Class, fix: Option<Fix>) -> Option<Fix
         why: format!(
             "{why}. Without the wait the GPU would stand in the collective as long: look at what that rank does before it."
         ),
-        before: String::new(),
-        after: String::new(),
         caveat: "A rank with more work (longer sequences, a slower input pipeline, logging on one rank only) is late each time; where ranks take turns, their load varies.".to_owned(),
-        alternatives: Vec::new(),
-        here: None,
         confirm: fix.map_or_else(String::new, |fix| fix.confirm),
+        ..Fix::default()
     })
 }
 

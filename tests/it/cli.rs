@@ -1,6 +1,7 @@
 //! The program as it is called: exit codes, streams, files.
 
 use crate::hostile;
+use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -17,6 +18,19 @@ pub struct Ran {
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
+}
+
+impl Ran {
+    /// What it printed, as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).expect("JSON")
+    }
+
+    /// Itself, if all went well.
+    pub fn good(&self) -> &Self {
+        assert_eq!(self.code, 0, "{}", self.stderr);
+        self
+    }
 }
 
 /// The program, its environment as in a pipe of a plain shell.

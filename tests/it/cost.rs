@@ -1,6 +1,6 @@
 //! What waits cost: blocked, drain, iterations, histogram, clipping.
 
-use crate::export::{Export, GPU0, Gpu, Schema, Thread};
+use crate::export::{Export, GPU0, Gpu, Schema, Thread, empty};
 use crate::look::{self, options};
 use sync_report::analysis::Options;
 use sync_report::analysis::filter::Filter;
@@ -18,12 +18,6 @@ mod simulation;
 mod streams;
 
 const SIDE: Gpu = Gpu { device: 0, stream: 13 };
-
-fn empty() -> (Export, Thread) {
-    let mut e = Export::new(Schema::V2026_2);
-    let t = e.thread(100, 100);
-    (e, t)
-}
 
 fn drains(e: &Export) -> Vec<i64> {
     look::analysed(e).drains.raw.clone()

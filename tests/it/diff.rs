@@ -408,7 +408,7 @@ fn a_real_capture_is_known_again_after_an_edit() {
     let folder = tempfile::tempdir().expect("a folder");
     let (before, after) = (sample("train_mlp"), edited(folder.path()));
     let ran = program(&["diff", &before, &after, "--format", "json"]);
-    let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let report = ran.json();
     assert_eq!(report["counts"]["moved"], 6, "{}", ran.stdout);
     for site in report["sites"].as_array().expect("sites") {
         let [old, new] = ["before", "after"].map(|side| &site[side]["location"]);
@@ -420,13 +420,12 @@ fn a_real_capture_is_known_again_after_an_edit() {
 
 #[test]
 fn sample_captures_compare() {
-    let same = program(&["diff", &sample("patterns"), &sample("patterns"), "--format", "json"]);
-    let report: Value = serde_json::from_str(&same.stdout).expect("JSON");
+    let report = program(&["diff", &sample("patterns"), &sample("patterns"), "--format", "json"]).json();
     assert_eq!(report["counts"]["unchanged"], report["sites"].as_array().expect("sites").len());
     // The same loop with exact frames and with samples; the line that starts the profiler is of the first only.
     let (exact, sampled) = (sample("train_mlp"), sample("train_mlp_python_sampling"));
     let other = program(&["diff", &exact, &sampled, "--format", "json"]);
-    let report: Value = serde_json::from_str(&other.stdout).expect("JSON");
+    let report = other.json();
     assert_eq!((&report["grain"], &report["costs_compared"]), (&"function".into(), &false.into()));
     assert_eq!((&report["counts"]["gone"], &report["counts"]["unchanged"]), (&1.into(), &3.into()));
     // The same bytes again, and on one thread.

@@ -3,7 +3,6 @@
 use crate::cli::{program, sample};
 use crate::diff::{compare, fates, side};
 use crate::loops::{LOOP, Loop, Waits, read, upload};
-use serde_json::Value;
 
 /// What a fixed wait blocked, the next one that grew as much has taken over; a wait further on that grew too is another's.
 ///
@@ -67,7 +66,7 @@ fn predictions_are_held_against_what_came_of_them() {
 fn fixed_by_hand(before: &str, after: &str, gone: &[u64]) {
     let ran = program(&["diff", before, after, "--format", "json"]);
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
-    let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let report = ran.json();
     let sites = report["sites"].as_array().expect("sites");
     let of = |status: &str| sites.iter().filter(|s| s["status"] == status).collect::<Vec<_>>();
     assert_eq!(of("new").len(), 0, "{}", ran.stdout);
@@ -101,7 +100,7 @@ fn a_real_fix_shows_as_what_it_fixed() {
     let (old, new) = (root("programs"), root("fixed"));
     let sources = ["--before-source-root", &old, "--source-root", &new];
     let ran = program(&[&["diff", &before, &after, "--format", "json"][..], &sources].concat());
-    let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let report = ran.json();
     let sites = report["sites"].as_array().expect("sites");
     let of = |change: &str| -> Vec<i64> {
         let those = sites.iter().filter(|s| s["status"] == change);

@@ -1,16 +1,9 @@
 //! Which waits a report is about.
 
-use crate::export::{Export, GPU0, Schema, Thread};
+use crate::export::{Export, GPU0, empty};
 use crate::look::options;
 use sync_report::analysis::Options;
 use sync_report::analysis::filter::Filter;
-
-/// An export with one thread, the main one.
-fn empty() -> (Export, Thread) {
-    let mut e = Export::new(Schema::V2026_2);
-    let t = e.thread(100, 100);
-    (e, t)
-}
 
 /// How many waits lie in ranges of a name, or what is said instead.
 fn inside(e: &Export, range: &str) -> Result<u64, String> {
@@ -83,8 +76,7 @@ fn registered_and_open_ranges_hold_waits() {
 /// That the filters leave nothing is not that there is nothing, and what does not exist is told.
 #[test]
 fn filters_that_leave_nothing_say_so() {
-    use crate::look::report_with;
-    use sync_report::render::{style::Style, table};
+    use crate::look::{self, report_with};
     let (mut e, t) = empty();
     e.name_thread(t, "python3");
     for i in 0..3 {
@@ -108,10 +100,7 @@ fn filters_that_leave_nothing_say_so() {
         let said: Vec<&str> =
             report.warnings.iter().filter(|w| w.code.starts_with("no-such")).map(|w| &*w.message).collect();
         assert_eq!(said, Vec::from_iter(code));
-        let mut out = Vec::new();
-        table::render(&report, &Style { width: None, color: false }, &mut out)
-            .expect("a Vec takes everything");
-        let text = String::from_utf8(out).expect("renderers write UTF-8");
+        let text = look::table(&report, None);
         assert!(text.contains("None of the 3 waits passes the filters."), "{text}");
     }
     let main = Filter { thread: Some("main".into()), ..none() };

@@ -1,7 +1,7 @@
 //! Formats for other programs: Markdown, GitHub annotations, SARIF, traces; plain captures and hostile ones.
 
 use crate::cli::{command, program, ran, sample};
-use crate::export::{Export, GPU0, Payload, Schema};
+use crate::export::{GPU0, Payload, empty};
 use crate::loops::{LOOP, upload};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -56,8 +56,7 @@ const HOSTILE: [&str; 9] = [
 
 /// A capture whose functions, files, ranges and kernels all have such names.
 fn hostile(folder: &Path) -> PathBuf {
-    let mut e = Export::new(Schema::V2026_2);
-    let t = e.thread(100, 100);
+    let (mut e, t) = empty();
     e.payload(Payload::Json).process(100, HOSTILE[0]).name_thread(t, HOSTILE[2]).gpu_name(0, HOSTILE[4]);
     e.command(&HOSTILE);
     for (i, name) in (0..).zip(HOSTILE) {

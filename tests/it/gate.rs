@@ -2,7 +2,6 @@
 
 use crate::cli::{Ran, command, program, ran, sample};
 use crate::loops::{LOOP, Loop, read, upload};
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -210,7 +209,7 @@ fn the_sample_capture_fails_its_gate_in_every_format() {
     for format in ["table", "markdown", "json", "github", "sarif"] {
         assert_eq!(run(format).code, 1, "{format}");
     }
-    let outcome: Value = serde_json::from_str(&run("json").stdout).expect("JSON");
+    let outcome = run("json").json();
     assert_eq!(outcome["passed"], false);
     let listed = outcome["breaches"].as_array().expect("breaches");
     assert_eq!(listed.len(), breaches(&run("table")).len());

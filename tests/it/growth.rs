@@ -1,7 +1,7 @@
 //! Very many of one thing: ranges that are never popped, streams, devices, threads. The same program with few of them
 //! says what the result must be.
 
-use crate::export::{Export, GPU0, Gpu, Schema, Thread};
+use crate::export::{Export, GPU0, Gpu, Schema, Thread, empty_of};
 use crate::look;
 use sync_report::model::Report;
 
@@ -9,8 +9,7 @@ const TURNS: i64 = 200;
 
 /// A launch and a wait, again and again, with something before each.
 fn turns(mut before: impl FnMut(&mut Export, Thread, i64, i64)) -> Export {
-    let mut e = Export::new(Schema::V2025_3);
-    let t = e.thread(100, 100);
+    let (mut e, t) = empty_of(Schema::V2025_3);
     for i in 0..TURNS {
         let at = 100_000 * (i + 1);
         before(&mut e, t, i, at - 1_000);
@@ -100,8 +99,7 @@ fn ranges_open_at_the_end_of_the_capture_count() {
 #[test]
 fn waits_find_the_same_on_any_number_of_streams() {
     let found = |streams: i64, devices: i64, schema: Schema| {
-        let mut e = Export::new(schema);
-        let t = e.thread(100, 100);
+        let (mut e, t) = empty_of(schema);
         for i in 0..60 {
             let gpu = Gpu { device: i % devices, stream: 7 + (i * 7) % streams };
             let side = Gpu { stream: 7 + (i * 11 + 1) % streams, ..gpu };
@@ -138,8 +136,7 @@ fn waits_find_the_same_on_any_number_of_streams() {
 #[test]
 fn an_event_recorded_often_stands_for_its_last_record() {
     for schema in [Schema::V2023_4, Schema::V2026_2] {
-        let mut e = Export::new(schema);
-        let t = e.thread(100, 100);
+        let (mut e, t) = empty_of(schema);
         for i in 0..50 {
             let at = 100_000 * (i + 1);
             e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 60_000, "gemm");

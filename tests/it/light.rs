@@ -62,7 +62,7 @@ impl Place {
     fn report(&self, arguments: &[&str]) -> Value {
         let ran = self.run(&[&["--format", "json", "--top", "0"], arguments].concat());
         assert_eq!((ran.code, &*ran.stderr), (0, ""));
-        serde_json::from_str(&ran.stdout).expect("JSON")
+        ran.json()
     }
 }
 
@@ -123,9 +123,10 @@ fn every_command_has_the_same_times() {
     assert_eq!((slow.code, slow.stdout.matches("blocked").count() >= 2), (1, true), "{}", slow.stdout);
 
     let diff = |more: &[&str]| {
-        let ran = place.command(&[&["diff", "kept.json", "run.sqlite", "--format", "json"], more].concat());
-        assert_eq!(ran.code, 0, "{}", ran.stderr);
-        serde_json::from_str::<Value>(&ran.stdout).expect("JSON")
+        place
+            .command(&[&["diff", "kept.json", "run.sqlite", "--format", "json"], more].concat())
+            .good()
+            .json()
     };
     let same = diff(&[]);
     assert_eq!(same["run"]["before"]["blocked_ns"], same["run"]["after"]["blocked_ns"]);
@@ -134,9 +135,7 @@ fn every_command_has_the_same_times() {
     assert_eq!(place.command(&["diff", "kept.json", "run.sqlite", "--timing", "run.light.sqlite"]).code, 2);
 
     let plan = |more: &[&str]| {
-        let ran = place.command(&[&["replay", "run.sqlite", "--plan", "-q"], more].concat());
-        assert_eq!(ran.code, 0, "{}", ran.stderr);
-        serde_json::from_str::<Value>(&ran.stdout).expect("JSON")
+        place.command(&[&["replay", "run.sqlite", "--plan", "-q"], more].concat()).good().json()
     };
     let planned = plan(&[]);
     assert_eq!(planned["profile"], "run.light.sqlite");

@@ -8,6 +8,7 @@ use sync_report::analysis::{self, CaptureAnalysis, Options};
 use sync_report::model::{Report, Site};
 use sync_report::profile::ids::OpId;
 use sync_report::profile::ops::OpKind;
+use sync_report::render::style::Style;
 use sync_report::render::{csv, html, json, table};
 use sync_report::waits::{Found, Wait};
 use tempfile::TempDir;
@@ -109,6 +110,12 @@ pub fn sites(report: &Report) -> Vec<String> {
     report.sites.iter().map(site).collect()
 }
 
+/// The only site of a report.
+pub fn only(report: &Report) -> &Site {
+    assert_eq!(report.sites.len(), 1, "{:?}", sites(report));
+    &report.sites[0]
+}
+
 pub fn site(s: &Site) -> String {
     let at = match &s.user_frame {
         Some(f) => format!("at {}:{} {}", f.file, f.line, f.function),
@@ -143,8 +150,14 @@ pub fn everything(report: &Report) -> String {
     let mut out = Vec::new();
     json::write(&report, &mut out).expect("a Vec takes everything");
     csv::render(&report, &mut out).expect("a Vec takes everything");
-    let style = sync_report::render::style::Style { width: Some(120), color: false };
-    table::render(&report, &style, &mut out).expect("a Vec takes everything");
     html::render(&report, &mut out).expect("a Vec takes everything");
+    table(&report, Some(120)) + &String::from_utf8(out).expect("renderers write UTF-8")
+}
+
+/// The report as a table.
+pub fn table(report: &Report, width: Option<usize>) -> String {
+    let mut out = Vec::new();
+    let style = Style { width, color: false };
+    table::render(report, &style, &mut out).expect("a Vec takes everything");
     String::from_utf8(out).expect("renderers write UTF-8")
 }

@@ -6,7 +6,7 @@
 //! ```
 //! Where `waits` says so, the thread waits for an event before each further copy.
 
-use crate::export::{Copy, Export, GPU0, Memory, PythonFrame, Schema};
+use crate::export::{Copy, GPU0, Memory, PythonFrame, empty};
 use crate::look;
 use std::fs;
 use sync_report::analysis::Options;
@@ -32,8 +32,7 @@ impl Scene<'_> {
     /// The warning about the program, as its code and the line that it names.
     fn said(&self) -> Option<String> {
         let line = self.program.lines().position(|line| line.contains("#!")).expect("a line") as i64 + 1;
-        let mut e = Export::new(Schema::V2026_2);
-        let t = e.thread(100, 100);
+        let (mut e, t) = empty();
         for turn in 0..6 {
             let at = 10_000 * US + turn * 1000 * US;
             if self.waits && turn > 0 {

@@ -1,7 +1,7 @@
 //! Folders of exports as one report over ranks, written to tables and merged.
 
 use crate::cli::{Ran, program, sample};
-use crate::export::{Export, GPU0, Gpu, Schema};
+use crate::export::{Export, GPU0, Gpu, Schema, empty};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,13 +56,8 @@ fn world(folder: &Path, ranks: usize, late: usize) {
     }
 }
 
-fn json(ran: &Ran) -> Value {
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    serde_json::from_str(&ran.stdout).expect("JSON")
-}
-
 fn report(folder: &Path) -> Value {
-    json(&program(&[folder.as_os_str(), "--format".as_ref(), "json".as_ref(), "-q".as_ref()]))
+    program(&[folder.as_os_str(), "--format".as_ref(), "json".as_ref(), "-q".as_ref()]).good().json()
 }
 
 fn codes(report: &Value) -> Vec<&str> {
@@ -145,8 +140,7 @@ fn ranks_in_step_are_not_late() {
 fn a_busy_gpu_is_no_late_host() {
     let folder = tempfile::tempdir().expect("a folder");
     for rank in 0..2 {
-        let mut e = Export::new(Schema::V2026_2);
-        let t = e.thread(100, 100);
+        let (mut e, t) = empty();
         for at in (0..STEPS).map(|i| i * 1_000_000 + i * i * 7 % 11 * 31_000) {
             let until = at + 50_000 + rank * 400_000;
             e.launch(t, at..at + 5_000, GPU0, at + 10_000..until, "k");
@@ -183,8 +177,7 @@ fn processes_of_one_export_are_ranks() {
 fn the_odd_rank_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     for rank in 0..10i64 {
-        let mut e = Export::new(Schema::V2026_2);
-        let t = e.thread(100, 100);
+        let (mut e, t) = empty();
         let long = if rank == 7 { 3_100_000 } else { 400_000 + rank * 1_000 };
         e.launch(t, 0..5_000, GPU0, 10_000..long, "k");
         let wait = e.device_sync(t, 6_000..6_000 + long, 0);

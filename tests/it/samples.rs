@@ -13,7 +13,7 @@ fn report_of(name: &str, options: &[&str]) -> Value {
     let capture = sample(name);
     let out = program(&[&[&*capture, "--format", "json", "--top", "0"], options].concat());
     assert_eq!((out.code, &*out.stderr), (0, ""));
-    serde_json::from_str(&out.stdout).expect("JSON")
+    out.json()
 }
 
 fn sites(report: &Value) -> &[Value] {

@@ -1,6 +1,6 @@
 //! One program, written as every nsys version writes it, and with parts missing.
 
-use crate::export::{Copy, Export, GPU0, Gpu, Memory, Payload, Schema, Thread};
+use crate::export::{Copy, Export, GPU0, Gpu, Memory, Payload, Schema, Thread, empty_of};
 use crate::look::{self, options};
 use std::collections::BTreeSet;
 use sync_report::analysis::Options;
@@ -17,8 +17,7 @@ const SIDE: Gpu = Gpu { device: 0, stream: 13 };
 ///  stream 13                            [comm~~~~]
 /// ```
 pub fn program(schema: Schema) -> Export {
-    let mut e = Export::new(schema);
-    let t = e.thread(100, 100);
+    let (mut e, t) = empty_of(schema);
     let autograd = e.thread(100, 107);
     e.name_thread(t, "python3").name_thread(autograd, "pt_autograd_0");
     e.command(&["python", "train.py"]).payload(Payload::Both);

@@ -1,7 +1,9 @@
 //! Where waits are placed, and which of them are one site.
 
-use crate::export::{Call, Copy, Export, GPU0, Memory, Payload, PythonFrame, Schema, Thread};
-use crate::look::{self, options};
+use crate::export::{
+    Call, Copy, Export, GPU0, Memory, Payload, PythonFrame, Schema, Thread, empty, empty_of,
+};
+use crate::look::{self, only, options};
 use sync_report::analysis::Options;
 use sync_report::model::{Report, Site};
 use sync_report::sites::frames::PathRules;
@@ -14,12 +16,6 @@ mod python;
 mod substitutes;
 
 const TORCH: &str = "/venv/lib/python3.12/site-packages/torch/";
-
-fn empty() -> (Export, Thread) {
-    let mut e = Export::new(Schema::V2026_2);
-    let t = e.thread(100, 100);
-    (e, t)
-}
 
 /// An `.item()` of one gemm, from `at` on, with these frames on both of its calls.
 ///
@@ -37,11 +33,6 @@ fn item(e: &mut Export, t: Thread, at: i64, frames: &[PythonFrame<'_>]) -> (Call
         e.python(wait, frames);
     }
     (copy, wait)
-}
-
-fn only(report: &Report) -> &Site {
-    assert_eq!(report.sites.len(), 1, "{:?}", look::sites(report));
-    &report.sites[0]
 }
 
 fn user(site: &Site) -> String {

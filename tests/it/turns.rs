@@ -554,10 +554,7 @@ fn figures_are_of_what_they_say() {
     let site = report.sites.iter().find(|s| s.api == "cudaDeviceSynchronize").expect("a site");
     assert_eq!(site.per_iteration, Some(0.0));
     assert_eq!(site.recoverable.as_ref().and_then(|r| r.per_iteration_ns), None);
-    let mut table = Vec::new();
-    let style = sync_report::render::style::Style { width: None, color: false };
-    sync_report::render::table::render(&report, &style, &mut table).expect("a Vec takes everything");
-    let table = String::from_utf8(table).expect("UTF-8");
+    let table = look::table(&report, None);
     assert!(table.contains(" from start to start") && table.contains("/run"), "{table}");
     assert!(report.totals.iteration.is_none() && table.contains("of the run of"), "{table}");
 }

@@ -7,8 +7,8 @@
 //!  stream 7     [before…~~~~~~~~~~~~~~~~~~][copy]         [after…]
 //! ```
 
-use crate::export::{Call, Copy, Export, GPU0, Memory, NativeFrame, PythonFrame, Schema};
-use crate::look;
+use crate::export::{Call, Copy, Export, GPU0, Memory, NativeFrame, PythonFrame, Schema, empty, empty_of};
+use crate::look::{self, only};
 use sync_report::model::{Report, Site};
 
 mod bare;
@@ -33,8 +33,7 @@ struct Scene<'a> {
 
 impl Scene<'_> {
     fn export(&self) -> Export {
-        let mut e = Export::new(Schema::V2026_2);
-        let t = e.thread(100, 100);
+        let (mut e, t) = empty();
         e.name_thread(t, if self.thread.is_empty() { "python3" } else { self.thread });
         let mut at = 1000;
         for name in self.before {
@@ -102,9 +101,4 @@ fn upload(bytes: i64, memory: Memory) -> Option<Copy> {
 /// The sentences of a site's evidence.
 fn told(site: &Site) -> String {
     site.evidence.iter().map(|e| &*e.text).collect::<Vec<_>>().join(" | ")
-}
-
-fn only(report: &Report) -> &Site {
-    assert_eq!(report.sites.len(), 1, "{:?}", look::sites(report));
-    &report.sites[0]
 }

@@ -2,7 +2,7 @@
 //!
 //! In the drawings `[…]` is a call or an op, with its first and last nanosecond below.
 
-use crate::export::{Copy, Export, GPU0, Gpu, Memory, Schema, SyncKind, Thread};
+use crate::export::{Copy, Export, GPU0, Gpu, Memory, Schema, SyncKind, Thread, empty, empty_of};
 use crate::look;
 
 mod awaited;
@@ -13,16 +13,6 @@ mod threads;
 /// The second stream of the first GPU, and the second GPU.
 const SIDE: Gpu = Gpu { device: 0, stream: 13 };
 const GPU1: Gpu = Gpu { device: 1, stream: 7 };
-
-fn empty() -> (Export, Thread) {
-    empty_of(Schema::V2026_2)
-}
-
-fn empty_of(schema: Schema) -> (Export, Thread) {
-    let mut e = Export::new(schema);
-    let t = e.thread(100, 100);
-    (e, t)
-}
 
 /// Removes rows of calls, with everything that nsys recorded about their synchronisation.
 fn without_sync_rows(e: &mut Export) -> &mut Export {

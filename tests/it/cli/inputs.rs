@@ -1,7 +1,7 @@
 //! Inputs that are bad, damaged or odd: a report or one sentence, never a panic, never a change.
 
 use super::*;
-use crate::export::{Export, GPU0, Schema};
+use crate::export::{GPU0, empty};
 
 /// One sentence per problem: each line begins with the program's name, names the file, and has no other lines below.
 fn assert_sentences(ran: &Ran, what: &str) {
@@ -137,8 +137,7 @@ fn damage_inside_is_told_and_exits_with_2() {
 fn hostile_names_print_harmlessly() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("names.sqlite");
-    let mut e = Export::new(Schema::V2026_2);
-    let t = e.thread(100, 100);
+    let (mut e, t) = empty();
     let name = "\u{1b}[31m\u{1b}]0;x\u{7}\u{202e}\n\r\0";
     e.process(100, name).name_thread(t, name).gpu_name(0, name).command(&["python", name]);
     e.diagnostic(3, &format!("Not all {name}")).nvtx(t, 0..5000, name);

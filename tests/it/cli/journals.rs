@@ -9,9 +9,7 @@ const MORE: &str = "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME
     FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE eventClass = 0";
 
 fn waits(path: &Path) -> u64 {
-    let ran = ran(command().args(["--format", "json"]).arg(path));
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let report: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let report = ran(command().args(["--format", "json"]).arg(path)).good().json();
     report["totals"]["waits"].as_u64().expect("a number")
 }
 
@@ -56,7 +54,7 @@ fn a_wal_in_a_read_only_directory_is_not_left_out_silently() {
     let ran = ran(command().args(["--format", "json"]).arg(&path));
     set(0o755);
     if ran.code == 0 {
-        let report: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        let report = ran.json();
         assert!(report["totals"]["waits"].as_u64() > Some(plain), "its rows are missing");
     } else {
         assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{}", ran.stderr);
@@ -189,8 +187,7 @@ mod reports {
     fn a_report_goes_by_its_own_name() {
         let w = workshop(COPIES);
         let shown = w.report.display().to_string();
-        let json: serde_json::Value =
-            serde_json::from_str(&w.run(&["-q", "--format", "json"]).stdout).expect("JSON");
+        let json = w.run(&["-q", "--format", "json"]).json();
         assert_eq!(json["profiles"][0]["path"], *shown);
         let table = w.run(&["-q"]).stdout;
         assert!(table.contains("my run.nsys-rep") && !table.contains(".my run."), "{table}");

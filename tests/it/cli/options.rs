@@ -203,9 +203,7 @@ fn details_show_one_site_or_say_which_there_are() {
 }
 
 fn json(arguments: &[&str]) -> serde_json::Value {
-    let ran = program(&[&[&*sample(TRAIN), "--format", "json"], arguments].concat());
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    serde_json::from_str(&ran.stdout).expect("JSON")
+    program(&[&[&*sample(TRAIN), "--format", "json"], arguments].concat()).good().json()
 }
 
 #[test]
@@ -401,7 +399,7 @@ fn constants_replace_what_is_assumed() {
     let (path, file) = (sample("pairs_h2d_pageable_light"), file.display().to_string());
     let saved = |more: &[&str]| {
         let ran = program(&[&[&*path, "--format", "json"], more].concat());
-        let report: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        let report = ran.json();
         let warned = ran.stdout.contains("bandwidth-assumed");
         (report["totals"]["recoverable_false_joint_ns"].as_i64().expect("simulated"), warned)
     };

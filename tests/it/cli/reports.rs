@@ -1,7 +1,7 @@
 //! Formats and the doctor.
 
 use super::*;
-use crate::export::{Export, GPU0, Payload, Schema};
+use crate::export::{Export, GPU0, Payload, Schema, empty_of};
 use serde_json::Value;
 
 /// The contract: keys of each object, wherever it stands.
@@ -31,8 +31,7 @@ const CONTRACT: &[(&str, &str)] = &[
 #[test]
 fn json_holds_the_contract() {
     for name in ["train_mlp", "patterns", "train_mlp_python_sampling", "pairs_h2d_pageable_light"] {
-        let ran = program(&[&*sample(name), "--format", "json"]);
-        let tree: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        let tree = program(&[&*sample(name), "--format", "json"]).json();
         for (place, keys) in CONTRACT {
             let object =
                 tree.pointer(place).and_then(Value::as_object).unwrap_or_else(|| panic!("no {place}"));
@@ -69,8 +68,7 @@ fn csv_has_a_row_a_site_and_the_agreed_columns() {
 #[test]
 fn several_exports_make_one_report() {
     let (a, b) = (sample("train_mlp"), sample("train_mlp_python_sampling"));
-    let tree: Value =
-        serde_json::from_str(&program(&[&*a, &b, "--format", "json", "--top", "0"]).stdout).expect("JSON");
+    let tree = program(&[&*a, &b, "--format", "json", "--top", "0"]).json();
     assert_eq!(tree["totals"]["waits"], 212 + 420);
     assert_eq!(tree["profiles"].as_array().map(Vec::len), Some(2));
     let sites = tree["sites"].as_array().expect("sites");
@@ -113,8 +111,7 @@ fn the_doctor_names_what_is_missing_and_the_command() {
         (|e| e.sql("DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME"), "holds no CUDA API calls"),
     ];
     for (spoil, words) in cases {
-        let mut e = Export::new(Schema::V2025_3);
-        let t = e.thread(100, 100);
+        let (mut e, t) = empty_of(Schema::V2025_3);
         e.command(&["python", "train.py"]).payload(Payload::Json);
         e.launch(t, 100..110, GPU0, 120..900, "gemm");
         let (copy, wait) = e.item(t, 200..1000, GPU0, 901..905);
@@ -134,8 +131,7 @@ fn the_doctor_names_what_is_missing_and_the_command() {
 fn what_is_said_of_every_range_is_no_warning() {
     const RANGE: &str = "Profiling started due to cudaProfilerStart API invoked in the application.";
     let doctor = |began: &str| {
-        let mut e = Export::new(Schema::V2025_3);
-        let t = e.thread(100, 100);
+        let (mut e, t) = empty_of(Schema::V2025_3);
         e.command(&["python", "train.py"]);
         e.capture_meta("CAPTURE_EVENT_TYPE", "CuBLAS");
         e.capture_meta("COLLECT_GPU_MEMORY_USAGE", "true");
@@ -164,8 +160,7 @@ fn what_is_said_of_every_range_is_no_warning() {
 /// A graph traced as a whole, and launches that block until their kernel has ended.
 #[test]
 fn the_doctor_sees_modes_that_distort() {
-    let mut e = Export::new(Schema::V2025_3);
-    let t = e.thread(100, 100);
+    let (mut e, t) = empty_of(Schema::V2025_3);
     for i in 0..60 {
         let at = i * 1000;
         e.launch(t, at..at + 500, GPU0, at + 100..at + 490, "gemm");

@@ -186,8 +186,5 @@ fn rows_say_no_more_than_the_first_line() {
         let whole = sync_report::render::saving::in_words(site).expect("priced");
         assert!(whole.starts_with("between ") && !whole.contains(" alone"), "{whole}");
     }
-    let mut table = Vec::new();
-    let style = sync_report::render::style::Style { width: None, color: false };
-    sync_report::render::table::render(&report, &style, &mut table).expect("a Vec takes everything");
-    assert!(!String::from_utf8(table).expect("UTF-8").contains("recoverable"));
+    assert!(!look::table(&report, None).contains("recoverable"));
 }

@@ -288,10 +288,7 @@ fn what_must_go_together_is_a_set() {
         let alone: i64 = set.alone_ns.iter().sum();
         assert!(set.per_iteration && set.saved_ns > 30_000 && alone < 12_000, "{set:?}");
         assert!(set.low_ns <= set.saved_ns && set.saved_ns <= set.high_ns, "{set:?}");
-        let mut table = Vec::new();
-        let style = sync_report::render::style::Style { width: None, color: false };
-        sync_report::render::table::render(&report, &style, &mut table).expect("a Vec takes everything");
-        let said = String::from_utf8(table).expect("UTF-8");
+        let said = look::table(&report, None);
         assert!(said.contains("together save about") && said.contains("of an iteration"), "{said}");
     }
 }

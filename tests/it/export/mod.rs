@@ -82,6 +82,18 @@ pub struct Call {
     row: usize,
 }
 
+/// An export of the newest version with one thread, the main one.
+pub fn empty() -> (Export, Thread) {
+    empty_of(Schema::V2026_2)
+}
+
+/// The same of another version.
+pub fn empty_of(schema: Schema) -> (Export, Thread) {
+    let mut e = Export::new(schema);
+    let t = e.thread(100, 100);
+    (e, t)
+}
+
 /// An export in the making.
 #[derive(Clone)]
 pub struct Export {

@@ -2,7 +2,7 @@
 
 use super::{hostile, output, parsed};
 use crate::cli::{program, sample};
-use crate::export::{Export, GPU0, Schema};
+use crate::export::{GPU0, empty};
 use polars::prelude::{DataFrame, DataType};
 use polars_io::SerReader;
 use polars_io::parquet::read::ParquetReader;
@@ -119,8 +119,7 @@ fn hostile_names_come_back_as_they_are() {
 #[test]
 fn without_waits_the_columns_are_the_same() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut e = Export::new(Schema::V2026_2);
-    let t = e.thread(100, 100);
+    let (mut e, t) = empty();
     e.launch(t, 100..200, GPU0, 300..400, "gemm");
     let path = folder.path().join("quiet.sqlite");
     e.write(&path);

@@ -28,16 +28,17 @@ fn folders_patterns_and_the_first_n_stand_for_their_exports() {
     fs::write(folder.path().join("notes.txt"), b"").expect("a file");
     let all = ["1 rank_1.sqlite", "9 rank_9.sqlite", "10 rank_10.sqlite"];
     let path = folder.path().display();
-    let asked = |what: String| json(&program(&[what.as_str(), "--format", "json", "-q", "--timing", "none"]));
+    let asked =
+        |what: String| program(&[what.as_str(), "--format", "json", "-q", "--timing", "none"]).good().json();
     assert_eq!(list(&asked(format!("{path}/"))), all);
     assert_eq!(list(&asked(format!("{path}:2"))), all[..2]);
     assert_eq!(list(&asked(format!("{path}/rank_*[0-9].sqlite"))), all);
     assert_eq!(list(&asked(format!("{path}/rank_*[0-9].sqlite:2"))), all[..2]);
     // A light capture is that of its rank in a pattern that matches it, too.
     let ran = program(&["--format", "json", "-q", &format!("{path}/*.sqlite")]);
-    assert_eq!(list(&json(&ran)), ["1 rank_1.light.sqlite", all[1], all[2]]);
+    assert_eq!(list(&ran.good().json()), ["1 rank_1.light.sqlite", all[1], all[2]]);
     let ran = program(&["--format", "json", "-q", "--timing", "none", &format!("{path}/rank_?.sqlite")]);
-    assert_eq!(list(&json(&ran)), all[..2]);
+    assert_eq!(list(&ran.good().json()), all[..2]);
 }
 
 #[test]
@@ -78,7 +79,7 @@ fn a_folder_of_different_programs_is_called_that() {
     };
     let said = || {
         let ran = program(&[folder.path().as_os_str(), "--format".as_ref(), "json".as_ref()]);
-        let found: Value = serde_json::from_str(&ran.stdout).expect("a report of all");
+        let found = ran.json();
         assert_eq!(list(&found).len(), 3);
         (ran.code, ran.stderr)
     };
@@ -105,7 +106,7 @@ fn what_is_wrong_with_some_is_said_and_the_rest_reported() {
     let twice = program(&[folder.path().as_os_str(), "--format".as_ref(), "json".as_ref()]);
     assert_eq!((twice.code, twice.stderr.lines().count()), (2, 1), "{}", twice.stderr);
     assert!(twice.stderr.contains("both name rank 0"), "{}", twice.stderr);
-    let found: Value = serde_json::from_str(&twice.stdout).expect("a report of both");
+    let found = twice.json();
     assert_eq!((codes(&found), list(&found).len()), (vec!["rank-twice"], 2));
     fs::rename(at("b_rank_0.sqlite"), at("b_rank_1.sqlite")).expect("a name");
     assert_eq!(codes(&report(folder.path())), Vec::<&str>::new());
@@ -126,7 +127,7 @@ fn what_is_wrong_with_some_is_said_and_the_rest_reported() {
         ran.stderr
     );
     assert_eq!(ran.stderr.lines().count(), 3, "{}", ran.stderr);
-    let found: Value = serde_json::from_str(&ran.stdout).expect("the report of the rest");
+    let found = ran.json();
     let said = ["rank-unreadable", "ranks-of-programs", "ranks-of-versions", "ranks-missing"];
     assert_eq!(codes(&found), said);
     assert_eq!(list(&found), ["0 a_rank_0.sqlite", "2 c_rank_2.sqlite"]);
@@ -168,7 +169,7 @@ fn a_report_that_cannot_be_exported_is_left_out() {
         "{}",
         ran.stderr
     );
-    let found: Value = serde_json::from_str(&ran.stdout).expect("the report of the rest");
+    let found = ran.json();
     assert_eq!(list(&found), ["0 rank_0.sqlite", "2 rank_2.sqlite"]);
     assert_eq!(codes(&found), ["ranks-missing", "rank-unreadable"]);
 }
@@ -217,7 +218,7 @@ fn folders_go_everywhere() {
     );
     let two = format!("{path}:2");
     let compared = ran(command().args(["diff", &path, &two, "--format", "json"]));
-    let found = json(&compared);
+    let found = compared.good().json();
     assert_eq!(codes(&found), ["other-ranks"]);
     let pair = (&found["before"]["ranks"], &found["after"]["ranks"]);
     assert_eq!(pair, (&4.into(), &2.into()));

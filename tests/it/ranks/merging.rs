@@ -33,7 +33,7 @@ fn merged<P: AsRef<Path>>(folders: &[P], more: &[&str]) -> Ran {
 fn merging_is_separate_from_reading() {
     let folder = tempfile::tempdir().expect("a folder");
     let all = tables(folder.path(), 4);
-    let [mut direct, mut apart] = [report(folder.path()), json(&merged(&all, &["--format", "json"]))];
+    let [mut direct, mut apart] = [report(folder.path()), merged(&all, &["--format", "json"]).good().json()];
     for report in [&mut direct, &mut apart] {
         // Ids are those of a report's own sites.
         for site in report["ranks"]["sites"].as_array_mut().expect("sites") {
@@ -95,7 +95,7 @@ fn bad_results_get_a_sentence() {
     let ran = merged(&all, &["--format", "json"]);
     assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{}", ran.stderr);
     assert!(ran.stderr.contains("left out") && ran.stderr.contains("sites.parquet"), "{}", ran.stderr);
-    let found: Value = serde_json::from_str(&ran.stdout).expect("the report of the rest");
+    let found = ran.json();
     assert_eq!(found["ranks"]["missing"], serde_json::json!([1]));
     let ran = merged(&[folder.path().join("nowhere")], &[]);
     assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{}", ran.stderr);

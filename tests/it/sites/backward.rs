@@ -98,10 +98,7 @@ fn sequence_numbers_lead_to_the_forward_line() {
     let report = Program { forward: &FORWARD, last: &in_backward(12), ranges: true }.report();
     let forward = only(&report).backward.as_ref().and_then(|b| b.forward.as_ref()).expect("a line");
     assert_eq!((&*forward.file, forward.line), ("/w/model.py", 30));
-    let mut out = Vec::new();
-    let style = sync_report::render::style::Style { width: Some(100), color: false };
-    sync_report::render::table::render(&report, &style, &mut out).expect("a Vec takes everything");
-    let table = String::from_utf8(out).expect("renderers write UTF-8");
+    let table = look::table(&report, Some(100));
     assert!(table.contains("train.py:12 train ~backward"), "{table}");
     assert!(table.contains("in model.py:30 forward (IndexBackward0)"), "{table}");
 }

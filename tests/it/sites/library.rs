@@ -46,10 +46,7 @@ fn each_line_of_an_unknown_library_is_a_site() {
         assert!(fix.before.is_empty() && fix.here.is_none() && fix.why.contains("bars.py"), "{fix:?}");
     }
     assert_ne!(report.sites[0].key, report.sites[1].key);
-    let mut table = Vec::new();
-    let style = sync_report::render::style::Style { width: Some(80), color: false };
-    sync_report::render::table::render(&report, &style, &mut table).expect("a Vec takes everything");
-    let table = String::from_utf8(table).expect("renderers write UTF-8");
+    let table = look::table(&report, Some(80));
     assert!(table.contains("train.py:43 main") && table.contains("in bars.py:20 render"), "{table}");
 }
 

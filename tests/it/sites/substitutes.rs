@@ -95,8 +95,7 @@ fn a_chain_on_the_calls_own_row_counts_too() {
 #[test]
 fn each_call_gets_its_own_chain_however_chains_are_numbered() {
     for schema in [Schema::V2022_1, Schema::V2023_4] {
-        let mut e = Export::new(schema);
-        let t = e.thread(100, 100);
+        let (mut e, t) = empty_of(schema);
         let calls =
             [("cudaMemcpy", "load()"), ("cudaDeviceSynchronize", "solve()"), ("cudaMemcpy", "store()")];
         for (at, (api, function)) in (0..).step_by(10_000).zip(calls) {

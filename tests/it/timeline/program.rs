@@ -12,7 +12,7 @@ fn plan(name: &str, more: &[&str]) -> Value {
     let path = sample(name);
     let ran = program(&[&["replay", &path, "--plan", "-q"], more].concat());
     assert_eq!((ran.code, &*ran.stderr), (0, ""), "{name}");
-    serde_json::from_str(&ran.stdout).expect("JSON")
+    ran.json()
 }
 
 /// Every product of the training loop, in launch order: m, n, k as cuBLAS takes them, from the operators' ranges.
@@ -159,8 +159,7 @@ fn a_replay_goes_into_the_report() {
     assert!(measured["checked"].as_u64() > Some(0));
 
     let path = sample("train_mlp");
-    let report = program(&[&path, "--replay-results", &file, "--format", "json"]);
-    let report: Value = serde_json::from_str(&report.stdout).expect("JSON");
+    let report = program(&[&path, "--replay-results", &file, "--format", "json"]).json();
     for site in report["sites"].as_array().expect("a list") {
         let replayed = ["S1", "S3", "S4"].contains(&site["id"].as_str().expect("an id"));
         assert_eq!(site.get("replayed").is_some(), replayed, "{}", site["id"]);

@@ -70,8 +70,7 @@ fn bare_synchronisations_are_judged_by_the_timeline() {
         ("cudaEventSynchronize", "F03", "R06"),
         ("cuCtxSynchronize", "F01", "R05"),
     ] {
-        let mut e = Export::new(Schema::V2026_2);
-        let t = e.thread(100, 100);
+        let (mut e, t) = empty();
         e.launch(t, 100..110, GPU0, 120..900, "gemm");
         e.call(t, api, 200..910);
         e.call(t, api, 920..930);
@@ -105,8 +104,7 @@ fn ddp_takes_its_own_times() {
         ("c10d::Logger::set_runtime_stats_and_log()", "false timing H05 R22"),
         ("c10d::Reducer::prepare_for_forward()", "false explicit F03 R02"),
     ] {
-        let mut e = Export::new(Schema::V2026_2);
-        let t = e.thread(100, 100);
+        let (mut e, t) = empty();
         e.launch(t, 100..110, GPU0, 120..900, "gemm");
         let call = e.call(t, "cudaEventSynchronize", 200..910);
         e.native(call, &[(function, TORCH)]);
@@ -132,8 +130,7 @@ fn the_allocator_is_to_blame_for_its_calls() {
         ("cudaFreeHost", "cudaFreeHost waits for GPU work"),
         ("cudaHostAlloc", "returned right when the pending GPU work ended"),
     ] {
-        let mut e = Export::new(Schema::V2026_2);
-        let t = e.thread(100, 100);
+        let (mut e, t) = empty();
         e.launch(t, 100..110, GPU0, 120..900, "gemm");
         let call = e.call(t, api, 200..910);
         e.python(call, &[("step", "/w/train.py", 3)]);
@@ -156,8 +153,7 @@ fn the_allocator_is_to_blame_for_its_calls() {
 /// Without any GPU work in the export, nothing is claimed.
 #[test]
 fn a_capture_of_calls_alone_proves_nothing() {
-    let mut e = Export::new(Schema::V2026_2);
-    let t = e.thread(100, 100);
+    let (mut e, t) = empty();
     e.call(t, "cudaStreamSynchronize", 200..910);
     let report = look::report(&e);
     assert_eq!(super::words(only(&report)), "unknown unattributed - R21");
@@ -173,8 +169,7 @@ fn a_capture_of_calls_alone_proves_nothing() {
 /// ```
 #[test]
 fn a_wait_that_completes_a_copy_is_a_data_barrier() {
-    let mut e = Export::new(Schema::V2026_2);
-    let t = e.thread(100, 100);
+    let (mut e, t) = empty();
     e.memcpy(t, 100..110, Copy::d2h(4096, Memory::Pinned), GPU0, 120..130);
     e.device_sync(t, 900_000..900_010, 0);
     let report = look::report(&e);
@@ -189,8 +184,7 @@ fn a_wait_that_completes_a_copy_is_a_data_barrier() {
 #[ignore = "open question: a free that returned while its device worked on is still called a drain (R13); it may be no \
             wait at all"]
 fn a_free_that_returned_while_the_device_worked_did_not_drain_it() {
-    let mut e = Export::new(Schema::V2026_2);
-    let t = e.thread(100, 100);
+    let (mut e, t) = empty();
     e.launch(t, 100..110, GPU0, 120..900_000, "gemm");
     e.call(t, "cudaFree", 200..210);
     let report = look::report(&e);
@@ -206,8 +200,7 @@ fn a_free_that_returned_while_the_device_worked_did_not_drain_it() {
 #[ignore = "open question: where kernels were launched and none is recorded, a wait for them counts as redundant or \
             idle; launches are not kept, so only their number could tell"]
 fn lost_kernels_prove_nothing() {
-    let mut e = Export::new(Schema::V2026_2);
-    let t = e.thread(100, 100);
+    let (mut e, t) = empty();
     e.item(t, 100..1000, GPU0, 500..510);
     e.launch(t, 2000..2010, GPU0, 2020..900_000, "gemm");
     e.device_sync(t, 3000..900_010, 0);

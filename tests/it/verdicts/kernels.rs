@@ -116,8 +116,7 @@ fn a_barrier_is_an_all_reduce_of_a_constant() {
 /// ```
 #[test]
 fn kernels_speak_for_their_own_wait() {
-    let mut e = Export::new(Schema::V2026_2);
-    let t = e.thread(100, 100);
+    let (mut e, t) = empty();
     for i in 0..6 {
         let at = 1_000 + i * 100_000;
         e.nvtx(t, at..at + 90_000, &format!("step {i}"));

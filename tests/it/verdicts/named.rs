@@ -98,8 +98,7 @@ fn library_code_is_known_by_file_and_function() {
 fn a_plain_synchronize_is_judged_by_the_timeline() {
     let file = "/venv/lib/python3.12/site-packages/torch/cuda/__init__.py";
     let frames = [("synchronize", file, 1040), ("step", "/w/train.py", 31)];
-    let mut e = Export::new(Schema::V2026_2);
-    let t = e.thread(100, 100);
+    let (mut e, t) = empty();
     e.launch(t, 100..110, GPU0, 120..900, "gemm");
     for at in [200..910, 920..930] {
         let call = e.device_sync(t, at, 0);

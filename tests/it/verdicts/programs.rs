@@ -179,8 +179,7 @@ fn tear_down_wants_no_fix() {
 #[test]
 fn what_is_uploaded_before_all_work_wants_no_fix() {
     for (at, advised) in [([1000, 2000], false), ([1000, 5000], true)] {
-        let mut e = Export::new(Schema::V2026_2);
-        let t = e.thread(100, 100);
+        let (mut e, t) = empty();
         for at in at {
             let copy = Copy::h2d(4 << 20, Memory::Pageable);
             e.memcpy_blocking(t, at..at + 900, copy, GPU0, at + 100..at + 800);

@@ -27,8 +27,7 @@ struct Loop {
 impl Loop {
     /// Iterations whose optimizer, where `trains`, is done before [`TIME`].
     fn new(trains: bool, body: impl Fn(&mut Self, i64, i64)) -> Self {
-        let mut e = Export::new(Schema::V2025_3);
-        let t = e.thread(100, 100);
+        let (e, t) = empty_of(Schema::V2025_3);
         let mut all = Self { e, t };
         for i in 0..TURNS {
             let at = 1_000 + i * TURN;

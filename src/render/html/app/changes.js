@@ -112,7 +112,5 @@ class Alignment {
 function runTable(page) {
   const heads = [`per ${page.per}`, "before", "after", "difference"];
   const row = ([name, ...cells]) => el("tr", {}, el("th", { scope: "row" }, name), cells.map((text, i) => el("td", { class: i === 2 ? "num wrapped" : "num" }, text)));
-  return el("div", { class: "scroll" }, el("table", { class: "plain classes" }, el("caption", { class: "unseen" }, "The whole program before and after"),
-    el("thead", {}, el("tr", {}, heads.map((text, i) => el("th", { scope: "col", class: i ? "num" : "" }, text)))),
-    el("tbody", {}, page.run.map(row))));
+  return plainTable("classes", [{ class: "unseen" }, "The whole program before and after"], heads, page.run.map(row), (i) => i > 0);
 }

@@ -89,11 +89,8 @@ function examples(site, timeline) {
     return el("tr", {}, el("td", {}, time), el("td", {}, example.blocked), el("td", {}, example.drain),
       el("td", { class: "awaited" }, example.awaited));
   };
-  const head = ["at", "blocked", "drain", "awaited"].map((text) => el("th", { scope: "col" }, text));
   return block("Examples",
-    el("div", { class: "scroll" }, el("table", { class: "plain" },
-      el("caption", { class: "unseen" }, "Waits of this site"),
-      el("thead", {}, el("tr", {}, head)), el("tbody", {}, site.examples.map(one)))));
+    plainTable("", [{ class: "unseen" }, "Waits of this site"], ["at", "blocked", "drain", "awaited"], site.examples.map(one)));
 }
 
 /** The open part of a site. */

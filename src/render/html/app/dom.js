@@ -21,6 +21,12 @@ const byId = (id) => document.getElementById(id);
 const pairs = (list, attributes = { class: "pairs" }) =>
   el("dl", attributes, list.map(([label, text]) => el("div", {}, el("dt", {}, label), el("dd", {}, text))));
 
+/** A small table; `caption` as `el` takes it, `isNumber` of the index of a column. */
+const plainTable = (kind, caption, heads, rows, isNumber = () => false) =>
+  el("div", { class: "scroll" }, el("table", { class: `plain ${kind}` }, el("caption", ...caption),
+    el("thead", {}, el("tr", {}, heads.map((text, i) => el("th", { scope: "col", class: isNumber(i) ? "num" : "" }, text)))),
+    el("tbody", {}, rows)));
+
 /** What a class of waits is called and how its colour is named in the style sheet. */
 const CLASSES = ["false", "true", "unknown"];
 const MEANING = { false: "avoidable", true: "needed", unknown: "open" };

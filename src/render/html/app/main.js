@@ -41,9 +41,7 @@ function classTable() {
   const row = (one) => el("tr", { class: one.class },
     el("th", { scope: "row" }, classMark(one.class), one.class, " ", el("span", { class: "meaning" }, one.meaning)),
     [one.sites, one.waits, one.blocked, one.drain, ...(saved ? [one.recoverable ?? ""] : [])].map((text) => el("td", { class: "num" }, text)));
-  return el("div", { class: "scroll" }, el("table", { class: "plain classes by-class" }, el("caption", { class: "unseen" }, "Waits by class"),
-    el("thead", {}, el("tr", {}, heads.map((text, i) => el("th", { scope: "col", class: i ? "num" : "" }, text)))),
-    el("tbody", {}, page.classes.map(row))));
+  return plainTable("classes by-class", [{ class: "unseen" }, "Waits by class"], heads, page.classes.map(row), (i) => i > 0);
 }
 
 function showLimits() {

@@ -29,8 +29,6 @@ function readLane(data, bins) {
     kind: data.kind,
     group: data.group,
     label: data.label,
-    total: data.total,
-    busyNs: data.busy_ns,
     start: new Float64Array(data.kept),
     end: new Float64Array(data.kept),
     name: new Uint16Array(data.kept),
@@ -122,8 +120,6 @@ function readTimeline(data) {
       ? { name: data.iterations.name, ...readPairs(data.iterations.packed, data.iterations.count) }
       : { name: "", start: [], end: [] },
     windows: readAllPairs(data.windows),
-    total: data.total_spans,
-    kept: data.kept_spans,
     bins: data.bins,
   };
   const { waits, lanes } = model;

@@ -4,23 +4,14 @@
 function readColours() {
   const style = getComputedStyle(document.documentElement);
   const get = (name) => style.getPropertyValue(`--${name}`).trim();
+  const named = (names, suffix = "") => Object.fromEntries(names.map((name) => [name, get(name + suffix)]));
   return {
-    ink: get("ink"),
-    muted: get("muted"),
-    line: get("line"),
-    surface: get("surface"),
-    sunken: get("sunken"),
-    accent: get("accent"),
-    found: get("found"),
-    call: get("call"),
-    copy: get("copy"),
-    memset: get("memset"),
+    ...named(["ink", "muted", "line", "surface", "sunken", "accent", "found", "call", "copy", "memset"]),
     kernels: [0, 1, 2, 3].map((i) => get(`kernel-${i}`)),
     byClass: CLASSES.map((name) => get(`${name}-fill`)),
-    classOf: Object.fromEntries(CLASSES.map((name) => [name, get(`${name}-fill`)])),
-    onClass: Object.fromEntries(CLASSES.map((name) => [name, get(`${name}-on`)])),
-    font: style.getPropertyValue("--sans").trim(),
-    mono: style.getPropertyValue("--mono").trim(),
+    classOf: named(CLASSES, "-fill"),
+    onClass: named(CLASSES, "-on"),
+    font: get("sans"),
   };
 }
 

@@ -22,8 +22,6 @@ function showRanks(reveal) {
   const [first, last] = [ranks.columns[0], ranks.columns[ranks.columns.length - 1]];
   byId("ranks-body").append(
     ...ranks.late.map((words) => el("p", { class: "late" }, held(words))),
-    el("div", { class: "scroll" }, el("table", { class: "plain ranks" },
-      el("caption", {}, `Blocked time by rank, from ${first} to ${last}; the darker, the longer`),
-      el("thead", {}, el("tr", {}, ["site", "where", "blocked", "ranks"].map((text) => el("th", { scope: "col", class: text === "blocked" ? "num" : "" }, text)))),
-      el("tbody", {}, ranks.rows.map(line)))));
+    plainTable("ranks", [{}, `Blocked time by rank, from ${first} to ${last}; the darker, the longer`],
+      ["site", "where", "blocked", "ranks"], ranks.rows.map(line), (i) => i === 2));
 }
