@@ -284,7 +284,7 @@ fn a_step_of_several_passes_is_one() {
     let kernels =
         |of: &str, count: usize| -> Vec<String> { (0..count).map(|n| format!("{of} {n}")).collect() };
     let (forward, backward) = (kernels("forward", 20), kernels("backward", 40));
-    let mut pass = |p: &mut Program, kernels: &[String]| {
+    let pass = |p: &mut Program, kernels: &[String]| {
         p.upload();
         kernels.iter().for_each(|kernel| p.launch(&[kernel]));
     };
