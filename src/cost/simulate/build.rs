@@ -43,12 +43,8 @@ impl Program {
     }
 }
 
-/// Whether all times together stay far from overflowing, and threads can be told apart ([`HostThread`] has 16 bits);
-/// only damaged captures do not.
+/// Whether all times together stay far from overflowing; only those of damaged captures do not.
 fn holds(profile: &Profile, span: i64) -> bool {
-    if profile.calls.threads.len() >= usize::from(u16::MAX) {
-        return false;
-    }
     let sum = |sum: i64, (start, end): (i64, i64)| sum.saturating_add(end.saturating_sub(start));
     let (calls, ops) = (profile.calls.times.iter().fold(0, sum), profile.ops.times.iter().fold(0, sum));
     span.saturating_add(calls).saturating_add(ops) < i64::MAX / 64

@@ -125,7 +125,7 @@ pub struct StepRow {
     gap: u32,
     first_op: Rank,
     /// From the lowest bit: 22 of the length and 22 of the overhead, each up to four milliseconds; 4 of how many ops, or
-    /// [`GIVEN`], or [`WHOLE`]; 16 of the thread.
+    /// [`GIVEN`], or [`WHOLE`]; 16 of the thread: those after 65,536 stand in full.
     bits: u64,
 }
 

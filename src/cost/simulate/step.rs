@@ -15,6 +15,9 @@ index! {
     /// All streams of one process on one device.
     GroupIx
 
+    /// A host thread, or what stands for the unknown one of ops without a launch.
+    HostThread
+
     /// A context with a legacy default stream.
     ContextIx
 
@@ -30,23 +33,6 @@ impl std::ops::Add<usize> for Rank {
 
     fn add(self, ops: usize) -> Self {
         Self::from(self.index() + ops)
-    }
-}
-
-/// A host thread, or what stands for the unknown one of ops without a launch. Of 16 bits, so that a step takes no more
-/// than a cache line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct HostThread(u16);
-
-impl From<usize> for HostThread {
-    fn from(index: usize) -> Self {
-        Self(index as u16)
-    }
-}
-
-impl From<HostThread> for usize {
-    fn from(thread: HostThread) -> Self {
-        Self::from(thread.0)
     }
 }
 
