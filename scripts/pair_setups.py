@@ -257,6 +257,7 @@ SETUPS = {
     "C07": {},
     "C17": {"same": "x"},
     "C18": {},
+    "C19": {"setup": "self, table = nn.Module(), torch.rand(n, n)", "same": "y"},
     "C08": {"setup": "mask_cpu = torch.arange(n) % 2 == 0", "outcome": "no wait before", "why": "PyTorch 2.10 and later do it by themselves"},
     "C09": {"setup": "m = mask"},
     "C10": {"setup": "init_dist('nccl')\nout, stats = [None], {'loss': 1.5}", "same": "out[0]['loss']", "why": "one rank", "alone": True, "gpu": True},

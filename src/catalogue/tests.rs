@@ -10,7 +10,7 @@ const SITE: &str = "/venv/lib/python3.12/site-packages/";
 const COUNTS: [(char, usize); 11] = [
     ('A', 45),
     ('B', 32),
-    ('C', 18),
+    ('C', 19),
     ('D', 10),
     ('E', 15),
     ('F', 12),

@@ -64,6 +64,17 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("pin_memory() copies on the CPU: of a large tensor that can cost more than the wait. Do not overwrite pinned memory before the copy out of it has run.")
         .or(&["the same data in each call: move it once and keep it", "data from a DataLoader: let that pin it, pin_memory=True"])
         .sources("PyTorch Copy.cu; seen in captures"),
+    BASE.entry("C19", "a field of a module, moved in each call")
+        .triggers(&["self.table.to(x.device)", "self.table.expand(b, -1).type_as(x)"])
+        .op("aten::to, aten::_to_copy")
+        .trace("the same copy from host memory to the GPU in each call, then cudaStreamSynchronize")
+        .why("A tensor that is a plain field stays on the CPU when its module goes to the GPU, so each call uploads it anew.")
+        .fix(SyncFreeApi, "keep it on the GPU: register_buffer()")
+        .before("self.table = table  # once\ny = x + self.table.to(x.device)")
+        .after("self.register_buffer('table', table.to(device), persistent=False)  # once\ny = x + self.table")
+        .mind("In __init__ leave .to(device) out: model.to(device) moves the buffer, and model.half() makes it half. persistent=False keeps it out of checkpoints, as the field was.")
+        .or(&["an object that is no module: self.table = table.to(device), once"])
+        .sources("torch.nn.Module.register_buffer; seen in captures"),
     BASE.entry("C16", "torch.load() onto the GPU")
         .triggers(&["torch.load(path)", "torch.load(path, map_location='cuda')"])
         .op("torch.serialization._load")
@@ -202,6 +213,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("noise = torch.randn(64, 20).to(device)")
         .after("noise = torch.randn(64, 20, device=device)")
         .mind("The GPU draws other random numbers from the same seed. What is the same in each call is better made once and kept.")
+        .or(&[
+            "x.new_zeros(64, 20): with the type and on the device of x",
+            "torch.FloatTensor(64, 20).zero_(), np.zeros((64, 20)): torch.zeros(64, 20, device=device)",
+        ])
         .sources("NVIDIA sync-free guide"),
     BASE.entry("C12", "pinning in the data loader's thread")
         .category(NotAWait)

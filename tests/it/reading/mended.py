@@ -212,6 +212,36 @@ def sample(model, device):
 def f(eigenvalues, k):
     return torch.arange(k).type_as(eigenvalues).long()  #! upload type_as 40: upload; pattern C14
 
+# --- in another form; a window; with the type of a tensor
+def shaped(n, device, y):
+    rows = torch.arange(n).unsqueeze(0).float().to(device)  #! to: upload; pattern C14; rules S09 S22; fix torch.arange(n, device=device).unsqueeze(0).float()
+    window = torch.hann_window(n).to(y.device)  #! to: upload; pattern C14; fix torch.hann_window(n, device=y.device)
+    return rows, window, (torch.zeros(n)).view(1, n).to(device=device)  #! to: upload; pattern C14; fix (torch.zeros(n, device=device)).view(1, n)
+
+# --- in the words of old programs
+def old(b, n, values, device):
+    cost = Variable(torch.FloatTensor(b, n // 4).zero_()).cuda()  #! cuda: upload; pattern C14; rules S09 S22; nofix
+    noise = torch.FloatTensor(b).normal_().to(device)  #! to: upload; pattern C14; nofix
+    rows = torch.FloatTensor(np.zeros((b, n))).to(device)  #! to: upload; pattern C14; nofix
+    data = torch.FloatTensor(values).to(device)  #! to: upload; pattern C15; rules S09
+    return cost, noise, rows, data, torch.from_numpy(values).float().to(device)  #! to: upload; pattern C15; rules S09
+
+# --- a field that its module has had since it was made; one that each step gives it; one of the loader's
+class Net(nn.Module):
+    def __init__(self, n, width):
+        self.table = sinusoids(n, width)
+        self.mask = None
+        self.first = self.table.cuda()  #! cuda: upload; pattern C15
+
+    def forward(self, x, b):
+        x = x + self.table.expand(b, -1, -1).type_as(x)  #! upload type_as: upload; pattern C19; nofix
+        x = x * self.table.to(x.device)  #! to: upload; pattern C19; nofix
+        return x * self.mask.to(x.device)  #! to: upload; pattern C15
+
+    def look(self, mask, batch):
+        self.mask = mask
+        return self.other.to(batch.device), self.table[None].cuda()  #! to: upload; pattern C15
+
 # --- joined on the host, then moved
 def contrast(loader, device):
     for views, _ in loader:

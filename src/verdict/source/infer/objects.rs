@@ -104,6 +104,21 @@ impl<'a> Objects<'a> {
         !values.is_empty() && values.iter().all(|(value, _)| is(value))
     }
 
+    /// Whether a field of the class around is given only as its objects are made, and read in another method.
+    ///
+    /// ```text
+    /// def __init__(self, n):               def forward(self, x):
+    ///     self.table = sinusoids(n)            return x + self.table.type_as(x)
+    /// ```
+    pub fn is_kept(&self, expr: &'a Expr, path: &[Node<'a>]) -> bool {
+        let makes = |path: &[Node<'a>]| {
+            nodes::function(nodes::function_around(path)).is_some_and(|ast| ast.name.as_str() == "__init__")
+        };
+        let own = expr.as_attribute_expr().is_some_and(|ast| nodes::name(&ast.value) == "self");
+        let values = if own && !makes(path) { self.values_of(expr, path) } else { Vec::new() };
+        !values.is_empty() && values.iter().all(|(_, place)| makes(place))
+    }
+
     /// Whether a name or an attribute holds a dict: all that the file gives it are some, as far as it tells of an attribute.
     pub fn is_dict(&self, expr: &'a Expr, path: &[Node<'a>]) -> bool {
         let values: Vec<Valued<'a>> = match expr {

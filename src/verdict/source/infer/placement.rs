@@ -1,6 +1,7 @@
 //! A guess at where a value lives, from the text alone: on the host, on the device, or no idea.
 
 use super::libraries::{JOINS, Names, SETTINGS, TENSOR_TYPES, gives_host_values, makes_tensor};
+use super::objects::Objects;
 use crate::verdict::source::parse::scope::{self, Given};
 use crate::verdict::source::parse::{Node, Source, dotted, nodes, split_callee, string};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprName, Operator, UnaryOp};
@@ -99,7 +100,19 @@ const SAME_PLACE: Names = Names(
      abs sqrt norm double bool contiguous transpose permute std round astype copy",
 );
 /// Functions of `torch` that create a tensor of no data, on the host unless a device is given.
-const FACTORIES: Names = Names("zeros ones empty full rand randn randint randperm arange linspace eye");
+const FACTORIES: Names = Names(
+    "zeros ones empty full rand randn randint randperm arange linspace logspace eye tril_indices triu_indices \
+     hann_window hamming_window blackman_window bartlett_window kaiser_window",
+);
+/// Methods that overwrite all of a tensor with no data.
+const FILLING: Names = Names("zero_ fill_ normal_ uniform_ random_ bernoulli_");
+/// Methods that only give a tensor another form or type.
+const FORMING: Names = Names(
+    "float double half bfloat16 long int bool view reshape squeeze unsqueeze flatten expand repeat transpose \
+     permute t contiguous",
+);
+/// Functions of NumPy that make an array of no data.
+const ARRAYS: Names = Names("zeros ones empty full eye arange linspace");
 
 /// Whether an expression makes a tensor of no data, where the device could make it itself: `torch.randn(64, 20)`.
 pub fn is_filled(expr: &Expr) -> bool {
@@ -111,6 +124,66 @@ pub fn is_filled(expr: &Expr) -> bool {
         && ["device", "out", "pin_memory", "generator"]
             .iter()
             .all(|name| call.arguments.find_keyword(name).is_none())
+}
+
+/// What methods only give another form: `x` of `x.view(1, n).float()`.
+pub fn unformed(expr: &Expr) -> &Expr {
+    let formed = expr.as_call_expr().filter(|call| FORMING.has(nodes::name(&call.func)));
+    formed.and_then(nodes::receiver).map_or(expr, unformed)
+}
+
+/// The call that makes a tensor of no data which methods only give another form: `torch.zeros(n).unsqueeze(0)`.
+pub fn filled(expr: &Expr) -> Option<&ExprCall> {
+    let expr = unformed(expr);
+    expr.as_call_expr().filter(|_| is_filled(expr))
+}
+
+/// Whether an expression makes a tensor of no data in any way: that, in another form, of an array, in the words of old
+/// programs; perhaps times a number.
+///
+/// ```text
+/// torch.zeros(n).unsqueeze(0)          torch.FloatTensor(np.zeros((n, m)))
+/// torch.ones(n) * -1                   Variable(torch.FloatTensor(n, m).zero_())
+/// ```
+pub fn fills(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinOp(ast) => {
+            let number = match &*ast.right {
+                Expr::UnaryOp(sign) => &sign.operand,
+                right => right,
+            };
+            number.is_number_literal_expr() && fills(&ast.left)
+        }
+        Expr::Call(call) => is_filled(expr) || fills_in_words(expr, call),
+        _ => false,
+    }
+}
+
+fn fills_in_words(expr: &Expr, call: &ExprCall) -> bool {
+    let typed =
+        |made: &Expr| made.as_call_expr().is_some_and(|made| TENSOR_TYPES.has(nodes::name(&made.func)));
+    let array = |data: &Expr| {
+        let callee = data.as_call_expr().map(|data| dotted(&data.func)).unwrap_or_default();
+        matches!(split_callee(&callee), ("np" | "numpy", name) if ARRAYS.has(name))
+    };
+    match (nodes::name(&call.func), &*call.arguments.args) {
+        (name, _) if FORMING.has(name) => nodes::receiver(call).is_some_and(fills),
+        (name, _) if FILLING.has(name) => {
+            nodes::receiver(call).is_some_and(|made| typed(made) || fills(made))
+        }
+        ("Variable", [data]) => fills(data),
+        ("from_numpy" | "tensor" | "as_tensor", [data]) => array(data),
+        (_, [data]) => typed(expr) && array(data),
+        // Several numbers are sizes.
+        (_, [_, _, ..]) => typed(expr),
+        _ => false,
+    }
+}
+
+/// Whether a field is moved that its object has had, unchanged, since it was made: `self.table[None]` is not, nor what
+/// each step gives the object.
+pub fn is_kept<'a>(here: Here<'_, 'a>, moved: &'a Expr) -> bool {
+    Objects::new(here.file()).is_kept(unformed(moved), here.path)
 }
 
 /// Functions of `torch` that give no tensor.

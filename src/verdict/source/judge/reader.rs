@@ -6,7 +6,7 @@ use crate::model::Frame;
 use crate::rules::grade::{self, Grade};
 use crate::rules::says;
 use crate::verdict::source::flow::conditions::{fork, is_asserted, is_choice, is_guard, settled_by};
-use crate::verdict::source::infer::placement::{Here, Placement, is_filled};
+use crate::verdict::source::infer::placement::{Here, Placement, fills, is_kept};
 use crate::verdict::source::infer::roles;
 use crate::verdict::source::locate::fit;
 use crate::verdict::source::locate::observed::Observed;
@@ -161,10 +161,12 @@ impl Case<'_, '_> {
             }
             (Some(false), sync) => {
                 let moved = nodes::call(self.here.path).and_then(nodes::receiver);
-                let filled = moved.is_some_and(is_filled);
+                let filled = moved.is_some_and(fills);
+                let kept = moved.is_some_and(|moved| is_kept(self.here, moved));
                 let pattern = match sync {
                     SyncExpr::Move("copy_" | "load_state_dict", _) => "C04",
                     _ if filled => "C14",
+                    _ if kept => "C19",
                     _ if self.site.loads() => "C03",
                     _ => "C15",
                 };

@@ -2,7 +2,7 @@
 
 use crate::text::shorten_end;
 use crate::verdict::source::infer::libraries::JOINS;
-use crate::verdict::source::infer::placement::{Here, is_filled};
+use crate::verdict::source::infer::placement::{Here, fills};
 use crate::verdict::source::mend::neighbours::{reads, run};
 use crate::verdict::source::parse::scope::{self, Definition};
 use crate::verdict::source::parse::{Node, dotted, nodes, split_callee};
@@ -56,7 +56,7 @@ pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr) -> Option<Evidence> {
         _ if joins => {
             "joins its parts on the CPU, in fresh memory that is not pinned even where they are: move the parts with non_blocking=True, join them on the GPU"
         }
-        _ if fills(made) => "fills it on the CPU: with device= there the CPU makes nothing",
+        _ if fills(made) => "fills it on the CPU: made on the GPU, it costs the CPU nothing",
         _ => return None,
     };
     let (text, line) = (here.text(made), here.file().line_of(made.start()));
@@ -65,17 +65,3 @@ pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr) -> Option<Evidence> {
 
 /// Characters of an expression that are shown.
 const LONGEST: usize = 60;
-
-/// Whether a value is a tensor of no data, perhaps times a number.
-fn fills(expr: &Expr) -> bool {
-    match expr {
-        Expr::BinOp(ast) => {
-            let number = match &*ast.right {
-                Expr::UnaryOp(sign) => &sign.operand,
-                right => right,
-            };
-            number.is_number_literal_expr() && fills(&ast.left)
-        }
-        _ => is_filled(expr),
-    }
-}

@@ -16,7 +16,7 @@ pub mod text;
 mod upload;
 mod values;
 
-use super::infer::placement::{Here, is_filled};
+use super::infer::placement::{Here, fills, is_kept};
 use super::locate::observed::Observed;
 use super::locate::sync_expr::{Index, SyncExpr};
 use super::parse::nodes;
@@ -163,11 +163,12 @@ fn write(s: Subject<'_, '_>) -> Option<Written> {
         SyncExpr::Shape("repeat_interleave", _) if s.kind == Kind::HostKnown => sizes::output(s, call?),
         SyncExpr::Move("to" | "cuda", _)
             if upload
-                && nodes::receiver(call?)
-                    .is_some_and(|made| is_filled(made) || upload::is_constant(made)) =>
+                && nodes::receiver(call?).is_some_and(|made| fills(made) || upload::is_constant(made)) =>
         {
             Some(upload::filled(s, call?))
         }
+        // The module is to keep it.
+        SyncExpr::Move("to" | "cuda", _) if upload && is_kept(s.here, nodes::receiver(call?)?) => None,
         SyncExpr::Move("to" | "cuda" | "copy_", _) if upload => Some(upload::moved(s, call?)),
         SyncExpr::Create("tensor" | "as_tensor") if upload => Some(upload::created(s, call?)),
         SyncExpr::Item if matches!(s.kind, Kind::Logging | Kind::RoundTrip) => {

@@ -5,7 +5,7 @@ use super::text::{insert, replace, with_argument, without, without_method};
 use super::{FILLED, NON_BLOCKING, Subject, WRITTEN, Written, values};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::infer::libraries::{JOINS, Names};
-use crate::verdict::source::infer::placement::Placement;
+use crate::verdict::source::infer::placement::{Placement, filled as filled_by};
 use crate::verdict::source::locate::sync_expr::SyncExpr;
 use crate::verdict::source::parse::{Node, Source, dotted, last, nodes};
 use crate::vocabulary::{Copy, HostMemory};
@@ -148,10 +148,14 @@ fn argument_last(file: &Source, call: &ExprCall, argument: &str) -> String {
     format!("{}({})", file.text(&*call.func), all.join(", "))
 }
 
+/// What is moved as soon as it is made: the call that fills it, or makes a tensor of a constant.
+fn made(moved: &Expr) -> Option<&ExprCall> {
+    filled_by(moved).or_else(|| moved.as_call_expr().filter(|_| is_constant(moved)))
+}
+
 /// `torch.randn(n).to(d)`, `torch.tensor(0.5).cuda()`: made on the device.
 pub fn filled(s: Subject<'_, '_>, moved: &ExprCall) -> Written {
     let file = s.here.file();
-    let made = nodes::receiver(moved).and_then(Expr::as_call_expr);
     let device = match (nodes::name(&moved.func), &*moved.arguments.args, &*moved.arguments.keywords) {
         ("cuda", [], []) => Some("\"cuda\"".to_owned()),
         // Of a tensor `.to` takes type and device.
@@ -161,7 +165,8 @@ pub fn filled(s: Subject<'_, '_>, moved: &ExprCall) -> Written {
         }
         _ => None,
     };
-    let written = made.zip(device).and_then(|(made, device)| {
+    let written = nodes::receiver(moved).zip(device).and_then(|(whole, device)| {
+        let made = made(whole)?;
         let argument = format!("device={device}");
         let literal = is_literal(made);
         let mut all = vec![with_argument(file, made, &argument)?, without_method(file, moved)?];
@@ -174,9 +179,11 @@ pub fn filled(s: Subject<'_, '_>, moved: &ExprCall) -> Written {
         } else {
             argument_last(file, made, &argument)
         };
+        let around = [(whole.start(), made.start()), (made.end(), whole.end())];
+        let [before, after] = around.map(|(from, to)| file.text(TextRange::new(from, to)));
         let plain =
             ["requires_grad", "pin_memory"].iter().all(|name| made.arguments.find_keyword(name).is_none());
-        Some((shown, if plain { Ok(all) } else { Err(Refusal::Form) }))
+        Some((before + &shown + &after, if plain { Ok(all) } else { Err(Refusal::Form) }))
     });
     match written {
         Some((shown, replacements)) => Written::new(&FILLED, Some(shown), replacements),
@@ -193,9 +200,9 @@ fn is_device<'a>(s: Subject<'_, 'a>, expr: &'a Expr) -> bool {
 
 /// Whether the GPU makes the same values: of random numbers and of numbers that it rounds itself it does not.
 pub fn gives_the_same(s: Subject<'_, '_>) -> bool {
-    const SAME: Names = Names("zeros ones full eye empty tensor");
+    const SAME: Names = Names("zeros ones full eye empty tensor tril_indices triu_indices");
     let Some(call) = nodes::call(s.here.path) else { return false };
-    let made = nodes::receiver(call).and_then(Expr::as_call_expr).unwrap_or(call);
+    let made = nodes::receiver(call).and_then(made).unwrap_or(call);
     // From 0 in steps of 1: nothing to round.
     let counts = nodes::name(&made.func) == "arange"
         && made.arguments.args.len() == 1
