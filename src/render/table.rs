@@ -8,7 +8,7 @@ use super::grid::{self, Column};
 use super::saving::{self, Finding};
 use super::style::Tone;
 use super::{Setting, phrase, ranks, view};
-use crate::model::{ClassTotals, Gpu, Iterations, ProfileInfo, Report, Totals, Warning};
+use crate::model::{ClassTotals, Code, Gpu, Iterations, ProfileInfo, Report, Totals, Warning};
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::{Attribution, Class};
 use std::io::{self, Write};
@@ -84,18 +84,28 @@ pub(crate) fn facts(report: &Report) -> Vec<(String, String)> {
         let waits = format!("{} at {}", text::count(totals.waits), text::counted(totals.sites, "site"));
         lines.push(("waits".to_owned(), waits));
     }
-    lines.extend(findings(totals));
+    lines.extend(findings(report));
     lines.extend(report.together.iter().map(|set| ("together".to_owned(), saving::together(set))));
     lines
 }
 
 /// The answer, in a few short lines.
-fn findings(totals: &Totals) -> Vec<(String, String)> {
-    let Some(Finding { lead, rest, undecided, limit, once }) = saving::finding(totals) else {
+fn findings(report: &Report) -> Vec<(String, String)> {
+    let Some(Finding { lead, rest, undecided, limit, once }) = saving::finding(&report.totals) else {
         return Vec::new();
     };
+    let mut warnings = report.warnings.iter().filter(|_| report.totals.needs_light_capture);
+    let light = warnings.find(|warning| warning.code == Code::LightCaptureNeeded.as_str());
+    let (saves, range) = match light {
+        Some(light) => {
+            let how = format!("{}: {}", lead.trim_end_matches('.'), escape_terminal(&light.fix));
+            (how, Some(rest.trim_start().to_owned()))
+        }
+        None => (lead + &rest, None),
+    };
     let lines = [
-        ("saves", Some(lead + &rest)),
+        ("saves", Some(saves)),
+        ("range", range),
         ("undecided", undecided),
         ("then", limit.map(str::to_owned)),
         ("once", once),
