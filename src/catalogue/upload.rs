@@ -1,4 +1,4 @@
-//! C01 to C14: data on its way to the GPU. The CPU receives nothing, so none of these waits is needed as such.
+//! C01 to C19: data on its way to the GPU. The CPU receives nothing, so none of these waits is needed as such.
 
 use super::{Category::*, Pattern, Strategy::*};
 use crate::vocabulary::Kind::*;
@@ -72,7 +72,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "keep it on the GPU: register_buffer()")
         .before("self.table = table  # once\ny = x + self.table.to(x.device)")
         .after("self.register_buffer('table', table.to(device), persistent=False)  # once\ny = x + self.table")
-        .mind("In __init__ leave .to(device) out: model.to(device) moves the buffer, and model.half() makes it half. persistent=False keeps it out of checkpoints, as the field was.")
+        .mind("In place of the assignment, after super().__init__(), without .to(device): model.to(device) moves it. type_as(x) stays as .to(x.dtype). An expand() then gives a view, not to be written to. DDP sends buffers round in each forward pass: broadcast_buffers=False.")
         .or(&["an object that is no module: self.table = table.to(device), once"])
         .sources("torch.nn.Module.register_buffer; seen in captures"),
     BASE.entry("C16", "torch.load() onto the GPU")
@@ -212,7 +212,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "make it on the GPU: pass device=")
         .before("noise = torch.randn(64, 20).to(device)")
         .after("noise = torch.randn(64, 20, device=device)")
-        .mind("The GPU draws other random numbers from the same seed. What is the same in each call is better made once and kept.")
+        .mind("The GPU draws other random numbers from the same seed. np.zeros() is float64, and type_as() gives the type too: pass dtype=. What is the same in each call is better made once and kept.")
         .or(&[
             "x.new_zeros(64, 20): with the type and on the device of x",
             "torch.FloatTensor(64, 20).zero_(), np.zeros((64, 20)): torch.zeros(64, 20, device=device)",

@@ -34,6 +34,10 @@ pub(super) fn answer(report: &Report, with: &Setting, out: &mut dyn Write) -> io
 /// Prints the report as tables for a terminal or a pipe.
 pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let mut parts = vec![style.labelled("", &facts(report))];
+    // How to get prices where there are none stands beside them.
+    let unpriced = |warning: &Warning| warning.code == Code::LightCaptureNeeded.as_str();
+    let (beside, below): (Vec<Warning>, Vec<Warning>) = report.warnings.iter().cloned().partition(unpriced);
+    parts.extend(warnings(&beside, style));
     if let Some(over) = &report.ranks {
         parts.push(ranks::table(over, style));
         let late = ranks::late(over);
@@ -49,7 +53,7 @@ pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result
         parts.push(style.faint(&signs(report)));
         parts.push(totals(&report.totals, style));
     }
-    parts.extend(warnings(&report.warnings, style));
+    parts.extend(warnings(&below, style));
     let listed = report.ranks.as_ref().and_then(|ranks| Some(&ranks.sites.first()?.id));
     if let Some(id) =
         listed.or(report.sites.first().map(|site| &site.id)).filter(|_| !report.sites.is_empty())
@@ -84,28 +88,18 @@ pub(crate) fn facts(report: &Report) -> Vec<(String, String)> {
         let waits = format!("{} at {}", text::count(totals.waits), text::counted(totals.sites, "site"));
         lines.push(("waits".to_owned(), waits));
     }
-    lines.extend(findings(report));
+    lines.extend(findings(totals));
     lines.extend(report.together.iter().map(|set| ("together".to_owned(), saving::together(set))));
     lines
 }
 
 /// The answer, in a few short lines.
-fn findings(report: &Report) -> Vec<(String, String)> {
-    let Some(Finding { lead, rest, undecided, limit, once }) = saving::finding(&report.totals) else {
+fn findings(totals: &Totals) -> Vec<(String, String)> {
+    let Some(Finding { lead, rest, undecided, limit, once }) = saving::finding(totals) else {
         return Vec::new();
     };
-    let mut warnings = report.warnings.iter().filter(|_| report.totals.needs_light_capture);
-    let light = warnings.find(|warning| warning.code == Code::LightCaptureNeeded.as_str());
-    let (saves, range) = match light {
-        Some(light) => {
-            let how = format!("{}: {}", lead.trim_end_matches('.'), escape_terminal(&light.fix));
-            (how, Some(rest.trim_start().to_owned()))
-        }
-        None => (lead + &rest, None),
-    };
     let lines = [
-        ("saves", Some(saves)),
-        ("range", range),
+        ("saves", Some(lead + &rest)),
         ("undecided", undecided),
         ("then", limit.map(str::to_owned)),
         ("once", once),

@@ -125,7 +125,7 @@ pub struct StepRow {
     gap: u32,
     first_op: Rank,
     /// From the lowest bit: 22 of the length and 22 of the overhead, each up to four milliseconds; 4 of how many ops, or
-    /// [`GIVEN`], or [`WHOLE`]; 16 of the thread: those after 65,536 stand in full.
+    /// [`GIVEN`], or [`WHOLE`]; 16 of the thread: steps of later threads stand in full.
     bits: u64,
 }
 
@@ -305,7 +305,7 @@ mod tests {
                     length: time.rotate_left(7) & 0xFF_FFFF,
                     overhead: number >> (bits / 3),
                     ops: count,
-                    thread: HostThread::from(usize::from(small)),
+                    thread: HostThread::from(number as usize >> (bits / 2)),
                     ..StepRow::at(WholeIx::from(0)).value()
                 };
                 let op = Op {

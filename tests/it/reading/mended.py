@@ -212,11 +212,12 @@ def sample(model, device):
 def f(eigenvalues, k):
     return torch.arange(k).type_as(eigenvalues).long()  #! upload type_as 40: upload; pattern C14
 
-# --- in another form; a window; with the type of a tensor
+# --- in another form; a window; in brackets; expanded, which moved has memory for each element
 def shaped(n, device, y):
     rows = torch.arange(n).unsqueeze(0).float().to(device)  #! to: upload; pattern C14; rules S09 S22; fix torch.arange(n, device=device).unsqueeze(0).float()
     window = torch.hann_window(n).to(y.device)  #! to: upload; pattern C14; fix torch.hann_window(n, device=y.device)
-    return rows, window, (torch.zeros(n)).view(1, n).to(device=device)  #! to: upload; pattern C14; fix (torch.zeros(n, device=device)).view(1, n)
+    zeros = (torch.zeros(n)).view(1, n).to(device=device)  #! to: upload; pattern C14; fix (torch.zeros(n, device=device)).view(1, n)
+    return rows, window, zeros, torch.arange(n).expand(9, n).to(device)  #! to: upload; pattern C15; fix torch.arange(n).expand(9, n).to(device, non_blocking=True)
 
 # --- in the words of old programs
 def old(b, n, values, device):
@@ -224,23 +225,44 @@ def old(b, n, values, device):
     noise = torch.FloatTensor(b).normal_().to(device)  #! to: upload; pattern C14; nofix
     rows = torch.FloatTensor(np.zeros((b, n))).to(device)  #! to: upload; pattern C14; nofix
     data = torch.FloatTensor(values).to(device)  #! to: upload; pattern C15; rules S09
+    graph = torch.sparse.FloatTensor(index, values, torch.Size((b, n))).to(device)  #! to: upload; pattern C15; rules S09
+    drawn = torch.empty(n).normal_(generator=rng).to(device)  #! to: upload; pattern C15; rules S09
+    fives = torch.empty(n).fill_(-5).to(device)  #! to: upload; pattern C14; rules S09 S22
+    given = torch.empty(n).fill_(values[0]).to(device)  #! to: upload; pattern C15; rules S09
     return cost, noise, rows, data, torch.from_numpy(values).float().to(device)  #! to: upload; pattern C15; rules S09
 
-# --- a field that its module has had since it was made; one that each step gives it; one of the loader's
+# --- a field that its module has had since it was made; set from outside; written by elements; a module; none
 class Net(nn.Module):
-    def __init__(self, n, width):
+    def __init__(self, n, width, weight):
         self.table = sinusoids(n, width)
+        self.weight = weight
         self.mask = None
+        self.rows = torch.zeros(n)
+        self.head = Head(width)
         self.first = self.table.cuda()  #! cuda: upload; pattern C15
 
     def forward(self, x, b):
         x = x + self.table.expand(b, -1, -1).type_as(x)  #! upload type_as: upload; pattern C19; nofix
         x = x * self.table.to(x.device)  #! to: upload; pattern C19; nofix
+        x = x * self.weight.view(1, -1).to(x.device)  #! to: upload; pattern C19; nofix
         return x * self.mask.to(x.device)  #! to: upload; pattern C15
 
-    def look(self, mask, batch):
-        self.mask = mask
-        return self.other.to(batch.device), self.table[None].cuda()  #! to: upload; pattern C15
+    def look(self, batch, i):
+        self.rows[i] = 1
+        self.head.cuda()  #! cuda: upload; pattern C15
+        rows = self.rows.to(batch.device)  #! to: upload; pattern C15
+        return rows, self.other.to(batch.device)  #! to: upload; pattern C15
+
+def run(net, mask):
+    net.mask = mask
+
+# --- an object that is made anew for each step
+class Batch:
+    def __init__(self, words):
+        self.words = words
+
+    def on(self, device):
+        return self.words.to(device)  #! to: upload; pattern C15
 
 # --- joined on the host, then moved
 def contrast(loader, device):

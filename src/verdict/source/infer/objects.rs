@@ -104,19 +104,45 @@ impl<'a> Objects<'a> {
         !values.is_empty() && values.iter().all(|(value, _)| is(value))
     }
 
-    /// Whether a field of the class around is given only as its objects are made, and read in another method.
+    /// Whether a tensor is a plain field of the module around, which gets it as it is made, and neither loses nor changes it.
     ///
     /// ```text
-    /// def __init__(self, n):               def forward(self, x):
-    ///     self.table = sinusoids(n)            return x + self.table.type_as(x)
+    /// class Net(nn.Module):
+    ///     def __init__(self, n):           def forward(self, x):
+    ///         self.table = sinusoids(n)        return x + self.table.type_as(x)
     /// ```
     pub fn is_kept(&self, expr: &'a Expr, path: &[Node<'a>]) -> bool {
+        let Some(ast) = expr.as_attribute_expr().filter(|ast| nodes::name(&ast.value) == "self") else {
+            return false;
+        };
         let makes = |path: &[Node<'a>]| {
             nodes::function(nodes::function_around(path)).is_some_and(|ast| ast.name.as_str() == "__init__")
         };
-        let own = expr.as_attribute_expr().is_some_and(|ast| nodes::name(&ast.value) == "self");
-        let values = if own && !makes(path) { self.values_of(expr, path) } else { Vec::new() };
-        !values.is_empty() && values.iter().all(|(_, place)| makes(place))
+        let class = nodes::class_scope(path).and_then(|at| nodes::class(&path[..=at]));
+        if !class.is_some_and(|class| class.bases().iter().any(|base| nodes::name(base).ends_with("Module")))
+            || makes(path)
+        {
+            return false;
+        }
+        let whole = [self.file.module()];
+        let spoilt = nodes::find(&whole, &mut |path| {
+            let named = nodes::attribute(path).filter(|found| found.attr.as_str() == ast.attr.as_str());
+            named.is_some_and(|found| match nodes::above(path, 1) {
+                Some(Node::ExprSubscript(element)) => !element.ctx.is_load(),
+                Some(Node::ExprAttribute(method)) => method.attr.ends_with('_'),
+                _ => !found.ctx.is_load() && !makes(path),
+            })
+        });
+        let values = self.values_of(expr, path);
+        let told = |value: &Expr| !value.is_none_literal_expr();
+        // A module of its own goes to the GPU with the one around; of a parameter there may be a plain tensor in its place.
+        let tensor = |value: &Expr| {
+            let made = value.as_call_expr().map_or("", |call| nodes::name(&call.func));
+            made == "Parameter" || !made.starts_with(char::is_uppercase)
+        };
+        spoilt.is_empty()
+            && values.iter().any(|(value, _)| told(value))
+            && values.iter().all(|(value, _)| tensor(value))
     }
 
     /// Whether a name or an attribute holds a dict: all that the file gives it are some, as far as it tells of an attribute.

@@ -105,10 +105,10 @@ const FACTORIES: Names = Names(
      hann_window hamming_window blackman_window bartlett_window kaiser_window",
 );
 /// Methods that overwrite all of a tensor with no data.
-const FILLING: Names = Names("zero_ fill_ normal_ uniform_ random_ bernoulli_");
+const FILLING: Names = Names("zero_ fill_ normal_ uniform_ random_");
 /// Methods that only give a tensor another form or type.
 const FORMING: Names = Names(
-    "float double half bfloat16 long int bool view reshape squeeze unsqueeze flatten expand repeat transpose \
+    "float double half bfloat16 long int bool view reshape squeeze unsqueeze flatten repeat transpose \
      permute t contiguous",
 );
 /// Functions of NumPy that make an array of no data.
@@ -127,12 +127,13 @@ pub fn is_filled(expr: &Expr) -> bool {
 }
 
 /// What methods only give another form: `x` of `x.view(1, n).float()`.
-pub fn unformed(expr: &Expr) -> &Expr {
+fn unformed(expr: &Expr) -> &Expr {
     let formed = expr.as_call_expr().filter(|call| FORMING.has(nodes::name(&call.func)));
     formed.and_then(nodes::receiver).map_or(expr, unformed)
 }
 
-/// The call that makes a tensor of no data which methods only give another form: `torch.zeros(n).unsqueeze(0)`.
+/// The call that makes a tensor of no data which methods only give another form: `torch.zeros(n).unsqueeze(0)`. What is expanded
+/// is none: moved, it has memory for each element.
 pub fn filled(expr: &Expr) -> Option<&ExprCall> {
     let expr = unformed(expr);
     expr.as_call_expr().filter(|_| is_filled(expr))
@@ -146,43 +147,50 @@ pub fn filled(expr: &Expr) -> Option<&ExprCall> {
 /// torch.ones(n) * -1                   Variable(torch.FloatTensor(n, m).zero_())
 /// ```
 pub fn fills(expr: &Expr) -> bool {
-    match expr {
-        Expr::BinOp(ast) => {
-            let number = match &*ast.right {
-                Expr::UnaryOp(sign) => &sign.operand,
-                right => right,
-            };
-            number.is_number_literal_expr() && fills(&ast.left)
-        }
-        Expr::Call(call) => is_filled(expr) || fills_in_words(expr, call),
+    match unformed(expr) {
+        Expr::BinOp(ast) => is_number(&ast.right) && fills(&ast.left),
+        made @ Expr::Call(call) => is_filled(made) || fills_in_words(call),
         _ => false,
     }
 }
 
-fn fills_in_words(expr: &Expr, call: &ExprCall) -> bool {
-    let typed =
-        |made: &Expr| made.as_call_expr().is_some_and(|made| TENSOR_TYPES.has(nodes::name(&made.func)));
+fn fills_in_words(call: &ExprCall) -> bool {
+    let typed = |made: &ExprCall| {
+        let callee = dotted(&made.func);
+        let (base, name) = split_callee(&callee);
+        matches!(base, "" | "torch") && TENSOR_TYPES.has(name)
+    };
     let array = |data: &Expr| {
         let callee = data.as_call_expr().map(|data| dotted(&data.func)).unwrap_or_default();
         matches!(split_callee(&callee), ("np" | "numpy", name) if ARRAYS.has(name))
     };
     match (nodes::name(&call.func), &*call.arguments.args) {
-        (name, _) if FORMING.has(name) => nodes::receiver(call).is_some_and(fills),
-        (name, _) if FILLING.has(name) => {
-            nodes::receiver(call).is_some_and(|made| typed(made) || fills(made))
+        (name, values) if FILLING.has(name) => {
+            let plain = call.arguments.find_keyword("generator").is_none()
+                && (name != "fill_" || values.iter().all(is_number));
+            let made = nodes::receiver(call).filter(|_| plain);
+            made.is_some_and(|made| made.as_call_expr().is_some_and(typed) || fills(made))
         }
         ("Variable", [data]) => fills(data),
         ("from_numpy" | "tensor" | "as_tensor", [data]) => array(data),
-        (_, [data]) => typed(expr) && array(data),
+        (_, [data]) => typed(call) && array(data),
         // Several numbers are sizes.
-        (_, [_, _, ..]) => typed(expr),
+        (_, [_, _, ..]) => typed(call),
         _ => false,
     }
 }
 
-/// Whether a field is moved that its object has had, unchanged, since it was made: `self.table[None]` is not, nor what
-/// each step gives the object.
+fn is_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::UnaryOp(sign) => sign.operand.is_number_literal_expr(),
+        expr => expr.is_number_literal_expr(),
+    }
+}
+
+/// Whether a field is moved that a module has had, unchanged, since it was made: `self.table` of `self.table.expand(b, -1)`.
 pub fn is_kept<'a>(here: Here<'_, 'a>, moved: &'a Expr) -> bool {
+    let expanded = moved.as_call_expr().filter(|call| nodes::name(&call.func) == "expand");
+    let moved = expanded.and_then(nodes::receiver).unwrap_or(moved);
     Objects::new(here.file()).is_kept(unformed(moved), here.path)
 }
 
