@@ -235,6 +235,7 @@ def old(b, n, values, device):
 class Net(nn.Module):
     def __init__(self, n, width, weight):
         self.table = sinusoids(n, width)
+        trunc_normal_(self.table)
         self.weight = weight
         self.mask = None
         self.rows = torch.zeros(n)

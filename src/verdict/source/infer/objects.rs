@@ -1,5 +1,6 @@
 //! Objects of the file's own classes: which class an expression's value is of, and where its attributes are read.
 
+use super::changes::changes;
 use super::libraries::Names;
 use crate::verdict::source::parse::{Node, Path, Source, dotted, nodes, scope, split_callee};
 use ruff_python_ast::{Expr, ExprContext, Stmt, StmtClassDef, StmtFunctionDef};
@@ -115,24 +116,16 @@ impl<'a> Objects<'a> {
         let Some(ast) = expr.as_attribute_expr().filter(|ast| nodes::name(&ast.value) == "self") else {
             return false;
         };
-        let makes = |path: &[Node<'a>]| {
-            nodes::function(nodes::function_around(path)).is_some_and(|ast| ast.name.as_str() == "__init__")
-        };
         let class = nodes::class_scope(path).and_then(|at| nodes::class(&path[..=at]));
-        if !class.is_some_and(|class| class.bases().iter().any(|base| nodes::name(base).ends_with("Module")))
-            || makes(path)
-        {
+        let module =
+            |class: &StmtClassDef| class.bases().iter().any(|base| nodes::name(base).ends_with("Module"));
+        if !class.is_some_and(module) || nodes::in_init(path) {
             return false;
         }
-        let whole = [self.file.module()];
-        let spoilt = nodes::find(&whole, &mut |path| {
-            let named = nodes::attribute(path).filter(|found| found.attr.as_str() == ast.attr.as_str());
-            named.is_some_and(|found| match nodes::above(path, 1) {
-                Some(Node::ExprSubscript(element)) => !element.ctx.is_load(),
-                Some(Node::ExprAttribute(method)) => method.attr.ends_with('_'),
-                _ => !found.ctx.is_load() && !makes(path),
-            })
-        });
+        let spoils = |path: &Path<'a>| {
+            let given = nodes::attribute(path).is_some_and(|ast| !ast.ctx.is_load());
+            (given || changes(path)) && !nodes::in_init(path)
+        };
         let values = self.values_of(expr, path);
         let told = |value: &Expr| !value.is_none_literal_expr();
         // A module of its own goes to the GPU with the one around; of a parameter there may be a plain tensor in its place.
@@ -140,7 +133,7 @@ impl<'a> Objects<'a> {
             let made = value.as_call_expr().map_or("", |call| nodes::name(&call.func));
             made == "Parameter" || !made.starts_with(char::is_uppercase)
         };
-        spoilt.is_empty()
+        !nodes::attributes(&[self.file.module()], &ast.attr).iter().any(spoils)
             && values.iter().any(|(value, _)| told(value))
             && values.iter().all(|(value, _)| tensor(value))
     }

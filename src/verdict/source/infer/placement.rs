@@ -99,7 +99,7 @@ const SAME_PLACE: Names = Names(
     "clone detach float half long mean sum max min argmax view reshape squeeze unsqueeze flatten any all \
      abs sqrt norm double bool contiguous transpose permute std round astype copy",
 );
-/// Functions of `torch` that create a tensor of no data, on the host unless a device is given.
+/// Functions of `torch` that create a tensor of no data, on the host unless a device is given; those of NumPy are called so too.
 const FACTORIES: Names = Names(
     "zeros ones empty full rand randn randint randperm arange linspace logspace eye tril_indices triu_indices \
      hann_window hamming_window blackman_window bartlett_window kaiser_window",
@@ -111,8 +111,6 @@ const FORMING: Names = Names(
     "float double half bfloat16 long int bool view reshape squeeze unsqueeze flatten repeat transpose \
      permute t contiguous",
 );
-/// Functions of NumPy that make an array of no data.
-const ARRAYS: Names = Names("zeros ones empty full eye arange linspace");
 
 /// Whether an expression makes a tensor of no data, where the device could make it itself: `torch.randn(64, 20)`.
 pub fn is_filled(expr: &Expr) -> bool {
@@ -148,7 +146,7 @@ pub fn filled(expr: &Expr) -> Option<&ExprCall> {
 /// ```
 pub fn fills(expr: &Expr) -> bool {
     match unformed(expr) {
-        Expr::BinOp(ast) => is_number(&ast.right) && fills(&ast.left),
+        Expr::BinOp(ast) => nodes::is_number(&ast.right) && fills(&ast.left),
         made @ Expr::Call(call) => is_filled(made) || fills_in_words(call),
         _ => false,
     }
@@ -162,28 +160,20 @@ fn fills_in_words(call: &ExprCall) -> bool {
     };
     let array = |data: &Expr| {
         let callee = data.as_call_expr().map(|data| dotted(&data.func)).unwrap_or_default();
-        matches!(split_callee(&callee), ("np" | "numpy", name) if ARRAYS.has(name))
+        matches!(split_callee(&callee), ("np" | "numpy", name) if FACTORIES.has(name))
     };
     match (nodes::name(&call.func), &*call.arguments.args) {
         (name, values) if FILLING.has(name) => {
             let plain = call.arguments.find_keyword("generator").is_none()
-                && (name != "fill_" || values.iter().all(is_number));
+                && (name != "fill_" || values.iter().all(nodes::is_number));
             let made = nodes::receiver(call).filter(|_| plain);
             made.is_some_and(|made| made.as_call_expr().is_some_and(typed) || fills(made))
         }
         ("Variable", [data]) => fills(data),
-        ("from_numpy" | "tensor" | "as_tensor", [data]) => array(data),
-        (_, [data]) => typed(call) && array(data),
+        (name, [data]) => (makes_tensor(name) || typed(call)) && array(data),
         // Several numbers are sizes.
         (_, [_, _, ..]) => typed(call),
         _ => false,
-    }
-}
-
-fn is_number(expr: &Expr) -> bool {
-    match expr {
-        Expr::UnaryOp(sign) => sign.operand.is_number_literal_expr(),
-        expr => expr.is_number_literal_expr(),
     }
 }
 

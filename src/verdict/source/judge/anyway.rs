@@ -2,7 +2,6 @@
 //! logged.
 
 use super::barrier::surely_before;
-use super::origin::changes;
 use super::reader::Case;
 use super::rules::GUARD;
 use crate::model::Frame;
@@ -11,6 +10,7 @@ use crate::verdict::source::flow::conditions::is_about_nan;
 use crate::verdict::source::flow::program::Program;
 use crate::verdict::source::flow::tracer::Tracer;
 use crate::verdict::source::flow::value::{Sink, Value};
+use crate::verdict::source::infer::changes::changes;
 use crate::verdict::source::infer::libraries::{NUMERIC, Names};
 use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::infer::placement::Here;

@@ -1,7 +1,7 @@
 //! Reads of one element after the other of what a loop goes through, which one read before the loop gives as well.
 
-use super::origin::changes;
 use super::reader::Case;
+use crate::verdict::source::infer::changes::changes;
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::infer::placement::{Here, Placement};
 use crate::verdict::source::locate::sync_expr::{SyncExpr, tested};

@@ -114,15 +114,16 @@ impl<'p> Home<'p> {
     /// Whether `__init__` of a class gives a field pinned memory, and the file gives it nothing else.
     fn has_own(self, class: &[Node<'_>], field: &str) -> bool {
         let Some(store) = nodes::only(self.stores(field)) else { return false };
-        let in_init =
-            nodes::function(nodes::function_around(&store)).is_some_and(|f| f.name.as_str() == "__init__");
         let own = nodes::class_scope(&store).is_some_and(|at| range(&store[..=at]) == range(class));
         let value = match store[..] {
             [.., Node::StmtAssign(ast), _] => Some(&*ast.value),
             [.., Node::StmtAnnAssign(ast), _] => ast.value.as_deref(),
             _ => None,
         };
-        in_init && own && !is_repeated(&store) && value.is_some_and(|value| self.is_pinned(value, 0))
+        nodes::in_init(&store)
+            && own
+            && !is_repeated(&store)
+            && value.is_some_and(|value| self.is_pinned(value, 0))
     }
 
     /// Where the file gives a field of that name something.

@@ -161,12 +161,10 @@ impl Case<'_, '_> {
             }
             (Some(false), sync) => {
                 let moved = nodes::call(self.here.path).and_then(nodes::receiver);
-                let filled = moved.is_some_and(fills);
-                let kept = moved.is_some_and(|moved| is_kept(self.here, moved));
                 let pattern = match sync {
                     SyncExpr::Move("copy_" | "load_state_dict", _) => "C04",
-                    _ if filled => "C14",
-                    _ if kept => "C19",
+                    _ if moved.is_some_and(fills) => "C14",
+                    _ if moved.is_some_and(|moved| is_kept(self.here, moved)) => "C19",
                     _ if self.site.loads() => "C03",
                     _ => "C15",
                 };

@@ -3,6 +3,7 @@
 use super::reader::Case;
 use crate::rules::{grade, says};
 use crate::verdict::source::flow::value::{Step, constant_step};
+use crate::verdict::source::infer::changes::changes;
 use crate::verdict::source::infer::libraries::{Names, TORCH};
 use crate::verdict::source::infer::placement::{Here, Placement};
 use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
@@ -211,7 +212,7 @@ impl<'a> Case<'_, 'a> {
                 let owner = scope::owner(&target, &name.id);
                 let reads = scope::reached(&owner, &name.id, &Definition::new(&target));
                 let over = |read: &Path<'a>, asked: &mut Asked<'a>| {
-                    !super::origin::changes(read) && self.ends_in_totals(read, asked, *tested)
+                    !changes(read) && self.ends_in_totals(read, asked, *tested)
                 };
                 (!reads.is_empty() && reads.iter().all(|read| over(read, asked))).then_some(0)
             }

@@ -108,9 +108,8 @@ fn runs_on_others(s: Subject<'_, '_>) -> bool {
 fn is_basic(s: Subject<'_, '_>) -> bool {
     let Some(Node::ExprSubscript(ast)) = last(s.here.path) else { return false };
     let basic = |expr: &Expr| match expr {
-        Expr::UnaryOp(ast) => ast.operand.is_number_literal_expr(),
         Expr::Slice(_) | Expr::Name(_) => true,
-        _ => expr.is_number_literal_expr() || expr.is_none_literal_expr() || expr.is_ellipsis_literal_expr(),
+        _ => nodes::is_number(expr) || expr.is_none_literal_expr() || expr.is_ellipsis_literal_expr(),
     };
     nodes::elements(&ast.slice).iter().all(basic) && !dotted(&ast.value).contains('?')
 }

@@ -257,12 +257,8 @@ pub fn written(s: Subject<'_, '_>) -> Option<Written> {
     let at = nodes::statement(s.here.path)?;
     let Node::StmtAssign(assigned) = s.here.path[at] else { return None };
     let target = last(s.here.path)?;
-    let number = match &*assigned.value {
-        Expr::UnaryOp(ast) => ast.operand.is_number_literal_expr(),
-        value => value.is_number_literal_expr(),
-    };
     let [only] = &*assigned.targets else { return None };
-    if !number || only.range() != target.range() {
+    if !nodes::is_number(&assigned.value) || only.range() != target.range() {
         return None;
     }
     let file = s.here.file();

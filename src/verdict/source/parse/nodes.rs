@@ -172,6 +172,11 @@ pub fn function_around<'p, 'a>(path: &'p [Node<'a>]) -> &'p [Node<'a>] {
     &path[..=function_scope(path)]
 }
 
+/// Whether the last node stands in a method that makes an object.
+pub fn in_init(path: &[Node<'_>]) -> bool {
+    function(function_around(path)).is_some_and(|ast| ast.name.as_str() == "__init__")
+}
+
 /// Index of the innermost class around the last node, functions in between allowed.
 pub fn class_scope(path: &[Node<'_>]) -> Option<usize> {
     path.iter().rposition(|node| matches!(node, Node::StmtClassDef(_)))
@@ -305,6 +310,14 @@ pub fn flag(call: &ExprCall, name: &str) -> bool {
 /// The text of a string literal.
 pub fn string(expr: &Expr) -> Option<&str> {
     expr.as_string_literal_expr().map(|literal| literal.value.to_str())
+}
+
+/// Whether an expression is a number that stands there, perhaps with a sign.
+pub fn is_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::UnaryOp(ast) => ast.operand.is_number_literal_expr(),
+        expr => expr.is_number_literal_expr(),
+    }
 }
 
 /// The whole number that a literal is.

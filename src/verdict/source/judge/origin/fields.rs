@@ -1,9 +1,9 @@
 //! Fields of the program's own objects: what the class assigns them, keeps as a buffer and does to them in place.
 
 use super::calls::computes;
-use super::names::changes;
 use super::search::{Known, Scene, Search, all};
 use crate::verdict::source::flow::value::{Step, constant_step};
+use crate::verdict::source::infer::changes::changes;
 use crate::verdict::source::infer::objects::Objects;
 use crate::verdict::source::parse::{Node, Path, nodes, string};
 use ruff_python_ast::{Expr, ExprCall, ExprContext};

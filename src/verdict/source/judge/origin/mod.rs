@@ -15,7 +15,6 @@ use crate::verdict::source::locate::sync_expr::{Index, SyncExpr, tested};
 use crate::verdict::source::mend::repeats;
 use crate::verdict::source::parse::{Node, last, nodes};
 use crate::vocabulary::{Kind, Verdict};
-pub(super) use names::changes;
 use ruff_python_ast::{Expr, ExprCall};
 use search::Search;
 

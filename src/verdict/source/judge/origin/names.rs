@@ -2,15 +2,13 @@
 
 use super::search::{Answer, Known, Parameter, Scene, Search, Sent, all};
 use crate::verdict::source::flow::value::{Step, Steps};
+use crate::verdict::source::infer::changes::changes;
 use crate::verdict::source::infer::libraries::{FILLS, Names};
 use crate::verdict::source::infer::placement::Placement;
 use crate::verdict::source::parse::scope::{self, Definition, Given};
-use crate::verdict::source::parse::{Node, Path, dotted, nodes};
-use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprContext, ExprName};
+use crate::verdict::source::parse::{Node, Path, nodes};
+use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprName};
 use ruff_text_size::Ranged;
-
-/// What changes the tensors that it is given.
-const CHANGES: Names = Names("all_reduce broadcast reduce recv irecv scatter all_gather_into_tensor");
 
 impl Search<'_> {
     /// A name: all that the assignments which reach this read give it.
@@ -175,24 +173,4 @@ fn sends(call: &ExprCall, name: &str) -> bool {
     let receiver = nodes::receiver(call).and_then(Expr::as_name_expr);
     receiver.is_some_and(|receiver| receiver.id.as_str() == name)
         && Names("to cuda").has(nodes::name(&call.func))
-}
-
-/// Whether an occurrence of a name or an attribute changes the tensor: `x.clamp_(0)`, `x[i] = v`, `x += 1`,
-/// `dist.all_reduce(x)`, `torch.exp(y, out=x)`.
-pub fn changes(path: &[Node<'_>]) -> bool {
-    let [.., above, _] = path[..] else { return false };
-    match above {
-        Node::ExprAttribute(ast) => ast.attr.ends_with('_') && !ast.attr.ends_with("__"),
-        Node::ExprSubscript(ast) => {
-            ast.ctx != ExprContext::Load && nodes::within(nodes::range(path), &*ast.value)
-        }
-        Node::StmtAugAssign(ast) => ast.target.range() == nodes::range(path),
-        Node::Keyword(ast) => ast.arg.as_ref().is_some_and(|name| name.as_str() == "out"),
-        Node::Arguments(_) => {
-            let call = nodes::call(&path[..path.len() - 2]).map(|call| dotted(&call.func));
-            let name = call.as_deref().map_or("", |callee| nodes::split_callee(callee).1);
-            CHANGES.has(name) || name.ends_with('_')
-        }
-        _ => false,
-    }
 }
