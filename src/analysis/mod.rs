@@ -18,6 +18,7 @@ use crate::model::timeline::Budget;
 use crate::profile::Profile;
 use crate::profile::database::{Progress, Reader, Reading};
 use crate::profile::ids::CallId;
+use crate::profile::parallel::join;
 use crate::profile::{commands, recapture};
 use crate::sites::bundle;
 use crate::sites::context::Context;
@@ -183,7 +184,7 @@ impl CaptureAnalysis {
                 let drains = drain::drains(profile, &devices, &found);
                 let next = bounds::following(profile, &found);
                 kernels = collectives::kernel_names(profile);
-                (drains, next, building.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                (drains, next, join(building))
             });
             program.progress = options.progress.clone();
             (devices, (found, drains, next), program)

@@ -216,19 +216,18 @@ pub fn mark(profile: &Profile, program: &mut Program) {
     // The calls stay as they are.
     let steps = std::mem::take(&mut program.step_of_call);
     for (at, call) in steps.calls().zip(0..).filter_map(|(call, at)| Some((StepIx::from(at), call?))) {
-        let mut step = program.steps.get(at);
+        let step = program.steps.get(at);
         let gap = step.gap.max(0);
         let before = last[step.after];
         let launch = if matches!(step.kind, StepKind::Launch(_)) { step.length } else { 0 };
         let taken = before.map_or(0, |(_, _, call)| costs.after(calls, call, gap, launch));
-        step.overhead = fit(taken, gap.saturating_add(launch));
+        program.steps.set_overhead(at, fit(taken, gap.saturating_add(launch)));
         // Only what a fix may take away has something that goes with it.
         let is_site = step.site.is_some();
         if is_site {
-            step.around =
-                fit(scaled(around(costs.kinds[calls.name(call)]), costs.pace), gap / AROUND_OF_GAPS);
+            let around = scaled(around(costs.kinds[calls.name(call)]), costs.pace);
+            program.steps.change(at, |step| step.around = fit(around, gap / AROUND_OF_GAPS));
         }
-        program.steps.set(at, step);
         last[step.thread] = Some((at, is_site, call));
         if let Some((previous, true, call)) = before {
             let traced = scaled(WITH_CALL * traced(costs.kinds[calls.name(call)]), costs.pace);

@@ -35,7 +35,7 @@ use super::simulate::{Outcome, Program, run, run_all};
 use super::together;
 use crate::iterations::Iterations;
 use crate::model::Bounds;
-use crate::profile::parallel::divided;
+use crate::profile::parallel::{divided, join};
 use crate::vocabulary::Change;
 use crate::waits::WaitId;
 
@@ -47,14 +47,17 @@ pub fn price(
     iterations: Option<&Iterations>,
     terms: Terms,
 ) -> Prices {
-    let (all, whole) = bounds_of(capture, program, subjects, terms.threads);
+    let (all, whole, clock) = std::thread::scope(|scope| {
+        let clock = scope.spawn(|| overhead::clock(capture.profile, capture.devices));
+        let (all, whole) = bounds_of(capture, program, subjects, terms.threads);
+        (all, whole, join(clock))
+    });
     let recorded = program.recorded.max(1);
     let fixes = vec![Change::Keep; subjects.len()];
     let replayed = [false, true].map(|usual| Variant { usual, fixes: fixes.clone(), ..Variant::default() });
     let mut known = divided(2, terms.threads, |i| run(program, &replayed[i]));
     let off = |outcome: &Outcome| (outcome.end - recorded).abs() as f64 / recorded as f64;
     let (plain, error, usual_error) = (known[0].end, Some(off(&known[0])), Some(off(&known[1])));
-    let clock = overhead::clock(capture.profile, capture.devices);
     let sites: Vec<Price> = subjects.iter().zip(&all).map(|(s, b)| bounded(s, *b)).collect();
     let high = whole.high().min(recorded);
     let low = low_of(subjects, &sites).min(high);

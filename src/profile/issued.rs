@@ -1,14 +1,15 @@
 //! Which correlation ids issued an op: calls with any other are not kept.
 
 use crate::profile::ids::ExportId;
-use rustc_hash::{FxHashMap, FxHashSet};
+use crate::profile::tally::Tally;
+use rustc_hash::FxHashSet;
 
 /// A vector of up to this many times more bits than ids is still worth it: a set takes 9 bytes an id or more.
 const MAX_BIT_SPARSITY: u64 = 64;
 
 /// Which (process, correlation id) issued an op or recorded an event.
 pub struct IssuedBy {
-    by_pid: FxHashMap<i64, Ids>,
+    by_pid: Tally<Ids>,
     /// Some rows name no process: any call may have issued them.
     any: bool,
 }
@@ -37,25 +38,22 @@ impl IssuedBy {
 
     /// Reads (process, id) pairs twice: for their bounds, then for themselves.
     fn of<I: Iterator<Item = (i64, u32)>>(ids: impl Fn() -> I) -> Self {
-        let mut extents: FxHashMap<i64, Extent> = FxHashMap::default();
+        let mut extents: Tally<Extent> = Tally::default();
         for (pid, id) in ids() {
-            let e = extents.entry(pid).or_insert(Extent { first: id, last: id, count: 0 });
+            let e = extents.of(pid, || Extent { first: id, last: id, count: 0 });
             (e.first, e.last, e.count) = (e.first.min(id), e.last.max(id), e.count + 1);
         }
-        let any = extents.contains_key(&0);
-        let mut by_pid: FxHashMap<i64, Ids> =
-            extents.into_iter().map(|(pid, extent)| (pid, Ids::new(&extent))).collect();
-        for (pid, id) in ids() {
-            if let Some(set) = by_pid.get_mut(&pid) {
-                set.insert(id);
-            }
+        let mut sets: Tally<Ids> = Tally::default();
+        for (pid, extent) in extents.iter() {
+            sets.of(*pid, || Ids::new(extent));
         }
-        Self { by_pid, any }
+        ids().for_each(|(pid, id)| sets.of(pid, || Ids::Sparse(FxHashSet::default())).insert(id));
+        Self { any: sets.get(0).is_some(), by_pid: sets }
     }
 
     pub(super) fn issued(&self, pid: i64, correlation: ExportId) -> bool {
         let id = correlation.number();
-        self.any || self.by_pid.get(&pid).is_some_and(|set| set.contains(id))
+        self.any || self.by_pid.get(pid).is_some_and(|set| set.contains(id))
     }
 }
 
@@ -108,7 +106,7 @@ mod tests {
         {
             assert!(!issued.issued(pid, id.into()), "{pid} {id}");
         }
-        let dense = |pid| matches!(issued.by_pid[&pid], Ids::Dense { .. });
+        let dense = |pid| matches!(issued.by_pid.get(pid), Some(Ids::Dense { .. }));
         assert_eq!([dense(1 << 24), dense(2 << 24)], [true, false]);
     }
 }

@@ -38,6 +38,7 @@ use issued::IssuedBy;
 use lacks::Lack;
 use nvtx::Nvtx;
 use ops::Ops;
+use parallel::join;
 use rustc_hash::FxHashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -95,7 +96,7 @@ impl Profile {
         let (calls, mut ops) = std::thread::scope(|scope| {
             let ordering = scope.spawn(|| ops.order());
             let calls = Calls::new(calls, &db, &mut strings);
-            (calls, ordering.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            (calls, join(ordering))
         });
         let calls = calls?;
         if let Some(pid) = only_process(&calls) {
@@ -131,7 +132,7 @@ impl Profile {
             let reading = scope.spawn(move || Nvtx::read(&db, &calls, name));
             self.join();
             let done = work(self);
-            (reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), done)
+            (join(reading), done)
         });
         self.nvtx = nvtx?;
         Ok(done)

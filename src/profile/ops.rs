@@ -260,8 +260,10 @@ impl Unordered {
     /// Process and correlation id of each.
     pub fn issued(&self) -> impl Iterator<Item = (i64, ExportId)> {
         self.tables.iter().flat_map(|table| {
-            let pid = |at: usize| self.streams.values()[table.work(at).0.index()].pid;
-            table.correlation.iter().enumerate().map(move |(at, correlation)| (pid(at), *correlation))
+            let pid = |work: &(StreamIx, Work)| self.streams.values()[work.0.index()].pid;
+            let pids: Vec<i64> = table.works.values().iter().map(pid).collect();
+            let of = move |at: usize| pids[table.work.get(at) as usize];
+            table.correlation.iter().enumerate().map(move |(at, correlation)| (of(at), *correlation))
         })
     }
 

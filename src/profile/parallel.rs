@@ -4,11 +4,17 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread::ScopedJoinHandle;
 
 /// Does jobs on some threads; the results in their order.
 pub fn divided<T: Send>(jobs: usize, threads: usize, job: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let Ok(done) = parallel(threads, jobs, || Ok::<_, Infallible>(()), |(), i| Ok(job(i)));
     done
+}
+
+/// What a thread came to.
+pub fn join<T>(thread: ScopedJoinHandle<T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Runs `work(reader, 0..jobs)` on `threads` threads and returns the results in job order.

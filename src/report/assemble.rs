@@ -10,6 +10,7 @@ use crate::frame::Waits;
 use crate::frame::sites::Sites as SiteRows;
 use crate::model::timeline::{Budget, Timeline};
 use crate::model::*;
+use crate::profile::parallel::join;
 use crate::ranks::{self, tables::Tables};
 use crate::timeline;
 use crate::vocabulary::{Class, SiteIx};
@@ -52,8 +53,13 @@ impl<'a> Assembler<'a> {
         let number = self.report.profiles.len();
         let waits = Waits::of(found)?;
         let sites = Sites::new(found, &waits, self.options, number);
-        let listed = sites.all()?;
-        let mut listed = savings::of_sites(found, listed);
+        // Three that look through all calls and waits, side by side.
+        let (listed, profile, limits) = std::thread::scope(|scope| {
+            let limits = scope.spawn(|| found.warnings.clone().unwrap_or_else(|| doctor::warnings(found)));
+            let profile = scope.spawn(|| sites.profile());
+            (sites.all(), join(profile), join(limits))
+        });
+        let mut listed = savings::of_sites(found, listed?);
         // Of all sites: one that is not listed may need what the edit of another removes.
         edits::settle(&mut listed);
         savings::of_run(found, &listed, &mut self.report.totals);
@@ -72,11 +78,10 @@ impl<'a> Assembler<'a> {
         self.report.waits_filtered_out += found.filtered_out + dropped.iter().map(|s| s.waits).sum::<u64>();
         self.known.add(&found.profile, &found.devices);
         self.collectives.push(waits.collectives.clone());
-        self.report.profiles.push(sites.profile()?);
+        self.report.profiles.push(profile?);
         if self.report.iterations.is_none() {
             self.report.iterations = sites.iterations()?;
         }
-        let limits = found.warnings.clone().unwrap_or_else(|| doctor::warnings(found));
         for warning in limits.into_iter().chain(notes::of(found)) {
             if !self.report.warnings.contains(&warning) {
                 self.report.warnings.push(warning);

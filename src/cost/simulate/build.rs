@@ -11,6 +11,7 @@ use super::step::{GroupIx, Op, Rank, Role, Step, StepKind, UNEXPLAINED_NS};
 use crate::profile::Profile;
 use crate::profile::ids::{CallId, NameIx, OpId, StreamIx};
 use crate::profile::ops::OpKind;
+use crate::profile::parallel::join;
 use crate::vocabulary::{Direction, HostMemory};
 use crate::waits::api::{Blocking, classify};
 use crate::waits::device::{DeviceIx, Devices};
@@ -126,7 +127,7 @@ impl<'a> Builder<'a> {
             self.place_ops(&mut program);
             self.place_steps(waits, &mut program);
             follow::hand_over(self.profile, self.issue, &mut program);
-            depth.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            join(depth)
         });
         program.steps.shrink();
         program.ops.shrink();

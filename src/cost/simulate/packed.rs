@@ -119,6 +119,22 @@ where
     }
 }
 
+impl<I: From<usize> + Copy> Packed<I, StepRow>
+where
+    usize: From<I>,
+{
+    /// Says what of a step's host time is the profiler's.
+    pub fn set_overhead(&mut self, at: I, overhead: u32) {
+        let row = &mut self.rows[at];
+        match row.whole() {
+            None if u64::from(overhead) <= LOW => {
+                row.bits = row.bits & !(LOW << SHORT) | u64::from(overhead) << SHORT;
+            }
+            _ => self.change(at, |step| step.overhead = overhead),
+        }
+    }
+}
+
 /// A launch on its own thread, or an op without one.
 #[derive(Clone, Copy)]
 pub struct StepRow {
