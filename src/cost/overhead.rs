@@ -21,8 +21,15 @@
 //!  alone      [sync][launch][sync][launch]                       19 µs a step
 //!  captured   [sync]~~[launch]~~~[sync]~~[launch]                26 µs a step     ~ : host time after traced calls
 //! ```
-//! A slower host has a slower profiler: figures are scaled by how long a launch takes in the capture. Where calls follow
-//! each other at once, the time lies inside them: a launch takes 7 µs under the profiler and 2 to 3 without.
+//! A slower host, and a program that leaves the tracer no caches, have a slower profiler: figures are scaled by what the capture
+//! shows of it, the length of a getter that PyTorch calls before each launch and that does next to nothing by itself, at its
+//! ninth decile (130 to 420 ns); where none is recorded, by how long a launch takes.
+//!
+//! ```text
+//!  warm caches   [get][launch]        82 ns        in a loop
+//!  cold ones     [get~~~][launch~]    180 ns       in a large program
+//! ```
+//! Where calls follow each other at once, the time lies inside them: a launch takes 7 µs under the profiler and 2 to 3 without.
 //!
 //! **The clock.** A GPU at its power limit clocks down as its idle time goes, so not all of that time is won. It shows
 //! in the capture as one kernel of one grid that takes more and more time while little else changes:
@@ -54,9 +61,14 @@ const COPY_NS: i64 = 2_500;
 /// does between them. Of factors from 3 to 20 and shares from 0.25 to 0.65 tried on 40 public programs of seven sessions
 /// (docs/savings.md), with these two 32 iterations are within 15 % of those timed alone, 6 % off in the median; with 3
 /// and 0.65, as it was, 28 and 7 %. Whichever session is left out, the others choose nearly alike. 0.5 to 1.9 times as much would
-/// meet the iterations of those that the host limits, mostly 0.85 to 1.5; neither the lengths of launches nor the getters
-/// that nsys leaves out (gaps in the correlation ids) tell which.
+/// meet the iterations of those that the host limits, mostly 0.85 to 1.5; the lengths of getters tell something of which
+/// ([`GETTER_NS`]), those of launches and how many calls nsys leaves out (gaps in the correlation ids) do not.
 const IN_PROGRAMS: i64 = 5;
+/// The length of a getter ([`Calls::getter`]) with which tracing takes as long as these figures say: of 36 public programs of six
+/// sessions, four of which come out far off whatever is taken, it puts 27 within 15 % of the iterations timed alone, 7.7 %
+/// off in the median; scaling by the length of launches, as where no getter is recorded, 24 and 9.8 %. From 140 to 210 ns
+/// it is 25 to 27, and any quantile from 75 to 99 does as well. Lengths are alike in full captures.
+const GETTER_NS: f64 = 173.0;
 /// Of that, what goes with a call that a fix takes away: on pairs of programs measured under the profiler (docs/savings.md) 2 and 3
 /// did best.
 const WITH_CALL: i64 = 3;
@@ -102,6 +114,8 @@ const REMAINS: f64 = 110.0 / 700.0;
 /// The profiler's cost of calls, for one capture.
 pub struct Costs {
     pace: f64,
+    /// How much slower tracing is, by what the capture shows of it.
+    tracing: f64,
     kinds: TiVec<NameIx, Option<Blocking>>,
     /// Per kept call of each thread: its getters and NVTX ranges.
     beside: TiVec<ThreadIx, i64>,
@@ -110,18 +124,20 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// `pace`: how much slower this host is than the one that the figures of tracing are from.
+    /// `pace`: how much slower this host is than the one that the figures are from.
     pub fn new(profile: &Profile, pace: f64) -> Self {
         let calls = &profile.calls;
+        let tracing = calls.getter.map_or(pace, |ns| ns as f64 / GETTER_NS);
         let beside = |t: ThreadIx| {
             let kept = calls.by_thread[t].len() as u64;
             let others = calls.spans[t].calls.saturating_sub(kept) as f64;
             let ranges = profile.nvtx.opened.get(&calls.threads[t]).map_or(0.0, |&n| n as f64);
-            ((others * (IN_PROGRAMS * traced(None)) as f64 + ranges * RANGE_NS as f64) * pace
+            ((others * (IN_PROGRAMS * traced(None)) as f64 + ranges * RANGE_NS as f64) * tracing
                 / kept.max(1) as f64) as i64
         };
         Self {
             pace,
+            tracing,
             kinds: calls.names.iter().map(|n| classify(&n.base)).collect(),
             beside: calls.threads.keys().map(beside).collect(),
             backtrace: calls.threads.keys().map(|t| backtrace(calls, t)).collect(),
@@ -142,7 +158,7 @@ impl Costs {
     /// between two calls lies inside them.
     pub fn after(&self, calls: &Calls, call: CallId, gap: i64, launch: i64) -> i64 {
         let (name, thread) = (calls.name(call), calls.thread(call));
-        let traced = scaled(IN_PROGRAMS * traced(self.kinds[name]), self.pace) + self.beside[thread];
+        let traced = scaled(IN_PROGRAMS * traced(self.kinds[name]), self.tracing) + self.beside[thread];
         let unwinding = self.backtrace[thread].filter(|_| calls.backtraced[name]);
         let unwound = unwinding.map_or(0, |ns| ns.min(gap - LEAST_GAP_NS).max(0));
         let between = ((gap - unwound).max(0) as f64 * OF_GAP) as i64;

@@ -27,6 +27,12 @@ const BACKTRACE: i64 = 67;
 /// success, CUDA_ERROR_DEINITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED (cuda.h; the runtime's numbers are the same).
 const HARMLESS: &[i64] = &[0, 4, 201, 709];
 
+/// A call that does nothing but read a field: how long it takes in a capture is the tracer's own time. PyTorch's launches
+/// make one each.
+const GETTER: &str = "cuKernelGetName";
+/// Getters that tell how long they take; of fewer nothing is said.
+const FEWEST_GETTERS: u64 = 100;
+
 /// Runtime and driver calls, sorted by start, outermost first; one entry of each column a call.
 #[derive(Default)]
 pub struct Calls {
@@ -61,6 +67,8 @@ pub struct Calls {
     pub unnamed: u64,
     /// Calls that may wait and returned an error.
     pub failed: Failures,
+    /// What nine of ten calls do not exceed that take as good as no time but the tracer's, in ns.
+    pub getter: Option<i64>,
 }
 
 /// Calls that returned an error.
@@ -129,6 +137,8 @@ struct Chunk {
     open: u64,
     out_of_range: u64,
     failed: Failures,
+    /// Getters by their length in ns.
+    getters: Tally<u64>,
 }
 
 /// Calls that matter, packed as they are read; threads and names have the places of their first rows.
@@ -144,6 +154,7 @@ pub struct Rows {
     /// Of all rows.
     names: Tally<u64>,
     chains: Tally<u64>,
+    getters: Tally<u64>,
     twins: Vec<Raw>,
     /// By the places of `spans`.
     by_thread: TiVec<ThreadIx, Vec<CallId>>,
@@ -173,8 +184,8 @@ impl Rows {
             "callchainId",
             "returnValue",
         ];
-        let waiting = waiting_names(db, interest.may_wait)?;
-        let read = |out: &mut Chunk, row: &Cells| read_row(out, row, &waiting, interest.issued);
+        let names = Names::read(db, interest.may_wait)?;
+        let read = |out: &mut Chunk, row: &Cells| read_row(out, row, &names, interest.issued);
         let rows = db.gather("CUPTI_ACTIVITY_KIND_RUNTIME", COLUMNS, read, Self::join)?;
         Ok(rows.in_order())
     }
@@ -188,6 +199,7 @@ impl Rows {
         }
         chunk.names.iter().for_each(|(id, rows)| *self.names.of(*id, || 0) += rows);
         chunk.chains.iter().for_each(|(id, rows)| *self.chains.of(*id, || 0) += rows);
+        chunk.getters.iter().for_each(|(ns, rows)| *self.getters.of(*ns, || 0) += rows);
         self.twins.extend(chunk.twins);
         chunk.calls.iter().for_each(|call| self.push(call));
     }
@@ -218,10 +230,10 @@ impl Rows {
         }
         let mut rows: Vec<Raw> = self.calls.ids().map(|call| self.raw(call)).collect();
         rows.sort_by_key(order);
-        let Self { calls, spans, names, chains, twins, .. } = self;
+        let Self { calls, spans, names, chains, getters, twins, .. } = self;
         let Calls { open, out_of_range, failed, .. } = calls;
         let calls = Calls { open, out_of_range, failed, ..Calls::default() };
-        let mut sorted = Self { calls, spans, names, chains, twins, ..Self::default() };
+        let mut sorted = Self { calls, spans, names, chains, getters, twins, ..Self::default() };
         rows.iter().for_each(|r| sorted.push(r));
         sorted
     }
@@ -303,7 +315,8 @@ impl Calls {
 
     /// The calls that were read, with the names of their functions.
     pub fn new(rows: Rows, db: &Database, strings: &mut Strings) -> Result<Self, InputError> {
-        let Rows { mut calls, callers, spans, kept, names, chains, mut twins, mut by_thread } = rows;
+        let Rows { mut calls, callers, spans, kept, names, chains, getters, mut twins, mut by_thread } = rows;
+        calls.getter = nine_of_ten(&getters);
         calls.names = kept.iter().map(|&(id, ())| ApiName { id, base: "".into() }).collect();
         calls.threads = spans.iter().map(|(tid, _)| *tid).collect();
         calls.threads.raw.sort_unstable();
@@ -411,9 +424,9 @@ impl Twins {
     }
 }
 
-fn read_row(out: &mut Chunk, row: &Cells, waiting: &FxHashSet<i64>, issued: &IssuedBy) {
+fn read_row(out: &mut Chunk, row: &Cells, names: &Names, issued: &IssuedBy) {
     let (Some(class), name) = (row.int(2), row.int(5).unwrap_or(-1)) else { return };
-    let waits = waiting.contains(&name);
+    let waits = names.waiting.contains(&name);
     let chain = row.export_id(6);
     if !chain.is_none() {
         *out.chains.of(name, || 0) += 1;
@@ -442,6 +455,9 @@ fn read_row(out: &mut Chunk, row: &Cells, waiting: &FxHashSet<i64>, issued: &Iss
     match class {
         RUNTIME | DRIVER => {
             out.count(&raw);
+            if names.getters.contains(&name) {
+                *out.getters.of(end - start, || 0) += 1;
+            }
             if waits || issued.issued(process(raw.tid), raw.correlation) {
                 out.open += u64::from(cut);
                 out.calls.push(raw);
@@ -479,15 +495,38 @@ impl Span {
     }
 }
 
-/// Ids of the strings that name a call that may wait, with and without suffix.
-fn waiting_names(db: &Database, may_wait: fn(&str) -> bool) -> Result<FxHashSet<i64>, InputError> {
-    let chunks = db.scan("StringIds", &["id", "value"], |out: &mut Vec<i64>, row| {
-        let name = row.bytes(1).filter(|b| b.starts_with(b"cu")).and_then(|b| std::str::from_utf8(b).ok());
-        if name.is_some_and(|n| may_wait(base_name(n))) {
-            out.extend(row.int(0));
-        }
-    })?;
-    Ok(chunks.into_iter().flatten().collect())
+/// Ids of the strings that name a call, with and without suffix.
+struct Names {
+    /// Of calls that may wait.
+    waiting: FxHashSet<i64>,
+    getters: FxHashSet<i64>,
+}
+
+impl Names {
+    fn read(db: &Database, may_wait: fn(&str) -> bool) -> Result<Self, InputError> {
+        let chunks = db.scan("StringIds", &["id", "value"], |out: &mut Vec<(i64, bool)>, row| {
+            let name = row.bytes(1).filter(|b| b.starts_with(b"cu"));
+            let Some(base) = name.and_then(|b| std::str::from_utf8(b).ok()).map(base_name) else { return };
+            if may_wait(base) || base == GETTER {
+                out.extend(row.int(0).map(|id| (id, base == GETTER)));
+            }
+        })?;
+        let of = |getter| chunks.iter().flatten().filter(move |(_, is)| *is == getter).map(|(id, _)| *id);
+        Ok(Self { waiting: of(false).collect(), getters: of(true).collect() })
+    }
+}
+
+/// What nine of ten of some lengths do not exceed.
+fn nine_of_ten(lengths: &Tally<u64>) -> Option<i64> {
+    let mut lengths: Vec<(i64, u64)> = lengths.iter().copied().collect();
+    lengths.sort_unstable();
+    let count: u64 = lengths.iter().map(|(_, rows)| rows).sum();
+    let mut left = count - count / 10;
+    let last = lengths.into_iter().find(|(_, rows)| {
+        left = left.saturating_sub(*rows);
+        left == 0
+    });
+    last.filter(|_| count >= FEWEST_GETTERS).map(|(ns, _)| ns)
 }
 
 fn position(sorted: &TiSlice<ThreadIx, i64>, tid: i64) -> ThreadIx {
