@@ -63,10 +63,6 @@ pub struct Timeline {
     pub iterations: Option<Iterations>,
     /// Where lanes hold every span.
     pub windows: Packed,
-    /// Calls and operations of the lanes, and how many of them are kept.
-    pub total_spans: usize,
-    /// Those that are kept.
-    pub kept_spans: usize,
 }
 
 /// A stream, a thread, or the idle time of a device.
@@ -78,11 +74,7 @@ pub struct Lane {
     pub group: String,
     /// Its name.
     pub label: String,
-    /// Time within spans, in ns; for [`LaneKind::Idle`] the drain.
-    pub busy_ns: i64,
-    /// Spans there are, and how many of them are kept.
-    pub total: usize,
-    /// Those that are kept.
+    /// Spans that are kept.
     pub kept: usize,
     /// Start after the start before, length, name: of each span that touches a window, in start order.
     pub spans: Packed,

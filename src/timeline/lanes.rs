@@ -34,10 +34,8 @@ pub(super) fn draw(found: &CaptureAnalysis, wanted: &Wanted) -> Timeline {
         has.then(|| std::array::from_fn(|_| drawing.bins()))
     };
     let mut classes: Vec<Option<ByClass>> = sources.iter().map(by_class).collect();
-    let drained = waits::add_bins(found, &places, &site_of, &mut classes);
-    let parts = sources.iter().zip(classes).zip(drained);
-    let lanes: Vec<Lane> =
-        parts.map(|((&source, classes), drained)| drawing.lane(source, classes, drained)).collect();
+    waits::add_bins(found, &places, &site_of, &mut classes);
+    let lanes = sources.iter().zip(classes).map(|(&source, classes)| drawing.lane(source, classes));
     Timeline {
         profile: wanted.profile,
         start_ns: from,
@@ -48,10 +46,8 @@ pub(super) fn draw(found: &CaptureAnalysis, wanted: &Wanted) -> Timeline {
         waits: waits::pack(found, wanted, &places, &windows, &site_of),
         iterations: iterations(found, from, to),
         windows: pairs(&windows, from),
-        total_spans: lanes.iter().map(|l| l.total).sum(),
-        kept_spans: lanes.iter().map(|l| l.kept).sum(),
+        lanes: lanes.collect(),
         names: names.list.clone(),
-        lanes,
     }
 }
 
@@ -165,10 +161,7 @@ impl Spans<'_> {
             return;
         }
         let (start, end) = (start.max(from), end.min(to));
-        self.lane.total += 1;
         self.bins.add(start, end);
-        let more = end.saturating_sub(start.max(self.reached)).max(0);
-        self.lane.busy_ns = self.lane.busy_ns.saturating_add(more);
         self.reached = self.reached.max(end);
         if self.touching.touches(start, end) {
             self.lane.spans.push(start.saturating_sub(self.previous));
@@ -186,7 +179,7 @@ impl Drawing<'_> {
     }
 
     /// A lane without its spans.
-    fn empty(&self, source: Source, busy_ns: i64, by_class: [Packed; 3]) -> Lane {
+    fn empty(&self, source: Source, by_class: [Packed; 3]) -> Lane {
         let labels = Labels(self.found);
         let (kind, group, label) = match source {
             Source::Idle(device) => (LaneKind::Idle, labels.gpu(device), "idle after waits".to_owned()),
@@ -201,13 +194,13 @@ impl Drawing<'_> {
             }
         };
         let (spans, busy) = (Packed::default(), Packed::default());
-        Lane { kind, group, label, busy_ns, total: 0, kept: 0, spans, busy, by_class }
+        Lane { kind, group, label, kept: 0, spans, busy, by_class }
     }
 
-    fn lane(&self, source: Source, classes: Option<ByClass>, drained: i64) -> Lane {
+    fn lane(&self, source: Source, classes: Option<ByClass>) -> Lane {
         let by_class = classes.map_or_else(Default::default, |c| c.map(|bins| bins.pack()));
         let mut spans = Spans {
-            lane: self.empty(source, drained, by_class),
+            lane: self.empty(source, by_class),
             drawing: self,
             touching: Touching::new(self.windows),
             bins: self.bins(),

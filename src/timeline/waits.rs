@@ -119,33 +119,26 @@ fn elsewhere(
 /// Time by class of one lane, in the order of [`crate::vocabulary::Class::ALL`].
 pub(super) type ByClass = [Bins; 3];
 
-/// Adds waits to the bins of their threads and drains to those of their devices, both by lane. Returns the time of the
-/// drains of each lane.
+/// Adds waits to the bins of their threads and drains to those of their devices, both by lane.
 pub(super) fn add_bins(
     found: &CaptureAnalysis,
     places: &Places,
     site_of: &TiSlice<WaitId, Option<usize>>,
     bins: &mut [Option<ByClass>],
-) -> Vec<i64> {
-    let mut drained = vec![0i64; bins.len()];
+) {
     for (w, wait) in found.waits.iter_enumerated() {
         let Some(site) = site_of[w] else { continue };
         let class = found.sites[site].verdict.class as usize;
         let mut add = |source, start: i64, end: i64| {
-            let lane = places.get(&source).copied();
-            if let Some(bins) = lane.and_then(|lane| bins[lane].as_mut()) {
+            if let Some(bins) = places.get(&source).and_then(|&lane| bins[lane].as_mut()) {
                 bins[class].add(start, end);
             }
-            lane
         };
         for (start, end) in blocked(found, wait) {
             add(Source::Thread(wait.thread), start, end);
         }
-        if let Some((device, start, end)) = drain(found, w)
-            && let Some(lane) = add(Source::Idle(device), start, end)
-        {
-            drained[lane] = drained[lane].saturating_add(end - start);
+        if let Some((device, start, end)) = drain(found, w) {
+            add(Source::Idle(device), start, end);
         }
     }
-    drained
 }

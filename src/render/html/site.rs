@@ -47,8 +47,6 @@ pub(super) struct PageSite {
 /// A row's numbers.
 #[derive(Serialize)]
 pub(super) struct SortBy {
-    /// Sites whose fix comes first stand first.
-    pub order: u8,
     pub confidence: f64,
     pub waits: u64,
     pub saves_ns: i64,
@@ -129,7 +127,6 @@ fn symbol(function: &str) -> String {
 
 fn sort_by(site: &Site) -> SortBy {
     SortBy {
-        order: site.fix.as_ref().map_or(u8::MAX, |fix| fix.order),
         confidence: if site.confidence.is_finite() { site.confidence } else { 0.0 },
         waits: site.waits,
         saves_ns: site.saves_ns(),
