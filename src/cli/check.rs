@@ -10,7 +10,6 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
-use sync_report::analysis::Options;
 use sync_report::check::budget::Budget;
 use sync_report::check::fail_on::FailOn;
 use sync_report::check::{self, Rules, init};
@@ -52,7 +51,6 @@ pub fn run(args: CheckArgs) -> Result<ExitCode> {
     let old = baseline.map(|paths| diff::side(&paths, &options, own, &args.shared, false));
     let baseline = old.transpose()?.map(|(side, _)| side);
     let names = ranges(budget.as_ref());
-    options.timing = exports.timing.clone();
     let (mut found, inside) = reports::run_parts(&exports.paths, &options, &names)?;
     found.warnings.extend(exports.left_out.iter().cloned());
     let ranges: BTreeMap<String, Report> = names.into_iter().zip(inside).collect();
@@ -90,7 +88,6 @@ fn init_budget(args: &CheckArgs) -> Result<ExitCode> {
     let path = args.budget.clone().unwrap_or_else(|| PathBuf::from(BUDGET));
     let exports = input::timed(&args.profiles, args.timing.timing.as_deref(), &args.shared)?;
     let options = exports.named(options::selected(&args.select, &args.shared));
-    let options = Options { timing: exports.timing.clone(), ..options };
     let found = reports::run(&exports.paths, &options)?;
     let text = init::write(&found)?;
     // create_new: what appears between a look and the writing is not overwritten either.

@@ -71,7 +71,7 @@ pub fn side(
         return Ok((side, ExitCode::SUCCESS));
     }
     let exports = input::timed(paths, timing, shared)?;
-    let options = Options { timing: exports.timing.clone(), ..exports.named(options.clone()) };
+    let options = exports.named(options.clone());
     let mut found = reports::run(&exports.paths, &options)?;
     found.warnings.extend(exports.left_out.iter().cloned());
     let damage = output::exit_code(&found);

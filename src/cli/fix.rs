@@ -18,7 +18,6 @@ use sync_report::verdict::source::SourceTree;
 pub fn run(args: FixArgs) -> Result<ExitCode> {
     let exports = input::timed(&args.profiles, None, &args.shared)?;
     let options = Options {
-        timing: exports.timing.clone(),
         without_spread: true,
         source_roots: args.code.source_root.clone(),
         rules: args.code.rules(),

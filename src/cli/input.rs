@@ -37,10 +37,10 @@ impl Exports {
         report.map_or(export, |(_, report)| report)
     }
 
-    /// The options, with which reports are called by their own names.
+    /// The options for these: reports are called by their own names, and times are from where they are taken.
     pub fn named(&self, mut options: Options) -> Options {
         options.reports.extend_from_slice(&self.reports);
-        options
+        Options { timing: self.timing.clone(), ..options }
     }
 }
 

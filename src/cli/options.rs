@@ -6,7 +6,6 @@ use anyhow::Result;
 use sync_report::analysis::Options;
 use sync_report::analysis::filter::Filter;
 use sync_report::analysis::pricing::Scenario;
-use sync_report::analysis::timing::Timing;
 use sync_report::model::timeline::WHOLE;
 use sync_report::render::{Format, Found};
 use sync_report::replay::constants::Constants;
@@ -50,7 +49,7 @@ pub fn selected(select: &SelectArgs, shared: &SharedArgs) -> Options {
 }
 
 /// A report in this format.
-pub fn report(args: &ReportArgs, format: &Format<Found>, timing: Timing) -> Result<Options> {
+pub fn report(args: &ReportArgs, format: &Format<Found>) -> Result<Options> {
     let saving = &args.saving;
     let constants = saving.constants.as_deref().map(Constants::read).transpose()?;
     Ok(Options {
@@ -63,16 +62,14 @@ pub fn report(args: &ReportArgs, format: &Format<Found>, timing: Timing) -> Resu
         capture: args.graph_ready.clone(),
         scenario: Scenario { assume_fixed: saving.assume_fixed.clone(), fixes: saving.fix.clone() },
         assumed: constants.as_ref().map(Into::into).unwrap_or_default(),
-        timing,
         step: saving.step_time,
         ..selected(&args.select, &args.shared)
     })
 }
 
 /// What a replay is planned from.
-pub fn replay(args: &ReplayArgs, timing: Timing) -> Options {
+pub fn replay(args: &ReplayArgs) -> Options {
     Options {
-        timing,
         source_roots: args.source_root.clone(),
         // A replay's prediction is of the host time that it plays.
         as_captured: args.host != HostTime::Unprofiled,

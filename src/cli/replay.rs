@@ -49,7 +49,7 @@ pub fn run(args: ReplayArgs) -> Result<ExitCode> {
 }
 
 fn plan(exports: &Exports, args: &ReplayArgs) -> Result<Plan> {
-    let options = exports.named(options::replay(args, exports.timing.clone()));
+    let options = exports.named(options::replay(args));
     let (report, mut found) = reports::run_whole(&exports.paths, &options)?;
     let request = ReplayRequest {
         sites: args.site.clone(),

@@ -29,7 +29,7 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     if format.folder.is_some() {
         parquet::refuse(&args.output)?;
     }
-    let mut options = exports.named(options::report(&args, format, exports.timing.clone())?);
+    let mut options = exports.named(options::report(&args, format)?);
     // A file that is no result is said before the export is read.
     let results = args.saving.replay_results.as_ref();
     let results = results.map(|path| results::read(path).map(|read| (path, read))).transpose()?;
