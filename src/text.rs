@@ -36,6 +36,17 @@ fn is_unsafe(character: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// Each value once, in the order of the first of it.
+pub fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut kept = Vec::new();
+    for one in all {
+        if !kept.contains(&one) {
+            kept.push(one);
+        }
+    }
+    kept
+}
+
 /// Columns that `text` takes on a terminal.
 pub fn width(text: &str) -> usize {
     text.width()

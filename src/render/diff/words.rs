@@ -18,13 +18,7 @@ pub fn files(report: &DiffReport) -> FileNames<'_> {
 
 /// What became of a site, in a word.
 pub fn status(status: Status) -> &'static str {
-    match status {
-        Status::New => "new",
-        Status::Gone => "gone",
-        Status::Changed => "changed",
-        Status::Moved => "moved",
-        Status::Unchanged => "same",
-    }
+    if status == Status::Unchanged { "same" } else { status.as_str() }
 }
 
 /// `train.py:18 step`, with the library's line where the wait is in one: `train.py:18 step → boxes.py:48 nms`

@@ -56,13 +56,7 @@ fn ring_bytes(shapes: &[Shape], element: Element, cache: u64) -> (u64, u64) {
 }
 
 fn elements(shapes: &[Shape]) -> Vec<Element> {
-    let mut elements: Vec<Element> = Vec::new();
-    for shape in shapes {
-        if !elements.contains(&shape.element) {
-            elements.push(shape.element);
-        }
-    }
-    elements
+    text::distinct(shapes.iter().map(|shape| shape.element))
 }
 
 impl Operands {

@@ -18,6 +18,7 @@ pub use parse::tree::{Refused, SourceRoot, SourceTree};
 use crate::model::Frame;
 use crate::model::edit::{Outcome, Refusal};
 use crate::rules::grade;
+use crate::text::distinct;
 use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
 use flow::program::Program;
 use infer::placement::{Here, Placements};
@@ -197,14 +198,4 @@ fn together(file: &parse::Source, one: Outcome, other: Outcome) -> Outcome {
         }
         (Outcome::Edit(one), Outcome::Edit(_)) => Outcome::refused(Some(one.kind), Refusal::Several),
     }
-}
-
-fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
-    let mut kept: Vec<String> = Vec::new();
-    for text in all {
-        if !kept.contains(&text) {
-            kept.push(text);
-        }
-    }
-    kept
 }

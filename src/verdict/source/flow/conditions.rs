@@ -111,18 +111,8 @@ fn mentions_turn(path: &[Node<'_>]) -> bool {
 
 fn names_turn(node: Node<'_>, path: &[Node<'_>]) -> bool {
     let Some(Node::StmtFor(ast)) = around(path) else { return false };
-    let names = |node: Node<'_>| -> Vec<String> {
-        let mut all = Vec::new();
-        nodes::walk(&[node], &mut |path| {
-            if let Some(Node::ExprName(ast)) = last(path) {
-                all.push(ast.id.to_string());
-            }
-            true
-        });
-        all
-    };
-    let turn = names(Node::from(&*ast.target));
-    names(node).iter().any(|name| turn.contains(name))
+    let turn = nodes::names(Node::from(&*ast.target));
+    nodes::names(node).iter().any(|name| turn.iter().any(|own| own.id == name.id))
 }
 
 /// Whether a statement ends the loop around: it leaves, or sets a flag that is named so. A function that says yes or no has

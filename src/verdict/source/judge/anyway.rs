@@ -19,7 +19,7 @@ use crate::verdict::source::mend::repeats;
 use crate::verdict::source::parse::scope;
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee};
 use crate::vocabulary::{Class, Kind, Verdict};
-use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprName, Operator, Stmt, UnaryOp};
+use ruff_python_ast::{Expr, ExprCall, ExprName, Operator, Stmt, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
 
 /// Names followed to what they are assigned.
@@ -149,7 +149,7 @@ impl<'a> Case<'_, 'a> {
         if ast.body.iter().any(leaves) {
             return None;
         }
-        let tensor = nodes::only(names(node).into_iter().filter(|name| !NUMERIC.has(&name.id)))?;
+        let tensor = nodes::only(read(node).filter(|name| !NUMERIC.has(&name.id)))?;
         let frame = self.site.frames.first()?;
         let what = self.shown(self.here, frame, 0, tensor, guard.range())?;
         Some(("A39", format!("guards a value that is {what} anyway: test the number that is read there")))
@@ -335,22 +335,13 @@ fn with_terms<'a>(path: &[Node<'a>], tensor: &'a ExprName) -> Vec<(&'a ExprName,
             Expr::BinOp(ast) => ast.op == Operator::Add,
             _ => false,
         };
-        let terms = names(Node::from(value)).into_iter().filter(|name| !matches!(&*name.id, "sum" | "torch"));
+        let terms = read(Node::from(value)).filter(|name| !matches!(&*name.id, "sum" | "torch"));
         found.extend(terms.filter(|_| sums).map(|name| (name, place.clone())));
     }
     found
 }
 
 /// The names that are read at and below a node.
-fn names<'a>(node: Node<'a>) -> Vec<&'a ExprName> {
-    let mut found = Vec::new();
-    nodes::walk(&[node], &mut |path| {
-        if let Some(Node::ExprName(name)) = last(path)
-            && name.ctx == ExprContext::Load
-        {
-            found.push(name);
-        }
-        true
-    });
-    found
+fn read<'a>(node: Node<'a>) -> impl Iterator<Item = &'a ExprName> {
+    nodes::names(node).into_iter().filter(|name| name.ctx.is_load())
 }

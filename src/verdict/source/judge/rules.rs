@@ -2,6 +2,7 @@
 
 use crate::rules::grade::{self, DECIDED, Grade};
 use crate::rules::says;
+use crate::text::distinct;
 use crate::verdict::source::flow::conditions::Fork;
 use crate::verdict::source::flow::value::{Sink, Use};
 use crate::verdict::source::infer::roles::is_figure;
@@ -164,13 +165,8 @@ fn is_open(used: &Use) -> bool {
 /// "`lossf` is only an argument of logger.info (line 41), …", with what to do about guards.
 fn sentence(subject: &str, verb: &str, uses: &[&Use]) -> String {
     let name = uses.first().and_then(|used| used.name.clone()).unwrap_or_else(|| subject.to_owned());
-    let mut ways: Vec<String> = Vec::new();
-    for used in uses {
-        let text = if used.what == "never read" { used.what.clone() } else { used.told() };
-        if !ways.contains(&text) {
-            ways.push(text);
-        }
-    }
+    let told = |used: &&Use| if used.what == "never read" { used.what.clone() } else { used.told() };
+    let mut ways = distinct(uses.iter().map(told));
     let more = ways.len().saturating_sub(3);
     ways.truncate(3);
     let verb = if uses.iter().all(|used| used.sink == Sink::Dropped) { "is" } else { verb };

@@ -1,7 +1,7 @@
 //! Progress bars that are told a number of the GPU in every turn of a loop: told in every tenth.
 
 use super::join::HARMLESS;
-use super::text::{beside, insert, line_break};
+use super::text::{beside, insert, is_alone, line_break};
 use super::{RARER, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::flow::conditions;
@@ -49,8 +49,6 @@ fn conditioned(s: Subject<'_, '_>, told: &Expr) -> Option<Vec<Replacement>> {
     let changed =
         stored.iter().filter(inside).any(|one| !one.load && nodes::range(&one.path) != counter.range);
     let (indent, rest, _) = beside(s.here.file(), told.range());
-    let rest = rest.trim();
-    let alone = indent.trim().is_empty() && (rest.is_empty() || rest.starts_with('#'));
     let idle = |call: &ExprCall| {
         let name = nodes::name(&call.func);
         call.range() == told.range() || HARMLESS.has(name) || ASKS.has(name)
@@ -60,7 +58,7 @@ fn conditioned(s: Subject<'_, '_>, told: &Expr) -> Option<Vec<Replacement>> {
     }
     if dotted(&counted.func) != "enumerate"
         || changed
-        || !alone
+        || !is_alone(indent, rest)
         || s.here.file().slice(told.range()).contains('\n')
     {
         return None;

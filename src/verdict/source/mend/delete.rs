@@ -1,6 +1,6 @@
 //! Statements that go as a whole.
 
-use super::text::{beside, replace};
+use super::text::{beside, is_alone, replace};
 use crate::model::edit::Replacement;
 use crate::verdict::source::infer::libraries::Names;
 use crate::verdict::source::parse::imports::full_name;
@@ -32,19 +32,16 @@ pub fn statement(file: &Source, path: &[Node<'_>]) -> Option<Replacement> {
     }
     let (block, place) = nodes::place(path)?;
     let range = own.range;
-    let (before, rest, line) = beside(file, range);
-    let after = rest.trim();
+    let (before, rest, _) = beside(file, range);
     match block {
         [_] => Some(replace(range, "pass")),
-        _ if before.trim().is_empty() && (after.is_empty() || after.starts_with('#')) => {
-            Some(replace(TextRange::new(line, range.end() + TextSize::of(rest)), ""))
-        }
+        _ if is_alone(before, rest) => whole_line(file, path),
         // `step(); sync()`: back to the end of what stands before.
         _ if place > 0 && before.trim_end().ends_with(';') => {
             let end = block[place - 1].end();
             Some(replace(TextRange::new(end, range.end()), ""))
         }
-        _ if after.starts_with(';') => {
+        _ if rest.trim().starts_with(';') => {
             let next = block.get(place + 1)?.start();
             Some(replace(TextRange::new(range.start(), next), ""))
         }
@@ -116,8 +113,7 @@ fn is_recording(read: &[Node<'_>]) -> bool {
 fn whole_line(file: &Source, path: &[Node<'_>]) -> Option<Replacement> {
     let stmt = path[nodes::statement(path)?].range();
     let (before, rest, line) = beside(file, stmt);
-    let alone = before.trim().is_empty() && (rest.trim().is_empty() || rest.trim().starts_with('#'));
-    alone.then(|| replace(TextRange::new(line, stmt.end() + TextSize::of(rest)), ""))
+    is_alone(before, rest).then(|| replace(TextRange::new(line, stmt.end() + TextSize::of(rest)), ""))
 }
 
 /// Arguments whose evaluation does nothing.

@@ -1,8 +1,9 @@
 //! Imports that nothing uses any more.
 
 use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::parse::imports::called;
 use crate::verdict::source::parse::{Node, Source, last, nodes};
-use ruff_python_ast::{Alias, Stmt};
+use ruff_python_ast::Stmt;
 use ruff_text_size::{TextRange, TextSize};
 
 /// Lines of `after` with an import of one name that `before` uses and `after` does not, in order.
@@ -30,8 +31,7 @@ pub fn unused(before: &Source, after: &Source) -> Vec<TextRange> {
         },
         _ => None,
     });
-    let called = |alias: &Alias| alias.asname.as_ref().unwrap_or(&alias.name).to_string();
-    let gone = single.filter(|(_, alias)| used(before, &called(alias)) && !used(after, &called(alias)));
+    let gone = single.filter(|(_, alias)| used(before, called(alias)) && !used(after, called(alias)));
     let lines = gone.filter_map(|(import, _)| {
         let line = after.line_range(after.line_of(import.start()))?;
         let whole = after.slice(line).trim() == after.slice(import);

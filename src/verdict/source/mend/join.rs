@@ -10,7 +10,7 @@ use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::imports::full_name;
 use crate::verdict::source::parse::nodes::{self, statement};
 use crate::verdict::source::parse::{Node, dotted, last, scope};
-use ruff_python_ast::{Expr, ExprCall, ExprContext, Stmt};
+use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
 /// Methods that give the same tensor again and change nothing.
@@ -174,16 +174,8 @@ fn reads(stmt: &Stmt) -> Vec<&ExprCall> {
 
 /// The names that the statements bind: what stands for a tensor before may stand for another one after.
 fn bound(stmts: &[Stmt]) -> Vec<&str> {
-    let mut names = Vec::new();
-    for stmt in stmts {
-        nodes::walk(&[Node::from(stmt)], &mut |path| {
-            if let Some(Node::ExprName(ast)) = last(path) {
-                names.extend((ast.ctx != ExprContext::Load).then_some(ast.id.as_str()));
-            }
-            true
-        });
-    }
-    names
+    let names = stmts.iter().flat_map(|stmt| nodes::names(Node::from(stmt)));
+    names.filter(|name| !name.ctx.is_load()).map(|name| name.id.as_str()).collect()
 }
 
 /// Names, attributes, constant subscripts and calls of [`PURE`] methods with constant arguments.

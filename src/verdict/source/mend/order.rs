@@ -73,8 +73,12 @@ fn replacements<'a>(s: Subject<'_, 'a>, call: &'a ExprCall, side: &ExprName) -> 
     let mut lines = format!("torch.cuda.current_stream().wait_stream({})", side.id);
     let mut known: Vec<&str> = Vec::new();
     for stmt in on_side.iter().flat_map(|ast| &ast.body) {
-        let name = tensor(s, stmt).filter(|name| !is_bound_outside(function, name, &on_side))?;
-        if !known.contains(&name) && is_read_outside(function, name, &on_side) {
+        let name = tensor(s, stmt).filter(|name| scope::parameter(function, name).is_none())?;
+        let elsewhere = outside(function, name, &on_side);
+        if elsewhere.iter().any(|one| !one.load) {
+            return None;
+        }
+        if !known.contains(&name) && !elsewhere.is_empty() {
             known.push(name);
             lines += &format!("\n{indent}{name}.record_stream(torch.cuda.current_stream())");
         }
@@ -119,16 +123,7 @@ fn is_tensor(expr: &Expr) -> bool {
     }
 }
 
-/// Whether a name is read outside of these statements.
-fn is_read_outside(function: &[Node<'_>], name: &str, inside: &[&StmtWith]) -> bool {
-    outside(function, name, inside).iter().any(|one| one.load)
-}
-
-/// Whether a name is given something else outside of these statements.
-fn is_bound_outside(function: &[Node<'_>], name: &str, inside: &[&StmtWith]) -> bool {
-    scope::parameter(function, name).is_some() || outside(function, name, inside).iter().any(|one| !one.load)
-}
-
+/// Where a name stands outside of these statements.
 fn outside<'a>(function: &[Node<'a>], name: &str, inside: &[&StmtWith]) -> Vec<Occurrence<'a>> {
     let mut all = scope::occurrences(function, name);
     all.retain(|one| !inside.iter().any(|ast| within(nodes::range(&one.path), ast.range)));

@@ -55,6 +55,12 @@ pub fn beside(file: &Source, stmt: TextRange) -> (&str, &str, TextSize) {
     (&text[from..start], &text[end..to], TextSize::of(&text[..from]))
 }
 
+/// Whether a statement has its lines for itself, but for a comment, by what stands [`beside`] it.
+pub fn is_alone(before: &str, rest: &str) -> bool {
+    let rest = rest.trim();
+    before.trim().is_empty() && (rest.is_empty() || rest.starts_with('#'))
+}
+
 /// How the lines of a file end.
 pub fn line_break(file: &Source) -> &'static str {
     if file.whole().contains("\r\n") { "\r\n" } else { "\n" }

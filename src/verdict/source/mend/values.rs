@@ -63,46 +63,30 @@ fn passed<'a>(
 /// Whether an expression that is used as a device surely names the GPU, or what stands for it as long as the program runs:
 /// `torch.device("cuda" if torch.cuda.is_available() else "cpu")`.
 pub fn names_gpu<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>]) -> bool {
-    let mut gpu = false;
-    is_fixed(file, expr, path, 0, &mut gpu) && gpu
+    fixed(file, expr, path, 0) == Some(true)
 }
 
-/// Whether all that an expression may stand for are devices told by constants; notes whether the GPU is among them.
-fn is_fixed<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>], steps: u8, gpu: &mut bool) -> bool {
+/// Whether the GPU is among the devices that an expression may stand for; `None` where constants do not tell all of them.
+fn fixed<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>], steps: u8) -> Option<bool> {
+    let sub = |expr: &'a Expr, path: &[Node<'a>]| fixed(file, expr, path, steps + 1);
     match expr {
-        _ if steps > MAX_STEPS => false,
-        Expr::StringLiteral(text) => {
-            *gpu |= device_text(text.value.to_str()) == Placement::Device;
-            true
+        _ if steps > MAX_STEPS => None,
+        Expr::StringLiteral(text) => Some(device_text(text.value.to_str()) == Placement::Device),
+        Expr::FString(_) => {
+            let text = file.slice(expr.range()).trim_start_matches(['f', 'F', '"', '\'']);
+            text.starts_with("cuda").then_some(true)
         }
-        Expr::FString(_)
-            if file.slice(expr.range()).trim_start_matches(['f', 'F', '"', '\'']).starts_with("cuda") =>
-        {
-            *gpu = true;
-            true
-        }
-        Expr::NumberLiteral(_) => {
-            *gpu = true;
-            true
-        }
-        Expr::If(ast) => {
-            is_fixed(file, &ast.body, path, steps + 1, gpu)
-                && is_fixed(file, &ast.orelse, path, steps + 1, gpu)
-        }
+        Expr::NumberLiteral(_) => Some(true),
+        Expr::If(ast) => Some(sub(&ast.body, path)? | sub(&ast.orelse, path)?),
         Expr::Call(call) => match full_name(file, &dotted(&call.func)).as_str() {
-            "torch.device" => {
-                call.arguments.args.first().is_some_and(|device| is_fixed(file, device, path, steps + 1, gpu))
-            }
-            "torch.cuda.current_device" | "torch.accelerator.current_accelerator" => {
-                *gpu = true;
-                true
-            }
-            _ => false,
+            "torch.device" => sub(call.arguments.args.first()?, path),
+            "torch.cuda.current_device" | "torch.accelerator.current_accelerator" => Some(true),
+            _ => None,
         },
-        Expr::Name(_) | Expr::Attribute(_) => values(file, expr, path).is_some_and(|values| {
-            values.iter().all(|(value, place)| is_fixed(file, value, place, steps + 1, gpu))
-        }),
-        _ => false,
+        Expr::Name(_) | Expr::Attribute(_) => values(file, expr, path)?
+            .iter()
+            .try_fold(false, |gpu, (value, place)| Some(gpu | sub(value, place)?)),
+        _ => None,
     }
 }
 

@@ -122,7 +122,8 @@ pub fn split_root(dotted: &str) -> (&str, Option<&str>) {
     dotted.split_once('.').map_or((dotted, None), |(root, rest)| (root, Some(rest)))
 }
 
-fn called(alias: &Alias) -> &str {
+/// The name that an import gives to what it takes.
+pub fn called(alias: &Alias) -> &str {
     alias.asname.as_ref().unwrap_or(&alias.name).as_str()
 }
 

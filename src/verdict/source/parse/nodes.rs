@@ -2,8 +2,8 @@
 
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, TraversalSignal, walk_node};
 use ruff_python_ast::{
-    AnyNodeRef, Arguments, Comprehension, Decorator, Expr, ExprAttribute, ExprCall, Keyword, Number, Stmt,
-    StmtClassDef, StmtFunctionDef,
+    AnyNodeRef, Arguments, Comprehension, Decorator, Expr, ExprAttribute, ExprCall, ExprName, Keyword,
+    Number, Stmt, StmtClassDef, StmtFunctionDef,
 };
 use ruff_text_size::{Ranged, TextRange};
 
@@ -180,6 +180,16 @@ pub fn in_init(path: &[Node<'_>]) -> bool {
 /// Index of the innermost class around the last node, functions in between allowed.
 pub fn class_scope(path: &[Node<'_>]) -> Option<usize> {
     path.iter().rposition(|node| matches!(node, Node::StmtClassDef(_)))
+}
+
+/// The names at and below a node, in source order.
+pub fn names<'a>(node: Node<'a>) -> Vec<&'a ExprName> {
+    let mut found = Vec::new();
+    walk(&[node], &mut |path| {
+        found.extend(last(path).and_then(Node::expr_name));
+        true
+    });
+    found
 }
 
 /// The calls in a simple statement or a compound one's header, in source order.
