@@ -17,11 +17,12 @@ fn with(base: &Value, differs: &Value) -> Value {
     all
 }
 
-/// What a renderer writes.
+/// What a renderer writes, whichever version it is of.
 pub(crate) fn printed(render: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
     let mut out = Vec::new();
     render(&mut out).expect("a Vec takes everything");
-    String::from_utf8(out).expect("renderers write UTF-8")
+    let version = concat!("\"", env!("CARGO_PKG_VERSION"), "\"");
+    String::from_utf8(out).expect("renderers write UTF-8").replace(version, "\"VERSION\"")
 }
 
 /// Two ranks; seven sites, ranked.

@@ -290,8 +290,7 @@ mod tests {
     fn all_sites() {
         let repository = Repository::new("/nowhere".into(), Vec::new());
         let text = sample::printed(|out| render(&sample::sample(), &repository, out));
-        let version = concat!("\"", env!("CARGO_PKG_VERSION"), "\"");
-        insta::assert_snapshot!(text.replace(version, "\"VERSION\""));
+        insta::assert_snapshot!(text);
     }
 
     #[test]
