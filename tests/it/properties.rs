@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use sync_report::analysis::filter::Filter;
 use sync_report::analysis::{self, Options};
 use sync_report::cost::overhead;
+use sync_report::cost::simulate;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{self, Assumed, Program};
 use sync_report::diff::Side;
 use sync_report::profile::ids::ThreadIx;
 use sync_report::render::{csv, json};
@@ -192,8 +192,7 @@ proptest! {
         left_out in prop::sample::select(vec![0i64, 100]),
     ) {
         let found = look::analysed(&export(Schema::V2026_2, &steps));
-        let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
-        program.mark(&found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect::<Vec<_>>());
+        let mut program = look::program(&found);
         overhead::mark(&found.profile, &mut program);
         let variant = |chosen: &dyn Fn(usize) -> Change| {
             let fixes = (0..found.waits.len()).map(chosen).collect();

@@ -4,8 +4,8 @@
 use super::*;
 use crate::export::{Copy, Memory};
 use proptest::prelude::*;
+use sync_report::cost::simulate::run;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{Assumed, Program, run};
 use sync_report::vocabulary::Change;
 
 #[derive(Clone, Debug)]
@@ -160,8 +160,7 @@ proptest! {
         let (mut e, _) = empty();
         let end = draw(&mut e, &list);
         let found = look::analysed(&e);
-        let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
-        program.mark(&found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect::<Vec<_>>());
+        let program = look::program(&found);
         let run = |fixes: Vec<Change>| run(&program, &Variant { fixes, ..Variant::default() });
         let none = run(Vec::new());
         prop_assert_eq!(none.end + program.origin, end, "nothing is fixed");

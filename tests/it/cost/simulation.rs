@@ -3,19 +3,10 @@
 use super::*;
 use crate::export::{Copy, Memory};
 use proptest::prelude::*;
-use sync_report::analysis::CaptureAnalysis;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{Assumed, Outcome, Program, run};
+use sync_report::cost::simulate::{Outcome, Program, run};
 use sync_report::vocabulary::Change;
 use sync_report::vocabulary::Direction;
-
-/// A program with each wait a site of its own.
-fn program(found: &CaptureAnalysis) -> Program {
-    let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
-    let sites: Vec<_> = found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect();
-    program.mark(&sites);
-    program
-}
 
 fn outcome(program: &Program, fixes: &[(usize, Change)]) -> Outcome {
     let mut all = vec![Change::Keep; program.sites];
@@ -25,7 +16,7 @@ fn outcome(program: &Program, fixes: &[(usize, Change)]) -> Outcome {
 
 fn ends(e: &Export, fixes: &[(usize, Change)]) -> (i64, i64, i64) {
     let found = look::analysed(e);
-    let program = program(&found);
+    let program = look::program(&found);
     (program.recorded, outcome(&program, &[]).end, outcome(&program, fixes).end)
 }
 
@@ -57,7 +48,7 @@ fn removing_one_of_two_waits_moves_the_time_into_the_other() {
     e.device_sync(t, 54_000..56_000, 0);
     e.launch(t, 63_000..68_000, GPU0, 70_000..90_000, "b");
     let found = look::analysed(&e);
-    let program = program(&found);
+    let program = look::program(&found);
     let (all, without) = (outcome(&program, &[]), outcome(&program, &[(0, Change::Delete)]));
     assert!(all.end - without.end <= 3_000, "{all:?} {without:?}");
     assert!(without.waited[1] - all.waited[1] > 35_000, "{all:?} {without:?}");
@@ -81,7 +72,7 @@ fn an_upload_from_pinned_memory_takes_the_bus_only() {
     let (recorded, kept, pinned) = ends(&e, &[(0, Change::Pinned)]);
     assert_eq!(kept, recorded);
     let found = look::analysed(&e);
-    let bus = program(&found).learned.pinned(1 << 20, Direction::HostToDevice);
+    let bus = look::program(&found).learned.pinned(1 << 20, Direction::HostToDevice);
     let expected = 5_000 + 2_000 + bus + 73_000;
     assert!((pinned - expected).abs() < 5_000, "{pinned} {expected}");
     // Asynchronous or not: staging keeps the host.
@@ -106,7 +97,7 @@ fn what_is_made_for_an_upload_goes_with_it() {
         e.sync(t, "cudaStreamSynchronize", at + 201_000..at + 214_000, GPU0);
         let found = look::analysed(&e);
         let wait = found.waits.iter().next().expect("a wait");
-        let (plain, mut marked) = (program(&found), program(&found));
+        let (plain, mut marked) = (look::program(&found), look::program(&found));
         marked.mark_made(&found.profile, &[(wait.call, wait.copy_call)]);
         move |fix: Change| {
             let variant = Variant { fixes: vec![fix], around: 100, ..Variant::default() };
@@ -327,7 +318,7 @@ fn a_full_queue_takes_over_from_a_wait() {
     at += 40_000_000;
     e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 17_000, "z");
     let found = look::analysed(&e);
-    assert_eq!(program(&found).learned.depth, 300);
+    assert_eq!(look::program(&found).learned.depth, 300);
     let (recorded, kept, without) = ends(&e, &[(0, Change::Delete)]);
     assert!((recorded - kept).abs() <= 1_000, "{recorded} {kept}");
     // w and the queue behind it keep the host: what is won is that k1 follows w at once.
@@ -345,7 +336,7 @@ fn a_queue_that_was_deeper_is_deeper() {
     let at = 200_000_000;
     e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 17_000, "z");
     let found = look::analysed(&e);
-    let program = program(&found);
+    let program = look::program(&found);
     assert!(program.learned.depth > 1_400, "{}", program.learned.depth);
     assert_eq!(outcome(&program, &[]).end, program.recorded);
 }
@@ -367,7 +358,7 @@ fn copies_wait_for_a_place_in_the_queue_too() {
     let at = COPIES * 910_000 + 300_000_000;
     e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 17_000, "z");
     let found = look::analysed(&e);
-    let program = program(&found);
+    let program = look::program(&found);
     let all: Vec<_> = (0..found.waits.len()).map(|wait| (wait, Change::Pinned)).collect();
     let end = outcome(&program, &all).end;
     let each = program.learned.pinned(8 << 20, Direction::HostToDevice);
@@ -458,7 +449,7 @@ proptest! {
         let (mut e, t) = empty();
         let recorded = execute(&list, &[], Some((&mut e, t)));
         let found = look::analysed(&e);
-        let program = program(&found);
+        let program = look::program(&found);
         let plain = outcome(&program, &[]);
         let first = program.origin;
         prop_assert!((plain.end + first - recorded).abs() <= tolerance(&list) / 4, "{} {recorded}", plain.end + first);

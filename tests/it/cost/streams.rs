@@ -4,8 +4,8 @@ use super::*;
 use crate::export::{Copy, Memory};
 use proptest::prelude::*;
 use sync_report::analysis::CaptureAnalysis;
+use sync_report::cost::simulate::run;
 use sync_report::cost::simulate::run::Variant;
-use sync_report::cost::simulate::{Assumed, Program, run};
 use sync_report::vocabulary::Change;
 
 const FREE: Gpu = Gpu { device: 0, stream: 20 };
@@ -17,10 +17,8 @@ fn with_flags(e: &mut Export) {
 
 /// End of the run with the given fixes, each wait a site of its own.
 fn end_of(found: &CaptureAnalysis, fixes: &[(usize, Change)], usual: bool) -> i64 {
-    let mut program = Program::new(&found.profile, &found.devices, &found.waits, &Assumed::default());
-    let sites: Vec<_> = found.waits.iter().map(|w| vec![(w.call, w.copy_call)]).collect();
-    program.mark(&sites);
-    let mut all = vec![Change::Keep; sites.len()];
+    let program = look::program(found);
+    let mut all = vec![Change::Keep; program.sites];
     fixes.iter().for_each(|&(site, fix)| all[site] = fix);
     let variant = Variant { fixes: all, usual, ..Variant::default() };
     run(&program, &variant).end
