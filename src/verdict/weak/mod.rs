@@ -24,8 +24,9 @@ mod rules;
 pub mod sizes;
 mod steps;
 
-use crate::rules::{About, Lean, Role, grade};
+use crate::rules::{Lean, Role, grade};
 use crate::sites::Bundle;
+use crate::text::distinct;
 use crate::vocabulary::{Class, Direction, Evidence, Kind, NUMBER_BYTES, RuleId, Verdict};
 use observe::Observed;
 use rules::RULES;
@@ -61,12 +62,8 @@ impl Leaning {
         // Weights have two digits: what is exactly on the line counts.
         const ROUNDING: f64 = 1e-9;
         let toward = if self.score < 0.5 { -1.0 } else { 1.0 };
-        let mut witnesses: Vec<About> = Vec::new();
-        for fired in &self.fired {
-            if fired.lean.weight * toward >= grade::WITNESS && !witnesses.contains(&fired.lean.about) {
-                witnesses.push(fired.lean.about);
-            }
-        }
+        let telling = self.fired.iter().filter(|fired| fired.lean.weight * toward >= grade::WITNESS);
+        let witnesses = distinct(telling.map(|fired| fired.lean.about));
         let sure = (self.score - 0.5).abs() + ROUNDING >= grade::WEAK_DECIDES;
         let class = if toward < 0.0 { Class::False } else { Class::True };
         (sure && witnesses.len() >= 2)

@@ -12,7 +12,7 @@ use crate::verdict::source::infer::roles;
 use crate::verdict::source::parse::imports::{Import, split_root};
 use crate::verdict::source::parse::scope::{self, Definition};
 use crate::verdict::source::parse::{Node, Path, dotted, nodes, split_callee, string, within};
-use ruff_python_ast::{Expr, ExprCall, ExprList, ExprTuple, Stmt, StmtClassDef};
+use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef};
 use ruff_text_size::{Ranged, TextRange};
 
 impl<'a> Tracer<'a, '_> {
@@ -310,8 +310,8 @@ fn declared<'a>(objects: &Objects<'a>, class: &Path<'a>) -> Option<(Vec<&'a str>
 /// The names that `namedtuple` is given: in a list, or in a text.
 fn named(names: &Expr) -> Vec<&str> {
     match names {
-        Expr::List(ExprList { elts, .. }) | Expr::Tuple(ExprTuple { elts, .. }) => {
-            elts.iter().map(|one| string(one).unwrap_or_default()).collect()
+        Expr::List(_) | Expr::Tuple(_) => {
+            nodes::listed(names).iter().map(|one| string(one).unwrap_or_default()).collect()
         }
         _ => {
             let names = string(names).unwrap_or_default().split([',', ' ']);

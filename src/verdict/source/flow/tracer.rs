@@ -468,11 +468,7 @@ fn reads_target(ast: &StmtAssign) -> bool {
 fn joins_target(ast: &StmtAssign) -> bool {
     let ([target], Expr::Call(call)) = (ast.targets.as_slice(), &*ast.value) else { return false };
     let wanted = dotted(target);
-    let parts = call.arguments.args.first().map_or(&[][..], |first| match first {
-        Expr::List(list) => &list.elts,
-        Expr::Tuple(tuple) => &tuple.elts,
-        array => std::slice::from_ref(array),
-    });
+    let parts = call.arguments.args.first().map_or(&[][..], nodes::listed);
     joins_arrays(nodes::name(&call.func)) && parts.iter().any(|part| dotted(part) == wanted)
 }
 

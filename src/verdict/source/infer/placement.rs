@@ -4,7 +4,7 @@ use super::libraries::{JOINS, Names, SETTINGS, TENSOR_TYPES, gives_host_values, 
 use super::objects::Objects;
 use crate::verdict::source::parse::scope::{self, Given};
 use crate::verdict::source::parse::{Node, Source, dotted, nodes, split_callee, string};
-use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprName, Operator, UnaryOp};
+use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprGenerator, ExprListComp, ExprName, Operator, UnaryOp};
 use ruff_text_size::Ranged;
 use std::cell::Cell;
 
@@ -234,14 +234,12 @@ impl<'a> Placements<'a> {
             Expr::Named(ast) => sub(&ast.value),
             Expr::Await(ast) => sub(&ast.value),
             Expr::Starred(ast) => sub(&ast.value),
-            Expr::List(ast) => ast.elts.iter().map(sub).reduce(operands).unwrap_or(Host),
-            Expr::Tuple(ast) => ast.elts.iter().map(sub).reduce(operands).unwrap_or(Host),
-            // The element sees the names that the comprehension binds.
-            Expr::ListComp(ast) => {
-                self.guess(&ast.elt, &[around, &[ast.into(), (&*ast.elt).into()]].concat(), depth + 1)
+            Expr::List(_) | Expr::Tuple(_) => {
+                nodes::listed(expr).iter().map(sub).reduce(operands).unwrap_or(Host)
             }
-            Expr::Generator(ast) => {
-                self.guess(&ast.elt, &[around, &[ast.into(), (&*ast.elt).into()]].concat(), depth + 1)
+            // The element sees the names that the comprehension binds.
+            Expr::ListComp(ExprListComp { elt, .. }) | Expr::Generator(ExprGenerator { elt, .. }) => {
+                self.guess(elt, &[around, &[expr.into(), (&**elt).into()]].concat(), depth + 1)
             }
             Expr::Dict(_) | Expr::Set(_) | Expr::DictComp(_) => Host,
             Expr::FString(_) | Expr::Lambda(_) | Expr::Slice(_) => Host,

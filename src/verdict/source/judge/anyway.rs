@@ -313,8 +313,7 @@ fn numbers(path: &Path<'_>) -> Vec<Values> {
 /// The sizes in an argument: of a tuple of them, and the terms of each.
 fn terms(size: &Expr) -> Vec<&Expr> {
     match size {
-        Expr::Tuple(ast) => ast.elts.iter().flat_map(terms).collect(),
-        Expr::List(ast) => ast.elts.iter().flat_map(terms).collect(),
+        Expr::Tuple(_) | Expr::List(_) => nodes::listed(size).iter().flat_map(terms).collect(),
         Expr::BinOp(ast) => [&*ast.left, &*ast.right].into_iter().flat_map(terms).collect(),
         _ => vec![size],
     }

@@ -112,12 +112,10 @@ impl<'a> Meter<'a> {
         // As often as one may follow from another.
         for _ in 0..=self.method.body.len() {
             for stmt in &self.method.body {
-                let (target, value) = match stmt {
-                    Stmt::Assign(ast) if ast.targets.len() == 1 => (&ast.targets[0], &*ast.value),
-                    Stmt::AugAssign(ast) if is_arithmetic(ast.op) => (&*ast.target, &*ast.value),
-                    Stmt::Expr(ast) if ast.value.is_string_literal_expr() => continue,
-                    _ => return None,
-                };
+                if matches!(stmt, Stmt::Expr(ast) if ast.value.is_string_literal_expr()) {
+                    continue;
+                }
+                let (target, value) = assigned(stmt.into())?;
                 let attribute = own(target)?;
                 let mut holds = false;
                 computes(value, &mut |name, of_self| {
@@ -170,11 +168,7 @@ impl<'a> Meter<'a> {
     /// Whether a read of an attribute is part of an assignment to one of the same object that only computes.
     fn is_computed(&self, path: &[Node<'a>]) -> bool {
         let Some(at) = nodes::statement(path) else { return false };
-        let (target, value) = match path[at] {
-            Node::StmtAssign(ast) if ast.targets.len() == 1 => (&ast.targets[0], &*ast.value),
-            Node::StmtAugAssign(ast) if is_arithmetic(ast.op) => (&*ast.target, &*ast.value),
-            _ => return false,
-        };
+        let Some((target, value)) = assigned(path[at]) else { return false };
         // What that attribute holds then is found where the method computes it too.
         let known = || own(target).is_some_and(|name| self.kept_by(name));
         within(nodes::range(path), nodes::range(&self.class))
@@ -213,6 +207,15 @@ fn is_local(expr: &Expr, path: &[Node<'_>]) -> bool {
 fn own(expr: &Expr) -> Option<&str> {
     let ExprAttribute { value, attr, .. } = expr.as_attribute_expr()?;
     (dotted(value) == "self").then_some(attr.as_str())
+}
+
+/// What a statement assigns to, and what is assigned or added to it.
+fn assigned<'a>(stmt: Node<'a>) -> Option<(&'a Expr, &'a Expr)> {
+    match stmt {
+        Node::StmtAssign(ast) => Some((nodes::only(&ast.targets)?, &ast.value)),
+        Node::StmtAugAssign(ast) if is_arithmetic(ast.op) => Some((&ast.target, &ast.value)),
+        _ => None,
+    }
 }
 
 const fn is_arithmetic(op: Operator) -> bool {

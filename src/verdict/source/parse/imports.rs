@@ -2,7 +2,7 @@
 
 use super::nodes::{self, last, string};
 use super::{Node, Source};
-use ruff_python_ast::{Alias, Expr, Stmt};
+use ruff_python_ast::{Alias, Stmt};
 
 /// Folders above a file in which a module may be looked for: the program may run from any of them.
 const MAX_ANCESTORS: usize = 6;
@@ -73,9 +73,9 @@ impl Import {
         match listed {
             _ if !self.starred => true,
             None => !name.starts_with('_'),
-            Some(Expr::List(ast)) => ast.elts.iter().any(names),
-            Some(Expr::Tuple(ast)) => ast.elts.iter().any(names),
-            Some(_) => false,
+            Some(list) => {
+                (list.is_list_expr() || list.is_tuple_expr()) && nodes::listed(list).iter().any(names)
+            }
         }
     }
 

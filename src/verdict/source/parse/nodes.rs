@@ -343,6 +343,11 @@ pub fn elements(expr: &Expr) -> &[Expr] {
     expr.as_tuple_expr().map_or(std::slice::from_ref(expr), |tuple| &tuple.elts)
 }
 
+/// The elements of a list or tuple; of all else, that alone.
+pub fn listed(expr: &Expr) -> &[Expr] {
+    expr.as_list_expr().map_or_else(|| elements(expr), |list| &list.elts)
+}
+
 /// Whether the two ranges share a character or touch.
 pub fn overlaps(a: TextRange, b: TextRange) -> bool {
     a.start() <= b.end() && b.start() <= a.end()

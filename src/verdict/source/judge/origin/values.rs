@@ -25,8 +25,7 @@ impl Search<'_> {
             Expr::Call(call) => self.call(scene, call, steps),
             Expr::Attribute(ast) => self.attribute(scene, ast, steps),
             Expr::Subscript(ast) => self.element(scene, ast, steps),
-            Expr::Tuple(ast) => self.display(scene, &ast.elts, steps),
-            Expr::List(ast) => self.display(scene, &ast.elts, steps),
+            Expr::Tuple(_) | Expr::List(_) => self.display(scene, nodes::listed(expr), steps),
             Expr::Dict(ast) => {
                 let step = steps.pop();
                 let wanted = |key: Option<&Expr>| match &step {
