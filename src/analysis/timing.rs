@@ -166,32 +166,38 @@ fn said(found: &CaptureAnalysis, light: &CaptureAnalysis, matched: usize) -> War
 type Like = Option<Option<PathIx>>;
 
 /// Of a capture that goes on for more iterations than the other: waits without their like are as those of the last
-/// iteration that has them all.
+/// iteration that has them all; so are those between iterations, where another loop takes turns with the one that was found.
 ///
 /// ```text
-///  other   [a b c][a b c]
-///  light   [a b c][a b c][a b c][a b c]
-///                  └─────── ↑ ───── ↑    the n-th of a thread, if it has the same API and copies in the same direction
+///  other   [a b c][a b c] x x
+///  light   [a b c][a b c] x x [a b c][a b c] x x
+///                  └──────│──── ↑ ──── ↑     │    the n-th of a thread, if it has the same API and copies in the same direction
+///                         └───────────────── ↑
 /// ```
 fn repeat(light: &CaptureAnalysis, likes: &mut TiVec<WaitId, Like>) {
-    // Waits of each iteration by thread, and which of the thread's they are.
-    let mut laps: BTreeMap<usize, FxHashMap<(ThreadIx, usize), WaitId>> = BTreeMap::new();
-    let mut counts: FxHashMap<(usize, ThreadIx), usize> = FxHashMap::default();
+    // Waits of each iteration, and of what follows it, by thread and which of the thread's they are.
+    let mut laps: [BTreeMap<usize, FxHashMap<(ThreadIx, usize), WaitId>>; 2] = Default::default();
+    let mut counts: FxHashMap<(usize, usize, ThreadIx), usize> = FxHashMap::default();
     for (w, wait) in light.waits.iter_enumerated() {
-        let Some(lap) = lap(light, wait) else { continue };
-        let nth = counts.entry((lap, wait.thread)).or_default();
-        laps.entry(lap).or_default().insert((wait.thread, *nth), w);
+        let lap = lap(light, wait);
+        let Some(at) = lap.or_else(|| lap_before(light, wait)) else { continue };
+        let between = usize::from(lap.is_none());
+        let nth = counts.entry((between, at, wait.thread)).or_default();
+        laps[between].entry(at).or_default().insert((wait.thread, *nth), w);
         *nth += 1;
     }
-    let whole = laps.values().rev().find(|waits| waits.values().all(|&w| likes[w].is_some()));
-    let Some(last) = whole else { return };
     let kind = |w: WaitId| {
         let wait = &light.waits[w];
         (light.profile.calls.base_name(wait.call), wait.copy.map(|copy| copy.direction))
     };
-    for (place, &w) in laps.values().flatten() {
-        if let Some(&same) = last.get(place).filter(|&&same| likes[w].is_none() && kind(same) == kind(w)) {
-            likes[w] = likes[same];
+    for laps in &laps {
+        let whole = laps.values().rev().find(|waits| waits.values().all(|&w| likes[w].is_some()));
+        let Some(last) = whole else { continue };
+        for (place, &w) in laps.values().flatten() {
+            if let Some(&same) = last.get(place).filter(|&&same| likes[w].is_none() && kind(same) == kind(w))
+            {
+                likes[w] = likes[same];
+            }
         }
     }
 }
@@ -199,6 +205,12 @@ fn repeat(light: &CaptureAnalysis, likes: &mut TiVec<WaitId, Like>) {
 /// The iteration that a wait begins in.
 fn lap(capture: &CaptureAnalysis, wait: &Wait) -> Option<usize> {
     capture.iterations.as_ref()?.at(wait.start)
+}
+
+/// The iteration after which a wait begins that is in none.
+fn lap_before(capture: &CaptureAnalysis, wait: &Wait) -> Option<usize> {
+    let spans = &capture.iterations.as_ref()?.spans;
+    spans.partition_point(|span| span.1 <= wait.start).checked_sub(1)
 }
 
 /// Iteration of a wait that is in none.

@@ -7,7 +7,7 @@
 //! ```
 
 use crate::cli::{Ran, command, program, ran};
-use crate::export::folder;
+use crate::export::{Copy, Export, GPU0, Memory, Payload, Schema, folder};
 use crate::loops::{LOOP, Loop, Waits, read, upload};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -269,4 +269,53 @@ fn a_light_capture_alone_says_what_its_lines_would_take() {
     );
     let doctor = program(&["doctor".as_ref(), place.path("run.light.sqlite").as_os_str()]);
     assert!(doctor.stdout.contains("1 of 2 sites undecided"), "{}", doctor.stdout);
+}
+
+/// ```text
+///  host  [upload · kernels · read] 4 times, then [kernels · read] 4 times, and again     the found loop is one of the two
+/// ```
+/// Waits of the other loop, between its iterations, go on like those of the last ones, too.
+#[test]
+fn loops_that_take_turns_go_on_longer_in_the_light_capture() {
+    let place = Place::empty();
+    let write = |name: &str, pid: i64, rounds: i64, frames: bool| {
+        let mut e = Export::new(Schema::V2026_2);
+        let t = e.thread(pid, pid);
+        let mut now = 1_000_000;
+        for _ in 0..rounds {
+            for (kernels, line) in
+                [(&["act", "norm"][..], 10), (&["gemm", "gelu", "loss", "gemm'", "adam"], 20)]
+            {
+                for _ in 0..4 {
+                    for kernel in kernels {
+                        e.launch(t, now..now + 1_000, GPU0, now + 1_500..now + 1_900, kernel);
+                        now += 2_000;
+                    }
+                    let copied = e.memcpy(
+                        t,
+                        now..now + 800,
+                        Copy::d2h(line, Memory::Pinned),
+                        GPU0,
+                        now + 900..now + 1_200,
+                    );
+                    let waited = e.sync(t, "cudaStreamSynchronize", now + 850..now + 1_500, GPU0);
+                    if frames {
+                        let stack = [("step", "/w/train.py", line)];
+                        e.python(copied, &stack).python(waited, &stack);
+                    }
+                    now += 3_000;
+                }
+            }
+        }
+        e.command(&["python", "train.py"])
+            .payload(Payload::Json)
+            .write(&place.path(&format!("{name}.sqlite")));
+    };
+    write("run", 100, 12, true);
+    write("run.light", 200, 40, false);
+    let report = place.report(&["run.sqlite"]);
+    assert_eq!(warning(&report, "timing-unused"), None);
+    let mut waits: Vec<_> = report["sites"].as_array().into_iter().flatten().map(|s| &s["waits"]).collect();
+    waits.sort_by_key(|n| n.as_u64());
+    assert_eq!(waits, [160, 160]);
 }
