@@ -165,6 +165,9 @@ fn said(found: &CaptureAnalysis, light: &CaptureAnalysis, matched: usize) -> War
 /// The like of a wait in the other capture, if it has one: the path that it came by, if it is a site's.
 type Like = Option<Option<PathIx>>;
 
+/// Waits by thread, and which of the thread's they are.
+type Nth = FxHashMap<(ThreadIx, usize), WaitId>;
+
 /// Of a capture that goes on for more iterations than the other: waits without their like are as those of the last
 /// iteration that has them all; so are those between iterations, where another loop takes turns with the one that was found.
 ///
@@ -175,8 +178,8 @@ type Like = Option<Option<PathIx>>;
 ///                         └───────────────── ↑
 /// ```
 fn repeat(light: &CaptureAnalysis, likes: &mut TiVec<WaitId, Like>) {
-    // Waits of each iteration, and of what follows it, by thread and which of the thread's they are.
-    let mut laps: [BTreeMap<usize, FxHashMap<(ThreadIx, usize), WaitId>>; 2] = Default::default();
+    // Those of each iteration, and of what follows it.
+    let mut laps: [BTreeMap<usize, Nth>; 2] = Default::default();
     let mut counts: FxHashMap<(usize, usize, ThreadIx), usize> = FxHashMap::default();
     for (w, wait) in light.waits.iter_enumerated() {
         let lap = lap(light, wait);
