@@ -7,10 +7,11 @@ use crate::error::InputError;
 use crate::profile::chains;
 use crate::profile::coded::{Codes, Dictionary};
 use crate::profile::database::{Cells, Database};
+use crate::profile::getters::{GETTER, Getters};
 use crate::profile::ids::{CallId, ExportId, NameIx, ThreadIx, process};
 use crate::profile::issued::IssuedBy;
 use crate::profile::seek::Place;
-use crate::profile::strings::{Strings, base_name};
+use crate::profile::strings::{Strings, base_name, ids_of};
 use crate::profile::tally::Tally;
 use crate::profile::times::Times;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -26,12 +27,6 @@ const BACKTRACE: i64 = 67;
 /// `returnValue` of a call that did its work, and of one that came after the context, as a program's end brings about:
 /// success, CUDA_ERROR_DEINITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED (cuda.h; the runtime's numbers are the same).
 const HARMLESS: &[i64] = &[0, 4, 201, 709];
-
-/// A call that does nothing but read a field: how long it takes in a capture is the tracer's own time. PyTorch's launches
-/// make one each.
-const GETTER: &str = "cuKernelGetName";
-/// Getters that tell how long they take; of fewer nothing is said.
-const FEWEST_GETTERS: u64 = 100;
 
 /// Runtime and driver calls, sorted by start, outermost first; one entry of each column a call.
 #[derive(Default)]
@@ -137,8 +132,7 @@ struct Chunk {
     open: u64,
     out_of_range: u64,
     failed: Failures,
-    /// Getters by their length in ns.
-    getters: Tally<u64>,
+    getters: Getters,
 }
 
 /// Calls that matter, packed as they are read; threads and names have the places of their first rows.
@@ -154,7 +148,7 @@ pub struct Rows {
     /// Of all rows.
     names: Tally<u64>,
     chains: Tally<u64>,
-    getters: Tally<u64>,
+    getters: Getters,
     twins: Vec<Raw>,
     /// By the places of `spans`.
     by_thread: TiVec<ThreadIx, Vec<CallId>>,
@@ -184,7 +178,9 @@ impl Rows {
             "callchainId",
             "returnValue",
         ];
-        let names = Names::read(db, interest.may_wait)?;
+        let waits = |text: &[u8]| api(text).is_some_and(interest.may_wait);
+        let is_getter = |text: &[u8]| api(text) == Some(GETTER);
+        let names = Names { waiting: ids_of(db, waits)?, getters: ids_of(db, is_getter)? };
         let read = |out: &mut Chunk, row: &Cells| read_row(out, row, &names, interest.issued);
         let rows = db.gather("CUPTI_ACTIVITY_KIND_RUNTIME", COLUMNS, read, Self::join)?;
         Ok(rows.in_order())
@@ -199,7 +195,7 @@ impl Rows {
         }
         chunk.names.iter().for_each(|(id, rows)| *self.names.of(*id, || 0) += rows);
         chunk.chains.iter().for_each(|(id, rows)| *self.chains.of(*id, || 0) += rows);
-        chunk.getters.iter().for_each(|(ns, rows)| *self.getters.of(*ns, || 0) += rows);
+        self.getters.join(&chunk.getters);
         self.twins.extend(chunk.twins);
         chunk.calls.iter().for_each(|call| self.push(call));
     }
@@ -316,7 +312,7 @@ impl Calls {
     /// The calls that were read, with the names of their functions.
     pub fn new(rows: Rows, db: &Database, strings: &mut Strings) -> Result<Self, InputError> {
         let Rows { mut calls, callers, spans, kept, names, chains, getters, mut twins, mut by_thread } = rows;
-        calls.getter = nine_of_ten(&getters);
+        calls.getter = getters.nine_of_ten();
         calls.names = kept.iter().map(|&(id, ())| ApiName { id, base: "".into() }).collect();
         calls.threads = spans.iter().map(|(tid, _)| *tid).collect();
         calls.threads.raw.sort_unstable();
@@ -456,7 +452,7 @@ fn read_row(out: &mut Chunk, row: &Cells, names: &Names, issued: &IssuedBy) {
         RUNTIME | DRIVER => {
             out.count(&raw);
             if names.getters.contains(&name) {
-                *out.getters.of(end - start, || 0) += 1;
+                out.getters.add(end - start, 1);
             }
             if waits || issued.issued(process(raw.tid), raw.correlation) {
                 out.open += u64::from(cut);
@@ -502,31 +498,10 @@ struct Names {
     getters: FxHashSet<i64>,
 }
 
-impl Names {
-    fn read(db: &Database, may_wait: fn(&str) -> bool) -> Result<Self, InputError> {
-        let chunks = db.scan("StringIds", &["id", "value"], |out: &mut Vec<(i64, bool)>, row| {
-            let name = row.bytes(1).filter(|b| b.starts_with(b"cu"));
-            let Some(base) = name.and_then(|b| std::str::from_utf8(b).ok()).map(base_name) else { return };
-            if may_wait(base) || base == GETTER {
-                out.extend(row.int(0).map(|id| (id, base == GETTER)));
-            }
-        })?;
-        let of = |getter| chunks.iter().flatten().filter(move |(_, is)| *is == getter).map(|(id, _)| *id);
-        Ok(Self { waiting: of(false).collect(), getters: of(true).collect() })
-    }
-}
-
-/// What nine of ten of some lengths do not exceed.
-fn nine_of_ten(lengths: &Tally<u64>) -> Option<i64> {
-    let mut lengths: Vec<(i64, u64)> = lengths.iter().copied().collect();
-    lengths.sort_unstable();
-    let count: u64 = lengths.iter().map(|(_, rows)| rows).sum();
-    let mut left = count - count / 10;
-    let last = lengths.into_iter().find(|(_, rows)| {
-        left = left.saturating_sub(*rows);
-        left == 0
-    });
-    last.filter(|_| count >= FEWEST_GETTERS).map(|(ns, _)| ns)
+/// The API function that a string names, without suffix.
+fn api(text: &[u8]) -> Option<&str> {
+    let name = Some(text).filter(|text| text.starts_with(b"cu"));
+    name.and_then(|name| std::str::from_utf8(name).ok()).map(base_name)
 }
 
 fn position(sorted: &TiSlice<ThreadIx, i64>, tid: i64) -> ThreadIx {

@@ -9,6 +9,7 @@ mod correlation;
 pub mod database;
 pub mod details;
 pub mod elsewhere;
+mod getters;
 pub mod header;
 pub mod ids;
 pub mod issued;
