@@ -193,8 +193,11 @@ fn repeat(light: &CaptureAnalysis, likes: &mut TiVec<WaitId, Like>) {
         let wait = &light.waits[w];
         (light.profile.calls.base_name(wait.call), wait.copy.map(|copy| copy.direction))
     };
+    // After the last iteration comes what ends the program, not what goes on.
+    let ending = light.iterations.as_ref().map_or(0, |i| i.spans.len().saturating_sub(1));
     for laps in &laps {
-        let whole = laps.values().rev().find(|waits| waits.values().all(|&w| likes[w].is_some()));
+        let mut before = laps.range(..ending).rev().map(|(_, waits)| waits);
+        let whole = before.find(|waits| waits.values().all(|&w| likes[w].is_some()));
         let Some(last) = whole else { continue };
         for (place, &w) in laps.values().flatten() {
             if let Some(&same) = last.get(place).filter(|&&same| likes[w].is_none() && kind(same) == kind(w))
