@@ -111,7 +111,7 @@ class Report(model.Report):
     >>> import sync_report
     >>> report = sync_report.report("sample-profiles/train_mlp.sqlite")
     >>> report.totals.waits, [site.id for site in report.sites if site.class_ == "false"][:2]
-    (212, ['S1', 'S3'])
+    (212, ['S2', 'S3'])
     """
 
     json: Dict[str, Any] = field(repr=False, compare=False)
@@ -123,7 +123,7 @@ class Report(model.Report):
         """The site of that id.
 
         >>> import sync_report
-        >>> sync_report.report("sample-profiles/train_mlp.sqlite").site("S1").user_frame.line
+        >>> sync_report.report("sample-profiles/train_mlp.sqlite").site("S2").user_frame.line
         18
         """
         return next((site for site in self.sites if site.id == id), None)
