@@ -1091,6 +1091,8 @@ class Totals:
     """The same with usual latencies in place of the recorded distances between dependent events: a harder test of
     which event depends on which.
     """
+    sampled_iterations: Optional[int]
+    """Iterations that were simulated, evenly spread, for all that there are; `None` where each was."""
     range_scatter_ns: Optional[int]
     """What the scatter of the capture's iterations adds to either end of the ranges; `None` without iterations."""
     collectives: int

@@ -7,8 +7,8 @@ use crate::cost::overhead;
 use crate::cost::price;
 use crate::cost::prices::{Subject, Terms};
 use crate::cost::simulate::Program;
-use crate::cost::simulate::beside;
 use crate::cost::simulate::fixes::advised;
+use crate::cost::simulate::{beside, sample};
 use crate::profile::ids::{CallId, pid_of};
 use crate::verdict::site::Site;
 use crate::vocabulary::{Change, Class, Kind, RuleId, SiteIx};
@@ -66,7 +66,7 @@ impl CaptureAnalysis {
         let iterations = self.iterations.as_ref();
         if let Some(iterations) = iterations {
             let thread = profile.calls.threads.binary_search(&iterations.tid).ok();
-            program.mark_iterations(&profile.calls, iterations, thread);
+            program.mark_iterations(&profile.calls, iterations, thread, sample::STEPS);
         }
         program.mark(&sites.iter().map(calls).collect::<Vec<_>>());
         for (site, found) in sites.iter().enumerate().filter(|(_, s)| takes(s)) {

@@ -218,11 +218,12 @@ pub fn built(all: &Waits, program: &Program, gone: impl Iterator<Item = (WaitId,
         let step = copy.and_then(|_| program.step_of(wait.copy_call.unwrap_or(wait.call)));
         let Some((at, step)) = step.map(|at| (at, program.steps.get(at))) else { continue };
         let made = ORDINARY_NS + program.unmade(at, fix);
-        if program.laps.is_some_and(|laps| (laps.first..laps.last).contains(&at)) {
+        let of_loop = program.laps.is_some_and(|laps| (laps.first..laps.last).contains(&at));
+        if of_loop && program.sample.holds(at) {
             built = built.saturating_add((step.gap - i64::from(step.overhead) - made).max(0));
         }
     }
-    built
+    program.sample.whole(built)
 }
 
 impl Waits<'_> {

@@ -222,8 +222,8 @@ pub fn around_call(kind: Blocking, pace: f64) -> i64 {
     scaled(around(Some(kind)), pace)
 }
 
-/// Marks each step with the host time before it that is estimated to be the profiler's, and what goes with its call.
-/// Linear in the steps.
+/// Marks each step that is simulated with the host time before it that is estimated to be the profiler's, and what goes with
+/// its call. Linear in the steps.
 pub fn mark(profile: &Profile, program: &mut Program) {
     let calls = &profile.calls;
     let costs = Costs::new(profile, program.learned.pace);
@@ -231,7 +231,14 @@ pub fn mark(profile: &Profile, program: &mut Program) {
     let mut last: TiVec<HostThread, Option<(StepIx, bool, CallId)>> = program.by_thread(None);
     // The calls stay as they are.
     let steps = std::mem::take(&mut program.step_of_call);
-    for (at, call) in steps.calls().zip(0..).filter_map(|(call, at)| Some((StepIx::from(at), call?))) {
+    let calls_of_steps = steps.calls().zip(0..).filter_map(|(call, at)| Some((StepIx::from(at), call?)));
+    let simulated: Vec<_> = program.sample.stretches(steps.len()).collect();
+    let mut stretches = simulated.into_iter().map(|(steps, _)| steps).peekable();
+    for (at, call) in calls_of_steps {
+        while stretches.next_if(|steps| steps.end <= at.index()).is_some() {}
+        if stretches.peek().is_none_or(|steps| at.index() < steps.start) {
+            continue;
+        }
         let step = program.steps.get(at);
         let gap = step.gap.max(0);
         let before = last[step.after];

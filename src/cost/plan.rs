@@ -64,16 +64,16 @@ impl Plan {
             shares.flat_map(|p| [variant(&base, p), variant(&joint, p)]).collect();
         let open = |(s, fix): (&Subject, &Change)| if s.open { s.fix } else { *fix };
         variants.push(variant(&subjects.iter().zip(&joint).map(open).collect::<Vec<_>>(), alone));
-        let mut wanted: Vec<usize> = (0..subjects.len())
-            .filter(|&i| subjects[i].fix != Change::Keep && !subjects[i].assumed)
-            .collect();
+        let wanted = |&i: &usize| subjects[i].fix != Change::Keep && !subjects[i].assumed;
+        let reached = program.reached();
+        let (mut wanted, missed): (Vec<usize>, Vec<usize>) =
+            (0..subjects.len()).filter(wanted).partition(|&i| reached.raw.get(i) == Some(&true));
         // False sites first, then by what they can give at most.
         let order = |&i: &usize| (!subjects[i].counted, std::cmp::Reverse(all[i].high()), &subjects[i].key);
         wanted.sort_by(|a, b| order(a).cmp(&order(b)));
         let passes = if program.late.is_empty() { 1 } else { PASSES };
-        let cost = (program.steps.len() + program.ops.len()) * passes;
-        let most = (BUDGET / cost.max(1)).clamp(OPEN + 1, MOST_VARIANTS);
-        let (mut singles, mut unsimulated) = (Vec::new(), 0);
+        let most = (BUDGET / (program.size() * passes).max(1)).clamp(OPEN + 1, MOST_VARIANTS);
+        let (mut singles, mut unsimulated) = (Vec::new(), missed.len());
         for i in wanted {
             let needs = if subjects[i].counted { 2 } else { 1 };
             if variants.len() + needs > most {

@@ -47,10 +47,13 @@ pub fn price(
     iterations: Option<&Iterations>,
     terms: Terms,
 ) -> Prices {
-    let (all, whole, clock) = std::thread::scope(|scope| {
-        let clock = scope.spawn(|| overhead::clock(capture.profile, capture.devices));
+    let (all, whole, (clock, margin)) = std::thread::scope(|scope| {
+        let margin = scope.spawn(|| {
+            let clock = overhead::clock(capture.profile, capture.devices);
+            (clock, Margin::new(capture.profile, iterations, clock.limited.is_some()))
+        });
         let (all, whole) = bounds_of(capture, program, subjects, terms.threads);
-        (all, whole, join(clock))
+        (all, whole, join(margin))
     });
     let recorded = program.recorded.max(1);
     let fixes = vec![Change::Keep; subjects.len()];
@@ -76,9 +79,9 @@ pub fn price(
         counted: subjects.iter().filter(|s| s.counted).count() as u64,
         step_known: terms.step.map(|_| false),
         backtraces: program.backtraces,
+        sampled: program.sample.count,
         ..Prices::default()
     };
-    let margin = Margin::new(capture.profile, iterations, clock.limited.is_some());
     if prices.usable() {
         let (left_out, step_known) = left_out(program, terms);
         prices.step_known = terms.step.map(|_| step_known);

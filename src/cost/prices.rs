@@ -89,6 +89,8 @@ pub struct Prices {
     pub step_known: Option<bool>,
     /// Whether part of that is of backtraces.
     pub backtraces: bool,
+    /// Iterations that were simulated, where not each was.
+    pub sampled: Option<u64>,
     /// By how much iterations scatter, all of them together: part of the range of the run.
     pub scatter: i64,
     /// Sites that save something only together.

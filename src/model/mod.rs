@@ -276,6 +276,9 @@ pub struct Totals {
     /// The same with usual latencies in place of the recorded distances between dependent events: a harder test of
     /// which event depends on which.
     pub usual_latency_error: Option<f64>,
+    /// Iterations that were simulated, evenly spread, for all that there are; `None` where each was.
+    #[serde(default)]
+    pub sampled_iterations: Option<u64>,
     /// What the scatter of the capture's iterations adds to either end of the ranges; `None` without iterations.
     pub range_scatter_ns: Option<i64>,
     /// GPU work that waits for other processes (NCCL kernels). Where the capture does not hold those, it keeps its recorded

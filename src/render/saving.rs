@@ -261,6 +261,10 @@ pub fn basis(totals: &Totals) -> Option<String> {
     totals.recoverable_false_joint_ns.filter(|_| totals.repeating_false_sites > 0)?;
     let mut words = "Savings are estimates of the program without the profiler.".to_owned();
     if let Some(missed) = totals.simulation_error {
+        let sampled = totals.sampled_iterations.map(|n| {
+            format!(" {} stand for all: not each is simulated.", text::counted(n, "evenly spread iteration"))
+        });
+        words.push_str(&sampled.unwrap_or_default());
         words.push_str(&format!(
             " Simulated as recorded, the run comes out {} off",
             text::percent(missed * 100.0)

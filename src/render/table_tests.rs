@@ -177,3 +177,12 @@ fn one_wait_each_is_one_wait() {
     }
     assert!(rendered(&report, None, false).contains(", 1 wait each\n"));
 }
+
+#[test]
+fn what_stands_for_all_iterations_is_said() {
+    const WORDS: &str = "3,392 evenly spread iterations stand for all: not each is simulated.";
+    let mut report = sample::sample();
+    assert!(!rendered(&report, None, false).contains("stand for all"));
+    report.totals.sampled_iterations = Some(3_392);
+    assert!(rendered(&report, None, false).contains(WORDS));
+}

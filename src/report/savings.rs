@@ -75,6 +75,7 @@ pub fn of_run(found: &CaptureAnalysis, sites: &[Site], totals: &mut Totals) {
     if larger {
         totals.recoverable_false_joint_ns = Some(run.saved);
         totals.by_class.false_.recoverable_ns = Some(run.saved).filter(|_| totals.chosen_sites == 0);
+        totals.sampled_iterations = prices.sampled;
         totals.range_scatter_ns = found.iterations.as_ref().map(|_| prices.scatter);
         let Saving { length, saved, low, high, open } = prices.run;
         totals.undecided_ns = Some(open);

@@ -13,6 +13,7 @@ mod drain;
 mod iterations;
 mod machine;
 mod profiler;
+mod sample;
 mod savings;
 mod simulation;
 mod streams;

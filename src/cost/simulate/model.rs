@@ -3,6 +3,7 @@
 use super::issue::{Order, Steps};
 use super::learn::Learned;
 use super::packed::{OpRow, Packed, StepRow};
+use super::sample::Sample;
 use super::step::{CopyIx, GroupIx, HostThread, Part, Rank, Role, StepIx, SubjectIx};
 use crate::iterations::Iterations;
 use crate::profile::Profile;
@@ -59,6 +60,8 @@ pub struct Program {
     pub iterations: bool,
     /// The loop: the first steps of its first and of its last iteration, and how many iterations lie between.
     pub laps: Option<Laps>,
+    /// Which of their steps a run passes over.
+    pub(in crate::cost) sample: Sample,
     /// Whether calls carry backtraces whose cost was learned.
     pub backtraces: bool,
 }
@@ -170,7 +173,8 @@ impl Program {
     }
 
     fn mark_step(&mut self, call: Option<CallId>, site: usize, role: Role) {
-        if let Some(step) = call.and_then(|call| self.step_of(call)) {
+        let step = call.and_then(|call| self.step_of(call));
+        if let Some(step) = step.filter(|step| self.sample.holds(*step)) {
             self.steps.change(step, |step| (step.site, step.role) = (Some(SubjectIx::from(site)), role));
         }
     }
@@ -178,7 +182,8 @@ impl Program {
     /// The last of each run of waits of one site that nothing but the site's own copies parts.
     fn mark_runs(&mut self) {
         let mut next = self.by_thread(None);
-        for at in self.steps.keys().rev() {
+        let stretches: Vec<_> = self.sample.stretches(self.steps.len()).collect();
+        for at in stretches.into_iter().rev().flat_map(|(steps, _)| steps.rev()).map(StepIx::from) {
             // What is kept in short is no wait.
             if self.steps.short(at).is_some() {
                 continue;
@@ -193,29 +198,47 @@ impl Program {
         }
     }
 
-    /// Marks the first step of each thread after the end of each iteration, and the loop as a whole; `thread`: whose it is.
-    pub fn mark_iterations(&mut self, calls: &Calls, iterations: &Iterations, thread: Option<ThreadIx>) {
+    /// Marks the loop, chooses what is simulated of it ([`super::sample`]: of so many steps or twice as many), and marks there
+    /// the first step of each thread after the end of each iteration. `thread`: whose the loop is.
+    pub fn mark_iterations(
+        &mut self,
+        calls: &Calls,
+        iterations: &Iterations,
+        thread: Option<ThreadIx>,
+        steps: usize,
+    ) {
         let spans = &iterations.spans;
         self.iterations = !spans.is_empty();
-        for own in &calls.by_thread {
-            let (mut at, mut from) = (0, 0);
-            while let Some(span) = spans.get(at) {
-                from += own[from..].partition_point(|&call| calls.start(call) < span.1);
-                let next = |call: usize| Some((call, self.step_of(own[call])?));
-                let Some((call, step)) = (from..own.len()).find_map(next) else { break };
-                self.steps.change(step, |step| step.flush = true);
-                from = call;
-                at += spans[at..].partition_point(|span| span.1 <= calls.start(own[call]));
-            }
-        }
-        let own = thread.map_or(&[][..], |thread| &calls.by_thread[thread]);
-        let first_from = |time: i64| {
-            let from = own.partition_point(|&call| calls.start(call) < time);
-            own[from..].iter().find_map(|&call| self.step_of(call))
-        };
-        self.laps = spans.first().zip(spans.last()).and_then(|(first, last)| {
-            let (first, last) = (first_from(first.0)?, first_from(last.0)?);
+        let first = |span: &(i64, i64)| self.first_step(calls, thread, span.0);
+        let laps = spans.first().zip(spans.last()).and_then(|(from, to)| {
+            let (first, last) = (first(from)?, first(to)?);
             Some(Laps { first, last, count: spans.len() as i64 - 1 }).filter(|l| l.first < l.last)
         });
+        self.laps = laps;
+        self.sample(calls, iterations, thread, steps);
+        for own in &calls.by_thread {
+            for stretch in self.sample.iterations(spans.len()) {
+                self.mark_ends(calls, own, &spans[stretch]);
+            }
+        }
+    }
+
+    fn mark_ends(&mut self, calls: &Calls, own: &[CallId], spans: &[(i64, i64)]) {
+        let (mut at, mut from) = (0, 0);
+        while let Some(span) = spans.get(at) {
+            from += own[from..].partition_point(|&call| calls.start(call) < span.1);
+            let next = |call: usize| Some((call, self.step_of(own[call])?));
+            let Some((call, step)) = (from..own.len()).find_map(next) else { break };
+            self.steps.change(step, |step| step.flush = true);
+            from = call;
+            at += spans[at..].partition_point(|span| span.1 <= calls.start(own[call]));
+        }
+    }
+
+    /// The first step of a thread from a time on.
+    pub(super) fn first_step(&self, calls: &Calls, thread: Option<ThreadIx>, time: i64) -> Option<StepIx> {
+        let own = &calls.by_thread[thread?];
+        let from = own.partition_point(|&call| calls.start(call) < time);
+        own[from..].iter().find_map(|&call| self.step_of(call))
     }
 }

@@ -5,10 +5,11 @@ mod step;
 use super::legacy::Barrier;
 use super::model::{Program, Reach};
 use super::packed::Launch;
-use super::step::{ContextIx, GroupIx, HostThread, Op, Part, Rank, SubjectIx};
+use super::step::{ContextIx, GroupIx, HostThread, Op, Part, Rank, StepIx, SubjectIx};
 use crate::profile::database::Work;
 use crate::profile::ids::StreamIx;
 use crate::vocabulary::Change;
+use std::ops::Range;
 use typed_index_collections::TiVec;
 
 /// No more of a host segment or a launch is taken for the profiler's: the rest is the program's own.
@@ -103,7 +104,7 @@ fn side_by_side<const L: usize>(program: &Program, variants: &[Variant]) -> Vec<
 }
 
 fn counts(program: &Program, passes: u64) {
-    let steps = (program.steps.len() + program.ops.len()) as u64 * passes;
+    let steps = program.size() as u64 * passes;
     program.progress.iter().for_each(|progress| progress.costs(Work::Steps, steps));
 }
 
@@ -145,12 +146,14 @@ struct Group<const L: usize> {
     busy: [i64; L],
 }
 
-/// When all was done that came before the first iteration and how long each group had been busy by then; from that to the
-/// same of the last iteration, and busy time in between.
-#[derive(Clone, Default)]
+/// Where a run stood when an iteration began.
 struct Lap {
-    from: Option<(i64, Vec<i64>)>,
-    laps: Option<(i64, i64)>,
+    /// When all was done that came before.
+    done: i64,
+    /// For how long each group had been busy by then.
+    busy: Vec<i64>,
+    /// And the host inside the waits of each site.
+    waited: Vec<i64>,
 }
 
 /// Runs side by side, as far as a pass has come.
@@ -164,7 +167,8 @@ struct Lanes<'a, const L: usize> {
     streams: TiVec<StreamIx, Queue<L>>,
     groups: TiVec<GroupIx, Group<L>>,
     barriers: [TiVec<ContextIx, Barrier>; L],
-    laps: [Lap; L],
+    /// Of the first iteration and of the last.
+    laps: [Vec<Lap>; L],
     /// The run that a step is made of, one after the other.
     lane: usize,
     /// When the host segment before the step began: nothing of the step comes sooner.
@@ -175,6 +179,8 @@ struct Lanes<'a, const L: usize> {
     joined: Vec<i64>,
     /// How many of those collectives have been placed.
     met: usize,
+    /// Recorded time that was passed over.
+    left_out: i64,
 }
 
 impl<'a, const L: usize> Lanes<'a, L> {
@@ -201,23 +207,34 @@ impl<'a, const L: usize> Lanes<'a, L> {
             streams: program.reach.iter().map(queue).collect(),
             groups: TiVec::from(vec![Group { end: before, busy: [0; L] }; program.groups]),
             barriers: std::array::from_fn(|_| TiVec::from(vec![Barrier::START; program.barriers])),
-            laps: std::array::from_fn(|_| Lap::default()),
+            laps: std::array::from_fn(|_| Vec::new()),
             lane: 0,
             ready: 0,
             fence: i64::MIN,
             joined,
             met: 0,
+            left_out: 0,
         }
     }
 
-    /// All steps in their order.
+    /// All steps that are simulated, in their order.
     fn pass(mut self) -> Self {
+        let program = self.program;
+        for (steps, left_out) in program.sample.stretches(program.steps.len()) {
+            self.left_out += left_out;
+            self.stretch(steps);
+        }
+        self.lane = 0;
+        self
+    }
+
+    fn stretch(&mut self, steps: Range<usize>) {
         let program = self.program;
         let usual = self.variants.iter().any(|variant| variant.usual);
         let plain = self.joined.is_empty() && (L == 1 || !usual);
         let left_out = self.variants.map(|variant| variant.left_out);
         let left_out = (left_out, left_out.iter().all(|share| *share == left_out[0]));
-        for at in program.steps.keys() {
+        for at in steps.map(StepIx::from) {
             let is_lap = program.laps.is_some_and(|l| l.first == at || l.last == at);
             // Most steps.
             if let Some(launch) =
@@ -235,8 +252,6 @@ impl<'a, const L: usize> Lanes<'a, L> {
                 self.step(at, step);
             }
         }
-        self.lane = 0;
-        self
     }
 
     /// A launch, as [`Self::keep`] and [`Self::place`] have it, in all lanes; `left_out`: of the profiler's time, and whether
@@ -273,13 +288,27 @@ impl<'a, const L: usize> Lanes<'a, L> {
         let lane = self.lane;
         let ends = self.threads.iter().map(|thread| thread.ended[lane]);
         let end = ends.chain(self.groups.iter().map(|group| group.end[lane])).fold(0, i64::max);
-        let (laps, busy_in_laps) = self.laps[lane].laps.unzip();
-        let waited = self.waited.iter().map(|site| site[lane]).collect();
-        Outcome { end, busy: self.busy(), waited, laps, busy_in_laps: busy_in_laps.unwrap_or(0) }
+        let mut outcome = Outcome { end, busy: self.busy(), waited: self.waited(), ..Outcome::default() };
+        if let [first, last] = &self.laps[lane][..] {
+            let whole = |first: i64, last: i64| self.program.sample.whole(last - first);
+            let laps = whole(first.done, last.done);
+            outcome.end += laps - (last.done - first.done);
+            outcome.laps = Some(laps);
+            let busy = first.busy.iter().zip(&last.busy).map(|(first, last)| whole(*first, *last));
+            outcome.busy_in_laps = busy.max().unwrap_or(0);
+            for (all, (first, last)) in outcome.waited.iter_mut().zip(first.waited.iter().zip(&last.waited)) {
+                *all += whole(*first, *last) - (last - first);
+            }
+        }
+        outcome
     }
 
     fn busy(&self) -> Vec<i64> {
         self.groups.iter().map(|group| group.busy[self.lane]).collect()
+    }
+
+    fn waited(&self) -> Vec<i64> {
+        self.waited.iter().map(|site| site[self.lane]).collect()
     }
 
     /// When the ranks joined that came last.

@@ -40,15 +40,9 @@ impl<'a, const L: usize> Lanes<'a, L> {
     /// A step of one lane.
     pub(super) fn step(&mut self, at: StepIx, mut step: Step) {
         let lane = self.lane;
-        if let Some(known) = self.program.laps.filter(|l| l.first == at || l.last == at) {
-            let (done, busy) = (self.done(step.thread), self.busy());
-            let lap = &mut self.laps[lane];
-            if known.first == at {
-                *lap = Lap { from: Some((done, busy)), laps: None };
-            } else if let Some((from, before)) = lap.from.take() {
-                let worked = busy.iter().zip(before).map(|(now, before)| now - before);
-                lap.laps = Some((done - from, worked.max().unwrap_or(0)));
-            }
+        if self.program.laps.is_some_and(|l| l.first == at || l.last == at) {
+            let lap = Lap { done: self.done(step.thread), busy: self.busy(), waited: self.waited() };
+            self.laps[lane].push(lap);
         }
         let (gap, length) = self.host(step.after, (step.gap, step.length), step.overhead);
         if matches!(step.kind, StepKind::Launch(_)) {
@@ -97,7 +91,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
         let end = match step.kind {
             StepKind::Launch(_) => self.launch(step, own),
             StepKind::Given => {
-                self.issue(step, 0, i64::MIN);
+                self.issue(step, -self.left_out, i64::MIN);
                 return now;
             }
             StepKind::Copy(_) => {
