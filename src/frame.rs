@@ -175,9 +175,10 @@ impl Waits {
         let CaptureAnalysis { profile, devices, waits, sites, .. } = found;
         let site = found.site_of_waits().into_iter().map(|site| site.map(|s| s as u32));
         let iterations = found.iterations.as_ref();
+        let mut near = 0;
         let inside: Vec<Option<(u32, i64)>> = each(waits, |w| {
             let own = iterations.filter(|i| pid_of(i.tid) == pid_of(w.pid))?;
-            own.at(w.start).map(|i| (i as u32, w.start - own.spans[i].0))
+            own.near(w.start, &mut near).map(|i| (i as u32, w.start - own.spans[i].0))
         });
         let device = |w: &Wait| device_of(profile, devices, w).map(|d| d.index() as u32);
         let bytes = |w: &Wait| w.copy.map(|c| i64::try_from(c.bytes).unwrap_or(i64::MAX));
@@ -205,7 +206,8 @@ impl Waits {
 
     /// With what each wait may save: [`Self::table`] has it, and no query of the report.
     pub fn with_savings(mut self, found: &CaptureAnalysis) -> PolarsResult<Self> {
-        self.frame.with_column(Column::new("recoverable_each_high_ns".into(), found.alone_at_most()))?;
+        let most = found.next.iter().map(|next| next.alone_at_most).collect::<Vec<_>>();
+        self.frame.with_column(Column::new("recoverable_each_high_ns".into(), most))?;
         Ok(self)
     }
 
@@ -327,7 +329,7 @@ impl Waits {
     }
 }
 
-fn each<T>(waits: &TiSlice<WaitId, Wait>, of: impl Fn(&Wait) -> T) -> Vec<T> {
+fn each<T>(waits: &TiSlice<WaitId, Wait>, of: impl FnMut(&Wait) -> T) -> Vec<T> {
     waits.iter().map(of).collect()
 }
 

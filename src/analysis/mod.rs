@@ -142,7 +142,7 @@ pub struct CaptureAnalysis {
     /// What limits the report, where the sites come from another capture.
     pub warnings: Option<Vec<Warning>>,
     /// What follows each wait on its thread.
-    next: TiVec<WaitId, bounds::Next>,
+    pub next: TiVec<WaitId, bounds::Next>,
     /// All waits of the export, on their threads and devices; `None` once priced.
     program: Option<Program>,
     /// All waits and what they cost, before any are selected; empty then, unless others will be asked for.
@@ -182,7 +182,7 @@ impl CaptureAnalysis {
             let (drains, next, mut program) = std::thread::scope(|scope| {
                 let building = scope.spawn(|| Program::new(profile, &devices, &found, &options.assumed));
                 let drains = drain::drains(profile, &devices, &found);
-                let next = bounds::following(profile, &found);
+                let next = bounds::following(profile, &devices, &found);
                 kernels = collectives::kernel_names(profile);
                 (drains, next, join(building))
             });

@@ -2,14 +2,15 @@
 
 use super::{CaptureAnalysis, Options};
 use crate::catalogue::Strategy;
-use crate::cost::bounds::{self, Launched, Waits};
-use crate::cost::overhead;
+use crate::cost::bounds::{Launched, Waits};
+use crate::cost::overhead::Costs;
 use crate::cost::price;
 use crate::cost::prices::{Subject, Terms};
 use crate::cost::simulate::Program;
 use crate::cost::simulate::fixes::advised;
 use crate::cost::simulate::{beside, sample};
 use crate::profile::ids::{CallId, pid_of};
+use crate::profile::parallel::join;
 use crate::verdict::site::Site;
 use crate::vocabulary::{Change, Class, Kind, RuleId, SiteIx};
 use crate::waits::WaitId;
@@ -64,16 +65,21 @@ impl CaptureAnalysis {
             site.bundle.waits.iter().map(wait).collect()
         };
         let iterations = self.iterations.as_ref();
-        if let Some(iterations) = iterations {
-            let thread = profile.calls.threads.binary_search(&iterations.tid).ok();
-            program.mark_iterations(&profile.calls, iterations, thread, sample::STEPS);
-        }
-        program.mark(&sites.iter().map(calls).collect::<Vec<_>>());
-        for (site, found) in sites.iter().enumerate().filter(|(_, s)| takes(s)) {
-            program.mark_beside(profile, &kernels, site, &calls(found));
-        }
-        self.narrow(&mut program, number, scenario);
-        overhead::mark(profile, &mut program);
+        let pace = program.learned.pace;
+        let costs = std::thread::scope(|scope| {
+            let costs = scope.spawn(|| Costs::new(profile, pace));
+            if let Some(iterations) = iterations {
+                let thread = profile.calls.threads.binary_search(&iterations.tid).ok();
+                program.mark_iterations(&profile.calls, iterations, thread, sample::STEPS);
+            }
+            program.mark(&sites.iter().map(calls).collect::<Vec<_>>());
+            for (site, found) in sites.iter().enumerate().filter(|(_, s)| takes(s)) {
+                program.mark_beside(profile, &kernels, site, &calls(found));
+            }
+            self.narrow(&mut program, number, scenario);
+            join(costs)
+        });
+        costs.mark(profile, &mut program);
         // Uploads of what the program fills or joins before them: the advice is to do that on the GPU.
         let makes = |s: &Site| s.verdict.evidence.iter().any(|e| e.rule == RuleId::S22);
         sites.iter().filter(|s| makes(s)).for_each(|found| program.mark_made(profile, &calls(found)));
@@ -149,15 +155,6 @@ impl CaptureAnalysis {
             Some(_) => last().zip(turns()).is_some_and(|(wait, from)| wait.end <= from),
             None => false,
         }
-    }
-
-    /// The most that each wait saves by itself, in ns. Neighbours may give up the same time: no sum of them is a saving.
-    pub fn alone_at_most(&self) -> Vec<i64> {
-        let Self { profile, devices, waits, next, .. } = self;
-        let launched = &Launched::new(profile, devices);
-        let capture = Waits { profile, devices, waits, next, launched };
-        let mut near = 0;
-        waits.keys().map(|w| bounds::alone_at_most(&capture, w, &mut near)).collect()
     }
 
     fn subject(&self, site: &Site, ix: SiteIx, scenario: &ResolvedScenario) -> Subject {

@@ -68,15 +68,19 @@ pub struct Next {
     pub stands: i64,
     /// The next wait would wait for all that this one does.
     pub takes_over: bool,
+    /// The most that the wait saves by itself, whatever is done about it, in ns. Neighbours may give up the same time: no sum
+    /// of them is a saving.
+    pub alone_at_most: i64,
 }
 
 /// What follows each wait; `waits`: all of a capture.
-pub fn following(profile: &Profile, waits: &waits::Waits) -> TiVec<WaitId, Next> {
+pub fn following(profile: &Profile, devices: &Devices, waits: &waits::Waits) -> TiVec<WaitId, Next> {
     let one_stream = profile.ops.streams.len() < 2;
     // Where the next wait starts, and it; where the next one that found work waits.
     let mut next: TiVec<ThreadIx, (i64, Option<&Wait>, i64)> =
         profile.calls.spans.iter().map(|s| (s.end, None, s.end)).collect();
     let mut out: TiVec<WaitId, Next> = waits.iter().map(|_| Next::default()).collect();
+    let mut near = 0;
     for (w, wait) in waits.iter_enumerated().rev() {
         let (start, following, stands) = &mut next[wait.thread];
         let takes_over = match following {
@@ -84,13 +88,23 @@ pub fn following(profile: &Profile, waits: &waits::Waits) -> TiVec<WaitId, Next>
             None => one_stream,
         };
         let ahead_of = following.map_or(0, |next| ahead(profile, next));
-        out[w] = Next { after: (*start - wait.end).max(0), ahead: ahead_of, stands: *stands, takes_over };
+        let after = (*start - wait.end).max(0);
+        let alone_at_most = alone_at_most(devices, wait, after, &mut near);
+        out[w] = Next { after, ahead: ahead_of, stands: *stands, takes_over, alone_at_most };
         (*start, *following) = (wait.start, Some(wait));
         if !wait.found.is_nothing() {
             *stands = wait.start.saturating_add(ahead(profile, wait));
         }
     }
     out
+}
+
+/// The most that a wait saves by itself before host work of `after` ns; `near`: where the search for the last one's device
+/// time ended.
+fn alone_at_most(devices: &Devices, wait: &Wait, after: i64, near: &mut usize) -> i64 {
+    let window = (wait.start, wait.end.saturating_add(after));
+    let busy = |device: DeviceIx| devices.list[device].timeline.busy_near(window.0, window.1, near);
+    wait.blocked.min(after).min(idle(devices, Some(wait.pid), window, busy)).max(0)
 }
 
 /// Whether, of all work being on one stream, a wait covers what another does.
@@ -234,17 +248,6 @@ impl Waits<'_> {
     }
 }
 
-/// The most that one wait saves by itself, whatever is done about it; `near`: where the search for the last one's device
-/// time ended.
-pub fn alone_at_most(all: &Waits, w: WaitId, near: &mut usize) -> i64 {
-    let alone = [(w, Change::Keep)];
-    let window = window(all, &alone);
-    let idle = idle(all, &alone, window, |device| {
-        all.devices.list[device].timeline.busy_near(window.0, window.1, near)
-    });
-    all.waits[w].blocked.min(all.next[w].after).min(idle).max(0)
-}
-
 /// Bounds of waits of one thread between which no other wait lies.
 fn of_run(all: &Waits, program: &Program, run: &[(WaitId, Change)], near: &mut usize) -> Bounds {
     let learned = &program.learned;
@@ -271,7 +274,7 @@ fn of_run(all: &Waits, program: &Program, run: &[(WaitId, Change)], near: &mut u
         add(&mut given_up, spared);
         add(&mut given_up, around(all, program, wait, fix));
         add(&mut shorter, less);
-        let high = alone_at_most(all, w, near);
+        let high = next.alone_at_most;
         // What is certain: the bare call, where that goes.
         let certain = if fix == Change::Narrow { 0 } else { learned.floor(wait.blocking) };
         add(&mut bounds.each_low_ns, certain.clamp(0, high));
@@ -282,7 +285,8 @@ fn of_run(all: &Waits, program: &Program, run: &[(WaitId, Change)], near: &mut u
     let (from, to) = window(all, run);
     let to = run.last().map_or(to, |&(w, _)| to.max(all.next[w].stands));
     let window = (from.saturating_sub(lead), to.saturating_add(learned.after_call[0].max(0)));
-    let idle = idle(all, run, window, |device| of_stream(all, device, window, near));
+    let pid = run.first().map(|&(w, _)| all.waits[w].pid);
+    let idle = idle(all.devices, pid, window, |device| of_stream(all, device, window, near));
     let mut most = waited.saturating_add(given_up).saturating_add(shorter);
     bounds.together_high_ns = waited.max(0);
     if run.iter().all(|&(w, _)| all.next[w].takes_over) {
@@ -364,15 +368,14 @@ fn window(all: &Waits, run: &[(WaitId, Change)]) -> (i64, i64) {
 /// What is left of a window when the work of a device is taken off: of the one that idles most of those that the waits'
 /// process has work on, since what its threads launch next may be for any of them.
 fn idle(
-    all: &Waits,
-    run: &[(WaitId, Change)],
+    devices: &Devices,
+    pid: Option<i64>,
     (from, to): (i64, i64),
     mut busy: impl FnMut(DeviceIx) -> i64,
 ) -> i64 {
-    let pid = run.first().map(|first| all.waits[first.0].pid);
     let span = to.saturating_sub(from);
     let mut most = None;
-    for &device in pid.and_then(|pid| all.devices.of_process.get(&pid)).into_iter().flatten() {
+    for &device in pid.and_then(|pid| devices.of_process.get(&pid)).into_iter().flatten() {
         most = most.max(Some(span - busy(device)));
         if most == Some(span) {
             break; // none can idle longer

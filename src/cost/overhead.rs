@@ -164,6 +164,44 @@ impl Costs {
         let between = ((gap - unwound).max(0) as f64 * OF_GAP) as i64;
         unwound + traced.clamp(0, between.saturating_add(most_of(launch)))
     }
+
+    /// Marks each step that is simulated with the host time before it that is estimated to be the profiler's, and what goes with
+    /// its call. Linear in the steps.
+    pub fn mark(&self, profile: &Profile, program: &mut Program) {
+        let calls = &profile.calls;
+        // The last step, whether it is a site's, and its call.
+        let mut last: TiVec<HostThread, Option<(StepIx, bool, CallId)>> = program.by_thread(None);
+        // The calls stay as they are.
+        let steps = std::mem::take(&mut program.step_of_call);
+        let calls_of_steps = steps.calls().zip(0..).filter_map(|(call, at)| Some((StepIx::from(at), call?)));
+        let simulated: Vec<_> = program.sample.stretches(steps.len()).collect();
+        let mut stretches = simulated.into_iter().map(|(steps, _)| steps).peekable();
+        for (at, call) in calls_of_steps {
+            while stretches.next_if(|steps| steps.end <= at.index()).is_some() {}
+            if stretches.peek().is_none_or(|steps| at.index() < steps.start) {
+                continue;
+            }
+            let step = program.steps.get(at);
+            let gap = step.gap.max(0);
+            let before = last[step.after];
+            let launch = if matches!(step.kind, StepKind::Launch(_)) { step.length } else { 0 };
+            let taken = before.map_or(0, |(_, _, call)| self.after(calls, call, gap, launch));
+            program.steps.set_overhead(at, fit(taken, gap.saturating_add(launch)));
+            // Only what a fix may take away has something that goes with it.
+            let is_site = step.site.is_some();
+            if is_site {
+                let around = scaled(around(self.kinds[calls.name(call)]), self.pace);
+                program.steps.change(at, |step| step.around = fit(around, gap / AROUND_OF_GAPS));
+            }
+            last[step.thread] = Some((at, is_site, call));
+            if let Some((previous, true, call)) = before {
+                let traced = scaled(WITH_CALL * traced(self.kinds[calls.name(call)]), self.pace);
+                program.steps.change(previous, |step| step.traced = fit(traced, most_of(gap)));
+            }
+        }
+        program.step_of_call = steps;
+        program.backtraces = self.has_backtraces();
+    }
 }
 
 /// What unwinding takes after calls with a backtrace.
@@ -220,45 +258,6 @@ pub fn most_around(kind: Blocking, pace: f64) -> i64 {
 /// Host time that goes with a call, without what the profiler adds to it.
 pub fn around_call(kind: Blocking, pace: f64) -> i64 {
     scaled(around(Some(kind)), pace)
-}
-
-/// Marks each step that is simulated with the host time before it that is estimated to be the profiler's, and what goes with
-/// its call. Linear in the steps.
-pub fn mark(profile: &Profile, program: &mut Program) {
-    let calls = &profile.calls;
-    let costs = Costs::new(profile, program.learned.pace);
-    // The last step, whether it is a site's, and its call.
-    let mut last: TiVec<HostThread, Option<(StepIx, bool, CallId)>> = program.by_thread(None);
-    // The calls stay as they are.
-    let steps = std::mem::take(&mut program.step_of_call);
-    let calls_of_steps = steps.calls().zip(0..).filter_map(|(call, at)| Some((StepIx::from(at), call?)));
-    let simulated: Vec<_> = program.sample.stretches(steps.len()).collect();
-    let mut stretches = simulated.into_iter().map(|(steps, _)| steps).peekable();
-    for (at, call) in calls_of_steps {
-        while stretches.next_if(|steps| steps.end <= at.index()).is_some() {}
-        if stretches.peek().is_none_or(|steps| at.index() < steps.start) {
-            continue;
-        }
-        let step = program.steps.get(at);
-        let gap = step.gap.max(0);
-        let before = last[step.after];
-        let launch = if matches!(step.kind, StepKind::Launch(_)) { step.length } else { 0 };
-        let taken = before.map_or(0, |(_, _, call)| costs.after(calls, call, gap, launch));
-        program.steps.set_overhead(at, fit(taken, gap.saturating_add(launch)));
-        // Only what a fix may take away has something that goes with it.
-        let is_site = step.site.is_some();
-        if is_site {
-            let around = scaled(around(costs.kinds[calls.name(call)]), costs.pace);
-            program.steps.change(at, |step| step.around = fit(around, gap / AROUND_OF_GAPS));
-        }
-        last[step.thread] = Some((at, is_site, call));
-        if let Some((previous, true, call)) = before {
-            let traced = scaled(WITH_CALL * traced(costs.kinds[calls.name(call)]), costs.pace);
-            program.steps.change(previous, |step| step.traced = fit(traced, most_of(gap)));
-        }
-    }
-    program.step_of_call = steps;
-    program.backtraces = costs.has_backtraces();
 }
 
 fn fit(ns: i64, most: i64) -> u32 {

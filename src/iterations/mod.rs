@@ -8,6 +8,7 @@ mod starts;
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::ids::CallId;
+use crate::profile::seek::seek;
 use marked::Fit;
 
 /// Of so many iterations one may be start-up: one of ten, two of twenty.
@@ -78,7 +79,12 @@ impl Iterations {
 
     /// Index of the iteration that holds `time`.
     pub fn at(&self, time: i64) -> Option<usize> {
-        let next = self.spans.partition_point(|s| s.0 <= time);
+        self.near(time, &mut (self.spans.len() / 2))
+    }
+
+    /// The same, searched from where the last search ended.
+    pub fn near(&self, time: i64, last: &mut usize) -> Option<usize> {
+        let next = seek(self.spans.len(), last, |i| self.spans[i].0 <= time);
         next.checked_sub(1).filter(|&i| time <= self.spans[i].1)
     }
 

@@ -114,15 +114,18 @@ impl Stacks {
         let mut out = MarkStacks { stack: vec![None; rowids.len()], missing: 0, broken: 0 };
         let mut known: FxHashMap<Arc<[RawFrame]>, StackIx> = FxHashMap::default();
         for slice in slices {
+            let mut stack_of = |frames: &Arc<[RawFrame]>| {
+                let new =
+                    || self.stacks.push_and_get_key(frames.iter().map(|f| f.resolve(strings)).collect());
+                (!frames.is_empty()).then(|| *known.entry(frames.clone()).or_insert_with(new))
+            };
+            let mut stacks: Vec<Option<Option<StackIx>>> = vec![None; slice.parsed.len()];
             for (k, at) in slice.of {
                 match &slice.parsed[at as usize] {
                     Parsed::Missing => out.missing += 1,
                     Parsed::Broken => out.broken += 1,
-                    Parsed::Frames(f) if f.is_empty() => {}
-                    Parsed::Frames(f) => {
-                        let new =
-                            || self.stacks.push_and_get_key(f.iter().map(|f| f.resolve(strings)).collect());
-                        out.stack[k] = Some(*known.entry(f.clone()).or_insert_with(new));
+                    Parsed::Frames(frames) => {
+                        out.stack[k] = *stacks[at as usize].get_or_insert_with(|| stack_of(frames));
                     }
                 }
             }

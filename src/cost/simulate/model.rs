@@ -10,6 +10,7 @@ use crate::profile::Profile;
 use crate::profile::calls::Calls;
 use crate::profile::database::Progress;
 use crate::profile::ids::{CallId, OpId, StreamIx, ThreadIx};
+use crate::profile::seek::seek;
 use crate::waits::collectives::Collectives;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -226,12 +227,12 @@ impl Program {
     fn mark_ends(&mut self, calls: &Calls, own: &[CallId], spans: &[(i64, i64)]) {
         let (mut at, mut from) = (0, 0);
         while let Some(span) = spans.get(at) {
-            from += own[from..].partition_point(|&call| calls.start(call) < span.1);
+            seek(own.len(), &mut from, |n| calls.start(own[n]) < span.1);
             let next = |call: usize| Some((call, self.step_of(own[call])?));
             let Some((call, step)) = (from..own.len()).find_map(next) else { break };
             self.steps.change(step, |step| step.flush = true);
             from = call;
-            at += spans[at..].partition_point(|span| span.1 <= calls.start(own[call]));
+            seek(spans.len(), &mut at, |n| spans[n].1 <= calls.start(own[call]));
         }
     }
 

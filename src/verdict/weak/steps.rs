@@ -57,13 +57,14 @@ impl Steps {
     fn of_each(&self, profile: &Profile, iterations: &Iterations) -> Vec<Last> {
         let mut last = vec![Last::default(); iterations.spans.len()];
         let ops = &profile.ops;
+        let mut near = 0;
         for op in ops.ids() {
             let Some(update) = self.is_update(ops, op) else { continue };
             if ops.pid(op) != process(iterations.tid) {
                 continue;
             }
             let launched = profile.issued_by(op);
-            if let Some(n) = iterations.at(launched) {
+            if let Some(n) = iterations.near(launched, &mut near) {
                 let slot = if update { &mut last[n].update } else { &mut last[n].product };
                 *slot = (*slot).max(Some(launched));
             }
