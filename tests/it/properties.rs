@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use sync_report::analysis::filter::Filter;
 use sync_report::analysis::{self, Options};
-use sync_report::cost::overhead;
+use sync_report::cost::overhead::Costs;
 use sync_report::cost::simulate;
 use sync_report::cost::simulate::run::Variant;
 use sync_report::diff::Side;
@@ -193,7 +193,7 @@ proptest! {
     ) {
         let found = look::analysed(&export(Schema::V2026_2, &steps));
         let mut program = look::program(&found);
-        overhead::mark(&found.profile, &mut program);
+        Costs::new(&found.profile, program.learned.pace).mark(&found.profile, &mut program);
         let variant = |chosen: &dyn Fn(usize) -> Change| {
             let fixes = (0..found.waits.len()).map(chosen).collect();
             Variant { fixes, left_out, around: 100, usual: false }

@@ -116,7 +116,7 @@ fn each_alone_bounds_no_group() {
         e.sync(t, "cudaStreamSynchronize", at + 107_000..at + 108_000, GPU0);
     }
     let found = look::analysed(&e);
-    let next = bounds::following(&found.profile, &found.waits);
+    let next = bounds::following(&found.profile, &found.devices, &found.waits);
     let launched = bounds::Launched::new(&found.profile, &found.devices);
     let capture = Waits {
         profile: &found.profile,
