@@ -75,7 +75,7 @@ pub struct Prices {
     pub captured_iteration: Option<Saving>,
     /// What limits the run once all false sites are fixed; `None` until priced.
     pub bound_by: Option<BoundBy>,
-    /// Sites with bounds only, because simulating each would take too long.
+    /// Sites with bounds only: simulating each would take too long, or no simulated iteration comes by.
     pub unsimulated: usize,
     /// Whether the GPU's power limit takes part of the savings.
     pub clock: Clock,

@@ -133,7 +133,7 @@ fn partial(found: &CaptureAnalysis) -> Option<Warning> {
     (left > 0).then(|| {
         note(
             Code::PricesPartlyBounds,
-            format!("{} priced by bounds only: the largest were simulated", text::counted(left, "site")),
+            format!("{} priced by bounds only: simulating each takes too long", text::counted(left, "site")),
         )
     })
 }
