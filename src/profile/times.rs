@@ -138,6 +138,12 @@ where
         end - start
     }
 
+    /// No less than what they take together, in ns: the lengths of those that stand in full, and for each other as much as fits.
+    pub fn total_at_most(&self) -> i64 {
+        let whole = |sum: i64, row: &(i64, i64)| sum.saturating_add(row.1.saturating_sub(row.0));
+        self.whole.values().fold(self.len() as i64 * i64::from(WHOLE), whole)
+    }
+
     /// Where the rows that start at `from` or later begin, of rows sorted by start.
     pub fn first_from(&self, from: i64) -> usize {
         let marked = self.marks.partition_point(|&mark| mark < from);

@@ -72,20 +72,28 @@ impl Finder<'_> {
         let (table, first) = (&self.profile.calls, waits.len());
         let mut previous: Option<Previous> = None;
         let mut covered_until = -MAX_TIME; // before every call
-        for &call in calls {
-            let (start, end) = (table.start(call), table.end(call));
-            if end <= covered_until && start < covered_until {
-                continue; // nested in the call before
+        let mut after = 0;
+        for (at, &call) in calls.iter().enumerate() {
+            // Most calls are launches, which matter only where they stand right before a wait.
+            let Some(blocking) = self.kinds[table.name(call)] else { continue };
+            let times = |call: CallId| (table.start(call), table.end(call));
+            let nested = |(start, end): (i64, i64)| end <= covered_until && start < covered_until;
+            let (start, end) = times(call);
+            if nested((start, end)) {
+                continue; // in the call before
             }
-            let overlap = (covered_until - start).max(0);
-            let blocking = self.kinds[table.name(call)];
-            if blocking.is_some() {
-                // A launch around a synchronisation does not make it part of the launch.
-                covered_until = covered_until.max(end);
-            }
-            if let Some(blocking) = blocking
-                && let Some(mut wait) = self.wait(call, blocking, previous)
-            {
+            let overlap = |start: i64| (covered_until - start).max(0);
+            let previous_of = |(call, (start, end)): (CallId, (i64, i64))| {
+                let length = end - start - overlap(start).min(end - start);
+                Previous { call, length }
+            };
+            let before = calls[after..at].iter().rev().filter(|call| !self.records[table.name(**call)]);
+            let before = before.map(|&call| (call, times(call))).find(|&(_, times)| !nested(times));
+            previous = before.map(previous_of).or(previous);
+            let (own, overlap) = (previous_of((call, (start, end))), overlap(start));
+            // A launch around a synchronisation does not make it part of the launch.
+            (covered_until, after) = (covered_until.max(end), at + 1);
+            if let Some(mut wait) = self.wait(call, blocking, previous) {
                 // Rows of one thread do not overlap, but for damaged exports: no time is counted twice.
                 wait.blocked -= overlap.min(wait.blocked);
                 if let Some(copy) = wait.copy_call {
@@ -97,9 +105,7 @@ impl Finder<'_> {
                     waits.push(wait);
                 }
             }
-            if !self.records[table.name(call)] {
-                previous = Some(Previous { call, length: end - start - overlap.min(end - start) });
-            }
+            previous = Some(own);
         }
     }
 

@@ -46,8 +46,7 @@ impl Program {
 
 /// Whether all times together stay far from overflowing; only those of damaged captures do not.
 fn holds(profile: &Profile, span: i64) -> bool {
-    let sum = |sum: i64, (start, end): (i64, i64)| sum.saturating_add(end.saturating_sub(start));
-    let (calls, ops) = (profile.calls.times.iter().fold(0, sum), profile.ops.times.iter().fold(0, sum));
+    let (calls, ops) = (profile.calls.times.total_at_most(), profile.ops.times.total_at_most());
     span.saturating_add(calls).saturating_add(ops) < i64::MAX / 64
 }
 
@@ -124,9 +123,10 @@ impl<'a> Builder<'a> {
         let learned = program.learned.clone();
         program.learned.depth = std::thread::scope(|scope| {
             let depth = scope.spawn(|| self.depth(&learned));
+            let beside = scope.spawn(|| follow::side_by_side(self.profile, self.issue));
             self.place_ops(&mut program);
             self.place_steps(waits, &mut program);
-            follow::hand_over(self.profile, self.issue, &mut program);
+            follow::hand_over(self.profile, self.issue, &join(beside), &mut program);
             join(depth)
         });
         program.steps.shrink();

@@ -128,10 +128,10 @@ pub fn within(profile: &Profile, devices: &Devices, list: &[OpId]) -> FxHashMap<
     edges
 }
 
-/// Finds, for the first step of each burst of a thread, the thread that handed over to it.
+/// Finds, for the first step of each burst of a thread, the thread that handed over to it; `beside`: those that run side by side.
 ///
 /// A few steps of a search tree for each burst.
-pub fn hand_over(profile: &Profile, issue: &Issue, program: &mut Program) {
+pub fn hand_over(profile: &Profile, issue: &Issue, beside: &Pairs, program: &mut Program) {
     let calls = &profile.calls;
     let mut places: FxHashMap<i64, usize> = FxHashMap::default();
     let mut place = |&tid: &i64| {
@@ -142,7 +142,6 @@ pub fn hand_over(profile: &Profile, issue: &Issue, program: &mut Program) {
     if places.len() == calls.threads.len() {
         return;
     }
-    let beside = side_by_side(profile, issue);
     // Calls of each process, and how many there were at each thread's last.
     let mut made: Vec<usize> = vec![0; places.len()];
     let mut seen: TiVec<ThreadIx, usize> = calls.threads.iter().map(|_| 0).collect();
@@ -180,9 +179,12 @@ fn pair(a: ThreadIx, b: ThreadIx) -> (ThreadIx, ThreadIx) {
     (a.min(b), a.max(b))
 }
 
+/// Pairs of threads, the smaller first.
+pub type Pairs = FxHashSet<(ThreadIx, ThreadIx)>;
+
 /// Pairs of threads that run side by side: their calls overlap, or one never has a burst of its own, unless it only comes
 /// when the other is done, as the thread on which a profiler synchronises when it stops.
-fn side_by_side(profile: &Profile, issue: &Issue) -> FxHashSet<(ThreadIx, ThreadIx)> {
+pub fn side_by_side(profile: &Profile, issue: &Issue) -> Pairs {
     let calls = &profile.calls;
     let mut switches: FxHashMap<(ThreadIx, ThreadIx), (u32, u32)> = FxHashMap::default();
     let mut bursts: TiVec<ThreadIx, (u32, u32)> = calls.threads.iter().map(|_| (0, 0)).collect();
