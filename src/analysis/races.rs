@@ -120,7 +120,7 @@ pub fn find(
     let marks: Vec<(CallId, i64)> =
         calls.iter().filter_map(|&call| Some((call, mark_of(profile, call)?))).collect();
     let rowids: Vec<i64> = marks.iter().map(|mark| mark.1).collect();
-    let read = context.stacks.read(&profile.db, &mut profile.strings, &rowids)?;
+    let read = context.stacks.read(profile, &rowids)?;
     let line = |stack: StackIx| {
         let frames = &context.stacks.stacks[stack];
         rules.user_index(frames).map(|at| &frames[at])

@@ -106,13 +106,13 @@ fn best_family(
             None if says_iteration(text) && !is_library(text) => (stable_name(text), None),
             None => continue,
         };
-        let family = families.entry((table.tid[r], name, number.is_some())).or_insert_with(|| Family {
+        let family = families.entry((table.tid(r), name, number.is_some())).or_insert_with(|| Family {
             name: stable_name(text),
             spans: Vec::new(),
             numbers: Vec::new(),
             numbered: number.is_some(),
         });
-        family.spans.push((table.start[r], table.end[r]));
+        family.spans.push((table.start(r), table.end(r)));
         family.numbers.extend(number);
     }
     let covered = |f: &Family| f.spans.iter().map(|s| s.1 - s.0).sum::<i64>();
@@ -143,10 +143,10 @@ pub fn named(profile: &mut Profile, wanted: &str) -> Result<Iterations, InputErr
         for (&r, _) in
             here.iter().zip(&texts).filter(|(_, text)| text.as_deref().is_some_and(|t| is_named(t, wanted)))
         {
-            let spans = threads.entry(table.tid[r]).or_default();
+            let spans = threads.entry(table.tid(r)).or_default();
             // Ranges that overlap are no turns of one loop: the first counts.
-            if spans.last().is_none_or(|last| last.1 <= table.start[r]) {
-                spans.push((table.start[r], table.end[r]));
+            if spans.last().is_none_or(|last| last.1 <= table.start(r)) {
+                spans.push((table.start(r), table.end(r)));
             }
         }
         let most = threads.into_iter().max_by_key(|(tid, spans)| (spans.len(), std::cmp::Reverse(*tid)));
@@ -190,13 +190,13 @@ fn phases(profile: &Profile, ranges: &[RangeId], texts: &[Option<Arc<str>>]) -> 
     let mut threads: BTreeMap<i64, Turns> = BTreeMap::new();
     for (&r, text) in ranges.iter().zip(texts) {
         let Some(text) = text.as_deref().filter(|text| !is_library(text)) else { continue };
-        let (turns, whole) = threads.entry(table.tid[r]).or_default();
+        let (turns, whole) = threads.entry(table.tid(r)).or_default();
         if has_word(text, FORWARD) {
-            turns.push((table.start[r], table.end[r]));
+            turns.push((table.start(r), table.end(r)));
         } else if has_word(text, AFTER_FORWARD)
             && let Some(turn) = turns.last_mut()
         {
-            turn.1 = turn.1.max(table.end[r]);
+            turn.1 = turn.1.max(table.end(r));
             whole.insert(turn.0);
         }
     }

@@ -182,7 +182,7 @@ impl Rows {
         let is_getter = |text: &[u8]| api(text) == Some(GETTER);
         let names = Names { waiting: ids_of(db, waits)?, getters: ids_of(db, is_getter)? };
         let read = |out: &mut Chunk, row: &Cells| read_row(out, row, &names, interest.issued);
-        let rows = db.gather("CUPTI_ACTIVITY_KIND_RUNTIME", COLUMNS, read, Self::join)?;
+        let rows = db.gather("CUPTI_ACTIVITY_KIND_RUNTIME", COLUMNS, &[], read, Self::join)?;
         Ok(rows.in_order())
     }
 

@@ -17,7 +17,7 @@ pub fn give_back_what_is_freed() {
         /// Smaller blocks are used again sooner than it costs to map them: of 1 MiB a third more pages were new, of 16 MiB 30 MB kept.
         const COLUMN: i32 = 8 << 20;
         /// What the heap keeps at its end: less, and it shrinks and grows by turns, with a quarter more new pages.
-        const KEPT: i32 = 64 << 20;
+        const KEPT: i32 = 32 << 20;
         unsafe extern "C" {
             safe fn mallopt(parameter: i32, value: i32) -> i32;
         }

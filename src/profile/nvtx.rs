@@ -8,6 +8,7 @@ use crate::error::InputError;
 use crate::profile::calls::Calls;
 use crate::profile::database::{Cells, Database};
 use crate::profile::ids::{CallId, RangeId, process};
+use crate::profile::payload::{self, Payloads};
 use crate::profile::seek::{Place, seek};
 use crate::profile::strings::{Strings, clean, ids_of};
 use crate::profile::tally::Tally;
@@ -37,6 +38,8 @@ pub struct Nvtx {
     pub call_marks: Marks,
     /// One mark per Python sample: all marks of a capture without backtrace twins; their payload tells which it was.
     pub sample_marks: Marks,
+    /// Payloads of marks of calls that were at hand.
+    pub payloads: Payloads,
     /// How many ranges each thread opened, by `globalTid`, those not kept included.
     pub opened: FxHashMap<i64, u64>,
     /// Ranges that were pushed and never popped.
@@ -46,13 +49,8 @@ pub struct Nvtx {
 /// NVTX ranges; one entry of each column a range.
 #[derive(Default)]
 pub struct Ranges {
-    /// `globalTid`.
-    pub tid: TiVec<RangeId, i64>,
-    /// In ns.
-    pub start: TiVec<RangeId, i64>,
-    /// `i64::MAX` for a range that was still open.
-    pub end: TiVec<RangeId, i64>,
-    rowid: TiVec<RangeId, i64>,
+    /// As they were read: millions, which are not to be held twice.
+    rows: TiVec<RangeId, Event>,
     /// The range around it on the same thread.
     parent: TiVec<RangeId, Option<RangeId>>,
     /// How many ranges of the thread are around it.
@@ -85,6 +83,7 @@ pub struct Instances {
 struct Chunk {
     ranges: Vec<Event>,
     marks: Vec<Event>,
+    payloads: Payloads,
     /// By `globalTid`.
     opened: Tally<u64>,
     place: Cursor,
@@ -94,6 +93,7 @@ impl Chunk {
     fn join(&mut self, mut next: Self) {
         self.ranges.append(&mut next.ranges);
         self.marks.append(&mut next.marks);
+        self.payloads.join_some(next.payloads);
         next.opened.iter().for_each(|(tid, count)| *self.opened.of(*tid, || 0) += count);
     }
 }
@@ -107,8 +107,9 @@ impl Nvtx {
     pub fn read(db: &Database, calls: &Calls, name: fn(&str) -> String) -> Result<Self, InputError> {
         const COLUMNS: &[&str] = &["start", "end", "eventType", "globalTid", "rowid"];
         let times = CallTimes::new(calls);
-        let Chunk { mut ranges, marks, opened, .. } =
-            db.gather(TABLE, COLUMNS, |out, row| read_row(out, row, &times), Chunk::join)?;
+        let read = |out: &mut Chunk, row: &Cells| read_row(out, row, &times);
+        let Chunk { mut ranges, marks, payloads, opened, .. } =
+            db.gather(TABLE, COLUMNS, payload::COLUMNS, read, Chunk::join)?;
         let texts = |rowids: &[i64]| texts_of(db, &mut Strings::default(), rowids);
         let unclosed = Unclosed::mend(&mut ranges, name, texts)?;
         let (call_marks, sample_marks) =
@@ -117,6 +118,7 @@ impl Nvtx {
             ranges: Ranges::new(ranges),
             call_marks: Marks::new(call_marks),
             sample_marks: Marks::new(sample_marks),
+            payloads,
             opened: opened.iter().copied().collect(),
             unclosed,
         })
@@ -202,39 +204,53 @@ impl Ranges {
     fn new(mut events: Vec<Event>) -> Self {
         let key = |e: &Event| (e.tid, e.start, std::cmp::Reverse(e.end), e.rowid);
         if !events.is_sorted_by_key(key) {
-            events.sort_by_key(key);
+            events.sort_unstable_by_key(key);
         }
         let count = events.len();
         let mut out = Self {
-            tid: TiVec::with_capacity(count),
-            start: TiVec::with_capacity(count),
-            end: TiVec::with_capacity(count),
-            rowid: TiVec::with_capacity(count),
             parent: TiVec::with_capacity(count),
             depth: TiVec::with_capacity(count),
             ..Self::default()
         };
-        let mut stack: Vec<RangeId> = Vec::new();
-        for e in events {
-            while stack.pop_if(|top| out.tid[*top] != e.tid || out.end[*top] < e.end).is_some() {}
+        let mut stack: Vec<(RangeId, Event)> = Vec::new();
+        events.retain(|e| {
+            while stack.pop_if(|(_, top)| top.tid != e.tid || top.end < e.end).is_some() {}
             if stack.len() >= MAX_DEPTH {
                 out.too_deep += 1;
-                continue;
+                return false;
             }
-            let range = out.tid.push_and_get_key(e.tid);
-            out.start.push(e.start);
-            out.end.push(e.end);
-            out.rowid.push(e.rowid);
-            out.parent.push(stack.last().copied());
+            let range = out.parent.push_and_get_key(stack.last().map(|top| top.0));
             out.depth.push(stack.len() as u16);
-            stack.push(range);
-        }
-        out
+            stack.push((range, *e));
+            true
+        });
+        events.shrink_to_fit();
+        Self { rows: events.into(), ..out }
     }
 
     /// Whether the export has no ranges.
     pub fn is_empty(&self) -> bool {
-        self.start.is_empty()
+        self.rows.is_empty()
+    }
+
+    /// All ranges, by thread and start.
+    pub fn ids(&self) -> impl Iterator<Item = RangeId> + use<> {
+        self.rows.keys()
+    }
+
+    /// `globalTid` of a range's thread.
+    pub fn tid(&self, range: RangeId) -> i64 {
+        self.rows[range].tid
+    }
+
+    /// When a range began, in ns.
+    pub fn start(&self, range: RangeId) -> i64 {
+        self.rows[range].start
+    }
+
+    /// When a range ended, in ns; `i64::MAX` for one that was still open.
+    pub fn end(&self, range: RangeId) -> i64 {
+        self.rows[range].end
     }
 
     /// Texts of the given ranges, in the order given; `None` for a range without one.
@@ -244,17 +260,17 @@ impl Ranges {
         strings: &mut Strings,
         ranges: &[RangeId],
     ) -> Result<Vec<Option<Arc<str>>>, InputError> {
-        let rowids: Vec<i64> = ranges.iter().map(|&r| self.rowid[r]).collect();
+        let rowids: Vec<i64> = ranges.iter().map(|&r| self.rows[r].rowid).collect();
         texts_of(db, strings, &rowids)
     }
 
     /// The innermost range that holds `time` on thread `tid`.
     pub fn innermost(&self, tid: i64, time: i64) -> Option<RangeId> {
-        let (tids, starts) = (&self.tid.raw, &self.start.raw);
-        let after = self.place.seek(starts.len(), |i| (tids[i], starts[i]) <= (tid, time));
+        let rows = &self.rows.raw;
+        let after = self.place.seek(rows.len(), |i| (rows[i].tid, rows[i].start) <= (tid, time));
         // The last range begun before `time`, or one around it: parents hold their children whole.
-        let last = after.checked_sub(1).map(RangeId::from).filter(|&r| self.tid[r] == tid);
-        self.outwards(last).find(|&r| self.end[r] >= time)
+        let last = after.checked_sub(1).map(RangeId::from).filter(|&r| self.tid(r) == tid);
+        self.outwards(last).find(|&r| self.end(r) >= time)
     }
 
     /// A range and those around it, innermost first.
@@ -264,7 +280,7 @@ impl Ranges {
 
     /// All ranges of a nesting depth that ended within the capture.
     pub fn closed_at(&self, depth: u16) -> impl Iterator<Item = RangeId> {
-        self.end.keys().filter(move |&r| self.depth[r] == depth && self.end[r] != OPEN)
+        self.ids().filter(move |&r| self.depth[r] == depth && self.end(r) != OPEN)
     }
 }
 
@@ -299,8 +315,9 @@ impl Instances {
 
 impl Marks {
     fn new(mut events: Vec<Event>) -> Self {
-        if !events.is_sorted_by_key(|e| (e.tid, e.start)) {
-            events.sort_by_key(|e| (e.tid, e.start));
+        let key = |e: &Event| (e.tid, e.start, e.rowid);
+        if !events.is_sorted_by_key(key) {
+            events.sort_unstable_by_key(key);
         }
         Self {
             tid: events.iter().map(|e| e.tid).collect(),
@@ -339,9 +356,16 @@ fn read_row(out: &mut Chunk, row: &Cells, times: &CallTimes) {
     let event = |start, end| Event { tid, start, end, rowid: row.int(4).unwrap_or(0) };
     let kind = row.int(2);
     if kind == Some(MARK) {
-        let start = row.time(0).ok().flatten();
-        let is_twin = |start: &i64| !times.has_twins || times.is_twin(&mut out.place, tid, *start);
-        out.marks.extend(start.filter(is_twin).map(|start| event(start, start)));
+        let Some(start) = row.time(0).ok().flatten() else { return };
+        if times.has_twins {
+            if !times.is_twin(&mut out.place, tid, start) {
+                return;
+            }
+            if let (Some(rowid), Some(json), Some(blob)) = (row.int(4), row.at_hand(0), row.at_hand(1)) {
+                out.payloads.see(rowid, json, blob);
+            }
+        }
+        out.marks.push(event(start, start));
     } else if let Some((start, end)) = times_of(kind, row) {
         *out.opened.of(tid, || 0) += 1;
         if times.matters(&mut out.place, tid, start, end) {

@@ -247,7 +247,7 @@ impl Unordered {
         work: impl Fn(&Cells) -> Work + Sync,
     ) -> Result<(), InputError> {
         let columns = [&PLACE[..], more].concat();
-        let mut table = db.gather(table, &columns, |out, row| place(out, row, &work), Table::join)?;
+        let mut table = db.gather(table, &columns, &[], |out, row| place(out, row, &work), Table::join)?;
         self.open += table.open;
         self.out_of_range += table.out_of_range;
         let place = |key: &StreamKey| StreamIx::from(self.streams.code(*key) as usize);

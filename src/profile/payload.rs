@@ -1,8 +1,10 @@
 //! Python stacks: the payloads of NVTX marks, as JSON text (`--include-json`) or binary (`--include-blobs`).
 
 use crate::error::InputError;
-use crate::profile::database::Database;
+use crate::profile::Profile;
+use crate::profile::database::{Cells, Database};
 use crate::profile::ids::index;
+use crate::profile::seek::seek;
 use crate::profile::strings::Strings;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -62,75 +64,154 @@ struct Payload {
     frames: Vec<RawFrame>,
 }
 
-#[derive(Clone)]
 enum Parsed {
     Missing,
     Broken,
     Frames(Arc<[RawFrame]>),
 }
 
-impl Stacks {
-    /// Reads the stacks of the marks with these rowids.
-    ///
-    /// Waits of one line carry equal payload bytes: each distinct payload is parsed once a worker.
-    pub fn read(
-        &mut self,
-        db: &Database,
-        strings: &mut Strings,
-        rowids: &[i64],
-    ) -> Result<MarkStacks, InputError> {
-        let layout = Layout::read(db)?;
-        #[derive(Default)]
-        struct Slice {
-            cache: FxHashMap<Box<[u8]>, u32>,
-            parsed: Vec<Parsed>,
-            of: Vec<(usize, u32)>,
+/// Columns of NVTX_EVENTS that hold payloads.
+pub(super) const COLUMNS: &[&str] = &["jsonText", "binaryData"];
+
+/// Room for what [`Payloads::join_some`] joins, in bytes: calls of one line carry equal ones, so that they come to megabytes.
+const ROOM: usize = 64 << 20;
+
+/// Payloads of some marks: each that differs once.
+#[derive(Default)]
+pub struct Payloads {
+    distinct: Vec<Raw>,
+    /// By their bytes.
+    place: FxHashMap<Arc<[u8]>, u32>,
+    /// How many those are.
+    bytes: usize,
+    /// Marks by their keys, ascending, and of each the place of its payload.
+    marks: Vec<i64>,
+    of: Vec<u32>,
+}
+
+/// A payload as it is stored.
+#[derive(Clone)]
+enum Raw {
+    Missing,
+    Json(Arc<[u8]>),
+    Binary(Arc<[u8]>),
+}
+
+impl Raw {
+    fn bytes(&self) -> Arc<[u8]> {
+        match self {
+            Self::Missing => Arc::default(),
+            Self::Json(bytes) | Self::Binary(bytes) => bytes.clone(),
         }
-        let columns = ["jsonText", "binaryData"];
-        let slices = db.look_up::<Slice>("NVTX_EVENTS", &columns, "rowid", 1, rowids, |out, k, row| {
-            let (json, blob) = (row.bytes(0), row.bytes(1));
-            let bytes = json.or(blob).unwrap_or_default();
-            let at = match out.cache.get(bytes) {
-                Some(&at) => at,
-                None => {
-                    let parsed = match (json, blob) {
-                        (Some(json), _) => parse_json(json),
-                        (None, Some(blob)) => layout.parse(blob),
-                        (None, None) => Parsed::Missing,
-                    };
-                    out.parsed.push(parsed);
-                    out.cache.insert(bytes.into(), out.parsed.len() as u32 - 1);
-                    out.parsed.len() as u32 - 1
-                }
-            };
-            out.of.push((k, at));
-        })?;
-        let ids = slices.iter().flat_map(|s| &s.parsed).flat_map(|p| match p {
-            Parsed::Frames(f) => f.to_vec(),
-            _ => Vec::new(),
+    }
+
+    fn parse(&self, layout: Layout) -> Parsed {
+        match self {
+            Self::Missing => Parsed::Missing,
+            Self::Json(text) => parse_json(text),
+            Self::Binary(blob) => layout.parse(blob),
+        }
+    }
+}
+
+impl Payloads {
+    /// Takes the payload of a mark.
+    pub(super) fn see(&mut self, key: i64, json: Option<&[u8]>, blob: Option<&[u8]>) {
+        let known = self.place.get(json.or(blob).unwrap_or_default()).copied();
+        let at = known.unwrap_or_else(|| {
+            let binary = || blob.map_or(Raw::Missing, |blob| Raw::Binary(blob.into()));
+            self.add(json.map_or_else(binary, |text| Raw::Json(text.into())))
         });
-        strings.fetch(db, ids.flat_map(|f| [f.function, f.file]))?;
+        self.marks.push(key);
+        self.of.push(at);
+    }
+
+    /// Of the mark with that key, where it was at hand; `near`: where the search for the last one ended.
+    fn place_of(&self, key: i64, near: &mut usize) -> Option<u32> {
+        let at = seek(self.marks.len(), near, |i| self.marks[i] < key);
+        (self.marks.get(at) == Some(&key)).then(|| self.of[at])
+    }
+
+    fn add(&mut self, payload: Raw) -> u32 {
+        let (bytes, next) = (payload.bytes(), self.distinct.len() as u32);
+        self.bytes += bytes.len();
+        self.place.insert(bytes, next);
+        self.distinct.push(payload);
+        next
+    }
+
+    /// Takes those of later marks along.
+    fn join(&mut self, later: Self) {
+        let mut place = |payload: &Raw| {
+            self.place.get(&payload.bytes()).copied().unwrap_or_else(|| self.add(payload.clone()))
+        };
+        let places: Vec<u32> = later.distinct.iter().map(&mut place).collect();
+        self.marks.extend(later.marks);
+        self.of.extend(later.of.into_iter().map(|at| places[at as usize]));
+    }
+
+    /// As [`Self::join`], as long as there is [`ROOM`]: what is left out is looked up.
+    pub(super) fn join_some(&mut self, later: Self) {
+        if self.bytes + later.bytes <= ROOM {
+            self.join(later);
+        }
+    }
+}
+
+impl Stacks {
+    /// Reads the stacks of the marks with these rowids. Waits of one line carry equal payload bytes: each distinct payload is
+    /// parsed once.
+    pub fn read(&mut self, profile: &mut Profile, rowids: &[i64]) -> Result<MarkStacks, InputError> {
+        let Profile { db, strings, nvtx, .. } = profile;
+        let layout = Layout::read(db)?;
+        let (mut near, mut at_hand, mut rest) = (0, Vec::new(), Vec::new());
+        for (k, &rowid) in rowids.iter().enumerate() {
+            match nvtx.payloads.place_of(rowid, &mut near) {
+                Some(at) => at_hand.push((k, at)),
+                None => rest.push(k),
+            }
+        }
+        let keys: Vec<i64> = rest.iter().map(|&k| rowids[k]).collect();
+        let see = |out: &mut Payloads, k: usize, row: &Cells| {
+            out.see(rest[k] as i64, row.bytes(0), row.bytes(1));
+        };
+        let mut looked_up = Payloads::default();
+        let slices = db.look_up::<Payloads>("NVTX_EVENTS", COLUMNS, "rowid", 1, &keys, see)?;
+        slices.into_iter().for_each(|slice| looked_up.join(slice));
 
         let mut out = MarkStacks { stack: vec![None; rowids.len()], missing: 0, broken: 0 };
         let mut known: FxHashMap<Arc<[RawFrame]>, StackIx> = FxHashMap::default();
-        for slice in slices {
-            let mut stack_of = |frames: &Arc<[RawFrame]>| {
+        let later = looked_up.marks.iter().map(|&k| k as usize).zip(looked_up.of.iter().copied()).collect();
+        for (distinct, of) in [(&nvtx.payloads.distinct, at_hand), (&looked_up.distinct, later)] {
+            let mut parsed: Vec<Option<Parsed>> = distinct.iter().map(|_| None).collect();
+            for &(_, at) in &of {
+                parsed[at as usize].get_or_insert_with(|| distinct[at as usize].parse(layout));
+            }
+            let ids = parsed.iter().flatten().flat_map(Parsed::frames).flat_map(|f| [f.function, f.file]);
+            strings.fetch(db, ids)?;
+            let mut stack_of = |parsed: &Parsed| {
+                let frames = parsed.frames();
                 let new =
                     || self.stacks.push_and_get_key(frames.iter().map(|f| f.resolve(strings)).collect());
-                (!frames.is_empty()).then(|| *known.entry(frames.clone()).or_insert_with(new))
+                (!frames.is_empty()).then(|| *known.entry(frames.into()).or_insert_with(new))
             };
-            let mut stacks: Vec<Option<Option<StackIx>>> = vec![None; slice.parsed.len()];
-            for (k, at) in slice.of {
-                match &slice.parsed[at as usize] {
-                    Parsed::Missing => out.missing += 1,
-                    Parsed::Broken => out.broken += 1,
-                    Parsed::Frames(frames) => {
-                        out.stack[k] = *stacks[at as usize].get_or_insert_with(|| stack_of(frames));
-                    }
+            let mut stacks: Vec<Option<Option<StackIx>>> = vec![None; parsed.len()];
+            for (k, at) in of {
+                let at = at as usize;
+                match parsed[at].as_ref() {
+                    Some(Parsed::Missing) | None => out.missing += 1,
+                    Some(Parsed::Broken) => out.broken += 1,
+                    Some(frames) => out.stack[k] = *stacks[at].get_or_insert_with(|| stack_of(frames)),
                 }
             }
         }
         Ok(out)
+    }
+}
+
+impl Parsed {
+    fn frames(&self) -> &[RawFrame] {
+        if let Self::Frames(frames) = self { frames } else { &[] }
     }
 }
 

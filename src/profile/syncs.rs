@@ -79,8 +79,10 @@ impl Syncs {
             out.push(SyncRow { pid, correlation, start, end, device, context, stream, event, event_sync });
         };
         let event = |out: &mut Vec<EventRow>, row: &Cells| out.push(record(row));
-        let rows = db.gather("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", &sync, row, Vec::<SyncRow>::extend)?;
-        let events = db.gather("CUPTI_ACTIVITY_KIND_CUDA_EVENT", &RECORD, event, Vec::<EventRow>::extend)?;
+        let rows =
+            db.gather("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", &sync, &[], row, Vec::<SyncRow>::extend)?;
+        let events =
+            db.gather("CUPTI_ACTIVITY_KIND_CUDA_EVENT", &RECORD, &[], event, Vec::<EventRow>::extend)?;
         Ok(Self::new(rows, events))
     }
 

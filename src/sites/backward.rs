@@ -47,7 +47,7 @@ pub fn place(
     let asked = lost.iter().map(|&w| before(w)).chain(operators.iter().flatten().map(inside));
     let marks = LastMarks::read(&profile.db, asked.collect())?;
     let rowids = marks.rowids();
-    let read = context.stacks.read(&profile.db, &mut profile.strings, &rowids)?;
+    let read = context.stacks.read(profile, &rowids)?;
     let stack_of = |mark: &Mark| read.stack[rowids.binary_search(&mark.rowid).ok()?];
     for (&w, operator) in lost.iter().zip(&operators) {
         let own = profile.calls.threads[waits[w].thread];

@@ -62,7 +62,7 @@ impl Context {
             context.range.push(profile.nvtx.ranges.innermost(tid, wait.start));
         }
         let rowids: Vec<i64> = marks.iter().map(|m| m.1).collect();
-        let read = context.stacks.read(&profile.db, &mut profile.strings, &rowids)?;
+        let read = context.stacks.read(profile, &rowids)?;
         context.stack = waits.iter().map(|_| None).collect();
         for ((w, _), stack) in marks.iter().zip(read.stack) {
             context.stack[*w] = stack;
@@ -140,7 +140,7 @@ impl Context {
         let mark = |&w: &WaitId| Some((w, mark_of(profile, waits[w].copy_call?)?));
         let marks: Vec<(WaitId, i64)> = of.iter().filter_map(mark).collect();
         let rowids: Vec<i64> = marks.iter().map(|m| m.1).collect();
-        let read = self.stacks.read(&profile.db, &mut profile.strings, &rowids)?;
+        let read = self.stacks.read(profile, &rowids)?;
         let stacks = &self.stacks.stacks;
         let differs = |w: WaitId, copy: StackIx| self.stack[w].is_some_and(|own| stacks[own] != stacks[copy]);
         let pairs = marks.iter().zip(read.stack).filter_map(|(&(w, _), copy)| Some((w, copy?)));

@@ -76,7 +76,7 @@ pub fn is_named(text: &str, wanted: &str) -> bool {
 /// # Errors
 /// The texts of ranges cannot be read.
 pub fn no_range(profile: &mut Profile, wanted: &str) -> Result<InputError, InputError> {
-    let all: Vec<RangeId> = profile.nvtx.ranges.start.keys().collect();
+    let all: Vec<RangeId> = profile.nvtx.ranges.ids().collect();
     let texts = profile.nvtx.ranges.texts(&profile.db, &mut profile.strings, &all)?;
     let mut names: Vec<String> = texts.iter().flatten().map(|t| stable_name(t)).collect();
     names.sort_unstable();

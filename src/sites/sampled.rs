@@ -45,7 +45,7 @@ pub fn place(
     let marks: BTreeSet<usize> = votes.iter().flat_map(|v| v.inside.iter().chain(&v.near)).copied().collect();
     let rowids: Vec<i64> = marks.iter().map(|&m| profile.nvtx.sample_marks.rowid[m]).collect();
     let mut stacks = Stacks::default();
-    let read = stacks.read(&profile.db, &mut profile.strings, &rowids)?;
+    let read = stacks.read(profile, &rowids)?;
     let stack_of: FxHashMap<usize, StackIx> =
         marks.iter().zip(read.stack).filter_map(|(&m, s)| Some((m, s?))).collect();
     for (i, votes) in open.into_iter().zip(votes) {

@@ -169,6 +169,14 @@ impl Cells<'_> {
         }
     }
 
+    /// The bytes in column `i` of those that are seldom asked for; `None` where they are to be looked up by the row's number.
+    pub fn at_hand(&self, i: usize) -> Option<Option<&[u8]>> {
+        match self.0 {
+            Source::Page(row) => row.seldom(i),
+            Source::Parquet(_) | Source::Sqlite(_) => None,
+        }
+    }
+
     /// The text in column `i`; bytes that are no UTF-8 (CP1251, Latin-1 names) become U+FFFD.
     pub fn text(&self, i: usize) -> Option<Cow<'_, str>> {
         self.bytes(i).map(String::from_utf8_lossy)
@@ -241,15 +249,16 @@ impl Database {
         columns: &[&str],
         rows: impl Fn(&mut T, &Cells) + Sync,
     ) -> Result<Vec<T>, InputError> {
-        self.gather(table, columns, rows, Vec::push)
+        self.gather(table, columns, &[], rows, Vec::push)
     }
 
     /// As [`Self::scan`]; `join` adds the accumulator of each part, in rowid order, to what it made of those before it, while
-    /// others are read.
+    /// others are read. Few rows are asked for `seldom` columns ([`Cells::at_hand`]).
     pub fn gather<T: Default + Send, S: Default + Send>(
         &self,
         table: &str,
         columns: &[&str],
+        seldom: &[&str],
         rows: impl Fn(&mut T, &Cells) + Sync,
         join: impl Fn(&mut S, T) + Sync,
     ) -> Result<S, InputError> {
@@ -268,7 +277,7 @@ impl Database {
         let bounds = sqlite::rowid_bounds(&file.main(), table).map_err(|e| sqlite_error(&self.path, &e))?;
         let Some((first, last)) = bounds else { return Ok(S::default()) };
         self.begins(table, last.abs_diff(first).saturating_add(1));
-        let pages = file.pages.as_ref().and_then(|pages| pages.table(&file.main(), table, columns));
+        let pages = file.pages.as_ref().and_then(|pages| pages.table(&file.main(), table, columns, seldom));
         // What is wrong with a damaged table, SQLite says.
         if let Some(pages) = pages
             && let Ok(read) = pages.parts().and_then(|parts| self.read(&parts, &rows, &join))
@@ -330,7 +339,7 @@ impl Database {
         };
         let Some(select) = self.select(table, columns) else { return Ok(Vec::new()) };
         let asked = [columns, &[key]].concat();
-        let pages = file.pages.as_ref().and_then(|pages| pages.table(&file.main(), table, &asked));
+        let pages = file.pages.as_ref().and_then(|pages| pages.table(&file.main(), table, &asked, &[]));
         if let Some(pages) = pages.filter(|pages| pages.is_rowid(columns.len())) {
             let find = |reader: &mut pages::Reader, keys: &[i64], each: Each| {
                 let mut numbered = keys.iter().enumerate();

@@ -80,8 +80,14 @@ impl Pages {
         })
     }
 
-    /// A table of which `columns` are asked for; `None` where SQLite has to read it.
-    pub fn table<'a>(&'a self, connection: &Connection, table: &str, columns: &[&str]) -> Option<Table<'a>> {
+    /// A table of which `columns` are asked for, and `seldom` of few rows; `None` where SQLite has to read it.
+    pub fn table<'a>(
+        &'a self,
+        connection: &Connection,
+        table: &str,
+        columns: &[&str],
+        seldom: &[&str],
+    ) -> Option<Table<'a>> {
         let root: u32 = connection
             .query_row(
                 "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = ?1",
@@ -89,8 +95,9 @@ impl Pages {
                 |r| r.get(0),
             )
             .ok()?;
-        let places = places(connection, table, columns).ok()??;
-        Some(Table { pages: self, root, places })
+        let mut places = places(connection, table, &[columns, seldom].concat()).ok()??;
+        let seldom = places.split_off(columns.len());
+        Some(Table { pages: self, root, places, seldom })
     }
 
     /// Bytes read until now.
@@ -192,6 +199,7 @@ pub(super) struct Table<'a> {
     pages: &'a Pages,
     root: u32,
     places: Vec<Place>,
+    seldom: Vec<Place>,
 }
 
 impl<'a> Table<'a> {
@@ -208,7 +216,7 @@ impl<'a> Table<'a> {
     pub fn reader(&self) -> Reader<'_> {
         Reader {
             table: self,
-            record: Record::new(self.places.clone(), self.pages.encoding),
+            record: Record::new(self.places.clone(), self.seldom.clone(), self.pages.encoding),
             buffers: Vec::new(),
             whole: Vec::new(),
             way: Vec::new(),

@@ -65,6 +65,8 @@ const LONGER: usize = 2;
 /// Where the columns asked for are in the row that is being looked at.
 pub(super) struct Record {
     places: Vec<Place>,
+    /// Those that few rows are asked for: their header is gone through then.
+    seldom: Vec<Place>,
     encoding: Encoding,
     /// How many columns of a row matter.
     needed: usize,
@@ -90,14 +92,14 @@ pub(super) struct Row<'r> {
 }
 
 impl Record {
-    /// For rows of which these columns are asked for.
-    pub fn new(places: Vec<Place>, encoding: Encoding) -> Self {
+    /// For rows of which these columns are asked for, and some of which also for others.
+    pub fn new(places: Vec<Place>, seldom: Vec<Place>, encoding: Encoding) -> Self {
         let past = |place: &Place| if let Place::Stored(at, _) = place { at + 1 } else { 0 };
         let needed = places.iter().map(past).max().unwrap_or(0);
         let layouts = vec![Layout::default(); LAYOUTS + 1];
         let (layout, columns, texts) = (LAYOUTS, Vec::new(), Vec::new());
         let masks = std::array::from_fn(|size| u128::MAX >> (128 - 8 * told_by(size, needed).max(1)));
-        Self { places, encoding, needed, masks, layouts, layout, rowid: 0, columns, texts }
+        Self { places, seldom, encoding, needed, masks, layouts, layout, rowid: 0, columns, texts }
     }
 
     /// Finds the columns of a row. `payload`: what of it is at hand; whether that holds all that is asked for.
@@ -213,6 +215,27 @@ impl<'r> Row<'r> {
         match self.record.texts.iter().find(|text| text.0 == from && length > 0) {
             Some((_, text)) => Some(text),
             None => self.payload.get(from..from + length),
+        }
+    }
+
+    /// The bytes of a text or blob in column `i` of those that are seldom asked for; `None` where they are not at hand: on
+    /// other pages, or in another encoding.
+    pub fn seldom(self, i: usize) -> Option<Option<&'r [u8]>> {
+        let Place::Stored(column, _) = *self.record.seldom.get(i)? else { return Some(None) };
+        if self.record.encoding != Encoding::Utf8 {
+            return None;
+        }
+        let (size, mut at) = varint(self.payload, 0).ok()?;
+        let mut from = usize::try_from(size).ok()?;
+        let types = self.payload.get(..from)?;
+        for _ in 0..column {
+            let (kind, next) = varint(types, at).ok()?;
+            from = from.checked_add(length(kind).ok()?)?;
+            at = next;
+        }
+        match varint(types, at) {
+            Ok((kind @ 12.., _)) => self.payload.get(from..from.checked_add(length(kind).ok()?)?).map(Some),
+            _ => Some(None),
         }
     }
 }

@@ -27,7 +27,7 @@ pub fn around(found: &mut CaptureAnalysis, wait: &Wait) -> Result<Vec<Iterations
         let profile = &mut found.profile;
         let ranges = &profile.nvtx.ranges;
         let mut chain: Vec<RangeId> = ranges.outwards(ranges.innermost(tid, wait.start)).collect();
-        chain.retain(|&r| ranges.end[r] >= wait.end);
+        chain.retain(|&r| ranges.end(r) >= wait.end);
         chain.reverse();
         let texts = profile.nvtx.ranges.texts(&profile.db, &mut profile.strings, &chain)?;
         let counts = |t: &str| !t.contains("::") && (numbered(t).is_some() || says_iteration(t));
@@ -48,9 +48,9 @@ fn family(
 ) -> Result<Option<Iterations>, InputError> {
     let profile = &mut found.profile;
     let ranges = &profile.nvtx.ranges;
-    let (tid, depth) = (ranges.tid[range], ranges.depth[range]);
+    let (tid, depth) = (ranges.tid(range), ranges.depth[range]);
     let beside: Vec<RangeId> =
-        ranges.closed_at(depth).filter(|&r| ranges.tid[r] == tid).take(MOST_RANGES).collect();
+        ranges.closed_at(depth).filter(|&r| ranges.tid(r) == tid).take(MOST_RANGES).collect();
     let texts = profile.nvtx.ranges.texts(&profile.db, &mut profile.strings, &beside)?;
     let ranges = &profile.nvtx.ranges;
     let is_one = |text: &Option<std::sync::Arc<str>>| text.as_deref().is_some_and(|t| stable_name(t) == name);
@@ -58,7 +58,7 @@ fn family(
         .iter()
         .zip(&texts)
         .filter(|(_, text)| is_one(text))
-        .map(|(&r, _)| (ranges.start[r], ranges.end[r]))
+        .map(|(&r, _)| (ranges.start(r), ranges.end(r)))
         .collect();
     let apart = spans.windows(2).all(|w| w[0].1 <= w[1].0);
     Ok((apart && spans.len() >= FEWEST).then_some(Iterations::marked(name, tid, spans)))
