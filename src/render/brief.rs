@@ -4,7 +4,7 @@
 //! not fit, and what is left out is counted. Keys and commands, which a cut would make wrong, are whole or missing.
 
 use super::json;
-use crate::model::{Fix, Iterations, Recoverable, Report, Rewrite, Site, Tool, Totals, Warning};
+use crate::model::{Fix, Frame, Iterations, Recoverable, Report, Rewrite, Site, Tool, Totals, Warning};
 use crate::vocabulary::{Class, Evidence, Kind};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -122,12 +122,8 @@ pub fn of(report: &Report) -> Brief {
         warnings: report.warnings.iter().take(WARNINGS).map(warning).collect(),
         warnings_omitted: report.warnings.len().saturating_sub(WARNINGS),
     };
-    if let Some(replayed) = &mut brief.totals.replayed {
-        replayed.gpu = start(&replayed.gpu);
-    }
-    if let Some(iterations) = &mut brief.iterations {
-        iterations.source = start(&iterations.source);
-    }
+    brief.totals.replayed.iter_mut().for_each(|replayed| replayed.gpu = start(&replayed.gpu));
+    brief.iterations.iter_mut().for_each(|iterations| iterations.source = start(&iterations.source));
     for found in &report.sites {
         brief.sites.push(site(found));
         if size(&brief) >= LIMIT {
@@ -153,8 +149,7 @@ fn site(site: &Site) -> BriefSite {
         Some(_) => saving.per_iteration_ns,
         None => saving.per_iteration_high_ns,
     };
-    let in_library =
-        |frame: &crate::model::Frame| end(&format!("{}:{} {}", frame.file, frame.line, frame.function));
+    let in_library = |frame: &Frame| end(&format!("{}:{} {}", frame.file, frame.line, frame.function));
     BriefSite {
         id: site.id.clone(),
         key: whole(&site.key),

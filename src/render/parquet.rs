@@ -45,7 +45,7 @@ pub fn refuse(folder: &Path) -> Result<()> {
 /// # Errors
 /// One sentence where the folder cannot be written.
 pub fn write(report: &Report, waits: &[Waits], folder: &Path) -> Result<()> {
-    make(folder)?;
+    refuse(folder)?;
     let tables = waits.iter().zip(&report.profiles).enumerate().map(|(number, (waits, profile))| {
         waits.table(&profile.path, report.sites.iter().filter(|s| s.ix.profile == number))
     });
@@ -65,9 +65,6 @@ fn make(folder: &Path) -> Result<()> {
 }
 
 /// Writes the tables of merged ranks: waits stay in the folders that they are in.
-///
-/// # Errors
-/// As [`write()`].
 pub fn write_merged(report: &Report, tables: &Tables, folder: &Path) -> Result<()> {
     make(folder)?;
     write_tables(report, &tables.in_order()?, folder)
