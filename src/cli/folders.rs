@@ -112,9 +112,8 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
         let named = |path: &Path| path.file_name().is_some_and(|name| glob.is_match(name));
         let within = |folder: &PathBuf| {
             let shown = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-            entries(shown, named)
-                .into_iter()
-                .map(|path| path.strip_prefix(".").map_or(path.clone(), Path::to_owned))
+            let bare = |path: PathBuf| path.strip_prefix(".").map_or(path.clone(), Path::to_owned);
+            entries(shown, named).into_iter().map(bare)
         };
         found = found.iter().flat_map(within).collect();
     }

@@ -77,10 +77,15 @@ fn footer(bench: &Bench) -> Vec<String> {
 }
 
 fn sheets(bench: &Bench) -> Vec<Sheet> {
-    [synchronised(bench), other_waits(bench), calls(bench), copies(bench), loops(bench), constants(bench)]
-        .into_iter()
-        .filter(|sheet| !sheet.rows.is_empty())
-        .collect()
+    let all = [
+        synchronised(bench),
+        other_waits(bench),
+        calls(bench),
+        copies(bench),
+        loops(bench),
+        constants(bench),
+    ];
+    all.into_iter().filter(|sheet| !sheet.rows.is_empty()).collect()
 }
 
 /// How far the rounds were apart.

@@ -179,19 +179,12 @@ fn site(site: &Site) -> BriefSite {
 fn fix(fix: &Fix) -> BriefFix {
     // Code that is cut is no code.
     let rewrite = |r: &Rewrite| Some(Rewrite { before: whole(&r.before)?, after: whole(&r.after)? });
-    BriefFix {
-        title: start(&fix.title),
-        here: fix.here.as_ref().and_then(rewrite),
-        caveat: start(&fix.caveat),
-    }
+    let here = fix.here.as_ref().and_then(rewrite);
+    BriefFix { title: start(&fix.title), here, caveat: start(&fix.caveat) }
 }
 
-fn warning(warning: &Warning) -> Warning {
-    Warning {
-        code: start(&warning.code).into(),
-        message: start(&warning.message),
-        fix: whole(&warning.fix).unwrap_or_default(),
-    }
+fn warning(Warning { code, message, fix }: &Warning) -> Warning {
+    Warning { code: start(code).into(), message: start(message), fix: whole(fix).unwrap_or_default() }
 }
 
 /// Bytes of a character in JSON.
@@ -267,11 +260,8 @@ mod tests {
         let report = sample::sample();
         let brief = of(&report);
         assert_eq!((brief.sites.len(), brief.sites_omitted), (report.sites.len(), report.sites_omitted));
-        let ids = |sites: &[Site]| sites.iter().map(|site| site.key.clone()).collect::<Vec<_>>();
-        assert_eq!(
-            brief.sites.iter().filter_map(|site| site.key.clone()).collect::<Vec<_>>(),
-            ids(&report.sites)
-        );
+        let keys: Vec<&String> = brief.sites.iter().filter_map(|site| site.key.as_ref()).collect();
+        assert_eq!(keys, report.sites.iter().map(|site| &site.key).collect::<Vec<_>>());
         assert_eq!(brief.warnings, report.warnings);
     }
 

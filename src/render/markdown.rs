@@ -66,9 +66,8 @@ fn head(report: &Report) -> String {
     for (label, words) in report.ranks.iter().flat_map(ranks::facts) {
         out += &format!("- {label}: {}\n", md::plain(&words));
     }
-    if report.waits_filtered_out > 0 {
-        out += &format!("{} left out by filters.\n\n", text::counted(report.waits_filtered_out, "wait"));
-    }
+    let left_out = text::counted(report.waits_filtered_out, "wait");
+    out.extend((report.waits_filtered_out > 0).then(|| format!("{left_out} left out by filters.\n\n")));
     for profile in report.profiles.iter().take(4) {
         let command = profile.command.as_deref().map_or(String::new(), |c| format!(", {}", md::code(c)));
         out += &format!("- {}{command}, {}\n", md::code(&profile.path), text::duration(profile.span_ns));
@@ -120,8 +119,8 @@ fn row(site: &SiteView) -> String {
     let (who, cells) = (&site.who, &site.cells);
     let mut place = md::code_cell(&site.place.fit(usize::MAX));
     place.extend(site.place.inner().map(|inner| format!("<br>in {}", md::code_cell(&inner.fit(usize::MAX)))));
-    let called: Vec<String> = who.called().collect();
-    place.extend((!called.is_empty()).then(|| format!("<br>{}", md::plain(&called.join(", ")))));
+    let called = who.called().collect::<Vec<_>>().join(", ");
+    place.extend((!called.is_empty()).then(|| format!("<br>{}", md::plain(&called))));
     place.extend(who.process.as_ref().map(|process| format!("<br>{}", md::code_cell(process))));
     md::row(&[
         site.id.clone(),
@@ -157,9 +156,7 @@ fn details(site: &Site, view: &SiteView, (paths, more): (Vec<(String, String)>, 
     if stack.is_empty() {
         stack = site.native.iter().take(FRAMES).map(|f| format!("  {f}")).collect();
     }
-    if !stack.is_empty() {
-        out += &format!("\n{}", md::block("", &stack));
-    }
+    out.extend((!stack.is_empty()).then(|| format!("\n{}", md::block("", &stack))));
     if !paths.is_empty() {
         let mut lines: Vec<String> = paths.iter().map(|(place, cost)| format!("  {cost}: {place}")).collect();
         lines.extend((more > 0).then(|| format!("  and {}", text::counted(more as u64, "more path"))));
@@ -187,9 +184,7 @@ fn fix(site: &Site) -> String {
         out.push('\n');
     }
     out.extend(fix.alternatives.iter().map(|way| format!("Or: {}.\n\n", md::plain(way))));
-    if !fix.caveat.is_empty() {
-        out += &format!("Mind: {}\n\n", md::plain(&fix.caveat));
-    }
+    out.extend((!fix.caveat.is_empty()).then(|| format!("Mind: {}\n\n", md::plain(&fix.caveat))));
     out
 }
 
@@ -198,23 +193,15 @@ fn fix(site: &Site) -> String {
 fn suggestions(site: &Site) -> Option<String> {
     let edit = site.proposal.as_ref()?.outcome.edit()?;
     let file = md::code(text::path_end(&site.location()?.file, 1));
-    let plain = |block: &Block| {
-        let lines = || block.text.lines().map(|line| line.trim_start_matches('\t'));
-        lines().all(|line| text::escape_terminal(line) == line)
+    let plain = |line: &str| text::escape_terminal(line) == line;
+    let block = |Block { first, last, text }: &Block| {
+        let lines = if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };
+        let plain = text.lines().all(|line| plain(line.trim_start_matches('\t')));
+        plain.then(|| format!("{file}, {lines}:\n\n{}\n", md::suggestion(text)))
     };
-    if !edit.blocks.iter().all(plain) {
-        return None;
-    }
-    let mut out = String::new();
-    for block in &edit.blocks {
-        let lines = match block.last - block.first {
-            0 => format!("line {}", block.first),
-            _ => format!("lines {} to {}", block.first, block.last),
-        };
-        out += &format!("{file}, {lines}:\n\n{}\n", md::suggestion(&block.text));
-    }
-    out.extend(edit.mind.map(|mind| format!("Unsafe: {}.\n\n", mind.help())));
-    Some(out)
+    let blocks: String = edit.blocks.iter().map(block).collect::<Option<_>>()?;
+    let mind = edit.mind.map(|mind| format!("Unsafe: {}.\n\n", mind.help()));
+    Some(blocks + &mind.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -190,10 +190,9 @@ pub(crate) fn table(ranks: &Ranks, style: &Style) -> String {
             lines.extend(notes.map(|line| Tone::Faint.paint(line)));
             lines
         };
-        let mut columns = vec![
-            Column::left(&["id"], sites.iter().map(|site| vec![escaped(&site.id)]).collect()),
-            Column::left(&["verdict"], sites.iter().map(verdict).collect()),
-        ];
+        let ids = sites.iter().map(|site| vec![escaped(&site.id)]).collect();
+        let verdicts = Column::left(&["verdict"], sites.iter().map(verdict).collect());
+        let mut columns = vec![Column::left(&["id"], ids), verdicts];
         if width != Some(0) {
             columns.push(Column::left(&["where"], sites.iter().map(place).collect()));
         }

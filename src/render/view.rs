@@ -167,10 +167,9 @@ pub(crate) fn stack(site: &Site) -> &[Frame] {
 /// Warnings, the command of each only where it is new: one command often mends several things.
 pub(crate) fn warnings(all: &[Warning]) -> Vec<Warning> {
     let said = |at: usize| all[..at].iter().any(|earlier| earlier.fix == all[at].fix);
-    let view = |(at, warning): (usize, &Warning)| Warning {
-        code: warning.code.clone(),
-        message: escaped(&warning.message),
-        fix: if said(at) { String::new() } else { escaped(&warning.fix) },
+    let view = |(at, Warning { code, message, fix }): (usize, &Warning)| {
+        let fix = if said(at) { String::new() } else { escaped(fix) };
+        Warning { code: code.clone(), message: escaped(message), fix }
     };
     all.iter().enumerate().map(view).collect()
 }
