@@ -45,7 +45,7 @@ pub fn refuse(folder: &Path) -> Result<()> {
 /// # Errors
 /// One sentence where the folder cannot be written.
 pub fn write(report: &Report, waits: &[Waits], folder: &Path) -> Result<()> {
-    refuse(folder)?;
+    make(folder)?;
     let tables = waits.iter().zip(&report.profiles).enumerate().map(|(number, (waits, profile))| {
         waits.table(&profile.path, report.sites.iter().filter(|s| s.ix.profile == number))
     });
