@@ -77,13 +77,11 @@ fn damage(found: &CaptureAnalysis) -> Vec<Warning> {
         (context.broken, Code::DamagedPayloads, PAYLOADS),
         (context.chains.damaged, Code::DamagedChains, CHAINS),
     ];
-    let there = kinds.into_iter().filter(|(count, ..)| *count > 0);
     let path = profile.path().display();
-    there
-        .map(|(n, code, what)| {
-            reexport(found, code, format!("{path}: {} {what}; the export is damaged", count(n)))
-        })
-        .collect()
+    let said = |(n, code, what)| {
+        reexport(found, code, format!("{path}: {} {what}; the export is damaged", count(n)))
+    };
+    kinds.into_iter().filter(|(count, ..)| *count > 0).map(said).collect()
 }
 
 /// Tables and columns that every nsys writes and this export lacks.
@@ -98,10 +96,9 @@ fn failures(found: &CaptureAnalysis) -> Option<Warning> {
     let (profile, failed) = (&found.profile, found.profile.calls.failed);
     let (start, name, error) = failed.first?;
     let api = profile.strings.get(name).map_or("a call", |s| base_name(s));
+    let (calls, at) = (counted(failed.calls, "call"), text::timestamp(start));
     let message = format!(
-        "{} that may wait returned an error, the first of them {api} at {}: error {error} of CUDA; what follows is no run in which all goes well",
-        counted(failed.calls, "call"),
-        text::timestamp(start),
+        "{calls} that may wait returned an error, the first of them {api} at {at}: error {error} of CUDA; what follows is no run in which all goes well"
     );
     Some(stays(Code::CallsFailed, message))
 }
@@ -110,22 +107,16 @@ fn failures(found: &CaptureAnalysis) -> Option<Warning> {
 fn nesting(found: &CaptureAnalysis) -> Vec<Warning> {
     let nvtx = &found.profile.nvtx;
     let (ended, left_out) = (nvtx.unclosed.ended, nvtx.unclosed.left_out + nvtx.ranges.too_deep);
-    let ranges = |n: u64| counted(n, "NVTX range");
-    let ended = (ended > 0).then(|| {
-        let message = format!(
-            "never popped: {}, most of them `{}`; each counts as ended where the next of its name begins on its thread",
-            ranges(ended),
-            shorten_end(&nvtx.unclosed.name, 60)
-        );
-        stays(Code::RangesNeverPopped, message)
-    });
-    let left_out = (left_out > 0).then(|| {
-        let message = format!(
-            "left out: {}, which nest deeper than a program's parts do, as ranges do that are pushed and never popped",
-            ranges(left_out)
-        );
-        stays(Code::RangesLeftOut, message)
-    });
+    let [ranges, deep] = [ended, left_out].map(|n| counted(n, "NVTX range"));
+    let name = shorten_end(&nvtx.unclosed.name, 60);
+    let never_popped = format!(
+        "never popped: {ranges}, most of them `{name}`; each counts as ended where the next of its name begins on its thread"
+    );
+    let too_deep = format!(
+        "left out: {deep}, which nest deeper than a program's parts do, as ranges do that are pushed and never popped"
+    );
+    let ended = (ended > 0).then(|| stays(Code::RangesNeverPopped, never_popped));
+    let left_out = (left_out > 0).then(|| stays(Code::RangesLeftOut, too_deep));
     ended.into_iter().chain(left_out).collect()
 }
 
@@ -194,12 +185,8 @@ fn lines(found: &CaptureAnalysis) -> Option<Warning> {
 /// What a capture without lines leaves open, and how another one answers it and this one still gives the times.
 fn answers(found: &CaptureAnalysis) -> String {
     let undecided = found.sites.iter().filter(|s| s.verdict.class == Class::Unknown).count();
-    let open = match undecided {
-        0 => String::new(),
-        open => {
-            format!(", and {} of {} undecided", count(open as u64), counted(found.sites.len() as u64, "site"))
-        }
-    };
+    let (open, all) = (count(undecided as u64), counted(found.sites.len() as u64, "site"));
+    let open = if undecided > 0 { format!(", and {open} of {all} undecided") } else { String::new() };
     let here = shell_quote(&found.profile.path().display().to_string());
     format!(
         "{open}; capture once more with them, then take times from here: sync-report profile.nsys-rep --timing {here}"
@@ -249,10 +236,9 @@ fn threshold(found: &CaptureAnalysis) -> Option<Warning> {
     let threshold = found.profile.target.capture.sync_threshold_ns.filter(|&t| t > 0)?;
     let waits = found.waits.iter().zip(&found.context.stack);
     let short = waits.filter(|(w, stack)| stack.is_none() && w.blocked < threshold).count();
+    let (waits, least) = (count(short as u64), duration(threshold));
     let message = format!(
-        "{} waits were shorter than the capture's backtrace threshold of {}, so they have no line",
-        count(short as u64),
-        duration(threshold)
+        "{waits} waits were shorter than the capture's backtrace threshold of {least}, so they have no line"
     );
     (short > 0).then(|| recapture(found, "", Code::BacktraceThreshold, message))
 }
@@ -340,10 +326,9 @@ fn sources(found: &CaptureAnalysis) -> Vec<Warning> {
 fn size(found: &CaptureAnalysis) -> Vec<Warning> {
     let (ops, open) = (&found.profile.ops, found.profile.calls.open + found.profile.ops.open);
     let tiny = (!ops.is_empty() && ops.len() < TINY_OPS).then(|| {
-        let message = format!(
-            "only {} GPU operations were captured: too few to tell start-up from steady state",
-            ops.len()
-        );
+        let few = ops.len();
+        let message =
+            format!("only {few} GPU operations were captured: too few to tell start-up from steady state");
         recapture(found, "", Code::TinyCapture, message)
     });
     let open = (open > 0).then(|| {
@@ -374,28 +359,23 @@ pub fn checks(found: &CaptureAnalysis) -> Vec<Check> {
     let native = native.map(|s| s.bundle.waits.len()).sum::<usize>();
     let number = |n: usize| count(n as u64);
     let check = |good, question, answer| Check { good, question, answer };
-    let chains = if waits > 0 && exact == waits {
-        if profile.calls.twins.is_empty() { "none" } else { "recorded" }.to_owned()
-    } else {
-        format!("{} waits placed by them", number(native))
+    let chains = match profile.calls.twins.is_empty() {
+        _ if waits == 0 || exact < waits => format!("{} waits placed by them", number(native)),
+        true => "none".to_owned(),
+        false => "recorded".to_owned(),
     };
+    let range = if native_only { "nvtxRangePush(\"step\")" } else { "torch.cuda.nvtx.range(f\"step {i}\")" };
     let iterations = found.iterations.as_ref().map_or_else(
-        || {
-            format!(
-                "none: wrap the loop's body in {}",
-                if native_only { "nvtxRangePush(\"step\")" } else { "torch.cuda.nvtx.range(f\"step {i}\")" }
-            )
-        },
+        || format!("none: wrap the loop's body in {range}"),
         |i| format!("{} by {}", text::iterations(i.spans.len() as u64, i.start_up as u64), i.source()),
     );
     let graphs = match profile.ops.graph_launches {
         0 => "nothing hidden".to_owned(),
         n => format!("hidden in {} graph launches", count(n)),
     };
-    let lines = if native_only {
-        "no Python in this program".to_owned()
-    } else {
-        format!("{} of {} waits", number(exact), number(waits))
+    let lines = match native_only {
+        true => "no Python in this program".to_owned(),
+        false => format!("{} of {} waits", number(exact), number(waits)),
     };
     vec![
         check(!profile.calls.is_empty(), "CUDA API calls", count(profile.calls.total())),

@@ -90,13 +90,9 @@ pub fn plan(report: &Report, sources: &SourceTree, wanted: &Wanted) -> Patch {
                 Ok((path, _)) if !wanted.may_edit(&path) => answer.reason = Some(Refusal::Outside),
                 Ok(_) if edit.safety == Safety::Unsafe && !wanted.with_unsafe => answer.is_unsafe = true,
                 Ok((path, before)) => {
-                    let new = || Edited {
-                        recorded: frame.file.clone(),
-                        before,
-                        sites: Vec::new(),
-                        edits: Vec::new(),
-                    };
-                    let file = files.entry(path).or_insert_with(new);
+                    let recorded = frame.file.clone();
+                    let (sites, edits) = Default::default();
+                    let file = files.entry(path).or_insert(Edited { recorded, before, sites, edits });
                     answer.made = true;
                     file.sites.push(patch.sites.len());
                     if !file.edits.contains(&edit) {

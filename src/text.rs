@@ -148,6 +148,15 @@ pub fn iterations(number: u64, start_up: u64) -> String {
     }
 }
 
+/// "S1, S2 and S5".
+pub fn and(words: &[impl AsRef<str>]) -> String {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    match &words[..] {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        words => words.concat(),
+    }
+}
+
 /// The first `most` of some words, and how many more there are: "S1, S2, and 7 more"; "none".
 pub fn listed(words: impl ExactSizeIterator<Item = String>, most: usize) -> String {
     let count = words.len();
@@ -162,19 +171,13 @@ pub fn listed(words: impl ExactSizeIterator<Item = String>, most: usize) -> Stri
 
 /// A share given in percent: "0 %", "<0.1 %", "12.3 %", "100 %"; "n/a" where it is no number.
 pub fn percent(percent: f64) -> String {
-    let size = percent.abs();
-    if !percent.is_finite() {
-        "n/a".to_owned()
-    } else if size == 0.0 {
-        "0 %".to_owned()
-    } else if size < 0.1 {
-        "<0.1 %".to_owned()
-    } else if (99.95..100.0).contains(&size) {
-        ">99.9 %".to_owned()
-    } else if size < 99.95 {
-        format!("{percent:.1} %")
-    } else {
-        format!("{percent:.0} %")
+    match percent.abs() {
+        _ if !percent.is_finite() => "n/a".to_owned(),
+        0.0 => "0 %".to_owned(),
+        ..0.1 => "<0.1 %".to_owned(),
+        ..99.95 => format!("{percent:.1} %"),
+        ..100.0 => ">99.9 %".to_owned(),
+        _ => format!("{percent:.0} %"),
     }
 }
 
@@ -190,17 +193,13 @@ pub fn confidence(share: f64) -> String {
 
 /// How many in the mean: "12", "2.5", "0.33", "<0.01".
 pub fn rate(rate: f64) -> String {
-    if !rate.is_finite() {
-        return "n/a".to_owned();
+    match rate {
+        _ if !rate.is_finite() => "n/a".to_owned(),
+        1_000.0.. => count(rate.round() as u64),
+        9.995.. => trim_zeros(format!("{rate:.1}")),
+        0.01.. | ..=0.0 => trim_zeros(format!("{rate:.2}")),
+        _ => "<0.01".to_owned(),
     }
-    if rate > 0.0 && rate < 0.01 {
-        return "<0.01".to_owned();
-    }
-    if rate >= 1_000.0 {
-        return count(rate.round() as u64);
-    }
-    let decimals = if rate < 9.995 { 2 } else { 1 };
-    trim_zeros(format!("{rate:.decimals$}"))
 }
 
 /// A size: "4 B", "512 KiB", "1.5 MiB", "32 GiB".
@@ -216,13 +215,7 @@ pub fn bytes(bytes: u64) -> String {
         value /= 1_024.0;
         unit += 1;
     }
-    let decimals = if value < 9.995 {
-        2
-    } else if value < 99.95 {
-        1
-    } else {
-        0
-    };
+    let decimals = usize::from(value < 99.95) + usize::from(value < 9.995);
     format!("{} {}", trim_zeros(format!("{value:.decimals$}")), UNITS[unit])
 }
 
@@ -235,24 +228,21 @@ fn columns(character: char) -> usize {
     if character == '\u{fe0f}' { 1 } else { character.width().unwrap_or(1) }
 }
 
+/// Bytes of the first characters that fit `max` columns.
+fn fitting(characters: impl Iterator<Item = char>, max: usize) -> usize {
+    let mut left = max;
+    let fits = |c: &char| left.checked_sub(columns(*c)).map(|rest| left = rest).is_some();
+    characters.take_while(fits).map(char::len_utf8).sum()
+}
+
 /// The longest start of `text` that fits `max` columns.
 fn head(text: &str, max: usize) -> &str {
-    let mut used = 0;
-    let end = text.char_indices().find(|&(_, c)| {
-        used += columns(c);
-        used > max
-    });
-    &text[..end.map_or(text.len(), |(index, _)| index)]
+    &text[..fitting(text.chars(), max)]
 }
 
 /// The longest end of `text` that fits `max` columns.
 fn tail(text: &str, max: usize) -> &str {
-    let mut used = 0;
-    let start = text.char_indices().rev().find(|&(_, c)| {
-        used += columns(c);
-        used > max
-    });
-    &text[start.map_or(0, |(index, c)| index + c.len_utf8())..]
+    &text[text.len() - fitting(text.chars().rev(), max)..]
 }
 
 /// `text` cut at its end to `max` columns.
@@ -284,10 +274,7 @@ pub fn shorten_path(path: &str, max: usize) -> Cow<'_, str> {
     let fits = separators(path).find(|&at| width(&path[at..]) < max);
     match fits {
         Some(at) => Cow::Owned(format!("{ELLIPSIS}{}", &path[at..])),
-        None => {
-            let name = separators(path).last().map_or(path, |at| &path[at + 1..]);
-            Cow::Owned(shorten_middle(name, max).into_owned())
-        }
+        None => shorten_middle(path_end(path, 1), max),
     }
 }
 

@@ -3,12 +3,9 @@
 use super::{CTX_SYNC, Category, Pattern, Strategy::*};
 use crate::vocabulary::Kind;
 
-const BASE: Pattern = Pattern {
-    category: Category::ErrorCheck,
-    kind: Some(Kind::ErrorCheck),
-    trace: "the op's kernels, a reduction, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize",
-    ..Pattern::BASE
-};
+const BASE: Pattern = Pattern::BASE.kind(Kind::ErrorCheck).trace(
+    "the op's kernels, a reduction, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize",
+);
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry("E01", "torch.linalg: inv, cholesky, solve, lu_factor")
@@ -124,7 +121,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["keep the compile cache between runs"])
         .driver_api(CTX_SYNC)
         .sources("torch/_inductor")
-        .torch(&[
+        .site(&[
             ("torch/_inductor/runtime/benchmarking.py", ""),
             (
                 "torch/_inductor/runtime/triton_heuristics.py",
@@ -172,7 +169,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("var = var.clamp(min=1e-6)\nloss = 0.5 * (var.log() + (x - y) ** 2 / var).mean()")
         .mind("A negative variance is clamped without a word. The original keeps the clamp out of the gradient. var of fewer dimensions: var.unsqueeze(-1).")
         .sources("torch/nn/functional.py")
-        .torch(&[("torch/nn/functional.py", "gaussian_nll_loss")]),
+        .site(&[("torch/nn/functional.py", "gaussian_nll_loss")]),
     BASE.entry("E13", "TensorRT: an engine is built")
         .triggers(&["builder.build_serialized_network(network, config)", "torch_tensorrt.compile(model)"])
         .op("nvinfer1::IBuilder::buildSerializedNetwork")
@@ -201,5 +198,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .versions("cache_results: Triton 3.3 and later")
         .driver_api(CTX_SYNC)
         .sources("triton/runtime/autotuner.py")
-        .torch(&[("triton/runtime/autotuner.py", "_bench")]),
+        .site(&[("triton/runtime/autotuner.py", "_bench")])
+        .package("torch"),
 ];

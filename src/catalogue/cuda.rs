@@ -3,12 +3,10 @@
 use super::{CTX_SYNC, Category::*, EVENT_SYNC, Pattern, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
 
-const BASE: Pattern = Pattern {
-    category: ExplicitSync,
-    kind: Some(Explicit),
-    sources: "CUDA C++ Programming Guide 13, chapter on asynchronous execution",
-    ..Pattern::BASE
-};
+const BASE: Pattern = Pattern::BASE
+    .kind(Explicit)
+    .category(ExplicitSync)
+    .sources("CUDA C++ Programming Guide 13, chapter on asynchronous execution");
 
 /// What the CPU may still need such a wait for.
 const NEEDED: &str = "Needed before the CPU reads managed or mapped memory or the target of an asynchronous copy, or writes to the source of one, and before MPI or another library uses a buffer of the device.";

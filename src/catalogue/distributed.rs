@@ -3,7 +3,7 @@
 use super::{Category::*, EVENT_SYNC, Pattern, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
 
-const BASE: Pattern = Pattern { category: Distributed, ..Pattern::BASE };
+const BASE: Pattern = Pattern::BASE.category(Distributed);
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry("H01", "all_reduce(), work.wait() with NCCL")
@@ -43,7 +43,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["needed there: a barrier of a gloo group waits for ranks, not for the GPU"])
         .versions("older PyTorch waits for the whole device")
         .sources("PyTorch ProcessGroupNCCL.cpp")
-        .torch(&[("torch/distributed/distributed_c10d.py", "barrier")]),
+        .site(&[("torch/distributed/distributed_c10d.py", "barrier")]),
     BASE.entry("H04", "NCCL watchdog and heartbeat threads")
         .category(NotAWait)
         .triggers(&["dist.init_process_group('nccl')"])
@@ -90,7 +90,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("sampler = DistributedSampler(ds, drop_last=True)\nfor x in DataLoader(ds, sampler=sampler):\n    train_step(ddp, x)")
         .mind("The last samples are dropped, or repeated with drop_last=False.")
         .sources("torch/nn/parallel/distributed.py")
-        .torch(&[
+        .site(&[
             (
                 "torch/nn/parallel/distributed.py",
                 "_find_common_rank _check_global_requires_backward_grad_sync",
@@ -111,7 +111,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["FSDP2 has no such wait"])
         .driver_api(EVENT_SYNC)
         .sources("torch/distributed/fsdp/_runtime_utils.py")
-        .torch(&[("torch/distributed/fsdp/_runtime_utils.py", "_unshard")]),
+        .site(&[("torch/distributed/fsdp/_runtime_utils.py", "_unshard")]),
     BASE.entry("H09", "FSDP with CPU offload")
         .triggers(&[
             "FullyShardedDataParallel(model, cpu_offload=CPUOffload(True))",
@@ -126,7 +126,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("fully_shard(model)")
         .mind("Needs room for parameters and optimizer state on the GPU.")
         .sources("torch/distributed/fsdp")
-        .torch(&[
+        .site(&[
             ("torch/distributed/fsdp/_runtime_utils.py", "_post_backward_final_callback"),
             ("torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py", "finalize_backward"),
         ]),
@@ -142,7 +142,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("bfloat16 has fewer digits than float16.")
         .or(&["state_dict and optimizer state: save more rarely"])
         .sources("torch/distributed/fsdp/sharded_grad_scaler.py")
-        .torch(&[
+        .site(&[
             ("torch/distributed/fsdp/sharded_grad_scaler.py", ""),
             ("torch/distributed/fsdp/_state_dict_utils.py", ""),
             ("torch/distributed/fsdp/_optim_utils.py", ""),
@@ -152,6 +152,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .op("torch.nn.modules._functions.SyncBatchNorm.forward")
         .trace("an NCCL all-gather, a comparison, then three mask selections with counts (4 bytes to the host): three waits per layer")
         .kind(Kind::ErrorCheck)
+        .category(Distributed)
         .why("Ranks with an empty input are filtered out by a mask, although no rank normally has one.")
         .fix(SyncFreeApi, "use GroupNorm")
         .before("model = nn.SyncBatchNorm.convert_sync_batchnorm(model)")
@@ -159,7 +160,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Another normalisation changes the model.")
         .or(&["capture the step with CUDA graphs: the check is skipped then"])
         .sources("pytorch#78549, pytorch#78666")
-        .torch(&[("torch/nn/modules/_functions.py", "forward")]),
+        .site(&[("torch/nn/modules/_functions.py", "forward")]),
     BASE.entry("H12", "gloo collectives on CUDA tensors")
         .triggers(&["dist.init_process_group('gloo')"])
         .op("ProcessGroupGloo")
@@ -181,7 +182,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("dist.all_reduce(torch.zeros(1, device='cuda'))\ntorch.cuda.profiler.start()\ndist.all_reduce(t)")
         .sources("general knowledge"),
     BASE.entry("H14", "shape exchange between pipeline stages")
-        .category(DynamicShapes)
         .triggers(&["recv_prev_shape.tolist()"])
         .op("Tensor.tolist")
         .trace("a pageable copy of 24 bytes with cudaStreamSynchronize, and cudaDeviceSynchronize")

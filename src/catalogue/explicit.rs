@@ -3,13 +3,11 @@
 use super::{CTX_SYNC, Category::*, EVENT_SYNC, Pattern, Strategy::*};
 use crate::vocabulary::Kind::*;
 
-const BASE: Pattern = Pattern {
-    category: ExplicitSync,
-    kind: Some(Explicit),
-    driver_api: CTX_SYNC,
-    trace: "cudaDeviceSynchronize without a copy before it",
-    ..Pattern::BASE
-};
+const BASE: Pattern = Pattern::BASE
+    .kind(Explicit)
+    .category(ExplicitSync)
+    .driver_api(CTX_SYNC)
+    .trace("cudaDeviceSynchronize without a copy before it");
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry("F01", "torch.cuda.synchronize()")
@@ -22,7 +20,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Keep it before the CPU reads a buffer that a non_blocking copy fills or writes to one that it uploads, or before another process or a custom library uses the data.")
         .or(&["a clock: time with CUDA events, read after the loop", "an order between streams: wait_stream"])
         .sources("PyTorch cuda/Module.cpp; seen in captures")
-        .torch(&[
+        .site(&[
             ("torch/cuda/__init__.py", "synchronize"),
             ("torch/accelerator/__init__.py", "synchronize"),
         ]),
@@ -38,7 +36,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["delete it where nothing uses the result"])
         .driver_api(super::STREAM_SYNC)
         .sources("PyTorch CUDAStream.h; seen in captures")
-        .torch(&[("torch/cuda/streams.py", "synchronize Stream.synchronize")]),
+        .site(&[("torch/cuda/streams.py", "synchronize Stream.synchronize")]),
     BASE.entry("F03", "event.synchronize()")
         .triggers(&["event.synchronize()", "ev.synchronize()"])
         .op("torch.cuda.Event.synchronize")
@@ -51,7 +49,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .driver_api(EVENT_SYNC)
         .sources("PyTorch CUDAEvent.h; seen in captures")
         // Frames without the class name are those of F02: the driver call tells the two apart.
-        .torch(&[("torch/cuda/streams.py", "Event.synchronize")]),
+        .site(&[("torch/cuda/streams.py", "Event.synchronize")]),
     BASE.entry("F04", "polling with event.query() or stream.query()")
         .triggers(&["while not ev.query(): pass", "stream.query()"])
         .op("cudaEventQuery, cudaStreamQuery")
@@ -102,7 +100,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Leave, "nothing to do if captured once")
         .or(&["captured again and again: keep the graph"])
         .sources("torch/cuda/graphs.py")
-        .torch(&[(
+        .site(&[(
             "torch/cuda/graphs.py",
             "__enter__ __exit__ capture_begin capture_end make_graphed_callables",
         )]),
@@ -116,7 +114,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("# newer driver: no wait\ngraph.replay()")
         .versions("drivers before CUDA 11.4")
         .sources("PyTorch CUDAGraph.cpp")
-        .torch(&[("torch/cuda/graphs.py", "replay")]),
+        .site(&[("torch/cuda/graphs.py", "replay")]),
     BASE.entry("F09", "starting and stopping a profiler")
         .triggers(&[
             "torch.profiler.profile()",
@@ -132,7 +130,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("with torch.profiler.profile() as prof:\n    train_step()")
         .after("train_step()  # under nsys alone")
         .sources("torch/autograd/profiler.py")
-        .torch(&[
+        .site(&[
             ("torch/autograd/profiler.py", ""),
             ("torch/profiler/profiler.py", ""),
             ("torch/cuda/profiler.py", "start stop"),
@@ -148,10 +146,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("torch.cuda.profiler.start()\nms = triton.testing.do_bench(lambda: f(x))")
         .after("ms = triton.testing.do_bench(lambda: f(x))\ntorch.cuda.profiler.start()")
         .sources("triton/testing.py")
-        .torch(&[
+        .site(&[
             ("triton/testing.py", "do_bench do_bench_cudagraph"),
             ("torch/utils/benchmark/utils/timer.py", ""),
-        ]),
+        ])
+        .package("torch"),
     BASE.entry("F11", "CUDA tensors through multiprocessing queues")
         .triggers(&["queue.put(cuda_tensor)"])
         .op("StorageSharing")
@@ -164,7 +163,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["send indices, and load in the receiver"])
         .driver_api(super::STREAM_SYNC)
         .sources("PyTorch StorageSharing.cpp")
-        .torch(&[("torch/multiprocessing/reductions.py", "reduce_tensor")]),
+        .site(&[("torch/multiprocessing/reductions.py", "reduce_tensor")]),
     BASE.entry("F12", "numba, CuPy, PyCUDA: synchronize() and get()")
         .triggers(&["cupy.asnumpy(a)", "a.get()"])
         .op("library calls outside PyTorch")

@@ -1,11 +1,7 @@
 //! A15 to A34: reads of values inside PyTorch's own code: printing, comparing, optimizers, validation; A35: guards of the
 //! program's own; A41: an optimizer.
 
-use super::{
-    Category::{self, *},
-    Pattern,
-    Strategy::*,
-};
+use super::{Category::*, Pattern, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
 
 const BOOL_READ: &str =
@@ -22,7 +18,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("bar.set_description(f'loss {loss:.3f}')")
         .after("if step % 50 == 0:\n    bar.set_description(f'loss {loss:.3f}')")
         .sources("torch/_tensor.py")
-        .torch(&[("torch/_tensor.py", "__format__")]),
+        .site(&[("torch/_tensor.py", "__format__")]),
     BASE.entry("A16", "print(), repr() or str() of a CUDA tensor")
         .triggers(&["print(t)", "repr(t)", "str(t)", "logging.info(\"%s\", t)"])
         .op("torch._tensor_str")
@@ -34,7 +30,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("if step % 100 == 0:\n    print(loss.cpu())")
         .or(&["drop the print"])
         .sources("torch/_tensor_str.py")
-        .torch(&[("torch/_tensor_str.py", ""), ("torch/_tensor.py", "__repr__ __str__")]),
+        .site(&[("torch/_tensor_str.py", ""), ("torch/_tensor.py", "__repr__ __str__")]),
     BASE.entry("A17", "torch.equal()")
         .triggers(&["torch.equal(a, b)", "a.equal(b)"])
         .op("aten::equal")
@@ -66,7 +62,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("norm = clip_grad_norm_(params, 1.0)\nif step % 100 == 0 and not torch.isfinite(norm):\n    raise RuntimeError('gradient norm is not finite')")
         .mind("A bad step is applied before you notice: keep the check where that is not acceptable.")
         .sources("torch/nn/utils/clip_grad.py")
-        .torch(&[("torch/nn/utils/clip_grad.py", "clip_grad_norm_ _get_total_norm get_total_norm")]),
+        .site(&[("torch/nn/utils/clip_grad.py", "clip_grad_norm_ _get_total_norm get_total_norm")]),
     BASE.entry("A20", "GradScaler.step()")
         .triggers(&["scaler.step(optimizer)"])
         .op("GradScaler._maybe_opt_step")
@@ -79,7 +75,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("fused=True exists for Adam, AdamW, SGD and Adagrad. Numbers may differ in the last bits.")
         .or(&["train in bfloat16, without a scaler"])
         .sources("torch/amp/grad_scaler.py; NVIDIA sync-free guide, category 4")
-        .torch(&[
+        .site(&[
             ("torch/amp/grad_scaler.py", "_maybe_opt_step step"),
             ("torch/cuda/amp/grad_scaler.py", "_maybe_opt_step step"),
         ]),
@@ -93,7 +89,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("if step % 100 == 0:\n    log('scale', scaler.get_scale())")
         .mind("Code that compares the scale before and after update() to detect a skipped step needs it every step.")
         .sources("torch/amp/grad_scaler.py")
-        .torch(&[("torch/amp/grad_scaler.py", "get_scale"), ("torch/cuda/amp/grad_scaler.py", "get_scale")]),
+        .site(&[("torch/amp/grad_scaler.py", "get_scale"), ("torch/cuda/amp/grad_scaler.py", "get_scale")]),
     BASE.entry("A22", "optimizer state 'step' on the GPU")
         .triggers(&["optimizer.step()"])
         .op("torch.optim.optimizer._get_value -> aten::item")
@@ -107,7 +103,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("With fused=True or capturable=True the counters must stay on the GPU.")
         .or(&["fused=True or capturable=True, with the counters left on the GPU"])
         .sources("pytorch#128208, pytorch#74424, Lightning#19955")
-        .torch(&[("torch/optim/optimizer.py", "_get_value")]),
+        .site(&[("torch/optim/optimizer.py", "_get_value")]),
     BASE.entry("A23", "torch.optim.LBFGS")
         .triggers(&["torch.optim.LBFGS(params)"])
         .op("LBFGS.step")
@@ -119,7 +115,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("opt = torch.optim.AdamW(params, fused=True)  # once\nclosure()\nopt.step()")
         .mind("Another optimizer converges differently.")
         .sources("torch/optim/lbfgs.py")
-        .torch(&[("torch/optim/lbfgs.py", "")]),
+        .site(&[("torch/optim/lbfgs.py", "")]),
     BASE.entry("A24", "ReduceLROnPlateau.step(metric)")
         .triggers(&["scheduler.step(metric)"])
         .op("ReduceLROnPlateau.step -> aten::item")
@@ -131,12 +127,13 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("value = val_loss.item()  # one read for both\nprint(value)\nscheduler.step(value)")
         .or(&["call the scheduler once per epoch"])
         .sources("torch/optim/lr_scheduler.py")
-        .torch(&[("torch/optim/lr_scheduler.py", "step is_better")]),
+        .site(&[("torch/optim/lr_scheduler.py", "step is_better")]),
     BASE.entry("A25", "autograd anomaly detection")
         .triggers(&["torch.autograd.set_detect_anomaly(True)", "torch.autograd.detect_anomaly()"])
         .op("aten::_is_any_true after each backward op")
         .trace("isnan and reduction kernels, a copy of 1 byte and cudaStreamSynchronize after every backward op, on an autograd thread without Python frames")
         .kind(Kind::ErrorCheck)
+        .category(DataDependentControlFlow)
         .intended()
         .why("A debugging switch that tests the result of each backward op for NaN.")
         .fix(Remove, "switch anomaly detection off outside debugging")
@@ -144,7 +141,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("torch.autograd.set_detect_anomaly(args.debug)")
         .sources("PyTorch autograd engine.cpp"),
     BASE.entry("A26", "argument checks of torch.distributions")
-        .category(Category::ErrorCheck)
         .triggers(&["torch.distributions.Normal(loc, scale)", "dist.log_prob(value)"])
         .op("Distribution.__init__, Distribution._validate_sample")
         .trace("constraint kernels and a reduction, a copy of 1 byte to pinned host memory and cudaStreamSynchronize per parameter and per log_prob")
@@ -155,12 +151,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("d = torch.distributions.Normal(loc, scale, validate_args=False)")
         .mind("Invalid parameters then give wrong numbers or NaN instead of an error. Distribution.set_default_validate_args(False) does it for all.")
         .sources("torch/distributions/distribution.py; pytorch#48743")
-        .torch(&[
+        .site(&[
             ("torch/distributions/distribution.py", "__init__ _validate_sample"),
             ("torch/distributions/distribution.py", ""),
         ]),
     BASE.entry("A27", "TransformerEncoder/Decoder without is_causal")
-        .category(Category::ErrorCheck)
         .triggers(&[
             "nn.TransformerEncoder(layer, n)(x, mask=m)",
             "nn.TransformerDecoder(layer, n)(x, memory, tgt_mask=m)",
@@ -173,9 +168,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("out = encoder(x, mask=causal_mask, is_causal=True)")
         .mind("is_causal=True with a mask that is not causal gives wrong results: False for those. Of nn.TransformerDecoder it is tgt_is_causal=.")
         .sources("torch/nn/modules/transformer.py")
-        .torch(&[("torch/nn/modules/transformer.py", "_detect_is_causal_mask")]),
+        .site(&[("torch/nn/modules/transformer.py", "_detect_is_causal_mask")]),
     BASE.entry("A28", "TransformerEncoder fast path with a padding mask")
-        .category(DynamicShapes)
         .triggers(&["nn.TransformerEncoder(layer, n)(x, src_key_padding_mask=m)"])
         .op("aten::_nested_tensor_from_mask_left_aligned")
         .trace("mask kernels, a copy of 1 byte and cudaStreamSynchronize, then a pageable copy of the sequence lengths")
@@ -186,7 +180,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("encoder = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)  # once\nout = encoder(x, src_key_padding_mask=pad)")
         .mind("Padding is then computed too: slower if much of the batch is padding. Padded places are no longer zeros: mask them before you pool.")
         .sources("torch/nn/modules/transformer.py")
-        .torch(&[("torch/nn/modules/transformer.py", "forward")]),
+        .site(&[("torch/nn/modules/transformer.py", "forward")]),
     BASE.entry("A29", "backward of prod or cumprod")
         .triggers(&["x.prod()", "x.cumprod(0)"])
         .op("prod_backward, cumprod_backward -> aten::item")
@@ -210,7 +204,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Only for positive values.")
         .sources("PyTorch FunctionsManual.cpp"),
     BASE.entry("A31", "torch.searchsorted(sorter=...)")
-        .category(Category::ErrorCheck)
         .triggers(&["torch.searchsorted(seq, v, sorter=idx)"])
         .op("aten::searchsorted")
         .trace("two reductions, each with a copy of 8 bytes to pinned host memory and cudaStreamSynchronize")
@@ -239,7 +232,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("if step % 100 == 0:\n    writer.add_scalar('loss', loss, step)")
         .or(&["collect on the GPU, and log what was collected"])
         .sources("torch/utils/tensorboard/_convert_np.py")
-        .torch(&[("torch/utils/tensorboard/_convert_np.py", "")]),
+        .site(&[("torch/utils/tensorboard/_convert_np.py", "")]),
     BASE.entry("A34", "torch.equal() on a DTensor")
         .category(Distributed)
         .triggers(&["torch.equal(dtensor_a, dtensor_b)"])
@@ -252,7 +245,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("if step % 1000 == 0:\n    assert torch.equal(a, b)")
         .mind("Every rank must take the same branch, or the collective hangs.")
         .sources("torch/distributed/tensor/_dispatch.py")
-        .torch(&[("torch/distributed/tensor/_dispatch.py", "dispatch _dispatch_fast_path_python_tail")]),
+        .site(&[("torch/distributed/tensor/_dispatch.py", "dispatch _dispatch_fast_path_python_tail")]),
     BASE.entry("A35", "NaN/inf or limit guard on a GPU value")
         .triggers(&[
             "if not torch.isfinite(loss): raise RuntimeError()",
@@ -278,5 +271,5 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("foreach=True joins the kernels and not these reads.")
         .versions("PyTorch 2.5 and later, which has it")
         .sources("torch/optim/_adafactor.py")
-        .torch(&[("torch/optim/_adafactor.py", "_single_tensor_adafactor _multi_tensor_adafactor")]),
+        .site(&[("torch/optim/_adafactor.py", "_single_tensor_adafactor _multi_tensor_adafactor")]),
 ];

@@ -3,7 +3,7 @@
 use super::{Category::*, Pattern, Strategy::*};
 use crate::vocabulary::Kind::*;
 
-const BASE: Pattern = Pattern { kind: Some(HostKnown), ..Pattern::BASE };
+const BASE: Pattern = Pattern::BASE.kind(HostKnown);
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry("A36", "a number computed on the GPU from what the host uploaded")

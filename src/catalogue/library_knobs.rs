@@ -7,35 +7,28 @@ use crate::vocabulary::Kind;
 
 /// An entry whose trace follows from its kind.
 pub(super) const fn entry(id: &'static str, title: &'static str, kind: Kind) -> Pattern {
-    let (category, op, trace) = match kind {
-        Kind::Upload => (
-            Category::DeviceMovement,
-            "aten::to",
-            "a copy from pageable memory to the GPU, then cudaStreamSynchronize",
-        ),
-        Kind::Explicit | Kind::Timing => (
-            Category::ExplicitSync,
-            "torch.cuda.synchronize, torch.cuda.Event.synchronize",
-            "cudaDeviceSynchronize or cudaEventSynchronize without a copy",
-        ),
-        Kind::DynamicShape => (
-            Category::DynamicShapes,
-            "aten::nonzero, aten::item, Tensor.tolist",
-            "a copy of a count or of sizes to host memory, then cudaStreamSynchronize",
-        ),
-        Kind::CpuCompute => (
-            Category::DeviceMovement,
-            "aten::to, Tensor.tolist",
-            "a copy to host memory, then cudaStreamSynchronize or cudaEventSynchronize",
-        ),
-        Kind::ErrorCheck => (
-            Category::ErrorCheck,
-            "aten::is_nonzero",
-            "a copy of 1 byte to pinned host memory, then cudaStreamSynchronize",
-        ),
-        _ => (Category::DataDependentControlFlow, LOGGED.op, LOGGED.trace),
+    let base = match kind {
+        Kind::Upload => LOGGED
+            .category(Category::DeviceMovement)
+            .op("aten::to")
+            .trace("a copy from pageable memory to the GPU, then cudaStreamSynchronize"),
+        Kind::Explicit | Kind::Timing => LOGGED
+            .category(Category::ExplicitSync)
+            .op("torch.cuda.synchronize, torch.cuda.Event.synchronize")
+            .trace("cudaDeviceSynchronize or cudaEventSynchronize without a copy"),
+        Kind::DynamicShape => LOGGED
+            .op("aten::nonzero, aten::item, Tensor.tolist")
+            .trace("a copy of a count or of sizes to host memory, then cudaStreamSynchronize"),
+        Kind::CpuCompute => LOGGED
+            .category(Category::DeviceMovement)
+            .op("aten::to, Tensor.tolist")
+            .trace("a copy to host memory, then cudaStreamSynchronize or cudaEventSynchronize"),
+        Kind::ErrorCheck => LOGGED
+            .op("aten::is_nonzero")
+            .trace("a copy of 1 byte to pinned host memory, then cudaStreamSynchronize"),
+        _ => LOGGED,
     };
-    Pattern { category, op, trace, ..LOGGED }.entry(id, title).kind(kind)
+    base.entry(id, title).kind(kind)
 }
 
 const TRAINER_ARGS: &str = "args = TrainingArguments(output_dir='out')";
@@ -46,7 +39,7 @@ const DETECTION: &str = "torchvision/models/detection/";
 pub(super) const PATTERNS: &[Pattern] = &[
     entry("L65", "Lightning: batches moved to the GPU", Kind::Upload)
         .triggers(&["Trainer().fit(model, loader)"])
-        .site("lightning", &[("lightning/fabric/utilities/apply_func.py", "batch_to")])
+        .site(&[("lightning/fabric/utilities/apply_func.py", "batch_to")])
         .often("every batch")
         .why("Lightning copies with non_blocking=True, which needs pinned memory to be of use.")
         .fix(NonBlocking, "DataLoader(pin_memory=True): the rest is done already")
@@ -55,7 +48,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("Lightning 2.6.6"),
     entry("L66", "Lightning: table of results", Kind::Logging)
         .triggers(&["trainer.validate(model)", "trainer.test(model)"])
-        .site("lightning", &[("lightning/pytorch/loops/evaluation_loop.py", "_print_results")])
+        .site(&[("lightning/pytorch/loops/evaluation_loop.py", "_print_results")])
         .often("every validate or test")
         .why("Metrics are read one by one to print a table.")
         .fix(Remove, "pass verbose=False")
@@ -64,14 +57,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("Lightning 2.6.6"),
     entry("L67", "Lightning: tensors given to a logger", Kind::Logging)
         .triggers(&["logger.log_metrics({'loss': loss})"])
-        .site(
-            "lightning",
-            &[
+        .site(&[
                 ("lightning/fabric/loggers/tensorboard.py", "log_metrics"),
                 ("lightning/fabric/loggers/csv_logs.py", "_handle_value"),
                 ("lightning/pytorch/loggers/litlogger.py", "log_metrics"),
-            ],
-        )
+            ])
         .often("every call")
         .why("The logger converts each tensor at once.")
         .fix(Delay, "log every N steps")
@@ -80,7 +70,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("Lightning 2.6.6"),
     entry("L68", "Trainer: learning rate for the log", Kind::Logging)
         .triggers(&["last_lr.item()"])
-        .site("transformers", &[("transformers/trainer.py", "_get_learning_rate")])
+        .site(&[("transformers/trainer.py", "_get_learning_rate")])
         .often("every optimizer step")
         .why("A scheduler that keeps its rate in a tensor has it read for the log.")
         .fix(Remove, "give the optimizer a float: lr=1e-4")
@@ -90,7 +80,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("transformers 5.23.0"),
     entry("L69", "Trainer: predictions of an evaluation to the host", Kind::CpuCompute)
         .triggers(&["trainer.evaluate()", "trainer.predict(ds)"])
-        .site("transformers", &[("transformers/trainer_pt_utils.py", "nested_numpify")])
+        .site(&[("transformers/trainer_pt_utils.py", "nested_numpify")])
         .often("every evaluation, or every eval_accumulation_steps")
         .why("Logits and labels become NumPy arrays for compute_metrics.")
         .fix(Remove, "prediction_loss_only=True where only the loss counts")
@@ -100,7 +90,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("transformers 5.23.0"),
     entry("L70", "generate(): stop flag read a token late", Kind::ControlFlow)
         .triggers(&["copy_done.synchronize()"])
-        .site("transformers", &[("transformers/generation/utils.py", "__call__ finish")])
+        .site(&[("transformers/generation/utils.py", "__call__ finish")])
         .line("copy_done")
         .often("every token; not on CUDA as of transformers 5.23")
         .why("Whether to stop is read from a pinned copy of the token before: most of the wait is hidden.")
@@ -111,7 +101,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             "model.generate(x, prompt_lookup_num_tokens=10)",
             "model.generate(x, assistant_model=small)",
         ])
-        .site("transformers", &[(CANDIDATES, "get_candidates _get_tokens_diag _get_longest_diag_index")])
+        .site(&[(CANDIDATES, "get_candidates _get_tokens_diag _get_longest_diag_index")])
         .often("every round of candidates")
         .why("Where the n-gram stands, and how many tokens follow it, is searched on the GPU and read.")
         .fix(Remove, "leave it off where few candidates are accepted")
@@ -121,7 +111,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("transformers 5.23.0"),
     entry("L72", "detection losses: matching on the CPU", Kind::CpuCompute)
         .triggers(&["DetrForObjectDetection(config)(pixels, labels=labels)"])
-        .site("transformers", &[("transformers/loss/", "forward")])
+        .site(&[("transformers/loss/", "forward")])
         .line("cost_matrix.view(")
         .often("every loss")
         .why("SciPy solves the assignment on the CPU.")
@@ -129,7 +119,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("transformers 5.23.0"),
     entry("L73", "diffusers: images to the host", Kind::CpuCompute)
         .triggers(&["pipe(prompt).images"])
-        .site("diffusers", &[("diffusers/image_processor.py", "pt_to_numpy")])
+        .site(&[("diffusers/image_processor.py", "pt_to_numpy")])
         .often("every call of a pipeline")
         .why("Images become NumPy arrays, then PIL images.")
         .fix(SyncFreeApi, "output_type='pt' keeps them on the GPU")
@@ -139,7 +129,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("diffusers 0.42.1"),
     entry("L74", "diffusers: prompts cut to their length", Kind::DynamicShape)
         .triggers(&["pipe(prompt)"])
-        .site("diffusers", &[("diffusers/pipelines/", "_get_t5_prompt_embeds _extract_masked_hidden")])
+        .site(&[("diffusers/pipelines/", "_get_t5_prompt_embeds _extract_masked_hidden")])
         .often("every call of a pipeline")
         .why("Embeddings are cut by lengths that stand on the GPU.")
         .fix(Coalesce, "encode prompts once: pass prompt_embeds")
@@ -149,7 +139,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("diffusers 0.42.1"),
     entry("L75", "diffusers: safety checker", Kind::CpuCompute)
         .triggers(&["StableDiffusionPipeline.from_pretrained(name)"])
-        .site("diffusers", &[("diffusers/pipelines/stable_diffusion/safety_checker.py", "forward")])
+        .site(&[("diffusers/pipelines/stable_diffusion/safety_checker.py", "forward")])
         .often("every call of a pipeline")
         .why("Scores are compared with thresholds on the CPU.")
         .fix(Remove, "safety_checker=None where another filter stands")
@@ -159,13 +149,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("diffusers 0.42.1"),
     entry("L76", "PyG: self-loops of a graph", Kind::DynamicShape)
         .triggers(&["GCNConv(16, 16)", "add_remaining_self_loops(edge_index)"])
-        .site(
-            "torch_geometric",
-            &[(
+        .site(&[(
                 "torch_geometric/utils/loop.py",
                 "add_remaining_self_loops remove_self_loops segregate_self_loops get_self_loop_attr",
-            )],
-        )
+            )])
         .often("every layer and forward")
         .why("Self-loops are cut out by a mask, so the number of edges is read.")
         .fix(SyncFreeApi, "cached=True, for one graph")
@@ -176,15 +163,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("PyG 2.8.1"),
     entry("L77", "PyG: parts of a graph", Kind::DynamicShape)
         .triggers(&["subgraph(nodes, edge_index)", "unbatch(x, batch)", "mask_to_index(mask)"])
-        .site(
-            "torch_geometric",
-            &[
+        .site(&[
                 ("torch_geometric/utils/_subgraph.py", "subgraph"),
                 ("torch_geometric/utils/_unbatch.py", "unbatch unbatch_edge_index"),
                 ("torch_geometric/utils/mask.py", "mask_to_index"),
                 ("torch_geometric/utils/dropout.py", "dropout_edge"),
-            ],
-        )
+            ])
         .often("every call")
         .why("How many nodes and edges remain depends on values.")
         .fix(Offload, "cut graphs in the loader, on the CPU")
@@ -194,7 +178,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("PyG 2.8.1"),
     entry("L78", "torchvision: boxes without an area", Kind::ErrorCheck)
         .triggers(&["fasterrcnn_resnet50_fpn()(images, targets)"])
-        .site("torchvision", &[(DETECTION, "forward")])
+        .site(&[(DETECTION, "forward")])
         .line("degenerate_boxes.any()")
         .often("every image in training")
         .why("Targets are checked image by image.")
@@ -202,28 +186,22 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("torchvision 0.29.2"),
     entry("L79", "torchvision: anchors and proposals by score", Kind::DynamicShape)
         .triggers(&["fasterrcnn_resnet50_fpn()(images, targets)"])
-        .site(
-            "torchvision",
-            &[
+        .site(&[
                 ("torchvision/models/detection/_utils.py", "__call__ set_low_quality_matches_"),
                 ("torchvision/ops/poolers.py", "_multiscale_roi_align"),
                 (DETECTION, "compute_loss fastrcnn_loss subsample select_training_samples postprocess_detections"),
-            ],
-        )
+            ])
         .often("every image")
         .why("How many anchors match depends on the boxes.")
         .fix(Leave, "no option: the numbers of boxes depend on values")
         .sources("torchvision 0.29.2"),
     entry("L93", "torchmetrics: detection on the CPU, NaN classes", Kind::CpuCompute)
         .triggers(&["MeanAveragePrecision().compute()", "MulticlassAUROC(10)(preds, target)"])
-        .site(
-            "torchmetrics",
-            &[
+        .site(&[
                 ("torchmetrics/detection/", ""),
                 ("torchmetrics/functional/classification/auroc.py", "_reduce_auroc"),
                 ("torchmetrics/functional/classification/average_precision.py", "_reduce_average_precision"),
-            ],
-        )
+            ])
         .often("every compute")
         .why("The result is computed on the CPU, or branches on classes that are missing.")
         .fix(Delay, "update() in the loop, compute() once after it")
@@ -233,7 +211,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("torchmetrics 1.9.0"),
     entry("L96", "Pyro: warnings of NaN and infinity", Kind::ErrorCheck)
         .triggers(&["warn_if_nan(log_p)", "warn_if_inf(log_p)", "svi.step(batch)"])
-        .site("pyro", &[("pyro/util.py", "warn_if_nan warn_if_inf")])
+        .site(&[("pyro/util.py", "warn_if_nan warn_if_inf")])
         .often("every sample statement, forward and backward")
         .why("Each log probability and its gradient is tested, only to warn. On by default.")
         .fix(Remove, "pyro.enable_validation(False), or python -O")
@@ -243,7 +221,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("Pyro 1.9.1"),
     entry("L97", "Pyro: terms of the ELBO", Kind::Logging)
         .triggers(&["Trace_ELBO()", "torch_item(site['log_prob_sum'])"])
-        .site("pyro", &[("pyro/infer/util.py", "torch_item")])
+        .site(&[("pyro/infer/util.py", "torch_item")])
         .often("every sample statement of model and guide; once a step with other estimators")
         .why("The loss that svi.step() returns is added up in Python, number by number; gradients come from another sum.")
         .fix(Coalesce, "TraceMeanField_ELBO or JitTrace_ELBO: one read a step")
@@ -253,7 +231,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("Pyro 1.9.1"),
     entry("L98", "skorch: loss of every batch", Kind::Logging)
         .triggers(&["net.fit(X, y)", "self.history.record_batch(prefix + '_loss', step['loss'].item())"])
-        .site("skorch", &[("skorch/net.py", "run_single_epoch")])
+        .site(&[("skorch/net.py", "run_single_epoch")])
         .line("history.record_batch")
         .often("every batch")
         .why("The history keeps a number for every batch; means and tables are made of it at the end of the epoch.")
@@ -261,7 +239,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("skorch 1.4.0"),
     entry("L99", "fastai: losses and metrics of every batch", Kind::Logging)
         .triggers(&["learn.fit_one_cycle(3)", "to_detach(learn.loss.mean())"])
-        .site("fastai", &[("fastai/learner.py", "accumulate")])
+        .site(&[("fastai/learner.py", "accumulate")])
         .often("every batch of training, twice and more of validation")
         .why("The Recorder copies each loss to the CPU to smooth it for bar and table.")
         .fix(Remove, "train without the Recorder where nobody watches")
@@ -271,7 +249,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("fastai 2.8.12"),
     entry("L100", "lightly: memory bank on the CPU", Kind::RoundTrip)
         .triggers(&["NTXentLoss(memory_bank_size=(4096, 128))"])
-        .site("lightly", &[(BANK, "_dequeue_and_enqueue")])
+        .site(&[(BANK, "_dequeue_and_enqueue")])
         .line("self.bank[ptr")
         .often("every step")
         .why("The bank is a buffer of the criterion: keys come down to it, and it goes up for the loss.")
@@ -281,7 +259,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("lightly 1.6.0"),
     entry("L101", "lightly: place in the memory bank", Kind::HostKnown)
         .triggers(&["int(self.bank_ptr)"])
-        .site("lightly", &[(BANK, "_dequeue_and_enqueue")])
+        .site(&[(BANK, "_dequeue_and_enqueue")])
         .line("int(self.bank_ptr)")
         .often("every step")
         .why("Where the next batch goes is a counter, which lies on the device with the bank.")
@@ -291,7 +269,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("lightly 1.6.0"),
     entry("L102", "ignite: loss of every batch", Kind::Logging)
         .triggers(&["create_supervised_trainer(model, optimizer, loss_fn)"])
-        .site("ignite", &[("ignite/engine/__init__.py", "<lambda>")])
+        .site(&[("ignite/engine/__init__.py", "<lambda>")])
         .line("loss.item()")
         .often("every batch")
         .why("The trainer's output is the loss as a number, whether anybody looks at it or not.")
@@ -302,7 +280,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("ignite 0.5.5"),
     entry("L103", "PyG: a batch moved to the GPU", Kind::Upload)
         .triggers(&["data.to(device)", "batch.cuda()"])
-        .site("torch_geometric", &[("torch_geometric/data/data.py", "to cuda <lambda>")])
+        .site(&[("torch_geometric/data/data.py", "to cuda <lambda>")])
         .often("every batch")
         .why("Each tensor of the batch is uploaded with its own blocking copy unless asked otherwise.")
         .fix(NonBlocking, "batch.to(device, non_blocking=True), pinned by the loader")

@@ -1,17 +1,12 @@
 //! L06 to L18, L54, L56, L58, L95: generation, attention, mixture of experts, diffusers, PyG, flash-attn.
 
-use super::{
-    Category::{self, *},
-    Pattern,
-    Strategy::*,
-};
+use super::{Category::*, Pattern, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
 
-const BASE: Pattern = Pattern {
-    op: "aten::_local_scalar_dense",
-    trace: "a copy of 1 to 8 bytes to pinned host memory, then cudaStreamSynchronize",
-    ..Pattern::BASE
-};
+const BASE: Pattern = Pattern::BASE
+    .op("aten::_local_scalar_dense")
+    .trace("a copy of 1 to 8 bytes to pinned host memory, then cudaStreamSynchronize")
+    .sources("transformers 5.23.0");
 
 const GENERATE: &str = "transformers/generation/utils.py";
 const FLASH: &str = "transformers/modeling_flash_attention_utils.py";
@@ -28,7 +23,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("After each token the loop asks whether to stop.")
         .fix(Leave, "no option on CUDA: once a token")
         .sources("transformers 5.23.0 (its DeferredStopCheck is for MPS alone)")
-        .site("transformers", &[(GENERATE, "__call__ _sample _beam_search _assisted_decoding")])
+        .site(&[(GENERATE, "__call__ _sample _beam_search _assisted_decoding")])
         .line("unfinished_sequences")
         .often("every token"),
     BASE.entry("L07", "generate(): finished flag over all ranks")
@@ -40,8 +35,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("out = model.generate(x, synced_gpus=True)")
         .after("out = model.generate(x, synced_gpus=False)")
         .mind("ZeRO-3 and FSDP need it: without it, ranks that finish early make the others hang.")
-        .sources("transformers 5.23.0")
-        .site("transformers", &[(GENERATE, "_has_unfinished_sequences")])
+        .site(&[(GENERATE, "_has_unfinished_sequences")])
         .often("every token with ZeRO-3"),
     BASE.entry("L08", "generate(): streaming of tokens")
         .category(DeviceMovement)
@@ -54,28 +48,19 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("streamer.put(tokens.cpu())")
         .after("if pending is not None:\n    copied.synchronize()  # copied = torch.cuda.Event()\n    streamer.put(pending)\npending = tokens.to('cpu', non_blocking=True)\ncopied.record()\n# after the loop\ncopied.synchronize()\nstreamer.put(pending)")
         .mind("Text appears one token later.")
-        .sources("transformers 5.23.0")
-        .site(
-            "transformers",
-            &[
+        .site(&[
                 (GENERATE, "_sample __call__ _assisted_decoding"),
                 ("transformers/generation/streamers.py", "put"),
-            ],
-        )
+            ])
         .line("streamer.put")
         .often("every token"),
     BASE.entry("L09", "generate(): checks of the inputs")
-        .category(Category::ErrorCheck)
         .triggers(&["torch.any(attention_mask[:, -1] == 0).item()"])
         .trace("a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
         .kind(Kind::ErrorCheck)
         .why("Padding and special tokens are looked at once, to warn.")
         .fix(Leave, "little to gain: once per call")
-        .sources("transformers 5.23.0")
-        .site(
-            "transformers",
-            &[(GENERATE, "_prepare_attention_mask_for_generation _prepare_special_tokens generate")],
-        )
+        .site(&[(GENERATE, "_prepare_attention_mask_for_generation _prepare_special_tokens generate")])
         .often("once per call"),
     BASE.entry("L10", "generate(): n-gram tables on the CPU")
         .category(DeviceMovement)
@@ -90,10 +75,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Another rule: the text differs.")
         .versions("no_repeat_ngram_size too in older versions; 5.17 finds its n-grams on the GPU")
         .sources("transformers 5.17.0")
-        .site("transformers", &[(PROCESSORS, "_get_ngrams _get_generated_ngrams _calc_banned_ngram_tokens")])
+        .site(&[(PROCESSORS, "_get_ngrams _get_generated_ngrams _calc_banned_ngram_tokens")])
         .often("every token and sequence"),
     BASE.entry("L11", "flash attention: unpadding by the attention mask")
-        .category(DynamicShapes)
         .triggers(&["torch.nonzero(attention_mask.flatten())", "seqlens_in_batch.max().item()"])
         .op("aten::nonzero, aten::item")
         .trace("the count of nonzero (4 bytes) and a copy of 4 bytes, each with cudaStreamSynchronize")
@@ -104,7 +88,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("collator = DataCollatorWithFlattening(return_flash_attn_kwargs=True)")
         .mind("The batch becomes one long row; position_ids must restart per sequence.")
         .sources("VeOmni#136, transformers 5.23.0")
-        .site("transformers", &[(FLASH, "_get_unpad_data _unpad_input _upad_input")])
+        .site(&[(FLASH, "_get_unpad_data _unpad_input _upad_input")])
         .often("every layer with padding"),
     BASE.entry("L12", "flash attention: is the sequence packed?")
         .triggers(&["_is_packed_sequence(position_ids, batch_size)"])
@@ -115,11 +99,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("out = model(input_ids=ids, position_ids=pos)")
         .after("out = model(input_ids=ids, position_ids=pos, cu_seq_lens_q=cu, cu_seq_lens_k=cu,\n            max_length_q=longest, max_length_k=longest)")
         .mind("longest must be a Python int.")
-        .sources("transformers 5.23.0")
-        .site("transformers", &[(FLASH, "_is_packed_sequence _flash_attention_forward")])
+        .site(&[(FLASH, "_is_packed_sequence _flash_attention_forward")])
         .often("every layer with batch size 1"),
     BASE.entry("L13", "flash attention: lengths from position_ids")
-        .category(DynamicShapes)
         .triggers(&["prepare_fa_kwargs_from_position_ids(position_ids)"])
         .op("aten::nonzero")
         .trace("the count of nonzero (4 bytes), an upload of 4 bytes and a copy of 4 bytes back, each with cudaStreamSynchronize")
@@ -129,11 +111,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("out = model(input_ids=ids, position_ids=pos)")
         .after("out = model(input_ids=ids, position_ids=pos, cu_seq_lens_q=cu, cu_seq_lens_k=cu,\n            max_length_q=longest, max_length_k=longest)")
         .mind("longest must be a Python int.")
-        .sources("transformers 5.23.0")
-        .site(
-            "transformers",
-            &[(FLASH, "prepare_fa_kwargs_from_position_ids _prepare_from_posids prepare_fa2_from_position_ids")],
-        )
+        .site(&[(FLASH, "prepare_fa_kwargs_from_position_ids _prepare_from_posids prepare_fa2_from_position_ids")])
         .often("every layer"),
     BASE.entry("L14", "attention masks: can the mask be skipped?")
         .triggers(&[
@@ -149,14 +127,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("out = model(input_ids=ids, attention_mask=None)")
         .mind("Only for batches without padding. Without a cache (use_cache=False) position_ids are looked at instead, unless the mask is 4-D.")
         .or(&["a ready 4-D mask"])
-        .sources("transformers 5.23.0")
-        .site(
-            "transformers",
-            &[
+        .site(&[
                 (MASKS, "find_packed_sequence_indices _ignore_causal_mask_sdpa _ignore_bidirectional_mask_sdpa flash_attention_mask flex_attention_mask"),
                 (OLD_MASKS, "_ignore_causal_mask_sdpa _prepare_4d_attention_mask_for_sdpa _prepare_4d_causal_attention_mask_for_sdpa"),
-            ],
-        )
+            ])
         .often("every forward"),
     BASE.entry("L15", "rotary embeddings: dynamic scaling")
         .triggers(&["if seq_len > max_seq_len_cached"])
@@ -168,11 +142,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("config.rope_parameters.update(rope_type='linear', factor=4.0)")
         .mind("The model must have been trained for that scaling: results differ. Before transformers 5: rope_scaling.")
         .versions("longrope too before transformers 5.23: upgrade")
-        .sources("transformers 5.23.0")
-        .site("transformers", &[(ROPE, "dynamic_frequency_update longrope_frequency_update wrapper")])
+        .site(&[(ROPE, "dynamic_frequency_update longrope_frequency_update wrapper")])
         .often("every forward"),
     BASE.entry("L16", "mixture of experts: loop over the experts hit")
-        .category(DynamicShapes)
         .triggers(&["for expert_idx in expert_hit", "torch.where(expert_mask[expert_idx])"])
         .op("aten::nonzero, aten::item, aten::where")
         .trace("the count of nonzero (4 bytes), then five waits per expert: a copy of 1 byte, three of 8 bytes and another count")
@@ -182,21 +154,17 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("model = AutoModelForCausalLM.from_pretrained(name, experts_implementation='eager')")
         .after("model = AutoModelForCausalLM.from_pretrained(name, experts_implementation='grouped_mm')")
         .mind("Needs a recent transformers, of which it is the default, and a GPU that torch's grouped matrix multiplication supports.")
-        .sources("transformers 5.23.0")
-        .site(
-            "transformers",
-            &[
+        .site(&[
                 ("models/mixtral/modeling_mixtral.py", "forward"),
                 ("models/qwen3_moe/modeling_qwen3_moe.py", "forward"),
                 ("models/qwen2_moe/modeling_qwen2_moe.py", "forward"),
                 ("models/deepseek_v3/modeling_deepseek_v3.py", "forward"),
                 ("models/olmoe/modeling_olmoe.py", "forward"),
-            ],
-        )
+            ])
+        .package("transformers")
         .line("expert")
         .often("every mixture-of-experts layer"),
     BASE.entry("L17", "mixture of experts: offsets as a list")
-        .category(DynamicShapes)
         .triggers(&["for i, end in enumerate(offs.tolist())"])
         .op("Tensor.tolist")
         .trace("a pageable copy of 8 bytes per expert, then cudaStreamSynchronize: one wait for all experts")
@@ -206,11 +174,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("for i, end in enumerate(offs.tolist()):\n    out[start:end] = x[start:end] @ w[i]\n    start = end")
         .after("out = torch._grouped_mm(x, w, offs=offs)")
         .mind("A private function with its own limits on dtype and alignment.")
-        .sources("transformers 5.23.0")
-        .site("transformers", &[("transformers/integrations/moe.py", "")])
+        .site(&[("transformers/integrations/moe.py", "")])
         .often("every mixture-of-experts layer"),
     BASE.entry("L18", "vision-language models: split by lengths")
-        .category(DynamicShapes)
         .triggers(&["torch.split(tensor, lengths.tolist(), dim=2)"])
         .op("Tensor.tolist")
         .trace("a pageable copy of the lengths, then cudaStreamSynchronize")
@@ -220,15 +186,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("model = AutoModel.from_pretrained(name)")
         .after("model = AutoModel.from_pretrained(name, attn_implementation='flash_attention_2')")
         .mind("Needs flash-attn and half precision.")
-        .sources("transformers 5.23.0")
-        .site(
-            "transformers",
-            &[
+        .site(&[
                 ("models/qwen2_5_vl/modeling_qwen2_5_vl.py", "forward"),
                 ("models/qwen2_vl/modeling_qwen2_vl.py", "forward"),
                 ("models/qwen3_vl/modeling_qwen3_vl.py", "forward"),
-            ],
-        )
+            ])
+        .package("transformers")
         .line("lengths.tolist()")
         .often("every vision layer"),
     BASE.entry("L54", "diffusers: index of a timestep")
@@ -242,7 +205,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("scheduler.set_timesteps(50, device='cuda')\nscheduler.set_begin_index(0)")
         .mind("In a sampling loop of one's own, after set_timesteps; the index must be the true first step. Never where add_noise() serves training: all samples would get the noise of that step. A pipeline sets it anew.")
         .sources("diffusers 0.42.1")
-        .site("diffusers", &[("diffusers/schedulers/", "index_for_timestep _init_step_index")])
+        .site(&[("diffusers/schedulers/", "index_for_timestep _init_step_index")])
         .often("first step of a call"),
     BASE.entry("L56", "PyG: sizes from the largest index")
         .category(DynamicShapes)
@@ -256,9 +219,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("The value must be that of the batch. max_num_nodes of to_dense_adj is checked by reads of its own; dense_to_sparse takes no size.")
         .or(&["as the function takes it: dim_size, batch_size, max_num_nodes, num_nodes, num_classes, num_groups"])
         .sources("PyG 2.8.1")
-        .site(
-            "torch_geometric",
-            &[
+        .site(&[
                 ("torch_geometric/utils/_scatter.py", "scatter group_argsort"),
                 ("torch_geometric/utils/_to_dense_batch.py", "to_dense_batch"),
                 ("torch_geometric/utils/_to_dense_adj.py", "to_dense_adj"),
@@ -271,8 +232,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
                 ("torch_geometric/nn/pool/", "avg_pool_x max_pool_x"),
                 ("torch_geometric/utils/sparse.py", ""),
                 ("torch_geometric/utils/mask.py", "index_to_mask"),
-            ],
-        )
+            ])
         .often("every layer"),
     BASE.entry("L95", "tokenizers: tokens become text")
         .category(DeviceMovement)
@@ -283,10 +243,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("Text is made on the CPU, of all tokens.")
         .fix(Leave, "nothing to do: the text needs the tokens")
         .sources("transformers 5.17.0")
-        .site("transformers", &[("transformers/tokenization_utils_base.py", "batch_decode decode")])
+        .site(&[("transformers/tokenization_utils_base.py", "batch_decode decode")])
         .often("every text"),
     BASE.entry("L58", "flash-attn: unpad_input()")
-        .category(DynamicShapes)
         .triggers(&["unpad_input(x, mask)"])
         .op("aten::nonzero, aten::item")
         .trace("the count of nonzero (4 bytes) and a copy of 4 bytes, each with cudaStreamSynchronize")
@@ -297,9 +256,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("x, idx, cu, longest, _ = unpad_input(x, mask)\nfor layer in layers:\n    x = layer(x, cu, longest)\nx = pad_input(x, idx, batch, seq)")
         .mind("Layers must accept unpadded input.")
         .sources("flash-attn 2.8.3")
-        .site(
-            "flash_attn",
-            &[("flash_attn/bert_padding.py", "unpad_input unpad_input_for_concatenated_sequences")],
-        )
+        .site(&[("flash_attn/bert_padding.py", "unpad_input unpad_input_for_concatenated_sequences")])
         .often("every layer or batch"),
 ];

@@ -1,11 +1,6 @@
 //! L37 to L53: Megatron-LM and DeepSpeed.
 
-use super::{
-    CTX_SYNC,
-    Category::{self, *},
-    EVENT_SYNC, LOGGED, Pattern,
-    Strategy::*,
-};
+use super::{CTX_SYNC, Category::*, EVENT_SYNC, LOGGED as BASE, Pattern, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
 
 const ZERO: &str = "deepspeed/runtime/zero/stage_1_and_2.py";
@@ -14,8 +9,7 @@ const DISPATCHER: &str = "megatron/core/transformer/moe/token_dispatcher.py";
 const TRAINING: &str = "megatron/training/training.py";
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    LOGGED
-        .entry("L37", "Megatron-LM: did a gradient overflow?")
+    BASE.entry("L37", "Megatron-LM: did a gradient overflow?")
         .triggers(&["self.found_inf.item() > 0"])
         .trace("an NCCL all-reduce, a copy of 4 bytes to pinned host memory, then cudaStreamSynchronize")
         .kind(ControlFlow)
@@ -25,13 +19,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("args = ['--bf16']")
         .mind("bfloat16 has fewer digits than float16.")
         .sources("Megatron core 0.19.2")
-        .site(
-            "megatron",
-            &[("megatron/core/optimizer/optimizer.py", "_unscale_main_grads_and_check_for_nan")],
-        )
+        .site(&[("megatron/core/optimizer/optimizer.py", "_unscale_main_grads_and_check_for_nan")])
         .often("every step with fp16"),
-    LOGGED
-        .entry("L38", "Megatron-LM: gradient norm and zero count")
+    BASE.entry("L38", "Megatron-LM: gradient norm and zero count")
         .triggers(&["total_norm.item() ** (1.0 / norm_type)", "total_num_zeros.item()"])
         .fix(SyncFreeApi, "install Transformer Engine: the norm stays on the GPU")
         .before("norm = total_norm.item() ** 0.5\nclip = max_norm / (norm + 1e-6)")
@@ -39,16 +29,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Older versions branch on the norm. count_zeros_fp32 reads its count all the same: leave --log-num-zeros-in-grad out.")
         .why("The norm is read to compute a factor and to log it; the factor could stay on the GPU.")
         .sources("Megatron-LM#836, Megatron core 0.19.2")
-        .site(
-            "megatron",
-            &[(
+        .site(&[(
                 "megatron/core/optimizer/clip_grads.py",
                 "get_grad_norm_fp32 count_zeros_fp32 clip_grad_by_total_norm_fp32",
-            )],
-        )
+            )])
         .often("every step"),
-    LOGGED
-        .entry("L39", "Megatron-LM: logical and over all ranks")
+    BASE.entry("L39", "Megatron-LM: logical and over all ranks")
         .category(Distributed)
         .triggers(&["logical_and_across_model_parallel_group(flag)"])
         .trace("an upload of 4 bytes, an NCCL all-reduce and a copy of 4 bytes back, each with cudaStreamSynchronize")
@@ -59,17 +45,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("done.synchronize()  # torch.cuda.Event(): no wait before its first record\nok = bool(ok_host)  # of the step before; pinned, True at first\ndist.all_reduce(ok_gpu, op=dist.ReduceOp.MIN, group=group)\nok_host.copy_(ok_gpu, non_blocking=True)\ndone.record()")
         .mind("A bad step is noticed one step later.")
         .sources("Megatron-LM#7076, Megatron-LM 0.20.0")
-        .site(
-            "megatron",
-            &[
+        .site(&[
                 ("megatron/training/utils/common_utils.py", "logical_and_across_model_parallel_group"),
                 ("megatron/training/utils.py", "logical_and_across_model_parallel_group"),
-            ],
-        )
+            ])
         .often("2 to 4 per step"),
-    LOGGED
-        .entry("L40", "Megatron-LM: validation of results (rerun machine)")
-        .category(Category::ErrorCheck)
+    BASE.entry("L40", "Megatron-LM: validation of results (rerun machine)")
         .triggers(&["rerun_state_machine.validate_result(result)"])
         .trace("a copy of 1 byte to pinned host memory and cudaStreamSynchronize, also on the autograd thread")
         .kind(Kind::ErrorCheck)
@@ -80,31 +61,28 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("args = ['--no-check-for-nan-in-loss-and-grad']")
         .mind("NaN and faulty hardware are then not noticed by this check. --rerun-mode disabled alone keeps the test.")
         .sources("Megatron-LM#7076: 74 of 142 waits per iteration, Megatron core 0.19.2")
-        .site("megatron", &[("megatron/core/rerun_state_machine.py", "")])
+        .site(&[("megatron/core/rerun_state_machine.py", "")])
         .often("every gradient bucket"),
-    LOGGED
-        .entry("L41", "Megatron-LM: loss scale for the log")
+    BASE.entry("L41", "Megatron-LM: loss scale for the log")
         .triggers(&["optimizer.get_loss_scale().item()"])
         .why("The first read after the step, for the log: it drains the whole queue.")
         .fix(Delay, "read the loss scale at log intervals only")
         .before("loss_scale = optimizer.get_loss_scale().item()")
         .after("if iteration % args.log_interval == 0:\n    loss_scale = optimizer.get_loss_scale().item()")
         .sources("Megatron-LM#6725, Megatron-LM 0.20.0")
-        .site("megatron", &[(TRAINING, "train")])
+        .site(&[(TRAINING, "train")])
         .line("get_loss_scale().item()")
         .often("every step"),
-    LOGGED
-        .entry("L42", "Megatron-LM: losses for the log")
+    BASE.entry("L42", "Megatron-LM: losses for the log")
         .triggers(&["total_loss_dict[key].item()"])
         .trace("a copy of 4 bytes to pinned host memory and cudaStreamSynchronize per loss")
         .fix(Coalesce, "stack the losses and read them once")
         .before("avg = {k: v.item() / n for k, v in losses.items()}")
         .after("values = torch.stack(list(losses.values())).tolist()\navg = {k: v / n for k, v in zip(losses, values)}")
         .sources("Megatron-LM 0.20.0")
-        .site("megatron", &[(TRAINING, "training_log")])
+        .site(&[(TRAINING, "training_log")])
         .often("every log_interval"),
-    LOGGED
-        .entry("L43", "Megatron-LM: timers")
+    BASE.entry("L43", "Megatron-LM: timers")
         .category(ExplicitSync)
         .triggers(&["timers('forward').start()"])
         .op("torch.cuda.synchronize")
@@ -117,10 +95,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("args = ['--timing-log-level', '0']")
         .driver_api(CTX_SYNC)
         .sources("Megatron core 0.19.2")
-        .site("megatron", &[("megatron/core/timers.py", "start stop")])
+        .site(&[("megatron/core/timers.py", "start stop")])
         .often("every timer at the chosen level"),
-    LOGGED
-        .entry("L44", "Megatron-LM: point-to-point exchange of stages")
+    BASE.entry("L44", "Megatron-LM: point-to-point exchange of stages")
         .category(Distributed)
         .triggers(&["recv_prev_shape_tensor.tolist()"])
         .op("torch.cuda.synchronize, Tensor.tolist")
@@ -134,14 +111,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["overlap_p2p_comm"])
         .driver_api("cuCtxSynchronize or cuStreamSynchronize")
         .sources("Megatron core 0.19.2")
-        .site(
-            "megatron",
-            &[("megatron/core/pipeline_parallel/p2p_communication.py", "_communicate_shapes _communicate")],
-        )
+        .site(&[("megatron/core/pipeline_parallel/p2p_communication.py", "_communicate_shapes _communicate")])
         .often("every microbatch"),
-    LOGGED
-        .entry("L45", "Megatron-LM: token counts of the dispatcher")
-        .category(DynamicShapes)
+    BASE.entry("L45", "Megatron-LM: token counts of the dispatcher")
         .triggers(&["self.d2h_event.synchronize()"])
         .op("torch.cuda.Event.synchronize")
         .trace("a copy to pinned host memory on a side stream, then cudaEventSynchronize")
@@ -153,11 +125,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Tokens over the capacity are dropped: training changes.")
         .driver_api(EVENT_SYNC)
         .sources("Megatron core 0.19.2")
-        .site("megatron", &[(DISPATCHER, "_maybe_dtoh_and_synchronize")])
+        .site(&[(DISPATCHER, "_maybe_dtoh_and_synchronize")])
         .often("every mixture-of-experts layer"),
-    LOGGED
-        .entry("L46", "Megatron-LM: number of routed tokens")
-        .category(DynamicShapes)
+    BASE.entry("L46", "Megatron-LM: number of routed tokens")
         .triggers(&["tokens_per_expert.sum().item()"])
         .trace("a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize")
         .kind(DynamicShape)
@@ -167,11 +137,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("config = TransformerConfig(moe_token_dispatcher_type='alltoall',\n                           moe_expert_capacity_factor=1.0, moe_pad_expert_input_to_capacity=True)")
         .mind("Tokens over the capacity are dropped: training changes.")
         .sources("Megatron core 0.19.2")
-        .site("megatron", &[(DISPATCHER, "")])
+        .site(&[(DISPATCHER, "")])
         .line("tokens_per_expert.sum().item()")
         .often("every mixture-of-experts layer"),
-    LOGGED
-        .entry("L47", "DeepSpeed ZeRO: did a gradient overflow?")
+    BASE.entry("L47", "DeepSpeed ZeRO: did a gradient overflow?")
         .triggers(&["overflow = overflow_gpu[0].item()"])
         .trace("an NCCL all-reduce, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
         .kind(ControlFlow)
@@ -182,36 +151,28 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("bfloat16 has fewer digits than float16, and steps with NaN or infinity in gradients are then made. Stage 3 does not look with bf16.")
         .versions("one read per tensor before DeepSpeed#5115")
         .sources("DeepSpeed#5115, DeepSpeed 0.19.6")
-        .site(
-            "deepspeed",
-            &[
+        .site(&[
                 (ZERO, "has_overflow"),
                 (ZERO3, "has_overflow"),
                 ("deepspeed/runtime/utils.py", "has_overflow check_using_norm"),
                 (ZERO, "_has_inf_or_nan"),
                 (ZERO3, "_has_inf_or_nan"),
                 ("deepspeed/runtime/utils.py", "_has_inf_or_nan"),
-            ],
-        )
+            ])
         .often("every step with fp16"),
-    LOGGED
-        .entry("L48", "DeepSpeed ZeRO: gradient norm with CPU offload")
+    BASE.entry("L48", "DeepSpeed ZeRO: gradient norm with CPU offload")
         .triggers(&["total_norm += param_norm.item()**2"])
         .trace("a copy of 4 bytes to pinned host memory and cudaStreamSynchronize per parameter")
         .kind(RoundTrip)
         .why("Norms are summed in Python one by one, and the sum is uploaded again.")
         .fix(Leave, "no option: the norm is summed in Python")
         .sources("DeepSpeed#4974, DeepSpeed#5125, DeepSpeed#4436, DeepSpeed 0.19.6")
-        .site(
-            "deepspeed",
-            &[
+        .site(&[
                 (ZERO, "complete_grad_norm_calculation_for_cpu_offload"),
                 (ZERO3, "complete_grad_norm_calculation_for_cpu_offload"),
-            ],
-        )
+            ])
         .often("every step with CPU offload"),
-    LOGGED
-        .entry("L49", "DeepSpeed ZeRO: device wait with overlap_comm")
+    BASE.entry("L49", "DeepSpeed ZeRO: device wait with overlap_comm")
         .category(ExplicitSync)
         .triggers(&["get_accelerator().synchronize()"])
         .op("torch.cuda.synchronize")
@@ -226,16 +187,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .driver_api(CTX_SYNC)
         .versions("in average_tensor() before DeepSpeed 0.8.0")
         .sources("DeepSpeed#2463, DeepSpeed#2500, DeepSpeed#7371, DeepSpeed 0.19.6")
-        .site(
-            "deepspeed",
-            &[
+        .site(&[
                 (ZERO, "reduce_independent_p_g_buckets_and_remove_grads independent_gradient_partition_epilogue reduce_ipg_grads allreduce_and_copy average_tensor _allreduce_noncontiguous_bucket_preserving_fp32"),
                 (ZERO3, "independent_gradient_partition_epilogue"),
-            ],
-        )
+            ])
         .often("every reduced bucket"),
-    LOGGED
-        .entry("L50", "DeepSpeed ZeRO-3: limit of buckets in flight")
+    BASE.entry("L50", "DeepSpeed ZeRO-3: limit of buckets in flight")
         .category(ExplicitSync)
         .triggers(&["self.param_reduce_events.popleft().synchronize()"])
         .op("torch.cuda.Event.synchronize")
@@ -249,16 +206,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Peak memory rises. Of fetches two are in flight, whatever the buckets.")
         .driver_api(EVENT_SYNC)
         .sources("DeepSpeed 0.19.6")
-        .site(
-            "deepspeed",
-            &[
+        .site(&[
                 (ZERO3, "__reduce_and_partition_ipg_grads"),
                 ("deepspeed/runtime/zero/partitioned_param_coordinator.py", "_fetch_sub_module_impl fetch_sub_module"),
-            ],
-        )
+            ])
         .often("every bucket or fetch"),
-    LOGGED
-        .entry("L51", "DeepSpeed: timers")
+    BASE.entry("L51", "DeepSpeed: timers")
         .category(ExplicitSync)
         .triggers(&["ThroughputTimer", "SynchronizedWallClockTimer"])
         .op("torch.cuda.synchronize")
@@ -272,11 +225,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Throughput in the log is then less exact.")
         .driver_api("cuCtxSynchronize or cuEventSynchronize")
         .sources("DeepSpeed 0.19.6")
-        .site("deepspeed", &[("deepspeed/utils/timer.py", "")])
+        .site(&[("deepspeed/utils/timer.py", "")])
         .often("every step"),
-    LOGGED
-        .entry("L52", "DeepSpeed: tokens per expert as a list")
-        .category(DynamicShapes)
+    BASE.entry("L52", "DeepSpeed: tokens per expert as a list")
         .triggers(&["num_tokens_per_expert.tolist()"])
         .op("Tensor.tolist")
         .trace("a pageable copy of 8 bytes per expert, then cudaStreamSynchronize")
@@ -287,10 +238,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("config = {'expert_parallel': {'use_grouped_mm': True}}")
         .mind("Needs a GPU and dtype that torch's grouped matrix product supports.")
         .sources("DeepSpeed 0.19.6")
-        .site("deepspeed", &[("deepspeed/moe/ep_experts.py", "")])
+        .site(&[("deepspeed/moe/ep_experts.py", "")])
         .often("every mixture-of-experts layer"),
-    LOGGED
-        .entry("L53", "DeepSpeed: pipeline loss and point-to-point waits")
+    BASE.entry("L53", "DeepSpeed: pipeline loss and point-to-point waits")
         .triggers(&["loss_value.item()"])
         .trace("a copy of 4 bytes with cudaStreamSynchronize for the log; cudaDeviceSynchronize after sends")
         .fix(Delay, "raise steps_per_print")
@@ -299,9 +249,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("The device-wide wait after a send stays.")
         .driver_api("cuStreamSynchronize or cuCtxSynchronize")
         .sources("DeepSpeed 0.19.6")
-        .site(
-            "deepspeed",
-            &[("deepspeed/runtime/pipe/engine.py", "train_batch"), ("deepspeed/runtime/pipe/p2p.py", "")],
-        )
+        .site(&[("deepspeed/runtime/pipe/engine.py", "train_batch"), ("deepspeed/runtime/pipe/p2p.py", "")])
         .often("every log; every send"),
 ];

@@ -2,14 +2,12 @@
 
 use super::{Category::*, Pattern, Strategy::*};
 
-const BASE: Pattern = Pattern {
-    category: NotAWait,
-    trace: "kernels only",
-    driver_api: "none",
-    sources: "PyTorch sources, test_sync_warning",
-    ..Pattern::BASE
-}
-.fix(Leave, "nothing to do: does not wait");
+const BASE: Pattern = Pattern::BASE
+    .category(NotAWait)
+    .trace("kernels only")
+    .driver_api("none")
+    .sources("PyTorch sources, test_sync_warning")
+    .fix(Leave, "nothing to do: does not wait");
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry("N01", "tensors created on the GPU")

@@ -62,15 +62,12 @@ pub fn search(query: &str) -> Vec<&'static Pattern> {
     }
     let tests: [fn(&Pattern, &str) -> bool; 4] = [
         |p, q| p.triggers.iter().any(|t| plain(t) == q),
-        |p, q| p.triggers.iter().any(|t| names(t).any(|n| n == q)),
+        |p, q| p.triggers.iter().any(|t| identifiers(t).any(|name| name.to_lowercase() == q)),
         |p, q| p.triggers.iter().any(|t| plain(t).contains(q)) || plain(p.title).contains(q),
-        |p, q| plain(p.op).contains(q) || p.library().is_some_and(|l| plain(l.library).contains(q)),
+        |p, q| plain(p.op).contains(q) || p.library().is_some_and(|l| plain(l.library()).contains(q)),
     ];
-    let mut found: Vec<_> = tests
-        .into_iter()
-        .map(|test| all().filter(|p| test(p, &wanted)).collect::<Vec<_>>())
-        .find(|v| !v.is_empty())
-        .unwrap_or_default();
+    let passing = |test: fn(&Pattern, &str) -> bool| all().filter(|p| test(p, &wanted)).collect::<Vec<_>>();
+    let mut found = tests.into_iter().map(passing).find(|found| !found.is_empty()).unwrap_or_default();
     found.sort_by_key(|p| p.category == Category::NotAWait);
     found
 }
@@ -78,10 +75,8 @@ pub fn search(query: &str) -> Vec<&'static Pattern> {
 /// The names nearest to a query that fits nothing: ids, trigger names, and `more`.
 pub fn near(query: &str, more: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
     let wanted = plain(query);
-    let identifiers = |text: &'static str| {
-        // Shorter ones cannot be mistyped recognisably.
-        text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| name.len() > 2)
-    };
+    // Shorter ones cannot be mistyped recognisably.
+    let identifiers = |text: &'static str| identifiers(text).filter(|name| name.len() > 2);
     let own =
         all().flat_map(|p| std::iter::once(p.id).chain(p.triggers.iter().copied().flat_map(identifiers)));
     let mut near: Vec<(usize, &str)> = own
@@ -99,9 +94,8 @@ fn plain(text: &str) -> String {
     text.trim().trim_matches(|c: char| ".() ".contains(c)).to_lowercase()
 }
 
-/// The identifiers of an expression, in lower case.
-fn names(text: &str) -> impl Iterator<Item = String> {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|n| !n.is_empty()).map(str::to_lowercase)
+fn identifiers(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty())
 }
 
 /// What the catalogue knows of the library code that a wait stands in.
@@ -227,9 +221,9 @@ fn ends_with_path(file: &str, suffix: &str) -> bool {
 
 /// Code that only carries a call on: PyTorch, the standard library, converters without a name of their own.
 pub fn is_helper(file: &str) -> bool {
-    let installed = crate::text::package(file)
-        .is_some_and(|package| matches!(package, "torch" | "lightning_utilities" | "numpy" | "triton"));
-    let standard = crate::text::package(file).is_none() && file.contains("/lib/python3");
-    let converter = CONVERTERS.iter().any(|path| file.contains(path));
-    installed || standard || converter || file.starts_with('<')
+    let of_package = match crate::text::package(file) {
+        Some(package) => matches!(package, "torch" | "lightning_utilities" | "numpy" | "triton"),
+        None => file.contains("/lib/python3"),
+    };
+    of_package || CONVERTERS.iter().any(|path| file.contains(path)) || file.starts_with('<')
 }

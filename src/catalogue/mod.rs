@@ -112,7 +112,7 @@ impl Pattern {
         versions: "",
         driver_api: STREAM_SYNC,
         sources: "",
-        library: LibrarySite { library: "", frames: &[], line_text: "", frequency: "" },
+        library: LibrarySite { package: "", frames: &[], line_text: "", frequency: "" },
     };
 }
 
@@ -122,13 +122,11 @@ const EVENT_SYNC: &str = "cuEventSynchronize";
 const CTX_SYNC: &str = "cuCtxSynchronize";
 
 /// A value that a library reads only to log it: what most library entries start from.
-const LOGGED: Pattern = Pattern {
-    op: "aten::_local_scalar_dense",
-    trace: "a copy of 4 bytes to pinned host memory, then cudaStreamSynchronize",
-    kind: Some(Kind::Logging),
-    why: "The value is read only to be logged.",
-    ..Pattern::BASE
-};
+const LOGGED: Pattern = Pattern::BASE
+    .kind(Kind::Logging)
+    .op("aten::_local_scalar_dense")
+    .trace("a copy of 4 bytes to pinned host memory, then cudaStreamSynchronize")
+    .why("The value is read only to be logged.");
 
 words! {
     /// Fixes in the order in which to try them.
@@ -182,28 +180,16 @@ words! {
     }
 }
 
-impl Strategy {
-    /// The strategy in a few words.
-    pub const fn name(self) -> &'static str {
-        self.help()
-    }
-}
-
 impl Category {
     /// How many of [`Self::ALL`] are categories of NVIDIA's guide to sync-free code.
     pub const OF_GUIDE: usize = 9;
-
-    /// The category as a heading.
-    pub const fn name(self) -> &'static str {
-        self.help()
-    }
 }
 
 /// Where a library's own code waits.
 #[derive(Clone, Copy, Debug)]
 pub struct LibrarySite {
-    /// "transformers", "torch", …
-    pub library: &'static str,
+    /// The library's name, where it is not the folder that its first file lies in.
+    package: &'static str,
     /// The innermost library frame decides: (file path ends with, names of functions with blanks between them; empty = any
     /// function). A bare file name is that of a script, which people copy into their own code. A path that ends with `/` is
     /// a folder that the file lies in; `*_validation` is any function whose name ends so.
@@ -215,6 +201,12 @@ pub struct LibrarySite {
 }
 
 impl LibrarySite {
+    /// "transformers", "torch", …
+    pub fn library(&self) -> &'static str {
+        let folder = || self.frames[0].0.split('/').next().unwrap_or_default();
+        if self.package.is_empty() { folder() } else { self.package }
+    }
+
     /// File and function of each frame.
     pub fn places(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.frames.iter().flat_map(|&(file, functions)| functions.split(' ').map(move |name| (file, name)))
@@ -246,6 +238,8 @@ says! {
     after(&'static str) => fix.after;
     mind(&'static str) => fix.caveat;
     or(&'static [&'static str]) => fix.alternatives;
+    site(&'static [(&'static str, &'static str)]) => library.frames;
+    package(&'static str) => library.package;
     line(&'static str) => library.line_text;
     often(&'static str) => library.frequency;
 }
@@ -256,9 +250,14 @@ impl Pattern {
         Self { id, title, ..self }
     }
 
-    /// What the wait is, whatever the value is used for.
+    /// What the wait is, whatever the value is used for; of a check and of a size that is also the category.
     const fn kind(self, kind: Kind) -> Self {
-        Self { kind: Some(kind), ..self }
+        let category = match kind {
+            Kind::ErrorCheck => Category::ErrorCheck,
+            Kind::DynamicShape => Category::DynamicShapes,
+            _ => self.category,
+        };
+        Self { kind: Some(kind), category, ..self }
     }
 
     /// The use of the value decides.
@@ -274,15 +273,5 @@ impl Pattern {
     /// How to get rid of it.
     const fn fix(self, strategy: Strategy, title: &'static str) -> Self {
         Self { fix: Fix { strategy, title, ..self.fix }, ..self }
-    }
-
-    /// Frames of a library that hold it.
-    const fn site(self, library: &'static str, frames: &'static [(&'static str, &'static str)]) -> Self {
-        Self { library: LibrarySite { library, frames, ..self.library }, ..self }
-    }
-
-    /// Frames of PyTorch's own Python files that hold it.
-    const fn torch(self, frames: &'static [(&'static str, &'static str)]) -> Self {
-        self.site("torch", frames)
     }
 }

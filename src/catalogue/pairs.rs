@@ -1,53 +1,40 @@
 //! What came of running the entries' before/after pairs: `scripts/run_pairs.py` writes the table beside this file.
 
+use crate::vocabulary::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
-/// What running a pair came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// `after` has fewer calls that wait.
-    Fewer,
-    /// It has as many, which wait for less: the time spent blocked is less than half.
-    Later,
-    /// On the version at hand not even `before` waits.
-    NoWaitBefore,
-    /// The pair was not run.
-    NotRun,
+words! {
+    /// What running a pair came to.
+    Outcome {
+        Fewer = "fewer": "`after` has fewer calls that wait.",
+        Later = "later": "It has as many, which wait for less: the time spent blocked is less than half.",
+        NoWaitBefore = "no-wait-before": "On the version at hand not even `before` waits.",
+        NotRun = "not-run": "The pair was not run.",
+    }
 }
 
-/// Why a pair was not run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum NotRun {
-    /// It needs a library that the machine does not have.
-    Library,
-    /// It needs an older PyTorch or driver.
-    Version,
-    /// It needs several ranks or processes.
-    Ranks,
-    /// It is CUDA C++.
-    Cuda,
-    /// It is set before the process starts, or is a state of the machine.
-    Environment,
-    /// It moves work out of what is measured: there is nothing to compare.
-    Measuring,
-    /// It changes nothing that a run would show.
-    Advice,
-    /// It has changed since it was run.
-    Changed,
+words! {
+    /// Why a pair was not run.
+    NotRun {
+        Library = "library": "It needs a library that the machine does not have.",
+        Version = "version": "It needs an older PyTorch or driver.",
+        Ranks = "ranks": "It needs several ranks or processes.",
+        Cuda = "cuda": "It is CUDA C++.",
+        Environment = "environment": "It is set before the process starts, or is a state of the machine.",
+        Measuring = "measuring": "It moves work out of what is measured: there is nothing to compare.",
+        Advice = "advice": "It changes nothing that a run would show.",
+        Changed = "changed": "It has changed since it was run.",
+    }
 }
 
-/// Whether both snippets compute the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Values {
-    /// Within the tolerance of torch.testing.assert_close, or of the entry.
-    Equal,
-    /// `why` says why there is nothing to compare.
-    NotCompared,
+words! {
+    /// Whether both snippets compute the same.
+    Values {
+        Equal = "equal": "Within the tolerance of torch.testing.assert_close, or of the entry.",
+        NotCompared = "not-compared": "`why` says why there is nothing to compare.",
+    }
 }
 
 /// One pair's row.

@@ -3,12 +3,10 @@
 use super::{Category::*, EVENT_SYNC, Pattern, Strategy::*};
 use crate::vocabulary::Kind::*;
 
-const BASE: Pattern = Pattern {
-    category: DeviceMovement,
-    op: "aten::copy_",
-    trace: "a copy from the GPU to pageable host memory, then cudaStreamSynchronize",
-    ..Pattern::BASE
-};
+const BASE: Pattern = Pattern::BASE
+    .category(DeviceMovement)
+    .op("aten::copy_")
+    .trace("a copy from the GPU to pageable host memory, then cudaStreamSynchronize");
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry("D01", ".cpu(), .to('cpu'), .numpy() of a CUDA tensor")
@@ -83,7 +81,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Tensors that share memory (tied weights) are written twice; in nested states, as of optimizers, every level needs it.")
         .or(&["dcp.async_save() writes the file on another thread: its copies to the host wait as before; another file format, one save at a time"])
         .sources("torch/serialization.py, torch/distributed/checkpoint")
-        .torch(&[
+        .site(&[
             ("torch/serialization.py", "save _save _legacy_save persistent_id"),
             ("torch/distributed/checkpoint/filesystem.py", ""),
             ("torch/distributed/checkpoint/staging.py", ""),

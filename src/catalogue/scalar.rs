@@ -4,12 +4,10 @@ use super::{Category::*, Pattern, Strategy::*};
 use crate::vocabulary::Kind::*;
 
 const READ: &str = "copy of one value (1 to 16 bytes) to pinned host memory, then cudaStreamSynchronize; no kernel of its own";
-const BASE: Pattern = Pattern {
-    op: "aten::_local_scalar_dense",
-    trace: READ,
-    versions: "the host side of the copy is pageable memory before PyTorch 2.3",
-    ..Pattern::BASE
-};
+const BASE: Pattern = Pattern::BASE
+    .op("aten::_local_scalar_dense")
+    .trace(READ)
+    .versions("the host side of the copy is pageable memory before PyTorch 2.3");
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry("A01", "Tensor.item()")
@@ -76,9 +74,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("done = (tokens == eos_id).any()  # stays on the GPU")
         .mind("A Python branch on the mask waits again.")
         .sources("torch/_tensor.py")
-        .torch(&[("torch/_tensor.py", "__contains__")]),
+        .site(&[("torch/_tensor.py", "__contains__")]),
     BASE.entry("A07", "a CUDA tensor used as a size, a range or a list index")
-        .category(DynamicShapes)
         .triggers(&["range(t)", "lst[t]", "torch.zeros(t)", "torch.arange(t)", "x.view(t, -1)", "x.repeat(t)"])
         .op("Tensor.__index__")
         .trace("a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize")
@@ -90,11 +87,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["pad to a fixed maximum"])
         .sources("PyTorch python_arg_parser.h"),
     BASE.entry("A08", "slice with CUDA tensors as bounds")
-        .category(Slicing)
         .triggers(&["x[i:j]"])
         .op("Tensor.__index__")
         .trace("a copy of 8 bytes to pinned host memory and cudaStreamSynchronize for each bound: two for x[i:j], four for x[i:j, i:j]")
         .kind(DynamicShape)
+        .category(Slicing)
         .why("A slice needs its bounds as Python ints, and each one is read from the GPU by itself.")
         .fix(SyncFreeApi, "index_select(arange(n) + i)")
         .before("window = x[i:j]")
@@ -104,11 +101,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["carry the bounds as Python ints: then the slice is a view and costs nothing"])
         .sources("PyTorch python_variable_indexing.h; NVIDIA sync-free guide, category 6"),
     BASE.entry("A45", "x[i:] = v with CUDA tensors as bounds")
-        .category(Slicing)
         .triggers(&["x[i:] = v", "x[i:j] = v"])
         .op("Tensor.__index__")
         .trace("a copy of 8 bytes to pinned host memory and cudaStreamSynchronize for each bound")
         .kind(DynamicShape)
+        .category(Slicing)
         .why("A slice needs its bounds as Python ints, and each one is read from the GPU by itself.")
         .fix(SyncFreeApi, "fill by a mask: compare positions with the bound on the GPU")
         .before("x[i:] = 0")
@@ -131,7 +128,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .versions("assignment x[i] = t keeps the index on the GPU since 2.15; reading still waits")
         .sources("PyTorch TensorIndexing.h"),
     BASE.entry("A10", "x[flag] with a boolean CUDA scalar")
-        .category(DynamicShapes)
         .triggers(&["x[flag]"])
         .op("aten::item in TensorIndexing")
         .trace("a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")

@@ -4,14 +4,9 @@ use super::{Category::*, Pattern, Strategy::*};
 use crate::vocabulary::Kind::*;
 
 const COUNT: &str = "a cub reduction, a copy of 4 bytes to pinned host memory and cudaStreamSynchronize, then selection and write kernels";
-const BASE: Pattern = Pattern {
-    category: DynamicShapes,
-    op: "aten::nonzero",
-    trace: COUNT,
-    kind: Some(DynamicShape),
-    why: "The size of the result depends on the values, so the CPU must read the count before it can allocate.",
-    ..Pattern::BASE
-};
+const BASE: Pattern = Pattern::BASE.kind(DynamicShape).op("aten::nonzero").trace(COUNT).why(
+    "The size of the result depends on the values, so the CPU must read the count before it can allocate.",
+);
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry("B01", "nonzero(), argwhere(), one-argument where()")

@@ -1,18 +1,11 @@
 //! B16 to B29: sizes in sparse, nested, ragged and segmented data, in the backward of embeddings, in adaptive softmax.
 
-use super::{
-    Category::{self, *},
-    Pattern,
-    Strategy::*,
-};
+use super::{Category::*, Pattern, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
 
-const BASE: Pattern = Pattern {
-    category: DynamicShapes,
-    kind: Some(DynamicShape),
-    why: "A size depends on the values, so the CPU must read it before it can allocate.",
-    ..Pattern::BASE
-};
+const BASE: Pattern = Pattern::BASE
+    .kind(DynamicShape)
+    .why("A size depends on the values, so the CPU must read it before it can allocate.");
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry("B16", "sparse tensors: coalesce(), to_sparse(), SparseAdam")
@@ -69,7 +62,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("packed = pack_padded_sequence(x, lengths_cpu)  # sorted by the collate function")
         .mind("Sorting changes the order of the batch.")
         .sources("torch/nn/utils/rnn.py")
-        .torch(&[("torch/nn/utils/rnn.py", "pack_padded_sequence")]),
+        .site(&[("torch/nn/utils/rnn.py", "pack_padded_sequence")]),
     BASE.entry("B28", "pad_packed_sequence()")
         .category(DeviceMovement)
         .triggers(&["pad_packed_sequence(packed)"])
@@ -82,7 +75,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("# the collate function sorts the batch by length\npacked = pack_padded_sequence(x, lengths)\nout, _ = pad_packed_sequence(rnn(packed)[0])")
         .mind("Sorting changes the order of the batch.")
         .sources("torch/nn/utils/rnn.py; seen in captures")
-        .torch(&[("torch/nn/utils/rnn.py", "pad_packed_sequence")]),
+        .site(&[("torch/nn/utils/rnn.py", "pad_packed_sequence")]),
     BASE.entry("B21", "F.ctc_loss() with CUDA lengths")
         .category(DeviceMovement)
         .triggers(&["F.ctc_loss(log_probs, targets, input_lengths, target_lengths)"])
@@ -96,7 +89,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("The small uploads stay.")
         .sources("PyTorch LossCTC.cpp, LossCTC.cu"),
     BASE.entry("B22", "cuDNN's eligibility check for ctc_loss")
-        .category(Category::ErrorCheck)
         .triggers(&["F.ctc_loss(log_probs, int32_targets, in_len, tgt_len, blank=0)"])
         .op("aten::_use_cudnn_ctc_loss")
         .trace("up to two pageable copies of the lengths per sample, inside a loop")
@@ -141,7 +133,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("For integer values in 0..C-1; ties may go to another value.")
         .sources("PyTorch TensorModeKernel.cu"),
     BASE.entry("B26", "torch.segment_reduce()")
-        .category(Category::ErrorCheck)
         .triggers(&["torch.segment_reduce(x, 'sum', lengths=lengths)"])
         .op("aten::segment_reduce")
         .trace("copies of 8 bytes and 1 byte to pinned host memory, each with cudaStreamSynchronize")
@@ -173,5 +164,5 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("loss = F.nll_loss(adaptive.log_prob(x), y)")
         .mind("log_prob() computes all n classes for every row, which the module is there to avoid: measure it. For predict(x), adaptive.log_prob(x).argmax(1) gives the same classes. x has two dimensions.")
         .sources("torch/nn/modules/adaptive.py of 2.11: 6 waits with two cutoffs, none by log_prob(), equal loss and gradient")
-        .torch(&[("torch/nn/modules/adaptive.py", "forward predict")]),
+        .site(&[("torch/nn/modules/adaptive.py", "forward predict")]),
 ];

@@ -3,14 +3,12 @@
 use super::{Category::*, Pattern, Strategy::*};
 use crate::vocabulary::Kind::*;
 
-const BASE: Pattern = Pattern {
-    category: DeviceMovement,
-    op: "aten::copy_",
-    trace: "a copy from pageable host memory to the GPU, then cudaStreamSynchronize",
-    kind: Some(Upload),
-    why: "The copy is followed by an unconditional wait for the stream, and with it for all work queued before.",
-    ..Pattern::BASE
-};
+const BASE: Pattern = Pattern::BASE
+    .kind(Upload)
+    .category(DeviceMovement)
+    .op("aten::copy_")
+    .trace("a copy from pageable host memory to the GPU, then cudaStreamSynchronize")
+    .why("The copy is followed by an unconditional wait for the stream, and with it for all work queued before.");
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry("C01", "a tensor made from Python or NumPy data on the GPU")
@@ -82,7 +80,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("Each storage is read from the file and uploaded with its own blocking copy.")
         .fix(Leave, "nothing to do: once for a checkpoint")
         .sources("torch/serialization.py; seen in captures")
-        .torch(&[(
+        .site(&[(
             "torch/serialization.py",
             "load _load _legacy_load load_tensor persistent_load default_restore_location restore_location _deserialize",
         )]),
@@ -191,7 +189,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["begin with init_process_group('cpu:gloo,cuda:nccl'): objects then go by gloo", "send tensors"])
         .versions("where the group has NCCL alone")
         .sources("torch/distributed/distributed_c10d.py")
-        .torch(&[(
+        .site(&[(
             "torch/distributed/distributed_c10d.py",
             "_object_to_tensor _tensor_to_object all_gather_object gather_object broadcast_object_list scatter_object_list send_object_list recv_object_list",
         )]),

@@ -22,7 +22,7 @@ use crate::catalogue;
 use crate::model::Site;
 use crate::vocabulary::{Measure, Per};
 use chrono::NaiveDate;
-use globset::{Glob, GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
@@ -104,8 +104,7 @@ pub struct Pattern {
 impl Pattern {
     fn new(text: &str) -> Result<Self, globset::Error> {
         let build = |text: &str| -> Result<GlobMatcher, globset::Error> {
-            let glob: Glob = GlobBuilder::new(text).literal_separator(true).build()?;
-            Ok(glob.compile_matcher())
+            Ok(GlobBuilder::new(text).literal_separator(true).build()?.compile_matcher())
         };
         let absolute = text.starts_with('/') || text.starts_with("**/");
         let tail = if absolute { None } else { Some(build(&format!("**/{text}"))?) };
@@ -116,10 +115,6 @@ impl Pattern {
     fn matches_path(&self, path: &str) -> bool {
         let path = path.replace('\\', "/");
         self.whole.is_match(&path) || self.tail.as_ref().is_some_and(|t| t.is_match(&path))
-    }
-
-    fn matches_name(&self, name: &str) -> bool {
-        self.whole.is_match(name)
     }
 }
 
@@ -166,14 +161,12 @@ impl Budget {
             return Err(BudgetError(wrong));
         }
         let budget: Self = toml::from_str(text).map_err(|e| BudgetError(said(text, &e)))?;
-        let whole = budget
-            .limits
-            .place()
-            .map(|place| format!("[limits] is of the whole program; {place}, write [[limit]]"));
-        let limits =
-            (1..).zip(&budget.limit).find_map(|(i, l)| Some(format!("[[limit]] number {i} {}", l.wrong()?)));
-        let allows =
-            (1..).zip(&budget.allow).find_map(|(i, a)| Some(format!("[[allow]] number {i} {}", a.wrong()?)));
+        let place = budget.limits.place();
+        let whole = place.map(|place| format!("[limits] is of the whole program; {place}, write [[limit]]"));
+        let limit = |(i, part): (u32, &Limits)| Some(format!("[[limit]] number {i} {}", part.wrong()?));
+        let allow = |(i, one): (u32, &Allow)| Some(format!("[[allow]] number {i} {}", one.wrong()?));
+        let limits = (1..).zip(&budget.limit).find_map(limit);
+        let allows = (1..).zip(&budget.allow).find_map(allow);
         whole.or(limits).or(allows).map_or(Ok(budget), |wrong| Err(BudgetError(wrong)))
     }
 }
@@ -207,8 +200,7 @@ fn said(text: &str, error: &toml::de::Error) -> String {
 
 /// serde says "unknown field `drian`, expected one of `waits`, `drain`": all names stand in backticks.
 fn nearest_key(message: &str) -> Option<&str> {
-    let message =
-        ["unknown field ", "unknown variant "].iter().find_map(|start| message.strip_prefix(start))?;
+    let message = message.strip_prefix("unknown field ").or(message.strip_prefix("unknown variant "))?;
     let mut names = message.split('`').skip(1).step_by(2);
     let wrong = names.next()?;
     // Less alike, a suggestion only misleads.
@@ -293,7 +285,7 @@ fn place(path: Option<&Pattern>, function: Option<&Pattern>) -> Vec<String> {
 fn matches(path: Option<&Pattern>, function: Option<&Pattern>, site: &Site) -> bool {
     let frame = site.location();
     path.is_none_or(|p| frame.is_some_and(|f| p.matches_path(&f.file)))
-        && function.is_none_or(|p| frame.is_some_and(|f| p.matches_name(&f.function)))
+        && function.is_none_or(|p| frame.is_some_and(|f| p.whole.is_match(&f.function)))
 }
 
 #[cfg(test)]

@@ -20,18 +20,17 @@ impl FromStr for FailOn {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.trim() {
-            "new-false" => return Ok(Self::NewFalse),
-            "any-false" => return Ok(Self::AnyFalse),
-            _ => {}
-        }
         let bad = || {
             let words = Measure::ALL.iter().map(|m| m.as_str()).collect::<Vec<_>>().join(", ");
             format!(
                 "`{text}` is no condition; there are new-false, any-false, and MEASURE>LIMIT with {words} (drain>5%, blocked>200us, false-waits>0)"
             )
         };
-        let (word, limit) = text.split_once('>').ok_or_else(bad)?;
+        let (word, limit) = match text.trim() {
+            "new-false" => return Ok(Self::NewFalse),
+            "any-false" => return Ok(Self::AnyFalse),
+            text => text.split_once('>').ok_or_else(bad)?,
+        };
         let measure = Measure::parse(word.trim()).ok_or_else(bad)?;
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
         Ok(match (measure, limit.trim().strip_suffix('%')) {

@@ -33,24 +33,21 @@ pub fn write(report: &Report) -> PolarsResult<String> {
     out += "\n# A part of the program has limits of its own: all of path, function and nvtx that are given must fit.\n\
             # [[limit]]\n# path = \"src/model/**\"\n# function = \"forward\"\n# nvtx = \"step\"\n# false-waits = 0\n";
     out += "\n# What may wait nevertheless counts nowhere, until the day it expires.\n";
+    // In a comment, but still no line break may leave it.
+    let quote = |name: &str| toml::Value::String(text::escape_terminal(name).into_owned()).to_string();
     let avoidable = report.sites.iter().filter(|s| s.class == Class::False);
     let mut written: Vec<(&str, &str)> = Vec::new();
-    for site in avoidable {
-        let Some(frame) = &site.user_frame else { continue };
+    for (site, frame) in avoidable.filter_map(|site| Some((site, site.user_frame.as_ref()?))) {
         let place = (frame.file.as_str(), frame.function.as_str());
         if written.len() == EXAMPLES || written.contains(&place) {
             continue;
         }
         written.push(place);
-        // In a comment, but still no line break may leave it.
-        let quote = |name: &str| toml::Value::String(text::escape_terminal(name).into_owned()).to_string();
-        let fix = site.fix.as_ref().map_or(String::new(), |f| text::escape_terminal(&f.title).into_owned());
+        let fix = site.fix.as_ref().map(|fix| text::escape_terminal(&fix.title)).unwrap_or_default();
+        let (path, function) = (quote(text::path_end(&frame.file, 1)), quote(&frame.function));
         out += &format!(
-            "# [[allow]]   # {} waits, {}\n# path = {}\n# function = {}\n# reason = \"…\"\n# expires = 2030-01-01\n",
+            "# [[allow]]   # {} waits, {fix}\n# path = {path}\n# function = {function}\n# reason = \"…\"\n# expires = 2030-01-01\n",
             site.waits,
-            fix,
-            quote(text::path_end(&frame.file, 1)),
-            quote(&frame.function),
         );
     }
     if written.is_empty() {

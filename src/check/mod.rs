@@ -120,9 +120,7 @@ impl Gate<'_> {
         }
         for limits in std::iter::once(&budget.limits).chain(&budget.limit) {
             let report = limits.nvtx.as_ref().map_or(Some(self.report), |range| ranges.get(range));
-            if let Some(report) = report {
-                self.limits(report, budget.per, limits)?;
-            }
+            report.map_or(Ok(()), |report| self.limits(report, budget.per, limits))?;
         }
         for allow in &budget.allow {
             let sites: Vec<&Site> = self.report.sites.iter().filter(|s| allow.holds(s)).collect();
@@ -142,11 +140,9 @@ impl Gate<'_> {
                 continue;
             }
             if sites.is_empty() {
-                self.out.warnings.push(Warning::new(
-                    Code::UnusedAllowance,
-                    format!("the budget allows {}, where nothing waits any more", allow.name()),
-                    "take the entry out of the budget",
-                ));
+                let said = format!("the budget allows {}, where nothing waits any more", allow.name());
+                let unused = Warning::new(Code::UnusedAllowance, said, "take the entry out of the budget");
+                self.out.warnings.push(unused);
             }
             self.out.allowed.push(Allowed {
                 name: allow.name(),
@@ -163,15 +159,28 @@ impl Gate<'_> {
         let rules = self.rules;
         let counts = |s: &&Site| limits.holds(s) && !rules.excuse(s);
         let sites: Vec<&Site> = report.sites.iter().filter(counts).collect();
-        let rows = Sites::of(sites.iter().copied())?;
         let place = limits.place().map_or_else(String::new, |place| format!(" {place}"));
         for &measure in Measure::ALL {
-            let Some(limit) = limits.of(measure) else { continue };
-            let what = format!("{} per {per}{place}", words(measure));
-            let worst = rows.worst(measure, per)?;
-            let most = most(&sites, measure, per, worst);
-            self.hold(Rule::Limit, what, unit(measure), limit, worst, most);
+            if let Some(limit) = limits.of(measure) {
+                self.over(Rule::Limit, &sites, (measure, per), &place, limit)?;
+            }
         }
+        Ok(())
+    }
+
+    /// Holds what the process waits that waits most against a limit.
+    fn over(
+        &mut self,
+        rule: Rule,
+        sites: &[&Site],
+        (measure, per): (Measure, Per),
+        place: &str,
+        limit: f64,
+    ) -> PolarsResult<()> {
+        let (what, unit) = words(measure);
+        let worst = Sites::of(sites.iter().copied())?.worst(measure, per)?;
+        let most = most(sites, measure, per, worst);
+        self.hold(rule, format!("{what} per {per}{place}"), unit, limit, worst, most);
         Ok(())
     }
 
@@ -183,15 +192,8 @@ impl Gate<'_> {
                 self.out.rules.push("no avoidable wait".to_owned());
                 for site in sites.into_iter().filter(|s| s.class == Class::False) {
                     let what = format!("avoidable waits ({})", site.kind);
-                    let rank = Some(site.process.rank());
-                    self.exceeded(
-                        Rule::AnyFalse,
-                        what,
-                        Unit::Count,
-                        0.0,
-                        (site.waits as f64, rank),
-                        Some(site),
-                    );
+                    let waits = (site.waits as f64, Some(site.process.rank()));
+                    self.exceeded(Rule::AnyFalse, what, Unit::Count, 0.0, waits, Some(site));
                 }
             }
             FailOn::NewFalse => self.new_false(rules.baseline.ok_or(CheckError::NoBaseline)?)?,
@@ -208,10 +210,7 @@ impl Gate<'_> {
                 return Err(CheckError::NoIterationsFor(format!("--fail-on {measure}>…")).into());
             }
             FailOn::Over(measure, limit) => {
-                let (what, per) = (format!("{} per iteration", words(measure)), Per::Iteration);
-                let worst = Sites::of(sites.iter().copied())?.worst(measure, per)?;
-                let most = most(&sites, measure, per, worst);
-                self.hold(Rule::FailOn, what, unit(measure), limit, worst, most);
+                self.over(Rule::FailOn, &sites, (measure, Per::Iteration), "", limit)?;
             }
         }
         Ok(())
@@ -292,17 +291,12 @@ impl Gate<'_> {
     }
 }
 
-fn words(measure: Measure) -> &'static str {
+/// What is measured, in words, and its unit.
+fn words(measure: Measure) -> (&'static str, Unit) {
     match measure {
-        Measure::FalseWaits => "avoidable waits",
-        measure => measure.as_str(),
-    }
-}
-
-fn unit(measure: Measure) -> Unit {
-    match measure {
-        Measure::Waits | Measure::FalseWaits => Unit::Count,
-        Measure::Blocked | Measure::Drain => Unit::Ns,
+        Measure::Waits => ("waits", Unit::Count),
+        Measure::FalseWaits => ("avoidable waits", Unit::Count),
+        Measure::Blocked | Measure::Drain => (measure.as_str(), Unit::Ns),
     }
 }
 

@@ -47,13 +47,10 @@ pub struct Cli {
 
 /// Version, and those of what is built in: for bug reports.
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
-    format!(
-        "{}\nSQLite {}\nCUDA driver API {}.{} (bindings)",
-        env!("CARGO_PKG_VERSION"),
-        rusqlite::version(),
-        cudarc::driver::sys::CUDA_VERSION / 1000,
-        cudarc::driver::sys::CUDA_VERSION % 1000 / 10,
-    )
+    let (own, sqlite, cuda) =
+        (env!("CARGO_PKG_VERSION"), rusqlite::version(), cudarc::driver::sys::CUDA_VERSION);
+    let (major, minor) = (cuda / 1000, cuda % 1000 / 10);
+    format!("{own}\nSQLite {sqlite}\nCUDA driver API {major}.{minor} (bindings)")
 });
 
 /// What the program does besides reports.
@@ -86,7 +83,6 @@ pub enum Command {
     Schema { name: Option<String> },
 }
 
-/// What can be typed for a report.
 #[derive(Args)]
 pub struct ReportArgs {
     /// Nsight Systems exports (.sqlite, _pqtdir) or reports (.nsys-rep); several, a folder of them or a pattern in quotes
@@ -251,7 +247,6 @@ pub struct SharedArgs {
     pub progress: Shown,
 }
 
-/// What can be typed for `explain`.
 #[derive(Args)]
 pub struct ExplainArgs {
     /// A pattern: its id (A03), an expression (.item(), nonzero) or a word of its title; a rule of evidence (R05); or the
@@ -271,7 +266,6 @@ pub struct ExplainArgs {
     pub shared: SharedArgs,
 }
 
-/// What can be typed for `diff`.
 #[derive(Args)]
 pub struct DiffArgs {
     /// The earlier capture: an export or report, or a report kept with `--format json`; several ranks with commas, as a folder
@@ -307,7 +301,6 @@ pub struct DiffArgs {
 const CHECK_CODES: &str = "Exit codes: 0 kept; 1 broken, one line per breach; 2 wrong usage, bad input, or a rule that \
 this capture cannot be held against.";
 
-/// What can be typed for `check`.
 #[derive(Args)]
 #[command(after_help = CHECK_CODES)]
 pub struct CheckArgs {
@@ -350,7 +343,6 @@ pub struct CheckArgs {
     pub shared: SharedArgs,
 }
 
-/// What can be typed for `merge`.
 #[derive(Args)]
 pub struct MergeArgs {
     /// Folders that `sync-report PROFILE --format parquet -o DIR` or an earlier merge wrote, or a folder of such
@@ -378,7 +370,6 @@ pub struct RepositoryArgs {
     pub repository: PathBuf,
 }
 
-/// What can be typed for `doctor`.
 #[derive(Args)]
 pub struct DoctorArgs {
     /// Nsight Systems export (.sqlite, _pqtdir) or report (.nsys-rep)

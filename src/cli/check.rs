@@ -23,12 +23,9 @@ const BUDGET: &str = "sync-budget.toml";
 pub fn run(args: CheckArgs) -> Result<ExitCode> {
     let args = CheckArgs { profiles: folders::exports(&args.profiles)?, ..args };
     let baseline = args.baseline.as_deref().map(diff::ranks).transpose()?;
-    let mut inputs = args.profiles.clone();
-    inputs.extend(baseline.iter().flatten().cloned());
-    let mut inputs = input::with_lights(&inputs);
-    inputs.extend(args.timing.timing.clone());
-    inputs.extend(args.budget.clone());
-    output::refuse_input(&args.output, &inputs)?;
+    let captures = [&args.profiles[..], baseline.as_deref().unwrap_or_default()].concat();
+    let named = [args.timing.timing.as_slice(), args.budget.as_slice()];
+    output::refuse_input(&args.output, &[input::with_lights(&captures), named.concat()].concat())?;
     if args.init_budget {
         return init_budget(&args);
     }
@@ -66,12 +63,9 @@ pub fn run(args: CheckArgs) -> Result<ExitCode> {
 
 /// The budget named, else the one that lies here.
 fn budget(args: &CheckArgs) -> Result<Option<Budget>> {
-    let path = match &args.budget {
-        Some(path) => path.clone(),
-        None if Path::new(BUDGET).is_file() => PathBuf::from(BUDGET),
-        None => return Ok(None),
-    };
-    let text = fs::read_to_string(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
+    let here = Some(Path::new(BUDGET)).filter(|path| path.is_file());
+    let Some(path) = args.budget.as_deref().or(here) else { return Ok(None) };
+    let text = fs::read_to_string(path).with_context(|| format!("{}: cannot be read", path.display()))?;
     let budget = Budget::parse(&text).map_err(|e| anyhow!("{}: {e}", path.display()))?;
     Ok(Some(budget))
 }

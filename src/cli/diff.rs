@@ -3,8 +3,6 @@
 use super::args::DiffArgs;
 use super::{folders, input, options, output};
 use anyhow::{Context, Result, anyhow, bail};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use sync_report::analysis::Options;
@@ -20,17 +18,13 @@ pub fn run(args: DiffArgs) -> Result<ExitCode> {
     let timing = args.timing.as_deref().map(Path::new);
     let mut options = options::selected(&args.select, &args.shared);
     options.timelines = args.format.timelines.then(|| WHOLE.share(2));
-    let old = Options {
-        source_roots: if args.before_source_root.is_empty() {
-            options.source_roots.clone()
-        } else {
-            args.before_source_root.clone()
-        },
-        ..options.clone()
-    };
     // Without roots of its own, BEFORE reads the files of today, whose lines may have moved since.
-    let (before, old_damage) =
-        side(&before, &old, timing, &args.shared, !args.before_source_root.is_empty())?;
+    let own_sources = !args.before_source_root.is_empty();
+    let mut old = options.clone();
+    if own_sources {
+        old.source_roots = args.before_source_root;
+    }
+    let (before, old_damage) = side(&before, &old, timing, &args.shared, own_sources)?;
     let (after, damage) = side(&after, &options, timing, &args.shared, true)?;
     drop((old, options)); // the progress bar goes before the report comes
     let report = diff::compare(&before, &after)?;
@@ -41,9 +35,6 @@ pub fn run(args: DiffArgs) -> Result<ExitCode> {
 }
 
 /// The files of one side: several, one per rank, with commas, or as a folder. A name that exists is one, whatever is in it.
-///
-/// # Errors
-/// As [`folders::exports`].
 pub fn ranks(path: &Path) -> Result<Vec<PathBuf>> {
     match path.to_str() {
         Some(text) if !path.exists() => {
@@ -80,13 +71,6 @@ pub fn side(
 
 /// By name, else by content: an export never begins with a brace.
 fn is_json(path: &Path) -> bool {
-    if !std::fs::metadata(path).is_ok_and(|m| m.is_file()) {
-        return false;
-    }
-    if path.extension().is_some_and(|e| e == "json") {
-        return true;
-    }
-    let mut head = Vec::new();
-    let read = File::open(path).and_then(|f| f.take(64).read_to_end(&mut head));
-    read.is_ok() && head.trim_ascii_start().first() == Some(&b'{')
+    let named = path.extension().is_some_and(|e| e == "json") && path.is_file();
+    named || input::head(path, 64).is_some_and(|head| head.trim_ascii_start().first() == Some(&b'{'))
 }

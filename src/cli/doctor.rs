@@ -70,11 +70,11 @@ fn advice(warnings: &[Warning], whole: bool, style: Style) -> String {
     }
     let mut lines = Vec::new();
     let mut last = "";
-    for warning in warnings {
-        lines.push(style.hang("", &escape_terminal(&warning.message)));
-        if !warning.fix.is_empty() && warning.fix != last {
-            lines.push(format!("    {}", escape_terminal(&warning.fix)));
-            last = &warning.fix;
+    for Warning { message, fix, .. } in warnings {
+        lines.push(style.hang("", &escape_terminal(message)));
+        if !fix.is_empty() && fix != last {
+            lines.push(format!("    {}", escape_terminal(fix)));
+            last = fix;
         }
     }
     if warnings.iter().any(|w| w.fix.contains(recapture::BACKTRACES) && !w.fix.contains("--capture-range")) {

@@ -48,10 +48,10 @@ pub fn run(args: FixArgs) -> Result<ExitCode> {
 
 /// A mistyped site is no reason to edit nothing in silence.
 fn refuse_unknown(report: &Report, sites: &[String]) -> Result<()> {
-    match sites.iter().find(|id| report.site(id).is_none()) {
-        Some(id) => bail!("no site {id} in this report; it has {}", report.sites.len()),
-        None => Ok(()),
+    if let Some(id) = sites.iter().find(|id| report.site(id).is_none()) {
+        bail!("no site {id} in this report; it has {}", report.sites.len());
     }
+    Ok(())
 }
 
 /// Writes a file, if it is still what the edits were made for.

@@ -1,5 +1,6 @@
 //! What was typed as the files that it stands for: folders of exports, patterns, `runs/:64`.
 
+use super::input::with_suffix;
 use anyhow::Result;
 use globset::GlobBuilder;
 use rustc_hash::FxHashSet;
@@ -23,17 +24,9 @@ pub fn exports(arguments: &[PathBuf]) -> Result<Vec<PathBuf>> {
 }
 
 /// The folders that hold results of `--format parquet`, likewise.
-///
-/// # Errors
-/// As [`exports`].
 pub fn results(arguments: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let inside = |folder: &Path| {
-        if folder.join(RANKS).is_file() {
-            Vec::new()
-        } else {
-            entries(folder, |path| path.join(RANKS).is_file())
-        }
-    };
+    let has_ranks = |path: &Path| path.join(RANKS).is_file();
+    let inside = |folder: &Path| entries(folder, |path| !has_ranks(folder) && has_ranks(path));
     each(arguments, &inside, |found| found)
 }
 
@@ -50,13 +43,10 @@ fn each(
 ) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for argument in arguments {
-        let (path, most) = match argument.to_str().and_then(|text| text.rsplit_once(':')) {
-            Some((path, number)) if !there(argument) => match number.parse::<usize>() {
-                Ok(most) => (PathBuf::from(path), most),
-                Err(_) => (argument.clone(), usize::MAX),
-            },
-            _ => (argument.clone(), usize::MAX),
-        };
+        let typed = argument.to_str().filter(|_| !there(argument));
+        let first = typed.and_then(|text| text.rsplit_once(':'));
+        let first = first.and_then(|(path, most)| Some((PathBuf::from(path), most.parse::<usize>().ok()?)));
+        let (path, most) = first.unwrap_or_else(|| (argument.clone(), usize::MAX));
         let mut found = if there(&path) { vec![path.clone()] } else { wanted(matching(&path)?) };
         if let [only] = &found[..]
             && only.is_dir()
@@ -86,11 +76,7 @@ fn in_folder(folder: &Path) -> Vec<PathBuf> {
 /// capture belongs to the one beside it.
 fn once_each(all: Vec<PathBuf>) -> Vec<PathBuf> {
     let names: FxHashSet<&OsStr> = all.iter().map(|path| path.as_os_str()).collect();
-    let has = |stem: &Path, suffix: &str| {
-        let mut name = stem.as_os_str().to_owned();
-        name.push(suffix);
-        names.contains(&*name)
-    };
+    let has = |stem: &Path, suffix: &str| names.contains(with_suffix(stem, suffix).as_os_str());
     let again = |path: &Path| {
         let own = stem(path);
         let light = own.to_str().and_then(|name| name.strip_suffix(".light")).map(PathBuf::from);
@@ -126,9 +112,8 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
         let named = |path: &Path| path.file_name().is_some_and(|name| glob.is_match(name));
         let within = |folder: &PathBuf| {
             let shown = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-            entries(shown, named)
-                .into_iter()
-                .map(|path| path.strip_prefix(".").map_or(path.clone(), Path::to_owned))
+            let bare = |path: PathBuf| path.strip_prefix(".").map_or(path.clone(), Path::to_owned);
+            entries(shown, named).into_iter().map(bare)
         };
         found = found.iter().flat_map(within).collect();
     }

@@ -35,16 +35,11 @@ pub fn man(command: Option<&str>) -> Result<ExitCode> {
 /// The JSON Schema of that name, or the names with the commands whose JSON they are of.
 pub fn schema(name: Option<&str>) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
-    match name {
-        None => {
-            schema::ALL.iter().try_for_each(|of| writeln!(out, "{:<10} {}", of.name, of.command))?;
-        }
-        Some(name) => {
-            let found = schema::by_name(name);
-            let found = found
-                .ok_or_else(|| anyhow!("there is no schema `{name}`; `sync-report schema` lists them"))?;
-            json::write(&found, &mut out)?;
-        }
+    if let Some(name) = name {
+        let missing = || anyhow!("there is no schema `{name}`; `sync-report schema` lists them");
+        json::write(&schema::by_name(name).ok_or_else(missing)?, &mut out)?;
+    } else {
+        schema::ALL.iter().try_for_each(|of| writeln!(out, "{:<10} {}", of.name, of.command))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -2,6 +2,7 @@
 
 use super::args::{OWN, SharedArgs};
 use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -58,21 +59,21 @@ pub fn exports(arguments: &[PathBuf], shared: &SharedArgs) -> Result<Exports> {
     };
     let mut first = None;
     for path in arguments {
-        if is_report(path) {
-            let (export, temporary) = match export(path, shared.quiet) {
-                Ok(exported) => exported,
-                Err(error) if matches!(error.downcast_ref(), Some(InputError::ExportFailed { .. })) => {
-                    out.left_out.push(unread(path, &error));
-                    first.get_or_insert(error);
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            out.reports.push((export.clone(), path.clone()));
-            out.paths.push(export);
-            out._temporary.extend(temporary);
-        } else {
+        if !is_report(path) {
             out.paths.push(path.clone());
+            continue;
+        }
+        match export(path, shared.quiet) {
+            Ok((export, temporary)) => {
+                out.reports.push((export.clone(), path.clone()));
+                out.paths.push(export);
+                out._temporary.extend(temporary);
+            }
+            Err(error) if matches!(error.downcast_ref(), Some(InputError::ExportFailed { .. })) => {
+                out.left_out.push(unread(path, &error));
+                first.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
         }
     }
     if let Some(error) = first.filter(|_| out.paths.is_empty()) {
@@ -111,10 +112,9 @@ pub fn timed(arguments: &[PathBuf], timing: Option<&Path>, shared: &SharedArgs) 
             let beside = out.paths.iter().filter_map(|path| Some((path.clone(), light_of(out.typed(path))?)));
             let beside: Vec<(PathBuf, PathBuf)> = beside.collect();
             if let Some((export, light)) = beside.iter().find(|(_, light)| names_one_of(&out.paths, light)) {
+                let (light, export) = (light.display(), export.display());
                 bail!(
-                    "{}: {} takes its times from there already; leave it out, or let each have its own with --timing {OWN}",
-                    light.display(),
-                    export.display()
+                    "{light}: {export} takes its times from there already; leave it out, or let each have its own with --timing {OWN}"
                 );
             }
             out.timing = Timing::Beside(beside);
@@ -127,12 +127,8 @@ pub fn timed(arguments: &[PathBuf], timing: Option<&Path>, shared: &SharedArgs) 
 pub fn light_of(argument: &Path) -> Option<PathBuf> {
     let is_capture = argument.extension().is_some_and(|e| e == "sqlite" || e == "nsys-rep");
     let stem = stem(argument);
-    let named = |suffix: &str| {
-        let mut name = stem.clone().into_os_string();
-        name.push(suffix);
-        PathBuf::from(name)
-    };
-    let (file, folder) = (named(".light.sqlite"), named(&format!(".light{FOLDER}")));
+    let (file, folder) =
+        (with_suffix(&stem, ".light.sqlite"), with_suffix(&stem, &format!(".light{FOLDER}")));
     // A pipe of that name would wait for its writer.
     let light = if file.is_file() { Some(file) } else { Some(folder).filter(|folder| folder.is_dir()) };
     light.filter(|_| is_capture || argument.is_dir())
@@ -148,18 +144,21 @@ fn names_one_of(paths: &[PathBuf], path: &Path) -> bool {
     paths.iter().any(|other| real(other).is_some() && real(other) == real(path))
 }
 
+/// A path that goes on with a suffix.
+pub fn with_suffix(stem: &Path, suffix: &str) -> PathBuf {
+    [stem.as_os_str(), suffix.as_ref()].into_iter().collect::<OsString>().into()
+}
+
+/// The first bytes of a file; none of what is no file: opening a pipe would wait for its writer.
+pub fn head(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let mut head = Vec::new();
+    let file = path.is_file().then(|| fs::File::open(path).ok())??;
+    file.take(most).read_to_end(&mut head).ok().map(|_| head)
+}
+
 /// A report by name and content: one renamed .sqlite is left to be refused with the right words.
 fn is_report(path: &Path) -> bool {
-    if !is_report_name(path) {
-        return false;
-    }
-    // Opening a pipe would wait for its writer.
-    if !fs::metadata(path).is_ok_and(|m| m.is_file()) {
-        return false;
-    }
-    let mut head = Vec::new();
-    let read = fs::File::open(path).and_then(|f| f.take(80).read_to_end(&mut head));
-    read.is_ok() && is_nsys_report(&head)
+    is_report_name(path) && head(path, 80).is_some_and(|head| is_nsys_report(&head))
 }
 
 /// Exports a report into `.NAME.SIZE-TIME.sqlite` beside it, where it is found again next time; in a directory that
@@ -207,15 +206,11 @@ fn run_nsys(report: &Path, export: &Path, quiet: bool) -> Result<(), InputError>
         command.arg("-o").arg(export).arg(report);
         command.stdin(Stdio::null()).output()
     };
-    let by_hand = format!(
-        "nsys {} --include-json=true -o export.sqlite {}",
-        base.join(" "),
-        shell_quote(&report.display().to_string())
-    );
+    let (base, named) = (base.join(" "), shell_quote(&report.display().to_string()));
+    let by_hand = format!("nsys {base} --include-json=true -o export.sqlite {named}");
     let missing = |_| InputError::NsysMissing(report.to_owned(), by_hand.clone());
     let mut result = attempt(true).map_err(missing)?;
-    let complains = String::from_utf8_lossy(&result.stderr).contains("include-json");
-    if !result.status.success() && complains {
+    if !result.status.success() && String::from_utf8_lossy(&result.stderr).contains("include-json") {
         // nsys up to 2024.2 knows no payloads.
         result = attempt(false).map_err(missing)?;
     }

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use sync_report::model::Report;
+use sync_report::model::{Report, Warning};
 use sync_report::render::style::Style;
 use sync_report::render::{Format, Setting, json};
 use sync_report::repository::Repository;
@@ -25,11 +25,8 @@ pub fn write(
     what: impl FnOnce(Style, &mut dyn Write) -> Result<()>,
 ) -> Result<()> {
     let to_stdout = path == Path::new("-");
-    let file: Box<dyn Write> = if to_stdout {
-        Box::new(io::stdout().lock())
-    } else {
-        Box::new(File::create(path).with_context(|| format!("{}: cannot be written", path.display()))?)
-    };
+    let file = || File::create(path).with_context(|| format!("{}: cannot be written", path.display()));
+    let file: Box<dyn Write> = if to_stdout { Box::new(io::stdout().lock()) } else { Box::new(file()?) };
     let mut out = BufWriter::new(file);
     what(Style { width: width(shared, to_stdout), color: color(shared, to_stdout) }, &mut out)?;
     Ok(out.flush()?)
@@ -78,10 +75,9 @@ pub fn say(sentence: &str) {
 /// 2 where exports are damaged or of different runs: one sentence each on stderr, after the report.
 pub fn exit_code(report: &Report) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
-    for warning in report.warnings.iter().filter(|w| w.is_damage()) {
-        let again = |fix| format!("; export it again with: {fix}");
-        let advice = Some(&warning.fix).filter(|fix| !fix.is_empty()).map(again).unwrap_or_default();
-        say(&text::escape_terminal(&format!("{}{advice}", warning.message)));
+    for Warning { message, fix, .. } in report.warnings.iter().filter(|w| w.is_damage()) {
+        let again = if fix.is_empty() { String::new() } else { format!("; export it again with: {fix}") };
+        say(&text::escape_terminal(&format!("{message}{again}")));
         code = ExitCode::from(2);
     }
     code
@@ -120,12 +116,9 @@ fn is_same(a: &Path, b: &Path) -> bool {
 
 /// `--width`, else the terminal's columns, else none: one line per row for grep.
 fn width(shared: &SharedArgs, to_stdout: bool) -> Option<usize> {
-    let typed = shared.width.map(usize::from);
-    let terminal = || {
-        let (columns, _) = terminal_size::terminal_size()?;
-        Some(usize::from(columns.0).min(MAX_WIDTH))
-    };
-    typed.or_else(|| (to_stdout && io::stdout().is_terminal()).then(terminal).flatten())
+    let shown = || (to_stdout && io::stdout().is_terminal()).then(terminal_size::terminal_size).flatten();
+    let terminal = || shown().map(|(columns, _)| usize::from(columns.0).min(MAX_WIDTH));
+    shared.width.map(usize::from).or_else(terminal)
 }
 
 /// The flag goes before the environment (NO_COLOR, CLICOLOR, CLICOLOR_FORCE, TERM).

@@ -99,12 +99,10 @@ impl Drop for Counted {
 }
 
 /// Lines, for logs.
-struct Lines<W> {
-    interval: Duration,
-    state: Mutex<State<W>>,
-}
+struct Lines<W>(Mutex<State<W>>);
 
 struct State<W> {
+    interval: Duration,
     out: W,
     what: String,
     unit: String,
@@ -116,26 +114,22 @@ struct State<W> {
 
 impl<W: Write> Lines<W> {
     fn new(interval: Duration, out: W) -> Self {
-        let now = Instant::now();
-        let (what, unit) = Default::default();
-        Self {
-            interval,
-            state: Mutex::new(State { out, what, unit, done: 0, count: 0, began: now, said: now }),
-        }
+        let (what, unit, began) = (String::new(), String::new(), Instant::now());
+        Self(Mutex::new(State { interval, out, what, unit, done: 0, count: 0, began, said: began }))
     }
 }
 
 impl<W: Write + Send> Progress for Lines<W> {
     fn begins(&self, what: &str, count: u64, unit: &str) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (state.what, state.unit) = (text::escape_terminal(what).into_owned(), unit.to_owned());
         (state.done, state.count, state.began) = (0, count, Instant::now());
     }
 
     fn advance(&self, by: u64) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.done = state.done.saturating_add(by).min(state.count);
-        if state.said.elapsed() < self.interval {
+        if state.said.elapsed() < state.interval {
             return;
         }
         state.said = Instant::now();
@@ -150,14 +144,9 @@ impl<W> State<W> {
     fn line(&self, passed: Duration) -> String {
         let share = self.done as f64 / self.count.max(1) as f64;
         let left = passed.as_nanos() as f64 * (1.0 - share) / share.max(f64::MIN_POSITIVE);
-        format!(
-            "{}: {} of {}, {:.0} %, {} left",
-            self.what,
-            text::count(self.done),
-            text::counted(self.count, &self.unit),
-            share * 100.0,
-            text::duration(left as i64),
-        )
+        let (done, all) = (text::count(self.done), text::counted(self.count, &self.unit));
+        let (percent, left) = (share * 100.0, text::duration(left as i64));
+        format!("{}: {done} of {all}, {percent:.0} %, {left} left", self.what)
     }
 }
 
@@ -172,7 +161,7 @@ mod tests {
         lines.advance(500_000);
         lines.begins("simulating", 1, "variant");
         lines.advance(1);
-        let state = lines.state.into_inner().expect("no panic");
+        let state = lines.0.into_inner().expect("no panic");
         let text = String::from_utf8(state.out).expect("text");
         let said: Vec<&str> = text.lines().collect();
         assert!(
@@ -187,7 +176,7 @@ mod tests {
         let lines = Lines::new(INTERVAL, Vec::new());
         lines.begins("reading", 400, "row");
         lines.advance(100);
-        let state = lines.state.into_inner().expect("no panic");
+        let state = lines.0.into_inner().expect("no panic");
         assert!(state.out.is_empty(), "not more often than every few seconds");
         assert_eq!(state.line(Duration::from_secs(2)), "reading: 100 of 400 rows, 25 %, 6.00 s left");
     }

@@ -4,7 +4,7 @@ use super::args::ReplayArgs;
 use super::input::Exports;
 use super::{input, options, output};
 use anyhow::{Context, Result};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use sync_report::model::Code;
@@ -21,14 +21,15 @@ use sync_report::report as reports;
 pub fn run(args: ReplayArgs) -> Result<ExitCode> {
     output::refuse_one_file(&args.output, args.save.as_deref())?;
     let arguments = [args.profile.clone()];
-    let timing = args.timing.timing.as_deref();
-    let inputs: Vec<PathBuf> =
-        input::with_lights(&arguments).into_iter().chain(timing.map(Path::to_owned)).collect();
-    let written =
-        [args.emit_python.as_deref().unwrap_or(&args.output)].into_iter().chain(args.save.as_deref());
-    written.clone().try_for_each(|path| output::refuse_input(path, &inputs))?;
-    let exports = input::timed(&arguments, timing, &args.shared)?;
-    written.clone().try_for_each(|path| output::refuse_input(path, &exports.paths))?;
+    let timing = &args.timing.timing;
+    let printed = args.emit_python.as_deref().unwrap_or(&args.output);
+    let refuse = |inputs: &[PathBuf]| {
+        let mut written = [printed].into_iter().chain(args.save.as_deref());
+        written.try_for_each(|path| output::refuse_input(path, inputs))
+    };
+    refuse(&[&input::with_lights(&arguments), timing.as_slice()].concat())?;
+    let exports = input::timed(&arguments, timing.as_deref(), &args.shared)?;
+    refuse(&exports.paths)?;
     let plan = plan(&exports, &args)?;
     if args.plan {
         output::write(&args.output, &args.shared, |_, out| Ok(json::write(&plan, out)?))?;

@@ -1,10 +1,9 @@
 //! The default command: the report.
 
-use super::args::ReportArgs;
+use super::args::{ReportArgs, SavingArgs};
 use super::{folders, input, options, output};
 use anyhow::{Result, bail};
 use std::process::ExitCode;
-use sync_report::model::Report;
 use sync_report::render::{self, Found, Setting, parquet};
 use sync_report::replay::results;
 use sync_report::report as reports;
@@ -12,12 +11,12 @@ use sync_report::report as reports;
 /// Prints the report.
 pub fn run(args: ReportArgs) -> Result<ExitCode> {
     let args = ReportArgs { profiles: folders::exports(&args.profiles)?, ..args };
-    output::refuse_input(&args.output, &input::with_lights(&args.profiles))?;
-    output::refuse_input(&args.output, args.saving.timing.timing.as_slice())?;
-    let exports = input::timed(&args.profiles, args.saving.timing.timing.as_deref(), &args.shared)?;
-    output::refuse_input(&args.output, &exports.paths)?;
-    output::refuse_input(&args.output, args.saving.replay_results.as_slice())?;
-    output::refuse_input(&args.output, args.saving.constants.as_slice())?;
+    let SavingArgs { timing, replay_results, constants, .. } = &args.saving;
+    let given = [&input::with_lights(&args.profiles), timing.timing.as_slice()].concat();
+    output::refuse_input(&args.output, &given)?;
+    let exports = input::timed(&args.profiles, timing.timing.as_deref(), &args.shared)?;
+    let read = [&exports.paths, replay_results.as_slice(), constants.as_slice()].concat();
+    output::refuse_input(&args.output, &read)?;
     if args.brief && args.format.name != "json" {
         bail!("--brief is a form of JSON; give it with --format json");
     }
@@ -31,7 +30,7 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     }
     let mut options = exports.named(options::report(&args, format)?);
     // A file that is no result is said before the export is read.
-    let results = args.saving.replay_results.as_ref();
+    let results = replay_results.as_ref();
     let results = results.map(|path| results::read(path).map(|read| (path, read))).transpose()?;
     let top = options.top;
     if results.is_some() {
@@ -54,7 +53,8 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     options.progress = None; // the bar goes before the report comes
     // Before the output is opened: a mistyped site must not empty the file of the last report.
     if let Some(site) = args.details.as_deref().filter(|site| report.site(site).is_none()) {
-        bail!("no site {site} in this report; it has {}", sites(&report));
+        let sites = report.sites.last().map_or("no sites".to_owned(), |last| format!("S1 to {}", last.id));
+        bail!("no site {site} in this report; it has {sites}");
     }
     let setting = Setting {
         site: args.details,
@@ -65,11 +65,4 @@ pub fn run(args: ReportArgs) -> Result<ExitCode> {
     let found = Found { report, captures, waits };
     output::print(format, &found, setting, &args.output, &args.shared)?;
     Ok(output::exit_code(&found.report))
-}
-
-fn sites(report: &Report) -> String {
-    match report.sites.last() {
-        Some(last) => format!("S1 to {}", last.id),
-        None => "no sites".to_owned(),
-    }
 }

@@ -37,7 +37,7 @@ pub fn check(before: &Side, after: &Side, grain: Granularity, roots: &Roots) -> 
     let (b, a) = (before.gpus(), after.gpus());
     if b != a && !b.is_empty() && !a.is_empty() {
         costs = false;
-        let [b, a] = [b, a].map(|names| listed(names.into_iter().map(String::as_str), ", "));
+        let [b, a] = [b, a].map(|names| names.into_iter().cloned().collect::<Vec<_>>().join(", "));
         let message = format!("other GPUs: {b} before, {a} after; times are shown but not judged");
         warnings.push(Warning::new(Code::OtherGpu, message, "capture both on the same kind of GPU"));
     }
@@ -78,32 +78,26 @@ fn other_flags(before: &Side, after: &Side) -> Option<String> {
             Backtraces::Sampled => "Python samples",
             Backtraces::None => "no backtraces",
         };
-        listed(kinds.into_iter().map(word), " and ")
+        kinds.into_iter().map(word).collect::<Vec<_>>().join(" and ")
     };
-    let (b, a) = (kinds(before), kinds(after));
+    let [b, a] = [before, after].map(kinds);
     (b != a).then(|| {
+        let (b, a) = (words(b), words(a));
         format!(
-            "captured with other flags: {} before, {} after; backtraces slow the host, so times are shown but not judged",
-            words(b),
-            words(a)
+            "captured with other flags: {b} before, {a} after; backtraces slow the host, so times are shown but not judged"
         )
     })
-}
-
-fn listed<'a>(words: impl Iterator<Item = &'a str>, between: &str) -> String {
-    words.collect::<Vec<_>>().join(between)
 }
 
 /// Of a slower host everything takes longer: what two captures differ by is then the machine's, not the change's.
 fn other_host(before: &Side, after: &Side) -> Option<String> {
     let launch = |side: &Side| side.profiles.iter().filter_map(|p| p.launch_ns).max().filter(|&ns| ns > 0);
     let (b, a) = (launch(before)?, launch(after)?);
+    let slower = if a > b { "slower" } else { "faster" };
+    let [took, takes] = [b, a].map(text::duration);
     (b.max(a) as f64 > SAME_HOST * b.min(a) as f64).then(|| {
         format!(
-            "the host was {} at calls: launching a kernel took {} before, {} after; times are shown but not judged",
-            if a > b { "slower" } else { "faster" },
-            text::duration(b),
-            text::duration(a)
+            "the host was {slower} at calls: launching a kernel took {took} before, {takes} after; times are shown but not judged"
         )
     })
 }
@@ -119,10 +113,9 @@ fn iterations(before: &Side, after: &Side, warnings: &mut Vec<Warning>) -> bool 
             let found = old.confidence.is_some() && new.confidence.is_some();
             let alike = found || old.source == new.source;
             if !alike {
-                let message = format!(
-                    "other iterations: {} before, {} after; amounts are shown but not judged",
-                    old.source, new.source
-                );
+                let (b, a) = (&old.source, &new.source);
+                let message =
+                    format!("other iterations: {b} before, {a} after; amounts are shown but not judged");
                 warnings.push(Warning::new(Code::OtherIterations, message, SAME_RANGES));
             }
             // What lies outside iterations happens once a run, however many there are.
@@ -157,11 +150,8 @@ fn others(before: &Side, after: &Side, roots: &Roots, warnings: &mut Vec<Warning
     warnings.extend(said.filter(|w| w.known().is_some_and(Code::is_of_timing)).cloned());
     let (b, a) = (before.ranks(), after.ranks());
     if b != a && b > 0 && a > 0 {
-        let message = format!(
-            "{} waited before, {} after: amounts are means over ranks",
-            text::counted(b as u64, "rank"),
-            text::counted(a as u64, "rank")
-        );
+        let [b, a] = [b, a].map(|n| text::counted(n as u64, "rank"));
+        let message = format!("{b} waited before, {a} after: amounts are means over ranks");
         warnings.push(Warning::new(Code::OtherRanks, message, ""));
     }
     let command = |side: &Side| side.profiles.first().and_then(|p| p.command.clone());

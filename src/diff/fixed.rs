@@ -13,8 +13,8 @@ use super::matching::Pair;
 use super::noise;
 use super::side::Side;
 use super::units::Unit;
-use crate::model::Site;
 use crate::model::diff::{Became, Fate, Fates, Location, MovedTo, Prediction, RunChange, SiteState};
+use crate::model::{Recoverable, Site};
 use crate::vocabulary::{Backtraces, Change, Class, Per};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -199,9 +199,7 @@ fn predicted(side: &Side, sites: &[&Site], per: Per) -> Option<(Option<i64>, i64
         Per::Run => 1,
     };
     let savings = || sites.iter().filter_map(|site| site.recoverable.as_ref());
-    let sum = |of: &dyn Fn(&crate::model::Recoverable) -> i64| {
-        savings().map(of).fold(0, i64::saturating_add) / ranks
-    };
+    let sum = |of: &dyn Fn(&Recoverable) -> i64| savings().map(of).fold(0, i64::saturating_add) / ranks;
     let low = savings().map(|r| r.low_ns / of).max()?;
     let saved = sum(&|r| if per == Per::Iteration { r.per_iteration_ns.unwrap_or(0) } else { r.alone_ns });
     let simulated = savings().all(|r| r.simulated && !r.range_only);

@@ -16,7 +16,7 @@
 //! of the units that share function and API at each distance; above [`MANY`] of them only equal lines pair.
 
 use super::Side;
-use super::units::{KindGroup, Unit, operation};
+use super::units::{KindGroup, Unit};
 use crate::frame::sites::joined;
 use crate::model::diff::MatchedBy;
 use crate::model::{Frame, Site};
@@ -79,14 +79,11 @@ impl Roots {
         if self.is_empty() || self.known.contains(file) {
             return Cow::Borrowed(file);
         }
-        let rest = match file.strip_prefix(&self.old) {
-            Some(rest) if self.old.is_empty() => Some(rest),
-            Some(rest) => rest.strip_prefix(['/', '\\']),
-            None => None,
-        };
-        let mapped = rest.map(|rest| match self.new.is_empty() {
-            true => rest.to_owned(),
-            false => format!("{}/{rest}", self.new),
+        let rest = file.strip_prefix(&self.old);
+        let rest = rest.and_then(|r| if self.old.is_empty() { Some(r) } else { r.strip_prefix(['/', '\\']) });
+        let mapped = rest.map(|rest| match &*self.new {
+            "" => rest.to_owned(),
+            new => format!("{new}/{rest}"),
         });
         mapped.filter(|file| self.known.contains(file)).map_or(Cow::Borrowed(file), Cow::Owned)
     }
@@ -125,30 +122,24 @@ type Key = fn(&At) -> Option<String>;
 
 /// The text of a line without what formatters change.
 fn text(at: &At) -> Option<String> {
-    let text = at.unit.site.source.as_deref()?;
-    let code = text.split('#').next().unwrap_or(text);
-    let plain: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+    let plain: String = code(at)?.chars().filter(|c| !c.is_whitespace()).collect();
     (!plain.is_empty()).then_some(plain)
+}
+
+/// A line up to its comment.
+fn code<'a>(at: &At<'a>) -> Option<&'a str> {
+    at.unit.site.source.as_deref()?.split('#').next()
 }
 
 /// The names that a line reads, other than those of what it calls.
 fn names<'a>(at: &At<'a>) -> BTreeSet<&'a str> {
     const SAID_EVERYWHERE: [&str; 14] =
         ["and", "as", "else", "f", "for", "if", "in", "is", "not", "or", "return", "self", "torch", "with"];
-    let text = at.unit.site.source.as_deref().unwrap_or_default();
-    let code = text.split('#').next().unwrap_or(text);
-    let mut names = BTreeSet::new();
-    let mut rest = code;
-    while let Some(start) = rest.find(|c: char| c.is_alphabetic() || c == '_') {
-        let word = &rest[start..];
-        let end = word.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(word.len());
-        let (name, behind) = word.split_at(end);
-        if !behind.starts_with('(') && !SAID_EVERYWHERE.contains(&name) {
-            names.insert(name);
-        }
-        rest = behind;
-    }
-    names
+    let between = |c: char| !c.is_alphanumeric() && c != '_';
+    let words = code(at).unwrap_or_default().split_inclusive(between);
+    let read = words.filter(|word| !word.ends_with('('));
+    let names = read.map(|word| word.trim_end_matches(between).trim_start_matches(char::is_numeric));
+    names.filter(|name| !name.is_empty() && !SAID_EVERYWHERE.contains(name)).collect()
 }
 
 /// How alike the names of two lines are: those of both, in thousandths of all.
@@ -171,7 +162,8 @@ fn place(at: &At) -> (String, String) {
 fn detail(at: &At) -> String {
     let site = at.unit.site;
     let library = site.library_frame.as_ref().map(|f| (path_end(&f.file, 1), &f.function));
-    format!("{:?}|{}|{library:?}|{}", KindGroup::of(site), operation(site), site.once)
+    let operation = site.native_method().unwrap_or_default();
+    format!("{:?}|{operation}|{library:?}|{}", KindGroup::of(site), site.once)
 }
 
 /// The innermost name of a unit without frames.
@@ -305,7 +297,7 @@ impl Matcher<'_> {
     }
 
     fn line(&self, side: usize, i: usize) -> u32 {
-        self.units[side][i].line()
+        self.units[side][i].location().map_or(0, |f| f.line)
     }
 
     /// How many lines of a file's frames lie so far apart.
@@ -352,11 +344,8 @@ impl Matcher<'_> {
     /// Whether a pair would change places with one that is known by its line in the same function.
     fn crosses(&self, b: usize, a: usize) -> bool {
         let (old, new) = (self.line(0, b), self.line(1, a));
-        let known = self.known.get(&place(&self.at(0, b)));
-        known
-            .into_iter()
-            .flatten()
-            .any(|&(before, after)| old != before && old.cmp(&before) == after.cmp(&new))
+        let mut known = self.known.get(&place(&self.at(0, b))).into_iter().flatten();
+        known.any(|&(before, after)| old != before && old.cmp(&before) == after.cmp(&new))
     }
 
     /// Pairs units whose lines are near each other and name the same, the likest first.

@@ -14,8 +14,8 @@ mod units;
 pub use side::Side;
 
 use crate::frame::sites::Sites;
-use crate::model::Tool;
 use crate::model::diff::*;
+use crate::model::{Frame, Tool};
 use crate::vocabulary::{Measure, Per};
 use fixed::Fixed;
 use matching::{Pair, Roots};
@@ -110,9 +110,8 @@ fn changes(pairs: &[Pair], fixed: &Fixed, context: &Context) -> Vec<SiteChange> 
     let left = |side: usize| {
         let (units, report) = [(before, context.before), (after, context.after)][side];
         let free = units.iter().enumerate().zip(&paired[side]).filter(|(_, paired)| !**paired);
-        free.map(move |((i, unit), _)| {
-            (i, unit.per, Some(state(unit, unit.per, report, context.comparable.lines)))
-        })
+        let lines = context.comparable.lines;
+        free.map(move |((i, unit), _)| (i, unit.per, Some(state(unit, unit.per, report, lines))))
     };
     let alone = |status, per, before, after, fate| {
         let (changed, noise) = (Vec::new(), Noise::default());
@@ -125,13 +124,11 @@ fn changes(pairs: &[Pair], fixed: &Fixed, context: &Context) -> Vec<SiteChange> 
 
 fn compared(before: &Unit, after: &Unit, how: MatchedBy, context: &Context) -> SiteChange {
     // What lies in iterations on one side only has nothing but its run in common with the other.
-    let per = if before.per == after.per { before.per } else { Per::Run };
     let same_unit = before.per == after.per;
+    let per = if same_unit { before.per } else { Per::Run };
     let samples = before.samples.min(after.samples);
-    let floor = |b: Cost, a: Cost| {
-        noise::floor(b, a, samples, before.waits.max(after.waits))
-            .filter(|_| context.comparable.costs && same_unit)
-    };
+    let judged = context.comparable.costs && same_unit;
+    let floor = |b, a| noise::floor(b, a, samples, before.waits.max(after.waits)).filter(|_| judged);
     let (blocked, drain) = (floor(before.blocked, after.blocked), floor(before.drain, after.drain));
     let exceeds = |b: Cost, a: Cost, floor: Option<f64>| floor.is_some_and(|f| (a.ns - b.ns).abs() > f);
     let lines = context.comparable.lines;
@@ -148,24 +145,14 @@ fn compared(before: &Unit, after: &Unit, how: MatchedBy, context: &Context) -> S
         (Some(old), Some(new)) => place(old) != place(new),
         (old, new) => old != new,
     };
-    let status = if !changed.is_empty() {
-        Status::Changed
-    } else if lines && moved {
-        Status::Moved
-    } else {
-        Status::Unchanged
+    let status = match () {
+        () if !changed.is_empty() => Status::Changed,
+        () if lines && moved => Status::Moved,
+        () => Status::Unchanged,
     };
     let noise = Noise { blocked_ns: blocked.map(|ns| ns as i64), drain_ns: drain.map(|ns| ns as i64) };
-    SiteChange {
-        status,
-        matched: Some(how),
-        per,
-        changed,
-        before: Some(b),
-        after: Some(a),
-        noise,
-        fate: None,
-    }
+    let (matched, before, after) = (Some(how), Some(b), Some(a));
+    SiteChange { status, matched, per, changed, before, after, noise, fate: None }
 }
 
 /// Verdicts are compared where both rest on the same kind of evidence: a source that is at hand for one side only makes
@@ -182,14 +169,13 @@ fn state(unit: &Unit, per: Per, side: &Side, lines: bool) -> SiteState {
     // Amounts of the run, where the other side has no iterations.
     let scale = if per == unit.per { 1.0 } else { iterations };
     let ns = |ns: f64| (ns * scale).round() as i64;
+    // Where lines are only probable, they are not said.
+    let place = |f: &Frame| Location { line: if lines { f.line } else { 0 }, ..Location::of(f) };
     let site = unit.site;
     SiteState {
         ids: unit.ids.iter().map(|id| (*id).to_owned()).collect(),
         key: site.key.clone(),
-        // Where lines are only probable, they are not said.
-        location: unit
-            .location()
-            .map(|f| Location { line: if lines { f.line } else { 0 }, ..Location::of(f) }),
+        location: unit.location().map(place),
         library: site.library_frame.as_ref().map(Location::of),
         caller: site.paths().first().and_then(|path| path.first()).map(|frame| Location::of(frame)),
         name: site.name(),
@@ -221,13 +207,10 @@ fn run(before: &Side, after: &Side, costs: bool) -> PolarsResult<RunChange> {
     let per =
         if before.iterations.is_some() && after.iterations.is_some() { Per::Iteration } else { Per::Run };
     let (b, a) = (whole(before, per)?, whole(after, per)?);
-    let noise = match (&before.iterations, &after.iterations) {
-        (Some(b), Some(a)) => {
-            let [before, after] = [b, a].map(|i| units::typical(i.quartiles_ns, 1.0));
-            noise::floor(before, after, b.count.min(a.count), 1.0)
-        }
-        _ => None,
-    };
+    let noise = before.iterations.as_ref().zip(after.iterations.as_ref()).and_then(|(b, a)| {
+        let [before, after] = [b, a].map(|i| units::typical(i.quartiles_ns, 1.0));
+        noise::floor(before, after, b.count.min(a.count), 1.0)
+    });
     let noise = noise.filter(|_| costs).map(|ns| ns as i64);
     let changed = noise.is_some_and(|floor| a.span_ns.saturating_sub(b.span_ns).saturating_abs() > floor);
     Ok(RunChange { per, before: b, after: a, span_noise_ns: noise, span_changed: changed })

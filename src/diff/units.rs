@@ -5,25 +5,24 @@
 //! How fine a unit is depends on what both captures can tell.
 
 use super::side::{Side, ranks};
-use crate::model::Frame;
-use crate::model::Site;
 use crate::model::diff::Granularity;
+use crate::model::{Frame, Site};
 use crate::vocabulary::{Attribution, Kind, Measure, Per, Sample};
 use rustc_hash::FxHashMap;
 
 impl Granularity {
     /// As fine as both sides can tell.
     pub(super) fn of(before: &Side, after: &Side) -> Self {
+        use Attribution::{PythonBacktrace, PythonSample};
         let has = |side: &Side, of: &[Attribution]| {
             side.sites.iter().any(|s| s.waits > 0 && of.contains(&s.attribution))
         };
-        let [b, a] =
-            [before, after].map(|side| has(side, &[Attribution::PythonBacktrace, Attribution::PythonSample]));
+        let [b, a] = [before, after].map(|side| has(side, &[PythonBacktrace, PythonSample]));
         // A side without waits has nothing to be told apart.
         if b != a && !before.sites.is_empty() && !after.sites.is_empty() {
             return Self::Call;
         }
-        let sampled = [before, after].into_iter().any(|side| has(side, &[Attribution::PythonSample]));
+        let sampled = [before, after].into_iter().any(|side| has(side, &[PythonSample]));
         if sampled { Self::Function } else { Self::Line }
     }
 }
@@ -76,18 +75,9 @@ impl KindGroup {
     }
 }
 
-/// The operation that a site's native chain names; empty without one.
-pub fn operation(site: &Site) -> String {
-    site.native_method().unwrap_or_default()
-}
-
 impl Unit<'_> {
     pub fn location(&self) -> Option<&Frame> {
         self.site.location()
-    }
-
-    pub fn line(&self) -> u32 {
-        self.location().map_or(0, |f| f.line)
     }
 }
 
@@ -119,7 +109,8 @@ fn identity(site: &Site, grain: Granularity) -> String {
     match (site.location(), grain) {
         (Some(at), Granularity::Line) => {
             // What is paid once is compared by the run.
-            text += &format!("|{:?}|{}|{}", KindGroup::of(site), operation(site), site.once);
+            let operation = site.native_method().unwrap_or_default();
+            text += &format!("|{:?}|{operation}|{}", KindGroup::of(site), site.once);
             for f in std::iter::once(at).chain(&site.library_frame) {
                 text += &format!("|{}:{}:{}", f.file, f.function, f.line);
             }
@@ -144,17 +135,17 @@ fn absorb_start_up(groups: &mut FxHashMap<String, Vec<&Site>>, grain: Granularit
         return;
     }
     let mut rest: FxHashMap<String, (u64, String)> = FxHashMap::default();
-    for (identity, sites) in groups.iter().filter(|(_, sites)| !early(sites) && sites[0].location().is_none())
-    {
-        let candidate = (sites.iter().map(|s| s.waits).sum(), identity.clone());
-        let best = rest.entry(loose(sites[0])).or_insert_with(|| candidate.clone());
-        *best = candidate.max(best.clone());
+    let unframed = groups.iter().filter(|(_, sites)| sites[0].location().is_none());
+    for (identity, sites) in unframed.filter(|(_, sites)| !early(sites)) {
+        let waits = sites.iter().map(|s| s.waits).sum();
+        let best = rest.entry(loose(sites[0])).or_default();
+        *best = (waits, identity.clone()).max(std::mem::take(best));
     }
-    let mut joins: Vec<(String, String)> = groups
-        .iter()
-        .filter(|(_, sites)| early(sites))
-        .filter_map(|(identity, sites)| Some((identity.clone(), rest.get(&loose(sites[0]))?.1.clone())))
-        .collect();
+    let join = |(identity, sites): (&String, &Vec<&Site>)| {
+        let rest = rest.get(&loose(sites[0])).filter(|_| early(sites))?;
+        Some((identity.clone(), rest.1.clone()))
+    };
+    let mut joins: Vec<(String, String)> = groups.iter().filter_map(join).collect();
     joins.sort();
     for (early, rest) in joins {
         let sites = groups.remove(&early).unwrap_or_default();

@@ -84,12 +84,13 @@ impl Report {
 
     /// Keeps the first `top` sites; all for 0.
     pub fn cut(&mut self, top: usize) {
-        if top > 0 && self.sites.len() > top {
-            self.sites_omitted += self.sites.len() - top;
-            self.sites.truncate(top);
+        if top == 0 {
+            return;
         }
-        if let Some(ranks) = self.ranks.as_mut().filter(|ranks| top > 0 && ranks.sites.len() > top) {
-            ranks.sites_omitted += ranks.sites.len() - top;
+        self.sites_omitted += self.sites.len().saturating_sub(top);
+        self.sites.truncate(top);
+        if let Some(ranks) = &mut self.ranks {
+            ranks.sites_omitted += ranks.sites.len().saturating_sub(top);
             ranks.sites.truncate(top);
         }
     }
@@ -325,16 +326,10 @@ impl Totals {
     /// What fixing all false sites saves of what matters most: an average iteration where a loop is known, else the run.
     /// `None` where nothing was simulated.
     pub fn headline(&self) -> Option<Headline> {
-        let run = self.without_profiler?;
-        let of_run = || Headline {
-            of_iteration: false,
-            length_ns: run.run_ns,
-            saved_ns: run.saved_ns,
-            low_ns: run.low_ns,
-            high_ns: run.high_ns,
-            undecided_ns: self.undecided_ns.unwrap_or(0),
-            captured: self.captured,
-        };
+        let WithoutProfiler { run_ns: length_ns, saved_ns, low_ns, high_ns } = self.without_profiler?;
+        let (captured, undecided_ns) = (self.captured, self.undecided_ns.unwrap_or(0));
+        let of_run =
+            Headline { of_iteration: false, length_ns, saved_ns, low_ns, high_ns, undecided_ns, captured };
         let of_iteration = self.iteration.map(|one| Headline {
             of_iteration: true,
             length_ns: one.ns,
@@ -344,12 +339,13 @@ impl Totals {
             undecided_ns: one.undecided_ns,
             captured: Some(CapturedRun { run_ns: one.captured_ns, saved_ns: one.captured_saved_ns }),
         });
-        Some(of_iteration.unwrap_or_else(of_run))
+        Some(of_iteration.unwrap_or(of_run))
     }
 
-    /// Spans of the GPUs of all exports.
-    pub fn gpu_span_ns(&self) -> i64 {
-        self.gpu_busy_ns.saturating_add(self.gpu_idle_ns)
+    /// The GPUs of all exports as one.
+    pub fn gpus(&self) -> Gpu {
+        let (busy_ns, idle_ns, drain_ns) = (self.gpu_busy_ns, self.gpu_idle_ns, self.drain_ns);
+        Gpu { busy_ns, idle_ns, drain_ns, ..Gpu::default() }
     }
 
     /// Adds so many waits.

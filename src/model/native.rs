@@ -28,9 +28,8 @@ pub(super) fn method(native: &[String]) -> Option<String> {
         let (class, name) = binding(function)?;
         Some(format!("{}{name}", class?))
     });
-    let plain = own_function(native)
-        .or(native.first())
-        .map(|function| function.strip_prefix("void ").unwrap_or(function));
+    let plain = own_function(native).or(native.first());
+    let plain = plain.map(|function| function.strip_prefix("void ").unwrap_or(function));
     method.or_else(|| plain.map(|function| text::escape_terminal(function).into_owned()))
 }
 
@@ -62,10 +61,7 @@ mod tests {
     fn the_binding_names_the_tensor_method() {
         let chain = ["at::native::item(at::Tensor const&)", "torch::autograd::THPVariable_item(_object*)"];
         assert_eq!(method(&chain.map(str::to_owned)).as_deref(), Some("Tensor.item"));
-        assert_eq!(
-            method(&chain[..1].iter().map(|&f| f.to_owned()).collect::<Vec<_>>()).as_deref(),
-            Some(chain[0])
-        );
+        assert_eq!(method(&[chain[0].to_owned()]).as_deref(), Some(chain[0]));
         assert_eq!(method(&[]), None);
         let chain = ["sem_wait", "cuStreamSynchronize", "cudaStreamSynchronize", "cumulate", "main"];
         assert_eq!(own_function(&chain.map(str::to_owned)).map(String::as_str), Some("cumulate"));

@@ -191,17 +191,13 @@ impl Site {
 
     /// Where it is, in few words: `train.py:18 step`, else the method, range or API.
     pub fn place(&self) -> String {
-        let name = match self.location() {
-            Some(Frame { file, function, line: 0, .. }) => format!("{} {function}", text::path_end(file, 1)),
-            Some(Frame { file, function, line, .. }) => {
-                format!("{}:{line} {function}", text::path_end(file, 1))
-            }
-            None => match self.unframed() {
-                Some(name) => name,
-                None => return self.api.clone(),
-            },
+        let framed = |frame: &Frame| {
+            let line = if frame.line > 0 { format!(":{}", frame.line) } else { String::new() };
+            format!("{}{line} {}", text::path_end(&frame.file, 1), frame.function)
         };
-        self.attribution.mark().map_or(name.clone(), |mark| format!("{name} {mark}"))
+        let name = self.location().map(framed).or_else(|| self.unframed());
+        let mark = self.attribution.mark().map(|mark| format!(" {mark}")).unwrap_or_default();
+        name.map_or_else(|| self.api.clone(), |name| name + &mark)
     }
 
     /// What its waits come to, as a count or in ns.

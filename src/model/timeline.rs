@@ -1,6 +1,6 @@
 //! A capture as a drawing: what a page needs to show it.
 
-use crate::vocabulary::{Class, SiteIx};
+use crate::vocabulary::{Class, SiteIx, words};
 use serde::Serialize;
 
 pub use super::packed::Packed;
@@ -84,16 +84,13 @@ pub struct Lane {
     pub by_class: [Packed; 3],
 }
 
-/// What a lane shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LaneKind {
-    /// GPU operations of one stream.
-    Stream,
-    /// CUDA calls of one thread, and its waits.
-    Thread,
-    /// Idle time of a device that follows waits.
-    Idle,
+words! {
+    /// What a lane shows.
+    LaneKind {
+        Stream = "stream": "GPU operations of one stream.",
+        Thread = "thread": "CUDA calls of one thread, and its waits.",
+        Idle = "idle": "Idle time of a device that follows waits.",
+    }
 }
 
 /// Waits in start order.

@@ -226,13 +226,8 @@ impl Code {
 
     /// Whether it says why waits have no exact Python line.
     pub const fn is_of_lines(self) -> bool {
-        matches!(
-            self,
-            Self::SamplingOnly
-                | Self::PythonWithoutCudabacktrace
-                | Self::NoPythonBacktraces
-                | Self::PythonPayloadMissing
-        )
+        use Code::*;
+        matches!(self, SamplingOnly | PythonWithoutCudabacktrace | NoPythonBacktraces | PythonPayloadMissing)
     }
 
     /// Whether it limits only what fixes would save, which no gate asks for.

@@ -10,7 +10,10 @@ const LONG_SYMBOL: usize = 72;
 /// Labels and texts; none where nothing is known.
 pub(super) fn of(site: &Site) -> Vec<(String, String)> {
     let Some(awaited) = &site.awaited else { return Vec::new() };
-    let words = Words { site, awaited, gpus: several_gpus(awaited) };
+    let streams = awaited.streams.iter().map(|one| one.device);
+    let mut devices = streams.chain(awaited.operations.iter().map(|one| one.device));
+    let first = devices.next();
+    let words = Words { site, awaited, several_gpus: devices.any(|device| Some(device) != first) };
     let mut pairs: Vec<(String, String)> = awaited.streams.iter().map(|one| words.stream(one)).collect();
     pairs.extend(left_out(awaited.streams_left_out, "stream"));
     for (nth, one) in awaited.operations.iter().enumerate() {
@@ -26,11 +29,9 @@ pub(super) fn of(site: &Site) -> Vec<(String, String)> {
     pairs.extend(awaited.narrow.as_ref().map(|one| ("less would do".to_owned(), words.narrow(one))));
     if let Some(idle) = &awaited.idle_gpu {
         let which = if idle.gpus.is_empty() { "another GPU".to_owned() } else { list("GPU", &idle.gpus) };
+        let ([waits, all], busy) = ([idle.waits, site.waits].map(text::count), list("GPU", &idle.busy));
         let words = format!(
-            "{} of {} waits were for {which}, which had nothing to do, while {} worked on",
-            text::count(idle.waits),
-            text::count(site.waits),
-            list("GPU", &idle.busy)
+            "{waits} of {all} waits were for {which}, which had nothing to do, while {busy} worked on"
         );
         pairs.push(("idle GPU".to_owned(), words));
     }
@@ -40,22 +41,18 @@ pub(super) fn of(site: &Site) -> Vec<(String, String)> {
 struct Words<'a> {
     site: &'a Site,
     awaited: &'a Awaited,
-    /// Whether streams are of several GPUs.
-    gpus: bool,
+    several_gpus: bool,
 }
 
 impl Words<'_> {
     /// "1.20 ms (75 %)" of the time blocked.
     fn of_blocked(&self, ns: i64) -> String {
-        format!(
-            "{} ({})",
-            text::duration(ns),
-            text::share(ns.min(self.site.blocked_ns), self.site.blocked_ns)
-        )
+        let blocked = self.site.blocked_ns;
+        format!("{} ({})", text::duration(ns), text::share(ns.min(blocked), blocked))
     }
 
     fn place(&self, device: u32, stream: u32) -> String {
-        if self.gpus { format!("GPU {device} stream {stream}") } else { format!("stream {stream}") }
+        if self.several_gpus { format!("GPU {device} stream {stream}") } else { format!("stream {stream}") }
     }
 
     fn stream(&self, one: &AwaitedStream) -> (String, String) {
@@ -104,21 +101,10 @@ impl Words<'_> {
             }
             _ => format!("the copy or the last launch on {streams} alone"),
         };
-        format!(
-            "a wait for {what} returns {} sooner in all, in {}; what it saves: --fix {}=narrow",
-            text::duration(one.shorter_ns),
-            text::counted(one.waits, "wait"),
-            escape_terminal(&self.site.id)
-        )
+        let (ns, waits) = (text::duration(one.shorter_ns), text::counted(one.waits, "wait"));
+        let id = escape_terminal(&self.site.id);
+        format!("a wait for {what} returns {ns} sooner in all, in {waits}; what it saves: --fix {id}=narrow")
     }
-}
-
-fn several_gpus(awaited: &Awaited) -> bool {
-    let devices = || {
-        let streams = awaited.streams.iter().map(|one| one.device);
-        streams.chain(awaited.operations.iter().map(|one| one.device))
-    };
-    devices().any(|device| Some(device) != devices().next())
 }
 
 /// "stream 7", "streams 7, 13".

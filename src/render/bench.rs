@@ -6,7 +6,7 @@ use super::sheet::Sheet;
 use super::style::{Style, Tone};
 use crate::replay::bench::Bench;
 use crate::replay::error::cuda_version;
-use crate::replay::measured::Spread;
+use crate::replay::measured::{ReplayGpu, Spread};
 use crate::text::{self, escape_terminal};
 use std::io::{self, Write};
 
@@ -57,39 +57,35 @@ pub fn markdown(bench: &Bench, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn header(bench: &Bench) -> String {
-    let gpu = &bench.gpu;
+    let ReplayGpu { name, device, compute_capability: (major, minor), driver, cublas } = &bench.gpu;
+    let (name, driver) = (escape_terminal(name), cuda_version(*driver));
     format!(
-        "GPU {} of {}: {}, compute capability {}.{}, driver for CUDA {}, cuBLAS {}",
-        gpu.device,
-        bench.gpus,
-        escape_terminal(&gpu.name),
-        gpu.compute_capability.0,
-        gpu.compute_capability.1,
-        cuda_version(gpu.driver),
-        gpu.cublas,
+        "GPU {device} of {}: {name}, compute capability {major}.{minor}, driver for CUDA {driver}, cuBLAS {cublas}",
+        bench.gpus
     )
 }
 
 fn footer(bench: &Bench) -> Vec<String> {
+    let (elements, error) = (text::count(bench.checked), bench.largest_error);
     let mut lines = vec![format!(
-        "{} elements of products compared with a reference: the largest relative error is {:.1e}.",
-        text::count(bench.checked),
-        bench.largest_error
+        "{elements} elements of products compared with a reference: the largest relative error is {error:.1e}."
     )];
-    if bench.gpus < 2 {
-        lines.push(
-            "One GPU: what synchronising an idle one costs beside a busy one was not measured.".to_owned(),
-        );
-    }
+    const ONE: &str = "One GPU: what synchronising an idle one costs beside a busy one was not measured.";
+    lines.extend((bench.gpus < 2).then(|| ONE.to_owned()));
     lines.extend(bench.notes.iter().map(|note| escape_terminal(note).into_owned()));
     lines
 }
 
 fn sheets(bench: &Bench) -> Vec<Sheet> {
-    [synchronised(bench), other_waits(bench), calls(bench), copies(bench), loops(bench), constants(bench)]
-        .into_iter()
-        .filter(|sheet| !sheet.rows.is_empty())
-        .collect()
+    let all = [
+        synchronised(bench),
+        other_waits(bench),
+        calls(bench),
+        copies(bench),
+        loops(bench),
+        constants(bench),
+    ];
+    all.into_iter().filter(|sheet| !sheet.rows.is_empty()).collect()
 }
 
 /// How far the rounds were apart.
@@ -210,7 +206,6 @@ mod tests {
     use crate::model::sample::printed;
     use crate::replay::bench::{BENCH_VERSION, CallCost, CopyCost, LoopCost, ProductCost, WayCost};
     use crate::replay::constants::Constants;
-    use crate::replay::measured::ReplayGpu;
 
     fn spread(median_ns: i64) -> Spread {
         Spread { median_ns, low_ns: median_ns * 9 / 10, high_ns: median_ns * 12 / 10, runs: 10 }
@@ -266,8 +261,11 @@ mod tests {
     }
 
     #[test]
-    fn tables_in_a_pipe() {
-        insta::assert_snapshot!(printed(|out| table(&sample(), &Style::default(), out)));
+    fn in_a_pipe_and_as_markdown() {
+        insta::assert_snapshot!(printed(|out| {
+            table(&sample(), &Style::default(), out)?;
+            markdown(&sample(), out)
+        }));
     }
 
     #[test]
@@ -279,11 +277,5 @@ mod tests {
                 assert!(text::width(line) <= width, "{width}: {line}");
             }
         }
-    }
-
-    #[test]
-    fn markdown_has_whole_rows() {
-        let text = printed(|out| markdown(&sample(), out));
-        insta::assert_snapshot!(text);
     }
 }

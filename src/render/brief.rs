@@ -4,7 +4,7 @@
 //! not fit, and what is left out is counted. Keys and commands, which a cut would make wrong, are whole or missing.
 
 use super::json;
-use crate::model::{Fix, Iterations, Recoverable, Report, Rewrite, Site, Tool, Totals, Warning};
+use crate::model::{Fix, Frame, Iterations, Recoverable, Report, Rewrite, Site, Tool, Totals, Warning};
 use crate::vocabulary::{Class, Evidence, Kind};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -122,12 +122,8 @@ pub fn of(report: &Report) -> Brief {
         warnings: report.warnings.iter().take(WARNINGS).map(warning).collect(),
         warnings_omitted: report.warnings.len().saturating_sub(WARNINGS),
     };
-    if let Some(replayed) = &mut brief.totals.replayed {
-        replayed.gpu = start(&replayed.gpu);
-    }
-    if let Some(iterations) = &mut brief.iterations {
-        iterations.source = start(&iterations.source);
-    }
+    brief.totals.replayed.iter_mut().for_each(|replayed| replayed.gpu = start(&replayed.gpu));
+    brief.iterations.iter_mut().for_each(|iterations| iterations.source = start(&iterations.source));
     for found in &report.sites {
         brief.sites.push(site(found));
         if size(&brief) >= LIMIT {
@@ -153,8 +149,7 @@ fn site(site: &Site) -> BriefSite {
         Some(_) => saving.per_iteration_ns,
         None => saving.per_iteration_high_ns,
     };
-    let in_library =
-        |frame: &crate::model::Frame| end(&format!("{}:{} {}", frame.file, frame.line, frame.function));
+    let in_library = |frame: &Frame| end(&format!("{}:{} {}", frame.file, frame.line, frame.function));
     BriefSite {
         id: site.id.clone(),
         key: whole(&site.key),
@@ -184,19 +179,12 @@ fn site(site: &Site) -> BriefSite {
 fn fix(fix: &Fix) -> BriefFix {
     // Code that is cut is no code.
     let rewrite = |r: &Rewrite| Some(Rewrite { before: whole(&r.before)?, after: whole(&r.after)? });
-    BriefFix {
-        title: start(&fix.title),
-        here: fix.here.as_ref().and_then(rewrite),
-        caveat: start(&fix.caveat),
-    }
+    let here = fix.here.as_ref().and_then(rewrite);
+    BriefFix { title: start(&fix.title), here, caveat: start(&fix.caveat) }
 }
 
-fn warning(warning: &Warning) -> Warning {
-    Warning {
-        code: start(&warning.code).into(),
-        message: start(&warning.message),
-        fix: whole(&warning.fix).unwrap_or_default(),
-    }
+fn warning(Warning { code, message, fix }: &Warning) -> Warning {
+    Warning { code: start(code).into(), message: start(message), fix: whole(fix).unwrap_or_default() }
 }
 
 /// Bytes of a character in JSON.
@@ -272,11 +260,8 @@ mod tests {
         let report = sample::sample();
         let brief = of(&report);
         assert_eq!((brief.sites.len(), brief.sites_omitted), (report.sites.len(), report.sites_omitted));
-        let ids = |sites: &[Site]| sites.iter().map(|site| site.key.clone()).collect::<Vec<_>>();
-        assert_eq!(
-            brief.sites.iter().filter_map(|site| site.key.clone()).collect::<Vec<_>>(),
-            ids(&report.sites)
-        );
+        let keys: Vec<&String> = brief.sites.iter().filter_map(|site| site.key.as_ref()).collect();
+        assert_eq!(keys, report.sites.iter().map(|site| &site.key).collect::<Vec<_>>());
         assert_eq!(brief.warnings, report.warnings);
     }
 

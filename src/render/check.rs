@@ -16,10 +16,8 @@ use std::io::{self, Write};
 
 /// Prints each breach on one line, never wrapped, to be read in a log; then what passed.
 pub fn table(report: &CheckReport, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let mut parts: Vec<String> = Vec::new();
-    if !report.breaches.is_empty() {
-        parts.push(report.breaches.iter().map(line).collect::<Vec<_>>().join("\n"));
-    }
+    let breaches: Vec<String> = report.breaches.iter().map(line).collect();
+    let mut parts: Vec<String> = (!breaches.is_empty()).then(|| breaches.join("\n")).into_iter().collect();
     let rules = text::counted(report.rules.len() as u64, "rule");
     let mut said = vec![match report.breaches.len() as u64 {
         0 => Tone::Needed.paint(format!("passed: {rules} kept")),
@@ -28,14 +26,9 @@ pub fn table(report: &CheckReport, style: &Style, out: &mut dyn Write) -> io::Re
     }];
     said.extend(report.rules.iter().map(|rule| Tone::Faint.paint(format!("  {}", escape_terminal(rule)))));
     said.extend(report.allowed.iter().map(|allowed| {
-        let line = format!(
-            "  allowed until {}: {} ({}), {}",
-            allowed.expires,
-            escape_terminal(&allowed.name),
-            escape_terminal(&allowed.reason),
-            text::counted(allowed.sites.len() as u64, "site")
-        );
-        style.faint(&[line])
+        let [name, reason] = [&allowed.name, &allowed.reason].map(|text| escape_terminal(text));
+        let sites = text::counted(allowed.sites.len() as u64, "site");
+        style.faint(&[format!("  allowed until {}: {name} ({reason}), {sites}", allowed.expires)])
     }));
     parts.push(said.join("\n"));
     parts.extend(warnings(&report.warnings, style));
@@ -82,11 +75,12 @@ const RESERVE: usize = 200;
 /// most `limit` characters.
 pub fn markdown(report: &CheckReport, limit: usize) -> String {
     let mut text = Limited::new(limit, RESERVE);
-    text.add(&match report.breaches.len() {
-        0 => "### ✅ sync-report: passed\n\n".to_owned(),
-        1 => "### ❌ sync-report: 1 breach\n\n".to_owned(),
-        n => format!("### ❌ sync-report: {n} breaches\n\n"),
-    });
+    let outcome = match report.breaches.len() {
+        0 => "✅ sync-report: passed".to_owned(),
+        1 => "❌ sync-report: 1 breach".to_owned(),
+        n => format!("❌ sync-report: {n} breaches"),
+    };
+    text.add(&format!("### {outcome}\n\n"));
     let left = text.table(&["where", "what", ">actual", ">limit", "fix"], report.breaches.iter().map(row));
     text.warnings(&report.warnings);
     let rules = report.rules.iter().map(|r| format!("- {}\n", md::plain(r)));
@@ -113,9 +107,9 @@ fn row(breach: &Breach) -> String {
 
 /// What was measured, what is allowed, and what to do.
 fn finding(breach: &Breach) -> String {
-    let fix = breach.site.as_ref().and_then(|s| s.fix.as_ref());
-    let fix = fix.map_or_else(String::new, |f| format!(" Fix: {f}."));
-    let library = breach.site.as_ref().map_or_else(String::new, |site| library(site, ", waiting in "));
+    let site = breach.site.as_ref();
+    let fix = site.and_then(|site| Some(format!(" Fix: {}.", site.fix.as_ref()?))).unwrap_or_default();
+    let library = site.map_or_else(String::new, |site| library(site, ", waiting in "));
     format!("{}, limit {}{library}.{fix}", breach.actual, breach.limit)
 }
 

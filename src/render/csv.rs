@@ -29,24 +29,13 @@ fn cell(values: &Values, report: &Report, site: &Site) -> String {
     }
 }
 
+/// Quoted and harmless. Spreadsheets run a cell that begins like a formula; an apostrophe in front makes it text. The test
+/// is on the raw text, because tab and carriage return count and are escaped afterwards.
 fn text(text: &str) -> String {
-    quoted(&harmless(text))
-}
-
-/// Spreadsheets run a cell that begins like a formula; an apostrophe in front makes it text. The test is on the
-/// raw text, because tab and carriage return count and are escaped afterwards.
-fn harmless(text: &str) -> String {
-    let escaped = escape_terminal(text);
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
-    if formula { format!("'{escaped}") } else { escaped.into_owned() }
-}
-
-fn quoted(text: &str) -> String {
-    if text.contains(['"', ',', '\n', '\r']) || text.starts_with(' ') || text.ends_with(' ') {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
+    let text = format!("{}{}", if formula { "'" } else { "" }, escape_terminal(text));
+    let parts = text.contains(['"', ',']) || text.starts_with(' ') || text.ends_with(' ');
+    if parts { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::awaited;
 use super::grid::{self, Column};
-use super::phrase::{self, Processes};
+use super::phrase::{self, FileNames, Processes};
 use super::saving;
 use super::style::{Style, Tone};
 use super::view::{self, FrameView, Views};
@@ -82,13 +82,13 @@ impl Page<'_> {
     /// The Python stack in the order of a Python traceback; frames of the user stand out.
     fn stack(&self) -> String {
         let frames = view::stack(self.site).iter().rev();
-        let lines = frames.flat_map(|frame| frame_lines(&FrameView::of(self.site, frame)));
+        let lines = frames.flat_map(|frame| frame_lines(FrameView::of(self.site, frame)));
         section("stack, most recent call last; > is your code", lines.collect())
     }
 
     /// The ways to the line, where there are several.
     fn call_paths(&self) -> String {
-        let (paths, more) = Views::of(self.report).call_paths(self.site);
+        let (paths, more) = phrase::call_paths(self.site, &FileNames::of(self.report));
         let widest = paths.iter().map(|(_, cost)| text::width(cost)).max().unwrap_or(0);
         let path = |(place, cost): &(String, String)| {
             let pad = " ".repeat(widest - text::width(cost));
@@ -126,9 +126,8 @@ impl Page<'_> {
         let room = room.clamp(8, BAR);
         let lines = buckets.iter().zip(&bounds).zip(&counts).map(|((&(_, waits), bound), count)| {
             let pad = " ".repeat(bound_width - text::width(bound));
-            format!("  ≤ {pad}{bound}  {count:>count_width$}  {}", bar(waits, most, room))
-                .trim_end()
-                .to_owned()
+            let line = format!("  ≤ {pad}{bound}  {count:>count_width$}  {}", bar(waits, most, room));
+            line.trim_end().to_owned()
         });
         section("blocked time of a wait", lines.collect())
     }
@@ -173,22 +172,17 @@ impl Page<'_> {
         lines.extend(code("before", &fix.before));
         lines.extend(code("after", &fix.after));
         lines.extend(fix.alternatives.iter().map(|way| self.hang("  or      ", way)));
-        if !fix.caveat.is_empty() {
-            lines.push(format!(
-                "\n{}",
-                self.hang(&format!("  {}  ", Tone::Unsure.paint("mind")), &fix.caveat)
-            ));
-        }
+        let mind = format!("  {}  ", Tone::Unsure.paint("mind"));
+        lines.extend((!fix.caveat.is_empty()).then(|| format!("\n{}", self.hang(&mind, &fix.caveat))));
         lines.extend(code("then confirm", &fix.confirm));
         section("what to do", lines)
     }
 }
 
-fn frame_lines(frame: &FrameView) -> Vec<String> {
-    let words = format!("{}  {}", frame.file, frame.function);
-    let line = if frame.user { format!("  > {words}") } else { format!("    {}", Tone::Faint.paint(words)) };
-    let source = frame.source.as_ref().map(|source| format!("        {}", Tone::Strong.paint(source)));
-    std::iter::once(line).chain(source).collect()
+fn frame_lines(FrameView { file, function, user, source }: FrameView) -> impl Iterator<Item = String> {
+    let words = format!("{file}  {function}");
+    let line = if user { format!("  > {words}") } else { format!("    {}", Tone::Faint.paint(words)) };
+    std::iter::once(line).chain(source.map(|source| format!("        {}", Tone::Strong.paint(source))))
 }
 
 /// "cudaStreamSynchronize (cuStreamSynchronize)".
@@ -214,11 +208,10 @@ pub(super) fn context(report: &Report, site: &Site) -> Vec<(&'static str, String
         "" => site.attribution.to_string(),
         note => format!("{}, {note}", site.attribution),
     };
-    let device = match (site.device, site.stream) {
-        (Some(device), Some(stream)) => Some(format!("GPU {device}, stream {stream}")),
-        (Some(device), None) => Some(format!("GPU {device}, several streams")),
-        (None, Some(stream)) => Some(format!("stream {stream}")),
-        (None, None) => None,
+    let stream = site.stream.map(|stream| format!("stream {stream}"));
+    let device = match site.device {
+        Some(id) => Some(format!("GPU {id}, {}", stream.as_deref().unwrap_or("several streams"))),
+        None => stream,
     };
     let ranges: Vec<_> = site.nvtx.iter().map(|range| escape_terminal(range)).collect();
     let pattern = site.pattern.as_deref().map(escape_terminal);
@@ -240,9 +233,8 @@ pub(super) fn costs(report: &Report, site: &Site) -> Vec<(&'static str, String)>
     let mut waits = text::count(site.waits);
     waits.extend(site.per_iteration.map(|rate| format!(", {} per iteration", text::rate(rate))));
     waits.extend(site.start_up.map(|_| format!(", {}", phrase::START_UP)));
-    if site.found_idle > 0 {
-        waits += &format!(", {} found the GPU idle already", text::count(site.found_idle));
-    }
+    let idle = (site.found_idle > 0).then(|| text::count(site.found_idle));
+    waits.extend(idle.map(|n| format!(", {n} found the GPU idle already")));
     let mut blocked = text::duration(site.blocked_ns);
     let each = site.blocked_per_iteration_ns.map(text::duration);
     blocked.extend(each.map(|each| format!(", {each} per iteration")));

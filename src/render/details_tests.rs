@@ -8,14 +8,12 @@ fn rendered(id: &str, width: Option<usize>, color: bool) -> Option<String> {
     found.then(|| String::from_utf8(out).expect("renderers write UTF-8"))
 }
 
+/// A site with everything, a sampled one, a hostile one; ids match in any case.
 #[test]
-fn a_site_with_everything() {
-    insta::assert_snapshot!(rendered("S1", Some(100), false).expect("S1 is a site"));
-}
-
-#[test]
-fn a_sampled_site() {
-    insta::assert_snapshot!(rendered("s3", Some(80), false).expect("ids match in any case"));
+fn sites_are_shown_whole() {
+    let sites = [("S1", Some(100)), ("s3", Some(80)), ("S7", None)];
+    let sites = sites.map(|(id, width)| rendered(id, width, false).expect("a site"));
+    insta::assert_snapshot!(sites.join("\n"));
 }
 
 /// Two streams, one of them with work that nobody reads, a rank that comes late, a GPU that had nothing to do.
@@ -25,11 +23,6 @@ fn a_site_says_what_it_waited_for() {
     let from = text.find("what it waited for").expect("a section");
     let section = text[from..].split("\n\n").next().unwrap_or_default();
     insta::assert_snapshot!(section);
-}
-
-#[test]
-fn a_hostile_site() {
-    insta::assert_snapshot!(rendered("S7", None, false).expect("S7 is a site"));
 }
 
 #[test]

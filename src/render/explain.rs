@@ -54,19 +54,22 @@ fn list(style: Style) -> String {
     let mut page = Page::new(style);
     for (index, category) in Category::ALL.iter().enumerate() {
         let number = if index < Category::OF_GUIDE { format!("{}. ", index + 1) } else { String::new() };
-        page.lines.push(Tone::Strong.paint(format!("{number}{}", category.name())));
+        page.lines.push(Tone::Strong.paint(format!("{number}{}", category.help())));
         for p in catalogue::all().filter(|p| p.category == *category) {
             let id = Tone::Strong.paint(format!("{:<5}", p.id));
-            let class = class_tone(p).paint(format!("{:<9}", class_word(p)));
+            let (class, tone) = class_word(p);
+            let class = tone.paint(format!("{class:<9}"));
             let ran = Tone::Faint.paint(format!("{:<10}", outcome_word(p)));
             page.row(&format!("  {id}{class}{ran}"), p.title, p.fix.title);
         }
         page.gap();
     }
-    page.lines
-        .push("4 → 0: waits of the pair that was run, before → after; later: it waits for less".to_owned());
-    page.lines.push("Rules that verdicts rest on: sync-report explain --rules".to_owned());
-    page.lines.push("Codes of warnings: sync-report explain --warnings".to_owned());
+    let below = [
+        "4 → 0: waits of the pair that was run, before → after; later: it waits for less",
+        "Rules that verdicts rest on: sync-report explain --rules",
+        "Codes of warnings: sync-report explain --warnings",
+    ];
+    page.lines.extend(below.map(str::to_owned));
     page.finish()
 }
 
@@ -82,9 +85,7 @@ fn list_rules(style: Style) -> String {
     let mut section = "";
     for rule in rules::all() {
         if section != heading(&rule.role) {
-            if !section.is_empty() {
-                page.gap();
-            }
+            page.lines.extend((!section.is_empty()).then(String::new));
             section = heading(&rule.role);
             page.lines.push(Tone::Strong.paint(section));
         }
@@ -113,9 +114,7 @@ fn warning(code: Code, style: Style) -> String {
     page.gap();
     page.field("means", code.help());
     page.field("do", code.advice());
-    if code.is_damage() {
-        page.field("exit code", "2: what could be read is reported");
-    }
+    page.field("exit code", if code.is_damage() { "2: what could be read is reported" } else { "" });
     page.finish()
 }
 
@@ -123,7 +122,7 @@ fn warning(code: Code, style: Style) -> String {
 fn pattern(p: &Pattern, style: Style) -> String {
     let mut page = Page::new(style);
     page.title(p.id, p.title);
-    page.field("category", p.category.name());
+    page.field("category", p.category.help());
     page.field("class", &class_sentence(p));
     page.items("written as", p.triggers);
     page.field("why", p.why);
@@ -133,7 +132,7 @@ fn pattern(p: &Pattern, style: Style) -> String {
     page.field("versions", p.versions);
     if let Some(site) = p.library() {
         let frame = |(file, function)| format!("{file} {function}").trim_end().to_owned();
-        page.field("library", site.library);
+        page.field("library", site.library());
         page.items("code in", &site.places().map(frame).collect::<Vec<_>>());
         page.field("line with", site.line_text);
         page.field("how often", site.frequency);
@@ -142,7 +141,7 @@ fn pattern(p: &Pattern, style: Style) -> String {
     page.gap();
     page.field("fix", p.fix.title);
     if p.fix.strategy != Strategy::Leave {
-        page.field("strategy", p.fix.strategy.name());
+        page.field("strategy", p.fix.strategy.help());
     }
     if !p.fix.before.is_empty() {
         page.gap();
@@ -186,13 +185,11 @@ fn outcome(run: &Run) -> String {
 
 /// The same in a column of the list.
 fn outcome_word(p: &Pattern) -> String {
-    match catalogue::run_of(p.id) {
-        Some(run) => match (&run.measured, run.outcome) {
-            (None, _) => "not run".to_owned(),
-            (_, Outcome::Later) => "later".to_owned(),
-            (Some(m), _) => format!("{} → {}", m.waits[0], m.waits[1]),
-        },
-        None => String::new(),
+    let Some(run) = catalogue::run_of(p.id) else { return String::new() };
+    match (&run.measured, run.outcome) {
+        (None, _) => "not run".to_owned(),
+        (_, Outcome::Later) => "later".to_owned(),
+        (Some(m), _) => format!("{} → {}", m.waits[0], m.waits[1]),
     }
 }
 
@@ -218,10 +215,7 @@ fn rule(rule: &Rule, style: Style) -> String {
 /// Rules of the trace that are asked before this one.
 fn earlier(rule: &Rule) -> String {
     let is_trace = |r: &&Rule| matches!(r.role, Role::Trace(_));
-    if !is_trace(&rule) {
-        return String::new();
-    }
-    ids(rules::all().filter(is_trace).take_while(|r| r.id != rule.id))
+    ids(rules::all().filter(is_trace).take_while(|r| is_trace(&rule) && r.id != rule.id))
 }
 
 fn ids<'a>(rules: impl Iterator<Item = &'a Rule>) -> String {
@@ -242,15 +236,12 @@ pub(super) fn yields_to(rule: &Rule) -> String {
         Role::Remark => return String::new(),
     };
     let to = match yields.to {
-        To::Nothing => "nothing".to_owned(),
-        To::SameKind => "a source that says the same kind adds its reasons; no other changes it".to_owned(),
-        To::Decided => "a source that decides; one that leaves it open changes nothing".to_owned(),
-        To::Anything => "the source, whatever it says".to_owned(),
+        To::Nothing => "nothing",
+        To::SameKind => "a source that says the same kind adds its reasons; no other changes it",
+        To::Decided => "a source that decides; one that leaves it open changes nothing",
+        To::Anything => "the source, whatever it says",
     };
-    match yields.except {
-        Some(kind) => format!("{to}; but not to {kind}"),
-        None => to,
-    }
+    yields.except.map_or(to.to_owned(), |kind| format!("{to}; but not to {kind}"))
 }
 
 /// The figures of its cases, lowest to highest.
@@ -270,11 +261,8 @@ fn figures(rule: &Rule) -> String {
 pub(super) fn confidence(rule: &Rule) -> Vec<String> {
     if let Role::Weak(Lean { weight, about, .. }) = rule.role {
         let class = if weight < 0.0 { Class::False } else { Class::True };
-        return vec![format!(
-            "moves the score by {:.2} to {class}, as a witness of {}",
-            weight.abs(),
-            about.help()
-        )];
+        let (weight, about) = (weight.abs(), about.help());
+        return vec![format!("moves the score by {weight:.2} to {class}, as a witness of {about}")];
     }
     let case = |grade: &Grade| format!("{}  {}", text::confidence(grade.confidence), grade.when);
     rule.grades().map(|grade| case(grade).trim_end().to_owned()).collect()
@@ -287,11 +275,9 @@ pub(super) fn origin(rule: &Rule) -> String {
             "a prior of {:.2}, of which half or less is kept: it fired on none of the sites that the weights were fitted to",
             prior.abs()
         ),
-        Role::Weak(Lean { prior, fired, .. }) => format!(
-            "a prior of {:.2}, fitted to {FALSE} false and {TRUE} true sites of labelled programs: it fired on {} and {}",
-            prior.abs(),
-            fired.0,
-            fired.1
+        Role::Weak(Lean { prior, fired: (on_false, on_true), .. }) => format!(
+            "a prior of {:.2}, fitted to {FALSE} false and {TRUE} true sites of labelled programs: it fired on {on_false} and {on_true}",
+            prior.abs()
         ),
         _ if rule.grades().next().is_some() => "what its authors expect, not computed from the counts".into(),
         _ => String::new(),
@@ -379,18 +365,12 @@ impl Page {
     }
 }
 
-fn class_word(p: &Pattern) -> &'static str {
-    match (p.category, p.kind) {
-        (Category::NotAWait, _) => "no wait",
-        (_, Some(kind)) => kind.class().as_str(),
-        (_, None) => "depends",
-    }
-}
-
-fn class_tone(p: &Pattern) -> Tone {
-    match p.category {
-        Category::NotAWait => Tone::Faint,
-        _ => Tone::of(p.kind.map_or(Class::Unknown, |kind| kind.class())),
+/// The class in a word, and how it looks.
+fn class_word(p: &Pattern) -> (&'static str, Tone) {
+    match p.kind.map(|kind| kind.class()) {
+        _ if p.category == Category::NotAWait => ("no wait", Tone::Faint),
+        Some(class) => (class.as_str(), Tone::of(class)),
+        None => ("depends", Tone::of(Class::Unknown)),
     }
 }
 

@@ -32,21 +32,14 @@ pub struct Annotation<'a> {
 impl Annotation<'_> {
     /// `::warning file=src/train.py,line=18,title=…::…`
     pub fn command(&self, repository: &Repository) -> String {
-        let mut properties = Vec::new();
         let found = self.file.and_then(|file| repository.path(file));
-        if let Some(path) = &found {
-            properties.push(format!("file={}", property(path)));
-            if self.line > 0 {
-                properties.push(format!("line={}", self.line));
-            }
-        }
-        properties.push(format!("title={}", property(&self.title)));
+        let line = if self.line > 0 { format!("line={},", self.line) } else { String::new() };
+        let at = found.as_ref().map(|path| format!("file={},{line}", property(path))).unwrap_or_default();
         // Of a file outside the checkout, the message has to say the name.
-        let place = match self.file {
-            Some(file) if found.is_none() => format!("{}: ", phrase::at_line(file, self.line)),
-            _ => String::new(),
-        };
-        format!("::{} {}::{}", self.level, properties.join(","), data(&format!("{place}{}", self.message)))
+        let outside = self.file.filter(|_| found.is_none());
+        let place = outside.map(|file| format!("{}: ", phrase::at_line(file, self.line))).unwrap_or_default();
+        let message = data(&format!("{place}{}", self.message));
+        format!("::{} {at}title={}::{message}", self.level, property(&self.title))
     }
 }
 
@@ -91,12 +84,10 @@ pub fn message(site: &Site) -> String {
         0 => String::new(),
         drain => format!("; the GPU is then idle for {}", text::duration(drain)),
     };
-    let blocked = text::duration(site.blocked_ns);
-    let mut parts = vec![format!(
-        "The CPU waits for the GPU here {}{}, blocked for {blocked} in all{idle}.",
-        text::counted(site.waits, "time"),
-        inside(site),
-    )];
+    let (times, blocked) = (text::counted(site.waits, "time"), text::duration(site.blocked_ns));
+    let place = inside(site);
+    let waits = format!("The CPU waits for the GPU here {times}{place}, blocked for {blocked} in all{idle}.");
+    let mut parts = vec![waits];
     parts.extend(site.evidence.first().map(|e| format!("Why: {}.", e.text.trim_end_matches('.'))));
     parts.extend(site.fix.as_ref().map(|f| format!("Fix: {}.", f.title)));
     parts.extend(saving::short(site).filter(|_| site.class != Class::True).map(|s| format!("Saves {s}.")));

@@ -2,8 +2,7 @@
 //! documentation, whose pages of them are made from it.
 
 use super::explain::{self, Entries};
-use crate::catalogue::Run;
-use crate::catalogue::{self, Category, Strategy};
+use crate::catalogue::{self, Category, Run, Strategy};
 use crate::model::Code;
 use crate::rules::{self, Role};
 use crate::vocabulary::{Class, Kind, RuleId};
@@ -149,7 +148,7 @@ pub fn tree(entries: &Entries) -> Knowledge {
 
 fn pattern(p: &'static catalogue::Pattern) -> Pattern {
     let library = p.library().map(|site| Library {
-        name: site.library,
+        name: site.library(),
         frames: site.places().map(|(file, function)| Frame { file, function }).collect(),
         line_text: site.line_text,
         frequency: site.frequency,
@@ -157,7 +156,7 @@ fn pattern(p: &'static catalogue::Pattern) -> Pattern {
     Pattern {
         id: p.id,
         title: p.title,
-        category: p.category.name(),
+        category: p.category.help(),
         waits: p.category != Category::NotAWait,
         class: p.kind.map(Kind::class),
         kind: p.kind,
@@ -170,7 +169,7 @@ fn pattern(p: &'static catalogue::Pattern) -> Pattern {
         versions: p.versions,
         library,
         sources: p.sources,
-        fix: Fix { strategy: p.fix.strategy.name(), leave: p.fix.strategy == Strategy::Leave, rest: &p.fix },
+        fix: Fix { strategy: p.fix.strategy.help(), leave: p.fix.strategy == Strategy::Leave, rest: &p.fix },
         pair: catalogue::run_of(p.id),
     }
 }

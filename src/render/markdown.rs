@@ -32,23 +32,14 @@ pub fn text_of(report: &Report, limit: usize) -> String {
         Some(ranks) => ranks.sites_omitted + over_ranks(ranks, &mut text),
         None => report.sites_omitted + text.table(&TITLES, rows.iter().map(row)),
     };
-    if let Some(saving) = saving::of_all(&report.totals) {
-        text.add(&format!("{}\n\n", md::plain(&saving)));
-    }
-    for set in &report.together {
-        text.add(&format!("{}\n\n", md::plain(&saving::together(set))));
-    }
+    let sets = report.together.iter().map(saving::together);
+    saving::of_all(&report.totals).into_iter().chain(sets).for_each(|words| text.sentence(&words));
     text.warnings(&report.warnings);
-    let details: Vec<String> = report
-        .sites
-        .iter()
-        .zip(&rows)
-        .filter(|(site, _)| {
-            report.ranks.as_ref().is_none_or(|r| r.sites.iter().any(|over| over.id == site.id))
-        })
-        .map(|(site, row)| details(site, row, views.call_paths(site)))
-        .collect();
-    let details_left = text.add_all(&details);
+    let listed =
+        |id: &str| report.ranks.as_ref().is_none_or(|ranks| ranks.sites.iter().any(|over| over.id == id));
+    let sites = report.sites.iter().zip(&rows).filter(|(site, _)| listed(&site.id));
+    let details = sites.map(|(site, row)| details(site, row, phrase::call_paths(site, &views.files)));
+    let details_left = text.add_all(&details.collect::<Vec<_>>());
     let tail = "<sub>blocked: host time inside waits, not a saving. drain: GPU idle after them.</sub>\n";
     let more = text::counted(rows_left as u64, "more site");
     let hidden = text::counted(details_left as u64, "site");
@@ -65,32 +56,26 @@ pub fn text_of(report: &Report, limit: usize) -> String {
 fn head(report: &Report) -> String {
     let totals = &report.totals;
     let (all, avoidable) = (totals.sites, &totals.by_class.false_);
-    let mut out = match (all, avoidable.sites) {
-        _ if report.sites.is_empty() && report.ranks.is_some() => "### sync-report over ranks\n\n".to_owned(),
-        (0, _) => "### sync-report: nothing makes the CPU wait for the GPU\n\n".to_owned(),
-        (_, 0) => format!("### sync-report: no avoidable wait at {}\n\n", text::counted(all, "site")),
-        (_, n) => format!("### sync-report: {} of {} avoidable\n\n", n, text::counted(all, "waiting site")),
+    let title = match (all, avoidable.sites) {
+        _ if report.sites.is_empty() && report.ranks.is_some() => " over ranks".to_owned(),
+        (0, _) => ": nothing makes the CPU wait for the GPU".to_owned(),
+        (_, 0) => format!(": no avoidable wait at {}", text::counted(all, "site")),
+        (_, n) => format!(": {n} of {} avoidable", text::counted(all, "waiting site")),
     };
+    let mut out = format!("### sync-report{title}\n\n");
     for (label, words) in report.ranks.iter().flat_map(ranks::facts) {
         out += &format!("- {label}: {}\n", md::plain(&words));
     }
-    if report.waits_filtered_out > 0 {
-        out += &format!("{} left out by filters.\n\n", text::counted(report.waits_filtered_out, "wait"));
-    }
+    let left_out = text::counted(report.waits_filtered_out, "wait");
+    out.extend((report.waits_filtered_out > 0).then(|| format!("{left_out} left out by filters.\n\n")));
     for profile in report.profiles.iter().take(4) {
         let command = profile.command.as_deref().map_or(String::new(), |c| format!(", {}", md::code(c)));
         out += &format!("- {}{command}, {}\n", md::code(&profile.path), text::duration(profile.span_ns));
     }
     let more = report.profiles.len().saturating_sub(4);
-    if more > 0 {
-        out += &format!("- and {}\n", text::counted(more as u64, "more profile"));
-    }
-    let span = totals.gpu_span_ns();
-    if span > 0 {
-        out += &format!(
-            "- GPU {}\n",
-            phrase::busy(span, [totals.gpu_busy_ns, totals.gpu_idle_ns, totals.drain_ns])
-        );
+    out.extend((more > 0).then(|| format!("- and {}\n", text::counted(more as u64, "more profile"))));
+    if totals.gpus().whole_ns() > 0 {
+        out += &format!("- GPU {}\n", phrase::busy(&totals.gpus()));
     }
     if let Some(i) = &report.iterations {
         let count = text::counted(i.count, "iteration");
@@ -117,10 +102,7 @@ fn over_ranks(over: &Ranks, text: &mut Limited) -> usize {
         md::row(&[md::plain(&site.id), verdict, place, waits, blocked, drain, saves, fix])
     };
     let left = text.table(&TITLES, over.sites.iter().map(row));
-    let sentences = ranks::late(over).into_iter().chain(ranks::signs(over));
-    for words in sentences {
-        text.add(&format!("{}\n\n", md::plain(&words)));
-    }
+    ranks::late(over).into_iter().chain(ranks::signs(over)).for_each(|words| text.sentence(&words));
     left
 }
 
@@ -137,8 +119,8 @@ fn row(site: &SiteView) -> String {
     let (who, cells) = (&site.who, &site.cells);
     let mut place = md::code_cell(&site.place.fit(usize::MAX));
     place.extend(site.place.inner().map(|inner| format!("<br>in {}", md::code_cell(&inner.fit(usize::MAX)))));
-    let called: Vec<String> = who.called().collect();
-    place.extend((!called.is_empty()).then(|| format!("<br>{}", md::plain(&called.join(", ")))));
+    let called = who.called().collect::<Vec<_>>().join(", ");
+    place.extend((!called.is_empty()).then(|| format!("<br>{}", md::plain(&called))));
     place.extend(who.process.as_ref().map(|process| format!("<br>{}", md::code_cell(process))));
     md::row(&[
         site.id.clone(),
@@ -167,19 +149,14 @@ fn details(site: &Site, view: &SiteView, (paths, more): (Vec<(String, String)>, 
         // Never bare at the start of a line: in a log, `::` there begins a command.
         format!("{sign} {}  {}", phrase::at_line(&f.file, f.line), f.function)
     };
-    let mut stack: Vec<String> = site.frames.iter().take(FRAMES).map(frame).collect();
-    if let Some(source) = &site.source {
-        stack.insert(0, format!("| {}", source.trim()));
-    }
-    if site.frames.len() > FRAMES {
-        stack.push(format!("  … {} more frames", site.frames.len() - FRAMES));
-    }
+    let source = site.source.iter().map(|source| format!("| {}", source.trim()));
+    let mut stack: Vec<String> = source.chain(site.frames.iter().take(FRAMES).map(frame)).collect();
+    let left = site.frames.len().saturating_sub(FRAMES);
+    stack.extend((left > 0).then(|| format!("  … {left} more frames")));
     if stack.is_empty() {
         stack = site.native.iter().take(FRAMES).map(|f| format!("  {f}")).collect();
     }
-    if !stack.is_empty() {
-        out += &format!("\n{}", md::block("", &stack));
-    }
+    out.extend((!stack.is_empty()).then(|| format!("\n{}", md::block("", &stack))));
     if !paths.is_empty() {
         let mut lines: Vec<String> = paths.iter().map(|(place, cost)| format!("  {cost}: {place}")).collect();
         lines.extend((more > 0).then(|| format!("  and {}", text::counted(more as u64, "more path"))));
@@ -207,9 +184,7 @@ fn fix(site: &Site) -> String {
         out.push('\n');
     }
     out.extend(fix.alternatives.iter().map(|way| format!("Or: {}.\n\n", md::plain(way))));
-    if !fix.caveat.is_empty() {
-        out += &format!("Mind: {}\n\n", md::plain(&fix.caveat));
-    }
+    out.extend((!fix.caveat.is_empty()).then(|| format!("Mind: {}\n\n", md::plain(&fix.caveat))));
     out
 }
 
@@ -218,23 +193,15 @@ fn fix(site: &Site) -> String {
 fn suggestions(site: &Site) -> Option<String> {
     let edit = site.proposal.as_ref()?.outcome.edit()?;
     let file = md::code(text::path_end(&site.location()?.file, 1));
-    let plain = |block: &Block| {
-        let lines = || block.text.lines().map(|line| line.trim_start_matches('\t'));
-        lines().all(|line| text::escape_terminal(line) == line)
+    let plain = |line: &str| text::escape_terminal(line) == line;
+    let block = |Block { first, last, text }: &Block| {
+        let lines = if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };
+        let plain = text.lines().all(|line| plain(line.trim_start_matches('\t')));
+        plain.then(|| format!("{file}, {lines}:\n\n{}\n", md::suggestion(text)))
     };
-    if !edit.blocks.iter().all(plain) {
-        return None;
-    }
-    let mut out = String::new();
-    for block in &edit.blocks {
-        let lines = match block.last - block.first {
-            0 => format!("line {}", block.first),
-            _ => format!("lines {} to {}", block.first, block.last),
-        };
-        out += &format!("{file}, {lines}:\n\n{}\n", md::suggestion(&block.text));
-    }
-    out.extend(edit.mind.map(|mind| format!("Unsafe: {}.\n\n", mind.help())));
-    Some(out)
+    let blocks: String = edit.blocks.iter().map(block).collect::<Option<_>>()?;
+    let mind = edit.mind.map(|mind| format!("Unsafe: {}.\n\n", mind.help()));
+    Some(blocks + &mind.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -243,13 +210,9 @@ mod tests {
     use crate::model::sample;
 
     #[test]
-    fn a_report_of_two_ranks() {
-        insta::assert_snapshot!(text_of(&sample::sample(), md::COMMENT));
-    }
-
-    #[test]
-    fn nothing_waits() {
-        insta::assert_snapshot!(text_of(&sample::empty(), md::COMMENT));
+    fn two_ranks_and_a_capture_without_waits() {
+        let reports = [sample::sample(), sample::empty()];
+        insta::assert_snapshot!(reports.map(|report| text_of(&report, md::COMMENT)).join("\n"));
     }
 
     #[test]

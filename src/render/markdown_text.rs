@@ -157,6 +157,11 @@ impl Limited {
         if rows.is_empty() { 0 } else { self.section(&header(titles), &rows, "\n") }
     }
 
+    /// Adds a paragraph that may quote names.
+    pub fn sentence(&mut self, words: &str) {
+        self.add(&format!("{}\n\n", plain(words)));
+    }
+
     /// What limits what was found.
     pub fn warnings(&mut self, warnings: &[Warning]) {
         for warning in warnings {

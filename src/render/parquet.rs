@@ -65,9 +65,6 @@ fn make(folder: &Path) -> Result<()> {
 }
 
 /// Writes the tables of merged ranks: waits stay in the folders that they are in.
-///
-/// # Errors
-/// As [`write()`].
 pub fn write_merged(report: &Report, tables: &Tables, folder: &Path) -> Result<()> {
     make(folder)?;
     write_tables(report, &tables.in_order()?, folder)

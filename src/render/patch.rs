@@ -17,11 +17,8 @@ pub fn render(patch: &Patch, repository: &Repository, out: &mut dyn Write) -> io
 }
 
 fn diff(file: &PatchedFile, repository: &Repository) -> String {
-    let path = match repository.path(&file.recorded) {
-        Some(path) => path,
-        // Outside of the checkout: no name is right there.
-        None => file.path.display().to_string(),
-    };
+    // Outside of the checkout no name is right.
+    let path = repository.path(&file.recorded).unwrap_or_else(|| file.path.display().to_string());
     let name = |side: &str| escape_terminal(&format!("{side}/{}", path.trim_start_matches('/'))).into_owned();
     let lines = TextDiff::from_lines(&file.before, &file.after);
     lines.unified_diff().context_radius(3).header(&name("a"), &name("b")).to_string()
@@ -31,32 +28,25 @@ fn diff(file: &PatchedFile, repository: &Repository) -> String {
 /// without a line.
 pub fn summary(patch: &Patch, applied: bool) -> Vec<String> {
     let edits: usize = patch.files.iter().map(|file| file.edits).sum();
-    let made = patch.sites.iter().filter(|answer| answer.made).count();
-    let left: Vec<&Answer> = patch.sites.iter().filter(|answer| !answer.made).collect();
+    let (made, left): (Vec<&Answer>, Vec<_>) = patch.sites.iter().partition(|answer| answer.made);
     let files = counted(patch.files.len() as u64, "file");
     let verb = if applied { "written" } else { "proposed" };
-    let mut lines = vec![format!(
-        "{} {verb} in {files} for {}; {} without",
-        counted(edits as u64, "edit"),
-        counted(made as u64, "site"),
-        left.len() + patch.placeless.len()
-    )];
+    let (edits, sites) = (counted(edits as u64, "edit"), counted(made.len() as u64, "site"));
+    let without = left.len() + patch.placeless.len();
+    let mut lines = vec![format!("{edits} {verb} in {files} for {sites}; {without} without")];
     let is_stale = |answer: &&Answer| answer.reason == Some(Refusal::Stale);
     let (stale, told): (Vec<&Answer>, Vec<&Answer>) = left.into_iter().partition(is_stale);
     lines.extend(told.into_iter().map(sentence));
     let mut changed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     stale.iter().for_each(|answer| changed.entry(&answer.file).or_default().push(&answer.site));
     lines.extend(changed.into_iter().map(|(file, sites)| {
+        let (file, stale, sites) = (path_end(file, 1), Refusal::Stale.help(), sites.join(", "));
         format!(
-            "{}: {} at {} (edited since, perhaps by an earlier `fix`): capture again; what is said of its other sites may be of other lines",
-            path_end(file, 1),
-            Refusal::Stale.help(),
-            sites.join(", ")
+            "{file}: {stale} at {sites} (edited since, perhaps by an earlier `fix`): capture again; what is said of its other sites may be of other lines"
         )
     }));
-    if !patch.placeless.is_empty() {
-        lines.push(format!("{}: no line of yours is known", patch.placeless.join(", ")));
-    }
+    let placeless = patch.placeless.join(", ");
+    lines.extend((!placeless.is_empty()).then(|| format!("{placeless}: no line of yours is known")));
     lines
 }
 

@@ -1,6 +1,6 @@
 //! What the formats for people say about a site, in the same words. All text comes out escaped.
 
-use crate::model::{CallPath, Frame, Iterations, Report, Site};
+use crate::model::{CallPath, Frame, Gpu, Iterations, Report, Site};
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::{Attribution, Class, Copy, Direction, DriverApi, HostMemory, ThreadRole};
 use serde::{Serialize, Serializer};
@@ -81,23 +81,17 @@ impl Place {
             let Some(forward) = &backward.forward else {
                 return Some(Self { file: None, name: node?, mark: None, inner: None });
             };
-            let line = at(forward, None, None);
-            Some(Self {
-                name: node.map_or(line.name.clone(), |node| format!("{} ({node})", line.name)),
-                ..line
-            })
+            let mut line = at(forward, None, None);
+            line.name.extend(node.map(|node| format!(" ({node})")));
+            Some(line)
         });
         let inner = inner.map(Box::new);
         if let Some(frame) = site.location() {
             return at(frame, mark, inner);
         }
-        let (name, mark) = if let Some(function) = site.native_method() {
-            (function, mark)
-        } else if let Some(range) = site.nvtx.last() {
-            (escape_terminal(range).into_owned(), mark)
-        } else {
-            (escape_terminal(&site.api).into_owned(), None)
-        };
+        let range = || site.nvtx.last().map(|range| escape_terminal(range).into_owned());
+        let named = site.native_method().or_else(range).map(|name| (name, mark));
+        let (name, mark) = named.unwrap_or_else(|| (escape_terminal(&site.api).into_owned(), None));
         Self { file: None, name, mark, inner }
     }
 
@@ -190,21 +184,16 @@ pub(crate) fn confidence(class: Class, confidence: f64) -> String {
     }
 }
 
-/// How a GPU, or all together, spent its span; its parts: busy, idle, and of that after waits.
-pub(crate) fn busy(span: i64, [busy, idle, drain]: [i64; 3]) -> String {
+/// How a GPU, or all together, spent its span.
+pub(crate) fn busy(gpu: &Gpu) -> String {
+    let span = gpu.whole_ns();
     if span <= 0 {
         return "no work".to_owned();
     }
-    let line = format!(
-        "busy {}, idle {} of {} from first to last operation",
-        text::share(busy, span),
-        text::share(idle, span),
-        text::duration(span)
-    );
-    if idle <= 0 {
-        return line;
-    }
-    format!("{line}; {} of the idle time after waits", text::share(drain, idle))
+    let [busy, idle] = [gpu.busy_ns, gpu.idle_ns].map(|part| text::share(part, span));
+    let drained = |idle| format!("; {} of the idle time after waits", text::share(gpu.drain_ns, idle));
+    let drained = Some(gpu.idle_ns).filter(|&idle| idle > 0).map(drained).unwrap_or_default();
+    format!("busy {busy}, idle {idle} of {} from first to last operation{drained}", text::duration(span))
 }
 
 /// "1 wait", "7 waits", "0.33 waits".

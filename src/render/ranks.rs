@@ -4,7 +4,7 @@ use super::grid::{self, Column};
 use super::phrase;
 use super::style::{GAP, Style, Tone};
 use super::view::escaped;
-use crate::model::ranks::{Late, NamedBy, Over, RankSite, Ranks};
+use crate::model::ranks::{Late, NamedBy, Odd, Over, RankSite, Ranks};
 use crate::text;
 use crate::vocabulary::Per;
 
@@ -52,36 +52,27 @@ fn sentence(late: &Late, all: u64, turns: Option<u64>) -> String {
     let group = communicator.map(|id| format!(" among {} ranks (communicator {})", late.among, escaped(id)));
     let each = turns.filter(|&turns| turns > 1);
     let each = each.map(|turns| format!(", {} per iteration", text::duration(late.cost_each_ns(turns))));
+    let ([times, of], collective) = ([late.times, late.of].map(text::count), escaped(&late.collective));
+    let (rank, group, each) = (late.rank, group.unwrap_or_default(), each.unwrap_or_default());
     let mut words = format!(
-        "rank {} comes last to {} of {} {}{}, {median} after the one before it (median; {most} at most): that costs {whom} {cost}{}",
-        late.rank,
-        text::count(late.times),
-        text::count(late.of),
-        escaped(&late.collective),
-        group.unwrap_or_default(),
-        each.unwrap_or_default(),
+        "rank {rank} comes last to {times} of {of} {collective}{group}, {median} after the one before it (median; {most} at most): that costs {whom} {cost}{each}"
     );
     let part = |ns: i64| text::share(ns, late.late_ns);
     if let Some(wait) = &late.wait {
         let id = wait.id.as_deref().map(|id| format!("{} ", escaped(id))).unwrap_or_default();
         let how =
             if wait.times == late.times { "Each time".to_owned() } else { format!("{} times", wait.times) };
+        let ([inside, after], place) =
+            ([late.spent.waiting_ns, late.spent.host_ns].map(part), escaped(&wait.place));
         words += &format!(
-            ". {how} it had come from the wait {id}{}: {} of the delay passed in it, {} on the host after it",
-            escaped(&wait.place),
-            part(late.spent.waiting_ns),
-            part(late.spent.host_ns),
-        );
-    } else if late.launched_in_time() {
-        words += &format!(
-            ". It had launched in time: its GPU had more to do, {} of the delay",
-            part(late.spent.gpu_ns)
+            ". {how} it had come from the wait {id}{place}: {inside} of the delay passed in it, {after} on the host after it"
         );
     } else {
-        words += &format!(
-            ". No wait made it late: its host came later, {} of the delay",
-            part(late.spent.host_ns)
-        );
+        let (why, spent) = match late.launched_in_time() {
+            true => ("It had launched in time: its GPU had more to do", late.spent.gpu_ns),
+            false => ("No wait made it late: its host came later", late.spent.host_ns),
+        };
+        words += &format!(". {why}, {} of the delay", part(spent));
     }
     words + "."
 }
@@ -92,18 +83,11 @@ pub(crate) fn odd(site: &RankSite) -> Option<String> {
     if site.odd.is_empty() {
         return None;
     }
-    let named = site
-        .odd
-        .iter()
-        .take(NAMED)
-        .map(|odd| format!("rank {}: {}", odd.rank, text::duration(odd.blocked_ns)));
+    let name = |odd: &Odd| format!("rank {}: {}", odd.rank, text::duration(odd.blocked_ns));
+    let named = site.odd.iter().take(NAMED).map(name).collect::<Vec<_>>().join(", ");
     let more = site.odd.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Some(format!(
-        "{}{more}, median {}",
-        named.collect::<Vec<_>>().join(", "),
-        text::duration(site.blocked_ns.p50)
-    ))
+    Some(format!("{named}{more}, median {}", text::duration(site.blocked_ns.p50)))
 }
 
 /// "train.py:18 step", and below it what waits, on how many ranks, how long a single wait, what to do.
@@ -114,10 +98,10 @@ pub(crate) fn notes(site: &RankSite, all: usize) -> Vec<String> {
         _ if ranks == all => "all ranks".to_owned(),
         _ => format!("{ranks} of {all} ranks"),
     };
-    let each = || format!(", p99 {}", text::duration(site.blocked_p99_ns));
-    let once = if site.once { ", once".to_owned() } else { each() };
+    let each = format!("p99 {}", text::duration(site.blocked_p99_ns));
+    let each = if site.once { "once" } else { &each };
     let disputed = if site.disputed { ", verdicts differ" } else { "" };
-    let mut notes = vec![format!("{} on {on}{once}{disputed}", escaped(&site.api))];
+    let mut notes = vec![format!("{} on {on}, {each}{disputed}", escaped(&site.api))];
     notes.extend(odd(site));
     notes.extend(site.fix.as_deref().map(|fix| format!("→ {}", escaped(fix))));
     notes
@@ -128,13 +112,9 @@ pub(crate) fn cells(over: &Over, ranks: &Ranks, print: fn(i64) -> String) -> [St
     let [p10, p50, p90, max] = [over.p10, over.p50, over.p90, over.max].map(print);
     if let [one, two] = &ranks.list[..] {
         let other = if over.max_rank == one.rank { two } else { one };
-        let apart = over.p10 != over.max;
-        let larger = if apart { format!("{max} on {}", over.max_rank) } else { max };
-        return [
-            larger,
-            if apart { format!("{p10} on {}", other.rank) } else { String::new() },
-            String::new(),
-        ];
+        let apart = [format!("{max} on {}", over.max_rank), format!("{p10} on {}", other.rank)];
+        let [larger, rest] = if over.p10 == over.max { [max, String::new()] } else { apart };
+        return [larger, rest, String::new()];
     }
     let range = if p10 == p90 { String::new() } else { format!("{p10} – {p90}") };
     [p50, range, if over.max > 0 { format!("{max} on {}", over.max_rank) } else { max }]
@@ -153,30 +133,26 @@ pub(crate) fn amounts(site: &RankSite, ranks: &Ranks) -> [[String; 3]; 4] {
     [cells(&site.waits, ranks, number), time(&site.blocked_ns), time(&site.drain_ns), time(&site.saves_ns)]
 }
 
+/// How many sites a table leaves out.
+pub(crate) fn not_shown(sites: usize) -> Option<String> {
+    let more = text::counted(sites as u64, "more site");
+    (sites > 0).then(|| format!("{more} not shown; --top 0 shows all."))
+}
+
 /// What the columns mean.
 pub(crate) fn signs(ranks: &Ranks) -> Vec<String> {
-    let mut notes = Vec::new();
-    if ranks.sites_omitted > 0 {
-        notes.push(format!(
-            "{} not shown; --top 0 shows all.",
-            text::counted(ranks.sites_omitted as u64, "more site")
-        ));
-    }
+    let mut notes: Vec<String> = not_shown(ranks.sites_omitted).into_iter().collect();
     if ranks.late.iter().any(|late| late.wait.is_some()) {
         notes.push("A late rank came from the wait named: without it, it would have launched earlier, where the work that it waited for has not to be done before.".to_owned());
     }
     let per = if ranks.per == Per::Iteration { "per iteration" } else { "of the run" };
-    let (two, named) = (ranks.list.len() == 2, ranks.sites.iter().any(|site| !site.odd.is_empty()));
-    let over = if two {
+    let over = if ranks.list.len() == 2 {
         "the rank that has more, then the other; once where both have as much"
     } else {
         "the median, a tenth to nine tenths, the most and the rank that has it"
     };
-    let named = if named {
-        " Named are ranks that block longer than three quartile ranges above the upper quartile."
-    } else {
-        ""
-    };
+    let named = " Named are ranks that block longer than three quartile ranges above the upper quartile.";
+    let named = if ranks.sites.iter().any(|site| !site.odd.is_empty()) { named } else { "" };
     notes.push(format!(
         "Over ranks, times {per}: {over}. p99: of a hundred single waits one blocks longer, on the rank where they block longest. blocked: host time inside waits, not a saving. drain: GPU idle after them.{named}"
     ));
@@ -198,13 +174,9 @@ pub(crate) fn table(ranks: &Ranks, style: &Style) -> String {
     };
     let amount = |at: usize| {
         let cell = |site: &RankSite| {
-            let [median, range, most] = amounts(site, ranks)[at].clone();
-            let [range, most] = [range, most].map(|text| Tone::Faint.paint(text));
-            if stacked {
-                vec![median, range, most]
-            } else {
-                vec![[median, range, most].join(" ").trim().to_owned()]
-            }
+            let [median, range, most] = &amounts(site, ranks)[at];
+            let all = [median.clone(), Tone::Faint.paint(range), Tone::Faint.paint(most)];
+            if stacked { all.to_vec() } else { vec![all.join(" ").trim().to_owned()] }
         };
         Column::right(&[AMOUNTS[at]], sites.iter().map(cell).collect())
     };
@@ -218,10 +190,9 @@ pub(crate) fn table(ranks: &Ranks, style: &Style) -> String {
             lines.extend(notes.map(|line| Tone::Faint.paint(line)));
             lines
         };
-        let mut columns = vec![
-            Column::left(&["id"], sites.iter().map(|site| vec![escaped(&site.id)]).collect()),
-            Column::left(&["verdict"], sites.iter().map(verdict).collect()),
-        ];
+        let ids = sites.iter().map(|site| vec![escaped(&site.id)]).collect();
+        let verdicts = Column::left(&["verdict"], sites.iter().map(verdict).collect());
+        let mut columns = vec![Column::left(&["id"], ids), verdicts];
         if width != Some(0) {
             columns.push(Column::left(&["where"], sites.iter().map(place).collect()));
         }

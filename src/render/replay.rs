@@ -6,7 +6,7 @@ use super::sheet::Sheet;
 use super::style::{Style, Tone};
 use super::table::warned;
 use crate::replay::error::cuda_version;
-use crate::replay::measured::{Measured, MeasuredProduct, Spread};
+use crate::replay::measured::{Measured, MeasuredProduct, ReplayGpu, Spread};
 use crate::replay::plan::{Gemm, Matching, Plan};
 use crate::replay::product::type_name;
 use crate::text::{self, escape_terminal};
@@ -38,10 +38,9 @@ pub fn markdown(plan: &Plan, measured: &Measured, out: &mut dyn Write) -> io::Re
         writeln!(out, "{}  ", md::bare(&line))?;
     }
     for sheet in sheets(plan, measured) {
-        let titles = sheet.titles.iter().enumerate();
-        let titles =
-            titles.map(|(i, title)| if i < sheet.left { (*title).to_owned() } else { format!(">{title}") });
-        let titles: Vec<String> = titles.collect();
+        let side = |i: usize| if i < sheet.left { "" } else { ">" };
+        let titles: Vec<String> =
+            sheet.titles.iter().enumerate().map(|(i, title)| format!("{}{title}", side(i))).collect();
         write!(out, "\n**{}**\n\n{}", md::bare(&sheet.title), md::header(&titles))?;
         for row in &sheet.rows {
             write!(out, "{}", md::row(&row.iter().map(|c| md::bare(c)).collect::<Vec<_>>()))?;
@@ -86,23 +85,16 @@ fn notes(measured: &Measured) -> Vec<String> {
 fn head(plan: &Plan, measured: &Measured) -> Vec<String> {
     let stretch = &plan.stretch;
     let recorded = measured.recorded_gpu.as_deref().unwrap_or("a GPU that the export does not name");
-    let gpu = &measured.gpu;
-    let (major, minor) = gpu.compute_capability;
+    let [whole, busy] = [measured.recorded_ns, stretch.gpu_busy_ns].map(text::duration);
+    let ReplayGpu { name, device, compute_capability: (major, minor), driver, cublas } = &measured.gpu;
+    let (driver, blas) = (cuda_version(*driver), blas_version(*cublas));
+    let repeat = if measured.repeat > 0 { measured.repeat } else { plan.repeat };
+    let (repeat, rounds) = (text::count(repeat as u64), rounds(measured));
     vec![
         format!("{}: {}", measured.profile, stretch.chosen),
+        format!("recorded on {recorded}: {whole}, of which the GPU worked {busy}"),
         format!(
-            "recorded on {recorded}: {}, of which the GPU worked {}",
-            text::duration(measured.recorded_ns),
-            text::duration(stretch.gpu_busy_ns),
-        ),
-        format!(
-            "replayed on {} (GPU {}, compute capability {major}.{minor}, CUDA driver {}, cuBLAS {}), {} times in a row{}",
-            gpu.name,
-            gpu.device,
-            cuda_version(gpu.driver),
-            blas_version(gpu.cublas),
-            text::count(if measured.repeat > 0 { measured.repeat } else { plan.repeat } as u64),
-            rounds(measured),
+            "replayed on {name} (GPU {device}, compute capability {major}.{minor}, CUDA driver {driver}, cuBLAS {blas}), {repeat} times in a row{rounds}"
         ),
     ]
 }
@@ -168,11 +160,9 @@ fn variant_name(plan: &Plan, index: usize, name: &str) -> String {
 fn distance(base: i64, recorded: i64) -> String {
     let off = (base - recorded) as f64 / recorded.max(1) as f64 * 100.0;
     let words = if off < 0.0 { "shorter" } else { "longer" };
+    let ([takes, captured], off) = ([base, recorded].map(text::duration), text::percent(off.abs()));
     format!(
-        "As recorded the replay takes {}, {} {words} than the capture's {}. Savings are compared with the replay as recorded.",
-        text::duration(base),
-        text::percent(off.abs()),
-        text::duration(recorded)
+        "As recorded the replay takes {takes}, {off} {words} than the capture's {captured}. Savings are compared with the replay as recorded."
     )
 }
 
@@ -201,25 +191,18 @@ fn products(plan: &Plan, measured: &Measured) -> Sheet {
         Matching::Duration => "wanted",
     };
     let rows = measured.products.iter().filter_map(|ran| Some(product(ran, plan.gemms.get(ran.gemm)?)));
-    let below = (measured.checked > 0).then(|| {
-        let elements = text::counted(measured.checked, "element");
-        let error = measured.largest_error;
-        format!("{elements} compared with a reference: the largest relative error is {error:.1e}.")
-    });
+    let (elements, error) = (text::counted(measured.checked, "element"), measured.largest_error);
+    let below = (measured.checked > 0)
+        .then(|| format!("{elements} compared with a reference: the largest relative error is {error:.1e}."));
     let titles = ["m × n × k", "types", "sizes", "recorded", wanted, "here"];
     let sheet = Sheet::new("matrix products", &titles, 3, rows);
     Sheet { spare: &[4], below: below.into_iter().collect(), ..sheet }
 }
 
 fn product(ran: &MeasuredProduct, gemm: &Gemm) -> Vec<String> {
-    vec![
-        shape(ran, gemm),
-        type_name(gemm.shape.types()).to_owned(),
-        gemm.certainty.to_string(),
-        text::duration(ran.recorded_ns),
-        text::duration(ran.wanted_ns),
-        text::duration(ran.took_ns),
-    ]
+    let words = [shape(ran, gemm), type_name(gemm.shape.types()).to_owned(), gemm.certainty.to_string()];
+    let times = [ran.recorded_ns, ran.wanted_ns, ran.took_ns].map(text::duration);
+    words.into_iter().chain(times).collect()
 }
 
 /// `96 of 128 × 128 × 64 tn`.

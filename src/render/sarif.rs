@@ -98,19 +98,18 @@ fn rule(site: &Site, id: &str) -> Value {
             "defaultConfiguration": level,
         });
     };
-    let fix = &entry.fix;
+    let (why, fix) = (entry.why, &entry.fix);
+    let (before, after) = (fix.before, fix.after);
     let ways = fix.alternatives.iter().map(|way| format!("Or: {way}.\n\n"));
     let mind = ways.chain([fix.caveat.to_owned()]).collect::<String>();
-    let why = entry.why;
-    let (text, markdown) = if fix.before.is_empty() {
-        (format!("{why}\n\n{mind}"), format!("{why}\n\n{mind}"))
-    } else {
-        let (before, after) = (fix.before, fix.after);
-        (
-            format!("{why}\n\nInstead of:\n{before}\n\nwrite:\n{after}\n\n{mind}"),
-            format!("{why}\n\nInstead of\n```python\n{before}\n```\nwrite\n```python\n{after}\n```\n{mind}"),
-        )
+    let code: [String; 2] = match before {
+        "" => Default::default(),
+        _ => [
+            format!("Instead of:\n{before}\n\nwrite:\n{after}\n\n"),
+            format!("Instead of\n```python\n{before}\n```\nwrite\n```python\n{after}\n```\n"),
+        ],
     };
+    let [text, markdown] = code.map(|code| format!("{why}\n\n{code}{mind}"));
     json!({
         "id": id,
         "name": entry.title,
@@ -214,16 +213,11 @@ fn artifact(file: &str, repository: &Repository) -> Value {
 
 /// A path as a URI reference: all but unreserved characters and slashes as `%XX`.
 fn encoded(path: &str) -> String {
-    let mut out = String::new();
-    for byte in path.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                out.push(char::from(byte));
-            }
-            byte => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
+    let written = |byte: u8| match char::from(byte) {
+        plain if plain.is_ascii_alphanumeric() || "-._~/".contains(plain) => plain.to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    path.bytes().map(written).collect()
 }
 
 /// A file that is not in the repository: absolute paths as `file:` URIs, others as they are.
@@ -257,9 +251,8 @@ fn identity(site: &Site, repository: &Repository) -> String {
 
 /// The fingerprint of each site. Sites are numbered by line, not by rank, which changes with every run.
 fn fingerprints(sites: &[&Site], repository: &Repository) -> Vec<String> {
-    let line = |i: usize| sites[i].location().map_or(0, |f| f.line);
     let mut order: Vec<usize> = (0..sites.len()).collect();
-    order.sort_by_key(|&i| (line(i), &sites[i].key));
+    order.sort_by_key(|&i| (sites[i].location().map_or(0, |f| f.line), &sites[i].key));
     let mut prints = Fingerprints::default();
     let mut all = vec![String::new(); sites.len()];
     for i in order {
@@ -315,9 +308,8 @@ mod tests {
         let site = report.sites[0].clone();
         report.sites = (0..MOST + 7).map(|i| Site { key: format!("{i:06}"), ..site.clone() }).collect();
         let repository = Repository::new("/nowhere".into(), Vec::new());
-        let mut out = Vec::new();
-        render(&report, &repository, &mut out).expect("a Vec takes everything");
-        let log: Value = serde_json::from_slice(&out).expect("JSON");
+        let log = sample::printed(|out| render(&report, &repository, out));
+        let log: Value = serde_json::from_str(&log).expect("JSON");
         let results = log["runs"][0]["results"].as_array().expect("results");
         assert_eq!(results.len(), MOST);
         let notes = &log["runs"][0]["invocations"][0]["toolExecutionNotifications"];

@@ -30,44 +30,33 @@ pub fn in_words(site: &Site) -> Option<String> {
         return Some(format!("between {low} and {high} (not simulated)"));
     }
     if saving.range_only {
-        let simulated = change(saving.change);
-        return Some(format!(
-            "between {low} and {high}; simulated: {simulated}. Closer figures need a light capture"
-        ));
+        let change = change(saving.change);
+        let words = "Closer figures need a light capture";
+        return Some(format!("between {low} and {high}; simulated: {change}. {words}"));
     }
     let [alone, joint] = [saving.alone_ns, saving.joint_ns].map(text::duration);
-    let mut words = format!("{alone} alone ({})", share(saving));
-    match site.class {
-        _ if site.once => words.push_str(", paid once per process"),
-        _ if saving.joint_ns > 0 || site.class == Class::False => {
-            words.push_str(&format!(", {joint} with all false sites fixed"))
+    let of = match () {
+        () if site.once => "paid once per process".to_owned(),
+        () if saving.joint_ns > 0 || site.class == Class::False => {
+            format!("{joint} with all false sites fixed")
         }
-        _ => words.push_str(", if the wait is avoidable"),
-    }
-    words.push_str(&format!(", between {low} and {high}; simulated: {}", change(saving.change)));
-    if let Some(next) = &saving.moves_to {
-        words.push_str(&format!(". Most of the waiting only moves on to {}", text::escape_terminal(next)));
-    }
-    Some(words)
+        () => "if the wait is avoidable".to_owned(),
+    };
+    let moves = |next| format!(". Most of the waiting only moves on to {}", text::escape_terminal(next));
+    let moves = saving.moves_to.as_deref().map(moves).unwrap_or_default();
+    let (share, change) = (share(saving), change(saving.change));
+    Some(format!("{alone} alone ({share}), {of}, between {low} and {high}; simulated: {change}{moves}"))
 }
 
 /// Sites that must go together: "S2 and S5 together save about 1.2 ms of an iteration (between 0.8 and 1.6 ms), alone 0 ns
 /// and 12 µs."
 pub fn together(set: &Together) -> String {
-    let listed = |words: &[String]| match words {
-        [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),
-        words => words.concat(),
-    };
-    let sites: Vec<String> = set.sites.iter().map(|id| text::escape_terminal(id).into_owned()).collect();
+    let sites: Vec<_> = set.sites.iter().map(|id| text::escape_terminal(id)).collect();
     let alone: Vec<String> = set.alone_ns.iter().map(|&ns| text::duration(ns)).collect();
-    format!(
-        "{} together save about {} of {} (between {}), alone {}.",
-        listed(&sites),
-        text::duration(set.saved_ns),
-        if set.per_iteration { "an iteration" } else { "the run" },
-        between(set.low_ns, set.high_ns),
-        listed(&alone)
-    )
+    let (sites, alone) = (text::and(&sites), text::and(&alone));
+    let of = if set.per_iteration { "an iteration" } else { "the run" };
+    let (saved, range) = (text::duration(set.saved_ns), between(set.low_ns, set.high_ns));
+    format!("{sites} together save about {saved} of {of} (between {range}), alone {alone}.")
 }
 
 /// The lower end of a range.
@@ -99,11 +88,8 @@ pub(crate) fn above_blocked(sites: &[Site]) -> Option<&'static str> {
 }
 
 fn share(saving: &Recoverable) -> String {
-    let percent = text::percent(saving.percent);
-    match saving.per_iteration_ns {
-        Some(each) => format!("{} per iteration, {percent} of the run", text::duration(each)),
-        None => format!("{percent} of the run"),
-    }
+    let each = saving.per_iteration_ns.map(|each| format!("{} per iteration, ", text::duration(each)));
+    format!("{}{} of the run", each.unwrap_or_default(), text::percent(saving.percent))
 }
 
 /// A change in the words of someone who would make it.
@@ -129,15 +115,14 @@ pub fn replayed_short(replayed: &Replayed) -> String {
 
 /// A replay's saving as a sentence's rest: what, of what, where, and what was predicted.
 pub fn replayed_in_words(replayed: &Replayed) -> String {
+    let Replayed { saving_ns, saving_low_ns, saving_high_ns, stretch_ns, percent, predicted_ns, gpu } =
+        replayed;
     let [saving, low, high, stretch] =
-        [replayed.saving_ns, replayed.saving_low_ns, replayed.saving_high_ns, replayed.stretch_ns]
-            .map(text::duration);
-    let predicted =
-        replayed.predicted_ns.map_or_else(String::new, |ns| format!("; predicted: {}", text::duration(ns)));
+        [saving_ns, saving_low_ns, saving_high_ns, stretch_ns].map(|&ns| text::duration(ns));
+    let predicted = predicted_ns.map(|ns| format!("; predicted: {}", text::duration(ns))).unwrap_or_default();
+    let (percent, gpu) = (text::percent(*percent), text::escape_terminal(gpu));
     format!(
-        "{saving} of a stretch of {stretch} ({}), between {low} and {high}, replayed on {}{predicted}",
-        text::percent(replayed.percent),
-        text::escape_terminal(&replayed.gpu)
+        "{saving} of a stretch of {stretch} ({percent}), between {low} and {high}, replayed on {gpu}{predicted}"
     )
 }
 
@@ -178,9 +163,9 @@ pub fn finding(totals: &Totals) -> Option<Finding> {
     let trusted = totals.simulation_error.is_none_or(|e| e <= TOLERANCE);
     let Some(of) = totals.headline().filter(|_| trusted) else {
         let missed = totals.simulation_error.filter(|_| !trusted).map(|e| text::percent(e * 100.0));
-        let rest = missed.map_or_else(String::new, |m| {
-            format!(" The simulation misses the recorded run by {m}, so there is no closer figure.")
-        });
+        let off =
+            |m| format!(" The simulation misses the recorded run by {m}, so there is no closer figure.");
+        let rest = missed.map(off).unwrap_or_default();
         let lead = format!("Fixing {} saves between {range} of the run.", sites?);
         let any = totals.recoverable_high_ns > Some(0);
         return any.then_some(Finding { lead, rest, undecided: None, limit: None, once });
@@ -206,10 +191,9 @@ fn saved(sites: &str, of: Headline, needs_light_capture: bool) -> (String, Strin
     let name = if of.of_iteration { "an average iteration" } else { "the run" };
     let (length, range) = (text::duration(of.length_ns), between(of.low_ns, of.high_ns));
     if needs_light_capture {
-        let lead = "Prices need a light capture.".to_owned();
         let rest =
             format!(" From this one, fixing {sites} saves between {range} of {name} of about {length}.");
-        return (lead, rest);
+        return ("Prices need a light capture.".to_owned(), rest);
     }
     let (share, saved) = (text::share(of.saved_ns, of.length_ns.max(1)), text::duration(of.saved_ns));
     let captured = of.captured.map_or_else(String::new, |run| {
@@ -221,10 +205,8 @@ fn saved(sites: &str, of: Headline, needs_light_capture: bool) -> (String, Strin
 
 /// Why sites are undecided, where their source is not at hand.
 fn unread(sites: u64) -> String {
-    if sites == 0 {
-        return String::new();
-    }
-    format!(" The source of {} is not at hand: --source-root DIR.", text::counted(sites, "undecided site"))
+    let sites = (sites > 0).then(|| text::counted(sites, "undecided site"));
+    sites.map_or_else(String::new, |all| format!(" The source of {all} is not at hand: --source-root DIR."))
 }
 
 /// What is paid once per process; nothing of nothing.
@@ -261,28 +243,19 @@ pub fn basis(totals: &Totals) -> Option<String> {
     totals.recoverable_false_joint_ns.filter(|_| totals.repeating_false_sites > 0)?;
     let mut words = "Savings are estimates of the program without the profiler.".to_owned();
     if let Some(missed) = totals.simulation_error {
-        let sampled = totals.sampled_iterations.map(|n| {
-            format!(" {} stand for all: not each is simulated.", text::counted(n, "evenly spread iteration"))
-        });
-        words.push_str(&sampled.unwrap_or_default());
-        words.push_str(&format!(
-            " Simulated as recorded, the run comes out {} off",
-            text::percent(missed * 100.0)
-        ));
-        if let Some(usual) = totals.usual_latency_error {
-            words.push_str(&format!(", with usual latencies {}", text::percent(usual * 100.0)));
-        }
+        let sampled = totals.sampled_iterations.map(|n| text::counted(n, "evenly spread iteration"));
+        words.extend(sampled.map(|some| format!(" {some} stand for all: not each is simulated.")));
+        words += &format!(" Simulated as recorded, the run comes out {} off", text::percent(missed * 100.0));
+        let usual = totals.usual_latency_error.map(|usual| text::percent(usual * 100.0));
+        words.extend(usual.map(|usual| format!(", with usual latencies {usual}")));
         words.push('.');
     }
-    words.push_str(&format!(
+    words += &format!(
         " Ranges allow for what the profiler may take, host work that goes with a fix, {} to {} times the figure as in measured programs",
         range::LEAST,
         range::MOST
-    ));
+    );
     let scatter = totals.range_scatter_ns.filter(|&ns| ns > 0).map(text::duration);
-    words.push_str(&scatter.map_or_else(
-        || ".".to_owned(),
-        |scatter| format!(", and ± {scatter} of the run as iterations here scatter."),
-    ));
-    Some(words)
+    words.extend(scatter.map(|ns| format!(", and ± {ns} of the run as iterations here scatter")));
+    Some(words + ".")
 }

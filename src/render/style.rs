@@ -79,17 +79,15 @@ impl Style {
         let mut open = anstyle::Style::new();
         let mut out = String::with_capacity(text.len());
         for character in text.chars() {
-            if let Some(tone) = MARKS.iter().position(|&mark| mark == character) {
-                if self.color {
+            match MARKS.iter().position(|&mark| mark == character) {
+                Some(_) if !self.color => {}
+                Some(tone) => {
                     open = TONES[tone].ansi();
-                    out.push_str(&open.render().to_string());
+                    out += &open.render().to_string();
                 }
-            } else if character == END {
-                if self.color {
-                    out.push_str(&open.render_reset().to_string());
-                }
-            } else {
-                out.push(character);
+                None if character != END => out.push(character),
+                None if self.color => out += &open.render_reset().to_string(),
+                None => {}
             }
         }
         out

@@ -12,14 +12,11 @@ pub(super) fn append(
     left: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let Some(path) = &with.step_summary else {
-        if left > 0 {
-            writeln!(
-                out,
-                "{left} more without an annotation: GITHUB_STEP_SUMMARY names no file to list them in"
-            )?;
-        }
-        return Ok(());
+    const NO_FILE: &str = "GITHUB_STEP_SUMMARY names no file to list them in";
+    let path = match &with.step_summary {
+        Some(path) => path,
+        None if left == 0 => return Ok(()),
+        None => return writeln!(out, "{left} more without an annotation: {NO_FILE}"),
     };
     let there = fs::metadata(path).map_or(0, |m| m.len());
     // A line break follows.

@@ -40,11 +40,8 @@ pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result
     parts.extend(warnings(&beside, style));
     if let Some(over) = &report.ranks {
         parts.push(ranks::table(over, style));
-        let late = ranks::late(over);
-        parts
-            .extend((!late.is_empty()).then(|| {
-                late.iter().map(|words| style.hang("late  ", words)).collect::<Vec<_>>().join("\n")
-            }));
+        let late: Vec<String> = ranks::late(over).iter().map(|words| style.hang("late  ", words)).collect();
+        parts.extend((!late.is_empty()).then(|| late.join("\n")));
         parts.push(style.faint(&ranks::signs(over)));
     } else if report.sites.is_empty() {
         parts.push(nothing(report));
@@ -54,13 +51,11 @@ pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result
         parts.push(totals(&report.totals, style));
     }
     parts.extend(warnings(&below, style));
-    let listed = report.ranks.as_ref().and_then(|ranks| Some(&ranks.sites.first()?.id));
-    if let Some(id) =
-        listed.or(report.sites.first().map(|site| &site.id)).filter(|_| !report.sites.is_empty())
-    {
-        let id = escape_terminal(id);
-        parts
-            .push(style.faint(&[format!("--details {id} shows a site whole: stack, evidence, times, fix.")]));
+    if let Some(first) = report.sites.first() {
+        let over = report.ranks.as_ref().and_then(|ranks| ranks.sites.first());
+        let id = escape_terminal(over.map_or(&first.id, |over| &over.id));
+        let whole = format!("--details {id} shows a site whole: stack, evidence, times, fix.");
+        parts.push(style.faint(&[whole]));
     }
     writeln!(out, "{}", style.finish(&parts.join("\n\n")))
 }
@@ -75,14 +70,10 @@ pub(crate) fn facts(report: &Report) -> Vec<(String, String)> {
         previous = Some(profile);
     }
     let more = report.profiles.len().saturating_sub(MOST_NAMED);
-    if more > 0 {
-        lines.push((String::new(), format!("and {more} more")));
-    }
+    lines.extend((more > 0).then(|| (String::new(), format!("and {more} more"))));
     lines.extend(report.ranks.iter().flat_map(ranks::facts));
     lines.extend(gpu_lines(report));
-    if let Some(iterations) = &report.iterations {
-        lines.push(("iterations".to_owned(), iterations_line(iterations)));
-    }
+    lines.extend(report.iterations.iter().map(|all| ("iterations".to_owned(), iterations_line(all))));
     let totals = &report.totals;
     if totals.waits > 0 {
         let waits = format!("{} at {}", text::count(totals.waits), text::counted(totals.sites, "site"));
@@ -126,42 +117,26 @@ fn profile_line(profile: &ProfileInfo, previous: Option<&ProfileInfo>) -> String
 fn gpu_lines(report: &Report) -> Vec<(String, String)> {
     let gpus: Vec<&Gpu> = report.profiles.iter().flat_map(|profile| &profile.gpus).collect();
     if gpus.len() <= MOST_NAMED {
-        let line = |gpu: &&Gpu| {
-            let use_ = phrase::busy(gpu.whole_ns(), [gpu.busy_ns, gpu.idle_ns, gpu.drain_ns]);
-            (format!("GPU {}", gpu.id), format!("{}: {use_}", gpu_name(gpu)))
-        };
+        let line =
+            |gpu: &&Gpu| (format!("GPU {}", gpu.id), format!("{}: {}", gpu_name(gpu), phrase::busy(gpu)));
         return gpus.iter().map(line).collect();
     }
-    let mut names: Vec<(String, u64)> = Vec::new();
-    for gpu in &gpus {
-        let name = gpu_name(gpu);
-        match names.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, count)) => *count += 1,
-            None => names.push((name, 1)),
-        }
-    }
-    let names: Vec<String> = names.into_iter().map(|(name, count)| format!("{count} × {name}")).collect();
-    let totals = &report.totals;
-    let use_ = phrase::busy(totals.gpu_span_ns(), [totals.gpu_busy_ns, totals.gpu_idle_ns, totals.drain_ns]);
-    vec![("GPUs".to_owned(), format!("{}: {use_}", names.join(", ")))]
+    let all: Vec<String> = gpus.iter().map(|gpu| gpu_name(gpu)).collect();
+    let count = |name: &String| all.iter().filter(|other| *other == name).count();
+    let names = text::distinct(all.iter()).into_iter().map(|name| format!("{} × {name}", count(name)));
+    let names: Vec<String> = names.collect();
+    vec![("GPUs".to_owned(), format!("{}: {}", names.join(", "), phrase::busy(&report.totals.gpus())))]
 }
 
 fn gpu_name(gpu: &Gpu) -> String {
-    gpu.name
-        .as_deref()
-        .map_or_else(|| "name not recorded".to_owned(), |name| escape_terminal(name).into_owned())
+    gpu.name.as_deref().map_or_else(|| "name not recorded".to_owned(), view::escaped)
 }
 
 fn iterations_line(iterations: &Iterations) -> String {
     let share = iterations.confidence.map(|share| format!(", {} alike", text::confidence(share)));
-    format!(
-        "{} by {}{}, {}, {} each",
-        text::iterations(iterations.count, iterations.start_up),
-        escape_terminal(&iterations.source),
-        share.unwrap_or_default(),
-        phrase::iteration_length(iterations),
-        phrase::waits(iterations.waits_per_iteration),
-    )
+    let (count, share) = (text::iterations(iterations.count, iterations.start_up), share.unwrap_or_default());
+    let (source, length) = (escape_terminal(&iterations.source), phrase::iteration_length(iterations));
+    format!("{count} by {source}{share}, {length}, {} each", phrase::waits(iterations.waits_per_iteration))
 }
 
 /// The sentence in place of an empty table.
@@ -177,19 +152,14 @@ pub(crate) fn nothing(report: &Report) -> String {
 
 /// How many sites are left out, and what the table's signs and words mean.
 pub(crate) fn signs(report: &Report) -> Vec<String> {
-    let mut notes = Vec::new();
-    if report.sites_omitted > 0 {
-        let more = text::counted(report.sites_omitted as u64, "more site");
-        notes.push(format!("{more} not shown; --top 0 shows all."));
-    }
+    let mut notes: Vec<String> = ranks::not_shown(report.sites_omitted).into_iter().collect();
     let marked =
         |attribution: &&Attribution| report.sites.iter().any(|site| site.attribution == **attribution);
     let meanings = Attribution::ALL.iter().filter(marked);
     notes.extend(meanings.filter_map(|&attribution| phrase::mark_meaning(attribution)).map(str::to_owned));
-    notes.push(
-        "blocked: host time inside waits, summed over threads, not a saving. drain: GPU idle after them."
-            .to_owned(),
-    );
+    const COSTS: &str =
+        "blocked: host time inside waits, summed over threads, not a saving. drain: GPU idle after them.";
+    notes.push(COSTS.to_owned());
     notes.extend(saving::above_blocked(&report.sites).map(str::to_owned));
     notes
 }

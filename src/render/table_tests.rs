@@ -29,33 +29,16 @@ fn extremes() -> Report {
 }
 
 #[test]
-fn two_ranks_on_80_columns() {
-    insta::assert_snapshot!(rendered(&sample::sample(), Some(80), false));
+fn two_ranks() {
+    let widths = [Some(80), Some(120), None];
+    insta::assert_snapshot!(widths.map(|width| rendered(&sample::sample(), width, false)).join("\n"));
 }
 
 #[test]
-fn two_ranks_on_120_columns() {
-    insta::assert_snapshot!(rendered(&sample::sample(), Some(120), false));
-}
-
-#[test]
-fn two_ranks_in_a_pipe() {
-    insta::assert_snapshot!(rendered(&sample::sample(), None, false));
-}
-
-#[test]
-fn one_process_on_120_columns() {
-    insta::assert_snapshot!(rendered(&sample::single(), Some(120), false));
-}
-
-#[test]
-fn one_process_on_200_columns() {
-    insta::assert_snapshot!(rendered(&sample::single(), Some(200), false));
-}
-
-#[test]
-fn one_process_in_colour() {
-    insta::assert_snapshot!(rendered(&sample::single(), Some(120), true).replace('\u{1b}', "^"));
+fn one_process() {
+    let printed = [(120, false), (200, false), (120, true)];
+    let printed = printed.map(|(width, color)| rendered(&sample::single(), Some(width), color));
+    insta::assert_snapshot!(printed.join("\n").replace('\u{1b}', "^"));
 }
 
 #[test]

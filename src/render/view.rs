@@ -11,7 +11,7 @@ use serde::Serialize;
 
 /// What tells the sites of a report apart; what is one and the same for all of them is left out of each.
 pub(crate) struct Views<'a> {
-    files: FileNames<'a>,
+    pub(crate) files: FileNames<'a>,
     processes: Option<Processes>,
     /// Whether sites are of other threads than the first, of several GPUs.
     threads: bool,
@@ -76,11 +76,6 @@ impl<'a> Views<'a> {
             devices: processes.is_none() && devices.any(|device| Some(device) != first),
             processes,
         }
-    }
-
-    /// The ways to a site's line in words, with their costs; and how many more there are.
-    pub(crate) fn call_paths(&self, site: &Site) -> (Vec<(String, String)>, usize) {
-        phrase::call_paths(site, &self.files)
     }
 
     pub(crate) fn site(&self, site: &Site) -> SiteView {
@@ -172,10 +167,9 @@ pub(crate) fn stack(site: &Site) -> &[Frame] {
 /// Warnings, the command of each only where it is new: one command often mends several things.
 pub(crate) fn warnings(all: &[Warning]) -> Vec<Warning> {
     let said = |at: usize| all[..at].iter().any(|earlier| earlier.fix == all[at].fix);
-    let view = |(at, warning): (usize, &Warning)| Warning {
-        code: warning.code.clone(),
-        message: escaped(&warning.message),
-        fix: if said(at) { String::new() } else { escaped(&warning.fix) },
+    let view = |(at, Warning { code, message, fix }): (usize, &Warning)| {
+        let fix = if said(at) { String::new() } else { escaped(fix) };
+        Warning { code: code.clone(), message: escaped(message), fix }
     };
     all.iter().enumerate().map(view).collect()
 }

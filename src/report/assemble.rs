@@ -36,16 +36,8 @@ pub struct Assembler<'a> {
 impl<'a> Assembler<'a> {
     pub fn new(options: &'a Options, scenario: &'a ResolvedScenario, exports: usize) -> Self {
         let report = Report { schema_version: 1, ..Report::default() };
-        Self {
-            options,
-            scenario,
-            report,
-            known: Known::default(),
-            collectives: Vec::new(),
-            moves: FxHashMap::default(),
-            together: Vec::new(),
-            exports,
-        }
+        let (known, collectives, moves, together) = Default::default();
+        Self { options, scenario, report, known, collectives, moves, together, exports }
     }
 
     /// Adds one export's sites, devices and warnings; hands out the waits that they were summed from.
@@ -110,9 +102,8 @@ impl<'a> Assembler<'a> {
     pub fn finish(mut self) -> anyhow::Result<Report> {
         let mut sites = std::mem::take(&mut self.report.sites);
         sites.sort_by(|a, b| self.rank(a, b));
+        sites.sort_by_key(|site| self.scenario.ranks.get(&site.ix));
         self.report.sites = sites;
-        let ranks = &self.scenario.ranks;
-        self.report.sites.sort_by_key(|site| ranks.get(&site.ix));
         for (i, site) in self.report.sites.iter_mut().enumerate() {
             site.id = format!("S{}", i + 1);
         }
@@ -198,11 +189,10 @@ fn name_callers(sites: &mut [Site]) {
     }
     let mut callers: Vec<(usize, Frame)> = Vec::new();
     for group in alike.values() {
-        let paths: Vec<(usize, Vec<&Frame>)> =
-            group.iter().flat_map(|&i| sites[i].paths().into_iter().map(move |path| (i, path))).collect();
+        let paths_of = |&i: &usize| sites[i].paths().into_iter().map(move |path| (i, path));
+        let paths: Vec<(usize, Vec<&Frame>)> = group.iter().flat_map(paths_of).collect();
         let deepest = paths.iter().map(|(_, path)| path.len()).max().unwrap_or(0);
-        let differs =
-            |depth: &usize| paths.iter().any(|(_, path)| path.get(*depth) != paths[0].1.get(*depth));
+        let differs = |&depth: &usize| paths.iter().any(|(_, path)| path.get(depth) != paths[0].1.get(depth));
         let differ: Vec<usize> = (0..deepest).filter(differs).collect();
         let mut named = FxHashSet::default();
         for (site, path) in paths.iter().filter(|(site, _)| named.insert(*site)) {
@@ -224,15 +214,11 @@ fn totals(report: &Report) -> PolarsResult<Totals> {
             Class::True => &mut totals.by_class.true_,
             Class::Unknown => &mut totals.by_class.unknown,
         };
-        *of_class = ClassTotals {
-            sites: sums.sites.unsigned_abs(),
-            waits: sums.waits.unsigned_abs(),
-            blocked_ns: sums.blocked_ns,
-            drain_ns: sums.drain_ns,
-            ..of_class.clone()
-        };
+        let (sites, waits) = (sums.sites.unsigned_abs(), sums.waits.unsigned_abs());
+        let (blocked_ns, drain_ns) = (sums.blocked_ns, sums.drain_ns);
+        *of_class = ClassTotals { sites, waits, blocked_ns, drain_ns, ..of_class.clone() };
         totals.unread_sites += sums.unread.unsigned_abs();
-        totals.add_waits(sums.waits.unsigned_abs(), sums.blocked_ns, sums.drain_ns);
+        totals.add_waits(waits, blocked_ns, drain_ns);
     }
     Ok(totals)
 }

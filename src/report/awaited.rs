@@ -29,15 +29,6 @@ pub struct Look<'a> {
     number: usize,
 }
 
-/// Sums of one stream.
-#[derive(Default)]
-struct OfStream {
-    waits: u64,
-    pending: i64,
-    only: i64,
-    read: u64,
-}
-
 /// An op without the place in time: stream, kind, name of the kernel.
 type Name = (StreamIx, u8, Option<u32>);
 
@@ -73,17 +64,21 @@ impl<'a> Look<'a> {
 
     fn streams(&self, site: &'a Site) -> (Vec<AwaitedStream>, u64) {
         let ops = &self.found.profile.ops;
-        let mut streams: FxHashMap<StreamIx, OfStream> = FxHashMap::default();
+        let empty = |stream| {
+            let (device, stream) = (self.device(stream), ops.streams[stream].stream.number());
+            AwaitedStream { device, stream, waits: 0, pending_ns: 0, only_ns: 0, read: 0 }
+        };
+        let mut streams: FxHashMap<StreamIx, AwaitedStream> = FxHashMap::default();
         for wait in self.waits(site) {
             let pending = self.held.pending(wait);
             let (began, mut others) = (self.held.began(wait), pending.iter().skip(1));
             let before = others.next().map_or(began, |&(_, op)| ops.end(op).max(began));
             for (nth, &(stream, op)) in pending.iter().enumerate() {
-                let sum = streams.entry(stream).or_default();
+                let sum = streams.entry(stream).or_insert_with(|| empty(stream));
                 let end = ops.end(op).min(wait.end);
                 sum.waits += 1;
-                add(&mut sum.pending, (end - began).max(0));
-                add(&mut sum.only, if nth == 0 { (end - before).max(0) } else { 0 });
+                add(&mut sum.pending_ns, (end - began).max(0));
+                add(&mut sum.only_ns, if nth == 0 { (end - before).max(0) } else { 0 });
             }
             let to_host = wait.copy.is_some_and(|copy| copy.direction == Direction::DeviceToHost);
             let copy = wait.awaited.filter(|_| to_host).or(wait.completes);
@@ -92,18 +87,10 @@ impl<'a> Look<'a> {
                 sum.read += 1;
             }
         }
-        let mut listed: Vec<(StreamIx, OfStream)> = streams.into_iter().collect();
-        listed.sort_by_key(|(stream, sum)| (std::cmp::Reverse(sum.pending), *stream));
+        let mut listed: Vec<(StreamIx, AwaitedStream)> = streams.into_iter().collect();
+        listed.sort_by_key(|(stream, sum)| (std::cmp::Reverse(sum.pending_ns), *stream));
         let left_out = listed.len().saturating_sub(LISTED);
-        let one = |(stream, sum): (StreamIx, OfStream)| AwaitedStream {
-            device: self.device(stream),
-            stream: ops.streams[stream].stream.number(),
-            waits: sum.waits,
-            pending_ns: sum.pending,
-            only_ns: sum.only,
-            read: sum.read,
-        };
-        (listed.into_iter().take(LISTED).map(one).collect(), left_out as u64)
+        (listed.into_iter().take(LISTED).map(|(_, sum)| sum).collect(), left_out as u64)
     }
 
     fn device(&self, stream: StreamIx) -> u32 {
@@ -215,9 +202,6 @@ fn named(rank: &LateRank) -> String {
 
 /// What is said of a site of whose time a tenth and more passed behind collectives.
 pub fn said(behind: &BehindCollectives, blocked: i64) -> Option<Evidence> {
-    if behind.blocked_ns < blocked / 10 {
-        return None;
-    }
     let [passed, all, late] = [behind.blocked_ns, blocked, behind.late_ns].map(text::duration);
     let rest = match behind.late.first() {
         Some(latest) => {
@@ -233,5 +217,5 @@ pub fn said(behind: &BehindCollectives, blocked: i64) -> Option<Evidence> {
         None => "no other rank of the capture came late".to_owned(),
     };
     let text = format!("{passed} of its {all} passed behind {}; {rest}", behind.name);
-    Some(Evidence::new(RuleId::Collective, text))
+    (behind.blocked_ns >= blocked / 10).then(|| Evidence::new(RuleId::Collective, text))
 }

@@ -25,10 +25,8 @@ pub fn proposal(site: &FoundSite) -> Option<Proposal> {
         }
         (Class::False, Some(reading)) => reading.outcome.clone(),
     };
-    Some(Proposal {
-        expression: reading.map_or_else(String::new, |reading| reading.expression.clone()),
-        outcome,
-    })
+    let expression = reading.map_or_else(String::new, |reading| reading.expression.clone());
+    Some(Proposal { expression, outcome })
 }
 
 /// Before the advice to do without a call whose line has waits that the program may need.
@@ -68,7 +66,7 @@ pub fn settle(sites: &mut [Site]) {
     let beside = |site: &Site| site.user_frame.as_ref().is_some_and(|frame| needed.contains(frame));
     for site in sites.iter_mut().filter(|site| site.class == Class::False && bare(site) && beside(site)) {
         if let Some(fix) = &mut site.fix
-            && fix.strategy == Strategy::Remove.name()
+            && fix.strategy == Strategy::Remove.help()
             && !fix.title.starts_with(UNLESS_NEEDED)
         {
             fix.title.insert_str(0, UNLESS_NEEDED);
@@ -90,15 +88,13 @@ fn edit(site: &Site) -> Option<&Edit> {
 fn disputed(all: &[&Site], site: &Site, edit: &Edit) -> bool {
     let expression = |site: &Site| site.proposal.as_ref().map_or(String::new(), |p| p.expression.clone());
     let own = expression(site);
-    all.iter().filter(|other| other.user_frame == site.user_frame && other.class != Class::False).any(
-        |other| {
-            let theirs = expression(other);
-            edit.kind == EditKind::Delete
-                || theirs.is_empty()
-                || own.contains(&theirs)
-                || theirs.contains(&own)
-        },
-    )
+    let waits_for_it = |other: &&Site| {
+        let theirs = expression(other);
+        let known = edit.kind != EditKind::Delete && !theirs.is_empty();
+        !known || own.contains(&theirs) || theirs.contains(&own)
+    };
+    let needed = |other: &&&Site| other.user_frame == site.user_frame && other.class != Class::False;
+    all.iter().filter(needed).any(waits_for_it)
 }
 
 /// Whether each line that the edit takes together has an avoidable site with the same edit.

@@ -12,7 +12,7 @@ mod savings;
 mod scenario;
 
 use crate::analysis::pricing::ResolvedScenario;
-use crate::analysis::{CaptureAnalysis, Options, analyse};
+use crate::analysis::{CaptureAnalysis, Options};
 use crate::error::InputError;
 use crate::frame::Waits;
 use crate::model::Report;
@@ -30,9 +30,6 @@ pub fn run(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
 }
 
 /// [`run`], with the analysed exports themselves. They all stay in memory.
-///
-/// # Errors
-/// As [`run`].
 pub fn run_whole(paths: &[PathBuf], options: &Options) -> anyhow::Result<(Report, Vec<CaptureAnalysis>)> {
     let mut all = Vec::new();
     let report = run_keeping(paths, options, |found, _| all.push(found))?;
@@ -40,9 +37,6 @@ pub fn run_whole(paths: &[PathBuf], options: &Options) -> anyhow::Result<(Report
 }
 
 /// [`run`] of the whole and of the waits inside each of some NVTX ranges, these without prices. Exports are read once.
-///
-/// # Errors
-/// As [`run`].
 pub fn run_parts(
     paths: &[PathBuf],
     options: &Options,
@@ -61,10 +55,7 @@ pub fn run_parts(
         parts.iter().map(|part| Assembler::new(part, &as_advised, paths.len())).collect();
     let mut left_out = LeftOut::new(paths.len());
     let read = |number: usize, path: &Path| -> anyhow::Result<_> {
-        let mut found = CaptureAnalysis::read(path, &each)?;
-        let mut light = Light::read(path, &each)?;
-        found.judge(&each, again)?;
-        let timed = light.stands_for(&mut found, &each, again)?;
+        let (mut found, mut light, timed) = judged(path, &each, again)?;
         light.shown(&mut found, timed).price(number, &as_advised, &each, false);
         Ok((found, light, timed))
     };
@@ -90,9 +81,6 @@ pub fn run_parts(
 ///
 /// Which sites `--fix` and `--assume-fixed` name is known once all are priced as advised and ranked: then the exports wait in
 /// memory for other prices, and none is read twice. Prices of the captured run do not rank either: a site has one id.
-///
-/// # Errors
-/// As [`run`].
 pub fn run_keeping(
     paths: &[PathBuf],
     options: &Options,
@@ -138,7 +126,8 @@ fn as_advised(
     let (workers, each) = share(options, paths.len());
     let mut assembler = [Assembler::new(options, &scenario, paths.len())];
     let read = |number: usize, path: &Path| -> anyhow::Result<CaptureAnalysis> {
-        let mut found = timed(analyse(path, &each)?, &each)?;
+        let (found, light, timed) = judged(path, &each, false)?;
+        let mut found = light.capture.filter(|_| timed).unwrap_or(found);
         found.price(number, &scenario, &each, again);
         Ok(found)
     };
@@ -151,6 +140,15 @@ fn as_advised(
     })?;
     let [assembler] = assembler;
     assembler.finish()
+}
+
+/// An export, its light capture, and whether that one stands for it. `again`: it will be judged again.
+fn judged(path: &Path, options: &Options, again: bool) -> anyhow::Result<(CaptureAnalysis, Light, bool)> {
+    let mut found = CaptureAnalysis::read(path, options)?;
+    let mut light = Light::read(path, options)?;
+    found.judge(options, again)?;
+    let stands = light.stands_for(&mut found, options, again)?;
+    Ok((found, light, stands))
 }
 
 /// How many of so many exports are read at once, and what each reading may take of the threads.
@@ -181,9 +179,8 @@ impl LeftOut {
         reports: &mut [Assembler],
     ) -> anyhow::Result<Option<T>> {
         let error = match read {
-            Ok(found) => return Ok(Some(found)),
-            Err(error) if error.downcast_ref::<InputError>().is_some() => error,
-            Err(error) => return Err(error),
+            Err(error) if error.is::<InputError>() => error,
+            other => return other.map(Some),
         };
         reports.iter_mut().for_each(|report| report.leave_out(path, &error));
         self.errors.push((path.to_owned(), error));
@@ -192,11 +189,4 @@ impl LeftOut {
         }
         Ok(None)
     }
-}
-
-/// With the times of its light capture, if it has one.
-fn timed(mut found: CaptureAnalysis, options: &Options) -> anyhow::Result<CaptureAnalysis> {
-    let mut light = Light::read(found.profile.path(), options)?;
-    let timed = light.stands_for(&mut found, options, false)?;
-    Ok(light.capture.filter(|_| timed).unwrap_or(found))
 }

@@ -60,11 +60,10 @@ fn reproduction(found: &CaptureAnalysis) -> Option<Warning> {
     let longer = prices.recorded > prices.simulated;
     let why =
         if longer { "; another process on the GPU, which no capture shows, may have held it up" } else { "" };
+    let [takes, took] = [prices.simulated, prices.recorded].map(text::duration);
+    let off = text::percent(TOLERANCE * 100.0);
     let message = format!(
-        "the simulation of this capture with nothing fixed takes {}, recorded were {}: over {} off, so savings are bounds only{why}",
-        text::duration(prices.simulated),
-        text::duration(prices.recorded),
-        text::percent(TOLERANCE * 100.0),
+        "the simulation of this capture with nothing fixed takes {takes}, recorded were {took}: over {off} off, so savings are bounds only{why}"
     );
     Some(note(Code::SimulationOff, message))
 }
@@ -81,11 +80,8 @@ fn profiler(found: &CaptureAnalysis) -> Option<Warning> {
         return None;
     }
     // An estimate of nearly everything, or more, is no figure.
-    let share = if part as f64 > MOST * whole as f64 {
-        "most".to_owned()
-    } else {
-        format!("about {}", text::duration(part))
-    };
+    let most = part as f64 > MOST * whole as f64;
+    let share = if most { "most".to_owned() } else { format!("about {}", text::duration(part)) };
     let hint = match (found.prices.step_known, found.prices.backtraces, &found.iterations) {
         (Some(true), ..) => ", by what an iteration takes without it",
         (_, true, _) => "; times of a light capture are closer to the truth: give it with --timing",
@@ -119,40 +115,29 @@ fn light(found: &CaptureAnalysis) -> Option<Warning> {
 }
 
 fn power(found: &CaptureAnalysis) -> Option<Warning> {
-    let (fast, slow) = found.prices.clock.limited?;
+    let [fast, slow] = <[i64; 2]>::from(found.prices.clock.limited?).map(text::duration);
     let message = format!(
-        "the longest kernel took {} at first and {} later, its grid unchanged: the GPU may be at its power limit and clock down as its idle time goes; then only the energy of idling is won, about a sixth of that time: between nothing and all",
-        text::duration(fast),
-        text::duration(slow)
+        "the longest kernel took {fast} at first and {slow} later, its grid unchanged: the GPU may be at its power limit and clock down as its idle time goes; then only the energy of idling is won, about a sixth of that time: between nothing and all"
     );
     Some(note(Code::PowerLimited, message))
 }
 
 fn partial(found: &CaptureAnalysis) -> Option<Warning> {
     let left = found.prices.unsimulated as u64;
-    (left > 0).then(|| {
-        note(
-            Code::PricesPartlyBounds,
-            format!("{} priced by bounds only: simulating each takes too long", text::counted(left, "site")),
-        )
-    })
+    let sites = text::counted(left, "site");
+    let message = format!("{sites} priced by bounds only: simulating each takes too long");
+    (left > 0).then(|| note(Code::PricesPartlyBounds, message))
 }
 
 fn bandwidth(found: &CaptureAnalysis) -> Option<Warning> {
     let speed = found.prices.assumed_bandwidth?;
-    let uploads = found
-        .sites
-        .iter()
-        .zip(&found.prices.sites)
-        .any(|(s, p)| s.verdict.class == Class::False && p.fix == Change::Pinned && p.high > 0);
-    uploads.then(|| {
-        note(
-            Code::BandwidthAssumed,
-            format!(
-                "no large copy from pinned memory is in this capture: {speed:.0} GB/s are assumed for uploads, by the GPU's generation on x16 PCIe; on x8, or a bus that is shared, half of it"
-            ),
-        )
-    })
+    let mut priced = found.sites.iter().zip(&found.prices.sites);
+    let uploads =
+        priced.any(|(s, p)| s.verdict.class == Class::False && p.fix == Change::Pinned && p.high > 0);
+    let message = format!(
+        "no large copy from pinned memory is in this capture: {speed:.0} GB/s are assumed for uploads, by the GPU's generation on x16 PCIe; on x8, or a bus that is shared, half of it"
+    );
+    uploads.then(|| note(Code::BandwidthAssumed, message))
 }
 
 fn other_ranks(found: &CaptureAnalysis) -> Option<Warning> {

@@ -23,7 +23,7 @@ use crate::verdict::source::Reading;
 use crate::vocabulary::{Attribution, Backtraces, Class, Copy, Evidence, Kind, RuleId, SiteIx, ThreadRole};
 use crate::waits::WaitId;
 use crate::waits::api::Blocking;
-use crate::waits::device::DeviceIx;
+use crate::waits::device::{Device, DeviceIx};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use typed_index_collections::TiVec;
@@ -45,21 +45,16 @@ struct Spans {
 
 impl Spans {
     fn new(found: &CaptureAnalysis, options: &Options) -> Self {
-        let calls = &found.profile.calls;
         let clip = |from, to| options.filter.clip(from, to);
         let length = |(from, to): (i64, i64)| to - from;
-        let thread = calls.spans.iter().map(|s| length(clip(s.start, s.end))).collect();
-        let device = found
-            .devices
-            .list
-            .iter()
-            .map(|d| {
-                let (from, to) = d.timeline.span().unwrap_or((0, 0));
-                let (from, to) = clip(from, to);
-                (to - from, d.timeline.busy_within(from, to))
-            })
-            .collect();
-        Self { thread, device }
+        let device = |device: &Device| {
+            let (from, to) = device.timeline.span().unwrap_or((0, 0));
+            let (from, to) = clip(from, to);
+            (to - from, device.timeline.busy_within(from, to))
+        };
+        let threads = found.profile.calls.spans.iter();
+        let thread = threads.map(|s| length(clip(s.start, s.end))).collect();
+        Self { thread, device: found.devices.list.iter().map(device).collect() }
     }
 }
 
@@ -138,12 +133,11 @@ impl<'a> Sites<'a> {
             snippet: site.snippet.clone(),
             thread: self.thread(threads, b.role),
             process: awaited::process(self.found, self.number, b.pid),
-            device: only(devices).map(|d| self.found.devices.list[d].id),
+            device: if let &[only] = &devices[..] { Some(self.found.devices.list[only].id) } else { None },
             stream,
             copy: copy.map(|c| Copy { bytes: sums.bytes_min.unsigned_abs(), ..c }),
             copy_bytes_max: copy
-                .filter(|_| sums.bytes_max > sums.bytes_min)
-                .map(|_| sums.bytes_max.unsigned_abs()),
+                .and_then(|_| (sums.bytes_max > sums.bytes_min).then(|| sums.bytes_max.unsigned_abs())),
             waits: sums.waits.unsigned_abs(),
             per_iteration: each(sums.waits_inside),
             blocked_per_iteration_ns: each_ns(sums.blocked_inside_ns),
@@ -196,9 +190,10 @@ impl<'a> Sites<'a> {
             }
             let to = &mut paths[at];
             to.waits += path.waits.len() as u64;
-            to.blocked_ns =
-                path.waits.iter().fold(to.blocked_ns, |t, &w| t.saturating_add(self.found.waits[w].blocked));
-            to.drain_ns = path.waits.iter().fold(to.drain_ns, |t, &w| t.saturating_add(self.found.drains[w]));
+            for &w in &path.waits {
+                to.blocked_ns = to.blocked_ns.saturating_add(self.found.waits[w].blocked);
+                to.drain_ns = to.drain_ns.saturating_add(self.found.drains[w]);
+            }
         }
         // Stable: of equals, the one with most waits, then the first.
         paths.sort_by_key(|path| std::cmp::Reverse(path.blocked_ns));
@@ -234,19 +229,14 @@ impl<'a> Sites<'a> {
         let code = |text: &str| if same_code { text.to_owned() } else { String::new() };
         // The line shown may go another way than its entry.
         let own = proven.and_then(|reading| reading.outcome.edit()).filter(|_| here.is_some());
-        let title = match own.map(|edit| edit.kind) {
-            Some(kind @ (EditKind::NonBlocking | EditKind::OnDevice))
-                if strategy == Strategy::NonBlocking =>
-            {
-                kind.help()
-            }
-            Some(kind @ EditKind::ReadTogether) if strategy != Strategy::Coalesce => kind.help(),
-            _ => title,
+        let other_way = |kind: &EditKind| match kind {
+            EditKind::NonBlocking | EditKind::OnDevice => strategy == Strategy::NonBlocking,
+            EditKind::ReadTogether => strategy != Strategy::Coalesce,
+            _ => false,
         };
+        let title = own.map(|edit| edit.kind).filter(other_way).map_or(title, |kind| kind.help());
         let title = if forward { format!("in the forward pass: {title}") } else { title.to_owned() };
         Some(Fix {
-            order: strategy as u8 + 1,
-            strategy: strategy.name().to_owned(),
             title: with_own_words(&title, here.as_ref()),
             why: entry.why.to_owned(),
             before: code(entry.fix.before),
@@ -255,6 +245,7 @@ impl<'a> Sites<'a> {
             alternatives: alternatives.iter().map(|&way| way.to_owned()).collect(),
             here,
             confirm: self.confirm(site),
+            ..by(strategy)
         })
     }
 
@@ -331,19 +322,17 @@ impl<'a> Sites<'a> {
         if !longest.contains(&first) {
             longest.push(first);
         }
-        longest
-            .into_iter()
-            .map(|w| {
-                let wait = &self.found.waits[w];
-                Example {
-                    start_ns: wait.start,
-                    end_ns: wait.end,
-                    blocked_ns: wait.blocked,
-                    drain_ns: self.found.drains[w],
-                    awaited: wait.awaited.map(|op| self.awaited(op)),
-                }
-            })
-            .collect()
+        let example = |w: WaitId| {
+            let wait = &self.found.waits[w];
+            Example {
+                start_ns: wait.start,
+                end_ns: wait.end,
+                blocked_ns: wait.blocked,
+                drain_ns: self.found.drains[w],
+                awaited: wait.awaited.map(|op| self.awaited(op)),
+            }
+        };
+        longest.into_iter().map(example).collect()
     }
 
     fn awaited(&self, op: OpId) -> String {
@@ -356,16 +345,14 @@ impl<'a> Sites<'a> {
         let profile = &self.found.profile;
         let drained = self.waits.of_devices()?;
         let devices = self.found.devices.list.iter().zip(&self.spans.device).zip(drained);
-        let gpus = devices
-            .map(|((d, &(span_ns, busy_ns)), drained)| Gpu {
-                id: d.id,
-                name: d.name.as_ref().map(|n| n.to_string()),
-                span_ns,
-                busy_ns,
-                idle_ns: span_ns - busy_ns,
-                drain_ns: drained.drain_ns,
-            })
-            .collect();
+        let gpus = devices.map(|((d, &(span_ns, busy_ns)), drained)| Gpu {
+            id: d.id,
+            name: d.name.as_ref().map(|n| n.to_string()),
+            span_ns,
+            busy_ns,
+            idle_ns: span_ns - busy_ns,
+            drain_ns: drained.drain_ns,
+        });
         let pids: BTreeSet<i64> = profile.calls.threads.iter().map(|&t| process(t)).collect();
         let (from, to) = profile.bounds().unwrap_or((0, 0));
         let (from, to) = self.options.filter.clip(from, to);
@@ -380,7 +367,7 @@ impl<'a> Sites<'a> {
             iteration_ns: self.found.iterations.as_ref().map(crate::iterations::Iterations::median_ns),
             schema: profile.target.schema_version.clone(),
             span_ns: to - from,
-            gpus,
+            gpus: gpus.collect(),
             processes: pids.into_iter().map(|p| awaited::process(self.found, self.number, p)).collect(),
             command: profile.target.command.clone(),
             backtraces: self.backtraces(),
@@ -402,14 +389,12 @@ impl<'a> Sites<'a> {
     /// By what is there, not by the flags: old exports do not tell those.
     fn backtraces(&self) -> Backtraces {
         let CaptureAnalysis { profile, context, .. } = self.found;
-        if context.marked > context.missing && !profile.calls.twins.is_empty() {
-            Backtraces::Python
-        } else if !profile.nvtx.sample_marks.is_empty() {
-            Backtraces::Sampled
-        } else if !profile.calls.twins.is_empty() || !profile.calls.chain.is_empty() {
-            Backtraces::Native
-        } else {
-            Backtraces::None
+        let twins = !profile.calls.twins.is_empty();
+        match () {
+            () if context.marked > context.missing && twins => Backtraces::Python,
+            () if !profile.nvtx.sample_marks.is_empty() => Backtraces::Sampled,
+            () if twins || !profile.calls.chain.is_empty() => Backtraces::Native,
+            () => Backtraces::None,
         }
     }
 }
@@ -423,29 +408,29 @@ fn advice_on(late: Option<String>, class: Class, fix: Option<Fix>) -> Option<Fix
         let mind = |fix: Fix| Fix { caveat: format!("{why}: that time stays. {}", fix.caveat), ..fix };
         return fix.map(mind);
     }
-    let strategy = Strategy::Leave;
     Some(Fix {
-        order: strategy as u8 + 1,
-        strategy: strategy.name().to_owned(),
         title: format!("nothing to do here: find what makes {late} late"),
         why: format!(
             "{why}. Without the wait the GPU would stand in the collective as long: look at what that rank does before it."
         ),
         caveat: "A rank with more work (longer sequences, a slower input pipeline, logging on one rank only) is late each time; where ranks take turns, their load varies.".to_owned(),
         confirm: fix.map_or_else(String::new, |fix| fix.confirm),
-        ..Fix::default()
+        ..by(Strategy::Leave)
     })
 }
 
+/// A fix of which only the way is known.
+fn by(strategy: Strategy) -> Fix {
+    Fix { order: strategy as u8 + 1, strategy: strategy.help().to_owned(), ..Fix::default() }
+}
+
 fn said_of_start_up(at: &StartUp) -> Evidence {
-    let text = match at.with {
-        0 => format!("only at start-up: before the first of {} iterations", at.iterations),
-        n => format!(
-            "only at start-up: in {n} of {} iterations, at the beginning and never later",
-            at.iterations
-        ),
+    let StartUp { with, iterations } = at;
+    let text = match with {
+        0 => format!("before the first of {iterations} iterations"),
+        n => format!("in {n} of {iterations} iterations, at the beginning and never later"),
     };
-    Evidence::new(RuleId::X12, text)
+    Evidence::new(RuleId::X12, format!("only at start-up: {text}"))
 }
 
 /// The package of a file, in a word.
@@ -460,14 +445,12 @@ fn fix_from_outside(frame: &PyFrame, advice: &Advice) -> Fix {
     let package = package(&frame.file);
     let at = format!("{}:{}", text::path_end(&frame.file, 1), frame.line);
     Fix {
-        order: *strategy as u8 + 1,
-        strategy: strategy.name().to_owned(),
         title: format!("inside {package}: {title}"),
         why: format!(
             "The wait is in code of {package} ({at} {}). What waits there: {}. {}",
             frame.function, entry.title, entry.why
         ),
-        ..Fix::default()
+        ..by(*strategy)
     }
 }
 
@@ -475,15 +458,7 @@ fn fix_from_outside(frame: &PyFrame, advice: &Advice) -> Fix {
 fn with_own_words(title: &str, here: Option<&Rewrite>) -> String {
     /// Longer expressions are read in the details.
     const LONGEST: usize = 56;
-    match here.map(|h| h.after.as_str()) {
-        Some(after) if after.chars().count() <= LONGEST && !after.contains('\n') => {
-            format!("{title}: {after}")
-        }
-        _ => title.to_owned(),
-    }
-}
-
-/// The only one.
-fn only(values: &[DeviceIx]) -> Option<DeviceIx> {
-    if let [only] = values { Some(*only) } else { None }
+    let short = |after: &&str| after.chars().count() <= LONGEST && !after.contains('\n');
+    let own = here.map(|here| here.after.as_str()).filter(short);
+    own.map_or_else(|| title.to_owned(), |after| format!("{title}: {after}"))
 }

@@ -77,12 +77,11 @@ pub fn of_run(found: &CaptureAnalysis, sites: &[Site], totals: &mut Totals) {
         totals.by_class.false_.recoverable_ns = Some(run.saved).filter(|_| totals.chosen_sites == 0);
         totals.sampled_iterations = prices.sampled;
         totals.range_scatter_ns = found.iterations.as_ref().map(|_| prices.scatter);
-        let Saving { length, saved, low, high, open } = prices.run;
+        let Saving { length: run_ns, saved: saved_ns, low: low_ns, high: high_ns, open } = prices.run;
         totals.undecided_ns = Some(open);
-        totals.without_profiler =
-            Some(WithoutProfiler { run_ns: length, saved_ns: saved, low_ns: low, high_ns: high });
-        totals.captured =
-            Some(CapturedRun { run_ns: prices.captured.length, saved_ns: prices.captured.saved });
+        totals.without_profiler = Some(WithoutProfiler { run_ns, saved_ns, low_ns, high_ns });
+        let captured = &prices.captured;
+        totals.captured = Some(CapturedRun { run_ns: captured.length, saved_ns: captured.saved });
         let of_iterations = prices.iteration.zip(prices.captured_iteration).zip(found.iterations.as_ref());
         totals.iteration =
             of_iterations.filter(|_| looped(found)).map(|((alone, captured), found)| IterationSaving {
@@ -94,7 +93,7 @@ pub fn of_run(found: &CaptureAnalysis, sites: &[Site], totals: &mut Totals) {
                 captured_ns: found.start_to_start_ns(),
                 captured_saved_ns: captured.saved,
             });
-        let percent = saved as f64 / length.max(1) as f64 * 100.0;
+        let percent = saved_ns as f64 / run_ns.max(1) as f64 * 100.0;
         totals.recoverable_percent = Some(percent.clamp(0.0, 100.0));
         totals.bound_by = prices.bound_by;
         totals.needs_light_capture = needs_light_capture(found);
@@ -126,20 +125,10 @@ pub fn together(found: &CaptureAnalysis, profile: usize) -> impl Iterator<Item =
     let sets = if needs_light_capture(found) { &[][..] } else { &found.prices.together };
     let per_iteration = found.prices.iteration.is_some();
     sets.iter().map(move |set| {
-        let Saving { saved, low, high, .. } = set.saving;
-        let sites = set.sites.iter().map(|&site| SiteIx { profile, site }).collect();
-        let alone_ns = set.alone.clone();
-        (
-            sites,
-            Together {
-                sites: Vec::new(),
-                per_iteration,
-                saved_ns: saved,
-                low_ns: low,
-                high_ns: high,
-                alone_ns,
-            },
-        )
+        let Saving { saved: saved_ns, low: low_ns, high: high_ns, .. } = set.saving;
+        let ixs = set.sites.iter().map(|&site| SiteIx { profile, site }).collect();
+        let (sites, alone_ns) = (Vec::new(), set.alone.clone());
+        (ixs, Together { sites, per_iteration, saved_ns, low_ns, high_ns, alone_ns })
     })
 }
 
@@ -149,15 +138,11 @@ pub fn leave_out_assumed(report: &mut Report, scenario: &ResolvedScenario) {
         std::mem::take(&mut report.sites).into_iter().partition(|s| scenario.assumed.contains(&s.ix));
     report.sites = left;
     if !gone.is_empty() {
-        let ids: Vec<&str> = gone.iter().map(|s| s.id.as_str()).collect();
-        report.warnings.push(Warning::new(
-            Code::AssumedFixed,
-            format!(
-                "taken as fixed: {}; savings are what comes on top of that, other times are as recorded",
-                ids.join(", ")
-            ),
-            "",
-        ));
+        let ids = gone.iter().map(|s| s.id.as_str()).collect::<Vec<_>>().join(", ");
+        let said = format!(
+            "taken as fixed: {ids}; savings are what comes on top of that, other times are as recorded"
+        );
+        report.warnings.push(Warning::new(Code::AssumedFixed, said, ""));
     }
 }
 

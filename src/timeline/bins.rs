@@ -58,27 +58,22 @@ impl Bins {
     /// Each slice's share in 255ths, rounded up: what was busy at all is never 0. Runs of 0 and of 255 are followed by
     /// how many more there are.
     pub fn pack(&self) -> Packed {
-        let mut packed = Packed::default();
         let mut covering = 0i64;
-        let mut run: (u8, i64) = (1, 0);
-        for bin in 0..self.part.len() {
+        let level = |bin: usize| {
             covering += i64::from(self.whole[bin]);
             let width = (self.edge(bin + 1) - self.edge(bin)).max(1);
             let busy = if covering > 0 { width } else { self.part[bin].min(width) };
             let level = (i128::from(busy) * 255).div_euclid(i128::from(width)) as u8;
-            let level = if busy > 0 { level.max(1) } else { 0 };
-            if matches!(level, 0 | 255) && run == (level, run.1) && run.1 > 0 {
-                run.1 += 1;
-                continue;
+            if busy > 0 { level.max(1) } else { 0 }
+        };
+        let levels: Vec<u8> = (0..self.part.len()).map(level).collect();
+        let is_end = |level: u8| matches!(level, 0 | 255);
+        let mut packed = Packed::default();
+        for run in levels.chunk_by(|a, b| a == b && is_end(*a)) {
+            packed.push_byte(run[0]);
+            if is_end(run[0]) {
+                packed.push(run.len() as i64 - 1);
             }
-            if run.1 > 0 {
-                packed.push(run.1 - 1);
-            }
-            packed.push_byte(level);
-            run = (level, i64::from(matches!(level, 0 | 255)));
-        }
-        if run.1 > 0 {
-            packed.push(run.1 - 1);
         }
         packed
     }

@@ -12,10 +12,8 @@ pub struct Labels<'a>(pub &'a CaptureAnalysis);
 impl Labels<'_> {
     pub fn gpu(&self, device: DeviceIx) -> String {
         let device = &self.0.devices.list[device];
-        match &device.name {
-            Some(name) => format!("GPU {} · {}", device.id, escape_terminal(name)),
-            None => format!("GPU {}", device.id),
-        }
+        let name = device.name.as_ref().map(|name| format!(" · {}", escape_terminal(name)));
+        format!("GPU {}{}", device.id, name.unwrap_or_default())
     }
 
     /// "stream 7", with process and context where others have a stream 7 too.
@@ -49,10 +47,8 @@ impl Labels<'_> {
             return "main thread".to_owned();
         }
         let tid = self.0.profile.calls.threads[thread];
-        match self.0.profile.target.thread_names.get(&tid) {
-            Some(name) => format!("{} {}", escape_terminal(name), tid_of(tid)),
-            None => format!("thread {}", tid_of(tid)),
-        }
+        let name = self.0.profile.target.thread_names.get(&tid).map(|name| escape_terminal(name));
+        format!("{} {}", name.unwrap_or("thread".into()), tid_of(tid))
     }
 
     pub fn is_main(&self, thread: ThreadIx) -> bool {

@@ -29,9 +29,9 @@ pub(super) fn draw(found: &CaptureAnalysis, wanted: &Wanted) -> Timeline {
     let bins = slices(starts.0.len() + starts.1.len(), wanted.budget.bins / sources.len().max(1));
     let site_of = found.site_of_waits();
     let drawing = Drawing { found, names: &names, windows: &windows, from, to, bins };
-    let by_class = |source: &Source| {
-        let has = !matches!(source, Source::Stream(_));
-        has.then(|| std::array::from_fn(|_| drawing.bins()))
+    let by_class = |source: &Source| match source {
+        Source::Stream(_) => None,
+        _ => Some(std::array::from_fn(|_| drawing.bins())),
     };
     let mut classes: Vec<Option<ByClass>> = sources.iter().map(by_class).collect();
     waits::add_bins(found, &places, &site_of, &mut classes);
@@ -142,9 +142,10 @@ struct Drawing<'a> {
     bins: usize,
 }
 
-/// A lane whose spans come one after another.
+/// The spans of a lane, which come one after another.
 struct Spans<'a> {
-    lane: Lane,
+    kept: usize,
+    packed: Packed,
     drawing: &'a Drawing<'a>,
     touching: Touching<'a>,
     bins: Bins,
@@ -164,11 +165,11 @@ impl Spans<'_> {
         self.bins.add(start, end);
         self.reached = self.reached.max(end);
         if self.touching.touches(start, end) {
-            self.lane.spans.push(start.saturating_sub(self.previous));
-            self.lane.spans.push(end.saturating_sub(start));
-            self.lane.spans.push(i64::from(name(self.drawing.names)));
+            self.packed.push(start.saturating_sub(self.previous));
+            self.packed.push(end.saturating_sub(start));
+            self.packed.push(i64::from(name(self.drawing.names)));
             self.previous = start;
-            self.lane.kept += 1;
+            self.kept += 1;
         }
     }
 }
@@ -178,42 +179,26 @@ impl Drawing<'_> {
         Bins::new(self.from, self.to - self.from, self.bins)
     }
 
-    /// A lane without its spans.
-    fn empty(&self, source: Source, by_class: [Packed; 3]) -> Lane {
-        let labels = Labels(self.found);
-        let (kind, group, label) = match source {
-            Source::Idle(device) => (LaneKind::Idle, labels.gpu(device), "idle after waits".to_owned()),
-            Source::Stream(stream) => {
-                let device = self.found.devices.of_stream[stream];
-                (LaneKind::Stream, labels.gpu(device), labels.stream(stream))
-            }
-            Source::Thread(thread) => {
-                let pid = process(self.found.profile.calls.threads[thread]);
-                let group = format!("{} {}", labels.program(pid), pid_of(pid));
-                (LaneKind::Thread, group, labels.thread(thread))
-            }
-        };
-        let (spans, busy) = (Packed::default(), Packed::default());
-        Lane { kind, group, label, kept: 0, spans, busy, by_class }
-    }
-
     fn lane(&self, source: Source, classes: Option<ByClass>) -> Lane {
+        let (labels, profile) = (Labels(self.found), &self.found.profile);
         let by_class = classes.map_or_else(Default::default, |c| c.map(|bins| bins.pack()));
         let mut spans = Spans {
-            lane: self.empty(source, by_class),
+            kept: 0,
+            packed: Packed::default(),
             drawing: self,
             touching: Touching::new(self.windows),
             bins: self.bins(),
             previous: self.from,
             reached: i64::MIN,
         };
-        let profile = &self.found.profile;
-        match source {
-            Source::Idle(_) => return spans.lane,
+        let (kind, group, label) = match source {
+            Source::Idle(device) => (LaneKind::Idle, labels.gpu(device), "idle after waits".to_owned()),
             Source::Stream(stream) => {
                 for &op in &self.found.devices.stream_ops[stream] {
                     spans.add(profile.ops.start(op), profile.ops.end(op), |names| names.op(profile, op));
                 }
+                let device = self.found.devices.of_stream[stream];
+                (LaneKind::Stream, labels.gpu(device), labels.stream(stream))
             }
             // Calls that are not inside another: a driver call below a runtime call is the same call.
             Source::Thread(thread) => {
@@ -223,8 +208,11 @@ impl Drawing<'_> {
                         spans.add(start, end, |names| names.call(profile, call));
                     }
                 }
+                let pid = process(profile.calls.threads[thread]);
+                (LaneKind::Thread, format!("{} {}", labels.program(pid), pid_of(pid)), labels.thread(thread))
             }
-        }
-        Lane { busy: spans.bins.pack(), ..spans.lane }
+        };
+        let busy = if kind == LaneKind::Idle { Packed::default() } else { spans.bins.pack() };
+        Lane { kind, group, label, kept: spans.kept, spans: spans.packed, busy, by_class }
     }
 }

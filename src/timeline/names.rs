@@ -42,10 +42,10 @@ fn op_name(profile: &Profile, op: OpId) -> String {
             let name = profile.kernel_name(op);
             name.map_or_else(|| "kernel without a name".to_owned(), |n| native::short(n))
         }
-        OpKind::Memcpy => match profile.ops.copy(op) {
-            Some(c) => format!("memcpy {} {}", c.direction, c.host_memory),
-            None => "memcpy".to_owned(),
-        },
+        OpKind::Memcpy => {
+            let copy = profile.ops.copy(op).map(|c| format!(" {} {}", c.direction, c.host_memory));
+            format!("memcpy{}", copy.unwrap_or_default())
+        }
         OpKind::Memset => "memset".to_owned(),
         OpKind::GraphLaunch => "CUDA graph".to_owned(),
     }

@@ -15,25 +15,24 @@ pub(super) fn of(found: &CaptureAnalysis, site: &Site, from: i64, to: i64) -> Se
     let mine = |tid: i64| pid_of(tid) == pid_of(site.bundle.pid);
     // Where all waits lie outside the loop, its iterations have nothing to show.
     let looped = |i: &&Iterations| mine(i.tid) && waits().any(|w| i.at(w.start).is_some());
+    let sums = |points: usize, at: &dyn Fn(i64) -> Option<usize>| {
+        let mut sums = vec![0i64; points];
+        for (at, blocked) in waits().filter_map(|wait| Some((at(wait.start)?, wait.blocked))) {
+            sums[at] = sums[at].saturating_add(blocked);
+        }
+        sums
+    };
     let Some(iterations) = found.iterations.as_ref().filter(looped) else {
         let span = i128::from(to.saturating_sub(from)).max(1);
-        let mut blocked_ns = vec![0i64; POINTS];
-        for wait in waits() {
-            let at = i128::from(wait.start.saturating_sub(from)) * POINTS as i128 / span;
-            let point = &mut blocked_ns[at.clamp(0, POINTS as i128 - 1) as usize];
-            *point = point.saturating_add(wait.blocked);
-        }
+        let blocked_ns = sums(POINTS, &|start| {
+            let at = i128::from(start.saturating_sub(from)) * POINTS as i128 / span;
+            Some(at.clamp(0, POINTS as i128 - 1) as usize)
+        });
         return Series { iterations_each: 0, iterations: 0, blocked_ns };
     };
     let count = iterations.spans.len();
     let each = count.div_ceil(POINTS).max(1);
-    let mut blocked_ns = vec![0i64; count.div_ceil(each)];
-    for wait in waits() {
-        if let Some(i) = iterations.at(wait.start) {
-            let point = &mut blocked_ns[i / each];
-            *point = point.saturating_add(wait.blocked);
-        }
-    }
+    let mut blocked_ns = sums(count.div_ceil(each), &|start| Some(iterations.at(start)? / each));
     for (i, point) in blocked_ns.iter_mut().enumerate() {
         *point /= each.min(count - i * each).max(1) as i64;
     }

@@ -6,6 +6,7 @@ use super::windows::Touching;
 use super::{Places, Source};
 use crate::analysis::CaptureAnalysis;
 use crate::model::timeline::{Packed, Waits};
+use crate::profile::ids::StreamIx;
 use crate::waits::device::DeviceIx;
 use crate::waits::held::Held;
 use crate::waits::{Wait, WaitId};
@@ -49,57 +50,58 @@ pub(super) fn pack(
         order.truncate(wanted.budget.waits);
     }
     let held = Held::new(&found.profile, &found.devices);
+    let ops = &found.profile.ops;
     let mut packed = Packed::default();
     let mut previous = wanted.from;
+    let lane = |source| places.get(&source).map_or(0, |&lane| lane as i64 + 1);
     for &(w, site) in &order {
-        let start = found.waits[w].start.max(wanted.from);
+        let wait = &found.waits[w];
+        let start = wait.start.max(wanted.from);
         packed.push(start - previous);
         previous = start;
-        one(&mut packed, found, places, w, start, site);
-        elsewhere(&mut packed, found, places, &held, w, start);
+        packed.push(wait.end.saturating_sub(start));
+        packed.push(found.profile.calls.start(wait.call).saturating_sub(start));
+        packed.push(wait.copy_blocked);
+        packed.push(site as i64);
+        packed.push(lane(Source::Thread(wait.thread)));
+        packed.push(drain(found, w).map_or(0, |d| d.2 - d.1));
+        let awaited = wait.awaited.map(|op| (op, ops.stream(op)));
+        let drawn = awaited.filter(|&(_, own)| lane(Source::Stream(own)) > 0);
+        let Some((op, own)) = drawn else {
+            packed.push(0);
+            continue;
+        };
+        packed.push(lane(Source::Stream(own)));
+        packed.push_signed(ops.end(op).saturating_sub(start));
+        packed.push(lane(Source::Idle(found.devices.of_stream[own])));
+        let parts = elsewhere(found, places, &held, wait, (own, start));
+        packed.push(parts.len() as i64);
+        for (lane, from, to) in parts {
+            packed.push(lane as i64 + 1);
+            packed.push(from.saturating_sub(start));
+            packed.push(to.saturating_sub(from));
+        }
     }
     Waits { total, kept: order.len(), packed }
 }
 
-fn one(packed: &mut Packed, found: &CaptureAnalysis, places: &Places, w: WaitId, start: i64, site: usize) {
-    let wait: &Wait = &found.waits[w];
-    packed.push(wait.end.saturating_sub(start));
-    packed.push(found.profile.calls.start(wait.call).saturating_sub(start));
-    packed.push(wait.copy_blocked);
-    packed.push(site as i64);
-    let lane = |source| places.get(&source).map_or(0, |&lane| lane as i64 + 1);
-    packed.push(lane(Source::Thread(wait.thread)));
-    packed.push(drain(found, w).map_or(0, |d| d.2 - d.1));
-    let Some(op) = wait.awaited else { return packed.push(0) };
-    let stream = found.profile.ops.stream(op);
-    let awaited = lane(Source::Stream(stream));
-    packed.push(awaited);
-    if awaited > 0 {
-        packed.push_signed(found.profile.ops.end(op).saturating_sub(start));
-        packed.push(lane(Source::Idle(found.devices.of_stream[stream])));
-    }
-}
-
-/// When other streams than the one awaited last worked on what a wait waited for; those of a rank that came late too.
+/// When other streams than the `own` one, by lane, last worked on what a wait waited for; those of a rank that came late too.
 fn elsewhere(
-    packed: &mut Packed,
     found: &CaptureAnalysis,
     places: &Places,
     held: &Held,
-    w: WaitId,
-    start: i64,
-) {
-    let (wait, ops) = (&found.waits[w], &found.profile.ops);
-    let place = |stream| places.get(&Source::Stream(stream)).copied();
-    let Some(own) = wait.awaited.map(|op| ops.stream(op)).filter(|&own| place(own).is_some()) else { return };
+    wait: &Wait,
+    (own, start): (StreamIx, i64),
+) -> Vec<(usize, i64, i64)> {
+    let ops = &found.profile.ops;
     let pending = held.pending(wait).into_iter().map(|(stream, op)| (stream, start, ops.end(op)));
     let path = held.path(wait);
     let late = path.iter().filter_map(|part| found.collectives.late(part.op));
     let late = late.map(|op| (ops.stream(op), ops.start(op).max(start), ops.end(op)));
     let path = path.iter().map(|part| (ops.stream(part.op), part.from, part.to));
     let others = pending.chain(path).chain(late).filter(|part| part.0 != own);
-    let mut parts: Vec<_> =
-        others.filter_map(|(stream, from, to)| Some((place(stream)?, from, to))).collect();
+    let drawn = |(stream, from, to)| Some((*places.get(&Source::Stream(stream))?, from, to));
+    let mut parts: Vec<_> = others.filter_map(drawn).collect();
     parts.sort_unstable();
     // Parts of one stream that touch or overlap are one.
     parts.dedup_by(|next, last| {
@@ -108,12 +110,7 @@ fn elsewhere(
         meets
     });
     parts.truncate(MOST_PARTS);
-    packed.push(parts.len() as i64);
-    for (lane, from, to) in parts {
-        packed.push(lane as i64 + 1);
-        packed.push(from.saturating_sub(start));
-        packed.push(to.saturating_sub(from));
-    }
+    parts
 }
 
 /// Time by class of one lane, in the order of [`crate::vocabulary::Class::ALL`].

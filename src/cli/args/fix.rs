@@ -9,7 +9,6 @@ need is proven by the source or the trace; the others are listed with the reason
 on them is left alone, so that a second run changes nothing.\n\n\
 Exit codes: 0 done, also where there is nothing to edit; 2 wrong usage or bad input.";
 
-/// What can be typed for `fix`.
 #[derive(Args)]
 #[command(after_help = AFTER)]
 pub struct FixArgs {

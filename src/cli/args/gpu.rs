@@ -24,7 +24,6 @@ pub struct GpuArgs {
     pub rounds: u32,
 }
 
-/// What can be typed for `bench`.
 #[derive(Args)]
 pub struct BenchArgs {
     /// Sides of the square matrices to multiply
@@ -52,9 +51,6 @@ pub struct BenchArgs {
 }
 
 fn parse_type(text: &str) -> Result<Types, String> {
-    let known = || TYPES.map(type_name).join(", ");
-    TYPES
-        .into_iter()
-        .find(|types| type_name(*types) == text)
-        .ok_or_else(|| format!("no type `{text}`; there are: {}", known()))
+    let unknown = || format!("no type `{text}`; there are: {}", TYPES.map(type_name).join(", "));
+    TYPES.into_iter().find(|types| type_name(*types) == text).ok_or_else(unknown)
 }

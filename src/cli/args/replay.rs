@@ -11,7 +11,6 @@ use sync_report::replay::plan::{HostTime, Matching, Plan};
 use sync_report::verdict::source::SourceRoot;
 use sync_report::vocabulary::Change;
 
-/// What can be typed for `replay`.
 #[derive(Args)]
 pub struct ReplayArgs {
     /// Nsight Systems export (.sqlite, _pqtdir) or report (.nsys-rep)

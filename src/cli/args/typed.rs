@@ -35,14 +35,8 @@ pub fn format<T>(all: &'static [Format<T>]) -> impl TypedValueParser<Value = &'s
 
 /// Help of `--top`: how many sites each format lists without it.
 pub fn top_help() -> String {
-    let with = |top: usize| -> Vec<&str> {
-        render::REPORT.iter().filter(|f| f.top == top).map(|f| f.name).collect()
-    };
-    let all = with(0);
-    let all = match all.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
-        _ => all.concat(),
-    };
+    let all: Vec<&str> = render::REPORT.iter().filter(|f| f.top == 0).map(|f| f.name).collect();
+    let all = sync_report::text::and(&all);
     let (some, page) = (render::TOP, render::PAGE_TOP);
     format!("List at most N sites; 0 for all. {some} by default, {page} on a page, all for {all}")
 }

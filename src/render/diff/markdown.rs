@@ -15,9 +15,7 @@ pub fn render(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
     let files = words::files(report);
     let mut text = Limited::new(md::COMMENT, RESERVE);
     text.add(&format!("### {}\n\n", md::plain(&words::headline(report))));
-    if let Some(fates) = words::fates(report) {
-        text.add(&format!("{}\n\n", md::plain(&fates)));
-    }
+    words::fates(report).iter().for_each(|fates| text.sentence(fates));
     text.add(&run(report));
     text.warnings(&report.warnings);
     let of = |unchanged: bool| -> Vec<String> {
@@ -36,13 +34,9 @@ pub fn render(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
     let tail =
         format!("\n<sub>Waits, blocked and drain per {per} and rank; {}.</sub>\n", words::counts(report));
     let sites = text::counted(left as u64, "more site");
-    let tail = match left {
-        0 => tail,
-        _ => {
-            format!("\n{sites} not listed: a GitHub comment holds no more. `--format json` has all.\n{tail}")
-        }
-    };
-    write!(out, "{}", text.close(&tail))
+    let more = (left > 0)
+        .then(|| format!("\n{sites} not listed: a GitHub comment holds no more. `--format json` has all.\n"));
+    write!(out, "{}", text.close(&(more.unwrap_or_default() + &tail)))
 }
 
 fn run(report: &DiffReport) -> String {

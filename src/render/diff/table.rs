@@ -1,7 +1,7 @@
 //! The comparison for people: the run, then the sites that differ.
 
 use super::words;
-use crate::model::diff::{CaptureInfo, DiffReport, SiteChange, Status, WholeRun};
+use crate::model::diff::{CaptureInfo, DiffReport, RunChange, SiteChange, Status};
 use crate::render::grid::{self, Column};
 use crate::render::phrase::FileNames;
 use crate::render::style::{Style, Tone};
@@ -26,28 +26,26 @@ pub fn render(report: &DiffReport, all: bool, style: &Style, out: &mut dyn Write
 }
 
 fn header(report: &DiffReport, style: &Style) -> String {
-    let run = &report.run;
-    let (before, after) = (&run.before, &run.after);
-    let change = |b: String, a: String| words::arrow(&b, &a);
-    let times = |of: fn(&WholeRun) -> i64| change(text::duration(of(before)), text::duration(of(after)));
-    let mut span = times(|run| run.span_ns);
-    if let Some(noise) = run.span_noise_ns {
+    let RunChange { per, before, after, span_noise_ns, .. } = &report.run;
+    let rows = words::run(report);
+    let change = |name: &str| {
+        let [_, before, after, _] = rows.iter().find(|row| row[0] == name)?;
+        Some(words::arrow(before, after))
+    };
+    let jitter = span_noise_ns.map(|noise| {
         let relative = words::relative(before.span_ns, after.span_ns);
-        span += &format!(", {relative}; jitter ± {}", text::duration(noise));
-    }
-    let busy = before.gpu_busy_percent.zip(after.gpu_busy_percent);
-    let waits = change(text::rate(before.waits), text::rate(after.waits));
-    let avoidable = change(text::rate(before.false_waits), text::rate(after.false_waits));
-    let recoverable = words::recoverable(before).zip(words::recoverable(after));
+        format!(", {relative}; jitter ± {}", text::duration(noise))
+    });
+    let avoidable = change("avoidable waits").unwrap_or_default();
     let lines = [
         ("before", Some(capture(&report.before))),
         ("after", Some(capture(&report.after))),
-        (run.per.as_str(), Some(span)),
-        ("GPU busy", busy.map(|(b, a)| change(text::percent(b), text::percent(a)))),
-        ("waits", Some(format!("{waits} per {}, {avoidable} of them avoidable", run.per))),
-        ("blocked", Some(times(|run| run.blocked_ns))),
-        ("drain", Some(times(|run| run.drain_ns))),
-        ("recoverable", recoverable.map(|(b, a)| format!("{} (all false sites fixed)", change(b, a)))),
+        (per.as_str(), change("span").map(|span| span + &jitter.unwrap_or_default())),
+        ("GPU busy", change("GPU busy")),
+        ("waits", change("waits").map(|all| format!("{all} per {per}, {avoidable} of them avoidable"))),
+        ("blocked", change("blocked")),
+        ("drain", change("drain")),
+        ("recoverable", change("recoverable").map(|all| all + " (all false sites fixed)")),
     ];
     let lines = lines.into_iter().filter_map(|(label, words)| Some((label, words?)));
     style.labelled("", &lines.collect::<Vec<_>>())
@@ -55,13 +53,9 @@ fn header(report: &DiffReport, style: &Style) -> String {
 
 pub(crate) fn capture(info: &CaptureInfo) -> String {
     let mut parts: Vec<String> = info.profiles.iter().take(1).map(|p| escaped(p)).collect();
-    if info.profiles.len() > 1 {
-        parts.push(format!("and {} more", info.profiles.len() - 1));
-    }
+    parts.extend((info.profiles.len() > 1).then(|| format!("and {} more", info.profiles.len() - 1)));
     parts.extend(info.iterations.map(|n| text::counted(n, "iteration")));
-    if info.ranks > 1 {
-        parts.push(text::counted(info.ranks as u64, "rank"));
-    }
+    parts.extend((info.ranks > 1).then(|| text::counted(info.ranks as u64, "rank")));
     parts.join(", ")
 }
 
@@ -106,20 +100,19 @@ fn places(change: &SiteChange, files: &FileNames<'_>, longest: Option<usize>) ->
     let Some(shown) = change.shown() else { return Vec::new() };
     let remarks = words::remarks(change, files);
     let Some(longest) = longest else {
-        let lines: Vec<String> = std::iter::once(words::place(shown, files)).chain(remarks).collect();
-        return vec![lines.join("; ")];
+        return vec![[vec![words::place(shown, files)], remarks].concat().join("; ")];
     };
     if longest == 0 {
         return Vec::new();
     }
     let [place, library] = words::places(shown, files);
     let library = (!library.is_empty()).then(|| format!("in {library}"));
-    let lines: Vec<String> = std::iter::once(place).chain(library).chain(remarks).collect();
-    let cut = |(i, line): (usize, &String)| match i {
-        0 => text::shorten_middle(line, longest).into_owned(),
-        _ => Tone::Faint.paint(text::shorten_end(line, longest)),
+    let lines = std::iter::once(place).chain(library).chain(remarks);
+    let cut = |(i, line): (usize, String)| match i {
+        0 => text::shorten_middle(&line, longest).into_owned(),
+        _ => Tone::Faint.paint(text::shorten_end(&line, longest)),
     };
-    lines.iter().enumerate().map(cut).collect()
+    lines.enumerate().map(cut).collect()
 }
 
 fn tone(status: Status) -> Tone {
@@ -133,12 +126,9 @@ fn tone(status: Status) -> Tone {
 
 fn notes(report: &DiffReport, all: bool, style: &Style) -> String {
     let mut notes = vec![words::counts(report)];
-    if !all && report.counts.unchanged > 0 {
-        notes.push(format!(
-            "{} not listed; --all lists them.",
-            text::counted(report.counts.unchanged as u64, "unchanged site")
-        ));
-    }
+    let same = report.counts.unchanged;
+    let left = text::counted(same as u64, "unchanged site");
+    notes.extend((!all && same > 0).then(|| format!("{left} not listed; --all lists them.")));
     let per = report.run.per;
     let typical = if per == Per::Iteration { ", of a typical one" } else { "" };
     notes.push(format!("waits, blocked, drain: per {per} and rank{typical}."));

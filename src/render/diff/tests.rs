@@ -56,27 +56,18 @@ fn a_slower_host_is_said_and_its_times_are_not_judged() {
     }
 }
 
-fn text(render: impl Fn(&DiffReport, &mut Vec<u8>) -> std::io::Result<()>) -> String {
-    sample::printed(|out| render(&sample(), out))
-}
-
+/// On 120 columns, in a pipe with all sites, as Markdown.
 #[test]
-fn on_120_columns() {
+fn for_people() {
     let style = Style { width: Some(120), color: false };
-    insta::assert_snapshot!(text(|report, out| table::render(report, false, &style, out)));
-}
-
-#[test]
-fn in_a_pipe_with_all_sites() {
-    insta::assert_snapshot!(text(|report, out| table::render(report, true, &Style::default(), out)));
-}
-
-#[test]
-fn as_markdown() {
-    insta::assert_snapshot!(text(|report, out| markdown::render(report, out)));
+    insta::assert_snapshot!(sample::printed(|out| {
+        table::render(&sample(), false, &style, out)?;
+        table::render(&sample(), true, &Style::default(), out)?;
+        markdown::render(&sample(), out)
+    }));
 }
 
 #[test]
 fn as_json() {
-    insta::assert_snapshot!(text(|report, out| json::write(report, out)));
+    insta::assert_snapshot!(sample::printed(|out| json::write(&sample(), out)));
 }

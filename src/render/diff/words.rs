@@ -1,7 +1,8 @@
 //! A comparison in words, shared by its renderers.
 
 use crate::model::diff::{
-    Aspect, Became, DiffReport, Location, MatchedBy, Prediction, SiteChange, SiteState, Status, WholeRun,
+    Aspect, Became, DiffReport, Fates, Location, MatchedBy, Prediction, SiteChange, SiteState, Status,
+    WholeRun,
 };
 use crate::render::phrase::{FileNames, at_line};
 use crate::render::saving::least;
@@ -68,27 +69,26 @@ pub fn headline(report: &DiffReport) -> String {
     let span = arrow(&text::duration(run.before.span_ns), &text::duration(run.after.span_ns));
     let span = format!("{} {span}", run.per);
     let change = relative(run.before.span_ns, run.after.span_ns);
-    let span = match (run.span_noise_ns, run.span_changed) {
-        _ if run.before.span_ns == run.after.span_ns => span,
-        (Some(_), true) => format!("{span} ({change})"),
-        (Some(_), false) => format!("{span} ({change}, within the noise)"),
-        (None, _) => format!("{span} ({change}, not judged)"),
+    let change = match (run.span_noise_ns, run.span_changed) {
+        _ if run.before.span_ns == run.after.span_ns => String::new(),
+        (Some(_), true) => format!(" ({change})"),
+        (Some(_), false) => format!(" ({change}, within the noise)"),
+        (None, _) => format!(" ({change}, not judged)"),
     };
-    if c.new + c.gone + c.changed == 0 {
-        return format!("No site changed; {span}.");
-    }
-    format!("{} new, {} gone, {} changed; {span}.", c.new, c.gone, c.changed)
+    let sites = match c.new + c.gone + c.changed {
+        0 => "No site changed".to_owned(),
+        _ => format!("{} new, {} gone, {} changed", c.new, c.gone, c.changed),
+    };
+    format!("{sites}; {span}{change}.")
 }
 
 /// What became of the avoidable waits, and of what was predicted, in two sentences.
 pub fn fates(report: &DiffReport) -> Option<String> {
-    let fates = report.fates.as_ref()?;
-    let all =
-        [(fates.gone, "gone"), (fates.moved, "moved"), (fates.fewer, "fewer"), (fates.still, "still there")];
-    let sites: usize = all.iter().map(|(n, _)| n).sum();
-    let sites = text::counted(sites as u64, "avoidable site");
-    let lead = format!("{sites} before, of which {}.", numbered(&all));
-    Some(fates.prediction.map_or(lead.clone(), |p| format!("{lead} {}", predicted(&p, report.run.per))))
+    let Fates { gone, moved, fewer, still, prediction } = *report.fates.as_ref()?;
+    let sites = text::counted((gone + moved + fewer + still) as u64, "avoidable site");
+    let all = numbered(&[(gone, "gone"), (moved, "moved"), (fewer, "fewer"), (still, "still there")]);
+    let predicted = prediction.map(|p| format!(" {}", predicted(&p, report.run.per)));
+    Some(format!("{sites} before, of which {all}.{}", predicted.unwrap_or_default()))
 }
 
 fn predicted(prediction: &Prediction, per: Per) -> String {
@@ -115,9 +115,7 @@ fn predicted(prediction: &Prediction, per: Per) -> String {
 pub fn run(report: &DiffReport) -> Vec<[String; 4]> {
     let run = &report.run;
     let (b, a) = (&run.before, &run.after);
-    let row = |name: &str, before: String, after: String, difference: String| {
-        [name.to_owned(), before, after, difference]
-    };
+    let row = |name: &str, before, after, difference| [name.to_owned(), before, after, difference];
     let time = |name: &str, b: i64, a: i64| row(name, text::duration(b), text::duration(a), relative(b, a));
     let mut span = time("span", b.span_ns, a.span_ns);
     if let Some(noise) = run.span_noise_ns {
@@ -139,7 +137,7 @@ pub fn run(report: &DiffReport) -> Vec<[String; 4]> {
 }
 
 /// "3.66 ms of 246 ms": what fixing all false sites saves of the run.
-pub fn recoverable(run: &WholeRun) -> Option<String> {
+fn recoverable(run: &WholeRun) -> Option<String> {
     Some(format!("{} of {}", text::duration(run.recoverable_ns?), text::duration(run.run_ns)))
 }
 
@@ -205,13 +203,10 @@ pub fn verdict(change: &SiteChange) -> String {
 
 /// Where it was, what differs, what to do about a new site.
 pub fn remarks(change: &SiteChange, files: &FileNames<'_>) -> Vec<String> {
-    let mut remarks: Vec<String> = origin(change, files).into_iter().chain(became(change, files)).collect();
-    if !change.changed.is_empty() {
-        let aspects: Vec<&str> = change.changed.iter().map(|aspect| aspect.as_str()).collect();
-        remarks.push(format!("differs in {}", aspects.join(", ")));
-    }
-    remarks.extend(advice(change).map(|fix| format!("→ {}", escape_terminal(fix))));
-    remarks
+    let aspects: Vec<&str> = change.changed.iter().map(|aspect| aspect.as_str()).collect();
+    let differs = (!aspects.is_empty()).then(|| format!("differs in {}", aspects.join(", ")));
+    let advice = advice(change).map(|fix| format!("→ {}", escape_terminal(fix)));
+    [origin(change, files), became(change, files), differs, advice].into_iter().flatten().collect()
 }
 
 /// What became of an avoidable wait, where that is not plainly that it is gone or rarer.
@@ -237,16 +232,14 @@ pub fn origin(change: &SiteChange, files: &FileNames<'_>) -> Option<String> {
     if old == new {
         return None;
     }
-    let what = match change.matched? {
-        MatchedBy::FunctionRenamed => format!(
-            "renamed, was {} in {}",
-            at_line(&files.get(&old.file), old.line),
-            escape_terminal(&old.function)
-        ),
-        MatchedBy::FileMoved => format!("moved, was in {}", place(before, files)),
-        _ if old.function == new.function && old.line != new.line => format!("was line {}", old.line),
-        _ if old.line == new.line => return None,
-        _ => format!("was {}", place(before, files)),
-    };
-    Some(what)
+    match change.matched? {
+        MatchedBy::FunctionRenamed => {
+            let at = at_line(&files.get(&old.file), old.line);
+            Some(format!("renamed, was {at} in {}", escape_terminal(&old.function)))
+        }
+        MatchedBy::FileMoved => Some(format!("moved, was in {}", place(before, files))),
+        _ if old.line == new.line => None,
+        _ if old.function == new.function => Some(format!("was line {}", old.line)),
+        _ => Some(format!("was {}", place(before, files))),
+    }
 }

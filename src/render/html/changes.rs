@@ -77,7 +77,7 @@ pub(super) fn of<'a>(report: &DiffReport, drawings: [&'a [Timeline]; 2]) -> Page
 
 fn change(report: &DiffReport, change: &SiteChange, number: usize, files: &FileNames) -> ChangeView {
     let shown = change.shown();
-    let ids = |state: &Option<SiteState>| state.as_ref().map_or_else(Vec::new, |s| s.ids.clone());
+    let sides = [&change.before, &change.after].map(Option::as_ref);
     let of_run = words::of_run(change, report);
     let jitter = |ns: Option<i64>| ns.map(text::duration).unwrap_or_default();
     ChangeView {
@@ -87,10 +87,10 @@ fn change(report: &DiffReport, change: &SiteChange, number: usize, files: &FileN
         class: shown.map_or("unknown", |s| s.class.as_str()),
         place: shown.map_or_else(String::new, |s| words::place(s, files)),
         more: words::remarks(change, files),
-        sites: [ids(&change.before), ids(&change.after)],
+        sites: sides.map(|state| state.map_or_else(Vec::new, |s| s.ids.clone())),
         amounts: words::amounts(change).map(|amount| Amount { text: amount.text + of_run, ..amount }),
-        jitter: [jitter(change.noise.blocked_ns), jitter(change.noise.drain_ns)],
-        sides: [&change.before, &change.after].map(|state| state.as_ref().map(|s| said(s, files))),
+        jitter: [change.noise.blocked_ns, change.noise.drain_ns].map(jitter),
+        sides: sides.map(|state| state.map(|s| said(s, files))),
     }
 }
 

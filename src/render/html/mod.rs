@@ -19,18 +19,12 @@ use crate::model::timeline::Timeline;
 use std::io::{self, Write};
 
 /// Prints the report as an HTML page.
-///
-/// # Errors
-/// Those of `out`.
 pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let page = page::of(report);
     document::write(&page.title, &page, out)
 }
 
 /// Prints a comparison as an HTML page, with the drawings of BEFORE and of AFTER.
-///
-/// # Errors
-/// Those of `out`.
 pub fn render_diff(report: &DiffReport, drawings: [&[Timeline]; 2], out: &mut dyn Write) -> io::Result<()> {
     let page = changes::of(report, drawings);
     document::write(&page.title, &page, out)

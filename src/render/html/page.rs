@@ -3,7 +3,7 @@
 use super::ranks::{self, RanksView};
 use super::site::{self, PageSite};
 use crate::model::timeline::Timeline;
-use crate::model::{ClassTotals, Gpu, Report, Warning};
+use crate::model::{Gpu, Report, Warning};
 use crate::render::{phrase, ranks as words, saving, table, view};
 use crate::text::{self, escape_terminal};
 use crate::vocabulary::Class;
@@ -73,7 +73,7 @@ pub(super) struct TimelineView<'a> {
 }
 
 pub(super) fn of(report: &Report) -> Page<'_, Found> {
-    let names = phrase::exports(report);
+    let (names, views) = (phrase::exports(report), view::Views::of(report));
     let classes = table::ORDER.iter().map(|&(class, meaning)| class_view(report, class, meaning));
     Page {
         kind: "report",
@@ -84,7 +84,7 @@ pub(super) fn of(report: &Report) -> Page<'_, Found> {
         body: Found {
             gpus: gpus(report),
             classes: classes.collect(),
-            sites: site::sites(report),
+            sites: report.sites.iter().map(|site| site::of(report, site, &views)).collect(),
             ranks: report.ranks.as_ref().map(ranks::view),
             nothing: report.sites.is_empty().then(|| nothing(report)),
         },
@@ -128,14 +128,13 @@ fn nothing(report: &Report) -> String {
 fn gpus(report: &Report) -> Vec<GpuView> {
     const MOST: usize = 4;
     let each = || report.profiles.iter().flat_map(|profile| &profile.gpus);
-    if each().count() <= MOST {
-        return each().map(gpu).collect();
+    match each().count() {
+        ..=MOST => each().map(gpu).collect(),
+        n => {
+            let label = format!("all {} GPUs", text::count(n as u64));
+            vec![GpuView { label, ..gpu(&Gpu::together(each())) }]
+        }
     }
-    let all = GpuView {
-        label: format!("all {} GPUs", text::count(each().count() as u64)),
-        ..gpu(&Gpu::together(each()))
-    };
-    vec![all]
 }
 
 fn gpu(gpu: &Gpu) -> GpuView {
@@ -152,16 +151,11 @@ fn gpu(gpu: &Gpu) -> GpuView {
 }
 
 fn class_view(report: &Report, class: Class, meaning: &'static str) -> ClassView {
-    let totals: &ClassTotals = table::of_class(&report.totals, class);
-    ClassView {
-        class,
-        meaning,
-        sites: text::count(totals.sites),
-        waits: text::count(totals.waits),
-        blocked: text::duration(totals.blocked_ns),
-        drain: text::duration(totals.drain_ns),
-        recoverable: saving::of_class(&report.totals, totals),
-    }
+    let totals = table::of_class(&report.totals, class);
+    let [sites, waits] = [totals.sites, totals.waits].map(text::count);
+    let [blocked, drain] = [totals.blocked_ns, totals.drain_ns].map(text::duration);
+    let recoverable = saving::of_class(&report.totals, totals);
+    ClassView { class, meaning, sites, waits, blocked, drain, recoverable }
 }
 
 /// The drawings of one side, under these names of its exports.

@@ -41,8 +41,8 @@ pub(super) fn view(ranks: &Ranks) -> RanksView {
     };
     let most = ranks.sites.iter().map(|site| site.blocked_ns.max).max().unwrap_or(0).max(1);
     let row = |site: &RankSite| {
-        let cells = site.blocked_by_rank_ns.chunks(each).map(|part| part.iter().copied().max().unwrap_or(0));
-        let cells: Vec<i64> = cells.collect();
+        let most_of = |part: &[i64]| part.iter().copied().max().unwrap_or(0);
+        let cells: Vec<i64> = site.blocked_by_rank_ns.chunks(each).map(most_of).collect();
         RowView {
             id: escaped(&site.id),
             class: site.class,

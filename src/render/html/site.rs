@@ -2,7 +2,7 @@
 
 use crate::model::{Example, Fix, Report, Rewrite, Site, Snippet};
 use crate::render::view::{self, FrameView, SiteView, Views, escaped};
-use crate::render::{awaited, details};
+use crate::render::{awaited, details, phrase};
 use crate::text::{self, escape_terminal, shorten_symbol};
 use crate::vocabulary::RuleId;
 use serde::Serialize;
@@ -80,18 +80,19 @@ pub(super) struct ExampleView {
     pub awaited: String,
 }
 
-/// The sites of a report.
-pub(super) fn sites(report: &Report) -> Vec<PageSite> {
-    let views = Views::of(report);
-    report.sites.iter().map(|site| page_site(report, site, &views)).collect()
-}
-
-fn page_site(report: &Report, site: &Site, views: &Views) -> PageSite {
+pub(super) fn of(report: &Report, site: &Site, views: &Views) -> PageSite {
     let (stack, frames_left_out) = stack(site);
-    let (paths, paths_left_out) = views.call_paths(site);
+    let (paths, paths_left_out) = phrase::call_paths(site, &views.files);
     PageSite {
         row: views.site(site),
-        sort: sort_by(site),
+        sort: SortBy {
+            confidence: if site.confidence.is_finite() { site.confidence } else { 0.0 },
+            waits: site.waits,
+            saves_ns: site.saves_ns(),
+            blocked_ns: site.blocked_ns,
+            p99_ns: site.blocked_p99_ns,
+            drain_ns: site.drain_ns,
+        },
         api: details::api(site),
         evidence_title: details::evidence_title(site.class),
         evidence: site.evidence.iter().map(|e| (e.rule, escaped(&e.text))).collect(),
@@ -123,17 +124,6 @@ fn code(text: &str) -> String {
 
 fn symbol(function: &str) -> String {
     shorten_symbol(&escape_terminal(function), LONG_SYMBOL).into_owned()
-}
-
-fn sort_by(site: &Site) -> SortBy {
-    SortBy {
-        confidence: if site.confidence.is_finite() { site.confidence } else { 0.0 },
-        waits: site.waits,
-        saves_ns: site.saves_ns(),
-        blocked_ns: site.blocked_ns,
-        p99_ns: site.blocked_p99_ns,
-        drain_ns: site.drain_ns,
-    }
 }
 
 /// Outermost first, and how many are left out of the middle.

@@ -58,19 +58,18 @@ impl Tracks {
         let waiting: FxHashSet<ThreadIx> = found.waits.iter().map(|w| w.thread).collect();
         for (thread, &tid) in threads.iter_enumerated() {
             let other = !labels.is_main(thread);
-            rows.entry(process(tid)).or_default().push(Row::Thread { other, thread });
-            if waiting.contains(&thread) {
-                rows.entry(process(tid)).or_default().push(Row::Waits { other, thread });
-            }
+            let own = rows.entry(process(tid)).or_default();
+            own.push(Row::Thread { other, thread });
+            own.extend(waiting.contains(&thread).then_some(Row::Waits { other, thread }));
         }
         for (stream, key) in streams.iter_enumerated() {
             let device = found.devices.of_stream[stream];
             rows.entry(key.pid).or_default().push(Row::Stream { device, stream });
         }
         let mut tracks = Self {
-            waits: threads.iter().map(|_| Track::default()).collect(),
-            threads: threads.iter().map(|_| Track::default()).collect(),
-            streams: streams.iter().map(|_| Track::default()).collect(),
+            waits: vec![Track::default(); threads.len()].into(),
+            threads: vec![Track::default(); threads.len()].into(),
+            streams: vec![Track::default(); streams.len()].into(),
             processes: Vec::new(),
             names: FxHashMap::default(),
         };

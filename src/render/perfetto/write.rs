@@ -7,6 +7,7 @@ use crate::model::{Frame, Report, Site};
 use crate::profile::ids::{CallId, OpId};
 use crate::profile::ops::OpKind;
 use crate::render::phrase::{FileNames, Place};
+use crate::render::view::escaped;
 use crate::sites::native;
 use crate::sites::neighbours::op_name;
 use crate::text::{self, escape_terminal};
@@ -15,7 +16,7 @@ use crate::vocabulary::Class;
 use crate::waits::WaitId;
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use typed_index_collections::{TiSlice, TiVec};
+use typed_index_collections::TiVec;
 
 /// Frames of a stack that a slice shows.
 const FRAMES: usize = 16;
@@ -43,12 +44,10 @@ impl<'a> Writer<'a> {
 
     /// Name and place among others of a process or thread.
     fn named(&mut self, what: &str, Track { pid, tid }: Track, name: &str, order: usize) -> io::Result<()> {
-        for (key, args) in [("name", json!({ "name": name })), ("sort_index", json!({ "sort_index": order }))]
-        {
-            let name = format!("{what}_{key}");
-            self.event(&json!({ "ph": "M", "name": name, "pid": pid, "tid": tid, "args": args }))?;
-        }
-        Ok(())
+        [("name", json!(name)), ("sort_index", json!(order))].into_iter().try_for_each(|(key, value)| {
+            let (name, args) = (format!("{what}_{key}"), json!({ key: value }));
+            self.event(&json!({ "ph": "M", "name": name, "pid": pid, "tid": tid, "args": args }))
+        })
     }
 
     /// `times` of a slice or arrow stand as microseconds with all nanoseconds.
@@ -86,6 +85,9 @@ fn microseconds(ns: i64) -> Value {
     let text = format!("{sign}{}.{:03}", ns / 1_000, ns % 1_000);
     serde_json::from_str(&text).unwrap_or(Value::Null)
 }
+
+/// The row of each op.
+type Rows = TiVec<OpId, Track>;
 
 /// One export, ready to be written.
 pub struct Capture<'a> {
@@ -142,8 +144,7 @@ impl<'a> Capture<'a> {
         Ok(())
     }
 
-    /// Writes the ops; returns the row of each.
-    fn ops(&mut self, selection: &Selection, out: &mut Writer) -> io::Result<TiVec<OpId, Track>> {
+    fn ops(&mut self, selection: &Selection, out: &mut Writer) -> io::Result<Rows> {
         let ops = &self.found.profile.ops;
         let mut rows = TiVec::from(vec![Track::default(); ops.len()]);
         for op in ops.ids().filter(|&op| selection.ops[op]) {
@@ -166,12 +167,7 @@ impl<'a> Capture<'a> {
         Ok(rows)
     }
 
-    fn waits(
-        &mut self,
-        selection: &Selection,
-        rows: &TiSlice<OpId, Track>,
-        out: &mut Writer,
-    ) -> io::Result<()> {
+    fn waits(&mut self, selection: &Selection, rows: &Rows, out: &mut Writer) -> io::Result<()> {
         let sites = self.found.site_of_waits();
         for ((w, wait), site) in self.found.waits.iter_enumerated().zip(sites) {
             let site = site.filter(|_| selection.waits[w]).and_then(|site| self.sites[site]);
@@ -197,8 +193,7 @@ impl<'a> Capture<'a> {
     }
 
     fn wait(&self, w: WaitId, site: &Site) -> Value {
-        let frame =
-            |f: &Frame| escape_terminal(&format!("{}:{} {}", f.file, f.line, f.function)).into_owned();
+        let frame = |f: &Frame| escaped(&format!("{}:{} {}", f.file, f.line, f.function));
         let stack: Vec<String> = site.frames.iter().take(FRAMES).map(frame).collect();
         let wait = &self.found.waits[w];
         let (blocked, drain) = (wait.blocked, self.found.drains[w]);
@@ -217,7 +212,7 @@ impl<'a> Capture<'a> {
                 "site": site.id, "api": site.api, "class": site.class, "kind": site.kind,
                 "blocked": text::duration(blocked), "drain": text::duration(drain),
                 "blocked_ns": blocked, "drain_ns": drain,
-                "awaited": wait.awaited.map(|o| escape_terminal(&op(o)).into_owned()),
+                "awaited": wait.awaited.map(|o| escaped(&op(o))),
                 "source": site.source.as_deref().map(escape_terminal), "stack": stack,
                 "fix": site.fix.as_ref().map(|f| escape_terminal(&f.title)),
             },
@@ -231,7 +226,7 @@ impl<'a> Capture<'a> {
         w: WaitId,
         (track, began): (Track, i64),
         selection: &Selection,
-        rows: &TiSlice<OpId, Track>,
+        rows: &Rows,
         out: &mut Writer,
     ) -> io::Result<()> {
         let profile = &self.found.profile;

@@ -127,18 +127,8 @@ fn as_table(width: Option<usize>) -> String {
 }
 
 #[test]
-fn results_on_120_columns() {
-    insta::assert_snapshot!(as_table(Some(120)));
-}
-
-#[test]
-fn results_on_80_columns() {
-    insta::assert_snapshot!(as_table(Some(80)));
-}
-
-#[test]
-fn results_in_a_pipe() {
-    insta::assert_snapshot!(as_table(None));
+fn results_as_tables() {
+    insta::assert_snapshot!([Some(120), Some(80), None].map(as_table).join("\n"));
 }
 
 #[test]

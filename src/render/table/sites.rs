@@ -29,15 +29,8 @@ enum Layout {
     Below(usize),
 }
 
-const LAYOUTS: [Layout; 7] = [
-    Layout::Flat,
-    Layout::Beside,
-    Layout::Below(0),
-    Layout::Below(1),
-    Layout::Below(2),
-    Layout::Below(3),
-    Layout::Below(4),
-];
+/// Columns that may go.
+const SPARE: usize = 4;
 
 /// The table as marked text.
 pub(super) fn table(report: &Report, style: &Style) -> String {
@@ -47,13 +40,14 @@ pub(super) fn table(report: &Report, style: &Style) -> String {
     let Some(width) = style.width else {
         return grid::set(&flat(&rows, MOST_PIPED, None), false, false);
     };
-    for layout in LAYOUTS {
+    let layouts = [Layout::Flat, Layout::Beside].into_iter().chain((0..=SPARE).map(Layout::Below));
+    for layout in layouts {
         if let Some(columns) = fit(&rows, layout, width) {
             return grid::set(&columns, true, layout != Layout::Flat);
         }
     }
     // Narrower than any layout: the last one, too wide.
-    grid::set(&stacked(&rows, LEAST_PLACE / 2, Layout::Below(4), None), true, true)
+    grid::set(&stacked(&rows, LEAST_PLACE / 2, Layout::Below(SPARE), None), true, true)
 }
 
 /// The columns of `layout` in `width` columns, if it can be read there.
@@ -62,9 +56,10 @@ fn fit(rows: &[SiteView], layout: Layout, width: usize) -> Option<Vec<Column>> {
         Layout::Flat => flat(rows, place, fix),
         _ => stacked(rows, place, layout, fix),
     };
+    let advice = widest(rows, |row| text::width(&row.advice));
     let (least_fix, advice) = match layout {
-        Layout::Flat => (LEAST_FLAT_FIX, widest(rows, |row| text::width(&row.advice))),
-        Layout::Beside => (LEAST_FIX, widest(rows, |row| text::width(&row.advice))),
+        Layout::Flat => (LEAST_FLAT_FIX, advice),
+        Layout::Beside => (LEAST_FIX, advice),
         Layout::Below(_) => (0, 0),
     };
     let natural = widest(rows, |row| place_width(row, layout)).min(MOST_PLACE);
@@ -101,11 +96,6 @@ fn place_width(row: &SiteView, layout: Layout) -> usize {
 
 /// In front of the library's line, below the user's.
 const INNER: &str = "in ";
-
-/// The location in `width` columns; nothing in none, for measuring the other columns.
-fn place_in(row: &SiteView, width: usize) -> String {
-    if width == 0 { String::new() } else { row.place.fit_both(width) }
-}
 
 /// A value of a site, under its title.
 type Value = (&'static str, fn(&SiteView) -> Option<String>);
@@ -163,9 +153,11 @@ fn flat(rows: &[SiteView], place: usize, fix: Option<usize>) -> Vec<Column> {
         ("device", |row| row.who.device.clone()),
     ];
     const RIGHT: [Value; 9] = [WAITS, RATE, SAVES, MEASURED, BLOCKED, OF_THREAD, P99, DRAIN, OF_GPU];
-    let places = rows.iter().map(|row| vec![place_in(row, place)]).collect();
-    let mut columns = vec![left(rows, &[ID]), left(rows, &[VERDICT])];
-    columns.push(Some(Column::left(&[PLACE_TITLE], places)));
+    // Nothing in no columns, for measuring the others.
+    let place_in = |row: &SiteView| if place == 0 { String::new() } else { row.place.fit_both(place) };
+    let places = rows.iter().map(|row| vec![place_in(row)]).collect();
+    let places = Some(Column::left(&[PLACE_TITLE], places));
+    let mut columns = vec![left(rows, &[ID]), left(rows, &[VERDICT]), places];
     columns.extend(LEFT.map(|value| left(rows, &[value])));
     columns.extend(RIGHT.map(|value| right(rows, &[value])));
     columns.push(advice(rows, fix));
@@ -196,7 +188,7 @@ fn stacked(rows: &[SiteView], place: usize, layout: Layout, fix: Option<usize>) 
         left(rows, &[CLASS, KIND]),
         Some(Column::left(&[PLACE_TITLE], places)),
         right(rows, &[WAITS, FAINT_RATE]).filter(|_| dropped < WITHOUT_WAITS),
-        right(rows, &[SAVES, FAINT_MEASURED]).filter(|_| dropped < 4),
+        right(rows, &[SAVES, FAINT_MEASURED]).filter(|_| dropped < SPARE),
         right(rows, &[BLOCKED, OF_THREAD]),
         right(rows, &[P99]).filter(|_| dropped < 1),
         right(rows, &[DRAIN, OF_GPU]).filter(|_| dropped < 3),
@@ -224,10 +216,8 @@ fn place_lines(row: &SiteView, width: usize, layout: Layout) -> Vec<String> {
     if layout != Layout::Beside && !row.advice.is_empty() {
         const ARROW: usize = 2;
         let wrapped = text::wrap(&row.advice, width.saturating_sub(ARROW));
-        lines.extend(wrapped.iter().enumerate().map(|(i, line)| {
-            let lead = if i == 0 { "→" } else { " " };
-            format!("{lead} {line}")
-        }));
+        let lead = |i| if i == 0 { "→" } else { " " };
+        lines.extend(wrapped.iter().enumerate().map(|(i, line)| format!("{} {line}", lead(i))));
     }
     lines
 }
@@ -238,8 +228,7 @@ fn packed(notes: impl Iterator<Item = String>, width: usize) -> Vec<String> {
     for note in notes {
         match lines.last_mut() {
             Some(line) if text::width(line) + ", ".len() + text::width(&note) <= width => {
-                line.push_str(", ");
-                line.push_str(&note);
+                *line += &format!(", {note}");
             }
             _ => lines.push(note),
         }
