@@ -12,16 +12,16 @@ mod parse;
 
 pub use infer::roles::is_logging_library as is_logger;
 pub use judge::race::Use;
-pub use locate::observed::{Beside, Observed};
-pub use parse::tree::{Refused, SourceRoot, SourceTree};
+pub use locate::{Beside, Observed};
+pub use parse::{Refused, SourceRoot, SourceTree};
 
 use crate::model::Frame;
 use crate::model::edit::{Outcome, Refusal};
 use crate::rules::grade;
 use crate::text::distinct;
 use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
-use flow::program::Program;
-use infer::placement::{Here, Placements};
+use flow::Program;
+use infer::{Here, Placements};
 use judge::reader::{Case, Judged, SiteReader};
 use mend::Mended;
 use parse::last;

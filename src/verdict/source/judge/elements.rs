@@ -1,13 +1,11 @@
 //! Reads of one element after the other of what a loop goes through, which one read before the loop gives as well.
 
 use super::reader::Case;
-use crate::verdict::source::infer::changes::changes;
-use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::infer::placement::{Here, Placement};
-use crate::verdict::source::locate::sync_expr::{SyncExpr, tested};
-use crate::verdict::source::parse::imports::split_root;
-use crate::verdict::source::parse::scope::{self, Given};
-use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee};
+use crate::verdict::source::infer::{Here, Names, Placement, changes};
+use crate::verdict::source::locate::{SyncExpr, tested};
+use crate::verdict::source::parse::{
+    Given, Node, Path, dotted, last, nodes, scope, split_callee, split_root,
+};
 use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprName};
 
 /// Names followed to what they are given.

@@ -6,14 +6,10 @@ use crate::model::Frame;
 use crate::rules::grade::{self, Grade};
 use crate::rules::says;
 use crate::verdict::source::flow::conditions::{fork, is_asserted, is_choice, is_guard, settled_by};
-use crate::verdict::source::infer::placement::{Here, Placement, fills, is_kept};
-use crate::verdict::source::infer::roles;
-use crate::verdict::source::locate::fit;
-use crate::verdict::source::locate::observed::Observed;
-use crate::verdict::source::locate::sync_expr::SyncExpr;
+use crate::verdict::source::infer::{Here, Placement, fills, is_kept, roles};
+use crate::verdict::source::locate::{Observed, SyncExpr, fit};
 use crate::verdict::source::mend::{Mended, Subject, mend};
-use crate::verdict::source::parse::tree::SourceTree;
-use crate::verdict::source::parse::{Node, nodes};
+use crate::verdict::source::parse::{Node, SourceTree, nodes};
 use crate::vocabulary::{Class, Evidence, Kind, NUMBER_BYTES, RuleId, Verdict};
 use ruff_python_ast::UnaryOp;
 

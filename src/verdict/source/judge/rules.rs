@@ -3,8 +3,7 @@
 use crate::rules::grade::{self, DECIDED, Grade};
 use crate::rules::says;
 use crate::text::distinct;
-use crate::verdict::source::flow::conditions::Fork;
-use crate::verdict::source::flow::value::{Sink, Use};
+use crate::verdict::source::flow::{Sink, Use, conditions::Fork};
 use crate::verdict::source::infer::roles::is_figure;
 use crate::vocabulary::{Class, Kind, Verdict};
 

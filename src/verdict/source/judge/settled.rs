@@ -2,10 +2,8 @@
 
 use super::reader::Case;
 use crate::rules::{grade, says};
-use crate::verdict::source::infer::placement::{Here, Placement};
-use crate::verdict::source::infer::roles;
-use crate::verdict::source::locate::fit;
-use crate::verdict::source::locate::sync_expr::{Index, SyncExpr, converted};
+use crate::verdict::source::infer::{Here, Placement, roles};
+use crate::verdict::source::locate::{Index, SyncExpr, converted, fit};
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{Class, Kind, NUMBER_BYTES, Verdict};
 use ruff_python_ast::{Expr, ExprSubscript};

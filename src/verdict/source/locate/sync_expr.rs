@@ -1,13 +1,11 @@
 //! What a synchronising expression does, told from its text.
 
-use crate::verdict::source::infer::libraries::{Names, TENSOR_TYPES, TORCH, makes_tensor};
-use crate::verdict::source::infer::objects::Objects;
-use crate::verdict::source::infer::placement::{Placement, Placements};
-use crate::verdict::source::infer::roles;
-use crate::verdict::source::parse::nodes::{
-    self, Node, argument, dotted, flag, last, split_callee, string, within,
+use crate::verdict::source::infer::{
+    Names, Objects, Placement, Placements, TENSOR_TYPES, TORCH, makes_tensor, roles,
 };
-use crate::verdict::source::parse::scope::{self, Given};
+use crate::verdict::source::parse::{
+    Given, Node, argument, dotted, flag, last, nodes, scope, split_callee, string, within,
+};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprContext, ExprName, ExprSubscript, Operator, UnaryOp};
 use ruff_text_size::Ranged;
 

@@ -3,9 +3,8 @@
 use super::upload::{self, is_staged, memory};
 use super::{Subject, delete, join};
 use crate::model::edit::Refusal;
-use crate::verdict::source::flow::tracer::Tracer;
-use crate::verdict::source::flow::value::{Sink, Value};
-use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::flow::{Sink, Tracer, Value};
+use crate::verdict::source::infer::Names;
 use crate::verdict::source::locate::fit;
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{HostMemory, Kind};
