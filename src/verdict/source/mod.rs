@@ -25,6 +25,7 @@ use infer::{Here, Placements};
 use judge::reader::{Case, Judged, SiteReader};
 use mend::Mended;
 use parse::last;
+use std::mem::discriminant;
 
 /// What the source says about a call site.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,9 +124,8 @@ pub fn read_site(tree: &SourceTree, frames: &[Frame], observed: &Observed<'_>) -
         Err(reason) => return Finding::Stale { line_text, reason },
     };
     let site = SiteReader { tree, frames, observed };
-    let alike = candidates
-        .windows(2)
-        .all(|pair| std::mem::discriminant(&pair[0].sync) == std::mem::discriminant(&pair[1].sync));
+    let alike =
+        candidates.array_windows().all(|[one, other]| discriminant(&one.sync) == discriminant(&other.sync));
     let judged = candidates.iter().map(|candidate| {
         let here = Here { placements: &placements, path: &candidate.path };
         let text = last(here.path).map(|node| file.text(node)).unwrap_or_default();

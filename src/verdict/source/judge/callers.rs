@@ -10,6 +10,7 @@ use crate::verdict::source::locate::{Callee, callee};
 use crate::verdict::source::parse::{Node, Path, Source, argument_for, dotted, last, nodes, scope};
 use crate::vocabulary::{Class, Kind, NUMBER_BYTES, Verdict};
 use ruff_python_ast::{Expr, ExprName, Operator};
+use std::mem::discriminant;
 use std::rc::Rc;
 
 /// Callers in the user's code looked into, one after the other, for a returned value.
@@ -264,5 +265,5 @@ fn only_calls<'a>(file: &'a Source, name: &str, path: &[Node<'_>]) -> Vec<Path<'
 
 /// Whether all uses are of one sort.
 fn alike(uses: &[Use]) -> bool {
-    uses.windows(2).all(|pair| std::mem::discriminant(&pair[0].sink) == std::mem::discriminant(&pair[1].sink))
+    uses.array_windows().all(|[one, other]| discriminant(&one.sink) == discriminant(&other.sink))
 }

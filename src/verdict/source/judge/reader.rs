@@ -11,7 +11,7 @@ use crate::verdict::source::locate::{Observed, SyncExpr, fit};
 use crate::verdict::source::mend::{Mended, Subject, mend};
 use crate::verdict::source::parse::{Node, SourceTree, nodes};
 use crate::vocabulary::{Class, Evidence, Kind, NUMBER_BYTES, RuleId, Verdict};
-use ruff_python_ast::UnaryOp;
+use ruff_python_ast::{Expr, UnaryOp};
 
 /// Everything needed to judge the expressions of one site.
 #[derive(Clone, Copy)]
@@ -137,9 +137,8 @@ impl Case<'_, '_> {
             Some(operator) => fit::is_copy(operator),
             None => {
                 let data = nodes::call(self.here.path).and_then(|call| call.arguments.args.first());
-                data.is_some_and(|data| {
-                    !(data.is_list_expr() || data.is_tuple_expr() || data.is_list_comp_expr())
-                }) && self.site.observed.copy.is_some_and(|copy| copy.bytes > NUMBER_BYTES)
+                data.is_some_and(|data| !matches!(data, Expr::List(_) | Expr::Tuple(_) | Expr::ListComp(_)))
+                    && self.site.observed.copy.is_some_and(|copy| copy.bytes > NUMBER_BYTES)
             }
         }
     }
@@ -165,12 +164,8 @@ impl Case<'_, '_> {
                     _ => "C15",
                 };
                 let grade = if known { grade::S09 } else { grade::S09_LINE };
-                let mut verdict = self.says(
-                    grade,
-                    Kind::Upload,
-                    pattern,
-                    "waits for an upload: no GPU value reaches the CPU",
-                );
+                let what = "waits for an upload: no GPU value reaches the CPU";
+                let mut verdict = self.says(grade, Kind::Upload, pattern, what);
                 verdict.evidence.extend(moved.and_then(|x| surroundings::made(self.here, x)));
                 verdict
             }
@@ -226,9 +221,8 @@ impl Case<'_, '_> {
                 file.ends_with("_tensor_str.py") || matches!(function, "__repr__" | "__str__")
             });
         let mut verdict = self.value(if repr { "A16" } else { "A15" }, false);
-        let mut around = self.here.path.iter().rev();
         // Shown by `print` itself rather than by a logger.
-        let call = around.find_map(|node| if let Node::ExprCall(call) = node { Some(*call) } else { None });
+        let call = self.here.path.iter().rev().find_map(|node| node.expr_call());
         if verdict.kind == Kind::Logging && repr && call.is_none_or(roles::prints) {
             verdict.kind = Kind::DebugPrint;
             verdict.evidence[0].text += "; printing a tensor reads its elements one by one";
@@ -239,17 +233,14 @@ impl Case<'_, '_> {
     /// A read that nothing takes, next to a clock: it stands for a synchronisation, without which the clock would measure
     /// launches.
     fn clocked(self) -> Option<Verdict> {
-        let caller = self.site.caller(0, "");
-        let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
-        let (grade, clock) = explicit::clock(self.here, caller)?;
+        let (grade, clock) = explicit::clock(self.here, self.site.caller(0, "").as_ref())?;
         let what = format!("is thrown away: it only waits, and {clock}");
         Some(self.says(grade, Kind::Timing, "F01", &what))
     }
 
     fn explicit(self) -> Verdict {
         let caller = self.site.caller(0, "");
-        let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
-        let (grade, kind, what) = explicit::purpose(self.here, self.site.program(), caller);
+        let (grade, kind, what) = explicit::purpose(self.here, self.site.program(), caller.as_ref());
         let pattern = match self.site.observed.api {
             _ if kind == Kind::Barrier => "D05",
             api if api.contains("StreamSync") => "F02",

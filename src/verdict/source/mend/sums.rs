@@ -154,8 +154,8 @@ impl<'a> Collected<'a> {
 
     /// Whether a read stands under a condition that holds now and then, and the collecting does not.
     fn is_rare(&self, path: &[Node<'_>]) -> bool {
-        conditions::rare(path)
-            .is_some_and(|ast| within(ast.range, self.around) && !within(self.own, ast.range))
+        let rare = conditions::rare(path).map(|ast| ast.range);
+        rare.is_some_and(|rare| within(rare, self.around) && !within(self.own, rare))
     }
 
     /// A line behind the loop that reads what was collected.

@@ -270,14 +270,13 @@ fn kills(
     depth: usize,
     definition: &Definition<'_>,
 ) -> Vec<(TextSize, Vec<Block>)> {
-    let mut kills: Vec<_> = all
-        .iter()
-        .filter(|one| !one.closure && nodes::range(&one.path) != nodes::range(&definition.path))
-        .filter_map(|one| {
-            let at = if one.store { Some(one.at) } else { overwritten(&one.path, key?) }?;
-            (at != definition.at).then(|| (at, blocks(&one.path, depth)))
-        })
-        .collect();
+    let own = nodes::range(&definition.path);
+    let others = all.iter().filter(|one| !one.closure && nodes::range(&one.path) != own);
+    let kill = |one: &Occurrence<'_>| {
+        let at = if one.store { Some(one.at) } else { overwritten(&one.path, key?) }?;
+        (at != definition.at).then(|| (at, blocks(&one.path, depth)))
+    };
+    let mut kills: Vec<_> = others.filter_map(kill).collect();
     let around = all.iter().flat_map(|occurrence| &occurrence.path);
     let mut ifs: Vec<&StmtIf> = around.filter_map(|node| node.stmt_if()).collect();
     // Inner ones first, so that an outer `if` finds them.
@@ -290,15 +289,12 @@ fn kills(
         }
         let arms = std::iter::once(&ast.body).chain(ast.elif_else_clauses.iter().map(|clause| &clause.body));
         let binds = |body: &[Stmt]| {
-            let arm = body.first().map(Ranged::range);
-            kills.iter().find(|(at, k)| {
-                k.last().is_some_and(|b| b.0 == ast.range && Some(b.1) == arm) && *at != definition.at
-            })
+            let arm = (ast.range, body.first()?.range());
+            let own = |(at, k): &&(TextSize, Vec<Block>)| *at != definition.at && k.last() == Some(&arm);
+            kills.iter().find(own).map(|(_, k)| k)
         };
-        let around = binds(&ast.body).map(|(_, k)| k[..k.len() - 1].to_vec());
-        if let Some(around) = around
-            && arms.clone().all(|body| binds(body).is_some())
-        {
+        let around = binds(&ast.body).map(|k| k[..k.len() - 1].to_vec());
+        if let Some(around) = around.filter(|_| arms.clone().all(|body| binds(body).is_some())) {
             kills.push((ast.range.end(), around));
         }
     }
