@@ -69,7 +69,7 @@ type Calls<'a> = (Vec<Path<'a>>, bool);
 /// is `direct`ly what the line calls. Also tells whether they are by name.
 pub fn calls<'a>(file: &'a Source, frame: &Frame, callee: &Callee<'_>, direct: bool) -> Calls<'a> {
     let Some(line) = file.line_range(frame.line) else { return (Vec::new(), false) };
-    let (mut named, mut others): (Vec<(Tier, Path<'a>)>, Vec<(Tier, Path<'a>)>) = Default::default();
+    let (mut named, mut others): (Vec<(Tier, Path<'a>)>, Vec<_>) = (Vec::new(), Vec::new());
     walk_line(file, line, &mut |path, tier| {
         let called = match last(path) {
             Some(Node::ExprAttribute(ast)) => callee.property && ast.attr.as_str() == callee.name,
