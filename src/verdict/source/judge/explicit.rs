@@ -1,9 +1,9 @@
 //! Explicit synchronisation (S15): a clock, a barrier before reading a copied buffer, or for nothing.
 
 use super::barrier::barrier;
-use super::callers::Caller;
 use super::guard::guard;
 use super::pinned::Home;
+use crate::model::Frame;
 use crate::rules::grade::{self, Grade};
 use crate::verdict::source::flow::Program;
 use crate::verdict::source::infer::{Here, Names};
@@ -23,7 +23,7 @@ use ruff_text_size::Ranged;
 pub fn purpose(
     here: Here<'_, '_>,
     program: Option<Program<'_>>,
-    caller: Option<&Caller<'_>>,
+    caller: Option<(&Source, &Frame)>,
 ) -> (Grade, Kind, String) {
     let (file, path) = (here.file(), here.path);
     if let Some(text) = barrier(file, path) {
@@ -40,11 +40,11 @@ pub fn purpose(
 }
 
 /// The clock that stands next to the statement at the end of the path, or next to the call of a function that does little else.
-pub fn clock(here: Here<'_, '_>, caller: Option<&Caller<'_>>) -> Option<(Grade, String)> {
+pub fn clock(here: Here<'_, '_>, caller: Option<(&Source, &Frame)>) -> Option<(Grade, String)> {
     if let Some(text) = timing(here.file(), here.path) {
         return Some((grade::S15_CLOCK, text));
     }
-    let Caller { file, frame, .. } = caller.filter(|_| is_wrapper(here.path))?;
+    let (file, frame) = caller.filter(|_| is_wrapper(here.path))?;
     let text = timing(file, &line::statement_at(file, frame)?)?;
     Some((grade::S15_CALLER, format!("{text}, around the call on line {}", frame.line)))
 }
