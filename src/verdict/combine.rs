@@ -35,26 +35,26 @@ pub struct Combined {
 
 /// Combines the trace's verdict with a finding in the source.
 pub fn combine(trace: Verdict, finding: Finding) -> Combined {
-    let mut combined = match finding {
-        Finding::NoSource => Combined { verdict: trace, reading: None, line_text: None, stale: false },
+    let mut combined = Combined { verdict: trace, reading: None, line_text: None, stale: false };
+    match finding {
+        Finding::NoSource => {}
         Finding::Stale { reason, .. } => {
-            let mut verdict = trace;
             let text = format!("the source at hand is not what ran ({reason}): not used");
-            verdict.evidence.push(Evidence::new(RuleId::Source, text));
-            Combined { verdict, reading: None, line_text: None, stale: true }
+            combined.verdict.evidence.push(Evidence::new(RuleId::Source, text));
+            combined.stale = true;
         }
         Finding::Read(reading) => {
-            let line_text = reading.line_text.clone();
-            Combined { verdict: weigh(trace, &reading), reading: Some(reading), line_text, stale: false }
+            combined.verdict = weigh(combined.verdict, reading.verdict.clone());
+            combined.line_text.clone_from(&reading.line_text);
+            combined.reading = Some(reading);
         }
-    };
+    }
     undecide(&mut combined.verdict);
     combined
 }
 
 /// What the trace's rule gives way to stands in its row of the table of rules.
-fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
-    let source = reading.verdict.clone();
+fn weigh(trace: Verdict, source: Verdict) -> Verdict {
     let rule = |verdict: &Verdict| verdict.evidence.first().and_then(|evidence| rules::of(evidence.rule));
     let guards = rule(&source).is_some_and(|rule| rule.role == Role::Guard);
     let Some(Rule { role: Role::Trace(yields), .. }) = rule(&trace).filter(|_| !guards) else {
@@ -74,14 +74,9 @@ fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
         To::SameKind if source.kind == trace.kind => {
             // What is moved or made stands on the line; of indices, the native chain tells more, and of a library the
             // catalogue.
-            let known =
-                trace.pattern.and_then(catalogue::by_id).is_some_and(|entry| entry.library().is_some());
-            let told = !known
-                && source
-                    .evidence
-                    .first()
-                    .is_some_and(|first| matches!(first.rule, RuleId::S08 | RuleId::S09));
-            let pattern = match told {
+            let known = trace.pattern.and_then(catalogue::by_id).is_some_and(|one| one.library().is_some());
+            let moved = |first: &Evidence| matches!(first.rule, RuleId::S08 | RuleId::S09);
+            let pattern = match source.evidence.first().is_some_and(moved) && !known {
                 true => source.pattern.or(trace.pattern),
                 false => finer(&trace, &source).or(trace.pattern).or(source.pattern),
             };
@@ -100,17 +95,16 @@ fn weigh(trace: Verdict, reading: &Reading) -> Verdict {
 /// The entry of the source where it is a case of the trace's: what is stored by an index, what becomes of what a mask selects,
 /// only the line tells.
 fn finer(trace: &Verdict, source: &Verdict) -> Option<&'static str> {
-    const CASES: [(&str, &str); 7] = [
-        ("C05", "C17"),
-        ("C06", "C17"),
-        ("C07", "C18"),
-        ("A08", "A45"),
-        ("B02", "B31"),
-        ("B03", "B31"),
-        ("B02", "B32"),
-    ];
-    let pair = (trace.pattern?, source.pattern?);
-    (CASES.contains(&pair) && trace.kind == source.kind).then_some(pair.1)
+    let (of, case) = (trace.pattern?, source.pattern?);
+    let finer = match case {
+        "C17" => matches!(of, "C05" | "C06"),
+        "C18" => of == "C07",
+        "A45" => of == "A08",
+        "B31" => matches!(of, "B02" | "B03"),
+        "B32" => of == "B02",
+        _ => false,
+    };
+    (finer && trace.kind == source.kind).then_some(case)
 }
 
 /// The first verdict with the reasons of both; where they agree on the class, as sure as the surer.
@@ -121,10 +115,8 @@ fn merge(mut first: Verdict, second: Verdict) -> Verdict {
     first.pattern = first.pattern.or(second.pattern);
     let decided = first.class != Class::Unknown;
     for evidence in second.evidence {
-        if decided && evidence.rule == RuleId::Undecided {
-            continue;
-        }
-        if !first.evidence.contains(&evidence) {
+        let settled = decided && evidence.rule == RuleId::Undecided;
+        if !settled && !first.evidence.contains(&evidence) {
             first.evidence.push(evidence);
         }
     }
@@ -146,13 +138,8 @@ mod tests {
     use super::*;
 
     fn verdict(kind: Kind, confidence: f64, rule: RuleId) -> Verdict {
-        Verdict {
-            class: kind.class(),
-            kind,
-            confidence,
-            pattern: None,
-            evidence: vec![Evidence::new(rule, rule.as_str())],
-        }
+        let evidence = vec![Evidence::new(rule, rule.as_str())];
+        Verdict { class: kind.class(), kind, confidence, pattern: None, evidence }
     }
 
     fn read(kind: Kind, confidence: f64) -> Finding {
@@ -194,10 +181,8 @@ mod tests {
             (DynamicShape, RuleId::R18, RoundTrip, 0.8, RoundTrip),
             (Upload, RuleId::R01, HostKnown, 0.75, Upload),
         ] {
-            let combined = combine(
-                verdict(trace, if trace == ValueRead { 0.5 } else { 0.9 }, rule),
-                read(source, confidence),
-            );
+            let sure = if trace == ValueRead { 0.5 } else { 0.9 };
+            let combined = combine(verdict(trace, sure, rule), read(source, confidence));
             assert_eq!(combined.verdict.kind, kind, "{trace} {rule} + {source}");
             assert_eq!(combined.verdict.class, kind.class());
         }

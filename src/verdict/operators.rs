@@ -80,8 +80,8 @@ const OPERATORS: &[Operators] = &[
 
 /// Finds the first operator of the table among `names`.
 pub fn find<'a>(names: &[&'a str]) -> Option<(&'static Operators, &'a str)> {
-    let rows = OPERATORS.iter().flat_map(|row| row.names.split(' ').map(move |known| (row, known)));
-    rows.into_iter().find_map(|(row, known)| {
+    let mut rows = OPERATORS.iter().flat_map(|row| row.names.split(' ').map(move |known| (row, known)));
+    rows.find_map(|(row, known)| {
         let is = |name: &&&str| **name == known || row.overloads && overload(name, known);
         Some((row, *names.iter().find(is)?))
     })

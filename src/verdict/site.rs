@@ -83,14 +83,10 @@ pub fn doubt(sites: &mut [Site], sources: &SourceTree) {
     let mut ran: FxHashMap<(&str, u32, &str), bool> = FxHashMap::default();
     let mut whole: FxHashMap<String, bool> = FxHashMap::default();
     let edited = |site: &Site| {
-        site.reading
-            .as_ref()
-            .and_then(|reading| reading.outcome.edit())
-            .and(site.bundle.user_frame().cloned())
+        let edit = site.reading.as_ref().and_then(|reading| reading.outcome.edit());
+        edit.and(site.bundle.user_frame().cloned())
     };
-    for file in sites.iter().filter_map(edited) {
-        whole.insert(file.file.to_string(), true);
-    }
+    whole.extend(sites.iter().filter_map(edited).map(|frame| (frame.file.to_string(), true)));
     if whole.is_empty() {
         return;
     }
@@ -255,11 +251,10 @@ fn key(site: &Site) -> String {
     let Site { bundle, verdict, .. } = site;
     let head = match bundle.user_frame().or(bundle.frames.first()) {
         Some(f) => format!("{}:{}:{}", f.file, f.function, f.line),
-        None => bundle
-            .method()
-            .map(str::to_owned)
-            .or_else(|| bundle.ranges.last().map(|r| ranges::stable_name(r)))
-            .unwrap_or_default(),
+        None => {
+            let range = || bundle.ranges.last().map(|range| ranges::stable_name(range));
+            bundle.method().map(str::to_owned).or_else(range).unwrap_or_default()
+        }
     };
     let place = format!("{}|{}", place(site), verdict.pattern.unwrap_or_default());
     format!("{head}:{}:{}:{:016x}", bundle.api, verdict.kind, crate::text::fnv1a(place.as_bytes()))
@@ -275,9 +270,7 @@ mod tests {
         let upload = |size: &str| Evidence::new(RuleId::R01, format!("a {size} upload from pageable memory"));
         assert!(says_the_same(&upload("4 B"), &upload("1.50 MiB")));
         assert!(!says_the_same(&upload("4 B"), &Evidence::new(RuleId::R20, upload("4 B").text)));
-        assert!(!says_the_same(
-            &upload("4 B"),
-            &Evidence::new(RuleId::R01, "a 4 B upload from pinned memory")
-        ));
+        let pinned = Evidence::new(RuleId::R01, "a 4 B upload from pinned memory");
+        assert!(!says_the_same(&upload("4 B"), &pinned));
     }
 }

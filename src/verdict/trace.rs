@@ -91,8 +91,7 @@ fn ddp_statistics(s: &Subject) -> Option<Verdict> {
 fn operator(s: &Subject) -> Option<Verdict> {
     let b = s.bundle;
     let uploads = b.copy.is_some_and(|c| c.direction == Direction::HostToDevice);
-    let bare = b.copy.is_none() && b.blocking == Blocking::Context;
-    if uploads || bare {
+    if uploads || b.copy.is_none() && b.blocking == Blocking::Context {
         return None;
     }
     // A number that becomes an element of a tensor is none of these.
@@ -155,17 +154,16 @@ fn upload(s: &Subject) -> Option<Verdict> {
         HostMemory::Pinned => "pinned memory",
         _ => "the host",
     };
-    let upload = format!("an upload from {from}");
     let text = match s.bundle.blocking {
-        Blocking::Stream => format!(
-            "{upload} on the same stream comes right before the synchronisation: nothing is read back, the wait only protects the source buffer"
-        ),
-        _ => format!("{upload}: nothing is read back, the host only waits until the source is copied"),
+        Blocking::Stream => {
+            " on the same stream comes right before the synchronisation: nothing is read back, the wait only protects the source buffer"
+        }
+        _ => ": nothing is read back, the host only waits until the source is copied",
     };
     let known = library::known(s).filter(|known| known.sure && known.entries[0].kind == Some(Kind::Upload));
     let own = || operators::upload_pattern(s.bundle.method(), &s.bundle.chain);
     let pattern = known.map_or_else(own, |known| known.entries[0].id);
-    Some(says(grade::R01, Kind::Upload, pattern, text))
+    Some(says(grade::R01, Kind::Upload, pattern, format!("an upload from {from}{text}")))
 }
 
 /// Whether the wait is surely a synchronisation by itself, without a copy of its own or one to complete.
@@ -181,8 +179,8 @@ fn is_bare(s: &Subject) -> bool {
 fn redundant(s: &Subject) -> Option<Verdict> {
     let text =
         "an earlier wait of this thread had drained the same work, and nothing was submitted in between";
-    (is_bare(s) && s.bundle.found == Found::Drained)
-        .then(|| says(grade::R04, Kind::Redundant, bare_pattern(s.bundle), text))
+    let drained = is_bare(s) && s.bundle.found == Found::Drained;
+    drained.then(|| says(grade::R04, Kind::Redundant, bare_pattern(s.bundle), text))
 }
 
 /// R05, R06: nothing pending when the wait began.
@@ -192,15 +190,10 @@ fn idle(s: &Subject) -> Option<Verdict> {
         return None;
     }
     let grade = if s.bundle.blocking == Blocking::Event { grade::R06 } else { grade::R05 };
-    let text = match s.waits {
-        1 => {
-            "all GPU work that it could wait for had ended before it began; it cost only the call".to_owned()
-        }
-        // With its number: other waits of the line may have found work.
-        n => format!(
-            "{n} waits began when all GPU work that they could wait for had ended; they cost only the call"
-        ),
-    };
+    let one = "all GPU work that it could wait for had ended before it began; it cost only the call";
+    let all = "waits began when all GPU work that they could wait for had ended; they cost only the call";
+    // With its number: other waits of the line may have found work.
+    let text = if s.waits == 1 { one.to_owned() } else { format!("{} {all}", s.waits) };
     let mut v = says(grade, Kind::Idle, bare_pattern(s.bundle), text);
     if s.other_device > 0 {
         let text = format!(
@@ -247,18 +240,18 @@ fn explicit(s: &Subject) -> Option<Verdict> {
     if !is_bare(s) || unknown {
         return None;
     }
-    let (grade, text) = match s.shared {
-        Some(by) => (
-            grade::R02_SHARED,
-            format!(
-                "no copy comes with it, but the program uses {by}: what kernels write may be read without one"
-            ),
-        ),
-        None => (
-            if s.foreign { grade::R02_COMPILED } else { grade::R02 },
-            "no copy comes with it and none to the host was outstanding: the CPU receives nothing".to_owned(),
-        ),
+    let nothing = "no copy comes with it and none to the host was outstanding: the CPU receives nothing";
+    let shared = |by| {
+        format!(
+            "no copy comes with it, but the program uses {by}: what kernels write may be read without one"
+        )
     };
+    let grade = match s.shared {
+        Some(_) => grade::R02_SHARED,
+        None if s.foreign => grade::R02_COMPILED,
+        None => grade::R02,
+    };
+    let text = s.shared.map_or_else(|| nothing.to_owned(), shared);
     let mut v = says(grade, Kind::Explicit, bare_pattern(b), text);
     if let Some(name) = awaited_collective(b) {
         let text = format!("the last op it waited for is {name}: a late peer shows here too");
@@ -286,11 +279,9 @@ fn read(s: &Subject) -> Option<Verdict> {
     let fact = format!("{} reach the CPU {what}", crate::text::bytes(copy.bytes));
     let mut v = says(grade::R20, Kind::ValueRead, pattern, fact);
     let open = "whether the program needs them there, the trace does not tell";
-    v.evidence.push(Evidence::new(RuleId::Undecided, open));
-    if b.role == ThreadRole::Autograd {
-        let thread = "it happens on autograd's thread, inside the backward pass";
-        v.evidence.push(Evidence::new(RuleId::Thread, thread));
-    }
+    let thread = "it happens on autograd's thread, inside the backward pass";
+    let backward = (b.role == ThreadRole::Autograd).then(|| Evidence::new(RuleId::Thread, thread));
+    v.evidence.extend([Evidence::new(RuleId::Undecided, open)].into_iter().chain(backward));
     Some(v)
 }
 
@@ -309,17 +300,15 @@ fn method_name(method: &str) -> &str {
 
 /// Nothing says what was waited for.
 fn unattributed(s: &Subject) -> Verdict {
+    let blocked = crate::text::duration(s.blocked_ns);
+    let unseen = format!(
+        "it blocked {blocked} although nothing that the export records was pending: a host function, another process, or lost events"
+    );
     let text = match s.bundle.found {
         _ if s.bundle.copy_lost => {
             "a copy comes right before it, but the export does not hold which: a value may have been read or not"
         }
-        Found::Unseen => {
-            let blocked = crate::text::duration(s.blocked_ns);
-            let text = format!(
-                "it blocked {blocked} although nothing that the export records was pending: a host function, another process, or lost events"
-            );
-            return says(grade::R21, Kind::Unattributed, "", text);
-        }
+        Found::Unseen => &unseen,
         Found::Unknown => "the export records no GPU work of this process: what it waited for cannot be told",
         _ => "no copy, frame, chain or range tells what it was for",
     };

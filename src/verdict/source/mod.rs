@@ -12,19 +12,20 @@ mod parse;
 
 pub use infer::roles::is_logging_library as is_logger;
 pub use judge::race::Use;
-pub use locate::observed::{Beside, Observed};
-pub use parse::tree::{Refused, SourceRoot, SourceTree};
+pub use locate::{Beside, Observed};
+pub use parse::{Refused, SourceRoot, SourceTree};
 
 use crate::model::Frame;
 use crate::model::edit::{Outcome, Refusal};
 use crate::rules::grade;
 use crate::text::distinct;
 use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
-use flow::program::Program;
-use infer::placement::{Here, Placements};
+use flow::Program;
+use infer::{Here, Placements};
 use judge::reader::{Case, Judged, SiteReader};
 use mend::Mended;
 use parse::last;
+use std::mem::discriminant;
 
 /// What the source says about a call site.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,9 +124,8 @@ pub fn read_site(tree: &SourceTree, frames: &[Frame], observed: &Observed<'_>) -
         Err(reason) => return Finding::Stale { line_text, reason },
     };
     let site = SiteReader { tree, frames, observed };
-    let alike = candidates
-        .windows(2)
-        .all(|pair| std::mem::discriminant(&pair[0].sync) == std::mem::discriminant(&pair[1].sync));
+    let alike =
+        candidates.array_windows().all(|[one, other]| discriminant(&one.sync) == discriminant(&other.sync));
     let judged = candidates.iter().map(|candidate| {
         let here = Here { placements: &placements, path: &candidate.path };
         let text = last(here.path).map(|node| file.text(node)).unwrap_or_default();

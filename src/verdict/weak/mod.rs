@@ -104,23 +104,16 @@ impl Leaning {
         let at = if decided.is_some() { 1 } else { verdict.evidence.len() };
         verdict.evidence.splice(at..at, fired);
     }
-}
 
-impl Leaning {
     /// What a bare synchronisation is for, where a clock is read beside it and its code says that it measures: false as
     /// before, but timing.
     pub fn measures(&self, bundle: &Bundle, verdict: &mut Verdict) {
-        let (Some(clock), Some(name)) =
-            (self.fired.iter().find(|f| f.rule == RuleId::X17), rules::measuring(bundle))
-        else {
-            return;
-        };
+        let clock = self.fired.iter().find(|f| f.rule == RuleId::X17);
+        let Some((clock, name)) = clock.zip(rules::measuring(bundle)) else { return };
+        let text = format!("it happens in {name}, by its name code that measures time");
         verdict.kind = Kind::Timing;
         verdict.evidence.push(Evidence::new(RuleId::X17, clock.text.clone()));
-        verdict.evidence.push(Evidence::new(
-            RuleId::X11,
-            format!("it happens in {name}, by its name code that measures time"),
-        ));
+        verdict.evidence.push(Evidence::new(RuleId::X11, text));
     }
 }
 

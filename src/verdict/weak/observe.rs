@@ -90,10 +90,7 @@ impl<'a> Observer<'a> {
     }
 
     fn os_calls(&mut self, profile: &Profile) -> Result<&OsCalls, InputError> {
-        let known = match self.os_calls.take() {
-            Some(known) => known,
-            None => os_calls::read(&profile.db)?,
-        };
+        let known = self.os_calls.take().map_or_else(|| os_calls::read(&profile.db), Ok)?;
         Ok(self.os_calls.insert(known))
     }
 
@@ -156,12 +153,9 @@ impl<'a> Observer<'a> {
         let wait = &self.waits[at];
         let Some(read) = wait.copy.filter(|c| c.direction == Direction::DeviceToHost) else { return false };
         let soon = |w: &&Wait| w.start.saturating_sub(wait.end) < BACK_NS;
-        let same_thread =
-            self.waits.raw[at.index() + 1..].iter().take_while(soon).filter(|w| w.thread == wait.thread);
-        same_thread
-            .take(LATER_WAITS)
-            .filter_map(|w| w.copy)
-            .any(|c| c.direction == Direction::HostToDevice && c.bytes == read.bytes)
+        let later = self.waits.raw[at.index() + 1..].iter().take_while(soon);
+        let mut copies = later.filter(|w| w.thread == wait.thread).take(LATER_WAITS).filter_map(|w| w.copy);
+        copies.any(|c| c.direction == Direction::HostToDevice && c.bytes == read.bytes)
     }
 
     /// How many scalar reads in a row, on its thread, hold the wait `at`: with no more work between two than it takes to
@@ -179,10 +173,9 @@ impl<'a> Observer<'a> {
         if !is_read(&waits[at]) {
             return 0;
         }
-        let before =
-            waits[..=at].windows(2).rev().take(LONGEST_RUN).take_while(|w| follows(&w[0], &w[1])).count();
-        let after = waits[at..].windows(2).take(LONGEST_RUN).take_while(|w| follows(&w[0], &w[1])).count();
-        before + 1 + after
+        let follow = |[a, b]: &&[Wait; 2]| follows(a, b);
+        let before = waits[..=at].array_windows().rev().take(LONGEST_RUN).take_while(follow).count();
+        before + 1 + waits[at..].array_windows().take(LONGEST_RUN).take_while(follow).count()
     }
 
     /// Whether the GPU did but a few short things between the copies of two waits.

@@ -73,19 +73,17 @@ impl Sizes {
     /// Leaves open what a rule says of a size by the operator's name alone, where the host may know it: one that never changes, and
     /// a single number of which nothing shows that it does. Of other sizes it is less sure then.
     pub fn temper(self, verdict: &mut Verdict) {
+        let repeat =
+            "the same sizes follow it every time: whether the host knows them, the trace does not tell";
+        let unseen =
+            "no size is seen to change with it: whether the host knows the number, the trace does not tell";
         let (grade, text) = match (self, verdict.pattern) {
-            (Self::Repeat, _) => (
-                grade::R18_SAME,
-                "the same sizes follow it every time: whether the host knows them, the trace does not tell",
-            ),
-            (Self::Unseen, pattern) if !matches!(pattern, Some("A07" | "A08")) => {
+            (Self::Repeat, _) => (grade::R18_SAME, repeat),
+            (Self::Unseen, Some("A07" | "A08")) => (grade::R18_NUMBER, unseen),
+            (Self::Unseen, _) => {
                 verdict.confidence = grade::R18_UNSEEN.confidence;
                 return;
             }
-            (Self::Unseen, _) => (
-                grade::R18_NUMBER,
-                "no size is seen to change with it: whether the host knows the number, the trace does not tell",
-            ),
             (Self::Differ, _) => return,
         };
         (verdict.class, verdict.kind, verdict.confidence) =

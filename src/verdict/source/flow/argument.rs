@@ -7,11 +7,13 @@ use super::tracer::{Tracer, UNKNOWN};
 use super::value::{Next, Sink, Step, Use, Value, ends, ends_perhaps};
 use crate::rules::grade::{HANDED_ON, RECORDED};
 use crate::text::package;
-use crate::verdict::source::infer::libraries::{Names, makes_tensor};
-use crate::verdict::source::infer::objects::Objects;
-use crate::verdict::source::infer::roles::{self, Role};
-use crate::verdict::source::parse::imports::full_name;
-use crate::verdict::source::parse::{Node, Path, dotted, nodes, scope, split_callee, string, within};
+use crate::verdict::source::infer::{
+    Names, Objects, makes_tensor,
+    roles::{self, Role},
+};
+use crate::verdict::source::parse::{
+    Node, Path, dotted, full_callee, nodes, scope, split_callee, string, within,
+};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
 use std::ops::RangeInclusive;
@@ -163,7 +165,7 @@ impl<'a> Tracer<'a, '_> {
         let role = match roles::role(&path[..=at], node.range(), value.bulk) {
             Role::Unknown if acts(call, above) => Role::Compute,
             Role::Unknown => {
-                let full = full_name(self.file, &dotted(&call.func));
+                let full = full_callee(self.file, call);
                 let data = value.data || value.bulk;
                 roles::imported_role(&full, (data, value.text), nodes::is_dropped(&path[..=at]))
             }
@@ -244,16 +246,15 @@ fn acts<'a>(call: &'a ExprCall, path: &[Node<'a>]) -> bool {
 /// Whether a class of figures keeps a mean of what it is told, by its sum and count: an `AverageMeter`, whatever it is called.
 fn is_average(objects: &Objects<'_>, class: &Path<'_>) -> bool {
     let keeps = |names| has_field(class, names);
-    let (sum, count) = (Names("sum total"), Names("count cnt n num total_n steps"));
-    let mean = || keeps(Names("avg mean average")) || objects.method(class, "avg").is_some();
-    keeps(sum) && keeps(count) && mean()
+    keeps(Names("sum total"))
+        && keeps(Names("count cnt n num total_n steps"))
+        && (keeps(Names("avg mean average")) || objects.method(class, "avg").is_some())
 }
 
 /// Whether the class of a method keeps sums, counts or means, as meters do.
 fn averages(method: &[Node<'_>]) -> bool {
-    const KEPT: Names = Names("avg sum count cnt total mean average history deque");
-    let class = nodes::class_scope(method).map(|at| &method[..=at]);
-    class.is_some_and(|class| has_field(class, KEPT))
+    let kept = Names("avg sum count cnt total mean average history deque");
+    nodes::class_scope(method).is_some_and(|at| has_field(&method[..=at], kept))
 }
 
 /// Whether the code of a class names one of these fields of `self`.
@@ -330,10 +331,8 @@ fn through(call: &ExprCall, at: TextRange, value: &mut Value) {
         }
     }
     value.joined |= value.bulk && joins(name, call);
-    value.arrays |= base.contains("np") || base.contains("numpy") || makes_tensor(name);
+    let array = base.contains("np") || base.contains("numpy") || makes_tensor(name);
+    value.arrays |= array;
     // NumPy's numbers have the methods of arrays, and tables those of tables.
-    value.number &= !matches!(base, "pd" | "pandas")
-        && !base.contains("np")
-        && !base.contains("numpy")
-        && !makes_tensor(name);
+    value.number &= !array && !matches!(base, "pd" | "pandas");
 }

@@ -4,11 +4,9 @@
 use super::tracer::{Tracer, function_name};
 use super::value::{Sink, Step, Use, Value};
 use crate::rules::grade;
-use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::infer::objects::Whose;
-use crate::verdict::source::infer::roles;
+use crate::verdict::source::infer::{Names, Whose, roles};
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee, within};
-use ruff_python_ast::{ExprAttribute, ExprContext};
+use ruff_python_ast::ExprAttribute;
 use ruff_text_size::TextRange;
 
 impl<'a> Tracer<'a, '_> {
@@ -33,11 +31,11 @@ impl<'a> Tracer<'a, '_> {
         let before = self.uses.len();
         let reads = self.reads_of(path, target);
         if let Some(field) = constructed(path, target)
-            && reads.iter().all(|(_, whose)| *whose == Whose::Unclear)
+            && reads.iter().all(|(whose, _)| *whose == Whose::Unclear)
         {
             return self.sink(path, &value.held(field), Sink::Returned, "kept in the object");
         }
-        for (read, whose) in reads {
+        for (whose, read) in reads {
             let own = self.uses.len();
             self.follow(&read, value.clone());
             let uses = self.uses.split_off(own);
@@ -62,15 +60,12 @@ impl<'a> Tracer<'a, '_> {
     }
 
     /// The reads of the attribute that `target` at the end of `path` assigns or changes, with whose they are.
-    fn reads_of(&self, path: &[Node<'a>], target: &'a ExprAttribute) -> Vec<(Path<'a>, Whose)> {
+    fn reads_of(&self, path: &[Node<'a>], target: &'a ExprAttribute) -> Vec<(Whose, Path<'a>)> {
         let class = self.objects.class_of(&target.value, path);
         let base = dotted(&target.value);
-        let reads = nodes::find(&path[..1], &mut |path| {
-            let other = nodes::attribute(path).filter(|ast| ast.range != target.range);
-            other.is_some_and(|ast| ast.ctx == ExprContext::Load && *ast.attr == *target.attr)
-        });
         let whose = |read: &Path<'a>| {
-            let Some(ast) = nodes::attribute(read) else { return Whose::Theirs };
+            let other = nodes::attribute(read).filter(|ast| ast.range != target.range && ast.ctx.is_load());
+            let Some(ast) = other else { return Whose::Theirs };
             let called = nodes::call(&read[..read.len() - 1]).is_some_and(|call| within(ast, &*call.func));
             let own = dotted(&ast.value) == base && function(read) == function(path);
             match () {
@@ -80,8 +75,8 @@ impl<'a> Tracer<'a, '_> {
                 _ => self.objects.whose(&ast.value, read, class.as_ref(), split_callee(&base).1),
             }
         };
-        let reads = reads.into_iter().map(|read| (whose(&read), read));
-        reads.filter(|(whose, _)| *whose != Whose::Theirs).map(|(whose, read)| (read, whose)).collect()
+        let reads = nodes::attributes(&path[..1], &target.attr).into_iter();
+        reads.map(|read| (whose(&read), read)).filter(|(whose, _)| *whose != Whose::Theirs).collect()
     }
 
     /// Takes the uses of one read of an attribute that `path` assigns.

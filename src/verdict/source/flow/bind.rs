@@ -4,11 +4,10 @@ use super::attribute::function;
 use super::tracer::Tracer;
 use super::value::{Sink, Step, Use, Value, constant_step};
 use crate::rules::grade::{METER_SEEN, METER_SHARED};
-use crate::verdict::source::infer::libraries::{ARRAYS, Names, joins_arrays};
-use crate::verdict::source::infer::placement::Placement;
-use crate::verdict::source::infer::roles;
-use crate::verdict::source::parse::scope::{self, Definition};
-use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee, string};
+use crate::verdict::source::infer::{ARRAYS, Names, Placement, joins_arrays, roles};
+use crate::verdict::source::parse::{
+    Definition, Node, Path, dotted, last, nodes, scope, split_callee, string,
+};
 use ruff_python_ast::{CmpOp, Expr, ExprContext, ExprList, ExprTuple};
 use ruff_text_size::{Ranged, TextRange};
 
@@ -105,14 +104,11 @@ impl<'a> Tracer<'a, '_> {
         let Expr::Attribute(method) = &*call.func else { return };
         let place = &path[..=at];
         let mut held = value.clone();
-        let key = match held.steps.pop() {
+        let named = || Some(nodes::keyword(call, nodes::range(path))?.arg.as_ref()?.to_string());
+        let plain = held.steps.is_empty();
+        let key = match held.steps.pop_if(|step| matches!(step, Step::Key(_))) {
             Some(Step::Key(key)) => Some(key),
-            Some(step) => {
-                held.steps.push(step);
-                None
-            }
-            None => nodes::keyword(call, nodes::range(path))
-                .and_then(|keyword| Some(keyword.arg.as_ref()?.to_string())),
+            _ => named().filter(|_| plain),
         };
         let before = self.uses.len();
         self.bind(place, &method.value, held.held(Step::Meter(key)).collected(place, &method.value, true));
@@ -130,13 +126,8 @@ impl<'a> Tracer<'a, '_> {
                 self.uses.push(used);
             }
         }
-        self.perhaps(
-            limit,
-            path,
-            value,
-            Sink::Log,
-            format!("an argument of {}", self.file.text(&*call.func)),
-        );
+        let what = format!("an argument of {}", self.file.text(&*call.func));
+        self.perhaps(limit, path, value, Sink::Log, what);
     }
 
     /// A target gets the value; `place` is the path of the statement or expression that assigns.
@@ -180,15 +171,14 @@ impl<'a> Tracer<'a, '_> {
                 let step =
                     constant_step(&ast.slice).unwrap_or_else(|| self.slot(&ast.value, &ast.slice, place));
                 let made = self.objects.values_of(&ast.value, place);
-                let callees = made.iter().filter_map(|(made, _)| Some(dotted(&made.as_call_expr()?.func)));
-                for callee in callees {
+                for call in made.iter().filter_map(|(made, _)| made.as_call_expr()) {
+                    let callee = dotted(&call.func);
                     let library = split_callee(&callee).0;
                     value.arrays |= ARRAYS.has(library);
                     // NumPy gathers it, where the device could not.
                     value.tensor &= !matches!(library, "np" | "numpy");
                 }
-                let value = value.held(step);
-                self.store(&path, &ast.value, value);
+                self.store(&path, &ast.value, value.held(step));
             }
             _ => self.sink(&path, &value, Sink::Stored, format!("stored in `{}`", self.file.text(target))),
         }
@@ -243,9 +233,7 @@ impl<'a> Tracer<'a, '_> {
             }
         }
     }
-}
 
-impl<'a> Tracer<'a, '_> {
     /// Follows a value from one read of its name, which `home` bound. What a function inside of that returns goes to whoever calls
     /// it, and not to the callers in the trace.
     pub(super) fn read(&mut self, read: &Path<'a>, value: Value, home: TextRange) {

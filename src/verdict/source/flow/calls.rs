@@ -1,17 +1,14 @@
 //! Following a value into what it is handed to: functions and lambdas of the file, functions of the program's other files,
 //! constructors.
 
-use super::program::{Found, MAX_FILES, Program};
+use super::program::{Found, MAX_FILES, Program, has_class, has_function};
 use super::tracer::{Entered, Tracer};
 use super::value::{Sink, Step, Steps, Use, Value};
 use crate::rules::grade;
-use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::infer::objects::Objects;
-use crate::verdict::source::infer::placement::Placements;
-use crate::verdict::source::infer::roles;
-use crate::verdict::source::parse::imports::{Import, split_root};
-use crate::verdict::source::parse::scope::{self, Definition};
-use crate::verdict::source::parse::{Node, Path, dotted, nodes, split_callee, string, within};
+use crate::verdict::source::infer::{Names, Objects, Placements, roles};
+use crate::verdict::source::parse::{
+    Definition, Import, Node, Path, dotted, nodes, scope, split_callee, string, within,
+};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef};
 use ruff_text_size::{Ranged, TextRange};
 
@@ -45,7 +42,10 @@ impl<'a> Tracer<'a, '_> {
         let mut returned = Vec::new();
         for function in &callees {
             let before = self.uses.len();
-            returned.extend(self.enter(function, call, nodes::range(path), value)?);
+            let (parameter, steps) = parameter(function, call, nodes::range(path), &value.steps)?;
+            // What is called inside the loop runs inside the loop, wherever it stands.
+            let collected = value.collected.filter(|collected| !collected.region.contains(call.start()));
+            returned.extend(self.inside(function, &parameter, Value { steps, collected, ..value.clone() }));
             self.given_back(before, function, &path[..=at]);
         }
         if !callees.is_empty() {
@@ -83,20 +83,6 @@ impl<'a> Tracer<'a, '_> {
         None
     }
 
-    /// Follows the parameter that the argument at `argument` becomes; the uses that hand it back. `None` where it becomes none.
-    fn enter(
-        &mut self,
-        function: &Path<'a>,
-        call: &'a ExprCall,
-        argument: TextRange,
-        value: &Value,
-    ) -> Option<Vec<Use>> {
-        let (parameter, steps) = parameter(function, call, argument, &value.steps)?;
-        // What is called inside the loop runs inside the loop, wherever it stands.
-        let collected = value.collected.filter(|collected| !collected.region.contains(call.start()));
-        Some(self.inside(function, &parameter, Value { steps, collected, ..value.clone() }))
-    }
-
     /// Follows a parameter of a function; the uses that hand it back.
     fn inside(&mut self, function: &Path<'a>, parameter: &str, value: Value) -> Vec<Use> {
         let entered = (nodes::range(function), parameter.to_owned());
@@ -125,15 +111,16 @@ impl<'a> Tracer<'a, '_> {
         let call = nodes::call(&path[..=at])?;
         let program = self.program.filter(|program| program.depth < MAX_FILES)?;
         let callee = dotted(&call.func);
-        let (root, rest) = split_root(&callee);
         let object = self.object_abroad(&path[..path.len() - 1], call);
         let method = if object.is_some() { nodes::name(&call.func) } else { "__init__" };
-        let (recorded, file, name) = match (object, Import::of(self.file, root)) {
+        let (recorded, file, name) = match (object, Import::of(self.file, &callee)) {
             (Some(class), _) => class,
             (None, Some(import)) => {
-                program.function(&import, rest).or_else(|| program.class(&import, rest))?
+                program.find(&import, has_function).or_else(|| program.find(&import, has_class))?
             }
-            (None, None) if rest.is_none() && !self.binds(path, root) => program.starred(self.file, root)?,
+            (None, None) if !callee.contains('.') && !self.binds(path, &callee) => {
+                program.starred(self.file, &callee)?
+            }
             (None, None) => return None,
         };
         let objects = Objects::new(&file);
@@ -171,9 +158,8 @@ impl<'a> Tracer<'a, '_> {
         let mut made = values.iter().map(|(value, _)| value).filter(|value| !value.is_none_literal_expr());
         let class = dotted(&made.next()?.as_call_expr()?.func);
         let alike = made.all(|value| value.as_call_expr().is_some_and(|other| dotted(&other.func) == class));
-        let (root, rest) = split_root(&class);
         let program = self.program.filter(|program| alike && program.depth < MAX_FILES)?;
-        program.class(&Import::of(self.file, root)?, rest)
+        program.find(&Import::of(self.file, &class)?, has_class)
     }
 
     /// Whether the file binds a name that is read at the end of `path`.
@@ -271,14 +257,11 @@ impl<'a> Tracer<'a, '_> {
         {
             return of(made.arguments.args.get(1).map(named).unwrap_or_default(), true);
         }
-        let camel = name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase);
-        if !camel {
+        if !name.starts_with(char::is_uppercase) || !name.contains(char::is_lowercase) {
             return None;
         }
-        let callee = dotted(&call.func);
-        let (root, rest) = split_root(&callee);
-        let import = Import::of(self.file, root);
-        let abroad = import.and_then(|import| self.program?.class(&import, rest));
+        let import = Import::of(self.file, &dotted(&call.func));
+        let abroad = import.and_then(|import| self.program?.find(&import, has_class));
         let Some((_, file, name)) = abroad else { return of(Vec::new(), false) };
         let objects = Objects::new(&file);
         let class = objects.class_named(&name)?;

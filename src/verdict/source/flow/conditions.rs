@@ -1,9 +1,7 @@
 //! Conditions around a value: which only stop or complain (S02, S03), which only choose, and which hold only now and then (S18).
 
-use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::infer::roles;
-use crate::verdict::source::parse::nodes::function_scope;
-use crate::verdict::source::parse::{Node, Source, last, nodes, scope, within};
+use crate::verdict::source::infer::{Names, roles};
+use crate::verdict::source::parse::{Node, Source, function_scope, last, nodes, scope, within};
 use ruff_python_ast::{BoolOp, ElifElseClause, Expr, ExprCall, ExprName, Operator, Stmt, StmtIf};
 use ruff_text_size::Ranged;
 
@@ -100,8 +98,7 @@ pub fn fork(path: &[Node<'_>]) -> Fork {
 
 /// The innermost loop of the function around the last node.
 fn around<'a>(path: &[Node<'a>]) -> Option<Node<'a>> {
-    let inside = path[function_scope(path)..].iter().rev();
-    inside.copied().find(|node| matches!(node, Node::StmtFor(_) | Node::StmtWhile(_)))
+    path[function_scope(path)..].iter().rev().copied().find(|node| nodes::is_loop(*node))
 }
 
 /// Whether the last node names what the loop around goes through.
@@ -159,16 +156,8 @@ fn assigns_computed(stmt: &Stmt) -> bool {
 
 /// Names and what is computed of them; literals are as often flags and settings of Python's.
 const fn computes(value: &Expr) -> bool {
-    matches!(
-        value,
-        Expr::Name(_)
-            | Expr::Attribute(_)
-            | Expr::Subscript(_)
-            | Expr::BinOp(_)
-            | Expr::UnaryOp(_)
-            | Expr::Call(_)
-            | Expr::FString(_)
-    )
+    matches!(value, Expr::Name(_) | Expr::Attribute(_) | Expr::Subscript(_) | Expr::BinOp(_))
+        || matches!(value, Expr::UnaryOp(_) | Expr::Call(_) | Expr::FString(_))
 }
 
 /// Whether a branch only leaves out of sums what is not finite: `if isfinite(v): total += v; n += 1`.
@@ -223,13 +212,8 @@ pub fn settled_by<'a>(path: &[Node<'a>]) -> Option<&'a ExprName> {
                 found = found.or_else(|| later.filter(settles).find_map(Expr::as_name_expr));
             }
             Node::ExprUnaryOp(_) | Node::ExprCompare(_) => {}
-            Node::StmtIf(_)
-            | Node::ElifElseClause(_)
-            | Node::StmtWhile(_)
-            | Node::StmtAssert(_)
-            | Node::ExprIf(_) => {
-                return found;
-            }
+            Node::StmtIf(_) | Node::ElifElseClause(_) | Node::ExprIf(_) => return found,
+            Node::StmtWhile(_) | Node::StmtAssert(_) => return found,
             _ => return None,
         }
         end -= 1;
@@ -242,9 +226,7 @@ fn constant(value: &Expr, path: &[Node<'_>]) -> Option<bool> {
     let owner = scope::owner(path, &name.id);
     let stores = scope::occurrences(&owner, &name.id).into_iter().filter(|one| !one.load);
     let only = nodes::only(stores).filter(|_| owner.len() == 1)?;
-    let Some(Node::StmtAssign(ast)) = nodes::above(&only.path, 1).filter(|_| only.path.len() == 3) else {
-        return None;
-    };
+    let [_, Node::StmtAssign(ast), _] = only.path[..] else { return None };
     match &*ast.value {
         Expr::BooleanLiteral(ast) => Some(ast.value),
         Expr::NoneLiteral(_) => Some(false),
@@ -300,14 +282,7 @@ mod tests {
     /// What is said of the last `flag`.
     fn with_flag<T>(code: &str, said: fn(&[Node<'_>]) -> T) -> T {
         let file = Source::parse(code.as_bytes().to_vec()).expect("it parses");
-        let flag = |path: &[Node<'_>]| matches!(last(path), Some(Node::ExprName(ast)) if ast.id == "flag");
-        let found = nodes::find(&[file.module()], &mut |path| flag(path));
-        said(found.last().expect("it has the test"))
-    }
-
-    /// Whether the test named `flag` only chooses.
-    fn choice(code: &str) -> bool {
-        with_flag(code, is_choice)
+        said(nodes::named(file.module(), "flag").last().expect("it has the test"))
     }
 
     #[test]
@@ -319,7 +294,7 @@ mod tests {
             "if flag:\n    x += y",
             "if flag:\n    x = a * 2\n    x.scatter_(1, i, y)\nelse:\n    x = a",
         ] {
-            assert!(choice(code), "{code}");
+            assert!(with_flag(code, is_choice), "{code}");
         }
     }
 
@@ -362,7 +337,7 @@ mod tests {
             "y = 'yes' if flag else 'no'",
             "def f():\n    if flag:\n        return a\n    return b",
         ] {
-            assert!(!choice(code), "{code}");
+            assert!(!with_flag(code, is_choice), "{code}");
         }
     }
 }

@@ -2,17 +2,19 @@
 
 use super::value::{Next, Sink, Value, ends, ends_perhaps};
 use crate::rules::grade;
-use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::Names;
 use ruff_python_ast::ExprCall;
 
 /// The value goes back to the device; as it came, or after the CPU has multiplied it with other data.
 pub(super) fn carried(value: &Value) -> Next {
-    match value.joined {
-        true => {
-            ends_perhaps(grade::HANDED_ON, Sink::Compute, "multiplied on the CPU, before it is copied back")
-        }
-        false => ends(Sink::Device, "copied back to the device"),
+    if value.joined {
+        return ends_perhaps(
+            grade::HANDED_ON,
+            Sink::Compute,
+            "multiplied on the CPU, before it is copied back",
+        );
     }
+    ends(Sink::Device, "copied back to the device")
 }
 
 /// A number is asked for a method, though it has none: it was combined with a tensor on the way, or with an array.

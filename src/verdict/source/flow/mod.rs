@@ -3,10 +3,14 @@
 mod argument;
 mod attribute;
 mod bind;
-pub mod calls;
+mod calls;
 pub mod conditions;
 mod device;
 mod operators;
-pub mod program;
-pub mod tracer;
-pub mod value;
+mod program;
+mod tracer;
+mod value;
+
+pub use program::{Program, binds, has_class, has_function};
+pub use tracer::Tracer;
+pub use value::{Sink, Step, Steps, Use, Value, constant_step};

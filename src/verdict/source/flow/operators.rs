@@ -3,7 +3,7 @@
 use super::conditions::{is_asserted, is_guard};
 use super::tracer::Tracer;
 use super::value::{Next, Sink, Step, Use, Value, ends};
-use crate::verdict::source::infer::placement::Placement;
+use crate::verdict::source::infer::Placement;
 use crate::verdict::source::parse::{Node, within};
 use ruff_python_ast::{BoolOp, CmpOp, Expr, ExprBoolOp, ExprCompare, ExprIf};
 use ruff_text_size::Ranged;

@@ -5,13 +5,11 @@ use super::device::{carried, combined, multiplies};
 use super::program::Program;
 use super::value::{Next, Sink, Step, Use, Value, constant_step, element, ends, ends_perhaps};
 use crate::rules::grade;
-use crate::verdict::source::infer::libraries::joins_arrays;
-use crate::verdict::source::infer::objects::Objects;
-use crate::verdict::source::infer::placement::{Placement, Placements, tells_form};
-use crate::verdict::source::infer::roles;
-use crate::verdict::source::parse::nodes;
-use crate::verdict::source::parse::{Node, Source, dotted, string, within};
-use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprContext, Operator, StmtAssign, StmtIf, UnaryOp};
+use crate::verdict::source::infer::{Objects, Placement, Placements, joins_arrays, roles, tells_form};
+use crate::verdict::source::parse::{Node, Source, dotted, nodes, string, within};
+use ruff_python_ast::{
+    DictItem, Expr, ExprAttribute, ExprCall, ExprContext, Operator, StmtAssign, StmtIf, UnaryOp,
+};
 use ruff_text_size::{Ranged, TextRange};
 use std::collections::HashSet;
 
@@ -87,18 +85,11 @@ impl<'a, 'n> Tracer<'a, 'n> {
 
     /// Records a sink at the last node of `path`.
     pub fn sink(&mut self, path: &[Node<'a>], value: &Value, sink: Sink, what: impl Into<String>) {
-        self.perhaps(1.0, path, value, sink, what);
+        self.perhaps(1.0, path, value, sink, what.into());
     }
 
     /// The same, of which a verdict is at most so sure.
-    pub(super) fn perhaps(
-        &mut self,
-        limit: f64,
-        path: &[Node<'a>],
-        value: &Value,
-        sink: Sink,
-        what: impl Into<String>,
-    ) {
+    pub(super) fn perhaps(&mut self, limit: f64, path: &[Node<'a>], value: &Value, sink: Sink, what: String) {
         let at = nodes::range(path).start();
         let deferred = value.collected.is_some_and(|collected| !collected.region.contains(at));
         let line = self.file.line_of(at);
@@ -107,7 +98,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
         self.uses.push(Use {
             limit,
             sink,
-            what: what.into(),
+            what,
             file: None,
             line,
             name: value.name.clone(),
@@ -205,16 +196,13 @@ impl<'a, 'n> Tracer<'a, 'n> {
             }
             Node::ExprList(ast) => position(&ast.elts).map_or(Step::Any, Step::Index),
             Node::ExprDict(ast) => {
-                let mut keys = ast.items.iter().filter_map(|item| item.key.as_ref());
-                if keys.any(|key| key.range() == node.range()) {
-                    return ends(Sink::Index, "a key of a dict");
-                }
-                let item = ast.items.iter().find(|item| item.value.range() == node.range());
-                match item.map(|item| item.key.as_ref()) {
+                match ast.items.iter().find(|item| item.value.range() == node.range()) {
+                    None => return ends(Sink::Index, "a key of a dict"),
                     // `{**metrics}` keeps the keys.
-                    Some(None) => return Next::Up(1),
-                    Some(Some(key)) => string(key).map_or(Step::Entry, |key| Step::Key(key.to_owned())),
-                    None => Step::Any,
+                    Some(DictItem { key: None, .. }) => return Next::Up(1),
+                    Some(DictItem { key: Some(key), .. }) => {
+                        string(key).map_or(Step::Entry, |key| Step::Key(key.to_owned()))
+                    }
                 }
             }
             _ => Step::Any,
@@ -262,23 +250,20 @@ impl<'a, 'n> Tracer<'a, 'n> {
             return Next::Done;
         }
         if let Some(Step::Field(field, _)) = value.steps.last() {
-            return match (call, field == name) {
-                (None, true) => {
-                    value.steps.pop();
-                    Next::Up(1)
-                }
-                (None, false) => Next::Done,
-                (Some(_), _) => {
-                    ends(Sink::Unknown, format!("kept in an object that is asked for `.{name}()`"))
-                }
-            };
+            if call.is_some() {
+                let what = format!("kept in an object that is asked for `.{name}()`");
+                return ends(Sink::Unknown, what);
+            }
+            let own = field == name;
+            value.steps.truncate(value.steps.len() - usize::from(own));
+            return if own { Next::Up(1) } else { Next::Done };
         }
         let Some(call) = call else {
-            let key = matches!(nodes::above(path, 2), Some(Node::Keyword(keyword))
-                if keyword.arg.as_ref().is_some_and(|id| id.as_str() == "key"));
             return match name {
                 // `sorted(scores, key=scores.get)`.
-                "get" | "__getitem__" if key => ends(Sink::BRANCH, "the key of a sort"),
+                "get" | "__getitem__" if is_key(nodes::above(path, 2)) => {
+                    ends(Sink::BRANCH, "the key of a sort")
+                }
                 _ if tells_form(name, None) => Next::Done,
                 _ => Next::Up(1),
             };
@@ -288,8 +273,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
         }
         if roles::is_export(name) {
             // As data or as a result, or figures to look at later.
-            let at = path.last().map(|node| node.range()).unwrap_or_default();
-            let figure = value.is_figure() || self.keeps_figures(call, at, path);
+            let figure = value.is_figure() || self.keeps_figures(call, nodes::range(path), path);
             let (limit, sink) = match figure {
                 _ if value.data => (1.0, Sink::Write),
                 true => (grade::RECORDED, Sink::Log),
@@ -306,35 +290,25 @@ impl<'a, 'n> Tracer<'a, 'n> {
     /// `value.method(…)` of what is no number.
     fn method_of(&mut self, path: &[Node<'a>], value: &mut Value, call: &'a ExprCall, name: &str) -> Next {
         match name {
-            "to" if self.placements.device_argument(call, path) == Some(Placement::Device) => carried(value),
-            "cuda" => carried(value),
-            _ if value.bulk && multiplies(name, call) => {
-                value.joined = true;
-                Next::Up(2)
+            "to" if self.placements.device_argument(call, path) == Some(Placement::Device) => {
+                return carried(value);
             }
-            "tolist" => {
-                value.tensor = false;
-                Next::Up(2)
-            }
-            "numpy" => {
-                value.arrays = true;
-                Next::Up(2)
-            }
-            "backward" => ends(Sink::Device, "used by the backward pass"),
+            "cuda" => return carried(value),
+            _ if value.bulk && multiplies(name, call) => value.joined = true,
+            "tolist" => value.tensor = false,
+            "numpy" => value.arrays = true,
+            "backward" => return ends(Sink::Device, "used by the backward pass"),
             "item" | "mean" | "sum" | "max" | "min" | "std" => {
                 value.summed |= name != "item";
                 (value.bulk, value.data, value.steps) = (false, false, Vec::new());
-                Next::Up(2)
             }
-            "sort" if value.data && !value.steps.is_empty() && !call.arguments.is_empty() => {
-                ends(Sink::BRANCH, "the key of a sort")
+            _ if value.steps.is_empty() => {}
+            "sort" if value.data && !call.arguments.is_empty() => {
+                return ends(Sink::BRANCH, "the key of a sort");
             }
-            "append" | "extend" | "update" | "add" | "clear" | "sort" | "reverse"
-                if !value.steps.is_empty() =>
-            {
-                Next::Done
-            }
-            "values" | "items" | "get" | "pop" if !value.steps.is_empty() => {
+            "append" | "extend" | "update" | "add" | "clear" | "sort" | "reverse" => return Next::Done,
+            "keys" | "index" | "count" | "__len__" => return Next::Done,
+            "values" | "items" | "get" | "pop" => {
                 let key = call.arguments.args.first().and_then(constant_step);
                 if matches!((value.steps.pop(), key), (Some(Step::Key(a)), Some(Step::Key(b))) if a != b) {
                     return Next::Done;
@@ -344,11 +318,10 @@ impl<'a, 'n> Tracer<'a, 'n> {
                     "items" => value.steps.extend([Step::Index(1), Step::Any]),
                     _ => {}
                 }
-                Next::Up(2)
             }
-            "keys" | "index" | "count" | "__len__" if !value.steps.is_empty() => Next::Done,
-            _ => Next::Up(2),
+            _ => {}
         }
+        Next::Up(2)
     }
 
     /// The value stands in a statement.
@@ -359,10 +332,9 @@ impl<'a, 'n> Tracer<'a, 'n> {
             Node::StmtAssign(ast) => {
                 let (sum, joins) = (reads_target(ast), joins_target(ast));
                 for target in &ast.targets {
-                    let collects = sum || joins;
-                    let value =
-                        if collects { value.clone().collected(above, target, sum) } else { value.clone() };
-                    self.bind(above, target, value);
+                    let value = value.clone();
+                    let held = if sum || joins { value.collected(above, target, sum) } else { value };
+                    self.bind(above, target, held);
                 }
                 Next::Done
             }
@@ -439,14 +411,8 @@ pub(super) const UNKNOWN: &str = "used in a way that the tool does not know";
 /// The value is what the lambda at the end of `path` returns: to a sort as its key, to a filter as its test, to `map` as an
 /// element of what it gives, else to whoever calls it.
 fn returned_by_lambda(path: &[Node<'_>], value: &mut Value) -> Next {
-    let key = matches!(nodes::above(path, 1), Some(Node::Keyword(keyword))
-        if keyword.arg.as_ref().is_some_and(|id| id.as_str() == "key"));
-    let given_to = match (nodes::above(path, 1), nodes::above(path, 2)) {
-        (Some(Node::Arguments(_)), Some(Node::ExprCall(call))) => nodes::name(&call.func),
-        _ => "",
-    };
-    match given_to {
-        _ if key => ends(Sink::BRANCH, "the key of a sort"),
+    match nodes::argument_of(path).map_or("", |call| nodes::name(&call.func)) {
+        _ if is_key(nodes::above(path, 1)) => ends(Sink::BRANCH, "the key of a sort"),
         "filter" => ends(Sink::BRANCH, "the test of a filter"),
         "map" | "tree_map" => {
             value.steps.push(Step::Any);
@@ -454,6 +420,11 @@ fn returned_by_lambda(path: &[Node<'_>], value: &mut Value) -> Next {
         }
         _ => ends(Sink::Returned, "returned by a lambda"),
     }
+}
+
+/// `key=…`
+fn is_key(node: Option<Node<'_>>) -> bool {
+    matches!(node, Some(Node::Keyword(ast)) if ast.arg.as_ref().is_some_and(|name| name == "key"))
 }
 
 /// Whether an assignment reads its own target: `total = total + v`.

@@ -1,10 +1,11 @@
 //! A value that is followed through the program, and the uses that it comes to.
 
 use super::conditions::Fork;
-use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::infer::roles::{is_figure, is_figure_of_run};
-use crate::verdict::source::parse::scope::argument_for;
-use crate::verdict::source::parse::{Node, dotted, nodes, scope};
+use crate::verdict::source::infer::{
+    Names,
+    roles::{is_figure, is_figure_of_run},
+};
+use crate::verdict::source::parse::{Node, argument_for, dotted, nodes, scope};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{TextRange, TextSize};
 
@@ -60,15 +61,8 @@ impl Value {
             Some(Node::ExprAttribute(ast)) => is_figure_of_run(&ast.attr),
             _ => false,
         };
-        let figure = nodes::any(path, &mut |path| named(path));
-        Self {
-            bulk,
-            data: bulk,
-            number: !bulk,
-            origin: nodes::range(path).start(),
-            figure,
-            ..Self::default()
-        }
+        let (figure, origin) = (nodes::any(path, &mut |path| named(path)), nodes::range(path).start());
+        Self { bulk, data: bulk, number: !bulk, origin, figure, ..Self::default() }
     }
 
     /// The value as the call at the end of `call` gives it to the caller.

@@ -1,8 +1,13 @@
 //! What the text lets infer without following values: where a value lives, which class an object is of, what a call does with
 //! an argument, what an occurrence of a tensor does to it.
 
-pub mod changes;
-pub mod libraries;
-pub mod objects;
-pub mod placement;
+mod changes;
+mod libraries;
+mod objects;
+mod placement;
 pub mod roles;
+
+pub use changes::changes;
+pub use libraries::{ARRAYS, FILLS, JOINS, NUMERIC, Names, TENSOR_TYPES, TORCH, joins_arrays, makes_tensor};
+pub use objects::{Objects, Whose};
+pub use placement::{Here, Placement, Placements, device_text, filled, fills, is_kept, tells_form};

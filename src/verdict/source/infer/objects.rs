@@ -68,7 +68,7 @@ impl<'a> Objects<'a> {
             }
             Expr::Call(call) => match &*call.func {
                 Expr::Name(name) => self.class_named(&name.id),
-                Expr::Attribute(ast) if SAME_OBJECT.has(ast.attr.as_str()) => {
+                Expr::Attribute(ast) if SAME_OBJECT.has(&ast.attr) => {
                     self.find_class(&ast.value, path, steps + 1)
                 }
                 _ => None,
@@ -79,10 +79,8 @@ impl<'a> Objects<'a> {
 
     /// The class that all values are of.
     fn agreed(&self, values: Vec<Valued<'a>>, steps: u8) -> Option<Path<'a>> {
-        let mut classes = values
-            .into_iter()
-            .filter(|(value, _)| !value.is_none_literal_expr())
-            .map(|(value, place)| self.find_class(value, &place, steps + 1));
+        let told = values.into_iter().filter(|(value, _)| !value.is_none_literal_expr());
+        let mut classes = told.map(|(value, place)| self.find_class(value, &place, steps + 1));
         let first = classes.next()??;
         classes.all(|class| class.is_some_and(|class| same(&class, &first))).then_some(first)
     }
@@ -148,9 +146,8 @@ impl<'a> Objects<'a> {
             }
             _ => self.values_of(expr, path),
         };
-        let told = values.iter().filter(|(value, _)| !value.is_none_literal_expr());
-        let mut dicts = told.map(|(value, _)| makes_dict(value)).peekable();
-        dicts.peek().is_some() && dicts.all(|dict| dict)
+        let told = || values.iter().filter(|(value, _)| !value.is_none_literal_expr());
+        told().next().is_some() && told().all(|(value, _)| makes_dict(value))
     }
 
     /// All values that a name is given; `None` where it is bound in another way too.
@@ -161,10 +158,8 @@ impl<'a> Objects<'a> {
 
     /// What the attribute of that name is assigned in a region.
     fn assigned(&self, region: &[Node<'a>], attribute: &str) -> Vec<Valued<'a>> {
-        if self.spend().is_none() {
-            return Vec::new();
-        }
-        stores(region, attribute).into_iter().map(scope::value).collect::<Option<_>>().unwrap_or_default()
+        let values = || stores(region, attribute).into_iter().map(scope::value).collect();
+        self.spend().and_then(|()| values()).unwrap_or_default()
     }
 
     /// The only class of that name in the file.
@@ -200,8 +195,7 @@ impl<'a> Objects<'a> {
     }
 
     fn bases(&self, class: &Path<'a>) -> impl Iterator<Item = Path<'a>> {
-        let arguments = nodes::class(class).and_then(|ast| ast.arguments.as_deref());
-        let bases = arguments.into_iter().flat_map(|arguments| arguments.args.iter());
+        let bases = nodes::class(class).into_iter().flat_map(StmtClassDef::bases);
         bases.filter_map(|base| self.class_named(split_callee(&dotted(base)).1))
     }
 
@@ -253,11 +247,8 @@ fn makes_dict(value: &Expr) -> bool {
 }
 
 fn own_method<'a>(class: &Path<'a>, name: &str) -> Option<Path<'a>> {
-    let own = nodes::class(class)?.body.iter().find_map(|stmt| match stmt {
-        Stmt::FunctionDef(ast) if ast.name.as_str() == name => Some(Node::from(ast)),
-        _ => None,
-    })?;
-    Some([class.as_slice(), &[own]].concat())
+    let mut own = nodes::class(class)?.body.iter().filter_map(Stmt::as_function_def_stmt);
+    Some([class.as_slice(), &[own.find(|ast| &*ast.name == name)?.into()]].concat())
 }
 
 /// Whether a function does nothing of its own: `pass`, a text that describes it, an error.

@@ -2,8 +2,7 @@
 
 use super::libraries::{JOINS, Names, SETTINGS, TENSOR_TYPES, gives_host_values, makes_tensor};
 use super::objects::Objects;
-use crate::verdict::source::parse::scope::{self, Given};
-use crate::verdict::source::parse::{Node, Source, dotted, nodes, split_callee, string};
+use crate::verdict::source::parse::{Given, Node, Source, dotted, nodes, scope, split_callee, string};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprGenerator, ExprListComp, ExprName, Operator, UnaryOp};
 use ruff_text_size::Ranged;
 use std::cell::Cell;
@@ -114,14 +113,11 @@ const FORMING: Names = Names(
 
 /// Whether an expression makes a tensor of no data, where the device could make it itself: `torch.randn(64, 20)`.
 pub fn is_filled(expr: &Expr) -> bool {
-    let Expr::Call(call) = expr else { return false };
-    let callee = dotted(&call.func);
-    let (base, name) = split_callee(&callee);
-    base == "torch"
-        && FACTORIES.has(name)
-        && ["device", "out", "pin_memory", "generator"]
-            .iter()
-            .all(|name| call.arguments.find_keyword(name).is_none())
+    let placed = Names("device out pin_memory generator");
+    expr.as_call_expr().is_some_and(|call| {
+        matches!(split_callee(&dotted(&call.func)), ("torch", name) if FACTORIES.has(name))
+            && placed.iter().all(|name| call.arguments.find_keyword(name).is_none())
+    })
 }
 
 /// What methods only give another form: `x` of `x.view(1, n).float()`.
@@ -133,8 +129,7 @@ fn unformed(expr: &Expr) -> &Expr {
 /// The call that makes a tensor of no data which methods only give another form: `torch.zeros(n).unsqueeze(0)`. What is expanded
 /// is none: moved, it has memory for each element.
 pub fn filled(expr: &Expr) -> Option<&ExprCall> {
-    let expr = unformed(expr);
-    expr.as_call_expr().filter(|_| is_filled(expr))
+    Some(unformed(expr)).filter(|expr| is_filled(expr)).and_then(Expr::as_call_expr)
 }
 
 /// Whether an expression makes a tensor of no data in any way: that, in another form, of an array, in the words of old
@@ -191,7 +186,7 @@ const NO_TENSORS: Names = Names("device Size is_tensor get_num_threads is_grad_e
 pub fn device_text(text: &str) -> Placement {
     match text {
         t if t == "cpu" || t.starts_with("cpu:") => Host,
-        t if t.starts_with("cuda") || t.starts_with("hip") || t.starts_with("xpu") => Device,
+        t if ["cuda", "hip", "xpu"].iter().any(|device| t.starts_with(device)) => Device,
         _ => Unknown,
     }
 }
@@ -363,22 +358,21 @@ impl<'a> Placements<'a> {
             return annotated;
         }
         let all = scope::occurrences(&owner, &name.id);
-        let mut bound = None;
-        for store in all.iter().filter(|o| o.store && !o.closure) {
-            let nature = match scope::given(&store.path) {
-                Given::Value(value) => self.guess(value, &store.path, depth + 2),
-                Given::Element(value) => match self.guess(value, &store.path, depth + 2) {
-                    // A tuple of unlike things.
-                    Device => Device,
-                    _ if matches!(value, Expr::Tuple(_)) => Unknown,
+        let given = |path: &[Node<'a>]| {
+            let of = |value: &'a Expr| self.guess(value, path, depth + 2);
+            match scope::given(path) {
+                Given::Value(value) => of(value),
+                // A tuple of unlike things.
+                Given::Element(value) => match of(value) {
+                    Host if value.is_tuple_expr() => Unknown,
                     other => other,
                 },
-                Given::Iterated(_) => scope::gone_through(&store.path)
-                    .map_or(Host, |value| self.guess(value, &store.path, depth + 2)),
+                Given::Iterated(_) => scope::gone_through(path).map_or(Host, of),
                 Given::Other => Unknown,
-            };
-            bound = Some(bound.map_or(nature, |known| same(known, nature)));
-        }
+            }
+        };
+        let stores = all.iter().filter(|o| o.store && !o.closure);
+        let mut bound = stores.map(|store| given(&store.path)).reduce(same);
         // `count = 0`, and then `count += (a == b).sum()`: a tensor of the device from there on.
         for added in all.iter().filter(|o| !o.store && !o.load && !o.closure) {
             if let Some(Node::StmtAugAssign(ast)) = nodes::above(&added.path, 1) {
@@ -412,10 +406,10 @@ fn names_dtype(attribute: &str) -> bool {
 /// What a variable called so usually names: `device`, `local_rank`, `gpu` the GPU; `cpu`, `cpu_device` the host.
 fn device_name(name: &str) -> Placement {
     let name = name.to_ascii_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    let has = |words: Names| words.iter().any(|word| name.contains(word));
     match () {
-        _ if has(&["cpu", "host"]) => Host,
-        _ if has(&["device", "dev", "cuda", "gpu", "rank"]) => Device,
+        _ if has(Names("cpu host")) => Host,
+        _ if has(Names("dev cuda gpu rank")) => Device,
         _ => Unknown,
     }
 }
@@ -455,11 +449,7 @@ fn is_input(path: &[Node<'_>]) -> bool {
 
 /// Arithmetic: one operand on the device puts the result there.
 fn operands(a: Placement, b: Placement) -> Placement {
-    match (a, b) {
-        (Device, _) | (_, Device) => Device,
-        (Host, Host) => Host,
-        _ => Unknown,
-    }
+    if a == Device || b == Device { Device } else { same(a, b) }
 }
 
 /// One value or the other.

@@ -1,8 +1,11 @@
 //! What a callee does with a value that the CPU read: the tables behind rules S04, S06 and S07.
 
 use super::libraries::{ARRAYS, FILLS, NUMERIC, Names, computes_on_host, makes_tensor};
-use crate::verdict::source::parse::nodes::{argument, name};
-use crate::verdict::source::parse::{Node, dotted, nodes, split_callee, string, within};
+use crate::verdict::source::parse::{
+    Node, argument, dotted,
+    nodes::{self, name},
+    split_callee, string, within,
+};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
 

@@ -6,18 +6,11 @@ use super::reader::Case;
 use super::rules::GUARD;
 use crate::model::Frame;
 use crate::rules::grade;
-use crate::verdict::source::flow::conditions::is_about_nan;
-use crate::verdict::source::flow::program::Program;
-use crate::verdict::source::flow::tracer::Tracer;
-use crate::verdict::source::flow::value::{Sink, Value};
-use crate::verdict::source::infer::changes::changes;
-use crate::verdict::source::infer::libraries::{NUMERIC, Names};
-use crate::verdict::source::infer::objects::Objects;
-use crate::verdict::source::infer::placement::Here;
-use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
+use crate::verdict::source::flow::{Program, Sink, Tracer, Use, Value, conditions::is_about_nan};
+use crate::verdict::source::infer::{Here, NUMERIC, Names, Objects, changes};
+use crate::verdict::source::locate::{Index, SyncExpr};
 use crate::verdict::source::mend::repeats;
-use crate::verdict::source::parse::scope;
-use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee};
+use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, scope, split_callee};
 use crate::vocabulary::{Class, Kind, Verdict};
 use ruff_python_ast::{Expr, ExprCall, ExprName, Operator, Stmt, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
@@ -94,9 +87,8 @@ impl<'a> Case<'_, 'a> {
         let path = self.here.path;
         let SyncExpr::Shape("repeat_interleave", _) = self.sync else { return None };
         let counts = repeats(nodes::call(path)?)?;
-        let given = Objects::new(self.here.file()).values_of(counts, path);
-        let text =
-            self.here.text(given.first().filter(|_| given.len() == 1).map_or(counts, |(value, _)| value));
+        let given = nodes::only(Objects::new(self.here.file()).values_of(counts, path));
+        let text = self.here.text(given.map_or(counts, |(value, _)| value));
         let total = match text.split_once(".ptr") {
             Some((batch, rest)) if rest == ".diff()" || rest == format!("[1:] - {batch}.ptr[:-1]") => {
                 format!("{batch}.num_nodes")
@@ -126,8 +118,7 @@ impl<'a> Case<'_, 'a> {
         let own = nodes::range(path);
         let others = nodes::calls(nodes::function_around(path), &|other| other.start() < own.start());
         let earlier = |wanted: &Expr| {
-            let wanted =
-                Some(wanted).filter(|one| one.is_name_expr()).and_then(|one| values(path, one, 0))?;
+            let wanted = values(path, Some(wanted).filter(|one| one.is_name_expr())?, 0)?;
             others.iter().find(|other| surely_before(other, own) && numbers(other).contains(&wanted))
         };
         let read = wanted.into_iter().map(earlier).collect::<Option<Vec<_>>>()?;
@@ -137,21 +128,19 @@ impl<'a> Case<'_, 'a> {
 
     /// A guard that looks for NaN or infinity in what is logged anyway.
     fn logged(self, found: &Verdict) -> Option<(&'static str, String)> {
-        let node = last(self.here.path)?;
-        let text = self.text.to_ascii_lowercase();
-        if found.pattern != Some(GUARD) || !is_about_nan(&text) {
+        if found.pattern != Some(GUARD) || !is_about_nan(&self.text.to_ascii_lowercase()) {
             return None;
         }
-        let guard = self.here.path.iter().rev().find(|node| node.is_statement())?;
+        let node = last(self.here.path)?;
         // One that skips the step needs its answer before the step.
-        let Node::StmtIf(ast) = guard else { return None };
+        let Node::StmtIf(ast) = self.here.path[nodes::statement(self.here.path)?] else { return None };
         let leaves = |stmt: &Stmt| stmt.is_continue_stmt() || stmt.is_break_stmt() || stmt.is_return_stmt();
         if ast.body.iter().any(leaves) {
             return None;
         }
         let tensor = nodes::only(read(node).filter(|name| !NUMERIC.has(&name.id)))?;
         let frame = self.site.frames.first()?;
-        let what = self.shown(self.here, frame, 0, tensor, guard.range())?;
+        let what = self.shown(self.here, frame, 0, tensor, ast.range)?;
         Some(("A39", format!("guards a value that is {what} anyway: test the number that is read there")))
     }
 
@@ -165,16 +154,14 @@ impl<'a> Case<'_, 'a> {
         tensor: &ExprName,
         guard: TextRange,
     ) -> Option<String> {
-        let file = here.file();
+        let lines = here.file().line_of(guard.start())..=here.file().line_of(guard.end());
         let program = Program { tree: self.site.tree, recorded: &frame.file, depth: 0 };
         for (name, path) in with_terms(here.path, tensor) {
             for store in scope::reaching(&path, name) {
                 let mut tracer = Tracer::new(here.placements).of(Some(program));
                 tracer.name(&store, &name.id, Value::new(&store, true));
-                let lines = file.line_of(guard.start())..=file.line_of(guard.end());
-                let told =
-                    tracer.uses.iter().find(|used| used.sink == Sink::Log && !lines.contains(&used.line));
-                if let Some(used) = told {
+                let told = |used: &&Use| used.sink == Sink::Log && !lines.contains(&used.line);
+                if let Some(used) = tracer.uses.iter().find(told) {
                     return Some(used.told());
                 }
             }
@@ -237,19 +224,14 @@ fn total<'a>(path: &[Node<'a>], expr: &'a Expr, steps: u8) -> Option<Values> {
             _ => None,
         },
         Expr::Subscript(ast) if is_last(&ast.slice) => {
-            let place;
-            let (at, cumulated) = match &*ast.value {
-                Expr::Name(name) => {
-                    let (value, at) = assigned(path, name)?;
-                    place = at;
-                    (place.as_slice(), value)
-                }
-                value => (path, value),
+            let (cumulated, at) = match &*ast.value {
+                Expr::Name(name) => assigned(path, name)?,
+                value => (value, path.to_vec()),
             };
             let call = cumulated.as_call_expr().filter(|call| nodes::name(&call.func) == "cumsum")?;
-            let torch = matches!(split_callee(&dotted(&call.func)).0, "torch");
+            let torch = dotted(&call.func) == "torch.cumsum";
             let input = if torch { call.arguments.args.first()? } else { nodes::receiver(call)? };
-            values(at, input, steps + 1)
+            values(&at, input, steps + 1)
         }
         _ => None,
     }
@@ -257,8 +239,7 @@ fn total<'a>(path: &[Node<'a>], expr: &'a Expr, steps: u8) -> Option<Values> {
 
 /// The only argument of `torch.sum(x)` and `sum(x)`, the receiver of `x.sum()`; none where a dimension is named.
 fn input(call: &ExprCall) -> Option<&Expr> {
-    let base = dotted(&call.func);
-    match (split_callee(&base).0, &*call.arguments.args, call.arguments.keywords.is_empty()) {
+    match (split_callee(&dotted(&call.func)).0, &*call.arguments.args, call.arguments.keywords.is_empty()) {
         ("" | "torch", [only], true) => Some(only),
         ("" | "torch", ..) => None,
         (_, [], true) => nodes::receiver(call),
@@ -275,8 +256,7 @@ fn is_last(index: &Expr) -> bool {
 fn hands_over(path: &Path<'_>) -> Option<Values> {
     let call = nodes::call(path)?;
     let first = call.arguments.args.first();
-    let callee = dotted(&call.func);
-    match split_callee(&callee) {
+    match split_callee(&dotted(&call.func)) {
         ("", "int" | "float" | "range") | ("torch", "arange" | "zeros" | "empty" | "ones") => {
             total(path, first?, 0)
         }
@@ -299,9 +279,8 @@ fn numbers(path: &Path<'_>) -> Vec<Values> {
         "zeros ones empty full rand randn arange new_zeros new_ones new_empty new_full view reshape expand repeat range",
     );
     let Some(call) = nodes::call(path) else { return Vec::new() };
-    let callee = dotted(&call.func);
     let arguments = &*call.arguments.args;
-    let parts: Vec<&Expr> = match split_callee(&callee) {
+    let parts: Vec<&Expr> = match split_callee(&dotted(&call.func)) {
         ("", "int" | "float") => arguments.first().into_iter().collect(),
         (base, "item") if !base.is_empty() => nodes::receiver(call).into_iter().collect(),
         (_, name) if SIZED.has(name) => arguments.iter().flat_map(terms).collect(),

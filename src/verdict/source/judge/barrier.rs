@@ -1,10 +1,11 @@
 //! Waits that make a copied buffer valid (S15b).
 
-use crate::verdict::source::infer::placement::{Placement, device_text};
-use crate::verdict::source::parse::nodes::{self, flag, function_scope, range, statement};
-use crate::verdict::source::parse::scope::{self, Definition};
-use crate::verdict::source::parse::{Node, Path, Source, dotted, last, split_callee, string, within};
-use ruff_python_ast::{Expr, ExprCall, ExprContext};
+use crate::verdict::source::infer::{Placement, device_text};
+use crate::verdict::source::parse::{
+    Node, Path, Source, dotted, flag, function_scope, last, nodes, range, scope, split_callee, statement,
+    string, within,
+};
+use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 /// The copy to the host that the wait at the end of `path` makes readable.
@@ -101,26 +102,21 @@ impl Span {
     fn is_own(&self, wait: &Path<'_>, function: &[Node<'_>]) -> bool {
         let Some(call) = nodes::call(wait) else { return false };
         let callee = dotted(&call.func);
-        let event = split_callee(&callee).0;
-        let records = nodes::calls(function, &|call| split_callee(&dotted(&call.func)) == (event, "record"));
-        let wait = range(wait).start();
-        records
-            .iter()
-            .map(|record| range(record).start())
-            .any(|at| self.copy < at && (at < wait || wait < self.copy))
+        let (event, wait) = (split_callee(&callee).0, call.start());
+        nodes::any_call(function, &|call| {
+            let after = self.copy < call.start() && (call.start() < wait || wait < self.copy);
+            after && split_callee(&dotted(&call.func)) == (event, "record")
+        })
     }
 }
 
 /// Whether all branches and loops around a wait are around the read too.
 pub(super) fn surely_before(wait: &Path<'_>, read: TextRange) -> bool {
     wait[function_scope(wait) + 1..].iter().all(|node| match node {
-        Node::StmtIf(_)
-        | Node::ElifElseClause(_)
-        | Node::StmtFor(_)
-        | Node::StmtWhile(_)
-        | Node::StmtTry(_)
-        | Node::ExceptHandlerExceptHandler(_)
-        | Node::MatchCase(_) => within(read, *node),
+        Node::StmtIf(_) | Node::StmtFor(_) | Node::StmtWhile(_) | Node::StmtTry(_) => within(read, *node),
+        Node::ElifElseClause(_) | Node::ExceptHandlerExceptHandler(_) | Node::MatchCase(_) => {
+            within(read, *node)
+        }
         _ => true,
     })
 }
@@ -131,14 +127,12 @@ pub(super) fn copies_down(call: &ExprCall) -> bool {
         return false;
     }
     let Expr::Attribute(method) = &*call.func else { return false };
-    let device =
-        call.arguments.find_keyword("device").map(|keyword| &keyword.value).or(call.arguments.args.first());
     match method.attr.as_str() {
         "cpu" => true,
-        "to" => {
-            device.and_then(string).is_some_and(|device| device_text(device) == Placement::Host)
-                || matches!(device, Some(Expr::Call(call)) if call.arguments.args.first().and_then(string) == Some("cpu"))
-        }
+        "to" => match call.arguments.find_argument_value("device", 0) {
+            Some(Expr::Call(call)) => call.arguments.args.first().and_then(string) == Some("cpu"),
+            device => device.and_then(string).is_some_and(|device| device_text(device) == Placement::Host),
+        },
         // Which way `copy_` goes, only names tell.
         "copy_" => {
             let receiver = dotted(&method.value).to_ascii_lowercase();
@@ -177,8 +171,7 @@ pub(super) fn expression<'a>(target: &Path<'a>) -> Option<&'a Expr> {
 /// The reads of the target: of the same name as long as the copy's binding lasts, or of the same attribute in the function.
 pub(super) fn reads<'a>(target: &Path<'a>, name: &str) -> Vec<Path<'a>> {
     if let Some(Node::ExprName(ast)) = last(target) {
-        let owner = scope::owner(target, &ast.id);
-        let mut reads = scope::reached(&owner, &ast.id, &Definition::new(target));
+        let mut reads = scope::reads(target, &ast.id);
         reads.retain(|read| !is_written(read));
         return reads;
     }
@@ -187,13 +180,13 @@ pub(super) fn reads<'a>(target: &Path<'a>, name: &str) -> Vec<Path<'a>> {
 
 /// The reads of an attribute in a function.
 fn attribute_reads<'a>(function: &[Node<'a>], name: &str) -> Vec<Path<'a>> {
-    nodes::find(function, &mut |path| {
-        nodes::attribute(path).is_some_and(|ast| {
-            ast.ctx == ExprContext::Load
-                && format!("{}.{}", dotted(&ast.value), ast.attr) == name
-                && !is_written(path)
-        })
-    })
+    let attribute = split_callee(name).1;
+    let mut reads = nodes::attributes(function, attribute);
+    reads.retain(|path| {
+        let read = nodes::attribute(path).filter(|ast| ast.ctx.is_load());
+        read.is_some_and(|ast| format!("{}.{attribute}", dotted(&ast.value)) == name) && !is_written(path)
+    });
+    reads
 }
 
 /// Whether a buffer is only written where it is named: `host.copy_(x)`.

@@ -4,15 +4,13 @@ use super::reader::{Case, SiteReader};
 use super::rules::judge;
 use crate::model::Frame;
 use crate::rules::grade::{DECIDED, HANDED_ON, HIGHEST_INDEX, PER_CALLER, S06_OPEN};
-use crate::verdict::source::flow::program::Program;
-use crate::verdict::source::flow::tracer::Tracer;
-use crate::verdict::source::flow::value::{Sink, Use, Value};
-use crate::verdict::source::infer::placement::{Here, Placements};
-use crate::verdict::source::locate::callee::{self, Callee};
-use crate::verdict::source::parse::scope::{self, argument_for};
-use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, split_callee};
+use crate::verdict::source::flow::{Program, Sink, Tracer, Use, Value};
+use crate::verdict::source::infer::{Here, Placements};
+use crate::verdict::source::locate::{Callee, callee};
+use crate::verdict::source::parse::{Node, Path, Source, argument_for, dotted, last, nodes, scope};
 use crate::vocabulary::{Class, Kind, NUMBER_BYTES, Verdict};
 use ruff_python_ast::{Expr, ExprName, Operator};
+use std::mem::discriminant;
 use std::rc::Rc;
 
 /// Callers in the user's code looked into, one after the other, for a returned value.
@@ -90,10 +88,10 @@ impl<'s> SiteReader<'s> {
 
 /// Whether a library's frame only calls what it is given and hands on what it gets: modules, `torch.no_grad` as a decorator.
 pub(super) fn calls_on(frame: &Frame) -> bool {
-    let file = frame.file.replace('\\', "/");
-    let wrappers =
+    const WRAPPERS: [&str; 4] =
         ["torch/nn/modules/module.py", "torch/utils/_contextlib.py", "torch/_dynamo/", "/contextlib.py"];
-    wrappers.iter().any(|wrapper| file.contains(wrapper))
+    let file = frame.file.replace('\\', "/");
+    WRAPPERS.iter().any(|wrapper| file.contains(wrapper))
 }
 
 impl Case<'_, '_> {
@@ -154,8 +152,7 @@ impl Case<'_, '_> {
         for used in &mut late {
             (used.deferred, used.value.collected) = (collected.is_some(), collected);
         }
-        let hops = if late.is_empty() { 0 } else { hops };
-        (late, hops)
+        if late.is_empty() { (late, 0) } else { (late, hops) }
     }
 
     /// Replaces "returned" by what the caller does with it, as far as the frames (or the only use in the file) show. `inner` is
@@ -235,9 +232,9 @@ impl Case<'_, '_> {
             return None;
         }
         let placements = Placements::new(file);
+        let program = Program { tree: self.site.tree, recorded: &frame.file, depth: 0 };
         let mut uses = Vec::new();
         for (call, used) in calls.iter().flat_map(|call| left.iter().map(move |used| (call, used))) {
-            let program = Program { tree: self.site.tree, recorded: &frame.file, depth: 0 };
             let mut tracer = Tracer::new(&placements).of(Some(program));
             let value = used.value.returned_to(call);
             match nodes::call(call).and_then(|call| used.container(function, call)) {
@@ -248,9 +245,7 @@ impl Case<'_, '_> {
             uses.append(&mut tracer.uses);
         }
         if self.site.frames.first().is_some_and(|own| own.file != frame.file) {
-            for used in &mut uses {
-                used.lies_in(&frame.file);
-            }
+            uses.iter_mut().for_each(|used| used.lies_in(&frame.file));
         }
         Some(uses)
     }
@@ -264,12 +259,11 @@ fn only_calls<'a>(file: &'a Source, name: &str, path: &[Node<'_>]) -> Vec<Path<'
     let own = nodes::range(nodes::function_around(path));
     nodes::calls(&[file.module()], &|call| {
         let callee = dotted(&call.func);
-        let (base, called) = split_callee(&callee);
-        called == name && matches!(base, "" | "self") && !nodes::within(call, own)
+        callee.strip_prefix("self.").unwrap_or(&callee) == name && !nodes::within(call, own)
     })
 }
 
 /// Whether all uses are of one sort.
 fn alike(uses: &[Use]) -> bool {
-    uses.windows(2).all(|pair| std::mem::discriminant(&pair[0].sink) == std::mem::discriminant(&pair[1].sink))
+    uses.array_windows().all(|[one, other]| discriminant(&one.sink) == discriminant(&other.sink))
 }

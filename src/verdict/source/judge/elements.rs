@@ -1,14 +1,12 @@
 //! Reads of one element after the other of what a loop goes through, which one read before the loop gives as well.
 
 use super::reader::Case;
-use crate::verdict::source::infer::changes::changes;
-use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::infer::placement::{Here, Placement};
-use crate::verdict::source::locate::sync_expr::{SyncExpr, tested};
-use crate::verdict::source::parse::imports::split_root;
-use crate::verdict::source::parse::scope::{self, Given};
-use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee};
-use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprName};
+use crate::verdict::source::infer::{Here, Names, Placement, changes};
+use crate::verdict::source::locate::{SyncExpr, tested};
+use crate::verdict::source::parse::{
+    Given, Node, Path, dotted, last, nodes, scope, split_callee, split_root,
+};
+use ruff_python_ast::{Expr, ExprCall, ExprName};
 
 /// Names followed to what they are given.
 const MAX_STEPS: u8 = 8;
@@ -68,14 +66,13 @@ impl Case<'_, '_> {
                 }
             }
             Expr::Subscript(ast) => {
-                let turn = loop_over(here.path, nodes::elements(&ast.slice))?;
+                let turn = &here.path[..=loop_over(here.path, nodes::elements(&ast.slice))?];
                 let held = dotted(&ast.value);
-                let named = !held.contains(['(', '[', '?']);
-                let same = named && !is_changed(&here.path[..=turn], &held);
+                let same = !held.contains(['(', '[', '?']) && !is_changed(turn, &held);
                 // A method that the loop calls may give an attribute something else.
                 let own =
                     ast.value.is_name_expr() && (ast.slice.is_tuple_expr() || sure(here.path, &ast.value));
-                same.then(|| own && is_idle(&here.path[..=turn]))
+                same.then(|| own && is_idle(turn))
             }
             _ => None,
         }
@@ -90,15 +87,10 @@ impl Case<'_, '_> {
                     matches!(path[..], [.., Node::ExprCall(call), Node::ExprAttribute(method), _]
                         if TENSORS.has(&method.attr) && nodes::within(method, &*call.func))
                 };
-                let all = scope::mentions(here.path, &name.id);
-                all.iter().any(|one| one.load && asked(&one.path))
-                    || steps < MAX_STEPS && {
-                        let given = scope::reaching(here.path, name);
-                        !given.is_empty()
-                            && given
-                                .iter()
-                                .all(|path| self.is_given_tensor(here, inner, name, path, steps + 1))
-                    }
+                let tensor = |path: &Path<'a>| self.is_given_tensor(here, inner, name, path, steps + 1);
+                let given = || Some(scope::reaching(here.path, name)).filter(|all| !all.is_empty());
+                scope::mentions(here.path, &name.id).iter().any(|one| one.load && asked(&one.path))
+                    || steps < MAX_STEPS && given().is_some_and(|all| all.iter().all(tensor))
             }
             Expr::Call(call) => {
                 let callee = dotted(&call.func);
@@ -180,13 +172,13 @@ fn is_idle(turn: &[Node<'_>]) -> bool {
 /// Whether something in the loop at the end of a path assigns or changes what is called so.
 fn is_changed(turn: &[Node<'_>], held: &str) -> bool {
     nodes::any(turn, &mut |path| {
-        let stored = match last(path) {
-            Some(Node::ExprName(ast)) if ast.id.as_str() == held => ast.ctx != ExprContext::Load,
+        let context = match last(path) {
+            Some(Node::ExprName(ast)) if ast.id == held => ast.ctx,
             Some(Node::ExprAttribute(ast)) if format!("{}.{}", dotted(&ast.value), ast.attr) == held => {
-                ast.ctx != ExprContext::Load
+                ast.ctx
             }
             _ => return false,
         };
-        stored || changes(path)
+        !context.is_load() || changes(path)
     })
 }

@@ -5,14 +5,13 @@ use super::guard::guard;
 use super::pinned::Home;
 use crate::model::Frame;
 use crate::rules::grade::{self, Grade};
-use crate::verdict::source::flow::program::Program;
-use crate::verdict::source::infer::placement::Here;
+use crate::verdict::source::flow::Program;
+use crate::verdict::source::infer::{Here, Names};
 use crate::verdict::source::locate::line;
 use crate::verdict::source::mend::is_clock;
-use crate::verdict::source::parse::nodes::{self, statement};
-use crate::verdict::source::parse::{Node, Source};
+use crate::verdict::source::parse::{Node, Source, nodes, statement};
 use crate::vocabulary::Kind;
-use ruff_python_ast::{Expr, ExprCall, Stmt};
+use ruff_python_ast::{ExprCall, Stmt};
 use ruff_text_size::Ranged;
 
 /// Finds the purpose of the `synchronize()` call at the end of `path`.
@@ -61,38 +60,32 @@ fn is_wrapper(path: &[Node<'_>]) -> bool {
 fn timing(file: &Source, path: &[Node<'_>]) -> Option<String> {
     let (block, own) = nodes::place(path)?;
     // Other synchronisations and event records belong to the measurement.
+    let measures = Names("synchronize record empty_cache reset_peak_memory_stats barrier");
     let transparent = |stmt: &&Stmt| {
-        !only_calls(stmt, &["synchronize", "record", "empty_cache", "reset_peak_memory_stats", "barrier"])
+        let call = stmt.as_expr_stmt().and_then(|ast| ast.value.as_call_expr());
+        call.is_none_or(|call| !measures.has(nodes::name(&call.func)))
     };
     let before = block[..own].iter().rev().find(transparent);
     let own_statement = statement(path)?;
     let mut after = block[own + 1..].iter().chain(after_block(path, own_statement));
     let mut beside = before.into_iter().chain(after.find(transparent));
     if let Some(clock) = beside.find_map(|stmt| first_call(stmt, |call| is_clock(file, call))) {
-        let line = file.line_of(clock.start());
-        return Some(format!("`{}` on line {line} reads a clock next to it", file.text(clock)));
+        let (text, line) = (file.text(clock), file.line_of(clock.start()));
+        return Some(format!("`{text}` on line {line} reads a clock next to it"));
     }
     let mut later = block[own + 1..].iter().take(6).chain(after_block(path, own_statement));
     let call = later.find_map(|stmt| first_call(stmt, |call| nodes::name(&call.func) == "elapsed_time"))?;
-    let line = file.line_of(call.start());
-    Some(format!("`{}` on line {line} needs the events to be over", file.text(call)))
+    Some(format!("`{}` on line {} needs the events to be over", file.text(call), file.line_of(call.start())))
 }
 
 /// The statements right after the block that holds `path[at]`, where that is a `with` or an `if`: a timer often closes there.
 fn after_block<'a>(path: &[Node<'a>], at: usize) -> impl Iterator<Item = &'a Stmt> {
     let above = at.checked_sub(1).filter(|&above| matches!(path[above], Node::StmtWith(_) | Node::StmtIf(_)));
     let rest = above.map(|above| {
-        let block = nodes::block(path, above);
         let end = path[above].end();
-        block.iter().filter(move |stmt| stmt.start() >= end).take(2)
+        nodes::block(path, above).iter().filter(move |stmt| stmt.start() >= end).take(2)
     });
     rest.into_iter().flatten()
-}
-
-/// Whether a statement is a call of one of the names.
-fn only_calls(stmt: &Stmt, names: &[&str]) -> bool {
-    let Stmt::Expr(ast) = stmt else { return false };
-    matches!(&*ast.value, Expr::Call(call) if names.contains(&nodes::name(&call.func)))
 }
 
 /// The first call in a simple statement (or a compound one's header) that `wanted` picks.

@@ -3,8 +3,7 @@
 use super::barrier::Span;
 use super::pinned::Home;
 use super::race::{from_its_start, sent, writes};
-use crate::verdict::source::parse::nodes::{self, flag, range};
-use crate::verdict::source::parse::{Node, dotted};
+use crate::verdict::source::parse::{Node, dotted, flag, nodes, range};
 use ruff_python_ast::{Expr, ExprCall};
 
 /// The write to a pinned buffer that the wait at the end of `path` holds back until a copy of the buffer has ended.
@@ -29,8 +28,8 @@ pub fn guard(home: Home<'_>, path: &[Node<'_>]) -> Option<String> {
         let name = dotted(buffer);
         let writes = nodes::find(function, &mut |path| writes(path, &name, true) || is_element(path, &name));
         let write = writes.into_iter().find(|write| {
-            Span::new(&copy, write, function).and_then(|span| span.meant(&waits, range(path), function))
-                == Some(range(path))
+            let span = Span::new(&copy, write, function);
+            span.and_then(|span| span.meant(&waits, range(path), function)) == Some(range(path))
         })?;
         let (sent, written) = (file.line_of(range(&copy).start()), file.line_of(range(&write).start()));
         (is_given(home, &name) || home.is_made_once(buffer, path)).then(|| {
@@ -44,31 +43,27 @@ pub fn guard(home: Home<'_>, path: &[Node<'_>]) -> Option<String> {
 /// The buffer, or the list of buffers, of which a call uploads: `b.cuda()`, `y.copy_(b[:n])`, `pair[i].to(d)`.
 fn buffer(call: &ExprCall) -> Option<&Expr> {
     let sent = sent(call)?;
-    match sent {
-        Expr::Subscript(ast) if from_its_start(sent).is_none() => from_its_start(&ast.value),
-        _ => from_its_start(sent),
-    }
-    .map(|(buffer, _)| buffer)
+    let element = || from_its_start(&sent.as_subscript_expr()?.value);
+    Some(from_its_start(sent).or_else(element)?.0)
 }
 
 /// Whether the last node writes to one of a list of buffers in place: `pair[i].copy_(x)`.
 fn is_element(path: &[Node<'_>], name: &str) -> bool {
-    let Some(call) = nodes::call(path) else { return false };
     let element = |on: &Expr| matches!(on, Expr::Subscript(ast) if dotted(&ast.value) == name);
-    nodes::name(&call.func).ends_with('_')
-        && !flag(call, "non_blocking")
-        && nodes::receiver(call).is_some_and(element)
+    nodes::call(path).is_some_and(|call| {
+        nodes::name(&call.func).ends_with('_')
+            && !flag(call, "non_blocking")
+            && nodes::receiver(call).is_some_and(element)
+    })
 }
 
 /// Whether an assignment of the file gives the name pinned memory, or several buffers of it.
 fn is_given(home: Home<'_>, name: &str) -> bool {
-    let gives = &mut |path: &[Node<'_>]| {
+    let made = |call: &ExprCall| home.makes_pinned(call, 0);
+    nodes::any(&[home.file.module()], &mut |path| {
         let Some(Node::StmtAssign(ast)) = nodes::last(path) else { return false };
-        let named = ast.targets.iter().any(|target| dotted(target) == name);
-        let made = |call: &ExprCall| home.makes_pinned(call, 0);
-        named
+        ast.targets.iter().any(|target| dotted(target) == name)
             && (home.file.text(&*ast.value).contains("pin_memory")
                 || nodes::any_call(&[Node::from(&*ast.value)], &made))
-    };
-    nodes::any(&[home.file.module()], gives)
+    })
 }

@@ -1,14 +1,12 @@
 //! Where pinned memory is made: in the file that uses it, or in another one of the program.
 
-use crate::verdict::source::flow::program::Program;
-use crate::verdict::source::infer::objects::Objects;
-use crate::verdict::source::parse::imports::{Import, split_root};
-use crate::verdict::source::parse::nodes::{self, flag, function_scope, range};
-use crate::verdict::source::parse::scope;
-use crate::verdict::source::parse::{Node, Path, Source, dotted, last};
+use crate::verdict::source::flow::{Program, binds, has_class, has_function};
+use crate::verdict::source::infer::Objects;
+use crate::verdict::source::parse::{
+    Import, Node, Path, Source, dotted, flag, function_scope, last, nodes, range, scope,
+};
 use ruff_python_ast::{Expr, ExprCall, ExprContext};
 use ruff_text_size::Ranged;
-use std::rc::Rc;
 
 /// Functions looked at, one calling the other, for what one returns and for whether a line runs once.
 const MAX_CALLS: u8 = 5;
@@ -20,7 +18,7 @@ pub(super) struct Home<'p> {
     pub file: &'p Source,
 }
 
-impl<'p> Home<'p> {
+impl Home<'_> {
     /// Whether a buffer is pinned memory that is made in one place, which runs once in the process: by torch, or by a function of the
     /// program that returns what it makes; of a name, or a field that an object's class gives it.
     ///
@@ -78,10 +76,7 @@ impl<'p> Home<'p> {
             };
             !returns.is_empty() && returns.iter().all(pinned)
         };
-        match self.abroad(&callee, Program::function) {
-            Some((recorded, file, name)) => returns(self.at(&recorded, &file), &name),
-            None => returns(self, &callee),
-        }
+        self.abroad(&callee, has_function, &returns).unwrap_or_else(|| returns(self, &callee))
     }
 
     /// Whether a name has one value as long as the process runs, which `is` finds to be it.
@@ -91,8 +86,8 @@ impl<'p> Home<'p> {
         let stores = all.into_iter().filter(|one| one.store || !one.load);
         let Some(one) = nodes::only(stores) else { return false };
         if let Some(Node::Alias(_)) = last(&one.path) {
-            let Some((recorded, file, name)) = self.abroad(name, Program::value) else { return false };
-            return self.at(&recorded, &file).once(&name, &[file.module()], is);
+            let once = |home: Home<'_>, name: &str| home.once(name, &[home.file.module()], is);
+            return self.abroad(name, binds, &once) == Some(true);
         }
         let runs = scope::parameter(&owner, name).is_none() && runs_once(self.file, &owner, 0);
         scope::value(one.path).is_some_and(|(value, place)| runs && !is_repeated(&place) && is(self, value))
@@ -105,10 +100,7 @@ impl<'p> Home<'p> {
         let given = |home: Home<'_>, name: &str| {
             Objects::new(home.file).class_named(name).is_some_and(|class| home.has_own(&class, field))
         };
-        match self.abroad(&callee, Program::class) {
-            Some((recorded, file, name)) => given(self.at(&recorded, &file), &name),
-            None => given(self, &callee),
-        }
+        self.abroad(&callee, has_class, &given).unwrap_or_else(|| given(self, &callee))
     }
 
     /// Whether `__init__` of a class gives a field pinned memory, and the file gives it nothing else.
@@ -133,21 +125,16 @@ impl<'p> Home<'p> {
         all
     }
 
-    /// The file that defines what an import of this one calls so.
-    fn abroad<T>(
+    /// What `look` finds in the file that defines what an import of this one calls so.
+    fn abroad(
         self,
         name: &str,
-        find: impl Fn(Program<'p>, &Import, Option<&str>) -> Option<T>,
-    ) -> Option<T> {
-        let (root, rest) = split_root(name);
-        find(self.program, &Import::of(self.file, root)?, rest)
-    }
-
-    fn at<'f>(&self, recorded: &'f str, file: &'f Rc<Source>) -> Home<'f>
-    where
-        Self: 'f,
-    {
-        Home { program: Program { recorded, ..self.program }, file }
+        defines: fn(&Source, &str) -> bool,
+        look: &dyn Fn(Home<'_>, &str) -> bool,
+    ) -> Option<bool> {
+        let (recorded, file, name) = self.program.find(&Import::of(self.file, name)?, defines)?;
+        let program = Program { recorded: &recorded, ..self.program };
+        Some(look(Home { program, file: &file }, &name))
     }
 }
 
@@ -157,9 +144,7 @@ fn is_of_self(path: &Path<'_>) -> bool {
 
 /// Whether a loop or a comprehension of its function holds the last node.
 fn is_repeated(path: &[Node<'_>]) -> bool {
-    path[function_scope(path)..]
-        .iter()
-        .any(|&node| matches!(node, Node::StmtFor(_) | Node::StmtWhile(_)) || nodes::is_comprehension(node))
+    path[function_scope(path)..].iter().any(|&node| nodes::is_loop(node) || nodes::is_comprehension(node))
 }
 
 /// Whether the code of the module or function at the end of a path runs once: its only mention in the file is a call that does.
@@ -170,8 +155,7 @@ fn runs_once(file: &Source, owner: &[Node<'_>], calls: u8) -> bool {
 }
 
 fn is_called_once(file: &Source, name: &str, calls: u8) -> bool {
-    let names = &mut |path: &[Node<'_>]| matches!(last(path), Some(Node::ExprName(ast)) if ast.id == name);
-    let Some(only) = nodes::only(nodes::find(&[file.module()], names)) else { return false };
+    let Some(only) = nodes::only(nodes::named(file.module(), name)) else { return false };
     let at = range(&only);
     let called = matches!(nodes::above(&only, 1), Some(Node::ExprCall(call)) if call.func.range() == at);
     called

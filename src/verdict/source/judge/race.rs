@@ -2,12 +2,12 @@
 
 use super::barrier::{copies_down, expression, reads, surely_before, target};
 use super::pinned::Home;
-use crate::verdict::source::flow::program::Program;
-use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::flow::Program;
+use crate::verdict::source::infer::Names;
 use crate::verdict::source::locate::line::{Tier, runs_in, walk_line};
-use crate::verdict::source::parse::nodes::{self, flag, function_scope, range};
-use crate::verdict::source::parse::scope;
-use crate::verdict::source::parse::{Node, Path, Source, dotted, last, within};
+use crate::verdict::source::parse::{
+    Node, Path, Source, dotted, flag, function_scope, last, nodes, range, scope, within,
+};
 use ruff_python_ast::{Expr, ExprCall, ExprContext};
 use ruff_text_size::{Ranged, TextRange};
 
@@ -75,11 +75,12 @@ pub fn read_early(file: &Source, line: u32, function: &str) -> Option<Use> {
     let (turn, from) = (turn(&copy), range(&copy).end());
     let around = nodes::function_around(&copy);
     let leaves = |to: TextRange| {
-        let between = |path: &[Node<'_>]| from <= range(path).start() && range(path).end() <= to.start();
         nodes::any(around, &mut |path| {
-            let ends =
-                matches!(last(path), Some(Node::StmtContinue(_) | Node::StmtBreak(_) | Node::StmtReturn(_)));
-            ends && between(path)
+            let Some(node @ (Node::StmtContinue(_) | Node::StmtBreak(_) | Node::StmtReturn(_))) = last(path)
+            else {
+                return false;
+            };
+            from <= node.start() && node.end() <= to.start()
         })
     };
     let polled = nodes::any_call(around, &|call| nodes::name(&call.func) == "query");
@@ -138,14 +139,10 @@ pub(super) fn writes(path: &[Node<'_>], name: &str, whole: bool) -> bool {
         Some(Node::ExprSubscript(ast)) => {
             ast.ctx == ExprContext::Store
                 && dotted(&ast.value) == name
-                && (whole || is_buffer_start(&ast.slice))
+                && (whole || ast.slice.as_slice_expr().is_some_and(|slice| slice.lower.is_none()))
         }
         _ => false,
     }
-}
-
-fn is_buffer_start(slice: &Expr) -> bool {
-    matches!(slice, Expr::Slice(slice) if slice.lower.is_none())
 }
 
 /// Whether all branches around the last node are around the other place too: then it ran when that is reached. A loop that fills a

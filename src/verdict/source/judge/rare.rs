@@ -34,7 +34,7 @@ impl Case<'_, '_> {
 /// Whether a loop of the function around the last node stands behind `from` and around the node.
 fn loops(path: &[Node<'_>], from: TextSize) -> bool {
     let own = path[nodes::function_scope(path)..].iter();
-    own.rev().any(|node| matches!(node, Node::StmtFor(_) | Node::StmtWhile(_)) && node.start() > from)
+    own.rev().any(|node| nodes::is_loop(*node) && node.start() > from)
 }
 
 fn seldom(file: &Source, ast: &StmtIf, verb: &str) -> Evidence {

@@ -6,16 +6,12 @@ use crate::model::Frame;
 use crate::rules::grade::{self, Grade};
 use crate::rules::says;
 use crate::verdict::source::flow::conditions::{fork, is_asserted, is_choice, is_guard, settled_by};
-use crate::verdict::source::infer::placement::{Here, Placement, fills, is_kept};
-use crate::verdict::source::infer::roles;
-use crate::verdict::source::locate::fit;
-use crate::verdict::source::locate::observed::Observed;
-use crate::verdict::source::locate::sync_expr::SyncExpr;
+use crate::verdict::source::infer::{Here, Placement, fills, is_kept, roles};
+use crate::verdict::source::locate::{Observed, SyncExpr, fit};
 use crate::verdict::source::mend::{Mended, Subject, mend};
-use crate::verdict::source::parse::tree::SourceTree;
-use crate::verdict::source::parse::{Node, nodes};
+use crate::verdict::source::parse::{Node, SourceTree, nodes};
 use crate::vocabulary::{Class, Evidence, Kind, NUMBER_BYTES, RuleId, Verdict};
-use ruff_python_ast::UnaryOp;
+use ruff_python_ast::{Expr, UnaryOp};
 
 /// Everything needed to judge the expressions of one site.
 #[derive(Clone, Copy)]
@@ -141,9 +137,8 @@ impl Case<'_, '_> {
             Some(operator) => fit::is_copy(operator),
             None => {
                 let data = nodes::call(self.here.path).and_then(|call| call.arguments.args.first());
-                data.is_some_and(|data| {
-                    !(data.is_list_expr() || data.is_tuple_expr() || data.is_list_comp_expr())
-                }) && self.site.observed.copy.is_some_and(|copy| copy.bytes > NUMBER_BYTES)
+                data.is_some_and(|data| !matches!(data, Expr::List(_) | Expr::Tuple(_) | Expr::ListComp(_)))
+                    && self.site.observed.copy.is_some_and(|copy| copy.bytes > NUMBER_BYTES)
             }
         }
     }
@@ -169,12 +164,8 @@ impl Case<'_, '_> {
                     _ => "C15",
                 };
                 let grade = if known { grade::S09 } else { grade::S09_LINE };
-                let mut verdict = self.says(
-                    grade,
-                    Kind::Upload,
-                    pattern,
-                    "waits for an upload: no GPU value reaches the CPU",
-                );
+                let what = "waits for an upload: no GPU value reaches the CPU";
+                let mut verdict = self.says(grade, Kind::Upload, pattern, what);
                 verdict.evidence.extend(moved.and_then(|x| surroundings::made(self.here, x)));
                 verdict
             }
@@ -230,9 +221,8 @@ impl Case<'_, '_> {
                 file.ends_with("_tensor_str.py") || matches!(function, "__repr__" | "__str__")
             });
         let mut verdict = self.value(if repr { "A16" } else { "A15" }, false);
-        let mut around = self.here.path.iter().rev();
         // Shown by `print` itself rather than by a logger.
-        let call = around.find_map(|node| if let Node::ExprCall(call) = node { Some(*call) } else { None });
+        let call = self.here.path.iter().rev().find_map(|node| node.expr_call());
         if verdict.kind == Kind::Logging && repr && call.is_none_or(roles::prints) {
             verdict.kind = Kind::DebugPrint;
             verdict.evidence[0].text += "; printing a tensor reads its elements one by one";

@@ -2,13 +2,10 @@
 
 use super::reader::Case;
 use crate::rules::{grade, says};
-use crate::verdict::source::flow::value::{Step, constant_step};
-use crate::verdict::source::infer::changes::changes;
-use crate::verdict::source::infer::libraries::{Names, TORCH};
-use crate::verdict::source::infer::placement::{Here, Placement};
-use crate::verdict::source::locate::sync_expr::{Index, SyncExpr};
-use crate::verdict::source::parse::scope::{self, Definition};
-use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee};
+use crate::verdict::source::flow::{Step, constant_step};
+use crate::verdict::source::infer::{Here, Names, Placement, TORCH, changes};
+use crate::verdict::source::locate::{Index, SyncExpr};
+use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, scope, split_callee};
 use crate::vocabulary::{Class, Kind, Verdict};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, UnaryOp};
 use ruff_text_size::Ranged;
@@ -28,6 +25,7 @@ const TESTS: Names =
 const TOTALS: Names = Names("sum any all count_nonzero mean");
 
 /// What is asked of the elements that a mask, or an operator, selects.
+#[derive(Default)]
 struct Asked<'a> {
     /// Text of the mask; `None` where there is none.
     mask: Option<String>,
@@ -48,17 +46,14 @@ impl<'a> Asked<'a> {
     fn total(&mut self, name: &str, tested: bool, path: &[Node<'a>]) {
         self.mean |= name == "mean";
         self.numbers |= !tested && matches!(name, "sum" | "mean");
-        match (nodes::above(path, 1), nodes::above(path, 2)) {
-            (Some(Node::ExprAttribute(ast)), Some(Node::ExprCall(_))) if ast.attr.as_str() == "item" => {
-                self.read.push(path[..path.len() - 2].to_vec());
+        let read = match path {
+            [.., Node::ExprCall(_), Node::ExprAttribute(ast), _] => &*ast.attr == "item",
+            [.., Node::ExprCall(call), Node::Arguments(_), _] => {
+                call.func.as_name_expr().is_some_and(|name| Names("int float bool").has(&name.id))
             }
-            (Some(Node::Arguments(_)), Some(Node::ExprCall(call)))
-                if call.func.as_name_expr().is_some_and(|name| Names("int float bool").has(&name.id)) =>
-            {
-                self.read.push(path[..path.len() - 2].to_vec());
-            }
-            _ => {}
-        }
+            _ => false,
+        };
+        self.read.extend(read.then(|| path[..path.len() - 2].to_vec()));
     }
 }
 
@@ -95,15 +90,13 @@ impl<'a> Case<'_, 'a> {
             }
             _ => return None,
         };
-        let mut asked =
-            Asked { mask, mean: false, numbers: false, names: 0, counts: Vec::new(), read: Vec::new() };
+        let mut asked = Asked { mask, ..Asked::default() };
         if !self.ends_in_totals(path, &mut asked, is_test(path)) {
             return None;
         }
-        let judged = |all: &[Path<'a>]| all.iter().map(|path| self.number(path)).collect::<Vec<_>>();
-        let counted = judged(&asked.counts);
+        let counted: Vec<_> = asked.counts.iter().map(|path| self.number(path)).collect();
         if counted.iter().any(|one| one.class != Class::False)
-            || judged(&asked.read).iter().any(|one| one.class == Class::True)
+            || asked.read.iter().filter(|path| self.number(path).class == Class::True).count() > 0
         {
             return None;
         }
@@ -151,13 +144,10 @@ impl<'a> Case<'_, 'a> {
     /// Whether all that the last node of `path` comes to are totals and counts, which are noted.
     /// `tested` where they are true or false.
     fn ends_in_totals(self, path: &[Node<'a>], asked: &mut Asked<'a>, mut tested: bool) -> bool {
-        let mut end = path.len();
-        loop {
-            match self.onward(&path[..end], asked, &mut tested) {
-                Some(0) => return true,
-                Some(levels) => end -= levels,
-                None => return false,
-            }
+        match self.onward(path, asked, &mut tested) {
+            Some(0) => true,
+            Some(levels) => self.ends_in_totals(&path[..path.len() - levels], asked, tested),
+            None => false,
         }
     }
 
@@ -188,10 +178,10 @@ impl<'a> Case<'_, 'a> {
                     return Some(0);
                 }
                 // Of a method, the receiver is another operand.
-                let receiver = nodes::receiver(call).filter(|_| !TORCH.has(base));
-                let fits = receiver.is_none_or(|other| self.fits(other, path, asked));
-                let own = usize::from(TORCH.has(base));
-                self.called(call, own, path, asked, tested).filter(|_| fits && !base.is_empty())
+                let (torch, receiver) = (TORCH.has(base), nodes::receiver(call));
+                let fits = torch || receiver.is_none_or(|other| self.fits(other, path, asked));
+                let onward = self.called(call, usize::from(torch), path, asked, tested);
+                onward.filter(|_| fits && !base.is_empty())
             }
             (Node::ExprBinOp(ast), _) => {
                 let other = if nodes::within(node, &*ast.left) { &*ast.right } else { &*ast.left };
@@ -209,8 +199,7 @@ impl<'a> Case<'_, 'a> {
                 asked.names += 1;
                 let [target @ Expr::Name(name)] = ast.targets.as_slice() else { return None };
                 let target = [&path[..path.len() - 1], &[Node::from(target)]].concat();
-                let owner = scope::owner(&target, &name.id);
-                let reads = scope::reached(&owner, &name.id, &Definition::new(&target));
+                let reads = scope::reads(&target, &name.id);
                 let over = |read: &Path<'a>, asked: &mut Asked<'a>| {
                     !changes(read) && self.ends_in_totals(read, asked, *tested)
                 };

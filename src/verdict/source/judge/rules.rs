@@ -3,8 +3,7 @@
 use crate::rules::grade::{self, DECIDED, Grade};
 use crate::rules::says;
 use crate::text::distinct;
-use crate::verdict::source::flow::conditions::Fork;
-use crate::verdict::source::flow::value::{Sink, Use};
+use crate::verdict::source::flow::{Sink, Use, conditions::Fork};
 use crate::verdict::source::infer::roles::is_figure;
 use crate::vocabulary::{Class, Kind, Verdict};
 
@@ -81,21 +80,18 @@ fn judge_all(subject: &str, pattern: &'static str, uses: &[Use]) -> Verdict {
             Sink::Returned => used.name.as_deref().is_some_and(is_figure),
             _ => false,
         });
-        let (pattern, place) = match uses.iter().any(|used| used.seldom) {
-            true => (pattern, "needed only every so many turns: keep it on the GPU and read it there"),
-            false => (
-                if pattern.starts_with('A') { pattern } else { "D08" },
-                "outside the loop that collects it: collect on the GPU and read once",
-            ),
+        let seldom = uses.iter().any(|used| used.seldom);
+        let place = match seldom {
+            true => "needed only every so many turns: keep it on the GPU and read it there",
+            false => "outside the loop that collects it: collect on the GPU and read once",
         };
-        let text = format!("{text}, {place}");
-        let decides = uses.iter().any(|used| used.sink.is_decisive());
-        let grade = match (decides, certain) {
-            (true, _) => grade::S05_DECIDES,
-            (false, true) => grade::S05,
-            (false, false) => grade::S05_PERHAPS,
+        let pattern = if seldom || pattern.starts_with('A') { pattern } else { "D08" };
+        let grade = match certain {
+            _ if uses.iter().any(|used| used.sink.is_decisive()) => grade::S05_DECIDES,
+            true => grade::S05,
+            false => grade::S05_PERHAPS,
         };
-        return says(grade, Kind::Logging, pattern, text);
+        return says(grade, Kind::Logging, pattern, format!("{text}, {place}"));
     }
     harmless(subject, pattern, &all)
 }
@@ -112,9 +108,10 @@ fn harmless(subject: &str, pattern: &'static str, uses: &[&Use]) -> Verdict {
     if uses.iter().all(|used| used.sink == Sink::Dropped) {
         return says(grade::S06_DROPPED, Kind::Explicit, pattern, text);
     }
-    let attribute = uses.iter().any(|used| used.name.as_ref().is_some_and(|name| name.contains('.')));
-    let kept = uses.iter().any(|used| used.what.starts_with("collected in"));
-    let grade = match (direct, kept || attribute) {
+    let kept = uses.iter().any(|used| {
+        used.what.starts_with("collected in") || used.name.as_ref().is_some_and(|name| name.contains('.'))
+    });
+    let grade = match (direct, kept) {
         (true, false) => grade::S04,
         (true, true) => grade::S04_KEPT,
         (false, false) => grade::S06_SHOWN,

@@ -2,15 +2,13 @@
 
 use super::reader::Case;
 use crate::rules::{grade, says};
-use crate::verdict::source::infer::placement::{Here, Placement};
-use crate::verdict::source::infer::roles;
-use crate::verdict::source::locate::fit;
-use crate::verdict::source::locate::sync_expr::{Index, SyncExpr, converted};
+use crate::verdict::source::infer::{Here, Placement, roles};
+use crate::verdict::source::locate::{Index, SyncExpr, converted, fit};
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{Class, Kind, NUMBER_BYTES, Verdict};
-use ruff_python_ast::{Expr, ExprSubscript};
+use ruff_python_ast::Expr;
 
-impl Case<'_, '_> {
+impl<'a> Case<'_, 'a> {
     /// The verdict on an expression that is what it is whatever becomes of its result.
     pub(super) fn settled(self) -> Verdict {
         let (grade, kind, pattern, what) = match self.sync {
@@ -124,13 +122,20 @@ impl Case<'_, '_> {
         }
     }
 
+    /// What stands between the brackets of the subscript, one for each dimension.
+    fn parts(self) -> &'a [Expr] {
+        match last(self.here.path) {
+            Some(Node::ExprSubscript(ast)) => nodes::elements(&ast.slice),
+            _ => &[],
+        }
+    }
+
     /// The entry of what is picked by indices of the host: a list of numbers that follow each other is a slice.
     fn listed(self) -> &'static str {
-        let Some(Node::ExprSubscript(ast)) = last(self.here.path) else { return "C07" };
         let index = |part: &&Expr| !part.is_slice_expr() && !part.is_ellipsis_literal_expr();
-        let list = nodes::only(parts(ast).iter().filter(index)).and_then(Expr::as_list_expr);
+        let list = nodes::only(self.parts().iter().filter(index)).and_then(Expr::as_list_expr);
         let numbers = list.and_then(|list| list.elts.iter().map(nodes::int).collect::<Option<Vec<i64>>>());
-        let follow = |numbers: &Vec<i64>| numbers.windows(2).all(|pair| pair[1] - pair[0] == 1);
+        let follow = |numbers: &[i64]| numbers.array_windows().all(|[one, next]| next - one == 1);
         if numbers.is_some_and(|numbers| !numbers.is_empty() && follow(&numbers)) { "C18" } else { "C07" }
     }
 
@@ -141,8 +146,7 @@ impl Case<'_, '_> {
 
     /// Whether one number is stored at the indices of one dimension, as `index_fill_` does.
     fn fills(self) -> bool {
-        let Some(Node::ExprSubscript(ast)) = last(self.here.path) else { return false };
-        let one = nodes::only(parts(ast).iter().filter(|part| !part.is_slice_expr()));
+        let one = nodes::only(self.parts().iter().filter(|part| !part.is_slice_expr()));
         self.stores_number() && one.is_some_and(|one| !dotted(one).contains("mask"))
     }
 
@@ -164,12 +168,10 @@ impl Case<'_, '_> {
 
     /// A tensor of the device is stored in one of the host: what becomes of that decides.
     fn stored_down(self) -> Verdict {
-        let above = &self.here.path[..self.here.path.len() - 1];
-        let value = match last(above) {
-            Some(Node::StmtAssign(ast)) => &*ast.value,
-            _ => return self.says(grade::S06_OPEN, Kind::ValueRead, "D01", "stores in a tensor of the CPU"),
+        let [above @ .., Node::StmtAssign(ast), _] = self.here.path else {
+            return self.says(grade::S06_OPEN, Kind::ValueRead, "D01", "stores in a tensor of the CPU");
         };
-        let path = [above, &[Node::from(value)]].concat();
+        let path = [above, &[Node::from(*ast), Node::from(&*ast.value)]].concat();
         Case { here: Here { path: &path, ..self.here }, ..self }.value("D01", true)
     }
 
@@ -177,12 +179,11 @@ impl Case<'_, '_> {
     /// by `__index__`.
     fn picks(self) -> bool {
         let Some(Node::ExprSubscript(ast)) = last(self.here.path) else { return false };
-        let parts = parts(ast);
         let site = self.site.observed;
         matches!(site.method, Some("getitem" | "setitem"))
             && matches!(site.operator, Some("item" | "_local_scalar_dense"))
             && site.copy.is_some_and(|copy| copy.bytes > 1)
-            && parts.iter().any(|part| !part.is_slice_expr() && !part.is_literal_expr())
+            && self.parts().iter().any(|part| !part.is_slice_expr() && !part.is_literal_expr())
             && self.here.find(&ast.value) != Placement::Host
     }
 
@@ -257,11 +258,6 @@ impl Case<'_, '_> {
         let name = file.rsplit('/').next().unwrap_or(&file);
         says(grade, kind, pattern, format!("the wait is in `{function}` of {name}{what}"))
     }
-}
-
-/// What stands between the brackets, one for each dimension.
-fn parts(ast: &ExprSubscript) -> &[Expr] {
-    nodes::elements(&ast.slice)
 }
 
 /// Whether an expression is a number of Python's: `-1`, `-np.inf`, `float("-inf")`.

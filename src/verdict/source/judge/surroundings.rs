@@ -1,11 +1,9 @@
 //! What surrounds a read: other reads next to it (S17); what comes before an upload (S22).
 
 use crate::text::shorten_end;
-use crate::verdict::source::infer::libraries::JOINS;
-use crate::verdict::source::infer::placement::{Here, fills};
+use crate::verdict::source::infer::{Here, JOINS, fills};
 use crate::verdict::source::mend::neighbours::{reads, run};
-use crate::verdict::source::parse::scope::{self, Definition};
-use crate::verdict::source::parse::{Node, dotted, nodes, split_callee};
+use crate::verdict::source::parse::{dotted, nodes, scope, split_callee};
 use crate::vocabulary::{Evidence, RuleId};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
@@ -41,9 +39,8 @@ pub fn made<'a>(here: Here<'_, 'a>, moved: &'a Expr) -> Option<Evidence> {
             let [store] = &*scope::reaching(here.path, name) else { return None };
             let (value, place) = scope::value(store.clone())?;
             let from = nodes::range(&place).end();
-            let mut loops =
-                here.path.iter().filter(|node| matches!(node, Node::StmtFor(_) | Node::StmtWhile(_)));
-            let reads = scope::reached(&scope::owner(here.path, &name.id), &name.id, &Definition::new(store));
+            let mut loops = here.path.iter().filter(|node| nodes::is_loop(**node));
+            let reads = scope::reads(store, &name.id);
             let mut between = reads.iter().map(|read| nodes::range(read).start());
             let used = between.any(|at| (from..name.start()).contains(&at));
             Some(value).filter(|_| !used && loops.all(|one| one.range().contains(from)))?

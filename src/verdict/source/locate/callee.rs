@@ -2,11 +2,8 @@
 
 use super::line::{Tier, runs_in, walk_line};
 use crate::model::Frame;
-use crate::verdict::source::infer::libraries::{NUMERIC, Names};
-use crate::verdict::source::infer::objects::Objects;
-use crate::verdict::source::infer::roles;
-use crate::verdict::source::parse::scope::{self, Given};
-use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, split_callee};
+use crate::verdict::source::infer::{NUMERIC, Names, Objects, roles};
+use crate::verdict::source::parse::{Given, Node, Path, Source, dotted, last, nodes, scope, split_callee};
 use ruff_python_ast::{Expr, ExprCall, ExprContext, Parameters};
 
 /// What returned the value.
@@ -40,14 +37,8 @@ impl<'a> Callee<'a> {
         };
         let closure = path[..at].iter().any(|node| matches!(node, Node::StmtFunctionDef(_)));
         let method = at > 0 && matches!(path[at - 1], Node::StmtClassDef(_));
-        Self {
-            name,
-            property,
-            nameless: matches!(name, "" | "forward" | "__call__"),
-            closure,
-            parameters,
-            method,
-        }
+        let nameless = matches!(name, "" | "forward" | "__call__");
+        Self { name, property, nameless, closure, parameters, method }
     }
 
     /// Whether a call gives at least what the function cannot do without.
@@ -68,20 +59,17 @@ fn given_name<'a>(path: &[Node<'a>]) -> &'a str {
     }
 }
 
+/// Paths of calls, and whether they are by name.
+type Calls<'a> = (Vec<Path<'a>>, bool);
+
 /// The calls that the line of `frame` can mean.
 ///
 /// Definition: those by the function's name. Where there are none, the function may be called by another name (a lambda, a
 /// callback, what a decorator made of it): it is the only call of the line that does not name something else, if the frame inside
 /// is `direct`ly what the line calls. Also tells whether they are by name.
-pub fn calls<'a>(
-    file: &'a Source,
-    frame: &Frame,
-    callee: &Callee<'_>,
-    direct: bool,
-) -> (Vec<Path<'a>>, bool) {
+pub fn calls<'a>(file: &'a Source, frame: &Frame, callee: &Callee<'_>, direct: bool) -> Calls<'a> {
     let Some(line) = file.line_range(frame.line) else { return (Vec::new(), false) };
-    let mut named: Vec<(Tier, Path<'a>)> = Vec::new();
-    let mut others: Vec<(Tier, Path<'a>)> = Vec::new();
+    let (mut named, mut others): (Vec<(Tier, Path<'a>)>, Vec<_>) = (Vec::new(), Vec::new());
     walk_line(file, line, &mut |path, tier| {
         let called = match last(path) {
             Some(Node::ExprAttribute(ast)) => callee.property && ast.attr.as_str() == callee.name,
@@ -94,11 +82,10 @@ pub fn calls<'a>(
         if !runs_in(path, &frame.function) {
             return;
         }
+        let other = |call| callee.takes(call) && !names_another(file, path, call, callee);
         if called && !callee.name.is_empty() {
             named.push((tier, path.to_vec()));
-        } else if nodes::call(path)
-            .is_some_and(|call| callee.takes(call) && !names_another(file, path, call, callee))
-        {
+        } else if nodes::call(path).is_some_and(other) {
             others.push((tier, path.to_vec()));
         }
     });

@@ -1,8 +1,8 @@
 //! Whether an expression does what the trace saw.
 
 use super::observed::Observed;
-use super::sync_expr::{Index, SyncExpr};
-use crate::verdict::source::infer::placement::Placement;
+use super::sync_expr::{Index as What, SyncExpr, SyncExpr::*};
+use crate::verdict::source::infer::Placement;
 use crate::vocabulary::{Copy, Direction, HostMemory, NUMBER_BYTES};
 
 /// How well an expression fits, worst first.
@@ -85,7 +85,6 @@ pub fn memory_agrees(sync: SyncExpr, observed: &Observed<'_>) -> bool {
 
 /// Whether it reads one value: all but copies of tensors, and what reads nothing.
 fn scalar(sync: SyncExpr) -> bool {
-    use SyncExpr::*;
     !matches!(sync, ToList | Download(_) | Move(..) | Create(_) | Save | Format)
         && !matches!(sync, Explicit | EmptyCache | Barrier | Other)
 }
@@ -104,8 +103,8 @@ pub fn fit(sync: SyncExpr, callee: &str, observed: &Observed<'_>) -> Fit {
     }
     match (sync, observed.operator) {
         // Any line can make the allocator return memory.
-        (SyncExpr::Other, _) if is_memory(observed) => Fit::Open,
-        (SyncExpr::Other, _) => Fit::No,
+        (Other, _) if is_memory(observed) => Fit::Open,
+        (Other, _) => Fit::No,
         (_, Some(operator)) => by_operator(sync, operator),
         (_, None) => Fit::Open,
     }
@@ -113,16 +112,16 @@ pub fn fit(sync: SyncExpr, callee: &str, observed: &Observed<'_>) -> Fit {
 
 fn direction_fits(sync: SyncExpr, wait: Wait) -> bool {
     match (sync, wait) {
-        (SyncExpr::Other, _) | (_, Wait::Any) => true,
-        (SyncExpr::EmptyCache, Wait::Memory | Wait::Bare) => true,
-        (SyncExpr::Explicit | SyncExpr::Barrier, wait) => wait == Wait::Bare,
+        (Other, _) | (_, Wait::Any) => true,
+        (EmptyCache, Wait::Memory | Wait::Bare) => true,
+        (Explicit | Barrier, wait) => wait == Wait::Bare,
         // Thrust and MAGMA wait on their own, without a copy of PyTorch's.
-        (SyncExpr::Shape(..) | SyncExpr::Check(_), Wait::Bare) => true,
-        (_, Wait::Bare | Wait::Memory) | (SyncExpr::EmptyCache, _) => false,
-        (SyncExpr::Move(..) | SyncExpr::Create(_) | SyncExpr::Format | SyncExpr::Index { .. }, _) => true,
-        (SyncExpr::Shape(..), Wait::Down(_)) => true,
+        (Shape(..) | Check(_), Wait::Bare) => true,
+        (_, Wait::Bare | Wait::Memory) | (EmptyCache, _) => false,
+        (Move(..) | Create(_) | Format | Index { .. }, _) => true,
+        (Shape(..), Wait::Down(_)) => true,
         (sync, Wait::Down(bytes)) => !scalar(sync) || bytes <= NUMBER_BYTES,
-        (sync, Wait::Up) => matches!(sync, SyncExpr::Shape(..)),
+        (sync, Wait::Up) => matches!(sync, Shape(..)),
     }
 }
 
@@ -132,36 +131,34 @@ fn through(sync: SyncExpr, callee: &str, file: &str, function: &str) -> Fit {
     let in_file = |end: &str| file.ends_with(end);
     let name = callee.rsplit('.').next().unwrap_or("");
     let named = match sync {
-        SyncExpr::Format => {
+        Format => {
             in_file("torch/_tensor_str.py")
                 || in_file("torch/_tensor.py") && matches!(function, "__format__" | "__repr__" | "__str__")
                 || file.contains("/logging/")
         }
-        SyncExpr::Contains => function == "__contains__",
-        SyncExpr::Explicit => function == "synchronize",
-        SyncExpr::EmptyCache => function == "empty_cache",
-        SyncExpr::ClipGrad => file.contains("clip_grad"),
-        SyncExpr::ScalerStep => file.contains("grad_scaler") && function != "get_scale",
-        SyncExpr::GetScale => {
-            file.contains("grad_scaler") && matches!(function, "get_scale" | "_get_scale_async")
-        }
-        SyncExpr::SchedulerStep => file.contains("lr_scheduler"),
-        SyncExpr::Barrier => function.contains("barrier"),
-        SyncExpr::Save => file.contains("serialization"),
-        SyncExpr::Move("load_state_dict", _) => function.contains("load"),
+        Contains => function == "__contains__",
+        Explicit => function == "synchronize",
+        EmptyCache => function == "empty_cache",
+        ClipGrad => file.contains("clip_grad"),
+        ScalerStep => file.contains("grad_scaler") && function != "get_scale",
+        GetScale => file.contains("grad_scaler") && matches!(function, "get_scale" | "_get_scale_async"),
+        SchedulerStep => file.contains("lr_scheduler"),
+        Barrier => function.contains("barrier"),
+        Save => file.contains("serialization"),
+        Move("load_state_dict", _) => function.contains("load"),
         // torch/functional.py: unique, unique_consecutive; boolean_dispatch wraps them in torch/_jit_internal.py.
-        SyncExpr::Shape(op, _) => {
+        Shape(op, _) => {
             file.contains("/torch/")
                 && (function.contains(op)
                     || in_file("torch/_jit_internal.py")
                     || in_file("torch/functional.py"))
         }
-        SyncExpr::Check(_) => file.contains("/torch/") && function.contains(name),
+        Check(_) => file.contains("/torch/") && function.contains(name),
         _ => false,
     };
     match sync {
         _ if named => Fit::Named,
-        SyncExpr::Other => Fit::Open,
+        Other => Fit::Open,
         _ => Fit::No,
     }
 }
@@ -170,51 +167,47 @@ fn by_method(sync: SyncExpr, callee: &str, method: &str) -> Fit {
     let name = callee.rsplit('.').next().unwrap_or("");
     let any = |methods: &[&str]| methods.contains(&method);
     let named = match sync {
-        SyncExpr::Item => any(&["item", "_local_scalar_dense"]),
-        SyncExpr::Convert("int") => any(&["integral_scalar", "index_scalar"]),
-        SyncExpr::Convert("float") => any(&["float_scalar"]),
-        SyncExpr::Convert("complex") => any(&["complex_scalar", "float_scalar"]),
-        SyncExpr::Convert(_) => {
-            any(&["float_scalar", "integral_scalar", "index_scalar", "is_nonzero", "bool_scalar"])
-        }
-        SyncExpr::Bool | SyncExpr::Truth | SyncExpr::Order => any(&["is_nonzero", "bool_scalar"]),
-        SyncExpr::Same(op) => method == op,
-        SyncExpr::ToList => any(&["tolist"]),
-        SyncExpr::Download(op) => method == op || op == "numpy" && any(&["cpu"]),
-        SyncExpr::Move(op, _) => method == op,
-        SyncExpr::Create(op) => {
+        Item => any(&["item", "_local_scalar_dense"]),
+        Convert("int") => any(&["integral_scalar", "index_scalar"]),
+        Convert("float") => any(&["float_scalar"]),
+        Convert("complex") => any(&["complex_scalar", "float_scalar"]),
+        Convert(_) => any(&["float_scalar", "integral_scalar", "index_scalar", "is_nonzero", "bool_scalar"]),
+        Bool | Truth | Order => any(&["is_nonzero", "bool_scalar"]),
+        Same(op) => method == op,
+        ToList => any(&["tolist"]),
+        Download(op) => method == op || op == "numpy" && any(&["cpu"]),
+        Move(op, _) => method == op,
+        Create(op) => {
             method == op || any(&["legacy_tensor_ctor", "pynew", "tensor", "new_tensor", "as_tensor"])
         }
-        SyncExpr::Elements => {
-            any(&["float_scalar", "integral_scalar", "index_scalar", "complex_scalar", "is_nonzero"])
-        }
-        SyncExpr::Index { what: Index::Slice | Index::Name, .. } => {
+        Elements => any(&["float_scalar", "integral_scalar", "index_scalar", "complex_scalar", "is_nonzero"]),
+        Index { what: What::Slice | What::Name, .. } => {
             any(&["getitem", "setitem", "index_scalar", "integral_scalar"])
         }
-        SyncExpr::Index { store, .. } => method == if store { "setitem" } else { "getitem" },
-        SyncExpr::Shape(op, _) => plain(method) == op || op == "coalesce" && method.contains("sparse"),
-        SyncExpr::Check(op) => {
+        Index { store, .. } => method == if store { "setitem" } else { "getitem" },
+        Shape(op, _) => plain(method) == op || op == "coalesce" && method.contains("sparse"),
+        Check(op) => {
             plain(method) == op
                 || method.contains("linalg") && method.ends_with(op)
                 || (op, method) == ("corrcoef", "cov")
         }
-        SyncExpr::Explicit => names_sync(method),
-        SyncExpr::EmptyCache => method.to_ascii_lowercase().contains("emptycache"),
-        SyncExpr::SizeArgument => method == "index_scalar" || method == name,
-        SyncExpr::Other => method == name || plain(method) == name.trim_end_matches('_'),
+        Explicit => names_sync(method),
+        EmptyCache => method.to_ascii_lowercase().contains("emptycache"),
+        SizeArgument => method == "index_scalar" || method == name,
+        Other => method == name || plain(method) == name.trim_end_matches('_'),
         _ => false,
     };
     // These have Python frames of a library, which the trace may lack; then the method is one of these.
     let open = match sync {
         // The last two are `%d` and `%f`.
-        SyncExpr::Format => {
+        Format => {
             any(&["item", "is_nonzero", "masked_select", "cpu", "tolist", "integral_scalar", "float_scalar"])
         }
-        SyncExpr::ClipGrad | SyncExpr::Contains => any(&["is_nonzero", "item"]),
-        SyncExpr::ScalerStep | SyncExpr::GetScale | SyncExpr::SchedulerStep => any(&["item", "float_scalar"]),
-        SyncExpr::Barrier => names_sync(method) || any(&["barrier"]),
-        SyncExpr::Save => any(&["cpu", "to"]),
-        SyncExpr::Other => makes_number(method),
+        ClipGrad | Contains => any(&["is_nonzero", "item"]),
+        ScalerStep | GetScale | SchedulerStep => any(&["item", "float_scalar"]),
+        Barrier => names_sync(method) || any(&["barrier"]),
+        Save => any(&["cpu", "to"]),
+        Other => makes_number(method),
         _ => false,
     };
     match (named, open) {
@@ -249,63 +242,40 @@ fn by_operator(sync: SyncExpr, operator: &str) -> Fit {
     let copies = is_copy(operator);
     let counts = matches!(operator, "nonzero" | "index" | "masked_select");
     let fits = match sync {
-        SyncExpr::Truth | SyncExpr::Bool | SyncExpr::Order => reads,
-        SyncExpr::Item
-        | SyncExpr::Convert(_)
-        | SyncExpr::Contains
-        | SyncExpr::ClipGrad
-        | SyncExpr::ScalerStep
-        | SyncExpr::GetScale
-        | SyncExpr::SchedulerStep
-        | SyncExpr::SizeArgument
-        | SyncExpr::Elements => reads && operator != "is_nonzero",
-        SyncExpr::Format => reads || counts || copies,
-        SyncExpr::Same(op) => reads || operator == op,
-        SyncExpr::ToList
-        | SyncExpr::Download(_)
-        | SyncExpr::Move(..)
-        | SyncExpr::Create(_)
-        | SyncExpr::Save => copies,
-        SyncExpr::Index { what: Index::Slice, .. } => reads,
-        SyncExpr::Index { what: Index::Name, .. } => {
-            reads || counts || copies || operator.starts_with("index")
-        }
-        SyncExpr::Index { what: Index::Mask, .. } => counts || operator.starts_with("index"),
-        SyncExpr::Index { .. } => copies || operator.starts_with("index"),
-        SyncExpr::Shape(op, _) => {
+        Truth | Bool | Order => reads,
+        Item | Convert(_) | Contains | ClipGrad | ScalerStep | GetScale | SchedulerStep | SizeArgument
+        | Elements => reads && operator != "is_nonzero",
+        Format => reads || counts || copies,
+        Same(op) => reads || operator == op,
+        ToList | Download(_) | Move(..) | Create(_) | Save => copies,
+        Index { what: What::Slice, .. } => reads,
+        Index { what: What::Name, .. } => reads || counts || copies || operator.starts_with("index"),
+        Index { what: What::Mask, .. } => counts || operator.starts_with("index"),
+        Index { .. } => copies || operator.starts_with("index"),
+        Shape(op, _) => {
             reads
                 || plain(operator) == op
                 || counts && matches!(op, "nonzero" | "argwhere" | "where" | "masked_select")
                 || copies
         }
-        SyncExpr::Check(op) => reads || plain(operator) == op || operator.contains("linalg"),
-        SyncExpr::Explicit | SyncExpr::EmptyCache | SyncExpr::Barrier => false,
-        SyncExpr::Other => false,
+        Check(op) => reads || plain(operator) == op || operator.contains("linalg"),
+        Explicit | EmptyCache | Barrier | Other => false,
     };
     let known = reads || copies || counts;
     match fits {
-        true if plain(operator) == name_of(sync) => Fit::Named,
+        true if matches!(sync, Shape(op, _) | Check(op) | Same(op) if plain(operator) == op) => Fit::Named,
         true => Fit::Operator,
         // An operator that this table does not know speaks for nothing and against nothing.
-        false if !known && !matches!(sync, SyncExpr::Explicit | SyncExpr::EmptyCache | SyncExpr::Barrier) => {
-            Fit::Open
-        }
+        false if !known && !matches!(sync, Explicit | EmptyCache | Barrier) => Fit::Open,
         false => Fit::No,
-    }
-}
-
-fn name_of<'a>(sync: SyncExpr<'a>) -> &'a str {
-    match sync {
-        SyncExpr::Shape(op, _) | SyncExpr::Check(op) | SyncExpr::Same(op) => op,
-        _ => "",
     }
 }
 
 /// What the device argument says, where the trace does not: `Some(true)` for a copy to the host.
 pub fn reads_device(sync: SyncExpr, observed: &Observed<'_>) -> Option<bool> {
     downward(observed).or(match sync {
-        SyncExpr::Move(_, Placement::Host) | SyncExpr::Download(_) => Some(true),
-        SyncExpr::Move(_, Placement::Device) | SyncExpr::Create(_) => Some(false),
+        Move(_, Placement::Host) | Download(_) => Some(true),
+        Move(_, Placement::Device) | Create(_) => Some(false),
         _ => None,
     })
 }

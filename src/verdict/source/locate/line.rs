@@ -4,9 +4,11 @@ use super::fit::{self, Fit, fit};
 use super::observed::Observed;
 use super::sync_expr::{SyncExpr, converted, guesses};
 use crate::model::Frame;
-use crate::verdict::source::infer::placement::{Placement, Placements};
-use crate::verdict::source::parse::nodes::{self, scope};
-use crate::verdict::source::parse::{Node, Path, Source, dotted, last};
+use crate::verdict::source::infer::{Placement, Placements};
+use crate::verdict::source::parse::{
+    Node, Path, Source, dotted, last,
+    nodes::{self, scope},
+};
 use ruff_text_size::{Ranged, TextRange};
 
 /// Expressions judged per line; a line that holds more is generated, and its verdict settled by these.
@@ -95,30 +97,27 @@ pub fn locate<'a>(
 
 /// Keeps the candidates that fit best.
 fn best<'a>(mut found: Vec<Candidate<'a>>, observed: &Observed<'_>) -> Vec<Candidate<'a>> {
-    if found.iter().any(|candidate| candidate.sync != SyncExpr::Other) {
+    let told = |one: &Candidate<'_>| one.sync != SyncExpr::Other;
+    if found.iter().any(told) {
         // What happens inside a call is only guessed at where nothing on the line explains the wait.
-        let named =
-            found.iter().any(|candidate| candidate.sync != SyncExpr::Other && candidate.fit == Fit::Named);
-        found.retain(|candidate| candidate.sync != SyncExpr::Other || candidate.fit == Fit::Named && !named);
+        let named = found.iter().any(|one| told(one) && one.fit == Fit::Named);
+        found.retain(|one| told(one) || one.fit == Fit::Named && !named);
     }
-    keep_max(&mut found, |candidate| candidate.fit);
-    keep_max(&mut found, |candidate| candidate.tier);
-    keep_max(&mut found, |candidate| candidate.strength.min(1));
+    keep_max(&mut found, |one| one.fit);
+    keep_max(&mut found, |one| one.tier);
+    keep_max(&mut found, |one| one.strength.min(1));
     if found[0].fit != Fit::Named {
         // "Probably" stays beside "plainly": either may be the one.
-        keep_max(&mut found, |candidate| candidate.strength.min(2));
-        if found.iter().any(|candidate| fit::memory_agrees(candidate.sync, observed)) {
-            found.retain(|candidate| fit::memory_agrees(candidate.sync, observed));
+        keep_max(&mut found, |one| one.strength.min(2));
+        if found.iter().any(|one| fit::memory_agrees(one.sync, observed)) {
+            found.retain(|one| fit::memory_agrees(one.sync, observed));
         }
-        if found.iter().any(|candidate| candidate.strength == 3) {
-            found.retain(|candidate| candidate.strength == 3 || candidate.sync == SyncExpr::Truth);
+        if found.iter().any(|one| one.strength == 3) {
+            found.retain(|one| one.strength == 3 || one.sync == SyncExpr::Truth);
         }
     }
-    if found.iter().all(|candidate| candidate.sync == SyncExpr::Other) {
-        // Inside nested calls nobody knows which; the outermost stands for all.
-        found.truncate(1);
-    }
-    found.truncate(MAX_CANDIDATES);
+    // Inside nested calls nobody knows which; the outermost stands for all.
+    found.truncate(if found.iter().any(told) { MAX_CANDIDATES } else { 1 });
     // Of `x.to(device).to(dtype)` only one sends anything.
     let sends = |candidate: &Candidate<'_>| matches!(candidate.sync, SyncExpr::Move(_, Placement::Device));
     if found.iter().any(sends) {
@@ -135,7 +134,7 @@ fn keep_max<T: Ord>(found: &mut Vec<Candidate<'_>>, key: impl Fn(&Candidate<'_>)
 
 /// A truth test of an expression whose parts fit as well is the outcome of the parts: `if x.item() > 3`.
 fn drop_nested(found: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
-    let parts = found.iter().filter(|candidate| candidate.sync != SyncExpr::Truth);
+    let parts = found.iter().filter(|one| one.sync != SyncExpr::Truth);
     let parts: Vec<TextRange> = parts.map(|candidate| nodes::range(&candidate.path)).collect();
     let holds_part =
         |outer: TextRange| parts.iter().any(|part| *part != outer && outer.contains_range(*part));
@@ -192,12 +191,10 @@ fn header(clause: Node<'_>) -> TextRange {
 }
 
 fn tier(file: &Source, node: Node<'_>, line: TextRange) -> Tier {
+    let method = || node.expr_call()?.func.as_attribute_expr().map(|ast| ast.attr.start());
     let number = file.line_of(line.start());
-    let method = match node {
-        Node::ExprCall(call) => call.func.as_attribute_expr().map(|ast| ast.attr.start()),
-        _ => None,
-    };
-    if [Some(node.start()), method].into_iter().flatten().any(|start| file.line_of(start) == number) {
+    let starts = |start| file.line_of(start) == number;
+    if starts(node.start()) || method().is_some_and(starts) {
         Tier::Exact
     } else if nodes::overlaps(node.range(), line) {
         Tier::Expression
@@ -218,12 +215,9 @@ pub fn holds(file: &Source, line: u32, function: &str) -> bool {
 /// since Python 3.12 they have no frame of their own.
 pub fn runs_in(path: &[Node<'_>], function: &str) -> bool {
     let wanted = function.rsplit('.').next().unwrap_or(function);
-    if wanted.is_empty() {
-        return true;
-    }
-    let own =
-        nodes::scopes(path).find(|&at| name_of(path[at]) == wanted || !nodes::is_comprehension(path[at]));
-    own.is_some_and(|at| name_of(path[at]) == wanted)
+    let mut scopes = nodes::scopes(path).map(|at| path[at]);
+    let own = scopes.find(|scope| name_of(*scope) == wanted || !nodes::is_comprehension(*scope));
+    wanted.is_empty() || own.is_some_and(|scope| name_of(scope) == wanted)
 }
 
 fn name_of<'a>(node: Node<'a>) -> &'a str {
@@ -256,9 +250,8 @@ fn describe(observed: &Observed<'_>) -> String {
 
 /// The statement of the frame's line, for looking around it.
 pub fn statement_at<'a>(file: &'a Source, frame: &Frame) -> Option<Path<'a>> {
-    let line = file.line_range(frame.line)?;
     let mut found = None;
-    walk_line(file, line, &mut |path, _| {
+    walk_line(file, file.line_range(frame.line)?, &mut |path, _| {
         if last(path).is_some_and(|node| node.is_statement()) {
             found = Some(path.to_vec());
         }

@@ -3,5 +3,9 @@
 pub mod callee;
 pub mod fit;
 pub mod line;
-pub mod observed;
-pub mod sync_expr;
+mod observed;
+mod sync_expr;
+
+pub use callee::Callee;
+pub use observed::{Beside, Observed};
+pub use sync_expr::{Index, SyncExpr, converted, tested};

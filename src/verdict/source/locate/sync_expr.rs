@@ -1,13 +1,11 @@
 //! What a synchronising expression does, told from its text.
 
-use crate::verdict::source::infer::libraries::{Names, TENSOR_TYPES, TORCH, makes_tensor};
-use crate::verdict::source::infer::objects::Objects;
-use crate::verdict::source::infer::placement::{Placement, Placements};
-use crate::verdict::source::infer::roles;
-use crate::verdict::source::parse::nodes::{
-    self, Node, argument, dotted, flag, last, split_callee, string, within,
+use crate::verdict::source::infer::{
+    Names, Objects, Placement, Placements, TENSOR_TYPES, TORCH, makes_tensor, roles,
 };
-use crate::verdict::source::parse::scope::{self, Given};
+use crate::verdict::source::parse::{
+    Given, Node, argument, dotted, flag, last, nodes, scope, split_callee, string, within,
+};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprContext, ExprName, ExprSubscript, Operator, UnaryOp};
 use ruff_text_size::Ranged;
 
@@ -120,16 +118,16 @@ pub fn guesses<'a>(path: &[Node<'a>], placements: &Placements<'a>) -> Vec<Guess<
 }
 
 /// Operators whose output size depends on values, with their patterns.
-const SHAPES: &[(&str, &str)] = &[
-    ("nonzero argwhere where", "B01"),
-    ("masked_select", "B02"),
-    ("unique unique_consecutive", "B07"),
-    ("repeat_interleave", "B10"),
-    ("one_hot", "B11"),
-    ("bincount", "B12"),
-    ("histc", "B13"),
-    ("coalesce", "B16"),
-    ("tensor_split", "B24"),
+const SHAPES: &[(Names, &str)] = &[
+    (Names("nonzero argwhere where"), "B01"),
+    (Names("masked_select"), "B02"),
+    (Names("unique unique_consecutive"), "B07"),
+    (Names("repeat_interleave"), "B10"),
+    (Names("one_hot"), "B11"),
+    (Names("bincount"), "B12"),
+    (Names("histc"), "B13"),
+    (Names("coalesce"), "B16"),
+    (Names("tensor_split"), "B24"),
 ];
 
 /// Factorisations and solvers, which check on the host that they succeeded; the second list are methods too.
@@ -196,11 +194,8 @@ impl<'c, 'a> Called<'c, 'a> {
             _ if matches!(base, "torch" | "") && (makes_tensor(name) || TENSOR_TYPES.has(name))
                 || name == "new_tensor" =>
             {
-                let made = self.moved().or_else(|| Some(self.created()));
-                return [Some((SyncExpr::Other, 0)), made, self.of_elements()]
-                    .into_iter()
-                    .flatten()
-                    .collect();
+                let made = self.moved().unwrap_or_else(|| self.created());
+                return [(SyncExpr::Other, 0), made].into_iter().chain(self.of_elements()).collect();
             }
             _ => self.moved().or_else(|| self.shaped()),
         };
@@ -226,10 +221,9 @@ impl<'c, 'a> Called<'c, 'a> {
                     let text = string(argument).map_or_else(|| dotted(argument), str::to_owned);
                     text.starts_with("torch.") && text.ends_with("Tensor") && !text.contains("cuda")
                 });
-                if cpu {
-                    (SyncExpr::Download("type"), 3)
-                } else {
-                    (SyncExpr::Move("type", Placement::Unknown), 1)
+                match cpu {
+                    true => (SyncExpr::Download("type"), 3),
+                    false => (SyncExpr::Move("type", Placement::Unknown), 1),
                 }
             }
             "type_as" if receiver.is_some() => (SyncExpr::Move("type_as", Placement::Unknown), 1),
@@ -283,8 +277,7 @@ impl<'c, 'a> Called<'c, 'a> {
             _ => false,
         };
         let wanted = if name == "to_sparse" { "coalesce" } else { name };
-        let mut shapes =
-            SHAPES.iter().flat_map(|&(ops, pattern)| ops.split(' ').map(move |op| (op, pattern)));
+        let mut shapes = SHAPES.iter().flat_map(|(ops, pattern)| ops.iter().map(move |op| (op, *pattern)));
         if let Some((op, pattern)) = shapes.find(|shape| shape.0 == wanted && !sized) {
             return Some((SyncExpr::Shape(op, pattern), if op == "tensor_split" { 1 } else { 3 }));
         }
@@ -384,22 +377,21 @@ pub fn tested<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
         return None;
     }
     let own = |expr: &&'a Expr| expr.range() == node.range();
-    let found = match parent {
-        Node::ExprBoolOp(ast) => ast.values.iter().find(own),
+    match parent {
+        Node::ExprBoolOp(ast) => ast.values.iter().find(own).filter(|_| is_tested(path)),
         _ => tests(*parent).into_iter().find(own),
-    };
-    found.filter(|_| is_tested(path))
+    }
 }
 
 /// Whether the last node is asked for true or false, or is the last operand of an `and`/`or` that is.
 fn is_tested(path: &[Node<'_>]) -> bool {
-    let [.., parent, node] = path else { return false };
-    match parent {
-        Node::ExprBoolOp(ast) => {
-            ast.values.last().is_some_and(|value| value.range() != node.range())
-                || is_tested(&path[..path.len() - 1])
+    let [above @ .., node] = path else { return false };
+    match above {
+        [.., Node::ExprBoolOp(ast)] => {
+            ast.values.last().is_some_and(|value| value.range() != node.range()) || is_tested(above)
         }
-        _ => tests(*parent).into_iter().any(|test| within(node, test)),
+        [.., parent] => tests(*parent).into_iter().any(|test| within(node, test)),
+        [] => false,
     }
 }
 

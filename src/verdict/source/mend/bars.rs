@@ -5,9 +5,9 @@ use super::text::{beside, insert, is_alone, line_break};
 use super::{RARER, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::flow::conditions;
-use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::infer::Names;
 use crate::verdict::source::parse::{Node, dotted, nodes, scope};
-use ruff_python_ast::{Expr, ExprCall, Stmt};
+use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 
 /// What tells a progress bar something to show beside it.
@@ -29,34 +29,28 @@ const EVERY: u32 = 10;
 ///                                                  bar.set_postfix(loss=loss.item())
 /// ```
 pub fn rarer(s: Subject<'_, '_>) -> Option<Written> {
-    let (block, at) = nodes::place(s.here.path)?;
-    let Stmt::Expr(stmt) = &block[at] else { return None };
-    let told = stmt.value.as_call_expr()?;
-    let rare = conditions::rare(s.here.path).is_some();
-    if rare || nodes::receiver(told).is_none() || !TELLS.has(nodes::name(&told.func)) {
-        return None;
-    }
-    Some(Written::new(&RARER, None, conditioned(s, stmt.value.as_ref()).ok_or(Refusal::Form)))
+    let Node::StmtExpr(stmt) = s.here.path[nodes::statement(s.here.path)?] else { return None };
+    let told = stmt.value.as_call_expr().filter(|_| conditions::rare(s.here.path).is_none())?;
+    nodes::receiver(told).filter(|_| TELLS.has(nodes::name(&told.func)))?;
+    Some(Written::new(&RARER, None, conditioned(s, told).ok_or(Refusal::Form)))
 }
 
-fn conditioned(s: Subject<'_, '_>, told: &Expr) -> Option<Vec<Replacement>> {
+fn conditioned(s: Subject<'_, '_>, told: &ExprCall) -> Option<Vec<Replacement>> {
     let own = nodes::statement(s.here.path)?;
     let Node::StmtFor(around) = s.here.path[own.checked_sub(1)?] else { return None };
     let (Expr::Tuple(target), Expr::Call(counted)) = (&*around.target, &*around.iter) else { return None };
     let counter = target.elts.first()?.as_name_expr()?;
-    let stored = scope::mentions(s.here.path, &counter.id);
-    let inside = |one: &&scope::Occurrence<'_>| nodes::within(nodes::range(&one.path), around.range);
-    let changed =
-        stored.iter().filter(inside).any(|one| !one.load && nodes::range(&one.path) != counter.range);
+    let changed = scope::mentions(s.here.path, &counter.id).iter().any(|one| {
+        let at = nodes::range(&one.path);
+        nodes::within(at, around.range) && !one.load && at != counter.range
+    });
     let (indent, rest, _) = beside(s.here.file(), told.range());
     let idle = |call: &ExprCall| {
         let name = nodes::name(&call.func);
         call.range() == told.range() || HARMLESS.has(name) || ASKS.has(name)
     };
-    if nodes::any_call(&[told.into()], &|call| !idle(call)) {
-        return None;
-    }
-    if dotted(&counted.func) != "enumerate"
+    if nodes::any_call(&[told.into()], &|call| !idle(call))
+        || dotted(&counted.func) != "enumerate"
         || changed
         || !is_alone(indent, rest)
         || s.here.file().slice(told.range()).contains('\n')

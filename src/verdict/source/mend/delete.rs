@@ -2,10 +2,10 @@
 
 use super::text::{beside, is_alone, replace};
 use crate::model::edit::Replacement;
-use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::parse::imports::full_name;
-use crate::verdict::source::parse::nodes::{self, function_scope};
-use crate::verdict::source::parse::{Node, Path, Source, dotted, last, scope, split_callee};
+use crate::verdict::source::infer::Names;
+use crate::verdict::source::parse::{
+    Node, Path, Source, full_callee, function_scope, last, nodes, scope, split_callee,
+};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
@@ -25,12 +25,7 @@ pub fn statement(file: &Source, path: &[Node<'_>]) -> Option<Replacement> {
     let at = nodes::statement(path)?;
     let Node::StmtExpr(own) = path[at] else { return None };
     let call = nodes::call(path).filter(|call| call.range() == own.value.range())?;
-    if !call.arguments.args.iter().all(is_plain)
-        || !call.arguments.keywords.iter().all(|k| is_plain(&k.value))
-    {
-        return None;
-    }
-    let (block, place) = nodes::place(path)?;
+    let (block, place) = nodes::place(path).filter(|_| nodes::given(call).all(is_plain))?;
     let range = own.range;
     let (before, rest, _) = beside(file, range);
     match block {
@@ -38,12 +33,10 @@ pub fn statement(file: &Source, path: &[Node<'_>]) -> Option<Replacement> {
         _ if is_alone(before, rest) => whole_line(file, path),
         // `step(); sync()`: back to the end of what stands before.
         _ if place > 0 && before.trim_end().ends_with(';') => {
-            let end = block[place - 1].end();
-            Some(replace(TextRange::new(end, range.end()), ""))
+            Some(replace(TextRange::new(block[place - 1].end(), range.end()), ""))
         }
         _ if rest.trim().starts_with(';') => {
-            let next = block.get(place + 1)?.start();
-            Some(replace(TextRange::new(range.start(), next), ""))
+            Some(replace(TextRange::new(range.start(), block.get(place + 1)?.start()), ""))
         }
         _ => None,
     }
@@ -70,7 +63,7 @@ pub fn left_over(file: &Source, path: &[Node<'_>]) -> Vec<Replacement> {
         &path[..=at],
         &mut |path| matches!(path, [.., Node::StmtAssign(ast), name] if matches!(&*ast.targets, [Expr::Name(only)] if only.range == name.range())),
     );
-    let deleted = nodes::find(&path[..=at], &mut |path| matches!(last(path), Some(Node::StmtDelete(_))));
+    let deleted = nodes::any(&path[..=at], &mut |path| matches!(last(path), Some(Node::StmtDelete(_))));
     let mut gone: Vec<Path<'_>> = Vec::new();
     for target in assigned {
         let (Some(Node::ExprName(name)), Some((Expr::Call(made), _))) =
@@ -79,15 +72,15 @@ pub fn left_over(file: &Source, path: &[Node<'_>]) -> Vec<Replacement> {
             continue;
         };
         let owner = scope::owner(&target, &name.id);
-        if nodes::range(&owner) != path[at].range() || !deleted.is_empty() {
+        if nodes::range(&owner) != path[at].range() || deleted {
             continue;
         }
         let reads = scope::occurrences(&owner, &name.id).into_iter().filter(|one| !one.store);
         let reads: Vec<Path<'_>> =
             reads.map(|one| one.path).filter(|read| !nodes::within(nodes::range(read), own)).collect();
         let timer = is_clock(file, made) && made.arguments.is_empty() && reads.is_empty();
-        let waited = event.is_some_and(|event| event.id == name.id)
-            && full_name(file, &dotted(&made.func)) == "torch.cuda.Event";
+        let waited =
+            event.is_some_and(|event| event.id == name.id) && full_callee(file, made) == "torch.cuda.Event";
         if timer || waited && reads.iter().all(|read| is_recording(read)) {
             gone.extend(reads);
             gone.push(target);
@@ -154,7 +147,7 @@ fn only_synchronises(body: &[Stmt]) -> bool {
 
 /// Whether a call reads a clock.
 pub fn is_clock(file: &Source, call: &ExprCall) -> bool {
-    let callee = full_name(file, &dotted(&call.func));
+    let callee = full_callee(file, call);
     let name = split_callee(&callee).1;
     Names("perf_counter perf_counter_ns monotonic monotonic_ns process_time default_timer time_ns").has(name)
         || Names("time.time time timer datetime.now datetime.datetime.now timeit.timeit").has(&callee)
@@ -180,7 +173,7 @@ pub fn reads_clock(file: &Source, path: &[Node<'_>]) -> bool {
 pub fn is_measured(file: &Source, path: &[Node<'_>]) -> bool {
     let asks = |call: &ExprCall| nodes::name(&call.func) == "elapsed_time";
     let stops = |call: &ExprCall| {
-        let callee = full_name(file, &dotted(&call.func));
+        let callee = full_callee(file, call);
         callee.ends_with("profiler.stop") || callee.ends_with("cudaProfilerStop")
     };
     nodes::any_call(&[file.module()], &asks) || nodes::any_call(nodes::function_around(path), &stops)

@@ -1,8 +1,7 @@
 //! Imports that nothing uses any more.
 
-use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::parse::imports::called;
-use crate::verdict::source::parse::{Node, Source, last, nodes};
+use crate::verdict::source::infer::Names;
+use crate::verdict::source::parse::{Node, Source, called, last, nodes};
 use ruff_python_ast::Stmt;
 use ruff_text_size::{TextRange, TextSize};
 

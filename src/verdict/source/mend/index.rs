@@ -4,13 +4,10 @@ use super::join::imports_torch;
 use super::text::insert;
 use super::{INDEXED, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
-use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::infer::placement::Placement;
-use crate::verdict::source::parse::imports::full_name;
-use crate::verdict::source::parse::scope;
-use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, within};
-use ruff_python_ast::{Expr, ExprName};
-use ruff_text_size::{Ranged, TextSize};
+use crate::verdict::source::infer::{Names, Placement};
+use crate::verdict::source::parse::{Node, Path, Source, dotted, full_callee, last, nodes, scope, within};
+use ruff_python_ast::{Expr, ExprName, Identifier};
+use ruff_text_size::{Ranged, TextRange, TextSize};
 
 /// Functions that make arrays of integers on the host; those of torch unless they are told a device.
 const INTEGERS: Names = Names(
@@ -40,33 +37,33 @@ fn uploaded<'a>(s: Subject<'_, 'a>, name: &'a ExprName) -> Option<Vec<Replacemen
     let file = s.here.file();
     let (made, place) = only_value(s.here.path, name)?;
     let all = scope::mentions(s.here.path, &name.id);
-    let loads = all.iter().filter(|one| !one.store);
-    let indexed: Vec<(&Expr, &Path<'a>)> = loads
-        .filter(|one| !matches!(&one.path[..], [.., Node::ExprCall(call), Node::Arguments(_), _] if dotted(&call.func) == "len"))
-        .map(|one| match one.path[..] {
-            [.., Node::ExprSubscript(ast), name] if ast.slice.range() == name.range() && !one.closure => {
-                Some((&*ast.value, &one.path))
-            }
-            _ => None,
-        })
-        .collect::<Option<_>>()?;
+    let used = all.iter().filter(|one| !one.store && !asks_length(&one.path));
+    let indexed = used.map(|one| match one.path[..] {
+        [.., Node::ExprSubscript(ast), name] if ast.slice.range() == name.range() && !one.closure => {
+            Some((&*ast.value, &one.path))
+        }
+        _ => None,
+    });
+    let indexed: Vec<(&Expr, &Path<'a>)> = indexed.collect::<Option<_>>()?;
     let on_device =
         |&(tensor, path): &(&'a Expr, &Path<'a>)| s.here.placements.find(tensor, path) == Placement::Device;
     if !is_integers(file, made, &place, 0) || !indexed.iter().all(on_device) || !imports_torch(s.here) {
         return None;
     }
     let bound_before = |&&(tensor, path): &&(&'a Expr, &Path<'a>)| {
-        let owner = |name: &ExprName| only_binding(path, name);
-        tensor
-            .as_name_expr()
-            .and_then(owner)
-            .is_some_and(|(block, at)| at < made.start() && within(made, block))
+        let bound = tensor.as_name_expr().and_then(|name| only_binding(path, name));
+        bound.is_some_and(|(block, at)| at < made.start() && within(made, block))
     };
     let tensor = indexed.iter().find(bound_before).map(|(tensor, _)| file.text(*tensor))?;
     Some(vec![
         insert(made.start(), "torch.as_tensor("),
         insert(made.end(), format!(").to({tensor}.device, non_blocking=True)")),
     ])
+}
+
+/// Whether the last node is only asked for its length.
+pub fn asks_length(path: &[Node<'_>]) -> bool {
+    nodes::argument_of(path).is_some_and(|call| dotted(&call.func) == "len")
 }
 
 /// What the one plain assignment of a name gives it.
@@ -80,7 +77,7 @@ pub fn only_value<'a>(path: &[Node<'a>], name: &'a ExprName) -> Option<(&'a Expr
 }
 
 /// The block that holds the one binding of a name, and where that ends.
-fn only_binding(path: &[Node<'_>], name: &ExprName) -> Option<(ruff_text_size::TextRange, TextSize)> {
+fn only_binding(path: &[Node<'_>], name: &ExprName) -> Option<(TextRange, TextSize)> {
     let (value, place) = only_value(path, name)?;
     let at = nodes::statement(&place)?;
     Some((place[at.checked_sub(1)?].range(), value.end()))
@@ -91,11 +88,11 @@ fn is_integers<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>], steps: u
     match expr {
         _ if steps > MAX_STEPS => false,
         Expr::Call(call) => {
-            let keywords = &call.arguments.keywords;
-            let plain = keywords
-                .iter()
-                .all(|one| one.arg.as_ref().is_some_and(|arg| arg == "size" || arg == "generator"));
-            plain && INTEGERS.has(&full_name(file, &dotted(&call.func)))
+            let plain = |name: &Option<Identifier>| {
+                name.as_ref().is_some_and(|name| matches!(name.as_str(), "size" | "generator"))
+            };
+            call.arguments.keywords.iter().all(|one| plain(&one.arg))
+                && INTEGERS.has(&full_callee(file, call))
         }
         Expr::Subscript(ast) if ast.slice.is_slice_expr() => is_integers(file, &ast.value, path, steps + 1),
         Expr::Name(name) => {

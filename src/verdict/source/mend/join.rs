@@ -4,31 +4,25 @@ use super::neighbours;
 use super::text::{beside, insert, line_break, replace};
 use super::{READ_ONCE, READ_TOGETHER, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
-use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::infer::placement::{Here, Placement};
-use crate::verdict::source::infer::roles;
-use crate::verdict::source::parse::imports::full_name;
-use crate::verdict::source::parse::nodes::{self, statement};
-use crate::verdict::source::parse::{Node, dotted, last, scope};
+use crate::verdict::source::infer::{Here, Names, Placement, roles};
+use crate::verdict::source::parse::{Node, dotted, full_name, last, nodes, scope, statement};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
 /// Methods that give the same tensor again and change nothing.
-const PURE: &[&str] = &[
-    "abs", "all", "amax", "amin", "any", "detach", "double", "exp", "float", "log", "max", "mean", "median",
-    "min", "norm", "prod", "sqrt", "square", "squeeze", "std", "sum", "var",
-];
+const PURE: Names = Names(
+    "abs all amax amin any detach double exp float log max mean median min norm prod sqrt square squeeze std sum var",
+);
 /// What else may be called between reads that are moved together: none of it writes to a tensor.
 pub const HARMLESS: Names =
     Names("float int round str format append len update abs max min sum mean exp sqrt log add");
 
 /// How many values the line of the last node reads beside the others of its run.
 pub fn on_line(s: Subject<'_, '_>) -> Option<usize> {
-    let at = statement(s.here.path)?;
-    let own = nodes::block(s.here.path, at).iter().find(|stmt| stmt.range() == s.here.path[at].range())?;
+    let (block, at) = nodes::place(s.here.path)?;
     let line = |call: &ExprCall| s.here.file().line_of(call.start());
     let wanted = line(nodes::call(s.here.path)?);
-    Some(reads(own).into_iter().filter(|call| line(call) == wanted).count())
+    Some(reads(&block[at]).into_iter().filter(|call| line(call) == wanted).count())
 }
 
 /// Reads that can be one.
@@ -61,10 +55,7 @@ impl<'a> Reads<'a> {
         let simple = |stmt: &Stmt| {
             matches!(stmt, Stmt::Assign(_) | Stmt::AnnAssign(_) | Stmt::AugAssign(_) | Stmt::Expr(_))
         };
-        if !stmts.iter().all(simple) {
-            return None;
-        }
-        let bound = bound(stmts);
+        let bound = Some(bound(stmts)).filter(|_| stmts.iter().all(simple))?;
         let calls: Vec<&ExprCall> = stmts.iter().flat_map(reads).collect();
         let mut names = Vec::new();
         for call in &calls {
@@ -101,9 +92,8 @@ impl<'a> Reads<'a> {
     fn joined(&self, here: Here<'_, 'a>) -> Result<Vec<Replacement>, Refusal> {
         let file = here.file();
         let dropped = |call: &ExprCall| {
-            self.stmts
-                .iter()
-                .any(|stmt| stmt.as_expr_stmt().is_some_and(|ast| ast.value.range() == call.range()))
+            let mut alone = self.stmts.iter().filter_map(Stmt::as_expr_stmt);
+            alone.any(|ast| ast.value.range() == call.range())
         };
         let harmless = |call: &&ExprCall| {
             let own = self.calls.iter().any(|read| nodes::within(call.range(), read.range()));
@@ -144,10 +134,9 @@ pub fn imports_torch(here: Here<'_, '_>) -> bool {
 fn variables(here: Here<'_, '_>, names: &[String]) -> Option<Vec<String>> {
     let mut all = Vec::new();
     for name in names {
-        let words: Vec<&str> =
-            name.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect();
-        let stem =
-            words.iter().find(|word| **word != "self" && !word.starts_with(|c: char| c.is_ascii_digit()))?;
+        let mut words = name.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+        let stem = words.find(|word| !matches!(*word, "" | "self") && !is_number(word))?;
         let name = format!("{}_value", stem.trim_start_matches('_'));
         if here.file().whole().contains(&name) || all.contains(&name) {
             return None;
@@ -159,15 +148,17 @@ fn variables(here: Here<'_, '_>, names: &[String]) -> Option<Vec<String>> {
 
 /// The calls of `.item()` that surely run, once each.
 fn reads(stmt: &Stmt) -> Vec<&ExprCall> {
+    let is_read = |call: &&ExprCall| {
+        call.arguments.is_empty() && nodes::receiver(call).is_some() && nodes::name(&call.func) == "item"
+    };
     let mut found = Vec::new();
     nodes::walk(&[Node::from(stmt)], &mut |path| match last(path) {
         Some(Node::ExprLambda(_) | Node::ExprIf(_) | Node::ExprBoolOp(_)) => false,
         Some(node) if nodes::is_comprehension(node) => false,
-        Some(Node::ExprCall(call)) if call.arguments.is_empty() && nodes::receiver(call).is_some() => {
-            found.extend((nodes::name(&call.func) == "item").then_some(call));
+        _ => {
+            found.extend(nodes::call(path).filter(is_read));
             true
         }
-        _ => true,
     });
     found
 }
@@ -185,10 +176,8 @@ fn is_plain(expr: &Expr, bound: &[&str]) -> bool {
         Expr::Attribute(ast) => is_plain(&ast.value, bound),
         Expr::Subscript(ast) => ast.slice.is_literal_expr() && is_plain(&ast.value, bound),
         Expr::Call(call) => {
-            let constant = call.arguments.args.iter().all(Expr::is_literal_expr)
-                && call.arguments.keywords.iter().all(|keyword| keyword.value.is_literal_expr());
-            constant
-                && PURE.contains(&nodes::name(&call.func))
+            nodes::given(call).all(Expr::is_literal_expr)
+                && PURE.has(nodes::name(&call.func))
                 && nodes::receiver(call).is_some_and(|value| is_plain(value, bound))
         }
         _ => false,

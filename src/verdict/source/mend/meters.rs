@@ -4,11 +4,8 @@ use super::sums::item_as;
 use super::text::insert;
 use super::{METER, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
-use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::infer::objects::Objects;
-use crate::verdict::source::parse::imports::{Import, split_root};
-use crate::verdict::source::parse::scope;
-use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, string, within};
+use crate::verdict::source::infer::{Names, Objects};
+use crate::verdict::source::parse::{Import, Node, Path, Source, dotted, last, nodes, scope, string, within};
 use ruff_python_ast::{
     Expr, ExprAttribute, ExprCall, ExprContext, ExprName, Operator, Stmt, StmtFunctionDef,
 };
@@ -59,13 +56,12 @@ impl<'a> Meter<'a> {
         let class = objects.class_named(&made.func.as_name_expr()?.id)?;
         let ast = nodes::class(&class)?;
         let plain = ast.decorator_list.is_empty()
-            && ast.arguments.iter().all(|arguments| {
-                arguments.keywords.is_empty() && arguments.args.iter().all(|base| dotted(base) == "object")
-            });
+            && ast.keywords().is_empty()
+            && ast.bases().iter().all(|base| dotted(base) == "object")
+            && !telling.arguments.args.iter().any(Expr::is_starred_expr)
+            && !asks_by_name(s.here.file());
         let method = objects.method(&class, nodes::name(&telling.func))?;
         let method = nodes::function(&method).filter(|ast| plain && ast.decorator_list.is_empty())?;
-        let starred = telling.arguments.args.iter().any(Expr::is_starred_expr);
-        let method = Some(method).filter(|_| !starred && !asks_by_name(s.here.file()))?;
         let told = method.parameters.iter_non_variadic_params().nth(position + 1)?.name().as_str();
         Some(Self { name, owner, class, method, told, objects })
     }
@@ -93,7 +89,7 @@ impl<'a> Meter<'a> {
             let called = nodes::call(&read[..read.len() - 1]).is_some_and(|call| within(ast, &*call.func));
             match self.objects.class_of(&ast.value, read) {
                 Some(class) if nodes::range(&class) != nodes::range(&self.class) => {}
-                None if Import::of(file, split_root(&dotted(&ast.value)).0).is_some() => {}
+                None if Import::of(file, &dotted(&ast.value)).is_some() => {}
                 _ if called || is_number_of(read) || self.is_computed(read) => {}
                 // Of another meter of the class, which is told what it was.
                 Some(_) if !this && is_local(&ast.value, read) => {}
@@ -134,18 +130,15 @@ impl<'a> Meter<'a> {
 
     /// Whether one of these attributes is the same tensor as something else: what is added to it would be added there too.
     fn is_shared(&self, kept: &[&str]) -> bool {
-        let added = |name: &str| {
-            self.method
-                .body
-                .iter()
-                .any(|stmt| matches!(stmt, Stmt::AugAssign(ast) if own(&ast.target) == Some(name)))
+        let added = |target: &Expr| {
+            let mut added = self.method.body.iter().filter_map(Stmt::as_aug_assign_stmt);
+            let name = own(target).filter(|name| kept.contains(name));
+            name.is_some() && added.any(|ast| own(&ast.target) == name)
         };
-        let assigned = nodes::find(&self.class, &mut |path| matches!(last(path), Some(Node::StmtAssign(_))));
-        assigned.iter().any(|path| {
+        nodes::any(&self.class, &mut |path| {
             let Some(Node::StmtAssign(ast)) = last(path) else { return false };
-            let given = ast.targets.iter().filter_map(own).any(|name| kept.contains(&name) && added(name));
             let bare = matches!(&*ast.value, Expr::Name(_) | Expr::Attribute(_));
-            given && bare || own(&ast.value).is_some_and(|name| kept.contains(&name) && added(name))
+            bare && ast.targets.iter().any(added) || added(&ast.value)
         })
     }
 
@@ -167,22 +160,22 @@ impl<'a> Meter<'a> {
 
     /// Whether a read of an attribute is part of an assignment to one of the same object that only computes.
     fn is_computed(&self, path: &[Node<'a>]) -> bool {
-        let Some(at) = nodes::statement(path) else { return false };
-        let Some((target, value)) = assigned(path[at]) else { return false };
+        let Some((target, value)) = nodes::statement(path).and_then(|at| assigned(path[at])) else {
+            return false;
+        };
         // What that attribute holds then is found where the method computes it too.
-        let known = || own(target).is_some_and(|name| self.kept_by(name));
+        let name = own(target);
+        let known = || {
+            self.method.body.iter().any(|stmt| match stmt {
+                Stmt::Assign(ast) => ast.targets.iter().any(|target| own(target) == name),
+                Stmt::AugAssign(ast) => own(&ast.target) == name,
+                _ => false,
+            })
+        };
         within(nodes::range(path), nodes::range(&self.class))
             && computes(value, &mut |_, _| ()).is_some()
+            && name.is_some()
             && known()
-    }
-
-    /// Whether the method assigns the attribute.
-    fn kept_by(&self, name: &str) -> bool {
-        self.method.body.iter().any(|stmt| match stmt {
-            Stmt::Assign(ast) => ast.targets.iter().any(|target| own(target) == Some(name)),
-            Stmt::AugAssign(ast) => own(&ast.target) == Some(name),
-            _ => false,
-        })
     }
 }
 
@@ -239,13 +232,10 @@ fn computes<'a>(expr: &'a Expr, found: &mut dyn FnMut(&'a str, bool)) -> Option<
 
 /// Whether a value becomes text in a format of numbers, or an element of a new tensor: those take a tensor of one number alike.
 fn is_number_of(path: &[Node<'_>]) -> bool {
-    let named = |call: &ExprCall| {
-        let by_text = |value: &Expr| string(value).is_some() || value.is_name_expr();
-        match nodes::name(&call.func) {
-            "format" => nodes::receiver(call).is_some_and(by_text),
-            "float" => true,
-            _ => false,
-        }
+    let by_text = |value: &Expr| string(value).is_some() || value.is_name_expr();
+    let named = |call: &ExprCall| match nodes::name(&call.func) {
+        "format" => nodes::receiver(call).is_some_and(by_text),
+        name => name == "float",
     };
     match path {
         [.., Node::InterpolatedElement(ast), _] => ast.conversion.is_none(),

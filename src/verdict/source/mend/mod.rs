@@ -16,9 +16,8 @@ pub mod text;
 mod upload;
 mod values;
 
-use super::infer::placement::{Here, fills, is_kept};
-use super::locate::observed::Observed;
-use super::locate::sync_expr::{Index, SyncExpr};
+use super::infer::{Here, fills, is_kept};
+use super::locate::{Index, Observed, SyncExpr};
 use super::parse::nodes;
 use crate::model::edit::{Edit, EditKind, Outcome, Refusal, Replacement, Safety};
 use crate::vocabulary::Kind;
@@ -53,59 +52,41 @@ struct Way {
     safe: &'static [Refusal],
 }
 
-use Refusal as R;
+use EditKind::{Delete, IndexOnce, KeepTensor, OnDevice, ReadTogether};
+use Refusal::*;
+
+const fn way(kind: EditKind) -> Way {
+    Way { kind, shown: &[], made: &[], safe: &[] }
+}
 
 const DELETE: Way = Way {
-    kind: EditKind::Delete,
-    shown: &[],
-    made: &[R::Barrier, R::Streams, R::InFlight, R::Measured, R::Foreign, R::Wrapper, R::Tried, R::Alike],
-    safe: &[R::Clock],
+    made: &[Barrier, Streams, InFlight, Measured, Foreign, Wrapper, Tried, Alike],
+    safe: &[Clock],
+    ..way(Delete)
 };
 const NON_BLOCKING: Way = Way {
-    kind: EditKind::NonBlocking,
-    shown: &[R::Direction, R::Reused],
-    made: &[R::Streams, R::Joined, R::Pageable],
-    safe: &[R::Destination],
+    shown: &[Direction, Reused],
+    made: &[Streams, Joined, Pageable],
+    safe: &[Destination],
+    ..way(EditKind::NonBlocking)
 };
-const FILLED: Way =
-    Way { kind: EditKind::OnDevice, shown: &[R::Direction], made: &[R::Streams], safe: &[R::Random] };
-const INDEXED: Way =
-    Way { kind: EditKind::IndexOnce, shown: &[R::Direction], made: &[R::Streams, R::Pageable], safe: &[] };
-const WRITTEN: Way =
-    Way { kind: EditKind::OnDevice, shown: &[R::Advanced, R::Direction], made: &[], safe: &[] };
-const READ_TOGETHER: Way =
-    Way { kind: EditKind::ReadTogether, shown: &[R::Numbers], made: &[R::Devices, R::Reads], safe: &[] };
-const READ_ONCE: Way =
-    Way { kind: EditKind::ReadTogether, shown: &[], made: &[R::Devices, R::Reads], safe: &[] };
-const KEPT: Way =
-    Way { kind: EditKind::KeepTensor, shown: &[], made: &[R::Devices, R::Numbers], safe: &[R::Float64] };
-const METER: Way = Way {
-    kind: EditKind::KeepTensor,
-    shown: &[],
-    made: &[R::Devices, R::Numbers],
-    safe: &[R::Float64, R::Rounding],
-};
-const RARER: Way = Way { kind: EditKind::KeepTensor, shown: &[], made: &[], safe: &[R::Shown] };
-const OUTPUT_SIZE: Way = Way { kind: EditKind::OutputSize, shown: &[], made: &[], safe: &[] };
+const FILLED: Way = Way { shown: &[Direction], made: &[Streams], safe: &[Random], ..way(OnDevice) };
+const INDEXED: Way = Way { shown: &[Direction], made: &[Streams, Pageable], ..way(IndexOnce) };
+const WRITTEN: Way = Way { shown: &[Advanced, Direction], ..way(OnDevice) };
+const READ_TOGETHER: Way = Way { shown: &[Numbers], ..READ_ONCE };
+const READ_ONCE: Way = Way { made: &[Devices, Reads], ..way(ReadTogether) };
+const KEPT: Way = Way { made: &[Devices, Numbers], safe: &[Float64], ..way(KeepTensor) };
+const METER: Way = Way { safe: &[Float64, Rounding], ..KEPT };
+const RARER: Way = Way { safe: &[Shown], ..way(KeepTensor) };
+const OUTPUT_SIZE: Way = way(EditKind::OutputSize);
 const WAIT_STREAM: Way = Way {
-    kind: EditKind::WaitStream,
-    shown: &[],
-    made: &[
-        R::Barrier,
-        R::Third,
-        R::Devices,
-        R::InFlight,
-        R::Measured,
-        R::Foreign,
-        R::Wrapper,
-        R::Tried,
-        R::Alike,
-    ],
-    safe: &[R::Clock],
+    made: &[Barrier, Third, Devices, InFlight, Measured, Foreign, Wrapper, Tried, Alike],
+    safe: &[Clock],
+    ..way(EditKind::WaitStream)
 };
-const COLLECTED: Way = Way { kind: EditKind::KeepTensor, shown: &[], made: &[R::Devices], safe: &[] };
-const CHECKED: Way = Way { kind: EditKind::OnDevice, shown: &[], made: &[], safe: &[] };
-const OTHER_FORM: Way = Way { kind: EditKind::OnDevice, shown: &[R::OnCpu], made: &[], safe: &[] };
+const COLLECTED: Way = Way { made: &[Devices], ..way(KeepTensor) };
+const CHECKED: Way = way(OnDevice);
+const OTHER_FORM: Way = Way { shown: &[OnCpu], ..way(OnDevice) };
 
 /// A line rewritten in one of the ways.
 struct Written {
@@ -115,16 +96,14 @@ struct Written {
     /// The lines whose waits it takes together; empty where it is about its own alone.
     lines: Vec<u32>,
     /// What to replace, or why that is not told.
-    replacements: Result<Vec<Replacement>, Refusal>,
+    replacements: Replaced,
 }
+
+type Replaced = Result<Vec<Replacement>, Refusal>;
 
 impl Written {
     /// One that is about its own line alone.
-    fn new(
-        way: &'static Way,
-        shown: Option<String>,
-        replacements: Result<Vec<Replacement>, Refusal>,
-    ) -> Self {
+    fn new(way: &'static Way, shown: Option<String>, replacements: Replaced) -> Self {
         Self { way, shown, lines: Vec::new(), replacements }
     }
 }
@@ -161,22 +140,20 @@ fn write(s: Subject<'_, '_>) -> Option<Written> {
             Some(Written::new(&DELETE, None, all))
         }),
         SyncExpr::Shape("repeat_interleave", _) if s.kind == Kind::HostKnown => sizes::output(s, call?),
-        SyncExpr::Move("to" | "cuda", _)
-            if upload
-                && nodes::receiver(call?).is_some_and(|made| fills(made) || upload::is_constant(made)) =>
-        {
-            Some(upload::filled(s, call?))
-        }
-        // The module is to keep it.
-        SyncExpr::Move("to" | "cuda", _) if upload && is_kept(s.here, nodes::receiver(call?)?) => None,
-        SyncExpr::Move("to" | "cuda" | "copy_", _) if upload => Some(upload::moved(s, call?)),
+        SyncExpr::Move(op @ ("to" | "cuda" | "copy_"), _) if upload => match nodes::receiver(call?) {
+            Some(made) if op != "copy_" && (fills(made) || upload::is_constant(made)) => {
+                Some(upload::filled(s, call?))
+            }
+            // The module is to keep it.
+            Some(kept) if op != "copy_" && is_kept(s.here, kept) => None,
+            _ => Some(upload::moved(s, call?)),
+        },
         SyncExpr::Create("tensor" | "as_tensor") if upload => Some(upload::created(s, call?)),
         SyncExpr::Item if matches!(s.kind, Kind::Logging | Kind::RoundTrip) => {
             let call = call?;
-            let kept = shown::kept(s.here, call);
-            let shown = kept.as_ref().and_then(|kept| kept.as_ref().ok()).cloned();
-            let alone = || match kept {
-                Some(Ok(_)) => only_shown(&KEPT, shown.clone()),
+            let shown = shown::kept(s.here, call);
+            let alone = || match shown {
+                Some(_) => only_shown(&KEPT, shown.clone()),
                 _ => join::together(s, call).or_else(|| bars::rarer(s)),
             };
             sums::collected(s, call, shown.clone()).or_else(|| meters::told(s, call)).or_else(alone)

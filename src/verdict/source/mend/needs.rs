@@ -3,9 +3,8 @@
 use super::upload::{self, is_staged, memory};
 use super::{Subject, delete, join};
 use crate::model::edit::Refusal;
-use crate::verdict::source::flow::tracer::Tracer;
-use crate::verdict::source::flow::value::{Sink, Value};
-use crate::verdict::source::infer::libraries::Names;
+use crate::verdict::source::flow::{Sink, Tracer, Value};
+use crate::verdict::source::infer::Names;
 use crate::verdict::source::locate::fit;
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{HostMemory, Kind};
@@ -16,57 +15,52 @@ const STREAMS: Names = Names("Stream ExternalStream stream set_stream wait_strea
 
 /// Whether what `need` asks for is proven.
 pub fn holds(need: Refusal, s: Subject<'_, '_>) -> bool {
+    let (file, path, pinned) = (s.here.file(), s.here.path, memory(s) == Some(HostMemory::Pinned));
     match need {
         Refusal::Direction => fit::downward(s.observed) == Some(false),
-        Refusal::Joined => is_pinned(s) || is_staged(s) || !upload::is_joined(s),
-        Refusal::Pageable => is_pinned(s) || is_staged(s) || upload::pins(s).is_some(),
-        Refusal::Reused => {
-            // Of pageable memory the driver has taken its copy when the call returns.
-            let taken = memory(s) == Some(HostMemory::Pageable);
-            taken || upload::loaders(s).is_some()
-        }
+        Refusal::Joined => pinned || is_staged(s) || !upload::is_joined(s),
+        Refusal::Pageable => pinned || is_staged(s) || upload::pins(s).is_some(),
+        // Of pageable memory the driver has taken its copy when the call returns.
+        Refusal::Reused => memory(s) == Some(HostMemory::Pageable) || upload::loaders(s).is_some(),
         Refusal::Streams => s.observed.beside.streams < 2 && !names(s, STREAMS),
         Refusal::Third => s.observed.beside.streams < 3,
         Refusal::Devices => !s.observed.beside.devices,
         Refusal::InFlight => !s.observed.beside.in_flight,
         Refusal::Barrier => s.kind != Kind::Barrier,
-        Refusal::Clock => s.kind != Kind::Timing && !delete::reads_clock(s.here.file(), s.here.path),
-        Refusal::Tried => !is_tried(s.here.path),
-        Refusal::Wrapper => !delete::is_wrapper(s.here.path),
+        Refusal::Clock => s.kind != Kind::Timing && !delete::reads_clock(file, path),
+        Refusal::Tried => !is_tried(path),
+        Refusal::Wrapper => !delete::is_wrapper(path),
         Refusal::Foreign => !is_shared(s),
         Refusal::Measured => {
-            let (file, path) = (s.here.file(), s.here.path);
             let timed = s.kind == Kind::Timing && delete::reads_clock(file, path);
             !timed && !delete::is_measured(file, path)
         }
-        Refusal::Alike => !delete::is_alike_below(s.here.file(), s.here.path),
+        Refusal::Alike => !delete::is_alike_below(file, path),
         Refusal::Destination => upload::arrives(s),
         Refusal::Random => upload::gives_the_same(s),
         Refusal::Advanced => is_basic(s),
-        // A copy of a float or a half. Of 8 bytes it may be an integer, and a joined read would make floats of those.
+        // A copy of a float or a half. Of 8 bytes it may be an integer, and a joined read would make floats of those; so would it
+        // of integers as wide as floats.
         Refusal::Numbers => {
-            s.observed.copy.is_some_and(|copy| matches!(copy.bytes, 2 | 4)) && !has_short_integers(s)
+            let short = Names("int int32 int16 short IntTensor");
+            s.observed.copy.is_some_and(|copy| matches!(copy.bytes, 2 | 4)) && !names(s, short)
         }
         Refusal::Reads => {
             s.observed.burst.is_some_and(|burst| join::on_line(s) == usize::try_from(burst).ok())
         }
-        Refusal::Float64 => !runs_on_others(s),
+        // Some other accelerators that the file may run on have no float64.
+        Refusal::Float64 => !names(s, Names("mps accelerator xpu")),
         Refusal::OnCpu => stays_on_device(s),
         _ => false,
     }
 }
 
-fn is_pinned(s: Subject<'_, '_>) -> bool {
-    memory(s) == Some(HostMemory::Pinned)
-}
-
 /// Whether a `try` of the function looks after errors of the statement.
 fn is_tried(path: &[Node<'_>]) -> bool {
-    path[nodes::function_scope(path)..].windows(2).any(|pair| match pair {
-        [Node::StmtTry(ast), below] => {
+    path[nodes::function_scope(path)..].array_windows().any(|[above, below]| {
+        above.stmt_try().is_some_and(|ast| {
             !ast.handlers.is_empty() && ast.body.iter().any(|stmt| nodes::within(*below, stmt))
-        }
-        _ => false,
+        })
     })
 }
 
@@ -92,16 +86,6 @@ fn names(s: Subject<'_, '_>, wanted: Names) -> bool {
         Some(Node::StringLiteral(ast)) => wanted.has(&ast.value),
         _ => false,
     })
-}
-
-/// Whether the file makes integers as wide as floats: of those, a joined read would make floats.
-fn has_short_integers(s: Subject<'_, '_>) -> bool {
-    names(s, Names("int int32 int16 short IntTensor"))
-}
-
-/// Whether the file also runs on accelerators of which some have no float64.
-fn runs_on_others(s: Subject<'_, '_>) -> bool {
-    names(s, Names("mps accelerator xpu"))
 }
 
 /// Whether the subscript that is written to addresses a part of the tensor itself, by numbers and slices, and the value is a number.

@@ -3,11 +3,8 @@
 use super::text::{beside, line_break, replace};
 use super::{Subject, WAIT_STREAM, Written};
 use crate::model::edit::{Refusal, Replacement};
-use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::infer::placement::Placement;
-use crate::verdict::source::parse::imports::full_name;
-use crate::verdict::source::parse::scope::{self, Occurrence};
-use crate::verdict::source::parse::{Node, Source, dotted, nodes, within};
+use crate::verdict::source::infer::{Names, Placement};
+use crate::verdict::source::parse::{Node, Source, full_callee, full_name, nodes, scope, within};
 use ruff_python_ast::{Expr, ExprCall, ExprName, Stmt, StmtWith};
 use ruff_text_size::Ranged;
 
@@ -35,7 +32,7 @@ pub fn waited<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
 
 /// Whether a name is given one value, the only stream that the file makes.
 fn makes_stream<'a>(file: &'a Source, path: &[Node<'a>], side: &ExprName) -> bool {
-    let is_stream = |call: &ExprCall| full_name(file, &dotted(&call.func)) == "torch.cuda.Stream";
+    let is_stream = |call: &ExprCall| full_callee(file, call) == "torch.cuda.Stream";
     let made = nodes::calls(&[file.module()], &|call| nodes::name(&call.func).ends_with("Stream"));
     let only = nodes::only(scope::bindings(path, &side.id)).and_then(scope::value);
     made.len() == 1 && only.is_some_and(|(value, _)| value.as_call_expr().is_some_and(is_stream))
@@ -55,8 +52,7 @@ fn replacements<'a>(s: Subject<'_, 'a>, call: &'a ExprCall, side: &ExprName) -> 
     let mut on_side: Vec<&StmtWith> = Vec::new();
     for used in scope::mentions(path, &side.id).into_iter().filter(|one| !one.store) {
         match used.path[..] {
-            [.., Node::ExprAttribute(ast), _]
-                if matches!(ast.attr.as_str(), "wait_stream" | "synchronize") => {}
+            [.., Node::ExprAttribute(ast), _] if Names("wait_stream synchronize").has(&ast.attr) => {}
             [.., Node::StmtWith(ast), Node::WithItem(_), Node::ExprCall(_), Node::Arguments(_), _] => {
                 on_side.push(ast);
             }
@@ -74,7 +70,8 @@ fn replacements<'a>(s: Subject<'_, 'a>, call: &'a ExprCall, side: &ExprName) -> 
     let mut known: Vec<&str> = Vec::new();
     for stmt in on_side.iter().flat_map(|ast| &ast.body) {
         let name = tensor(s, stmt).filter(|name| scope::parameter(function, name).is_none())?;
-        let elsewhere = outside(function, name, &on_side);
+        let mut elsewhere = scope::occurrences(function, name);
+        elsewhere.retain(|one| !on_side.iter().any(|ast| within(nodes::range(&one.path), ast.range)));
         if elsewhere.iter().any(|one| !one.load) {
             return None;
         }
@@ -91,17 +88,16 @@ fn stream<'a>(file: &Source, ast: &'a StmtWith) -> Option<&'a ExprName> {
     let [item] = &*ast.items else { return None };
     let call = item.context_expr.as_call_expr()?;
     let [Expr::Name(name)] = &*call.arguments.args else { return None };
-    (full_name(file, &dotted(&call.func)) == "torch.cuda.stream").then_some(name)
+    (full_callee(file, call) == "torch.cuda.stream").then_some(name)
 }
 
 /// The name that a statement gives a tensor on the GPU, where it does nothing else.
 fn tensor<'a>(s: Subject<'_, 'a>, stmt: &'a Stmt) -> Option<&'a str> {
     let Stmt::Assign(ast) = stmt else { return None };
     let [Expr::Name(name)] = &*ast.targets else { return None };
-    let writes = |call: &ExprCall| nodes::name(&call.func).ends_with('_');
-    let calm = !nodes::any_call(&[Node::from(stmt)], &writes);
-    let device = s.here.placements.find(&ast.value, s.here.path) == Placement::Device;
-    (calm && device && is_tensor(&ast.value)).then_some(&*name.id)
+    let writes = nodes::any_call(&[Node::from(stmt)], &|call| nodes::name(&call.func).ends_with('_'));
+    let tensor = s.here.find(&ast.value) == Placement::Device && is_tensor(&ast.value);
+    (tensor && !writes).then_some(&*name.id)
 }
 
 /// Whether an expression surely is one tensor: arithmetic, and functions of torch that give no tuple of them.
@@ -121,11 +117,4 @@ fn is_tensor(expr: &Expr) -> bool {
         },
         _ => false,
     }
-}
-
-/// Where a name stands outside of these statements.
-fn outside<'a>(function: &[Node<'a>], name: &str, inside: &[&StmtWith]) -> Vec<Occurrence<'a>> {
-    let mut all = scope::occurrences(function, name);
-    all.retain(|one| !inside.iter().any(|ast| within(nodes::range(&one.path), ast.range)));
-    all
 }

@@ -1,16 +1,14 @@
 //! Expressions without the wait that are shown and not edited: what else must change with them is for the reader.
 
-use crate::verdict::source::flow::tracer::Tracer;
-use crate::verdict::source::flow::value::{Sink, Use, Value};
-use crate::verdict::source::infer::placement::Here;
+use crate::verdict::source::flow::{Sink, Tracer, Use, Value};
+use crate::verdict::source::infer::Here;
 use crate::verdict::source::parse::Source;
 use ruff_python_ast::ExprCall;
 use ruff_text_size::{Ranged, TextRange};
 
 /// A read whose value the CPU does not need at once. Without `.item()` the value stays on the device where what becomes of it
-/// waits for nothing: where it is collected for later, and in arithmetic with tensors. Text made from it would wait all the
-/// same: then (`Err`) the reads nearby can only be joined.
-pub fn kept<'a>(here: Here<'_, 'a>, call: &'a ExprCall) -> Option<Result<String, ()>> {
+/// waits for nothing: where it is collected for later, and in arithmetic with tensors. Text made from it would wait all the same.
+pub fn kept<'a>(here: Here<'_, 'a>, call: &'a ExprCall) -> Option<String> {
     let mut tracer = Tracer::new(here.placements);
     tracer.follow(here.path, Value::new(here.path, false));
     let stays = |used: &Use| match used.sink {
@@ -25,11 +23,9 @@ pub fn kept<'a>(here: Here<'_, 'a>, call: &'a ExprCall) -> Option<Result<String,
         }
         _ => false,
     };
-    if !tracer.uses.is_empty() && tracer.uses.iter().all(stays) {
-        let value = receiver(here.file(), call)?;
-        return Some(Ok(format!("{}.detach()", value.strip_suffix(".detach()").unwrap_or(&value))));
-    }
-    tracer.uses.iter().all(|used| used.sink == Sink::Log).then_some(Err(()))
+    let kept = !tracer.uses.is_empty() && tracer.uses.iter().all(stays);
+    let value = receiver(here.file(), call).filter(|_| kept)?;
+    Some(format!("{}.detach()", value.strip_suffix(".detach()").unwrap_or(&value)))
 }
 
 /// The `_ex` variant, which leaves the error code on the device.

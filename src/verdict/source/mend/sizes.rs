@@ -4,10 +4,8 @@ use super::index::only_value;
 use super::text::with_argument;
 use super::{OUTPUT_SIZE, Subject, Written};
 use crate::model::edit::Refusal;
-use crate::verdict::source::infer::libraries::makes_tensor;
-use crate::verdict::source::infer::placement::{Here, Placement};
-use crate::verdict::source::parse::scope::{self, Occurrence};
-use crate::verdict::source::parse::{Node, dotted, nodes, within};
+use crate::verdict::source::infer::{Here, Placement, makes_tensor};
+use crate::verdict::source::parse::{Node, dotted, nodes, range, scope, within};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 
@@ -30,9 +28,8 @@ pub fn output<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
     }
     let counts = match repeats(call)? {
         Expr::Name(name) => only_value(s.here.path, name).and_then(|(value, place)| {
-            let plain = |one: &Occurrence<'_>| !is_changed(&one.path);
-            let kept = scope::mentions(s.here.path, &name.id).iter().all(plain);
-            uploaded(s.here, value, &place).filter(|_| kept)
+            let changed = scope::mentions(s.here.path, &name.id).iter().any(|one| is_changed(&one.path));
+            uploaded(s.here, value, &place).filter(|_| !changed)
         }),
         value => uploaded(s.here, value, s.here.path),
     };
@@ -62,9 +59,8 @@ fn uploaded<'a>(here: Here<'_, 'a>, value: &'a Expr, path: &[Node<'a>]) -> Optio
     let beside = block(&place).zip(block(path)).is_some_and(|(a, b)| a.0 == b.0 && a.1 < b.1);
     let used = scope::mentions(path, &counts.id);
     let local = scope::owner(path, &counts.id).len() > 1;
-    let asked =
-        |one: &Occurrence<'_>| one.store || is_asked(&one.path) || within(nodes::range(&one.path), call);
-    (made && local && beside && used.iter().all(asked)).then_some(counts.id.as_str())
+    let asked = used.iter().all(|one| one.store || is_asked(&one.path) || within(range(&one.path), call));
+    (made && local && beside && asked).then_some(counts.id.as_str())
 }
 
 /// Whether a list is only looked at: `len(counts)`, `sum(counts)`, `for n in counts`, `counts[i]`.

@@ -1,14 +1,13 @@
 //! What a loop reads value by value to add it up or to list it: kept on the GPU, and read once.
 
+use super::index::asks_length;
 use super::join::imports_torch;
 use super::text::{beside, insert, replace};
 use super::{COLLECTED, KEPT, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::flow::conditions;
-use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::infer::placement::{Here, Placement};
-use crate::verdict::source::parse::scope::{self, Occurrence};
-use crate::verdict::source::parse::{Node, Path, Source, dotted, nodes, within};
+use crate::verdict::source::infer::{Here, Names, Placement};
+use crate::verdict::source::parse::{Node, Occurrence, Path, Source, nodes, scope, within};
 use ruff_python_ast::{Expr, ExprCall, ExprName, Operator};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
@@ -42,10 +41,8 @@ pub fn collected<'a>(s: Subject<'_, 'a>, call: &'a ExprCall, shown: Option<Strin
     let here = Here { path: named.as_deref().unwrap_or(s.here.path), ..s.here };
     let (name, form) = target(here)?;
     let way = if form == Form::Sum { &KEPT } else { &COLLECTED };
-    let replacements = Collected::of(here, name, form)
-        .ok_or(Refusal::Form)
-        .and_then(|collected| collected.replacements(s, call));
-    Some(Written::new(way, shown, replacements))
+    let collected = Collected::of(here, name, form).ok_or(Refusal::Form);
+    Some(Written::new(way, shown, collected.and_then(|collected| collected.replacements(s, call))))
 }
 
 /// The only read of the name that the statement gives the value: `v = loss.item()`.
@@ -103,29 +100,27 @@ impl<'a> Collected<'a> {
         let at = nodes::statement(path)?;
         let owner = scope::owner(path, &name.id);
         let all = scope::occurrences(&owner, &name.id);
-        let starts: Vec<&Path<'a>> = all.iter().filter(|one| one.store).map(|one| &one.path).collect();
-        let first = starts.first()?;
+        let starts = || all.iter().filter(|one| one.store).map(|one| &one.path);
+        let first = starts().next()?;
         // Loops that the first value comes into from outside.
-        let outside = |node: &&Node<'a>| {
-            matches!(node, Node::StmtFor(_) | Node::StmtWhile(_)) && !within(nodes::range(first), **node)
-        };
+        let outside = |node: &&Node<'a>| nodes::is_loop(**node) && !within(nodes::range(first), **node);
         let inner = &path[owner.len() - 1..at];
         let around = inner.iter().find(outside)?.range();
         let empty = |value: &Expr| match form {
             Form::Sum => value.is_number_literal_expr(),
             Form::List => value.as_list_expr().is_some_and(|list| list.elts.is_empty()),
         };
-        let fresh =
-            starts.iter().all(|start| scope::value(start.to_vec()).is_some_and(|(value, _)| empty(value)));
+        let fresh = starts().all(|start| scope::value(start.clone()).is_some_and(|(value, _)| empty(value)));
         let local = all.iter().all(|one| !one.closure) && scope::parameter(&owner, &name.id).is_none();
         // Whoever catches an error would find the tensors.
         let tried = inner.iter().any(|node| matches!(node, Node::StmtTry(_)));
         let known = form == Form::Sum || imports_torch(here);
         let before = nodes::range(first).start() < around.start();
+        let own = path[at].range();
         (before && fresh && local && known && !tried).then_some(Self {
             name: &name.id,
             form,
-            own: path[at].range(),
+            own,
             all,
             around,
         })
@@ -159,8 +154,8 @@ impl<'a> Collected<'a> {
 
     /// Whether a read stands under a condition that holds now and then, and the collecting does not.
     fn is_rare(&self, path: &[Node<'_>]) -> bool {
-        conditions::rare(path)
-            .is_some_and(|ast| within(ast.range, self.around) && !within(self.own, ast.range))
+        let rare = conditions::rare(path).map(|ast| ast.range);
+        rare.is_some_and(|rare| within(rare, self.around) && !within(self.own, rare))
     }
 
     /// A line behind the loop that reads what was collected.
@@ -187,11 +182,6 @@ impl<'a> Collected<'a> {
         let alone = matches!(path, [.., Node::Arguments(ast), _] if ast.len() == 1);
         if self.form == Form::Sum || alone { self.numbers() } else { format!("({})", self.numbers()) }
     }
-}
-
-/// Whether a list is only asked for its length.
-fn asks_length(path: &[Node<'_>]) -> bool {
-    matches!(path, [.., Node::ExprCall(call), Node::Arguments(_), _] if dotted(&call.func) == "len")
 }
 
 /// Whether a list is read for its numbers, rather than kept under another name, which would see what is added later.

@@ -1,7 +1,7 @@
 //! Edits of calls as text: what is not touched stays as it is written.
 
 use crate::model::edit::{Block, Replacement};
-use crate::verdict::source::parse::Source;
+use crate::verdict::source::parse::{Source, nodes};
 use ruff_python_ast::{ExprCall, Keyword};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
@@ -10,18 +10,12 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 /// Definition: a line goes where a replacement touches it; lines that follow each other make a block.
 pub fn blocks(file: &Source, replacements: &[Replacement]) -> Vec<Block> {
     let text = file.whole();
-    let lines = |one: &Replacement| {
-        // A deletion of whole lines ends where the next one begins.
-        let last = if one.end > one.start && text[..one.end as usize].ends_with('\n') {
-            one.end - 1
-        } else {
-            one.end
-        };
-        (file.line_of(one.start.into()), file.line_of(last.into()))
-    };
     let mut blocks: Vec<(Block, Vec<&Replacement>)> = Vec::new();
     for one in replacements {
-        let (first, last) = lines(one);
+        // A deletion of whole lines ends where the next one begins.
+        let whole = one.end > one.start && text[..one.end as usize].ends_with('\n');
+        let first = file.line_of(one.start.into());
+        let last = file.line_of((one.end - u32::from(whole)).into());
         match blocks.last_mut().filter(|(block, _)| first <= block.last + 1) {
             Some((block, all)) => {
                 block.last = block.last.max(last);
@@ -94,15 +88,12 @@ pub fn with_argument(file: &Source, call: &ExprCall, new: &str) -> Option<Replac
     if call.arguments.keywords.iter().any(|keyword| keyword.arg.is_none()) {
         return None;
     }
-    let ends = call.arguments.args.iter().map(Ranged::end);
-    let Some(last) = ends.chain(call.arguments.keywords.iter().map(Ranged::end)).max() else {
-        let empty = file.slice(TextRange::new(call.arguments.start(), closing(call)));
-        return (!empty.contains('#')).then(|| insert(closing(call), new));
-    };
-    let rest = file.slice(TextRange::new(last, closing(call)));
+    let last = nodes::given(call).map(Ranged::end).max();
+    let rest = file.slice(TextRange::new(last.unwrap_or(call.arguments.start()), closing(call)));
     if rest.contains('#') {
         return None;
     }
+    let Some(last) = last else { return Some(insert(closing(call), new)) };
     // Behind the brackets that the argument itself stands in.
     let end = rest.find(',').unwrap_or(rest.trim_end().len());
     Some(insert(last + TextSize::of(&rest[..end]), format!(", {new}")))

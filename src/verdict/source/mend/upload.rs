@@ -4,9 +4,8 @@ use super::index::only_value;
 use super::text::{insert, replace, with_argument, without, without_method};
 use super::{FILLED, NON_BLOCKING, Subject, WRITTEN, Written, values};
 use crate::model::edit::{Refusal, Replacement};
-use crate::verdict::source::infer::libraries::{JOINS, Names};
-use crate::verdict::source::infer::placement::{Placement, filled as filled_by};
-use crate::verdict::source::locate::sync_expr::SyncExpr;
+use crate::verdict::source::infer::{JOINS, Names, Placement, filled as filled_by};
+use crate::verdict::source::locate::SyncExpr;
 use crate::verdict::source::parse::{Node, Source, dotted, last, nodes};
 use crate::vocabulary::{Copy, HostMemory};
 use ruff_python_ast::{Expr, ExprCall, Number};
@@ -61,11 +60,9 @@ pub fn is_joined(s: Subject<'_, '_>) -> bool {
         Some(Expr::Name(name)) => only_value(s.here.path, name).map(|(value, _)| value),
         value => value,
     };
-    let joins = |call: &ExprCall| {
-        let callee = dotted(&call.func);
-        callee.starts_with("torch.") && JOINS.has(nodes::name(&call.func))
-    };
-    value.and_then(Expr::as_call_expr).is_some_and(joins)
+    value
+        .and_then(Expr::as_call_expr)
+        .is_some_and(|call| dotted(&call.func).starts_with("torch.") && JOINS.has(nodes::name(&call.func)))
 }
 
 /// The data loaders, all of them in sight, that give what is uploaded and nothing else writes to.
@@ -98,7 +95,7 @@ pub fn moved(s: Subject<'_, '_>, call: &ExprCall) -> Written {
     // What the driver takes over at once needs no pinned memory.
     let pinned = if is_staged(s) { None } else { pins(s) };
     let replacements = own.map(|own| pinned.unwrap_or_default().into_iter().chain([own]).collect());
-    let shown = (!flagged).then(|| argument_last(file, call, "non_blocking=True"));
+    let shown = (!flagged).then(|| called(file, call, "non_blocking", Some("non_blocking=True")));
     Written::new(&NON_BLOCKING, shown, replacements.ok_or(Refusal::Form))
 }
 
@@ -109,26 +106,15 @@ pub fn created(s: Subject<'_, '_>, call: &ExprCall) -> Written {
     let text = device.map(|device| file.text(&device.value));
     if let Some(text) = text.as_ref().filter(|_| is_literal(call)) {
         let replacements = constant(file, call).ok_or(Refusal::Form);
-        let mut arguments = rest(file, call, "device");
-        arguments.push(format!("device={text}"));
-        let shown = Some(format!(
-            "torch.full({}, {})",
-            filling(file, call).unwrap_or_default(),
-            arguments.join(", ")
-        ));
-        return Written::new(&FILLED, shown, replacements);
+        return Written::new(&FILLED, full(file, call, &format!("device={text}")), replacements);
     }
-    let special =
-        ["requires_grad", "pin_memory"].iter().any(|name| call.arguments.find_keyword(name).is_some());
-    let replacements = device.filter(|_| !special).and_then(|device| {
+    let replacements = device.filter(|_| !is_special(call)).and_then(|device| {
         let sent = format!(".to({}, non_blocking=True)", file.slice(device.value.range()));
         Some(vec![without(file, call, device)?, insert(call.end(), sent)])
     });
     let shown = text.map(|place| {
-        let arguments =
-            call.arguments.args.iter().map(|value| file.text(value)).chain(rest(file, call, "device"));
-        let arguments: Vec<String> = arguments.collect();
-        format!("{}({}).to({place}, non_blocking=True)", file.text(&*call.func), arguments.join(", "))
+        let plain = called(file, call, "device", None);
+        format!("{plain}.to({place}, non_blocking=True)")
     });
     Written::new(&NON_BLOCKING, shown, replacements.ok_or(Refusal::Form))
 }
@@ -140,12 +126,17 @@ fn rest(file: &Source, call: &ExprCall, name: &str) -> Vec<String> {
     call.arguments.keywords.iter().filter(others).map(|keyword| file.text(keyword)).collect()
 }
 
-/// The call with one more argument, in place of one of that name, on one line.
-fn argument_last(file: &Source, call: &ExprCall, argument: &str) -> String {
-    let name = argument.split('=').next().unwrap_or(argument);
+/// The call on one line, with one more argument perhaps, without the one of that name.
+fn called(file: &Source, call: &ExprCall, name: &str, argument: Option<&str>) -> String {
     let positional = call.arguments.args.iter().map(|value| file.text(value));
-    let all: Vec<String> = positional.chain(rest(file, call, name)).chain([argument.to_owned()]).collect();
-    format!("{}({})", file.text(&*call.func), all.join(", "))
+    let all = positional.chain(rest(file, call, name)).chain(argument.map(str::to_owned));
+    format!("{}({})", file.text(&*call.func), all.collect::<Vec<_>>().join(", "))
+}
+
+/// The call of `torch.full` that makes the tensor of one number that a call makes, on a device.
+fn full(file: &Source, call: &ExprCall, device: &str) -> Option<String> {
+    let arguments = rest(file, call, "device").into_iter().chain([device.to_owned()]);
+    Some(format!("torch.full({}, {})", filling(file, call)?, arguments.collect::<Vec<_>>().join(", ")))
 }
 
 /// What is moved as soon as it is made: the call that fills it, or makes a tensor of a constant.
@@ -173,22 +164,21 @@ pub fn filled(s: Subject<'_, '_>, moved: &ExprCall) -> Written {
         if literal {
             all.extend(constant(file, made)?);
         }
-        let shown = if literal {
-            let arguments: Vec<String> = rest(file, made, "device").into_iter().chain([argument]).collect();
-            format!("torch.full({}, {})", filling(file, made)?, arguments.join(", "))
-        } else {
-            argument_last(file, made, &argument)
+        let shown = match literal {
+            true => full(file, made, &argument)?,
+            false => called(file, made, "device", Some(&argument)),
         };
         let around = [(whole.start(), made.start()), (made.end(), whole.end())];
         let [before, after] = around.map(|(from, to)| file.text(TextRange::new(from, to)));
-        let plain =
-            ["requires_grad", "pin_memory"].iter().all(|name| made.arguments.find_keyword(name).is_none());
-        Some((before + &shown + &after, if plain { Ok(all) } else { Err(Refusal::Form) }))
+        Some((before + &shown + &after, Some(all).filter(|_| !is_special(made))))
     });
-    match written {
-        Some((shown, replacements)) => Written::new(&FILLED, Some(shown), replacements),
-        None => Written::new(&FILLED, None, Err(Refusal::Form)),
-    }
+    let (shown, replacements) = written.unzip();
+    Written::new(&FILLED, shown, replacements.flatten().ok_or(Refusal::Form))
+}
+
+/// Whether a call asks for more than values of its tensor.
+fn is_special(call: &ExprCall) -> bool {
+    ["requires_grad", "pin_memory"].iter().any(|name| call.arguments.find_keyword(name).is_some())
 }
 
 /// Whether what is given to `.to` is a device by its form or name.
@@ -230,13 +220,11 @@ fn number(call: &ExprCall) -> Option<(&Expr, bool)> {
             _ => expr.is_boolean_literal_expr(),
         }
     }
-    match call.arguments.args.first()? {
-        Expr::List(list) => match &*list.elts {
-            [one] if is_number(one) => Some((one, true)),
-            _ => None,
-        },
-        one => is_number(one).then_some((one, false)),
-    }
+    let (number, listed) = match call.arguments.args.first()? {
+        Expr::List(list) => (nodes::only(&list.elts)?, true),
+        one => (one, false),
+    };
+    is_number(number).then_some((number, listed))
 }
 
 /// Size and value, as `torch.full` takes them.
@@ -254,18 +242,15 @@ fn constant(file: &Source, call: &ExprCall) -> Option<Vec<Replacement>> {
 
 /// `x[3] = 1.0` as `x[3].fill_(1.0)`.
 pub fn written(s: Subject<'_, '_>) -> Option<Written> {
-    let at = nodes::statement(s.here.path)?;
-    let Node::StmtAssign(assigned) = s.here.path[at] else { return None };
+    let Node::StmtAssign(assigned) = s.here.path[nodes::statement(s.here.path)?] else { return None };
     let target = last(s.here.path)?;
-    let [only] = &*assigned.targets else { return None };
-    if !nodes::is_number(&assigned.value) || only.range() != target.range() {
-        return None;
-    }
+    nodes::only(&assigned.targets)
+        .filter(|only| only.range() == target.range() && nodes::is_number(&assigned.value))?;
     let file = s.here.file();
     let value = assigned.value.range();
     let between = TextRange::new(target.end(), value.start());
     let replacements = vec![replace(between, ".fill_("), insert(value.end(), ")")];
     let shown = Some(format!("{}.fill_({})", file.text(target), file.text(&*assigned.value)));
-    let replacements = if file.slice(between).trim() == "=" { Ok(replacements) } else { Err(Refusal::Form) };
-    Some(Written::new(&WRITTEN, shown, replacements))
+    let plain = file.slice(between).trim() == "=";
+    Some(Written::new(&WRITTEN, shown, Some(replacements).filter(|_| plain).ok_or(Refusal::Form)))
 }

@@ -1,12 +1,10 @@
 //! What a name may stand for: all values that the file gives it, followed through parameters to the calls in the file.
 
-use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::infer::objects::Objects;
-use crate::verdict::source::infer::placement::{Placement, device_text};
-use crate::verdict::source::parse::imports::full_name;
-use crate::verdict::source::parse::scope::{self, Given};
-use crate::verdict::source::parse::{Node, Path, Source, dotted, nodes, split_callee};
-use ruff_python_ast::{Expr, ExprCall, StmtFunctionDef};
+use crate::verdict::source::infer::{Names, Objects, Placement, device_text};
+use crate::verdict::source::parse::{
+    Given, Node, Path, Source, dotted, full_callee, nodes, scope, split_callee,
+};
+use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 
 /// Names followed, one after the other.
@@ -25,19 +23,15 @@ fn values<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>]) -> Option<Vec
         && scope::is_parameter(path, &name.id)
     {
         let owner = scope::owner(path, &name.id);
-        return passed(file, nodes::function(&owner)?, &owner, &name.id);
+        return passed(file, &owner, &name.id);
     }
     let values = Objects::new(file).values_of(expr, path);
     (!values.is_empty()).then_some(values)
 }
 
 /// What the calls of a plain function give to a parameter that nothing else binds.
-fn passed<'a>(
-    file: &'a Source,
-    function: &'a StmtFunctionDef,
-    owner: &[Node<'a>],
-    name: &str,
-) -> Option<Vec<Valued<'a>>> {
+fn passed<'a>(file: &'a Source, owner: &[Node<'a>], name: &str) -> Option<Vec<Valued<'a>>> {
+    let function = nodes::function(owner)?;
     let rebound = scope::stores(owner, name).next().is_some();
     let method = matches!(nodes::above(owner, 1), Some(Node::StmtClassDef(_)));
     if rebound || method || !function.decorator_list.is_empty() {
@@ -45,16 +39,11 @@ fn passed<'a>(
     }
     let position =
         function.parameters.iter_non_variadic_params().position(|one| one.name().as_str() == name)?;
-    let named = nodes::find(
-        &[file.module()],
-        &mut |path| matches!(nodes::last(path), Some(Node::ExprName(ast)) if ast.id == function.name.id),
-    );
-    let passed = named.iter().map(|path| {
-        let call = nodes::call(&path[..path.len() - 1])?;
-        let called = call.func.range() == nodes::range(path);
-        let plain = !nodes::unpacks(call);
-        let value = call.arguments.find_argument_value(name, position).filter(|_| called && plain)?;
-        Some((value, path[..path.len() - 1].to_vec()))
+    let passed = nodes::named(file.module(), &function.name).into_iter().map(|mut path| {
+        let at = nodes::range(&path);
+        path.pop();
+        let call = nodes::call(&path).filter(|call| call.func.range() == at && !nodes::unpacks(call))?;
+        Some((call.arguments.find_argument_value(name, position)?, path))
     });
     let values: Vec<Valued<'a>> = passed.collect::<Option<_>>()?;
     (!values.is_empty()).then_some(values)
@@ -78,7 +67,7 @@ fn fixed<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>], steps: u8) -> 
         }
         Expr::NumberLiteral(_) => Some(true),
         Expr::If(ast) => Some(sub(&ast.body, path)? | sub(&ast.orelse, path)?),
-        Expr::Call(call) => match full_name(file, &dotted(&call.func)).as_str() {
+        Expr::Call(call) => match full_callee(file, call).as_str() {
             "torch.device" => sub(call.arguments.args.first()?, path),
             "torch.cuda.current_device" | "torch.accelerator.current_accelerator" => Some(true),
             _ => None,
@@ -140,28 +129,25 @@ fn is_written(path: &[Node<'_>]) -> bool {
 
 /// The calls that make the data loaders that an expression may name; `None` where it may name something else.
 pub fn loaders<'a>(file: &'a Source, expr: &'a Expr, path: &[Node<'a>]) -> Option<Vec<&'a ExprCall>> {
-    let mut found = Vec::new();
-    follow_loaders(file, expr, path, 0, &mut found).then_some(found)
-}
-
-fn follow_loaders<'a>(
-    file: &'a Source,
-    expr: &'a Expr,
-    path: &[Node<'a>],
-    steps: u8,
-    found: &mut Vec<&'a ExprCall>,
-) -> bool {
-    match expr {
-        _ if steps > MAX_STEPS => false,
-        Expr::Call(call) => {
-            let full = full_name(file, &dotted(&call.func));
-            if !found.iter().any(|known| known.range() == call.range()) {
-                found.push(call);
+    let mut found: Vec<&ExprCall> = Vec::new();
+    let mut open = vec![(expr, path.to_vec(), 0)];
+    while let Some((expr, path, steps)) = open.pop() {
+        match expr {
+            _ if steps > MAX_STEPS => return None,
+            Expr::Call(call) => {
+                let full = full_callee(file, call);
+                if !full.starts_with("torch.utils.data") || split_callee(&full).1 != "DataLoader" {
+                    return None;
+                }
+                if !found.iter().any(|known| known.range() == call.range()) {
+                    found.push(call);
+                }
             }
-            full.starts_with("torch.utils.data") && split_callee(&full).1 == "DataLoader"
+            _ => {
+                let values = values(file, expr, &path)?.into_iter().rev();
+                open.extend(values.map(|(value, place)| (value, place, steps + 1)));
+            }
         }
-        _ => values(file, expr, path).is_some_and(|values| {
-            values.iter().all(|(value, place)| follow_loaders(file, value, place, steps + 1, found))
-        }),
     }
+    Some(found)
 }

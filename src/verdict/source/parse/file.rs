@@ -166,22 +166,7 @@ struct Level {
 /// Whether a token can add a level to the tree.
 fn nests(kind: TokenKind) -> bool {
     use TokenKind as T;
-    !matches!(
-        kind,
-        T::Name
-            | T::Int
-            | T::Float
-            | T::Complex
-            | T::String
-            | T::FStringMiddle
-            | T::TStringMiddle
-            | T::Comment
-            | T::Newline
-            | T::NonLogicalNewline
-            | T::None
-            | T::True
-            | T::False
-            | T::Ellipsis
-            | T::Semi
-    )
+    let literal = matches!(kind, T::Int | T::Float | T::Complex | T::String | T::None | T::True | T::False)
+        || matches!(kind, T::FStringMiddle | T::TStringMiddle | T::Ellipsis);
+    !literal && !matches!(kind, T::Name | T::Comment | T::Newline | T::NonLogicalNewline | T::Semi)
 }

@@ -1,62 +1,59 @@
 //! What the imports of a file call by which name, and in which files it is defined.
 
-use super::nodes::{self, last, string};
+use super::nodes::{self, dotted, last, split_callee, string};
 use super::{Node, Source};
-use ruff_python_ast::{Alias, Stmt};
+use ruff_python_ast::{Alias, ExprCall, Stmt, StmtImportFrom};
 
 /// Folders above a file in which a module may be looked for: the program may run from any of them.
 const MAX_ANCESTORS: usize = 6;
 
-/// What a name means by an import.
+/// What a dotted name means by an import of its first part.
 #[derive(Clone, Debug)]
 pub struct Import {
     /// Dots before the module: 0 for an absolute import.
     level: u32,
-    /// `a.b` of `from a.b import c`; all of `a.b` of `import a.b as c`.
-    module: String,
-    /// `c` of `from a.b import c`.
-    member: Option<String>,
+    /// The name in full: `time.perf_counter` for `clock` after `from time import perf_counter as clock`.
+    pub full: String,
     /// By `from a.b import *`, which may or may not bring the name.
     starred: bool,
 }
 
 impl Import {
-    /// What an import in `file`, at its top or inside a function, calls `name`.
-    pub fn of(file: &Source, name: &str) -> Option<Self> {
+    /// What an import in `file`, at its top or inside a function, makes of a dotted name.
+    pub fn of(file: &Source, dotted: &str) -> Option<Self> {
+        let (root, rest) = split_root(dotted);
         let mut found = None;
         nodes::walk(&[file.module()], &mut |path| {
-            let import = match last(path) {
-                Some(Node::StmtImport(ast)) => ast.names.iter().find_map(|alias| imported(alias, name)),
+            found = match last(path) {
+                _ if found.is_some() => return false,
+                Some(Node::StmtImport(ast)) => {
+                    let module = ast.names.iter().find_map(|alias| imported(alias, root));
+                    module.map(|module| Self { level: 0, full: joined([module, "", rest]), starred: false })
+                }
                 Some(Node::StmtImportFrom(ast)) => {
-                    ast.names.iter().find(|alias| called(alias) == name).map(|alias| Self {
-                        level: ast.level,
-                        module: ast.module.as_ref().map(ToString::to_string).unwrap_or_default(),
-                        member: Some(alias.name.to_string()),
-                        starred: false,
-                    })
+                    let alias = ast.names.iter().find(|alias| called(alias) == root);
+                    alias.map(|alias| Self::member(ast, &alias.name, rest))
                 }
                 // Imports stand in statements only.
-                Some(node) => {
-                    return !node.is_expression();
-                }
-                None => None,
+                node => return node.is_some_and(|node| !node.is_expression()),
             };
-            found = found.take().or(import);
             found.is_none()
         });
         found
     }
 
+    /// `member` of the module that an import names, and `rest` of that.
+    fn member(ast: &StmtImportFrom, member: &str, rest: &str) -> Self {
+        let module = ast.module.as_deref().unwrap_or_default();
+        Self { level: ast.level, full: joined([module, member, rest]), starred: false }
+    }
+
     /// The imports at the top of `file` that may bring `name` without naming it: `from a.b import *`.
     pub fn starred(file: &Source, name: &str) -> Vec<Self> {
         let Node::ModModule(module) = file.module() else { return Vec::new() };
-        let import = |stmt: &Stmt| {
-            let ast =
-                stmt.as_import_from_stmt().filter(|ast| ast.names.iter().any(|alias| &alias.name == "*"))?;
-            let module = ast.module.as_ref().map(ToString::to_string).unwrap_or_default();
-            Some(Self { level: ast.level, module, member: Some(name.to_owned()), starred: true })
-        };
-        module.body.iter().filter_map(import).collect()
+        let imports = module.body.iter().filter_map(Stmt::as_import_from_stmt);
+        let starred = imports.filter(|ast| ast.names.iter().any(|alias| &alias.name == "*"));
+        starred.map(|ast| Self { starred: true, ..Self::member(ast, name, "") }).collect()
     }
 
     /// Whether `file`, the module that it is from, gives the name to this import: what a star brings is what `__all__` lists,
@@ -79,18 +76,9 @@ impl Import {
         }
     }
 
-    /// The name in full: `time.perf_counter` for `clock` after `from time import perf_counter as clock`.
-    pub fn full(&self) -> String {
-        let parts = [Some(self.module.as_str()), self.member.as_deref()];
-        let parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
-        parts.collect::<Vec<_>>().join(".")
-    }
-
-    /// Files that may define the name, or `rest` of it (`f` of `utils.f`), as the file at `recorded` would find them, and the
-    /// name to look for in them.
-    pub fn definition(&self, recorded: &str, rest: Option<&str>) -> (Vec<String>, String) {
-        let full = rest.map_or_else(|| self.full(), |rest| format!("{}.{rest}", self.full()));
-        let (module, name) = full.rsplit_once('.').unwrap_or(("", &full));
+    /// Files that may define the name, as the file at `recorded` would find them, and the name to look for in them.
+    pub fn definition(&self, recorded: &str) -> (Vec<String>, String) {
+        let (module, name) = split_callee(&self.full);
         let above = |folder: &'_ str| folder.rsplit_once('/').map(|(above, _)| above.to_owned());
         let mut folder = above(recorded).unwrap_or_default();
         for _ in 1..self.level {
@@ -109,17 +97,21 @@ impl Import {
 
 /// The full name of a dotted one whose first part an import may rename: `np.mean` is `numpy.mean`.
 pub fn full_name(file: &Source, dotted: &str) -> String {
-    let (root, rest) = split_root(dotted);
-    let Some(import) = Import::of(file, root) else { return dotted.to_owned() };
-    match rest {
-        Some(rest) => format!("{}.{rest}", import.full()),
-        None => import.full(),
-    }
+    Import::of(file, dotted).map_or_else(|| dotted.to_owned(), |import| import.full)
+}
+
+/// The full name of what is called.
+pub fn full_callee(file: &Source, call: &ExprCall) -> String {
+    full_name(file, &dotted(&call.func))
 }
 
 /// The first name of a dotted one, and the rest.
-pub fn split_root(dotted: &str) -> (&str, Option<&str>) {
-    dotted.split_once('.').map_or((dotted, None), |(root, rest)| (root, Some(rest)))
+pub fn split_root(dotted: &str) -> (&str, &str) {
+    dotted.split_once('.').unwrap_or((dotted, ""))
+}
+
+fn joined(parts: [&str; 3]) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".")
 }
 
 /// The name that an import gives to what it takes.
@@ -127,11 +119,10 @@ pub fn called(alias: &Alias) -> &str {
     alias.asname.as_ref().unwrap_or(&alias.name).as_str()
 }
 
-/// `import a.b` binds `a`, `import a.b as c` binds `c` to `a.b`.
-fn imported(alias: &Alias, name: &str) -> Option<Import> {
-    let module = match &alias.asname {
-        Some(renamed) => (renamed.as_str() == name).then(|| alias.name.to_string())?,
-        None => alias.name.split('.').next().filter(|root| *root == name)?.to_owned(),
-    };
-    Some(Import { level: 0, module, member: None, starred: false })
+/// The module that a name means: `import a.b` binds `a`, `import a.b as c` binds `c` to `a.b`.
+fn imported<'a>(alias: &'a Alias, name: &str) -> Option<&'a str> {
+    match &alias.asname {
+        Some(renamed) => (renamed == name).then_some(&alias.name),
+        None => alias.name.split('.').next().filter(|root| *root == name),
+    }
 }

@@ -1,10 +1,14 @@
 //! Python files: found safely, parsed within bounds, and questions that the syntax alone answers.
 
-pub mod file;
-pub mod imports;
+mod file;
+mod imports;
 pub mod nodes;
 pub mod scope;
-pub mod tree;
+mod tree;
 
 pub use file::Source;
-pub use nodes::{Node, Path, dotted, last, split_callee, string, within};
+pub use imports::{Import, called, full_callee, full_name, split_root};
+pub use nodes::function_scope;
+pub use nodes::{Node, Path, argument, dotted, flag, last, range, split_callee, statement, string, within};
+pub use scope::{Definition, Given, Occurrence, argument_for};
+pub use tree::{Refused, SourceRoot, SourceTree};

@@ -40,9 +40,7 @@ impl<'a> SourceOrderVisitor<'a> for Walker<'a, '_> {
 pub fn find<'a>(path: &[Node<'a>], wanted: &mut dyn FnMut(&[Node<'a>]) -> bool) -> Vec<Path<'a>> {
     let mut found = Vec::new();
     walk(path, &mut |path| {
-        if wanted(path) {
-            found.push(path.to_vec());
-        }
+        found.extend(wanted(path).then(|| path.to_vec()));
         true
     });
     found
@@ -74,6 +72,11 @@ pub fn calls<'a>(path: &[Node<'a>], wanted: &dyn Fn(&ExprCall) -> bool) -> Vec<P
     find(path, &mut |path| call(path).is_some_and(wanted))
 }
 
+/// Paths of that name where it stands as an expression below a node, in source order.
+pub fn named<'a>(node: Node<'a>, name: &str) -> Vec<Path<'a>> {
+    find(&[node], &mut |path| matches!(last(path), Some(Node::ExprName(ast)) if ast.id == name))
+}
+
 /// Paths of the attributes of that name at and below the last node of `path`, in source order.
 pub fn attributes<'a>(path: &[Node<'a>], name: &str) -> Vec<Path<'a>> {
     find(path, &mut |path| attribute(path).is_some_and(|ast| ast.attr.as_str() == name))
@@ -102,6 +105,11 @@ pub fn function<'a>(path: &[Node<'a>]) -> Option<&'a StmtFunctionDef> {
 /// The class definition that a path ends at.
 pub fn class<'a>(path: &[Node<'a>]) -> Option<&'a StmtClassDef> {
     if let Node::StmtClassDef(ast) = last(path)? { Some(ast) } else { None }
+}
+
+/// The call that the last node is an argument of, other than by name.
+pub fn argument_of<'a>(path: &[Node<'a>]) -> Option<&'a ExprCall> {
+    if let [.., Node::ExprCall(call), Node::Arguments(_), _] = path { Some(call) } else { None }
 }
 
 /// The node that stands so many levels above the last.
@@ -153,6 +161,11 @@ fn generators<'a>(node: Node<'a>) -> Option<&'a [Comprehension]> {
         Node::ExprGenerator(ast) => Some(&ast.generators),
         _ => None,
     }
+}
+
+/// Whether the node is a `for` or a `while`.
+pub fn is_loop(node: Node<'_>) -> bool {
+    matches!(node, Node::StmtFor(_) | Node::StmtWhile(_))
 }
 
 /// Whether the node is a comprehension or generator expression.
@@ -299,6 +312,11 @@ pub fn argument<'a>(arguments: &'a Arguments, name: &str, position: usize) -> Op
     arguments.find_argument_value(name, position)
 }
 
+/// All that a call is given, by place and by name.
+pub fn given(call: &ExprCall) -> impl Iterator<Item = &Expr> + Clone {
+    call.arguments.args.iter().chain(call.arguments.keywords.iter().map(|keyword| &keyword.value))
+}
+
 /// The keyword by which a call gets what stands at `at`.
 pub fn keyword(call: &ExprCall, at: TextRange) -> Option<&Keyword> {
     call.arguments.keywords.iter().find(|keyword| within(at, &keyword.value))
@@ -312,9 +330,8 @@ pub fn unpacks(call: &ExprCall) -> bool {
 
 /// Whether the call passes `name=True`.
 pub fn flag(call: &ExprCall, name: &str) -> bool {
-    call.arguments
-        .find_keyword(name)
-        .is_some_and(|keyword| matches!(&keyword.value, Expr::BooleanLiteral(ast) if ast.value))
+    let given = call.arguments.find_keyword(name).and_then(|keyword| keyword.value.as_boolean_literal_expr());
+    given.is_some_and(|flag| flag.value)
 }
 
 /// The text of a string literal.
@@ -332,10 +349,7 @@ pub fn is_number(expr: &Expr) -> bool {
 
 /// The whole number that a literal is.
 pub fn int(expr: &Expr) -> Option<i64> {
-    match &expr.as_number_literal_expr()?.value {
-        Number::Int(int) => int.as_i64(),
-        _ => None,
-    }
+    if let Number::Int(int) = &expr.as_number_literal_expr()?.value { int.as_i64() } else { None }
 }
 
 /// The elements of a tuple; of all else, that alone.

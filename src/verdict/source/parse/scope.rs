@@ -1,7 +1,7 @@
 //! Where a name's value can be read: occurrences, blocks, and which of them a binding reaches.
 
 use super::nodes::{self, Node, Path, find, function_scope, scope, statement, within};
-use ruff_python_ast::{AnyParameterRef, Expr, ExprCall, ExprContext, ExprName, Parameters, Stmt, StmtIf};
+use ruff_python_ast::{AnyParameterRef, Expr, ExprCall, ExprName, Parameters, Stmt, StmtIf};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 /// One occurrence of a name in a scope.
@@ -72,7 +72,7 @@ fn owned(path: &[Node<'_>], depth: usize) -> bool {
 /// Whether the last node binds `name`.
 fn is_store(path: &[Node<'_>], name: &str) -> bool {
     let bound = match nodes::last(path) {
-        Some(Node::ExprName(ast)) => return ast.id.as_str() == name && ast.ctx == ExprContext::Store,
+        Some(Node::ExprName(ast)) => return ast.id == name && ast.ctx.is_store(),
         Some(Node::StmtFunctionDef(ast)) => Some(&ast.name),
         Some(Node::StmtClassDef(ast)) => Some(&ast.name),
         Some(Node::Alias(ast)) => ast.asname.as_ref().or(Some(&ast.name)),
@@ -94,8 +94,7 @@ pub fn occurrences<'a>(scope_path: &[Node<'a>], name: &str) -> Vec<Occurrence<'a
         let opens = matches!(node, Node::StmtFunctionDef(_) | Node::ExprLambda(_) | Node::StmtClassDef(_))
             || nodes::is_comprehension(node);
         let store = inner && is_store(path, name);
-        let read =
-            matches!(node, Node::ExprName(ast) if ast.id.as_str() == name && ast.ctx == ExprContext::Load);
+        let read = matches!(node, Node::ExprName(ast) if ast.id == name && ast.ctx.is_load());
         if store || read {
             let closure = function_scope(path) > depth;
             let augmented = statement(path).is_some_and(
@@ -141,29 +140,21 @@ fn effective(path: &[Node<'_>]) -> TextSize {
 
 /// The blocks that may or may not run around the last node, outermost first, below `path[depth]`.
 fn blocks(path: &[Node<'_>], depth: usize) -> Vec<Block> {
-    let mut found = Vec::new();
-    for at in depth + 1..path.len().saturating_sub(1) {
+    let block = |at: usize| {
         let below = path[at + 1].range();
         let statement = match path[at] {
             // An `else` arm belongs to its `if`, a handler to its `try`, a case to its `match`.
-            Node::ElifElseClause(_) | Node::ExceptHandlerExceptHandler(_) | Node::MatchCase(_) => {
-                path[at - 1].range()
-            }
-            Node::StmtIf(_) | Node::StmtFor(_) | Node::StmtWhile(_) | Node::StmtTry(_) => path[at].range(),
-            _ => continue,
+            Node::ElifElseClause(_) | Node::ExceptHandlerExceptHandler(_) | Node::MatchCase(_) => at - 1,
+            Node::StmtIf(_) | Node::StmtFor(_) | Node::StmtWhile(_) | Node::StmtTry(_) => at,
+            _ => return None,
         };
-        if let Some(arm) =
-            nodes::bodies(path[at]).into_iter().find(|body| body.iter().any(|s| s.range() == below))
-        {
-            let arm = arm.first().map_or(below, Ranged::range);
-            found.push((statement, arm));
-        } else if let Node::StmtFor(ast) = path[at]
-            && within(below, &*ast.target)
-        {
-            found.push((statement, ast.body.first().map_or(below, Ranged::range)));
-        }
-    }
-    found
+        let arm = match path[at] {
+            Node::StmtFor(ast) if within(below, &*ast.target) => &ast.body,
+            _ => nodes::block(path, at + 1),
+        };
+        Some((path[statement].range(), arm.first()?.range()))
+    };
+    (depth + 1..path.len().saturating_sub(1)).filter_map(block).collect()
 }
 
 /// A place where a name gets its value.
@@ -207,6 +198,11 @@ impl<'a> Definition<'a> {
 /// Cost: one walk over the scope, then reads × bindings.
 pub fn reached<'a>(scope_path: &[Node<'a>], name: &str, definition: &Definition<'a>) -> Vec<Path<'a>> {
     reached_under(scope_path, name, None, definition)
+}
+
+/// The reads of a name that can see the value which the target at the end of `path` gives it.
+pub fn reads<'a>(path: &[Node<'a>], name: &str) -> Vec<Path<'a>> {
+    reached(&owner(path, name), name, &Definition::new(path))
 }
 
 /// The assignments of a name that a read of it sees; the function, where its parameter is seen.
@@ -253,21 +249,18 @@ pub fn reached_under<'a>(
         if after && !hidden(definition.at, read.at) {
             return true;
         }
+        let again = read.at < definition.at || exclusive(&from, &to);
         loops(&definition.path, depth).any(|(around, repeated)| {
-            let inside = repeated.contains_range(TextRange::at(read.at, 0.into()))
-                && (read.at < definition.at || exclusive(&from, &to));
-            inside
+            let rebound = |(at, k): &(TextSize, Vec<Block>)| {
+                definition.at < *at && *at < around.end() && from.starts_with(k)
+            };
+            again
+                && repeated.contains_range(TextRange::empty(read.at))
                 && !hidden(around.start(), read.at)
-                && !kills
-                    .iter()
-                    .any(|(at, k)| definition.at < *at && *at < around.end() && from.starts_with(k))
+                && !kills.iter().any(rebound)
         })
     };
-    all.iter()
-        .filter(|occurrence| occurrence.load)
-        .filter(sees)
-        .map(|occurrence| occurrence.path.clone())
-        .collect()
+    all.iter().filter(|one| one.load).filter(sees).map(|one| one.path.clone()).collect()
 }
 
 /// The bindings that hide earlier ones: where, and in which blocks. An `if` all of whose arms bind counts as a binding at its end.
@@ -277,36 +270,31 @@ fn kills(
     depth: usize,
     definition: &Definition<'_>,
 ) -> Vec<(TextSize, Vec<Block>)> {
-    let mut kills: Vec<_> = all
-        .iter()
-        .filter(|one| !one.closure && nodes::range(&one.path) != nodes::range(&definition.path))
-        .filter_map(|one| {
-            let at = if one.store { Some(one.at) } else { overwritten(&one.path, key?) }?;
-            (at != definition.at).then(|| (at, blocks(&one.path, depth)))
-        })
-        .collect();
+    let own = nodes::range(&definition.path);
+    let others = all.iter().filter(|one| !one.closure && nodes::range(&one.path) != own);
+    let kill = |one: &Occurrence<'_>| {
+        let at = if one.store { Some(one.at) } else { overwritten(&one.path, key?) }?;
+        (at != definition.at).then(|| (at, blocks(&one.path, depth)))
+    };
+    let mut kills: Vec<_> = others.filter_map(kill).collect();
     let around = all.iter().flat_map(|occurrence| &occurrence.path);
-    let mut ifs: Vec<&StmtIf> =
-        around.filter_map(|node| if let Node::StmtIf(ast) = node { Some(*ast) } else { None }).collect();
+    let mut ifs: Vec<&StmtIf> = around.filter_map(|node| node.stmt_if()).collect();
     // Inner ones first, so that an outer `if` finds them.
     ifs.sort_by_key(|ast| (ast.range.len(), ast.range.start()));
     ifs.dedup_by_key(|ast| ast.range);
     for ast in ifs {
-        let around = ast.range.contains(definition.at);
-        if around || ast.elif_else_clauses.last().is_none_or(|clause| clause.test.is_some()) {
+        let open = ast.elif_else_clauses.last().is_none_or(|clause| clause.test.is_some());
+        if open || ast.range.contains(definition.at) {
             continue;
         }
         let arms = std::iter::once(&ast.body).chain(ast.elif_else_clauses.iter().map(|clause| &clause.body));
         let binds = |body: &[Stmt]| {
-            let arm = body.first().map(Ranged::range);
-            kills.iter().find(|(at, k)| {
-                k.last().is_some_and(|b| b.0 == ast.range && Some(b.1) == arm) && *at != definition.at
-            })
+            let arm = (ast.range, body.first()?.range());
+            let own = |(at, k): &&(TextSize, Vec<Block>)| *at != definition.at && k.last() == Some(&arm);
+            kills.iter().find(own).map(|(_, k)| k)
         };
-        let around = binds(&ast.body).map(|(_, k)| k[..k.len() - 1].to_vec());
-        if let Some(around) = around
-            && arms.clone().all(|body| binds(body).is_some())
-        {
+        let around = binds(&ast.body).map(|k| k[..k.len() - 1].to_vec());
+        if let Some(around) = around.filter(|_| arms.clone().all(|body| binds(body).is_some())) {
             kills.push((ast.range.end(), around));
         }
     }
@@ -317,7 +305,7 @@ fn kills(
 fn overwritten(path: &[Node<'_>], key: &str) -> Option<TextSize> {
     match *path {
         [.., Node::StmtAssign(_), Node::ExprSubscript(ast), name] => {
-            let stores = ast.ctx == ExprContext::Store && within(name, &*ast.value);
+            let stores = ast.ctx.is_store() && within(name, &*ast.value);
             (stores && nodes::string(&ast.slice) == Some(key)).then(|| effective(path))
         }
         [.., Node::StmtExpr(_), Node::ExprCall(call), Node::ExprAttribute(ast), _]
@@ -367,8 +355,8 @@ pub fn innermost_loop(path: &[Node<'_>], origin: TextSize) -> Option<TextRange> 
         Node::StmtWhile(ast) => Some(TextRange::new(ast.test.start(), ast.body.last()?.end())),
         _ => None,
     };
-    let inner = path[function_scope(path)..].iter().rev().filter_map(repeated);
-    inner.into_iter().find(|body| body.contains(place) && body.contains(origin))
+    let mut inner = path[function_scope(path)..].iter().rev().filter_map(repeated);
+    inner.find(|body| body.contains(place) && body.contains(origin))
 }
 
 /// What an assignment gives to the name at the end of `path`: the right side, or what it iterates over.
@@ -450,13 +438,11 @@ pub fn value<'a>(path: Path<'a>) -> Option<(&'a Expr, Path<'a>)> {
 
 /// The value that an element of a tuple of targets gets from a tuple of values: `y, n = f(x), 0`.
 fn paired<'a>(target: &'a Expr, value: &'a Expr, name: Node<'a>) -> Option<&'a Expr> {
-    let (Expr::Tuple(targets), Expr::Tuple(values)) = (target, value) else { return None };
-    let starred = |all: &[Expr]| all.iter().any(|one| matches!(one, Expr::Starred(_)));
-    if targets.elts.len() != values.elts.len() || starred(&targets.elts) || starred(&values.elts) {
+    let (targets, values) = (&target.as_tuple_expr()?.elts, &value.as_tuple_expr()?.elts);
+    if targets.len() != values.len() || targets.iter().chain(values).any(Expr::is_starred_expr) {
         return None;
     }
-    let at = targets.elts.iter().position(|one| one.range() == name.range())?;
-    values.elts.get(at)
+    values.get(targets.iter().position(|one| one.range() == name.range())?)
 }
 
 /// The function definitions of a name in the file, with their paths.

@@ -126,7 +126,8 @@ impl SourceTree {
                 None => (0..parts.len()).map(|skip| &parts[skip..]).collect(),
             };
             let named = rests.into_iter().filter(|rest| !rest.is_empty());
-            paths.extend(named.map(|rest| (join(new, rest), Some(new.as_path()))));
+            let below = |rest: &[&str]| new.join(rest.iter().collect::<PathBuf>());
+            paths.extend(named.map(|rest| (below(rest), Some(new.as_path()))));
         }
         if self.allow_recorded {
             paths.push((PathBuf::from(recorded), None));
@@ -176,15 +177,8 @@ fn components(path: &str) -> Vec<&str> {
         Some((drive, rest)) if drive.len() == 1 && (windows || rest.starts_with('/')) => rest,
         _ => path,
     };
-    path.split(|c| c == '/' || (windows && c == '\\'))
-        .filter(|part| !part.is_empty() && *part != ".")
-        .collect()
-}
-
-fn join(root: &Path, parts: &[&str]) -> PathBuf {
-    let mut path = root.to_owned();
-    path.extend(parts);
-    path
+    let parts = path.split(|c| c == '/' || (windows && c == '\\'));
+    parts.filter(|part| !matches!(*part, "" | ".")).collect()
 }
 
 /// Reads a regular file of bounded size. The type is checked before opening, because opening a FIFO waits for a writer and

@@ -2,12 +2,11 @@
 
 use super::super::callers::calls_on;
 use super::search::{Answer, Known, Object, Parameter, Scene, Search, Sent, all};
-use crate::verdict::source::flow::value::{Step, Steps};
-use crate::verdict::source::infer::libraries::Names;
-use crate::verdict::source::infer::placement::{Here, Placements};
-use crate::verdict::source::locate::callee::{self, Callee};
+use crate::verdict::source::flow::{Step, Steps};
+use crate::verdict::source::infer::{Here, Names, Placements};
+use crate::verdict::source::locate::{Callee, callee};
 use crate::verdict::source::parse::{dotted, nodes, scope, split_callee};
-use ruff_python_ast::{Expr, ExprCall};
+use ruff_python_ast::ExprCall;
 
 impl Search<'_> {
     /// What the frame outside `inner` passes for a parameter of the function there.
@@ -29,20 +28,21 @@ impl Search<'_> {
             let outer = Callee::around(path);
             let outside = |parameter: &Parameter<'_>| self.given_by_caller(parameter, &outer, caller.at);
             let object = parameter.class.and_then(|class| {
-                let expr =
-                    if nodes::name(&call.func) == callee.name { nodes::receiver(call)? } else { &*call.func };
+                let method = nodes::name(&call.func) == callee.name;
+                let expr = if method { nodes::receiver(call)? } else { &*call.func };
                 Some(Object { expr, class, recorded: &self.site.frames.get(inner)?.file })
             });
             let here = Here { placements: &placements, path };
-            let function = nodes::function_around(path);
-            let scene = self.scene(here, &caller.frame.file, function, &outside);
-            match self.passed(Scene { object: object.as_ref(), ..scene }, call, parameter) {
+            let (recorded, function) = (&caller.frame.file, nodes::range(nodes::function_around(path)));
+            let scene =
+                Scene { search: self, here, recorded, function, outside: &outside, object: object.as_ref() };
+            match scene.passed(call, parameter) {
                 // Another call of the function may pass other values.
                 Answer::Known(one) => known.push(Some(Known { data: true, ..one })),
                 other => return other,
             }
         }
-        all(known.into_iter()).into()
+        all(known).into()
     }
 
     /// Whether a parameter is the batch that Lightning has taken from a loader and sent to the device when it calls a module's
@@ -62,15 +62,12 @@ impl Search<'_> {
             && package.is_some_and(|package| matches!(package, "lightning" | "pytorch_lightning"))
             && !changed()
     }
+}
 
+impl<'a> Scene<'_, 'a> {
     /// What a call passes for a parameter of the function that it calls: by its name, in its place, or in the `*args` and
     /// `**kwargs` that wrappers hand on.
-    pub(super) fn passed<'a>(
-        &self,
-        scene: Scene<'_, 'a>,
-        call: &'a ExprCall,
-        parameter: &Parameter<'_>,
-    ) -> Answer {
+    pub(super) fn passed(self, call: &'a ExprCall, parameter: &Parameter<'_>) -> Answer {
         let (parameters, mut steps) = (&parameter.function.parameters, parameter.steps.clone());
         let callee = dotted(&call.func);
         let owner = split_callee(split_callee(&callee).0).1;
@@ -89,20 +86,20 @@ impl Search<'_> {
         if is(&parameters.vararg) {
             let Some(Step::Index(index)) = steps.pop() else { return Answer::Unknown };
             let Some(position) = (all.count() + index).checked_sub(bound) else { return Answer::Unknown };
-            return self.in_place(scene, call, position, steps);
+            return self.in_place(call, position, steps);
         }
         if is(&parameters.kwarg) {
             let Some(Step::Key(key)) = steps.pop() else { return Answer::Unknown };
-            return self.by_name(scene, call, &key, steps);
+            return self.by_name(call, &key, steps);
         }
         let position = all.position(|one| one.name().as_str() == parameter.name);
         let position = position.and_then(|position| position.checked_sub(bound));
         let in_place =
-            position.map_or(Answer::Default, |position| self.in_place(scene, call, position, steps.clone()));
+            position.map_or(Answer::Default, |position| self.in_place(call, position, steps.clone()));
         match in_place {
-            Answer::Known(known) => Answer::Known(known),
-            other => match (other, self.by_name(scene, call, parameter.name, steps)) {
-                (_, Answer::Known(known)) => Answer::Known(known),
+            known @ Answer::Known(_) => known,
+            other => match (other, self.by_name(call, parameter.name, steps)) {
+                (_, known @ Answer::Known(_)) => known,
                 (Answer::Default, Answer::Default) => Answer::Default,
                 _ => Answer::Unknown,
             },
@@ -110,36 +107,26 @@ impl Search<'_> {
     }
 
     /// What stands in a place of a call.
-    fn in_place<'a>(
-        &self,
-        scene: Scene<'_, 'a>,
-        call: &'a ExprCall,
-        position: usize,
-        mut steps: Steps,
-    ) -> Answer {
-        for (at, argument) in call.arguments.args.iter().enumerate().take(position + 1) {
-            if let Expr::Starred(rest) = argument {
+    fn in_place(self, call: &'a ExprCall, position: usize, mut steps: Steps) -> Answer {
+        let arguments = &call.arguments.args[..call.arguments.args.len().min(position + 1)];
+        match arguments.iter().enumerate().find_map(|(at, one)| Some((at, one.as_starred_expr()?))) {
+            Some((at, rest)) => {
                 steps.push(Step::Index(position - at));
-                return self.find(scene, &rest.value, steps).into();
+                self.find(&rest.value, steps).into()
             }
-            if at == position {
-                return self.find(scene, argument, steps).into();
-            }
+            None => arguments.get(position).map_or(Answer::Default, |one| self.find(one, steps).into()),
         }
-        Answer::Default
     }
 
     /// What a call gives by a name.
-    fn by_name<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall, name: &str, mut steps: Steps) -> Answer {
+    fn by_name(self, call: &'a ExprCall, name: &str, mut steps: Steps) -> Answer {
         if let Some(keyword) = call.arguments.find_keyword(name) {
-            return self.find(scene, &keyword.value, steps).into();
+            return self.find(&keyword.value, steps).into();
         }
-        match call.arguments.keywords.iter().find(|keyword| keyword.arg.is_none()) {
-            Some(rest) => {
-                steps.push(Step::Key(name.to_owned()));
-                self.find(scene, &rest.value, steps).into()
-            }
-            None => Answer::Default,
-        }
+        let rest = call.arguments.keywords.iter().find(|keyword| keyword.arg.is_none());
+        rest.map_or(Answer::Default, |rest| {
+            steps.push(Step::Key(name.to_owned()));
+            self.find(&rest.value, steps).into()
+        })
     }
 }

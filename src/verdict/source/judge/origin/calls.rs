@@ -1,15 +1,12 @@
 //! Calls: what moves a value, what computes another from it alone, and functions of the program, looked into for what they
 //! return.
 
-use super::search::{Known, Parameter, Scene, Search, all};
-use crate::verdict::source::flow::program::Program;
-use crate::verdict::source::flow::value::{Step, Steps, constant_step};
-use crate::verdict::source::infer::libraries::{Names, TORCH, makes_tensor};
-use crate::verdict::source::infer::objects::Objects;
-use crate::verdict::source::infer::placement::{Here, Placement, Placements};
-use crate::verdict::source::parse::imports::{Import, full_name, split_root};
-use crate::verdict::source::parse::nodes::{self, function_scope};
-use crate::verdict::source::parse::{Node, Path, Source, dotted, last, scope, split_callee};
+use super::search::{Known, Parameter, Scene, all};
+use crate::verdict::source::flow::{Program, Step, Steps, constant_step, has_class, has_function};
+use crate::verdict::source::infer::{Here, Names, Objects, Placement, Placements, TORCH, makes_tensor};
+use crate::verdict::source::parse::{
+    Import, Node, Path, Source, dotted, function_scope, last, nodes, scope, split_callee, split_root,
+};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 use std::rc::Rc;
@@ -48,61 +45,61 @@ pub(super) fn computes(name: &str) -> bool {
     PURE.has(name) || BUILTINS.has(name)
 }
 
-impl Search<'_> {
-    pub(super) fn call<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall, steps: Steps) -> Option<Known> {
+impl<'a> Scene<'_, 'a> {
+    pub(super) fn call(self, call: &'a ExprCall, steps: Steps) -> Option<Known> {
         let callee = dotted(&call.func);
         let (base, name) = split_callee(&callee);
         let torch = TORCH.has(base);
-        let device = scene.here.device_argument(call);
+        let device = self.here.device_argument(call);
         match (name, nodes::receiver(call)) {
-            ("cuda", Some(tensor)) => return self.moved(scene, call, tensor, steps),
+            ("cuda", Some(tensor)) => return self.moved(call, tensor, steps),
             ("to", Some(_)) if device == Some(Placement::Host) => return Some(Known::DATA),
             ("to", Some(tensor)) if device == Some(Placement::Device) => {
-                return self.moved(scene, call, tensor, steps);
+                return self.moved(call, tensor, steps);
             }
             // The lengths are the packed sequence's own, on the host.
             ("pad_packed_sequence", _) if steps.last() == Some(&Step::Index(1)) => {
                 return Some(Known::default());
             }
             _ if torch && (makes_tensor(name) || CONSTANT.has(name)) => {
-                return self.made(scene, call, device == Some(Placement::Device));
+                return self.made(call, device == Some(Placement::Device));
             }
             _ => {}
         }
-        let record = is_record(scene, &call.func);
-        match self.callee(scene, call) {
-            Some(Callee::Here(function)) => {
-                let placements = scene.here.placements;
-                return self.enter(scene, call, placements, scene.recorded, &function, steps);
+        let record = self.is_record(&call.func);
+        match self.callee(call) {
+            Some(Callee::Here(path)) => {
+                return self.enter(call, Here { path: &path, ..self.here }, self.recorded, steps);
             }
             Some(Callee::There { recorded, file, class, name }) => {
-                let function = defined(&file, class.as_deref(), &name)?;
-                return self.enter(scene, call, &Placements::new(&file), &recorded, &function, steps);
+                let path = &defined(&file, class.as_deref(), &name)?;
+                let placements = &Placements::new(&file);
+                return self.enter(call, Here { placements, path }, &recorded, steps);
             }
-            None if !record && !is_library(scene.here, &call.func) => return None,
+            None if !record && !is_library(self.here, &call.func) => return None,
             None => {}
         }
         match (name, nodes::receiver(call)) {
             ("range" | "len", None) | ("size" | "numel" | "dim", Some(_)) => Some(Known::default()),
             _ if HANDS_ON.has(name) || !torch && WRAPPERS.has(name) || name.ends_with("DataLoader") => {
-                self.handed_on(scene, call, steps)
+                self.handed_on(call, steps)
             }
             // `type(batch)(send(x) for x in batch)`: of the same kind.
-            _ if callee == "type()" => self.find(scene, call.arguments.args.first()?, steps),
+            _ if callee == "type()" => self.find(call.arguments.args.first()?, steps),
             // A type or another tensor says nothing of the value.
-            ("to" | "type", Some(tensor)) => self.find(scene, tensor, steps),
+            ("to" | "type", Some(tensor)) => self.find(tensor, steps),
             (_, receiver) if record || computes(name) => {
                 let receiver = receiver.filter(|_| !torch && !matches!(base, "np" | "numpy" | "math"));
                 let keywords = call.arguments.keywords.iter().map(|keyword| &keyword.value);
                 let parts = receiver.into_iter().chain(&call.arguments.args).chain(keywords);
-                all(parts.map(|part| self.find(scene, part, Vec::new()))).map(Known::computed)
+                self.each(parts).map(Known::computed)
             }
             _ => None,
         }
     }
 
     /// A tensor made of numbers: `torch.tensor(sizes, device=…)`, `torch.arange(n)`.
-    fn made<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall, on_device: bool) -> Option<Known> {
+    fn made(self, call: &'a ExprCall, on_device: bool) -> Option<Known> {
         let (name, arguments) = (nodes::name(&call.func), &call.arguments);
         // What is trained does not keep its values.
         if arguments.find_keyword("requires_grad").is_some() {
@@ -112,13 +109,12 @@ impl Search<'_> {
         let sized = CONSTANT.has(name) && name != "full";
         let named = ["fill_value", "data"].iter().filter_map(|name| arguments.find_keyword(name));
         let values = arguments.args.iter().chain(named.map(|keyword| &keyword.value));
-        let values = || all(values.map(|value| self.find(scene, value, Vec::new())));
-        let known = if sized { Known::default() } else { values()? };
-        Some(Known { sent: known.sent.or_else(|| on_device.then(|| self.place(scene, call))), ..known })
+        let known = if sized { Known::default() } else { self.each(values)? };
+        Some(Known { sent: known.sent.or_else(|| on_device.then(|| self.place(call))), ..known })
     }
 
     /// What hands on what lies in its argument or receiver: loops over it, entries of dicts, batches of a loader.
-    fn handed_on<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall, mut steps: Steps) -> Option<Known> {
+    fn handed_on(self, call: &'a ExprCall, mut steps: Steps) -> Option<Known> {
         let (name, receiver, arguments) =
             (nodes::name(&call.func), nodes::receiver(call), &call.arguments.args);
         let looped = steps.last() == Some(&Step::Any);
@@ -127,49 +123,42 @@ impl Search<'_> {
             _ if name.ends_with("DataLoader") => looped.then_some(Known::DATA),
             ("enumerate", None) if looped => {
                 steps.pop();
-                match steps.pop()? {
-                    Step::Index(0) => Some(Known::default()),
-                    Step::Index(1) => self.find(scene, arguments.first()?, with(steps, Step::Any)),
-                    _ => None,
-                }
+                self.second(arguments.first()?, steps, Step::Any)
             }
             ("zip", None) if looped && !arguments.iter().any(Expr::is_starred_expr) => {
                 steps.pop();
                 let Step::Index(index) = steps.pop()? else { return None };
-                self.find(scene, arguments.get(index)?, with(steps, Step::Any))
+                self.find(arguments.get(index)?, with(steps, Step::Any))
             }
             ("items", Some(table)) if looped => {
                 steps.pop();
-                match steps.pop()? {
-                    Step::Index(0) => Some(Known::default()),
-                    Step::Index(1) => self.find(scene, table, with(steps, Step::Entry)),
-                    _ => None,
-                }
+                self.second(table, steps, Step::Entry)
             }
-            ("values", Some(table)) if looped => self.find(scene, table, steps),
-            ("get" | "pop", Some(table)) => {
-                self.find(scene, table, with(steps, constant_step(arguments.first()?)?))
-            }
-            ("next", None) => self.find(scene, arguments.first()?, with(steps, Step::Any)),
-            _ if WRAPPERS.has(name) => self.find(scene, arguments.first()?, steps),
+            ("values", Some(table)) if looped => self.find(table, steps),
+            ("get" | "pop", Some(table)) => self.find(table, with(steps, constant_step(arguments.first()?)?)),
+            ("next", None) => self.find(arguments.first()?, with(steps, Step::Any)),
+            _ if WRAPPERS.has(name) => self.find(arguments.first()?, steps),
+            _ => None,
+        }
+    }
+
+    /// Of pairs of a number or a key and what lies in `held`: that lies there behind `step`.
+    fn second(self, held: &'a Expr, mut steps: Steps, step: Step) -> Option<Known> {
+        match steps.pop()? {
+            Step::Index(0) => Some(Known::default()),
+            Step::Index(1) => self.find(held, with(steps, step)),
             _ => None,
         }
     }
 
     /// `tensor.to(device)`: known if the tensor is; where the host's own data cannot be told from others, as it was sent.
-    fn moved<'a>(
-        &self,
-        scene: Scene<'_, 'a>,
-        call: &'a ExprCall,
-        tensor: &'a Expr,
-        steps: Steps,
-    ) -> Option<Known> {
-        let place = || Some(self.place(scene, call));
-        match self.find(scene, tensor, steps) {
+    fn moved(self, call: &'a ExprCall, tensor: &'a Expr, steps: Steps) -> Option<Known> {
+        let place = || Some(self.place(call));
+        match self.find(tensor, steps) {
             Some(known) => Some(Known { sent: known.sent.or_else(place), ..known }),
-            None if !self.plain
-                && scene.here.find(tensor) == Placement::Unknown
-                && !makes_object(scene, tensor) =>
+            None if !self.search.plain
+                && self.here.find(tensor) == Placement::Unknown
+                && !self.makes_object(tensor) =>
             {
                 Some(Known { sent: place(), ..Known::DATA })
             }
@@ -178,11 +167,12 @@ impl Search<'_> {
     }
 
     /// The function of the program that a call means; `None` where it is none, or where that is not told.
-    fn callee<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall) -> Option<Callee<'a>> {
-        let here = scene.here;
-        let program = Program { tree: self.site.tree, recorded: scene.recorded, depth: 0 };
-        let imported = |root: &str, rest: Option<&str>| {
-            let (recorded, file, name) = program.function(&only_import(here, root)?, rest)?;
+    fn callee(self, call: &'a ExprCall) -> Option<Callee<'a>> {
+        let here = self.here;
+        let program = Program { tree: self.search.site.tree, recorded: self.recorded, depth: 0 };
+        let imported = || {
+            let import = only_import(here, &dotted(&call.func))?;
+            let (recorded, file, name) = program.find(&import, has_function)?;
             Some(Callee::There { recorded, file, class: None, name })
         };
         match &*call.func {
@@ -190,63 +180,64 @@ impl Search<'_> {
                 let only = nodes::only(scope::bindings(here.path, &name.id))?;
                 match last(&only)? {
                     Node::StmtFunctionDef(_) => Some(Callee::Here(only)),
-                    _ => imported(&name.id, None),
+                    _ => imported(),
                 }
             }
             Expr::Attribute(ast) => {
-                let method = ast.attr.as_str();
-                if let Some(object) = scene.object.filter(|object| same_object(here, object.expr, &ast.value))
+                let name = ast.attr.to_string();
+                if let Some(object) = self.object.filter(|object| same_object(here, object.expr, &ast.value))
                 {
-                    let file = self.site.tree.open(object.recorded)?;
+                    let file = self.search.site.tree.open(object.recorded)?;
                     let (recorded, class) = (object.recorded.to_owned(), Some(object.class.to_owned()));
-                    return Some(Callee::There { recorded, file, class, name: method.to_owned() });
+                    return Some(Callee::There { recorded, file, class, name });
                 }
                 let objects = Objects::new(here.file());
                 if let Some(class) = objects.class_of(&ast.value, here.path) {
-                    return objects.method(&class, method).map(Callee::Here);
+                    return objects.method(&class, &name).map(Callee::Here);
                 }
                 if let [(Expr::Call(made), _)] = objects.values_of(&ast.value, here.path).as_slice()
-                    && let callee = dotted(&made.func)
-                    && let (root, rest) = split_root(&callee)
-                    && let Some((recorded, file, class)) = program.class(&only_import(here, root)?, rest)
+                    && let import = only_import(here, &dotted(&made.func))?
+                    && let Some((recorded, file, class)) = program.find(&import, has_class)
                 {
-                    let (class, name) = (Some(class), method.to_owned());
-                    return Some(Callee::There { recorded, file, class, name });
+                    return Some(Callee::There { recorded, file, class: Some(class), name });
                 }
-                let callee = dotted(&call.func);
-                let (root, rest) = split_root(&callee);
-                imported(root, rest)
+                imported()
             }
             _ => None,
         }
     }
 
     /// What a function of the program returns to a call.
-    fn enter<'a, 'b>(
-        &self,
-        scene: Scene<'_, 'a>,
+    fn enter<'b>(
+        self,
         call: &'a ExprCall,
-        placements: &Placements<'b>,
+        here: Here<'_, 'b>,
         recorded: &str,
-        function: &Path<'b>,
         mut steps: Steps,
     ) -> Option<Known> {
+        let function = here.path;
         let ast = nodes::function(function)?;
         if ast.is_async || !ast.decorator_list.iter().all(|one| TRANSPARENT.has(decorator(&one.expression))) {
             return None;
         }
         let entered = (nodes::range(function), recorded.to_owned());
-        if scene.recorded == recorded
+        if self.recorded == recorded
             && nodes::within(call, entered.0)
-            && self.functions.borrow().contains(&entered)
+            && self.search.functions.borrow().contains(&entered)
         {
             // Part after part of what it was given: `{k: send(v, device) for k, v in batch.items()}`.
             let parts = call.arguments.args.iter().filter(|part| !nodes::name(part).contains("device"));
-            return all(parts.map(|part| self.find(scene, part, Vec::new())));
+            return self.each(parts);
         }
-        let outside = |parameter: &Parameter<'_>| self.passed(scene, call, parameter);
-        let here = Here { placements, path: function };
-        let inner = self.scene(here, recorded, function, &outside);
+        let outside = |parameter: &Parameter<'_>| self.passed(call, parameter);
+        let inner = Scene {
+            here,
+            recorded,
+            function: entered.0,
+            outside: &outside,
+            object: None,
+            search: self.search,
+        };
         let own = |path: &[Node<'b>]| function_scope(path) == function.len() - 1;
         let yields = nodes::find(function, &mut |path| {
             own(path) && matches!(last(path), Some(Node::ExprYield(_) | Node::ExprYieldFrom(_)))
@@ -269,11 +260,27 @@ impl Search<'_> {
             }
             _ => true,
         };
-        self.functions.borrow_mut().push(entered);
+        self.search.functions.borrow_mut().push(entered);
         let known =
-            all(given.iter().filter(came).map(|path| self.find(inner.at(path), value(path)?, steps.clone())));
-        self.functions.borrow_mut().pop();
+            all(given.iter().filter(came).map(|path| inner.at(path).find(value(path)?, steps.clone())));
+        self.search.functions.borrow_mut().pop();
         known
+    }
+
+    /// Whether what is called makes a named tuple.
+    fn is_record(self, callee: &'a Expr) -> bool {
+        let values = Objects::new(self.here.file()).values_of(callee, self.here.path);
+        matches!(values[..], [(Expr::Call(made), _)] if nodes::name(&made.func) == "namedtuple")
+    }
+
+    /// Whether an expression is an object of a class, as a module is, whose fields are no part of what is sent.
+    fn makes_object(self, expr: &'a Expr) -> bool {
+        let is_object = |value: &Expr| {
+            let class = value.as_call_expr().map_or("", |call| nodes::name(&call.func));
+            class.starts_with(|first: char| first.is_ascii_uppercase())
+        };
+        let values = Objects::new(self.here.file()).values_of(expr, self.here.path);
+        is_object(expr) || values.iter().any(|(value, _)| is_object(value))
     }
 }
 
@@ -289,11 +296,12 @@ fn with(mut steps: Steps, step: Step) -> Steps {
 }
 
 /// The import that is all a name stands for.
-fn only_import(here: Here<'_, '_>, root: &str) -> Option<Import> {
+fn only_import(here: Here<'_, '_>, dotted: &str) -> Option<Import> {
+    let root = split_root(dotted).0;
     let owner = scope::owner(here.path, root);
     let only = nodes::only(scope::stores(&owner, root))?;
     let imported = matches!(last(&only), Some(Node::Alias(_))) && scope::parameter(&owner, root).is_none();
-    imported.then(|| Import::of(here.file(), root))?
+    imported.then(|| Import::of(here.file(), dotted))?
 }
 
 /// Whether what a call names may be a builtin, a method of a value, or of a library whose functions do what they are called.
@@ -303,9 +311,9 @@ fn is_library(here: Here<'_, '_>, callee: &Expr) -> bool {
     let (root, rest) = split_root(&callee);
     let owner = scope::owner(here.path, root);
     let bound = scope::parameter(&owner, root).is_some() || scope::stores(&owner, root).next().is_some();
-    match only_import(here, root) {
-        Some(_) => KNOWN.has(split_root(&full_name(here.file(), root)).0),
-        None => rest.is_some() || !bound,
+    match only_import(here, &callee) {
+        Some(import) => KNOWN.has(split_root(&import.full).0),
+        None => !rest.is_empty() || !bound,
     }
 }
 
@@ -338,20 +346,4 @@ fn decorator(expr: &Expr) -> &str {
         Expr::Call(call) => nodes::name(&call.func),
         expr => nodes::name(expr),
     }
-}
-
-/// Whether what is called makes a named tuple.
-fn is_record<'a>(scene: Scene<'_, 'a>, callee: &'a Expr) -> bool {
-    let values = Objects::new(scene.here.file()).values_of(callee, scene.here.path);
-    matches!(values[..], [(Expr::Call(made), _)] if nodes::name(&made.func) == "namedtuple")
-}
-
-/// Whether an expression is an object of a class, as a module is, whose fields are no part of what is sent.
-fn makes_object<'a>(scene: Scene<'_, 'a>, expr: &'a Expr) -> bool {
-    let is_object = |value: &Expr| {
-        let class = value.as_call_expr().map_or("", |call| nodes::name(&call.func));
-        class.starts_with(|first: char| first.is_ascii_uppercase())
-    };
-    let values = Objects::new(scene.here.file()).values_of(expr, scene.here.path);
-    is_object(expr) || values.iter().any(|(value, _)| is_object(value))
 }

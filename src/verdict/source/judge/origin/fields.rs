@@ -1,14 +1,13 @@
 //! Fields of the program's own objects: what the class assigns them, keeps as a buffer and does to them in place.
 
 use super::calls::computes;
-use super::search::{Known, Scene, Search, all};
-use crate::verdict::source::flow::value::{Step, constant_step};
-use crate::verdict::source::infer::changes::changes;
-use crate::verdict::source::infer::objects::Objects;
+use super::search::{Known, Scene, all};
+use crate::verdict::source::flow::{Step, constant_step};
+use crate::verdict::source::infer::{Objects, changes};
 use crate::verdict::source::parse::{Node, Path, nodes, string};
 use ruff_python_ast::{Expr, ExprCall, ExprContext};
 
-impl Search<'_> {
+impl<'a> Scene<'_, 'a> {
     /// A field of an object of `class` is known if all that the class gives it is: what is assigned, the buffer that a module makes
     /// of it, what methods do to it in place. `others`: where the file names a field so.
     ///
@@ -17,19 +16,13 @@ impl Search<'_> {
     /// self.steps += 1                                   … and 1: a counter of Python does as well
     /// if self.steps >= self.until:                      known
     /// ```
-    pub(super) fn kept<'a>(
-        &self,
-        scene: Scene<'_, 'a>,
-        class: &Path<'a>,
-        others: &[Path<'a>],
-        steps: &[Step],
-    ) -> Option<Known> {
+    pub(super) fn kept(self, class: &Path<'a>, others: &[Path<'a>], steps: &[Step]) -> Option<Known> {
         let field = nodes::attribute(others.first()?)?.attr.as_str();
         let own = (nodes::range(class), field.to_owned());
-        if self.fields.borrow().contains(&own) {
+        if self.search.fields.borrow().contains(&own) {
             return Some(Known::default()); // of itself it is given what it is given besides
         }
-        let objects = Objects::new(scene.here.file());
+        let objects = Objects::new(self.here.file());
         let ours = |path: &Path<'a>| {
             let of = nodes::attribute(path).and_then(|ast| objects.class_of(&ast.value, path));
             of.map(|of| nodes::range(&of) == nodes::range(class))
@@ -38,7 +31,7 @@ impl Search<'_> {
         if !buffers.is_empty() && others.iter().any(|path| is_handed_over(path)) {
             return None;
         }
-        let made = buffers.iter().map(|path| self.buffer(scene.at(path), nodes::call(path)?, steps));
+        let made = buffers.iter().map(|path| self.at(path).buffer(nodes::call(path)?, steps));
         let given = others.iter().filter(|path| is_written(path)).filter_map(|path| {
             let ours = match ours(path) {
                 Some(false) => return None,
@@ -47,28 +40,27 @@ impl Search<'_> {
             // Code of others may do so whenever it likes.
             Some(match ours {
                 false => None,
-                true if changes(whole(path)) => self.changed(scene, whole(path), steps),
-                true => self.bound(scene, path, steps.to_vec()),
+                true if changes(whole(path)) => self.changed(whole(path), steps),
+                true => self.bound(path, steps.to_vec()),
             })
         });
-        self.fields.borrow_mut().push(own);
+        self.search.fields.borrow_mut().push(own);
         let known = all(made.chain(given));
-        self.fields.borrow_mut().pop();
+        self.search.fields.borrow_mut().pop();
         known
     }
 
     /// What a module is to keep as a buffer. Of `torch.tensor` the numbers are the host's, whoever passed them.
-    fn buffer<'a>(&self, scene: Scene<'_, 'a>, call: &'a ExprCall, steps: &[Step]) -> Option<Known> {
+    fn buffer(self, call: &'a ExprCall, steps: &[Step]) -> Option<Known> {
         let value = call.arguments.args.get(1)?;
         let numbers = || value.as_call_expr().is_some_and(|call| nodes::dotted(&call.func) == "torch.tensor");
-        let known = self.find(scene, value, steps.to_vec()).or_else(|| numbers().then_some(Known::DATA))?;
-        Some(Known { sent: known.sent.or_else(|| Some(self.place(scene, call))), ..known })
+        let known = self.find(value, steps.to_vec()).or_else(|| numbers().then_some(Known::DATA))?;
+        Some(Known { sent: known.sent.or_else(|| Some(self.place(call))), ..known })
     }
 
     /// What is put into a field that is changed in place.
-    fn changed<'a>(&self, scene: Scene<'_, 'a>, path: &[Node<'a>], steps: &[Step]) -> Option<Known> {
-        let scene = scene.at(path);
-        let put = |value: &'a Expr| self.find(scene, value, Vec::new()).map(Known::computed);
+    fn changed(self, path: &[Node<'a>], steps: &[Step]) -> Option<Known> {
+        let put = |value: &'a Expr| self.at(path).find(value, Vec::new()).map(Known::computed);
         match path[..] {
             [.., Node::StmtAugAssign(ast), _] => put(&ast.value),
             [.., Node::StmtExpr(_), Node::ExprCall(call), Node::ExprAttribute(method), _]

@@ -10,8 +10,8 @@ mod values;
 
 use super::reader::Case;
 use crate::rules::grade;
-use crate::verdict::source::infer::placement::Placement;
-use crate::verdict::source::locate::sync_expr::{Index, SyncExpr, tested};
+use crate::verdict::source::infer::Placement;
+use crate::verdict::source::locate::{Index, SyncExpr, tested};
 use crate::verdict::source::mend::repeats;
 use crate::verdict::source::parse::{Node, last, nodes};
 use crate::vocabulary::{Kind, Verdict};

@@ -1,24 +1,21 @@
 //! Names: the assignments that reach a read, and what each of them gives.
 
-use super::search::{Answer, Known, Parameter, Scene, Search, Sent, all};
-use crate::verdict::source::flow::value::{Step, Steps};
-use crate::verdict::source::infer::changes::changes;
-use crate::verdict::source::infer::libraries::{FILLS, Names};
-use crate::verdict::source::infer::placement::Placement;
-use crate::verdict::source::parse::scope::{self, Definition, Given};
-use crate::verdict::source::parse::{Node, Path, nodes};
+use super::search::{Answer, Known, Parameter, Scene, Sent, all};
+use crate::verdict::source::flow::{Step, Steps};
+use crate::verdict::source::infer::{FILLS, Names, changes};
+use crate::verdict::source::parse::{Definition, Given, Node, Path, nodes, scope};
 use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprName};
 use ruff_text_size::Ranged;
 
-impl Search<'_> {
+impl<'a> Scene<'_, 'a> {
     /// A name: all that the assignments which reach this read give it.
-    pub(super) fn name<'a>(&self, scene: Scene<'_, 'a>, name: &'a ExprName, steps: Steps) -> Option<Known> {
-        let owner = scope::owner(scene.here.path, &name.id);
+    pub(super) fn name(self, name: &'a ExprName, steps: Steps) -> Option<Known> {
+        let owner = scope::owner(self.here.path, &name.id);
         let occurrences = scope::occurrences(&owner, &name.id);
         // Another name of the same tensor or list may change it too.
         let aliases = occurrences.iter().filter_map(|one| alias(&one.path));
         let renamed = aliases.flat_map(|alias| scope::occurrences(&owner, &alias.id));
-        let spoils = |path: &Path<'a>| changes(path) && added(path).is_none() && !on_host(scene, path);
+        let spoils = |path: &Path<'a>| changes(path) && added(path).is_none() && !self.on_host(path);
         if occurrences.iter().any(|one| spoils(&one.path) || fills(&one.path) == Some(None))
             || renamed.into_iter().any(|one| changes(&one.path) || fills(&one.path).is_some())
         {
@@ -29,24 +26,18 @@ impl Search<'_> {
             reads.iter().any(|read| nodes::range(read) == name.range())
         };
         let parameter = scope::parameter(&owner, &name.id).filter(|_| reaches(Definition::parameter(&owner)));
-        let given = parameter.map(|_| self.parameter(scene, &owner, &name.id, steps.clone()));
+        let given = parameter.map(|_| self.parameter(&owner, &name.id, steps.clone()));
         let stores = occurrences.iter().filter(|one| one.store && reaches(Definition::new(&one.path)));
-        let stored = stores.map(|one| self.bound(scene, &one.path, steps.clone()));
+        let stored = stores.map(|one| self.bound(&one.path, steps.clone()));
         let appended = occurrences.iter().filter_map(|one| Some((fills(&one.path)??, &one.path)));
-        let appended = appended.map(|(value, path)| self.find(scene.at(path), value, Vec::new()));
+        let appended = appended.map(|(value, path)| self.at(path).find(value, Vec::new()));
         let sums = occurrences.iter().filter_map(|one| Some((added(&one.path)?, &one.path)));
-        let sums =
-            sums.map(|(value, path)| self.find(scene.at(path), value, Vec::new()).map(Known::computed));
+        let sums = sums.map(|(value, path)| self.at(path).find(value, Vec::new()).map(Known::computed));
         all(given.into_iter().chain(stored).chain(appended).chain(sums))
     }
 
     /// What the target at the end of a path is given, through the tuples that it is unpacked from.
-    pub(super) fn bound<'a>(
-        &self,
-        scene: Scene<'_, 'a>,
-        target: &Path<'a>,
-        mut steps: Steps,
-    ) -> Option<Known> {
+    pub(super) fn bound(self, target: &Path<'a>, mut steps: Steps) -> Option<Known> {
         let mut at = target.len() - 1;
         let place = loop {
             let above = *target.get(at.checked_sub(1)?)?;
@@ -62,30 +53,30 @@ impl Search<'_> {
             steps.push(Step::Index(elements.iter().position(|element| element.range() == own)?));
             at -= 1;
         };
-        let scene = scene.at(target);
+        let scene = self.at(target);
         match place {
-            Node::StmtAssign(ast) => self.find(scene, &ast.value, steps),
-            Node::StmtAnnAssign(ast) => self.find(scene, ast.value.as_deref()?, steps),
-            Node::ExprNamed(ast) => self.find(scene, &ast.value, steps),
+            Node::StmtAssign(ast) => scene.find(&ast.value, steps),
+            Node::StmtAnnAssign(ast) => scene.find(ast.value.as_deref()?, steps),
+            Node::ExprNamed(ast) => scene.find(&ast.value, steps),
             Node::StmtFor(ast) if !ast.is_async => {
                 steps.push(Step::Any);
-                self.find(scene, &ast.iter, steps)
+                scene.find(&ast.iter, steps)
             }
             Node::Comprehension(ast) if !ast.is_async => {
                 steps.push(Step::Any);
-                self.find(scene, &ast.iter, steps)
+                scene.find(&ast.iter, steps)
             }
             _ => None,
         }
     }
 
     /// A parameter: what the caller passes for it, else its default value.
-    fn parameter(&self, scene: Scene<'_, '_>, owner: &Path<'_>, name: &str, steps: Steps) -> Option<Known> {
+    fn parameter(self, owner: &Path<'_>, name: &str, steps: Steps) -> Option<Known> {
         let function = nodes::function(owner)?;
-        if nodes::range(owner) != scene.function {
+        if nodes::range(owner) != self.function {
             // A setting of an object: `def __init__(self, size=2 ** 20, until=None)`.
             let default = scope::parameter(owner, name)?.default()?;
-            let host = default.is_literal_expr() || scene.is_host(default);
+            let host = default.is_literal_expr() || self.is_host(default);
             return (function.name.as_str() == "__init__" && host).then(Known::default);
         }
         let class = match owner[..] {
@@ -95,7 +86,7 @@ impl Search<'_> {
         if class.is_some() && matches!(name, "self" | "cls") {
             return None;
         }
-        match (scene.outside)(&Parameter { function, class, name, steps }) {
+        match (self.outside)(&Parameter { function, class, name, steps }) {
             Answer::Known(known) => Some(known),
             Answer::Default => {
                 let default = scope::parameter(owner, name)?.default()?;
@@ -107,13 +98,13 @@ impl Search<'_> {
 
     /// A field of a batch that a loop uploads whole: `for batch in loader: batch = batch.to(device)`. Where the loader's batches
     /// live is not told, so only what is read back as it was sent counts.
-    pub(super) fn field(&self, scene: Scene<'_, '_>, read: &ExprAttribute) -> Option<Known> {
-        let name = &read.value.as_name_expr().filter(|_| !self.plain)?.id;
+    pub(super) fn field(self, read: &ExprAttribute) -> Option<Known> {
+        let name = &read.value.as_name_expr().filter(|_| !self.search.plain)?.id;
         let (mut looped, mut sent) = (false, None);
-        for store in scope::bindings(scene.here.path, name) {
+        for store in scope::bindings(self.here.path, name) {
             match scope::given(&store) {
                 Given::Iterated(_) => looped = true,
-                Given::Value(Expr::Call(call)) if sends(call, name) => sent = Some(self.place(scene, call)),
+                Given::Value(Expr::Call(call)) if sends(call, name) => sent = Some(self.place(call)),
                 _ => return None,
             }
         }
@@ -121,23 +112,23 @@ impl Search<'_> {
     }
 
     /// Where a call stands, for the sentence about it.
-    pub(super) fn place(&self, scene: Scene<'_, '_>, call: &ExprCall) -> Sent {
-        let own = self.site.frames.first().map(|frame| frame.file.as_str());
-        let file = (own != Some(scene.recorded)).then(|| crate::text::path_end(scene.recorded, 1).to_owned());
-        Sent::At { line: scene.here.file().line_of(call.start()), file }
+    pub(super) fn place(self, call: &ExprCall) -> Sent {
+        let own = self.search.site.frames.first().map(|frame| frame.file.as_str());
+        let file = (own != Some(self.recorded)).then(|| crate::text::path_end(self.recorded, 1).to_owned());
+        Sent::At { line: self.here.file().line_of(call.start()), file }
     }
-}
 
-/// Whether what an occurrence of a name changes is a tensor of the host, by all assignments that it sees: what is put there is the
-/// host's as well, whatever is uploaded of it later.
-fn on_host<'a>(scene: Scene<'_, 'a>, path: &Path<'a>) -> bool {
-    let Some(Node::ExprName(name)) = nodes::last(path) else { return false };
-    let given = scope::reaching(path, name);
-    let host = |store: &Path<'a>| match scope::given(store) {
-        Given::Value(value) => scene.here.placements.find(value, store) == Placement::Host,
-        _ => false,
-    };
-    !given.is_empty() && given.iter().all(host)
+    /// Whether what an occurrence of a name changes is a tensor of the host, by all assignments that it sees: what is put there is
+    /// the host's as well, whatever is uploaded of it later.
+    fn on_host(self, path: &Path<'a>) -> bool {
+        let Some(Node::ExprName(name)) = nodes::last(path) else { return false };
+        let given = scope::reaching(path, name);
+        let host = |store: &Path<'a>| match scope::given(store) {
+            Given::Value(value) => self.at(store).is_host(value),
+            _ => false,
+        };
+        !given.is_empty() && given.iter().all(host)
+    }
 }
 
 /// The name that an assignment gives to what an occurrence of a name names.

@@ -1,14 +1,17 @@
 //! The search for where the host has a value from: what is asked, where, and how far it goes.
 
 use super::super::reader::SiteReader;
-use crate::verdict::source::flow::value::Steps;
-use crate::verdict::source::infer::placement::{Here, Placement};
-use crate::verdict::source::locate::callee::Callee;
+use crate::verdict::source::flow::Steps;
+use crate::verdict::source::infer::{Here, Placement};
+use crate::verdict::source::locate::Callee;
 use crate::verdict::source::parse::{Node, nodes};
 use ruff_python_ast::{Expr, StmtFunctionDef};
-use ruff_text_size::{Ranged, TextRange};
+use ruff_text_size::TextRange;
 use std::cell::{Cell, RefCell};
 use std::fmt;
+
+/// What whoever calls a function gives it.
+pub(super) type Outside<'c> = &'c dyn Fn(&Parameter<'_>) -> Answer;
 
 /// Expressions looked at for one value before it counts as not known.
 const BUDGET: u32 = 250;
@@ -82,12 +85,13 @@ impl From<Option<Known>> for Answer {
 /// Where an expression is read.
 #[derive(Clone, Copy)]
 pub(super) struct Scene<'c, 'a> {
+    pub search: &'c Search<'c>,
     pub here: Here<'c, 'a>,
     /// Path of the file as the trace has it.
     pub recorded: &'c str,
     /// The function whose parameters `outside` answers for.
     pub function: TextRange,
-    pub outside: &'c dyn Fn(&Parameter<'_>) -> Answer,
+    pub outside: Outside<'c>,
     /// The object whose method is on the stack further in: the trace tells its class.
     pub object: Option<&'c Object<'c, 'a>>,
 }
@@ -156,27 +160,10 @@ impl<'s> Search<'s> {
         self.from(here, expr, &|_| Answer::Known(Known::DATA)).is_some()
     }
 
-    fn from<'a>(
-        &self,
-        here: Here<'_, 'a>,
-        expr: &'a Expr,
-        outside: &dyn Fn(&Parameter<'_>) -> Answer,
-    ) -> Option<Known> {
-        let function = nodes::function_around(here.path);
-        let scene = self.scene(here, &self.site.frames.first()?.file, function, outside);
-        self.find(scene, expr, Vec::new())
-    }
-
-    /// The scene of a function whose last node is that of `function`.
-    pub fn scene<'c, 'a>(
-        &self,
-        here: Here<'c, 'a>,
-        recorded: &'c str,
-        function: &[Node<'a>],
-        outside: &'c dyn Fn(&Parameter<'_>) -> Answer,
-    ) -> Scene<'c, 'a> {
-        let function = function.last().map(|node| node.range()).unwrap_or_default();
-        Scene { here, recorded, function, outside, object: None }
+    fn from<'a>(&self, here: Here<'_, 'a>, expr: &'a Expr, outside: Outside<'_>) -> Option<Known> {
+        let function = nodes::range(nodes::function_around(here.path));
+        let recorded = &self.site.frames.first()?.file;
+        Scene { search: self, here, recorded, function, outside, object: None }.find(expr, Vec::new())
     }
 
     /// What `look` finds one expression further on the way; `None` where it has become too long.
@@ -194,16 +181,11 @@ impl<'s> Search<'s> {
 }
 
 /// What all of several values come from: known if all are, sent if one was. Of no value nothing is known.
-pub(super) fn all(values: impl Iterator<Item = Option<Known>>) -> Option<Known> {
-    let mut known = None;
-    for value in values {
-        let value = value?;
-        let before: Known = known.take().unwrap_or_default();
-        known = Some(Known {
-            sent: before.sent.or(value.sent),
-            computed: before.computed || value.computed,
-            data: before.data || value.data,
-        });
-    }
-    known
+pub(super) fn all(values: impl IntoIterator<Item = Option<Known>>) -> Option<Known> {
+    let joined = |one: Known, other: Known| Known {
+        sent: one.sent.or(other.sent),
+        computed: one.computed || other.computed,
+        data: one.data || other.data,
+    };
+    values.into_iter().collect::<Option<Vec<Known>>>()?.into_iter().reduce(joined)
 }

@@ -1,31 +1,29 @@
 //! Expressions: what an operator, a display or a read of an element makes of known values.
 
 use super::fields::is_written;
-use super::search::{Known, Scene, Search, all};
-use crate::verdict::source::flow::value::{Step, Steps, constant_step};
-use crate::verdict::source::infer::libraries::{NUMERIC, Names};
-use crate::verdict::source::infer::objects::Objects;
+use super::search::{Known, Scene, all};
+use crate::verdict::source::flow::{Step, Steps, constant_step};
+use crate::verdict::source::infer::{NUMERIC, Names, Objects};
 use crate::verdict::source::parse::{Node, Path, Source, dotted, last, nodes, scope, string};
 use ruff_python_ast::{Expr, ExprAttribute, ExprContext, ExprSubscript};
 
 /// Attributes that hold the same tensor, or what a reduction gives besides.
 const SAME: Names = Names("data T mT H real imag values indices");
 
-impl Search<'_> {
+impl<'a> Scene<'_, 'a> {
     /// Where the host has the value of `expr` from; of what lies in it behind `steps`, where it is a container.
-    pub(super) fn find<'a>(&self, scene: Scene<'_, 'a>, expr: &'a Expr, steps: Steps) -> Option<Known> {
-        let found = self.deeper(|| self.expression(scene, expr, steps));
-        found.or_else(|| (is_own(expr, scene) && scene.is_host(expr)).then_some(Known::DATA))
+    pub(super) fn find(self, expr: &'a Expr, steps: Steps) -> Option<Known> {
+        let found = self.search.deeper(|| self.expression(expr, steps));
+        found.or_else(|| (self.is_own(expr) && self.is_host(expr)).then_some(Known::DATA))
     }
 
-    fn expression<'a>(&self, scene: Scene<'_, 'a>, expr: &'a Expr, mut steps: Steps) -> Option<Known> {
-        let each = |parts: &[&'a Expr]| all(parts.iter().map(|part| self.find(scene, part, Vec::new())));
+    fn expression(self, expr: &'a Expr, mut steps: Steps) -> Option<Known> {
         match expr {
-            Expr::Name(name) => self.name(scene, name, steps),
-            Expr::Call(call) => self.call(scene, call, steps),
-            Expr::Attribute(ast) => self.attribute(scene, ast, steps),
-            Expr::Subscript(ast) => self.element(scene, ast, steps),
-            Expr::Tuple(_) | Expr::List(_) => self.display(scene, nodes::listed(expr), steps),
+            Expr::Name(name) => self.name(name, steps),
+            Expr::Call(call) => self.call(call, steps),
+            Expr::Attribute(ast) => self.attribute(ast, steps),
+            Expr::Subscript(ast) => self.element(ast, steps),
+            Expr::Tuple(_) | Expr::List(_) => self.display(nodes::listed(expr), steps),
             Expr::Dict(ast) => {
                 let step = steps.pop();
                 let wanted = |key: Option<&Expr>| match &step {
@@ -34,49 +32,42 @@ impl Search<'_> {
                 };
                 let values = ast.items.iter().filter(|item| wanted(item.key.as_ref()));
                 all(values.map(|item| match item.key {
-                    Some(_) => self.find(scene, &item.value, steps.clone()),
+                    Some(_) => self.find(&item.value, steps.clone()),
                     None => None,
                 }))
             }
-            Expr::ListComp(ast) => self.inner(scene, Node::from(ast), &ast.elt, steps),
-            Expr::Generator(ast) => self.inner(scene, Node::from(ast), &ast.elt, steps),
-            Expr::DictComp(ast) => self.inner(scene, Node::from(ast), &ast.value, steps),
+            Expr::ListComp(ast) => self.inner(Node::from(ast), &ast.elt, steps),
+            Expr::Generator(ast) => self.inner(Node::from(ast), &ast.elt, steps),
+            Expr::DictComp(ast) => self.inner(Node::from(ast), &ast.value, steps),
             Expr::Slice(ast) => {
                 let bounds = [&ast.lower, &ast.upper, &ast.step].into_iter().flatten();
-                let bounds = bounds.map(|bound| self.find(scene, bound, Vec::new()));
-                all(std::iter::once(Some(Known::default())).chain(bounds))
+                all(std::iter::once(Some(Known::default()))
+                    .chain(bounds.map(|one| self.find(one, Vec::new()))))
             }
-            Expr::BinOp(ast) => each(&[&ast.left, &ast.right]).map(Known::computed),
-            Expr::UnaryOp(ast) => each(&[&ast.operand]).map(Known::computed),
+            Expr::BinOp(ast) => self.each([&*ast.left, &ast.right]).map(Known::computed),
+            Expr::UnaryOp(ast) => self.each([&*ast.operand]).map(Known::computed),
             Expr::Compare(ast) => {
-                let operands: Vec<_> = std::iter::once(&*ast.left).chain(&ast.comparators).collect();
-                each(&operands).map(Known::computed)
+                self.each(std::iter::once(&*ast.left).chain(&ast.comparators)).map(Known::computed)
             }
             // Which of them it is, the host has decided.
             Expr::If(ast) => {
-                all([&ast.body, &ast.orelse].map(|arm| self.find(scene, arm, steps.clone())).into_iter())
+                all([&ast.body, &ast.orelse].into_iter().map(|arm| self.find(arm, steps.clone())))
             }
-            Expr::Named(ast) => self.find(scene, &ast.value, steps),
+            Expr::Named(ast) => self.find(&ast.value, steps),
             _ if expr.is_literal_expr() => Some(Known::default()),
             _ => None,
         }
     }
 
     /// The elements of a comprehension, which sees the names that it binds.
-    fn inner<'a>(
-        &self,
-        scene: Scene<'_, 'a>,
-        comprehension: Node<'a>,
-        element: &'a Expr,
-        mut steps: Steps,
-    ) -> Option<Known> {
+    fn inner(self, comprehension: Node<'a>, element: &'a Expr, mut steps: Steps) -> Option<Known> {
         steps.pop();
-        let path: Path<'a> = [scene.here.path, &[comprehension, Node::from(element)]].concat();
-        self.find(scene.at(&path), element, steps)
+        let path: Path<'a> = [self.here.path, &[comprehension, Node::from(element)]].concat();
+        self.at(&path).find(element, steps)
     }
 
     /// A list or tuple: the element asked for, else all of them.
-    fn display<'a>(&self, scene: Scene<'_, 'a>, elements: &'a [Expr], mut steps: Steps) -> Option<Known> {
+    fn display(self, elements: &'a [Expr], mut steps: Steps) -> Option<Known> {
         if elements.is_empty() {
             return Some(Known::default());
         }
@@ -84,21 +75,21 @@ impl Search<'_> {
             return None;
         }
         match steps.pop() {
-            Some(Step::Index(index)) => self.find(scene, elements.get(index)?, steps),
+            Some(Step::Index(index)) => self.find(elements.get(index)?, steps),
             Some(Step::Key(_) | Step::Field(..)) => None,
-            _ => all(elements.iter().map(|element| self.find(scene, element, steps.clone()))),
+            _ => all(elements.iter().map(|element| self.find(element, steps.clone()))),
         }
     }
 
     /// `value[index]`: what the index picks is known only if the index is.
-    fn element<'a>(&self, scene: Scene<'_, 'a>, ast: &'a ExprSubscript, mut steps: Steps) -> Option<Known> {
+    fn element(self, ast: &'a ExprSubscript, mut steps: Steps) -> Option<Known> {
         let key = string(&ast.slice);
         match (constant_step(&ast.slice), &*ast.slice) {
             (Some(step), _) => steps.push(step),
             (None, Expr::Slice(slice)) => {
                 let bounds = [&slice.lower, &slice.upper, &slice.step].into_iter().flatten();
                 for bound in bounds {
-                    self.find(scene, bound, Vec::new())?;
+                    self.find(bound, Vec::new())?;
                 }
                 let from = slice.lower.as_deref().map_or(Some(Step::Index(0)), constant_step);
                 match (steps.pop(), from, &slice.step) {
@@ -110,52 +101,57 @@ impl Search<'_> {
                     (step, ..) => steps.extend(step),
                 }
             }
-            (None, index) if is_plain(index) || self.find(scene, index, Vec::new()).is_some() => {
+            (None, index) if is_plain(index) || self.find(index, Vec::new()).is_some() => {
                 steps.push(Step::Any);
             }
             _ => return None,
         }
-        let found = self.find(scene, &ast.value, steps);
-        found.or_else(|| self.entries(scene, key?))
+        let found = self.find(&ast.value, steps);
+        found.or_else(|| self.entries(key?))
     }
 
     /// What the file's dicts hold under a key, whichever dict it is.
-    fn entries(&self, scene: Scene<'_, '_>, key: &str) -> Option<Known> {
-        let found = entries(scene.here.file(), key);
-        all(found.iter().map(|(value, path)| self.find(scene.at(path), value, Vec::new())))
+    fn entries(self, key: &str) -> Option<Known> {
+        let found = entries(self.here.file(), key);
+        all(found.iter().map(|(value, path)| self.at(path).find(value, Vec::new())))
     }
 
-    fn attribute<'a>(&self, scene: Scene<'_, 'a>, ast: &'a ExprAttribute, steps: Steps) -> Option<Known> {
+    fn attribute(self, ast: &'a ExprAttribute, steps: Steps) -> Option<Known> {
         let attribute = ast.attr.as_str();
         if NUMERIC.has(&dotted(&ast.value)) || attribute == "shape" {
             return Some(Known::default());
         }
         if SAME.has(attribute) {
             let steps = if attribute == "data" { steps } else { Vec::new() };
-            return self.find(scene, &ast.value, steps);
+            return self.find(&ast.value, steps);
         }
-        let file = scene.here.file();
+        let file = self.here.file();
         let others = nodes::attributes(&[file.module()], attribute);
-        let Some(class) = Objects::new(file).class_of(&ast.value, scene.here.path) else {
+        let Some(class) = Objects::new(file).class_of(&ast.value, self.here.path) else {
             if others.iter().any(is_written) {
                 return None;
             }
             // A field of what a loader gave, as long as nothing assigns it.
-            return self.find(scene, &ast.value, steps).or_else(|| self.field(scene, ast));
+            return self.find(&ast.value, steps).or_else(|| self.field(ast));
         };
-        self.kept(scene, &class, &others, &steps)
+        self.kept(&class, &others, &steps)
     }
-}
 
-/// Whether an expression is the host's by what it is, rather than by what its operands are: `len(x)`, `x.shape`, `x.item()`,
-/// a parameter that is declared a number.
-fn is_own<'a>(expr: &'a Expr, scene: Scene<'_, 'a>) -> bool {
-    match expr {
-        Expr::Call(call) => super::calls::gives_own(nodes::name(&call.func)),
-        Expr::Attribute(ast) => !SAME.has(&ast.attr),
-        Expr::Name(name) => scope::is_parameter(scene.here.path, &name.id),
-        Expr::FString(_) => true,
-        _ => false,
+    /// What several values come from.
+    pub(super) fn each(self, values: impl IntoIterator<Item = &'a Expr>) -> Option<Known> {
+        all(values.into_iter().map(|value| self.find(value, Vec::new())))
+    }
+
+    /// Whether an expression is the host's by what it is, rather than by what its operands are: `len(x)`, `x.shape`, `x.item()`,
+    /// a parameter that is declared a number.
+    fn is_own(self, expr: &'a Expr) -> bool {
+        match expr {
+            Expr::Call(call) => super::calls::gives_own(nodes::name(&call.func)),
+            Expr::Attribute(ast) => !SAME.has(&ast.attr),
+            Expr::Name(name) => scope::is_parameter(self.here.path, &name.id),
+            Expr::FString(_) => true,
+            _ => false,
+        }
     }
 }
 
