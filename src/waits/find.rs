@@ -78,14 +78,10 @@ impl Finder<'_> {
                 continue; // nested in the call before
             }
             let overlap = (covered_until - start).max(0);
-            let blocking = self.kinds[table.name(call)];
-            if blocking.is_some() {
+            if let Some(blocking) = self.kinds[table.name(call)] {
                 // A launch around a synchronisation does not make it part of the launch.
                 covered_until = covered_until.max(end);
-            }
-            if let Some(blocking) = blocking
-                && let Some(mut wait) = self.wait(call, blocking, previous)
-            {
+                let mut wait = self.wait(call, blocking, previous);
                 // Rows of one thread do not overlap, but for damaged exports: no time is counted twice.
                 wait.blocked -= overlap.min(wait.blocked);
                 if let Some(copy) = wait.copy_call {
@@ -103,7 +99,7 @@ impl Finder<'_> {
         }
     }
 
-    fn wait(&self, call: CallId, blocking: Blocking, previous: Option<Previous>) -> Option<Wait> {
+    fn wait(&self, call: CallId, blocking: Blocking, previous: Option<Previous>) -> Wait {
         let table = &self.profile.calls;
         let pid = process(table.threads[self.thread]);
         let duration = table.length(call);
@@ -147,7 +143,7 @@ impl Finder<'_> {
             }
             _ => {}
         }
-        Some(wait)
+        wait
     }
 
     /// The copy that a stream synchronisation completes: the call just before it on the thread, on the same stream,
