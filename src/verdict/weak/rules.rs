@@ -3,6 +3,7 @@
 use super::observe::Observed;
 use crate::sites::Bundle;
 use crate::sites::ranges::has_word;
+use crate::text::Names;
 use crate::vocabulary::{Attribution, Direction, NUMBER_BYTES, RuleId, ThreadRole};
 use crate::waits::api::Blocking;
 use std::sync::Arc;
@@ -141,8 +142,8 @@ fn code_names(b: &Bundle) -> impl Iterator<Item = &str> {
 }
 
 /// Whether one of the words, which have blanks between them, is in a name.
-fn holds(name: &str, words: &str) -> bool {
-    words.split(' ').any(|word| has_word(name, &[word]))
+fn holds(name: &str, words: &'static str) -> bool {
+    has_word(name, Names(words))
 }
 
 fn names(b: &Bundle, _: &Observed) -> Option<String> {
