@@ -25,6 +25,8 @@ impl CaptureAnalysis {
         let kind = site.verdict.kind;
         let number = site.bundle.copy.is_some_and(Copy::reads_number);
         let entry = fitting(catalogue::by_id(site.verdict.pattern?)?, kind, number)?;
+        let edited = || site.reading.as_ref().is_some_and(|reading| reading.outcome.edit().is_some());
+        let pinned = site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned);
         let for_nothing = || site.bundle.waits.iter().all(|&w| self.waits[w].found.is_nothing());
         let outside = kind != Kind::Allocator
             && site.library_frame().is_some()
@@ -39,7 +41,7 @@ impl CaptureAnalysis {
             _ if site.bundle.role == ThreadRole::Library && site.bundle.frames.is_empty() => {
                 (Strategy::Leave, "leave it: a library waits on a thread of its own")
             }
-            Kind::Upload if self.is_before_loop(site) && !is_edited(site) => {
+            Kind::Upload if self.is_before_loop(site) && !edited() => {
                 (Strategy::Leave, "nothing to do: once at start-up")
             }
             Kind::Explicit if entry.category == Category::Distributed && self.is_once(site) => {
@@ -71,7 +73,7 @@ impl CaptureAnalysis {
             _ if set_up::is(entry.id) && self.is_once(site) => {
                 (Strategy::Leave, "nothing to do: once, while the program starts or ends")
             }
-            Kind::Upload if is_pinned(site) => match entry.id {
+            Kind::Upload if pinned => match entry.id {
                 "K04" => (Strategy::NonBlocking, "cudaMemcpyAsync: the memory is pinned already"),
                 // What takes that argument; an option of a library, or a tensor made there, has its own words.
                 "C03" | "C04" | "C13" | "C15" => {
@@ -91,16 +93,6 @@ fn is_by_name(site: &Site) -> bool {
     let named = |line: &str| ["sync", "wait", "block"].iter().any(|name| line.contains(name));
     let unseen = site.bundle.attribution == Attribution::PythonBacktrace && site.inside.is_none();
     !unseen || site.line_text.as_deref().is_none_or(named)
-}
-
-/// Whether an edit of the line is proposed.
-fn is_edited(site: &Site) -> bool {
-    site.reading.as_ref().is_some_and(|reading| reading.outcome.edit().is_some())
-}
-
-/// Whether all that a site copies is in pinned memory.
-fn is_pinned(site: &Site) -> bool {
-    site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned)
 }
 
 /// The entry whose fix fits the verdict: a read that turned out to steer the program wants another one than a read in

@@ -7,30 +7,21 @@ use crate::profile::ids::OpId;
 use crate::profile::ops::is_collective;
 use crate::waits::collectives::{Collectives, all_for_all};
 use crate::waits::device::Devices;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 
-/// Kernels by the id of their name, in order of that id.
-pub fn kernel_names(profile: &Profile) -> Vec<(i64, u64)> {
-    let ops = &profile.ops;
-    let mut counts: FxHashMap<u32, u64> = FxHashMap::default();
-    for name in ops.ids().filter_map(|op| ops.kernel(op)) {
-        *counts.entry(name).or_default() += 1;
-    }
-    let mut names: Vec<(i64, u64)> = counts.into_iter().map(|(id, n)| (i64::from(id), n)).collect();
+/// Ids of the names of kernels, ascending.
+pub fn kernel_names(profile: &Profile) -> Vec<u32> {
+    let names: FxHashSet<u32> = profile.ops.ids().filter_map(|op| profile.ops.kernel(op)).collect();
+    let mut names: Vec<u32> = names.into_iter().collect();
     names.sort_unstable();
     names
 }
 
 /// NCCL's among them: how the processes of the export met in them.
-pub fn find(
-    profile: &mut Profile,
-    devices: &Devices,
-    kernels: &[(i64, u64)],
-) -> Result<Collectives, InputError> {
-    profile.strings.fetch(&profile.db, kernels.iter().map(|k| k.0))?;
-    let named = |id: i64| Some((u32::try_from(id).ok()?, &**profile.strings.get(id)?));
-    let names = kernels.iter().filter_map(|k| named(k.0)).filter(|(_, name)| is_collective(name));
-    let names = names.collect::<Vec<_>>();
+pub fn find(profile: &mut Profile, devices: &Devices, kernels: &[u32]) -> Result<Collectives, InputError> {
+    profile.strings.fetch(&profile.db, kernels.iter().map(|&id| i64::from(id)))?;
+    let named = |&id: &u32| Some((id, &**profile.strings.get(i64::from(id))?));
+    let names: Vec<_> = kernels.iter().filter_map(named).filter(|(_, name)| is_collective(name)).collect();
     let (ops, told) = told_by_nccl(profile, &names)?;
     let communicators = ops.into_iter().zip(told.launches).filter_map(|(op, known)| Some((op, known?)));
     let mut found = Collectives::new(profile, devices, &names, communicators.collect());

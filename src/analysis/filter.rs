@@ -92,13 +92,16 @@ fn is_thread(wanted: &str, (pid, tid): (u32, u32), name: Option<&str>) -> bool {
     wanted.parse() == Ok(tid) || (wanted == "main" && pid == tid) || name.is_some_and(|n| n.contains(wanted))
 }
 
+/// Numbers, and the names of what they stand for.
+type Named = BTreeMap<u32, Option<Arc<str>>>;
+
 /// What the exports of a report hold of what a filter can name. Over all of them: the GPU asked for may be another
 /// rank's.
 #[derive(Default)]
 pub struct Known {
-    devices: BTreeMap<u32, Option<Arc<str>>>,
-    processes: BTreeMap<u32, Option<Arc<str>>>,
-    threads: BTreeMap<u32, Option<Arc<str>>>,
+    devices: Named,
+    processes: Named,
+    threads: Named,
 }
 
 impl Known {
@@ -116,31 +119,28 @@ impl Known {
     /// there".
     pub fn missing(&self, filter: &Filter) -> Vec<Warning> {
         let mut list = Vec::new();
-        let mut warn = |code, message| list.push(Warning::new(code, message, ""));
+        let mut warn = |code, what: String, there: &Named| {
+            list.push(Warning::new(code, format!("no {what} here; there are: {}", listed(there)), ""));
+        };
         if let Some(device) = filter.device.filter(|d| !self.devices.contains_key(d)) {
-            warn(
-                Code::NoSuchDevice,
-                format!("no GPU {device} worked here; there are: {}", listed(&self.devices)),
-            );
+            warn(Code::NoSuchDevice, format!("GPU {device} worked"), &self.devices);
         }
         if let Some(pid) = filter.process.filter(|p| !self.processes.contains_key(p)) {
-            let there = listed(&self.processes);
-            warn(Code::NoSuchProcess, format!("no process {pid} called CUDA here; there are: {there}"));
+            warn(Code::NoSuchProcess, format!("process {pid} called CUDA"), &self.processes);
         }
         let is_there = |want: &&String| {
             let first = |tid| if self.processes.contains_key(&tid) { tid } else { 0 };
             self.threads.iter().any(|(tid, n)| is_thread(want, (first(*tid), *tid), n.as_deref()))
         };
         if let Some(thread) = filter.thread.as_ref().filter(|want| !is_there(want)) {
-            let there = listed(&self.threads);
-            warn(Code::NoSuchThread, format!("no thread `{thread}` called CUDA here; there are: {there}"));
+            warn(Code::NoSuchThread, format!("thread `{thread}` called CUDA"), &self.threads);
         }
         list
     }
 }
 
 /// Numbers with their names, as `0 (NVIDIA H200), 1 (NVIDIA H200)`; a program has hundreds of threads, so not all.
-fn listed(all: &BTreeMap<u32, Option<Arc<str>>>) -> String {
+fn listed(all: &Named) -> String {
     const MOST: usize = 8;
     let one = |(number, name): (&u32, &Option<Arc<str>>)| match name {
         Some(name) => format!("{number} ({name})"),
@@ -161,36 +161,20 @@ fn in_range<'a>(
     waits: impl Iterator<Item = &'a Wait>,
     wanted: &str,
 ) -> Result<Vec<bool>, InputError> {
-    let wanted = Wanted::new(wanted);
-    let open = profile.nvtx.instances(&profile.db, |text| wanted.is_named(text))?;
+    let open = profile.nvtx.instances(&profile.db, named(wanted))?;
     if open.is_empty() {
-        return Err(no_range(profile, wanted.name)?);
+        return Err(no_range(profile, wanted)?);
     }
     let pid = |w: &Wait| process(profile.calls.threads[w.thread]);
     Ok(waits.map(|w| open.hold(pid(w), w.start)).collect())
 }
 
-/// A name asked for: `step 12` is that one; `step` or `step #` is every one.
-struct Wanted<'a> {
-    name: &'a str,
-    /// What every text of that name begins with: the part that neither numbers nor escapes change. Most rows of the
-    /// table are told by it, without a copy.
-    head: &'a [u8],
-}
-
-impl<'a> Wanted<'a> {
-    fn new(name: &'a str) -> Self {
-        let same = |b: &u8| b.is_ascii() && !b.is_ascii_digit() && !b"#&<>\"'".contains(b);
-        let len = name.bytes().take_while(same).count();
-        Self { name, head: &name.as_bytes()[..len] }
-    }
-
-    fn is_named(&self, text: &[u8]) -> bool {
-        if !text.starts_with(self.head) {
-            return false;
-        }
-        is_named(&clean(text), self.name)
-    }
+/// Whether a text is of a name asked for: `step 12` is that one; `step` or `step #` is every one. Most are told without a
+/// copy, by what every text of that name begins with: the part that neither numbers nor escapes change.
+fn named(wanted: &str) -> impl Fn(&[u8]) -> bool {
+    let same = |b: &u8| b.is_ascii() && !b.is_ascii_digit() && !b"#&<>\"'".contains(b);
+    let head = &wanted.as_bytes()[..wanted.bytes().take_while(same).count()];
+    move |text| text.starts_with(head) && is_named(&clean(text), wanted)
 }
 
 #[cfg(test)]
@@ -210,7 +194,7 @@ mod tests {
             ("std::vector<int>", "std::vector&lt;int&gt;", true),
             ("größe", "größe 7", true),
         ] {
-            assert_eq!(Wanted::new(wanted).is_named(text.as_bytes()), is_it, "{wanted}: {text}");
+            assert_eq!(named(wanted)(text.as_bytes()), is_it, "{wanted}: {text}");
         }
     }
 }

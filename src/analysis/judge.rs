@@ -189,18 +189,12 @@ fn burst(profile: &Profile, waits: &Waits, bundle: &Bundle) -> Option<u32> {
         return None;
     }
     let ops = &profile.ops;
-    let worked = |pair: &[&Wait]| {
-        let first = ops.times.first_from(pair[0].end);
-        let between = (first..ops.len()).map(OpId::from).take_while(|&op| ops.start(op) < pair[1].end);
-        between.into_iter().any(|op| ops.copy(op).is_none())
+    let worked = |one: &Wait, next: &Wait| {
+        let from = ops.times.first_from(one.end);
+        let mut between = (from..ops.len()).map(OpId::from).take_while(|&op| ops.start(op) < next.end);
+        between.any(|op| ops.copy(op).is_none())
     };
-    let (mut lengths, mut length) = (Vec::new(), 1_u32);
-    for pair in all.windows(2) {
-        if worked(pair) {
-            lengths.push(std::mem::replace(&mut length, 1));
-        } else {
-            length += 1;
-        }
-    }
-    lengths.iter().all(|one| *one == length).then_some(length)
+    let mut lengths = all.chunk_by(|one, next| !worked(one, next)).map(|burst| burst.len() as u32);
+    let first = lengths.next()?;
+    lengths.all(|length| length == first).then_some(first)
 }

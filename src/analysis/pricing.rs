@@ -145,16 +145,14 @@ impl CaptureAnalysis {
 
     /// Whether a program pays for a site once, and before its loop or, without one, its work.
     pub fn is_before_loop(&self, site: &Site) -> bool {
-        let last = || site.bundle.waits.last().map(|&w| &self.waits[w]);
-        let works = || self.devices.work.get(&site.bundle.pid).map(|work| work.0);
-        let turns =
-            || self.iterations.as_ref().and_then(|iterations| iterations.whole()).map(|whole| whole.0);
-        match self.paid_once(site) {
-            Some(0) => last().zip(works()).is_some_and(|(wait, from)| wait.end <= from),
-            Some(1) => true,
-            Some(_) => last().zip(turns()).is_some_and(|(wait, from)| wait.end <= from),
-            None => false,
-        }
+        let last = site.bundle.waits.last().map(|&w| self.waits[w].end);
+        let from = match self.paid_once(site) {
+            Some(0) => self.devices.work.get(&site.bundle.pid).map(|work| work.0),
+            Some(1) => return true,
+            Some(_) => self.iterations.as_ref().and_then(|i| i.whole()).map(|whole| whole.0),
+            None => None,
+        };
+        last.zip(from).is_some_and(|(end, from)| end <= from)
     }
 
     fn subject(&self, site: &Site, ix: SiteIx, scenario: &ResolvedScenario) -> Subject {

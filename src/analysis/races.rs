@@ -11,7 +11,7 @@ use crate::vocabulary::{Direction, HostMemory};
 use crate::waits::Waits;
 use crate::waits::api::{Blocking, classify};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use typed_index_collections::TiVec;
 
 /// By which times of host and GPU may be apart: nsys relates both clocks to some microseconds.
@@ -58,11 +58,9 @@ pub struct Suspect {
 pub fn suspects(profile: &Profile, waits: &Waits) -> Vec<Suspect> {
     let (ops, calls) = (&profile.ops, &profile.calls);
     let mut own: TiVec<CallId, bool> = vec![false; calls.len()].into();
-    waits
-        .iter()
-        .flat_map(|wait| [Some(wait.call), wait.copy_call])
-        .flatten()
-        .for_each(|call| own[call] = true);
+    for call in waits.iter().flat_map(|wait| [Some(wait.call), wait.copy_call]).flatten() {
+        own[call] = true;
+    }
     let mut copies: Vec<(ThreadIx, bool, i64, CallId, i64)> = Vec::new();
     for op in ops.ids() {
         let Some(copy) = ops.copy(op).filter(|copy| copy.host_memory == HostMemory::Pinned) else { continue };
@@ -113,10 +111,8 @@ pub fn find(
     rules: &PathRules,
     suspects: &[Suspect],
 ) -> Result<Vec<Race>, InputError> {
-    let mut calls: Vec<CallId> =
+    let calls: BTreeSet<CallId> =
         suspects.iter().flat_map(|one| one.later.iter().chain([&one.call])).copied().collect();
-    calls.sort_unstable();
-    calls.dedup();
     let marks: Vec<(CallId, i64)> =
         calls.iter().filter_map(|&call| Some((call, mark_of(profile, call)?))).collect();
     let rowids: Vec<i64> = marks.iter().map(|mark| mark.1).collect();

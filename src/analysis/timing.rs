@@ -61,7 +61,7 @@ pub fn unused(export: &Path, reason: &str) -> Warning {
 const MUST_MATCH: f64 = 0.9;
 
 /// Where a wait stands in the program, whatever its times: thread by rank, iteration, API, copy.
-type Position = (usize, usize, Arc<str>, Option<(Direction, u64)>);
+type Position = (usize, Option<usize>, Arc<str>, Option<(Direction, u64)>);
 
 /// Sites of `found` with the waits of the light capture in place of their own, and a word on how many matched.
 ///
@@ -219,33 +219,24 @@ fn lap_before(capture: &CaptureAnalysis, wait: &Wait) -> Option<usize> {
     spans.partition_point(|span| span.1 <= wait.start).checked_sub(1)
 }
 
-/// Iteration of a wait that is in none.
-const OUTSIDE: usize = usize::MAX;
-
 fn positions(capture: &CaptureAnalysis, iterations: bool) -> TiVec<WaitId, Position> {
     let rank = thread_ranks(capture);
     let one = |w: &Wait| {
-        let iteration = lap(capture, w).filter(|_| iterations).unwrap_or(OUTSIDE);
         let api = capture.profile.calls.base_name(w.call).clone();
-        (rank[w.thread], iteration, api, w.copy.map(|c| (c.direction, c.bytes)))
+        let lap = lap(capture, w).filter(|_| iterations);
+        (rank[&w.thread], lap, api, w.copy.map(|c| (c.direction, c.bytes)))
     };
     capture.waits.iter().map(one).collect()
 }
 
-/// Threads numbered from the one with most waits down; of equals the one that waited first.
-fn thread_ranks(capture: &CaptureAnalysis) -> TiVec<ThreadIx, usize> {
-    let threads = capture.profile.calls.threads.keys();
-    let mut counts: TiVec<ThreadIx, (usize, i64)> = threads.clone().map(|_| (0, i64::MAX)).collect();
+/// Threads that wait, numbered from the one with most waits down; of equals the one that waited first.
+fn thread_ranks(capture: &CaptureAnalysis) -> FxHashMap<ThreadIx, usize> {
+    let mut counts: FxHashMap<ThreadIx, (usize, i64)> = FxHashMap::default();
     for wait in &capture.waits {
-        let (count, first) = &mut counts[wait.thread];
-        *count += 1;
-        *first = (*first).min(wait.start);
+        let (count, first) = counts.entry(wait.thread).or_insert((0, i64::MAX));
+        (*count, *first) = (*count + 1, (*first).min(wait.start));
     }
-    let mut order: Vec<ThreadIx> = threads.collect();
-    order.sort_by_key(|&t| (std::cmp::Reverse(counts[t].0), counts[t].1, t));
-    let mut ranks: TiVec<ThreadIx, usize> = counts.iter().map(|_| 0).collect();
-    for (rank, thread) in order.into_iter().enumerate() {
-        ranks[thread] = rank;
-    }
-    ranks
+    let mut order: Vec<(ThreadIx, (usize, i64))> = counts.into_iter().collect();
+    order.sort_by_key(|&(thread, (count, first))| (std::cmp::Reverse(count), first, thread));
+    order.into_iter().map(|(thread, _)| thread).zip(0..).collect()
 }

@@ -13,6 +13,7 @@ use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::ids::RangeId;
 use crate::sites::ranges::{has_word, is_named, no_range, numbered, says_epoch, says_iteration, stable_name};
+use crate::text::Names;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,10 +26,10 @@ const MAX_RANGES: usize = 200_000;
 const MIN_UNNUMBERED: usize = 3;
 
 /// Words for what comes before the loop and may repeat too.
-const BEFORE_THE_LOOP: &[&str] = &["warmup", "warm", "init", "initialization", "initialisation"];
+const BEFORE_THE_LOOP: Names = Names("warmup warm init initialization initialisation");
 /// Words for what a turn begins with, and for what follows.
-const FORWARD: &[&str] = &["forward", "fwd"];
-const AFTER_FORWARD: &[&str] = &["backward", "bwd", "optimizer", "optim"];
+const FORWARD: Names = Names("forward fwd");
+const AFTER_FORWARD: Names = Names("backward bwd optimizer optim");
 
 /// Finds the loop: of the best kind, level by level from outside, the family of ranges that covers most time.
 ///

@@ -80,7 +80,7 @@ pub fn find(aligned: &Aligned, parties: &[Party]) -> Found {
             }
         }
         let late = |(rank, sum): (usize, Sum)| Late {
-            rank: parties[among[rank]].number,
+            rank: parties[among[rank]].listed.rank,
             among: among.len() as u64,
             ..sum.at(group, met.len(), &aligned.keys)
         };

@@ -43,8 +43,8 @@ pub fn of(tables: &Tables) -> Result<(Option<Ranks>, Vec<Warning>)> {
         }
     }
     warnings.extend(found.doubts(&parties));
-    let list: Vec<Rank> =
-        parties.iter().zip(&aligned.offsets).map(|(party, &clock)| party.rank(clock)).collect();
+    let clocked = |(party, &clock_ns): (&Party, &_)| Rank { clock_ns, ..party.listed.clone() };
+    let list: Vec<Rank> = parties.iter().zip(&aligned.offsets).map(clocked).collect();
     let known = |number: &u32| list.binary_search_by_key(number, |rank| rank.rank).is_err();
     let (first, last) = (list[0].rank, list[list.len() - 1].rank);
     // A number far beyond all others is no count of ranks.
@@ -93,26 +93,7 @@ fn totals(report: &Report, parties: &[Party], sites: usize) -> Totals {
     let mut totals = Totals { sites: sites as u64, ..Totals::default() };
     totals.add_gpus(&report.profiles);
     for party in parties {
-        totals.add_waits(party.waits, party.blocked_ns, party.drain_ns);
+        totals.add_waits(party.listed.waits, party.listed.blocked_ns, party.listed.drain_ns);
     }
     totals
-}
-
-impl Party {
-    fn rank(&self, clock_ns: Option<i64>) -> Rank {
-        Rank {
-            rank: self.number,
-            named_by: self.named_by,
-            profile: self.profile.path.clone(),
-            pid: self.pid,
-            host: self.profile.host.clone(),
-            iterations: self.profile.iterations,
-            iteration_ns: self.profile.iteration_ns,
-            span_ns: self.profile.span_ns,
-            waits: self.waits,
-            blocked_ns: self.blocked_ns,
-            drain_ns: self.drain_ns,
-            clock_ns,
-        }
-    }
 }

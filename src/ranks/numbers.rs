@@ -6,7 +6,7 @@
 //! the folders that tables were written to. Else ranks are numbered in the order of names, devices and process ids, and the
 //! report says so where signs contradict.
 
-use crate::model::ranks::NamedBy;
+use crate::model::ranks::{NamedBy, Rank};
 use crate::model::{Code, ProfileInfo, Warning};
 use crate::text;
 use std::collections::BTreeSet;
@@ -15,26 +15,16 @@ use std::path::Path;
 /// A process of the program.
 #[derive(Clone, Debug)]
 pub struct Party {
-    /// Its rank.
-    pub number: u32,
-    /// How that is known.
-    pub named_by: NamedBy,
+    /// As the report lists it; its clock is set later.
+    pub listed: Rank,
     /// What tells its export from others: path, host, start.
     pub capture: String,
     /// Name of the folder that its tables were written to; empty of an export analysed just now.
     pub folder: String,
     /// Its export.
     pub profile: ProfileInfo,
-    /// Process id.
-    pub pid: u32,
     /// Its first GPU, as the report numbers them.
     pub device: Option<i64>,
-    /// Waits of its sites.
-    pub waits: u64,
-    /// Host time inside them, in ns.
-    pub blocked_ns: i64,
-    /// GPU idle time after them, in ns.
-    pub drain_ns: i64,
     /// What limits the report that its rows come from, in JSON; with the first process of each.
     pub warnings: String,
 }
@@ -113,7 +103,8 @@ fn counted(names: &[&str]) -> Option<Vec<u32>> {
 
 /// Its rank in the communicator of another: the largest of both. Ranks of two groups count from 0 each.
 fn member(party: &Party, other: &Party) -> Option<u32> {
-    let of = |party: &Party| party.profile.members.iter().find(|member| member.pid == party.pid).cloned();
+    let of =
+        |party: &Party| party.profile.members.iter().find(|member| member.pid == party.listed.pid).cloned();
     let group = of(other)?.communicator;
     of(party).filter(|member| member.communicator == group).map(|member| member.rank)
 }
@@ -122,7 +113,7 @@ fn member(party: &Party, other: &Party) -> Option<u32> {
 pub fn number(parties: &mut [Party]) {
     parties.sort_by_cached_key(|p| {
         let place = (pieces(stem(&p.profile.path)), pieces(&p.profile.path), pieces(&p.folder));
-        (place, p.profile.host.clone(), p.device, p.pid, p.capture.clone())
+        (place, p.profile.host.clone(), p.device, p.listed.pid, p.capture.clone())
     });
     let names: Vec<&str> = parties.iter().map(|p| stem(&p.profile.path)).collect();
     let folders: Vec<&str> = parties.iter().map(|p| stem(&p.folder)).collect();
@@ -139,9 +130,9 @@ pub fn number(parties: &mut [Party]) {
     let found = signs.into_iter().find_map(|(by, numbers)| Some((by, numbers.filter(unique)?)));
     let (by, numbers) = found.unwrap_or_else(|| (NamedBy::Order, (0..parties.len() as u32).collect()));
     for (party, number) in parties.iter_mut().zip(numbers) {
-        (party.number, party.named_by) = (number, by);
+        (party.listed.rank, party.listed.named_by) = (number, by);
     }
-    parties.sort_by_key(|party| party.number);
+    parties.sort_by_key(|party| party.listed.rank);
 }
 
 /// What of the ranks may not be what whoever gave them thinks: two exports of one rank, other programs, other versions.
@@ -151,7 +142,7 @@ pub fn doubts(parties: &[Party]) -> Vec<Warning> {
 
 fn twice(parties: &[Party]) -> Option<Warning> {
     let name = |p: &Party| said(stem(&p.profile.path)).or_else(|| said(stem(&p.folder)));
-    for (i, one) in parties.iter().enumerate().filter(|(_, p)| p.named_by == NamedBy::Order) {
+    for (i, one) in parties.iter().enumerate().filter(|(_, p)| p.listed.named_by == NamedBy::Order) {
         let same = |other: &&Party| name(other) == name(one) && other.capture != one.capture;
         if let (Some(rank), Some(other)) = (name(one), parties[i + 1..].iter().find(same)) {
             let message = format!(
@@ -187,7 +178,7 @@ fn programs(parties: &[Party]) -> Option<Warning> {
     let (party, other, usual) = odd_one(parties, script)?;
     let all: BTreeSet<&str> = parties.iter().filter_map(script).collect();
     let who = if all.len() == 2 {
-        format!("{} (rank {}) is of {other}, other ranks of {usual}", party.profile.path, party.number)
+        format!("{} (rank {}) is of {other}, other ranks of {usual}", party.profile.path, party.listed.rank)
     } else {
         let named: Vec<&str> = all.iter().take(NAMED).copied().collect();
         let more = all.len().saturating_sub(NAMED);
@@ -200,7 +191,7 @@ fn programs(parties: &[Party]) -> Option<Warning> {
 
 fn versions(parties: &[Party]) -> Option<Warning> {
     odd_one(parties, |p| p.profile.export_version.as_deref()).map(|(party, other, usual)| {
-        let (path, rank) = (&party.profile.path, party.number);
+        let (path, rank) = (&party.profile.path, party.listed.rank);
         let message = format!("{path} (rank {rank}) was exported by nsys {other}, other ranks by {usual}");
         Warning::new(Code::RanksOfVersions, message, "")
     })

@@ -13,7 +13,7 @@
 //! A sort of each key's rows, of which there are as many as ranks.
 
 use super::numbers::Party;
-use super::tables::Tables;
+use super::tables::{Tables, numbers_of, texts};
 use crate::cost::statistics::quartiles;
 use crate::model::ranks::{Odd, Over, RankSite};
 use crate::vocabulary::{Class, Kind, Per};
@@ -66,7 +66,7 @@ fn order() -> SortMultipleOptions {
 /// Rows with their rank, and times of one iteration each where that is asked for.
 fn amounts(rows: LazyFrame, parties: &[Party], per: Per) -> LazyFrame {
     let of = |values: Vec<i64>| lit(Series::new("of".into(), values)).gather(col("party"), false);
-    let rank = of(parties.iter().map(|p| i64::from(p.number)).collect());
+    let rank = of(parties.iter().map(|p| i64::from(p.listed.rank)).collect());
     let turns = of(parties.iter().map(|p| p.profile.iterations.max(1) as i64).collect());
     let times = AMOUNTS.iter().filter(|(_, time)| *time && per == Per::Iteration).map(|(name, _)| *name);
     let times: Vec<Expr> = times.map(|name| (col(name) / turns.clone()).alias(name)).collect();
@@ -83,16 +83,11 @@ fn over_ranks(column: &str, hundredth: i64, n: i64) -> Expr {
 }
 
 fn read(found: &DataFrame) -> Result<Vec<RankSite>> {
-    let text = |name: &str| -> Result<Vec<String>> {
-        Ok(found.column(name)?.str()?.iter().map(|text| text.unwrap_or_default().to_owned()).collect())
-    };
-    let whole = |name: &str| -> Result<Vec<i64>> {
-        Ok(found.column(name)?.i64()?.iter().map(Option::unwrap_or_default).collect())
-    };
+    let text = |name| texts(found, name);
+    let whole = |name: &str| numbers_of(found, name);
     let spread = |name: &str| -> Result<Vec<Over>> {
-        let [p10, p50, p90, max, rank] =
-            ["10", "50", "90", "max", "rank"].map(|part| whole(&format!("{name} {part}")));
-        let (p10, p50, p90, max, rank) = (p10?, p50?, p90?, max?, rank?);
+        let of = |part: &str| whole(&format!("{name} {part}"));
+        let (p10, p50, p90, max, rank) = (of("10")?, of("50")?, of("90")?, of("max")?, of("rank")?);
         let over = |i: usize| Over {
             p10: p10[i],
             p50: p50[i],
@@ -102,8 +97,8 @@ fn read(found: &DataFrame) -> Result<Vec<RankSite>> {
         };
         Ok((0..p10.len()).map(over).collect())
     };
-    let [id, key, class, kind, place, api] = ["id", "key", "class", "kind", "place", "api"].map(text);
-    let (id, key, class, kind, place, api) = (id?, key?, class?, kind?, place?, api?);
+    let (id, key, class, kind) = (text("id")?, text("key")?, text("class")?, text("kind")?);
+    let (place, api) = (text("place")?, text("api")?);
     let [waits, blocked, drain, saves] = AMOUNTS.map(|(name, _)| spread(name));
     let (waits, blocked, drain, saves) = (waits?, blocked?, drain?, saves?);
     let (classes, once, ranks) = (whole("classes")?, whole("once")?, whole("ranks")?);
@@ -155,7 +150,7 @@ fn by_rank(rows: &DataFrame, parties: &[Party], sites: &mut [RankSite]) -> Resul
         let [low, middle, high] = quartiles(site.blocked_by_rank_ns.clone());
         let least = (high + 3 * (high - low)).max(middle + middle / 10).max(middle + LEAST_NS);
         let blocked = site.blocked_by_rank_ns.iter().zip(parties).filter(|(blocked, _)| **blocked > least);
-        site.odd = blocked.map(|(&blocked_ns, p)| Odd { rank: p.number, blocked_ns }).collect();
+        site.odd = blocked.map(|(&blocked_ns, p)| Odd { rank: p.listed.rank, blocked_ns }).collect();
         site.odd.sort_by_key(|odd| (std::cmp::Reverse(odd.blocked_ns), odd.rank));
     }
     Ok(())

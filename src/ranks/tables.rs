@@ -8,14 +8,13 @@
 //!
 //! `capture` and `pid` say whose row it is in each. Folders are read through a lazy scan: a query takes the columns that it
 //! names, of each file in turn. The scan is ours, over polars' reader of parquet: `LazyFrame::scan_parquet` of this version runs in
-//! the streaming engine only. With that the program has 330 crates instead of 241 (an HTTP client, TLS and an object store among
-//! them) and is 30 % larger, and merges the tables of 1,024 ranks in 230 MB instead of 140 MB and 12.7 s of processor time instead
-//! of 11.0 s (debug builds of both; of the release, which takes 3.7 s and 86 MB, none was made with it).
+//! the streaming engine only. With that the program has 330 crates instead of 241 and is 30 % larger, and a debug build merges the
+//! tables of 1,024 ranks in 230 MB and 12.7 s of processor time instead of 140 MB and 11.0 s.
 
 use super::numbers::{self, Party};
 use crate::frame::sites::Sites;
 use crate::model::columns::{COLUMNS, Values};
-use crate::model::ranks::NamedBy;
+use crate::model::ranks::{NamedBy, Rank};
 use crate::model::{ProfileInfo, Report, Warning};
 use anyhow::{Context, Result, bail};
 use polars::prelude::{
@@ -91,7 +90,7 @@ impl Tables {
             match read(folder) {
                 Ok(table) => {
                     ranks.push(table);
-                    good.push(folder.clone());
+                    good.push(folder);
                 }
                 Err(error) => bad.push((folder, error)),
             }
@@ -109,12 +108,12 @@ impl Tables {
     fn refuse_twice(&self) -> Result<()> {
         let mut seen: BTreeMap<(String, u32), String> = BTreeMap::new();
         for party in self.parties()? {
-            let other = seen.insert((party.capture, party.pid), party.folder.clone());
+            let other = seen.insert((party.capture, party.listed.pid), party.folder.clone());
             if let Some(other) = other {
                 let path = &party.profile.path;
                 bail!(
                     "{path}: process {} is in {other} and in {}; give each result once",
-                    party.pid,
+                    party.listed.pid,
                     party.folder
                 );
             }
@@ -127,32 +126,33 @@ impl Tables {
     /// # Errors
     /// A column is missing or of another type: tables of another version.
     pub fn parties(&self) -> Result<Vec<Party>> {
-        let text = |name: &str| -> Result<Vec<String>> {
-            Ok(self.ranks.column(name)?.str()?.iter().map(|t| t.unwrap_or_default().to_owned()).collect())
-        };
-        let whole =
-            |name: &str| -> Result<Vec<Option<i64>>> { Ok(self.ranks.column(name)?.i64()?.iter().collect()) };
+        let text = |name| texts(&self.ranks, name);
+        let whole = |name| numbers_of(&self.ranks, name);
         let (captures, folders, reports, warnings) =
             (text("capture")?, text("folder")?, text("report")?, text("warnings")?);
-        let (pid, device, waits) = (whole("pid")?, whole("device")?, whole("waits")?);
+        let device = self.ranks.column("device")?.i64()?;
+        let (pid, waits) = (whole("pid")?, whole("waits")?);
         let (blocked, drain) = (whole("blocked_ns")?, whole("drain_ns")?);
         let mut parties = Vec::with_capacity(pid.len());
         for (i, capture) in captures.into_iter().enumerate() {
-            let number = |values: &[Option<i64>]| values[i].unwrap_or_default();
-            parties.push(Party {
-                number: 0,
+            let profile: ProfileInfo =
+                serde_json::from_str(&reports[i]).context("the table of ranks is of another version")?;
+            let listed = Rank {
+                rank: 0,
                 named_by: NamedBy::Order,
-                capture,
-                folder: folders[i].clone(),
-                profile: serde_json::from_str(&reports[i])
-                    .context("the table of ranks is of another version")?,
-                pid: u32::try_from(number(&pid)).unwrap_or_default(),
-                device: device[i],
-                waits: number(&waits).unsigned_abs(),
-                blocked_ns: number(&blocked),
-                drain_ns: number(&drain),
-                warnings: warnings[i].clone(),
-            });
+                profile: profile.path.clone(),
+                pid: u32::try_from(pid[i]).unwrap_or_default(),
+                host: profile.host.clone(),
+                iterations: profile.iterations,
+                iteration_ns: profile.iteration_ns,
+                span_ns: profile.span_ns,
+                waits: waits[i].unsigned_abs(),
+                blocked_ns: blocked[i],
+                drain_ns: drain[i],
+                clock_ns: None,
+            };
+            let (folder, warnings) = (folders[i].clone(), warnings[i].clone());
+            parties.push(Party { listed, capture, folder, profile, device: device.get(i), warnings });
         }
         numbers::number(&mut parties);
         Ok(parties)
@@ -195,7 +195,7 @@ impl Tables {
     /// One sentence where a file cannot be written.
     pub fn write(&self, folder: &Path, rest: (String, String)) -> Result<()> {
         let parties = self.parties()?;
-        let at = parties.iter().map(|p| ((p.capture.as_str(), i64::from(p.pid)), p));
+        let at = parties.iter().map(|p| ((p.capture.as_str(), i64::from(p.listed.pid)), p));
         let at: FxHashMap<(&str, i64), &Party> = at.collect();
         let whose = self.ranks.column("capture")?.str()?.iter().zip(self.ranks.column("pid")?.i64()?.iter());
         let rows: Vec<Option<&Party>> = whose.map(|key| at.get(&(key.0?, key.1?)).copied()).collect();
@@ -203,14 +203,24 @@ impl Tables {
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let from = |party: &Party| if party.folder.is_empty() { name.clone() } else { party.folder.clone() };
         let mut ranks = self.ranks.clone();
-        ranks.with_column(column("rank", rows.iter().map(|p| p.map(|p| i64::from(p.number)))))?;
-        ranks.with_column(column("named_by", rows.iter().map(|p| p.map(|p| p.named_by.as_str()))))?;
+        ranks.with_column(column("rank", rows.iter().map(|p| p.map(|p| i64::from(p.listed.rank)))))?;
+        ranks.with_column(column("named_by", rows.iter().map(|p| p.map(|p| p.listed.named_by.as_str()))))?;
         ranks.with_column(column("folder", rows.iter().map(|p| p.map(from))))?;
         put(&mut ranks, &folder.join(RANKS), None)?;
         let rest = KeyValueMetadata::from_static(vec![rest]);
         put(&mut self.sites.clone().collect()?, &folder.join(SITES), Some(rest))?;
         put(&mut self.collectives.clone().collect()?, &folder.join(COLLECTIVES), None)
     }
+}
+
+/// The texts of a column; empty where it has none.
+pub(super) fn texts(table: &DataFrame, name: &str) -> Result<Vec<String>> {
+    Ok(table.column(name)?.str()?.iter().map(|text| text.unwrap_or_default().to_owned()).collect())
+}
+
+/// The numbers of a column; 0 where it has none.
+pub(super) fn numbers_of(table: &DataFrame, name: &str) -> Result<Vec<i64>> {
+    Ok(table.column(name)?.i64()?.iter().map(Option::unwrap_or_default).collect())
 }
 
 /// The table of ranks in a folder.
@@ -225,12 +235,11 @@ fn read(folder: &Path) -> Result<DataFrame> {
             )
         })
     };
+    let damaged = |name| format!("{}: is no table of sync-report", folder.join(name).display());
     for name in [SITES, COLLECTIVES] {
-        let damaged = || format!("{}: is no table of sync-report", folder.join(name).display());
-        ParquetReader::new(file(name)?).schema().with_context(damaged)?;
+        ParquetReader::new(file(name)?).schema().with_context(|| damaged(name))?;
     }
-    let damaged = || format!("{}: is no table of sync-report", folder.join(RANKS).display());
-    ParquetReader::new(file(RANKS)?).set_rechunk(true).finish().with_context(damaged)
+    ParquetReader::new(file(RANKS)?).set_rechunk(true).finish().with_context(|| damaged(RANKS))
 }
 
 /// Tables below one another; those without columns left out.
@@ -238,21 +247,15 @@ fn read(folder: &Path) -> Result<DataFrame> {
 /// # Errors
 /// They have other columns: a defect.
 pub fn stacked(tables: Vec<DataFrame>) -> Result<Option<DataFrame>> {
-    let mut all: Option<DataFrame> = None;
-    for table in tables.into_iter().filter(|table| table.width() > 0) {
-        all = Some(match all {
-            Some(all) => all.vstack(&table)?,
-            None => table,
-        });
-    }
-    Ok(all)
+    let tables = tables.into_iter().filter(|table| table.width() > 0);
+    Ok(tables.map(PolarsResult::Ok).reduce(|all, table| all?.vstack(&table?)).transpose()?)
 }
 
 /// Rows in the order of their processes, with the place of each (`party`).
 fn whose(rows: LazyFrame, parties: &[Party]) -> Result<LazyFrame> {
     let table = df![
         "capture" => parties.iter().map(|p| p.capture.as_str()).collect::<Vec<_>>(),
-        "pid" => parties.iter().map(|p| i64::from(p.pid)).collect::<Vec<_>>(),
+        "pid" => parties.iter().map(|p| i64::from(p.listed.pid)).collect::<Vec<_>>(),
         "party" => (0..parties.len() as u32).collect::<Vec<_>>(),
     ]?;
     let by = [col("capture"), col("pid")];

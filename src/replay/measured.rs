@@ -37,7 +37,7 @@ pub struct ReplayGpu {
 }
 
 /// One variant of the timeline: one stretch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredVariant {
     /// That of the plan's variant.
     pub name: String,
@@ -107,7 +107,7 @@ pub struct MeasuredProduct {
 }
 
 /// Everything that one replay measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// [`RESULTS_VERSION`] of the program that wrote it.
     pub results_version: u32,

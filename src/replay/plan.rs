@@ -72,7 +72,7 @@ pub struct PlannedSite {
 }
 
 /// The recorded stretch that is replayed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stretch {
     /// Its begin on the capture's clock, in ns.
     pub from_ns: i64,

@@ -82,31 +82,21 @@ mod tests {
             fixed,
             all_false: name.starts_with("all "),
             wall: Spread { median_ns: 4_000_000, ..Spread::default() },
-            gpu: Spread::default(),
             saving: saving.map(|median_ns| Spread { median_ns, ..Spread::default() }),
             predicted_saving_ns: Some(90_000),
+            ..MeasuredVariant::default()
         };
         let mut variants = vec![variant("as recorded", Vec::new(), None)];
-        variants.extend(
-            keys.iter()
-                .enumerate()
-                .map(|(i, (_, id))| variant(&format!("{id} fixed"), vec![i], Some(100_000))),
-        );
+        let fixed =
+            |(i, (_, id)): (usize, &(&str, &str))| variant(&format!("{id} fixed"), vec![i], Some(100_000));
+        variants.extend(keys.iter().enumerate().map(fixed));
         variants.push(variant("all false sites fixed", (0..keys.len()).collect(), Some(200_000)));
         Measured {
-            results_version: RESULTS_VERSION,
             profile: "other.sqlite".to_owned(),
-            recorded_gpu: None,
             gpu: ReplayGpu { name: "NVIDIA H200".to_owned(), ..ReplayGpu::default() },
             sites: keys.iter().map(|(key, id)| ((*key).to_owned(), (*id).to_owned())).collect(),
-            alone: Vec::new(),
             variants,
-            repeat: 0,
-            recorded_ns: 4_100_000,
-            products: Vec::new(),
-            checked: 1,
-            largest_error: 0.0,
-            notes: Vec::new(),
+            ..Measured::default()
         }
     }
 
@@ -117,11 +107,8 @@ mod tests {
         let key = report.sites[2].key.clone();
         embed(&mut report, &measured(&[(&key, "S9")]), Path::new("r.json")).expect("of this report");
         let replayed = report.sites[2].replayed.as_ref().expect("replayed");
-        assert_eq!(
-            (replayed.saving_ns, replayed.stretch_ns, replayed.predicted_ns),
-            (100_000, 4_000_000, Some(90_000))
-        );
-        assert_eq!(replayed.percent, 2.5);
+        assert_eq!((replayed.saving_ns, replayed.stretch_ns), (100_000, 4_000_000));
+        assert_eq!((replayed.predicted_ns, replayed.percent), (Some(90_000), 2.5));
         assert_eq!(report.sites.iter().filter(|s| s.replayed.is_some()).count(), 1);
         assert_eq!(report.totals.replayed.as_ref().map(|r| r.saving_ns), Some(200_000));
     }
@@ -130,15 +117,11 @@ mod tests {
     fn results_of_another_profile_are_refused() {
         let mut report = sample::sample();
         (report.sites_omitted, report.waits_filtered_out) = (0, 0);
-        let error = embed(&mut report, &measured(&[("no such key", "S1")]), Path::new("r.json"))
-            .expect_err("another");
-        assert_eq!(
-            error.to_string(),
-            "r.json: a replay of other.sqlite, none of whose sites are in this report"
-        );
+        let (other, path) = (measured(&[("no such key", "S1")]), Path::new("r.json"));
+        let error = embed(&mut report, &other, path).expect_err("another").to_string();
+        assert_eq!(error, "r.json: a replay of other.sqlite, none of whose sites are in this report");
         report.sites_omitted = 3;
-        embed(&mut report, &measured(&[("no such key", "S1")]), Path::new("r.json"))
-            .expect("may be among the rest");
+        embed(&mut report, &other, path).expect("may be among the rest");
         assert!(report.warnings.iter().any(|w| w.code == "replay-not-shown"));
         assert!(report.sites.iter().all(|s| s.replayed.is_none()) && report.totals.replayed.is_none());
     }

@@ -163,11 +163,8 @@ pub fn spread(values: impl IntoIterator<Item = i64>) -> Spread {
     let mut values: Vec<i64> = values.into_iter().collect();
     values.sort_unstable();
     let Some(last) = values.len().checked_sub(1) else { return Spread::default() };
-    let middle = values.len() / 2;
-    let median =
-        if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2 };
-    let cut = values.len().saturating_sub(1) / 10;
-    Spread { median_ns: median, low_ns: values[cut], high_ns: values[last - cut], runs: values.len() as u32 }
+    let (median_ns, cut) = ((values[last / 2] + values[values.len() / 2]) / 2, last / 10);
+    Spread { median_ns, low_ns: values[cut], high_ns: values[last - cut], runs: values.len() as u32 }
 }
 
 /// Host times of runs.

@@ -110,14 +110,10 @@ fn group(
     context.fetch_chains(profile, unplaced.iter().copied())?;
     let mut places: TiVec<WaitId, Option<Place>> =
         context.stack.iter().map(|s| s.map(Place::Stack)).collect();
-    let mut rest = Vec::new();
     for &w in &unplaced {
-        let signature = signatures.of(&context.chains, &profile.strings, context.chain[w]);
-        places[w] = signature.map(Place::Chain);
-        if signature.is_none() {
-            rest.push(w);
-        }
+        places[w] = signatures.of(&context.chains, &profile.strings, context.chain[w]).map(Place::Chain);
     }
+    let rest: Vec<WaitId> = unplaced.into_iter().filter(|&w| places[w].is_none()).collect();
     for (w, place) in by_ranges(profile, devices, waits, context, &rest)? {
         places[w] = Some(place);
     }
@@ -155,27 +151,21 @@ fn split_by_chain(
 ) -> Result<Vec<(Key, Vec<WaitId>)>, InputError> {
     let mut groups: Vec<(Key, Vec<WaitId>)> = groups.into_iter().collect();
     groups.sort_unstable();
-    let sample = |w: &[WaitId]| {
-        let step = w.len().div_ceil(CHAINS_PER_STACK).max(1);
-        w.iter().copied().step_by(step).collect::<Vec<_>>()
+    let sample = |w: &[WaitId]| -> Vec<WaitId> {
+        w.iter().copied().step_by(w.len().div_ceil(CHAINS_PER_STACK).max(1)).collect()
     };
     let on_stack = |k: &Key| matches!(k.place, Place::Stack(_));
-    let first: Vec<WaitId> =
-        groups.iter().filter(|(k, _)| on_stack(k)).flat_map(|(_, w)| sample(w)).collect();
-    context.fetch_chains(profile, first.into_iter())?;
-    let mut agree = |context: &Context, strings: &_, list: &[WaitId]| {
-        let mut seen =
-            sample(list).into_iter().map(|w| signatures.of(&context.chains, strings, context.chain[w]));
-        let first = seen.next().flatten();
-        (seen.all(|s| s == first), first)
-    };
+    let first = groups.iter().filter(|(k, _)| on_stack(k)).flat_map(|(_, w)| sample(w));
+    context.fetch_chains(profile, first)?;
     let mut out = Vec::new();
     let mut mixed = Vec::new();
-    for (mut key, w) in groups {
-        let (same, signature) = agree(context, &profile.strings, &w);
-        if same || !on_stack(&key) {
-            key.signature = signature;
-            out.push((key, w));
+    for (key, w) in groups {
+        let mut seen = sample(&w)
+            .into_iter()
+            .map(|w| signatures.of(&context.chains, &profile.strings, context.chain[w]));
+        let signature = seen.next().flatten();
+        if seen.all(|s| s == signature) || !on_stack(&key) {
+            out.push((Key { signature, ..key }, w));
         } else {
             mixed.push((key, w));
         }
@@ -298,33 +288,27 @@ impl Former<'_> {
 
     /// The Python frames of a place, and what tells it.
     fn placed(&self, place: &Place, chain: &[Arc<str>], ranges: &[Arc<str>]) -> (Vec<PyFrame>, Attribution) {
+        // A tensor's subclass hands the operator on that the line above asked for.
+        let carries_on = |f: &&PyFrame| f.function.rsplit('.').next() == Some("__torch_function__");
+        let names_operator = |r: &Arc<str>| r.starts_with("aten::") || r.starts_with("c10d::");
         match *place {
             Place::Stack(s) => {
-                let frames = self.context.stacks.stacks[s].iter().skip_while(|f| carries_on(f));
+                let frames = self.context.stacks.stacks[s].iter().skip_while(carries_on);
                 (frames.cloned().collect(), Attribution::PythonBacktrace)
             }
             // A chain without a Python method still beats nothing, but not a range that names the operator.
-            Place::Chain(_) if native::method(chain).is_none() && names_operator(ranges) => {
+            Place::Chain(_)
+                if native::method(chain).is_none() && ranges.last().is_some_and(names_operator) =>
+            {
                 (Vec::new(), Attribution::Nvtx)
             }
             Place::Chain(_) => (Vec::new(), Attribution::Native),
-            Place::Ranges(..) if !ranges.is_empty() => (marker_frames(ranges), Attribution::Nvtx),
+            Place::Ranges(..) if !ranges.is_empty() => {
+                // Frames that a profiler of its own wrote into the ranges, of the innermost that has some.
+                let marked = ranges.iter().rev().find_map(|r| ranges::trace_marker(r));
+                (marked.unwrap_or_default(), Attribution::Nvtx)
+            }
             Place::Ranges(..) => (Vec::new(), Attribution::None),
         }
     }
-}
-
-/// Whether a frame is that of a tensor's subclass which hands the operator on that the line above asked for.
-fn carries_on(frame: &PyFrame) -> bool {
-    frame.function.rsplit('.').next() == Some("__torch_function__")
-}
-
-/// Whether the innermost range is an operator of PyTorch.
-fn names_operator(ranges: &[Arc<str>]) -> bool {
-    ranges.last().is_some_and(|r| r.starts_with("aten::") || r.starts_with("c10d::"))
-}
-
-/// Python frames that a profiler of its own wrote into the ranges, of the innermost range that has some.
-fn marker_frames(ranges: &[Arc<str>]) -> Vec<PyFrame> {
-    ranges.iter().rev().find_map(|r| ranges::trace_marker(r)).unwrap_or_default()
 }

@@ -39,9 +39,7 @@ impl Signatures {
     }
 
     fn is_interpreter(&mut self, strings: &Strings, symbol: i64) -> bool {
-        *self
-            .interpreter
-            .entry(symbol)
-            .or_insert_with(|| strings.get(symbol).is_some_and(|s| native::is_interpreter(s)))
+        let known = self.interpreter.entry(symbol);
+        *known.or_insert_with(|| strings.get(symbol).is_some_and(|s| native::is_interpreter(s)))
     }
 }

@@ -119,11 +119,8 @@ impl Context {
         if unrelated.is_empty() {
             return Ok(());
         }
-        let suspects: Vec<WaitId> = groups
-            .into_iter()
-            .filter(|g| sample(g).iter().any(|w| unrelated.contains(w)))
-            .flatten()
-            .collect();
+        let differs = |g: &Vec<WaitId>| sample(g).iter().any(|w| unrelated.contains(w));
+        let suspects: Vec<WaitId> = groups.into_iter().filter(differs).flatten().collect();
         for w in self.unrelated_copies(profile, waits, &suspects)? {
             waits[w].split_copy(&profile.calls, &profile.ops);
         }

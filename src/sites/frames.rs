@@ -27,10 +27,8 @@ impl PathRules {
     pub fn is_user(&self, file: &str) -> bool {
         let longest = |list: &[String]| list.iter().filter(|p| has_prefix(file, p)).map(String::len).max();
         match (longest(&self.user), longest(&self.library)) {
-            (Some(user), Some(library)) => user >= library,
-            (Some(_), None) => true,
-            (None, Some(_)) => false,
             (None, None) => !is_library(file),
+            (user, library) => user >= library,
         }
     }
 
@@ -58,7 +56,9 @@ fn is_separator(c: char) -> bool {
 
 /// Standard library, installed package, PyTorch from source, or code that is no file.
 fn is_library(file: &str) -> bool {
-    if file.is_empty() || (file.starts_with('<') && !is_interactive(file)) {
+    // A prompt or a notebook cell: code that the user typed.
+    let is_interactive = file.starts_with("<stdin") || file.starts_with("<ipython-input");
+    if file.is_empty() || (file.starts_with('<') && !is_interactive) {
         return true; // <frozen importlib._bootstrap>, <string>, <eval_with_key>.3
     }
     let parts: Vec<&str> = file.split(is_separator).collect();
@@ -67,11 +67,6 @@ fn is_library(file: &str) -> bool {
         || parts.windows(2).any(|w| is_standard_library(w[0], w[1]))
         || parts.windows(2).any(|w| w[0] == "torch" && TORCH_PARTS.has(w[1]))
         || parts.iter().any(|p| p.starts_with("torchinductor_") || is_zipped_library(p))
-}
-
-/// A prompt or a notebook cell: code that the user typed.
-fn is_interactive(file: &str) -> bool {
-    file.starts_with("<stdin") || file.starts_with("<ipython-input")
 }
 
 /// `lib/python3.12/…` and, on Windows, `Python312\Lib\…`.
@@ -86,9 +81,8 @@ fn is_standard_library(dir: &str, inside: &str) -> bool {
 
 /// `python312.zip`
 fn is_zipped_library(part: &str) -> bool {
-    part.strip_prefix("python")
-        .and_then(|p| p.strip_suffix(".zip"))
-        .is_some_and(|d| d.bytes().all(|b| b.is_ascii_digit()))
+    let version = part.strip_prefix("python").and_then(|p| p.strip_suffix(".zip"));
+    version.is_some_and(|v| v.bytes().all(|b| b.is_ascii_digit()))
 }
 
 #[cfg(test)]

@@ -18,20 +18,13 @@ pub fn node(chain: &[Arc<str>]) -> Option<&str> {
     })
 }
 
-/// The innermost ATen operator of a chain that is not one of the general steps of every copy.
+/// The innermost ATen operator of a chain that is not one of the general steps of every copy; else the innermost.
 pub fn operator(chain: &[Arc<str>]) -> Option<&str> {
     const GENERAL: &[&str] =
         &["copy_", "_to_copy", "to", "item", "_local_scalar_dense", "contiguous", "clone", "detach"];
-    let mut last = None;
-    for symbol in chain {
-        let Some((_, rest)) = symbol.split_once("at::_ops::") else { continue };
-        let name = rest.split("::").next().unwrap_or(rest);
-        if !GENERAL.contains(&name) && !name.starts_with("to_") {
-            return Some(name);
-        }
-        last = last.or(Some(name));
-    }
-    last
+    let mut names = chain.iter().filter_map(|symbol| symbol.split_once("at::_ops::")?.1.split("::").next());
+    let first = names.clone().next();
+    names.find(|name| !GENERAL.contains(name) && !name.starts_with("to_")).or(first)
 }
 
 /// The function of a program without Python that a chain shows waiting.
@@ -44,17 +37,11 @@ pub fn caller(chain: &[Arc<str>]) -> Option<String> {
 /// Innermost first.
 pub fn readable(chain: &[Arc<str>]) -> Vec<String> {
     let end = chain.iter().position(|s| is_interpreter(s)).unwrap_or(chain.len());
-    let mut out: Vec<String> = Vec::new();
-    for symbol in &chain[..end] {
-        if is_wrapper(symbol) {
-            continue;
-        }
-        let name = short(&demangle(symbol));
-        if out.last() != Some(&name) && !name.is_empty() {
-            out.push(name);
-        }
-    }
-    out
+    let own = chain[..end].iter().filter(|symbol| !is_wrapper(symbol));
+    let mut names: Vec<String> = own.map(|symbol| short(&demangle(symbol))).collect();
+    names.retain(|name| !name.is_empty());
+    names.dedup();
+    names
 }
 
 /// Frames of CPython: below them the chain says nothing that the Python stack does not say better.
@@ -70,12 +57,9 @@ pub fn is_interpreter(symbol: &str) -> bool {
 
 /// Dispatcher and registration wrappers: one stands around every operator.
 fn is_wrapper(symbol: &str) -> bool {
-    const PARTS: &[&str] = &[
-        "c10::impl::wrap_kernel_functor",
-        "make_boxed_from_unboxed",
-        "c10::impl::BoxedKernelWrapper",
-        "::redispatch(",
-    ];
+    const PARTS: Names = Names(
+        "c10::impl::wrap_kernel_functor make_boxed_from_unboxed c10::impl::BoxedKernelWrapper ::redispatch(",
+    );
     PARTS.iter().any(|p| symbol.contains(p))
 }
 
@@ -85,10 +69,8 @@ fn demangle(symbol: &str) -> String {
     if !symbol.starts_with("_Z") || symbol.len() > LONGEST {
         return symbol.to_owned();
     }
-    cpp_demangle::Symbol::new(symbol)
-        .ok()
-        .and_then(|s| s.demangle().ok())
-        .unwrap_or_else(|| symbol.to_owned())
+    let demangled = cpp_demangle::Symbol::new(symbol).ok().and_then(|s| s.demangle().ok());
+    demangled.unwrap_or_else(|| symbol.to_owned())
 }
 
 /// `void at::native::nonzero_cuda_out_impl<bool>(at::Tensor const&, at::Tensor&)` as `at::native::nonzero_cuda_out_impl`:

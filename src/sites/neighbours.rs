@@ -27,7 +27,8 @@ const REACH: usize = 8;
 pub struct Around {
     /// Before the wait's own copy, on its stream, nearest first.
     pub before: Vec<OpId>,
-    after: Vec<OpId>,
+    /// After it, on its stream, nearest first.
+    pub after: Vec<OpId>,
     awaited: Option<OpId>,
 }
 
@@ -65,14 +66,12 @@ pub fn names(profile: &mut Profile, around: &[Around]) -> Result<Vec<Neighbours>
     let ids: Vec<i64> = all.filter_map(|&op| profile.ops.kernel(op)).map(i64::from).collect();
     profile.strings.fetch(&profile.db, ids)?;
     let name = |&op: &OpId| op_name(profile, op);
-    Ok(around
-        .iter()
-        .map(|a| Neighbours {
-            before: a.before.iter().map(name).collect(),
-            after: a.after.iter().map(name).collect(),
-            awaited: a.awaited.as_ref().map(name),
-        })
-        .collect())
+    let named = |a: &Around| Neighbours {
+        before: a.before.iter().map(name).collect(),
+        after: a.after.iter().map(name).collect(),
+        awaited: a.awaited.as_ref().map(name),
+    };
+    Ok(around.iter().map(named).collect())
 }
 
 /// Name of an op whose strings were fetched.
@@ -82,17 +81,5 @@ pub fn op_name(profile: &Profile, op: OpId) -> Arc<str> {
         OpKind::Memcpy => "[memcpy]".into(),
         OpKind::Memset => "[memset]".into(),
         OpKind::GraphLaunch => "[graph]".into(),
-    }
-}
-
-impl Around {
-    /// The next op after it, on its stream.
-    pub fn first_after(&self) -> Option<OpId> {
-        self.after().next()
-    }
-
-    /// The ops after it, on its stream.
-    pub fn after(&self) -> impl Iterator<Item = OpId> {
-        self.after.iter().copied()
     }
 }

@@ -8,6 +8,7 @@
 use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::ids::{ThreadIx, pid_of, process};
+use crate::text::Names;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -126,8 +127,7 @@ impl Programs {
 
     /// Processes that are not PyTorch's, by id.
     pub fn foreign(&self) -> Vec<(i64, Toolkit)> {
-        let mut all: Vec<(i64, Toolkit)> =
-            self.toolkits.iter().map(|(&pid, &toolkit)| (pid, toolkit)).collect();
+        let mut all: Vec<(i64, Toolkit)> = self.toolkits.iter().map(|(&pid, &of)| (pid, of)).collect();
         all.sort_unstable_by_key(|of| of.0);
         all
     }
@@ -164,15 +164,11 @@ fn base(name: &str) -> &str {
 
 /// Whether a process's name or a command line is of Python.
 fn is_python(text: &str) -> bool {
-    const STARTERS: &[&str] =
-        &["torchrun", "accelerate", "deepspeed", "pytest", "jupyter", "ray", "vllm", "sglang"];
-    let between = |c: char| " /\\:'\"".contains(c);
-    text.to_ascii_lowercase().split(between).any(|word| {
-        word.contains("python")
-            || word.ends_with(".py")
-            || word.starts_with("pypy")
-            || STARTERS.contains(&word)
-    })
+    const STARTERS: Names = Names("torchrun accelerate deepspeed pytest jupyter ray vllm sglang");
+    let is_sign = |word: &str| {
+        word.contains("python") || word.ends_with(".py") || word.starts_with("pypy") || STARTERS.has(word)
+    };
+    text.to_ascii_lowercase().split([' ', '/', '\\', ':', '\'', '"']).any(is_sign)
 }
 
 /// The first name among the export's strings that says that the host may see what kernels write.

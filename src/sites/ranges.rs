@@ -4,28 +4,18 @@ use crate::error::InputError;
 use crate::profile::Profile;
 use crate::profile::ids::RangeId;
 use crate::profile::payload::PyFrame;
+use crate::text::Names;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Words that name one turn of a program's loop.
-const TURNS: &[&str] = &[
-    "iter",
-    "iters",
-    "iteration",
-    "iterations",
-    "step",
-    "steps",
-    "batch",
-    "batches",
-    "minibatch",
-    "microbatch",
-    "loop",
-];
+const TURNS: Names =
+    Names("iter iters iteration iterations step steps batch batches minibatch microbatch loop");
 /// Words for a turn that holds such a loop itself.
-const EPOCHS: &[&str] = &["epoch", "epochs"];
+const EPOCHS: Names = Names("epoch epochs");
 /// Words of things that have a step of their own, which is a part of the loop's.
-const STEPPERS: &[&str] = &["optimizer", "optim", "scheduler", "scaler"];
+const STEPPERS: Names = Names("optimizer optim scheduler scaler");
 
 /// The part of a range's text that its repetitions share.
 ///
@@ -78,15 +68,9 @@ pub fn is_named(text: &str, wanted: &str) -> bool {
 pub fn no_range(profile: &mut Profile, wanted: &str) -> Result<InputError, InputError> {
     let all: Vec<RangeId> = profile.nvtx.ranges.ids().collect();
     let texts = profile.nvtx.ranges.texts(&profile.db, &mut profile.strings, &all)?;
-    let mut names: Vec<String> = texts.iter().flatten().map(|t| stable_name(t)).collect();
-    names.sort_unstable();
-    names.dedup();
-    names.truncate(8);
-    Ok(InputError::NoRange {
-        path: profile.path().to_owned(),
-        range: wanted.to_owned(),
-        names: names.join(", "),
-    })
+    let names: BTreeSet<String> = texts.iter().flatten().map(|t| stable_name(t)).collect();
+    let names = names.into_iter().take(8).collect::<Vec<_>>().join(", ");
+    Ok(InputError::NoRange { path: profile.path().to_owned(), range: wanted.to_owned(), names })
 }
 
 fn is_torch_suffix(rest: &str) -> bool {
@@ -100,12 +84,10 @@ fn is_torch_suffix(rest: &str) -> bool {
 pub fn numbered(text: &str) -> Option<(&str, u64)> {
     const SEPARATORS: [char; 9] = [' ', '#', '_', ':', '=', '-', '[', '(', '/'];
     let text = text.trim_end_matches([' ', ']', ')']);
-    let at = text
-        .rfind(|c: char| !c.is_ascii_digit())
-        .map_or(0, |i| i + text[i..].chars().next().map_or(1, char::len_utf8));
-    let number = text.get(at..)?.parse().ok()?;
-    let family = text[..at].trim_end_matches(SEPARATORS);
-    let apart = !text[..at].ends_with(char::is_alphabetic) || counts_turns(text, at);
+    let before = text.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = text[before.len()..].parse().ok()?;
+    let family = before.trim_end_matches(SEPARATORS);
+    let apart = !before.ends_with(char::is_alphabetic) || counts_turns(text, before.len());
     let of_torch = family.contains(", ") || family.contains("op_id");
     (apart && !family.is_empty() && !of_torch).then_some((family, number))
 }
@@ -122,11 +104,11 @@ pub fn says_epoch(text: &str) -> bool {
 }
 
 /// Whether a word of the text is one of these, all in lower case.
-pub fn has_word(text: &str, list: &[&str]) -> bool {
+pub fn has_word(text: &str, list: Names) -> bool {
     words(text).any(|word| is_one_of(word, list))
 }
 
-fn is_one_of(word: &str, list: &[&str]) -> bool {
+fn is_one_of(word: &str, list: Names) -> bool {
     list.iter().any(|w| w.eq_ignore_ascii_case(word))
 }
 
@@ -228,29 +210,10 @@ mod tests {
 
     #[test]
     fn whole_words_say_iteration() {
-        for yes in [
-            "train_step",
-            "training batch",
-            "ProfilerStep",
-            "NVTXStep",
-            "ITER",
-            "main loop",
-            "epoch",
-            "step12",
-        ] {
-            assert!(says_iteration(yes), "{yes}");
-        }
-        for no in [
-            "criterion",
-            "writer",
-            "optimizer step",
-            "lr_scheduler.step",
-            "stepwise",
-            "batchnorm",
-            "größe",
-            "",
-        ] {
-            assert!(!says_iteration(no), "{no}");
+        let yes = "train_step|training batch|ProfilerStep|NVTXStep|ITER|main loop|epoch|step12";
+        let no = "criterion|writer|optimizer step|lr_scheduler.step|stepwise|batchnorm|größe|";
+        for (names, says) in [(yes, true), (no, false)] {
+            names.split('|').for_each(|name| assert_eq!(says_iteration(name), says, "{name}"));
         }
     }
 

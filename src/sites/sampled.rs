@@ -161,19 +161,14 @@ pub fn place_natively(
         if samples.is_empty() {
             continue;
         }
-        let found: Vec<(&mut Bundle, Vec<ExportId>)> = bundles
-            .iter_mut()
-            .filter(|b| weak(b))
-            .map(|bundle| {
-                let inside = inside(profile, waits, bundle, &samples);
-                (bundle, inside)
-            })
-            .collect();
+        let open = bundles.iter_mut().filter(|b| weak(b));
+        let found: Vec<(Vec<ExportId>, &mut Bundle)> =
+            open.map(|bundle| (inside(profile, waits, bundle, &samples), bundle)).collect();
         // All at once: where the export has no index, each fetch scans the table.
         let mut chains = Chains::default();
-        let ids = found.iter().flat_map(|(_, inside)| inside.iter().copied());
+        let ids = found.iter().flat_map(|(inside, _)| inside.iter().copied());
         chains.fetch(&profile.db, &mut profile.strings, table, ids)?;
-        for (bundle, inside) in found {
+        for (inside, bundle) in found {
             let any = programs.is_compiled(bundle.pid);
             name_function(profile, bundle, &chains, &inside, (what, any));
         }
@@ -185,17 +180,11 @@ pub fn place_natively(
 fn inside(profile: &Profile, waits: &Waits, bundle: &Bundle, samples: &[Sample]) -> Vec<ExportId> {
     /// Chains read per bundle.
     const VOTES: usize = 32;
-    let mut chains = Vec::new();
-    for &w in &bundle.waits {
-        let wait = &waits[w];
-        let tid = profile.calls.threads[wait.thread];
-        chains.extend(samples::within(samples, tid, wait.start, wait.end).iter().map(|s| s.chain));
-        if chains.len() >= VOTES {
-            break;
-        }
-    }
-    chains.truncate(VOTES);
-    chains
+    let inside =
+        bundle.waits.iter().map(|&w| &waits[w]).flat_map(|wait| {
+            samples::within(samples, profile.calls.threads[wait.thread], wait.start, wait.end)
+        });
+    inside.map(|sample| sample.chain).take(VOTES).collect()
 }
 
 /// `any`: whether a chain that names no method of Python's may place them.

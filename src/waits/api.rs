@@ -41,13 +41,8 @@ pub fn classify(name: &str) -> Option<Blocking> {
         "cudaFreeHost" | "cudaHostUnregister" | "cuMemFreeHost" | "cuMemHostUnregister" => HostFree,
         "cudaHostAlloc" | "cudaMallocHost" | "cudaHostRegister" | "cuMemHostAlloc" | "cuMemAllocHost"
         | "cuMemHostRegister" => HostAlloc,
-        _ if is_copy(name) => {
-            if name.ends_with("Async") {
-                CopyAsync
-            } else {
-                Copy
-            }
-        }
+        _ if is_copy(name) && name.ends_with("Async") => CopyAsync,
+        _ if is_copy(name) => Copy,
         _ if is_memset(name) => Memset,
         _ => return None,
     })

@@ -19,6 +19,7 @@ use crate::profile::syncs::SyncRow;
 use crate::profile::{ISSUE_UNKNOWN, Profile};
 use crate::vocabulary::Direction;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// How far GPU and host clocks may disagree: over 1,500 stream synchronisations of 12 exports the awaited op ended at
 /// most 48 ns after the host's return (WSL), mostly 1 to 6 µs before it.
@@ -67,33 +68,8 @@ impl<'a> Queues<'a> {
         }
         let streams = Streams::new(profile, devices);
         let only_device = only_devices(profile, devices, &streams.of_process);
-        let issued = FxHashMap::default();
-        let mut queues = Self { profile, devices, op_by_correlation, streams, only_device, issued };
-        queues.issued = queues.in_order_of_issue();
-        queues
-    }
-
-    /// Ops of processes with many streams; none of a process and device whose launches are not all recorded.
-    fn in_order_of_issue(&self) -> FxHashMap<(i64, DeviceIx), Vec<Issued>> {
-        let ops = &self.profile.ops;
-        let mut issued: FxHashMap<(i64, DeviceIx), Vec<Issued>> = FxHashMap::default();
-        if self.streams.of_process.values().all(|streams| streams.len() <= FEW_STREAMS) {
-            return issued;
-        }
-        for op in ops.ids().filter(|&op| self.streams.of(ops.pid(op)).len() > FEW_STREAMS) {
-            let list = issued.entry((ops.pid(op), self.devices.of_op(ops, op))).or_default();
-            list.push(Issued { at: self.profile.issued(op), op, ended: ops.end(op) });
-        }
-        issued.retain(|_, list| list.iter().all(|issued| issued.at != ISSUE_UNKNOWN));
-        for list in issued.values_mut() {
-            list.sort_unstable_by_key(|issued| (issued.at, issued.op));
-            let mut ended = i64::MIN;
-            for issued in list {
-                ended = ended.max(issued.ended);
-                issued.ended = ended;
-            }
-        }
-        issued
+        let issued = in_order_of_issue(&streams);
+        Self { profile, devices, op_by_correlation, streams, only_device, issued }
     }
 
     /// The copy or memset that a call issued.
@@ -175,13 +151,9 @@ impl<'a> Queues<'a> {
         let streams = self.streams.working(wait.pid, soon, wait.end).into_iter();
         let ended = streams.filter_map(|s| self.streams.last_ended(s, wait.end, wait.end, returned));
         let last = ended.max_by_key(|&op| (ops.end(op), std::cmp::Reverse(op)));
-        match last.filter(|&op| ops.end(op) > soon) {
-            Some(op) => {
-                wait.awaited = Some(op);
-                wait.found = Found::Pending;
-            }
-            None => wait.found = Found::Unseen,
-        }
+        let last = last.filter(|&op| ops.end(op) > soon);
+        wait.found = if last.is_some() { Found::Pending } else { Found::Unseen };
+        wait.awaited = last.or(wait.awaited);
     }
 
     fn device_index(&self, pid: i64, ordinal: ExportId) -> Option<DeviceIx> {
@@ -200,15 +172,12 @@ impl<'a> Queues<'a> {
         let copy_stream = copy_op.map(|op| self.profile.ops.stream(op));
         let recorded = row.and_then(|r| self.stream_index(wait.pid, r.device, r.context, r.stream));
         let Some(stream) = recorded.or(copy_stream) else {
-            match row {
-                // The stream is known, and nothing ever ran on it.
-                Some(r)
-                    if ![r.stream, r.device, r.context].contains(&ExportId::NONE)
-                        && self.has_ops(wait.pid) =>
-                {
-                    wait.found = Found::Nothing;
-                }
-                _ => self.resolve_context(wait),
+            let known = row.is_some_and(|r| ![r.stream, r.device, r.context].contains(&ExportId::NONE));
+            if known && self.has_ops(wait.pid) {
+                // Nothing ever ran on it.
+                wait.found = Found::Nothing;
+            } else {
+                self.resolve_context(wait);
             }
             return;
         };
@@ -254,13 +223,9 @@ impl<'a> Queues<'a> {
         wait.covers = Covers::Stream(stream);
         let last = self.streams.last_issued(stream, issued_before, wait.end);
         wait.reaches = last;
-        wait.found = match last {
-            Some(op) if self.profile.ops.end(op) > wait.start => {
-                wait.awaited = Some(op);
-                Found::Pending
-            }
-            _ => Found::Nothing,
-        };
+        let pending = last.filter(|&op| self.profile.ops.end(op) > wait.start);
+        wait.found = if pending.is_some() { Found::Pending } else { Found::Nothing };
+        wait.awaited = pending.or(wait.awaited);
     }
 
     /// Waits for every stream of the process: of the recorded device, or of each device that it can have been.
@@ -277,19 +242,14 @@ impl<'a> Queues<'a> {
         let returned = wait.end + CLOCK_SLOP_NS;
         let told = device.is_some() || wait.blocking == Blocking::Event;
         let ended_by = if told { returned } else { i64::MAX };
-        let mut pending: Vec<OpId> = Vec::new();
-        for stream in self.streams.working(wait.pid, wait.start, wait.end) {
-            if device.is_some_and(|d| d != self.devices.of_stream[stream]) {
-                continue;
-            }
-            let last = self.streams.last_ended(stream, wait.start, wait.end, ended_by);
-            pending.extend(last.filter(|&op| ops.end(op) > wait.start));
-        }
+        let working = self.streams.working(wait.pid, wait.start, wait.end).into_iter();
+        let on = working.filter(|&stream| device.is_none_or(|d| d == self.devices.of_stream[stream]));
+        let last = on.filter_map(|stream| self.streams.last_ended(stream, wait.start, wait.end, ended_by));
+        let mut pending: Vec<OpId> = last.filter(|&op| ops.end(op) > wait.start).collect();
         if !told {
             // A device that still works on earlier ops cannot be the one that was waited for.
             let runs_on = pending.iter().copied().filter(|&op| ops.end(op) > returned);
-            let mut busy: Vec<DeviceIx> = runs_on.map(device_of).collect();
-            busy.sort_unstable();
+            let busy: BTreeSet<DeviceIx> = runs_on.map(device_of).collect();
             wait.not_for = busy.first().copied();
             pending.retain(|&op| !busy.contains(&device_of(op)));
         }
@@ -312,22 +272,15 @@ impl<'a> Queues<'a> {
         if let Some(drained) = self.device_drained(wait, earlier) {
             return drained;
         }
-        let mut any = false;
-        for &stream in self.streams.of(wait.pid) {
-            if self.devices.stream_ops[stream]
-                .first()
-                .is_some_and(|&op| self.profile.ops.start(op) >= wait.end)
-            {
-                break; // nor have those that worked later
-            }
-            if self.covers(wait, stream) {
-                match self.stream_drained(stream, wait, earlier) {
-                    Some(false) => return false,
-                    drained => any |= drained.is_some(),
-                }
-            }
-        }
-        any
+        let begun = |stream: StreamIx| {
+            let first = self.devices.stream_ops[stream].first();
+            first.is_none_or(|&op| self.profile.ops.start(op) < wait.end)
+        };
+        // Those that worked first come first.
+        let begun = self.streams.of(wait.pid).iter().copied().take_while(|&stream| begun(stream));
+        let covered = begun.filter(|&stream| self.covers(wait, stream));
+        let mut drained = covered.filter_map(|stream| self.stream_drained(stream, wait, earlier)).peekable();
+        drained.peek().is_some() && drained.all(|drained| drained)
     }
 
     /// Whether earlier waits had drained one stream; `None` where nothing was issued to it.
@@ -335,7 +288,9 @@ impl<'a> Queues<'a> {
         let last = self.streams.last_issued(stream, wait.start, wait.end)?;
         let (issued, ended) = (self.profile.issued(last), self.profile.ops.end(last));
         Some(earlier.iter().any(|w| {
-            self.surely_covers(w, stream)
+            // Not where the device that it waited for is not recorded.
+            w.covers != Covers::AnyDevice
+                && self.covers(w, stream)
                 && issued != ISSUE_UNKNOWN
                 && issued < w.covers_before
                 && ended <= w.end + CLOCK_SLOP_NS
@@ -353,17 +308,10 @@ impl<'a> Queues<'a> {
         if since > 0 && issued[since - 1].ended > whole.end + CLOCK_SLOP_NS {
             return None;
         }
-        let mut streams: Vec<StreamIx> =
+        let streams: BTreeSet<StreamIx> =
             issued[since..until].iter().map(|i| self.profile.ops.stream(i.op)).collect();
-        streams.sort_unstable();
-        streams.dedup();
-        let pending = |&s: &StreamIx| self.stream_drained(s, wait, earlier) == Some(false);
-        Some(until > 0 && !streams.iter().any(pending))
-    }
-
-    /// Whether a wait's return proves `stream` drained: not where the device it waited for is not recorded.
-    fn surely_covers(&self, wait: &Wait, stream: StreamIx) -> bool {
-        wait.covers != Covers::AnyDevice && self.covers(wait, stream)
+        let pending = |s: StreamIx| self.stream_drained(s, wait, earlier) == Some(false);
+        Some(until > 0 && !streams.into_iter().any(pending))
     }
 
     /// Whether a wait may have drained `stream`.
@@ -408,6 +356,29 @@ impl<'a> Queues<'a> {
             }
         }
     }
+}
+
+/// Ops of processes with many streams; none of a process and device whose launches are not all recorded.
+fn in_order_of_issue(streams: &Streams) -> FxHashMap<(i64, DeviceIx), Vec<Issued>> {
+    let (profile, devices, ops) = (streams.profile, streams.devices, &streams.profile.ops);
+    let mut issued: FxHashMap<(i64, DeviceIx), Vec<Issued>> = FxHashMap::default();
+    if streams.of_process.values().all(|streams| streams.len() <= FEW_STREAMS) {
+        return issued;
+    }
+    for op in ops.ids().filter(|&op| streams.of(ops.pid(op)).len() > FEW_STREAMS) {
+        let list = issued.entry((ops.pid(op), devices.of_op(ops, op))).or_default();
+        list.push(Issued { at: profile.issued(op), op, ended: ops.end(op) });
+    }
+    issued.retain(|_, list| list.iter().all(|issued| issued.at != ISSUE_UNKNOWN));
+    for list in issued.values_mut() {
+        list.sort_unstable_by_key(|issued| (issued.at, issued.op));
+        let mut ended = i64::MIN;
+        for issued in list {
+            ended = ended.max(issued.ended);
+            issued.ended = ended;
+        }
+    }
+    issued
 }
 
 /// The device of each process that has used no other: no second context, no ops elsewhere.

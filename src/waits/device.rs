@@ -51,7 +51,7 @@ pub struct Devices {
     /// From the start of each process' first kernel to the end of its last, in ns.
     pub work: FxHashMap<i64, (i64, i64)>,
     /// Devices that each process has streams on.
-    pub of_process: FxHashMap<i64, Vec<DeviceIx>>,
+    pub of_process: FxHashMap<i64, BTreeSet<DeviceIx>>,
     /// Streams of each device, the one that worked last first.
     pub latest_streams: TiVec<DeviceIx, Vec<StreamIx>>,
     /// When each stream worked; empty for one that has its device to itself.
@@ -100,23 +100,15 @@ impl Devices {
     }
 
     fn sort_streams(&mut self, ops: &Ops) {
-        self.latest_streams = self.list.iter().map(|_| Vec::new()).collect();
+        let mut latest: TiVec<DeviceIx, Vec<StreamIx>> = self.list.iter().map(|_| Vec::new()).collect();
         for (stream, &device) in self.of_stream.iter_enumerated() {
-            self.latest_streams[device].push(stream);
-            self.of_process.entry(ops.streams[stream].pid).or_default().push(device);
+            latest[device].push(stream);
+            self.of_process.entry(ops.streams[stream].pid).or_default().insert(device);
         }
-        let of_stream: TiVec<StreamIx, i64> = ops
-            .streams
-            .keys()
-            .map(|stream| self.timeline_of(stream).span().map_or(i64::MIN, |span| span.1))
-            .collect();
-        for streams in &mut self.latest_streams {
-            streams.sort_by_key(|&stream| std::cmp::Reverse(of_stream[stream]));
-        }
-        for devices in self.of_process.values_mut() {
-            devices.sort_unstable();
-            devices.dedup();
-        }
+        let ended =
+            |&stream: &StreamIx| std::cmp::Reverse(self.timeline_of(stream).span().map(|span| span.1));
+        latest.iter_mut().for_each(|streams| streams.sort_by_key(ended));
+        self.latest_streams = latest;
     }
 
     /// The GPU of that id.

@@ -93,23 +93,22 @@ impl Finder<'_> {
             let (own, overlap) = (previous_of((call, (start, end))), overlap(start));
             // A launch around a synchronisation does not make it part of the launch.
             (covered_until, after) = (covered_until.max(end), at + 1);
-            if let Some(mut wait) = self.wait(call, blocking, previous) {
-                // Rows of one thread do not overlap, but for damaged exports: no time is counted twice.
-                wait.blocked -= overlap.min(wait.blocked);
-                if let Some(copy) = wait.copy_call {
-                    // A pageable copy that stood as a wait of its own now belongs to its synchronisation.
-                    waits.pop_if(|w| w.call == copy);
-                }
-                self.queues.resolve(&mut wait, &waits[first..]);
-                if self.counts(&wait) {
-                    waits.push(wait);
-                }
+            let mut wait = self.wait(call, blocking, previous);
+            // Rows of one thread do not overlap, but for damaged exports: no time is counted twice.
+            wait.blocked -= overlap.min(wait.blocked);
+            if let Some(copy) = wait.copy_call {
+                // A pageable copy that stood as a wait of its own now belongs to its synchronisation.
+                waits.pop_if(|w| w.call == copy);
+            }
+            self.queues.resolve(&mut wait, &waits[first..]);
+            if self.counts(&wait) {
+                waits.push(wait);
             }
             previous = Some(own);
         }
     }
 
-    fn wait(&self, call: CallId, blocking: Blocking, previous: Option<Previous>) -> Option<Wait> {
+    fn wait(&self, call: CallId, blocking: Blocking, previous: Option<Previous>) -> Wait {
         let table = &self.profile.calls;
         let pid = process(table.threads[self.thread]);
         let duration = table.length(call);
@@ -153,7 +152,7 @@ impl Finder<'_> {
             }
             _ => {}
         }
-        Some(wait)
+        wait
     }
 
     /// The copy that a stream synchronisation completes: the call just before it on the thread, on the same stream,

@@ -81,17 +81,19 @@ impl<'a> Held<'a> {
         let Some(awaited) = wait.awaited.filter(|&op| ops.end(op) > self.began(wait)) else {
             return Vec::new();
         };
-        if !is_of_device(wait) {
+        // Those are for all streams of a device; others, for one, though it may not be recorded.
+        if !matches!(
+            wait.blocking,
+            Blocking::Context | Blocking::Free | Blocking::HostFree | Blocking::HostAlloc
+        ) {
             return vec![(ops.stream(awaited), awaited)];
         }
         let (device, ended_by) = (devices.of_op(ops, awaited), wait.end.saturating_add(CLOCK_SLOP_NS));
         let working = self.streams.working(wait.pid, wait.start, wait.end).into_iter();
-        let last = |stream| {
-            let op = self.streams.last_ended(stream, wait.start, wait.end, ended_by)?;
-            (ops.end(op) > wait.start).then_some((stream, op))
-        };
-        let mut pending: Vec<_> =
-            working.filter(|&s| devices.of_stream[s] == device).filter_map(last).collect();
+        let here = working.filter(|&stream| devices.of_stream[stream] == device);
+        let last =
+            here.filter_map(|s| Some((s, self.streams.last_ended(s, wait.start, wait.end, ended_by)?)));
+        let mut pending: Vec<_> = last.filter(|&(_, op)| ops.end(op) > wait.start).collect();
         pending.sort_unstable_by_key(|&(_, op)| (std::cmp::Reverse(ops.end(op)), op));
         pending
     }
@@ -169,10 +171,4 @@ impl<'a> Held<'a> {
         let fits = |other: &OpId| ops.end(*other) > soon && *other < op && issued < ops.end(*other);
         ended.filter(fits).max_by_key(|&other| (ops.end(other), other))
     }
-}
-
-/// Whether a wait is for all streams of a device, and not for one that is only not recorded.
-fn is_of_device(wait: &Wait) -> bool {
-    use Blocking::*;
-    matches!(wait.blocking, Context | Free | HostFree | HostAlloc)
 }

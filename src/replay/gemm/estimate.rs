@@ -23,7 +23,6 @@ use crate::replay::product::{FP32, Shape, Types};
 pub struct Grid {
     /// In x, y and z.
     pub blocks: [u64; 3],
-    /// Threads of a block.
     pub threads: u64,
 }
 

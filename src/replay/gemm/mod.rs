@@ -25,10 +25,8 @@ use rustc_hash::FxHashMap;
 use shapes::Operator;
 use std::sync::Arc;
 
-/// A kernel as it was launched.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// Demangled name.
     pub name: Arc<str>,
     /// Blocks and threads, where recorded.
     pub grid: Option<Grid>,
@@ -42,10 +40,8 @@ pub struct Launch {
     pub linear: bool,
 }
 
-/// What a launch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// No product.
     Other,
     /// Index into [`Products::list`].
     Product(usize),
@@ -60,7 +56,6 @@ pub enum Found {
 pub struct Products {
     /// Distinct ones, in the order of their first launch.
     pub list: Vec<Gemm>,
-    /// For each launch.
     pub found: Vec<Found>,
 }
 

@@ -14,10 +14,8 @@
 
 use crate::replay::product::{BF16, FP16, FP32, FP64, TF32, Types};
 
-/// What a kernel does for a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Multiplies.
     Product,
     /// Adds up the parts of the product before it, which was split along K.
     Reduction,
@@ -34,7 +32,6 @@ pub enum Family {
     Cutlass,
     /// As many blocks as there are tiles, or as fit the GPU at once if there are more.
     Nvjet,
-    /// Matrix times vector.
     Vector,
     /// No tile in the name.
     Other,
@@ -43,9 +40,7 @@ pub enum Family {
 /// A kernel's name, read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// The product itself, or a part of one.
     pub role: Role,
-    /// Whose kernel it is.
     pub family: Family,
     /// Types of the product, where the name tells them.
     pub types: Option<Types>,
@@ -62,6 +57,8 @@ pub struct Kernel {
 /// Built from parts of products, but none.
 const OTHERS: [&str; 8] = ["fprop", "dgrad", "wgrad", "fmha", "flash", "sdpa", "attention", "conv2d"];
 
+const REDUCTIONS: [&str; 3] = ["splitKreduce", "execute_split_k_kernel", "reduce_1Block"];
+
 const GENERATIONS: [&str; 7] = ["maxwell_", "pascal_", "volta_", "turing_", "ampere_", "ada_", "hopper_"];
 
 const FP8: &str = "8-bit floating point";
@@ -70,10 +67,7 @@ const COMPLEX: &str = "complex numbers";
 
 /// Reads the name of a kernel; `None` for one that has to do with no product.
 pub fn read(name: &str) -> Option<Kernel> {
-    if name.contains("splitKreduce")
-        || name.contains("execute_split_k_kernel")
-        || name.contains("reduce_1Block")
-    {
+    if REDUCTIONS.iter().any(|part| name.contains(part)) {
         return Some(Kernel { role: Role::Reduction, ..plain(Family::Other) });
     }
     if OTHERS.iter().any(|o| name.contains(o)) {
@@ -81,29 +75,18 @@ pub fn read(name: &str) -> Option<Kernel> {
     }
     let word =
         |mark: &str| words(name).find(|w| w.contains(mark) && (mark == "nvjet_" || w.contains("gemm")));
-    if let Some(word) = word("nvjet_") {
-        return Some(nvjet(word));
+    let of_generation = |w: &&str| w.contains("gemm") && GENERATIONS.iter().any(|g| w.starts_with(g));
+    let named = word("nvjet_").map(nvjet).or_else(|| word("xmma_gemm_").map(xmma));
+    let named = named.or_else(|| Some(by_parts(word("cutlass_")?, Family::Cutlass)));
+    let named = named.or_else(|| Some(by_parts(words(name).find(of_generation)?, Family::Classic)));
+    let is_vector = name.contains("gemv") || name.contains("dot_kernel");
+    let is_other = words(name).any(|w| w.starts_with("gemm") || w.contains("sgemm_") || w.contains("dgemm_"))
+        || name.contains("cutlass::gemm::");
+    match named {
+        None if is_vector => Some(Kernel { types: template_types(name), ..plain(Family::Vector) }),
+        None if is_other => Some(other(name)),
+        named => named,
     }
-    if let Some(word) = word("xmma_gemm_") {
-        return Some(xmma(word));
-    }
-    if let Some(word) = word("cutlass_") {
-        return Some(by_parts(word, Family::Cutlass));
-    }
-    if let Some(word) =
-        words(name).find(|w| w.contains("gemm") && GENERATIONS.iter().any(|g| w.starts_with(g)))
-    {
-        return Some(by_parts(word, Family::Classic));
-    }
-    if name.contains("gemv") || name.contains("dot_kernel") {
-        return Some(Kernel { types: template_types(name), ..plain(Family::Vector) });
-    }
-    if words(name).any(|w| w.starts_with("gemm") || w.contains("sgemm_") || w.contains("dgemm_"))
-        || name.contains("cutlass::gemm::")
-    {
-        return Some(other(name));
-    }
-    None
 }
 
 fn plain(family: Family) -> Kernel {

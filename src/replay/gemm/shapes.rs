@@ -44,13 +44,18 @@ pub fn read(text: &str) -> Option<Operator> {
         let [a, b] = sizes.get(first..first + 2)? else { return None };
         matmul(a, b)
     };
-    // Additions name what is added first; `linear` the transposed second operand.
+    // `x (…, depth)` times the transposed `w (columns, depth)`.
+    let linear = || {
+        let (x, &[columns, depth]) = (sizes.first()?, sizes.get(1)?.as_slice()) else { return None };
+        matmul(x, &[depth, columns])
+    };
+    // Additions name first what is added.
     let (innermost, batched, product) = match name {
         "mm" | "_scaled_mm" | "_int_mm" | "mv" | "dot" | "vdot" => (true, false, of(0)),
         "addmm" | "_addmm_activation" | "addmv" => (true, false, of(1)),
         "bmm" => (true, true, of(0)),
         "baddbmm" => (true, true, of(1)),
-        "linear" => (false, false, linear(&sizes)),
+        "linear" => (false, false, linear()),
         "matmul" => (false, false, of(0)),
         _ => return None,
     };
@@ -65,13 +70,6 @@ impl Product {
             |x: u64, y: u64| x.checked_mul(y).and_then(|p| p.checked_mul(b)).is_some_and(|p| p <= LARGEST);
         positive && fits(r, c) && fits(r, d) && fits(d, c)
     }
-}
-
-/// `x (…, depth)` times the transposed `w (columns, depth)`.
-fn linear(sizes: &[Vec<u64>]) -> Option<Product> {
-    let [x, w, ..] = sizes else { return None };
-    let &[columns, depth] = w.as_slice() else { return None };
-    matmul(x, &[depth, columns])
 }
 
 /// Leading dimensions of equal shape are batches; those before a plain matrix on the right fold into the rows.

@@ -37,45 +37,28 @@ const REDUCE: &str = "void cublasLt::splitKreduce_kernel<(int)32, (int)16, int, 
 /// The forward products of `train_mlp`: sizes of the operator, transposes of the kernel, the reduction's time included.
 #[test]
 fn ranges_give_exact_sizes() {
+    const FIRST: &str = "aten::addmm, sizes = [[2048], [256, 512], [512, 2048]]";
+    const SECOND: &str = "aten::addmm, sizes = [[10], [256, 2048], [2048, 10]]";
     let products = of(&[
-        within(
-            launch(XMMA_TN, [4, 32, 1], 128, 24_160),
-            "aten::addmm, sizes = [[2048], [256, 512], [512, 2048]]",
-            1,
-        ),
+        within(launch(XMMA_TN, [4, 32, 1], 128, 24_160), FIRST, 1),
         launch("elementwise", [512, 1, 1], 128, 1_800),
-        within(
-            launch(CUTLASS, [4, 1, 7], 128, 14_976),
-            "aten::addmm, sizes = [[10], [256, 2048], [2048, 10]]",
-            2,
-        ),
-        within(
-            launch(REDUCE, [1, 16, 1], 32, 2_592),
-            "aten::addmm, sizes = [[10], [256, 2048], [2048, 10]]",
-            2,
-        ),
+        within(launch(CUTLASS, [4, 1, 7], 128, 14_976), SECOND, 2),
+        within(launch(REDUCE, [1, 16, 1], 32, 2_592), SECOND, 2),
     ]);
     assert_eq!(products.found, [Found::Product(0), Found::Other, Found::Product(1), Found::Part]);
-    let sizes: Vec<_> = products
-        .list
-        .iter()
-        .map(|g| (g.shape.m, g.shape.n, g.shape.k, g.shape.batch, g.recorded_ns))
-        .collect();
-    assert_eq!(sizes, [(2048, 256, 512, 1, 24_160), (10, 256, 2048, 1, 17_568)]);
-    for gemm in &products.list {
-        assert_eq!((gemm.certainty, gemm.shape.types()), (Certainty::Exact, FP32));
-        assert_eq!((gemm.shape.transpose_a, gemm.shape.transpose_b), (true, false));
+    let times: Vec<i64> = products.list.iter().map(|gemm| gemm.recorded_ns).collect();
+    assert_eq!(times, [24_160, 17_568]);
+    for (gemm, (m, n, k)) in products.list.iter().zip([(2048, 256, 512), (10, 256, 2048)]) {
+        assert_eq!(gemm.certainty, Certainty::Exact);
+        assert_eq!(gemm.shape, Shape { m, n, k, transpose_a: true, ..Shape::square(1, FP32) });
     }
 }
 
 /// Without a layout in the name `aten::linear` tells that the weight is transposed.
 #[test]
 fn linear_transposes_its_weight() {
-    let mut one = within(
-        launch("gemmk1_kernel", [4, 1, 1], 128, 3_000),
-        "aten::addmm, sizes = [[3], [4, 5], [5, 3]]",
-        1,
-    );
+    let range = "aten::addmm, sizes = [[3], [4, 5], [5, 3]]";
+    let mut one = within(launch("gemmk1_kernel", [4, 1, 1], 128, 3_000), range, 1);
     assert!(!of(&[one.clone()]).list[0].shape.transpose_a);
     one.linear = true;
     let list = of(&[one]).list;
@@ -108,12 +91,10 @@ fn tiles_give_sizes() {
     ];
     for (name, blocks, threads, ns, m, n, k) in cases {
         let gemm = of(&[launch(name, blocks, threads, ns)]).list.remove(0);
-        assert_eq!(
-            (gemm.shape.m, gemm.shape.n, gemm.shape.batch, gemm.certainty),
-            (m, n, 1, Certainty::TileRounded),
-            "{name}"
-        );
-        assert!((gemm.shape.k as f64 / k - 1.0).abs() < 0.35, "{name} {ns}: {} for {k}", gemm.shape.k);
+        let shape = gemm.shape;
+        assert_eq!((shape.m, shape.n, shape.batch), (m, n, 1), "{name}");
+        assert_eq!(gemm.certainty, Certainty::TileRounded, "{name}");
+        assert!((shape.k as f64 / k - 1.0).abs() < 0.35, "{name} {ns}: {} for {k}", shape.k);
     }
 }
 
@@ -125,13 +106,10 @@ fn depth_is_split_where_a_reduction_follows() {
     let gemm = &split.list[0];
     assert_eq!((gemm.shape.m * gemm.shape.n, gemm.shape.batch), (256 * 2048, 1));
     assert!((gemm.shape.k as f64 / 2048.0 - 1.0).abs() < 0.35, "{}", gemm.shape.k);
-    let batched = of(&[launch("ampere_sgemm_128x128_nn", [1, 4, 48], 256, 220_000)]);
-    assert_eq!(
-        (batched.list[0].shape.m, batched.list[0].shape.n, batched.list[0].shape.batch),
-        (128, 512, 48)
-    );
-    let one_pair = of(&[within(launch("ampere_sgemm_128x128_nn", [1, 4, 48], 256, 220_000), "aten::mm", 1)]);
-    assert_eq!(one_pair.list[0].shape.batch, 1);
+    let several = launch("ampere_sgemm_128x128_nn", [1, 4, 48], 256, 220_000);
+    let batched = of(&[several.clone()]).list[0].shape;
+    assert_eq!((batched.m, batched.n, batched.batch), (128, 512, 48));
+    assert_eq!(of(&[within(several, "aten::mm", 1)]).list[0].shape.batch, 1);
 }
 
 /// A persistent kernel fills the GPU whatever its size: only the duration is left. 8192³ in fp16.
@@ -142,14 +120,8 @@ fn persistent_kernels_are_matched_by_duration() {
     assert_eq!(products.found, [Found::Product(0), Found::Product(0), Found::Product(1)]);
     let gemm = &products.list[0];
     assert_eq!((gemm.certainty, gemm.recorded_ns), (Certainty::DurationMatched, 1_640_000));
-    assert!(
-        gemm.shape.m == gemm.shape.n
-            && gemm.shape.n == gemm.shape.k
-            && (7_500..=9_500).contains(&gemm.shape.k),
-        "{}",
-        gemm.shape.k
-    );
-    assert_eq!((gemm.shape.types(), gemm.shape.transpose_a, gemm.shape.transpose_b), (FP16, false, false));
+    assert_eq!(gemm.shape, Shape::square(gemm.shape.k, FP16));
+    assert!((7_500..=9_500).contains(&gemm.shape.k), "{}", gemm.shape.k);
 }
 
 #[test]
@@ -161,18 +133,13 @@ fn what_cannot_be_multiplied_is_said() {
 /// Times and grids of damaged exports overflow nothing.
 #[test]
 fn damaged_launches_do_no_harm() {
+    const NAMES: [&str; 6] =
+        [XMMA_TN, CUTLASS, "ampere_sgemm_128x64_tn", "nvjet_hsh_64x64_64x3_1x0_NNT", "gemv", REDUCE];
     for ns in [i64::MIN / 4, -1, 0, 1, i64::MAX / 4] {
         for blocks in [[0, 0, 0], [1, 1, 1], [u64::MAX; 3], [1 << 31, 1 << 31, 1 << 31]] {
-            for name in
-                [XMMA_TN, CUTLASS, "ampere_sgemm_128x64_tn", "nvjet_hsh_64x64_64x3_1x0_NNT", "gemv", REDUCE]
-            {
-                for gpu in [h200(), GpuModel::default()] {
-                    let products = extract(&[launch(name, blocks, u64::MAX, ns)], &gpu);
-                    for gemm in products.list {
-                        assert!(
-                            gemm.shape.m > 0 && gemm.shape.n > 0 && gemm.shape.k > 0 && gemm.shape.batch > 0
-                        );
-                    }
+            for (name, gpu) in NAMES.iter().flat_map(|name| [(name, h200()), (name, GpuModel::default())]) {
+                for Gemm { shape, .. } in extract(&[launch(name, blocks, u64::MAX, ns)], &gpu).list {
+                    assert!(shape.m > 0 && shape.n > 0 && shape.k > 0 && shape.batch > 0);
                 }
             }
         }

@@ -16,7 +16,6 @@ const MOST_PASSES: i64 = 2_000;
 /// Runs of this length are rarer: their times spread less.
 const LONG_RUN_NS: i64 = 50_000_000;
 
-/// One element of the sequence.
 #[derive(Clone, Copy)]
 pub enum Piece {
     Product(Placed),
@@ -31,12 +30,11 @@ struct Loop<'g> {
     blocking: Event,
     from: Event,
     to: Event,
-    read: PreparedCopy,
-    read_pinned: PreparedCopy,
+    /// Of a value, into pageable and into pinned memory.
+    reads: [PreparedCopy; 2],
     graph: Option<Graph>,
-    /// Copies write here.
-    _pageable: HostBuffer,
-    _pinned: HostBuffer,
+    /// Where those write.
+    _buffers: [HostBuffer; 2],
 }
 
 impl<'g> Loop<'g> {
@@ -46,8 +44,7 @@ impl<'g> Loop<'g> {
         read: impl Fn(&HostBuffer) -> Result<PreparedCopy>,
     ) -> Result<Self> {
         let event = |kind| Event::new(&gpu.context, kind);
-        let (pageable, pinned) =
-            (HostBuffer::pageable(&gpu.context, 8)?, HostBuffer::pinned(&gpu.context, 8)?);
+        let buffers = [HostBuffer::pageable(&gpu.context, 8)?, HostBuffer::pinned(&gpu.context, 8)?];
         Ok(Self {
             gpu,
             pieces,
@@ -55,11 +52,9 @@ impl<'g> Loop<'g> {
             blocking: event(EventKind::Blocking)?,
             from: event(EventKind::Timing)?,
             to: event(EventKind::Timing)?,
-            read: read(&pageable)?,
-            read_pinned: read(&pinned)?,
+            reads: [read(&buffers[0])?, read(&buffers[1])?],
             graph: None,
-            _pageable: pageable,
-            _pinned: pinned,
+            _buffers: buffers,
         })
     }
 
@@ -72,8 +67,8 @@ impl<'g> Loop<'g> {
             Way::Context => self.gpu.context.synchronize(),
             Way::Event => self.event.record(stream).and_then(|()| self.event.synchronize()),
             Way::BlockingEvent => self.blocking.record(stream).and_then(|()| self.blocking.synchronize()),
-            Way::Value => self.read.read_async(stream).and_then(|()| stream.synchronize()),
-            Way::PinnedValue => self.read_pinned.read_async(stream).and_then(|()| stream.synchronize()),
+            Way::Value => self.reads[0].read_async(stream).and_then(|()| stream.synchronize()),
+            Way::PinnedValue => self.reads[1].read_async(stream).and_then(|()| stream.synchronize()),
         }
     }
 

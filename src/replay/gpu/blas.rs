@@ -14,10 +14,7 @@ const OLDEST: i32 = 11_000;
 #[inline]
 fn check(call: &'static str, status: cublasStatus_t) -> Result<()> {
     // Looked at as a number only: a newer library may return one that the bindings' enum does not have.
-    match status as u32 {
-        0 => Ok(()),
-        code => Err(failed(call, code)),
-    }
+    if status as u32 == 0 { Ok(()) } else { Err(failed(call, status as u32)) }
 }
 
 #[cold]
@@ -71,7 +68,6 @@ impl Blas {
         Ok(version)
     }
 
-    /// Launches a product.
     #[inline]
     pub fn launch(&self, p: &Product) -> Result<()> {
         let algorithm = sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT;
@@ -108,10 +104,8 @@ impl Drop for Blas {
     }
 }
 
-/// One product with its addresses.
 #[derive(Clone, Copy, Debug)]
 pub struct Product {
-    /// m, n and k.
     sizes: [c_int; 3],
     batch: c_int,
     /// Of A and B.
@@ -121,7 +115,6 @@ pub struct Product {
     strides: [c_longlong; 3],
     data: cudaDataType_t,
     compute: cublasComputeType_t,
-    /// Device memory of A, B and C.
     addresses: [u64; 3],
 }
 

@@ -58,9 +58,8 @@ fn failed(call: &'static str, result: CUresult) -> ReplayError {
 
 /// Name, number and text of an error code: `CUDA_ERROR_OUT_OF_MEMORY (2), out of memory`.
 pub(super) fn explained(result: CUresult) -> String {
-    let words = |told: std::result::Result<&CStr, DriverError>| match told {
-        Ok(text) => text.to_string_lossy().into_owned(),
-        Err(_) => "unknown to this driver".to_owned(),
+    let words = |told: std::result::Result<&CStr, DriverError>| {
+        told.map_or("unknown to this driver".into(), CStr::to_string_lossy).into_owned()
     };
     let error = DriverError(result);
     format!("{} ({}), {}", words(error.error_name()), result as u32, words(error.error_string()))
@@ -137,7 +136,6 @@ impl Drop for Context {
     }
 }
 
-/// An ordered queue of the device.
 pub type Stream = Owned<sys::CUstream>;
 
 impl Stream {
@@ -169,7 +167,6 @@ impl Stream {
     }
 }
 
-/// What an event is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     Timing,
@@ -179,7 +176,6 @@ pub enum EventKind {
     Blocking,
 }
 
-/// A mark in a stream.
 pub type Event = Owned<sys::CUevent>;
 
 impl Event {
@@ -227,7 +223,6 @@ impl Event {
     }
 }
 
-/// Compiled kernels.
 pub type Module = Owned<sys::CUmodule>;
 
 impl Module {

@@ -189,15 +189,8 @@ mod tests {
     #[test]
     fn the_newest_version_comes_first_and_lookalikes_do_not() {
         let folder = tempfile::tempdir().expect("temporary folder");
-        for name in [
-            "libcublas.so.12",
-            "libcublas.so.13",
-            "libcublas.so",
-            "libcublas.so.13.1.0.3",
-            "libcublas.so.alt",
-            "libcublasLt.so.13",
-        ] {
-            std::fs::write(folder.path().join(name), "").expect("written");
+        for version in [".so.12", ".so.13", ".so", ".so.13.1.0.3", ".so.alt", "Lt.so.13"] {
+            std::fs::write(folder.path().join(format!("libcublas{version}")), "").expect("written");
         }
         let names: Vec<String> = versions(folder.path(), "libcublas.so")
             .iter()

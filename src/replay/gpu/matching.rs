@@ -23,35 +23,24 @@ const FAR: f64 = 0.1;
 const CUBIC_STEPS: usize = 8;
 const LINEAR_STEPS: usize = 5;
 
-/// How hard the GPU works around a product: one that works without pause runs hot, and clocks lower.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Load {
-    Light,
-    Sustained,
-}
+/// Work before a measurement, and in each of its three parts, in ns.
+type Load = (i64, i64);
+const LIGHT: Load = (1_000_000, 1_000_000);
+/// Power limits act within some 10 ms on an H200: 8192³ fp16 goes from 1.41 to 1.64 ms.
+const SUSTAINED: Load = (30_000_000, 20_000_000);
 
-impl Load {
-    /// As in the recorded stretch: whether products took most of it. Copies and small kernels do not heat a GPU.
-    pub fn in_plan(plan: &Plan) -> Self {
-        let launched = plan.variants.iter().take(1).flat_map(|v| v.ops.iter().filter_map(ReplayOp::gemm));
-        let recorded = launched.filter_map(|gemm| Some(plan.gemms.get(gemm)?.recorded_ns));
-        let products = recorded.fold(0i64, i64::saturating_add);
-        let length = plan.stretch.to_ns.saturating_sub(plan.stretch.from_ns);
-        if products > length / 2 { Self::Sustained } else { Self::Light }
-    }
-
-    /// Work before a measurement, and in each of its three parts, in ns.
-    const fn times(self) -> (i64, i64) {
-        match self {
-            Self::Light => (1_000_000, 1_000_000),
-            // Power limits act within some 10 ms on an H200: 8192³ fp16 goes from 1.41 to 1.64 ms.
-            Self::Sustained => (30_000_000, 20_000_000),
-        }
-    }
+/// How hard the GPU works in the recorded stretch: one on which products took most of it runs hot, and clocks lower.
+/// Copies and small kernels do not heat a GPU.
+fn load(plan: &Plan) -> Load {
+    let launched = plan.variants.iter().take(1).flat_map(|v| v.ops.iter().filter_map(ReplayOp::gemm));
+    let recorded = launched.filter_map(|gemm| Some(plan.gemms.get(gemm)?.recorded_ns));
+    let products = recorded.fold(0i64, i64::saturating_add);
+    let length = plan.stretch.to_ns.saturating_sub(plan.stretch.from_ns);
+    if products > length / 2 { SUSTAINED } else { LIGHT }
 }
 
 /// How long each of `shape` takes in a full queue, less the gap before it: as Nsight measures kernels.
-pub fn duration(gpu: &Gpu, shape: &Shape, load: Load) -> Result<i64> {
+fn duration(gpu: &Gpu, shape: &Shape, (warm, part): Load) -> Result<i64> {
     const PLACES: usize = 8;
     let mut operands = Operands::new(gpu, &[*shape; PLACES])?;
     let placed = (0..PLACES).map(|_| operands.place(shape)).collect::<Result<Vec<_>>>()?;
@@ -60,7 +49,6 @@ pub fn duration(gpu: &Gpu, shape: &Shape, load: Load) -> Result<i64> {
     };
     launch(1)?;
     let once = launch(2)?.max(1);
-    let (warm, part) = load.times();
     for _ in 0..count(warm, once).div_ceil(MOST_QUEUED) {
         launch(count(warm, once).min(MOST_QUEUED))?;
     }
@@ -121,7 +109,8 @@ impl Goal<'_> {
                 return Ok(best);
             }
             factor *= (self.wanted as f64 / took as f64).cbrt();
-            let shape = scaled(&start, factor);
+            let [m, n, k] = [start.m, start.n, start.k].map(|length| side(length, factor));
+            let shape = Shape { m, n, k, ..start };
             took = self.duration(&shape)?;
             if self.off(took) < self.off(best.1) {
                 best = (shape, took);
@@ -148,10 +137,6 @@ impl Goal<'_> {
     }
 }
 
-fn scaled(shape: &Shape, factor: f64) -> Shape {
-    Shape { m: side(shape.m, factor), n: side(shape.n, factor), k: side(shape.k, factor), ..*shape }
-}
-
 fn side(length: u64, factor: f64) -> u64 {
     // The largest side that cuBLAS counts to, far above any that fits.
     const LONGEST: f64 = 1e9;
@@ -173,7 +158,7 @@ pub fn matched(
     const DEEPENED: &str =
         "Products of known tiles that took far from as long as they should run with another depth.";
     let (wanted_ns, told) = wanted(gemm, plan.matching, &plan.gpu, &gpu.described);
-    let goal = Goal { gpu, wanted: wanted_ns.max(1), load: Load::in_plan(plan), until };
+    let goal = Goal { gpu, wanted: wanted_ns.max(1), load: load(plan), until };
     if gemm.certainty == Certainty::DurationMatched && gemm.recorded_ns > 0 {
         if !told {
             note_once(notes, UNTOLD);

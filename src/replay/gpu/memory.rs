@@ -8,7 +8,6 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::rc::Rc;
 
-/// Memory of the device.
 pub struct DeviceMemory {
     memory: Owned<CUdeviceptr>,
     bytes: usize,
@@ -215,7 +214,6 @@ impl<M> Ring<M> {
         at as usize
     }
 
-    /// The next piece is the first one again.
     pub fn rewind(&mut self) {
         self.next = 0;
     }

@@ -18,7 +18,6 @@ const OLDEST_DRIVER: i32 = 11_040;
 /// Memory in use that contexts, handles and a desktop do not explain.
 const BUSY_SHARE: f64 = 0.15;
 
-/// An open GPU.
 pub struct Gpu {
     // Fields are dropped in this order.
     pub blas: Blas,
@@ -98,7 +97,6 @@ pub fn start(lib_dirs: &[PathBuf]) -> Result<i32> {
     Ok(version)
 }
 
-/// How many devices there are.
 pub fn count() -> Result<usize> {
     let mut count = 0;
     driver!(cuDeviceGetCount(&mut count))?;

@@ -28,7 +28,6 @@ struct Rings {
     outputs: Ring<DeviceMemory>,
 }
 
-/// A product in its place.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed {
     pub shape: Shape,
@@ -153,7 +152,6 @@ impl Operands {
     }
 }
 
-/// What comparing results found.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Checked {
     pub elements: u64,

@@ -42,13 +42,11 @@ pub struct Stage<'g> {
     copies: Copies,
 }
 
-/// One op, ready.
 type Step<'g> = Box<dyn Fn() -> Result<()> + 'g>;
 
 /// One variant, ready to run: the same ops some times over, each with other pieces of the copies' memory.
 pub struct Program<'g>(Vec<Vec<Step<'g>>>);
 
-/// The ops of all variants.
 fn ops(plan: &Plan) -> impl Iterator<Item = &ReplayOp> {
     plan.variants.iter().flat_map(|v| &v.ops)
 }
@@ -142,9 +140,9 @@ impl<'g> Stage<'g> {
             // Weights stay where they are.
             operands.rewind();
             let mut steps = Vec::with_capacity(ops.len());
-            for (op, next) in ops.iter().zip(ops.iter().skip(1).map(Some).chain([None])) {
-                let own =
-                    if matches!(next, Some(ReplayOp::Gemm { .. })) { self.choosing } else { Duration::ZERO };
+            for (at, op) in ops.iter().enumerate() {
+                let before_product = matches!(ops.get(at + 1), Some(ReplayOp::Gemm { .. }));
+                let own = if before_product { self.choosing } else { Duration::ZERO };
                 steps.extend(self.step(op, own, shapes, operands)?);
             }
             program.push(steps);
@@ -263,11 +261,11 @@ fn busy(time: Duration) {
     while start.elapsed() < time {}
 }
 
-/// Memory of the copies: a ring for each kind that some copy needs.
+/// Memory of the copies: a ring for each kind, empty where no copy needs it.
 struct Copies {
-    device: Option<Ring<DeviceMemory>>,
-    pageable: Option<Ring<Rc<HostBuffer>>>,
-    pinned: Option<Ring<Rc<HostBuffer>>>,
+    device: Ring<DeviceMemory>,
+    pageable: Ring<Rc<HostBuffer>>,
+    pinned: Ring<Rc<HostBuffer>>,
     /// Bytes of host memory that one pass touches.
     once: u64,
 }
@@ -285,24 +283,25 @@ impl Copies {
         if ops(plan).any(|op| matches!(op, ReplayOp::Copy { memory: HostMemory::Managed, .. })) {
             notes.push("Copies of managed memory are replayed with pinned memory.".to_owned());
         }
-        let [device, pageable, pinned] = [0, 1, 2].map(|kind| RingSize::new(plan, kind));
-        let host = |size: RingSize, new: fn(&Rc<Context>, usize) -> Result<HostBuffer>| match size.of_host() {
-            0 => Ok(None),
-            bytes => Ok(Some(Ring::new(Rc::new(new(context, bytes as usize)?), bytes, PIECE))),
+        let [(sum, largest), pageable, pinned] = [0, 1, 2].map(|kind| needed(plan, kind));
+        let device = sum.min(COPY_RING.max(largest));
+        let memory = DeviceMemory::new(context, device as usize, "the copies")?;
+        let host = |new: fn(&Rc<Context>, usize) -> Result<HostBuffer>, needed| {
+            let bytes = of_host(needed);
+            Ok(Ring::new(Rc::new(new(context, bytes as usize)?), bytes, PIECE))
         };
-        let bytes = device.sum.min(COPY_RING.max(device.largest));
-        let memory = (bytes > 0).then(|| DeviceMemory::new(context, bytes as usize, "the copies"));
         Ok(Self {
-            device: memory.transpose()?.map(|memory| Ring::new(memory, bytes, PIECE)),
-            pageable: host(pageable, HostBuffer::pageable)?,
-            pinned: host(pinned, HostBuffer::pinned)?,
-            once: pageable.sum.max(pinned.sum),
+            device: Ring::new(memory, device, PIECE),
+            pageable: host(HostBuffer::pageable, pageable)?,
+            pinned: host(HostBuffer::pinned, pinned)?,
+            once: pageable.0.max(pinned.0),
         })
     }
 
     fn rewind(&mut self) {
-        self.device.iter_mut().for_each(Ring::rewind);
-        self.pageable.iter_mut().chain(&mut self.pinned).for_each(Ring::rewind);
+        self.device.rewind();
+        self.pageable.rewind();
+        self.pinned.rewind();
     }
 
     fn step<'g>(
@@ -314,8 +313,7 @@ impl Copies {
         blocking: bool,
     ) -> Result<Step<'g>> {
         if direction == Direction::HostToHost {
-            let ring = self.pageable.as_ref().ok_or_else(no_memory)?;
-            let memory = Rc::clone(&ring.memory);
+            let memory = Rc::clone(&self.pageable.memory);
             return Ok(Box::new(move || {
                 memory.shift(bytes as usize);
                 Ok(())
@@ -326,9 +324,8 @@ impl Copies {
             self.inside(bytes)?
         } else {
             let host = if is_pinned(memory) { &mut self.pinned } else { &mut self.pageable };
-            let (device, host) = self.device.as_mut().zip(host.as_mut()).ok_or_else(no_memory)?;
-            let (at, from) = (device.take(bytes), host.take(bytes));
-            PreparedCopy::host(&device.memory, at, &host.memory, from, bytes as usize)?
+            let (at, from) = (self.device.take(bytes), host.take(bytes));
+            PreparedCopy::host(&self.device.memory, at, &host.memory, from, bytes as usize)?
         };
         // Synchronous calls between host and device are on the legacy stream; elsewhere a synchronisation follows.
         let wait = blocking && (inside || !stream.is_legacy());
@@ -345,16 +342,10 @@ impl Copies {
         }))
     }
 
-    /// A copy inside the device.
     fn inside(&mut self, bytes: u64) -> Result<PreparedCopy> {
-        let device = self.device.as_mut().ok_or_else(no_memory)?;
-        let at = device.take(2 * bytes);
-        PreparedCopy::inside(&device.memory, at + bytes as usize, &device.memory, at, bytes as usize)
+        let (at, memory) = (self.device.take(2 * bytes), &self.device.memory);
+        PreparedCopy::inside(memory, at + bytes as usize, memory, at, bytes as usize)
     }
-}
-
-fn no_memory() -> ReplayError {
-    ReplayError::Unplayable("a copy has no memory".to_owned())
 }
 
 /// Bytes that an op copies or sets, and which rings it needs: of the device, of pageable and of pinned memory.
@@ -368,35 +359,24 @@ fn touched(op: &ReplayOp) -> Option<(u64, [bool; 3])> {
     })
 }
 
-/// What copies need of one kind of memory, in bytes.
-#[derive(Clone, Copy)]
-struct RingSize {
-    /// All copies of a variant, of the one with most.
-    sum: u64,
-    /// The largest copy.
-    largest: u64,
+/// What a plan needs of one of the kinds of memory that [`touched`] tells apart, in bytes: for all copies of a variant, of
+/// the one with most, and for the largest copy.
+fn needed(plan: &Plan, kind: usize) -> (u64, u64) {
+    let pieces = |variant: &Variant| -> Vec<u64> {
+        let own = variant.ops.iter().filter_map(touched).filter(|(_, kinds)| kinds[kind]);
+        own.map(|(bytes, _)| bytes.max(1).next_multiple_of(PIECE)).collect()
+    };
+    plan.variants.iter().map(pieces).fold((0, 0), |(most, largest), pieces| {
+        let sum = pieces.iter().copied().fold(0, u64::saturating_add);
+        (most.max(sum), pieces.into_iter().fold(largest, u64::max))
+    })
 }
 
-impl RingSize {
-    /// What a plan needs of one of the kinds that [`touched`] tells apart.
-    fn new(plan: &Plan, kind: usize) -> Self {
-        fn pieces(variant: &Variant, kind: usize) -> impl Iterator<Item = u64> {
-            let own = variant.ops.iter().filter_map(touched).filter(move |(_, kinds)| kinds[kind]);
-            own.map(|(bytes, _)| bytes.max(1).next_multiple_of(PIECE))
-        }
-        let sum = |variant: &Variant| pieces(variant, kind).fold(0, u64::saturating_add);
-        Self {
-            sum: plan.variants.iter().map(sum).max().unwrap_or(0),
-            largest: plan.variants.iter().flat_map(|v| pieces(v, kind)).max().unwrap_or(0),
-        }
-    }
-
-    /// Bytes of a ring of host memory: a multiple of whole passes, so that each pass finds its pieces in one order.
-    fn of_host(self) -> u64 {
-        match self.sum {
-            0..SMALL_COPIES => self.sum,
-            COPY_RING.. => COPY_RING.max(self.largest),
-            sum => sum * (COPY_RING / sum),
-        }
+/// Bytes of a ring of host memory: a multiple of whole passes, so that each pass finds its pieces in one order.
+fn of_host((sum, largest): (u64, u64)) -> u64 {
+    match sum {
+        0..SMALL_COPIES => sum,
+        COPY_RING.. => COPY_RING.max(largest),
+        sum => sum * (COPY_RING / sum),
     }
 }

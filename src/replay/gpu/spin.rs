@@ -17,7 +17,6 @@ const COARSE_NS: u64 = 64;
 /// How the kernel knows that its time has come.
 #[derive(Clone, Copy, Debug)]
 enum Clock {
-    /// The GPU's nanosecond timer.
     Timer,
     /// The multiprocessor's clock, at this many cycles in a ns.
     Cycles(f64),
@@ -46,7 +45,6 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// In the place of another.
     pub fn in_place(self, place: StandIn) -> Self {
         Self { place, ..self }
     }
@@ -126,10 +124,8 @@ impl Spin {
 
     fn cycles_per_ns(&self, stream: &Stream) -> Result<f64> {
         const CYCLES: [u64; 2] = [20_000, 220_000];
-        let mut ns = [0; 2];
-        for (ns, cycles) in ns.iter_mut().zip(CYCLES) {
-            *ns = self.spacing(stream, Kernel::of_cycles(cycles))?;
-        }
+        let [short, long] = CYCLES.map(|cycles| self.spacing(stream, Kernel::of_cycles(cycles)));
+        let ns = [short?, long?];
         let per_ns = (CYCLES[1] - CYCLES[0]) as f64 / (ns[1] - ns[0]) as f64;
         // From the slowest clock of a GPU that saves power to one faster than any.
         if (0.05..10.0).contains(&per_ns) {

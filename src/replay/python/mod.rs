@@ -6,7 +6,6 @@
 use super::plan::{Certainty, Gemm, Plan, ReplayOp, Target, Variant};
 use super::product::{Compute, Element, Shape};
 use crate::vocabulary::HostMemory;
-use std::fmt::Write;
 
 const HEAD: &str = include_str!("head.py");
 const BODY: &str = include_str!("body.py");
@@ -55,9 +54,9 @@ fn variant(variant: &Variant) -> String {
 
 /// The change of the only site asked for, else that of all.
 fn default_fixed(variants: &[Variant]) -> usize {
-    let single = variants.iter().filter(|v| v.fixed.len() == 1).count() == 1;
-    let last = variants.len().saturating_sub(1);
-    if single { variants.iter().position(|v| v.fixed.len() == 1).unwrap_or(last) } else { last }
+    let mut single = (0..variants.len()).filter(|&i| variants[i].fixed.len() == 1);
+    let only = single.next().filter(|_| single.next().is_none());
+    only.unwrap_or(variants.len().saturating_sub(1))
 }
 
 fn product(gemm: &Gemm) -> String {
@@ -108,14 +107,9 @@ fn literal(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {
-            '"' | '\\' => {
-                out.push('\\');
-                out.push(c);
-            }
+            '"' | '\\' => out.extend(['\\', c]),
             ' '..='~' => out.push(c),
-            c => {
-                let _ = write!(out, "\\U{:08x}", c as u32);
-            }
+            c => out += &format!("\\U{:08x}", c as u32),
         }
     }
     out.push('"');

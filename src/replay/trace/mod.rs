@@ -29,7 +29,7 @@ use crate::text;
 use crate::vocabulary::{Change, SiteIx};
 use ops::Trace;
 use record::Recording;
-use stretch::{Chosen, Window};
+use stretch::Chosen;
 
 /// What a plan is asked to hold.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +54,7 @@ struct Scene<'a> {
     report: &'a Report,
     found: &'a CaptureAnalysis,
     chosen: &'a Chosen,
-    window: &'a Window,
+    stretch: &'a Stretch,
     recording: &'a Recording,
     products: &'a Products,
     host: HostTime,
@@ -66,36 +66,28 @@ struct Scene<'a> {
 /// One sentence where there is nothing to replay; as reading an export otherwise.
 pub fn plan(report: &Report, found: &mut CaptureAnalysis, request: &ReplayRequest) -> anyhow::Result<Plan> {
     let chosen = Chosen::new(report, found, request)?;
-    let window = Window::choose(found, &chosen)?;
-    let recording = Recording::read(found, &chosen, &window)?;
+    let mut notes = Vec::new();
+    let stretch = Stretch::choose(found, &chosen, &mut notes)?;
+    let recording = Recording::read(found, &chosen, &stretch)?;
     let products = gemm::extract(&recording.launches, &recording.gpu);
     let scene = Scene {
         report,
         found,
         chosen: &chosen,
-        window: &window,
+        stretch: &stretch,
         recording: &recording,
         products: &products,
         host: request.host,
     };
     let trace = Trace::new(&scene);
-    let mut notes = [&window.notes[..], &trace.notes, &scene.about_products()].concat();
+    notes.extend(trace.notes.iter().cloned().chain(scene.about_products()));
     let sites: Vec<PlannedSite> = trace.sites.iter().map(|&s| scene.planned(s)).collect();
     let (variants, events) = scene.variants(&trace, &sites, &mut notes);
-    let device = &found.devices.list[chosen.device];
     Ok(Plan {
         plan_version: PLAN_VERSION,
         profile: found.profile.path().file_name().map_or_else(String::new, |n| n.to_string_lossy().into()),
         sites,
-        stretch: Stretch {
-            from_ns: window.from,
-            to_ns: window.to,
-            iteration: window.iteration,
-            iterations: window.iterations,
-            gpu_busy_ns: device.timeline.busy_within(window.from, window.to),
-            chosen: window.chosen.clone(),
-        },
-        repeat: (RUN_NS / (window.to - window.from).max(1)).clamp(FEWEST_REPEATS, MOST_REPEATS) as usize,
+        repeat: (RUN_NS / stretch.length().max(1)).clamp(FEWEST_REPEATS, MOST_REPEATS) as usize,
         host: request.host,
         matching: request.matching,
         streams: trace.streams.max(1),
@@ -103,6 +95,7 @@ pub fn plan(report: &Report, found: &mut CaptureAnalysis, request: &ReplayReques
         alone: scene.alone(&trace, &variants[0].ops),
         variants,
         notes,
+        stretch,
         gpu: recording.gpu,
         gemms: products.list,
     })
@@ -142,7 +135,7 @@ impl Scene<'_> {
             let local = |s: usize| trace.sites.iter().position(|&own| own == s);
             let fixes: Vec<(usize, Change)> =
                 fixed.iter().filter_map(|&s| Some((local(s)?, chosen.fix(found, s)))).collect();
-            let (ops, used) = variants::fixed(trace, &fixes, self.window.iteration.is_some());
+            let (ops, used) = variants::fixed(trace, &fixes, self.stretch.iteration.is_some());
             events = events.max(used);
             let fixed = fixes.iter().map(|f| f.0).collect();
             Variant { name, fixed, all_false: false, ops, predicted_saving_ns }
@@ -211,15 +204,15 @@ impl Scene<'_> {
 
     /// How well the sizes of the products are known.
     fn about_products(&self) -> Vec<String> {
-        let of = |certainty| {
+        let of = |(certainty, what): (Certainty, &str)| {
             let count = self.products.list.iter().filter(|g| g.certainty == certainty).count() as u64;
-            (count > 0).then(|| text::counted(count, "matrix product"))
+            (count > 0).then(|| format!("{} of {what}", text::counted(count, "matrix product")))
         };
-        let tiled = of(Certainty::TileRounded)
-            .map(|n| format!("{n} of known tiles: edges are rounded up, depths follow from durations"));
-        let matched = of(Certainty::DurationMatched)
-            .map(|n| format!("{n} of unknown size: replaced by ones that take as long"));
-        let mut notes: Vec<String> = tiled.into_iter().chain(matched).collect();
+        let inexact = [
+            (Certainty::TileRounded, "known tiles: edges are rounded up, depths follow from durations"),
+            (Certainty::DurationMatched, "unknown size: replaced by ones that take as long"),
+        ];
+        let mut notes: Vec<String> = inexact.into_iter().filter_map(of).collect();
         if !notes.is_empty() {
             if self.recording.gpu.compute_capability.is_none() {
                 notes.push("the export does not say which GPU it was: an A100's speed is assumed".to_owned());

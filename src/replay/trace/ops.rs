@@ -29,7 +29,6 @@ use typed_index_collections::TiVec;
 /// What an op is to the wait of its site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Nothing.
     Other,
     /// The copy before the synchronisation.
     Copy,
@@ -50,7 +49,6 @@ pub struct Placed {
     pub op: ReplayOp,
     /// Index into [`Trace::sites`].
     pub site: Option<usize>,
-    /// What it is to that site's wait.
     pub role: Role,
     /// Of a wait: the next wait is not of its site.
     pub last: bool,
@@ -63,14 +61,12 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// An op that has to do with no wait.
     fn plain(op: ReplayOp) -> Self {
         let (site, role, removed) = (None, Role::Other, RemovedHostTime::default());
         Self { op, site, role, last: false, removed, stream: 0, narrower: None }
     }
 }
 
-/// The stretch as recorded.
 #[derive(Default)]
 pub struct Trace {
     /// In the order of the host.
@@ -87,17 +83,16 @@ pub struct Trace {
 impl Trace {
     pub fn new(scene: &Scene) -> Self {
         let mut builder = Builder::new(scene);
-        let waits = std::mem::take(&mut builder.order.waits);
-        let mut waits = waits.iter().peekable();
+        let mut waits = std::mem::take(&mut builder.order.waits).into_iter().peekable();
         for call in &scene.recording.calls {
             let start = scene.found.profile.calls.start(call.call);
             while let Some(wait) = waits.next_if(|w| w.start < start) {
-                builder.stream_wait(wait);
+                builder.stream_wait(&wait);
             }
             builder.call(call);
         }
-        waits.for_each(|wait| builder.stream_wait(wait));
-        builder.gap(scene.window.to);
+        waits.for_each(|wait| builder.stream_wait(&wait));
+        builder.gap(scene.stretch.to_ns);
         builder.finish()
     }
 
@@ -143,8 +138,8 @@ struct Builder<'a> {
     /// The call before, if one has been.
     before: Option<CallId>,
     costs: overhead::Costs,
-    /// Host segments: their op, length, and the profiler's part of it.
-    gaps: Vec<(usize, i64, i64)>,
+    /// Length of all host segments as recorded, and the profiler's part of it.
+    host: (i64, i64),
     /// Memsets that cuBLAS makes itself before a product.
     own_memsets: FxHashSet<OpId>,
     /// Event recorded before the first op.
@@ -154,11 +149,11 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn new(scene: &'a Scene<'a>) -> Self {
-        let Scene { found, window, recording, .. } = scene;
+        let Scene { found, stretch, recording, .. } = scene;
         let mut site_of = found.site_of_waits();
         let mut copy_of = FxHashMap::default();
         for (w, wait) in found.waits.iter_enumerated() {
-            if !window.holds(wait) {
+            if !stretch.holds(wait) {
                 site_of[w] = None;
             } else if site_of[w].is_some() {
                 copy_of.extend(wait.copy_call.map(|copy| (copy, w)));
@@ -174,10 +169,10 @@ impl<'a> Builder<'a> {
             streams: FxHashMap::default(),
             out: Trace::default(),
             counts: BTreeMap::new(),
-            at: window.from,
+            at: stretch.from_ns,
             before: None,
             costs: overhead::Costs::new(&found.profile, found.prices.pace),
-            gaps: Vec::new(),
+            host: (0, 0),
             own_memsets: FxHashSet::default(),
             first_event: None,
             held: Held::new(&found.profile, &found.devices),
@@ -233,25 +228,15 @@ impl<'a> Builder<'a> {
         self.out.placed.push(Placed::plain(op));
     }
 
-    /// Host time up to `until`.
+    /// Host time up to `until`, of the length asked for.
     fn gap(&mut self, until: i64) {
         let ns = until - self.at;
         if ns > 0 {
             let calls = &self.scene.found.profile.calls;
             let own = self.before.map_or(0, |call| self.costs.after(calls, call, ns, 0));
-            self.gaps.push((self.out.placed.len(), ns, own));
-            self.push(ReplayOp::Host { ns });
+            self.host = (self.host.0.saturating_add(ns), self.host.1.saturating_add(own));
+            self.push(ReplayOp::Host { ns: self.scene.host.replayed(ns, own) });
         }
-    }
-
-    /// Sets the host segments to the length asked for. Returns what they were and how much of it the profiler's.
-    fn set_host(&mut self) -> (i64, i64) {
-        let sum =
-            |part: fn(&(usize, i64, i64)) -> i64| self.gaps.iter().map(part).fold(0, i64::saturating_add);
-        for &(at, ns, own) in &self.gaps {
-            self.out.placed[at].op = ReplayOp::Host { ns: self.scene.host.replayed(ns, own) };
-        }
-        (sum(|g| g.1), sum(|g| g.2))
     }
 
     /// cuBLAS clears a few bytes right before some products, and will do so here.
@@ -259,13 +244,12 @@ impl<'a> Builder<'a> {
         let (ops, calls) = (&self.scene.found.profile.ops, &self.scene.found.profile.calls);
         let near = if calls.twins.is_empty() { RIGHT_BEFORE_NS } else { RIGHT_BEFORE_TRACED_NS };
         let mut own = FxHashSet::default();
-        for pair in self.scene.recording.calls.windows(2) {
-            let (&[memset], Some(&product)) = (&pair[0].ops[..], pair[1].ops.first()) else { continue };
+        for [one, next] in self.scene.recording.calls.array_windows() {
+            let (&[memset], Some(&product)) = (&one.ops[..], next.ops.first()) else { continue };
             let few = self.bytes_set(memset).is_some_and(|bytes| bytes <= FEW_BYTES);
-            let close = calls.start(pair[1].call) - calls.end(pair[0].call) <= near;
-            let launch = self.launch_of.get(&product);
-            let is_product =
-                launch.is_some_and(|&i| matches!(self.scene.products.found[i], Product::Product(_)));
+            let close = calls.start(next.call) - calls.end(one.call) <= near;
+            let found = self.launch_of.get(&product).map(|&i| self.scene.products.found[i]);
+            let is_product = matches!(found, Some(Product::Product(_)));
             if few && close && is_product && ops.stream(memset) == ops.stream(product) {
                 own.insert(memset);
             }
@@ -299,7 +283,6 @@ impl<'a> Builder<'a> {
         self.before = Some(call.call);
     }
 
-    /// A recorded wait of a stream.
     fn stream_wait(&mut self, wait: &StreamWait) {
         let Some(&event) = wait.after.and_then(|op| self.event_after.get(&op)) else { return };
         self.gap(wait.start);
@@ -322,10 +305,7 @@ impl<'a> Builder<'a> {
                 self.push(ReplayOp::Spin { ns, stream, place: None });
             }
             OpKind::Memset if self.own_memsets.contains(&op) => self.see(CUBLAS),
-            OpKind::Memset => {
-                let bytes = self.bytes_set(op).unwrap_or(0);
-                self.push(ReplayOp::Memset { bytes, stream });
-            }
+            OpKind::Memset => self.push(ReplayOp::Memset { bytes: self.bytes_set(op).unwrap_or(0), stream }),
             OpKind::Memcpy => self.copy(op, call, wait, stream),
         }
         if let Some(&event) = self.event_after.get(&op) {
@@ -357,11 +337,8 @@ impl<'a> Builder<'a> {
         let by_itself =
             wait.filter(|(_, wait)| matches!(wait.blocking, Blocking::Copy | Blocking::CopyAsync));
         let owner = self.copy_of.get(&call).copied().or(by_itself.map(|(w, _)| w));
-        let role = match owner {
-            Some(_) if by_itself.is_some() => Role::Wait,
-            Some(_) => Role::Copy,
-            None => Role::Other,
-        };
+        let copies = owner.map_or(Role::Other, |_| Role::Copy);
+        let role = by_itself.map_or(copies, |_| Role::Wait);
         let site = owner.and_then(|w| self.site(w));
         let op = ReplayOp::Copy {
             direction: copy.direction,
@@ -372,7 +349,7 @@ impl<'a> Builder<'a> {
             site,
         };
         let removed = owner.map_or(RemovedHostTime::default(), |_| self.removed(Blocking::CopyAsync));
-        self.out.placed.push(Placed { op, site, role, last: false, removed, stream, narrower: None });
+        self.out.placed.push(Placed { site, role, removed, stream, ..Placed::plain(op) });
     }
 
     /// What goes with a call, as replayed.
@@ -410,7 +387,7 @@ impl<'a> Builder<'a> {
         let op = ReplayOp::Sync { target, site };
         let (role, removed) = (Role::Wait, self.removed(wait.blocking));
         let narrower = self.narrower(w, wait).map(|op| self.event(Some(op)));
-        self.out.placed.push(Placed { op, site, role, last: false, removed, stream, narrower });
+        self.out.placed.push(Placed { site, role, removed, stream, narrower, ..Placed::plain(op) });
     }
 
     /// The op that a wait needs, where its site is to wait for less.
@@ -432,7 +409,6 @@ impl<'a> Builder<'a> {
     }
 
     fn finish(mut self) -> Trace {
-        let (host, profiler) = self.set_host();
         self.out.placed.retain(|p| p.op != ReplayOp::Host { ns: 0 });
         if let Some(event) = self.first_event {
             self.out.placed.insert(0, Placed::plain(ReplayOp::Record { event, stream: 0 }));
@@ -443,17 +419,17 @@ impl<'a> Builder<'a> {
             next = Some(placed.site);
         }
         self.out.streams = self.streams.len();
-        self.out.notes = self.notes(host, profiler);
+        self.out.notes = self.notes();
         self.out
     }
 
-    fn notes(&self, host: i64, profiler: i64) -> Vec<String> {
+    fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> =
             self.counts.iter().map(|(what, n)| format!("{what} ({})", text::count(*n))).collect();
         let estimate = format!(
             "between calls the host works for {}, about {} of that is estimated to be the profiler's",
-            text::duration(host),
-            text::duration(profiler)
+            text::duration(self.host.0),
+            text::duration(self.host.1)
         );
         notes.push(match self.scene.host {
             HostTime::Recorded => format!("{estimate}: --host unprofiled leaves it out"),

@@ -26,7 +26,6 @@ pub struct StreamWait {
     pub after: Option<OpId>,
 }
 
-/// The order of one stretch.
 #[derive(Debug, Default)]
 pub struct Order {
     /// Recorded, by time.
@@ -37,19 +36,19 @@ pub struct Order {
 
 impl Order {
     /// Linear in the ops of the stretch and in all recorded stream waits.
-    pub fn new(stretch: &Scene) -> Self {
-        let recorded = stretch.recorded();
+    pub fn new(scene: &Scene) -> Self {
+        let recorded = scene.recorded();
         // Ops that a recorded wait holds back are explained, be it one at the end of the stretch before.
         let held: FxHashSet<OpId> =
-            recorded.iter().filter_map(|wait| stretch.next_on(wait.stream, wait.start)).collect();
-        let is_here = |wait: &StreamWait| wait.start >= stretch.window.from && wait.after.is_some();
+            recorded.iter().filter_map(|wait| scene.next_on(wait.stream, wait.start)).collect();
+        let is_here = |wait: &StreamWait| wait.start >= scene.stretch.from_ns && wait.after.is_some();
         let waits = recorded.into_iter().filter(is_here).collect();
-        let mut list = stretch.ops_before();
-        let here: FxHashSet<OpId> = stretch.recording.ops().collect();
-        list.extend(stretch.recording.ops());
-        let follows = follow::within(&stretch.found.profile, &stretch.found.devices, &list);
+        let mut list = scene.ops_before();
+        let here: FxHashSet<OpId> = scene.recording.ops().collect();
+        list.extend(scene.recording.ops());
+        let follows = follow::within(&scene.found.profile, &scene.found.devices, &list);
         let of_here = follows.into_iter().filter(|(op, _)| here.contains(op) && !held.contains(op));
-        let follows = of_here.filter_map(|(op, f)| Some((op, stretch.repeated(f)?))).collect();
+        let follows = of_here.filter_map(|(op, f)| Some((op, scene.repeated(f)?))).collect();
         Self { waits, follows }
     }
 
@@ -75,7 +74,7 @@ impl Scene<'_> {
     /// The first op of the stretch that a stream runs after `time`.
     fn next_on(&self, stream: StreamIx, time: i64) -> Option<OpId> {
         let at = self.issued_before(stream, time);
-        let next = at < self.issued_before(stream, self.window.to);
+        let next = at < self.issued_before(stream, self.stretch.to_ns);
         next.then(|| self.found.devices.stream_ops[stream][at])
     }
 
@@ -90,8 +89,10 @@ impl Scene<'_> {
     /// The same of the op at `at` of a stream.
     fn at(&self, stream: StreamIx, at: usize) -> Option<OpId> {
         let list = &self.found.devices.stream_ops[stream];
-        let (first, end) =
-            (self.issued_before(stream, self.window.from), self.issued_before(stream, self.window.to));
+        let (first, end) = (
+            self.issued_before(stream, self.stretch.from_ns),
+            self.issued_before(stream, self.stretch.to_ns),
+        );
         let here = if at < first { end.checked_sub(first - at).filter(|i| *i >= first)? } else { at };
         (here < end).then(|| list[here])
     }
@@ -105,7 +106,7 @@ impl Scene<'_> {
                 streams.binary_search(&StreamKey { pid: self.chosen.pid, device, context, stream }).ok()?;
             self.is_here(at).then_some(at)
         };
-        let inside = |time: i64| (self.before()..self.window.to).contains(&time);
+        let inside = |time: i64| (self.before()..self.stretch.to_ns).contains(&time);
         let rows = profile.syncs.stream_waits().filter(|(w, _)| w.pid == self.chosen.pid && inside(w.start));
         let waits = rows.filter_map(|(wait, record)| {
             let from = find(record.device, record.context, record.stream)?;
@@ -122,7 +123,7 @@ impl Scene<'_> {
 
     /// Where the stretch before begins.
     fn before(&self) -> i64 {
-        self.window.from.saturating_sub(self.window.to.saturating_sub(self.window.from))
+        self.stretch.from_ns.saturating_sub(self.stretch.to_ns.saturating_sub(self.stretch.from_ns))
     }
 
     /// Ops that were issued within the stretch's length before it, in that order.
@@ -131,7 +132,7 @@ impl Scene<'_> {
         let streams = self.found.devices.stream_ops.iter_enumerated().filter(|(s, _)| self.is_here(*s));
         let mut ops: Vec<OpId> = streams
             .flat_map(|(s, list)| {
-                let within = self.issued_before(s, since)..self.issued_before(s, self.window.from);
+                let within = self.issued_before(s, since)..self.issued_before(s, self.stretch.from_ns);
                 list[within].iter().copied()
             })
             .collect();

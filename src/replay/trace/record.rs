@@ -1,6 +1,6 @@
 //! What the stretch holds: outermost calls of the process, the ops that each issued, kernels with grids and operators.
 
-use super::stretch::{Chosen, Window};
+use super::stretch::Chosen;
 use crate::analysis::CaptureAnalysis;
 use crate::error::InputError;
 use crate::profile::details::{Details, GpuModel, LaunchSize};
@@ -8,8 +8,9 @@ use crate::profile::ids::{CallId, OpId, RangeId, ThreadIx, process};
 use crate::profile::nvtx::Ranges;
 use crate::replay::gemm::estimate::Grid;
 use crate::replay::gemm::{Launch, names, shapes};
-use crate::replay::plan::Footprint;
+use crate::replay::plan::{Footprint, Stretch};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// How far outwards an operator's range is looked for: `aten::mm` in `aten::matmul` in `aten::linear` in modules.
@@ -24,7 +25,6 @@ pub struct Call {
     pub elsewhere: bool,
 }
 
-/// The stretch, read.
 pub struct Recording {
     pub gpu: GpuModel,
     pub calls: Vec<Call>,
@@ -36,8 +36,8 @@ pub struct Recording {
 }
 
 impl Recording {
-    pub fn read(found: &mut CaptureAnalysis, chosen: &Chosen, window: &Window) -> Result<Self, InputError> {
-        let calls = calls(found, chosen, window);
+    pub fn read(found: &mut CaptureAnalysis, chosen: &Chosen, stretch: &Stretch) -> Result<Self, InputError> {
+        let calls = calls(found, chosen, stretch);
         let ops: Vec<OpId> = calls.iter().flat_map(|c| c.ops.iter().copied()).collect();
         let names = ops.iter().filter_map(|&op| found.profile.ops.kernel(op));
         let ids: Vec<i64> = names.map(i64::from).collect();
@@ -68,13 +68,15 @@ impl From<&LaunchSize> for Footprint {
 }
 
 /// Outermost calls that begin in the stretch, in start order. Linear in its calls and in all ops.
-fn calls(found: &CaptureAnalysis, chosen: &Chosen, window: &Window) -> Vec<Call> {
+fn calls(found: &CaptureAnalysis, chosen: &Chosen, stretch: &Stretch) -> Vec<Call> {
     let (table, ops) = (&found.profile.calls, &found.profile.ops);
     // Of the outermost call that is open: its end, and its place in the list.
     let mut open: FxHashMap<ThreadIx, (i64, usize)> = FxHashMap::default();
     let mut calls: Vec<Call> = Vec::new();
     let mut place: FxHashMap<CallId, usize> = FxHashMap::default();
-    for call in table.starting(window.from, window.to).filter(|&c| process(table.tid(c)) == chosen.pid) {
+    for call in
+        table.starting(stretch.from_ns, stretch.to_ns).filter(|&c| process(table.tid(c)) == chosen.pid)
+    {
         let (until, around) = open.entry(table.thread(call)).or_insert((i64::MIN, 0));
         if table.end(call) > *until || table.start(call) >= *until {
             *around = calls.len();
@@ -83,7 +85,7 @@ fn calls(found: &CaptureAnalysis, chosen: &Chosen, window: &Window) -> Vec<Call>
         *until = table.end(call).max(*until);
         place.insert(call, *around);
     }
-    let issued = |op: &OpId| (window.from..window.to).contains(&found.profile.issued(*op));
+    let issued = |op: &OpId| (stretch.from_ns..stretch.to_ns).contains(&found.profile.issued(*op));
     for op in ops.ids().filter(issued) {
         let Some(&at) = found.profile.issuer(op).and_then(|call| place.get(&call)) else { continue };
         if found.devices.of_op(ops, op) == chosen.device {
@@ -131,9 +133,8 @@ fn launches(
         &wider
     };
     let around = |tid, time| ranges.outwards(ranges.innermost(tid, time)).take(REACH);
-    let mut wanted: Vec<RangeId> = times.iter().flat_map(|&(tid, time)| around(tid, time)).collect();
-    wanted.sort_unstable();
-    wanted.dedup();
+    let wanted: BTreeSet<RangeId> = times.iter().flat_map(|&(tid, time)| around(tid, time)).collect();
+    let wanted: Vec<RangeId> = wanted.into_iter().collect();
     let texts = ranges.texts(&profile.db, &mut profile.strings, &wanted)?;
     let text = |range: RangeId| wanted.binary_search(&range).ok().and_then(|i| texts[i].as_deref());
     for (launch, tid, time) in products {

@@ -19,6 +19,7 @@ use crate::iterations::Iterations;
 use crate::iterations::marked::with_rest;
 use crate::model::Report;
 use crate::profile::ids::{ThreadIx, process};
+use crate::replay::plan::Stretch;
 use crate::text;
 use crate::vocabulary::{Change, SiteIx};
 use crate::waits::Wait;
@@ -35,9 +36,10 @@ const MOST_CALLS: usize = 20_000;
 const LONG_NS: i64 = 50_000_000;
 const MOST_WAITS: usize = 64;
 
-/// The sites that are replayed.
 pub struct Chosen {
-    /// Indices into [`CaptureAnalysis::sites`], the first one decides on the stretch.
+    /// The one that decides on the stretch: index into [`CaptureAnalysis::sites`].
+    first: usize,
+    /// All of them, the first in front.
     pub sites: Vec<usize>,
     /// `globalPid`.
     pub pid: i64,
@@ -78,7 +80,7 @@ impl Chosen {
             };
             anyhow!("{profile}: holds no GPU operations of the process that waits, so there is no work to replay; {advice}")
         })?;
-        Ok(Self { sites, pid, device, by_name: !request.sites.is_empty(), fixes })
+        Ok(Self { first, sites, pid, device, by_name: !request.sites.is_empty(), fixes })
     }
 
     /// What is changed about a site: as asked, else as advised; a needed wait that was asked for by name is moved behind
@@ -156,10 +158,9 @@ fn device_of(found: &CaptureAnalysis, site: usize, pid: i64) -> Option<DeviceIx>
         *votes.entry(device).or_default() += 1;
     }
     let worked = |device: DeviceIx| -> usize {
-        let streams = found.profile.ops.streams.iter().zip(&found.devices.of_stream);
-        let mine =
-            streams.zip(&found.devices.stream_ops).filter(|((key, d), _)| key.pid == pid && **d == device);
-        mine.map(|(_, ops)| ops.len()).sum()
+        let streams = found.profile.ops.streams.iter_enumerated();
+        let mine = streams.filter(|(s, key)| key.pid == pid && found.devices.of_stream[*s] == device);
+        mine.map(|(s, _)| found.devices.stream_ops[s].len()).sum()
     };
     if votes.is_empty() {
         votes.extend(found.devices.list.keys().map(|device| (device, worked(device))));
@@ -168,28 +169,23 @@ fn device_of(found: &CaptureAnalysis, site: usize, pid: i64) -> Option<DeviceIx>
     most.max_by_key(|(device, n)| (*n, std::cmp::Reverse(*device))).map(|(device, _)| device)
 }
 
-/// The part of the capture that is replayed.
-#[derive(Clone, Debug, Default)]
-pub struct Window {
-    pub from: i64,
-    pub to: i64,
-    /// Where it is a repetition: which one, of how many.
-    pub iteration: Option<usize>,
-    pub iterations: usize,
-    pub chosen: String,
-    pub notes: Vec<String>,
-}
-
-impl Window {
+impl Stretch {
+    /// The part of the capture that is replayed; what is left out of it goes to `notes`.
+    ///
     /// # Errors
     /// As reading an export.
-    pub fn choose(found: &mut CaptureAnalysis, chosen: &Chosen) -> Result<Self, InputError> {
-        let mut window = Self::repetition(found, chosen)?;
-        window.cut(found, chosen);
-        if window.iteration.is_none() {
-            window.iterations = found.iterations.as_ref().map_or(0, |i| i.spans.len());
+    pub(super) fn choose(
+        found: &mut CaptureAnalysis,
+        chosen: &Chosen,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, InputError> {
+        let mut stretch = Self::repetition(found, chosen)?;
+        stretch.cut(found, chosen, notes);
+        if stretch.iteration.is_none() {
+            stretch.iterations = found.iterations.as_ref().map_or(0, |i| i.spans.len());
         }
-        Ok(window)
+        let busy = &found.devices.list[chosen.device].timeline;
+        Ok(Self { gpu_busy_ns: busy.busy_within(stretch.from_ns, stretch.to_ns), ..stretch })
     }
 
     /// The smallest recorded repetition around a wait that is worth its time.
@@ -199,13 +195,9 @@ impl Window {
         if let Some(own) = iteration.as_ref().filter(|w| w.is_short(found, chosen)) {
             return Ok(own.clone());
         }
-        let first = chosen.sites.first().copied();
-        let example = first.and_then(|s| {
-            let inside: Vec<&Wait> =
-                waits(found, s).filter(|w| iteration.as_ref().is_none_or(|i| i.holds(w))).collect();
-            inside.get(inside.len() / 2).copied().cloned()
-        });
-        if let Some(wait) = example {
+        let inside = waits(found, chosen.first).filter(|w| iteration.as_ref().is_none_or(|i| i.holds(w)));
+        let inside: Vec<&Wait> = inside.collect();
+        if let Some(wait) = inside.get(inside.len() / 2).copied().cloned() {
             for nested in repetitions::around(found, &wait)? {
                 let nested = Self::of_median(found, chosen, &nested, "repetition");
                 if let Some(own) = nested.filter(|w| w.is_short(found, chosen)) {
@@ -215,12 +207,12 @@ impl Window {
         }
         let around = Self::around_wait(found, chosen);
         // A long iteration that its site cuts into nothing smaller stays what the user knows.
-        Ok(iteration.filter(|own| around.to - around.from > (own.to - own.from) / 2).unwrap_or(around))
+        Ok(iteration.filter(|own| around.length() > own.length() / 2).unwrap_or(around))
     }
 
     fn is_short(&self, found: &CaptureAnalysis, chosen: &Chosen) -> bool {
-        let held = chosen.sites.first().map_or(0, |&s| waits(found, s).filter(|w| self.holds(w)).count());
-        self.to - self.from <= LONG_NS && held <= MOST_WAITS
+        let held = waits(found, chosen.first).filter(|w| self.holds(w)).count();
+        self.length() <= LONG_NS && held <= MOST_WAITS
     }
 
     /// The repetition of median length among those that hold most of the chosen sites.
@@ -246,24 +238,20 @@ impl Window {
         best.sort_by_key(|&i| (whole(i).1 - whole(i).0, i));
         let index = best[best.len() / 2];
         let (from, to) = whole(index);
-        let until = if to < repeated.spans.get(index + 1).map_or(i64::MAX, |next| next.0) {
-            ""
-        } else {
-            " up to the next"
-        };
+        let is_cut = repeated.spans.get(index + 1).is_none_or(|next| to < next.0);
+        let until = if is_cut { "" } else { " up to the next" };
         let chosen = format!(
             "{what} {index} (`{}`){until}, of median length among the {} that hold these waits",
             repeated.name,
             best.len()
         );
         let iterations = repeated.spans.len();
-        Some(Self { from, to, iteration: Some(index), iterations, chosen, ..Self::default() })
+        Some(Self { iteration: Some(index), iterations, ..Self::of(from, to, chosen) })
     }
 
     fn around_wait(found: &CaptureAnalysis, chosen: &Chosen) -> Self {
-        let Some(&site) = chosen.sites.first() else { return Self::default() };
         let mut by_thread: FxHashMap<ThreadIx, Vec<&Wait>> = FxHashMap::default();
-        let here = waits(found, site).filter(|w| chosen.is_here(found, w));
+        let here = waits(found, chosen.first).filter(|w| chosen.is_here(found, w));
         here.for_each(|w| by_thread.entry(w.thread).or_default().push(w));
         let own = by_thread.into_iter().max_by_key(|(t, list)| (list.len(), std::cmp::Reverse(*t)));
         let Some((thread, own)) = own else { return Self::default() };
@@ -275,40 +263,46 @@ impl Window {
                 "from one wait of the first site to its next, of median length among {}; no iterations are marked",
                 periods.len()
             );
-            return Self { from, to, chosen, ..Self::default() };
+            return Self::of(from, to, chosen);
         }
         let (wait, span) = (own[0], found.profile.calls.spans[thread]);
         let others = || found.waits.iter().filter(|w| w.thread == thread);
         let from = others().map(|w| w.end).filter(|e| *e <= wait.start).max().unwrap_or(span.start);
         let to = others().map(|w| w.start).filter(|s| *s >= wait.end).min().unwrap_or(span.end);
         let chosen = "from the wait before to the wait after: the site waits once".to_owned();
-        Self { from: from.min(wait.start), to: to.max(wait.end), chosen, ..Self::default() }
+        Self::of(from.min(wait.start), to.max(wait.end), chosen)
     }
 
     /// Leaves of a stretch with too many calls those around the first site's first wait in it.
-    fn cut(&mut self, found: &CaptureAnalysis, chosen: &Chosen) {
+    fn cut(&mut self, found: &CaptureAnalysis, chosen: &Chosen, notes: &mut Vec<String>) {
         let calls = &found.profile.calls;
-        let all = calls.starting(self.from, self.to);
+        let all = calls.starting(self.from_ns, self.to_ns);
         let count = all.len();
         if count <= MOST_CALLS {
             return;
         }
-        let inside = |w: &&Wait| w.start >= self.from && w.end <= self.to;
-        let wait = chosen.sites.first().and_then(|&s| waits(found, s).find(inside));
-        self.notes
-            .push(format!("the stretch has {count} calls: only {MOST_CALLS} around the wait are replayed"));
+        let wait = waits(found, chosen.first).find(|w| self.holds(w));
+        notes.push(format!("the stretch has {count} calls: only {MOST_CALLS} around the wait are replayed"));
         let before = wait.map_or(0, |w| all.clone().take_while(|&call| call < w.call).count());
         let mut kept = all.skip(before.saturating_sub(MOST_CALLS / 2)).take(MOST_CALLS);
         let until = wait.map_or(i64::MIN, |w| w.end);
         if let Some((first, last)) = kept.next().map(|first| (first, kept.last().unwrap_or(first))) {
-            (self.from, self.to) =
-                (calls.start(first).max(self.from), calls.end(last).max(until).min(self.to));
+            self.from_ns = calls.start(first).max(self.from_ns);
+            self.to_ns = calls.end(last).max(until).min(self.to_ns);
         }
         self.iteration = None;
     }
 
-    pub fn holds(&self, wait: &Wait) -> bool {
-        wait.start >= self.from && wait.end <= self.to
+    fn of(from_ns: i64, to_ns: i64, chosen: String) -> Self {
+        Self { from_ns, to_ns, chosen, ..Self::default() }
+    }
+
+    pub(super) fn length(&self) -> i64 {
+        self.to_ns - self.from_ns
+    }
+
+    pub(super) fn holds(&self, wait: &Wait) -> bool {
+        wait.start >= self.from_ns && wait.end <= self.to_ns
     }
 }
 

@@ -19,14 +19,14 @@ use super::ops::{Placed, Role, Trace};
 use crate::cost::overhead;
 use crate::cost::simulate::run::most_of;
 use crate::replay::plan::{ReplayOp, Target};
-use crate::vocabulary::Change;
-use crate::vocabulary::HostMemory;
+use crate::vocabulary::{Change, HostMemory};
+use std::collections::BTreeSet;
 
 /// The ops with some sites fixed, by their number in the trace, and how many events they use.
 pub fn fixed(trace: &Trace, fixes: &[(usize, Change)], in_iteration: bool) -> (Vec<ReplayOp>, usize) {
     let (ops, at_end) = (Vec::with_capacity(trace.placed.len()), Vec::new());
-    let mut out =
-        Variant { ops, at_end, events: trace.events, streams: worked_on(trace), traced: 0, in_iteration };
+    let streams = trace.placed.iter().filter_map(|p| p.op.works_on()).collect();
+    let mut out = Variant { ops, at_end, events: trace.events, streams, traced: 0, in_iteration };
     for placed in &trace.placed {
         let fix = fixes.iter().find(|f| Some(f.0) == placed.site).map_or(Change::Keep, |f| f.1);
         out.place(placed, fix);
@@ -35,20 +35,13 @@ pub fn fixed(trace: &Trace, fixes: &[(usize, Change)], in_iteration: bool) -> (V
     (merged(out.ops), out.events)
 }
 
-/// Streams that something runs on.
-fn worked_on(trace: &Trace) -> Vec<usize> {
-    let mut streams: Vec<usize> = trace.placed.iter().filter_map(|p| p.op.works_on()).collect();
-    streams.sort_unstable();
-    streams.dedup();
-    streams
-}
-
 struct Variant {
     ops: Vec<ReplayOp>,
     /// Delayed waits.
     at_end: Vec<ReplayOp>,
     events: usize,
-    streams: Vec<usize>,
+    /// Those that something runs on.
+    streams: BTreeSet<usize>,
     /// The profiler's part of the next host segment that goes with the call before it, which is gone.
     traced: i64,
     in_iteration: bool,
@@ -61,13 +54,14 @@ impl Variant {
                 let less = std::mem::take(&mut self.traced).min(most_of(ns));
                 self.ops.push(ReplayOp::Host { ns: ns - less });
             }
-            (&ReplayOp::Sync { site, .. }, Change::Narrow) if placed.narrower.is_some() => {
-                let event = placed.narrower.unwrap_or_default();
-                self.ops.push(ReplayOp::Sync { target: Target::Event(event), site });
+            (&ReplayOp::Sync { site, target }, Change::Narrow) => {
+                let target = placed.narrower.map_or(target, Target::Event);
+                self.ops.push(ReplayOp::Sync { target, site });
             }
-            (op, Change::Keep | Change::Narrow) => self.ops.push(op.clone()),
-            (ReplayOp::Copy { .. }, _) => self.copy(placed, fix),
-            (ReplayOp::Sync { .. }, _) => self.wait(placed, fix, true),
+            (ReplayOp::Copy { .. }, fix) if fix != Change::Keep && fix != Change::Narrow => {
+                self.copy(placed, fix);
+            }
+            (ReplayOp::Sync { .. }, fix) if fix != Change::Keep => self.wait(placed, fix, true),
             (op, _) => self.ops.push(op.clone()),
         }
     }

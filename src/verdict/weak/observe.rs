@@ -104,15 +104,14 @@ impl<'a> Observer<'a> {
         let sample: Vec<WaitId> = bundle.waits.iter().copied().step_by(step).collect();
         let around: Vec<_> =
             sample.iter().map(|&w| neighbours::around(profile, self.devices, &self.waits[w])).collect();
-        let first_after: Vec<Option<OpId>> = around.iter().map(neighbours::Around::first_after).collect();
         let names = neighbours::names(profile, &around)?;
         if self.steps.is_none() {
             self.steps = Some(Steps::new(profile, self.iterations)?);
         }
         self.os_calls(profile)?;
-        let seen = sample.iter().zip(names).zip(first_after).map(|((&w, n), first)| Seen {
+        let seen = sample.iter().zip(names).zip(&around).map(|((&w, n), around)| Seen {
             after: n.after,
-            size_after: first.and_then(|op| size(&profile.ops, op)),
+            size_after: around.after.first().and_then(|&op| size(&profile.ops, op)),
             ..self.one(profile, w, iterations)
         });
         Ok(Observed {

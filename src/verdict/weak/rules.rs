@@ -66,7 +66,7 @@ pub const RULES: &[(RuleId, Says)] = &[
         (o.run >= FEW).then(|| format!("{} reads follow one another: metrics, and one read would do", o.run))
     }),
     (RuleId::X11, |b, _| {
-        let name = code_names(b).find(|n| holds(n, REPORTING) && !holds(n, MATHS))?;
+        let name = code_names(b).find(|n| has_word(n, REPORTING) && !has_word(n, MATHS))?;
         Some(format!("it happens in {name}, by its name code that reports"))
     }),
     (RuleId::X13, |b, o| {
@@ -143,17 +143,12 @@ fn code_names(b: &Bundle) -> impl Iterator<Item = &str> {
     frames.chain(b.ranges.iter().rev().map(|r| &**r).filter(|r| !r.contains("::")))
 }
 
-/// Whether one of the words is in a name.
-fn holds(name: &str, words: Names) -> bool {
-    words.iter().any(|word| has_word(name, &[word]))
-}
-
 /// Words of code that measures time.
 const TIMING: Names = Names("timed timer timing elapsed latency bench benchmark throughput");
 
 /// The name of the code around, where it says that it measures time.
 pub fn measuring(b: &Bundle) -> Option<&str> {
-    code_names(b).find(|n| holds(n, TIMING))
+    code_names(b).find(|n| has_word(n, TIMING))
 }
 
 /// Waits of one iteration that are as many as a model has layers, or parameters.

@@ -51,7 +51,7 @@ impl Sizes {
         };
         let rows = bundle.waits.iter().take(LOOKED_AT).map(|&wait| {
             let around = neighbours::around(profile, devices, &waits[wait]);
-            around.after().take(COMPARED).map(size).collect()
+            around.after.iter().copied().take(COMPARED).map(size).collect()
         });
         // The capture ends: what follows its last waits is cut.
         let rows: Vec<Vec<Sized>> = rows.filter(|row: &Vec<Sized>| row.len() == COMPARED).collect();

@@ -36,14 +36,12 @@ pub const ENQUEUE: &str = "enqueue a 4 KB upload, pinned";
 pub const START: &str = "launched, until its write is seen";
 const SEEN: &str = "launch, poll what it writes";
 
-/// Host time of `call`, in ns.
 pub fn timed(call: impl FnOnce() -> Result<()>) -> Result<i64> {
     let start = Instant::now();
     call()?;
     Ok(start.elapsed().as_nanos() as i64)
 }
 
-/// What the calls need.
 struct Tools<'g> {
     gpu: &'g Gpu,
     other: Stream,

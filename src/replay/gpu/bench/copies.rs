@@ -17,7 +17,6 @@ pub const PINNED_UPLOAD: &str = "upload, pinned, asynchronous";
 pub const PAGEABLE_READ: &str = "read, pageable";
 pub const PINNED_READ: &str = "read, pinned, asynchronous";
 
-/// All kinds, interleaved.
 pub fn measure(gpu: &Gpu, rounds: u32) -> Result<Vec<CopyCost>> {
     let context = &gpu.context;
     let device = DeviceMemory::new(context, 2 * BYTES, "large copies")?;

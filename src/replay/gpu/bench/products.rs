@@ -11,7 +11,6 @@ use crate::replay::measured::{MeasuredAlone, Spread, Way};
 use crate::replay::product::{Shape, TYPES, type_name};
 use crate::replay::rounds::Effort;
 
-/// Every size in every type.
 pub fn measure(
     gpu: &Gpu,
     work: &Work,
