@@ -107,7 +107,7 @@ fn depth_is_split_where_a_reduction_follows() {
     assert_eq!((gemm.shape.m * gemm.shape.n, gemm.shape.batch), (256 * 2048, 1));
     assert!((gemm.shape.k as f64 / 2048.0 - 1.0).abs() < 0.35, "{}", gemm.shape.k);
     let several = launch("ampere_sgemm_128x128_nn", [1, 4, 48], 256, 220_000);
-    let batched = of(&[several.clone()]).list[0].shape;
+    let batched = of(std::slice::from_ref(&several)).list[0].shape;
     assert_eq!((batched.m, batched.n, batched.batch), (128, 512, 48));
     assert_eq!(of(&[within(several, "aten::mm", 1)]).list[0].shape.batch, 1);
 }
