@@ -82,7 +82,7 @@ impl Judge<'_> {
 
     /// What the source says, where lines are exact: of the user's line, and of the library's below it that waits.
     fn read(&self, profile: &Profile, bundle: &Bundle) -> Finding {
-        if bundle.attribution == Attribution::PythonSample {
+        if bundle.attribution == Attribution::PythonSample || native::is_scripted(&bundle.chain) {
             return Finding::NoSource;
         }
         let observed = OnceCell::new();

@@ -19,6 +19,7 @@ use crate::profile::Profile;
 use crate::profile::database::{Progress, Reader, Reading};
 use crate::profile::ids::CallId;
 use crate::profile::parallel::join;
+use crate::profile::payload::Payloads;
 use crate::profile::{commands, recapture};
 use crate::sites::bundle;
 use crate::sites::context::Context;
@@ -270,6 +271,9 @@ impl CaptureAnalysis {
         let judged = judge.all(profile, bundles)?;
         let sources = judge.sources;
         self.races = races::find(profile, &mut context, &sources, &options.rules, &copies)?;
+        if !again {
+            profile.nvtx.payloads = Payloads::default();
+        }
         let mut sites = site::join(judged, |site| self.paid_once(site));
         site::doubt(&mut sites, &sources);
         sites.iter_mut().for_each(|site| site.quote(&sources));

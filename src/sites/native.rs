@@ -27,6 +27,11 @@ pub fn operator(chain: &[Arc<str>]) -> Option<&str> {
     names.find(|name| !GENERAL.contains(name) && !name.starts_with("to_")).or(first)
 }
 
+/// Whether a chain is in a function that TorchScript compiled: no line of the Python stack is what waits there.
+pub fn is_scripted(chain: &[Arc<str>]) -> bool {
+    chain.iter().any(|symbol| symbol.contains("torch::jit::InterpreterState"))
+}
+
 /// The function of a program without Python that a chain shows waiting.
 pub fn caller(chain: &[Arc<str>]) -> Option<String> {
     own_function(&readable(chain)).cloned()

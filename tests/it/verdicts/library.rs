@@ -23,6 +23,10 @@ class Trainer:
 
 /// The site of a read at `frames` of a program whose files are `files`.
 fn site(frames: &[(&str, &str, i64)], files: &[(&str, &str)]) -> Site {
+    site_of(Scene { copy: read(4), frames, ..Scene::default() }, files)
+}
+
+fn site_of(scene: Scene, files: &[(&str, &str)]) -> Site {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (path, text) in files {
         let path = folder.path().join(path.trim_start_matches('/'));
@@ -31,7 +35,6 @@ fn site(frames: &[(&str, &str, i64)], files: &[(&str, &str)]) -> Site {
     }
     let root = SourceRoot { old: Some("/".into()), new: folder.path().to_owned() };
     let options = Options { source_roots: vec![root], ..look::options() };
-    let scene = Scene { copy: read(4), frames, ..Scene::default() };
     look::report_with(&scene.export(), &options).sites[0].clone()
 }
 
@@ -250,4 +253,22 @@ class Engine:
     };
     assert_eq!(at(ENGINE), "false logging A01 S06");
     assert_eq!(at("/w/engine.py"), "unknown value-read A01 S06");
+}
+
+/// A function that TorchScript compiled has no frames of Python: that the line which calls it copies nothing does not make the
+/// file another one.
+#[test]
+fn what_a_scripted_function_does_stands_on_no_line() {
+    let chain: &[&str] = &[
+        "at::_ops::item::call(at::Tensor const&)",
+        "torch::jit::InterpreterStateImpl::runTemplate<true>(std::vector<c10::IValue>&)",
+        "torch::jit::runAndInsertCall(torch::jit::Function&)",
+    ];
+    let frames = [("step", "/w/run.py", 2)];
+    let site = |chain| {
+        let scene = Scene { copy: read(8), frames: &frames, chain, ..Scene::default() };
+        site_of(scene, &[("/w/run.py", "def step(x):\n    y = scripted(x)\n")])
+    };
+    let told = |site: Site| site.evidence.iter().any(|e| e.text.contains("is not what ran"));
+    assert_eq!([&chain[..1], chain].map(|chain| told(site(chain))), [true, false]);
 }
