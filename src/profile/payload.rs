@@ -344,6 +344,25 @@ mod tests {
         assert_eq!(from_blob, from_json.to_vec());
     }
 
+    /// Two parts of a table: marks 3 and 9 carry the same, 4 none; of mark 5 the payload was not at hand.
+    #[test]
+    fn parts_are_joined_and_each_payload_is_kept_once() {
+        let part = |marks: &[(i64, Option<&[u8]>, Option<&[u8]>)]| {
+            let mut part = Payloads::default();
+            marks.iter().for_each(|&(key, json, blob)| part.see(key, json, blob));
+            part
+        };
+        let mut all = part(&[(3, Some(b"{}"), Some(b"blob")), (4, None, None)]);
+        all.join_some(part(&[(7, None, Some(b"blob")), (9, Some(b"{}"), None)]));
+        let mut near = 0;
+        let places = [3, 4, 5, 7, 9].map(|mark| all.place_of(mark, &mut near));
+        assert_eq!(places, [Some(0), Some(1), None, Some(2), Some(0)]);
+        assert!(matches!(&all.distinct[..], [Raw::Json(_), Raw::Missing, Raw::Binary(_)]));
+        let large = vec![0; ROOM];
+        all.join_some(part(&[(11, None, Some(&large))]));
+        assert_eq!(all.place_of(11, &mut near), None, "for which there is no room is looked up");
+    }
+
     #[test]
     fn counts_that_lie_are_refused() {
         assert_eq!(DEFAULT_LAYOUT.try_parse(&blob(3, &[(1, 2, 3)])), None);
