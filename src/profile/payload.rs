@@ -347,7 +347,8 @@ mod tests {
     /// Two parts of a table: marks 3 and 9 carry the same, 4 none; of mark 5 the payload was not at hand.
     #[test]
     fn parts_are_joined_and_each_payload_is_kept_once() {
-        let part = |marks: &[(i64, Option<&[u8]>, Option<&[u8]>)]| {
+        type Mark<'a> = (i64, Option<&'a [u8]>, Option<&'a [u8]>);
+        let part = |marks: &[Mark<'_>]| {
             let mut part = Payloads::default();
             marks.iter().for_each(|&(key, json, blob)| part.see(key, json, blob));
             part

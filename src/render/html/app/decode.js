@@ -1,4 +1,4 @@
-// The packed numbers of src/timeline/encode.rs and bins.rs.
+// The packed numbers of src/model/packed.rs and src/timeline/bins.rs.
 
 function bytesOf(text) {
   const raw = atob(text);
