@@ -1,5 +1,6 @@
 //! An Nsight Systems export as typed columns. The only room that knows SQLite, parquet exports and nsys.
 
+mod call_times;
 pub mod calls;
 pub mod chains;
 pub mod coded;
