@@ -289,6 +289,15 @@ pub struct Copy {
 pub const NUMBER_BYTES: u64 = 16;
 
 impl Copy {
+    /// The largest copy from pageable memory that the driver takes over at once: larger ones wait for what was queued before
+    /// (CUDA driver API, "API synchronization behavior").
+    pub const TAKEN_OVER: u64 = 64 << 10;
+
+    /// Whether the driver takes the data over before the call returns, so that only a synchronisation waits for the copy.
+    pub fn is_taken_over(self) -> bool {
+        self.host_memory == HostMemory::Pageable && self.bytes <= Self::TAKEN_OVER
+    }
+
     /// Whether it may bring one number to the host.
     pub fn reads_number(self) -> bool {
         self.direction == Direction::DeviceToHost && self.bytes <= NUMBER_BYTES

@@ -25,6 +25,7 @@ impl CaptureAnalysis {
         let kind = site.verdict.kind;
         let number = site.bundle.copy.is_some_and(Copy::reads_number);
         let entry = fitting(catalogue::by_id(site.verdict.pattern?)?, kind, number)?;
+        let entry = self.sized(site, entry)?;
         let edited = || site.reading.as_ref().is_some_and(|reading| reading.outcome.edit().is_some());
         let pinned = site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pinned);
         let for_nothing = || site.bundle.waits.iter().all(|&w| self.waits[w].found.is_nothing());
@@ -84,6 +85,24 @@ impl CaptureAnalysis {
             _ => (entry.fix.strategy, entry.fix.title),
         };
         Some(Advice { entry, strategy, title, outside })
+    }
+}
+
+impl CaptureAnalysis {
+    /// Of an upload from pageable memory the entry that fits its size: what the driver takes over at once needs no pinned memory,
+    /// and of more only a pinned tensor is sent without blocking, also where it is made in the same line.
+    fn sized(&self, site: &Site, entry: &'static Pattern) -> Option<&'static Pattern> {
+        let pageable = site.bundle.copy.is_some_and(|copy| copy.host_memory == HostMemory::Pageable);
+        match entry.id {
+            "C03" | "C15" if self.is_taken_over(site) => catalogue::by_id("C20"),
+            "C01" if pageable && !self.is_taken_over(site) => catalogue::by_id("C15"),
+            _ => Some(entry),
+        }
+    }
+
+    /// Whether the driver takes each copy of a site over at once.
+    pub(super) fn is_taken_over(&self, site: &Site) -> bool {
+        site.bundle.waits.iter().all(|&w| self.waits[w].copy.is_some_and(Copy::is_taken_over))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::cost::simulate::{beside, sample};
 use crate::profile::ids::{CallId, pid_of};
 use crate::profile::parallel::join;
 use crate::verdict::site::Site;
-use crate::vocabulary::{Change, Class, Kind, RuleId, SiteIx};
+use crate::vocabulary::{Change, Class, Kind, SiteIx};
 use crate::waits::WaitId;
 use crate::waits::held::Held;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -80,9 +80,17 @@ impl CaptureAnalysis {
             join(costs)
         });
         costs.mark(profile, &mut program);
-        // Uploads of what the program fills or joins before them: the advice is to do that on the GPU.
-        let makes = |s: &Site| s.verdict.evidence.iter().any(|e| e.rule == RuleId::S22);
-        sites.iter().filter(|s| makes(s)).for_each(|found| program.mark_made(profile, &calls(found)));
+        // Uploads of what the program makes before them: the advice is to make it on the GPU, or once. Others are pinned first.
+        for found in sites {
+            let made = found.verdict.evidence.iter().find_map(|e| beside::making(e.rule));
+            match made {
+                Some(rate) => program.mark_made(profile, &calls(found), rate),
+                None if self.advice(found).is_some_and(|advice| advice.entry.fix.pins) => {
+                    program.mark_pinned(profile, &calls(found));
+                }
+                None => {}
+            }
+        }
         let subjects: Vec<Subject> = sites
             .iter()
             .enumerate()
@@ -174,7 +182,7 @@ impl CaptureAnalysis {
         let left = || self.advice(site).is_some_and(|advice| advice.strategy == Strategy::Leave);
         let change = asked.unwrap_or_else(|| match left() {
             true => Change::Keep,
-            false => advised(&site.verdict, site.bundle.copy),
+            false => advised(&site.verdict, site.bundle.copy, self.is_taken_over(site)),
         });
         let avoidable = site.verdict.class == Class::False || asked.is_some();
         (change, avoidable && change != Change::Keep)

@@ -82,6 +82,9 @@ pub struct Fix {
     pub caveat: &'static str,
     /// Other ways, one each, for where the first does not fit.
     pub alternatives: &'static [&'static str],
+    /// What is uploaded is pinned right there: the CPU copies it once more.
+    #[serde(skip)]
+    pub pins: bool,
 }
 
 impl Pattern {
@@ -108,6 +111,7 @@ impl Pattern {
             after: "",
             caveat: "",
             alternatives: &[],
+            pins: false,
         },
         versions: "",
         driver_api: STREAM_SYNC,
@@ -137,6 +141,8 @@ words! {
         NonBlocking: "make the copy asynchronous",
         /// Another call or argument with the same result, computed on the GPU alone.
         SyncFreeApi: "use a form that does not wait",
+        /// What is uploaded is filled in by a kernel of the GPU.
+        Fill: "fill it on the GPU",
         /// Read the value later, or in fewer iterations.
         Delay: "wait later or less often",
         /// One copy for values that are read one by one.
@@ -268,6 +274,11 @@ impl Pattern {
     /// Usually there on purpose.
     const fn intended(self) -> Self {
         Self { intended: true, ..self }
+    }
+
+    /// The fix pins in the line itself.
+    const fn pins(self) -> Self {
+        Self { fix: Fix { pins: true, ..self.fix }, ..self }
     }
 
     /// How to get rid of it.

@@ -231,7 +231,7 @@ pub fn built(all: &Waits, program: &Program, gone: impl Iterator<Item = (WaitId,
         let copy = wait.copy.filter(|c| c.direction == Direction::HostToDevice);
         let step = copy.and_then(|_| program.step_of(wait.copy_call.unwrap_or(wait.call)));
         let Some((at, step)) = step.map(|at| (at, program.steps.get(at))) else { continue };
-        let made = ORDINARY_NS + program.unmade(at, fix);
+        let made = ORDINARY_NS + program.unmade(at, fix).max(0);
         let of_loop = program.laps.is_some_and(|laps| (laps.first..laps.last).contains(&at));
         if of_loop && program.sample.holds(at) {
             built = built.saturating_add((step.gap - i64::from(step.overhead) - made).max(0));
@@ -346,7 +346,7 @@ fn copy_gain(program: &Program, wait: &Wait, fix: Change) -> (i64, i64) {
 /// Host time beside the wait that goes with it: what stands around the calls, and the copy call of a dropped read.
 fn around(all: &Waits, program: &Program, wait: &Wait, fix: Change) -> i64 {
     let step = program.step_of(wait.copy_call.unwrap_or(wait.call));
-    let made = step.map_or(0, |at| program.unmade(at, fix));
+    let made = step.map_or(0, |at| program.unmade(at, fix)).max(0);
     if !matches!(fix, Change::Delete | Change::GpuWait | Change::Drop | Change::OnGpu) {
         return made;
     }

@@ -20,6 +20,14 @@ pub(super) const RULES: &[Rule] = &[
         .looks_at("The only assignment of a tensor that is moved to the GPU: one that fills it, or joins parts, and that nothing reads in between.")
         .proves("The GPU can fill or join it: the host is spared that as well, which the saving counts.")
         .example("x = torch.cat(views)\nx = x.to(device)"),
+    remark(RuleId::S23)
+        .looks_at("As S22: random numbers.")
+        .proves("A CPU draws some 150 million of them a second, a GPU in no time: the saving counts that.")
+        .example("noise = torch.randn(64, 3, 32, 32).to(device)"),
+    remark(RuleId::S24)
+        .looks_at("What stands between brackets: a list, or a name that holds one.")
+        .proves("Each element costs the CPU 0.2 µs, which an index that stays on the GPU spares: the saving counts that.")
+        .example("y = x[[0, 2, 5]]"),
     remark(RuleId::X12)
         .looks_at("The iterations that hold waits of the site.")
         .proves("All come before the loop or in its first tenth: whatever they are, they matter little. The site is ranked last.")

@@ -51,6 +51,8 @@ words! {
         S20: "the host knows it already",
         S21: "the wait guards a buffer",
         S22: "the host makes it right before",
+        S23: "the host draws it right before",
+        S24: "the host makes a tensor of it each time",
         X1: "what follows differs",
         X2: "what follows is the same",
         X3: "what follows has another size each time",

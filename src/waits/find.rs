@@ -14,10 +14,6 @@ use typed_index_collections::{TiSlice, TiVec};
 /// exports. Recording a backtrace takes longer, so captures with twins have no limit.
 const MAX_PAIR_GAP_NS: i64 = 20_000;
 
-/// "Transfers from pageable host memory to device memory of a block of 64 KB or less" return once staged (CUDA runtime
-/// API, API synchronization behavior).
-const STAGED_BYTES: u64 = 64 * 1024;
-
 /// A copy within device memory or a memset counts as a wait only if the GPU kept its call longer than a call takes by
 /// itself, and the call returned as soon as that ended. A call of some microseconds outlasts a short operation by chance.
 const BY_ITSELF_NS: i64 = 50_000;
@@ -203,9 +199,7 @@ impl Finder<'_> {
                 let still_in_call = wait.end > ops.start(op);
                 match (copy.host_memory, copy.direction) {
                     (HostMemory::Pageable, Direction::DeviceToHost) => outlasted,
-                    (HostMemory::Pageable, Direction::HostToDevice) => {
-                        copy.bytes > STAGED_BYTES && still_in_call
-                    }
+                    (HostMemory::Pageable, Direction::HostToDevice) => !copy.is_taken_over() && still_in_call,
                     _ => false,
                 }
             }

@@ -14,18 +14,24 @@
 //! The gap before the first of them is Python's, of what comes before too, and stays; the one before the index goes: both
 //! lie inside one operator. Costs a look at some eight calls for each wait.
 //!
-//! An upload of what the host fills or joins right before, where the advice is to do that on the GPU:
+//! An upload of what the host makes right before, where the advice is to make it on the GPU, or once:
 //!
 //! ```text
-//!  host   [launch]··torch.cat, torch.ones~~~~~~~~~~~~[copy====][sync]      ~ : goes as well, FRESH_NS a byte of it at most
+//!  host   [launch]··torch.cat, torch.randn, a list~~~[copy====][sync]      ~ : goes as well, so many ns a byte at most
+//! ```
+//!
+//! One that is pinned in its own line is copied by the CPU once more:
+//!
+//! ```text
+//!  host   [launch]··[copy, staged=========][sync]···
+//!  fixed  [launch]··pin_memory()~~~~[copy]···                             ~ : comes to it, no more than the staging took
 //! ```
 
 use super::model::Program;
-use super::step::{Role, StepIx, SubjectIx};
-use crate::cost::range::ORDINARY_NS;
+use super::step::{Role, Step, StepIx, SubjectIx};
 use crate::profile::Profile;
 use crate::profile::ids::{CallId, OpId};
-use crate::vocabulary::{Change, Direction};
+use crate::vocabulary::{Change, Direction, HostMemory, RuleId};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -62,9 +68,28 @@ const PARTS: [(&str, Part); 15] = [
 ];
 /// Calls looked at on either side: two launches count and three select, getters and allocations between them.
 const NEAR: usize = 8;
-/// Host time for each byte of fresh memory that a thread faults in and fills: the two halves of simclr's batch, joined
-/// before their upload, take 9.7 ms past [`ORDINARY_NS`] for 54 MiB; ones and zeros of retinanet, beside busy loaders, ten times that.
-const FRESH_NS: f64 = 0.25;
+/// Host time for each byte of fresh memory that a thread faults in and fills: 32 MiB joined take 5.7 ms on the host of an H100, zeros
+/// 3.8; the two halves of simclr's batch, 54 MiB, some 10 on that of an H200.
+const FRESH_NS: f64 = 0.17;
+/// And where random numbers are drawn: 4 MiB of `torch.randn` take 7.0 ms there, 256 KiB 0.46.
+const DRAWN_NS: f64 = 1.7;
+/// And where a Python list is made a tensor: 160 ns an element, of 8 bytes where it is an index (64 to 32,768 elements, of 4
+/// bytes as well, which then count half).
+const LISTED_NS: f64 = 20.0;
+/// `pin_memory()` of a large tensor: 0.15 ms for 4 MiB there, 1.2 for 32 MiB, on 16 cores; 43 µs for 256 KiB, which two share.
+const PIN_NS: i64 = 25_000;
+/// And for each byte.
+const PIN_BYTE_NS: f64 = 0.036;
+
+/// Host time for each byte that the host makes right before its upload, by the remark that says how.
+pub fn making(rule: RuleId) -> Option<f64> {
+    match rule {
+        RuleId::S22 => Some(FRESH_NS),
+        RuleId::S23 => Some(DRAWN_NS),
+        RuleId::S24 => Some(LISTED_NS),
+        _ => None,
+    }
+}
 
 /// The kernels of `PARTS` by the id of their name.
 pub fn kernels(names: &[(u32, Arc<str>)]) -> FxHashMap<u32, Part> {
@@ -119,26 +144,52 @@ impl Program {
         }
     }
 
-    /// Marks how long the host makes what some calls upload, by calls of waits with their copies' calls: past what Python
-    /// takes between two calls anyway, as long as that many bytes take that are faulted in and written.
-    pub fn mark_made(&mut self, profile: &Profile, waits: &[(CallId, Option<CallId>)]) {
+    /// Marks how long the host makes what some calls upload, by calls of waits with their copies' calls: `rate` ns for each byte,
+    /// no more than lies before the call.
+    pub fn mark_made(&mut self, profile: &Profile, waits: &[(CallId, Option<CallId>)], rate: f64) {
+        self.mark_uploads(profile, waits, |step, bytes, _| {
+            ((bytes as f64 * rate) as i64).min(step.gap - i64::from(step.overhead)).max(0)
+        });
+    }
+
+    /// Marks how much longer the host works where each of these uploads is pinned first: as a loss, no more than the call takes.
+    pub fn mark_pinned(&mut self, profile: &Profile, waits: &[(CallId, Option<CallId>)]) {
+        let usual = self.learned.async_copy;
+        self.mark_uploads(profile, waits, |_, bytes, call| {
+            let pin = PIN_NS + (bytes as f64 * PIN_BYTE_NS) as i64;
+            -pin.min(profile.calls.length(call) - usual).max(0)
+        });
+    }
+
+    /// Marks what `of` says of a step, the bytes that it uploads from pageable memory, and its call.
+    fn mark_uploads(
+        &mut self,
+        profile: &Profile,
+        waits: &[(CallId, Option<CallId>)],
+        of: impl Fn(&Step, u64, CallId) -> i64,
+    ) {
         for &(call, copy) in waits {
-            let Some(at) = self.step_of(copy.unwrap_or(call)) else { continue };
+            let call = copy.unwrap_or(call);
+            let Some(at) = self.step_of(call) else { continue };
             let step = self.steps.get(at);
             let copy = step.ranks().next().and_then(|rank| profile.ops.copy(self.order.op(rank)));
-            let uploaded = copy.filter(|copy| step.staged && copy.direction == Direction::HostToDevice);
-            let most = uploaded.map_or(0, |copy| (copy.bytes as f64 * FRESH_NS) as i64);
-            let made = (step.gap - i64::from(step.overhead) - ORDINARY_NS).min(most);
-            if made > 0 {
-                self.made.insert(at, made);
+            let uploaded = copy.filter(|copy| {
+                copy.direction == Direction::HostToDevice && copy.host_memory != HostMemory::Pinned
+            });
+            if let Some(copy) = uploaded {
+                self.made.insert(at, of(&step, copy.bytes, call));
             }
         }
     }
 
-    /// What a fix spares of that.
+    /// What a fix spares of that, or adds: then it is below 0.
     pub(in crate::cost) fn unmade(&self, at: StepIx, fix: Change) -> i64 {
-        let elsewhere = matches!(fix, Change::Pinned | Change::OnGpu | Change::Drop);
-        self.made.get(&at).copied().filter(|_| elsewhere).unwrap_or(0)
+        let made = self.made.get(&at).copied().unwrap_or(0);
+        match fix {
+            Change::Pinned => made,
+            Change::OnGpu | Change::Drop => made.max(0),
+            _ => 0,
+        }
     }
 }
 

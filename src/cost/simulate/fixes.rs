@@ -4,15 +4,18 @@ use crate::catalogue::{self, Strategy};
 use crate::vocabulary::{Change, Class, Copy, Direction, HostMemory, Kind, Verdict};
 
 /// What to simulate for a site: what its verdict and the catalogue advise. An undecided site is priced as the
-/// avoidable wait it may be; a needed one cannot go.
-pub fn advised(verdict: &Verdict, copy: Option<Copy>) -> Change {
+/// avoidable wait it may be; a needed one cannot go. `taken_over`: of each of its copies ([`Copy::is_taken_over`]).
+pub fn advised(verdict: &Verdict, copy: Option<Copy>, taken_over: bool) -> Change {
     let strategy = verdict.pattern.and_then(catalogue::by_id).map(|p| p.fix.strategy);
     // What is small is added to others on the GPU, or kept, until somebody looks at it; a large copy is still needed.
     let later = if copy.is_some_and(reads_little) { Change::OnGpu } else { Change::Delay };
     match verdict.kind {
         _ if verdict.class == Class::True => Change::Keep,
-        // A constant is made where it is used, an index kept there.
-        Kind::Upload if strategy == Some(Strategy::SyncFreeApi) => Change::OnGpu,
+        // A kernel fills it, or it is there already: an index that is kept, a number that Python hands over.
+        Kind::Upload if strategy == Some(Strategy::Fill) => Change::OnGpu,
+        Kind::Upload if strategy == Some(Strategy::SyncFreeApi) => Change::Drop,
+        // Pinning costs more than that.
+        Kind::Upload if taken_over => Change::NonBlocking,
         Kind::Upload => match copy.map(|c| c.host_memory) {
             // Some of a site's copies may be pinned already: those gain nothing by it, and each is priced as it is.
             Some(HostMemory::Pageable | HostMemory::Unknown) => Change::Pinned,
@@ -23,7 +26,9 @@ pub fn advised(verdict: &Verdict, copy: Option<Copy>) -> Change {
         Kind::Explicit | Kind::Redundant | Kind::Idle | Kind::Timing | Kind::Allocator => Change::Delete,
         Kind::DebugPrint | Kind::ErrorCheck | Kind::RoundTrip | Kind::HostKnown => Change::Drop,
         Kind::Logging => match strategy {
-            Some(Strategy::Remove | Strategy::SyncFreeApi | Strategy::Offload) => Change::Drop,
+            Some(Strategy::Remove | Strategy::SyncFreeApi | Strategy::Fill | Strategy::Offload) => {
+                Change::Drop
+            }
             Some(Strategy::Coalesce) => Change::Coalesce,
             _ => later,
         },

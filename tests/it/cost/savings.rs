@@ -405,7 +405,7 @@ fn what_is_made_for_an_upload_may_go_too() {
             let (copy, later) = (at + before + 15_000, at + 4_000_000);
             e.nvtx(t, at..at + 49_999_000, &format!("step {i}"));
             e.launch(t, at..at + 5_000, GPU0, at + 7_000..at + 12_000, "a");
-            let upload = Copy::h2d(65_536, Memory::Pageable);
+            let upload = Copy::h2d(131_072, Memory::Pageable);
             e.memcpy(t, copy..copy + 10_000, upload, GPU0, copy + 4_000..copy + 9_000);
             e.sync(t, "cudaStreamSynchronize", copy + 11_000..copy + 14_000, GPU0);
             e.launch(t, later..later + 5_000, GPU0, later + 7_000..later + 15_000, "b");

@@ -200,7 +200,7 @@ impl<'a, const L: usize> Lanes<'a, L> {
         (now - i64::from(step.around) * self.variant().around / 100).max(self.ready)
     }
 
-    /// When the host would reach an upload whose making it is spared.
+    /// When the host would reach an upload whose making it is spared, or that it pins first.
     fn unmade(&self, at: StepIx, fix: Change, now: i64) -> i64 {
         (now - self.program.unmade(at, fix) * self.variant().around / 100).max(self.ready)
     }

@@ -147,6 +147,20 @@ pub fn fills(expr: &Expr) -> bool {
     }
 }
 
+/// Whether what fills an expression ([`fills`]) draws random numbers.
+pub fn draws(expr: &Expr) -> bool {
+    const DRAWING: Names = Names("rand randn randint randperm normal_ uniform_ random_");
+    let drawn = |call: &ExprCall| DRAWING.has(nodes::name(&call.func));
+    match unformed(expr) {
+        Expr::BinOp(ast) => draws(&ast.left),
+        made @ Expr::Call(call) => {
+            fills(made)
+                && (drawn(call) || call.arguments.args.iter().filter_map(Expr::as_call_expr).any(drawn))
+        }
+        _ => false,
+    }
+}
+
 fn fills_in_words(call: &ExprCall) -> bool {
     let typed = |made: &ExprCall| {
         let callee = dotted(&made.func);

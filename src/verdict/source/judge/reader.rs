@@ -166,7 +166,8 @@ impl Case<'_, '_> {
                 let grade = if known { grade::S09 } else { grade::S09_LINE };
                 let what = "waits for an upload: no GPU value reaches the CPU";
                 let mut verdict = self.says(grade, Kind::Upload, pattern, what);
-                verdict.evidence.extend(moved.and_then(|x| surroundings::made(self.here, x)));
+                let bytes = self.site.observed.largest;
+                verdict.evidence.extend(moved.and_then(|x| surroundings::made(self.here, x, bytes)));
                 verdict
             }
             (None, _) => {

@@ -1,6 +1,7 @@
 //! Verdicts that need no data flow: what the expression does and the trace decide.
 
 use super::reader::Case;
+use super::surroundings;
 use crate::rules::{grade, says};
 use crate::verdict::source::infer::{Here, Placement, roles};
 use crate::verdict::source::locate::{Index, SyncExpr, converted, fit};
@@ -87,7 +88,10 @@ impl<'a> Case<'_, 'a> {
                     (true, _) => ("C17", "the value or the index"),
                     (false, _) => (self.listed(), "the index"),
                 };
-                self.says(grade::S12, Kind::Upload, pattern, &format!("uploads {what} and waits for it"))
+                let mut verdict =
+                    self.says(grade::S12, Kind::Upload, pattern, &format!("uploads {what} and waits for it"));
+                verdict.evidence.extend(surroundings::listed(self.here, self.parts()));
+                verdict
             }
             (_, Index::Mask) if store => {
                 let text = format!(

@@ -11,10 +11,6 @@ use crate::vocabulary::{Copy, HostMemory};
 use ruff_python_ast::{Expr, ExprCall, Number};
 use ruff_text_size::{Ranged, TextRange};
 
-/// The largest copy from pageable memory that the driver takes over at once: larger ones wait for what was queued before (CUDA
-/// driver API, "API synchronization behavior").
-const STAGED: u64 = 64 << 10;
-
 /// What is uploaded.
 pub fn source<'a>(s: Subject<'_, 'a>) -> Option<&'a Expr> {
     let call = nodes::call(s.here.path)?;
@@ -31,7 +27,7 @@ pub fn memory(s: Subject<'_, '_>) -> Option<HostMemory> {
 
 /// Whether the driver takes each copy over at once.
 pub fn is_staged(s: Subject<'_, '_>) -> bool {
-    memory(s) == Some(HostMemory::Pageable) && s.observed.largest <= STAGED
+    s.observed.copy.is_some_and(|copy| Copy { bytes: s.observed.largest, ..copy }.is_taken_over())
 }
 
 /// Whether an expression surely lives on the host.
@@ -112,9 +108,10 @@ pub fn created(s: Subject<'_, '_>, call: &ExprCall) -> Written {
         let sent = format!(".to({}, non_blocking=True)", file.slice(device.value.range()));
         Some(vec![without(file, call, device)?, insert(call.end(), sent)])
     });
+    let pin = if is_staged(s) || memory(s) == Some(HostMemory::Pinned) { "" } else { ".pin_memory()" };
     let shown = text.map(|place| {
         let plain = called(file, call, "device", None);
-        format!("{plain}.to({place}, non_blocking=True)")
+        format!("{plain}{pin}.to({place}, non_blocking=True)")
     });
     Written::new(&NON_BLOCKING, shown, replacements.ok_or(Refusal::Form))
 }
