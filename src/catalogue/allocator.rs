@@ -3,11 +3,7 @@
 use super::{Category, Pattern, Strategy::*};
 use crate::vocabulary::Kind;
 
-const BASE: Pattern = Pattern::BASE
-    .kind(Kind::Allocator)
-    .category(Category::Allocator)
-    .op("CUDACachingAllocator")
-    .driver_api("cuMemFree");
+const BASE: Pattern = Pattern::BASE.kind(Kind::Allocator).op("CUDACachingAllocator").driver_api("cuMemFree");
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry("G01", "torch.cuda.empty_cache()")

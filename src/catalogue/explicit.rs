@@ -3,11 +3,8 @@
 use super::{CTX_SYNC, Category::*, EVENT_SYNC, Pattern, Strategy::*};
 use crate::vocabulary::Kind::*;
 
-const BASE: Pattern = Pattern::BASE
-    .kind(Explicit)
-    .category(ExplicitSync)
-    .driver_api(CTX_SYNC)
-    .trace("cudaDeviceSynchronize without a copy before it");
+const BASE: Pattern =
+    Pattern::BASE.kind(Explicit).driver_api(CTX_SYNC).trace("cudaDeviceSynchronize without a copy before it");
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry("F01", "torch.cuda.synchronize()")
@@ -115,7 +112,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .versions("drivers before CUDA 11.4")
         .sources("PyTorch CUDAGraph.cpp")
         .site(&[("torch/cuda/graphs.py", "replay")]),
-    BASE.entry("F09", "starting and stopping a profiler")
+    BASE.of_kind("F09", "starting and stopping a profiler", Timing)
         .triggers(&[
             "torch.profiler.profile()",
             "torch.autograd.profiler.emit_nvtx()",
@@ -123,7 +120,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ])
         .op("torch.profiler, torch.autograd.profiler")
         .trace("cudaDeviceSynchronize or cudaEventSynchronize where ranges end")
-        .kind(Timing)
         .intended()
         .why("The profiler waits so that its numbers are complete.")
         .fix(ExcludeFromCapture, "capture without the second profiler")
@@ -135,11 +131,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
             ("torch/profiler/profiler.py", ""),
             ("torch/cuda/profiler.py", "start stop"),
         ]),
-    BASE.entry("F10", "benchmark helpers: benchmark.Timer, triton do_bench")
+    BASE.of_kind("F10", "benchmark helpers: benchmark.Timer, triton do_bench", Timing)
         .triggers(&["torch.utils.benchmark.Timer(stmt)", "triton.testing.do_bench(fn)"])
         .op("torch.utils.benchmark, triton.testing.do_bench")
         .trace("cudaDeviceSynchronize around each measured block")
-        .kind(Timing)
         .intended()
         .why("A measurement has to wait for what it measures.")
         .fix(ExcludeFromCapture, "benchmark outside the captured region")

@@ -19,8 +19,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("A debugging option drains the device around each block.")
         .fix(Remove, "synchronize_checkpoint_boundary: false")
         .before("config = {'activation_checkpointing': {'synchronize_checkpoint_boundary': True}}")
-        .after("config = {'activation_checkpointing': {'synchronize_checkpoint_boundary': False}}")
-        .sources("DeepSpeed 0.19.6"),
+        .after("config = {'activation_checkpointing': {'synchronize_checkpoint_boundary': False}}"),
     entry("L81", "DeepSpeed: communication logger", Kind::Timing)
         .triggers(&["'comms_logger': {'enabled': True}"])
         .site(&[("deepspeed/comm/comm.py", "log_wrapper")])
@@ -28,8 +27,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("Each collective is followed by a wait for the device, so that its time is right.")
         .fix(Remove, "comms_logger: enabled false")
         .before("config = {'comms_logger': {'enabled': True}}")
-        .after("config = {'comms_logger': {'enabled': False}}")
-        .sources("DeepSpeed 0.19.6"),
+        .after("config = {'comms_logger': {'enabled': False}}"),
     entry("L82", "DeepSpeed: shapes between pipeline stages", Kind::DynamicShape)
         .triggers(&["PipelineModule(layers, dynamic_shape=True)"])
         .site(&[("deepspeed/runtime/pipe/engine.py", "_recv_tensor_meta")])
@@ -38,8 +36,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "leave dynamic_shape at False; pad to one length")
         .before("model = PipelineModule(layers, num_stages=4, dynamic_shape=True)")
         .after("model = PipelineModule(layers, num_stages=4)")
-        .mind("Then shapes are exchanged once: all microbatches must have the same.")
-        .sources("DeepSpeed 0.19.6"),
+        .mind("Then shapes are exchanged once: all microbatches must have the same."),
     entry("L83", "DeepSpeed: norm of gradients in Python", Kind::RoundTrip)
         .triggers(&["total_norm_cuda[0].item()"])
         .site(&[(
@@ -48,8 +45,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
             )])
         .often("every step")
         .why("The norm is read to compute a factor by which gradients on the GPU are scaled.")
-        .fix(Leave, "no option leaves the norm on the GPU")
-        .sources("DeepSpeed 0.19.6"),
+        .fix(Leave, "no option leaves the norm on the GPU"),
     entry("L84", "Megatron-LM: rotary embedding of packed sequences", Kind::DynamicShape)
         .triggers(&["_apply_rotary_pos_emb_thd(t, cu_seqlens, freqs)"])
         .site(&[("megatron/core/models/common/embeddings/rope_utils.py", "_apply_rotary_pos_emb_thd")])
@@ -58,8 +54,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(SyncFreeApi, "apply_rope_fusion=True")
         .before("config = TransformerConfig(apply_rope_fusion=False)")
         .after("config = TransformerConfig(apply_rope_fusion=True)")
-        .mind("Needs Transformer Engine or Apex; not for every kind of rotary embedding.")
-        .sources("Megatron core 0.19.2"),
+        .mind("Needs Transformer Engine or Apex; not for every kind of rotary embedding."),
     entry("L85", "Megatron-LM: exit by the clock", Kind::ControlFlow)
         .triggers(&["args.exit_duration_in_mins"])
         .site(&[(MEGATRON_TRAINING, "checkpoint_and_decide_exit")])
@@ -69,8 +64,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "--exit-interval N: the CPU counts")
         .before("args = ['--exit-duration-in-mins', '230']")
         .after("args = ['--exit-interval', '20000']")
-        .mind("It counts iterations. --exit-signal-handler asks all ranks in every step as well.")
-        .sources("Megatron-LM 0.20.0"),
+        .mind("It counts iterations. --exit-signal-handler asks all ranks in every step as well."),
     entry("L86", "Megatron-LM: synchronisation of training", Kind::Explicit)
         .triggers(&["args.train_sync_interval"])
         .site(&[(MEGATRON_TRAINING, "post_training_step_callbacks")])
@@ -80,8 +74,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Remove, "leave --train-sync-interval out")
         .before("args = ['--train-sync-interval', '1']")
         .after("args = []")
-        .or(&["raise it"])
-        .sources("Megatron-LM 0.20.0"),
+        .or(&["raise it"]),
     entry("L87", "Megatron-LM: norm of parameters for the log", Kind::Logging)
         .triggers(&["norm_2.item() ** 0.5"])
         .site(&[("megatron/training/utils/common_utils.py", "calc_params_l2_norm calc_dtensor_params_l2_norm")])
@@ -89,8 +82,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("The norm is computed and read in every step.")
         .fix(Remove, "leave --log-params-norm out")
         .before("args = ['--log-params-norm']")
-        .after("args = []")
-        .sources("Megatron-LM 0.20.0"),
+        .after("args = []"),
     entry("L88", "torchtitan: losses and norm for the log", Kind::Logging)
         .triggers(&["float(accumulated_loss.item())", "float(grad_norm.item())"])
         .site(&[("torchtitan/trainer.py", "train_step"), ("torchtitan/distributed/utils.py", "_dist_reduce")])
@@ -107,8 +99,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .site(&[(RUNNER, "get_output"), ("vllm/v1/worker/gpu/async_utils.py", "get_output")])
         .often("every step")
         .why("The scheduler needs the tokens; with async_scheduling it waits while the next step runs.")
-        .fix(Leave, "nothing to do: the next step runs meanwhile")
-        .sources("vLLM 0.33.0"),
+        .fix(Leave, "nothing to do: the next step runs meanwhile"),
     entry("L90", "vLLM: count of NaN in the logits", Kind::ErrorCheck)
         .triggers(&["VLLM_COMPUTE_NANS_IN_LOGITS=1"])
         .site(&[(RUNNER, "_get_nans_in_logits")])
@@ -116,8 +107,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("A debugging variable asks for it.")
         .fix(Remove, "unset VLLM_COMPUTE_NANS_IN_LOGITS")
         .before("os.environ['VLLM_COMPUTE_NANS_IN_LOGITS'] = '1'")
-        .after("os.environ.pop('VLLM_COMPUTE_NANS_IN_LOGITS', None)")
-        .sources("vLLM 0.33.0"),
+        .after("os.environ.pop('VLLM_COMPUTE_NANS_IN_LOGITS', None)"),
     entry("L91", "vLLM: start-up and recording of graphs", Kind::Explicit)
         .triggers(&["LLM(name)"])
         .site(&[
@@ -130,8 +120,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(ExcludeFromCapture, "begin the capture after the engine is up")
         .before("torch.cuda.profiler.start()\nllm = LLM(name)")
         .after("llm = LLM(name)\ntorch.cuda.profiler.start()")
-        .mind("enforce_eager=True records no graphs, and slows each step.")
-        .sources("vLLM 0.33.0"),
+        .mind("enforce_eager=True records no graphs, and slows each step."),
     entry("L92", "SGLang, TensorRT-LLM: tokens of a step to the host", Kind::CpuCompute)
         .triggers(&["result.copy_done.synchronize()", "state.sampler_event.synchronize()"])
         .site(&[

@@ -24,7 +24,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("args = TrainingArguments(output_dir='out', logging_steps=1)")
         .after("args = TrainingArguments(output_dir='out', logging_steps=100)")
         .mind("eval_steps follows logging_steps where it is not given: give it (early stopping, best model).")
-        .sources("transformers 5.23.0")
         .site(&[(TRAINER, "_maybe_log_save_evaluate")])
         .line("tr_loss_scalar")
         .often("every logging_steps"),
@@ -34,7 +33,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("args = TrainingArguments(output_dir='out', logging_steps=1)")
         .after("args = TrainingArguments(output_dir='out', logging_steps=100)")
         .mind("With DeepSpeed the norm is read in every step all the same. eval_steps follows logging_steps where it is not given.")
-        .sources("transformers 5.23.0")
         .site(&[(TRAINER, "_maybe_log_save_evaluate _get_grad_norm _inner_training_loop")])
         .line("grad_norm.item()")
         .often("every logging_steps; every step with DeepSpeed"),
@@ -46,7 +44,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("args = TrainingArguments(output_dir='out', include_num_input_tokens_seen=True)")
         .after("args = TrainingArguments(output_dir='out')")
         .mind("The log no longer has the count: take it from the data.")
-        .sources("transformers 5.23.0")
         .site(&[(TRAINER, "_inner_training_loop _track_num_input_tokens _run_epoch")])
         .line("gather(input_tokens)")
         .often("every step with include_num_input_tokens_seen"),
@@ -54,7 +51,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .triggers(&["self._tr_loss.item()"])
         .why("The total loss is read once, at the end.")
         .fix(Leave, "nothing to do: once at the end")
-        .sources("transformers 5.23.0")
         .site(&[(TRAINER, "_finalize_training _inner_training_loop train")])
         .line("tr_loss.item()")
         .often("once"),
@@ -74,17 +70,15 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Delay, "raise log_every_n_steps")
         .before("trainer = Trainer(log_every_n_steps=1)")
         .after("trainer = Trainer(log_every_n_steps=100)")
-        .sources("Lightning 2.6.6")
         .site(&[
                 ("lightning/pytorch/trainer/connectors/logger_connector/logger_connector.py", "log_metrics"),
                 ("lightning/fabric/utilities/apply_func.py", "to_item convert_tensors_to_scalars"),
             ])
         .often("every log_every_n_steps"),
-    BASE.entry("L21", "Lightning: SIGTERM broadcast")
+    BASE.of_kind("L21", "Lightning: SIGTERM broadcast", Kind::ErrorCheck)
+        .category(Distributed)
         .triggers(&["if sigterm_tensor.item() == 1"])
         .trace("an upload of 8 bytes with cudaStreamSynchronize, an NCCL broadcast, a copy of 8 bytes back with cudaStreamSynchronize")
-        .kind(Kind::ErrorCheck)
-        .category(Distributed)
         .intended()
         .why("With several ranks each step asks rank 0 over the GPU whether a signal has arrived.")
         .fix(Delay, "ask every N steps: wrap the loop's method")
@@ -97,62 +91,53 @@ pub(super) const PATTERNS: &[Pattern] = &[
                 "_broadcast_sigterm_tensor broadcast_sigterm_tensor",
             )])
         .often("every step with several ranks"),
-    BASE.entry("L22", "Lightning: EarlyStopping")
+    BASE.of_kind("L22", "Lightning: EarlyStopping", ControlFlow)
         .triggers(&["EarlyStopping(monitor='val_loss')"])
         .trace("copies of 1 byte to pinned host memory, each with cudaStreamSynchronize")
-        .kind(ControlFlow)
         .why("Whether training stops is decided on the CPU.")
         .fix(Delay, "check at the end of epochs only")
         .before("cb = EarlyStopping('val_loss', check_on_train_epoch_end=False)")
         .after("cb = EarlyStopping('val_loss', check_on_train_epoch_end=True)")
         .mind("Patience then counts epochs. Not with check_val_every_n_epoch above 1; with one validation an epoch it changes nothing.")
-        .sources("Lightning 2.6.6")
         .site(&[(
                 "lightning/pytorch/callbacks/early_stopping.py",
                 "_evaluate_stopping_criteria _run_early_stopping_check",
             )])
         .often("every validation"),
-    BASE.entry("L23", "Lightning: ModelCheckpoint")
+    BASE.of_kind("L23", "Lightning: ModelCheckpoint", ControlFlow)
         .triggers(&["ModelCheckpoint(monitor='val_loss')"])
         .trace("copies of 1 byte to pinned host memory, each with cudaStreamSynchronize, after a collective")
-        .kind(ControlFlow)
         .why("Whether a checkpoint is written is decided on the CPU.")
         .fix(Delay, "check for checkpoints more rarely")
         .before("cb = ModelCheckpoint(monitor='val_loss', every_n_train_steps=10)")
         .after("cb = ModelCheckpoint(monitor='val_loss', every_n_epochs=1)")
         .mind("Other checkpoints are kept, and a resumed run does not take over which were best.")
-        .sources("Lightning 2.6.6")
         .site(&[(
                 "lightning/pytorch/callbacks/model_checkpoint.py",
                 "check_monitor_top_k _update_best_and_save",
             )])
         .often("every checkpoint check"),
-    BASE.entry("L24", "Lightning: detect_anomaly")
+    BASE.of_kind("L24", "Lightning: detect_anomaly", Kind::ErrorCheck)
         .triggers(&["Trainer(detect_anomaly=True)"])
         .trace("a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
-        .kind(Kind::ErrorCheck)
         .intended()
         .why("A debugging switch: autograd tests every gradient for NaN.")
         .fix(Remove, "leave detect_anomaly off")
         .before("trainer = Trainer(detect_anomaly=True)")
         .after("trainer = Trainer()")
         .versions("the loss as well in older versions")
-        .sources("Lightning 2.6.6")
         .site(&[("lightning/pytorch/loops/utilities.py", "check_finite_loss")])
         .often("every step with detect_anomaly"),
-    BASE.entry("L25", "Lightning: ThroughputMonitor")
-        .category(ExplicitSync)
+    BASE.of_kind("L25", "Lightning: ThroughputMonitor", Timing)
         .triggers(&["ThroughputMonitor(batch_size_fn)"])
         .op("torch.cuda.synchronize")
         .trace("cudaDeviceSynchronize without a copy")
-        .kind(Timing)
         .intended()
         .why("The callback drains the device to measure throughput.")
         .fix(Remove, "remove the callback outside measurements")
         .before("trainer = Trainer(callbacks=[ThroughputMonitor(batch_size_fn=len)])")
         .after("trainer = Trainer()")
         .driver_api(CTX_SYNC)
-        .sources("Lightning 2.6.6")
         .site(&[("lightning/pytorch/callbacks/throughput_monitor.py", "")])
         .often("every step"),
     BASE.entry("L26", "Lightning: rich progress bar")
@@ -163,26 +148,22 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("trainer = Trainer(callbacks=[TQDMProgressBar(refresh_rate=50)])")
         .mind("Metrics with prog_bar=True are read in every batch all the same: log them without.")
         .or(&["enable_progress_bar=False"])
-        .sources("Lightning 2.6.6")
         .site(&[("lightning/pytorch/callbacks/progress/rich_progress.py", "")])
         .often("every refresh"),
-    BASE.entry("L27", "torchmetrics: validation of classification targets")
+    BASE.of_kind("L27", "torchmetrics: validation of classification targets", Kind::ErrorCheck)
         .triggers(&["MulticlassAccuracy(num_classes=10)", "torch.unique(target)"])
         .op("aten::_unique2, aten::is_nonzero")
         .trace("unique with its count (8 bytes) and a copy of 1 byte, each with cudaStreamSynchronize")
-        .kind(Kind::ErrorCheck)
         .why("Every update looks for unexpected label values.")
         .fix(Remove, "pass validate_args=False")
         .before("acc = MulticlassAccuracy(num_classes=10)")
         .after("acc = MulticlassAccuracy(num_classes=10, validate_args=False)")
         .mind("Wrong labels are no longer reported.")
-        .sources("torchmetrics 1.9.0")
         .site(&[("torchmetrics/functional/classification/", "*_tensor_validation")])
         .often("every update"),
-    BASE.entry("L28", "torchmetrics: NaN check of MeanMetric, SumMetric")
+    BASE.of_kind("L28", "torchmetrics: NaN check of MeanMetric, SumMetric", Kind::ErrorCheck)
         .triggers(&["MeanMetric()", "SumMetric()"])
         .trace("one or two copies of 1 byte to pinned host memory, each with cudaStreamSynchronize")
-        .kind(Kind::ErrorCheck)
         .why("Every update tests for NaN and branches on the answer.")
         .fix(Remove, "pass nan_strategy='disable'")
         .before("m = MeanMetric()")
@@ -191,11 +172,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("torchmetrics#2943, torchmetrics 1.9.0")
         .site(&[("torchmetrics/aggregation.py", "_cast_and_nan_check_input")])
         .often("every update"),
-    BASE.entry("L29", "torchmetrics: bincount")
+    BASE.of_kind("L29", "torchmetrics: bincount", DynamicShape)
         .triggers(&["torchmetrics.utilities.data._bincount(x)"])
         .op("aten::bincount, aten::_unique2")
         .trace("the waits of unique and of bincount, one after the other")
-        .kind(DynamicShape)
         .why("The number of bins is taken from the data when it is not given, and bincount reads its range anyway.")
         .fix(SyncFreeApi, "count with scatter_add_ into a fixed number of bins")
         .before("n = _bincount(x)")
@@ -204,16 +184,14 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .sources("torchmetrics#1413, torchmetrics#2638, torchmetrics 1.9.0")
         .site(&[("torchmetrics/utilities/data.py", "_bincount")])
         .often("every update"),
-    BASE.entry("L30", "torchmetrics: gathering tensors of unequal shape")
+    BASE.of_kind("L30", "torchmetrics: gathering tensors of unequal shape", DynamicShape)
         .triggers(&["gather_all_tensors(x)"])
         .trace("a copy of 8 bytes to pinned host memory and cudaStreamSynchronize per dimension")
-        .kind(DynamicShape)
         .why("The other ranks' shapes decide the padding.")
         .fix(SyncFreeApi, "keep metric states of equal shape on all ranks")
         .before("self.add_state('preds', default=[], dist_reduce_fx='cat')")
         .after("self.add_state('total', default=torch.tensor(0.0), dist_reduce_fx='sum')")
         .mind("Only where the metric can be computed from sums.")
-        .sources("torchmetrics 1.9.0")
         .site(&[("torchmetrics/utilities/distributed.py", "gather_all_tensors")])
         .often("every sync"),
 ];

@@ -61,8 +61,8 @@ pub struct Pattern {
     pub versions: &'static str,
     /// The driver call that blocks.
     pub driver_api: &'static str,
-    /// Issues and sources that confirm it.
-    pub sources: &'static str,
+    /// What confirms it, where that is more than the version in which its library was read.
+    sources: &'static str,
     library: LibrarySite,
 }
 
@@ -90,6 +90,13 @@ impl Pattern {
         Some(&self.library).filter(|site| !site.frames.is_empty())
     }
 
+    /// Issues and sources that confirm it.
+    pub fn confirmed_by(&self) -> &'static str {
+        let file = self.library.frames.first().map_or("", |frame| frame.0);
+        let read = READ_IN.iter().find(|(folder, _)| self.sources.is_empty() && file.starts_with(folder));
+        read.map_or(self.sources, |(_, version)| version)
+    }
+
     /// What an entry says unless it says otherwise: most waits are `cuStreamSynchronize` after a scalar copy.
     const BASE: Pattern = Pattern {
         id: "",
@@ -115,6 +122,24 @@ impl Pattern {
         library: LibrarySite { package: "", frames: &[], line_text: "", frequency: "" },
     };
 }
+
+/// The version in which each library was read, by where its files lie. Entries that were read in another say so.
+const READ_IN: [(&str, &str); 14] = [
+    ("accelerate/", "accelerate 1.15.0"),
+    ("deepspeed/", "DeepSpeed 0.19.6"),
+    ("diffusers/", "diffusers 0.42.1"),
+    ("lightly/", "lightly 1.6.0"),
+    ("lightning/", "Lightning 2.6.6"),
+    ("megatron/core/", "Megatron core 0.19.2"),
+    ("megatron/training/", "Megatron-LM 0.20.0"),
+    ("models/", "transformers 5.23.0"),
+    ("pyro/", "Pyro 1.9.1"),
+    ("torch_geometric/", "PyG 2.8.1"),
+    ("torchmetrics/", "torchmetrics 1.9.0"),
+    ("torchvision/", "torchvision 0.29.2"),
+    ("transformers/", "transformers 5.23.0"),
+    ("vllm/", "vLLM 0.33.0"),
+];
 
 /// Driver calls as the entries name them.
 const STREAM_SYNC: &str = "cuStreamSynchronize";
@@ -250,12 +275,20 @@ impl Pattern {
         Self { id, title, ..self }
     }
 
-    /// What the wait is, whatever the value is used for; of a check and of a size that is also the category.
+    /// The same of what is of one kind, whatever the value is used for.
+    const fn of_kind(self, id: &'static str, title: &'static str, kind: Kind) -> Self {
+        self.kind(kind).entry(id, title)
+    }
+
+    /// What the wait is, whatever the value is used for. That is also the category of most.
     const fn kind(self, kind: Kind) -> Self {
-        let category = match kind {
-            Kind::ErrorCheck => Category::ErrorCheck,
-            Kind::DynamicShape => Category::DynamicShapes,
-            _ => self.category,
+        let category = match (kind, self.category) {
+            (Kind::ErrorCheck, _) => Category::ErrorCheck,
+            (Kind::DynamicShape, _) => Category::DynamicShapes,
+            (Kind::Upload, Category::DataDependentControlFlow) => Category::DeviceMovement,
+            (Kind::Explicit | Kind::Timing, Category::DataDependentControlFlow) => Category::ExplicitSync,
+            (Kind::Allocator, _) => Category::Allocator,
+            (_, category) => category,
         };
         Self { kind: Some(kind), category, ..self }
     }

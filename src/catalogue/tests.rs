@@ -266,7 +266,12 @@ fn entries_of_libraries_say_their_version() {
     };
     for (p, site) in all().filter_map(|p| Some((p, p.library()?))).filter(|(p, _)| p.id.starts_with('L')) {
         let installed = site.places().all(|(file, _)| file.contains('/') && !file.starts_with("examples/"));
-        assert!(!installed || p.sources.split([' ', ',']).any(version), "{}: {}", p.id, p.sources);
+        assert!(
+            !installed || p.confirmed_by().split([' ', ',']).any(version),
+            "{}: {}",
+            p.id,
+            p.confirmed_by()
+        );
     }
 }
 

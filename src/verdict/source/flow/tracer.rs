@@ -243,7 +243,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
 
     /// `value.name`, `value.method(…)`.
     fn attribute_of(&mut self, path: &[Node<'a>], value: &mut Value, ast: &'a ExprAttribute) -> Next {
-        let call = nodes::call(&path[..path.len() - 2]).filter(|call| within(ast, &*call.func));
+        let call = nodes::call(&path[..path.len() - 2]);
         let name = ast.attr.as_str();
         let number = value.number && value.steps.is_empty();
         if !value.is_given_by(name) {

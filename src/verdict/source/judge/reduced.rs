@@ -3,7 +3,7 @@
 use super::reader::Case;
 use crate::rules::{grade, says};
 use crate::verdict::source::flow::{Step, constant_step};
-use crate::verdict::source::infer::{Here, Names, Placement, TORCH, changes};
+use crate::verdict::source::infer::{Names, Placement, TORCH, changes};
 use crate::verdict::source::locate::{Index, SyncExpr};
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, scope, split_callee};
 use crate::vocabulary::{Class, Kind, Verdict};
@@ -138,7 +138,7 @@ impl<'a> Case<'_, 'a> {
 
     /// What becomes of a count or a total that the CPU gets at the end of `path`.
     fn number(self, path: &Path<'a>) -> Verdict {
-        Case { here: Here { path, ..self.here }, ..self }.value("A01", false)
+        self.at(path).value("A01", false)
     }
 
     /// Whether all that the last node of `path` comes to are totals and counts, which are noted.
@@ -156,7 +156,7 @@ impl<'a> Case<'_, 'a> {
     fn onward(self, path: &[Node<'a>], asked: &mut Asked<'a>, tested: &mut bool) -> Option<usize> {
         let node = last(path)?;
         match (nodes::above(path, 1)?, nodes::above(path, 2)) {
-            (Node::ExprAttribute(ast), Some(Node::ExprCall(call))) if nodes::within(ast, &*call.func) => {
+            (Node::ExprAttribute(ast), Some(Node::ExprCall(call))) => {
                 let number = matches!(ast.attr.as_str(), "numel" | "size");
                 if number && (asked.mask.is_none() || names_no_other(call)) {
                     asked.counts.push(path[..path.len() - 2].to_vec());

@@ -2,7 +2,7 @@
 
 use super::reader::Case;
 use crate::rules::{grade, says};
-use crate::verdict::source::infer::{Here, Placement, roles};
+use crate::verdict::source::infer::{Placement, roles};
 use crate::verdict::source::locate::{Index, SyncExpr, converted, fit};
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{Class, Kind, NUMBER_BYTES, Verdict};
@@ -172,7 +172,7 @@ impl<'a> Case<'_, 'a> {
             return self.says(grade::S06_OPEN, Kind::ValueRead, "D01", "stores in a tensor of the CPU");
         };
         let path = [above, &[Node::from(*ast), Node::from(&*ast.value)]].concat();
-        Case { here: Here { path: &path, ..self.here }, ..self }.value("D01", true)
+        self.at(&path).value("D01", true)
     }
 
     /// Whether the trace says that a number of the device is an index itself: bounds of slices, and indices of lists, are asked for
@@ -224,7 +224,7 @@ impl<'a> Case<'_, 'a> {
             // What the call does with the number that it asks for decides.
             let asked = observed.method.filter(|method| fit::makes_number(method));
             if let Some(path) = asked.and_then(|_| converted(self.here.path, self.here.placements)) {
-                return Case { here: Here { path: &path, ..self.here }, ..self }.value("A02", false);
+                return self.at(&path).value("A02", false);
             }
             let number = matches!(observed.operator, Some("_local_scalar_dense" | "item"));
             let mut arguments = nodes::call(self.here.path).into_iter().flat_map(|call| &call.arguments.args);

@@ -9,7 +9,7 @@ use crate::verdict::source::parse::{
     Node, Path, Source, dotted, last,
     nodes::{self, scope},
 };
-use ruff_text_size::{Ranged, TextRange};
+use ruff_text_size::{Ranged, TextRange, TextSize};
 
 /// Expressions judged per line; a line that holds more is generated, and its verdict settled by these.
 const MAX_CANDIDATES: usize = 32;
@@ -157,7 +157,7 @@ pub fn walk_line<'a>(file: &'a Source, line: TextRange, visit: &mut dyn FnMut(&[
             return false;
         }
         let clause = path.iter().rposition(|node| is_clause(*node)).unwrap_or(0);
-        if nodes::overlaps(header(path[clause]), line) {
+        if nodes::overlaps(header(file, path[clause]), line) {
             visit(path, tier(file, node, line));
         }
         true
@@ -171,23 +171,14 @@ fn is_clause(node: Node<'_>) -> bool {
         || matches!(node, Node::ExceptHandlerExceptHandler(_) | Node::ModModule(_))
 }
 
-/// The part of a clause that runs as the clause itself: all of a simple statement, up to the colon of a compound one.
-fn header(clause: Node<'_>) -> TextRange {
-    let end = match clause {
-        Node::StmtIf(ast) => ast.test.end(),
-        Node::StmtWhile(ast) => ast.test.end(),
-        Node::StmtFor(ast) => ast.iter.end(),
-        Node::StmtMatch(ast) => ast.subject.end(),
-        Node::StmtWith(ast) => ast.items.last().map_or(ast.range.start(), Ranged::end),
-        Node::StmtFunctionDef(ast) => ast.returns.as_deref().map_or(ast.parameters.end(), Ranged::end),
-        Node::StmtClassDef(ast) => ast.arguments.as_deref().map_or(ast.name.end(), Ranged::end),
-        Node::ElifElseClause(ast) => ast.test.as_ref().map_or(ast.range.start(), Ranged::end),
-        Node::MatchCase(ast) => ast.guard.as_deref().map_or(ast.pattern.end(), Ranged::end),
-        Node::ExceptHandlerExceptHandler(ast) => ast.type_.as_deref().map_or(ast.range.start(), Ranged::end),
-        Node::StmtTry(ast) => ast.range.start(),
-        _ => clause.end(),
+/// The part of a clause that runs as the clause itself: all of a simple statement, what stands before the block of a compound one.
+fn header(file: &Source, clause: Node<'_>) -> TextRange {
+    let block = match clause {
+        Node::StmtMatch(ast) => ast.cases.first().map(Ranged::start),
+        _ => nodes::bodies(clause).first().and_then(|body| body.first()).map(Ranged::start),
     };
-    TextRange::new(clause.start(), end.max(clause.start()))
+    let text = file.slice(TextRange::new(clause.start(), block.unwrap_or(clause.end())));
+    TextRange::at(clause.start(), TextSize::of(text.trim_end()))
 }
 
 fn tier(file: &Source, node: Node<'_>, line: TextRange) -> Tier {
