@@ -17,7 +17,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Keep it where another process on the GPU needs the memory.")
         .or(&["fragmented memory: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"])
         .sources("PyTorch CUDACachingAllocator.cpp")
-        .site(&[("torch/cuda/memory.py", "empty_cache"), ("torch/accelerator/memory.py", "empty_cache")]),
+        .at("torch/cuda/memory.py", "empty_cache")
+        .at("torch/accelerator/memory.py", "empty_cache"),
     BASE.entry("G02", "retry after running out of memory")
         .triggers(&["any op that allocates"])
         .trace("a failing cudaMalloc, a burst of cudaEventSynchronize and cudaFree, then cudaMalloc again; any line can be the leaf")

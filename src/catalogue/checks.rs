@@ -116,17 +116,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["keep the compile cache between runs"])
         .driver_api(CTX_SYNC)
         .sources("torch/_inductor")
-        .site(&[
-            ("torch/_inductor/runtime/benchmarking.py", ""),
-            (
-                "torch/_inductor/runtime/triton_heuristics.py",
-                "bench benchmark_all_configs autotune_to_one_config coordinate_descent_tuning",
-            ),
-            ("torch/_inductor/select_algorithm.py", ""),
-            ("torch/_inductor/autotune_process.py", ""),
-            ("torch/_inductor/cudagraph_trees.py", ""),
-            ("torch/_inductor/compile_fx.py", "cudagraphify_impl"),
-        ]),
+        .at("torch/_inductor/runtime/benchmarking.py", "")
+        .at("torch/_inductor/runtime/triton_heuristics.py", "bench benchmark_all_configs autotune_to_one_config coordinate_descent_tuning")
+        .at("torch/_inductor/select_algorithm.py", "")
+        .at("torch/_inductor/autotune_process.py", "")
+        .at("torch/_inductor/cudagraph_trees.py", "")
+        .at("torch/_inductor/compile_fx.py", "cudagraphify_impl"),
     BASE.entry("E09", "torch.cov(), torch.corrcoef()")
         .triggers(&["torch.cov(x)", "torch.corrcoef(x)"])
         .op("aten::cov -> at::is_scalar_tensor_true")
@@ -164,7 +159,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("var = var.clamp(min=1e-6)\nloss = 0.5 * (var.log() + (x - y) ** 2 / var).mean()")
         .mind("A negative variance is clamped without a word. The original keeps the clamp out of the gradient. var of fewer dimensions: var.unsqueeze(-1).")
         .sources("torch/nn/functional.py")
-        .site(&[("torch/nn/functional.py", "gaussian_nll_loss")]),
+        .at("torch/nn/functional.py", "gaussian_nll_loss"),
     BASE.of_kind("E13", "TensorRT: an engine is built", Kind::Timing)
         .triggers(&["builder.build_serialized_network(network, config)", "torch_tensorrt.compile(model)"])
         .op("nvinfer1::IBuilder::buildSerializedNetwork")
@@ -191,6 +186,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .versions("cache_results: Triton 3.3 and later")
         .driver_api(CTX_SYNC)
         .sources("triton/runtime/autotuner.py")
-        .site(&[("triton/runtime/autotuner.py", "_bench")])
+        .at("triton/runtime/autotuner.py", "_bench")
         .package("torch"),
 ];

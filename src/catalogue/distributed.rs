@@ -41,7 +41,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["needed there: a barrier of a gloo group waits for ranks, not for the GPU"])
         .versions("older PyTorch waits for the whole device")
         .sources("PyTorch ProcessGroupNCCL.cpp")
-        .site(&[("torch/distributed/distributed_c10d.py", "barrier")]),
+        .at("torch/distributed/distributed_c10d.py", "barrier"),
     BASE.entry("H04", "NCCL watchdog and heartbeat threads")
         .category(NotAWait)
         .triggers(&["dist.init_process_group('nccl')"])
@@ -85,13 +85,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("sampler = DistributedSampler(ds, drop_last=True)\nfor x in DataLoader(ds, sampler=sampler):\n    train_step(ddp, x)")
         .mind("The last samples are dropped, or repeated with drop_last=False.")
         .sources("torch/nn/parallel/distributed.py")
-        .site(&[
-            (
-                "torch/nn/parallel/distributed.py",
-                "_find_common_rank _check_global_requires_backward_grad_sync",
-            ),
-            ("torch/distributed/algorithms/join.py", "_get_num_nonjoined_procs"),
-        ]),
+        .at("torch/nn/parallel/distributed.py", "_find_common_rank _check_global_requires_backward_grad_sync")
+        .at("torch/distributed/algorithms/join.py", "_get_num_nonjoined_procs"),
     BASE.of_kind("H08", "FSDP limit_all_gathers", Explicit)
         .triggers(&["FullyShardedDataParallel(model, limit_all_gathers=True)"])
         .op("FullyShardedDataParallel.rate_limiter")
@@ -105,7 +100,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["FSDP2 has no such wait"])
         .driver_api(EVENT_SYNC)
         .sources("torch/distributed/fsdp/_runtime_utils.py")
-        .site(&[("torch/distributed/fsdp/_runtime_utils.py", "_unshard")]),
+        .at("torch/distributed/fsdp/_runtime_utils.py", "_unshard"),
     BASE.of_kind("H09", "FSDP with CPU offload", CpuCompute)
         .triggers(&[
             "FullyShardedDataParallel(model, cpu_offload=CPUOffload(True))",
@@ -119,10 +114,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("fully_shard(model)")
         .mind("Needs room for parameters and optimizer state on the GPU.")
         .sources("torch/distributed/fsdp")
-        .site(&[
-            ("torch/distributed/fsdp/_runtime_utils.py", "_post_backward_final_callback"),
-            ("torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py", "finalize_backward"),
-        ]),
+        .at("torch/distributed/fsdp/_runtime_utils.py", "_post_backward_final_callback")
+        .at("torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py", "finalize_backward"),
     BASE.of_kind("H10", "FSDP: ShardedGradScaler, state_dict, optimizer state", ControlFlow)
         .triggers(&["ShardedGradScaler().step(opt)", "FSDP.optim_state_dict(model, opt)"])
         .op("torch.distributed.fsdp")
@@ -134,11 +127,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("bfloat16 has fewer digits than float16.")
         .or(&["state_dict and optimizer state: save more rarely"])
         .sources("torch/distributed/fsdp/sharded_grad_scaler.py")
-        .site(&[
-            ("torch/distributed/fsdp/sharded_grad_scaler.py", ""),
-            ("torch/distributed/fsdp/_state_dict_utils.py", ""),
-            ("torch/distributed/fsdp/_optim_utils.py", ""),
-        ]),
+        .at("torch/distributed/fsdp/sharded_grad_scaler.py", "")
+        .at("torch/distributed/fsdp/_state_dict_utils.py", "")
+        .at("torch/distributed/fsdp/_optim_utils.py", ""),
     BASE.of_kind("H11", "nn.SyncBatchNorm in training", Kind::ErrorCheck)
         .category(Distributed)
         .triggers(&["nn.SyncBatchNorm(n)(x)", "nn.SyncBatchNorm.convert_sync_batchnorm(model)"])
@@ -151,7 +142,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Another normalisation changes the model.")
         .or(&["capture the step with CUDA graphs: the check is skipped then"])
         .sources("pytorch#78549, pytorch#78666")
-        .site(&[("torch/nn/modules/_functions.py", "forward")]),
+        .at("torch/nn/modules/_functions.py", "forward"),
     BASE.of_kind("H12", "gloo collectives on CUDA tensors", CpuCompute)
         .triggers(&["dist.init_process_group('gloo')"])
         .op("ProcessGroupGloo")

@@ -17,10 +17,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Keep it before the CPU reads a buffer that a non_blocking copy fills or writes to one that it uploads, or before another process or a custom library uses the data.")
         .or(&["a clock: time with CUDA events, read after the loop", "an order between streams: wait_stream"])
         .sources("PyTorch cuda/Module.cpp; seen in captures")
-        .site(&[
-            ("torch/cuda/__init__.py", "synchronize"),
-            ("torch/accelerator/__init__.py", "synchronize"),
-        ]),
+        .at("torch/cuda/__init__.py", "synchronize")
+        .at("torch/accelerator/__init__.py", "synchronize"),
     BASE.entry("F02", "stream.synchronize()")
         .triggers(&["stream.synchronize()", "torch.cuda.current_stream().synchronize()"])
         .op("torch.cuda.Stream.synchronize")
@@ -33,7 +31,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["delete it where nothing uses the result"])
         .driver_api(super::STREAM_SYNC)
         .sources("PyTorch CUDAStream.h; seen in captures")
-        .site(&[("torch/cuda/streams.py", "synchronize Stream.synchronize")]),
+        .at("torch/cuda/streams.py", "synchronize Stream.synchronize"),
     BASE.entry("F03", "event.synchronize()")
         .triggers(&["event.synchronize()", "ev.synchronize()"])
         .op("torch.cuda.Event.synchronize")
@@ -46,7 +44,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .driver_api(EVENT_SYNC)
         .sources("PyTorch CUDAEvent.h; seen in captures")
         // Frames without the class name are those of F02: the driver call tells the two apart.
-        .site(&[("torch/cuda/streams.py", "Event.synchronize")]),
+        .at("torch/cuda/streams.py", "Event.synchronize"),
     BASE.entry("F04", "polling with event.query() or stream.query()")
         .triggers(&["while not ev.query(): pass", "stream.query()"])
         .op("cudaEventQuery, cudaStreamQuery")
@@ -97,10 +95,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Leave, "nothing to do if captured once")
         .or(&["captured again and again: keep the graph"])
         .sources("torch/cuda/graphs.py")
-        .site(&[(
-            "torch/cuda/graphs.py",
-            "__enter__ __exit__ capture_begin capture_end make_graphed_callables",
-        )]),
+        .at("torch/cuda/graphs.py", "__enter__ __exit__ capture_begin capture_end make_graphed_callables"),
     BASE.entry("F08", "CUDAGraph.replay() on an old driver")
         .triggers(&["graph.replay()"])
         .op("CUDAGraph::replay")
@@ -111,7 +106,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("# newer driver: no wait\ngraph.replay()")
         .versions("drivers before CUDA 11.4")
         .sources("PyTorch CUDAGraph.cpp")
-        .site(&[("torch/cuda/graphs.py", "replay")]),
+        .at("torch/cuda/graphs.py", "replay"),
     BASE.of_kind("F09", "starting and stopping a profiler", Timing)
         .triggers(&[
             "torch.profiler.profile()",
@@ -126,11 +121,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("with torch.profiler.profile() as prof:\n    train_step()")
         .after("train_step()  # under nsys alone")
         .sources("torch/autograd/profiler.py")
-        .site(&[
-            ("torch/autograd/profiler.py", ""),
-            ("torch/profiler/profiler.py", ""),
-            ("torch/cuda/profiler.py", "start stop"),
-        ]),
+        .at("torch/autograd/profiler.py", "")
+        .at("torch/profiler/profiler.py", "")
+        .at("torch/cuda/profiler.py", "start stop"),
     BASE.of_kind("F10", "benchmark helpers: benchmark.Timer, triton do_bench", Timing)
         .triggers(&["torch.utils.benchmark.Timer(stmt)", "triton.testing.do_bench(fn)"])
         .op("torch.utils.benchmark, triton.testing.do_bench")
@@ -141,10 +134,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("torch.cuda.profiler.start()\nms = triton.testing.do_bench(lambda: f(x))")
         .after("ms = triton.testing.do_bench(lambda: f(x))\ntorch.cuda.profiler.start()")
         .sources("triton/testing.py")
-        .site(&[
-            ("triton/testing.py", "do_bench do_bench_cudagraph"),
-            ("torch/utils/benchmark/utils/timer.py", ""),
-        ])
+        .at("triton/testing.py", "do_bench do_bench_cudagraph")
+        .at("torch/utils/benchmark/utils/timer.py", "")
         .package("torch"),
     BASE.entry("F11", "CUDA tensors through multiprocessing queues")
         .triggers(&["queue.put(cuda_tensor)"])
@@ -158,7 +149,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["send indices, and load in the receiver"])
         .driver_api(super::STREAM_SYNC)
         .sources("PyTorch StorageSharing.cpp")
-        .site(&[("torch/multiprocessing/reductions.py", "reduce_tensor")]),
+        .at("torch/multiprocessing/reductions.py", "reduce_tensor"),
     BASE.entry("F12", "numba, CuPy, PyCUDA: synchronize() and get()")
         .triggers(&["cupy.asnumpy(a)", "a.get()"])
         .op("library calls outside PyTorch")

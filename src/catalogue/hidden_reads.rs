@@ -18,7 +18,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("bar.set_description(f'loss {loss:.3f}')")
         .after("if step % 50 == 0:\n    bar.set_description(f'loss {loss:.3f}')")
         .sources("torch/_tensor.py")
-        .site(&[("torch/_tensor.py", "__format__")]),
+        .at("torch/_tensor.py", "__format__"),
     BASE.of_kind("A16", "print(), repr() or str() of a CUDA tensor", DebugPrint)
         .triggers(&["print(t)", "repr(t)", "str(t)", "logging.info(\"%s\", t)"])
         .op("torch._tensor_str")
@@ -29,7 +29,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("if step % 100 == 0:\n    print(loss.cpu())")
         .or(&["drop the print"])
         .sources("torch/_tensor_str.py")
-        .site(&[("torch/_tensor_str.py", ""), ("torch/_tensor.py", "__repr__ __str__")]),
+        .at("torch/_tensor_str.py", "")
+        .at("torch/_tensor.py", "__repr__ __str__"),
     BASE.entry("A17", "torch.equal()")
         .triggers(&["torch.equal(a, b)", "a.equal(b)"])
         .op("aten::equal")
@@ -60,7 +61,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("norm = clip_grad_norm_(params, 1.0)\nif step % 100 == 0 and not torch.isfinite(norm):\n    raise RuntimeError('gradient norm is not finite')")
         .mind("A bad step is applied before you notice: keep the check where that is not acceptable.")
         .sources("torch/nn/utils/clip_grad.py")
-        .site(&[("torch/nn/utils/clip_grad.py", "clip_grad_norm_ _get_total_norm get_total_norm")]),
+        .at("torch/nn/utils/clip_grad.py", "clip_grad_norm_ _get_total_norm get_total_norm"),
     BASE.of_kind("A20", "GradScaler.step()", ControlFlow)
         .triggers(&["scaler.step(optimizer)"])
         .op("GradScaler._maybe_opt_step")
@@ -72,10 +73,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("fused=True exists for Adam, AdamW, SGD and Adagrad. Numbers may differ in the last bits.")
         .or(&["train in bfloat16, without a scaler"])
         .sources("torch/amp/grad_scaler.py; NVIDIA sync-free guide, category 4")
-        .site(&[
-            ("torch/amp/grad_scaler.py", "_maybe_opt_step step"),
-            ("torch/cuda/amp/grad_scaler.py", "_maybe_opt_step step"),
-        ]),
+        .at("torch/amp/grad_scaler.py", "_maybe_opt_step step")
+        .at("torch/cuda/amp/grad_scaler.py", "_maybe_opt_step step"),
     BASE.entry("A21", "GradScaler.get_scale()")
         .triggers(&["scaler.get_scale()"])
         .op("GradScaler.get_scale -> aten::item")
@@ -86,7 +85,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("if step % 100 == 0:\n    log('scale', scaler.get_scale())")
         .mind("Code that compares the scale before and after update() to detect a skipped step needs it every step.")
         .sources("torch/amp/grad_scaler.py")
-        .site(&[("torch/amp/grad_scaler.py", "get_scale"), ("torch/cuda/amp/grad_scaler.py", "get_scale")]),
+        .at("torch/amp/grad_scaler.py", "get_scale")
+        .at("torch/cuda/amp/grad_scaler.py", "get_scale"),
     BASE.of_kind("A22", "optimizer state 'step' on the GPU", RoundTrip)
         .triggers(&["optimizer.step()"])
         .op("torch.optim.optimizer._get_value -> aten::item")
@@ -99,7 +99,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("With fused=True or capturable=True the counters must stay on the GPU.")
         .or(&["fused=True or capturable=True, with the counters left on the GPU"])
         .sources("pytorch#128208, pytorch#74424, Lightning#19955")
-        .site(&[("torch/optim/optimizer.py", "_get_value")]),
+        .at("torch/optim/optimizer.py", "_get_value"),
     BASE.of_kind("A23", "torch.optim.LBFGS", ControlFlow)
         .triggers(&["torch.optim.LBFGS(params)"])
         .op("LBFGS.step")
@@ -110,7 +110,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("opt = torch.optim.AdamW(params, fused=True)  # once\nclosure()\nopt.step()")
         .mind("Another optimizer converges differently.")
         .sources("torch/optim/lbfgs.py")
-        .site(&[("torch/optim/lbfgs.py", "")]),
+        .at("torch/optim/lbfgs.py", ""),
     BASE.of_kind("A24", "ReduceLROnPlateau.step(metric)", CpuCompute)
         .triggers(&["scheduler.step(metric)"])
         .op("ReduceLROnPlateau.step -> aten::item")
@@ -121,7 +121,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("value = val_loss.item()  # one read for both\nprint(value)\nscheduler.step(value)")
         .or(&["call the scheduler once per epoch"])
         .sources("torch/optim/lr_scheduler.py")
-        .site(&[("torch/optim/lr_scheduler.py", "step is_better")]),
+        .at("torch/optim/lr_scheduler.py", "step is_better"),
     BASE.of_kind("A25", "autograd anomaly detection", Kind::ErrorCheck)
         .category(DataDependentControlFlow)
         .triggers(&["torch.autograd.set_detect_anomaly(True)", "torch.autograd.detect_anomaly()"])
@@ -143,10 +143,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("d = torch.distributions.Normal(loc, scale, validate_args=False)")
         .mind("Invalid parameters then give wrong numbers or NaN instead of an error. Distribution.set_default_validate_args(False) does it for all.")
         .sources("torch/distributions/distribution.py; pytorch#48743")
-        .site(&[
-            ("torch/distributions/distribution.py", "__init__ _validate_sample"),
-            ("torch/distributions/distribution.py", ""),
-        ]),
+        .at("torch/distributions/distribution.py", "__init__ _validate_sample")
+        .at("torch/distributions/distribution.py", ""),
     BASE.of_kind("A27", "TransformerEncoder/Decoder without is_causal", Kind::ErrorCheck)
         .triggers(&[
             "nn.TransformerEncoder(layer, n)(x, mask=m)",
@@ -159,7 +157,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("out = encoder(x, mask=causal_mask, is_causal=True)")
         .mind("is_causal=True with a mask that is not causal gives wrong results: False for those. Of nn.TransformerDecoder it is tgt_is_causal=.")
         .sources("torch/nn/modules/transformer.py")
-        .site(&[("torch/nn/modules/transformer.py", "_detect_is_causal_mask")]),
+        .at("torch/nn/modules/transformer.py", "_detect_is_causal_mask"),
     BASE.of_kind("A28", "TransformerEncoder fast path with a padding mask", DynamicShape)
         .triggers(&["nn.TransformerEncoder(layer, n)(x, src_key_padding_mask=m)"])
         .op("aten::_nested_tensor_from_mask_left_aligned")
@@ -170,7 +168,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("encoder = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)  # once\nout = encoder(x, src_key_padding_mask=pad)")
         .mind("Padding is then computed too: slower if much of the batch is padding. Padded places are no longer zeros: mask them before you pool.")
         .sources("torch/nn/modules/transformer.py")
-        .site(&[("torch/nn/modules/transformer.py", "forward")]),
+        .at("torch/nn/modules/transformer.py", "forward"),
     BASE.of_kind("A29", "backward of prod or cumprod", ControlFlow)
         .triggers(&["x.prod()", "x.cumprod(0)"])
         .op("prod_backward, cumprod_backward -> aten::item")
@@ -218,7 +216,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("if step % 100 == 0:\n    writer.add_scalar('loss', loss, step)")
         .or(&["collect on the GPU, and log what was collected"])
         .sources("torch/utils/tensorboard/_convert_np.py")
-        .site(&[("torch/utils/tensorboard/_convert_np.py", "")]),
+        .at("torch/utils/tensorboard/_convert_np.py", ""),
     BASE.of_kind("A34", "torch.equal() on a DTensor", ControlFlow)
         .category(Distributed)
         .triggers(&["torch.equal(dtensor_a, dtensor_b)"])
@@ -230,7 +228,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("if step % 1000 == 0:\n    assert torch.equal(a, b)")
         .mind("Every rank must take the same branch, or the collective hangs.")
         .sources("torch/distributed/tensor/_dispatch.py")
-        .site(&[("torch/distributed/tensor/_dispatch.py", "dispatch _dispatch_fast_path_python_tail")]),
+        .at("torch/distributed/tensor/_dispatch.py", "dispatch _dispatch_fast_path_python_tail"),
     BASE.of_kind("A35", "NaN/inf or limit guard on a GPU value", ControlFlow)
         .triggers(&[
             "if not torch.isfinite(loss): raise RuntimeError()",
@@ -254,5 +252,5 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("foreach=True joins the kernels and not these reads.")
         .versions("PyTorch 2.5 and later, which has it")
         .sources("torch/optim/_adafactor.py")
-        .site(&[("torch/optim/_adafactor.py", "_single_tensor_adafactor _multi_tensor_adafactor")]),
+        .at("torch/optim/_adafactor.py", "_single_tensor_adafactor _multi_tensor_adafactor"),
 ];

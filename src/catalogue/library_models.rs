@@ -21,7 +21,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("After each token the loop asks whether to stop.")
         .fix(Leave, "no option on CUDA: once a token")
         .sources("transformers 5.23.0 (its DeferredStopCheck is for MPS alone)")
-        .site(&[(GENERATE, "__call__ _sample _beam_search _assisted_decoding")])
+        .at(GENERATE, "__call__ _sample _beam_search _assisted_decoding")
         .line("unfinished_sequences")
         .often("every token"),
     BASE.entry("L07", "generate(): finished flag over all ranks")
@@ -33,7 +33,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("out = model.generate(x, synced_gpus=True)")
         .after("out = model.generate(x, synced_gpus=False)")
         .mind("ZeRO-3 and FSDP need it: without it, ranks that finish early make the others hang.")
-        .site(&[(GENERATE, "_has_unfinished_sequences")])
+        .at(GENERATE, "_has_unfinished_sequences")
         .often("every token with ZeRO-3"),
     BASE.of_kind("L08", "generate(): streaming of tokens", CpuCompute)
         .category(DeviceMovement)
@@ -45,10 +45,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("streamer.put(tokens.cpu())")
         .after("if pending is not None:\n    copied.synchronize()  # copied = torch.cuda.Event()\n    streamer.put(pending)\npending = tokens.to('cpu', non_blocking=True)\ncopied.record()\n# after the loop\ncopied.synchronize()\nstreamer.put(pending)")
         .mind("Text appears one token later.")
-        .site(&[
-                (GENERATE, "_sample __call__ _assisted_decoding"),
-                ("transformers/generation/streamers.py", "put"),
-            ])
+        .at(GENERATE, "_sample __call__ _assisted_decoding")
+        .at("transformers/generation/streamers.py", "put")
         .line("streamer.put")
         .often("every token"),
     BASE.of_kind("L09", "generate(): checks of the inputs", Kind::ErrorCheck)
@@ -56,7 +54,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .trace("a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
         .why("Padding and special tokens are looked at once, to warn.")
         .fix(Leave, "little to gain: once per call")
-        .site(&[(GENERATE, "_prepare_attention_mask_for_generation _prepare_special_tokens generate")])
+        .at(GENERATE, "_prepare_attention_mask_for_generation _prepare_special_tokens generate")
         .often("once per call"),
     BASE.of_kind("L10", "generate(): n-gram tables on the CPU", CpuCompute)
         .category(DeviceMovement)
@@ -70,7 +68,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Another rule: the text differs.")
         .versions("no_repeat_ngram_size too in older versions; 5.17 finds its n-grams on the GPU")
         .sources("transformers 5.17.0")
-        .site(&[(PROCESSORS, "_get_ngrams _get_generated_ngrams _calc_banned_ngram_tokens")])
+        .at(PROCESSORS, "_get_ngrams _get_generated_ngrams _calc_banned_ngram_tokens")
         .often("every token and sequence"),
     BASE.of_kind("L11", "flash attention: unpadding by the attention mask", DynamicShape)
         .triggers(&["torch.nonzero(attention_mask.flatten())", "seqlens_in_batch.max().item()"])
@@ -82,7 +80,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("collator = DataCollatorWithFlattening(return_flash_attn_kwargs=True)")
         .mind("The batch becomes one long row; position_ids must restart per sequence.")
         .sources("VeOmni#136, transformers 5.23.0")
-        .site(&[(FLASH, "_get_unpad_data _unpad_input _upad_input")])
+        .at(FLASH, "_get_unpad_data _unpad_input _upad_input")
         .often("every layer with padding"),
     BASE.of_kind("L12", "flash attention: is the sequence packed?", ControlFlow)
         .triggers(&["_is_packed_sequence(position_ids, batch_size)"])
@@ -92,7 +90,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("out = model(input_ids=ids, position_ids=pos)")
         .after("out = model(input_ids=ids, position_ids=pos, cu_seq_lens_q=cu, cu_seq_lens_k=cu,\n            max_length_q=longest, max_length_k=longest)")
         .mind("longest must be a Python int.")
-        .site(&[(FLASH, "_is_packed_sequence _flash_attention_forward")])
+        .at(FLASH, "_is_packed_sequence _flash_attention_forward")
         .often("every layer with batch size 1"),
     BASE.of_kind("L13", "flash attention: lengths from position_ids", DynamicShape)
         .triggers(&["prepare_fa_kwargs_from_position_ids(position_ids)"])
@@ -103,7 +101,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("out = model(input_ids=ids, position_ids=pos)")
         .after("out = model(input_ids=ids, position_ids=pos, cu_seq_lens_q=cu, cu_seq_lens_k=cu,\n            max_length_q=longest, max_length_k=longest)")
         .mind("longest must be a Python int.")
-        .site(&[(FLASH, "prepare_fa_kwargs_from_position_ids _prepare_from_posids prepare_fa2_from_position_ids")])
+        .at(FLASH, "prepare_fa_kwargs_from_position_ids _prepare_from_posids prepare_fa2_from_position_ids")
         .often("every layer"),
     BASE.of_kind("L14", "attention masks: can the mask be skipped?", ControlFlow)
         .triggers(&[
@@ -118,10 +116,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("out = model(input_ids=ids, attention_mask=None)")
         .mind("Only for batches without padding. Without a cache (use_cache=False) position_ids are looked at instead, unless the mask is 4-D.")
         .or(&["a ready 4-D mask"])
-        .site(&[
-                (MASKS, "find_packed_sequence_indices _ignore_causal_mask_sdpa _ignore_bidirectional_mask_sdpa flash_attention_mask flex_attention_mask"),
-                (OLD_MASKS, "_ignore_causal_mask_sdpa _prepare_4d_attention_mask_for_sdpa _prepare_4d_causal_attention_mask_for_sdpa"),
-            ])
+        .at(MASKS, "find_packed_sequence_indices _ignore_causal_mask_sdpa _ignore_bidirectional_mask_sdpa flash_attention_mask flex_attention_mask")
+        .at(OLD_MASKS, "_ignore_causal_mask_sdpa _prepare_4d_attention_mask_for_sdpa _prepare_4d_causal_attention_mask_for_sdpa")
         .often("every forward"),
     BASE.of_kind("L15", "rotary embeddings: dynamic scaling", ControlFlow)
         .triggers(&["if seq_len > max_seq_len_cached"])
@@ -132,7 +128,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("config.rope_parameters.update(rope_type='linear', factor=4.0)")
         .mind("The model must have been trained for that scaling: results differ. Before transformers 5: rope_scaling.")
         .versions("longrope too before transformers 5.23: upgrade")
-        .site(&[(ROPE, "dynamic_frequency_update longrope_frequency_update wrapper")])
+        .at(ROPE, "dynamic_frequency_update longrope_frequency_update wrapper")
         .often("every forward"),
     BASE.of_kind("L16", "mixture of experts: loop over the experts hit", DynamicShape)
         .triggers(&["for expert_idx in expert_hit", "torch.where(expert_mask[expert_idx])"])
@@ -143,13 +139,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("model = AutoModelForCausalLM.from_pretrained(name, experts_implementation='eager')")
         .after("model = AutoModelForCausalLM.from_pretrained(name, experts_implementation='grouped_mm')")
         .mind("Needs a recent transformers, of which it is the default, and a GPU that torch's grouped matrix multiplication supports.")
-        .site(&[
-                ("models/mixtral/modeling_mixtral.py", "forward"),
-                ("models/qwen3_moe/modeling_qwen3_moe.py", "forward"),
-                ("models/qwen2_moe/modeling_qwen2_moe.py", "forward"),
-                ("models/deepseek_v3/modeling_deepseek_v3.py", "forward"),
-                ("models/olmoe/modeling_olmoe.py", "forward"),
-            ])
+        .at("models/mixtral/modeling_mixtral.py", "forward")
+        .at("models/qwen3_moe/modeling_qwen3_moe.py", "forward")
+        .at("models/qwen2_moe/modeling_qwen2_moe.py", "forward")
+        .at("models/deepseek_v3/modeling_deepseek_v3.py", "forward")
+        .at("models/olmoe/modeling_olmoe.py", "forward")
         .package("transformers")
         .line("expert")
         .often("every mixture-of-experts layer"),
@@ -162,7 +156,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("for i, end in enumerate(offs.tolist()):\n    out[start:end] = x[start:end] @ w[i]\n    start = end")
         .after("out = torch._grouped_mm(x, w, offs=offs)")
         .mind("A private function with its own limits on dtype and alignment.")
-        .site(&[("transformers/integrations/moe.py", "")])
+        .at("transformers/integrations/moe.py", "")
         .often("every mixture-of-experts layer"),
     BASE.of_kind("L18", "vision-language models: split by lengths", DynamicShape)
         .triggers(&["torch.split(tensor, lengths.tolist(), dim=2)"])
@@ -173,11 +167,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("model = AutoModel.from_pretrained(name)")
         .after("model = AutoModel.from_pretrained(name, attn_implementation='flash_attention_2')")
         .mind("Needs flash-attn and half precision.")
-        .site(&[
-                ("models/qwen2_5_vl/modeling_qwen2_5_vl.py", "forward"),
-                ("models/qwen2_vl/modeling_qwen2_vl.py", "forward"),
-                ("models/qwen3_vl/modeling_qwen3_vl.py", "forward"),
-            ])
+        .at("models/qwen2_5_vl/modeling_qwen2_5_vl.py", "forward")
+        .at("models/qwen2_vl/modeling_qwen2_vl.py", "forward")
+        .at("models/qwen3_vl/modeling_qwen3_vl.py", "forward")
         .package("transformers")
         .line("lengths.tolist()")
         .often("every vision layer"),
@@ -190,7 +182,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("scheduler.set_timesteps(50, device='cuda')")
         .after("scheduler.set_timesteps(50, device='cuda')\nscheduler.set_begin_index(0)")
         .mind("In a sampling loop of one's own, after set_timesteps; the index must be the true first step. Never where add_noise() serves training: all samples would get the noise of that step. A pipeline sets it anew.")
-        .site(&[("diffusers/schedulers/", "index_for_timestep _init_step_index")])
+        .at("diffusers/schedulers/", "index_for_timestep _init_step_index")
         .often("first step of a call"),
     BASE.of_kind("L56", "PyG: sizes from the largest index", HostKnown)
         .category(DynamicShapes)
@@ -202,20 +194,18 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("out = global_mean_pool(x, batch, size=data.num_graphs)")
         .mind("The value must be that of the batch. max_num_nodes of to_dense_adj is checked by reads of its own; dense_to_sparse takes no size.")
         .or(&["as the function takes it: dim_size, batch_size, max_num_nodes, num_nodes, num_classes, num_groups"])
-        .site(&[
-                ("torch_geometric/utils/_scatter.py", "scatter group_argsort"),
-                ("torch_geometric/utils/_to_dense_batch.py", "to_dense_batch"),
-                ("torch_geometric/utils/_to_dense_adj.py", "to_dense_adj"),
-                ("torch_geometric/utils/to_dense_batch.py", "to_dense_batch"),
-                ("torch_geometric/utils/to_dense_adj.py", "to_dense_adj"),
-                ("torch_geometric/utils/_one_hot.py", "one_hot"),
-                ("torch_geometric/utils/num_nodes.py", "maybe_num_nodes"),
-                ("torch_geometric/nn/aggr/base.py", "__call__"),
-                ("torch_geometric/nn/pool/glob.py", ""),
-                ("torch_geometric/nn/pool/", "avg_pool_x max_pool_x"),
-                ("torch_geometric/utils/sparse.py", ""),
-                ("torch_geometric/utils/mask.py", "index_to_mask"),
-            ])
+        .at("torch_geometric/utils/_scatter.py", "scatter group_argsort")
+        .at("torch_geometric/utils/_to_dense_batch.py", "to_dense_batch")
+        .at("torch_geometric/utils/_to_dense_adj.py", "to_dense_adj")
+        .at("torch_geometric/utils/to_dense_batch.py", "to_dense_batch")
+        .at("torch_geometric/utils/to_dense_adj.py", "to_dense_adj")
+        .at("torch_geometric/utils/_one_hot.py", "one_hot")
+        .at("torch_geometric/utils/num_nodes.py", "maybe_num_nodes")
+        .at("torch_geometric/nn/aggr/base.py", "__call__")
+        .at("torch_geometric/nn/pool/glob.py", "")
+        .at("torch_geometric/nn/pool/", "avg_pool_x max_pool_x")
+        .at("torch_geometric/utils/sparse.py", "")
+        .at("torch_geometric/utils/mask.py", "index_to_mask")
         .often("every layer"),
     BASE.of_kind("L95", "tokenizers: tokens become text", CpuCompute)
         .category(DeviceMovement)
@@ -225,7 +215,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("Text is made on the CPU, of all tokens.")
         .fix(Leave, "nothing to do: the text needs the tokens")
         .sources("transformers 5.17.0")
-        .site(&[("transformers/tokenization_utils_base.py", "batch_decode decode")])
+        .at("transformers/tokenization_utils_base.py", "batch_decode decode")
         .often("every text"),
     BASE.of_kind("L58", "flash-attn: unpad_input()", DynamicShape)
         .triggers(&["unpad_input(x, mask)"])
@@ -237,6 +227,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("x, idx, cu, longest, _ = unpad_input(x, mask)\nfor layer in layers:\n    x = layer(x, cu, longest)\nx = pad_input(x, idx, batch, seq)")
         .mind("Layers must accept unpadded input.")
         .sources("flash-attn 2.8.3")
-        .site(&[("flash_attn/bert_padding.py", "unpad_input unpad_input_for_concatenated_sequences")])
+        .at("flash_attn/bert_padding.py", "unpad_input unpad_input_for_concatenated_sequences")
         .often("every layer or batch"),
 ];

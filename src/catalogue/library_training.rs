@@ -15,7 +15,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("args = TrainingArguments(output_dir='out', logging_nan_inf_filter=False)")
         .mind("A NaN loss then shows as NaN in the log, in all later averages too, and a NaN batch makes eval_loss NaN, by which the best model and early stopping go.")
         .sources("transformers#33693, transformers 5.23.0")
-        .site(&[(TRAINER, "_inner_training_loop _run_epoch train")])
+        .at(TRAINER, "_inner_training_loop _run_epoch train")
         .line("torch.isnan(tr_loss_step)")
         .often("every micro-step"),
     BASE.entry("L02", "Trainer: average loss for the log")
@@ -24,7 +24,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("args = TrainingArguments(output_dir='out', logging_steps=1)")
         .after("args = TrainingArguments(output_dir='out', logging_steps=100)")
         .mind("eval_steps follows logging_steps where it is not given: give it (early stopping, best model).")
-        .site(&[(TRAINER, "_maybe_log_save_evaluate")])
+        .at(TRAINER, "_maybe_log_save_evaluate")
         .line("tr_loss_scalar")
         .often("every logging_steps"),
     BASE.entry("L03", "Trainer: gradient norm for the log")
@@ -33,7 +33,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("args = TrainingArguments(output_dir='out', logging_steps=1)")
         .after("args = TrainingArguments(output_dir='out', logging_steps=100)")
         .mind("With DeepSpeed the norm is read in every step all the same. eval_steps follows logging_steps where it is not given.")
-        .site(&[(TRAINER, "_maybe_log_save_evaluate _get_grad_norm _inner_training_loop")])
+        .at(TRAINER, "_maybe_log_save_evaluate _get_grad_norm _inner_training_loop")
         .line("grad_norm.item()")
         .often("every logging_steps; every step with DeepSpeed"),
     BASE.entry("L04", "Trainer: count of input tokens")
@@ -44,14 +44,14 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("args = TrainingArguments(output_dir='out', include_num_input_tokens_seen=True)")
         .after("args = TrainingArguments(output_dir='out')")
         .mind("The log no longer has the count: take it from the data.")
-        .site(&[(TRAINER, "_inner_training_loop _track_num_input_tokens _run_epoch")])
+        .at(TRAINER, "_inner_training_loop _track_num_input_tokens _run_epoch")
         .line("gather(input_tokens)")
         .often("every step with include_num_input_tokens_seen"),
     BASE.entry("L05", "Trainer: final training loss")
         .triggers(&["self._tr_loss.item()"])
         .why("The total loss is read once, at the end.")
         .fix(Leave, "nothing to do: once at the end")
-        .site(&[(TRAINER, "_finalize_training _inner_training_loop train")])
+        .at(TRAINER, "_finalize_training _inner_training_loop train")
         .line("tr_loss.item()")
         .often("once"),
     BASE.entry("L19", "Lightning: metric in the progress bar")
@@ -62,7 +62,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("self.log('loss', loss)")
         .mind("The bar no longer shows it, the logger does, every log_every_n_steps. prog_bar must not change from step to step.")
         .sources("Lightning#21232, Lightning 2.6.6")
-        .site(&[("lightning/pytorch/trainer/connectors/logger_connector/result.py", "metrics update_metrics")])
+        .at("lightning/pytorch/trainer/connectors/logger_connector/result.py", "metrics update_metrics")
         .line("convert_tensors_to_scalars")
         .often("every step and metric with prog_bar=True"),
     BASE.entry("L20", "Lightning: metrics sent to the logger")
@@ -70,10 +70,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Delay, "raise log_every_n_steps")
         .before("trainer = Trainer(log_every_n_steps=1)")
         .after("trainer = Trainer(log_every_n_steps=100)")
-        .site(&[
-                ("lightning/pytorch/trainer/connectors/logger_connector/logger_connector.py", "log_metrics"),
-                ("lightning/fabric/utilities/apply_func.py", "to_item convert_tensors_to_scalars"),
-            ])
+        .at("lightning/pytorch/trainer/connectors/logger_connector/logger_connector.py", "log_metrics")
+        .at("lightning/fabric/utilities/apply_func.py", "to_item convert_tensors_to_scalars")
         .often("every log_every_n_steps"),
     BASE.of_kind("L21", "Lightning: SIGTERM broadcast", Kind::ErrorCheck)
         .category(Distributed)
@@ -86,10 +84,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("from lightning.pytorch.loops.training_epoch_loop import _TrainingEpochLoop as Loop\nask = Loop._broadcast_sigterm_tensor\ndef rarely(self):\n    if self.batch_idx % 100 == 0:\n        ask(self)\nLoop._broadcast_sigterm_tensor = rarely\ntrainer.fit(model)")
         .mind("A pre-empted job notices the signal later.")
         .sources("Lightning#21640, Lightning#21487, Lightning 2.6.6")
-        .site(&[(
-                "lightning/pytorch/loops/training_epoch_loop.py",
-                "_broadcast_sigterm_tensor broadcast_sigterm_tensor",
-            )])
+        .at("lightning/pytorch/loops/training_epoch_loop.py", "_broadcast_sigterm_tensor broadcast_sigterm_tensor")
         .often("every step with several ranks"),
     BASE.of_kind("L22", "Lightning: EarlyStopping", ControlFlow)
         .triggers(&["EarlyStopping(monitor='val_loss')"])
@@ -99,10 +94,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("cb = EarlyStopping('val_loss', check_on_train_epoch_end=False)")
         .after("cb = EarlyStopping('val_loss', check_on_train_epoch_end=True)")
         .mind("Patience then counts epochs. Not with check_val_every_n_epoch above 1; with one validation an epoch it changes nothing.")
-        .site(&[(
-                "lightning/pytorch/callbacks/early_stopping.py",
-                "_evaluate_stopping_criteria _run_early_stopping_check",
-            )])
+        .at("lightning/pytorch/callbacks/early_stopping.py", "_evaluate_stopping_criteria _run_early_stopping_check")
         .often("every validation"),
     BASE.of_kind("L23", "Lightning: ModelCheckpoint", ControlFlow)
         .triggers(&["ModelCheckpoint(monitor='val_loss')"])
@@ -112,10 +104,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("cb = ModelCheckpoint(monitor='val_loss', every_n_train_steps=10)")
         .after("cb = ModelCheckpoint(monitor='val_loss', every_n_epochs=1)")
         .mind("Other checkpoints are kept, and a resumed run does not take over which were best.")
-        .site(&[(
-                "lightning/pytorch/callbacks/model_checkpoint.py",
-                "check_monitor_top_k _update_best_and_save",
-            )])
+        .at("lightning/pytorch/callbacks/model_checkpoint.py", "check_monitor_top_k _update_best_and_save")
         .often("every checkpoint check"),
     BASE.of_kind("L24", "Lightning: detect_anomaly", Kind::ErrorCheck)
         .triggers(&["Trainer(detect_anomaly=True)"])
@@ -126,7 +115,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("trainer = Trainer(detect_anomaly=True)")
         .after("trainer = Trainer()")
         .versions("the loss as well in older versions")
-        .site(&[("lightning/pytorch/loops/utilities.py", "check_finite_loss")])
+        .at("lightning/pytorch/loops/utilities.py", "check_finite_loss")
         .often("every step with detect_anomaly"),
     BASE.of_kind("L25", "Lightning: ThroughputMonitor", Timing)
         .triggers(&["ThroughputMonitor(batch_size_fn)"])
@@ -138,7 +127,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("trainer = Trainer(callbacks=[ThroughputMonitor(batch_size_fn=len)])")
         .after("trainer = Trainer()")
         .driver_api(CTX_SYNC)
-        .site(&[("lightning/pytorch/callbacks/throughput_monitor.py", "")])
+        .at("lightning/pytorch/callbacks/throughput_monitor.py", "")
         .often("every step"),
     BASE.entry("L26", "Lightning: rich progress bar")
         .triggers(&["RichProgressBar()"])
@@ -148,7 +137,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("trainer = Trainer(callbacks=[TQDMProgressBar(refresh_rate=50)])")
         .mind("Metrics with prog_bar=True are read in every batch all the same: log them without.")
         .or(&["enable_progress_bar=False"])
-        .site(&[("lightning/pytorch/callbacks/progress/rich_progress.py", "")])
+        .at("lightning/pytorch/callbacks/progress/rich_progress.py", "")
         .often("every refresh"),
     BASE.of_kind("L27", "torchmetrics: validation of classification targets", Kind::ErrorCheck)
         .triggers(&["MulticlassAccuracy(num_classes=10)", "torch.unique(target)"])
@@ -159,7 +148,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("acc = MulticlassAccuracy(num_classes=10)")
         .after("acc = MulticlassAccuracy(num_classes=10, validate_args=False)")
         .mind("Wrong labels are no longer reported.")
-        .site(&[("torchmetrics/functional/classification/", "*_tensor_validation")])
+        .at("torchmetrics/functional/classification/", "*_tensor_validation")
         .often("every update"),
     BASE.of_kind("L28", "torchmetrics: NaN check of MeanMetric, SumMetric", Kind::ErrorCheck)
         .triggers(&["MeanMetric()", "SumMetric()"])
@@ -170,7 +159,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("m = MeanMetric(nan_strategy='disable')")
         .mind("NaN values then reach the mean.")
         .sources("torchmetrics#2943, torchmetrics 1.9.0")
-        .site(&[("torchmetrics/aggregation.py", "_cast_and_nan_check_input")])
+        .at("torchmetrics/aggregation.py", "_cast_and_nan_check_input")
         .often("every update"),
     BASE.of_kind("L29", "torchmetrics: bincount", DynamicShape)
         .triggers(&["torchmetrics.utilities.data._bincount(x)"])
@@ -182,7 +171,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("n = torch.zeros(C, dtype=torch.long, device='cuda').scatter_add_(0, x, torch.ones_like(x))")
         .mind("Values must lie in 0..C-1.")
         .sources("torchmetrics#1413, torchmetrics#2638, torchmetrics 1.9.0")
-        .site(&[("torchmetrics/utilities/data.py", "_bincount")])
+        .at("torchmetrics/utilities/data.py", "_bincount")
         .often("every update"),
     BASE.of_kind("L30", "torchmetrics: gathering tensors of unequal shape", DynamicShape)
         .triggers(&["gather_all_tensors(x)"])
@@ -192,6 +181,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("self.add_state('preds', default=[], dist_reduce_fx='cat')")
         .after("self.add_state('total', default=torch.tensor(0.0), dist_reduce_fx='sum')")
         .mind("Only where the metric can be computed from sums.")
-        .site(&[("torchmetrics/utilities/distributed.py", "gather_all_tensors")])
+        .at("torchmetrics/utilities/distributed.py", "gather_all_tensors")
         .often("every sync"),
 ];

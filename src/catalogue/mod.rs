@@ -87,12 +87,12 @@ pub struct Fix {
 impl Pattern {
     /// Where library code holds it; `None` for what only the user's own lines do.
     pub fn library(&self) -> Option<&LibrarySite> {
-        Some(&self.library).filter(|site| !site.frames.is_empty())
+        Some(&self.library).filter(|site| !site.frames[0].0.is_empty())
     }
 
     /// Issues and sources that confirm it.
     pub fn confirmed_by(&self) -> &'static str {
-        let file = self.library.frames.first().map_or("", |frame| frame.0);
+        let file = self.library.frames[0].0;
         let read = READ_IN.iter().find(|(folder, _)| self.sources.is_empty() && file.starts_with(folder));
         read.map_or(self.sources, |(_, version)| version)
     }
@@ -119,7 +119,7 @@ impl Pattern {
         versions: "",
         driver_api: STREAM_SYNC,
         sources: "",
-        library: LibrarySite { package: "", frames: &[], line_text: "", frequency: "" },
+        library: LibrarySite { package: "", frames: [("", ""); MOST_PLACES], line_text: "", frequency: "" },
     };
 }
 
@@ -210,6 +210,9 @@ impl Category {
     pub const OF_GUIDE: usize = 9;
 }
 
+/// Files that an entry names at most.
+const MOST_PLACES: usize = 12;
+
 /// Where a library's own code waits.
 #[derive(Clone, Copy, Debug)]
 pub struct LibrarySite {
@@ -218,7 +221,7 @@ pub struct LibrarySite {
     /// The innermost library frame decides: (file path ends with, names of functions with blanks between them; empty = any
     /// function). A bare file name is that of a script, which people copy into their own code. A path that ends with `/` is
     /// a folder that the file lies in; `*_validation` is any function whose name ends so.
-    frames: &'static [(&'static str, &'static str)],
+    frames: [(&'static str, &'static str); MOST_PLACES],
     /// Text of the line, a distinctive part; empty where the file and function suffice.
     pub line_text: &'static str,
     /// How often it runs: "every step"; empty where that is not known.
@@ -234,7 +237,8 @@ impl LibrarySite {
 
     /// File and function of each frame.
     pub fn places(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.frames.iter().flat_map(|&(file, functions)| functions.split(' ').map(move |name| (file, name)))
+        let frames = self.frames.iter().take_while(|(file, _)| !file.is_empty());
+        frames.flat_map(|&(file, functions)| functions.split(' ').map(move |name| (file, name)))
     }
 }
 
@@ -263,7 +267,6 @@ says! {
     after(&'static str) => fix.after;
     mind(&'static str) => fix.caveat;
     or(&'static [&'static str]) => fix.alternatives;
-    site(&'static [(&'static str, &'static str)]) => library.frames;
     package(&'static str) => library.package;
     line(&'static str) => library.line_text;
     often(&'static str) => library.frequency;
@@ -301,6 +304,21 @@ impl Pattern {
     /// Usually there on purpose.
     const fn intended(self) -> Self {
         Self { intended: true, ..self }
+    }
+
+    /// Where library code waits: one more file, and functions there.
+    const fn at(mut self, file: &'static str, functions: &'static str) -> Self {
+        let mut next = 0;
+        while !self.library.frames[next].0.is_empty() {
+            next += 1;
+        }
+        self.library.frames[next] = (file, functions);
+        self
+    }
+
+    /// The same of one file.
+    const fn site(self, [(file, functions)]: &[(&'static str, &'static str); 1]) -> Self {
+        self.at(file, functions)
     }
 
     /// How to get rid of it.

@@ -77,11 +77,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Tensors that share memory (tied weights) are written twice; in nested states, as of optimizers, every level needs it.")
         .or(&["dcp.async_save() writes the file on another thread: its copies to the host wait as before; another file format, one save at a time"])
         .sources("torch/serialization.py, torch/distributed/checkpoint")
-        .site(&[
-            ("torch/serialization.py", "save _save _legacy_save persistent_id"),
-            ("torch/distributed/checkpoint/filesystem.py", ""),
-            ("torch/distributed/checkpoint/staging.py", ""),
-        ]),
+        .at("torch/serialization.py", "save _save _legacy_save persistent_id")
+        .at("torch/distributed/checkpoint/filesystem.py", "")
+        .at("torch/distributed/checkpoint/staging.py", ""),
     BASE.of_kind("D08", "collecting predictions batch by batch", Logging)
         .triggers(&["preds.append(p.cpu())"])
         .op("aten::to")

@@ -70,7 +70,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("done = (tokens == eos_id).any()  # stays on the GPU")
         .mind("A Python branch on the mask waits again.")
         .sources("torch/_tensor.py")
-        .site(&[("torch/_tensor.py", "__contains__")]),
+        .at("torch/_tensor.py", "__contains__"),
     BASE.of_kind("A07", "a CUDA tensor used as a size, a range or a list index", DynamicShape)
         .triggers(&["range(t)", "lst[t]", "torch.zeros(t)", "torch.arange(t)", "x.view(t, -1)", "x.repeat(t)"])
         .op("Tensor.__index__")

@@ -61,7 +61,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("packed = pack_padded_sequence(x, lengths_cpu)  # sorted by the collate function")
         .mind("Sorting changes the order of the batch.")
         .sources("torch/nn/utils/rnn.py")
-        .site(&[("torch/nn/utils/rnn.py", "pack_padded_sequence")]),
+        .at("torch/nn/utils/rnn.py", "pack_padded_sequence"),
     BASE.of_kind("B28", "pad_packed_sequence()", HostKnown)
         .category(DeviceMovement)
         .triggers(&["pad_packed_sequence(packed)"])
@@ -73,7 +73,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("# the collate function sorts the batch by length\npacked = pack_padded_sequence(x, lengths)\nout, _ = pad_packed_sequence(rnn(packed)[0])")
         .mind("Sorting changes the order of the batch.")
         .sources("torch/nn/utils/rnn.py; seen in captures")
-        .site(&[("torch/nn/utils/rnn.py", "pad_packed_sequence")]),
+        .at("torch/nn/utils/rnn.py", "pad_packed_sequence"),
     BASE.of_kind("B21", "F.ctc_loss() with CUDA lengths", RoundTrip)
         .category(DeviceMovement)
         .triggers(&["F.ctc_loss(log_probs, targets, input_lengths, target_lengths)"])
@@ -157,5 +157,5 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("loss = F.nll_loss(adaptive.log_prob(x), y)")
         .mind("log_prob() computes all n classes for every row, which the module is there to avoid: measure it. For predict(x), adaptive.log_prob(x).argmax(1) gives the same classes. x has two dimensions.")
         .sources("torch/nn/modules/adaptive.py of 2.11: 6 waits with two cutoffs, none by log_prob(), equal loss and gradient")
-        .site(&[("torch/nn/modules/adaptive.py", "forward predict")]),
+        .at("torch/nn/modules/adaptive.py", "forward predict"),
 ];
