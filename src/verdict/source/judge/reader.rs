@@ -2,6 +2,7 @@
 
 use super::rules::{GUARD, VALIDATION, way_on};
 use super::{explicit, surroundings};
+use crate::catalogue;
 use crate::model::Frame;
 use crate::model::edit::Outcome;
 use crate::rules::grade::{self, Grade};
@@ -137,6 +138,12 @@ impl<'c, 'a> Case<'c, 'a> {
         says(grade, kind, pattern, format!("`{}` {what}", self.text))
     }
 
+    /// The same of what the catalogue has an entry for, which says of which kind it is: a value that is read, where its use decides.
+    pub(super) fn entry(self, grade: Grade, pattern: &'static str, what: &str) -> Verdict {
+        let kind = catalogue::by_id(pattern).and_then(|entry| entry.kind);
+        self.says(grade, kind.unwrap_or(Kind::ValueRead), pattern, what)
+    }
+
     /// `torch.tensor([a, b])` of tensors on the device: one read for each element. A tensor made for the device sends them back.
     fn elements(self) -> Verdict {
         let device = nodes::call(self.here.path).and_then(|call| self.here.device_argument(call));
@@ -144,7 +151,7 @@ impl<'c, 'a> Case<'c, 'a> {
             return self.value("A13", true);
         }
         let what = "reads its elements from the device one by one and sends them back: `torch.stack` keeps them there";
-        self.says(grade::S07_ELEMENTS, Kind::RoundTrip, "A13", what)
+        self.entry(grade::S07_ELEMENTS, "A13", what)
     }
 
     /// Whether what makes a tensor copies another one whole, rather than reading elements of a list one by one:
@@ -169,7 +176,7 @@ impl<'c, 'a> Case<'c, 'a> {
             (Some(true), _) => self.value("D01", true),
             (Some(false), SyncExpr::Create(_)) => {
                 let grade = if known { grade::S08 } else { grade::S08_LINE };
-                self.says(grade, Kind::Upload, "C01", "builds its tensor on the CPU and waits for the upload")
+                self.entry(grade, "C01", "builds its tensor on the CPU and waits for the upload")
             }
             (Some(false), sync) => {
                 let moved = nodes::call(self.here.path).and_then(nodes::receiver);
@@ -225,7 +232,7 @@ impl<'c, 'a> Case<'c, 'a> {
             matches!(self.sync, SyncExpr::Truth | SyncExpr::Bool | SyncExpr::Item | SyncExpr::Convert(_));
         let constant = settled_by(self.here.path).filter(|_| asks)?;
         let what = format!("decides nothing: `{}` settles the test, ask it first", constant.id);
-        Some(self.says(grade::S20_SETTLED, Kind::HostKnown, "A40", &what))
+        Some(self.entry(grade::S20_SETTLED, "A40", &what))
     }
 
     /// Text made from a tensor.
