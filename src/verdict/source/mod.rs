@@ -101,7 +101,7 @@ pub fn read_site(tree: &SourceTree, frames: &[Frame], observed: &Observed<'_>) -
     let Some(frame) = frames.first() else { return Finding::NoSource };
     let Some(file) = tree.open(&frame.file) else { return Finding::NoSource };
     let placements = Placements::new(&file);
-    let candidates = match locate::line::locate(&file, frame, observed, &placements) {
+    let candidates = match locate::line::locate(frame, observed, &placements) {
         Ok(candidates) => candidates,
         Err(reason) => return Finding::Stale { reason },
     };

@@ -226,12 +226,8 @@ pub fn settled_by<'a>(path: &[Node<'a>]) -> Option<&'a ExprName> {
 
 /// Whether a name is always true or always false: a constant of the module that is assigned once, to a literal.
 fn constant(value: &Expr, path: &[Node<'_>]) -> Option<bool> {
-    let name = value.as_name_expr()?;
-    let owner = scope::owner(path, &name.id);
-    let stores = scope::occurrences(&owner, &name.id).into_iter().filter(|one| !one.load);
-    let only = nodes::only(stores).filter(|_| owner.len() == 1)?;
-    let [_, Node::StmtAssign(ast), _] = only.path[..] else { return None };
-    match &*ast.value {
+    let (value, _) = scope::only_value(path, value.as_name_expr()?).filter(|(_, at)| at.len() == 3)?;
+    match value {
         Expr::BooleanLiteral(ast) => Some(ast.value),
         Expr::NoneLiteral(_) => Some(false),
         value => nodes::int(value).map(|int| int != 0),

@@ -42,7 +42,8 @@ impl Home<'_> {
             Expr::Attribute(ast) => {
                 let Expr::Name(object) = &*ast.value else { return false };
                 let field = ast.attr.as_str();
-                let own = self.stores(field).iter().all(is_of_self);
+                let of_self = |path| nodes::attribute(path).is_some_and(|ast| dotted(&ast.value) == "self");
+                let own = self.stores(field).iter().all(|path| of_self(path));
                 own && self.once(&object.id, path, &|home, value| home.gives(value, field))
             }
             _ => false,
@@ -133,10 +134,6 @@ impl Home<'_> {
         let program = Program { recorded: &recorded, ..self.program };
         Some(look(Home { program, file: &file }, &name))
     }
-}
-
-fn is_of_self(path: &Path<'_>) -> bool {
-    nodes::attribute(path).is_some_and(|ast| dotted(&ast.value) == "self")
 }
 
 /// Whether a loop or a comprehension of its function holds the last node.

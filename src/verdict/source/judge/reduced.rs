@@ -42,6 +42,12 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
+    /// Notes a count, two levels above the last node of `path`, where the way ends.
+    fn count(&mut self, path: &[Node<'a>]) -> Option<usize> {
+        self.counts.push(path[..path.len() - 2].to_vec());
+        Some(0)
+    }
+
     /// Notes a total, which the call at the end of `path` makes.
     fn total(&mut self, name: &str, tested: bool, path: &[Node<'a>]) {
         self.mean |= name == "mean";
@@ -158,24 +164,21 @@ impl<'a> Case<'_, 'a> {
         match (nodes::above(path, 1)?, nodes::above(path, 2)) {
             (Node::ExprAttribute(ast), Some(Node::ExprCall(call))) => {
                 let number = matches!(ast.attr.as_str(), "numel" | "size");
-                if number && (asked.mask.is_none() || names_no_other(call)) {
-                    asked.counts.push(path[..path.len() - 2].to_vec());
-                    return Some(0);
+                match number && (asked.mask.is_none() || names_no_other(call)) {
+                    true => asked.count(path),
+                    false => self.called(call, 0, path, asked, tested),
                 }
-                self.called(call, 0, path, asked, tested)
             }
             (Node::ExprAttribute(ast), Some(Node::ExprSubscript(index)))
                 if ast.attr.as_str() == "shape" && is_first(&index.slice) =>
             {
-                asked.counts.push(path[..path.len() - 2].to_vec());
-                Some(0)
+                asked.count(path)
             }
             (Node::Arguments(_), Some(Node::ExprCall(call))) => {
                 let callee = dotted(&call.func);
                 let base = split_callee(&callee).0;
                 if callee == "len" {
-                    asked.counts.push(path[..path.len() - 2].to_vec());
-                    return Some(0);
+                    return asked.count(path);
                 }
                 // Of a method, the receiver is another operand.
                 let (torch, receiver) = (TORCH.has(base), nodes::receiver(call));
@@ -242,12 +245,9 @@ impl<'a> Case<'_, 'a> {
         match other {
             Expr::Call(call) if nodes::name(&call.func) == "masked_select" => mask(call).is_some_and(same),
             Expr::Subscript(ast) if same(&ast.slice) => true,
-            Expr::Name(name) => match nodes::only(scope::bindings(path, &name.id)).and_then(scope::value) {
-                Some((value @ (Expr::Call(_) | Expr::Subscript(_)), place)) => {
-                    self.fits(value, &place, asked)
-                }
-                _ => false,
-            },
+            Expr::Name(name) => scope::only_value(path, name).is_some_and(|(value, place)| {
+                matches!(value, Expr::Call(_) | Expr::Subscript(_)) && self.fits(value, &place, asked)
+            }),
             Expr::UnaryOp(ast) => self.fits(&ast.operand, path, asked),
             _ => other.is_number_literal_expr() && self.here.find(other) == Placement::Host,
         }

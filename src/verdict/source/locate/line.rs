@@ -4,7 +4,7 @@ use super::fit::{self, Fit, fit};
 use super::observed::Observed;
 use super::sync_expr::{SyncExpr, converted, guesses};
 use crate::model::Frame;
-use crate::verdict::source::infer::{Placement, Placements};
+use crate::verdict::source::infer::{Here, Placement, Placements};
 use crate::verdict::source::parse::{
     Node, Path, Source, dotted, last,
     nodes::{self, scope},
@@ -36,10 +36,8 @@ pub enum Tier {
     Exact,
 }
 
-/// Why a line does not hold what the trace saw.
-pub type Stale = String;
-
-/// The expressions of the frame's line that fit the trace; all of them fit equally well.
+/// The expressions of the frame's line that fit the trace, all of them equally well; else why the line does not hold what the
+/// trace saw.
 ///
 /// Definition: every node whose statement spans the line is asked what it can do ([`guesses`]); a guess stays if it runs in the
 /// frame's function and fits the trace ([`fit()`]). Of those, the best survive, in this order: named by the trace over open;
@@ -52,18 +50,19 @@ pub type Stale = String;
 /// ```
 /// Cost: one walk over the statements that span the line.
 pub fn locate<'a>(
-    file: &'a Source,
     frame: &Frame,
     observed: &Observed<'_>,
     placements: &Placements<'a>,
-) -> Result<Vec<Candidate<'a>>, Stale> {
+) -> Result<Vec<Candidate<'a>>, String> {
+    let file = placements.file;
     let Some(line) = file.line_range(frame.line) else {
         return Err(format!("the file has {} lines", file.line_count()));
     };
     let mut found = Vec::new();
     let mut elsewhere = None;
     walk_line(file, line, &mut |path, tier| {
-        let guesses = guesses(path, placements);
+        let here = Here { placements, path };
+        let guesses = guesses(here);
         if guesses.is_empty() {
             return;
         }
@@ -77,7 +76,7 @@ pub fn locate<'a>(
             // What the text does not show at all, the trace must say.
             let number = || {
                 let asked = sync == SyncExpr::Other && observed.method.is_some_and(fit::makes_number);
-                asked && converted(path, placements).is_some()
+                asked && converted(here).is_some()
             };
             let said =
                 || fit == Fit::Named || observed.through.is_some() || fit::is_memory(observed) || number();
