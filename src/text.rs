@@ -169,6 +169,13 @@ pub fn listed(words: impl ExactSizeIterator<Item = String>, most: usize) -> Stri
     some.join(", ")
 }
 
+/// The first `most` of some words, and how many more there are: "S1, S2 and 7 more".
+pub fn first_of(words: &[String], most: usize) -> String {
+    let (some, more) = words.split_at(words.len().min(most));
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    format!("{}{more}", some.join(", "))
+}
+
 /// A share given in percent: "0 %", "<0.1 %", "12.3 %", "100 %"; "n/a" where it is no number.
 pub fn percent(percent: f64) -> String {
     match percent.abs() {
@@ -271,16 +278,11 @@ pub fn shorten_path(path: &str, max: usize) -> Cow<'_, str> {
     if width(path) <= max {
         return Cow::Borrowed(path);
     }
-    let fits = separators(path).find(|&at| width(&path[at..]) < max);
-    match fits {
-        Some(at) => Cow::Owned(format!("{ELLIPSIS}{}", &path[at..])),
+    let mut ends = path.match_indices(['/', '\\']).map(|(at, _)| &path[at..]);
+    match ends.find(|end| width(end) < max) {
+        Some(end) => Cow::Owned(format!("{ELLIPSIS}{end}")),
         None => shorten_middle(path_end(path, 1), max),
     }
-}
-
-/// Byte offsets of a path's separators, left to right.
-fn separators(path: &str) -> impl Iterator<Item = usize> + '_ {
-    path.match_indices(['/', '\\']).map(|(index, _)| index)
 }
 
 /// The last `components` components of a path.

@@ -3,11 +3,7 @@
 use super::{Category, Pattern, Strategy::*};
 use crate::vocabulary::Kind;
 
-const BASE: Pattern = Pattern::BASE
-    .kind(Kind::Allocator)
-    .category(Category::Allocator)
-    .op("CUDACachingAllocator")
-    .driver_api("cuMemFree");
+const BASE: Pattern = Pattern::BASE.kind(Kind::Allocator).op("CUDACachingAllocator").driver_api("cuMemFree");
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry("G01", "torch.cuda.empty_cache()")
@@ -21,7 +17,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Keep it where another process on the GPU needs the memory.")
         .or(&["fragmented memory: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"])
         .sources("PyTorch CUDACachingAllocator.cpp")
-        .site(&[("torch/cuda/memory.py", "empty_cache"), ("torch/accelerator/memory.py", "empty_cache")]),
+        .at("torch/cuda/memory.py", "empty_cache")
+        .at("torch/accelerator/memory.py", "empty_cache"),
     BASE.entry("G02", "retry after running out of memory")
         .triggers(&["any op that allocates"])
         .trace("a failing cudaMalloc, a burst of cudaEventSynchronize and cudaFree, then cudaMalloc again; any line can be the leaf")

@@ -40,22 +40,20 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("parts = torch.linalg.svd(torch.stack(matrices))  # one check for all")
         .mind("The matrices must have one shape; parts[i] becomes the i-th of each of its tensors.")
         .sources("PyTorch BatchLinearAlgebra.cpp; seen in captures"),
-    BASE.entry("E02", "svd(driver='gesvdj')")
+    BASE.of_kind("E02", "svd(driver='gesvdj')", Kind::ControlFlow)
         .triggers(&["torch.linalg.svd(a, driver='gesvdj')"])
         .op("_check_gesvdj_convergence")
         .trace("cuSOLVER kernels, a pageable copy of 4 bytes per matrix, then cudaStreamSynchronize")
-        .kind(Kind::ControlFlow)
         .why("Whether the Jacobi method converged is read, to warn or to try another driver.")
         .fix(SyncFreeApi, "use driver='gesvd'")
         .before("u, s, v = torch.linalg.svd(a, driver='gesvdj')")
         .after("u, s, v = torch.linalg.svd(a, driver='gesvd')")
         .mind("Speed and accuracy differ between drivers; the error check remains.")
         .sources("PyTorch BatchLinearAlgebraLib.cpp"),
-    BASE.entry("E03", "ldl_solve")
+    BASE.of_kind("E03", "ldl_solve", Kind::Explicit)
         .triggers(&["torch.linalg.ldl_solve(ld, pivots, b)"])
         .op("aten::linalg_ldl_solve")
         .trace("cudaDeviceSynchronize without a copy")
-        .kind(Kind::Explicit)
         .why("PyTorch waits for the whole device to work around races in the library.")
         .fix(SyncFreeApi, "solve by LU")
         .before("ld, pivots, info = torch.linalg.ldl_factor_ex(a)\nx = torch.linalg.ldl_solve(ld, pivots, b)")
@@ -63,11 +61,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("LU does not use that the matrix is symmetric: twice the work. a must hold both triangles: ldl_factor reads the lower one only.")
         .driver_api(CTX_SYNC)
         .sources("pytorch#82894"),
-    BASE.entry("E04", "MAGMA on a stream of its own")
+    BASE.of_kind("E04", "MAGMA on a stream of its own", Kind::Explicit)
         .triggers(&["torch.linalg.lu_factor(a)"])
         .op("MagmaStreamSyncGuard")
         .trace("cudaStreamSynchronize on the current and on the default stream, without copies")
-        .kind(Kind::Explicit)
         .why("MAGMA works on the default stream only, so PyTorch drains both streams around it.")
         .fix(SyncFreeApi, "prefer cuSOLVER over MAGMA, and check later")
         .before("with torch.cuda.stream(side):\n    lu, piv = torch.linalg.lu_factor(a)")
@@ -95,11 +92,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Leave, "nothing to do: does not wait")
         .driver_api("none")
         .sources("PyTorch sources"),
-    BASE.entry("E07", "cuDNN benchmark mode with changing shapes")
+    BASE.of_kind("E07", "cuDNN benchmark mode with changing shapes", Kind::Timing)
         .triggers(&["torch.backends.cudnn.benchmark = True"])
         .op("cudnn_frontend::time_sorted_plan")
         .trace("bursts of convolution kernels with event or device synchronisation on every new shape")
-        .kind(Kind::Timing)
         .intended()
         .why("Each new shape is timed with all candidate algorithms.")
         .fix(SyncFreeApi, "set benchmark = False where shapes change")
@@ -107,11 +103,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("torch.backends.cudnn.benchmark = False")
         .or(&["keep shapes fixed: then benchmark mode pays off after the first step"])
         .sources("PyTorch Conv_v8.cpp"),
-    BASE.entry("E08", "autotuning and graph warm-up of torch.compile")
+    BASE.of_kind("E08", "autotuning and graph warm-up of torch.compile", Kind::Timing)
         .triggers(&["torch.compile(model, mode='max-autotune')"])
         .op("torch._inductor benchmarking")
         .trace("bursts of cudaDeviceSynchronize between many equal kernels in the first iterations")
-        .kind(Kind::Timing)
         .intended()
         .why("Inductor and Triton time candidate kernels, and CUDA graph trees warm up and record.")
         .fix(ExcludeFromCapture, "warm up before the capture")
@@ -121,17 +116,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["keep the compile cache between runs"])
         .driver_api(CTX_SYNC)
         .sources("torch/_inductor")
-        .site(&[
-            ("torch/_inductor/runtime/benchmarking.py", ""),
-            (
-                "torch/_inductor/runtime/triton_heuristics.py",
-                "bench benchmark_all_configs autotune_to_one_config coordinate_descent_tuning",
-            ),
-            ("torch/_inductor/select_algorithm.py", ""),
-            ("torch/_inductor/autotune_process.py", ""),
-            ("torch/_inductor/cudagraph_trees.py", ""),
-            ("torch/_inductor/compile_fx.py", "cudagraphify_impl"),
-        ]),
+        .at("torch/_inductor/runtime/benchmarking.py", "")
+        .at("torch/_inductor/runtime/triton_heuristics.py", "bench benchmark_all_configs autotune_to_one_config coordinate_descent_tuning")
+        .at("torch/_inductor/select_algorithm.py", "")
+        .at("torch/_inductor/autotune_process.py", "")
+        .at("torch/_inductor/cudagraph_trees.py", "")
+        .at("torch/_inductor/compile_fx.py", "cudagraphify_impl"),
     BASE.entry("E09", "torch.cov(), torch.corrcoef()")
         .triggers(&["torch.cov(x)", "torch.corrcoef(x)"])
         .op("aten::cov -> at::is_scalar_tensor_true")
@@ -169,12 +159,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("var = var.clamp(min=1e-6)\nloss = 0.5 * (var.log() + (x - y) ** 2 / var).mean()")
         .mind("A negative variance is clamped without a word. The original keeps the clamp out of the gradient. var of fewer dimensions: var.unsqueeze(-1).")
         .sources("torch/nn/functional.py")
-        .site(&[("torch/nn/functional.py", "gaussian_nll_loss")]),
-    BASE.entry("E13", "TensorRT: an engine is built")
+        .at("torch/nn/functional.py", "gaussian_nll_loss"),
+    BASE.of_kind("E13", "TensorRT: an engine is built", Kind::Timing)
         .triggers(&["builder.build_serialized_network(network, config)", "torch_tensorrt.compile(model)"])
         .op("nvinfer1::IBuilder::buildSerializedNetwork")
         .trace("kernels of one layer in bursts, each with cudaEventSynchronize or cudaStreamSynchronize")
-        .kind(Kind::Timing)
         .intended()
         .why("Each layer is run with every tactic and timed.")
         .fix(ExcludeFromCapture, "build once and keep the engine")
@@ -184,11 +173,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["keep the timing cache"])
         .driver_api(super::EVENT_SYNC)
         .sources("TensorRT documentation"),
-    BASE.entry("E14", "Triton: autotuning")
+    BASE.of_kind("E14", "Triton: autotuning", Kind::Timing)
         .triggers(&["@triton.autotune(configs=configs, key=['n'])"])
         .op("triton.runtime.Autotuner")
         .trace("bursts of one kernel with other launch parameters, each with cudaDeviceSynchronize")
-        .kind(Kind::Timing)
         .intended()
         .why("Each configuration is timed for every new value of the key.")
         .fix(ExcludeFromCapture, "keep the choice: cache_results=True")
@@ -198,6 +186,6 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .versions("cache_results: Triton 3.3 and later")
         .driver_api(CTX_SYNC)
         .sources("triton/runtime/autotuner.py")
-        .site(&[("triton/runtime/autotuner.py", "_bench")])
+        .at("triton/runtime/autotuner.py", "_bench")
         .package("torch"),
 ];

@@ -3,10 +3,8 @@
 use super::{CTX_SYNC, Category::*, EVENT_SYNC, Pattern, Strategy::*};
 use crate::vocabulary::Kind::{self, *};
 
-const BASE: Pattern = Pattern::BASE
-    .kind(Explicit)
-    .category(ExplicitSync)
-    .sources("CUDA C++ Programming Guide 13, chapter on asynchronous execution");
+const BASE: Pattern =
+    Pattern::BASE.kind(Explicit).sources("CUDA C++ Programming Guide 13, chapter on asynchronous execution");
 
 /// What the CPU may still need such a wait for.
 const NEEDED: &str = "Needed before the CPU reads managed or mapped memory or the target of an asynchronous copy, or writes to the source of one, and before MPI or another library uses a buffer of the device.";
@@ -42,12 +40,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("cudaStreamWaitEvent(b, done);\nconsume<<<grid, block, 0, b>>>(x);")
         .mind(NEEDED)
         .driver_api(EVENT_SYNC),
-    BASE.entry("K04", "blocking copy to the GPU")
+    BASE.of_kind("K04", "blocking copy to the GPU", Upload)
         .category(DeviceMovement)
         .triggers(&["cudaMemcpy(dst, src, n, cudaMemcpyHostToDevice)", "#pragma acc update device(x)"])
         .op("cudaMemcpy")
         .trace("a copy from pageable memory to the GPU that the call, or a synchronisation after it, waits for")
-        .kind(Upload)
         .why("From pageable memory the driver copies through a buffer of its own, and the call returns when the source is read.")
         .fix(NonBlocking, "cudaMemcpyAsync from pinned memory (cudaMallocHost)")
         .before("float *x = (float *)malloc(n);\nfill(x);\ncudaMemcpy(d, x, n, cudaMemcpyHostToDevice);")
@@ -66,12 +63,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("cudaMemcpyAsync(h_err, d_err, sizeof *h_err, cudaMemcpyDeviceToHost, stream);\ncudaEventRecord(copied, stream);\nlaunch_next_step(stream);\ncudaEventSynchronize(copied);\nif (*h_err < tol) break;  // one step late")
         .mind("What depends on the value happens one step later. h_err is from cudaMallocHost.")
         .driver_api("cuMemcpyDtoH"),
-    BASE.entry("K06", "cuDNN: timing of algorithms")
+    BASE.of_kind("K06", "cuDNN: timing of algorithms", Timing)
+        .category(super::Category::ErrorCheck)
         .category(super::Category::ErrorCheck)
         .triggers(&["cudnnFindConvolutionForwardAlgorithmEx(…)"])
         .op("cudnnFind…")
         .trace("kernels of one convolution in a burst, each with cudaEventSynchronize")
-        .kind(Timing)
         .intended()
         .why("Each algorithm is run and timed for the shape at hand.")
         .fix(SyncFreeApi, "ask cudnnGet…_v7: a heuristic, no run")
@@ -81,12 +78,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["time each shape once and keep the answer"])
         .driver_api(EVENT_SYNC)
         .sources("cuDNN documentation"),
-    BASE.entry("K07", "synchronisation for a clock of the CPU")
-        .category(ExplicitSync)
+    BASE.of_kind("K07", "synchronisation for a clock of the CPU", Kind::Timing)
         .triggers(&["cudaDeviceSynchronize(); gettimeofday(&t, 0)"])
         .op("cudaDeviceSynchronize")
         .trace("a synchronisation without a copy, and a clock read next to it")
-        .kind(Kind::Timing)
         .why("The CPU waits so that its clock measures GPU work.")
         .fix(SyncFreeApi, "time with cudaEventRecord and cudaEventElapsedTime")
         .before("double t0 = seconds();\nstep<<<grid, block>>>(x);\ncudaDeviceSynchronize();\ndouble s = seconds() - t0;")

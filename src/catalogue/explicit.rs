@@ -3,11 +3,8 @@
 use super::{CTX_SYNC, Category::*, EVENT_SYNC, Pattern, Strategy::*};
 use crate::vocabulary::Kind::*;
 
-const BASE: Pattern = Pattern::BASE
-    .kind(Explicit)
-    .category(ExplicitSync)
-    .driver_api(CTX_SYNC)
-    .trace("cudaDeviceSynchronize without a copy before it");
+const BASE: Pattern =
+    Pattern::BASE.kind(Explicit).driver_api(CTX_SYNC).trace("cudaDeviceSynchronize without a copy before it");
 
 pub(super) const PATTERNS: &[Pattern] = &[
     BASE.entry("F01", "torch.cuda.synchronize()")
@@ -20,10 +17,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Keep it before the CPU reads a buffer that a non_blocking copy fills or writes to one that it uploads, or before another process or a custom library uses the data.")
         .or(&["a clock: time with CUDA events, read after the loop", "an order between streams: wait_stream"])
         .sources("PyTorch cuda/Module.cpp; seen in captures")
-        .site(&[
-            ("torch/cuda/__init__.py", "synchronize"),
-            ("torch/accelerator/__init__.py", "synchronize"),
-        ]),
+        .at("torch/cuda/__init__.py", "synchronize")
+        .at("torch/accelerator/__init__.py", "synchronize"),
     BASE.entry("F02", "stream.synchronize()")
         .triggers(&["stream.synchronize()", "torch.cuda.current_stream().synchronize()"])
         .op("torch.cuda.Stream.synchronize")
@@ -36,7 +31,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["delete it where nothing uses the result"])
         .driver_api(super::STREAM_SYNC)
         .sources("PyTorch CUDAStream.h; seen in captures")
-        .site(&[("torch/cuda/streams.py", "synchronize Stream.synchronize")]),
+        .at("torch/cuda/streams.py", "synchronize Stream.synchronize"),
     BASE.entry("F03", "event.synchronize()")
         .triggers(&["event.synchronize()", "ev.synchronize()"])
         .op("torch.cuda.Event.synchronize")
@@ -49,7 +44,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .driver_api(EVENT_SYNC)
         .sources("PyTorch CUDAEvent.h; seen in captures")
         // Frames without the class name are those of F02: the driver call tells the two apart.
-        .site(&[("torch/cuda/streams.py", "Event.synchronize")]),
+        .at("torch/cuda/streams.py", "Event.synchronize"),
     BASE.entry("F04", "polling with event.query() or stream.query()")
         .triggers(&["while not ev.query(): pass", "stream.query()"])
         .op("cudaEventQuery, cudaStreamQuery")
@@ -100,10 +95,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .fix(Leave, "nothing to do if captured once")
         .or(&["captured again and again: keep the graph"])
         .sources("torch/cuda/graphs.py")
-        .site(&[(
-            "torch/cuda/graphs.py",
-            "__enter__ __exit__ capture_begin capture_end make_graphed_callables",
-        )]),
+        .at("torch/cuda/graphs.py", "__enter__ __exit__ capture_begin capture_end make_graphed_callables"),
     BASE.entry("F08", "CUDAGraph.replay() on an old driver")
         .triggers(&["graph.replay()"])
         .op("CUDAGraph::replay")
@@ -114,8 +106,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("# newer driver: no wait\ngraph.replay()")
         .versions("drivers before CUDA 11.4")
         .sources("PyTorch CUDAGraph.cpp")
-        .site(&[("torch/cuda/graphs.py", "replay")]),
-    BASE.entry("F09", "starting and stopping a profiler")
+        .at("torch/cuda/graphs.py", "replay"),
+    BASE.of_kind("F09", "starting and stopping a profiler", Timing)
         .triggers(&[
             "torch.profiler.profile()",
             "torch.autograd.profiler.emit_nvtx()",
@@ -123,33 +115,27 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ])
         .op("torch.profiler, torch.autograd.profiler")
         .trace("cudaDeviceSynchronize or cudaEventSynchronize where ranges end")
-        .kind(Timing)
         .intended()
         .why("The profiler waits so that its numbers are complete.")
         .fix(ExcludeFromCapture, "capture without the second profiler")
         .before("with torch.profiler.profile() as prof:\n    train_step()")
         .after("train_step()  # under nsys alone")
         .sources("torch/autograd/profiler.py")
-        .site(&[
-            ("torch/autograd/profiler.py", ""),
-            ("torch/profiler/profiler.py", ""),
-            ("torch/cuda/profiler.py", "start stop"),
-        ]),
-    BASE.entry("F10", "benchmark helpers: benchmark.Timer, triton do_bench")
+        .at("torch/autograd/profiler.py", "")
+        .at("torch/profiler/profiler.py", "")
+        .at("torch/cuda/profiler.py", "start stop"),
+    BASE.of_kind("F10", "benchmark helpers: benchmark.Timer, triton do_bench", Timing)
         .triggers(&["torch.utils.benchmark.Timer(stmt)", "triton.testing.do_bench(fn)"])
         .op("torch.utils.benchmark, triton.testing.do_bench")
         .trace("cudaDeviceSynchronize around each measured block")
-        .kind(Timing)
         .intended()
         .why("A measurement has to wait for what it measures.")
         .fix(ExcludeFromCapture, "benchmark outside the captured region")
         .before("torch.cuda.profiler.start()\nms = triton.testing.do_bench(lambda: f(x))")
         .after("ms = triton.testing.do_bench(lambda: f(x))\ntorch.cuda.profiler.start()")
         .sources("triton/testing.py")
-        .site(&[
-            ("triton/testing.py", "do_bench do_bench_cudagraph"),
-            ("torch/utils/benchmark/utils/timer.py", ""),
-        ])
+        .at("triton/testing.py", "do_bench do_bench_cudagraph")
+        .at("torch/utils/benchmark/utils/timer.py", "")
         .package("torch"),
     BASE.entry("F11", "CUDA tensors through multiprocessing queues")
         .triggers(&["queue.put(cuda_tensor)"])
@@ -163,7 +149,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["send indices, and load in the receiver"])
         .driver_api(super::STREAM_SYNC)
         .sources("PyTorch StorageSharing.cpp")
-        .site(&[("torch/multiprocessing/reductions.py", "reduce_tensor")]),
+        .at("torch/multiprocessing/reductions.py", "reduce_tensor"),
     BASE.entry("F12", "numba, CuPy, PyCUDA: synchronize() and get()")
         .triggers(&["cupy.asnumpy(a)", "a.get()"])
         .op("library calls outside PyTorch")

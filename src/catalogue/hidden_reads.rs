@@ -18,19 +18,19 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("bar.set_description(f'loss {loss:.3f}')")
         .after("if step % 50 == 0:\n    bar.set_description(f'loss {loss:.3f}')")
         .sources("torch/_tensor.py")
-        .site(&[("torch/_tensor.py", "__format__")]),
-    BASE.entry("A16", "print(), repr() or str() of a CUDA tensor")
+        .at("torch/_tensor.py", "__format__"),
+    BASE.of_kind("A16", "print(), repr() or str() of a CUDA tensor", DebugPrint)
         .triggers(&["print(t)", "repr(t)", "str(t)", "logging.info(\"%s\", t)"])
         .op("torch._tensor_str")
         .trace("a burst: a selection with its count, one scalar copy and cudaStreamSynchronize per printed element (up to 1000), then a pageable copy")
-        .kind(DebugPrint)
         .why("Formatting reads every printed element by itself, only to make text.")
         .fix(Remove, "print(t.cpu()) every N steps: one wait instead of many")
         .before("print(loss)")
         .after("if step % 100 == 0:\n    print(loss.cpu())")
         .or(&["drop the print"])
         .sources("torch/_tensor_str.py")
-        .site(&[("torch/_tensor_str.py", ""), ("torch/_tensor.py", "__repr__ __str__")]),
+        .at("torch/_tensor_str.py", "")
+        .at("torch/_tensor.py", "__repr__ __str__"),
     BASE.entry("A17", "torch.equal()")
         .triggers(&["torch.equal(a, b)", "a.equal(b)"])
         .op("aten::equal")
@@ -50,11 +50,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("ok is a tensor: an if waits for it all the same.")
         .or(&["an assertion: torch._assert_async(ok), whose failure shows at a later CUDA call and leaves the context unusable"])
         .sources("PyTorch TensorCompare.cpp"),
-    BASE.entry("A19", "clip_grad_norm_(error_if_nonfinite=True)")
+    BASE.of_kind("A19", "clip_grad_norm_(error_if_nonfinite=True)", ControlFlow)
         .triggers(&["clip_grad_norm_(params, max_norm, error_if_nonfinite=True)"])
         .op("torch.nn.utils.clip_grad_norm_")
         .trace("norm kernels over all gradients, a copy of 1 byte to pinned host memory, then cudaStreamSynchronize")
-        .kind(ControlFlow)
         .intended()
         .why("It raises an exception when the norm is not finite, so Python has to see the norm every step.")
         .fix(SyncFreeApi, "leave error_if_nonfinite at False, check every N steps")
@@ -62,12 +61,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("norm = clip_grad_norm_(params, 1.0)\nif step % 100 == 0 and not torch.isfinite(norm):\n    raise RuntimeError('gradient norm is not finite')")
         .mind("A bad step is applied before you notice: keep the check where that is not acceptable.")
         .sources("torch/nn/utils/clip_grad.py")
-        .site(&[("torch/nn/utils/clip_grad.py", "clip_grad_norm_ _get_total_norm get_total_norm")]),
-    BASE.entry("A20", "GradScaler.step()")
+        .at("torch/nn/utils/clip_grad.py", "clip_grad_norm_ _get_total_norm get_total_norm"),
+    BASE.of_kind("A20", "GradScaler.step()", ControlFlow)
         .triggers(&["scaler.step(optimizer)"])
         .op("GradScaler._maybe_opt_step")
         .trace("the unscale kernel, a copy of 4 bytes to pinned host memory and cudaStreamSynchronize per device, then the optimizer's kernels or none")
-        .kind(ControlFlow)
         .why("The CPU must know whether a gradient overflowed before it launches or skips the optimizer step.")
         .fix(SyncFreeApi, "use a fused optimizer: it skips the step on the GPU")
         .before("opt = torch.optim.AdamW(params)  # once\nscaler.step(opt)")
@@ -75,10 +73,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("fused=True exists for Adam, AdamW, SGD and Adagrad. Numbers may differ in the last bits.")
         .or(&["train in bfloat16, without a scaler"])
         .sources("torch/amp/grad_scaler.py; NVIDIA sync-free guide, category 4")
-        .site(&[
-            ("torch/amp/grad_scaler.py", "_maybe_opt_step step"),
-            ("torch/cuda/amp/grad_scaler.py", "_maybe_opt_step step"),
-        ]),
+        .at("torch/amp/grad_scaler.py", "_maybe_opt_step step")
+        .at("torch/cuda/amp/grad_scaler.py", "_maybe_opt_step step"),
     BASE.entry("A21", "GradScaler.get_scale()")
         .triggers(&["scaler.get_scale()"])
         .op("GradScaler.get_scale -> aten::item")
@@ -89,12 +85,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("if step % 100 == 0:\n    log('scale', scaler.get_scale())")
         .mind("Code that compares the scale before and after update() to detect a skipped step needs it every step.")
         .sources("torch/amp/grad_scaler.py")
-        .site(&[("torch/amp/grad_scaler.py", "get_scale"), ("torch/cuda/amp/grad_scaler.py", "get_scale")]),
-    BASE.entry("A22", "optimizer state 'step' on the GPU")
+        .at("torch/amp/grad_scaler.py", "get_scale")
+        .at("torch/cuda/amp/grad_scaler.py", "get_scale"),
+    BASE.of_kind("A22", "optimizer state 'step' on the GPU", RoundTrip)
         .triggers(&["optimizer.step()"])
         .op("torch.optim.optimizer._get_value -> aten::item")
         .trace("a copy of 4 bytes to pinned host memory and cudaStreamSynchronize for each parameter")
-        .kind(RoundTrip)
         .why("A non-capturable optimizer computes its bias correction on the CPU and reads each parameter's step counter back. \
               The counters belong on the CPU; a checkpoint load often moves them to the GPU.")
         .fix(SyncFreeApi, "put state['step'] on the CPU")
@@ -103,89 +99,80 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("With fused=True or capturable=True the counters must stay on the GPU.")
         .or(&["fused=True or capturable=True, with the counters left on the GPU"])
         .sources("pytorch#128208, pytorch#74424, Lightning#19955")
-        .site(&[("torch/optim/optimizer.py", "_get_value")]),
-    BASE.entry("A23", "torch.optim.LBFGS")
+        .at("torch/optim/optimizer.py", "_get_value"),
+    BASE.of_kind("A23", "torch.optim.LBFGS", ControlFlow)
         .triggers(&["torch.optim.LBFGS(params)"])
         .op("LBFGS.step")
         .trace("many scalar copies with cudaStreamSynchronize per step")
-        .kind(ControlFlow)
         .why("The line search runs on the CPU and compares losses and directional derivatives at every trial.")
         .fix(Offload, "use a first-order optimizer")
         .before("opt = torch.optim.LBFGS(params)  # once\nopt.step(closure)")
         .after("opt = torch.optim.AdamW(params, fused=True)  # once\nclosure()\nopt.step()")
         .mind("Another optimizer converges differently.")
         .sources("torch/optim/lbfgs.py")
-        .site(&[("torch/optim/lbfgs.py", "")]),
-    BASE.entry("A24", "ReduceLROnPlateau.step(metric)")
+        .at("torch/optim/lbfgs.py", ""),
+    BASE.of_kind("A24", "ReduceLROnPlateau.step(metric)", CpuCompute)
         .triggers(&["scheduler.step(metric)"])
         .op("ReduceLROnPlateau.step -> aten::item")
         .trace("a copy of one value to pinned host memory, then cudaStreamSynchronize")
-        .kind(CpuCompute)
         .why("The learning rate is decided on the CPU from the metric's value.")
         .fix(Delay, "read the value once, for log and scheduler")
         .before("print(val_loss.item())\nscheduler.step(val_loss)")
         .after("value = val_loss.item()  # one read for both\nprint(value)\nscheduler.step(value)")
         .or(&["call the scheduler once per epoch"])
         .sources("torch/optim/lr_scheduler.py")
-        .site(&[("torch/optim/lr_scheduler.py", "step is_better")]),
-    BASE.entry("A25", "autograd anomaly detection")
+        .at("torch/optim/lr_scheduler.py", "step is_better"),
+    BASE.of_kind("A25", "autograd anomaly detection", Kind::ErrorCheck)
+        .category(DataDependentControlFlow)
         .triggers(&["torch.autograd.set_detect_anomaly(True)", "torch.autograd.detect_anomaly()"])
         .op("aten::_is_any_true after each backward op")
         .trace("isnan and reduction kernels, a copy of 1 byte and cudaStreamSynchronize after every backward op, on an autograd thread without Python frames")
-        .kind(Kind::ErrorCheck)
-        .category(DataDependentControlFlow)
         .intended()
         .why("A debugging switch that tests the result of each backward op for NaN.")
         .fix(Remove, "switch anomaly detection off outside debugging")
         .before("torch.autograd.set_detect_anomaly(True)")
         .after("torch.autograd.set_detect_anomaly(args.debug)")
         .sources("PyTorch autograd engine.cpp"),
-    BASE.entry("A26", "argument checks of torch.distributions")
+    BASE.of_kind("A26", "argument checks of torch.distributions", Kind::ErrorCheck)
         .triggers(&["torch.distributions.Normal(loc, scale)", "dist.log_prob(value)"])
         .op("Distribution.__init__, Distribution._validate_sample")
         .trace("constraint kernels and a reduction, a copy of 1 byte to pinned host memory and cudaStreamSynchronize per parameter and per log_prob")
-        .kind(Kind::ErrorCheck)
         .why("Parameters and samples are tested for validity, and a failed test must raise at once. On by default since 1.8.")
         .fix(Remove, "pass validate_args=False")
         .before("d = torch.distributions.Normal(loc, scale)")
         .after("d = torch.distributions.Normal(loc, scale, validate_args=False)")
         .mind("Invalid parameters then give wrong numbers or NaN instead of an error. Distribution.set_default_validate_args(False) does it for all.")
         .sources("torch/distributions/distribution.py; pytorch#48743")
-        .site(&[
-            ("torch/distributions/distribution.py", "__init__ _validate_sample"),
-            ("torch/distributions/distribution.py", ""),
-        ]),
-    BASE.entry("A27", "TransformerEncoder/Decoder without is_causal")
+        .at("torch/distributions/distribution.py", "__init__ _validate_sample")
+        .at("torch/distributions/distribution.py", ""),
+    BASE.of_kind("A27", "TransformerEncoder/Decoder without is_causal", Kind::ErrorCheck)
         .triggers(&[
             "nn.TransformerEncoder(layer, n)(x, mask=m)",
             "nn.TransformerDecoder(layer, n)(x, memory, tgt_mask=m)",
         ])
         .op("_detect_is_causal_mask")
-        .kind(Kind::ErrorCheck)
         .why("The mask is compared with a causal one to find out something that the caller knows.")
         .fix(SyncFreeApi, "pass is_causal=")
         .before("out = encoder(x, mask=causal_mask)")
         .after("out = encoder(x, mask=causal_mask, is_causal=True)")
         .mind("is_causal=True with a mask that is not causal gives wrong results: False for those. Of nn.TransformerDecoder it is tgt_is_causal=.")
         .sources("torch/nn/modules/transformer.py")
-        .site(&[("torch/nn/modules/transformer.py", "_detect_is_causal_mask")]),
-    BASE.entry("A28", "TransformerEncoder fast path with a padding mask")
+        .at("torch/nn/modules/transformer.py", "_detect_is_causal_mask"),
+    BASE.of_kind("A28", "TransformerEncoder fast path with a padding mask", DynamicShape)
         .triggers(&["nn.TransformerEncoder(layer, n)(x, src_key_padding_mask=m)"])
         .op("aten::_nested_tensor_from_mask_left_aligned")
         .trace("mask kernels, a copy of 1 byte and cudaStreamSynchronize, then a pageable copy of the sequence lengths")
-        .kind(DynamicShape)
         .why("In eval mode the padded batch becomes a nested tensor, whose sizes come from the mask.")
         .fix(SyncFreeApi, "pass enable_nested_tensor=False")
         .before("encoder = nn.TransformerEncoder(layer, 6)  # once\nout = encoder(x, src_key_padding_mask=pad)")
         .after("encoder = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)  # once\nout = encoder(x, src_key_padding_mask=pad)")
         .mind("Padding is then computed too: slower if much of the batch is padding. Padded places are no longer zeros: mask them before you pool.")
         .sources("torch/nn/modules/transformer.py")
-        .site(&[("torch/nn/modules/transformer.py", "forward")]),
-    BASE.entry("A29", "backward of prod or cumprod")
+        .at("torch/nn/modules/transformer.py", "forward"),
+    BASE.of_kind("A29", "backward of prod or cumprod", ControlFlow)
         .triggers(&["x.prod()", "x.cumprod(0)"])
         .op("prod_backward, cumprod_backward -> aten::item")
         .trace("a reduction, a copy of 8 bytes (1 for cumprod) to pinned host memory and cudaStreamSynchronize on an autograd thread")
-        .kind(ControlFlow)
         .why("The formula depends on whether, and where, the input holds zeros.")
         .fix(SyncFreeApi, "use log, sum, exp where values are positive")
         .before("y = x.prod(dim=0)")
@@ -193,21 +180,19 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Only for positive x, and rounding differs.")
         .or(&["cumprod: x.log().cumsum(0).exp()"])
         .sources("PyTorch FunctionsManual.cpp"),
-    BASE.entry("A30", "second derivative of scatter_reduce('prod')")
+    BASE.of_kind("A30", "second derivative of scatter_reduce('prod')", ControlFlow)
         .triggers(&["x.scatter_reduce(0, idx, src, 'prod')"])
         .op("scatter_reduce_backward -> aten::item")
-        .kind(ControlFlow)
         .why("The formula branches on zeros in the input, which only the GPU knows.")
         .fix(SyncFreeApi, "sum logarithms with scatter_add where positive")
         .before("y = base.scatter_reduce(0, idx, src, 'prod')")
         .after("y = base.log().scatter_add(0, idx, src.log()).exp()")
         .mind("Only for positive values.")
         .sources("PyTorch FunctionsManual.cpp"),
-    BASE.entry("A31", "torch.searchsorted(sorter=...)")
+    BASE.of_kind("A31", "torch.searchsorted(sorter=...)", Kind::ErrorCheck)
         .triggers(&["torch.searchsorted(seq, v, sorter=idx)"])
         .op("aten::searchsorted")
         .trace("two reductions, each with a copy of 8 bytes to pinned host memory and cudaStreamSynchronize")
-        .kind(Kind::ErrorCheck)
         .why("The smallest and largest entry of the sorter are read to check its range.")
         .fix(SyncFreeApi, "sort the sequence first, without sorter=")
         .before("pos = torch.searchsorted(seq, v, sorter=order)")
@@ -221,39 +206,36 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .why("The dropout seed is drawn as a tensor and handed to cuDNN as a number, once per process.")
         .fix(Leave, "nothing to do: once at start-up")
         .sources("PyTorch cudnn RNN.cpp"),
-    BASE.entry("A33", "TensorBoard add_scalar() with a CUDA tensor")
+    BASE.of_kind("A33", "TensorBoard add_scalar() with a CUDA tensor", Logging)
         .triggers(&["writer.add_scalar(tag, t)"])
         .op("torch.utils.tensorboard._convert_np")
         .trace("a copy of one value to pageable host memory, then cudaStreamSynchronize")
-        .kind(Logging)
         .why("The writer converts the tensor at once, only to log it.")
         .fix(Delay, "log every N steps")
         .before("writer.add_scalar('loss', loss, step)")
         .after("if step % 100 == 0:\n    writer.add_scalar('loss', loss, step)")
         .or(&["collect on the GPU, and log what was collected"])
         .sources("torch/utils/tensorboard/_convert_np.py")
-        .site(&[("torch/utils/tensorboard/_convert_np.py", "")]),
-    BASE.entry("A34", "torch.equal() on a DTensor")
+        .at("torch/utils/tensorboard/_convert_np.py", ""),
+    BASE.of_kind("A34", "torch.equal() on a DTensor", ControlFlow)
         .category(Distributed)
         .triggers(&["torch.equal(dtensor_a, dtensor_b)"])
         .op("aten::equal in the DTensor dispatcher")
         .trace("an upload of 8 bytes with cudaStreamSynchronize, an NCCL all-reduce, a copy of 8 bytes back with cudaStreamSynchronize")
-        .kind(ControlFlow)
         .why("All ranks must agree on one Python bool.")
         .fix(Delay, "compare outside the training step")
         .before("assert torch.equal(a, b)")
         .after("if step % 1000 == 0:\n    assert torch.equal(a, b)")
         .mind("Every rank must take the same branch, or the collective hangs.")
         .sources("torch/distributed/tensor/_dispatch.py")
-        .site(&[("torch/distributed/tensor/_dispatch.py", "dispatch _dispatch_fast_path_python_tail")]),
-    BASE.entry("A35", "NaN/inf or limit guard on a GPU value")
+        .at("torch/distributed/tensor/_dispatch.py", "dispatch _dispatch_fast_path_python_tail"),
+    BASE.of_kind("A35", "NaN/inf or limit guard on a GPU value", ControlFlow)
         .triggers(&[
             "if not torch.isfinite(loss): raise RuntimeError()",
             "if torch.isnan(x).any(): sys.exit(1)",
             "assert torch.isfinite(x).all()",
         ])
         .op("aten::is_nonzero, aten::item")
-        .kind(ControlFlow)
         .why("The program only wants to stop or complain if the value is bad, but asks at every step and waits for each answer.")
         .fix(Delay, "collect the flag on the GPU; look every N steps")
         .before("if not torch.isfinite(loss):\n    raise RuntimeError('diverged')")
@@ -261,15 +243,14 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("The failure shows up to N steps late. A guard that skips the step needs its answer at once.")
         .or(&["torch._assert_async(torch.isfinite(loss).all()) never waits; a failure ends the process's use of the GPU"])
         .sources("PyTorch TensorCompare.cu; seen in captures"),
-    BASE.entry("A41", "torch.optim.Adafactor")
+    BASE.of_kind("A41", "torch.optim.Adafactor", CpuCompute)
         .triggers(&["torch.optim.Adafactor(params)"])
         .op("Adafactor.step -> aten::item")
         .trace("two norms for each parameter, each with a copy of 4 bytes to pinned host memory and cudaStreamSynchronize")
-        .kind(CpuCompute)
         .why("How far each parameter moves is computed on the CPU, from its own norm and from that of its update.")
         .fix(Leave, "two waits a parameter: only another optimizer has fewer")
         .mind("foreach=True joins the kernels and not these reads.")
         .versions("PyTorch 2.5 and later, which has it")
         .sources("torch/optim/_adafactor.py")
-        .site(&[("torch/optim/_adafactor.py", "_single_tensor_adafactor _multi_tensor_adafactor")]),
+        .at("torch/optim/_adafactor.py", "_single_tensor_adafactor _multi_tensor_adafactor"),
 ];

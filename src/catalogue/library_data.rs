@@ -6,43 +6,37 @@ use crate::vocabulary::Kind::*;
 const OPERATIONS: &str = "accelerate/utils/operations.py";
 
 pub(super) const PATTERNS: &[Pattern] = &[
-    BASE.entry("L31", "accelerate: batches moved to the GPU")
-        .category(DeviceMovement)
+    BASE.of_kind("L31", "accelerate: batches moved to the GPU", Upload)
         .triggers(&["accelerator.prepare(loader)", "send_to_device(batch, device)"])
         .op("aten::to")
         .trace("per tensor: a copy from pageable or pinned host memory to the GPU, then cudaStreamSynchronize")
-        .kind(Upload)
         .why("Batches are uploaded with blocking copies unless asked otherwise.")
         .fix(NonBlocking, "DataLoaderConfiguration(non_blocking=True)")
         .before("acc = Accelerator()\nloader = acc.prepare(DataLoader(ds))")
         .after("acc = Accelerator(dataloader_config=DataLoaderConfiguration(non_blocking=True))\nloader = acc.prepare(DataLoader(ds, pin_memory=True))")
         .mind("Only from pinned memory. Do not overwrite the CPU batch before the copy has run. With the Trainer: accelerator_config={'non_blocking': True}.")
-        .sources("accelerate 1.15.0")
-        .site(&[(OPERATIONS, "send_to_device _send_to_device"), ("accelerate/data_loader.py", "__iter__")])
+        .at(OPERATIONS, "send_to_device _send_to_device")
+        .at("accelerate/data_loader.py", "__iter__")
         .often("every batch"),
-    BASE.entry("L32", "accelerate: check_trigger()")
+    BASE.of_kind("L32", "accelerate: check_trigger()", ControlFlow)
         .triggers(&["accelerator.check_trigger()"])
         .trace("a collective, a copy of 8 bytes to pinned host memory, then cudaStreamSynchronize")
-        .kind(ControlFlow)
         .why("All ranks decide together whether to stop.")
         .fix(Delay, "ask every N steps")
         .before("if accelerator.check_trigger():\n    break")
         .after("if step % 50 == 0 and accelerator.check_trigger():\n    break")
         .mind("Training stops a little later.")
-        .sources("accelerate 1.15.0")
-        .site(&[("accelerate/accelerator.py", "check_trigger")])
+        .at("accelerate/accelerator.py", "check_trigger")
         .often("every call"),
-    BASE.entry("L33", "accelerate: gather_object, pad_across_processes")
+    BASE.of_kind("L33", "accelerate: gather_object, pad_across_processes", DynamicShape)
         .triggers(&["accelerator.pad_across_processes(x)", "accelerator.gather_for_metrics(x)"])
         .trace("copies of sizes to the host, each with cudaStreamSynchronize")
-        .kind(DynamicShape)
         .why("The sizes of the other ranks decide the padding.")
         .fix(Delay, "gather once after the loop")
         .before("for x in loader:\n    preds.append(accelerator.gather_for_metrics(model(x)))")
         .after("for x in loader:\n    preds.append(model(x).detach())\npreds = accelerator.gather_for_metrics(torch.cat(preds))")
         .mind("All predictions of a rank must fit in GPU memory, with equal shapes. Samples that pad the last batch are no longer dropped, and come rank by rank: cut to the data set's length.")
-        .sources("accelerate 1.15.0")
-        .site(&[(OPERATIONS, "_pad_across_processes pad_across_processes _gpu_gather_object gather_object gather_tensor_shape")])
+        .at(OPERATIONS, "_pad_across_processes pad_across_processes _gpu_gather_object gather_object gather_tensor_shape")
         .often("every call"),
     BASE.entry("L34", "timm: training loss meter")
         .triggers(&["losses_m.update(loss.item() * accum_steps, batch_size)"])
@@ -50,16 +44,14 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("losses_m.update(loss.item() * accum_steps, n)")
         .after("loss_sum, seen = torch.zeros((), device='cuda'), 0  # once\nloss_sum += loss.detach() * accum_steps * n\nseen += n\nif step % log_interval == 0 or step == last:\n    losses_m.update(loss_sum.item() / seen, seen)\n    loss_sum.zero_()\n    seen = 0")
         .sources("timm 1.0.29 (train.py, validate.py)")
-        .site(&[("train.py", "train_one_epoch")])
+        .at("train.py", "train_one_epoch")
         .package("timm")
         .line("losses_m.update(loss.item()")
         .often("every micro-step"),
-    BASE.entry("L35", "timm: synchronize per step")
-        .category(ExplicitSync)
+    BASE.of_kind("L35", "timm: synchronize per step", Timing)
         .triggers(&["torch.cuda.synchronize()"])
         .op("torch.cuda.synchronize")
         .trace("cudaDeviceSynchronize without a copy")
-        .kind(Timing)
         .intended()
         .why("The step time in the log is made exact by draining the device.")
         .fix(Remove, "leave out --synchronize-step")
@@ -68,7 +60,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Times of single steps become inexact; their mean stays right.")
         .driver_api(CTX_SYNC)
         .sources("timm 1.0.29 (train.py, validate.py)")
-        .site(&[("train.py", "train_one_epoch")])
+        .at("train.py", "train_one_epoch")
         .package("timm")
         .line("torch.cuda.synchronize()")
         .often("every step"),
@@ -79,7 +71,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("losses_m.update(reduced_loss.item(), n)\ntop1_m.update(acc1.item(), n)\ntop5_m.update(acc5.item(), n)")
         .after("l, a1, a5 = torch.stack([reduced_loss, acc1, acc5]).tolist()\nlosses_m.update(l, n)\ntop1_m.update(a1, n)\ntop5_m.update(a5, n)")
         .sources("timm 1.0.29 (train.py, validate.py)")
-        .site(&[("train.py", "validate"), ("validate.py", "validate")])
+        .at("train.py", "validate")
+        .at("validate.py", "validate")
         .package("timm")
         .line(".item(), ")
         .often("every validation batch"),
@@ -91,14 +84,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("train_loss = torch.zeros((), device='cuda')  # once\ntrain_loss += avg_loss.detach() / accumulation")
         .mind("Trackers drop tensors without a word: log train_loss.item().")
         .sources("diffusers 0.42.1")
-        .site(&[
-                ("examples/text_to_image/train_text_to_image.py", "main"),
-                ("examples/text_to_image/train_text_to_image_lora.py", "main"),
-                ("examples/text_to_image/train_text_to_image_sdxl.py", "main"),
-                ("examples/dreambooth/train_dreambooth.py", "main"),
-                ("examples/controlnet/train_controlnet.py", "main"),
-                ("examples/unconditional_image_generation/train_unconditional.py", "main"),
-            ])
+        .at("examples/text_to_image/train_text_to_image.py", "main")
+        .at("examples/text_to_image/train_text_to_image_lora.py", "main")
+        .at("examples/text_to_image/train_text_to_image_sdxl.py", "main")
+        .at("examples/dreambooth/train_dreambooth.py", "main")
+        .at("examples/controlnet/train_controlnet.py", "main")
+        .at("examples/unconditional_image_generation/train_unconditional.py", "main")
         .package("diffusers")
         .line("loss")
         .often("every step"),
@@ -110,10 +101,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("metrics['kl'].append(kl.mean().item())")
         .after("metrics['kl'].append(kl.mean().detach())\n# after the loop: in log()\nvalue = torch.stack(metrics['kl']).mean().item()")
         .sources("TRL 1.16.0")
-        .site(&[
-                ("trl/trainer/grpo_trainer.py", "_compute_loss _generate_and_score_completions _generate"),
-                ("trl/trainer/dpo_trainer.py", "_compute_loss get_batch_loss_metrics"),
-            ])
+        .at("trl/trainer/grpo_trainer.py", "_compute_loss _generate_and_score_completions _generate")
+        .at("trl/trainer/dpo_trainer.py", "_compute_loss get_batch_loss_metrics")
         .line(".item()")
         .often("every step"),
     BASE.entry("L59", "nanoGPT: loss for the log")
@@ -122,7 +111,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("log_interval = 1")
         .after("log_interval = 100")
         .sources("nanoGPT 3adf61e (train.py)")
-        .site(&[("train.py", "<module>")])
+        .at("train.py", "<module>")
         .package("nanogpt")
         .line("loss.item() * gradient_accumulation_steps")
         .often("every log_interval"),
@@ -135,7 +124,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("bar.set_postfix(loss=loss)")
         .after("if step % 50 == 0:\n    bar.set_postfix(loss=loss.item())")
         .sources("tqdm 4.70.1")
-        .site(&[("tqdm/std.py", "set_postfix format_dict")])
+        .at("tqdm/std.py", "set_postfix format_dict")
         .often("every step"),
     BASE.entry("L61", "vLLM: sampled tokens to the host")
         .category(DeviceMovement)
@@ -149,14 +138,13 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("llm = LLM(name)")
         .mind("Where it is off all the same, the log says why: some speculative decoding, pipeline parallelism, the executor. Asking for it there is an error. Older versions read with a blocking copy: upgrade.")
         .sources("vllm#22760, vllm#41429, vllm#51458, vllm#43107, vLLM 0.33.0")
-        .site(&[("vllm/v1/worker/gpu_model_runner.py", "_to_list _bookkeeping_sync")])
+        .at("vllm/v1/worker/gpu_model_runner.py", "_to_list _bookkeeping_sync")
         .often("every token"),
-    BASE.entry("L62", "TensorRT-LLM, SGLang: lists uploaded per step")
+    BASE.of_kind("L62", "TensorRT-LLM, SGLang: lists uploaded per step", Upload)
         .category(TensorCreation)
         .triggers(&["torch.tensor(list, device=\"cuda\")", "n_valid_blocks.to(device)"])
         .op("torch.tensor, aten::to")
         .trace("an upload from pageable memory, then cudaStreamSynchronize")
-        .kind(Upload)
         .why("Each step uploads small lists with blocking copies, which drain the running batch.")
         .fix(NonBlocking, "build pinned, upload with non_blocking=True")
         .before("lens = torch.tensor(seq_lens, device='cuda')")
@@ -164,27 +152,20 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Do not reuse the pinned buffer before the copy has run.")
         .versions("SGLang 0.5.10 uploads from pinned memory: upgrade")
         .sources("TensorRT-LLM#16680, sglang#35106, SGLang 0.5.10")
-        .site(&[("sglang/srt/managers/schedule_batch.py", "prepare_for_extend prepare_for_decode")])
+        .at("sglang/srt/managers/schedule_batch.py", "prepare_for_extend prepare_for_decode")
         .often("every step"),
-    BASE.entry("L63", "torchvision: nms and detection heads")
+    BASE.of_kind("L63", "torchvision: nms and detection heads", DynamicShape)
         .triggers(&["torchvision.ops.nms(boxes, scores, iou)"])
         .op("torchvision::nms, aten::nonzero")
         .trace("counts of nonzero (4 bytes) and copies to the host, each with cudaStreamSynchronize")
-        .kind(DynamicShape)
         .why("How many boxes remain depends on the scores.")
         .fix(Delay, "keep a fixed number of boxes with topk before nms")
         .before("keep = torchvision.ops.nms(boxes, scores, 0.5)")
         .after("top = scores.topk(min(100, len(scores))).indices\nkeep = top[torchvision.ops.nms(boxes[top], scores[top], 0.5)]")
         .mind("nms still waits, on far less work; boxes beyond the first 100 are lost. In torchvision's models: box_score_thresh, rpn_pre_nms_top_n_train and _test.")
-        .sources("torchvision 0.29.2")
-        .site(&[
-                (
-                    "torchvision/ops/boxes.py",
-                    "nms _batched_nms_vanilla _batched_nms_coordinate_trick remove_small_boxes",
-                ),
-                ("torchvision/models/detection/roi_heads.py", "postprocess_detections"),
-                ("torchvision/models/detection/rpn.py", "filter_proposals"),
-            ])
+        .at("torchvision/ops/boxes.py", "nms _batched_nms_vanilla _batched_nms_coordinate_trick remove_small_boxes")
+        .at("torchvision/models/detection/roi_heads.py", "postprocess_detections")
+        .at("torchvision/models/detection/rpn.py", "filter_proposals")
         .often("every image"),
     BASE.entry("L64", "wandb, MLflow: tensors logged directly")
         .triggers(&["wandb.log({'loss': loss})", "mlflow.log_metric('loss', loss)"])
@@ -195,12 +176,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .before("wandb.log({'loss': loss})")
         .after("if step % 100 == 0:\n    wandb.log({'loss': loss.item()}, step=step)")
         .sources("wandb 0.31.0, MLflow 3.18.0")
-        .site(&[
-                ("wandb/util.py", ""),
-                ("wandb/sdk/data_types/utils.py", ""),
-                ("wandb/sdk/wandb_run.py", "log"),
-                ("mlflow/tracking/fluent.py", "log_metric"),
-                ("mlflow/utils/__init__.py", ""),
-            ])
+        .at("wandb/util.py", "")
+        .at("wandb/sdk/data_types/utils.py", "")
+        .at("wandb/sdk/wandb_run.py", "log")
+        .at("mlflow/tracking/fluent.py", "log_metric")
+        .at("mlflow/utils/__init__.py", "")
         .often("every log call"),
 ];

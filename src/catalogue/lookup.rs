@@ -147,13 +147,18 @@ pub fn script_site(file: &str, function: &str, line: &str) -> Option<&'static Pa
 /// else all that the line does not contradict. Of lines that confirm several, the longest text decides.
 fn frame_site(file: &str, function: &str, line: impl FnOnce() -> Option<String>) -> Option<Known> {
     let in_frame = || {
-        all().filter_map(|p| Some((p, p.library()?))).filter(|(_, l)| frame_fits(l, file, function).is_some())
+        all()
+            .filter_map(|p| Some((p, p.library()?)))
+            .filter(|(_, l)| fitting(l, file, function).next().is_some())
     };
     let text = if in_frame().any(|(_, l)| !l.line_text.is_empty()) { line() } else { None };
     let fits = |l: &LibrarySite| match &text {
         Some(text) => text.contains(l.line_text),
         // A bare file name or an open function is too little without the line.
-        None => l.line_text.is_empty() || frame_fits(l, file, function) == Some(Frame::Named),
+        None => {
+            l.line_text.is_empty()
+                || fitting(l, file, function).any(|(path, name)| path.contains('/') && !name.is_empty())
+        }
     };
     let named = |l: &LibrarySite| function.contains('.') && l.places().any(|(_, name)| name == function);
     let confirmed = |l: &LibrarySite| if text.is_some() { l.line_text.len() } else { 0 };
@@ -170,24 +175,16 @@ fn frame_site(file: &str, function: &str, line: impl FnOnce() -> Option<String>)
     Some(Known { entries, sure, depth: 0, wraps })
 }
 
-/// How much of a frame an entry names.
-#[derive(PartialEq, Eq)]
-enum Frame {
-    /// A folder with the file, and the function.
-    Named,
-    /// A bare file name, or any function of the file.
-    Open,
-}
-
-fn frame_fits(site: &LibrarySite, file: &str, function: &str) -> Option<Frame> {
-    let fits = |&(suffix, wanted): &(&str, &str)| {
+/// The places of an entry that a frame is at.
+fn fitting(
+    site: &LibrarySite,
+    file: &str,
+    function: &str,
+) -> impl Iterator<Item = (&'static str, &'static str)> {
+    site.places().filter(move |&(suffix, wanted)| {
         (wanted.is_empty() || function == wanted || is_named(last_name(function), wanted))
             && lies_at(file, suffix)
-    };
-    let whole = |(suffix, wanted): (&str, &str)| suffix.contains('/') && !wanted.is_empty();
-    let mut fitting = site.places().filter(fits).peekable();
-    fitting.peek()?;
-    Some(if fitting.any(whole) { Frame::Named } else { Frame::Open })
+    })
 }
 
 /// The function's own name: newer interpreters report `Class.method`, closures `f.<locals>.g`.

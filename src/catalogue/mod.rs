@@ -61,8 +61,8 @@ pub struct Pattern {
     pub versions: &'static str,
     /// The driver call that blocks.
     pub driver_api: &'static str,
-    /// Issues and sources that confirm it.
-    pub sources: &'static str,
+    /// What confirms it, where that is more than the version in which its library was read.
+    sources: &'static str,
     library: LibrarySite,
 }
 
@@ -90,7 +90,14 @@ pub struct Fix {
 impl Pattern {
     /// Where library code holds it; `None` for what only the user's own lines do.
     pub fn library(&self) -> Option<&LibrarySite> {
-        Some(&self.library).filter(|site| !site.frames.is_empty())
+        Some(&self.library).filter(|site| !site.frames[0].0.is_empty())
+    }
+
+    /// Issues and sources that confirm it.
+    pub fn confirmed_by(&self) -> &'static str {
+        let file = self.library.frames[0].0;
+        let read = READ_IN.iter().find(|(folder, _)| self.sources.is_empty() && file.starts_with(folder));
+        read.map_or(self.sources, |(_, version)| version)
     }
 
     /// What an entry says unless it says otherwise: most waits are `cuStreamSynchronize` after a scalar copy.
@@ -116,9 +123,27 @@ impl Pattern {
         versions: "",
         driver_api: STREAM_SYNC,
         sources: "",
-        library: LibrarySite { package: "", frames: &[], line_text: "", frequency: "" },
+        library: LibrarySite { package: "", frames: [("", ""); MOST_PLACES], line_text: "", frequency: "" },
     };
 }
+
+/// The version in which each library was read, by where its files lie. Entries that were read in another say so.
+const READ_IN: [(&str, &str); 14] = [
+    ("accelerate/", "accelerate 1.15.0"),
+    ("deepspeed/", "DeepSpeed 0.19.6"),
+    ("diffusers/", "diffusers 0.42.1"),
+    ("lightly/", "lightly 1.6.0"),
+    ("lightning/", "Lightning 2.6.6"),
+    ("megatron/core/", "Megatron core 0.19.2"),
+    ("megatron/training/", "Megatron-LM 0.20.0"),
+    ("models/", "transformers 5.23.0"),
+    ("pyro/", "Pyro 1.9.1"),
+    ("torch_geometric/", "PyG 2.8.1"),
+    ("torchmetrics/", "torchmetrics 1.9.0"),
+    ("torchvision/", "torchvision 0.29.2"),
+    ("transformers/", "transformers 5.23.0"),
+    ("vllm/", "vLLM 0.33.0"),
+];
 
 /// Driver calls as the entries name them.
 const STREAM_SYNC: &str = "cuStreamSynchronize";
@@ -191,6 +216,9 @@ impl Category {
     pub const OF_GUIDE: usize = 9;
 }
 
+/// Files that an entry names at most.
+const MOST_PLACES: usize = 12;
+
 /// Where a library's own code waits.
 #[derive(Clone, Copy, Debug)]
 pub struct LibrarySite {
@@ -199,7 +227,7 @@ pub struct LibrarySite {
     /// The innermost library frame decides: (file path ends with, names of functions with blanks between them; empty = any
     /// function). A bare file name is that of a script, which people copy into their own code. A path that ends with `/` is
     /// a folder that the file lies in; `*_validation` is any function whose name ends so.
-    frames: &'static [(&'static str, &'static str)],
+    frames: [(&'static str, &'static str); MOST_PLACES],
     /// Text of the line, a distinctive part; empty where the file and function suffice.
     pub line_text: &'static str,
     /// How often it runs: "every step"; empty where that is not known.
@@ -215,7 +243,8 @@ impl LibrarySite {
 
     /// File and function of each frame.
     pub fn places(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.frames.iter().flat_map(|&(file, functions)| functions.split(' ').map(move |name| (file, name)))
+        let frames = self.frames.iter().take_while(|(file, _)| !file.is_empty());
+        frames.flat_map(|&(file, functions)| functions.split(' ').map(move |name| (file, name)))
     }
 }
 
@@ -244,7 +273,6 @@ says! {
     after(&'static str) => fix.after;
     mind(&'static str) => fix.caveat;
     or(&'static [&'static str]) => fix.alternatives;
-    site(&'static [(&'static str, &'static str)]) => library.frames;
     package(&'static str) => library.package;
     line(&'static str) => library.line_text;
     often(&'static str) => library.frequency;
@@ -256,12 +284,20 @@ impl Pattern {
         Self { id, title, ..self }
     }
 
-    /// What the wait is, whatever the value is used for; of a check and of a size that is also the category.
+    /// The same of what is of one kind, whatever the value is used for.
+    const fn of_kind(self, id: &'static str, title: &'static str, kind: Kind) -> Self {
+        self.kind(kind).entry(id, title)
+    }
+
+    /// What the wait is, whatever the value is used for. That is also the category of most.
     const fn kind(self, kind: Kind) -> Self {
-        let category = match kind {
-            Kind::ErrorCheck => Category::ErrorCheck,
-            Kind::DynamicShape => Category::DynamicShapes,
-            _ => self.category,
+        let category = match (kind, self.category) {
+            (Kind::ErrorCheck, _) => Category::ErrorCheck,
+            (Kind::DynamicShape, _) => Category::DynamicShapes,
+            (Kind::Upload, Category::DataDependentControlFlow) => Category::DeviceMovement,
+            (Kind::Explicit | Kind::Timing, Category::DataDependentControlFlow) => Category::ExplicitSync,
+            (Kind::Allocator, _) => Category::Allocator,
+            (_, category) => category,
         };
         Self { kind: Some(kind), category, ..self }
     }
@@ -279,6 +315,21 @@ impl Pattern {
     /// The fix pins in the line itself.
     const fn pins(self) -> Self {
         Self { fix: Fix { pins: true, ..self.fix }, ..self }
+    }
+
+    /// Where library code waits: one more file, and functions there.
+    const fn at(mut self, file: &'static str, functions: &'static str) -> Self {
+        let mut next = 0;
+        while !self.library.frames[next].0.is_empty() {
+            next += 1;
+        }
+        self.library.frames[next] = (file, functions);
+        self
+    }
+
+    /// The same of one file.
+    const fn site(self, [(file, functions)]: &[(&'static str, &'static str); 1]) -> Self {
+        self.at(file, functions)
     }
 
     /// How to get rid of it.

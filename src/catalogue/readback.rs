@@ -28,10 +28,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .after("host = next_tokens.to('cpu', non_blocking=True)\ndone = torch.cuda.Event()\ndone.record()\nlaunch_next_step(next_tokens)\ndone.synchronize()\nids = host.tolist()")
         .mind("Do not read host before the event is done.")
         .sources("PyTorch tensor_list.cpp; vllm#22760"),
-    BASE.entry("D03", ".type(torch.LongTensor)")
+    BASE.of_kind("D03", ".type(torch.LongTensor)", RoundTrip)
         .triggers(&[".type(torch.LongTensor)", ".type('torch.FloatTensor')"])
         .op("aten::to")
-        .kind(RoundTrip)
         .why("torch.LongTensor names a CPU tensor type: a cast was meant, but the data moves to the CPU.")
         .fix(Remove, "cast with .to(torch.long): the data stays on the GPU")
         .before("idx = idx.type(torch.LongTensor).cuda()")
@@ -48,10 +47,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("With a pinned destination the copy really is asynchronous: what reads host before the event reads garbage.")
         .driver_api("cuMemcpyDtoHAsync")
         .sources("CUDA API synchronisation behaviour"),
-    BASE.entry("D05", "pinned copy, then event.synchronize() before reading")
+    BASE.of_kind("D05", "pinned copy, then event.synchronize() before reading", Barrier)
         .triggers(&["pinned.copy_(gpu, non_blocking=True)"])
         .trace("a copy to pinned host memory, work in between, then cudaEventSynchronize")
-        .kind(Barrier)
         .why("The wait guards the CPU's read or write of the buffer. This is the right form; only its place can be better.")
         .fix(Delay, "wait later: after the next step is launched")
         .before("host.copy_(x, non_blocking=True)\nev.record()\nev.synchronize()\nuse(host)")
@@ -60,20 +58,18 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .or(&["one step late, with two buffers and an event for each"])
         .driver_api(EVENT_SYNC)
         .sources("vllm#22760; Megatron-LM MoE dispatcher"),
-    BASE.entry("D06", "a CPU function between two GPU steps")
+    BASE.of_kind("D06", "a CPU function between two GPU steps", CpuCompute)
         .triggers(&["f(x.cpu()).to('cuda')", "torch.from_numpy(f(x.cpu().numpy())).cuda()"])
         .trace("a copy to pageable host memory and cudaStreamSynchronize, a gap on the CPU, then an upload")
-        .kind(CpuCompute)
         .why("The middle step runs on the CPU, so the data goes there and back.")
         .fix(SyncFreeApi, "do the middle step on the GPU")
         .before("mask = torch.from_numpy(np.cumsum(x.cpu().numpy(), axis=0)).cuda()")
         .after("mask = torch.cumsum(x, dim=0)")
         .sources(""),
-    BASE.entry("D07", "torch.save() of CUDA tensors, checkpoints")
+    BASE.of_kind("D07", "torch.save() of CUDA tensors, checkpoints", CpuCompute)
         .triggers(&["torch.save(state, path)", "dcp.save(state)"])
         .op("torch.serialization._save")
         .trace("a long row of large copies to pageable or pinned host memory, each with cudaStreamSynchronize")
-        .kind(CpuCompute)
         .why("The bytes are written to a file, so the CPU needs them.")
         .fix(Coalesce, "copy all tensors, wait once, then save")
         .before("torch.save(model.state_dict(), path)")
@@ -81,15 +77,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("Tensors that share memory (tied weights) are written twice; in nested states, as of optimizers, every level needs it.")
         .or(&["dcp.async_save() writes the file on another thread: its copies to the host wait as before; another file format, one save at a time"])
         .sources("torch/serialization.py, torch/distributed/checkpoint")
-        .site(&[
-            ("torch/serialization.py", "save _save _legacy_save persistent_id"),
-            ("torch/distributed/checkpoint/filesystem.py", ""),
-            ("torch/distributed/checkpoint/staging.py", ""),
-        ]),
-    BASE.entry("D08", "collecting predictions batch by batch")
+        .at("torch/serialization.py", "save _save _legacy_save persistent_id")
+        .at("torch/distributed/checkpoint/filesystem.py", "")
+        .at("torch/distributed/checkpoint/staging.py", ""),
+    BASE.of_kind("D08", "collecting predictions batch by batch", Logging)
         .triggers(&["preds.append(p.cpu())"])
         .op("aten::to")
-        .kind(Logging)
         .why("The results are only used after the loop, yet every batch waits for its own.")
         .fix(Delay, "collect on the GPU; copy once after the loop")
         .before("for x in loader:\n    preds.append(model(x).cpu())")
@@ -97,11 +90,10 @@ pub(super) const PATTERNS: &[Pattern] = &[
         .mind("All results must fit in GPU memory. clone() what is written again in place, as the output of a CUDA graph; single numbers take torch.stack.")
         .or(&["too large for the GPU: copy each with non_blocking=True into pinned memory of its own, and wait for one event after the last copy before any is read"])
         .sources(""),
-    BASE.entry("D09", "torch.linalg.eig(), eigvals()")
+    BASE.of_kind("D09", "torch.linalg.eig(), eigvals()", CpuCompute)
         .triggers(&["torch.linalg.eig(a)", "torch.linalg.eigvals(a)"])
         .op("aten::linalg_eig")
         .trace("a copy of 1 byte and one of the matrix to the host with cudaStreamSynchronize, work on the CPU, then an upload")
-        .kind(CpuCompute)
         .why("There is no GPU routine for general matrices in this version, so LAPACK runs on the CPU.")
         .fix(SyncFreeApi, "use eigh where the matrix is symmetric")
         .before("w, v = torch.linalg.eig(a)")

@@ -49,8 +49,10 @@ fn entries_are_complete() {
         assert!(!p.triggers.is_empty() && !p.driver_api.is_empty(), "{id}");
         assert!(p.title.chars().count() <= 72, "{id}: {}", p.title);
         assert!(id.starts_with('L') == p.library().is_some_and(|l| l.library() != "torch"), "{id}");
-        if p.category == Category::NotAWait {
-            assert!(p.kind.is_none(), "{id}");
+        assert!(p.category != Category::NotAWait || p.kind.is_none(), "{id}");
+        for text in [p.why, p.fix.caveat] {
+            assert!(text.is_empty() || text.ends_with('.'), "{id}: {text}");
+            assert!(!text.contains("  "), "{id}: {text}");
         }
     }
 }
@@ -69,11 +71,9 @@ fn fixes_fit_a_column_and_show_code() {
     }
 }
 
-/// FNV-1a, as `scripts/run_pairs.py` computes it.
+/// As `scripts/run_pairs.py` computes it.
 fn checksum(before: &str, after: &str) -> String {
-    let step = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
-    let sum = before.bytes().chain([0]).chain(after.bytes()).fold(0xCBF2_9CE4_8422_2325, step);
-    format!("{sum:016x}")
+    format!("{:016x}", crate::text::fnv1a(format!("{before}\0{after}").as_bytes()))
 }
 
 /// A pair that was changed is run again: `scripts/run_pairs.py LISTING --only ID -o src/catalogue/pairs.json` on a GPU.
@@ -111,16 +111,6 @@ fn no_pair_broke_its_promise() {
         assert!(kept, "{id}: {run:?}");
         assert!(m.values == Values::Equal || !run.why.is_empty(), "{id}: why are values not compared?");
         assert!(m.steps > 0 && !m.torch.is_empty() && !m.gpu.is_empty(), "{id}");
-    }
-}
-
-#[test]
-fn sentences_end() {
-    for p in all() {
-        for text in [p.why, p.fix.caveat] {
-            assert!(text.is_empty() || text.ends_with('.'), "{}: {text}", p.id);
-            assert!(!text.contains("  "), "{}: {text}", p.id);
-        }
     }
 }
 
@@ -266,7 +256,12 @@ fn entries_of_libraries_say_their_version() {
     };
     for (p, site) in all().filter_map(|p| Some((p, p.library()?))).filter(|(p, _)| p.id.starts_with('L')) {
         let installed = site.places().all(|(file, _)| file.contains('/') && !file.starts_with("examples/"));
-        assert!(!installed || p.sources.split([' ', ',']).any(version), "{}: {}", p.id, p.sources);
+        assert!(
+            !installed || p.confirmed_by().split([' ', ',']).any(version),
+            "{}: {}",
+            p.id,
+            p.confirmed_by()
+        );
     }
 }
 

@@ -174,16 +174,13 @@ fn script(party: &Party) -> Option<&str> {
 }
 
 fn programs(parties: &[Party]) -> Option<Warning> {
-    const NAMED: usize = 3;
     let (party, other, usual) = odd_one(parties, script)?;
-    let all: BTreeSet<&str> = parties.iter().filter_map(script).collect();
+    let all: BTreeSet<String> = parties.iter().filter_map(script).map(str::to_owned).collect();
     let who = if all.len() == 2 {
         format!("{} (rank {}) is of {other}, other ranks of {usual}", party.profile.path, party.listed.rank)
     } else {
-        let named: Vec<&str> = all.iter().take(NAMED).copied().collect();
-        let more = all.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("the ranks are of {} programs, {}{more}", all.len(), named.join(", "))
+        let all: Vec<String> = all.into_iter().collect();
+        format!("the ranks are of {} programs, {}", all.len(), text::first_of(&all, 3))
     };
     let message = format!("{who}: ranks of different programs share no sites, and times over all say little");
     Some(Warning::new(Code::RanksOfPrograms, message, ""))
@@ -211,12 +208,10 @@ fn odd_one<'a>(
 
 /// Says which ranks lack an export.
 pub fn missing(numbers: &[u32]) -> Option<Warning> {
-    const NAMED: usize = 12;
-    let named: Vec<String> = numbers.iter().take(NAMED).map(u32::to_string).collect();
-    let more = numbers.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named: Vec<String> = numbers.iter().map(u32::to_string).collect();
     let noun = if numbers.len() == 1 { "rank" } else { "ranks" };
-    let message = format!("{noun} {}{more} without an export: figures are of the others", named.join(", "));
+    let message =
+        format!("{noun} {} without an export: figures are of the others", text::first_of(&named, 12));
     (!numbers.is_empty()).then(|| Warning::new(Code::RanksMissing, message, ""))
 }
 

@@ -137,7 +137,7 @@ fn pattern(p: &Pattern, style: Style) -> String {
         page.field("line with", site.line_text);
         page.field("how often", site.frequency);
     }
-    page.field("sources", p.sources);
+    page.field("sources", p.confirmed_by());
     page.gap();
     page.field("fix", p.fix.title);
     if p.fix.strategy != Strategy::Leave {

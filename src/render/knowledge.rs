@@ -168,7 +168,7 @@ fn pattern(p: &'static catalogue::Pattern) -> Pattern {
         driver_api: p.driver_api,
         versions: p.versions,
         library,
-        sources: p.sources,
+        sources: p.confirmed_by(),
         fix: Fix { strategy: p.fix.strategy.help(), leave: p.fix.strategy == Strategy::Leave, rest: &p.fix },
         pair: catalogue::run_of(p.id),
     }

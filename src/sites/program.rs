@@ -209,18 +209,11 @@ mod tests {
 
     #[test]
     fn python_is_known_by_its_interpreter_or_script() {
-        for text in [
-            "python3.12",
-            "/usr/bin/python",
-            "bash -c 'pytest -k x'",
-            "torchrun --nproc 2 train.py",
-            "VLLM::EngineCore",
-        ] {
-            assert!(is_python(text), "{text}");
-        }
-        for text in ["./jacobi", "cuda-cloverleaf --in x.in", "ParallelKernelsTest.exe", "trtexec", "pyramid"]
-        {
-            assert!(!is_python(text), "{text}");
+        let yes =
+            "python3.12|/usr/bin/python|bash -c 'pytest -k x'|torchrun --nproc 2 train.py|VLLM::EngineCore";
+        let no = "./jacobi|cuda-cloverleaf --in x.in|ParallelKernelsTest.exe|trtexec|pyramid";
+        for (texts, is_it) in [(yes, true), (no, false)] {
+            texts.split('|').for_each(|text| assert_eq!(is_python(text), is_it, "{text}"));
         }
     }
 }

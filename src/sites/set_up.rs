@@ -2,7 +2,6 @@
 //! called them is innocent.
 
 use crate::text::Names;
-use crate::vocabulary::Kind;
 
 /// One sort of set-up.
 #[derive(Debug)]
@@ -11,8 +10,6 @@ pub struct SetUp {
     names: Names,
     /// Catalogue entry.
     pub pattern: &'static str,
-    /// What such a wait is.
-    pub kind: Kind,
     /// What happens, as a clause.
     pub what: &'static str,
 }
@@ -23,19 +20,16 @@ const ALL: &[SetUp] = &[
     SetUp {
         names: Names("cudnnFind cudnn_frontend::time_sorted_plan get_plans_from_find"),
         pattern: "E07",
-        kind: Kind::Timing,
         what: "cuDNN times its algorithms for a shape that it has not met yet",
     },
     SetUp {
         names: Names("nvinfer1::builder nvinfer1::IBuilder buildSerializedNetwork buildEngineWithConfig"),
         pattern: "E13",
-        kind: Kind::Timing,
         what: "TensorRT times its tactics while it builds an engine",
     },
     SetUp {
         names: Names("ncclCommInit ncclCommSplit initNCCLComm ncclTransportP2pSetup ncclGetUniqueId"),
         pattern: "H13",
-        kind: Kind::Barrier,
         what: "NCCL makes a communicator: ranks meet and connect",
     },
     SetUp {
@@ -45,7 +39,6 @@ const ALL: &[SetUp] = &[
              ncclCommFinalize __cudaUnregisterFatBinary __run_exit_handlers",
         ),
         pattern: "G08",
-        kind: Kind::Allocator,
         what: "a context or a communicator is made or taken down, which happens once",
     },
 ];

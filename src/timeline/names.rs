@@ -6,7 +6,6 @@ use crate::profile::ops::OpKind;
 use crate::sites::native;
 use crate::text::{escape_terminal, shorten_symbol};
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
 use typed_index_collections::TiVec;
 
 /// Columns of a name: what a tooltip can show.
@@ -64,7 +63,8 @@ impl Names {
         let shown = |text: &str| shorten_symbol(&escape_terminal(text), LONGEST).into_owned();
         let op_texts: Vec<((u8, u32), String, usize)> =
             count.into_iter().map(|(key, (n, op))| (key, shown(&op_name(profile, op)), n)).collect();
-        let call_texts: Vec<String> = profile.calls.names.iter().map(|n| shown(call_name(&n.base))).collect();
+        let call = |base: &str| shown(if base.is_empty() { "call without a name" } else { base });
+        let call_texts: Vec<String> = profile.calls.names.iter().map(|n| call(&n.base)).collect();
         op_texts.iter().for_each(|(_, text, n)| *by_text.entry(text.clone()).or_default() += n);
         call_texts.iter().zip(&calls).for_each(|(text, n)| *by_text.entry(text.clone()).or_default() += n);
         let mut ranked: Vec<(String, usize)> = by_text.into_iter().collect();
@@ -86,8 +86,4 @@ impl Names {
     pub fn call(&self, profile: &Profile, call: CallId) -> u32 {
         self.calls[profile.calls.name(call)]
     }
-}
-
-fn call_name(base: &Arc<str>) -> &str {
-    if base.is_empty() { "call without a name" } else { base }
 }

@@ -38,7 +38,7 @@ pub fn combine(trace: Verdict, finding: Finding) -> Combined {
     let mut combined = Combined { verdict: trace, reading: None, line_text: None, stale: false };
     match finding {
         Finding::NoSource => {}
-        Finding::Stale { reason, .. } => {
+        Finding::Stale { reason } => {
             let text = format!("the source at hand is not what ran ({reason}): not used");
             combined.verdict.evidence.push(Evidence::new(RuleId::Source, text));
             combined.stale = true;
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_stale_line_changes_nothing_but_says_so() {
-        let finding = Finding::Stale { line_text: "pass".into(), reason: "nothing on the line waits".into() };
+        let finding = Finding::Stale { reason: "nothing on the line waits".into() };
         let combined = combine(verdict(Kind::ValueRead, 0.5, RuleId::R20), finding);
         assert!(combined.stale && combined.line_text.is_none());
         assert_eq!(combined.verdict.evidence.len(), 2);

@@ -2,35 +2,28 @@
 //!
 //! Sources: PyTorch 2.6 and 2.15 (the catalogue's entries cite files), chains of real captures.
 
-use crate::vocabulary::Kind;
-
 /// Operators that decide, or that name the pattern without deciding.
 pub struct Operators {
     /// Names as in `at::_ops::NAME` and `aten::NAME`, with blanks between them; overloads (`_Tensor`, `_self_Tensor`)
     /// match too where `overloads`.
     names: &'static str,
     overloads: bool,
+    /// Entry of the catalogue: it says of which kind such a wait is, or that the use of the value decides.
     pub pattern: &'static str,
-    /// `None`: the use of the value decides.
-    pub kind: Option<Kind>,
     /// Why they wait, for the evidence.
     pub because: &'static str,
 }
 
 /// Named as they are.
-const fn op(names: &'static str, pattern: &'static str, kind: Kind, because: &'static str) -> Operators {
-    Operators { names, overloads: false, pattern, kind: Some(kind), because }
+const fn op(names: &'static str, pattern: &'static str, because: &'static str) -> Operators {
+    Operators { names, overloads: false, pattern, because }
 }
 
 /// Named with their overloads.
-const fn ops(names: &'static str, pattern: &'static str, kind: Kind, because: &'static str) -> Operators {
-    Operators { overloads: true, ..op(names, pattern, kind, because) }
+const fn ops(names: &'static str, pattern: &'static str, because: &'static str) -> Operators {
+    Operators { overloads: true, ..op(names, pattern, because) }
 }
 
-const SHAPE: Kind = Kind::DynamicShape;
-const CHECK: Kind = Kind::ErrorCheck;
-const BRANCH: Kind = Kind::ControlFlow;
-const TRIP: Kind = Kind::RoundTrip;
 const COMPARED: &str = "Python gets the outcome of a comparison";
 
 /// Searched in this order over all operators of a chain: specific ones before the general ones that they call.
@@ -38,44 +31,37 @@ const OPERATORS: &[Operators] = &[
     op(
         "_linalg_svd _linalg_eigh linalg_lstsq linalg_eig _linalg_eigvals",
         "E15",
-        CHECK,
         "it raises if the factorisation failed, and has no form that does not look",
     ),
-    op("_linalg_check_errors", "E01", CHECK, "it raises if the factorisation failed: a validity check"),
-    ops("repeat_interleave", "B10", SHAPE, "the size of its output is the sum of the repeats"),
-    op("bincount", "B12", SHAPE, "the number of bins is the largest value plus one"),
-    ops("histc", "B13", Kind::CpuCompute, "the range of the bins is read from the data"),
-    op("one_hot", "B11", SHAPE, "the number of classes is the largest index plus one"),
-    op("_unique2 _unique", "B07", SHAPE, "how many distinct values there are decides its output's size"),
-    op("unique_consecutive", "B07", SHAPE, "how many runs there are decides its output's size"),
-    ops("unique_dim", "B09", SHAPE, "how many distinct rows there are decides its output's size"),
-    ops("isin", "B15", TRIP, "it sorts through unique, although its result has a fixed shape"),
-    op("combinations", "B14", TRIP, "it selects by a mask, although its size is known beforehand"),
-    ops("masked_select", "B02", SHAPE, "how many elements the mask selects decides its output's size"),
-    op("argwhere nonzero", "B01", SHAPE, "how many elements are nonzero decides its output's size"),
-    op(
-        "_coalesce coalesce",
-        "B16",
-        SHAPE,
-        "how many distinct indices there are decides the sparse tensor's size",
-    ),
-    ops("segment_reduce", "B26", CHECK, "it checks its lengths"),
-    ops("normal", "E05", CHECK, "it checks that no standard deviation is negative"),
-    op("cov", "E09", CHECK, "it checks its weights and warns where too few observations are left"),
-    op("istft", "E10", CHECK, "it checks that the windows leave no gap"),
+    op("_linalg_check_errors", "E01", "it raises if the factorisation failed: a validity check"),
+    ops("repeat_interleave", "B10", "the size of its output is the sum of the repeats"),
+    op("bincount", "B12", "the number of bins is the largest value plus one"),
+    ops("histc", "B13", "the range of the bins is read from the data"),
+    op("one_hot", "B11", "the number of classes is the largest index plus one"),
+    op("_unique2 _unique", "B07", "how many distinct values there are decides its output's size"),
+    op("unique_consecutive", "B07", "how many runs there are decides its output's size"),
+    ops("unique_dim", "B09", "how many distinct rows there are decides its output's size"),
+    ops("isin", "B15", "it sorts through unique, although its result has a fixed shape"),
+    op("combinations", "B14", "it selects by a mask, although its size is known beforehand"),
+    ops("masked_select", "B02", "how many elements the mask selects decides its output's size"),
+    op("argwhere nonzero", "B01", "how many elements are nonzero decides its output's size"),
+    op("_coalesce coalesce", "B16", "how many distinct indices there are decides the sparse tensor's size"),
+    ops("segment_reduce", "B26", "it checks its lengths"),
+    ops("normal", "E05", "it checks that no standard deviation is negative"),
+    op("cov", "E09", "it checks its weights and warns where too few observations are left"),
+    op("istft", "E10", "it checks that the windows leave no gap"),
     ops(
         "fake_quantize_per_channel_affine",
         "E11",
-        CHECK,
         "it checks that the zero points lie in the quantised range",
     ),
-    ops("searchsorted", "A31", CHECK, "it checks the range of its sorter"),
-    op("linalg_matrix_exp matrix_exp", "B23", BRANCH, "the norm chooses the degree of the approximation"),
-    ops("ctc_loss", "B21", TRIP, "it needs the lengths on the host, where they came from"),
-    ops("masked_fill masked_fill_ index_fill_", "A12", TRIP, "the value read goes straight back to the GPU"),
-    Operators { kind: None, ..op("allclose", "A18", BRANCH, COMPARED) },
-    Operators { kind: None, ..op("equal", "A17", BRANCH, COMPARED) },
-    op("is_nonzero", "A03", BRANCH, "Python asks for a tensor's truth to decide where to go"),
+    ops("searchsorted", "A31", "it checks the range of its sorter"),
+    op("linalg_matrix_exp matrix_exp", "B23", "the norm chooses the degree of the approximation"),
+    ops("ctc_loss", "B21", "it needs the lengths on the host, where they came from"),
+    ops("masked_fill masked_fill_ index_fill_", "A12", "the value read goes straight back to the GPU"),
+    op("allclose", "A18", COMPARED),
+    op("equal", "A17", COMPARED),
+    op("is_nonzero", "A03", "Python asks for a tensor's truth to decide where to go"),
 ];
 
 /// Finds the first operator of the table among `names`.

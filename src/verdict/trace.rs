@@ -2,8 +2,10 @@
 
 use super::subject::{Subject, bare_pattern, generic};
 use super::{kernels, library, operators};
+use crate::catalogue;
 use crate::profile::ops::is_collective;
-use crate::rules::{grade, says};
+use crate::rules::grade::{self, Grade};
+use crate::rules::says;
 use crate::sites::{Bundle, native, set_up};
 use crate::vocabulary::{Attribution, Direction, Evidence, HostMemory, Kind, RuleId, ThreadRole, Verdict};
 use crate::waits::Found;
@@ -39,11 +41,16 @@ pub fn judge(subject: &Subject) -> Verdict {
     verdict
 }
 
+/// The verdict of a rule on what the catalogue has an entry for, which says of which kind it is.
+fn of_entry(grade: Grade, pattern: &'static str, text: impl Into<String>) -> Option<Verdict> {
+    Some(says(grade, catalogue::by_id(pattern)?.kind?, pattern, text))
+}
+
 /// R23: a library sets itself up.
 fn set_up(s: &Subject) -> Option<Verdict> {
     let (set_up, name) = set_up::find(&s.bundle.chain, &s.bundle.ranges)?;
     let text = format!("{} is around it: {}", native::short(name), set_up.what);
-    Some(says(grade::R23, set_up.kind, set_up.pattern, text))
+    of_entry(grade::R23, set_up.pattern, text)
 }
 
 /// R13, G01 to G03, G07: freeing and re-allocating memory; the Python line is innocent.
@@ -84,7 +91,7 @@ fn ddp_statistics(s: &Subject) -> Option<Verdict> {
     let waits = Some(s.bundle).filter(|b| b.blocking == Blocking::Event)?;
     let function = native::short(waits.chain.iter().find(|c| c.contains("c10d::Logger"))?);
     let text = format!("the native chain names {function}: DDP takes the time of its passes by events");
-    Some(says(grade::R22, Kind::Timing, "H05", text))
+    of_entry(grade::R22, "H05", text)
 }
 
 /// R18, R19: the operation named natively or by NVTX.
@@ -97,38 +104,37 @@ fn operator(s: &Subject) -> Option<Verdict> {
     // A number that becomes an element of a tensor is none of these.
     if b.method() == Some("index_scalar") && !b.chain.iter().any(|c| c.contains("store_scalar")) {
         let text = "the native chain names THPVariable_index_scalar: a tensor serves as an index, bound or size, which Python needs as a number";
-        return Some(says(grade::R18, Kind::DynamicShape, "A08", text));
+        return of_entry(grade::R18, "A08", text);
     }
     // Its numbers say how long the range is.
     if b.method() == Some("arange") && takes_number(b) {
         let text = "the native chain names THPVariable_arange, which converts a GPU tensor into a Python number: the value decides how many elements the range has";
-        return Some(says(grade::R18, Kind::DynamicShape, "A07", text));
+        return of_entry(grade::R18, "A07", text);
     }
     if takes_number(b) {
         let text = "the native chain converts a GPU tensor into a Python number argument: the value goes straight back to the GPU";
-        return Some(says(grade::R18_ARGUMENT, Kind::RoundTrip, "A11", text));
+        return of_entry(grade::R18_ARGUMENT, "A11", text);
     }
     let native = operators::of_chain(&b.chain);
     let ranges = operators::of_ranges(&b.ranges);
     let (names, source) =
         if native.is_empty() { (ranges, "enclosing NVTX range") } else { (native, "native chain") };
     let (op, name) = operators::find(&names)?;
-    let kind = op.kind?;
     let (pattern, under) = match b.method() {
         Some("getitem") if op.pattern == "B01" => ("B02", ", under an index with a mask"),
         Some("setitem") if op.pattern == "B01" => ("B03", ", under an assignment through a mask"),
         _ => (op.pattern, ""),
     };
-    let grade = match (kind, op.pattern) {
+    let grade = match op.pattern {
         // A truth test proves that Python has the answer, not that it branches on it.
-        (_, "A03") => grade::R19_TRUTH,
-        (Kind::ControlFlow, _) => grade::R19,
-        (_, "B10") => grade::R18_REPEATS,
+        "A03" => grade::R19_TRUTH,
+        "B23" => grade::R19,
+        "B10" => grade::R18_REPEATS,
         // Often only how many there are is asked for.
-        (_, "B07" | "B09") => grade::R18_UNSEEN,
+        "B07" | "B09" => grade::R18_UNSEEN,
         _ => grade::R18,
     };
-    Some(says(grade, kind, pattern, format!("the {source} names {name}{under}: {}", op.because)))
+    of_entry(grade, pattern, format!("the {source} names {name}{under}: {}", op.because))
 }
 
 /// Whether an operator converts a tensor into the number that it wants.
@@ -143,7 +149,7 @@ fn around(s: &Subject) -> Option<Verdict> {
         return None;
     }
     let sign = kernels::find(b.copy, &b.neighbours)?;
-    Some(says(sign.grade, sign.kind, sign.pattern, sign.because))
+    of_entry(sign.grade, sign.pattern, sign.because)
 }
 
 /// R01: the copy goes to the GPU: no value reaches the CPU.

@@ -105,6 +105,17 @@ impl Wait {
     pub fn copy_lost(&self) -> bool {
         self.copy_call.is_some() && self.copy.is_none()
     }
+
+    /// Takes the copy away again: it was started elsewhere, and this synchronisation completes it later on.
+    pub fn split_copy(&mut self, calls: &Calls, ops: &Ops) {
+        let start = calls.start(self.call);
+        let to_host = self.copy.is_some_and(|c| c.direction == Direction::DeviceToHost);
+        self.completes = self.awaited.filter(|_| to_host);
+        let pending = self.awaited.is_some_and(|op| ops.end(op) > start);
+        self.found = if pending { Found::Pending } else { Found::Nothing };
+        self.blocked -= self.copy_blocked;
+        (self.copy_call, self.copy, self.copy_blocked, self.start) = (None, None, 0, start);
+    }
 }
 
 /// Streams whose earlier work a wait's return proves ended.
@@ -118,17 +129,4 @@ pub enum Covers {
     AnyDevice,
     /// Nothing that the export records.
     Nothing,
-}
-
-impl Wait {
-    /// Takes the copy away again: it was started elsewhere, and this synchronisation completes it later on.
-    pub fn split_copy(&mut self, calls: &Calls, ops: &Ops) {
-        let start = calls.start(self.call);
-        let to_host = self.copy.is_some_and(|c| c.direction == Direction::DeviceToHost);
-        self.completes = self.awaited.filter(|_| to_host);
-        let pending = self.awaited.is_some_and(|op| ops.end(op) > start);
-        self.found = if pending { Found::Pending } else { Found::Nothing };
-        self.blocked -= self.copy_blocked;
-        (self.copy_call, self.copy, self.copy_blocked, self.start) = (None, None, 0, start);
-    }
 }

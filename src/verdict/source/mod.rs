@@ -12,6 +12,7 @@ mod parse;
 
 pub use infer::roles::is_logging_library as is_logger;
 pub use judge::race::Use;
+pub use judge::reader::Reading;
 pub use locate::{Beside, Observed};
 pub use parse::{Refused, SourceRoot, SourceTree};
 
@@ -19,11 +20,10 @@ use crate::model::Frame;
 use crate::model::edit::{Outcome, Refusal};
 use crate::rules::grade;
 use crate::text::distinct;
-use crate::vocabulary::{Class, Evidence, Kind, RuleId, Verdict};
+use crate::vocabulary::{Class, Evidence, Kind, RuleId};
 use flow::Program;
 use infer::{Here, Placements};
-use judge::reader::{Case, Judged, SiteReader};
-use mend::Mended;
+use judge::reader::{Case, SiteReader};
 use parse::last;
 use std::mem::discriminant;
 
@@ -34,28 +34,11 @@ pub enum Finding {
     NoSource,
     /// A file was read, but its line does not hold what the trace saw.
     Stale {
-        /// The line as it stands in the file, trimmed.
-        line_text: String,
         /// What does not fit, as a clause.
         reason: String,
     },
     /// The line holds the synchronising expression.
     Read(Reading),
-}
-
-/// The synchronising expression and what becomes of its value.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
-    /// Text of the recorded line, trimmed; `None` where only the line of a library below it was read.
-    pub line_text: Option<String>,
-    /// The expression that waits, as written: `loss.item()`; empty where only a library's was read.
-    pub expression: String,
-    /// `Class::Unknown`/`Kind::ValueRead` where the source does not decide.
-    pub verdict: Verdict,
-    /// The same expression rewritten without the wait, where the tool can write it; for the fix column.
-    pub rewritten: Option<String>,
-    /// The edit that removes the wait, or why there is none.
-    pub outcome: Outcome,
 }
 
 impl Finding {
@@ -118,10 +101,9 @@ pub fn read_site(tree: &SourceTree, frames: &[Frame], observed: &Observed<'_>) -
     let Some(frame) = frames.first() else { return Finding::NoSource };
     let Some(file) = tree.open(&frame.file) else { return Finding::NoSource };
     let placements = Placements::new(&file);
-    let line_text = file.line_text(frame.line).to_owned();
-    let candidates = match locate::line::locate(&file, frame, observed, &placements) {
+    let candidates = match locate::line::locate(frame, observed, &placements) {
         Ok(candidates) => candidates,
-        Err(reason) => return Finding::Stale { line_text, reason },
+        Err(reason) => return Finding::Stale { reason },
     };
     let site = SiteReader { tree, frames, observed };
     let alike =
@@ -132,19 +114,19 @@ pub fn read_site(tree: &SourceTree, frames: &[Frame], observed: &Observed<'_>) -
         Case { site, here, sync: candidate.sync, text: &text }.judge()
     });
     match combine(&file, judged.collect(), alike) {
-        Some(Judged { expression, verdict, mended: Mended { shown, outcome } }) => {
-            let line_text = Some(line_text);
-            Finding::Read(Reading { line_text, expression, verdict, rewritten: shown, outcome })
+        Some(reading) => {
+            let line_text = Some(file.line_text(frame.line).to_owned());
+            Finding::Read(Reading { line_text, ..reading })
         }
-        None => Finding::Stale { line_text, reason: "nothing on the line waits".into() },
+        None => Finding::Stale { reason: "nothing on the line waits".into() },
     }
 }
 
 /// One verdict from those of all expressions that fit: theirs where they agree; needed, where one is and all read `alike`, or of
 /// the others nothing is told; else unknown.
-fn combine(file: &parse::Source, judged: Vec<Judged>, alike: bool) -> Option<Judged> {
+fn combine(file: &parse::Source, judged: Vec<Reading>, alike: bool) -> Option<Reading> {
     let expressions = distinct(judged.iter().map(|one| one.expression.clone()));
-    let rewritten = distinct(judged.iter().filter_map(|one| one.mended.shown.clone()));
+    let rewritten = distinct(judged.iter().filter_map(|one| one.rewritten.clone()));
     let needed = alike || judged.iter().all(|one| one.verdict.class != Class::False);
     let mut all = judged.into_iter();
     let mut whole = all.next()?;
@@ -169,7 +151,7 @@ fn combine(file: &parse::Source, judged: Vec<Judged>, alike: bool) -> Option<Jud
                 mine.confidence *= grade::KINDS_DIFFER;
             }
         }
-        whole.mended.outcome = together(file, whole.mended.outcome, other.mended.outcome);
+        whole.outcome = together(file, whole.outcome, other.outcome);
         for evidence in theirs.evidence {
             if !mine.evidence.contains(&evidence) {
                 mine.evidence.push(evidence);
@@ -177,7 +159,7 @@ fn combine(file: &parse::Source, judged: Vec<Judged>, alike: bool) -> Option<Jud
         }
     }
     whole.expression = expressions.join(", ");
-    whole.mended.shown = (!rewritten.is_empty()).then(|| rewritten.join(", "));
+    whole.rewritten = (!rewritten.is_empty()).then(|| rewritten.join(", "));
     Some(whole)
 }
 

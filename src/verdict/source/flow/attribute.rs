@@ -5,7 +5,7 @@ use super::tracer::{Tracer, function_name};
 use super::value::{Sink, Step, Use, Value};
 use crate::rules::grade;
 use crate::verdict::source::infer::{Names, Whose, roles};
-use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee, within};
+use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, split_callee};
 use ruff_python_ast::ExprAttribute;
 use ruff_text_size::TextRange;
 
@@ -66,7 +66,7 @@ impl<'a> Tracer<'a, '_> {
         let whose = |read: &Path<'a>| {
             let other = nodes::attribute(read).filter(|ast| ast.range != target.range && ast.ctx.is_load());
             let Some(ast) = other else { return Whose::Theirs };
-            let called = nodes::call(&read[..read.len() - 1]).is_some_and(|call| within(ast, &*call.func));
+            let called = matches!(nodes::above(read, 1), Some(Node::ExprCall(_)));
             let own = dotted(&ast.value) == base && function(read) == function(path);
             match () {
                 // Numbers and containers are not called: that is a method of the same name.

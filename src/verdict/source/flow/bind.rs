@@ -191,7 +191,7 @@ impl<'a> Tracer<'a, '_> {
             return;
         }
         let owner = scope::owner(path, name);
-        let mut reads = scope::reached_under(&owner, name, value.key(), &Definition::new(path));
+        let mut reads = scope::reached(&owner, name, value.key(), &Definition::new(path));
         let mutated = matches!(last(path), Some(Node::ExprName(ast)) if ast.ctx == ExprContext::Load);
         if mutated {
             reads.extend(aliases(&owner, name));

@@ -94,7 +94,7 @@ impl<'a> Tracer<'a, '_> {
         let steps = value.steps.clone();
         let before = self.uses.len();
         let inner = Value { name: Some(parameter.to_owned()), hops: value.hops + 1, ..value };
-        for read in scope::reached_under(function, parameter, inner.key(), &Definition::parameter(function)) {
+        for read in scope::reached(function, parameter, inner.key(), &Definition::parameter(function)) {
             self.read(&read, inner.clone(), nodes::range(function));
         }
         let found = self.uses.split_off(before);
@@ -131,7 +131,7 @@ impl<'a> Tracer<'a, '_> {
         let (parameter, steps) = parameter(&function, call, nodes::range(path), &value.steps)?;
         let placements = Placements::new(&file);
         let program = Program { recorded: &recorded, depth: program.depth + 1, ..program };
-        let mut tracer = Tracer::new(&placements).of(Some(program));
+        let mut tracer = Tracer::new(&placements, Some(program));
         let mut returned =
             tracer.inside(&function, &parameter, Value { steps, collected: None, ..value.clone() });
         let deferred = value.collected.is_some_and(|collected| !collected.region.contains(call.start()));
@@ -321,15 +321,11 @@ fn parameter(
     let (parameters, method) = scope::signature(function)?;
     let mut steps = steps.to_vec();
     if let Some(keyword) = nodes::keyword(call, argument) {
-        let name = match (&keyword.arg, steps.last()) {
-            (Some(name), _) => name.to_string(),
-            // `f(**values)`: what lies under a key becomes the parameter of that name.
-            (None, Some(Step::Key(key))) => {
-                let key = key.clone();
-                steps.pop();
-                key
-            }
-            (None, _) => return None,
+        // `f(**values)`: what lies under a key becomes the parameter of that name.
+        let key = |step| if let Step::Key(key) = step { Some(key) } else { None };
+        let name = match &keyword.arg {
+            Some(name) => name.to_string(),
+            None => steps.pop().and_then(key)?,
         };
         if parameters.iter_non_variadic_params().any(|one| *one.name() == *name) {
             return Some((name, steps));

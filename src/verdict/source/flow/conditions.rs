@@ -13,10 +13,9 @@ pub fn is_about_nan(test: &str) -> bool {
 /// Whether the branch that the last node of `path` decides only stops or complains (S02): its body raises, exits, warns or logs;
 /// leaving a loop or the function counts where the test looks for NaN or infinity.
 pub fn is_guard(path: &[Node<'_>], file: &Source) -> bool {
-    let (test, body) = match nodes::above(path, 1) {
+    let (test, body) = match nodes::above(whole_test(path), 1) {
         Some(Node::StmtIf(ast)) => (Some(&*ast.test), &ast.body),
         Some(Node::ElifElseClause(ast)) => (ast.test.as_ref(), &ast.body),
-        Some(Node::ExprBoolOp(_) | Node::ExprUnaryOp(_)) => return is_guard(&path[..path.len() - 1], file),
         parent => return matches!(parent, Some(Node::StmtAssert(_))),
     };
     let Some(test) = test.map(|test| file.slice(test.range()).to_ascii_lowercase()) else { return false };
@@ -168,11 +167,16 @@ pub fn is_filter(ast: &StmtIf, file: &Source) -> bool {
 
 /// Whether the last node of `path` is the test of an `assert`, or an operand of it.
 pub fn is_asserted(path: &[Node<'_>]) -> bool {
-    let [.., parent, node] = path else { return false };
-    match parent {
-        Node::StmtAssert(ast) => within(*node, &*ast.test),
-        Node::ExprBoolOp(_) | Node::ExprUnaryOp(_) => is_asserted(&path[..path.len() - 1]),
-        _ => false,
+    matches!(whole_test(path), [.., Node::StmtAssert(ast), node] if within(*node, &*ast.test))
+}
+
+/// The path of the test that the last node is, or is an operand of.
+fn whole_test<'p, 'a>(path: &'p [Node<'a>]) -> &'p [Node<'a>] {
+    match path {
+        [above @ .., _] if matches!(last(above), Some(Node::ExprBoolOp(_) | Node::ExprUnaryOp(_))) => {
+            whole_test(above)
+        }
+        _ => path,
     }
 }
 
@@ -222,12 +226,8 @@ pub fn settled_by<'a>(path: &[Node<'a>]) -> Option<&'a ExprName> {
 
 /// Whether a name is always true or always false: a constant of the module that is assigned once, to a literal.
 fn constant(value: &Expr, path: &[Node<'_>]) -> Option<bool> {
-    let name = value.as_name_expr()?;
-    let owner = scope::owner(path, &name.id);
-    let stores = scope::occurrences(&owner, &name.id).into_iter().filter(|one| !one.load);
-    let only = nodes::only(stores).filter(|_| owner.len() == 1)?;
-    let [_, Node::StmtAssign(ast), _] = only.path[..] else { return None };
-    match &*ast.value {
+    let (value, _) = scope::only_value(path, value.as_name_expr()?).filter(|(_, at)| at.len() == 3)?;
+    match value {
         Expr::BooleanLiteral(ast) => Some(ast.value),
         Expr::NoneLiteral(_) => Some(false),
         value => nodes::int(value).map(|int| int != 0),

@@ -37,7 +37,6 @@ pub struct Tracer<'a, 'n> {
     pub placements: &'n Placements<'a>,
     pub objects: Objects<'a>,
     pub uses: Vec<Use>,
-    /// The program that the file is of, where its other files may be looked into.
     pub(super) program: Option<Program<'n>>,
     pub(super) seen: HashSet<(TextRange, String)>,
     /// What functions hand back of what came as a parameter, in so many containers.
@@ -55,17 +54,11 @@ pub(super) struct Entered {
 }
 
 impl<'a, 'n> Tracer<'a, 'n> {
-    pub fn new(placements: &'n Placements<'a>) -> Self {
+    /// Of a file; `program`: where its other files may be looked into.
+    pub fn new(placements: &'n Placements<'a>, program: Option<Program<'n>>) -> Self {
         let file = placements.file;
         let (objects, uses, seen) = (Objects::new(file), Vec::new(), HashSet::new());
-        Self { file, placements, objects, uses, program: None, seen, returned: Vec::new() }
-    }
-
-    /// The same, looking into the program's other files.
-    #[must_use]
-    pub fn of(mut self, program: Option<Program<'n>>) -> Self {
-        self.program = program;
-        self
+        Self { file, placements, objects, uses, program, seen, returned: Vec::new() }
     }
 
     /// Follows the value of the last node of `path`.
@@ -243,7 +236,7 @@ impl<'a, 'n> Tracer<'a, 'n> {
 
     /// `value.name`, `value.method(…)`.
     fn attribute_of(&mut self, path: &[Node<'a>], value: &mut Value, ast: &'a ExprAttribute) -> Next {
-        let call = nodes::call(&path[..path.len() - 2]).filter(|call| within(ast, &*call.func));
+        let call = nodes::call(&path[..path.len() - 2]);
         let name = ast.attr.as_str();
         let number = value.number && value.steps.is_empty();
         if !value.is_given_by(name) {
@@ -363,12 +356,14 @@ impl<'a, 'n> Tracer<'a, 'n> {
             Node::StmtMatch(_) | Node::MatchCase(_) => self.branch(path, value, "the subject of a `match`"),
             Node::StmtAssert(ast) if within(*node, &*ast.test) => self.branch(path, value, "an `assert`"),
             Node::StmtAssert(_) | Node::StmtRaise(_) => ends(Sink::Error, "the text of an error"),
-            Node::StmtReturn(_) if describes(path) => ends(Sink::Log, "part of how the object prints"),
-            // Figures of a checkpoint are written now and then.
-            Node::StmtReturn(_) if !value.data && function_name(path) == "state_dict" => {
-                ends(Sink::Log, "part of a checkpoint")
-            }
-            Node::StmtReturn(_) => ends(Sink::Returned, "returned"),
+            Node::StmtReturn(_) => match function_name(path) {
+                "__str__" | "__repr__" | "__format__" | "extra_repr" => {
+                    ends(Sink::Log, "part of how the object prints")
+                }
+                // Figures of a checkpoint are written now and then.
+                "state_dict" if !value.data => ends(Sink::Log, "part of a checkpoint"),
+                _ => ends(Sink::Returned, "returned"),
+            },
             Node::StmtExpr(_) if value.name.is_none() => ends(Sink::Dropped, "thrown away"),
             // `with ctx(v) as c:` is read as handing the value on.
             Node::StmtWith(ast) => {
@@ -446,11 +441,6 @@ fn joins_target(ast: &StmtAssign) -> bool {
 /// Whether the function around has no decorator, which could make something else of what it yields.
 fn is_plain_function(path: &[Node<'_>]) -> bool {
     nodes::function(nodes::function_around(path)).is_some_and(|ast| ast.decorator_list.is_empty())
-}
-
-/// Whether the function around makes the text of an object.
-fn describes(path: &[Node<'_>]) -> bool {
-    matches!(function_name(path), "__str__" | "__repr__" | "__format__" | "extra_repr")
 }
 
 /// The name of the function around; empty where it has none.

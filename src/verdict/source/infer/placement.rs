@@ -312,11 +312,9 @@ impl<'a> Placements<'a> {
             && made.elts.is_empty()
         {
             let appended = scope::mentions(around, &name.id);
-            let mut given = appended.iter().filter_map(|read| match read.path[..] {
-                [.., Node::ExprCall(call), Node::ExprAttribute(ast), _] if ast.attr.as_str() == "append" => {
-                    Some(self.guess(call.arguments.args.first()?, &read.path, depth + 2))
-                }
-                _ => None,
+            let mut given = appended.iter().filter_map(|read| {
+                let (call, _) = nodes::method_of(&read.path).filter(|(_, method)| *method == "append")?;
+                Some(self.guess(call.arguments.args.first()?, &read.path, depth + 2))
             });
             return if given.any(|nature| nature != Host) { Device } else { Unknown };
         }
@@ -440,13 +438,9 @@ fn annotation(owner: &[Node<'_>], name: &str) -> Option<Placement> {
 /// Whether a read of a name treats it as only tensors are: `x.detach()`, `x.abs().max().item()`, `F.relu(x)`.
 fn used_as_tensor(path: &[Node<'_>]) -> bool {
     let mut end = path.len();
-    while let [.., Node::ExprCall(call), Node::ExprAttribute(ast), _] = path[..end] {
-        let method = ast.attr.as_str();
-        if !nodes::within(ast, &*call.func) || TENSOR_METHODS.has(method) {
-            return nodes::within(ast, &*call.func);
-        }
-        if !SAME_PLACE.has(method) {
-            return false;
+    while let Some((_, method)) = nodes::method_of(&path[..end]) {
+        if TENSOR_METHODS.has(method) || !SAME_PLACE.has(method) {
+            return TENSOR_METHODS.has(method);
         }
         end -= 2;
     }
@@ -455,10 +449,11 @@ fn used_as_tensor(path: &[Node<'_>]) -> bool {
 
 /// Whether the last node is what a function of torch.nn.functional or torch.autograd works on: its first argument.
 fn is_input(path: &[Node<'_>]) -> bool {
-    let [.., Node::ExprCall(call), Node::Arguments(_), node] = path else { return false };
-    let callee = dotted(&call.func);
-    matches!(split_callee(&callee).0, "F" | "torch.nn.functional" | "nn.functional" | "torch.autograd")
-        && call.arguments.args.first().is_some_and(|first| first.range() == node.range())
+    let torch = Names("F torch.nn.functional nn.functional torch.autograd");
+    nodes::argument_of(path).is_some_and(|call| {
+        let first = call.arguments.args.first().map(Ranged::range);
+        torch.has(split_callee(&dotted(&call.func)).0) && first == Some(nodes::range(path))
+    })
 }
 
 /// Arithmetic: one operand on the device puts the result there.

@@ -128,8 +128,8 @@ pub fn is_log(call: &ExprCall, dropped: bool) -> bool {
     if name == "log" || name.starts_with("log_") || name.starts_with("print_") {
         return !base.is_empty() || name != "log" || described;
     }
-    let told = || words(name).first().is_some_and(|verb| Names("record report track").has(verb));
-    (LOG_VERBS.has(name) || told()) && is_logger(base) || name == "update" && is_weighted(call)
+    (LOG_VERBS.has(name) || begins_with(name, Names("record report track"))) && is_logger(base)
+        || name == "update" && is_weighted(call)
 }
 
 /// Whether a call makes text of its arguments, or logs them; `dropped` where nothing uses what it gives.
@@ -161,24 +161,18 @@ fn is_weighted(call: &ExprCall) -> bool {
 
 /// Whether what logs a figure also keeps it, to be asked for it later: meters, metrics, writers and progress of one's own.
 fn keeps(call: &ExprCall, base: &str, name: &str) -> bool {
-    let words = words(base);
-    let any = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
     match name {
-        "update" | "record" | "track" | "set" if is_metric(base) || any(&["tracker"]) => true,
+        "update" | "record" | "track" | "set" if is_metric(base) || has_word(base, Names("tracker")) => true,
         "update" => !is_logger(base) && is_weighted(call),
-        "write" => words.last().is_some_and(|word| word == "writer"),
-        "set" => any(&["progress"]),
+        "write" => ends_with(base, Names("writer")),
+        "set" => has_word(base, Names("progress")),
         _ => false,
     }
 }
 
 /// Whether a receiver's name says that it logs.
 pub fn is_logger(base: &str) -> bool {
-    let words = words(base);
-    words.iter().any(|word| LOGGERS.has(word))
-        || words.last().is_some_and(|word| LAST_WORDS.has(word))
-        || base.starts_with("logging.")
-        || is_metric(base)
+    has_word(base, LOGGERS) || ends_with(base, LAST_WORDS) || base.starts_with("logging.") || is_metric(base)
 }
 
 /// Whether a container's name says that it collects figures to show.
@@ -195,7 +189,7 @@ pub fn is_metric(name: &str) -> bool {
 /// Whether a name says that it is a figure to show or compare: a loss, a total, an accuracy.
 pub fn is_figure(name: &str) -> bool {
     const WORDS: Names = Names("total correct acc accuracy avg mean sum err error score");
-    is_metric(name) || words(name).iter().any(|word| WORDS.has(word))
+    is_metric(name) || has_word(name, WORDS)
 }
 
 /// Whether a name is that of a figure of the run rather than of a part of what the program makes, whose parts have scores.
@@ -226,20 +220,31 @@ pub fn is_scheduler(base: &str) -> bool {
 
 /// Whether a receiver's name is that of an environment to act in, which runs on the CPU: `self.envs.step(actions)`.
 pub fn is_environment(base: &str) -> bool {
-    words(base).iter().any(|word| Names("env envs venv environment sim simulator").has(word))
+    has_word(base, Names("env envs venv environment sim simulator"))
 }
 
-/// Whether a receiver's name is that of what makes text of tokens.
-fn is_tokenizer(base: &str) -> bool {
-    const WORDS: Names =
-        Names("tokenizer tokeniser tok detokenizer processor decoder enc encoder encoding vocab bpe sp spm");
-    words(base).iter().any(|word| WORDS.has(word))
+/// Whether a word of a receiver's name is one of these.
+fn has_word(base: &str, list: Names) -> bool {
+    words(base).iter().any(|word| list.has(word))
 }
 
-/// Whether a receiver's name is that of callbacks: `callbacks.on_train_batch_end(step, logs)`.
-fn is_callback(base: &str) -> bool {
-    words(base).iter().any(|word| matches!(word.as_str(), "callback" | "callbacks" | "cb" | "cbs"))
+/// Whether the last word of a receiver's name is one of these.
+fn ends_with(base: &str, list: Names) -> bool {
+    words(base).last().is_some_and(|word| list.has(word))
 }
+
+/// Whether the first word of a function's name is one of these.
+fn begins_with(name: &str, list: Names) -> bool {
+    words(name).first().is_some_and(|word| list.has(word))
+}
+
+/// Words for what makes text of tokens.
+const TOKENIZERS: Names =
+    Names("tokenizer tokeniser tok detokenizer processor decoder enc encoder encoding vocab bpe sp spm");
+/// Words for callbacks: `callbacks.on_train_batch_end(step, logs)`.
+const CALLBACKS: Names = Names("callback callbacks cb cbs");
+/// Words for what draws figures and images for those who watch the run.
+const DISPLAYS: Names = Names("visualizer visualiser visdom");
 
 /// Whether a function is one of scikit-learn's metrics, which compute on the CPU.
 fn is_score(name: &str) -> bool {
@@ -307,11 +312,9 @@ fn named(
         // Series of a run: `run["train/loss"].append(v)`.
         "append" | "log" if base == "run[]" || root == "neptune" => Role::Log,
         name if FILLS.has(name) && !base.is_empty() && !ARRAYS.has(base) => Role::Keep,
-        "update" if words(base).last().is_some_and(|word| word == "stopper" || word == "stopping") => {
-            Role::Decide("early stopping")
-        }
+        "update" if ends_with(base, Names("stopper stopping")) => Role::Decide("early stopping"),
         // pycocotools compares on the CPU.
-        "update" if bulk && words(base).iter().any(|word| word == "coco") => Role::Compute,
+        "update" if bulk && has_word(base, Names("coco")) => Role::Compute,
         "update" if !base.is_empty() && dropped && !is_log(call, dropped) => Role::Keep,
         "str" | "repr" | "format" | "pformat" | "join" | "dumps" => Role::Text,
         "AsciiTable" | "SingleTable" | "DoubleTable" | "PrettyTable" | "tabulate" => Role::Text,
@@ -319,11 +322,11 @@ fn named(
         "exit" | "_exit" if matches!(base, "sys" | "os" | "") => Role::Decide("the exit code"),
         name if name.starts_with("on_")
             && (name.contains("batch") || name.contains("step"))
-            && is_callback(base) =>
+            && has_word(base, CALLBACKS) =>
         {
             Role::Report
         }
-        "report" if words(base).last().is_some_and(|word| Names("train tune session").has(word)) => Role::Log,
+        "report" if ends_with(base, Names("train tune session")) => Role::Log,
         _ if base == "wandb" && name.starts_with(char::is_uppercase) => Role::Text,
         "add_batch" if bulk && is_metric(base) => Role::Compute,
         "sleep" | "linear_sum_assignment" => Role::Compute,
@@ -347,7 +350,7 @@ fn named(
         | "result_type" => Role::Neutral,
         // Text is made on the CPU, and it is what the program is for, shown or not.
         "batch_decode" | "convert_ids_to_tokens" | "detokenize" if !base.is_empty() => Role::Words,
-        "decode" if is_tokenizer(base) => Role::Words,
+        "decode" if has_word(base, TOKENIZERS) => Role::Words,
         "decode" | "batch_decode" | "convert_ids_to_tokens" | "detokenize" => Role::Through,
         _ if bulk
             && (matches!(root, "random" | "cv2" | "Image" | "PIL" | "skimage" | "sklearn" | "scipy")
@@ -377,17 +380,12 @@ pub fn may_show(callee: &str) -> bool {
     words.any(|word| SHOWS.has(&word) || VIEWS.has(&word) || LOGGERS.has(&word) || word.contains("visual"))
 }
 
-/// Whether a receiver's name is that of what draws figures and images for those who watch the run.
-fn is_display(base: &str) -> bool {
-    words(base).iter().any(|word| matches!(word.as_str(), "visualizer" | "visualiser" | "visdom"))
-}
-
 /// Whether a callee that is not at hand records the figures that it is given: a logger of one's own, whatever it is asked for,
 /// and what saves the state of the run; `dropped` where nothing uses what it gives.
 pub fn may_record(call: &ExprCall, dropped: bool) -> bool {
     let callee = dotted(&call.func);
     let (base, name) = split_callee(&callee);
-    dropped && is_logger(base) && !is_metric(base) || words(name).first().is_some_and(|word| word == "save")
+    dropped && is_logger(base) && !is_metric(base) || begins_with(name, Names("save"))
 }
 
 /// What a function does that no row of the tables names, by the module that an import takes it from and by the first word of
@@ -398,7 +396,7 @@ pub fn imported_role(full: &str, (data, text): (bool, bool), dropped: bool) -> R
     match () {
         _ if text && IMAGE_LIBRARIES.has(root) => Role::Log,
         _ if IMAGE_LIBRARIES.has(root) => Role::Compute,
-        _ if (!data || is_display(module))
+        _ if (!data || has_word(module, DISPLAYS))
             && name.split_once('_').is_some_and(|(first, _)| SHOWS.has(first)) =>
         {
             Role::Log
@@ -464,7 +462,7 @@ pub fn is_export(method: &str) -> bool {
 
 /// Whether a function's name says that it writes what it is given.
 pub fn is_writer(name: &str) -> bool {
-    words(name).first().is_some_and(|word| Names("save write dump export").has(word))
+    begins_with(name, Names("save write dump export"))
 }
 
 /// Whether a call writes data to a file or draws it.

@@ -158,7 +158,7 @@ impl<'a> Case<'_, 'a> {
         let program = Program { tree: self.site.tree, recorded: &frame.file, depth: 0 };
         for (name, path) in with_terms(here.path, tensor) {
             for store in scope::reaching(&path, name) {
-                let mut tracer = Tracer::new(here.placements).of(Some(program));
+                let mut tracer = Tracer::new(here.placements, Some(program));
                 tracer.name(&store, &name.id, Value::new(&store, true));
                 let told = |used: &&Use| used.sink == Sink::Log && !lines.contains(&used.line);
                 if let Some(used) = tracer.uses.iter().find(told) {

@@ -98,7 +98,7 @@ impl Case<'_, '_> {
     /// The verdict on a value read by the expression, its callers included.
     pub(super) fn value(self, pattern: &'static str, bulk: bool) -> Verdict {
         let path = self.here.path;
-        let mut tracer = Tracer::new(self.here.placements).of(self.site.program());
+        let mut tracer = Tracer::new(self.here.placements, self.site.program());
         let many = bulk && self.site.observed.largest > NUMBER_BYTES;
         tracer.follow(path, Value { many, tensor: pattern == "D01", ..Value::new(path, bulk) });
         let file = self.here.file();
@@ -235,7 +235,7 @@ impl Case<'_, '_> {
         let program = Program { tree: self.site.tree, recorded: &frame.file, depth: 0 };
         let mut uses = Vec::new();
         for (call, used) in calls.iter().flat_map(|call| left.iter().map(move |used| (call, used))) {
-            let mut tracer = Tracer::new(&placements).of(Some(program));
+            let mut tracer = Tracer::new(&placements, Some(program));
             let value = used.value.returned_to(call);
             match nodes::call(call).and_then(|call| used.container(function, call)) {
                 Some(container) => tracer.put(call, container, Use { value, ..used.clone() }),

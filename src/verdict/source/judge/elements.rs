@@ -83,10 +83,7 @@ impl Case<'_, '_> {
         let sub = |expr: &'a Expr| steps < MAX_STEPS && self.is_tensor(here, inner, expr, steps + 1);
         match expr {
             Expr::Name(name) => {
-                let asked = |path: &Path<'a>| {
-                    matches!(path[..], [.., Node::ExprCall(call), Node::ExprAttribute(method), _]
-                        if TENSORS.has(&method.attr) && nodes::within(method, &*call.func))
-                };
+                let asked = |path: &Path<'a>| nodes::method_of(path).is_some_and(|one| TENSORS.has(one.1));
                 let tensor = |path: &Path<'a>| self.is_given_tensor(here, inner, name, path, steps + 1);
                 let given = || Some(scope::reaching(here.path, name)).filter(|all| !all.is_empty());
                 scope::mentions(here.path, &name.id).iter().any(|one| one.load && asked(&one.path))

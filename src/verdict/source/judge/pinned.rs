@@ -6,7 +6,6 @@ use crate::verdict::source::parse::{
     Import, Node, Path, Source, dotted, flag, function_scope, last, nodes, range, scope,
 };
 use ruff_python_ast::{Expr, ExprCall, ExprContext};
-use ruff_text_size::Ranged;
 
 /// Functions looked at, one calling the other, for what one returns and for whether a line runs once.
 const MAX_CALLS: u8 = 5;
@@ -43,7 +42,8 @@ impl Home<'_> {
             Expr::Attribute(ast) => {
                 let Expr::Name(object) = &*ast.value else { return false };
                 let field = ast.attr.as_str();
-                let own = self.stores(field).iter().all(is_of_self);
+                let of_self = |path| nodes::attribute(path).is_some_and(|ast| dotted(&ast.value) == "self");
+                let own = self.stores(field).iter().all(|path| of_self(path));
                 own && self.once(&object.id, path, &|home, value| home.gives(value, field))
             }
             _ => false,
@@ -67,9 +67,7 @@ impl Home<'_> {
         let callee = dotted(&call.func);
         let returns = |home: Home<'_>, name: &str| {
             let Some(function) = scope::only_function(home.file.module(), name) else { return false };
-            let returns = nodes::find(&function, &mut |path| {
-                matches!(last(path), Some(Node::StmtReturn(_))) && function_scope(path) + 1 == function.len()
-            });
+            let returns = nodes::returns(&function);
             let pinned = |path: &Path<'_>| {
                 let Some(Node::StmtReturn(ast)) = last(path) else { return false };
                 ast.value.as_ref().is_some_and(|value| home.is_pinned(value, calls))
@@ -138,10 +136,6 @@ impl Home<'_> {
     }
 }
 
-fn is_of_self(path: &Path<'_>) -> bool {
-    nodes::attribute(path).is_some_and(|ast| dotted(&ast.value) == "self")
-}
-
 /// Whether a loop or a comprehension of its function holds the last node.
 fn is_repeated(path: &[Node<'_>]) -> bool {
     path[function_scope(path)..].iter().any(|&node| nodes::is_loop(node) || nodes::is_comprehension(node))
@@ -156,9 +150,7 @@ fn runs_once(file: &Source, owner: &[Node<'_>], calls: u8) -> bool {
 
 fn is_called_once(file: &Source, name: &str, calls: u8) -> bool {
     let Some(only) = nodes::only(nodes::named(file.module(), name)) else { return false };
-    let at = range(&only);
-    let called = matches!(nodes::above(&only, 1), Some(Node::ExprCall(call)) if call.func.range() == at);
-    called
+    matches!(nodes::above(&only, 1), Some(Node::ExprCall(_)))
         && calls < MAX_CALLS
         && !is_repeated(&only)
         && runs_once(file, nodes::function_around(&only), calls + 1)

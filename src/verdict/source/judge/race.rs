@@ -157,9 +157,7 @@ fn runs_before(path: &[Node<'_>], other: TextRange) -> bool {
 fn is_number(read: &[Node<'_>]) -> bool {
     const COMPUTE: Names = Names("item tolist sum mean max min argmax argmin any all abs clone");
     match read {
-        [.., Node::ExprCall(call), Node::ExprAttribute(ast), _] if call.func.range() == ast.range => {
-            COMPUTE.has(&ast.attr)
-        }
+        [.., Node::ExprCall(_), Node::ExprAttribute(ast), _] => COMPUTE.has(&ast.attr),
         [.., Node::ExprCall(call), Node::Arguments(_), _] => {
             matches!(&*call.func, Expr::Name(name) if Names("float int bool print").has(&name.id))
         }

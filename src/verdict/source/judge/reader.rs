@@ -2,13 +2,15 @@
 
 use super::rules::{GUARD, VALIDATION, way_on};
 use super::{explicit, surroundings};
+use crate::catalogue;
 use crate::model::Frame;
+use crate::model::edit::Outcome;
 use crate::rules::grade::{self, Grade};
 use crate::rules::says;
 use crate::verdict::source::flow::conditions::{fork, is_asserted, is_choice, is_guard, settled_by};
 use crate::verdict::source::infer::{Here, Placement, fills, is_kept, roles};
 use crate::verdict::source::locate::{Observed, SyncExpr, fit};
-use crate::verdict::source::mend::{Mended, Subject, mend};
+use crate::verdict::source::mend::{Subject, mend};
 use crate::verdict::source::parse::{Node, SourceTree, nodes};
 use crate::vocabulary::{Class, Evidence, Kind, NUMBER_BYTES, RuleId, Verdict};
 use ruff_python_ast::{Expr, UnaryOp};
@@ -40,16 +42,32 @@ pub struct Case<'c, 'a> {
     pub text: &'c str,
 }
 
-/// What was found out about one expression.
-pub struct Judged {
+/// The synchronising expression and what becomes of its value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// Text of the recorded line, trimmed; `None` where only the line of a library below it was read.
+    pub line_text: Option<String>,
+    /// The expression that waits, as written: `loss.item()`; empty where only a library's was read.
     pub expression: String,
+    /// `Class::Unknown`/`Kind::ValueRead` where the source does not decide.
     pub verdict: Verdict,
-    pub mended: Mended,
+    /// The same expression rewritten without the wait, where the tool can write it; for the fix column.
+    pub rewritten: Option<String>,
+    /// The edit that removes the wait, or why there is none.
+    pub outcome: Outcome,
 }
 
-impl Case<'_, '_> {
-    /// Judges the expression.
-    pub fn judge(self) -> Judged {
+impl<'c, 'a> Case<'c, 'a> {
+    /// The same of another node of the file.
+    pub(super) fn at<'p>(self, path: &'p [Node<'a>]) -> Case<'p, 'a>
+    where
+        'c: 'p,
+    {
+        Case { here: Here { path, ..self.here }, ..self }
+    }
+
+    /// Judges the expression; the line's text is left to whoever has it.
+    pub fn judge(self) -> Reading {
         let mut verdict =
             self.settled_test().unwrap_or_else(|| self.read_anyway(self.host_knows(self.verdict())));
         // Whether it hands a value of the device to Python.
@@ -71,9 +89,9 @@ impl Case<'_, '_> {
             verdict.evidence.extend(surroundings::coalescable(self.here));
         }
         let Self { here, sync, site, .. } = self;
-        let mended = mend(Subject { here, sync, kind: verdict.kind, observed: site.observed });
+        let (rewritten, outcome) = mend(Subject { here, sync, kind: verdict.kind, observed: site.observed });
         let shown = matches!(verdict.kind, Kind::Logging | Kind::DebugPrint);
-        if turns && shown && mended.outcome.edit().is_none() {
+        if turns && shown && outcome.edit().is_none() {
             verdict.pattern = Some("A44");
         }
         let open = || verdict.class == Class::Unknown && reads;
@@ -90,7 +108,7 @@ impl Case<'_, '_> {
             }
             _ => {}
         }
-        Judged { expression: shorten(self.text), verdict, mended }
+        Reading { line_text: None, expression: shorten(self.text), verdict, rewritten, outcome }
     }
 
     fn verdict(self) -> Verdict {
@@ -120,6 +138,12 @@ impl Case<'_, '_> {
         says(grade, kind, pattern, format!("`{}` {what}", self.text))
     }
 
+    /// The same of what the catalogue has an entry for, which says of which kind it is: a value that is read, where its use decides.
+    pub(super) fn entry(self, grade: Grade, pattern: &'static str, what: &str) -> Verdict {
+        let kind = catalogue::by_id(pattern).and_then(|entry| entry.kind);
+        self.says(grade, kind.unwrap_or(Kind::ValueRead), pattern, what)
+    }
+
     /// `torch.tensor([a, b])` of tensors on the device: one read for each element. A tensor made for the device sends them back.
     fn elements(self) -> Verdict {
         let device = nodes::call(self.here.path).and_then(|call| self.here.device_argument(call));
@@ -127,7 +151,7 @@ impl Case<'_, '_> {
             return self.value("A13", true);
         }
         let what = "reads its elements from the device one by one and sends them back: `torch.stack` keeps them there";
-        self.says(grade::S07_ELEMENTS, Kind::RoundTrip, "A13", what)
+        self.entry(grade::S07_ELEMENTS, "A13", what)
     }
 
     /// Whether what makes a tensor copies another one whole, rather than reading elements of a list one by one:
@@ -152,7 +176,7 @@ impl Case<'_, '_> {
             (Some(true), _) => self.value("D01", true),
             (Some(false), SyncExpr::Create(_)) => {
                 let grade = if known { grade::S08 } else { grade::S08_LINE };
-                self.says(grade, Kind::Upload, "C01", "builds its tensor on the CPU and waits for the upload")
+                self.entry(grade, "C01", "builds its tensor on the CPU and waits for the upload")
             }
             (Some(false), sync) => {
                 let moved = nodes::call(self.here.path).and_then(nodes::receiver);
@@ -184,8 +208,7 @@ impl Case<'_, '_> {
             return says(grade::S01_OPEN, Kind::ValueRead, "A03", "no context");
         };
         if matches!(parent, Node::ExprUnaryOp(ast) if ast.op == UnaryOp::Not) {
-            let here = Here { path: &path[..path.len() - 1], ..self.here };
-            let verdict = Self { here, ..self }.value("A42", false);
+            let verdict = self.at(&path[..path.len() - 1]).value("A42", false);
             let branches = verdict.kind == Kind::ControlFlow;
             return Verdict { pattern: if branches { verdict.pattern } else { Some("A02") }, ..verdict };
         }
@@ -210,7 +233,7 @@ impl Case<'_, '_> {
             matches!(self.sync, SyncExpr::Truth | SyncExpr::Bool | SyncExpr::Item | SyncExpr::Convert(_));
         let constant = settled_by(self.here.path).filter(|_| asks)?;
         let what = format!("decides nothing: `{}` settles the test, ask it first", constant.id);
-        Some(self.says(grade::S20_SETTLED, Kind::HostKnown, "A40", &what))
+        Some(self.entry(grade::S20_SETTLED, "A40", &what))
     }
 
     /// Text made from a tensor.
@@ -234,17 +257,13 @@ impl Case<'_, '_> {
     /// A read that nothing takes, next to a clock: it stands for a synchronisation, without which the clock would measure
     /// launches.
     fn clocked(self) -> Option<Verdict> {
-        let caller = self.site.caller(0, "");
-        let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
-        let (grade, clock) = explicit::clock(self.here, caller)?;
+        let (grade, clock) = explicit::clock(self.here, self.site.caller(0, "").as_ref())?;
         let what = format!("is thrown away: it only waits, and {clock}");
         Some(self.says(grade, Kind::Timing, "F01", &what))
     }
 
     fn explicit(self) -> Verdict {
-        let caller = self.site.caller(0, "");
-        let caller = caller.as_ref().map(|caller| (&*caller.file, caller.frame));
-        let (grade, kind, what) = explicit::purpose(self.here, self.site.program(), caller);
+        let (grade, kind, what) = explicit::purpose(self.here, self.site);
         let pattern = match self.site.observed.api {
             _ if kind == Kind::Barrier => "D05",
             api if api.contains("StreamSync") => "F02",

@@ -3,7 +3,7 @@
 use super::reader::Case;
 use crate::rules::{grade, says};
 use crate::verdict::source::flow::{Step, constant_step};
-use crate::verdict::source::infer::{Here, Names, Placement, TORCH, changes};
+use crate::verdict::source::infer::{Names, Placement, TORCH, changes};
 use crate::verdict::source::locate::{Index, SyncExpr};
 use crate::verdict::source::parse::{Node, Path, dotted, last, nodes, scope, split_callee};
 use crate::vocabulary::{Class, Kind, Verdict};
@@ -42,6 +42,12 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
+    /// Notes a count, two levels above the last node of `path`, where the way ends.
+    fn count(&mut self, path: &[Node<'a>]) -> Option<usize> {
+        self.counts.push(path[..path.len() - 2].to_vec());
+        Some(0)
+    }
+
     /// Notes a total, which the call at the end of `path` makes.
     fn total(&mut self, name: &str, tested: bool, path: &[Node<'a>]) {
         self.mean |= name == "mean";
@@ -138,7 +144,7 @@ impl<'a> Case<'_, 'a> {
 
     /// What becomes of a count or a total that the CPU gets at the end of `path`.
     fn number(self, path: &Path<'a>) -> Verdict {
-        Case { here: Here { path, ..self.here }, ..self }.value("A01", false)
+        self.at(path).value("A01", false)
     }
 
     /// Whether all that the last node of `path` comes to are totals and counts, which are noted.
@@ -156,26 +162,23 @@ impl<'a> Case<'_, 'a> {
     fn onward(self, path: &[Node<'a>], asked: &mut Asked<'a>, tested: &mut bool) -> Option<usize> {
         let node = last(path)?;
         match (nodes::above(path, 1)?, nodes::above(path, 2)) {
-            (Node::ExprAttribute(ast), Some(Node::ExprCall(call))) if nodes::within(ast, &*call.func) => {
+            (Node::ExprAttribute(ast), Some(Node::ExprCall(call))) => {
                 let number = matches!(ast.attr.as_str(), "numel" | "size");
-                if number && (asked.mask.is_none() || names_no_other(call)) {
-                    asked.counts.push(path[..path.len() - 2].to_vec());
-                    return Some(0);
+                match number && (asked.mask.is_none() || names_no_other(call)) {
+                    true => asked.count(path),
+                    false => self.called(call, 0, path, asked, tested),
                 }
-                self.called(call, 0, path, asked, tested)
             }
             (Node::ExprAttribute(ast), Some(Node::ExprSubscript(index)))
                 if ast.attr.as_str() == "shape" && is_first(&index.slice) =>
             {
-                asked.counts.push(path[..path.len() - 2].to_vec());
-                Some(0)
+                asked.count(path)
             }
             (Node::Arguments(_), Some(Node::ExprCall(call))) => {
                 let callee = dotted(&call.func);
                 let base = split_callee(&callee).0;
                 if callee == "len" {
-                    asked.counts.push(path[..path.len() - 2].to_vec());
-                    return Some(0);
+                    return asked.count(path);
                 }
                 // Of a method, the receiver is another operand.
                 let (torch, receiver) = (TORCH.has(base), nodes::receiver(call));
@@ -242,12 +245,9 @@ impl<'a> Case<'_, 'a> {
         match other {
             Expr::Call(call) if nodes::name(&call.func) == "masked_select" => mask(call).is_some_and(same),
             Expr::Subscript(ast) if same(&ast.slice) => true,
-            Expr::Name(name) => match nodes::only(scope::bindings(path, &name.id)).and_then(scope::value) {
-                Some((value @ (Expr::Call(_) | Expr::Subscript(_)), place)) => {
-                    self.fits(value, &place, asked)
-                }
-                _ => false,
-            },
+            Expr::Name(name) => scope::only_value(path, name).is_some_and(|(value, place)| {
+                matches!(value, Expr::Call(_) | Expr::Subscript(_)) && self.fits(value, &place, asked)
+            }),
             Expr::UnaryOp(ast) => self.fits(&ast.operand, path, asked),
             _ => other.is_number_literal_expr() && self.here.find(other) == Placement::Host,
         }

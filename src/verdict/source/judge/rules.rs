@@ -2,7 +2,7 @@
 
 use crate::rules::grade::{self, DECIDED, Grade};
 use crate::rules::says;
-use crate::text::distinct;
+use crate::text::{distinct, first_of};
 use crate::verdict::source::flow::{Sink, Use, conditions::Fork};
 use crate::verdict::source::infer::roles::is_figure;
 use crate::vocabulary::{Class, Kind, Verdict};
@@ -163,14 +163,9 @@ fn is_open(used: &Use) -> bool {
 fn sentence(subject: &str, verb: &str, uses: &[&Use]) -> String {
     let name = uses.first().and_then(|used| used.name.clone()).unwrap_or_else(|| subject.to_owned());
     let told = |used: &&Use| if used.what == "never read" { used.what.clone() } else { used.told() };
-    let mut ways = distinct(uses.iter().map(told));
-    let more = ways.len().saturating_sub(3);
-    ways.truncate(3);
+    let ways = distinct(uses.iter().map(told));
     let verb = if uses.iter().all(|used| used.sink == Sink::Dropped) { "is" } else { verb };
-    let mut text = format!("`{name}` {verb} {}", ways.join(", "));
-    if more > 0 {
-        text += &format!(" and {more} more");
-    }
+    let mut text = format!("`{name}` {verb} {}", first_of(&ways, 3));
     match uses.first().map(|used| &used.sink) {
         Some(Sink::Branch { assert: true, .. }) => text += &format!(": {VALIDATION}"),
         Some(Sink::Branch { guard: true, .. }) => {

@@ -3,7 +3,7 @@
 use super::reader::Case;
 use super::surroundings;
 use crate::rules::{grade, says};
-use crate::verdict::source::infer::{Here, Placement, roles};
+use crate::verdict::source::infer::{Placement, roles};
 use crate::verdict::source::locate::{Index, SyncExpr, converted, fit};
 use crate::verdict::source::parse::{Node, dotted, last, nodes};
 use crate::vocabulary::{Class, Kind, NUMBER_BYTES, Verdict};
@@ -12,7 +12,7 @@ use ruff_python_ast::Expr;
 impl<'a> Case<'_, 'a> {
     /// The verdict on an expression that is what it is whatever becomes of its result.
     pub(super) fn settled(self) -> Verdict {
-        let (grade, kind, pattern, what) = match self.sync {
+        let (grade, pattern, what) = match self.sync {
             SyncExpr::Index { what, store } => {
                 return self.only_totals().unwrap_or_else(|| self.index(what, store));
             }
@@ -47,7 +47,7 @@ impl<'a> Case<'_, 'a> {
                 if used.class == Class::True {
                     return used;
                 }
-                (grade::S10, Kind::RoundTrip, "D03", "names a CPU tensor type where a dtype was meant")
+                (grade::S10, "D03", "names a CPU tensor type where a dtype was meant")
             }
             SyncExpr::Order => {
                 // What is picked goes on as a tensor: where it stays on the device, so can the comparison.
@@ -55,24 +55,18 @@ impl<'a> Case<'_, 'a> {
                 if picked.kind == Kind::RoundTrip {
                     return picked;
                 }
-                (grade::S14, Kind::ControlFlow, "A05", "compares tensors in Python, one wait a comparison")
+                (grade::S14, "A05", "compares tensors in Python, one wait a comparison")
             }
-            SyncExpr::SchedulerStep => {
-                (grade::S06_RATE, Kind::CpuCompute, "A24", "computes the learning rate on the CPU")
-            }
-            SyncExpr::EmptyCache => {
-                (grade::S16, Kind::Allocator, "G01", "waits to give memory back to the driver")
-            }
-            SyncExpr::Barrier => {
-                (grade::R14, Kind::Explicit, "H03", "makes the ranks wait for each other; no value is read")
-            }
+            SyncExpr::SchedulerStep => (grade::S06_RATE, "A24", "computes the learning rate on the CPU"),
+            SyncExpr::EmptyCache => (grade::S16, "G01", "waits to give memory back to the driver"),
+            SyncExpr::Barrier => (grade::R14, "H03", "makes the ranks wait for each other; no value is read"),
             SyncExpr::SizeArgument => {
-                (grade::S06_ARGUMENT, Kind::DynamicShape, "A07", "takes a tensor's value as a size or bound")
+                (grade::S06_ARGUMENT, "A07", "takes a tensor's value as a size or bound")
             }
-            SyncExpr::Save => (grade::S06_SAVE, Kind::CpuCompute, "D07", "writes tensors to a file"),
-            _ => (grade::S19_OPEN, Kind::ValueRead, "A01", "waits for a reason that the tool does not know"),
+            SyncExpr::Save => (grade::S06_SAVE, "D07", "writes tensors to a file"),
+            _ => (grade::S19_OPEN, "A01", "waits for a reason that the tool does not know"),
         };
-        self.says(grade, kind, pattern, what)
+        self.entry(grade, pattern, what)
     }
 
     fn index(self, what: Index, store: bool) -> Verdict {
@@ -88,8 +82,7 @@ impl<'a> Case<'_, 'a> {
                     (true, _) => ("C17", "the value or the index"),
                     (false, _) => (self.listed(), "the index"),
                 };
-                let mut verdict =
-                    self.says(grade::S12, Kind::Upload, pattern, &format!("uploads {what} and waits for it"));
+                let mut verdict = self.entry(grade::S12, pattern, &format!("uploads {what} and waits for it"));
                 verdict.evidence.extend(surroundings::listed(self.here, self.parts()));
                 verdict
             }
@@ -109,7 +102,7 @@ impl<'a> Case<'_, 'a> {
                 } else {
                     "reads its index from the device to pick from a tensor: `index_select` takes it there, and one read before the loop fetches all"
                 };
-                self.says(grade::S07_PICKS, Kind::RoundTrip, "A09", what)
+                self.entry(grade::S07_PICKS, "A09", what)
             }
             (_, Index::Slice) => {
                 let text = format!("the bounds of `{}` are read from the device", self.text);
@@ -119,9 +112,7 @@ impl<'a> Case<'_, 'a> {
             (Some(true), Index::Name) => {
                 self.says(grade::S11_NAME, Kind::DynamicShape, "A09", "reads its index from the device")
             }
-            (None, Index::List) => {
-                self.says(grade::S12_LIST, Kind::Upload, self.listed(), "uploads its index")
-            }
+            (None, Index::List) => self.entry(grade::S12_LIST, self.listed(), "uploads its index"),
             _ => self.says(grade::S11_OPEN, Kind::ValueRead, "A09", "may read or upload its index"),
         }
     }
@@ -176,7 +167,7 @@ impl<'a> Case<'_, 'a> {
             return self.says(grade::S06_OPEN, Kind::ValueRead, "D01", "stores in a tensor of the CPU");
         };
         let path = [above, &[Node::from(*ast), Node::from(&*ast.value)]].concat();
-        Case { here: Here { path: &path, ..self.here }, ..self }.value("D01", true)
+        self.at(&path).value("D01", true)
     }
 
     /// Whether the trace says that a number of the device is an index itself: bounds of slices, and indices of lists, are asked for
@@ -219,22 +210,22 @@ impl<'a> Case<'_, 'a> {
         let (observed, text) = (self.site.observed, self.text);
         if fit::is_memory(observed) {
             let what = format!("made PyTorch's allocator call {}", observed.api);
-            return self.says(grade::S19_ALLOCATOR, Kind::Allocator, "G02", &what);
+            return self.entry(grade::S19_ALLOCATOR, "G02", &what);
         }
         if fit::downward(observed) == Some(false) {
-            return self.says(grade::R01_LINE, Kind::Upload, "C03", "uploads: no GPU value reaches the CPU");
+            return self.entry(grade::R01_LINE, "C03", "uploads: no GPU value reaches the CPU");
         }
         let Some((file, function)) = observed.through else {
             // What the call does with the number that it asks for decides.
             let asked = observed.method.filter(|method| fit::makes_number(method));
-            if let Some(path) = asked.and_then(|_| converted(self.here.path, self.here.placements)) {
-                return Case { here: Here { path: &path, ..self.here }, ..self }.value("A02", false);
+            if let Some(path) = asked.and_then(|_| converted(self.here)) {
+                return self.at(&path).value("A02", false);
             }
             let number = matches!(observed.operator, Some("_local_scalar_dense" | "item"));
             let mut arguments = nodes::call(self.here.path).into_iter().flat_map(|call| &call.arguments.args);
             if number && arguments.any(|argument| self.here.find(argument) == Placement::Device) {
                 let what = "reads a number from the device to hand it back: pass the tensor where a tensor is accepted";
-                return self.says(grade::S07_INSIDE, Kind::RoundTrip, "A11", what);
+                return self.entry(grade::S07_INSIDE, "A11", what);
             }
             return says(grade::S19_OPEN, Kind::ValueRead, "A11", format!("the wait is inside `{text}`"));
         };

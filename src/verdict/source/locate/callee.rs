@@ -13,8 +13,6 @@ pub struct Callee<'a> {
     pub name: &'a str,
     /// Called by naming it.
     property: bool,
-    /// It may be called by other names than its own: a module's `forward`, a lambda.
-    nameless: bool,
     /// A function inside another, as decorators make them: it may be called by the name of a function that it wraps.
     closure: bool,
     /// What it is called with.
@@ -37,8 +35,7 @@ impl<'a> Callee<'a> {
         };
         let closure = path[..at].iter().any(|node| matches!(node, Node::StmtFunctionDef(_)));
         let method = at > 0 && matches!(path[at - 1], Node::StmtClassDef(_));
-        let nameless = matches!(name, "" | "forward" | "__call__");
-        Self { name, property, nameless, closure, parameters, method }
+        Self { name, property, closure, parameters, method }
     }
 
     /// Whether a call gives at least what the function cannot do without.
@@ -91,11 +88,9 @@ pub fn calls<'a>(file: &'a Source, frame: &Frame, callee: &Callee<'_>, direct: b
     });
     let by_name = !named.is_empty();
     let special = callee.name.starts_with("__") && callee.name != "__call__";
-    if named.is_empty()
-        && !special
-        && !callee.property
-        && (direct || callee.nameless && !callee.name.is_empty())
-    {
+    // A module's `forward` is called by the name of the module.
+    let forwards = matches!(callee.name, "forward" | "__call__");
+    if named.is_empty() && !special && !callee.property && (direct || forwards) {
         others.retain(|(tier, _)| *tier != Tier::Statement);
         named = others;
         if named.len() > 1 {

@@ -2,7 +2,7 @@
 
 use super::observed::Observed;
 use super::sync_expr::{Index as What, SyncExpr, SyncExpr::*};
-use crate::verdict::source::infer::Placement;
+use crate::verdict::source::infer::{Names, Placement};
 use crate::vocabulary::{Copy, Direction, HostMemory, NUMBER_BYTES};
 
 /// How well an expression fits, worst first.
@@ -163,27 +163,39 @@ fn through(sync: SyncExpr, callee: &str, file: &str, function: &str) -> Fit {
     }
 }
 
+/// Methods by which the trace names an expression; and those that it has where it lacks the Python frames of the library that the
+/// expression calls.
+fn methods(sync: SyncExpr<'_>) -> (Names, Names) {
+    let (named, inside) = match sync {
+        Item => ("item _local_scalar_dense", ""),
+        Convert("int") => ("integral_scalar index_scalar", ""),
+        Convert("float") => ("float_scalar", ""),
+        Convert("complex") => ("complex_scalar float_scalar", ""),
+        Convert(_) => ("float_scalar integral_scalar index_scalar is_nonzero bool_scalar", ""),
+        Bool | Truth | Order => ("is_nonzero bool_scalar", ""),
+        ToList => ("tolist", ""),
+        Download("numpy") => ("cpu", ""),
+        Create(_) => ("legacy_tensor_ctor pynew tensor new_tensor as_tensor", ""),
+        Elements => ("float_scalar integral_scalar index_scalar complex_scalar is_nonzero", ""),
+        Index { what: What::Slice | What::Name, .. } => ("getitem setitem index_scalar integral_scalar", ""),
+        SizeArgument => ("index_scalar", ""),
+        // The last two are `%d` and `%f`.
+        Format => ("", "item is_nonzero masked_select cpu tolist integral_scalar float_scalar"),
+        ClipGrad | Contains => ("", "is_nonzero item"),
+        ScalerStep | GetScale | SchedulerStep => ("", "item float_scalar"),
+        Barrier => ("", "barrier"),
+        Save => ("", "cpu to"),
+        Other => ("", NUMBERS.0),
+        _ => ("", ""),
+    };
+    (Names(named), Names(inside))
+}
+
 fn by_method(sync: SyncExpr, callee: &str, method: &str) -> Fit {
     let name = callee.rsplit('.').next().unwrap_or("");
-    let any = |methods: &[&str]| methods.contains(&method);
-    let named = match sync {
-        Item => any(&["item", "_local_scalar_dense"]),
-        Convert("int") => any(&["integral_scalar", "index_scalar"]),
-        Convert("float") => any(&["float_scalar"]),
-        Convert("complex") => any(&["complex_scalar", "float_scalar"]),
-        Convert(_) => any(&["float_scalar", "integral_scalar", "index_scalar", "is_nonzero", "bool_scalar"]),
-        Bool | Truth | Order => any(&["is_nonzero", "bool_scalar"]),
-        Same(op) => method == op,
-        ToList => any(&["tolist"]),
-        Download(op) => method == op || op == "numpy" && any(&["cpu"]),
-        Move(op, _) => method == op,
-        Create(op) => {
-            method == op || any(&["legacy_tensor_ctor", "pynew", "tensor", "new_tensor", "as_tensor"])
-        }
-        Elements => any(&["float_scalar", "integral_scalar", "index_scalar", "complex_scalar", "is_nonzero"]),
-        Index { what: What::Slice | What::Name, .. } => {
-            any(&["getitem", "setitem", "index_scalar", "integral_scalar"])
-        }
+    let (named, inside) = methods(sync);
+    let is_it = match sync {
+        Same(op) | Download(op) | Move(op, _) | Create(op) => method == op,
         Index { store, .. } => method == if store { "setitem" } else { "getitem" },
         Shape(op, _) => plain(method) == op || op == "coalesce" && method.contains("sparse"),
         Check(op) => {
@@ -193,27 +205,14 @@ fn by_method(sync: SyncExpr, callee: &str, method: &str) -> Fit {
         }
         Explicit => names_sync(method),
         EmptyCache => method.to_ascii_lowercase().contains("emptycache"),
-        SizeArgument => method == "index_scalar" || method == name,
+        SizeArgument => method == name,
         Other => method == name || plain(method) == name.trim_end_matches('_'),
         _ => false,
     };
-    // These have Python frames of a library, which the trace may lack; then the method is one of these.
-    let open = match sync {
-        // The last two are `%d` and `%f`.
-        Format => {
-            any(&["item", "is_nonzero", "masked_select", "cpu", "tolist", "integral_scalar", "float_scalar"])
-        }
-        ClipGrad | Contains => any(&["is_nonzero", "item"]),
-        ScalerStep | GetScale | SchedulerStep => any(&["item", "float_scalar"]),
-        Barrier => names_sync(method) || any(&["barrier"]),
-        Save => any(&["cpu", "to"]),
-        Other => makes_number(method),
-        _ => false,
-    };
-    match (named, open) {
-        (true, _) => Fit::Named,
-        (_, true) => Fit::Open,
-        _ => Fit::No,
+    match () {
+        () if is_it || named.has(method) => Fit::Named,
+        () if inside.has(method) || sync == Barrier && names_sync(method) => Fit::Open,
+        () => Fit::No,
     }
 }
 
@@ -226,8 +225,10 @@ fn plain(method: &str) -> &str {
 /// Whether Python asks a tensor for a number by that method, as code without frames does with its arguments:
 /// `message(ids=tokens)`, `struct.pack("f", x)`.
 pub fn makes_number(method: &str) -> bool {
-    matches!(method, "index_scalar" | "integral_scalar" | "float_scalar")
+    NUMBERS.has(method)
 }
+
+const NUMBERS: Names = Names("index_scalar integral_scalar float_scalar");
 
 /// Whether an operator copies a tensor.
 pub fn is_copy(operator: &str) -> bool {

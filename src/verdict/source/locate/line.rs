@@ -4,12 +4,12 @@ use super::fit::{self, Fit, fit};
 use super::observed::Observed;
 use super::sync_expr::{SyncExpr, converted, guesses};
 use crate::model::Frame;
-use crate::verdict::source::infer::{Placement, Placements};
+use crate::verdict::source::infer::{Here, Placement, Placements};
 use crate::verdict::source::parse::{
     Node, Path, Source, dotted, last,
     nodes::{self, scope},
 };
-use ruff_text_size::{Ranged, TextRange};
+use ruff_text_size::{Ranged, TextRange, TextSize};
 
 /// Expressions judged per line; a line that holds more is generated, and its verdict settled by these.
 const MAX_CANDIDATES: usize = 32;
@@ -36,10 +36,8 @@ pub enum Tier {
     Exact,
 }
 
-/// Why a line does not hold what the trace saw.
-pub type Stale = String;
-
-/// The expressions of the frame's line that fit the trace; all of them fit equally well.
+/// The expressions of the frame's line that fit the trace, all of them equally well; else why the line does not hold what the
+/// trace saw.
 ///
 /// Definition: every node whose statement spans the line is asked what it can do ([`guesses`]); a guess stays if it runs in the
 /// frame's function and fits the trace ([`fit()`]). Of those, the best survive, in this order: named by the trace over open;
@@ -52,18 +50,19 @@ pub type Stale = String;
 /// ```
 /// Cost: one walk over the statements that span the line.
 pub fn locate<'a>(
-    file: &'a Source,
     frame: &Frame,
     observed: &Observed<'_>,
     placements: &Placements<'a>,
-) -> Result<Vec<Candidate<'a>>, Stale> {
+) -> Result<Vec<Candidate<'a>>, String> {
+    let file = placements.file;
     let Some(line) = file.line_range(frame.line) else {
         return Err(format!("the file has {} lines", file.line_count()));
     };
     let mut found = Vec::new();
     let mut elsewhere = None;
     walk_line(file, line, &mut |path, tier| {
-        let guesses = guesses(path, placements);
+        let here = Here { placements, path };
+        let guesses = guesses(here);
         if guesses.is_empty() {
             return;
         }
@@ -77,7 +76,7 @@ pub fn locate<'a>(
             // What the text does not show at all, the trace must say.
             let number = || {
                 let asked = sync == SyncExpr::Other && observed.method.is_some_and(fit::makes_number);
-                asked && converted(path, placements).is_some()
+                asked && converted(here).is_some()
             };
             let said =
                 || fit == Fit::Named || observed.through.is_some() || fit::is_memory(observed) || number();
@@ -157,7 +156,7 @@ pub fn walk_line<'a>(file: &'a Source, line: TextRange, visit: &mut dyn FnMut(&[
             return false;
         }
         let clause = path.iter().rposition(|node| is_clause(*node)).unwrap_or(0);
-        if nodes::overlaps(header(path[clause]), line) {
+        if nodes::overlaps(header(file, path[clause]), line) {
             visit(path, tier(file, node, line));
         }
         true
@@ -171,23 +170,14 @@ fn is_clause(node: Node<'_>) -> bool {
         || matches!(node, Node::ExceptHandlerExceptHandler(_) | Node::ModModule(_))
 }
 
-/// The part of a clause that runs as the clause itself: all of a simple statement, up to the colon of a compound one.
-fn header(clause: Node<'_>) -> TextRange {
-    let end = match clause {
-        Node::StmtIf(ast) => ast.test.end(),
-        Node::StmtWhile(ast) => ast.test.end(),
-        Node::StmtFor(ast) => ast.iter.end(),
-        Node::StmtMatch(ast) => ast.subject.end(),
-        Node::StmtWith(ast) => ast.items.last().map_or(ast.range.start(), Ranged::end),
-        Node::StmtFunctionDef(ast) => ast.returns.as_deref().map_or(ast.parameters.end(), Ranged::end),
-        Node::StmtClassDef(ast) => ast.arguments.as_deref().map_or(ast.name.end(), Ranged::end),
-        Node::ElifElseClause(ast) => ast.test.as_ref().map_or(ast.range.start(), Ranged::end),
-        Node::MatchCase(ast) => ast.guard.as_deref().map_or(ast.pattern.end(), Ranged::end),
-        Node::ExceptHandlerExceptHandler(ast) => ast.type_.as_deref().map_or(ast.range.start(), Ranged::end),
-        Node::StmtTry(ast) => ast.range.start(),
-        _ => clause.end(),
+/// The part of a clause that runs as the clause itself: all of a simple statement, what stands before the block of a compound one.
+fn header(file: &Source, clause: Node<'_>) -> TextRange {
+    let block = match clause {
+        Node::StmtMatch(ast) => ast.cases.first().map(Ranged::start),
+        _ => nodes::bodies(clause).first().and_then(|body| body.first()).map(Ranged::start),
     };
-    TextRange::new(clause.start(), end.max(clause.start()))
+    let text = file.slice(TextRange::new(clause.start(), block.unwrap_or(clause.end())));
+    TextRange::at(clause.start(), TextSize::of(text.trim_end()))
 }
 
 fn tier(file: &Source, node: Node<'_>, line: TextRange) -> Tier {

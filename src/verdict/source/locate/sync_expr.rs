@@ -1,7 +1,7 @@
 //! What a synchronising expression does, told from its text.
 
 use crate::verdict::source::infer::{
-    Names, Objects, Placement, Placements, TENSOR_TYPES, TORCH, makes_tensor, roles,
+    Here, Names, Objects, Placement, TENSOR_TYPES, TORCH, makes_tensor, roles,
 };
 use crate::verdict::source::parse::{
     Given, Node, argument, dotted, flag, last, nodes, scope, split_callee, string, within,
@@ -84,13 +84,14 @@ pub enum Index {
 /// One with how plainly the text shows that it waits: 3 plainly, 2 probably, 1 perhaps, 0 only if the trace says so.
 pub type Guess<'a> = (SyncExpr<'a>, u8);
 
-/// What the last node of `path` can be.
-pub fn guesses<'a>(path: &[Node<'a>], placements: &Placements<'a>) -> Vec<Guess<'a>> {
+/// What the node can be.
+pub fn guesses<'a>(here: Here<'_, 'a>) -> Vec<Guess<'a>> {
+    let path = here.path;
     let Some(node) = last(path) else { return Vec::new() };
     let mut guesses = match node {
-        Node::ExprCall(call) => Called::new(call, path, placements).guesses(),
+        Node::ExprCall(call) => Called::new(call, here).guesses(),
         Node::ExprSubscript(ast) => {
-            let guess = subscript_guess(ast, path, placements);
+            let guess = subscript_guess(ast, here);
             // `x[mask] += 1` reads before it writes.
             let read = guess.and_then(|(sync, strength)| match (sync, nodes::above(path, 1)?) {
                 (SyncExpr::Index { what, store: true }, Node::StmtAugAssign(_)) => {
@@ -106,12 +107,12 @@ pub fn guesses<'a>(path: &[Node<'a>], placements: &Placements<'a>) -> Vec<Guess<
         Node::StmtFor(_) | Node::StmtWith(_) | Node::Comprehension(_) => vec![(SyncExpr::Other, 0)],
         _ => Vec::new(),
     };
-    match tested(path).filter(|_| node.is_expression()).map(|expr| placements.find(expr, path)) {
+    match tested(path).filter(|_| node.is_expression()).map(|expr| here.find(expr)) {
         Some(Placement::Device) => guesses.push((SyncExpr::Truth, 2)),
         Some(Placement::Unknown) => guesses.push((SyncExpr::Truth, 1)),
         Some(Placement::Host) | None => {}
     }
-    if formatted(path).is_some_and(|expr| placements.find(expr, path) != Placement::Host) {
+    if formatted(path).is_some_and(|expr| here.find(expr) != Placement::Host) {
         guesses.push((SyncExpr::Format, 1));
     }
     guesses
@@ -141,19 +142,18 @@ struct Called<'c, 'a> {
     base: String,
     name: &'a str,
     receiver: Option<&'a Expr>,
-    path: &'c [Node<'a>],
-    placements: &'c Placements<'a>,
+    here: Here<'c, 'a>,
 }
 
 impl<'c, 'a> Called<'c, 'a> {
-    fn new(call: &'a ExprCall, path: &'c [Node<'a>], placements: &'c Placements<'a>) -> Self {
+    fn new(call: &'a ExprCall, here: Here<'c, 'a>) -> Self {
         let base = split_callee(&dotted(&call.func)).0.to_owned();
         let (name, receiver) = (nodes::name(&call.func), nodes::receiver(call));
-        Self { call, base, name, receiver, path, placements }
+        Self { call, base, name, receiver, here }
     }
 
     fn on_host(&self, expr: &'a Expr) -> bool {
-        self.placements.find(expr, self.path) == Placement::Host
+        self.here.find(expr) == Placement::Host
     }
 
     /// Whether an argument may be a tensor on the device.
@@ -210,7 +210,7 @@ impl<'c, 'a> Called<'c, 'a> {
             "cpu" if receiver.is_some() => (SyncExpr::Download("cpu"), 3),
             "numpy" if receiver.is_some_and(|expr| !self.on_host(expr)) => (SyncExpr::Download("numpy"), 1),
             "cuda" if receiver.is_some() && blocking => (SyncExpr::Move("cuda", Placement::Device), 3),
-            "to" if receiver.is_some() => match self.placements.device_argument(self.call, self.path) {
+            "to" if receiver.is_some() => match self.here.device_argument(self.call) {
                 Some(Placement::Host) => (SyncExpr::Download("to"), 3),
                 // With `non_blocking=True` the copy itself may still block, from pageable memory.
                 Some(place) => (SyncExpr::Move("to", place), unless_flagged(3)),
@@ -238,7 +238,7 @@ impl<'c, 'a> Called<'c, 'a> {
     }
 
     fn created(&self) -> Guess<'a> {
-        let device = || self.placements.device_argument(self.call, self.path);
+        let device = || self.here.device_argument(self.call);
         let strength = match self.name {
             "new_tensor" => 2,
             _ if matches!(device(), Some(Placement::Device | Placement::Unknown)) => 3,
@@ -298,19 +298,15 @@ impl<'c, 'a> Called<'c, 'a> {
 }
 
 /// What `x[…]` can be.
-fn subscript_guess<'a>(
-    ast: &'a ExprSubscript,
-    path: &[Node<'a>],
-    placements: &Placements<'a>,
-) -> Option<Guess<'a>> {
-    if placements.find(&ast.value, path) == Placement::Host && !matches!(&*ast.slice, Expr::Name(_))
+fn subscript_guess<'a>(ast: &'a ExprSubscript, here: Here<'_, 'a>) -> Option<Guess<'a>> {
+    if here.find(&ast.value) == Placement::Host && !matches!(&*ast.slice, Expr::Name(_))
         || string(&ast.slice).is_some()
-        || Objects::new(placements.file).is_dict(&ast.value, path)
+        || Objects::new(here.file()).is_dict(&ast.value, here.path)
     {
         return None;
     }
     let store = ast.ctx == ExprContext::Store;
-    let what = index(&ast.slice, path, placements);
+    let what = index(&ast.slice, here);
     let strength = match what {
         Index::Mask => 3,
         Index::List | Index::Slice => 2,
@@ -320,10 +316,10 @@ fn subscript_guess<'a>(
     Some((SyncExpr::Index { what, store }, strength))
 }
 
-fn index<'a>(expr: &'a Expr, path: &[Node<'a>], placements: &Placements<'a>) -> Index {
+fn index<'a>(expr: &'a Expr, here: Here<'_, 'a>) -> Index {
     match expr {
         Expr::Tuple(tuple) => {
-            let each = tuple.elts.iter().map(|element| index(element, path, placements));
+            let each = tuple.elts.iter().map(|element| index(element, here));
             each.min().unwrap_or(Index::Constant)
         }
         Expr::Slice(slice) => {
@@ -338,8 +334,8 @@ fn index<'a>(expr: &'a Expr, path: &[Node<'a>], placements: &Placements<'a>) -> 
         Expr::List(_) => Index::List,
         Expr::Name(name) if mask_name(&name.id) => Index::Mask,
         Expr::Attribute(ast) if mask_name(&ast.attr) => Index::Mask,
-        Expr::Name(name) if counts(name, path) => Index::Constant,
-        Expr::Name(_) if placements.find(expr, path) == Placement::Host => Index::List,
+        Expr::Name(name) if counts(name, here.path) => Index::Constant,
+        Expr::Name(_) if here.find(expr) == Placement::Host => Index::List,
         // A number of Python's, whoever had to wait for it.
         Expr::Call(call) if matches!(&*dotted(&call.func), "int" | "len" | "ord") => Index::Constant,
         _ if is_constant(expr) => Index::Constant,
@@ -410,18 +406,18 @@ fn tests<'a>(node: Node<'a>) -> Vec<&'a Expr> {
     }
 }
 
-/// Path of the first argument of the call at the end of a path that may be a tensor, of which code without frames can ask a number;
+/// Path of the first argument of a call that may be a tensor, of which code without frames can ask a number;
 /// torch's functions have guesses of their own.
-pub fn converted<'a>(path: &[Node<'a>], placements: &Placements<'a>) -> Option<nodes::Path<'a>> {
+pub fn converted<'a>(here: Here<'_, 'a>) -> Option<nodes::Path<'a>> {
     const FORM: Names = Names("len isinstance hasattr callable type id");
     let told = |callee: &str| callee.starts_with("torch.") || FORM.has(callee);
-    let call = nodes::call(path).filter(|call| !told(&dotted(&call.func)))?;
+    let call = nodes::call(here.path).filter(|call| !told(&dotted(&call.func)))?;
     let all = &call.arguments;
     let named = all.keywords.iter().map(|one| (Some(Node::from(one)), &one.value));
     let mut values = all.args.iter().map(|value| (None, value)).chain(named);
-    let (keyword, value) = values.find(|(_, value)| placements.find(value, path) != Placement::Host)?;
+    let (keyword, value) = values.find(|(_, value)| here.find(value) != Placement::Host)?;
     let below = [Some(all.into()), keyword, Some(value.into())];
-    Some(path.iter().copied().chain(below.into_iter().flatten()).collect())
+    Some(here.path.iter().copied().chain(below.into_iter().flatten()).collect())
 }
 
 /// The last node, where it is turned into text: in an f-string, as an argument of `print`, `str`, a logger, or of the `%` and

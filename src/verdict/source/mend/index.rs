@@ -5,6 +5,7 @@ use super::text::insert;
 use super::{INDEXED, Subject, Written};
 use crate::model::edit::{Refusal, Replacement};
 use crate::verdict::source::infer::{Names, Placement};
+pub use crate::verdict::source::parse::scope::only_value;
 use crate::verdict::source::parse::{Node, Path, Source, dotted, full_callee, last, nodes, scope, within};
 use ruff_python_ast::{Expr, ExprName, Identifier};
 use ruff_text_size::{Ranged, TextRange, TextSize};
@@ -64,16 +65,6 @@ fn uploaded<'a>(s: Subject<'_, 'a>, name: &'a ExprName) -> Option<Vec<Replacemen
 /// Whether the last node is only asked for its length.
 pub fn asks_length(path: &[Node<'_>]) -> bool {
     nodes::argument_of(path).is_some_and(|call| dotted(&call.func) == "len")
-}
-
-/// What the one plain assignment of a name gives it.
-pub fn only_value<'a>(path: &[Node<'a>], name: &'a ExprName) -> Option<(&'a Expr, Path<'a>)> {
-    let owner = scope::owner(path, &name.id);
-    let all = scope::occurrences(&owner, &name.id);
-    let plain = all.iter().all(|one| one.load || one.store) && scope::parameter(&owner, &name.id).is_none();
-    let only = nodes::only(all.into_iter().filter(|one| one.store)).filter(|_| plain)?;
-    let assigned = matches!(only.path[..], [.., Node::StmtAssign(_), _]);
-    scope::value(only.path).filter(|_| assigned)
 }
 
 /// The block that holds the one binding of a name, and where that ends.

@@ -86,7 +86,7 @@ impl<'a> Meter<'a> {
                     && nodes::range(&scope::owner(read, &name.id)) == nodes::range(&self.owner)
             });
             // Numbers are not called: that is a method of the same name.
-            let called = nodes::call(&read[..read.len() - 1]).is_some_and(|call| within(ast, &*call.func));
+            let called = matches!(nodes::above(read, 1), Some(Node::ExprCall(_)));
             match self.objects.class_of(&ast.value, read) {
                 Some(class) if nodes::range(&class) != nodes::range(&self.class) => {}
                 None if Import::of(file, &dotted(&ast.value)).is_some() => {}

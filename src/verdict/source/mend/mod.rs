@@ -34,13 +34,6 @@ pub struct Subject<'c, 'a> {
     pub observed: &'c Observed<'c>,
 }
 
-/// What to write instead.
-pub struct Mended {
-    /// The expression rewritten, for the column of fixes.
-    pub shown: Option<String>,
-    pub outcome: Outcome,
-}
-
 /// A way to rewrite a line, with its preconditions.
 struct Way {
     kind: EditKind,
@@ -108,10 +101,10 @@ impl Written {
     }
 }
 
-/// Writes the line without the wait, as far as what that needs is proven.
-pub fn mend(subject: Subject<'_, '_>) -> Mended {
+/// Writes the line without the wait, as far as what that needs is proven: the expression, for the column of fixes, and the edit.
+pub fn mend(subject: Subject<'_, '_>) -> (Option<String>, Outcome) {
     let Some(Written { way, shown, lines, replacements }) = write(subject) else {
-        return Mended { shown: None, outcome: Outcome::refused(None, Refusal::NoEdit) };
+        return (None, Outcome::refused(None, Refusal::NoEdit));
     };
     let unproven = |needs: &[Refusal]| needs.iter().copied().find(|need| !needs::holds(*need, subject));
     let unshown = unproven(way.shown);
@@ -126,7 +119,7 @@ pub fn mend(subject: Subject<'_, '_>) -> Mended {
             Outcome::Edit(Edit { kind: way.kind, safety, mind, lines, replacements, blocks })
         }
     };
-    Mended { shown: shown.filter(|_| unshown.is_none()), outcome }
+    (shown.filter(|_| unshown.is_none()), outcome)
 }
 
 fn write(s: Subject<'_, '_>) -> Option<Written> {

@@ -100,7 +100,7 @@ fn is_basic(s: Subject<'_, '_>) -> bool {
 
 /// Whether nothing on the CPU takes the value of the expression.
 fn stays_on_device(s: Subject<'_, '_>) -> bool {
-    let mut tracer = Tracer::new(s.here.placements);
+    let mut tracer = Tracer::new(s.here.placements, None);
     tracer.follow(s.here.path, Value::new(s.here.path, true));
     tracer.uses.iter().all(|used| matches!(used.sink, Sink::Device | Sink::Dropped))
 }

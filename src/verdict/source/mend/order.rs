@@ -1,5 +1,6 @@
 //! A wait of the host for a stream, as a wait of the GPU.
 
+use super::index::only_value;
 use super::text::{beside, line_break, replace};
 use super::{Subject, WAIT_STREAM, Written};
 use crate::model::edit::{Refusal, Replacement};
@@ -31,11 +32,11 @@ pub fn waited<'a>(s: Subject<'_, 'a>, call: &'a ExprCall) -> Option<Written> {
 }
 
 /// Whether a name is given one value, the only stream that the file makes.
-fn makes_stream<'a>(file: &'a Source, path: &[Node<'a>], side: &ExprName) -> bool {
+fn makes_stream<'a>(file: &'a Source, path: &[Node<'a>], side: &'a ExprName) -> bool {
     let is_stream = |call: &ExprCall| full_callee(file, call) == "torch.cuda.Stream";
     let made = nodes::calls(&[file.module()], &|call| nodes::name(&call.func).ends_with("Stream"));
-    let only = nodes::only(scope::bindings(path, &side.id)).and_then(scope::value);
-    made.len() == 1 && only.is_some_and(|(value, _)| value.as_call_expr().is_some_and(is_stream))
+    let only = only_value(path, side).and_then(|(value, _)| value.as_call_expr());
+    made.len() == 1 && only.is_some_and(is_stream)
 }
 
 fn replacements<'a>(s: Subject<'_, 'a>, call: &'a ExprCall, side: &ExprName) -> Option<Vec<Replacement>> {

@@ -9,7 +9,7 @@ use ruff_text_size::{Ranged, TextRange};
 /// A read whose value the CPU does not need at once. Without `.item()` the value stays on the device where what becomes of it
 /// waits for nothing: where it is collected for later, and in arithmetic with tensors. Text made from it would wait all the same.
 pub fn kept<'a>(here: Here<'_, 'a>, call: &'a ExprCall) -> Option<String> {
-    let mut tracer = Tracer::new(here.placements);
+    let mut tracer = Tracer::new(here.placements, None);
     tracer.follow(here.path, Value::new(here.path, false));
     let stays = |used: &Use| match used.sink {
         _ if used.value.arrays => false,

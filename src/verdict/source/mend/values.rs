@@ -1,6 +1,6 @@
 //! What a name may stand for: all values that the file gives it, followed through parameters to the calls in the file.
 
-use crate::verdict::source::infer::{Names, Objects, Placement, device_text};
+use crate::verdict::source::infer::{Names, Objects, Placement, changes, device_text};
 use crate::verdict::source::parse::{
     Given, Node, Path, Source, dotted, full_callee, nodes, scope, split_callee,
 };
@@ -40,9 +40,8 @@ fn passed<'a>(file: &'a Source, owner: &[Node<'a>], name: &str) -> Option<Vec<Va
     let position =
         function.parameters.iter_non_variadic_params().position(|one| one.name().as_str() == name)?;
     let passed = nodes::named(file.module(), &function.name).into_iter().map(|mut path| {
-        let at = nodes::range(&path);
         path.pop();
-        let call = nodes::call(&path).filter(|call| call.func.range() == at && !nodes::unpacks(call))?;
+        let call = nodes::call(&path).filter(|call| !nodes::unpacks(call))?;
         Some((call.arguments.find_argument_value(name, position)?, path))
     });
     let values: Vec<Valued<'a>> = passed.collect::<Option<_>>()?;
@@ -114,17 +113,13 @@ pub fn iterated<'a>(expr: &'a Expr, path: &[Node<'a>]) -> Option<Valued<'a>> {
 /// Whether an occurrence of a name may write to the tensor, or gives it another name: `x.clamp_(0)`, `x[i] = v`, `f_(x)`, `out=x`,
 /// an array of its memory, `y = x`.
 fn is_written(path: &[Node<'_>]) -> bool {
-    const SHARES: Names = Names("numpy data_ptr untyped_storage storage set_ share_memory_");
-    match path {
-        [.., Node::ExprAttribute(ast), _] => {
-            SHARES.has(&ast.attr) || ast.attr.ends_with('_') && !ast.attr.ends_with("__")
+    const SHARES: Names = Names("numpy data_ptr untyped_storage storage share_memory_");
+    changes(path)
+        || match path {
+            [.., Node::ExprAttribute(ast), _] => SHARES.has(&ast.attr),
+            [.., Node::StmtAssign(ast), name] => ast.value.range() == name.range(),
+            _ => false,
         }
-        [.., Node::ExprSubscript(ast), _] => !ast.ctx.is_load(),
-        [.., Node::ExprCall(call), Node::Arguments(_), _] => nodes::name(&call.func).ends_with('_'),
-        [.., Node::StmtAssign(ast), name] => ast.value.range() == name.range(),
-        [.., Node::Keyword(keyword), _] => keyword.arg.as_ref().is_some_and(|name| name == "out"),
-        _ => false,
-    }
 }
 
 /// The calls that make the data loaders that an expression may name; `None` where it may name something else.

@@ -36,14 +36,26 @@ impl<'a> SourceOrderVisitor<'a> for Walker<'a, '_> {
     }
 }
 
-/// Paths of all nodes at and below the last node of `path` that `wanted` picks.
-pub fn find<'a>(path: &[Node<'a>], wanted: &mut dyn FnMut(&[Node<'a>]) -> bool) -> Vec<Path<'a>> {
+/// What `of` makes of the nodes at and below the last node of `path`, in source order.
+fn each<'a, T>(path: &[Node<'a>], of: &mut dyn FnMut(&[Node<'a>]) -> Option<T>) -> Vec<T> {
     let mut found = Vec::new();
     walk(path, &mut |path| {
-        found.extend(wanted(path).then(|| path.to_vec()));
+        found.extend(of(path));
         true
     });
     found
+}
+
+/// Paths of all nodes at and below the last node of `path` that `wanted` picks.
+pub fn find<'a>(path: &[Node<'a>], wanted: &mut dyn FnMut(&[Node<'a>]) -> bool) -> Vec<Path<'a>> {
+    each(path, &mut |path| wanted(path).then(|| path.to_vec()))
+}
+
+/// Paths of the `return`s at and below the last node of `path` that are its own, other than those of functions inside.
+pub fn returns<'a>(function: &[Node<'a>]) -> Vec<Path<'a>> {
+    find(function, &mut |path| {
+        matches!(last(path), Some(Node::StmtReturn(_))) && function_scope(path) + 1 == function.len()
+    })
 }
 
 /// Whether there is a node at or below the last node of `path` that `wanted` picks.
@@ -110,6 +122,15 @@ pub fn class<'a>(path: &[Node<'a>]) -> Option<&'a StmtClassDef> {
 /// The call that the last node is an argument of, other than by name.
 pub fn argument_of<'a>(path: &[Node<'a>]) -> Option<&'a ExprCall> {
     if let [.., Node::ExprCall(call), Node::Arguments(_), _] = path { Some(call) } else { None }
+}
+
+/// The call of a method of the last node, and the method: `x.sum()` of `x`.
+pub fn method_of<'a>(path: &[Node<'a>]) -> Option<(&'a ExprCall, &'a str)> {
+    if let [.., Node::ExprCall(call), Node::ExprAttribute(ast), _] = path {
+        Some((call, &ast.attr))
+    } else {
+        None
+    }
 }
 
 /// The node that stands so many levels above the last.
@@ -197,12 +218,7 @@ pub fn class_scope(path: &[Node<'_>]) -> Option<usize> {
 
 /// The names at and below a node, in source order.
 pub fn names<'a>(node: Node<'a>) -> Vec<&'a ExprName> {
-    let mut found = Vec::new();
-    walk(&[node], &mut |path| {
-        found.extend(last(path).and_then(Node::expr_name));
-        true
-    });
-    found
+    each(&[node], &mut |path| last(path)?.expr_name())
 }
 
 /// The calls in a simple statement or a compound one's header, in source order.

@@ -182,7 +182,25 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// The reads of `name` that can see the value bound by `definition`, in source order.
+/// The reads of a name that can see the value which the target at the end of `path` gives it.
+pub fn reads<'a>(path: &[Node<'a>], name: &str) -> Vec<Path<'a>> {
+    reached(&owner(path, name), name, None, &Definition::new(path))
+}
+
+/// The assignments of a name that a read of it sees; the function, where its parameter is seen.
+pub fn reaching<'a>(path: &[Node<'a>], name: &ExprName) -> Vec<Path<'a>> {
+    let owner = owner(path, &name.id);
+    let sees = |definition: &Definition<'a>| {
+        let reads = reached(&owner, &name.id, None, definition);
+        reads.iter().any(|read| nodes::range(read) == name.range())
+    };
+    let parameter = parameter(&owner, &name.id).filter(|_| sees(&Definition::parameter(&owner)));
+    let stores = stores(&owner, &name.id).filter(|store| sees(&Definition::new(store)));
+    parameter.map(|_| owner.clone()).into_iter().chain(stores).collect()
+}
+
+/// The reads of `name` that can see the value bound by `definition`, in source order; of what a dict of that name holds under
+/// `key`, where that is told: putting something else there hides it too.
 ///
 /// Definition: a read sees it when some run goes from the binding to the read without passing another binding of the name.
 /// Blocks are taken as structured code, without solving equations: another binding hides the value from a later read when it
@@ -194,36 +212,12 @@ impl<'a> Definition<'a> {
 /// print(loss)          # read
 /// loss = f(x)          # hides it from here on
 /// if loss > 3: …       # not a read of a.item()
+///
+/// info["loss"] = v     # the binding, of `info` under "loss"
+/// info["loss"] = w     # hides it
 /// ```
 /// Cost: one walk over the scope, then reads × bindings.
-pub fn reached<'a>(scope_path: &[Node<'a>], name: &str, definition: &Definition<'a>) -> Vec<Path<'a>> {
-    reached_under(scope_path, name, None, definition)
-}
-
-/// The reads of a name that can see the value which the target at the end of `path` gives it.
-pub fn reads<'a>(path: &[Node<'a>], name: &str) -> Vec<Path<'a>> {
-    reached(&owner(path, name), name, &Definition::new(path))
-}
-
-/// The assignments of a name that a read of it sees; the function, where its parameter is seen.
-pub fn reaching<'a>(path: &[Node<'a>], name: &ExprName) -> Vec<Path<'a>> {
-    let owner = owner(path, &name.id);
-    let sees = |definition: &Definition<'a>| {
-        let reads = reached(&owner, &name.id, definition);
-        reads.iter().any(|read| nodes::range(read) == name.range())
-    };
-    let parameter = parameter(&owner, &name.id).filter(|_| sees(&Definition::parameter(&owner)));
-    let stores = stores(&owner, &name.id).filter(|store| sees(&Definition::new(store)));
-    parameter.map(|_| owner.clone()).into_iter().chain(stores).collect()
-}
-
-/// The same of what a dict of that name holds under `key`, where that is told: putting something else there hides it too.
-///
-/// ```text
-/// info["loss"] = v            # the binding, of `info` under "loss"
-/// info["loss"] = w            # hides it
-/// ```
-pub fn reached_under<'a>(
+pub fn reached<'a>(
     scope_path: &[Node<'a>],
     name: &str,
     key: Option<&str>,
@@ -434,6 +428,16 @@ pub fn gone_through<'a>(path: &[Node<'a>]) -> Option<&'a Expr> {
 /// The value that the name at the end of a path is given, with the path; `None` where it is given otherwise.
 pub fn value<'a>(path: Path<'a>) -> Option<(&'a Expr, Path<'a>)> {
     if let Given::Value(value) = given(&path) { Some((value, path)) } else { None }
+}
+
+/// What the one plain assignment of a name gives it.
+pub fn only_value<'a>(path: &[Node<'a>], name: &'a ExprName) -> Option<(&'a Expr, Path<'a>)> {
+    let owner = owner(path, &name.id);
+    let all = occurrences(&owner, &name.id);
+    let plain = all.iter().all(|one| one.load || one.store) && parameter(&owner, &name.id).is_none();
+    let only = nodes::only(all.into_iter().filter(|one| one.store)).filter(|_| plain)?;
+    let assigned = matches!(only.path[..], [.., Node::StmtAssign(_), _]);
+    value(only.path).filter(|_| assigned)
 }
 
 /// The value that an element of a tuple of targets gets from a tuple of values: `y, n = f(x), 0`.

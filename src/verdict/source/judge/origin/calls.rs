@@ -7,8 +7,8 @@ use crate::verdict::source::infer::{Here, Names, Objects, Placement, Placements,
 use crate::verdict::source::parse::{
     Import, Node, Path, Source, dotted, function_scope, last, nodes, scope, split_callee, split_root,
 };
-use ruff_python_ast::{Expr, ExprCall};
-use ruff_text_size::Ranged;
+use ruff_python_ast::{Expr, ExprCall, ExprName};
+use ruff_text_size::TextRange;
 use std::rc::Rc;
 
 /// Methods and functions whose result follows from their arguments alone.
@@ -245,9 +245,7 @@ impl<'a> Scene<'_, 'a> {
         if !yields.is_empty() && steps.pop() != Some(Step::Any) {
             return None;
         }
-        let returns =
-            nodes::find(function, &mut |path| own(path) && matches!(last(path), Some(Node::StmtReturn(_))));
-        let given = if yields.is_empty() { returns } else { yields };
+        let given = if yields.is_empty() { nodes::returns(function) } else { yields };
         let value = |path: &Path<'b>| match last(path)? {
             Node::StmtReturn(ast) => ast.value.as_deref(),
             Node::ExprYield(ast) => ast.value.as_deref(),
@@ -331,13 +329,10 @@ fn same_object<'a>(here: Here<'_, 'a>, one: &'a Expr, other: &'a Expr) -> bool {
     let (Expr::Name(first), Expr::Name(second)) = (one, other) else {
         return dotted(one) == dotted(other) && one.is_attribute_expr();
     };
-    let owner = scope::owner(here.path, &first.id);
-    first.id == second.id
-        && scope::stores(&owner, &first.id).all(|store| {
-            let reads = scope::reached(&owner, &first.id, &scope::Definition::new(&store));
-            let sees = |name: &Expr| reads.iter().any(|read| nodes::range(read) == name.range());
-            sees(one) == sees(other)
-        })
+    let given = |name: &'a ExprName| -> Vec<TextRange> {
+        scope::reaching(here.path, name).iter().map(|store| nodes::range(store)).collect()
+    };
+    first.id == second.id && given(first) == given(second)
 }
 
 /// The last name of a decorator: `no_grad` of `@torch.no_grad()`.

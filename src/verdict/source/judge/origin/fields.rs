@@ -106,8 +106,7 @@ fn sets(method: &str) -> bool {
 
 /// Whether a field is an argument of a function that may write to it.
 fn is_handed_over(path: &[Node<'_>]) -> bool {
-    let [.., Node::ExprCall(call), Node::Arguments(_), _] = whole(path) else { return false };
-    !computes(nodes::name(&call.func))
+    nodes::argument_of(whole(path)).is_some_and(|call| !computes(nodes::name(&call.func)))
 }
 
 /// `self.register_buffer("steps", …)`

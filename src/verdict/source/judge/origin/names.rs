@@ -3,7 +3,7 @@
 use super::search::{Answer, Known, Parameter, Scene, Sent, all};
 use crate::verdict::source::flow::{Step, Steps};
 use crate::verdict::source::infer::{FILLS, Names, changes};
-use crate::verdict::source::parse::{Definition, Given, Node, Path, nodes, scope};
+use crate::verdict::source::parse::{Given, Node, Path, nodes, scope};
 use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprName};
 use ruff_text_size::Ranged;
 
@@ -21,19 +21,17 @@ impl<'a> Scene<'_, 'a> {
         {
             return None;
         }
-        let reaches = |definition: Definition<'a>| {
-            let reads = scope::reached(&owner, &name.id, &definition);
-            reads.iter().any(|read| nodes::range(read) == name.range())
-        };
-        let parameter = scope::parameter(&owner, &name.id).filter(|_| reaches(Definition::parameter(&owner)));
-        let given = parameter.map(|_| self.parameter(&owner, &name.id, steps.clone()));
-        let stores = occurrences.iter().filter(|one| one.store && reaches(Definition::new(&one.path)));
-        let stored = stores.map(|one| self.bound(&one.path, steps.clone()));
-        let appended = occurrences.iter().filter_map(|one| Some((fills(&one.path)??, &one.path)));
-        let appended = appended.map(|(value, path)| self.at(path).find(value, Vec::new()));
-        let sums = occurrences.iter().filter_map(|one| Some((added(&one.path)?, &one.path)));
-        let sums = sums.map(|(value, path)| self.at(path).find(value, Vec::new()).map(Known::computed));
-        all(given.into_iter().chain(stored).chain(appended).chain(sums))
+        // The parameter comes as the function itself.
+        let given =
+            scope::reaching(self.here.path, name).into_iter().map(|store| match store.len() == owner.len() {
+                true => self.parameter(&owner, &name.id, steps.clone()),
+                false => self.bound(&store, steps.clone()),
+            });
+        let put = |value: &'a Expr, path: &Path<'a>| self.at(path).find(value, Vec::new());
+        let appended = occurrences.iter().filter_map(|one| Some(put(fills(&one.path)??, &one.path)));
+        let sums =
+            occurrences.iter().filter_map(|one| Some(put(added(&one.path)?, &one.path).map(Known::computed)));
+        all(given.chain(appended).chain(sums))
     }
 
     /// What the target at the end of a path is given, through the tuples that it is unpacked from.
@@ -148,14 +146,9 @@ fn added<'a>(path: &Path<'a>) -> Option<&'a Expr> {
 
 /// What an occurrence of a name puts into the container that it names: `xs.append(v)`; `Some(None)` where that is not told.
 fn fills<'a>(path: &Path<'a>) -> Option<Option<&'a Expr>> {
-    let [.., Node::ExprCall(call), Node::ExprAttribute(method), _] = path[..] else { return None };
-    if !nodes::within(method, &*call.func) {
-        return None;
-    }
-    match method.attr.as_str() {
-        "append" => Some(call.arguments.args.first()),
-        name if name == "update" || FILLS.has(name) => Some(None),
-        _ => None,
+    match nodes::method_of(path)? {
+        (call, "append") => Some(call.arguments.args.first()),
+        (_, method) => (method == "update" || FILLS.has(method)).then_some(None),
     }
 }
 
