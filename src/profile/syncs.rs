@@ -73,16 +73,13 @@ impl Syncs {
         const RECORD: [&str; 7] =
             ["globalPid", "correlationId", "deviceId", "contextId", "streamId", "eventId", "eventSyncId"];
         let sync = [&RECORD[..], &["start", "end"]].concat();
-        let row = |out: &mut Vec<SyncRow>, row: &Cells| {
+        let row = |row: &Cells| {
             let EventRow { pid, correlation, device, context, stream, event, event_sync, .. } = record(row);
             let (start, end) = (row.int(7).unwrap_or(0), row.int(8).unwrap_or(0));
-            out.push(SyncRow { pid, correlation, start, end, device, context, stream, event, event_sync });
+            Some(SyncRow { pid, correlation, start, end, device, context, stream, event, event_sync })
         };
-        let event = |out: &mut Vec<EventRow>, row: &Cells| out.push(record(row));
-        let rows =
-            db.gather("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", &sync, &[], row, Vec::<SyncRow>::extend)?;
-        let events =
-            db.gather("CUPTI_ACTIVITY_KIND_CUDA_EVENT", &RECORD, &[], event, Vec::<EventRow>::extend)?;
+        let rows = db.scan("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", &sync, row)?;
+        let events = db.scan("CUPTI_ACTIVITY_KIND_CUDA_EVENT", &RECORD, |row| Some(record(row)))?;
         Ok(Self::new(rows, events))
     }
 

@@ -16,10 +16,11 @@
 //! is asked for, and its decoding.
 
 use super::column::{Column, Piece, Row, guarded, is_flat};
-use super::{Cells, Parts, ReadPart, Source, parallel};
+use super::{Cells, Parts, ReadPart, Source};
 use crate::error::InputError;
 use crate::profile::commands;
 use crate::profile::header::io_error;
+use crate::profile::parallel::parallel;
 use crate::profile::seek::seek;
 use polars_arrow::bitmap::Bitmap;
 use polars_buffer::Buffer;
