@@ -332,8 +332,10 @@ impl Database {
         let file = match &self.store {
             Store::File(file) => file,
             Store::Folder(folder) => {
-                let Some(search) = folder.look_up(table, columns, key, most) else { return Ok(S::default()) };
-                let find = |(): &mut (), keys: &[i64], each: Each| search.find(keys, each);
+                let Some(search) = folder.look_up(table, columns, (key, most)) else {
+                    return Ok(S::default());
+                };
+                let find = |(): &mut (), keys: &[i64], each: Each| search(keys, each);
                 return in_slices(threads, keys, || Ok(()), find, &rows, &join);
             }
         };
